@@ -1,0 +1,37 @@
+// The table of algorithms: the one place that knows them all.
+// To add one: a file pair that imitates ring.{h,cc}, and one row per collective in table.cc.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "core/schedule/schedule.h"
+
+namespace rondo {
+
+/// What an algorithm costs the busiest rank, as formulas in P (ranks), q (ceil(log2 P)) and, where
+/// an algorithm says so, h. Shown to people, evaluated and compared with the schedule by a test.
+struct CostLine {
+  std::string_view rounds;   ///< messages on the critical path, e.g. "2(P-1)"
+  std::string_view sent;     ///< in units of the collective's size N, e.g. "2(P-1)/P"
+  std::string_view reduced;  ///< elements combined, in units of N, e.g. "(P-1)/P"
+};
+
+struct Algorithm {
+  Collective collective;
+  std::string_view name;     ///< the name users force, e.g. "ring"
+  std::string_view summary;  ///< one line for people
+  CostLine cost;
+  /// Every rank combines an element's contributions in one order that depends on ranks only
+  /// through rank numbers: needed by reproducible reductions.
+  bool rank_order;
+  Schedule (*build)(int ranks, int root);
+};
+
+/// All rows, grouped by collective, the default choice for large sizes first.
+std::span<const Algorithm> algorithms();
+
+/// nullptr where no row matches.
+const Algorithm* find_algorithm(Collective collective, std::string_view name);
+
+}  // namespace rondo

@@ -1,0 +1,81 @@
+// Config: every setting that the environment can make, read once, checked strictly.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rondo {
+
+/// One row of the table of settings: the single source for parsing, --help and the README.
+struct Setting {
+  std::string_view name;      ///< "RONDO_TIMEOUT"
+  std::string_view alias;     ///< "NCCL_..." with the same meaning, or empty
+  std::string_view form;      ///< "seconds", "shm,tcp or ^shm"
+  std::string_view fallback;  ///< default as text
+  std::string_view summary;
+};
+std::span<const Setting> settings();
+
+enum class LogLevel : std::uint8_t { none, warn, info, trace };
+
+/// Value type.
+struct Config {
+  std::string transport{};                                       ///< RONDO_TRANSPORT
+  std::string algorithm{};                                       ///< RONDO_ALGORITHM, NCCL_ALGO
+  std::chrono::milliseconds timeout{std::chrono::seconds{300}};  ///< RONDO_TIMEOUT
+  std::chrono::milliseconds bootstrap_timeout{
+      std::chrono::seconds{60}};  ///< RONDO_BOOTSTRAP_TIMEOUT
+  std::uint16_t port = 0;         ///< RONDO_PORT; 0: MASTER_PORT (or +1 under torchrun's agent)
+  std::string interface {};       ///< RONDO_SOCKET_IFNAME, NCCL_SOCKET_IFNAME
+  int sockets = 1;                ///< RONDO_SOCKETS, NCCL_NSOCKS_PERTHREAD
+  std::size_t slot_bytes = 0;     ///< RONDO_SLOT_BYTES; 0: the transport's default
+  std::size_t scratch_bytes = std::size_t{4}
+                              << 20;  ///< RONDO_SCRATCH_BYTES: most scratch per communicator
+  std::string host_id{};              ///< RONDO_HOSTID, NCCL_HOSTID
+  LogLevel debug = LogLevel::warn;    ///< RONDO_DEBUG, NCCL_DEBUG
+  std::string debug_file{};           ///< RONDO_DEBUG_FILE, NCCL_DEBUG_FILE (%h host, %p pid)
+};
+
+/// Reads the process's environment. Throws Error{configuration} for an unknown RONDO_ name or a bad
+/// value, listing what is known; warns once, by log, of NCCL_ names that cannot be honoured.
+Config read_config();
+/// The same from given "NAME=VALUE" strings, for tests.
+Config read_config(std::span<const std::string> environment);
+
+/// Who this process is, by torchrun's, Slurm's or MPI's variables.
+struct Placement {
+  int rank = 0;
+  int ranks = 1;
+  int local_rank = 0;
+  int local_ranks = 1;
+  std::string address{};  ///< where rank 0 listens; empty when ranks == 1
+  std::uint16_t port = 0;
+  std::string source{};  ///< "torchrun", "slurm", "mpi", "none", for logs
+};
+/// Throws Error{configuration} naming what is missing or contradictory (rank >= world, no address).
+Placement read_placement(const Config& config);
+Placement read_placement(const Config& config, std::span<const std::string> environment);
+
+/// "a,b" allows only those; "^a,b" all but those; empty allows everything. Unknown names are an
+/// Error{configuration} that lists `known`; `what` names the setting in it.
+class Selection {
+ public:
+  Selection() = default;
+  Selection(std::string_view text, std::span<const std::string_view> known, std::string_view what);
+  bool allows(std::string_view name) const;
+  /// True when exactly one name is allowed.
+  bool forces() const { return !excluding_ && names_.size() == 1; }
+  /// True when anything was said at all.
+  bool restricts() const { return !names_.empty(); }
+
+ private:
+  bool excluding_ = false;
+  std::vector<std::string> names_;
+};
+
+}  // namespace rondo

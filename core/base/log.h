@@ -1,0 +1,18 @@
+// Log: one line per event, to stderr or RONDO_DEBUG_FILE, written whole so ranks never mix lines:
+//   [rondo 12:34:56.789 host:pid rank 2] WARN  text
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/base/config.h"
+
+namespace rondo {
+
+/// Takes effect for the whole process; called when a communicator is made.
+void configure_log(LogLevel level, const std::string& file_pattern);
+bool log_enabled(LogLevel level);
+/// `rank` < 0 where none is known. Thread-safe. Does nothing below the level in force.
+void log(LogLevel level, int rank, std::string_view text);
+
+}  // namespace rondo

@@ -1,0 +1,92 @@
+// Control: what ranks of a job say to each other beside the data. Meeting, exchanging small blobs,
+// aborting, and finding out why nothing moves.
+//
+// One Control per world (ranks that met once); communicators split from it share it and are told
+// apart by their communicator number. It has a thread of its own that sleeps in the kernel, so a
+// rank answers "which call are you in?" while its program computes or hangs elsewhere.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/control/call.h"
+#include "core/transport/host.h"
+#include "rondo/error.h"
+
+namespace rondo {
+
+/// A communicator's line to the control plane on one rank. `failure` is polled on the data path.
+/// Everything here may be called from any thread.
+class ControlLine {
+ public:
+  virtual ~ControlLine() = default;
+
+  /// Collective over the communicator: everyone's blob, by rank. Throws at the bootstrap deadline,
+  /// naming the ranks that did not come.
+  virtual std::vector<std::string> exchange(const std::string& mine) = 0;
+
+  /// One relaxed load: true once this communicator has failed or was aborted anywhere.
+  bool failed() const { return failed_.load(std::memory_order_acquire); }
+  /// The failure as an error of this rank. Call only when failed().
+  virtual Error failure() const = 0;
+  /// Fails the communicator on every rank. The first failure wins.
+  virtual void fail(const Error& error) noexcept = 0;
+
+  /// This rank has not moved for a while in the newest call of its log. Asks all ranks of the
+  /// communicator for their calls and compares. Returns at once; a disagreement, a dead peer or
+  /// (with `expired`) silence past the deadline turns into failed() within about a second.
+  virtual void report_stall(bool expired) = 0;
+  /// A frame from `peer` bore another fingerprint than this rank's call `sequence`. As
+  /// report_stall, but ends in failed() in any case, naming both sides.
+  virtual void report_mismatch(int peer, std::uint64_t sequence) = 0;
+  /// This rank will make no further call: its leaving is not a failure. Idempotent.
+  virtual void leave() noexcept = 0;
+
+  /// Written by the thread that makes the calls, read by the control thread.
+  CallLog& calls() { return calls_; }
+
+ protected:
+  CallLog calls_;
+  /// Set with release after the failure is stored; failed()'s acquire pairs with it.
+  std::atomic<bool> failed_{false};
+};
+
+/// A world as one rank sees it.
+class Control {
+ public:
+  virtual ~Control() = default;
+  virtual int rank() const = 0;
+  virtual int ranks() const = 0;
+  /// Of every rank in the world.
+  virtual const std::vector<HostInfo>& hosts() const = 0;
+  /// A line for the communicator `number` (the same on all members, unique in this world) whose
+  /// rank i is world rank members[i]; this rank must be among them. World: number 0.
+  virtual std::shared_ptr<ControlLine> open(std::uint64_t number, std::vector<int> members) = 0;
+};
+
+/// How long a meeting may take and where it happens.
+struct MeetingPoint {
+  std::string address{};  ///< name or number
+  std::uint16_t port = 0;
+  std::uint64_t magic = 0;  ///< strangers without it are turned away; 0: the port's own default
+};
+
+/// Processes: rank 0 serves at `point` (or a service made by serve() does, when `serving` is false
+/// for rank 0 as well) and everybody connects to it. Blocks until all `ranks` are there or
+/// `deadline` has passed.
+std::shared_ptr<Control> meet(const MeetingPoint& point, int rank, int ranks, bool serving,
+                              const HostInfo& host, std::chrono::milliseconds deadline);
+
+/// A meeting service of this process on a free port, for make_unique_id(). Lives until exit.
+MeetingPoint serve_meeting(const std::string& interface);
+
+/// Threads: `ranks` controls that share memory.
+std::vector<std::shared_ptr<Control>> meet_threads(int ranks, const HostInfo& host);
+
+}  // namespace rondo

@@ -1,0 +1,126 @@
+// The vocabulary of a call: element types, reduction operators, collectives.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace rondo {
+
+/// Element types. 16- and 8-bit floats are added in float32 and rounded to the wire type once a
+/// hop.
+enum class DataType : std::uint8_t {
+  int8,
+  uint8,
+  int16,
+  uint16,
+  int32,
+  uint32,
+  int64,
+  uint64,
+  float16,
+  bfloat16,
+  float32,
+  float64,
+  float8_e4m3,
+  float8_e5m2,
+};
+
+/// `avg` is the sum divided by the number of ranks: integers divide the sum and truncate towards
+/// zero; floats scale each contribution by 1/ranks before adding, so a sum never overflows on the
+/// way.
+enum class ReduceOperator : std::uint8_t { sum, prod, min, max, avg };
+
+/// What a call does. `send_recv` is one message from one rank to another.
+enum class Collective : std::uint8_t {
+  all_reduce,
+  reduce_scatter,
+  all_gather,
+  broadcast,
+  reduce,
+  all_to_all,
+  scatter,
+  gather,
+  barrier,
+  send_recv,
+};
+
+struct DataTypeInfo {
+  DataType type;
+  std::string_view name;
+  std::size_t bytes;
+};
+
+struct ReduceOperatorInfo {
+  ReduceOperator op;
+  std::string_view name;
+};
+
+struct CollectiveInfo {
+  Collective collective;
+  std::string_view name;
+  bool reduces;   ///< combines contributions with a ReduceOperator
+  bool has_root;  ///< the root argument means something
+};
+
+inline constexpr std::array data_types{
+    DataTypeInfo{DataType::int8, "int8", 1},
+    DataTypeInfo{DataType::uint8, "uint8", 1},
+    DataTypeInfo{DataType::int16, "int16", 2},
+    DataTypeInfo{DataType::uint16, "uint16", 2},
+    DataTypeInfo{DataType::int32, "int32", 4},
+    DataTypeInfo{DataType::uint32, "uint32", 4},
+    DataTypeInfo{DataType::int64, "int64", 8},
+    DataTypeInfo{DataType::uint64, "uint64", 8},
+    DataTypeInfo{DataType::float16, "float16", 2},
+    DataTypeInfo{DataType::bfloat16, "bfloat16", 2},
+    DataTypeInfo{DataType::float32, "float32", 4},
+    DataTypeInfo{DataType::float64, "float64", 8},
+    DataTypeInfo{DataType::float8_e4m3, "float8_e4m3", 1},
+    DataTypeInfo{DataType::float8_e5m2, "float8_e5m2", 1},
+};
+
+inline constexpr std::array reduce_operators{
+    ReduceOperatorInfo{ReduceOperator::sum, "sum"},
+    ReduceOperatorInfo{ReduceOperator::prod, "prod"},
+    ReduceOperatorInfo{ReduceOperator::min, "min"},
+    ReduceOperatorInfo{ReduceOperator::max, "max"},
+    ReduceOperatorInfo{ReduceOperator::avg, "avg"},
+};
+
+inline constexpr std::array collectives{
+    CollectiveInfo{Collective::all_reduce, "all_reduce", true, false},
+    CollectiveInfo{Collective::reduce_scatter, "reduce_scatter", true, false},
+    CollectiveInfo{Collective::all_gather, "all_gather", false, false},
+    CollectiveInfo{Collective::broadcast, "broadcast", false, true},
+    CollectiveInfo{Collective::reduce, "reduce", true, true},
+    CollectiveInfo{Collective::all_to_all, "all_to_all", false, false},
+    CollectiveInfo{Collective::scatter, "scatter", false, true},
+    CollectiveInfo{Collective::gather, "gather", false, true},
+    CollectiveInfo{Collective::barrier, "barrier", false, false},
+    CollectiveInfo{Collective::send_recv, "send_recv", false, true},
+};
+
+constexpr const DataTypeInfo& info(DataType type) {
+  return data_types[static_cast<std::size_t>(type)];
+}
+constexpr const ReduceOperatorInfo& info(ReduceOperator op) {
+  return reduce_operators[static_cast<std::size_t>(op)];
+}
+constexpr const CollectiveInfo& info(Collective collective) {
+  return collectives[static_cast<std::size_t>(collective)];
+}
+
+constexpr std::size_t size_of(DataType type) { return info(type).bytes; }
+constexpr std::string_view name(DataType type) { return info(type).name; }
+constexpr std::string_view name(ReduceOperator op) { return info(op).name; }
+constexpr std::string_view name(Collective collective) { return info(collective).name; }
+
+/// Looks a name up; std::nullopt where no row has it.
+std::optional<DataType> parse_data_type(std::string_view text);
+std::optional<ReduceOperator> parse_reduce_operator(std::string_view text);
+std::optional<Collective> parse_collective(std::string_view text);
+
+}  // namespace rondo

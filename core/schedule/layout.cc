@@ -1,0 +1,78 @@
+#include "core/schedule/layout.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace rondo {
+namespace {
+
+constexpr std::size_t cache_line = 64;
+
+}  // namespace
+
+ChunkSpan held(Collective collective, Buffer buffer, Layout layout, int rank, int root) {
+  const ChunkSpan all{0, layout.chunks()};
+  const ChunkSpan own{rank * layout.parts, layout.parts};
+  const ChunkSpan none{};
+  const bool reads = buffer == Buffer::input;
+  if (buffer == Buffer::scratch) return all;
+  switch (collective) {
+    case Collective::all_reduce:
+    case Collective::all_to_all:
+    case Collective::barrier:
+      return all;
+    case Collective::reduce_scatter:
+      return reads ? all : own;
+    case Collective::all_gather:
+      return reads ? own : all;
+    case Collective::broadcast:
+      return reads && rank != root ? none : all;
+    case Collective::reduce:
+      return !reads && rank != root ? none : all;
+    case Collective::scatter:
+      return !reads ? own : rank == root ? all : none;
+    case Collective::gather:
+      return reads ? own : rank == root ? all : none;
+    case Collective::send_recv:
+      return reads == (rank == root) ? all : none;
+  }
+  return none;
+}
+
+Partition::Partition(Layout layout, std::size_t count, std::size_t element_bytes)
+    : layout_(layout), count_(count), unit_(std::max<std::size_t>(1, cache_line / element_bytes)) {}
+
+Partition::Partition(Layout layout, const std::vector<std::size_t>& counts,
+                     std::size_t element_bytes)
+    : Partition(layout, 0, element_bytes) {
+  offsets_.resize(counts.size() + 1);
+  std::partial_sum(counts.begin(), counts.end(), offsets_.begin() + 1);
+}
+
+std::size_t Partition::block_offset(int block) const {
+  return offsets_.empty() ? count_ * static_cast<std::size_t>(block)
+                          : offsets_[static_cast<std::size_t>(block)];
+}
+
+std::size_t Partition::offset(int chunk) const {
+  const int block = chunk / layout_.parts;
+  const auto part = static_cast<std::size_t>(chunk % layout_.parts);
+  const std::size_t begin = block_offset(block);
+  if (part == 0) return begin;
+  const auto parts = static_cast<std::size_t>(layout_.parts);
+  const std::size_t size = block_offset(block + 1) - begin;
+  // Whole cache lines for each part once there are enough of them; single elements before.
+  const std::size_t unit = size >= 8 * parts * unit_ ? unit_ : 1;
+  const std::size_t units = size / unit;
+  return begin + unit * (units / parts * part + units % parts * part / parts);
+}
+
+std::size_t Partition::size(const Chunk& run) const {
+  const int chunks = layout_.chunks();
+  const auto first = static_cast<int>(run.first);
+  const int last = first + static_cast<int>(run.count);
+  if (last <= chunks) return offset(last) - offset(first);
+  return elements() - offset(first) + offset(last - chunks);
+}
+
+}  // namespace rondo

@@ -1,0 +1,76 @@
+// Layout: how a collective's elements are cut into numbered chunks.
+//
+//   block 0            block 1            ...      one block of N for all_reduce, broadcast,
+//   reduce; [0 | 1 | .. | k-1] [k | k+1 | .. ]             one block per rank for all other
+//   collectives chunk = block * parts + part                   parts split a block as evenly as
+//   alignment allows
+//
+// Block sizes may differ from block to block (ragged); parts of a block differ by rounding only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/schedule/step.h"
+#include "rondo/types.h"
+
+namespace rondo {
+
+struct Layout {
+  int blocks = 1;
+  int parts = 1;
+
+  int chunks() const { return blocks * parts; }
+  friend bool operator==(const Layout&, const Layout&) = default;
+};
+
+/// True where the index space is one vector of N elements rather than a block per rank.
+constexpr bool is_vector(Collective collective) {
+  return collective == Collective::all_reduce || collective == Collective::broadcast ||
+         collective == Collective::reduce || collective == Collective::barrier ||
+         collective == Collective::send_recv;
+}
+
+/// The layout of a collective over `ranks` ranks whose blocks are cut into `parts`.
+constexpr Layout make_layout(Collective collective, int ranks, int parts) {
+  return {is_vector(collective) ? 1 : ranks, parts};
+}
+
+/// A run of whole chunks, never wrapping. Empty: count 0.
+struct ChunkSpan {
+  int first = 0;
+  int count = 0;
+};
+
+/// Which chunks the user's buffer holds on a rank. Its memory begins at the first of them.
+/// E.g. reduce_scatter: input holds all chunks, output those of the rank's own block.
+ChunkSpan held(Collective collective, Buffer buffer, Layout layout, int rank, int root);
+
+/// A layout with element counts: where each chunk lies, in elements from the index space's start.
+/// Value type. Uniform blocks cost no memory; ragged ones keep one offset per block.
+class Partition {
+ public:
+  /// Every block has `count` elements.
+  Partition(Layout layout, std::size_t count, std::size_t element_bytes);
+  /// Block b has counts[b] elements; counts.size() == layout.blocks.
+  Partition(Layout layout, const std::vector<std::size_t>& counts, std::size_t element_bytes);
+
+  const Layout& layout() const { return layout_; }
+  /// First element of `chunk`; chunk == chunks() gives the end of the index space.
+  std::size_t offset(int chunk) const;
+  std::size_t size(int chunk) const { return offset(chunk + 1) - offset(chunk); }
+  std::size_t elements() const { return offset(layout_.chunks()); }
+  /// Elements of a chunk run, wrapping included.
+  std::size_t size(const Chunk& run) const;
+
+ private:
+  std::size_t block_offset(int block) const;
+
+  Layout layout_;
+  std::size_t count_;                 ///< per block when uniform
+  std::size_t unit_;                  ///< parts begin at multiples of this many elements
+  std::vector<std::size_t> offsets_;  ///< blocks + 1 entries when ragged, else empty
+};
+
+}  // namespace rondo

@@ -1,0 +1,70 @@
+// Op: the general form of a move, and Program: one rank's ops, lowered from a Schedule.
+//
+//   operand, operand, ... --(op)--> into (optional)
+//                          \------> out channel (optional)
+//
+// An operand is a local chunk or the next message of an in-channel. Every semantic step is an op
+// (send: one local operand, out channel; receive: one channel operand, into), and fusion only makes
+// ops larger: receive_reduce_send is {channel, local} -> out, a one-shot reduction is
+// {channel, local, channel, ...} -> into. All operands of an op, `into` and the message on the out
+// channel are `extent` long. Operands combine from left to right, rounded once.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/schedule/layout.h"
+#include "core/schedule/step.h"
+
+namespace rondo {
+
+struct Operand {
+  std::int32_t peer = -1;  ///< >= 0: the next message from this rank in the op's lane
+  Chunk chunk{};  ///< local operand; of a channel operand only first and count (its extent)
+
+  bool is_channel() const { return peer >= 0; }
+  friend bool operator==(const Operand&, const Operand&) = default;
+};
+
+/// Op j may handle element e once op `on` has: immediately behind it when both work on the same run
+/// of chunks (`aligned`), otherwise only when `on` is complete.
+struct Dependency {
+  std::uint32_t on = 0;
+  bool aligned = false;
+  friend bool operator==(const Dependency&, const Dependency&) = default;
+};
+
+struct Op {
+  std::uint32_t first_operand = 0;  ///< into Program::operands
+  std::uint32_t operands = 0;
+  std::uint32_t first_dependency = 0;  ///< into Program::dependencies
+  std::uint32_t dependencies = 0;
+  std::int32_t out_peer = -1;  ///< < 0: no message leaves
+  std::uint16_t lane = 0;
+  std::uint16_t phase = 0;
+  std::uint32_t round = 0;
+  bool writes = false;  ///< `into` is valid
+  Chunk into{};
+  Chunk extent{};  ///< the chunks whose elements the op works on; only first and count matter
+};
+
+/// Ops of all lanes; within a lane in an order that is free of deadlock at the schedule's depth.
+/// Executors may run ops ahead of that order where dependencies (which include the order of
+/// messages on each channel) allow.
+struct Program {
+  std::vector<Op> ops{};
+  std::vector<Operand> operands{};
+  std::vector<Dependency> dependencies{};
+  int lanes = 1;
+  int scratch_slots = 0;  ///< each as large as the index space
+
+  std::span<const Operand> operands_of(const Op& op) const {
+    return {operands.data() + op.first_operand, op.operands};
+  }
+  std::span<const Dependency> dependencies_of(const Op& op) const {
+    return {dependencies.data() + op.first_dependency, op.dependencies};
+  }
+};
+
+}  // namespace rondo

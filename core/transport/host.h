@@ -1,0 +1,22 @@
+// Where a rank runs, as far as the choice of a transport needs to know.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace rondo {
+
+/// Exchanged among all ranks by the bootstrap. Ranks on one machine have equal `host`.
+struct HostInfo {
+  std::string host{};         ///< RONDO_HOSTID, else kernel boot id plus network namespace
+  std::string hostname{};     ///< for people
+  std::uint64_t process = 0;  ///< pid together with its start time: equal only in one process
+  int pid = 0;
+  friend bool operator==(const HostInfo&, const HostInfo&) = default;
+};
+
+/// This process's own. `host_id` overrides `host` when not empty.
+HostInfo this_host(std::string_view host_id);
+
+}  // namespace rondo

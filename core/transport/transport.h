@@ -1,0 +1,123 @@
+// The contract between executors and transports.
+//
+// A channel is one direction between one pair of ranks in one lane. It carries frames in order;
+// a frame is a fingerprint of the call it belongs to and 0 to slot_bytes() payload bytes. Messages
+// longer than a slot travel as several frames; frames never span messages.
+//
+// Rules for every implementation (tests/transports checks them all):
+// - Nothing blocks. What cannot be done now is said by an empty result; progress() moves the rest.
+// - A channel is usable from the moment sender()/receiver() returns it; until the peer is connected
+//   acquire() is empty and peek() is null.
+// - At least `depth() >= 2` frames can be committed before the peer releases one.
+// - One thread at a time per transport object (executors hold the progress role).
+// - A failure (peer gone, protocol broken) throws rondo::Error naming the peer, from whichever call
+//   meets it, and from every later call on that channel.
+#pragma once
+
+#include <poll.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/transport/host.h"
+
+namespace rondo {
+
+/// The head of a channel's queue. Valid until release().
+struct Frame {
+  std::uint64_t fingerprint = 0;
+  std::span<const std::byte> payload{};
+};
+
+class SendChannel {
+ public:
+  virtual ~SendChannel() = default;
+
+  /// Memory of the next free slot (slot_bytes() long, 64-byte aligned), or empty when none is free.
+  /// Repeated calls without commit() return the same slot.
+  virtual std::span<std::byte> acquire() = 0;
+  /// Sends the acquired slot's first `bytes` as one frame.
+  virtual void commit(std::size_t bytes, std::uint64_t fingerprint) = 0;
+
+  /// Optional, declared by sends_from_place(): sends straight from the caller's memory. Takes a
+  /// prefix of `bytes`, returns its length (0: try again later). The caller passes the rest, at
+  /// the same addresses, in later calls before anything else is sent on this channel.
+  virtual bool sends_from_place() const { return false; }
+  virtual std::size_t send_from(std::span<const std::byte> bytes, std::uint64_t fingerprint);
+
+  /// True when everything committed has reached memory or a kernel that outlives this process's
+  /// use.
+  virtual bool flushed() const = 0;
+};
+
+class ReceiveChannel {
+ public:
+  virtual ~ReceiveChannel() = default;
+
+  /// The head frame once it has arrived whole, else null. Repeated calls return the same frame.
+  virtual const Frame* peek() = 0;
+  /// Frees the head frame's slot for the sender.
+  virtual void release() = 0;
+
+  /// Optional, declared by receives_into_place(): the head frame's payload goes straight to its
+  /// destination. fingerprint() is set once the head frame's header has arrived; receive_into()
+  /// fills a prefix of `destination` from that frame and returns its length (0: try again later).
+  /// A frame that was begun by receive_into() is finished by it; a finished frame is released.
+  virtual bool receives_into_place() const { return false; }
+  virtual std::optional<std::uint64_t> fingerprint();
+  virtual std::size_t receive_into(std::span<std::byte> destination);
+};
+
+/// One communicator's use of one kind of link. A resource: neither copied nor moved.
+class Transport {
+ public:
+  Transport() = default;
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+  virtual ~Transport() = default;
+
+  virtual std::string_view name() const = 0;
+  /// What peers need to know to connect. Exchanged once among all ranks, before first use.
+  virtual std::string address() const = 0;
+  /// addresses[rank]; this rank's own included.
+  virtual void meet(std::vector<std::string> addresses) = 0;
+
+  /// Created at first use, owned by the transport, connected in the background by progress().
+  virtual SendChannel& sender(int peer, int lane) = 0;
+  virtual ReceiveChannel& receiver(int peer, int lane) = 0;
+
+  virtual std::size_t slot_bytes() const = 0;
+  virtual int depth() const = 0;
+
+  /// Accepts connections, finishes handshakes, flushes writes. True when something moved.
+  virtual bool progress() = 0;
+  /// Descriptors whose readiness means progress() or a channel may move. A transport that rings
+  /// the doorbell instead adds nothing.
+  virtual void add_descriptors(std::vector<pollfd>& descriptors) const;
+};
+
+/// What a transport is made from. `doorbell` outlives the transport.
+class Doorbell;
+struct TransportSettings {
+  int rank = 0;
+  int ranks = 1;
+  std::uint64_t communicator = 0;  ///< the same on all ranks, unique within the job
+  std::size_t slot_bytes = 0;      ///< 0: the transport's own default, scaled to `ranks`
+  int sockets = 1;                 ///< tcp: sockets per pair and direction
+  std::string interface {};        ///< tcp: NCCL_SOCKET_IFNAME's syntax; empty: automatic
+  Doorbell* doorbell = nullptr;
+  /// Ranks that live in this process share it; the local transport meets its peers here.
+  std::shared_ptr<class LocalExchange> local{};
+};
+
+/// Most memory that all channels of a communicator may take on one rank, and between two ranks.
+inline constexpr std::size_t rank_channel_limit = std::size_t{256} << 20;
+inline constexpr std::size_t peer_channel_limit = std::size_t{8} << 20;
+
+}  // namespace rondo

@@ -1,0 +1,8 @@
+// The one include for tests: the same macros from Catch2 2.13 and 3.
+#pragma once
+
+#ifdef RONDO_CATCH3
+#include <catch2/catch_all.hpp>
+#else
+#include <catch2/catch.hpp>
+#endif

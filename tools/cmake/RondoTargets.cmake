@@ -1,0 +1,73 @@
+# Flags, folders and target shapes, in one place.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+find_program(RONDO_CCACHE ccache)
+if(RONDO_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${RONDO_CCACHE})
+endif()
+
+add_library(rondo_flags INTERFACE)
+target_compile_features(rondo_flags INTERFACE cxx_std_20)
+target_compile_options(rondo_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+  -Wno-sign-conversion -Wnon-virtual-dtor -Woverloaded-virtual)
+if(PROJECT_IS_TOP_LEVEL)
+  target_compile_options(rondo_flags INTERFACE -Werror)
+endif()
+target_include_directories(rondo_flags INTERFACE ${PROJECT_SOURCE_DIR}
+  ${PROJECT_SOURCE_DIR}/core/include)
+if(RONDO_SANITIZE)
+  target_compile_options(rondo_flags INTERFACE -fsanitize=${RONDO_SANITIZE}
+    -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
+  target_link_options(rondo_flags INTERFACE -fsanitize=${RONDO_SANITIZE})
+endif()
+if(RONDO_COVERAGE)
+  target_compile_options(rondo_flags INTERFACE --coverage -O0)
+  target_link_options(rondo_flags INTERFACE --coverage)
+endif()
+
+# rondo_layer(NAME SOURCES a.cc b.cc [LIBRARIES lib ...])
+# One folder of the library, as objects: rondo_NAME. Tests link the layers they need by name;
+# librondo takes them all.
+set_property(GLOBAL PROPERTY RONDO_LAYERS "")
+function(rondo_layer name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
+  add_library(rondo_${name} OBJECT ${ARG_SOURCES})
+  target_link_libraries(rondo_${name} PUBLIC rondo_flags Threads::Threads ${ARG_LIBRARIES})
+  set_property(GLOBAL APPEND PROPERTY RONDO_LAYERS rondo_${name})
+endfunction()
+
+# librondo: every layer's objects, plus what they link.
+function(rondo_library)
+  get_property(layers GLOBAL PROPERTY RONDO_LAYERS)
+  add_library(rondo)
+  add_library(rondo::rondo ALIAS rondo)
+  foreach(layer ${layers})
+    target_sources(rondo PRIVATE $<TARGET_OBJECTS:${layer}>)
+    target_link_libraries(rondo PRIVATE $<BUILD_INTERFACE:${layer}>)
+  endforeach()
+endfunction()
+
+# rondo_program(NAME SOURCES ... [LIBRARIES ...]): an executable in build/<preset>/bin, on librondo.
+function(rondo_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE rondo_flags rondo ${ARG_LIBRARIES})
+endfunction()
+
+# rondo_test(NAME SOURCES ... [LIBRARIES rondo_schedule ...] [LABELS ...]): a Catch2 program.
+function(rondo_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES;LABELS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE rondo_flags rondo_test_main ${ARG_LIBRARIES})
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 300)
+endfunction()

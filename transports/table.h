@@ -1,0 +1,26 @@
+// The table of transports: the one place that knows them all.
+// To add one: a folder that imitates local/, and one row in table.cc.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/transport/transport.h"
+
+namespace rondo {
+
+struct TransportKind {
+  std::string_view name;     ///< the name users force: local, shm, tcp, verbs, cuda_ipc
+  std::string_view summary;  ///< one line for people
+  /// Empty when `from` can reach `to`; otherwise why not, in words for a log line.
+  std::string (*obstacle)(const HostInfo& from, const HostInfo& to);
+  std::unique_ptr<Transport> (*make)(const TransportSettings& settings);
+};
+
+/// Best first: a pair of ranks uses the first kind without an obstacle.
+std::span<const TransportKind> transport_kinds();
+const TransportKind* find_transport(std::string_view name);
+
+}  // namespace rondo
