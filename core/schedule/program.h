@@ -27,11 +27,10 @@ struct Operand {
   friend bool operator==(const Operand&, const Operand&) = default;
 };
 
-/// Op j may handle element e once op `on` has: immediately behind it when both work on the same run
-/// of chunks (`aligned`), otherwise only when `on` is complete.
+/// An op may start once op `on` of the same pass is complete, or of the pass before.
 struct Dependency {
   std::uint32_t on = 0;
-  bool aligned = false;
+  bool previous_pass = false;
   friend bool operator==(const Dependency&, const Dependency&) = default;
 };
 
@@ -49,14 +48,20 @@ struct Op {
   Chunk extent{};  ///< the chunks whose elements the op works on; only first and count matter
 };
 
-/// Ops of all lanes; within a lane in an order that is free of deadlock at the schedule's depth.
-/// Executors may run ops ahead of that order where dependencies (which include the order of
-/// messages on each channel) allow.
+/// Ops of all lanes; within a lane in an order that is free of deadlock at `depth`.
+///
+/// An executor runs the program in passes: pass p moves the p-th slice of every chunk, slices being
+/// so short that each message is one frame. Frames are therefore the messages that the verifier
+/// counts. Executors may run ops ahead of the order, and passes ahead of each other, where
+/// dependencies (which include the order of messages on each channel) allow: that only removes
+/// waits, so it cannot add a deadlock.
 struct Program {
   std::vector<Op> ops{};
   std::vector<Operand> operands{};
   std::vector<Dependency> dependencies{};
   int lanes = 1;
+  int depth = 2;          ///< messages a channel must hold; fusion needs 2 where the schedule needs 1
+  int longest = 1;        ///< most chunks in one message
   int scratch_slots = 0;  ///< each as large as the index space
 
   std::span<const Operand> operands_of(const Op& op) const {
