@@ -1,5 +1,7 @@
 # Flags, folders and target shapes, in one place.
 
+include(GNUInstallDirs)
+
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -19,7 +21,7 @@ add_library(rondo_flags INTERFACE)
 target_compile_features(rondo_flags INTERFACE cxx_std_20)
 target_compile_options(rondo_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
   -Wno-sign-conversion -Wnon-virtual-dtor -Woverloaded-virtual)
-if(PROJECT_IS_TOP_LEVEL)
+if(RONDO_WERROR)
   target_compile_options(rondo_flags INTERFACE -Werror)
 endif()
 target_include_directories(rondo_flags INTERFACE ${PROJECT_SOURCE_DIR}
@@ -45,7 +47,7 @@ function(rondo_layer name)
   set_property(GLOBAL APPEND PROPERTY RONDO_LAYERS rondo_${name})
 endfunction()
 
-# librondo: every layer's objects, plus what they link.
+# librondo: every layer's objects, plus what they link. Static, or shared with BUILD_SHARED_LIBS.
 function(rondo_library)
   get_property(layers GLOBAL PROPERTY RONDO_LAYERS)
   add_library(rondo)
@@ -54,20 +56,42 @@ function(rondo_library)
     target_sources(rondo PRIVATE $<TARGET_OBJECTS:${layer}>)
     target_link_libraries(rondo PRIVATE $<BUILD_INTERFACE:${layer}>)
   endforeach()
+  target_link_libraries(rondo PRIVATE Threads::Threads PkgConfig::HWY)
+  target_compile_features(rondo INTERFACE cxx_std_20)
+  target_include_directories(rondo INTERFACE
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/core/include> $<INSTALL_INTERFACE:include>)
+  set_target_properties(rondo PROPERTIES LINKER_LANGUAGE CXX
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+  if(BUILD_SHARED_LIBS)
+    # Only names of namespace rondo leave the library: never its copies of Boost and the STL.
+    set(exports ${PROJECT_SOURCE_DIR}/tools/cmake/exports.map)
+    target_link_options(rondo PRIVATE LINKER:--version-script=${exports})
+    set_target_properties(rondo PROPERTIES LINK_DEPENDS ${exports})
+  endif()
 endfunction()
 
-# rondo_program(NAME SOURCES ... [LIBRARIES ...]): an executable in build/<preset>/bin, on librondo.
+# rondo_program(NAME [INTERNAL] SOURCES ... [LIBRARIES ...]): an executable in build/<preset>/bin,
+# on librondo, installed unless INTERNAL.
 function(rondo_program name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "INTERNAL" "" "SOURCES;LIBRARIES" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE rondo_flags rondo ${ARG_LIBRARIES})
+  set_target_properties(${name} PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+  if(RONDO_INSTALL AND NOT ARG_INTERNAL)
+    install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endif()
 endfunction()
 
 # rondo_test(NAME SOURCES ... [LIBRARIES rondo_schedule ...] [LABELS ...]): a Catch2 program.
+# Those labelled "core" are also what the sanitizer presets build (target core_tests) and run.
+add_custom_target(core_tests)
 function(rondo_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE rondo_flags rondo_test_main ${ARG_LIBRARIES})
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 300)
+  if("core" IN_LIST ARG_LABELS)
+    add_dependencies(core_tests ${name})
+  endif()
 endfunction()

@@ -1,0 +1,28 @@
+# `cmake --install`: librondo, its public headers, find_package(rondo) and rondo.pc.
+
+include(CMakePackageConfigHelpers)
+
+install(TARGETS rondo EXPORT rondoTargets
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/core/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/rondo)
+install(EXPORT rondoTargets NAMESPACE rondo:: DESTINATION ${package_folder})
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/rondoConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/rondoConfig.cmake INSTALL_DESTINATION ${package_folder})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/rondoConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/rondoConfig.cmake ${PROJECT_BINARY_DIR}/rondoConfigVersion.cmake
+  DESTINATION ${package_folder})
+
+# rondo.pc finds its prefix from its own place, so an installed tree can be moved. A static
+# librondo needs Highway on every link line; a shared one brings it along.
+set(pkgconfig_folder ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+file(RELATIVE_PATH pkgconfig_to_prefix /${pkgconfig_folder} /)
+if(BUILD_SHARED_LIBS)
+  set(pkgconfig_requires Requires.private)
+else()
+  set(pkgconfig_requires Requires)
+endif()
+configure_file(${CMAKE_CURRENT_LIST_DIR}/rondo.pc.in ${PROJECT_BINARY_DIR}/rondo.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/rondo.pc DESTINATION ${pkgconfig_folder})
