@@ -39,12 +39,14 @@ struct Config {
   std::string host_id{};              ///< RONDO_HOSTID, NCCL_HOSTID
   LogLevel debug = LogLevel::warn;    ///< RONDO_DEBUG, NCCL_DEBUG
   std::string debug_file{};           ///< RONDO_DEBUG_FILE, NCCL_DEBUG_FILE (%h host, %p pid)
+  std::string warning{};          ///< names the NCCL_ variables that cannot be honoured, or empty
 };
 
 /// Reads the process's environment. Throws Error{configuration} for an unknown RONDO_ name or a bad
-/// value, listing what is known; warns once, by log, of NCCL_ names that cannot be honoured.
+/// value, listing what is known; warns once in a process, by log, of NCCL_ names that cannot be
+/// honoured.
 Config read_config();
-/// The same from given "NAME=VALUE" strings, for tests.
+/// The same from given "NAME=VALUE" strings, for tests. Writes no log.
 Config read_config(std::span<const std::string> environment);
 
 /// Who this process is, by torchrun's, Slurm's or MPI's variables.
@@ -58,6 +60,7 @@ struct Placement {
   std::string source{};  ///< "torchrun", "slurm", "mpi", "none", for logs
 };
 /// Throws Error{configuration} naming what is missing or contradictory (rank >= world, no address).
+/// Asked in this order: RANK and WORLD_SIZE (torchrun, rondorun); mpirun; Slurm; PMI.
 Placement read_placement(const Config& config);
 Placement read_placement(const Config& config, std::span<const std::string> environment);
 
