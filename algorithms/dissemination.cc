@@ -1,0 +1,44 @@
+// Dissemination. Everyone hears of twice as many others each round.
+//
+//   P = 5, what rank 4 has heard of    round 0 from 3:  3 4
+//                                      round 1 from 2:  1 2 3 4
+//                                      round 2 from 0:  everybody, some of them twice
+//
+// The tokens are empty messages: to hear of a rank twice is as good as once.
+//
+// Cost              rounds     sent        reduced
+//   barrier         q          0           0
+//
+// Hensgen, Finkel, Manber: Two algorithms for barrier synchronization, 1988.
+#include "algorithms/dissemination.h"
+
+#include "algorithms/geometry.h"
+
+namespace rondo {
+namespace {
+
+Steps barrier(int rank, int ranks) {
+  const int rounds = log2_ceiling(ranks);
+  for (int round = 0; round < rounds; ++round) {
+    const int hop = 1 << round;
+    const Chunk heard = round == 0 ? input(0) : scratch(0, 0);
+    const Chunk more = round == rounds - 1 ? output(0) : scratch(0, 0);
+    co_yield send(wrap(rank + hop, ranks), heard).at(0, round);
+    co_yield receive_reduce(wrap(rank - hop, ranks), heard, more).at(0, round);
+  }
+  if (ranks == 1) co_yield copy(input(0), output(0));
+}
+
+}  // namespace
+
+Schedule dissemination_barrier(int ranks, int root) {
+  return {.collective = Collective::barrier,
+          .algorithm = "dissemination",
+          .ranks = ranks,
+          .root = root,
+          .layout = make_layout(Collective::barrier, ranks, 1),
+          .phases = {"barrier"},
+          .steps = [ranks](int rank, int) { return barrier(rank, ranks); }};
+}
+
+}  // namespace rondo

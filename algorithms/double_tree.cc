@@ -1,0 +1,37 @@
+// Double binary tree. Each half of the vector has a tree of its own; who is inside one tree is a
+// leaf of the other, so all links carry alike, and q levels suffice.
+//
+//   P = 8, root 0     lane 0:  0                      lane 1:  0
+//                              `-- 4                           `-- 5
+//                                  |-- 2                           |-- 3
+//                                  |   |-- 1                       |   |-- 2
+//                                  |   `-- 3                       |   `-- 4
+//                                  `-- 6                           `-- 7
+//                                      |-- 5                           |-- 6
+//                                      `-- 7                           `-- 1
+//   broadcast   downwards;  reduce  upwards;  all_reduce  up to rank 0, then down
+//
+// Cost              rounds     sent         reduced
+//   all_reduce      2q         min(2,P/2)   1
+//   broadcast       q          1            0
+//   reduce          q          1            1
+//
+// Sanders, Speck, Traeff: Two-tree algorithms for full bandwidth broadcast, reduction and scan,
+// 2009.
+#include "algorithms/double_tree.h"
+
+#include "algorithms/tree.h"
+
+namespace rondo {
+
+Schedule double_tree_all_reduce(int ranks, int root) {
+  return tree_schedule(Collective::all_reduce, "double_tree", ranks, root, 2, double_tree_node);
+}
+Schedule double_tree_broadcast(int ranks, int root) {
+  return tree_schedule(Collective::broadcast, "double_tree", ranks, root, 2, double_tree_node);
+}
+Schedule double_tree_reduce(int ranks, int root) {
+  return tree_schedule(Collective::reduce, "double_tree", ranks, root, 2, double_tree_node);
+}
+
+}  // namespace rondo

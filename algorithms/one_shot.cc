@@ -1,0 +1,124 @@
+// One-shot. One message from everyone concerned to everyone concerned, all in the same round.
+//
+//   P = 4           0 --- 1       all_reduce      the whole vector over every edge, both ways
+//                   | \ / |       reduce_scatter  block j to rank j
+//                   | / \ |       all_gather      the own block to everyone
+//                   2 --- 3       broadcast       the root's edges only, outwards
+//                                 reduce          the root's edges only, inwards
+//
+// A rank that reduces adds all contributions at once, in the order of ranks: the same bits
+// everywhere, rounded once.
+//
+// Cost              rounds     sent        reduced
+//   all_reduce      1          P-1         P-1
+//   reduce_scatter  1          (P-1)/P     (P-1)/P
+//   all_gather      1          (P-1)/P     0
+//   broadcast       1          P-1         0
+//   reduce          1          1           P-1
+#include "algorithms/one_shot.h"
+
+#include "algorithms/compose.h"
+#include "algorithms/geometry.h"
+
+namespace rondo {
+namespace {
+
+/// output[chunk] = everybody's contribution, in the order of ranks. Slot p holds rank p's.
+Steps combine(int rank, int ranks, int chunk, int phase) {
+  for (int peer = 0; peer < ranks; ++peer) {
+    const Chunk slot = scratch(peer, chunk);
+    co_yield (peer == rank ? copy(input(chunk), slot) : receive(peer, slot)).at(phase, 0);
+  }
+  co_yield reduce(scratch(0, chunk), ranks, output(chunk)).at(phase, 0);
+}
+
+Steps tell_everybody(int rank, int ranks, Chunk value, int phase) {
+  for (int hops = 1; hops < ranks; ++hops) {
+    co_yield send(wrap(rank + hops, ranks), value).at(phase, 0);
+  }
+}
+
+Steps broadcast(int rank, int ranks, int root) {
+  if (rank != root) return just(receive(root, output(0)));
+  return in_order(tell_everybody(rank, ranks, input(0), 0), just(copy(input(0), output(0))));
+}
+
+}  // namespace
+
+Steps direct_reduce_scatter(int rank, int ranks, int phase) {
+  for (int hops = 1; hops < ranks; ++hops) {
+    const int peer = wrap(rank + hops, ranks);
+    co_yield send(peer, input(peer)).at(phase, 0);
+  }
+  Steps sum = combine(rank, ranks, rank, phase);
+  while (const Step* step = sum.next()) co_yield *step;
+}
+
+Steps direct_all_gather(int rank, int ranks, int phase) {
+  for (int hops = 1; hops < ranks; ++hops) {
+    co_yield send(wrap(rank + hops, ranks), output(rank)).at(phase, 0);
+  }
+  for (int hops = 1; hops < ranks; ++hops) {
+    const int peer = wrap(rank - hops, ranks);
+    co_yield receive(peer, output(peer)).at(phase, 0);
+  }
+}
+
+Schedule one_shot_all_reduce(int ranks, int root) {
+  return {.collective = Collective::all_reduce,
+          .algorithm = "one_shot",
+          .ranks = ranks,
+          .root = root,
+          .layout = make_layout(Collective::all_reduce, ranks, 1),
+          .phases = {"all-reduce"},
+          .steps = [ranks](int rank, int) {
+            return in_order(tell_everybody(rank, ranks, input(0), 0), combine(rank, ranks, 0, 0));
+          }};
+}
+
+Schedule one_shot_reduce_scatter(int ranks, int root) {
+  return {.collective = Collective::reduce_scatter,
+          .algorithm = "one_shot",
+          .ranks = ranks,
+          .root = root,
+          .layout = make_layout(Collective::reduce_scatter, ranks, 1),
+          .phases = {"reduce-scatter"},
+          .steps = [ranks](int rank, int) { return direct_reduce_scatter(rank, ranks, 0); }};
+}
+
+Schedule one_shot_all_gather(int ranks, int root) {
+  return {.collective = Collective::all_gather,
+          .algorithm = "one_shot",
+          .ranks = ranks,
+          .root = root,
+          .layout = make_layout(Collective::all_gather, ranks, 1),
+          .phases = {"all-gather"},
+          .steps = [ranks](int rank, int) {
+            return in_order(just(copy(input(rank), output(rank))),
+                            direct_all_gather(rank, ranks, 0));
+          }};
+}
+
+Schedule one_shot_broadcast(int ranks, int root) {
+  return {.collective = Collective::broadcast,
+          .algorithm = "one_shot",
+          .ranks = ranks,
+          .root = root,
+          .layout = make_layout(Collective::broadcast, ranks, 1),
+          .phases = {"broadcast"},
+          .steps = [ranks, root](int rank, int) { return broadcast(rank, ranks, root); }};
+}
+
+Schedule one_shot_reduce(int ranks, int root) {
+  return {.collective = Collective::reduce,
+          .algorithm = "one_shot",
+          .ranks = ranks,
+          .root = root,
+          .layout = make_layout(Collective::reduce, ranks, 1),
+          .phases = {"reduce"},
+          .steps = [ranks, root](int rank, int) {
+            return rank == root ? combine(rank, ranks, 0, 0) : just(send(root, input(0)));
+          }};
+}
+
+}  // namespace rondo

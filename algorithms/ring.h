@@ -1,0 +1,21 @@
+// Ring algorithms: as many bytes as necessary, only neighbours talk. See ring.cc.
+#pragma once
+
+#include "core/schedule/schedule.h"
+
+namespace rondo {
+
+Schedule ring_all_reduce(int ranks, int root);
+Schedule ring_reduce_scatter(int ranks, int root);
+Schedule ring_all_gather(int ranks, int root);
+
+/// Half of every chunk goes each way round, in a lane of its own.
+Schedule bidirectional_ring_all_reduce(int ranks, int root);
+Schedule bidirectional_ring_reduce_scatter(int ranks, int root);
+Schedule bidirectional_ring_all_gather(int ranks, int root);
+
+/// Once round the ring, from the root or to it: the chain.
+Schedule ring_broadcast(int ranks, int root);
+Schedule ring_reduce(int ranks, int root);
+
+}  // namespace rondo

@@ -1,0 +1,222 @@
+#include "algorithms/table.h"
+
+#include "algorithms/binomial_tree.h"
+#include "algorithms/chain.h"
+#include "algorithms/circulant.h"
+#include "algorithms/dissemination.h"
+#include "algorithms/double_tree.h"
+#include "algorithms/linear.h"
+#include "algorithms/one_shot.h"
+#include "algorithms/pairwise.h"
+#include "algorithms/ring.h"
+#include "algorithms/two_shot.h"
+
+namespace rondo {
+namespace {
+
+using enum Collective;
+
+// Collective, name, what it does, {rounds, sent, reduced}, rank order, builder.
+constexpr Algorithm rows[] = {
+    {all_reduce,
+     "ring",
+     "neighbours only, least traffic",
+     {"2(P-1)", "2(P-1)/P", "(P-1)/P"},
+     false,
+     ring_all_reduce},
+    {all_reduce,
+     "bidirectional_ring",
+     "two rings, opposite ways round",
+     {"2(P-1)", "2(P-1)/P", "(P-1)/P"},
+     false,
+     bidirectional_ring_all_reduce},
+    {all_reduce,
+     "two_shot",
+     "each rank adds a chunk and shows it to all",
+     {"2", "2(P-1)/P", "(P-1)/P"},
+     true,
+     two_shot_all_reduce},
+    {all_reduce,
+     "circulant",
+     "least rounds with least traffic, any number of ranks",
+     {"2q", "2(P-1)/P", "(P-1)/P"},
+     false,
+     circulant_all_reduce},
+    {all_reduce,
+     "double_tree",
+     "two binary trees, half of the vector each",
+     {"2q", "min(2,P/2)", "1"},
+     false,
+     double_tree_all_reduce},
+    {all_reduce,
+     "one_shot",
+     "everyone sends everything to everyone",
+     {"1", "P-1", "P-1"},
+     true,
+     one_shot_all_reduce},
+    {all_reduce,
+     "binomial_tree",
+     "reduce to rank 0, broadcast from it",
+     {"2q", "q", "q"},
+     false,
+     binomial_tree_all_reduce},
+    {all_reduce,
+     "chain",
+     "along the line of ranks and back, pipelined",
+     {"2(P-1)", "min(2,P-1)", "1"},
+     false,
+     chain_all_reduce},
+
+    {reduce_scatter,
+     "ring",
+     "neighbours only, least traffic",
+     {"P-1", "(P-1)/P", "(P-1)/P"},
+     false,
+     ring_reduce_scatter},
+    {reduce_scatter,
+     "bidirectional_ring",
+     "two rings, opposite ways round",
+     {"P-1", "(P-1)/P", "(P-1)/P"},
+     false,
+     bidirectional_ring_reduce_scatter},
+    {reduce_scatter,
+     "circulant",
+     "least rounds with least traffic, any number of ranks",
+     {"q", "(P-1)/P", "(P-1)/P"},
+     false,
+     circulant_reduce_scatter},
+    {reduce_scatter,
+     "one_shot",
+     "block j straight to rank j",
+     {"1", "(P-1)/P", "(P-1)/P"},
+     true,
+     one_shot_reduce_scatter},
+
+    {all_gather,
+     "ring",
+     "neighbours only, least traffic",
+     {"P-1", "(P-1)/P", "0"},
+     false,
+     ring_all_gather},
+    {all_gather,
+     "bidirectional_ring",
+     "two rings, opposite ways round",
+     {"P-1", "(P-1)/P", "0"},
+     false,
+     bidirectional_ring_all_gather},
+    {all_gather,
+     "circulant",
+     "least rounds with least traffic, any number of ranks",
+     {"q", "(P-1)/P", "0"},
+     false,
+     circulant_all_gather},
+    {all_gather,
+     "one_shot",
+     "everyone sends its block to everyone",
+     {"1", "(P-1)/P", "0"},
+     false,
+     one_shot_all_gather},
+
+    {broadcast,
+     "ring",
+     "round the ring from the root, pipelined",
+     {"P-1", "1", "0"},
+     false,
+     ring_broadcast},
+    {broadcast,
+     "chain",
+     "along the line of ranks from the root, pipelined",
+     {"P-1", "1", "0"},
+     false,
+     chain_broadcast},
+    {broadcast,
+     "double_tree",
+     "two binary trees, half of the vector each",
+     {"q", "1", "0"},
+     false,
+     double_tree_broadcast},
+    {broadcast,
+     "binomial_tree",
+     "each round doubles the ranks that have it",
+     {"q", "q", "0"},
+     false,
+     binomial_tree_broadcast},
+    {broadcast,
+     "one_shot",
+     "the root sends to everyone",
+     {"1", "P-1", "0"},
+     false,
+     one_shot_broadcast},
+
+    {reduce,
+     "ring",
+     "round the ring to the root, pipelined",
+     {"P-1", "1", "1"},
+     false,
+     ring_reduce},
+    {reduce,
+     "chain",
+     "along the line of ranks to the root, pipelined",
+     {"P-1", "1", "1"},
+     false,
+     chain_reduce},
+    {reduce,
+     "double_tree",
+     "two binary trees, half of the vector each",
+     {"q", "1", "1"},
+     false,
+     double_tree_reduce},
+    {reduce,
+     "binomial_tree",
+     "each round halves the ranks that have a sum",
+     {"q", "1", "q"},
+     false,
+     binomial_tree_reduce},
+    {reduce, "one_shot", "everyone sends to the root", {"1", "1", "P-1"}, true, one_shot_reduce},
+
+    {all_to_all,
+     "pairwise",
+     "one partner a round",
+     {"<= P", "(P-1)/P", "0"},
+     false,
+     pairwise_all_to_all},
+    {all_to_all, "linear", "all messages at once", {"1", "(P-1)/P", "0"}, false, linear_all_to_all},
+
+    {scatter, "linear", "the root sends each block", {"1", "(P-1)/P", "0"}, false, linear_scatter},
+    {scatter,
+     "binomial_tree",
+     "a subtree's blocks in one message",
+     {"q", "(P-1)/P", "0"},
+     false,
+     binomial_tree_scatter},
+
+    {gather, "linear", "the root receives each block", {"1", "1/P", "0"}, false, linear_gather},
+    {gather,
+     "binomial_tree",
+     "a subtree's blocks in one message",
+     {"q", "<= 1/2", "0"},
+     false,
+     binomial_tree_gather},
+
+    {barrier,
+     "dissemination",
+     "everyone hears of twice as many each round",
+     {"q", "0", "0"},
+     false,
+     dissemination_barrier},
+
+    {send_recv, "linear", "one message", {"1", "1", "0"}, false, linear_send_recv},
+};
+
+}  // namespace
+
+std::span<const Algorithm> algorithms() { return rows; }
+
+const Algorithm* find_algorithm(Collective collective, std::string_view name) {
+  for (const Algorithm& row : rows) {
+    if (row.collective == collective && row.name == name) return &row;
+  }
+  return nullptr;
+}
+
+}  // namespace rondo

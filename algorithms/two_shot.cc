@@ -1,0 +1,28 @@
+// Two-shot. Everyone adds up a chunk of its own, then shows it to everybody.
+//
+//   reduce-scatter    chunk j of every rank --> rank j, which adds them in the order of ranks
+//   all-gather        rank j's finished chunk --> every rank
+//
+// Cost              rounds     sent        reduced
+//   all_reduce      2          2(P-1)/P    (P-1)/P
+#include "algorithms/two_shot.h"
+
+#include "algorithms/compose.h"
+#include "algorithms/one_shot.h"
+
+namespace rondo {
+
+Schedule two_shot_all_reduce(int ranks, int root) {
+  return {.collective = Collective::all_reduce,
+          .algorithm = "two_shot",
+          .ranks = ranks,
+          .root = root,
+          .layout = make_layout(Collective::all_reduce, ranks, ranks),
+          .phases = {"reduce-scatter", "all-gather"},
+          .steps = [ranks](int rank, int) {
+            return in_order(direct_reduce_scatter(rank, ranks, 0),
+                            direct_all_gather(rank, ranks, 1));
+          }};
+}
+
+}  // namespace rondo
