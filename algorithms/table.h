@@ -22,8 +22,8 @@ struct Algorithm {
   std::string_view name;     ///< the name users force, e.g. "ring"
   std::string_view summary;  ///< one line for people
   CostLine cost;
-  /// Every rank combines an element's contributions in one order that depends on ranks only
-  /// through rank numbers: needed by reproducible reductions.
+  /// Every element's contributions are combined at once, from rank 0's to rank P-1's, whatever its
+  /// position and the choice of algorithm: what reproducible reductions need.
   bool rank_order;
   Schedule (*build)(int ranks, int root);
 };
