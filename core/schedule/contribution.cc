@@ -1,0 +1,133 @@
+#include "core/schedule/contribution.h"
+
+#include <bit>
+
+namespace rondo {
+namespace {
+
+using Fault = Contribution::Fault;
+
+constexpr int mask_bits = 64;
+
+/// splitmix64's finalizer: a bijection whose output looks random.
+constexpr std::uint64_t mix(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+constexpr std::uint64_t random_of(int rank) { return mix(static_cast<std::uint64_t>(rank)); }
+
+constexpr std::uint64_t bit(int rank) { return std::uint64_t{1} << (rank % mask_bits); }
+
+}  // namespace
+
+ContributionAlgebra::ContributionAlgebra(const Schedule& header)
+    : ranks_(header.ranks),
+      token_(is_token(header.collective)),
+      exact_(token_ || header.ranks <= mask_bits),
+      everyone_(0) {
+  for (int rank = 0; rank < ranks_; ++rank)
+    everyone_ += ranks_ <= mask_bits ? bit(rank) : random_of(rank);
+}
+
+Contribution ContributionAlgebra::leaf(int rank, int chunk) {
+  Contribution value;
+  value.set = ranks_ <= mask_bits ? bit(rank) : random_of(rank);
+  if (token_ && ranks_ > mask_bits) {
+    std::vector<std::uint64_t> members(static_cast<std::size_t>(ranks_ / mask_bits + 1));
+    members[static_cast<std::size_t>(rank / mask_bits)] = bit(rank);
+    value.set = tokens_.size();
+    tokens_.push_back(std::move(members));
+  }
+  value.tree = mix(~static_cast<std::uint64_t>(rank));
+  value.count = 1;
+  value.chunk = chunk;
+  value.first = value.last = rank;
+  value.ascending = true;
+  value.fault = Fault::none;
+  return value;
+}
+
+Contribution ContributionAlgebra::combine(std::span<const Contribution> operands) {
+  Contribution value = operands.front();
+  std::uint64_t tree = mix(operands.size());
+  for (const Contribution& operand : operands) tree = mix(tree * 3 + operand.tree);
+  for (const Contribution& operand : operands.subspan(1)) value = merge(value, operand);
+  value.tree = tree;
+  return value;
+}
+
+Contribution ContributionAlgebra::merge(const Contribution& left, const Contribution& right) {
+  Contribution value = left;
+  if (left.fault == Fault::none) value.fault = right.fault;
+  if (value.fault != Fault::none) return value;
+  if (left.chunk != right.chunk) value.fault = Fault::mixed;
+  value.last = right.last;
+  value.ascending = left.ascending && right.ascending && left.last + 1 == right.first;
+  if (token_) {
+    value.set = token(left, right);
+    value.count = static_cast<std::uint32_t>(contributors(value).size());
+    return value;
+  }
+  if (exact_ && (left.set & right.set) != 0) value.fault = Fault::twice;
+  value.set = exact_ ? left.set | right.set : left.set + right.set;
+  value.count = left.count + right.count;
+  return value;
+}
+
+std::uint64_t ContributionAlgebra::token(const Contribution& left, const Contribution& right) {
+  if (ranks_ <= mask_bits) return left.set | right.set;
+  std::vector<std::uint64_t> members = tokens_[left.set];
+  for (std::size_t i = 0; i < members.size(); ++i) members[i] |= tokens_[right.set][i];
+  tokens_.push_back(std::move(members));
+  return tokens_.size() - 1;
+}
+
+bool ContributionAlgebra::satisfies(const Contribution& value,
+                                    const Expectation& expectation) const {
+  if (value.fault != Fault::none || value.chunk != expectation.source_chunk) return false;
+  const std::uint32_t count = expectation.rank < 0 ? static_cast<std::uint32_t>(ranks_) : 1;
+  if (value.count != count) return false;
+  if (token_) return true;
+  if (expectation.rank < 0) return value.set == everyone_;
+  return value.set == (exact_ ? bit(expectation.rank) : random_of(expectation.rank));
+}
+
+std::vector<int> ContributionAlgebra::contributors(const Contribution& value) const {
+  std::vector<int> ranks;
+  if (!exact_ || value.fault == Fault::undefined) return ranks;
+  for (int rank = 0; rank < ranks_; ++rank) {
+    const std::uint64_t word = ranks_ <= mask_bits
+                                   ? value.set
+                                   : tokens_[value.set][static_cast<std::size_t>(rank / mask_bits)];
+    if ((word & bit(rank)) != 0) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+std::string ContributionAlgebra::text(const Contribution& value) const {
+  if (value.fault == Fault::undefined) return "nothing";
+  std::string words = std::to_string(value.count) + " contributions";
+  if (exact_) {
+    words = "{";
+    for (const int rank : contributors(value))
+      words += (words.size() == 1 ? "" : " ") + std::to_string(rank);
+    words += "}";
+  } else if (value.count == 1) {
+    words = "{" + std::to_string(value.first) + "}";
+  }
+  words += " of chunk " + std::to_string(value.chunk);
+  if (value.fault == Fault::mixed) words += " mixed with another chunk";
+  if (value.fault == Fault::twice) words += " with a rank counted twice";
+  return words;
+}
+
+std::string ContributionAlgebra::text(const Expectation& expectation) const {
+  const std::string chunk = " of chunk " + std::to_string(expectation.source_chunk);
+  if (expectation.rank >= 0) return "{" + std::to_string(expectation.rank) + "}" + chunk;
+  return "every rank once" + chunk;
+}
+
+}  // namespace rondo

@@ -1,0 +1,63 @@
+// Contributions: what a chunk of memory is made of, without its bytes.
+//
+// Up to 64 ranks the contributors are an exact set; beyond, a 64-bit sum of one random number per
+// contributor and their count (two different multisets of equal size collide with probability
+// 2^-64). A barrier's tokens are exact sets at any number of ranks.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/schedule/collective.h"
+
+namespace rondo {
+
+/// The value of one chunk. Small: a ring over 1024 ranks keeps a million of them.
+struct Contribution {
+  enum class Fault : std::uint8_t {
+    none,
+    undefined,  ///< made from memory that nothing had written
+    mixed,      ///< made from different input chunks
+    twice,      ///< has a contributor more than once (exact sets only)
+  };
+  std::uint64_t set = 0;   ///< bit mask, sum of random numbers, or index of a token's set
+  std::uint64_t tree = 0;  ///< hash of the tree of combinations: operands' order counts
+  std::uint32_t count = 0;
+  std::int32_t chunk = -1;  ///< input chunk, in its owner's numbering
+  std::int32_t first = -1;  ///< leftmost contributor of the tree
+  std::int32_t last = -1;   ///< rightmost one
+  bool ascending = false;   ///< leaves from left to right are first, first + 1, ..., last
+  Fault fault = Fault::undefined;
+};
+
+/// The rules by which contributions combine in one schedule.
+class ContributionAlgebra {
+ public:
+  explicit ContributionAlgebra(const Schedule& header);
+
+  bool exact() const { return exact_; }
+  Contribution leaf(int rank, int chunk);
+  /// Left to right, as one combination of all operands. Faults of operands spread.
+  Contribution combine(std::span<const Contribution> operands);
+  bool satisfies(const Contribution& value, const Expectation& expectation) const;
+
+  /// Contributors in ascending order; empty where only a fingerprint is known.
+  std::vector<int> contributors(const Contribution& value) const;
+  /// "{0 1 3} of chunk 2", "5 contributions of chunk 2", "nothing".
+  std::string text(const Contribution& value) const;
+  std::string text(const Expectation& expectation) const;
+
+ private:
+  Contribution merge(const Contribution& left, const Contribution& right);
+  std::uint64_t token(const Contribution& left, const Contribution& right);
+
+  int ranks_;
+  bool token_;
+  bool exact_;
+  std::uint64_t everyone_;                            ///< `set` of all ranks once
+  std::vector<std::vector<std::uint64_t>> tokens_{};  ///< sets beyond 64 ranks
+};
+
+}  // namespace rondo

@@ -1,0 +1,72 @@
+#include "core/schedule/source.h"
+
+#include "rondo/error.h"
+
+namespace rondo {
+namespace {
+
+[[noreturn]] void reject(const Schedule& header, int rank, int lane, const Move& move,
+                         const std::string& problem) {
+  throw Error(ErrorCode::invalid_argument,
+              "lane " + std::to_string(lane) + " step " + std::to_string(move.index) + " (" +
+                  phase_text(header, move.op->phase, move.op->round) + "): " + problem,
+              {.rank = rank});
+}
+
+void check(const Schedule& header, int rank, int lane, const Move& move) {
+  const std::string problem = defect(header, rank, *move.op, move.operands);
+  if (!problem.empty()) reject(header, rank, lane, move, problem);
+}
+
+std::size_t cursor(const Schedule& header, int rank, int lane) {
+  return static_cast<std::size_t>(rank) * static_cast<std::size_t>(header.lanes) +
+         static_cast<std::size_t>(lane);
+}
+
+}  // namespace
+
+ScheduleSource::ScheduleSource(const Schedule& schedule)
+    : schedule_(&schedule), lanes_(cursor(schedule, schedule.ranks, 0)) {}
+
+bool ScheduleSource::next(int rank, int lane, Move& move) {
+  Lane& state = lanes_[cursor(*schedule_, rank, lane)];
+  if (!state.steps) state.steps.emplace(schedule_->steps(rank, lane));
+  const Step* step = state.steps->next();
+  if (step == nullptr) return false;
+  state.op = to_op(*step, lane, state.operands);
+  move = {&state.op, state.operands, state.index++};
+  check(*schedule_, rank, lane, move);
+  return true;
+}
+
+ProgramSource::ProgramSource(const Schedule& header, std::span<const Program> programs)
+    : header_(&header), programs_(programs), position_(cursor(header, header.ranks, 0)) {
+  if (programs.size() != static_cast<std::size_t>(header.ranks))
+    throw Error(ErrorCode::invalid_argument, std::to_string(programs.size()) + " programs for " +
+                                                 std::to_string(header.ranks) + " ranks");
+  for (const Program& program : programs) finished_.emplace_back(program.ops.size());
+}
+
+bool ProgramSource::next(int rank, int lane, Move& move) {
+  const Program& program = programs_[static_cast<std::size_t>(rank)];
+  std::size_t& at = position_[cursor(*header_, rank, lane)];
+  while (at < program.ops.size() && program.ops[at].lane != lane) ++at;
+  if (at == program.ops.size()) return false;
+  const Op& op = program.ops[at];
+  move = {&op, program.operands_of(op), at++};
+  check(*header_, rank, lane, move);
+  return true;
+}
+
+bool ProgramSource::may_run(int rank, const Move& move) const {
+  const auto index = static_cast<std::size_t>(rank);
+  for (const Dependency& dependency : programs_[index].dependencies_of(*move.op))
+    if (!finished_[index][dependency.on]) return false;
+  return true;
+}
+
+void ProgramSource::done(int rank, const Move& move) {
+  finished_[static_cast<std::size_t>(rank)][move.index] = true;
+}
+
+}  // namespace rondo

@@ -1,0 +1,139 @@
+#include "core/schedule/verify.h"
+
+#include <optional>
+
+#include "core/schedule/contribution_domain.h"
+#include "rondo/error.h"
+
+namespace rondo {
+namespace {
+
+constexpr std::size_t most_findings = 20;
+
+class Findings {
+ public:
+  Findings(Report& report, const Schedule& header) : report_(report), header_(header) {}
+
+  void add(std::string sentence) {
+    if (report_.findings.size() < most_findings)
+      report_.findings.push_back(std::move(sentence));
+    else
+      ++report_.suppressed;
+  }
+  void add(const Site& site, const std::string& sentence) {
+    add("rank " + std::to_string(site.rank) + " lane " + std::to_string(site.lane) + " step " +
+        std::to_string(site.index) + " (" + phase_text(header_, site.op->phase, site.op->round) +
+        "): " + sentence);
+  }
+
+ private:
+  Report& report_;
+  const Schedule& header_;
+};
+
+void check_outputs(const Schedule& header, const ContributionDomain& domain, Findings& findings) {
+  for (int rank = 0; rank < header.ranks; ++rank) {
+    const ChunkSpan span =
+        held(header.collective, Buffer::output, header.layout, rank, header.root);
+    for (int chunk = span.first; chunk < span.first + span.count; ++chunk) {
+      const std::optional<Expectation> wanted = expected(header, rank, chunk);
+      if (!wanted || domain.algebra().satisfies(domain.output(rank, chunk), *wanted)) continue;
+      findings.add("rank " + std::to_string(rank) + ": output chunk " + std::to_string(chunk) +
+                   " ends with " + domain.algebra().text(domain.output(rank, chunk)) +
+                   ", expected " + domain.algebra().text(*wanted));
+    }
+  }
+}
+
+/// Compares the trees by which each output chunk was combined. Only for outputs that are right.
+class Trees {
+ public:
+  Trees(const Schedule& header, Report& report)
+      : header_(header),
+        report_(report),
+        first_(static_cast<std::size_t>(header.layout.chunks())) {}
+
+  void compare(const ContributionDomain& domain, Findings& findings) {
+    for (int rank = 0; rank < header_.ranks; ++rank)
+      for (int chunk = 0; chunk < header_.layout.chunks(); ++chunk) {
+        const std::optional<Expectation> wanted = expected(header_, rank, chunk);
+        if (wanted && wanted->rank < 0) compare(domain.output(rank, chunk), rank, chunk, findings);
+      }
+    report_.one_tree = report_.one_tree && report_.order_agrees;
+    report_.rank_order = report_.rank_order && report_.one_tree;
+  }
+
+ private:
+  struct First {
+    int rank = -1;
+    std::uint64_t tree = 0;
+  };
+
+  void compare(const Contribution& value, int rank, int chunk, Findings& findings) {
+    First& first = first_[static_cast<std::size_t>(chunk)];
+    if (first.rank < 0) first = {rank, value.tree};
+    if (!any_) any_ = value.tree;
+    report_.one_tree = report_.one_tree && value.tree == *any_;
+    report_.rank_order = report_.rank_order && value.ascending && value.first == 0;
+    if (value.tree == first.tree) return;
+    report_.order_agrees = false;
+    findings.add("ranks " + std::to_string(first.rank) + " and " + std::to_string(rank) +
+                 " combine chunk " + std::to_string(chunk) +
+                 " in different orders: their results could differ in bits");
+  }
+
+  const Schedule& header_;
+  Report& report_;
+  std::vector<First> first_;
+  std::optional<std::uint64_t> any_{};
+};
+
+void conclude(const Schedule& header, const Outcome& outcome, ContributionDomain& domain,
+              Report& report, Findings& findings) {
+  report.exact = domain.algebra().exact();
+  report.ops = outcome.ops;
+  report.messages = outcome.messages;
+  for (std::string& problem : describe(outcome, header)) findings.add(std::move(problem));
+  if (!outcome.completed) return;
+  domain.check_lanes();
+  check_outputs(header, domain, findings);
+  if (report.ok() && !is_token(header.collective)) Trees(header, report).compare(domain, findings);
+}
+
+/// Everything a schedule can throw is a finding too.
+template <class Check>
+Report collect(const Schedule& header, Check check) {
+  Report report;
+  Findings findings(report, header);
+  try {
+    check_header(header);
+    check(report, findings);
+  } catch (const std::exception& error) {
+    findings.add(error.what());
+  }
+  return report;
+}
+
+}  // namespace
+
+Report verify(const Schedule& schedule) {
+  return collect(schedule, [&](Report& report, Findings& findings) {
+    ContributionDomain domain(
+        schedule, [&](const Site& site, const std::string& words) { findings.add(site, words); },
+        true);
+    const Outcome outcome = run(schedule, domain);
+    conclude(schedule, outcome, domain, report, findings);
+  });
+}
+
+Report verify(const Schedule& header, std::span<const Program> programs) {
+  return collect(header, [&](Report& report, Findings& findings) {
+    ContributionDomain domain(
+        header, [&](const Site& site, const std::string& words) { findings.add(site, words); },
+        false);
+    const Outcome outcome = run(header, programs, domain);
+    conclude(header, outcome, domain, report, findings);
+  });
+}
+
+}  // namespace rondo
