@@ -1,0 +1,182 @@
+// How a vector of words holds elements. A codec unpacks part p of each word to a vector in which
+// the operator works, and packs the result back to part p, other parts zero. Work is lane by lane:
+// four 8-bit floats share one 32-bit lane, so neither shuffles nor widening loads are needed.
+// Included once per instruction set.
+#if defined(RONDO_KERNELS_CPU_CODECS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef RONDO_KERNELS_CPU_CODECS_INL_H_
+#undef RONDO_KERNELS_CPU_CODECS_INL_H_
+#else
+#define RONDO_KERNELS_CPU_CODECS_INL_H_
+#endif
+
+#include <cstdint>
+
+#include "hwy/highway.h"
+#include "kernels/cpu/convert.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace rondo::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// The operator works on the type as it is.
+template <class T>
+struct Plain {
+  using Word = T;
+  static constexpr int parts = 1;
+  template <int part, class D, class V = hn::Vec<D>>
+  static HWY_INLINE V unpack(D, V word) {
+    return word;
+  }
+  template <int part, class D, class V = hn::Vec<D>>
+  static HWY_INLINE V pack(D, V value) {
+    return value;
+  }
+};
+
+/// 8-bit integers for a product, which no machine multiplies: two in each 16-bit lane. Bits above
+/// the low eight never reach them, so they may hold anything until packed.
+struct BytePairs {
+  using Word = std::uint16_t;
+  static constexpr int parts = 2;
+  template <int part, class D, class V = hn::Vec<D>>
+  static HWY_INLINE V unpack(D, V word) {
+    if constexpr (part == 0) return word;
+    return hn::ShiftRight<8>(word);
+  }
+  template <int part, class D, class V = hn::Vec<D>>
+  static HWY_INLINE V pack(D d, V value) {
+    if constexpr (part == 0) return hn::And(value, hn::Set(d, 0x00ff));
+    return hn::ShiftLeft<8>(value);
+  }
+};
+
+/// Two bfloat16 in each 32-bit lane, worked on as float32.
+struct Bfloat16 {
+  using Word = std::uint32_t;
+  static constexpr int parts = 2;
+
+  template <int part, class D, class V = hn::Vec<D>>
+  static HWY_INLINE auto unpack(D d, V word) {
+    const hn::RebindToFloat<D> df;
+    if constexpr (part == 0) return hn::BitCast(df, hn::ShiftLeft<16>(word));
+    return hn::BitCast(df, hn::And(word, hn::Set(d, 0xffff0000u)));
+  }
+  template <int part, class D, class VF>
+  static HWY_INLINE auto pack(D d, VF value) {
+    const auto bits = hn::BitCast(d, value);
+    const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d, 1u));
+    const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(d, 0x7fffu)));
+    const auto quiet = hn::Or(bits, hn::Set(d, 0x00400000u));
+    const auto is_nan = hn::RebindMask(d, hn::IsNaN(value));
+    const auto result = hn::IfThenElse(is_nan, quiet, rounded);
+    if constexpr (part == 0) return hn::ShiftRight<16>(result);
+    return hn::And(result, hn::Set(d, 0xffff0000u));
+  }
+};
+
+/// Magnitudes as bits: non-negative as signed integers too, which every machine compares.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE auto smaller(D d, V a, V b) {
+  const hn::RebindToSigned<D> di;
+  return hn::RebindMask(d, hn::Lt(hn::BitCast(di, a), hn::BitCast(di, b)));
+}
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V smaller_of(D d, V a, V b) {
+  const hn::RebindToSigned<D> di;
+  return hn::BitCast(d, hn::Min(hn::BitCast(di, a), hn::BitCast(di, b)));
+}
+
+/// Two or four small floats in each 32-bit lane, worked on as float32: convert.h's widen and
+/// narrow without branches.
+template <SmallFloat format>
+struct Small {
+  using Word = std::uint32_t;
+  using Bits = SmallFloatBits<format>;
+  static constexpr int parts = 32 / format.bits();
+
+  template <int part, class D, class V = hn::Vec<D>>
+  static HWY_INLINE auto unpack(D d, V word) {
+    const hn::RebindToFloat<D> df;
+    const V top = hn::ShiftLeft<32 - format.bits() * (part + 1)>(word);
+    const V sign = hn::And(top, hn::Set(d, 0x80000000u));
+    constexpr std::uint32_t mask = (format.sign_code() - 1) << (32 - format.bits());
+    const V magnitude = hn::ShiftRight<8 - format.exponent_bits>(hn::And(top, hn::Set(d, mask)));
+    const V normal = hn::Add(magnitude, hn::Set(d, Bits::rebias));
+    const V one = hn::Set(d, Bits::rebias + (1u << 23));
+    const V subnormal =
+        hn::BitCast(d, hn::Sub(hn::BitCast(df, hn::Add(magnitude, one)), hn::BitCast(df, one)));
+    const V finite = hn::IfThenElse(smaller(d, magnitude, hn::Set(d, 1u << 23)), subnormal, normal);
+    const V special =
+        format.has_infinity ? hn::Or(magnitude, hn::Set(d, 0x7f800000u)) : hn::Set(d, 0x7fc00000u);
+    const V last_finite = hn::Set(d, (Bits::first_special << Bits::dropped_bits) - 1);
+    const V result = hn::IfThenElse(smaller(d, last_finite, magnitude), special, finite);
+    return hn::BitCast(df, hn::Or(sign, result));
+  }
+
+  template <int part, class D, class VF>
+  static HWY_INLINE auto pack(D d, VF value) {
+    const hn::RebindToFloat<D> df;
+    const auto bits = hn::BitCast(d, value);
+    const auto sign = hn::And(bits, hn::Set(d, 0x80000000u));
+    const auto unclipped = hn::Xor(bits, sign);
+    const auto magnitude = smaller_of(d, unclipped, hn::Set(d, Bits::clip));
+    const auto magic = hn::Set(d, Bits::subnormal_magic);
+    const auto subnormal =
+        hn::Sub(hn::BitCast(d, hn::Add(hn::BitCast(df, magnitude), hn::BitCast(df, magic))), magic);
+    const auto odd = hn::And(hn::ShiftRight<Bits::dropped_bits>(magnitude), hn::Set(d, 1u));
+    constexpr std::uint32_t below_half = (1u << (Bits::dropped_bits - 1)) - 1;
+    const auto rounding = hn::Set(d, below_half - Bits::rebias);  // wraps as meant
+    const auto normal =
+        hn::ShiftRight<Bits::dropped_bits>(hn::Add(hn::Add(magnitude, rounding), odd));
+    const auto is_subnormal = smaller(d, magnitude, hn::Set(d, Bits::smallest_normal));
+    const auto number = hn::IfThenElse(is_subnormal, subnormal, normal);
+    const auto is_nan = smaller(d, hn::Set(d, 0x7f800000u), unclipped);
+    const auto code = hn::IfThenElse(is_nan, hn::Set(d, format.nan_code()), number);
+    const auto result = hn::Or(code, hn::ShiftRight<32 - format.bits()>(sign));
+    return hn::ShiftLeft<format.bits() * part>(result);
+  }
+};
+
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
+/// float16 where the machine converts it (F16C): part 0 is the lower half of the vector, part 1
+/// the upper.
+struct Float16 {
+  using Word = std::uint32_t;
+  static constexpr int parts = 2;
+  template <class D>
+  using Halves = hn::Repartition<hwy::float16_t, D>;
+
+  template <int part, class D, class V = hn::Vec<D>>
+  static HWY_INLINE auto unpack(D, V word) {
+    const hn::RebindToFloat<D> df;
+    const hn::Repartition<std::uint16_t, D> codes;
+    const hn::Half<decltype(codes)> half;
+    const hn::Rebind<hwy::float16_t, decltype(half)> half_float;
+    const auto all = hn::BitCast(codes, word);
+    if constexpr (part == 0) {
+      return hn::PromoteTo(df, hn::BitCast(half_float, hn::LowerHalf(half, all)));
+    } else {
+      return hn::PromoteTo(df, hn::BitCast(half_float, hn::UpperHalf(half, all)));
+    }
+  }
+  template <int part, class D, class VF>
+  static HWY_INLINE auto pack(D d, VF value) {
+    const hn::Repartition<std::uint16_t, D> codes;
+    const hn::Half<decltype(codes)> half;
+    const hn::Rebind<hwy::float16_t, decltype(half)> half_float;
+    const auto result = hn::BitCast(half, hn::DemoteTo(half_float, value));
+    if constexpr (part == 0) return hn::BitCast(d, hn::ZeroExtendVector(codes, result));
+    return hn::BitCast(d, hn::Combine(codes, result, hn::Zero(half)));
+  }
+};
+#else
+using Float16 = Small<float16_format>;
+#endif
+
+using Float8E4m3 = Small<float8_e4m3_format>;
+using Float8E5m2 = Small<float8_e5m2_format>;
+
+}  // namespace rondo::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // include guard per instruction set

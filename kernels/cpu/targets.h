@@ -1,0 +1,19 @@
+// Which instruction sets the CPU kernels are compiled for. Include before any Highway header.
+// Kept: the compiler's baseline (x86-64, NEON), AVX2 and AVX-512. Left out, for compile time and
+// size: x86 steps that change nothing here, and the scalable Arm and RISC-V sets, where the
+// machine's baseline serves.
+#pragma once
+
+#define HWY_DISABLED_TARGETS                                                                \
+  (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_AVX3_ZEN4 | HWY_AVX3_SPR | HWY_SVE | HWY_SVE2 | \
+   HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+
+#include <hwy/detect_targets.h>
+
+// Highway 1.0.3 does not know these yet.
+#ifndef HWY_AVX3_ZEN4
+#define HWY_AVX3_ZEN4 0
+#endif
+#ifndef HWY_AVX3_SPR
+#define HWY_AVX3_SPR 0
+#endif

@@ -1,0 +1,333 @@
+// Every type, operator, count, number of operands and misalignment, in place and out of place, on
+// every instruction set of this machine, against the scalar specification.
+#include "kernels/cpu/reduce.h"
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/cpu/targets.h"
+// targets.h comes first
+#include <hwy/targets.h>
+
+#include "rondo/error.h"
+#include "tests/catch.h"
+#include "tests/kernels/elements.h"
+
+using namespace rondo;
+using namespace rondo::testing;
+
+namespace {
+
+constexpr std::array<std::size_t, 13> counts{0, 1, 2, 3, 7, 15, 16, 17, 31, 63, 64, 65, 1000};
+constexpr std::array<std::size_t, 5> operand_counts{1, 2, 3, 5, 8};
+constexpr std::array<std::size_t, 3> offsets{0, 1, 13};
+constexpr std::byte guard{0xa5};
+
+/// Memory with room for a misaligned buffer and guard bytes around it.
+struct Buffer {
+  Buffer(std::size_t bytes, std::size_t offset)
+      : memory(bytes + offset + 64, guard), data(memory.data() + offset), size(bytes) {}
+  bool guards_whole() const {
+    for (const std::byte& byte : memory) {
+      if ((&byte < data || &byte >= data + size) && byte != guard) return false;
+    }
+    return true;
+  }
+  std::vector<std::byte> memory;
+  std::byte* data;
+  std::size_t size;
+};
+
+/// Any bits, half the time; else small numbers, whose sums and products stay finite.
+template <class E>
+void fill(Buffer& buffer, std::mt19937& random) {
+  const std::size_t bytes = sizeof(typename E::Storage);
+  for (std::size_t at = 0; at < buffer.size; at += bytes) {
+    const std::uint64_t bits = random() | std::uint64_t{random()} << 32;
+    if (bits % 2 == 0) {
+      const auto small = static_cast<int>((bits >> 8) % 33) - 16;
+      if constexpr (std::is_floating_point_v<typename E::Work>) {
+        E::store(buffer.data + at, static_cast<typename E::Work>(small) / 4);
+      } else {
+        E::store(buffer.data + at, static_cast<typename E::Work>(small));
+      }
+    } else {
+      const std::uint64_t any = bits >> 8;
+      std::memcpy(buffer.data + at, &any, bytes);
+    }
+  }
+}
+
+template <class E>
+std::vector<std::byte> specification(ReduceOperator op, const std::vector<Buffer>& operands) {
+  const std::size_t bytes = sizeof(typename E::Storage);
+  std::vector<std::byte> expected(operands[0].data, operands[0].data + operands[0].size);
+  if (operands.size() == 1) return expected;
+  for (std::size_t at = 0; at < expected.size(); at += bytes) {
+    typename E::Work work = E::load(operands[0].data + at);
+    for (std::size_t j = 1; j < operands.size(); ++j) {
+      work = combine<typename E::Work>(op, work, E::load(operands[j].data + at));
+    }
+    E::store(expected.data() + at, work);
+  }
+  return expected;
+}
+
+template <class E>
+std::size_t count_wrong(const std::vector<std::byte>& expected, const Buffer& got) {
+  const std::size_t bytes = sizeof(typename E::Storage);
+  std::size_t wrong = got.guards_whole() ? 0 : 1;
+  for (std::size_t at = 0; at < expected.size(); at += bytes) {
+    wrong += !same_element<E>(expected.data() + at, got.data + at);
+  }
+  return wrong;
+}
+
+struct Case {
+  DataType type;
+  ReduceOperator op;
+  std::size_t count;
+  std::size_t operand_count;
+  std::size_t offset;
+};
+
+/// Elements that differ from the specification, out of place and onto each end of the operands.
+template <class E>
+std::size_t wrong_elements(const Case& c, std::mt19937& random) {
+  const std::size_t bytes = c.count * sizeof(typename E::Storage);
+  std::vector<Buffer> operands;
+  for (std::size_t j = 0; j < c.operand_count; ++j) {
+    // Moved, a vector keeps its memory, and so does the pointer into it.
+    operands.emplace_back(bytes, c.offset * (j + 1) % 64);
+    fill<E>(operands.back(), random);
+  }
+  std::vector<const void*> pointers;
+  for (const Buffer& operand : operands) pointers.push_back(operand.data);
+  const std::vector<std::byte> expected = specification<E>(c.op, operands);
+
+  Buffer output(bytes, c.offset);
+  reduce(c.type, c.op, output.data, pointers, c.count);
+  std::size_t wrong = count_wrong<E>(expected, output);
+  const std::vector<std::byte> first(operands[0].data, operands[0].data + bytes);
+  reduce(c.type, c.op, operands.back().data, pointers, c.count);
+  wrong += count_wrong<E>(expected, operands.back());
+  if (c.operand_count == 1) return wrong;
+  // The last operand now holds the result; reduce again onto the first.
+  const std::vector<std::byte> again = specification<E>(c.op, operands);
+  reduce(c.type, c.op, operands.front().data, pointers, c.count);
+  return wrong + count_wrong<E>(again, operands.front());
+}
+
+/// Runs the kernels on one instruction set for a while.
+class OnTarget {
+ public:
+  explicit OnTarget(std::int64_t target) { choose(target); }
+  ~OnTarget() { choose(0); }
+  OnTarget(const OnTarget&) = delete;
+  OnTarget& operator=(const OnTarget&) = delete;
+
+ private:
+  static void choose(std::int64_t target) {
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+};
+
+/// The instruction sets of this machine that the kernels are compiled for.
+std::vector<std::int64_t> targets() { return hwy::SupportedAndGeneratedTargets(); }
+
+}  // namespace
+
+TEST_CASE("every reduction equals its scalar specification", "[reduce]") {
+  std::set<std::string> names;
+  for (const std::int64_t target : targets()) {
+    const OnTarget on_target(target);
+    names.insert(std::string(reduce_target()));
+    for (const DataTypeInfo& type : data_types) {
+      for (const ReduceOperatorInfo& op : reduce_operators) {
+        INFO(reduce_target() << " " << type.name << " " << op.name);
+        std::mt19937 random(1);
+        std::string wrong;
+        for (const std::size_t count : counts) {
+          for (const std::size_t operand_count : operand_counts) {
+            for (const std::size_t offset : offsets) {
+              const Case c{type.type, op.op, count, operand_count, offset};
+              const std::size_t elements = with_element(
+                  type.type, [&](auto e) { return wrong_elements<decltype(e)>(c, random); });
+              if (elements == 0) continue;
+              wrong += "\n" + std::to_string(elements) + " of count " + std::to_string(count) +
+                       ", operands " + std::to_string(operand_count) + ", offset " +
+                       std::to_string(offset);
+            }
+          }
+        }
+        CHECK(wrong == "");
+      }
+    }
+  }
+  CHECK(names.size() == targets().size());
+}
+
+TEST_CASE("every pair of 8-bit codes combines as specified", "[reduce]") {
+  std::vector<std::byte> left(65536), right(65536), got(65536);
+  for (std::size_t i = 0; i < 65536; ++i) {
+    left[i] = static_cast<std::byte>(i % 256);
+    right[i] = static_cast<std::byte>(i / 256);
+  }
+  const std::array<const void*, 2> operands{left.data(), right.data()};
+  for (const std::int64_t target : targets()) {
+    const OnTarget on_target(target);
+    for (const DataTypeInfo& type : data_types) {
+      if (type.bytes != 1) continue;
+      for (const ReduceOperatorInfo& op : reduce_operators) {
+        INFO(reduce_target() << " " << type.name << " " << op.name);
+        reduce(type.type, op.op, got.data(), operands, got.size());
+        const std::size_t wrong = with_element(type.type, [&](auto e) {
+          using E = decltype(e);
+          std::size_t bad = 0;
+          for (std::size_t i = 0; i < got.size(); ++i) {
+            std::array<std::byte, 8> expected{};  // the widest element
+            const auto work =
+                combine<typename E::Work>(op.op, E::load(&left[i]), E::load(&right[i]));
+            E::store(expected.data(), work);
+            bad += !same_element<E>(expected.data(), &got[i]);
+          }
+          return bad;
+        });
+        CHECK(wrong == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("16-bit floats: every code, added to nothing and to a tie", "[reduce]") {
+  std::vector<std::uint16_t> left(65536), right(65536), got(65536);
+  for (std::size_t i = 0; i < 65536; ++i) left[i] = static_cast<std::uint16_t>(i);
+  for (const std::int64_t target : targets()) {
+    const OnTarget on_target(target);
+    for (const DataType type : {DataType::float16, DataType::bfloat16}) {
+      for (const unsigned shift : {0u, 0x8000u, 0x0400u, 0x1234u, 0x57ffu}) {
+        INFO(reduce_target() << " " << name(type) << " + rotated by " << shift);
+        for (std::size_t i = 0; i < 65536; ++i) {
+          right[i] = shift == 0 ? std::uint16_t{0} : static_cast<std::uint16_t>(i + shift);
+        }
+        const std::array<const void*, 2> operands{left.data(), right.data()};
+        reduce(type, ReduceOperator::sum, got.data(), operands, got.size());
+        const std::size_t wrong = with_element(type, [&](auto e) {
+          using E = decltype(e);
+          std::size_t bad = 0;
+          for (std::size_t i = 0; i < got.size(); ++i) {
+            std::array<std::byte, 8> expected{};  // the widest element
+            const auto* a = reinterpret_cast<const std::byte*>(&left[i]);
+            const auto* b = reinterpret_cast<const std::byte*>(&right[i]);
+            E::store(expected.data(),
+                     combine<typename E::Work>(ReduceOperator::sum, E::load(a), E::load(b)));
+            bad += !same_element<E>(expected.data(), reinterpret_cast<const std::byte*>(&got[i]));
+          }
+          return bad;
+        });
+        CHECK(wrong == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("a sum of small floats is rounded once, at its end", "[reduce]") {
+  const std::uint16_t one = float_to_bfloat16(1.0f);
+  const std::uint16_t half_step = float_to_bfloat16(0.00390625f);  // 2^-8: a tie, beside 1
+  const std::array<const void*, 3> operands{&one, &half_step, &half_step};
+  std::uint16_t sum = 0;
+  reduce(DataType::bfloat16, ReduceOperator::sum, &sum, operands, 1);
+  CHECK(bfloat16_to_float(sum) == 1.0078125f);
+}
+
+TEST_CASE("a NaN operand gives NaN, on either side and for every operator", "[reduce]") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const ReduceOperatorInfo& op : reduce_operators) {
+    for (const auto& pair : {std::array{nan, 1.0}, std::array{1.0, nan}}) {
+      std::vector<double> left(33, pair[0]), right(33, pair[1]), got(33);
+      const std::array<const void*, 2> operands{left.data(), right.data()};
+      reduce(DataType::float64, op.op, got.data(), operands, got.size());
+      for (const double value : got) CHECK(std::isnan(value));
+    }
+  }
+}
+
+TEST_CASE("scale multiplies floats and copies integers", "[reduce]") {
+  for (const std::int64_t target : targets()) {
+    const OnTarget on_target(target);
+    for (const DataTypeInfo& type : data_types) {
+      for (const std::size_t count : counts) {
+        for (const double factor : {1.0 / 3, 0.25, -7.0}) {
+          INFO(reduce_target() << " " << type.name << " count " << count << " x " << factor);
+          const std::size_t wrong = with_element(type.type, [&](auto e) {
+            using E = decltype(e);
+            using Work = typename E::Work;
+            std::mt19937 random(2);
+            Buffer input(count * type.bytes, 1), output(count * type.bytes, 5);
+            fill<E>(input, random);
+            std::vector<std::byte> expected(input.data, input.data + input.size);
+            if constexpr (std::is_floating_point_v<Work>) {
+              for (std::size_t at = 0; at < expected.size(); at += type.bytes) {
+                E::store(&expected[at], E::load(input.data + at) * static_cast<Work>(factor));
+              }
+            }
+            scale(type.type, output.data, input.data, factor, count);
+            scale(type.type, input.data, input.data, factor, count);
+            return count_wrong<E>(expected, output) + count_wrong<E>(expected, input);
+          });
+          CHECK(wrong == 0);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("divide truncates integers towards zero and leaves floats alone", "[reduce]") {
+  for (const DataTypeInfo& type : data_types) {
+    for (const std::size_t divisor : {std::size_t{1}, std::size_t{2}, std::size_t{3},
+                                      std::size_t{7}, std::size_t{128}, std::size_t{1000003}}) {
+      INFO(type.name << " / " << divisor);
+      const std::size_t wrong = with_element(type.type, [&](auto e) {
+        using E = decltype(e);
+        using Work = typename E::Work;
+        std::mt19937 random(3);
+        Buffer values(1000 * type.bytes, 3);
+        fill<E>(values, random);
+        if constexpr (!std::is_floating_point_v<Work>) {
+          E::store(values.data, std::numeric_limits<Work>::min());
+          E::store(values.data + type.bytes, std::numeric_limits<Work>::max());
+        }
+        std::vector<std::byte> expected(values.data, values.data + values.size);
+        if constexpr (!std::is_floating_point_v<Work>) {
+          using Wide = std::conditional_t<std::is_signed_v<Work>, std::int64_t, std::uint64_t>;
+          for (std::size_t at = 0; at < expected.size(); at += type.bytes) {
+            const auto value = static_cast<Wide>(E::load(&expected[at]));
+            E::store(&expected[at], static_cast<Work>(value / static_cast<Wide>(divisor)));
+          }
+        }
+        divide(type.type, values.data, divisor, 1000);
+        return count_wrong<E>(expected, values);
+      });
+      CHECK(wrong == 0);
+    }
+  }
+}
+
+TEST_CASE("what cannot be reduced is refused", "[reduce]") {
+  float value = 1;
+  const std::array<const void*, 2> operands{&value, &value};
+  CHECK_THROWS_AS(reduce(DataType::float32, ReduceOperator::sum, &value, {}, 1), Error);
+  CHECK_THROWS_AS(reduce(static_cast<DataType>(99), ReduceOperator::sum, &value, operands, 1),
+                  Error);
+  CHECK_THROWS_AS(reduce(DataType::float32, static_cast<ReduceOperator>(99), &value, operands, 1),
+                  Error);
+  CHECK_THROWS_AS(divide(DataType::int32, &value, 0, 1), Error);
+  CHECK(value == 1);
+}
