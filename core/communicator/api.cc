@@ -1,0 +1,199 @@
+// rondo.h's Communicator and Work: checks arguments, fills in a Call, hands it on.
+#include "core/communicator/access.h"
+#include "core/communicator/arguments.h"
+
+namespace rondo {
+namespace {
+
+using detail::CommunicatorAccess;
+using detail::CommunicatorState;
+using detail::Message;
+using State = std::shared_ptr<CommunicatorState>;
+
+CommunicatorState& usable(const State& state) {
+  if (!state) {
+    throw Error(
+        ErrorCode::invalid_usage, "this Communicator handle is empty",
+        {.remedy = "make one with from_environment(), or test the handle that split() returned"});
+  }
+  return *state;
+}
+
+/// In a group the call joins the group and returns; otherwise it completes.
+void run(const State& state, const Call& call, const void* input, void* output) {
+  detail::check_call(call, input, output, usable(state).rank(), state->size());
+  if (detail::in_group()) {
+    detail::add_to_group(CommunicatorAccess::make(state, state->start(call, input, output, true)));
+  } else {
+    state->call(call, input, output);
+  }
+}
+
+Work start(const State& state, const Call& call, const void* input, void* output) {
+  detail::check_call(call, input, output, usable(state).rank(), state->size());
+  return CommunicatorAccess::make(state, state->start(call, input, output, false));
+}
+
+void run(const State& state, const Message& message, const void* input, void* output) {
+  detail::check_message(message.call, message.sends ? input : output, message.peer,
+                        usable(state).rank(), state->size());
+  if (detail::in_group()) {
+    detail::add_to_group(
+        CommunicatorAccess::make(state, state->start(message, input, output, true)));
+  } else {
+    state->call(message, input, output);
+  }
+}
+
+Work start(const State& state, const Message& message, const void* input, void* output) {
+  detail::check_message(message.call, message.sends ? input : output, message.peer,
+                        usable(state).rank(), state->size());
+  return CommunicatorAccess::make(state, state->start(message, input, output, false));
+}
+
+Call reducing(Collective collective, std::size_t count, DataType type, ReduceOperator op,
+              int root = 0) {
+  return {.count = count, .collective = collective, .type = type, .op = op, .root = root};
+}
+
+Call moving(Collective collective, std::size_t count, DataType type, int root = 0) {
+  return {.count = count, .collective = collective, .type = type, .root = root};
+}
+
+Message message(bool sends, std::size_t count, DataType type, int peer) {
+  return {moving(Collective::send_recv, count, type), peer, sends};
+}
+
+const Call barrier_call{.collective = Collective::barrier};
+
+}  // namespace
+
+bool Work::test() { return !state_ || state_->test(*operation_); }
+
+void Work::wait() {
+  if (state_) state_->wait(*operation_);
+}
+
+Communicator::Communicator(std::shared_ptr<detail::CommunicatorState> state)
+    : state_(std::move(state)) {}
+
+int Communicator::rank() const { return usable(state_).rank(); }
+int Communicator::size() const { return usable(state_).size(); }
+
+Communicator Communicator::split(int color, int key) {
+  return Communicator(usable(state_).split(color, key));
+}
+Communicator Communicator::dup() { return split(0, rank()); }
+
+void Communicator::abort(const std::string& reason) noexcept {
+  if (state_) state_->abort(reason);
+}
+
+void Communicator::finalize() {
+  if (state_) state_->finalize();
+}
+
+void Communicator::all_reduce(const void* input, void* output, std::size_t count, DataType type,
+                              ReduceOperator op) {
+  run(state_, reducing(Collective::all_reduce, count, type, op), input, output);
+}
+
+void Communicator::reduce_scatter(const void* input, void* output, std::size_t count, DataType type,
+                                  ReduceOperator op) {
+  run(state_, reducing(Collective::reduce_scatter, count, type, op), input, output);
+}
+
+void Communicator::all_gather(const void* input, void* output, std::size_t count, DataType type) {
+  run(state_, moving(Collective::all_gather, count, type), input, output);
+}
+
+void Communicator::broadcast(const void* input, void* output, std::size_t count, DataType type,
+                             int root) {
+  run(state_, moving(Collective::broadcast, count, type, root), input, output);
+}
+
+void Communicator::reduce(const void* input, void* output, std::size_t count, DataType type,
+                          ReduceOperator op, int root) {
+  run(state_, reducing(Collective::reduce, count, type, op, root), input, output);
+}
+
+void Communicator::all_to_all(const void* input, void* output, std::size_t count, DataType type) {
+  run(state_, moving(Collective::all_to_all, count, type), input, output);
+}
+
+void Communicator::scatter(const void* input, void* output, std::size_t count, DataType type,
+                           int root) {
+  run(state_, moving(Collective::scatter, count, type, root), input, output);
+}
+
+void Communicator::gather(const void* input, void* output, std::size_t count, DataType type,
+                          int root) {
+  run(state_, moving(Collective::gather, count, type, root), input, output);
+}
+
+void Communicator::barrier() { run(state_, barrier_call, nullptr, nullptr); }
+
+void Communicator::send(const void* buffer, std::size_t count, DataType type, int peer) {
+  run(state_, message(true, count, type, peer), buffer, nullptr);
+}
+
+void Communicator::recv(void* buffer, std::size_t count, DataType type, int peer) {
+  run(state_, message(false, count, type, peer), nullptr, buffer);
+}
+
+Work Communicator::all_reduce_async(const void* input, void* output, std::size_t count,
+                                    DataType type, ReduceOperator op) {
+  return start(state_, reducing(Collective::all_reduce, count, type, op), input, output);
+}
+
+Work Communicator::reduce_scatter_async(const void* input, void* output, std::size_t count,
+                                        DataType type, ReduceOperator op) {
+  return start(state_, reducing(Collective::reduce_scatter, count, type, op), input, output);
+}
+
+Work Communicator::all_gather_async(const void* input, void* output, std::size_t count,
+                                    DataType type) {
+  return start(state_, moving(Collective::all_gather, count, type), input, output);
+}
+
+Work Communicator::broadcast_async(const void* input, void* output, std::size_t count,
+                                   DataType type, int root) {
+  return start(state_, moving(Collective::broadcast, count, type, root), input, output);
+}
+
+Work Communicator::reduce_async(const void* input, void* output, std::size_t count, DataType type,
+                                ReduceOperator op, int root) {
+  return start(state_, reducing(Collective::reduce, count, type, op, root), input, output);
+}
+
+Work Communicator::all_to_all_async(const void* input, void* output, std::size_t count,
+                                    DataType type) {
+  return start(state_, moving(Collective::all_to_all, count, type), input, output);
+}
+
+Work Communicator::scatter_async(const void* input, void* output, std::size_t count, DataType type,
+                                 int root) {
+  return start(state_, moving(Collective::scatter, count, type, root), input, output);
+}
+
+Work Communicator::gather_async(const void* input, void* output, std::size_t count, DataType type,
+                                int root) {
+  return start(state_, moving(Collective::gather, count, type, root), input, output);
+}
+
+Work Communicator::barrier_async() { return start(state_, barrier_call, nullptr, nullptr); }
+
+Work Communicator::send_async(const void* buffer, std::size_t count, DataType type, int peer) {
+  return start(state_, message(true, count, type, peer), buffer, nullptr);
+}
+
+Work Communicator::recv_async(void* buffer, std::size_t count, DataType type, int peer) {
+  return start(state_, message(false, count, type, peer), nullptr, buffer);
+}
+
+std::string Communicator::describe(Collective collective, std::size_t count, DataType type,
+                                   ReduceOperator op, int root) const {
+  return usable(state_).describe(reducing(collective, count, type, op, root));
+}
+
+}  // namespace rondo

@@ -1,0 +1,197 @@
+// Making a communicator: settings from rank 0, a transport for each pair, addresses for all.
+#include <algorithm>
+#include <map>
+#include <sstream>
+#include <thread>
+
+#include "core/base/log.h"
+#include "core/communicator/state.h"
+#include "transports/table.h"
+
+namespace rondo::detail {
+namespace {
+
+constexpr std::size_t recent_calls = 64;  ///< entries of the plan cache; a power of two
+
+/// What every rank must see alike travels from rank 0 as lines.
+std::string settings_text(const Config& config) {
+  std::ostringstream text;
+  text << config.transport << '\n'
+       << config.algorithm << '\n'
+       << config.slot_bytes << '\n'
+       << config.scratch_bytes << '\n'
+       << config.sockets << '\n';
+  return text.str();
+}
+
+void take_settings(const std::string& text, Config& config) {
+  std::istringstream lines(text);
+  std::string line;
+  std::getline(lines, config.transport);
+  std::getline(lines, config.algorithm);
+  lines >> config.slot_bytes >> config.scratch_bytes >> config.sockets;
+}
+
+std::string join(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += std::to_string(part.size()) + ":" + part;
+  return text;
+}
+
+std::vector<std::string> unjoin(const std::string& text) {
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t colon = text.find(':', at);
+    const std::size_t size = std::stoul(text.substr(at, colon - at));
+    parts.push_back(text.substr(colon + 1, size));
+    at = colon + 1 + size;
+  }
+  return parts;
+}
+
+std::vector<std::string_view> transport_names() {
+  std::vector<std::string_view> names;
+  for (const TransportKind& kind : transport_kinds()) names.push_back(kind.name);
+  return names;
+}
+
+/// The first kind that is allowed and has no obstacle between the two hosts, both ways.
+const TransportKind* best_kind(const Selection& selection, const HostInfo& here,
+                               const HostInfo& there, std::string& obstacles) {
+  for (const TransportKind& kind : transport_kinds()) {
+    std::string obstacle =
+        selection.allows(kind.name) ? kind.obstacle(here, there) : "not allowed by RONDO_TRANSPORT";
+    if (obstacle.empty()) obstacle = kind.obstacle(there, here);
+    if (obstacle.empty()) return &kind;
+    obstacles += (obstacles.empty() ? "" : "; ") + std::string(kind.name) + ": " + obstacle;
+  }
+  return nullptr;
+}
+
+/// Whether any host has more ranks than this machine has cores; alike on machines of one kind.
+bool more_ranks_than_cores(const std::vector<HostInfo>& hosts, const std::string& here) {
+  const auto local =
+      std::count_if(hosts.begin(), hosts.end(), [&](const HostInfo& h) { return h.host == here; });
+  return static_cast<unsigned>(local) > std::max(1u, std::thread::hardware_concurrency());
+}
+
+}  // namespace
+
+CommunicatorState::CommunicatorState(Membership membership, const Config& config)
+    : membership_(std::move(membership)),
+      config_(config),
+      line_(membership_.world->open(membership_.number, membership_.members)),
+      sent_(membership_.members.size()),
+      received_(membership_.members.size()),
+      recent_(recent_calls) {
+  agree_on_settings();
+  algorithms_ = AlgorithmSelection(config_.algorithm, "RONDO_ALGORITHM");
+  transport_of_ = pick_transports();
+  connect_transports();
+  engine_ = std::make_unique<Engine>(rank(), transport_of_, *line_);
+}
+
+void CommunicatorState::agree_on_settings() {
+  const std::string mine = settings_text(config_);
+  const std::vector<std::string> all = line_->exchange(mine);
+  if (all[0] != mine) {
+    log(LogLevel::warn, rank(),
+        "this rank's transport, algorithm or buffer settings differ from rank 0's; rank 0's are "
+        "used");
+  }
+  take_settings(all[0], config_);
+}
+
+std::vector<Transport*> CommunicatorState::pick_transports() {
+  const Selection selection(config_.transport, transport_names(), "RONDO_TRANSPORT");
+  const std::vector<HostInfo>& hosts = membership_.world->hosts();
+  const auto host_of = [&](int peer) -> const HostInfo& {
+    return hosts[static_cast<std::size_t>(membership_.members[static_cast<std::size_t>(peer)])];
+  };
+  std::vector<HostInfo> members;
+  for (int peer = 0; peer < size(); ++peer) members.push_back(host_of(peer));
+  crowded_ = more_ranks_than_cores(members, host_of(rank()).host);
+
+  std::map<const TransportKind*, Transport*> made;
+  std::vector<Transport*> by_peer(membership_.members.size());
+  for (int peer = 0; peer < size(); ++peer) {
+    if (peer == rank()) continue;
+    std::string obstacles;
+    const TransportKind* kind = best_kind(selection, host_of(rank()), host_of(peer), obstacles);
+    if (kind == nullptr) {
+      throw Error(ErrorCode::configuration, "no transport reaches the peer (" + obstacles + ")",
+                  {.rank = rank(), .peer = peer, .remedy = "allow another one in RONDO_TRANSPORT"});
+    }
+    Transport*& transport = made[kind];
+    if (transport == nullptr) {
+      const TransportSettings settings{.rank = rank(),
+                                       .ranks = size(),
+                                       .communicator = membership_.number,
+                                       .slot_bytes = config_.slot_bytes,
+                                       .sockets = config_.sockets,
+                                       .interface = config_.interface,
+                                       .doorbell = &doorbell_,
+                                       .local = membership_.local};
+      transports_.push_back(kind->make(settings));
+      transport = transports_.back().get();
+    }
+    by_peer[static_cast<std::size_t>(peer)] = transport;
+  }
+  return by_peer;
+}
+
+void CommunicatorState::connect_transports() {
+  const auto kinds = transport_kinds();
+  std::vector<std::string> mine(kinds.size() + 1);
+  for (const auto& transport : transports_) {
+    for (std::size_t k = 0; k < kinds.size(); ++k) {
+      if (kinds[k].name == transport->name()) mine[k] = transport->address();
+    }
+    if (transport->name() == "tcp") mine.back() = "network";
+  }
+  std::vector<std::vector<std::string>> all;
+  for (const std::string& blob : line_->exchange(join(mine))) all.push_back(unjoin(blob));
+  for (const auto& transport : transports_) {
+    std::size_t kind = 0;
+    while (kinds[kind].name != transport->name()) ++kind;
+    std::vector<std::string> addresses;
+    for (const auto& of_rank : all) addresses.push_back(of_rank[kind]);
+    transport->meet(std::move(addresses));
+  }
+  // One slow link decides for all: the choice must be the same on every rank.
+  const bool network = std::any_of(all.begin(), all.end(),
+                                   [](const auto& of_rank) { return !of_rank.back().empty(); });
+  links_ = network ? LinkClass::network : LinkClass::memory;
+}
+
+std::shared_ptr<CommunicatorState> CommunicatorState::split(int color, int key) {
+  require_usable();
+  const std::vector<std::string> all =
+      line_->exchange(std::to_string(color) + " " + std::to_string(key));
+  ++splits_;
+  struct Candidate {
+    int key;
+    int rank;
+  };
+  std::vector<Candidate> same;
+  for (int peer = 0; peer < size(); ++peer) {
+    std::istringstream text(all[static_cast<std::size_t>(peer)]);
+    int its_color = 0;
+    int its_key = 0;
+    text >> its_color >> its_key;
+    if (its_color == color) same.push_back({its_key, peer});
+  }
+  if (color < 0) return nullptr;
+  std::stable_sort(same.begin(), same.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.key < b.key; });
+  Membership child{.world = membership_.world, .local = membership_.local};
+  for (const Candidate& candidate : same) {
+    if (candidate.rank == rank()) child.rank = static_cast<int>(child.members.size());
+    child.members.push_back(membership_.members[static_cast<std::size_t>(candidate.rank)]);
+  }
+  // The fingerprint is only a good 64-bit mix here: parent, how often it was split, color.
+  child.number = fingerprint(Call{.sequence = splits_, .count = membership_.number, .root = color});
+  return std::make_shared<CommunicatorState>(std::move(child), config_);
+}
+
+}  // namespace rondo::detail

@@ -1,0 +1,71 @@
+#include <exception>
+#include <vector>
+
+#include "core/communicator/access.h"
+
+namespace rondo {
+namespace detail {
+namespace {
+
+/// A group belongs to the thread that opened it, so its state does too.
+struct ThreadGroup {
+  int depth = 0;
+  std::vector<Work> works{};
+};
+
+ThreadGroup& thread_group() {
+  thread_local ThreadGroup group;
+  return group;
+}
+
+/// Work on several communicators must go on while this thread waits for one of them.
+void keep_all_moving(const std::vector<Work>& works) {
+  for (const Work& work : works) {
+    if (CommunicatorAccess::state(work) != CommunicatorAccess::state(works.front())) {
+      CommunicatorAccess::state(work)->carry_on_in_background();
+    }
+  }
+}
+
+}  // namespace
+
+bool in_group() { return thread_group().depth > 0; }
+
+void add_to_group(Work work) { thread_group().works.push_back(std::move(work)); }
+
+}  // namespace detail
+
+Group::Group() : exceptions_(std::uncaught_exceptions()) { ++detail::thread_group().depth; }
+
+Group::~Group() noexcept(false) {
+  if (!open_) return;
+  if (std::uncaught_exceptions() == exceptions_) {
+    wait();
+    return;
+  }
+  // An exception is on its way: the calls made so far are abandoned to their own errors.
+  open_ = false;
+  if (--detail::thread_group().depth == 0) detail::thread_group().works.clear();
+}
+
+void Group::wait() {
+  if (!open_) return;
+  open_ = false;
+  detail::ThreadGroup& group = detail::thread_group();
+  if (--group.depth > 0) return;
+  std::vector<Work> works = std::move(group.works);
+  group.works.clear();
+  if (works.empty()) return;
+  detail::keep_all_moving(works);
+  std::exception_ptr first;
+  for (Work& work : works) {
+    try {
+      work.wait();
+    } catch (...) {
+      if (!first) first = std::current_exception();
+    }
+  }
+  if (first) std::rethrow_exception(first);
+}
+
+}  // namespace rondo

@@ -1,0 +1,125 @@
+// Making the first communicator of a job: from the environment, a unique id, or threads.
+#include <cstring>
+#include <exception>
+#include <numeric>
+#include <thread>
+
+#include "core/base/log.h"
+#include "core/communicator/access.h"
+
+namespace rondo {
+namespace {
+
+using detail::CommunicatorAccess;
+using detail::CommunicatorState;
+using detail::Membership;
+
+/// UniqueId's bytes: a MeetingPoint.
+struct PackedId {
+  std::uint64_t magic;
+  std::uint16_t port;
+  char address[118];
+};
+static_assert(sizeof(PackedId) == sizeof(UniqueId), "a unique id is a packed meeting point");
+
+Config config_with(const Options& options) {
+  Config config = read_config();
+  if (!options.transport.empty()) config.transport = options.transport;
+  if (!options.algorithm.empty()) config.algorithm = options.algorithm;
+  if (options.timeout.count() > 0) config.timeout = options.timeout;
+  configure_log(config.debug, config.debug_file);
+  return config;
+}
+
+Communicator make_world(std::shared_ptr<Control> world, std::shared_ptr<LocalExchange> local,
+                        const Config& config) {
+  Membership everyone{.world = std::move(world), .local = std::move(local)};
+  everyone.rank = everyone.world->rank();
+  everyone.members.resize(static_cast<std::size_t>(everyone.world->ranks()));
+  std::iota(everyone.members.begin(), everyone.members.end(), 0);
+  return CommunicatorAccess::make(std::make_shared<CommunicatorState>(std::move(everyone), config));
+}
+
+void check_ranks(int rank, int ranks) {
+  if (ranks < 1 || rank < 0 || rank >= ranks) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        "rank " + std::to_string(rank) + " of " + std::to_string(ranks) + " ranks does not exist",
+        {.remedy = "use ranks >= 1 and 0 <= rank < ranks"});
+  }
+}
+
+}  // namespace
+
+Communicator Communicator::from_environment(const Options& options) {
+  const Config config = config_with(options);
+  const Placement placement = read_placement(config);
+  log(LogLevel::info, placement.rank,
+      "rondo " + std::string(version()) + ", " + std::to_string(placement.ranks) + " ranks by " +
+          placement.source);
+  if (placement.ranks == 1) return std::move(from_threads(1, options).front());
+  const MeetingPoint point{.address = placement.address, .port = placement.port};
+  auto world = meet(point, placement.rank, placement.ranks, placement.rank == 0,
+                    this_host(config.host_id), config.bootstrap_timeout);
+  return make_world(std::move(world), std::make_shared<LocalExchange>(), config);
+}
+
+UniqueId make_unique_id() {
+  const Config config = config_with({});
+  const MeetingPoint point = serve_meeting(config.interface);
+  PackedId packed{.magic = point.magic, .port = point.port, .address = {}};
+  if (point.address.size() >= sizeof packed.address) {
+    throw Error(ErrorCode::bootstrap,
+                "this host's address \"" + point.address + "\" is too long for a unique id",
+                {.remedy = "choose another interface with RONDO_SOCKET_IFNAME"});
+  }
+  std::memcpy(packed.address, point.address.data(), point.address.size());
+  UniqueId id;
+  std::memcpy(id.bytes.data(), &packed, sizeof packed);
+  return id;
+}
+
+Communicator Communicator::from_unique_id(const UniqueId& id, int rank, int ranks,
+                                          const Options& options) {
+  check_ranks(rank, ranks);
+  const Config config = config_with(options);
+  PackedId packed{};
+  std::memcpy(&packed, id.bytes.data(), sizeof packed);
+  const std::string address(packed.address, ::strnlen(packed.address, sizeof packed.address));
+  if (packed.port == 0 || address.empty()) {
+    throw Error(
+        ErrorCode::invalid_argument, "this unique id names no meeting",
+        {.rank = rank, .remedy = "pass on the bytes that make_unique_id() returned, unchanged"});
+  }
+  const MeetingPoint point{.address = address, .port = packed.port, .magic = packed.magic};
+  auto world = meet(point, rank, ranks, false, this_host(config.host_id), config.bootstrap_timeout);
+  return make_world(std::move(world), std::make_shared<LocalExchange>(), config);
+}
+
+std::vector<Communicator> Communicator::from_threads(int ranks, const Options& options) {
+  check_ranks(0, ranks);
+  const Config config = config_with(options);
+  const auto worlds = meet_threads(ranks, this_host(config.host_id));
+  const auto local = std::make_shared<LocalExchange>();
+  std::vector<Communicator> made(worlds.size());
+  std::vector<std::exception_ptr> failures(worlds.size());
+  std::vector<std::thread> threads;  // making a communicator is collective
+  for (std::size_t i = 0; i < worlds.size(); ++i) {
+    threads.emplace_back([&, i] {
+      try {
+        made[i] = make_world(worlds[i], local, config);
+      } catch (...) {
+        failures[i] = std::current_exception();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+  return made;
+}
+
+const char* version() { return RONDO_VERSION; }
+
+}  // namespace rondo

@@ -1,0 +1,97 @@
+// From a call to its prepared form: choice, schedule, lowering, slicing. All cached.
+#include "core/communicator/state.h"
+#include "core/plan/lower.h"
+
+namespace rondo::detail {
+namespace {
+
+std::size_t hash_of(const Call& call) {
+  return static_cast<std::size_t>((call.count * 0x9e3779b97f4a7c15u) >> 32) ^
+         static_cast<std::size_t>(call.root) * 31u ^
+         static_cast<std::size_t>(call.collective) * 7u ^ static_cast<std::size_t>(call.type) * 3u ^
+         static_cast<std::size_t>(call.op);
+}
+
+bool same_but_sequence(const Call& a, const Call& b) {
+  return a.count == b.count && a.collective == b.collective && a.type == b.type && a.op == b.op &&
+         a.root == b.root;
+}
+
+}  // namespace
+
+std::size_t CommunicatorState::index_space_bytes(const Call& call) const {
+  const std::size_t blocks = is_vector(call.collective) ? 1 : static_cast<std::size_t>(size());
+  return call.count * size_of(call.type) * blocks;
+}
+
+CommunicatorState::Prepared CommunicatorState::lookup(const Call& call) {
+  Prepared& entry = recent_[hash_of(call) % recent_.size()];
+  if (!entry || !same_but_sequence(entry->call, call)) entry = prepare_call(call);
+  return entry;
+}
+
+CommunicatorState::Prepared CommunicatorState::prepare_call(const Call& call) {
+  const Choice choice =
+      choose(call.collective, index_space_bytes(call), size(), links_, algorithms_);
+  const SlicingLimits limits{.frame_bytes = engine_->frame_bytes(),
+                             .scratch_bytes = config_.scratch_bytes,
+                             .slice_bytes = choice.slice_bytes};
+  return prepare(plan_of(*choice.algorithm, call.root), call, rank(), limits, choice.reason);
+}
+
+std::shared_ptr<const Plan> CommunicatorState::plan_of(const Algorithm& algorithm, int root) {
+  std::shared_ptr<const Plan>& cached = plans_[{&algorithm, root}];
+  if (!cached) {
+    Plan plan{.schedule = algorithm.build(size(), root)};
+    plan.program = lower(plan.schedule, rank());
+    cached = std::make_shared<const Plan>(std::move(plan));
+  }
+  return cached;
+}
+
+CommunicatorState::Prepared CommunicatorState::lookup(const Message& message) {
+  // Messages share the cache with collectives; the root's place in the key says whom and which way.
+  Call key = message.call;
+  key.root = message.peer * 2 + (message.sends ? 1 : 0);
+  Prepared& entry = recent_[hash_of(key) % recent_.size()];
+  if (!entry || !same_but_sequence(entry->call, key))
+    entry = prepare_message({key, message.peer, message.sends});
+  return entry;
+}
+
+CommunicatorState::Prepared CommunicatorState::prepare_message(const Message& message) {
+  // The two-rank message schedule, with the peer's number put in: one op.
+  Plan plan{.schedule = Schedule{.collective = Collective::send_recv,
+                                 .algorithm = "linear",
+                                 .ranks = 2,
+                                 .root = message.sends ? 0 : 1,
+                                 .layout = make_layout(Collective::send_recv, 2, 1),
+                                 .phases = {"message"}}};
+  const Step step =
+      message.sends ? rondo::send(message.peer, input(0)) : receive(message.peer, output(0));
+  plan.schedule.steps = [step](int, int) -> Steps { co_yield step; };
+  plan.program = lower(plan.schedule, 0);
+  plan.program.ops[0].lane = static_cast<std::uint16_t>(point_to_point_lane);
+  const SlicingLimits limits{.frame_bytes = engine_->frame_bytes(),
+                             .scratch_bytes = config_.scratch_bytes};
+  return prepare(std::make_shared<const Plan>(std::move(plan)), message.call, 0, limits,
+                 "one message");
+}
+
+std::string CommunicatorState::describe(const Call& call) {
+  const std::scoped_lock lock(role_);
+  require_usable();
+  const Prepared prepared = lookup(call);
+  std::string over;
+  for (const auto& transport : transports_)
+    over += (over.empty() ? "" : "+") + std::string(transport->name());
+  std::string text = prepared->plan->schedule.algorithm;
+  if (!over.empty()) text += " over " + over;
+  if (prepared->slicing.passes > 1) {
+    text += " in " + std::to_string(prepared->slicing.passes) + " passes of " +
+            std::to_string(prepared->slicing.slice * prepared->element_bytes) + " B a chunk";
+  }
+  return text + " (" + prepared->reason + ")";
+}
+
+}  // namespace rondo::detail

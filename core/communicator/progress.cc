@@ -1,0 +1,194 @@
+// The progress role: who works, how long they wait, and what becomes of trouble.
+#include <poll.h>
+
+#include "core/base/log.h"
+#include "core/communicator/turn.h"
+
+namespace rondo::detail {
+namespace {
+
+/// Longest sleeps. A doorbell can be missed (see doorbell.h), so it is never trusted for long;
+/// descriptors cannot, but connections under way want a look.
+constexpr std::chrono::milliseconds doorbell_sleep{1};
+constexpr int descriptor_sleep_ms = 5;
+
+/// How long a transport's complaint waits for the control plane to say what really happened.
+constexpr std::chrono::milliseconds diagnosis{1000};
+
+}  // namespace
+
+void CommunicatorState::wait(Operation& operation) {
+  while (!operation.is_done()) {
+    Turn turn(*this, std::try_to_lock);
+    if (turn.held()) {
+      drive(operation);
+    } else {
+      // Whoever holds the role works for this operation too; finish() wakes us. The progress thread
+      // exists, as this work is asynchronous, so the role is never abandoned.
+      operation.done.wait(false, std::memory_order_acquire);
+    }
+  }
+  if (operation.error) std::rethrow_exception(operation.error);
+}
+
+bool CommunicatorState::test(Operation& operation) {
+  if (!operation.is_done()) {
+    Turn turn(*this, std::try_to_lock);
+    if (turn.held() && !operation.is_done()) {
+      Patience patience(true, config_.timeout);
+      step(patience);
+    }
+  }
+  if (!operation.is_done()) return false;
+  if (operation.error) std::rethrow_exception(operation.error);
+  return true;
+}
+
+void CommunicatorState::drive(Operation& operation) {
+  Patience patience(crowded_, config_.timeout);
+  while (!operation.is_done()) step(patience);
+}
+
+void CommunicatorState::step(Patience& patience) {
+  try {
+    if (engine_->progress()) {
+      patience.reset();
+    } else {
+      idle(patience);
+    }
+  } catch (const Error& error) {
+    fail(error);
+  }
+}
+
+void CommunicatorState::idle(Patience& patience) {
+  if (line_->failed()) throw line_->failure();
+  if (engine_->idle()) return;
+  if (patience.backoff().look_around() && engine_->progress_transports()) return;
+  if (patience.backoff().pause()) sleep(patience);
+}
+
+void CommunicatorState::sleep(Patience& patience) {
+  doorbell_.arm();
+  if (engine_->progress() || engine_->progress_transports()) {
+    patience.reset();
+  } else {
+    descriptors_.clear();
+    engine_->add_descriptors(descriptors_);
+    if (descriptors_.empty()) {
+      doorbell_.sleep(doorbell_sleep);
+    } else {
+      ::poll(descriptors_.data(), descriptors_.size(),
+             transports_.size() == 1 ? descriptor_sleep_ms : 1);
+    }
+  }
+  doorbell_.disarm();
+  report_stall(patience);
+}
+
+void CommunicatorState::report_stall(Patience& patience) {
+  const Patience::Verdict verdict = patience.judge();
+  if (verdict == Patience::Verdict::wait) return;
+  if (verdict == Patience::Verdict::lost) {
+    throw Error(
+        ErrorCode::timeout,
+        "nothing moved for longer than RONDO_TIMEOUT and the control plane does not answer",
+        {.rank = rank(),
+         .remedy =
+             "look for a stopped or swapped-out rank; raise RONDO_TIMEOUT if it is only slow"});
+  }
+  const bool expired = verdict == Patience::Verdict::expired;
+  if (const Operation* waiting = engine_->oldest_point_to_point();
+      waiting != nullptr && engine_->only_point_to_point()) {
+    const std::string what = (waiting->input != nullptr ? "send of " : "recv of ") +
+                             std::to_string(waiting->prepared->call.count) + " x " +
+                             std::string(name(waiting->prepared->call.type));
+    line_->report_stall_on(waiting->point_to_point_peer, what, expired);
+  } else {
+    line_->report_stall(expired);
+  }
+}
+
+void CommunicatorState::fail(const Error& error) {
+  // A closed connection is only a symptom: the control plane usually knows who died, and of what.
+  if (error.code() == ErrorCode::peer_lost) {
+    const auto until = std::chrono::steady_clock::now() + diagnosis;
+    while (!line_->failed() && std::chrono::steady_clock::now() < until) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  if (!line_->failed()) line_->fail(error);
+  engine_->fail_all(std::make_exception_ptr(line_->failed() ? line_->failure() : error));
+  for (const auto& operation : to_self_) operation->finish(std::make_exception_ptr(error));
+  to_self_.clear();
+}
+
+void CommunicatorState::require_usable() const {
+  if (finalized_) {
+    throw Error(ErrorCode::invalid_usage, "this communicator was finalized",
+                {.rank = rank(), .remedy = "make a new one"});
+  }
+  if (line_->failed()) throw line_->failure();
+}
+
+void CommunicatorState::carry_on_in_background() {
+  const std::scoped_lock lock(role_);
+  if (!background_.joinable() && !stopping_) background_ = std::thread([this] { background(); });
+  background_wakes_.notify_one();
+}
+
+void CommunicatorState::background() {
+  Patience patience(crowded_, config_.timeout);
+  std::unique_lock lock(role_);
+  for (;;) {
+    background_wakes_.wait(lock, [&] {
+      // relaxed: changed under role_ when it falls, and a rise only means that we give way.
+      return stopping_ || (!engine_->idle() && callers_.load(std::memory_order_relaxed) == 0);
+    });
+    if (stopping_) return;
+    step(patience);
+    lock.unlock();
+    lock.lock();
+  }
+}
+
+void CommunicatorState::abort(const std::string& reason) noexcept {
+  try {
+    line_->fail(Error(ErrorCode::aborted,
+                      "the communicator was aborted" + (reason.empty() ? "" : ": " + reason),
+                      {.rank = rank()}));
+  } catch (...) {
+    // Out of memory while describing the abort: there is nobody left to tell.
+  }
+  ring(doorbell_.word());
+}
+
+void CommunicatorState::finalize() {
+  Turn turn(*this);
+  if (finalized_) return;
+  Patience patience(crowded_, config_.timeout);
+  while (!engine_->idle()) step(patience);
+  while (!line_->failed() && !engine_->flushed()) {
+    engine_->progress_transports();
+    if (patience.backoff().pause()) sleep(patience);
+  }
+  finalized_ = true;
+  line_->leave();
+}
+
+CommunicatorState::~CommunicatorState() {
+  try {
+    finalize();
+  } catch (const std::exception& error) {
+    log(LogLevel::warn, rank(), std::string("while finalizing: ") + error.what());
+  }
+  {
+    const std::scoped_lock lock(role_);
+    stopping_ = true;
+  }
+  background_wakes_.notify_all();
+  if (background_.joinable()) background_.join();
+  line_->leave();
+}
+
+}  // namespace rondo::detail

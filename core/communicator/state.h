@@ -1,0 +1,143 @@
+// CommunicatorState: what a Communicator handle refers to. Owns the transports, the engine, the
+// plan cache and the progress role.
+//
+// Progress role: the mutex `role_`. Its holder alone touches the engine and the transports. A
+// blocking call takes it and works on the caller's thread. The first asynchronous call starts one
+// progress thread, which works only while no caller wants the role (callers_).
+// Lock order: role_ is the only lock held while calling the control plane.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/base/config.h"
+#include "core/communicator/patience.h"
+#include "core/control/control.h"
+#include "core/execute/engine.h"
+#include "core/plan/choose.h"
+#include "core/plan/prepared.h"
+#include "core/transport/doorbell.h"
+#include "core/transport/local_exchange.h"
+#include "rondo/rondo.h"
+
+namespace rondo::detail {
+
+/// Which ranks of which world form a communicator, and which of them this is.
+struct Membership {
+  std::shared_ptr<Control> world{};
+  std::shared_ptr<LocalExchange> local{};  ///< of the ranks that share this process; never null
+  std::vector<int> members{};              ///< world rank of each rank
+  int rank = 0;
+  std::uint64_t number = 0;  ///< equal on all members, unique in the world
+};
+
+/// A send to, or a receive from, `peer`. `call.root` is 0 on both sides.
+struct Message {
+  Call call{};
+  int peer = 0;
+  bool sends = false;
+};
+
+class CommunicatorState {
+ public:
+  /// Collective: settles what rank 0 decides for all, picks a transport for each pair, exchanges
+  /// addresses. Connections are made when first used.
+  CommunicatorState(Membership membership, const Config& config);
+  ~CommunicatorState();
+  CommunicatorState(const CommunicatorState&) = delete;
+  CommunicatorState& operator=(const CommunicatorState&) = delete;
+
+  int rank() const { return membership_.rank; }
+  int size() const { return static_cast<int>(membership_.members.size()); }
+  const Config& config() const { return config_; }
+
+  /// Makes a call and returns when it is complete.
+  void call(const Call& call, const void* input, void* output);
+  /// Makes a call and returns at once. `deferred`: the caller is about to wait, so the progress
+  /// thread need not be woken.
+  std::shared_ptr<Operation> start(const Call& call, const void* input, void* output,
+                                   bool deferred);
+  std::shared_ptr<Operation> start(const Message& message, const void* input, void* output,
+                                   bool deferred);
+  void call(const Message& message, const void* input, void* output);
+  void wait(Operation& operation);
+  bool test(Operation& operation);
+  /// Makes sure that work goes on while no thread waits for it.
+  void carry_on_in_background();
+
+  /// Collective over the members. Not for ranks that leave (negative color): they pass color < 0.
+  std::shared_ptr<CommunicatorState> split(int color, int key);
+  void abort(const std::string& reason) noexcept;
+  void finalize();
+  std::string describe(const Call& call);
+
+ private:
+  class Turn;  ///< holds the progress role
+  using Prepared = std::shared_ptr<const PreparedCall>;
+
+  void agree_on_settings();
+  void connect_transports();
+  std::vector<Transport*> pick_transports();
+  std::size_t index_space_bytes(const Call& call) const;
+  Prepared lookup(const Call& call);
+  Prepared prepare_call(const Call& call);
+  std::shared_ptr<const Plan> plan_of(const Algorithm& algorithm, int root);
+  Prepared lookup(const Message& message);
+  Prepared prepare_message(const Message& message);
+  std::shared_ptr<Operation> take_operation();
+  std::shared_ptr<Operation> submit(const Call& call, const void* input, void* output);
+  std::shared_ptr<Operation> submit(const Message& message, const void* input, void* output);
+  std::shared_ptr<Operation> submit_to_self(const Message& message, const void* input,
+                                            void* output);
+  void begin_work();
+  void drive(Operation& operation);
+  void step(Patience& patience);
+  void idle(Patience& patience);
+  void sleep(Patience& patience);
+  void report_stall(Patience& patience);
+  void fail(const Error& error);
+  void require_usable() const;
+  void background();
+
+  Membership membership_;
+  Config config_;
+  std::shared_ptr<ControlLine> line_;
+  AlgorithmSelection algorithms_;
+  LinkClass links_ = LinkClass::memory;
+  bool crowded_ = false;                ///< ranks outnumber cores on some machine
+  bool woken_by_doorbell_only_ = true;  ///< no link needs poll()
+  Doorbell doorbell_;
+  std::vector<std::unique_ptr<Transport>> transports_;
+  std::vector<Transport*> transport_of_;  ///< by peer
+  std::unique_ptr<Engine> engine_;
+
+  std::mutex role_;
+  std::atomic<int> callers_{0};  ///< threads that hold or want the role
+  std::condition_variable background_wakes_;
+  std::thread background_;
+  bool stopping_ = false;   ///< under role_
+  bool finalized_ = false;  ///< under role_
+
+  std::uint64_t sequence_ = 0;  ///< collective calls made
+  std::uint64_t splits_ = 0;
+  std::vector<std::uint64_t> sent_;  ///< by peer: sends made
+  std::vector<std::uint64_t> received_;
+  std::vector<Prepared> recent_;  ///< direct-mapped by a hash of the call
+  std::map<std::pair<const Algorithm*, int>, std::shared_ptr<const Plan>>
+      plans_;                                           ///< by algorithm and root
+  std::vector<std::shared_ptr<Operation>> operations_;  ///< pool: reused when done and unreferenced
+  std::size_t next_operation_ = 0;
+  std::vector<std::shared_ptr<Operation>> to_self_;  ///< sends to, or receives from, this very rank
+  std::vector<pollfd> descriptors_;
+};
+
+}  // namespace rondo::detail

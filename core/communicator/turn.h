@@ -1,0 +1,46 @@
+// Turn: holding a communicator's progress role. Private to core/communicator.
+#pragma once
+
+#include <mutex>
+
+#include "core/communicator/state.h"
+
+namespace rondo::detail {
+
+class CommunicatorState::Turn {
+ public:
+  explicit Turn(CommunicatorState& state) : state_(state) {
+    announce();
+    state_.role_.lock();
+    held_ = true;
+  }
+  Turn(CommunicatorState& state, std::try_to_lock_t) : state_(state) {
+    announce();
+    held_ = state_.role_.try_lock();
+    if (!held_) withdraw();
+  }
+  ~Turn() {
+    if (!held_) return;
+    withdraw();  // before unlocking: the background thread judges callers_ under role_
+    const bool wake = state_.background_.joinable();
+    state_.role_.unlock();
+    if (wake) state_.background_wakes_.notify_one();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+  bool held() const { return held_; }
+
+ private:
+  // relaxed: a hint for the background thread, which gives way; the mutex orders everything else.
+  void announce() {
+    state_.callers_.fetch_add(1, std::memory_order_relaxed);
+    ring(state_.doorbell_.word());  // it may be asleep with the role in its hands
+  }
+  void withdraw() { state_.callers_.fetch_sub(1, std::memory_order_relaxed); }
+
+  CommunicatorState& state_;
+  bool held_ = false;
+};
+
+}  // namespace rondo::detail

@@ -1,0 +1,100 @@
+// Engine: the host executor. Runs operations of one communicator over its transports.
+//
+// Collectives run one after the other, in the order they were made on every rank; sends and
+// receives have channels of their own and run beside them, in order per peer and direction.
+// Not thread-safe: whoever calls holds the communicator's progress role.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/control/control.h"
+#include "core/execute/operation.h"
+#include "core/transport/transport.h"
+
+namespace rondo::detail {
+
+/// The lane of sends and receives, apart from those of schedules.
+inline constexpr int point_to_point_lane = 15;
+inline constexpr int most_lanes = point_to_point_lane;
+
+class Engine {
+ public:
+  /// transports[peer]: how this rank talks to it (own entry null). All outlive the engine.
+  Engine(int rank, std::vector<Transport*> transports, ControlLine& control);
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  /// Takes the operation into its queue. It stays alive until it is done.
+  void submit(Operation* operation);
+  /// Moves whatever can be moved. True when anything did. Throws what a transport throws.
+  bool progress();
+  /// Progress of connections and pending writes only; for idle moments. True when anything moved.
+  bool progress_transports();
+  bool idle() const { return collectives_.empty() && point_to_point_.empty(); }
+  /// Ends everything that is under way with `failure`.
+  void fail_all(const std::exception_ptr& failure);
+  /// True when nothing sent waits in this process.
+  bool flushed() const;
+  void add_descriptors(std::vector<pollfd>& descriptors) const;
+  /// The oldest send or receive under way; null when none.
+  const Operation* oldest_point_to_point() const;
+  bool only_point_to_point() const { return collectives_.empty() && !point_to_point_.empty(); }
+  /// Least slot size over all transports: the longest frame a program may use.
+  std::size_t frame_bytes() const { return frame_bytes_; }
+
+ private:
+  struct Link {
+    SendChannel* out = nullptr;
+    ReceiveChannel* in = nullptr;
+  };
+  /// One op of one pass, about to be tried.
+  struct Instance {
+    Operation& operation;
+    const Op& op;
+    std::uint64_t pass;
+    std::uint32_t& moved;  ///< bytes that went in place so far
+  };
+
+  bool run(Operation& operation);
+  bool run_window(Operation& operation);
+  bool run_point_to_point();
+  /// True when the instance is complete, false when it must wait.
+  bool attempt(const Instance& instance);
+  bool send_in_place(const Instance& instance, SendChannel& out, std::size_t bytes);
+  bool receive_in_place(const Instance& instance, ReceiveChannel& in, int peer, std::size_t bytes);
+  bool frames_arrived(const Instance& instance, std::size_t bytes);
+  void combine(const Instance& instance, std::byte* slot);
+  void combine_piece(const Instance& instance, std::byte* destination, std::uint32_t piece,
+                     std::size_t frame_offset, std::size_t elements);
+  std::byte* local(const Instance& instance, const Chunk& chunk, std::uint32_t piece);
+  /// Reports a frame of another call; true when it is one.
+  bool foreign(const Operation& operation, int peer, std::uint64_t fingerprint);
+  void finish(Operation& operation);
+  Link& link(int peer, int lane);
+  SendChannel& sender(int peer, int lane);
+  ReceiveChannel& receiver(int peer, int lane);
+
+  int rank_;
+  std::vector<Transport*> transports_;  ///< by peer
+  std::vector<Transport*> distinct_;    ///< each once
+  ControlLine& control_;
+  std::size_t frame_bytes_ = 0;
+  std::vector<Link> links_;                 ///< by peer and lane
+  std::vector<SendChannel*> senders_;       ///< every one in use, for flushed()
+  std::vector<Operation*> collectives_;     ///< in the order they were made
+  std::vector<Operation*> point_to_point_;  ///< likewise
+  std::vector<std::uint64_t> taken_;        ///< by peer and direction: the last round that ran one
+  std::uint64_t point_to_point_round_ = 0;
+  std::vector<std::byte> scratch_;       ///< grows to the largest call's need, then stays
+  std::vector<std::byte> staging_;       ///< one scaled slice of input
+  std::vector<const void*> sources_;     ///< operands of the op being run
+  std::vector<Frame> frames_;            ///< its frames, by operand
+  std::uint64_t reported_mismatch_ = 0;  ///< sequence already reported
+};
+
+}  // namespace rondo::detail

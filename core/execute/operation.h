@@ -1,0 +1,64 @@
+// Operation: one call on its way. Run by an Engine; owned by the communicator's pool.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+
+#include "core/plan/prepared.h"
+
+namespace rondo::detail {
+
+/// An instance is one op of one pass; instances are numbered in order. Those below `base` are
+/// complete; of the `window` behind it a bit each says so. Touched by the holder of the progress
+/// role only, except `done`.
+class Operation {
+ public:
+  static constexpr unsigned window = 64;
+
+  std::shared_ptr<const PreparedCall> prepared{};
+  const std::byte* input = nullptr;
+  std::byte* output = nullptr;
+  std::uint64_t sequence = 0;
+  std::uint64_t fingerprint = 0;
+  int point_to_point_peer = -1;  ///< >= 0: a send or receive, and with whom
+  bool sends = false;            ///< of a send or receive: which
+
+  /// Position of `base`.
+  std::uint64_t pass = 0;
+  std::uint32_t op = 0;
+  std::uint64_t complete = 0;  ///< bit i: instance base + i is complete
+  std::array<std::uint32_t, window>
+      moved{};  ///< bytes of a frame moved in place so far, by instance % window
+  std::uint64_t base = 0;
+
+  std::exception_ptr error{};  ///< set before done
+  /// Stored with release by the progress role behind the last write to the user's buffers and
+  /// `error`; loaded with acquire by test() and wait().
+  std::atomic<bool> done{true};
+
+  void start(std::shared_ptr<const PreparedCall> call, const void* in, void* out) {
+    prepared = std::move(call);
+    input = static_cast<const std::byte*>(in);
+    output = static_cast<std::byte*>(out);
+    point_to_point_peer = -1;
+    pass = 0;
+    op = 0;
+    complete = 0;
+    base = 0;
+    moved.fill(0);
+    error = nullptr;
+    done.store(false, std::memory_order_relaxed);  // made visible by the role's hand-over
+  }
+  bool is_done() const { return done.load(std::memory_order_acquire); }
+  void finish(std::exception_ptr failure = nullptr) {
+    error = std::move(failure);
+    done.store(true, std::memory_order_release);
+    done.notify_all();
+  }
+};
+
+}  // namespace rondo::detail

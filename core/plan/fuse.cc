@@ -1,0 +1,98 @@
+#include <algorithm>
+#include <iterator>
+
+#include "core/plan/draft.h"
+
+namespace rondo {
+namespace {
+
+using Drafts = std::vector<Draft>;
+
+/// The draft before `position` that last wrote exactly `chunk`; nullopt when the last writer wrote
+/// another run that merely overlaps, or there is none.
+std::optional<std::size_t> producer_of(const Drafts& drafts, std::size_t position,
+                                       const Chunk& chunk, int chunks) {
+  for (std::size_t i = position; i-- > 0;) {
+    const Draft& draft = drafts[i];
+    if (!draft.alive || !writes(draft, chunk, chunks)) continue;
+    if (*draft.into == chunk) return i;
+    return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+template <class Predicate>
+bool any_between(const Drafts& drafts, std::size_t after, std::size_t before,
+                 Predicate&& predicate) {
+  for (std::size_t i = after + 1; i < before; ++i) {
+    if (drafts[i].alive && predicate(drafts[i])) return true;
+  }
+  return false;
+}
+
+/// send(x) joins the op that made x, unless another message to the same peer left in between.
+void fuse_send(Drafts& drafts, std::size_t position, int chunks) {
+  Draft& sending = drafts[position];
+  if (sending.out_peer < 0 || sending.into || sending.operands[0].is_channel()) return;
+  const auto made = producer_of(drafts, position, sending.operands[0].chunk, chunks);
+  if (!made || drafts[*made].out_peer >= 0) return;
+  const int peer = sending.out_peer;
+  if (any_between(drafts, *made, position, [&](const Draft& d) { return d.out_peer == peer; }))
+    return;
+  drafts[*made].out_peer = peer;
+  sending.alive = false;
+}
+
+/// Whether anybody but `except` reads `chunk` after `position`, before it is written anew.
+bool read_later(const Drafts& drafts, std::size_t position, std::size_t except, const Chunk& chunk,
+                int chunks) {
+  for (std::size_t i = position + 1; i < drafts.size(); ++i) {
+    if (!drafts[i].alive) continue;
+    if (i != except && reads(drafts[i], chunk, chunks)) return true;
+    if (i != except && drafts[i].into && *drafts[i].into == chunk) return false;
+  }
+  return false;
+}
+
+/// A scratch operand that one draft only received or copied is read where it came from instead.
+void fuse_operand(Drafts& drafts, std::size_t position, std::size_t index, int chunks) {
+  const Operand wanted = drafts[position].operands[index];
+  if (wanted.is_channel() || wanted.chunk.buffer != Buffer::scratch) return;
+  const auto made = producer_of(drafts, position, wanted.chunk, chunks);
+  if (!made) return;
+  Draft& producer = drafts[*made];
+  if (producer.operands.size() != 1 || producer.out_peer >= 0) return;
+  if (read_later(drafts, *made, position, wanted.chunk, chunks)) return;
+  const Operand source = producer.operands[0];
+  const bool moved_past_its_like = any_between(drafts, *made, position, [&](const Draft& draft) {
+    return source.is_channel() ? draft.receives_from(source.peer)
+                               : writes(draft, source.chunk, chunks);
+  });
+  // Two messages of one channel in one op would need their order said; no schedule needs it.
+  if (moved_past_its_like || (source.is_channel() && drafts[position].receives_from(source.peer)))
+    return;
+  drafts[position].operands[index] = source;
+  producer.alive = false;
+}
+
+/// What was sent on and is not read again need not be written to scratch.
+void drop_unread(Drafts& drafts, std::size_t position, int chunks) {
+  Draft& draft = drafts[position];
+  if (!draft.into || draft.into->buffer != Buffer::scratch || draft.out_peer < 0) return;
+  if (!read_later(drafts, position, position, *draft.into, chunks)) draft.into.reset();
+}
+
+}  // namespace
+
+void fuse(Drafts& drafts, int chunks) {
+  for (std::size_t i = 0; i < drafts.size(); ++i) {
+    for (std::size_t k = 0; k < drafts[i].operands.size(); ++k) fuse_operand(drafts, i, k, chunks);
+    fuse_send(drafts, i, chunks);
+  }
+  for (std::size_t i = 0; i < drafts.size(); ++i) {
+    if (drafts[i].alive) drop_unread(drafts, i, chunks);
+  }
+  std::erase_if(drafts, [](const Draft& draft) { return !draft.alive; });
+}
+
+}  // namespace rondo

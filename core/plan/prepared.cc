@@ -1,0 +1,83 @@
+#include "core/plan/prepared.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace rondo {
+namespace {
+
+constexpr std::size_t cache_line = 64;
+
+bool is_float(DataType type) { return type >= DataType::float16; }
+
+/// `elements` cut down to whole cache lines where it holds at least one.
+std::size_t aligned(std::size_t elements, std::size_t element_bytes) {
+  const std::size_t unit = std::max<std::size_t>(1, cache_line / element_bytes);
+  return elements < unit ? elements : elements - elements % unit;
+}
+
+Slicing slice(const PreparedCall& prepared, const SlicingLimits& limits) {
+  const Program& program = prepared.plan->program;
+  std::size_t largest = 0;
+  for (std::size_t c = 0; c + 1 < prepared.offsets.size(); ++c) {
+    largest = std::max(largest, prepared.offsets[c + 1] - prepared.offsets[c]);
+  }
+  std::size_t most =
+      limits.frame_bytes / prepared.element_bytes / static_cast<std::size_t>(program.longest);
+  if (limits.slice_bytes > 0) most = std::min(most, limits.slice_bytes / prepared.element_bytes);
+  if (program.scratch_slots > 0) {
+    const std::size_t in_scratch =
+        static_cast<std::size_t>(program.scratch_slots * prepared.chunks());
+    most = std::min(most, limits.scratch_bytes / prepared.element_bytes / in_scratch);
+  }
+  most = std::max<std::size_t>(1, aligned(most, prepared.element_bytes));
+  if (largest <= most) return {largest, 1};
+  const std::uint64_t passes = (largest + most - 1) / most;
+  // Even passes: the last one is not a stub that costs a round trip for nothing.
+  const std::size_t even =
+      aligned((largest + passes - 1) / passes + cache_line, prepared.element_bytes);
+  const std::size_t chosen = std::min(most, even);
+  return {chosen, (largest + chosen - 1) / chosen};
+}
+
+}  // namespace
+
+std::shared_ptr<const PreparedCall> prepare(std::shared_ptr<const Plan> plan, const Call& call,
+                                            int rank, const SlicingLimits& limits,
+                                            std::string reason) {
+  const Schedule& schedule = plan->schedule;
+  auto prepared = std::make_shared<PreparedCall>();
+  prepared->plan = std::move(plan);
+  prepared->call = call;
+  prepared->call.sequence = 0;
+  prepared->element_bytes = size_of(call.type);
+  prepared->reason = std::move(reason);
+  prepared->tokens = call.collective == Collective::barrier;
+
+  const int chunks = schedule.layout.chunks();
+  const Partition partition(schedule.layout, call.count, prepared->element_bytes);
+  for (int c = 0; c <= chunks; ++c) prepared->offsets.push_back(partition.offset(c));
+  const auto begin = [&](ChunkSpan span) { return partition.offset(span.first); };
+  const ChunkSpan in = held(call.collective, Buffer::input, schedule.layout, rank, schedule.root);
+  const ChunkSpan out = held(call.collective, Buffer::output, schedule.layout, rank, schedule.root);
+  prepared->input_begin = begin(in);
+  prepared->output_begin = begin(out);
+  prepared->output_elements = partition.offset(out.first + out.count) - begin(out);
+
+  prepared->slicing = slice(*prepared, limits);
+  const std::size_t slot_elements =
+      prepared->slicing.passes == 1 ? partition.elements()
+                                    : prepared->slicing.slice * static_cast<std::size_t>(chunks);
+  prepared->scratch_bytes = slot_elements * prepared->element_bytes *
+                            static_cast<std::size_t>(prepared->plan->program.scratch_slots);
+  if (info(call.collective).reduces && call.op == ReduceOperator::avg) {
+    if (is_float(call.type)) {
+      prepared->scale = 1.0 / schedule.ranks;
+    } else {
+      prepared->divisor = static_cast<std::size_t>(schedule.ranks);
+    }
+  }
+  return prepared;
+}
+
+}  // namespace rondo

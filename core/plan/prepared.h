@@ -1,0 +1,61 @@
+// PreparedCall: everything about a call that does not change from one time to the next.
+// Made once per (collective, count, type, operator, root), then looked up.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/control/call.h"
+#include "core/schedule/program.h"
+#include "core/schedule/schedule.h"
+
+namespace rondo {
+
+/// A schedule and this rank's part of it, lowered. Shared by all calls with the same algorithm and
+/// root.
+struct Plan {
+  Schedule schedule{};
+  Program program{};
+};
+
+/// How messages are cut so that each is one frame (see program.h).
+struct Slicing {
+  std::size_t slice = 0;  ///< elements of each chunk that one pass moves, at most
+  std::uint64_t passes = 1;
+};
+
+struct PreparedCall {
+  std::shared_ptr<const Plan> plan{};
+  Call call{};  ///< sequence 0
+  std::size_t element_bytes = 1;
+  std::vector<std::size_t> offsets{};  ///< first element of each chunk; one more entry for the end
+  Slicing slicing{};
+  std::size_t input_begin = 0;  ///< first element that the user's input holds
+  std::size_t output_begin = 0;
+  std::size_t output_elements = 0;  ///< held by the user's output on this rank
+  std::size_t scratch_bytes = 0;    ///< all slots together
+  bool tokens = false;              ///< empty messages travel too: barrier
+  double scale = 1.0;               ///< floats under avg: factor of every input element
+  std::size_t divisor = 1;          ///< integers under avg: of every output element
+  std::string reason{};             ///< why this algorithm, for people
+
+  int chunks() const { return plan->schedule.layout.chunks(); }
+};
+
+/// Limits that the channels and the configuration set.
+struct SlicingLimits {
+  std::size_t frame_bytes = 0;    ///< least slot size among the channels in use
+  std::size_t scratch_bytes = 0;  ///< most scratch a call may use
+  std::size_t slice_bytes =
+      0;  ///< 0, or the most that one pass should move of a chunk (pipelining)
+};
+
+/// Pure. `plan` must be of call.collective; the call's count is per block, or of the vector.
+std::shared_ptr<const PreparedCall> prepare(std::shared_ptr<const Plan> plan, const Call& call,
+                                            int rank, const SlicingLimits& limits,
+                                            std::string reason);
+
+}  // namespace rondo
