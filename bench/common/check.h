@@ -1,0 +1,37 @@
+// One checked call: known input, poisoned output, guard zones; every element compared.
+#pragma once
+
+#include <cstddef>
+
+#include "bench/common/buffer.h"
+#include "bench/common/data.h"
+#include "bench/common/program.h"
+
+namespace rondo::bench {
+
+/// What both buffers of a rank mean for one row of the table.
+struct Layout {
+  const Program* program;
+  Shape shape;
+  DataType type;
+  int rank;
+  int ranks;
+  int root;
+  bool in_place;
+
+  std::size_t bytes_of(std::size_t elements) const { return elements * size_of(type); }
+  /// Where, in bytes, input and output start in their buffer. In place both lie in the output
+  /// buffer, and the smaller of them is the rank's own block of the larger.
+  std::size_t input_offset() const;
+  std::size_t output_offset() const;
+};
+
+/// Writes what the call will read, poisons what it will write, arms the guards.
+void prepare_check(const Layout& layout, const Pattern& pattern, Buffer& input, Buffer& output);
+
+/// After the call: wrong output elements, changed input elements (out of place) and changed guard
+/// bytes of this rank.
+std::size_t count_errors(const Layout& layout, const Pattern& pattern, const Buffer& input,
+                         const Buffer& output);
+
+}  // namespace rondo::bench

@@ -1,0 +1,203 @@
+#include "bench/common/options.h"
+
+#include <CLI/CLI.hpp>
+#include <array>
+
+#include "bench/common/names.h"
+#include "bench/common/size.h"
+
+namespace rondo::bench {
+namespace {
+
+/// nccl-tests' options about GPUs: accepted, so that a command line carries over, and explained.
+struct Foreign {
+  const char* flags;
+  const char* reason;
+};
+constexpr std::array foreign_options{
+    Foreign{"-g,--ngpus", "ranks run on CPUs, and -t gives ranks as threads"},
+    Foreign{"-p,--parallel_init", "threads always join in parallel"},
+    Foreign{"-y,--stream_null", "there are no streams on CPUs"},
+    Foreign{"-G,--cudagraph", "there are no CUDA graphs on CPUs"},
+    Foreign{"-R,--local_register", "host memory needs no registration"},
+    Foreign{"-x,--cta_policy", "there are no CTAs on CPUs"},
+    Foreign{"-D,--device_implementation", "there is no device API on CPUs"},
+    Foreign{"-V,--device_cta_count", "there are no CTAs on CPUs"},
+    Foreign{"-M,--memory", "there is no GPU memory to report"},
+};
+
+[[noreturn]] void refuse(const std::string& option, const std::string& text,
+                         const std::string& remedy) {
+  throw CLI::ValidationError(option, "'" + text + "' " + remedy);
+}
+
+void add_size(CLI::App& app, const std::string& flags, std::size_t& target,
+              const std::string& help) {
+  const auto read = [&target, flags](const std::string& text) {
+    const auto bytes = parse_size(text);
+    if (!bytes) refuse(flags, text, "is not a size; write e.g. 8, 64K, 16M or 1G");
+    target = *bytes;
+  };
+  app.add_option_function<std::string>(flags, read, help + " [" + format_size(target) + "]")
+      ->type_name("SIZE");
+}
+
+/// A whole number from `least` on.
+template <class Number>
+void add_number(CLI::App& app, const std::string& flags, Number& target, long least,
+                const std::string& help, long most = 1L << 40) {
+  std::string range =
+      least <= 0 && most < 10 ? std::to_string(least) + ".." + std::to_string(most) : "NUMBER";
+  app.add_option(flags, target, help + " [" + std::to_string(target) + "]")
+      ->check(CLI::Range(least, most).description(""))
+      ->type_name(std::move(range));
+}
+
+void add_switch(CLI::App& app, const std::string& flags, bool& target, const std::string& help) {
+  const auto read = [&target](const int& value) { target = value != 0; };
+  app.add_option_function<int>(flags, read, help + (target ? " [1]" : " [0]"))
+      ->check(CLI::Range(0, 1).description(""))
+      ->type_name("0|1");
+}
+
+void add_sweep(CLI::App& app, Options& options) {
+  add_size(app, "-b,--minbytes", options.minimum_bytes, "smallest size");
+  add_size(app, "-e,--maxbytes", options.maximum_bytes, "largest size");
+  add_size(app, "-i,--stepbytes", options.step_bytes, "linear step");
+  add_number(app, "-f,--stepfactor", options.step_factor, 1, "geometric step; 1: use -i");
+  add_number(app, "-n,--iters", options.iterations, 1, "timed iterations");
+  add_number(app, "-m,--agg_iters", options.aggregated, 1, "calls issued together per iteration");
+  add_number(app, "-w,--warmup_iters", options.warmup, 0, "iterations before, not timed");
+  add_number(app, "-N,--run_cycles", options.cycles, 0, "repeats of the sweep; 0: for ever");
+  add_number(app, "-c,--check", options.checks, 0, "checked calls per size; 0: none");
+}
+
+void add_selection(CLI::App& app, Options& options) {
+  const auto read_types = [&options](const std::string& text) {
+    options.types = select_types(text);
+    if (options.types.empty()) refuse("-d", text, "is no data type; known: " + known_types());
+  };
+  const auto read_operators = [&options](const std::string& text) {
+    options.operators = select_operators(text);
+    if (options.operators.empty())
+      refuse("-o", text, "is no operator; known: " + known_operators());
+  };
+  const auto read_root = [&options](const std::string& text) {
+    const auto root = parse_size(text);
+    if (text == "all" || text == "-1") {
+      options.root = -1;
+    } else if (root && *root < (1U << 30)) {
+      options.root = static_cast<int>(*root);
+    } else {
+      refuse("-r", text, "is no rank; write a number or all");
+    }
+  };
+  app.add_option_function<std::string>("-o,--op", read_operators,
+                                       "operator: " + known_operators() + " [sum]")
+      ->type_name("OP");
+  app.add_option_function<std::string>("-d,--datatype", read_types,
+                                       "data type: " + known_types() + " [float]")
+      ->type_name("TYPE");
+  app.add_option_function<std::string>("-r,--root", read_root, "root rank, or all [0]")
+      ->type_name("RANK");
+}
+
+void add_reporting(CLI::App& app, Options& options) {
+  add_number(app, "-z,--blocking", options.blocking, 0,
+             "1: barrier after each call, timed; 2: none, as 0; 3: barrier after each iteration, "
+             "not timed",
+             3);
+  add_number(app, "-T,--timeout", options.timeout_seconds, 0,
+             "give up after so many silent seconds; 0: RONDO_TIMEOUT");
+  add_switch(app, "-C,--report_cputime", options.cpu_time,
+             "CPU time of the calling thread instead of elapsed time");
+  add_switch(app, "-S,--report_timestamps", options.timestamps, "a column with the time of day");
+  app.add_option("-J,--output_file", options.output_file, "also write results as JSON")
+      ->type_name("FILE");
+  const auto read_average = [&options](const int& value) {
+    options.average = static_cast<Average>(value);
+  };
+  app.add_option_function<int>("-a,--average", read_average,
+                               "time over ranks: 0 rank 0, 1 mean, 2 min, 3 max [1]")
+      ->check(CLI::Range(0, 3).description(""))
+      ->type_name("0..3");
+  add_number(app, "-u,--unalign", options.misalign, 0, "index of the first element (misaligns)",
+             4096);
+  add_switch(app, "-I,--per_iter_timing", options.per_iteration, "statistics of single iterations");
+  add_number(app, "-K,--per_iter_skip", options.per_iteration_skip, 0,
+             "first iterations left out of those statistics");
+}
+
+void add_own(CLI::App& app, Options& options) {
+  add_number(app, "-t,--nthreads", options.threads, 1, "ranks as threads of this process", 4096);
+  app.add_option("--algorithm", options.algorithm, "e.g. ring or ^ring; as RONDO_ALGORITHM")
+      ->type_name("NAMES");
+  app.add_option("--transport", options.transport, "e.g. tcp or ^shm; as RONDO_TRANSPORT")
+      ->type_name("NAMES");
+  add_switch(app, "--fresh", options.fresh,
+             "rotate over up to 4 buffers with different data; 0: one buffer");
+}
+
+void add_foreign(CLI::App& app, Options& options) {
+  for (const Foreign& row : foreign_options) {
+    const auto note = [&options, row](const std::string&) {
+      options.notes.push_back(std::string(row.flags) + " is ignored: " + row.reason);
+    };
+    app.add_option_function<std::string>(row.flags, note,
+                                         std::string("accepted, ignored: ") + row.reason)
+        ->type_name("X");
+  }
+}
+
+/// Limits that involve two options.
+void check_together(Options& options) {
+  if (options.minimum_bytes > options.maximum_bytes) {
+    refuse("-b,--minbytes", format_size(options.minimum_bytes),
+           "is more than -e,--maxbytes " + format_size(options.maximum_bytes));
+  }
+  if (options.per_iteration_skip >= options.iterations) {
+    refuse("-K,--per_iter_skip", std::to_string(options.per_iteration_skip),
+           "leaves no iteration of -n " + std::to_string(options.iterations));
+  }
+  if (options.per_iteration_skip > 0 && !options.per_iteration) {
+    options.notes.push_back("-K,--per_iter_skip is ignored: it needs -I 1");
+    options.per_iteration_skip = 0;
+  }
+}
+
+}  // namespace
+
+std::vector<std::size_t> Options::sizes() const {
+  std::vector<std::size_t> list;
+  for (std::size_t size = minimum_bytes; size <= maximum_bytes;
+       size = next_size(size, step_factor, step_bytes)) {
+    list.push_back(size);
+  }
+  return list;
+}
+
+Parsed parse_options(std::string_view program, int argc, const char* const* argv) {
+  Parsed parsed;
+  CLI::App app("Measures and checks a collective of rondo, as nccl-tests does for NCCL.",
+               std::string(program));
+  app.get_formatter()->column_width(36);
+  add_own(app, parsed.options);
+  add_sweep(app, parsed.options);
+  add_selection(app, parsed.options);
+  add_reporting(app, parsed.options);
+  add_foreign(app, parsed.options);
+  try {
+    app.parse(argc, argv);
+    check_together(parsed.options);
+  } catch (const CLI::CallForHelp&) {
+    parsed.status = 0;
+    parsed.text = app.help();
+  } catch (const CLI::ParseError& error) {
+    parsed.status = 2;
+    parsed.text =
+        std::string(program) + ": " + error.what() + "\nTry " + std::string(program) + " --help\n";
+  }
+  return parsed;
+}
+
+}  // namespace rondo::bench

@@ -1,0 +1,121 @@
+#include "bench/common/run.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bench/common/options.h"
+#include "bench/common/sweep.h"
+
+namespace rondo::bench {
+namespace {
+
+/// True in the process that speaks for all, before a communicator tells.
+bool is_first_process() {
+  for (const char* name : {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
+    if (const char* value = std::getenv(name)) return std::string_view(value) == "0";
+  }
+  return true;
+}
+
+rondo::Options library_options(const Options& options) {
+  rondo::Options result;
+  result.algorithm = options.algorithm;
+  result.transport = options.transport;
+  result.timeout = std::chrono::seconds(options.timeout_seconds);
+  return result;
+}
+
+/// Runs `work` and turns what it throws into a line on standard error and a status.
+template <class Work>
+int guarded(const Program& program, bool speaks, Work work) {
+  try {
+    return work();
+  } catch (const std::invalid_argument& error) {
+    if (speaks) std::fprintf(stderr, "%s: %s\n", program.name.data(), error.what());
+    return 2;
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "%s: no memory for the buffers. Try: a smaller -e, or --fresh 0\n",
+                 program.name.data());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+  }
+  return 1;
+}
+
+/// One rank. A failure here aborts the communicator, so that no other rank waits for this one.
+int run_rank(Communicator& communicator, const Program& program, const Options& options,
+             const std::vector<std::string>& arguments) {
+  return guarded(program, communicator.rank() == 0, [&] {
+    try {
+      const Summary summary = sweep(communicator, program, options, arguments);
+      communicator.finalize();
+      return summary.okay() ? 0 : 1;
+    } catch (...) {
+      communicator.abort(std::string(program.name) + " failed on this rank");
+      throw;
+    }
+  });
+}
+
+/// `threads` communicators, of this process alone or of all processes of the launcher's world.
+template <class Body>
+int run_threads(const Options& options, Body body) {
+  const rondo::Options library = library_options(options);
+  Communicator processes = Communicator::from_environment(library);
+  std::vector<Communicator> own(static_cast<std::size_t>(options.threads));
+  UniqueId id;
+  if (processes.size() == 1) {
+    own = Communicator::from_threads(options.threads, library);
+  } else {
+    if (processes.rank() == 0) id = make_unique_id();
+    processes.broadcast(id.bytes.data(), id.bytes.data(), id.bytes.size(), DataType::uint8, 0);
+  }
+  std::vector<int> statuses(own.size());
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t k = 0; k < own.size(); ++k) {
+      threads.emplace_back([&, k] {
+        statuses[k] = body(own[k], [&] {
+          const int first = processes.rank() * options.threads;
+          own[k] = Communicator::from_unique_id(id, first + static_cast<int>(k),
+                                                processes.size() * options.threads, library);
+        });
+      });
+    }
+  }
+  return *std::max_element(statuses.begin(), statuses.end());
+}
+
+}  // namespace
+
+int run(const Program& program, int argc, const char* const* argv) {
+  const bool speaks = is_first_process();
+  const Parsed parsed = parse_options(program.name, argc, argv);
+  if (parsed.status) {
+    if (speaks) std::fputs(parsed.text.c_str(), *parsed.status == 0 ? stdout : stderr);
+    return *parsed.status;
+  }
+  for (const std::string& note : parsed.options.notes) {
+    if (speaks) std::fprintf(stderr, "%s: %s\n", program.name.data(), note.c_str());
+  }
+  const std::vector<std::string> arguments(argv, argv + argc);
+  return guarded(program, speaks, [&] {
+    if (parsed.options.threads == 1) {
+      Communicator world = Communicator::from_environment(library_options(parsed.options));
+      return run_rank(world, program, parsed.options, arguments);
+    }
+    return run_threads(parsed.options, [&](Communicator& own, auto join) {
+      return guarded(program, true, [&] {
+        if (!own) join();
+        return run_rank(own, program, parsed.options, arguments);
+      });
+    });
+  });
+}
+
+}  // namespace rondo::bench

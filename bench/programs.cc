@@ -1,0 +1,85 @@
+// The nine programs. Adding one is a row here and its name in CMakeLists.txt.
+#include <algorithm>
+#include <array>
+
+#include "bench/common/program.h"
+
+namespace rondo::bench {
+namespace {
+
+double one(int) { return 1.0; }
+double others(int ranks) { return (ranks - 1.0) / ranks; }
+double twice_others(int ranks) { return 2.0 * (ranks - 1.0) / ranks; }
+
+bool everyone(const Place&) { return true; }
+bool the_root(const Place& place) { return place.rank == place.root; }
+
+/// Every rank sends to the next one and receives from the previous one.
+void send_around(Communicator& communicator, const Call& call) {
+  const int ranks = communicator.size();
+  const int next = (communicator.rank() + 1) % ranks;
+  const int previous = (communicator.rank() + ranks - 1) % ranks;
+  Group group;
+  communicator.send(call.input, call.count, call.type, next);
+  communicator.recv(call.output, call.count, call.type, previous);
+  group.wait();
+}
+
+const std::array programs{
+    Program{"all_reduce_perf", Collective::all_reduce, false, false, true, twice_others,
+            [](const Place&) { return reduced(); }, everyone,
+            [](Communicator& world, const Call& call) {
+              world.all_reduce(call.input, call.output, call.count, call.type, call.op);
+            }},
+    Program{"reduce_scatter_perf", Collective::reduce_scatter, true, false, true, others,
+            [](const Place& place) { return reduced(place.rank); }, everyone,
+            [](Communicator& world, const Call& call) {
+              world.reduce_scatter(call.input, call.output, call.count, call.type, call.op);
+            }},
+    Program{"all_gather_perf", Collective::all_gather, false, true, true, others,
+            [](const Place& place) { return input_of(place.block); }, everyone,
+            [](Communicator& world, const Call& call) {
+              world.all_gather(call.input, call.output, call.count, call.type);
+            }},
+    Program{"broadcast_perf", Collective::broadcast, false, false, true, one,
+            [](const Place& place) { return input_of(place.root); }, the_root,
+            [](Communicator& world, const Call& call) {
+              world.broadcast(call.input, call.output, call.count, call.type, call.root);
+            }},
+    Program{"reduce_perf", Collective::reduce, false, false, true, one,
+            [](const Place& place) { return the_root(place) ? reduced() : untouched(); }, everyone,
+            [](Communicator& world, const Call& call) {
+              world.reduce(call.input, call.output, call.count, call.type, call.op, call.root);
+            }},
+    Program{"alltoall_perf", Collective::all_to_all, true, true, false, others,
+            [](const Place& place) { return input_of(place.block, place.rank); }, everyone,
+            [](Communicator& world, const Call& call) {
+              world.all_to_all(call.input, call.output, call.count, call.type);
+            }},
+    Program{"scatter_perf", Collective::scatter, true, false, true, others,
+            [](const Place& place) { return input_of(place.root, place.rank); }, the_root,
+            [](Communicator& world, const Call& call) {
+              world.scatter(call.input, call.output, call.count, call.type, call.root);
+            }},
+    Program{
+        "gather_perf", Collective::gather, false, true, true, others,
+        [](const Place& place) { return the_root(place) ? input_of(place.block) : untouched(); },
+        everyone,
+        [](Communicator& world, const Call& call) {
+          world.gather(call.input, call.output, call.count, call.type, call.root);
+        }},
+    Program{
+        "sendrecv_perf", Collective::send_recv, false, false, false, one,
+        [](const Place& place) { return input_of((place.rank + place.ranks - 1) % place.ranks); },
+        everyone, send_around},
+};
+
+}  // namespace
+
+const Program* find_program(std::string_view name) {
+  const auto row = std::find_if(programs.begin(), programs.end(),
+                                [&](const Program& program) { return program.name == name; });
+  return row == programs.end() ? nullptr : &*row;
+}
+
+}  // namespace rondo::bench
