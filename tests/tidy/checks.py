@@ -46,9 +46,10 @@ def matches(files, pattern, what):
 
 
 def pragma_once(files):
-    """Every header guards itself."""
+    """Every header guards itself; Highway's -inl.h, compiled once per instruction set, its way."""
     for path, text in code(files).items():
-        if path.endswith((".h", ".cuh")) and "\n#pragma once\n" not in "\n" + text:
+        guard = "HWY_TARGET_TOGGLE" if path.endswith("-inl.h") else "\n#pragma once\n"
+        if path.endswith((".h", ".cuh")) and guard not in "\n" + text:
             yield f"{path}:1: header without #pragma once"
 
 
@@ -88,11 +89,12 @@ def resolve(included, files):
 
 
 def includes_exist(files):
-    """Quoted includes are paths from the root (or public headers), and exist."""
+    """Quoted includes are paths from the root (or public headers) that exist, or Highway's."""
     for path, text in code(files).items():
         for match in INCLUDE.finditer(text):
-            if resolve(match.group(1), files) is None:
-                yield f"{path}:{line_of(text, match.start())}: no file {match.group(1)}"
+            included = match.group(1)
+            if resolve(included, files) is None and not included.startswith("hwy/"):
+                yield f"{path}:{line_of(text, match.start())}: no file {included}"
 
 
 def layer_of(path):
@@ -136,8 +138,8 @@ def no_dead_files(files):
 
 
 ATOMIC_CALL = re.compile(
-    r"(?:\.|->)(?:load\(\)|(?:store|exchange|fetch_(?:add|sub|and|or|xor)|"
-    r"compare_exchange_(?:weak|strong))\()")
+    r"(?:\.|->)(?:load\(\)|(?:store|fetch_(?:add|sub|and|or|xor)|"
+    r"compare_exchange_(?:weak|strong))\()|\.exchange\(")
 
 
 def call_text(text, opening):

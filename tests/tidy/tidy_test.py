@@ -43,6 +43,7 @@ CASES = {
 }
 
 FURTHER_BAD = [
+    (checks.pragma_once, {"kernels/cpu/a-inl.h": HEADER}),
     (checks.layers, {"core/base/a.h": '#include "rondo/rondo.h"\n',
                      "core/include/rondo/rondo.h": HEADER}),
     (checks.layers, {"elsewhere/a.cc": "int a;\n"}),

@@ -1,9 +1,9 @@
 // A program outside the tree: two ranks as threads all-reduce, each checks its sum.
+#include <rondo/rondo.h>
+
 #include <cstdio>
 #include <thread>
 #include <vector>
-
-#include <rondo/rondo.h>
 
 namespace {
 
