@@ -1,0 +1,61 @@
+#include "tools/rondorun/front.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "tools/rondorun/launch_error.h"
+#include "tools/rondorun/process.h"
+
+namespace rondo::launch {
+namespace {
+
+/// Until no child is left, adopted ones included.
+void kill_descendants() {
+  const timespec pause{0, 10'000'000};
+  while (::waitpid(-1, nullptr, WNOHANG) >= 0 || errno == EINTR) {
+    signal_all(descendants(), SIGKILL);
+    ::nanosleep(&pause, nullptr);
+  }
+}
+
+/// Passes signals on until `supervisor` has ended.
+Ending watch(pid_t supervisor, const BlockedSignals& signals) {
+  while (true) {
+    int status = 0;
+    // Others than the supervisor are left alone here: its ending is what counts.
+    if (::waitpid(supervisor, &status, WNOHANG) == supervisor) return Ending(status);
+    const int signal = ::sigwaitinfo(&signals.blocked(), nullptr);
+    if (signal < 0 || signal == SIGCHLD) continue;
+    ::kill(supervisor, signal);
+    if (signal == SIGTSTP) ::raise(SIGSTOP);
+  }
+}
+
+}  // namespace
+
+int run_guarded(const BlockedSignals& signals, const std::function<int(const UniqueFd&)>& work) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw system_error("pipe");
+  UniqueFd lifeline(ends[0]);
+  UniqueFd held(ends[1]);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const pid_t supervisor = ::fork();
+  if (supervisor < 0) throw system_error("cannot start another process");
+  if (supervisor == 0) {
+    held.reset();
+    ::setpgid(0, 0);  // out of the terminal's foreground: its signals come through the front
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // not inherited
+    return work(lifeline);
+  }
+  lifeline.reset();
+  const Ending ending = watch(supervisor, signals);
+  kill_descendants();
+  return ending.exit_status();
+}
+
+}  // namespace rondo::launch

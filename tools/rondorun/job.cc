@@ -1,0 +1,259 @@
+#include "tools/rondorun/job.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "tools/rondorun/launch_error.h"
+#include "tools/rondorun/local_node.h"
+#include "tools/rondorun/remote_node.h"
+
+namespace rondo::launch {
+namespace {
+
+/// Failures that come this close together are one; the killed rank among them is the cause, since
+/// the others may well have failed because it vanished.
+constexpr std::chrono::milliseconds announce_delay{100};
+/// What ranks have to say about a lost peer, they can say in this time.
+constexpr std::chrono::milliseconds settle_time{1000};
+/// Between looks at whether all output has been taken.
+constexpr std::chrono::milliseconds drain_interval{10};
+
+std::string own_path() { return std::filesystem::read_symlink("/proc/self/exe"); }
+
+std::string list(const std::vector<int>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < ranks.size(); ++i)
+    text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
+  return text;
+}
+
+}  // namespace
+
+Job::Job(const Options& options, const BlockedSignals& signals, const UniqueFd& lifeline)
+    : rank_signals_(signals.before()),
+      lifeline_(lifeline.get()),
+      grace_(options.grace),
+      output_(loop_, {options.prefix, options.output_directory}, [this] { output_broke(); }),
+      signal_source_(loop_, signals, [this](int number) { on_signal(number); }) {
+  loop_.watch(lifeline_, POLLIN, [this] {
+    loop_.forget(lifeline_);
+    kill_all();
+  });
+  if (options.hosts.empty()) {
+    make_local_node(options);
+  } else {
+    make_remote_nodes(options);
+  }
+}
+
+void Job::make_local_node(const Options& options) {
+  const Handover handover{::isatty(STDIN_FILENO) == 0, output_.handed_over(Stream::output),
+                          output_.handed_over(Stream::error)};
+  NodeState& state = nodes_.emplace_back();
+  state.plan = local_plan(options);
+  state.node = std::make_unique<LocalNode>(loop_, children_, *this, handover, rank_signals_);
+}
+
+void Job::make_remote_nodes(const Options& options) {
+  const auto plans = host_plans(options, own_environment(), std::filesystem::current_path());
+  const std::string path = options.remote_path.empty() ? own_path() : options.remote_path;
+  for (const NodePlan& plan : plans) {
+    const Host& host = options.hosts[static_cast<std::size_t>(plan.node)];
+    NodeState& state = nodes_.emplace_back();
+    state.plan = plan;
+    state.host = host.name;
+    state.node =
+        std::make_unique<RemoteNode>(loop_, children_, *this, plan.node, host.name,
+                                     remote_command(host, options.ssh, path), rank_signals_);
+  }
+}
+
+int Job::run() {
+  for (std::size_t node = 0; node < nodes_.size(); ++node) {
+    const bool choose_port = nodes_[node].plan.node == 0 && nodes_[node].plan.master_port == 0;
+    nodes_[node].node->prepare(choose_port);
+  }
+  loop_.run();
+  if (status_) return *status_;
+  return interruption_ == 0 || failures_.empty() ? 0 : status_signal_base + interruption_;
+}
+
+void Job::ready(int node, const std::string& host, std::uint16_t port) {
+  NodeState& state = nodes_.size() == 1 ? nodes_.front() : nodes_[static_cast<std::size_t>(node)];
+  state.ready = true;
+  state.host = host;
+  if (port != 0)
+    for (NodeState& other : nodes_) other.plan.master_port = port;
+  if (std::all_of(nodes_.begin(), nodes_.end(), [](const NodeState& one) { return one.ready; }))
+    start_nodes();
+}
+
+void Job::start_nodes() {
+  if (ending_) return;
+  for (NodeState& state : nodes_)
+    for (int rank = 0; rank < state.plan.ranks; ++rank) ranks_[state.plan.first_rank + rank];
+  for (NodeState& state : nodes_)
+    if (!ending_) start_node(state);
+}
+
+void Job::start_node(NodeState& state) {
+  try {
+    state.node->start(state.plan);
+  } catch (const LaunchError& error) {
+    fail(error.status(), error.what());
+  }
+}
+
+void Job::started(int rank, pid_t process) { ranks_[rank].process = process; }
+
+void Job::output(int rank, Stream stream, std::string_view bytes) {
+  output_.add(rank, stream, bytes);
+}
+
+void Job::ended(int rank, Ending ending) {
+  output_.end(rank);
+  ranks_[rank].ending = ending;
+  if (!ending.success()) note_failure(rank);
+  check_all_ended();
+}
+
+void Job::note_failure(int rank) {
+  failures_.push_back(rank);
+  if (ending_ || failures_.size() > 1) return;
+  loop_.after(announce_delay, [this] { announce(); });
+  loop_.after(settle_time, [this] {
+    if (!killing_) terminate_all();
+  });
+}
+
+void Job::announce() {
+  if (announced_ || interruption_ != 0 || status_ || failures_.empty()) return;
+  announced_ = true;
+  const auto killed = std::find_if(failures_.begin(), failures_.end(),
+                                   [this](int rank) { return ranks_[rank].ending->killed(); });
+  // The cause goes to the front; the rest stays in order.
+  if (killed != failures_.end()) std::rotate(failures_.begin(), killed, killed + 1);
+  const int rank = failures_.front();
+  status_ = ranks_[rank].ending->exit_status();
+  const bool others = std::any_of(ranks_.begin(), ranks_.end(),
+                                  [](const auto& entry) { return !entry.second.ending; });
+  output_.say(name_of(rank) + " " + ranks_[rank].ending->text() +
+              (others ? "; ending the others" : ""));
+}
+
+/// Ranks that failed by themselves after the first one: by what they all did alike.
+void Job::report_followers() {
+  if (!announced_) return;
+  std::map<std::string, std::vector<int>> by_text;
+  for (std::size_t i = 1; i < failures_.size(); ++i)
+    by_text[ranks_[failures_[i]].ending->text()].push_back(failures_[i]);
+  for (const auto& [text, ranks] : by_text) output_.say("after that " + list(ranks) + " " + text);
+}
+
+void Job::fail(int status, const std::string& text) {
+  if (!status_ && !ending_) {
+    status_ = status;
+    output_.say(text);
+  }
+  kill_all();
+}
+
+void Job::refused(int node, int status, const std::string& reason) {
+  fail(status, "host " + nodes_[static_cast<std::size_t>(node)].host + ": " + reason);
+}
+
+void Job::lost(int node, const std::string& reason) {
+  NodeState& state = nodes_[static_cast<std::size_t>(node)];
+  state.over = true;
+  const std::string what =
+      state.ready ? "lost host " + state.host + ": " : "cannot reach host " + state.host + ": ";
+  const std::string remedy =
+      state.ready ? "" : " (does \"ssh " + state.host + " true\" work without a question?)";
+  fail(status_failure, what + reason + remedy);
+  check_over();
+}
+
+void Job::finished(int node) {
+  NodeState& state = nodes_.size() == 1 ? nodes_.front() : nodes_[static_cast<std::size_t>(node)];
+  state.over = true;
+  check_over();
+}
+
+void Job::terminate_all() {
+  if (!std::exchange(ending_, true)) {
+    announce();
+    report_followers();
+  }
+  for (NodeState& state : nodes_) state.node->terminate();
+  kill_after_grace();
+}
+
+void Job::kill_after_grace() {
+  loop_.after(grace_, [this] { kill_all(); });
+}
+
+void Job::kill_all() {
+  ending_ = true;
+  if (std::exchange(killing_, true)) return;
+  for (NodeState& state : nodes_)
+    if (!state.over) state.node->kill();
+}
+
+void Job::check_all_ended() {
+  const bool all = std::all_of(ranks_.begin(), ranks_.end(),
+                               [](const auto& entry) { return entry.second.ending.has_value(); });
+  // What ranks left behind goes too, and gets the same time for it.
+  if (all && !killing_) terminate_all();
+}
+
+void Job::check_over() {
+  const bool all =
+      std::all_of(nodes_.begin(), nodes_.end(), [](const NodeState& one) { return one.over; });
+  if (!all) return;
+  if (output_.idle()) return loop_.stop();
+  loop_.after(drain_interval, [this] { check_over(); });
+}
+
+void Job::on_signal(int number) {
+  if (number == SIGCHLD) return children_.reap();
+  if (asks_to_end(number)) return interrupt(number);
+  for (NodeState& state : nodes_) state.node->signal(number);
+}
+
+void Job::interrupt(int number) {
+  const bool over =
+      std::all_of(nodes_.begin(), nodes_.end(), [](const NodeState& one) { return one.over; });
+  if (over) return loop_.stop();  // only output is left, and nobody takes it
+  if (interruption_ != 0 || ranks_.empty()) {
+    if (!status_) status_ = status_signal_base + number;
+    return kill_all();
+  }
+  interruption_ = number;
+  ending_ = true;
+  for (NodeState& state : nodes_) {
+    state.node->signal(number);
+    state.node->signal(SIGCONT);
+  }
+  kill_after_grace();
+}
+
+void Job::output_broke() {
+  if (interruption_ == 0) interrupt(SIGPIPE);
+}
+
+Job::NodeState& Job::node_of(int rank) {
+  const auto found = std::find_if(nodes_.begin(), nodes_.end(), [rank](const NodeState& state) {
+    return rank >= state.plan.first_rank && rank < state.plan.first_rank + state.plan.ranks;
+  });
+  return *found;
+}
+
+std::string Job::name_of(int rank) {
+  return "rank " + std::to_string(rank) + " (pid " + std::to_string(ranks_[rank].process) +
+         ", host " + node_of(rank).host + ")";
+}
+
+}  // namespace rondo::launch

@@ -1,0 +1,111 @@
+#include "tools/rondorun/message.h"
+
+#include <array>
+#include <cstdio>
+
+#include "tools/rondorun/launch_error.h"
+
+namespace rondo::launch {
+namespace {
+
+constexpr std::array<std::string_view, 18> words{
+    "prepare",  "world",    "node",   "ranks",  "master",    "directory",
+    "variable", "argument", "start",  "signal", "terminate", "kill",
+    "ready",    "started",  "output", "ended",  "refused",   "finished"};
+static_assert(words.size() == static_cast<std::size_t>(MessageKind::finished) + 1);
+
+constexpr std::size_t longest_header = 80;
+constexpr std::size_t longest_body = std::size_t{1} << 26;
+
+Message parse_header(const std::string& header, std::size_t& length) {
+  std::array<char, 16> word{};
+  Message message;
+  const int fields = std::sscanf(header.c_str(), "%15s %d %d %zu", word.data(), &message.first,
+                                 &message.second, &length);
+  for (std::size_t kind = 0; kind < words.size(); ++kind) {
+    if (fields != 4 || words[kind] != word.data() || length > longest_body) continue;
+    message.kind = static_cast<MessageKind>(kind);
+    return message;
+  }
+  throw LaunchError(status_failure, "garbled message '" + header + "'");
+}
+
+}  // namespace
+
+std::string encode(const Message& message) {
+  return std::string(words[static_cast<std::size_t>(message.kind)]) + ' ' +
+         std::to_string(message.first) + ' ' + std::to_string(message.second) + ' ' +
+         std::to_string(message.body.size()) + '\n' + message.body;
+}
+
+std::string encode(const NodePlan& plan) {
+  using enum MessageKind;
+  std::string text = encode(Message{world, plan.world, plan.nodes}) +
+                     encode(Message{node, plan.node, plan.first_rank}) +
+                     encode(Message{ranks, plan.ranks, plan.bind_to_core ? 1 : 0}) +
+                     encode(Message{master, plan.master_port, 0, plan.master_address}) +
+                     encode(Message{directory, 0, 0, plan.directory});
+  for (const std::string& one : plan.variables) text += encode(Message{variable, 0, 0, one});
+  for (const std::string& word : plan.command) text += encode(Message{argument, 0, 0, word});
+  return text;
+}
+
+bool apply(const Message& message, NodePlan& plan) {
+  switch (message.kind) {
+    case MessageKind::world:
+      plan.world = message.first;
+      plan.nodes = message.second;
+      return true;
+    case MessageKind::node:
+      plan.node = message.first;
+      plan.first_rank = message.second;
+      return true;
+    case MessageKind::ranks:
+      plan.ranks = message.first;
+      plan.bind_to_core = message.second != 0;
+      return true;
+    case MessageKind::master:
+      plan.master_port = static_cast<std::uint16_t>(message.first);
+      plan.master_address = message.body;
+      return true;
+    case MessageKind::directory:
+      plan.directory = message.body;
+      return true;
+    case MessageKind::variable:
+      plan.variables.push_back(message.body);
+      return true;
+    case MessageKind::argument:
+      plan.command.push_back(message.body);
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::optional<Message> MessageReader::next() {
+  if (!skip_greeting()) return std::nullopt;
+  const auto end = bytes_.find('\n', done_);
+  if (end == std::string::npos && bytes_.size() - done_ < longest_header) return std::nullopt;
+  const std::string header = bytes_.substr(done_, std::min(end - done_, longest_header));
+  std::size_t length = 0;
+  Message message = parse_header(header, length);
+  if (bytes_.size() - end - 1 < length) return std::nullopt;
+  message.body = bytes_.substr(end + 1, length);
+  done_ = end + 1 + length;
+  if (done_ == bytes_.size() || done_ > (std::size_t{1} << 16)) {
+    bytes_.erase(0, done_);
+    done_ = 0;
+  }
+  return message;
+}
+
+bool MessageReader::skip_greeting() {
+  if (greeted_) return true;
+  const auto found = bytes_.find(greeting);
+  if (found == std::string::npos) return false;
+  done_ = found + greeting.size();
+  greeted_ = true;
+  return true;
+}
+
+}  // namespace rondo::launch

@@ -1,0 +1,191 @@
+#include "tools/rondorun/options.h"
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "tools/rondorun/launch_error.h"
+
+namespace rondo::launch {
+namespace {
+
+constexpr const char* description =
+    "Starts the ranks of a parallel program, on this machine or on several, and ends them "
+    "together.";
+
+constexpr const char* footer = R"(
+Each rank finds RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT in its
+environment, and GROUP_RANK, GROUP_WORLD_SIZE and NODE_RANK for its node.
+
+Input:    rank 0 reads rondorun's standard input when that is a file or a pipe; from a terminal, and
+          with --hosts, every rank reads /dev/null.
+Output:   goes through whole line by whole line. A terminal is handed to the ranks as it is, unless
+          --prefix is given.
+Failure:  the first rank to fail is named with its cause. The others have a second to report what
+          they see, then get SIGTERM, after the grace time SIGKILL. The exit status is that of the
+          first failure, 128 + s after signal s, 126 or 127 when PROGRAM cannot be run.
+Signals:  INT, TERM, HUP, QUIT, USR1, USR2, TSTP, CONT and WINCH are passed on. Ranks that are still
+          there a grace time after the first of INT, TERM, HUP and QUIT are killed; a second one
+          kills at once.
+Port:     MASTER_PORT is kept from other programs while the job runs; a rank can listen on it by
+          setting SO_REUSEADDR, as servers usually do.
+Ssh:      must log in without a question; RONDO_* and NCCL_* variables, those of --env, and the
+          working directory go with the job. A host that is this machine needs no ssh.
+
+Examples:
+  rondorun -n 4 all_reduce_perf -b 8 -e 64M -f 8
+  rondorun -n 4 --prefix --transport tcp ./train --epochs 3
+  rondorun --hosts node1:4,node2:4 ./train
+  rondorun --hosts me@node1:4,node2:4 --ssh "ssh -p 2222" --env OMP_NUM_THREADS=2 ./train
+  rondorun --nnodes 2 --node-rank 0 --master-addr node1 --master-port 29500 -n 4 ./train   (on node1)
+  rondorun --nnodes 2 --node-rank 1 --master-addr node1 --master-port 29500 -n 4 ./train   (on node2)
+)";
+
+/// CLI11 has no word of its own for a program and its arguments.
+class Help : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App*, std::string) const override {
+    return "Usage: rondorun -n N [OPTIONS] PROGRAM [ARGUMENTS]\n"
+           "       rondorun --hosts HOST:N,... [OPTIONS] PROGRAM [ARGUMENTS]\n";
+  }
+};
+
+/// What CLI11 fills in, before it is checked and joined.
+struct Raw {
+  std::string hosts, transport, algorithm, timeout, debug, bind = "none";
+  double grace_seconds = 2;
+};
+
+void add_placement(CLI::App& app, Options& options, Raw& raw) {
+  app.add_option("-n,--ranks", options.ranks, "Ranks on this node; with --hosts, in all")
+      ->type_name("N");
+  app.add_option("--hosts", raw.hosts, "Ranks on each host, started over ssh")
+      ->type_name("HOST:N,...");
+  app.add_option("--nnodes", options.nodes,
+                 "Nodes, each with a rondorun of its own started by hand")
+      ->type_name("N");
+  app.add_option("--node-rank", options.node, "This node's number, from 0")->type_name("K");
+  app.add_option("--master-addr", options.master_address, "Where rank 0 can be reached")
+      ->type_name("ADDRESS");
+  app.add_option("--master-port", options.master_port, "Default: a free one")->type_name("PORT");
+  app.add_option("--bind", raw.bind,
+                 "core: rank i of a node runs on its i-th core only; needs as many cores as ranks")
+      ->type_name("none|core")
+      ->check(CLI::IsMember({"none", "core"}));
+}
+
+void add_environment(CLI::App& app, Options& options, Raw& raw) {
+  app.add_option("--env", options.variables, "Sets a variable for the ranks; may be repeated")
+      ->type_name("NAME=VALUE")
+      ->take_all()
+      ->expected(1)
+      ->allow_extra_args(false);
+  app.add_option("--transport", raw.transport, "Sets RONDO_TRANSPORT, e.g. tcp or ^shm")
+      ->type_name("NAMES");
+  app.add_option("--algorithm", raw.algorithm, "Sets RONDO_ALGORITHM, e.g. ring")
+      ->type_name("NAMES");
+  app.add_option("--timeout", raw.timeout, "Sets RONDO_TIMEOUT")->type_name("SECONDS");
+  app.add_option("--debug", raw.debug, "Sets RONDO_DEBUG, e.g. info")->type_name("LEVEL");
+  app.add_option("--directory", options.directory, "Working directory of the ranks; default: this")
+      ->type_name("DIR");
+}
+
+void add_behaviour(CLI::App& app, Options& options, Raw& raw) {
+  app.add_flag("--prefix", options.prefix, "Begins each line of output with \"[rank N] \"");
+  app.add_option("--output-dir", options.output_directory,
+                 "Writes the ranks' output to DIR/rank.N.out and DIR/rank.N.err instead")
+      ->type_name("DIR");
+  app.add_option("--grace", raw.grace_seconds, "Between SIGTERM and SIGKILL; default: 2")
+      ->type_name("SECONDS");
+  app.add_option("--ssh", options.ssh, "Command to reach a host; default: ssh")
+      ->type_name("COMMAND");
+  app.add_option("--remote-path", options.remote_path,
+                 "rondorun on the other hosts; default: the same path as here")
+      ->type_name("PATH");
+  app.add_flag("--serve", options.serve)->group("");
+}
+
+LaunchError usage(const std::string& text) {
+  return {status_usage, text + "\nTry: rondorun --help"};
+}
+
+void require(bool condition, const std::string& text) {
+  if (!condition) throw usage(text);
+}
+
+void add_shortcut(Options& options, const char* name, const std::string& value) {
+  if (!value.empty()) options.variables.push_back(std::string(name) + "=" + value);
+}
+
+void join(Options& options, const Raw& raw) {
+  if (!raw.hosts.empty()) options.hosts = parse_hosts(raw.hosts);
+  add_shortcut(options, "RONDO_TRANSPORT", raw.transport);
+  add_shortcut(options, "RONDO_ALGORITHM", raw.algorithm);
+  add_shortcut(options, "RONDO_TIMEOUT", raw.timeout);
+  add_shortcut(options, "RONDO_DEBUG", raw.debug);
+  options.bind_to_core = raw.bind == "core";
+  require(raw.grace_seconds >= 0 && raw.grace_seconds <= 86400, "--grace: give 0 to 86400 seconds");
+  options.grace = std::chrono::milliseconds(static_cast<long>(raw.grace_seconds * 1000));
+}
+
+void check_nodes(const Options& options) {
+  require(options.nodes >= 1, "--nnodes: there must be at least 1 node");
+  require(options.node >= 0 && options.node < options.nodes,
+          "--node-rank " + std::to_string(options.node) + ": must be from 0 to " +
+              std::to_string(options.nodes - 1) + ", one less than --nnodes");
+  require(options.nodes == 1 || (!options.master_address.empty() && options.master_port != 0),
+          "--nnodes: several nodes need --master-addr and --master-port, the same on all of them");
+  require(options.nodes == 1 || options.hosts.empty(),
+          "--nnodes and --hosts are two ways to say the same: give one of them");
+}
+
+void check(const Options& options, bool ranks_given) {
+  require(ranks_given || !options.hosts.empty(), "say how many ranks: -n N, or --hosts HOST:N,...");
+  require(!ranks_given || options.ranks >= 1, "-n: there must be at least 1 rank");
+  check_nodes(options);
+  for (const std::string& variable : options.variables)
+    require(variable.find('=') != std::string::npos && variable.front() != '=',
+            "--env: '" + variable + "' is not of the form NAME=VALUE");
+  require(!options.command.empty(), "no program was given");
+}
+
+/// Everything from the program on. CLI11 stops at the first word that is not an option it knows.
+std::vector<std::string> take_command(const CLI::App& app) {
+  std::vector<std::string> words = app.remaining();
+  if (!words.empty() && words.front() == "--") {
+    words.erase(words.begin());
+  } else if (!words.empty() && words.front().size() > 1 && words.front().front() == '-') {
+    throw usage("unknown option " + words.front());
+  }
+  return words;
+}
+
+}  // namespace
+
+std::optional<Options> parse_options(int argc, const char* const* argv) {
+  Options options;
+  Raw raw;
+  CLI::App app(description, "rondorun");
+  app.formatter(std::make_shared<Help>());
+  app.footer(footer);
+  app.prefix_command();
+  app.set_version_flag("--version", "rondorun " RONDO_VERSION);
+  add_placement(app, options, raw);
+  add_environment(app, options, raw);
+  add_behaviour(app, options, raw);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {
+    app.exit(asked, std::cout, std::cerr);
+    return std::nullopt;
+  } catch (const CLI::ParseError& error) {
+    throw usage(error.what());
+  }
+  if (options.serve) return options;
+  join(options, raw);
+  options.command = take_command(app);
+  check(options, app.count("-n") > 0);
+  return options;
+}
+
+}  // namespace rondo::launch
