@@ -44,8 +44,6 @@ Contribution ContributionAlgebra::leaf(int rank, int chunk) {
   value.tree = mix(~static_cast<std::uint64_t>(rank));
   value.count = 1;
   value.chunk = chunk;
-  value.first = value.last = rank;
-  value.ascending = true;
   value.fault = Fault::none;
   return value;
 }
@@ -64,8 +62,6 @@ Contribution ContributionAlgebra::merge(const Contribution& left, const Contribu
   if (left.fault == Fault::none) value.fault = right.fault;
   if (value.fault != Fault::none) return value;
   if (left.chunk != right.chunk) value.fault = Fault::mixed;
-  value.last = right.last;
-  value.ascending = left.ascending && right.ascending && left.last + 1 == right.first;
   if (token_) {
     value.set = token(left, right);
     value.count = static_cast<std::uint32_t>(contributors(value).size());
@@ -95,6 +91,12 @@ bool ContributionAlgebra::satisfies(const Contribution& value,
   return value.set == (exact_ ? bit(expectation.rank) : random_of(expectation.rank));
 }
 
+std::uint64_t ContributionAlgebra::rank_order_tree() {
+  std::vector<Contribution> leaves;
+  for (int rank = 0; rank < ranks_; ++rank) leaves.push_back(leaf(rank, 0));
+  return leaves.size() == 1 ? leaves.front().tree : combine(leaves).tree;
+}
+
 std::vector<int> ContributionAlgebra::contributors(const Contribution& value) const {
   std::vector<int> ranks;
   if (!exact_ || value.fault == Fault::undefined) return ranks;
@@ -115,8 +117,6 @@ std::string ContributionAlgebra::text(const Contribution& value) const {
     for (const int rank : contributors(value))
       words += (words.size() == 1 ? "" : " ") + std::to_string(rank);
     words += "}";
-  } else if (value.count == 1) {
-    words = "{" + std::to_string(value.first) + "}";
   }
   words += " of chunk " + std::to_string(value.chunk);
   if (value.fault == Fault::mixed) words += " mixed with another chunk";

@@ -26,9 +26,6 @@ struct Contribution {
   std::uint64_t tree = 0;  ///< hash of the tree of combinations: operands' order counts
   std::uint32_t count = 0;
   std::int32_t chunk = -1;  ///< input chunk, in its owner's numbering
-  std::int32_t first = -1;  ///< leftmost contributor of the tree
-  std::int32_t last = -1;   ///< rightmost one
-  bool ascending = false;   ///< leaves from left to right are first, first + 1, ..., last
   Fault fault = Fault::undefined;
 };
 
@@ -42,6 +39,9 @@ class ContributionAlgebra {
   /// Left to right, as one combination of all operands. Faults of operands spread.
   Contribution combine(std::span<const Contribution> operands);
   bool satisfies(const Contribution& value, const Expectation& expectation) const;
+
+  /// The tree of ranks 0, 1, ..., P-1 combined at once.
+  std::uint64_t rank_order_tree();
 
   /// Contributors in ascending order; empty where only a fingerprint is known.
   std::vector<int> contributors(const Contribution& value) const;

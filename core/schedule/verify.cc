@@ -53,14 +53,14 @@ class Trees {
         report_(report),
         first_(static_cast<std::size_t>(header.layout.chunks())) {}
 
-  void compare(const ContributionDomain& domain, Findings& findings) {
+  void compare(ContributionDomain& domain, Findings& findings) {
+    ranked_ = domain.algebra().rank_order_tree();
     for (int rank = 0; rank < header_.ranks; ++rank)
       for (int chunk = 0; chunk < header_.layout.chunks(); ++chunk) {
         const std::optional<Expectation> wanted = expected(header_, rank, chunk);
         if (wanted && wanted->rank < 0) compare(domain.output(rank, chunk), rank, chunk, findings);
       }
     report_.one_tree = report_.one_tree && report_.order_agrees;
-    report_.rank_order = report_.rank_order && report_.one_tree;
   }
 
  private:
@@ -74,7 +74,7 @@ class Trees {
     if (first.rank < 0) first = {rank, value.tree};
     if (!any_) any_ = value.tree;
     report_.one_tree = report_.one_tree && value.tree == *any_;
-    report_.rank_order = report_.rank_order && value.ascending && value.first == 0;
+    report_.rank_order = report_.rank_order && value.tree == ranked_;
     if (value.tree == first.tree) return;
     report_.order_agrees = false;
     findings.add("ranks " + std::to_string(first.rank) + " and " + std::to_string(rank) +
@@ -85,6 +85,7 @@ class Trees {
   const Schedule& header_;
   Report& report_;
   std::vector<First> first_;
+  std::uint64_t ranked_ = 0;
   std::optional<std::uint64_t> any_{};
 };
 

@@ -23,7 +23,7 @@ struct Report {
   std::uint64_t messages = 0;
   bool order_agrees = true;  ///< all ranks combine a chunk's contributions by the same tree
   bool one_tree = true;      ///< and the tree is the same for all chunks
-  /// One tree whose leaves from left to right are ranks 0, 1, ..., P-1.
+  /// Every chunk is combined at once from rank 0's contribution to rank P-1's.
   bool rank_order = true;
   /// Each names rank, lane, step, phase, round and chunk where they matter. At most 20 are kept.
   std::vector<std::string> findings{};

@@ -1,0 +1,70 @@
+// The simulator: an alpha-beta-gamma clock for every rank and lane.
+//
+// A message of n bytes takes alpha + n beta. It occupies the sender's out port and the receiver's
+// in port (full duplex, one message each way at a time) from the moment the sender's lane has the
+// value and both ports are free. A lane that receives waits for the message's end; sending does not
+// hold it up. Combining k operands of n bytes takes (k - 1) n gamma. A ring all-reduce of N bytes
+// takes exactly 2(P-1)(alpha + N/P beta) + (P-1) N/P gamma. Waiting for room in a channel costs
+// nothing: depth is a matter of correctness (see verify.h).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/schedule/program.h"
+#include "core/schedule/schedule.h"
+
+namespace rondo {
+
+/// Which messages share a port.
+enum class Ports : std::uint8_t {
+  one,       ///< all of a rank's
+  per_lane,  ///< those of one lane
+  unlimited  ///< none
+};
+
+struct Costs {
+  double alpha = 0;  ///< seconds a message
+  double beta = 0;   ///< seconds a byte
+  double gamma = 0;  ///< seconds a reduced byte
+  Ports ports = Ports::one;
+};
+
+struct RankCost {
+  double seconds = 0;          ///< when the rank's last lane is done
+  std::uint64_t messages = 0;  ///< sent
+  double sent = 0;             ///< bytes
+  double received = 0;         ///< bytes
+  double reduced = 0;          ///< bytes: (operands - 1) times their size
+};
+
+struct Simulation {
+  std::vector<RankCost> ranks{};
+
+  /// The largest of each over all ranks.
+  RankCost busiest() const;
+};
+
+/// `bytes`: the whole index space (a block per rank where the collective has blocks), cut evenly.
+/// Throws Error{internal} when the schedule gets stuck.
+Simulation simulate(const Schedule& schedule, double bytes, const Costs& costs);
+/// The same with the very chunk sizes that an executor would use.
+Simulation simulate(const Schedule& schedule, const Partition& partition, double element_bytes,
+                    const Costs& costs);
+/// Lowered programs, one of each rank.
+Simulation simulate(const Schedule& header, std::span<const Program> programs, double bytes,
+                    const Costs& costs);
+
+/// What a schedule costs its busiest rank, in the units of cost lines.
+struct CostCounts {
+  double rounds = 0;  ///< messages on the critical path, one port per lane, sending takes a round
+  double hops = 0;    ///< longest chain of messages of which each needs the one before
+  double messages = 0;
+  double sent = 0;      ///< in units of the whole index space N
+  double received = 0;  ///< in N
+  double reduced = 0;   ///< in N
+};
+CostCounts count(const Schedule& schedule);
+
+}  // namespace rondo

@@ -1,0 +1,112 @@
+// Clocks against closed forms.
+#include "core/schedule/simulate.h"
+
+#include "rondo/error.h"
+#include "tests/catch.h"
+#include "tests/schedule/handmade.h"
+
+using namespace rondo;
+using handmade::listed;
+using handmade::Lists;
+
+namespace {
+
+constexpr double alpha = 3e-6;
+constexpr double beta = 1e-9;
+constexpr double gamma_cost = 2e-10;
+const Costs costs{.alpha = alpha, .beta = beta, .gamma = gamma_cost};
+
+/// The root sends `parts` chunks down a line of ranks.
+Schedule chain(int ranks, int parts) {
+  Lists steps(static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank)
+    for (int part = 0; part < parts; ++part) {
+      std::vector<Step>& own = steps[static_cast<std::size_t>(rank)];
+      own.push_back(rank == 0 ? copy(input(part), output(part)) : receive(rank - 1, output(part)));
+      if (rank + 1 < ranks) own.push_back(send(rank + 1, output(part)));
+    }
+  return listed(Collective::broadcast, parts, steps);
+}
+
+Schedule gather(int ranks) {
+  Lists steps(static_cast<std::size_t>(ranks));
+  steps[0].push_back(copy(input(0), output(0)));
+  for (int rank = 1; rank < ranks; ++rank) {
+    steps[0].push_back(receive(rank, output(rank)));
+    steps[static_cast<std::size_t>(rank)].push_back(send(0, input(rank)));
+  }
+  return listed(Collective::gather, 1, steps);
+}
+
+}  // namespace
+
+TEST_CASE("a ring all-reduce takes 2(P-1)(alpha + N/P beta) + (P-1) N/P gamma") {
+  for (int ranks = 1; ranks <= 33; ++ranks) {
+    const double bytes = 1e6;
+    const Simulation simulation = simulate(handmade::ring(ranks), bytes, costs);
+    const double share = bytes / ranks;
+    for (const RankCost& rank : simulation.ranks) {
+      CHECK(rank.seconds ==
+            Approx(2 * (ranks - 1) * (alpha + share * beta) + (ranks - 1) * share * gamma_cost)
+                .epsilon(1e-12));
+      CHECK(rank.messages == static_cast<std::uint64_t>(2 * (ranks - 1)));
+      CHECK(rank.sent == Approx(2 * (ranks - 1) * share));
+      CHECK(rank.received == Approx(rank.sent));
+      CHECK(rank.reduced == Approx((ranks - 1) * share));
+    }
+  }
+}
+
+TEST_CASE("a pipelined chain of k chunks takes (P - 2 + k)(alpha + N/k beta)") {
+  for (int ranks = 2; ranks <= 9; ++ranks)
+    for (int parts = 1; parts <= 8; ++parts)
+      CHECK(simulate(chain(ranks, parts), 1e6, costs).busiest().seconds ==
+            Approx((ranks - 2 + parts) * (alpha + 1e6 / parts * beta)));
+}
+
+TEST_CASE("senders share the receiver's port") {
+  for (int ranks = 2; ranks <= 9; ++ranks)
+    CHECK(simulate(gather(ranks), 9e5, costs).busiest().seconds ==
+          Approx((ranks - 1) * (alpha + 9e5 / ranks * beta)));
+  const CostCounts counts = count(gather(9));
+  CHECK(counts.rounds == 8);
+  CHECK(counts.hops == 1);
+  CHECK(counts.messages == 1);
+  CHECK(counts.received == Approx(8.0 / 9));
+}
+
+TEST_CASE("lanes share a port unless told otherwise") {
+  Schedule two = listed(Collective::send_recv, 2, {{}, {}});
+  two.lanes = 2;
+  two = handmade::with(
+      two,
+      {{send(1, input(0))}, {send(1, input(1))}, {receive(0, output(0))}, {receive(0, output(1))}});
+  const double half = alpha + 500 * beta;
+  Costs apart = costs;
+  apart.ports = Ports::per_lane;
+  CHECK(simulate(two, 1000, costs).busiest().seconds == Approx(2 * half));
+  CHECK(simulate(two, 1000, apart).busiest().seconds == Approx(half));
+}
+
+TEST_CASE("chunk sizes of a real partition count") {
+  const Schedule ring = handmade::ring(3);
+  const Partition partition(ring.layout, 4, 4);  // 1 + 1 + 2 elements
+  const Simulation simulation =
+      simulate(ring, partition, 4, {.beta = 1, .ports = Ports::unlimited});
+  CHECK(simulation.ranks[0].sent + simulation.ranks[1].sent + simulation.ranks[2].sent ==
+        2 * 2 * 16);
+  CHECK(simulation.busiest().sent > 4 * 16.0 / 3);
+}
+
+TEST_CASE("counts in units of N") {
+  const CostCounts counts = count(handmade::ring(8));
+  CHECK(counts.rounds == 14);
+  CHECK(counts.hops == 14);
+  CHECK(counts.sent == Approx(14.0 / 8));
+  CHECK(counts.reduced == Approx(7.0 / 8));
+}
+
+TEST_CASE("a stuck schedule cannot be simulated") {
+  CHECK_THROWS_AS(
+      simulate(listed(Collective::broadcast, 1, {{}, {receive(0, output(0))}}), 1, costs), Error);
+}
