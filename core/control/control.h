@@ -31,28 +31,40 @@ class ControlLine {
   /// naming the ranks that did not come.
   virtual std::vector<std::string> exchange(const std::string& mine) = 0;
 
-  /// One relaxed load: true once this communicator has failed or was aborted anywhere.
+  /// True once this communicator has failed or was aborted anywhere. One load; acquire, so that
+  /// failure() is there to be read. On x86 that costs what a relaxed load costs.
   bool failed() const { return failed_.load(std::memory_order_acquire); }
   /// The failure as an error of this rank. Call only when failed().
   virtual Error failure() const = 0;
-  /// Fails the communicator on every rank. The first failure wins.
+  /// Fails the communicator on every rank. The first failure wins. The other ranks get an error of
+  /// the same code that names this rank.
   virtual void fail(const Error& error) noexcept = 0;
 
   /// This rank has not moved for a while in the newest call of its log. Asks all ranks of the
   /// communicator for their calls and compares. Returns at once; a disagreement, a dead peer or
   /// (with `expired`) silence past the deadline turns into failed() within about a second.
   virtual void report_stall(bool expired) = 0;
+  /// The same for a send or receive, which is in no log: this rank waits for rank `peer` of the
+  /// communicator in `what`, e.g. "recv (4 x float32) from rank 2".
+  virtual void report_stall_on(int peer, const std::string& what, bool expired) = 0;
   /// A frame from `peer` bore another fingerprint than this rank's call `sequence`. As
   /// report_stall, but ends in failed() in any case, naming both sides.
   virtual void report_mismatch(int peer, std::uint64_t sequence) = 0;
-  /// This rank will make no further call: its leaving is not a failure. Idempotent.
+  /// This rank will make no further call: its leaving is not a failure. Idempotent; the destructor
+  /// does it too. A rank that waits for one that left is told so (Error{mismatch}).
   virtual void leave() noexcept = 0;
+
+  /// The silence after which the caller reports `expired`, for the words of the error.
+  void set_timeout(std::chrono::milliseconds timeout) {
+    timeout_.store(timeout.count(), std::memory_order_relaxed);
+  }
 
   /// Written by the thread that makes the calls, read by the control thread.
   CallLog& calls() { return calls_; }
 
  protected:
   CallLog calls_;
+  std::atomic<std::int64_t> timeout_{0};  ///< milliseconds; 0: unknown. Relaxed: guards nothing
   /// Set with release after the failure is stored; failed()'s acquire pairs with it.
   std::atomic<bool> failed_{false};
 };
@@ -79,7 +91,9 @@ struct MeetingPoint {
 
 /// Processes: rank 0 serves at `point` (or a service made by serve() does, when `serving` is false
 /// for rank 0 as well) and everybody connects to it. Blocks until all `ranks` are there or
-/// `deadline` has passed.
+/// `deadline` has passed; the deadline holds for each exchange() too. The destructor of the rank
+/// that serves waits a few seconds for the others to leave. Throws Error{bootstrap} naming who is
+/// missing, twice there or of another world; port in use; nobody there.
 std::shared_ptr<Control> meet(const MeetingPoint& point, int rank, int ranks, bool serving,
                               const HostInfo& host, std::chrono::milliseconds deadline);
 
@@ -87,6 +101,7 @@ std::shared_ptr<Control> meet(const MeetingPoint& point, int rank, int ranks, bo
 MeetingPoint serve_meeting(const std::string& interface);
 
 /// Threads: `ranks` controls that share memory.
-std::vector<std::shared_ptr<Control>> meet_threads(int ranks, const HostInfo& host);
+std::vector<std::shared_ptr<Control>> meet_threads(
+    int ranks, const HostInfo& host, std::chrono::milliseconds deadline = std::chrono::seconds{60});
 
 }  // namespace rondo

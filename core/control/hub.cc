@@ -1,0 +1,312 @@
+#include "core/control/hub.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/text.h"
+
+namespace rondo::control {
+namespace {
+
+Fault fault_of(ErrorCode code, std::string message, std::string remedy, std::size_t ranks,
+               int peer = -1) {
+  Fault fault{.code = code, .message = std::move(message), .remedy = std::move(remedy)};
+  fault.peer.assign(ranks, peer);
+  fault.call.assign(ranks, "");
+  return fault;
+}
+
+/// More of the two is kept when a second report comes during an inquest.
+int weight(const Stall& stall) { return 2 * stall.mismatch + stall.expired; }
+
+}  // namespace
+
+Hub::Hub(std::vector<HostInfo> hosts, Deliver deliver)
+    : hosts_(std::move(hosts)),
+      fates_(hosts_.size(), Fate::present),
+      deliver_(std::move(deliver)) {}
+
+void Hub::receive(int world_rank, const Message& message, Clock::time_point now) {
+  now_ = now;
+  if (fates_[static_cast<std::size_t>(world_rank)] != Fate::present) return;
+  std::visit(
+      [&](const auto& value) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(value)>, Bye>) {
+          gone(world_rank, Fate::departed);
+        } else if constexpr (requires { on(world_rank, value); }) {
+          on(world_rank, value);
+        }
+      },
+      message);
+}
+
+void Hub::died(int world_rank) { gone(world_rank, Fate::dead); }
+
+std::optional<Hub::Clock::time_point> Hub::next_tick() const {
+  std::optional<Clock::time_point> next;
+  for (const auto& [number, line] : lines_) {
+    if (line.inquest && (!next || line.inquest->deadline < *next)) next = line.inquest->deadline;
+  }
+  return next;
+}
+
+void Hub::tick(Clock::time_point now) {
+  now_ = now;
+  for (auto& [number, line] : lines_) check_inquest(number, line);
+}
+
+void Hub::on(int from, const Open& message) {
+  const auto in_world = [&](int rank) {
+    return rank >= 0 && rank < static_cast<int>(hosts_.size());
+  };
+  if (!std::all_of(message.members.begin(), message.members.end(), in_world)) return;
+  Line& line = lines_[message.line];
+  if (line.members.empty()) {
+    for (const int rank : message.members) line.members.push_back({.world_rank = rank});
+  }
+  const int self = member_of(line, from);
+  if (self < 0) return;
+  line.members[static_cast<std::size_t>(self)].opened = true;
+  const bool same = std::equal(
+      line.members.begin(), line.members.end(), message.members.begin(), message.members.end(),
+      [](const Member& member, int world_rank) { return member.world_rank == world_rank; });
+  if (line.fault) {
+    send_failure(message.line, line, static_cast<std::size_t>(self));
+  } else if (!same) {
+    fail(message.line, line,
+         fault_of(ErrorCode::mismatch,
+                  "rank " + std::to_string(self) + " counts other members in this communicator",
+                  "pass the same ranks, colors and keys on every rank", line.members.size(), self));
+  }
+  for (std::size_t member = 0; member < line.members.size() && !line.fault; ++member) {
+    const auto fate = fates_[static_cast<std::size_t>(line.members[member].world_rank)];
+    if (fate != Fate::present && !line.members[member].left) {
+      fail_for_gone(message.line, line, member);
+    }
+  }
+}
+
+void Hub::on(int from, const Blob& message) {
+  Line* const line = find(message.line);
+  if (line == nullptr || line->fault) return;
+  const int self = member_of(*line, from);
+  if (self < 0) return;
+  line->members[static_cast<std::size_t>(self)].blob = message.bytes;
+  check_exchange(message.line, *line);
+}
+
+void Hub::check_exchange(std::uint64_t number, Line& line) {
+  const bool complete = std::all_of(line.members.begin(), line.members.end(),
+                                    [](const Member& member) { return member.blob.has_value(); });
+  if (!complete) return;
+  Blobs all{.line = number};
+  for (auto& member : line.members) {
+    all.bytes.push_back(std::move(*member.blob));
+    member.blob.reset();
+  }
+  const Message message(std::move(all));
+  for (std::size_t member = 0; member < line.members.size(); ++member) send(line, member, message);
+}
+
+void Hub::on(int from, const ExchangeExpired& message) {
+  Line* const line = find(message.line);
+  if (line == nullptr || line->fault) return;
+  const int self = member_of(*line, from);
+  // The blobs went out in the meantime: nothing has expired.
+  if (self < 0 || !line->members[static_cast<std::size_t>(self)].blob) return;
+  std::vector<int> missing;
+  for (std::size_t member = 0; member < line->members.size(); ++member) {
+    if (!line->members[member].blob) missing.push_back(static_cast<int>(member));
+  }
+  const auto first = static_cast<std::size_t>(missing.front());
+  std::string text = rank_list(missing) + " did not join the making of the communicator within " +
+                     seconds(message.milliseconds);
+  if (missing.size() == 1) text += ": " + describe_member(*line, first);
+  fail(message.line, *line,
+       fault_of(ErrorCode::bootstrap, std::move(text),
+                "make the communicator on every rank, or raise RONDO_BOOTSTRAP_TIMEOUT",
+                line->members.size(), missing.front()));
+}
+
+void Hub::on(int from, const Stall& message) {
+  Line* const line = find(message.line);
+  if (line == nullptr || line->fault) return;
+  const int self = member_of(*line, from);
+  if (self < 0 || message.peer >= static_cast<int>(line->members.size())) return;
+  if (!line->inquest) {
+    begin_inquest(message.line, *line, self, message);
+  } else if (!line->next || weight(message) > weight(line->next->second)) {
+    line->next = {self, message};
+  }
+}
+
+void Hub::begin_inquest(std::uint64_t number, Line& line, int reporter, const Stall& stall) {
+  line.inquest = Inquest{.number = ++inquests_,
+                         .reporter = reporter,
+                         .stall = stall,
+                         .answers = {},
+                         .deadline = now_ + patience};
+  line.inquest->answers.resize(line.members.size());
+  const Message query(
+      Query{.line = number, .inquest = inquests_, .from = stall.from, .to = stall.to});
+  for (std::size_t member = 0; member < line.members.size(); ++member) {
+    if (line.members[member].opened && !line.members[member].left) send(line, member, query);
+  }
+  check_inquest(number, line);
+}
+
+void Hub::on(int from, const Answer& message) {
+  Line* const line = find(message.line);
+  if (line == nullptr || !line->inquest || line->inquest->number != message.inquest) return;
+  const int self = member_of(*line, from);
+  if (self < 0) return;
+  line->inquest->answers[static_cast<std::size_t>(self)] = message.report;
+  check_inquest(message.line, *line);
+}
+
+/// Ends the inquest when everybody has answered or its time is up.
+void Hub::check_inquest(std::uint64_t number, Line& line) {
+  if (!line.inquest) return;
+  const Inquest& inquest = *line.inquest;
+  std::vector<Witness> witnesses;
+  bool complete = true;
+  for (std::size_t member = 0; member < line.members.size(); ++member) {
+    auto& last = witnesses.emplace_back(witness(line, member));
+    if (last.left || !last.opened) continue;
+    last.answered = inquest.answers[member].has_value();
+    if (last.answered) last.report = *inquest.answers[member];
+    complete = complete && last.answered;
+  }
+  if (!complete && now_ < inquest.deadline) return;
+  auto verdict = judge(inquest.reporter, inquest.stall, witnesses);
+  const auto reporter = static_cast<std::size_t>(inquest.reporter);
+  line.inquest.reset();
+  const auto next = std::exchange(line.next, std::nullopt);
+  if (verdict.fault) {
+    fail(number, line, *std::move(verdict.fault));
+  } else {
+    if (!verdict.note.empty() && verdict.note != line.noted) {
+      line.noted = verdict.note;
+      send(line, reporter, Note{.line = number, .text = std::move(verdict.note)});
+    }
+    if (next) begin_inquest(number, line, next->first, next->second);
+  }
+}
+
+void Hub::on(int from, const Leave& message) {
+  Line* const line = find(message.line);
+  const int self = line == nullptr ? -1 : member_of(*line, from);
+  if (self < 0) return;
+  auto& member = line->members[static_cast<std::size_t>(self)];
+  member.opened = true;
+  member.left = true;
+  member.last = message.report;
+  check_inquest(message.line, *line);
+  erase_if_left(message.line);
+}
+
+void Hub::on(int from, const Failure& message) {
+  Line* const line = find(message.line);
+  if (line == nullptr || line->fault) return;
+  const int self = member_of(*line, from);
+  if (self < 0) return;
+  const int peer = message.peer >= 0 ? message.peer : self;
+  auto fault = fault_of(static_cast<ErrorCode>(message.code),
+                        "rank " + std::to_string(self) + " reports: " + message.message,
+                        message.remedy, line->members.size(), peer);
+  fault.call.assign(line->members.size(), message.call);
+  if (peer < static_cast<int>(line->members.size())) {
+    fault.peer[static_cast<std::size_t>(peer)] = self;  // not itself
+  }
+  fail(message.line, *line, std::move(fault), self);
+}
+
+void Hub::gone(int world_rank, Fate fate) {
+  auto& known = fates_[static_cast<std::size_t>(world_rank)];
+  if (known != Fate::present) return;
+  known = fate;
+  std::vector<std::uint64_t> numbers;
+  for (auto& [number, line] : lines_) {
+    const int self = member_of(line, world_rank);
+    if (self < 0) continue;
+    auto& member = line.members[static_cast<std::size_t>(self)];
+    if (!member.left && !line.fault) fail_for_gone(number, line, static_cast<std::size_t>(self));
+    member.left = true;
+    numbers.push_back(number);
+  }
+  for (const auto number : numbers) erase_if_left(number);
+}
+
+void Hub::fail_for_gone(std::uint64_t number, Line& line, std::size_t member) {
+  const bool dead = fates_[static_cast<std::size_t>(line.members[member].world_rank)] == Fate::dead;
+  fail(
+      number, line,
+      fault_of(ErrorCode::peer_lost,
+               describe_member(line, member) + (dead ? " died or was killed" : " has left the job"),
+               dead ? "look at the end of its output, or the kernel's log, for why" : "",
+               line.members.size(), static_cast<int>(member)));
+}
+
+void Hub::fail(std::uint64_t number, Line& line, Fault fault, int origin) {
+  line.fault = std::move(fault);
+  line.origin = origin;
+  line.inquest.reset();
+  line.next.reset();
+  for (std::size_t member = 0; member < line.members.size(); ++member) {
+    if (static_cast<int>(member) != origin && line.members[member].opened) {
+      send_failure(number, line, member);
+    }
+  }
+}
+
+void Hub::send_failure(std::uint64_t number, const Line& line, std::size_t member) const {
+  send(line, member,
+       Failure{.line = number,
+               .code = static_cast<std::uint8_t>(line.fault->code),
+               .peer = line.fault->peer[member],
+               .message = line.fault->message,
+               .call = line.fault->call[member],
+               .remedy = line.fault->remedy});
+}
+
+Hub::Line* Hub::find(std::uint64_t number) {
+  const auto found = lines_.find(number);
+  return found == lines_.end() ? nullptr : &found->second;
+}
+
+int Hub::member_of(const Line& line, int world_rank) {
+  const auto found =
+      std::find_if(line.members.begin(), line.members.end(),
+                   [&](const Member& member) { return member.world_rank == world_rank; });
+  return found == line.members.end() ? -1 : static_cast<int>(found - line.members.begin());
+}
+
+Witness Hub::witness(const Line& line, std::size_t member) const {
+  const Member& found = line.members[member];
+  return {.host = hosts_[static_cast<std::size_t>(found.world_rank)],
+          .world_rank = found.world_rank,
+          .opened = found.opened,
+          .left = found.left,
+          .answered = true,
+          .report = found.last};
+}
+
+std::string Hub::describe_member(const Line& line, std::size_t member) const {
+  return describe(static_cast<int>(member), witness(line, member));
+}
+
+void Hub::send(const Line& line, std::size_t member, const Message& message) const {
+  const int world_rank = line.members[member].world_rank;
+  if (fates_[static_cast<std::size_t>(world_rank)] != Fate::present) return;
+  deliver_(world_rank, message);
+}
+
+void Hub::erase_if_left(std::uint64_t number) {
+  const Line* const line = find(number);
+  if (line != nullptr && std::all_of(line->members.begin(), line->members.end(),
+                                     [](const Member& member) { return member.left; })) {
+    lines_.erase(number);
+  }
+}
+
+}  // namespace rondo::control

@@ -1,0 +1,89 @@
+// The middle of the star: what becomes of messages from ranks. No sockets, threads or clock of its
+// own: a service (TCP) or a thread world feeds it, one message at a time.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "core/control/judge.h"
+#include "core/control/message.h"
+
+namespace rondo::control {
+
+class Hub {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using Deliver = std::function<void(int world_rank, const Message&)>;
+  /// How long ranks are given to say which calls they are in.
+  static constexpr std::chrono::milliseconds patience{500};
+
+  /// `deliver` must not call back into the hub.
+  Hub(std::vector<HostInfo> hosts, Deliver deliver);
+
+  void receive(int world_rank, const Message& message, Clock::time_point now);
+  /// Its connection ended without Bye.
+  void died(int world_rank);
+  /// Call tick() then.
+  std::optional<Clock::time_point> next_tick() const;
+  void tick(Clock::time_point now);
+
+ private:
+  struct Member {
+    int world_rank = 0;
+    bool opened = false;
+    bool left = false;
+    CallReport last{};  ///< when left
+    std::optional<std::string> blob{};
+  };
+  struct Inquest {
+    std::uint64_t number = 0;
+    int reporter = 0;
+    Stall stall{};
+    std::vector<std::optional<CallReport>> answers{};
+    Clock::time_point deadline{};
+  };
+  struct Line {
+    std::vector<Member> members{};
+    std::optional<Fault> fault{};
+    int origin = -1;  ///< the member that failed it itself and needs no message
+    std::optional<Inquest> inquest{};
+    std::optional<std::pair<int, Stall>> next{};  ///< asked during the inquest
+    std::string noted{};
+  };
+  enum class Fate { present, departed, dead };
+
+  void on(int from, const Open& message);
+  void on(int from, const Blob& message);
+  void on(int from, const ExchangeExpired& message);
+  void on(int from, const Stall& message);
+  void on(int from, const Answer& message);
+  void on(int from, const Leave& message);
+  void on(int from, const Failure& message);
+  void gone(int world_rank, Fate fate);
+
+  Line* find(std::uint64_t number);
+  static int member_of(const Line& line, int world_rank);
+  Witness witness(const Line& line, std::size_t member) const;
+  std::string describe_member(const Line& line, std::size_t member) const;
+  void send(const Line& line, std::size_t member, const Message& message) const;
+  void send_failure(std::uint64_t number, const Line& line, std::size_t member) const;
+  void fail(std::uint64_t number, Line& line, Fault fault, int origin = -1);
+  void fail_for_gone(std::uint64_t number, Line& line, std::size_t member);
+  void check_exchange(std::uint64_t number, Line& line);
+  void begin_inquest(std::uint64_t number, Line& line, int reporter, const Stall& stall);
+  void check_inquest(std::uint64_t number, Line& line);
+  void erase_if_left(std::uint64_t number);
+
+  std::vector<HostInfo> hosts_;
+  std::vector<Fate> fates_;
+  Deliver deliver_;
+  std::map<std::uint64_t, Line> lines_;
+  std::uint64_t inquests_ = 0;
+  Clock::time_point now_{};  ///< of the message or tick in work
+};
+
+}  // namespace rondo::control

@@ -1,0 +1,221 @@
+#include "core/control/judge.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include "core/base/text.h"
+
+namespace rondo::control {
+namespace {
+
+using Witnesses = std::vector<Witness>;
+
+Fault fault_for_all(ErrorCode code, std::string message, std::string remedy, std::size_t ranks) {
+  Fault fault{.code = code, .message = std::move(message), .remedy = std::move(remedy)};
+  fault.peer.assign(ranks, -1);
+  fault.call.assign(ranks, "");
+  return fault;
+}
+
+/// Ranks that made the same call, the call, in the order of their first ranks.
+struct Camp {
+  Call call;
+  std::vector<int> ranks;
+};
+
+std::vector<Camp> camps_at(std::uint64_t sequence, const Witnesses& witnesses) {
+  std::vector<Camp> camps;
+  for (std::size_t rank = 0; rank < witnesses.size(); ++rank) {
+    const Call* call = witnesses[rank].report.find(sequence);
+    if (call == nullptr) continue;
+    auto camp = std::find_if(camps.begin(), camps.end(),
+                             [&](const Camp& other) { return other.call == *call; });
+    if (camp == camps.end()) camp = camps.insert(camps.end(), Camp{*call, {}});
+    camp->ranks.push_back(static_cast<int>(rank));
+  }
+  return camps;
+}
+
+std::string sentence(const Camp& camp) {
+  return rank_list(camp.ranks) + (camp.ranks.size() == 1 ? " calls " : " call ") +
+         to_string(camp.call);
+}
+
+Fault disagreement(const std::vector<Camp>& camps, std::size_t ranks) {
+  auto fault = fault_for_all(
+      ErrorCode::mismatch, sentence(camps[0]) + " but " + sentence(camps[1]),
+      "make every rank call the same collective with the same count, type, operator and root, in "
+      "the same order",
+      ranks);
+  if (camps.size() > 2) {
+    fault.message += " (and " + std::to_string(camps.size() - 2) + " more ways)";
+  }
+  for (std::size_t i = 0; i < camps.size(); ++i) {
+    for (const int rank : camps[i].ranks) {
+      fault.peer[static_cast<std::size_t>(rank)] = camps[i == 0 ? 1 : 0].ranks.front();
+      fault.call[static_cast<std::size_t>(rank)] = to_string(camps[i].call);
+    }
+  }
+  return fault;
+}
+
+/// The first call in which two ranks differ.
+std::optional<Fault> find_disagreement(std::uint64_t from, std::uint64_t to,
+                                       const Witnesses& witnesses) {
+  const auto last = std::min(to, from + CallLog::kept);
+  for (std::uint64_t sequence = std::max<std::uint64_t>(from, 1); sequence <= last; ++sequence) {
+    const auto camps = camps_at(sequence, witnesses);
+    if (camps.size() > 1) return disagreement(camps, witnesses.size());
+  }
+  return std::nullopt;
+}
+
+/// "its last call was barrier #2, complete".
+std::string last_call(const CallReport& report) {
+  if (report.begun == 0) return "it has made no call yet";
+  const Call* call = report.find(report.begun);
+  return "its last call was " +
+         (call != nullptr ? to_string(*call) : "#" + std::to_string(report.begun)) +
+         (report.completed >= report.begun ? ", complete" : ", not complete");
+}
+
+struct Scene {
+  int reporter;
+  const Stall& stall;
+  const Witnesses& witnesses;
+  bool pairwise;     ///< the reporter waits for one peer in a send or receive
+  std::string what;  ///< the call, or the send or receive, that does not move
+
+  const Witness& of(int rank) const { return witnesses[static_cast<std::size_t>(rank)]; }
+  bool is_behind(int rank) const {
+    if (rank == reporter) return false;
+    if (pairwise) return rank == stall.peer;
+    return !of(rank).answered || of(rank).report.begun < stall.from;
+  }
+};
+
+std::string what_stalls(int reporter, const Stall& stall, const Witnesses& witnesses) {
+  if (!stall.what.empty()) return stall.what;
+  const Call* call = witnesses[static_cast<std::size_t>(reporter)].report.find(stall.from);
+  return call != nullptr ? to_string(*call) : "call #" + std::to_string(stall.from);
+}
+
+/// What a rank that is awaited does instead.
+std::string excuse(const Scene& scene, int rank) {
+  const Witness& witness = scene.of(rank);
+  if (!witness.opened) return "has not made the communicator yet";
+  if (!witness.answered) {
+    return "does not answer: its process is stopped or its machine cannot be reached";
+  }
+  const std::string begins = scene.pairwise ? "has not come to it; " : "has not entered it; ";
+  return begins + last_call(witness.report) +
+         (witness.report.completed >= witness.report.begun
+              ? "; it is computing or stuck outside rondo"
+              : "");
+}
+
+void set_peer_and_call(const Scene& scene, int peer, Fault& fault) {
+  for (std::size_t rank = 0; rank < scene.witnesses.size(); ++rank) {
+    fault.peer[rank] = static_cast<int>(rank) == peer ? scene.reporter : peer;
+    const Call* call = scene.witnesses[rank].report.find(scene.stall.from);
+    if (call != nullptr) fault.call[rank] = to_string(*call);
+  }
+  if (scene.pairwise) fault.call[static_cast<std::size_t>(scene.reporter)] = scene.what;
+}
+
+Fault never_comes(const Scene& scene, int rank) {
+  auto fault = fault_for_all(ErrorCode::mismatch,
+                             describe(rank, scene.of(rank)) + " has left the communicator (" +
+                                 last_call(scene.of(rank).report) + "), but rank " +
+                                 std::to_string(scene.reporter) + " waits for it in " + scene.what,
+                             "make every rank make the same calls before it finalizes",
+                             scene.witnesses.size());
+  set_peer_and_call(scene, rank, fault);
+  return fault;
+}
+
+std::string within(const Stall& stall) {
+  return stall.milliseconds == 0 ? "before the deadline" : "within " + seconds(stall.milliseconds);
+}
+
+Fault too_late(const Scene& scene, const std::vector<int>& behind) {
+  std::string message;
+  if (behind.empty()) {
+    message = scene.what + " did not complete " + within(scene.stall) +
+              " although every rank has entered it";
+  } else if (behind.size() == 1) {
+    message = scene.what + " did not complete " + within(scene.stall) + ": " +
+              describe(behind[0], scene.of(behind[0])) + " " + excuse(scene, behind[0]);
+  } else {
+    message = scene.what + " did not complete " + within(scene.stall) + ": " + rank_list(behind) +
+              " have not entered it; first " + describe(behind[0], scene.of(behind[0])) + ": " +
+              excuse(scene, behind[0]);
+  }
+  auto fault = fault_for_all(ErrorCode::timeout, std::move(message),
+                             behind.empty() ? "look for a network that loses data, or raise "
+                                              "RONDO_TIMEOUT if it is only slow"
+                                            : "find out what " + rank_list(behind) +
+                                                  " did instead, or raise RONDO_TIMEOUT if more "
+                                                  "time is all it takes",
+                             scene.witnesses.size());
+  set_peer_and_call(scene, behind.empty() ? -1 : behind[0], fault);
+  return fault;
+}
+
+Fault foreign_frame(const Scene& scene) {
+  const int peer = scene.stall.peer;
+  const Witness& witness = scene.of(peer);
+  auto fault = fault_for_all(
+      ErrorCode::mismatch,
+      "rank " + std::to_string(scene.reporter) + " is in " + scene.what +
+          " but was sent data of another call by " + describe(peer, witness) + ", " +
+          (witness.answered ? last_call(witness.report) : "which does not answer"),
+      "make every rank call the same collective with the same count, type, operator and root, in "
+      "the same order",
+      scene.witnesses.size());
+  set_peer_and_call(scene, peer, fault);
+  return fault;
+}
+
+std::string note(const Scene& scene, const std::vector<int>& behind) {
+  if (behind.empty()) return {};
+  const int first = behind[0];
+  std::string text = "in " + scene.what + ": waiting for ";
+  if (behind.size() > 1) text += rank_list(behind) + "; first ";
+  return text + describe(first, scene.of(first)) + ", which " + excuse(scene, first);
+}
+
+}  // namespace
+
+std::string seconds(std::uint64_t milliseconds) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.6g s", static_cast<double>(milliseconds) / 1000);
+  return text.data();
+}
+
+std::string describe(int rank, const Witness& witness) {
+  std::string text = "rank " + std::to_string(rank) + " (";
+  if (witness.world_rank != rank) text += "world rank " + std::to_string(witness.world_rank) + ", ";
+  return text + "host " + witness.host.hostname + ", pid " + std::to_string(witness.host.pid) + ")";
+}
+
+Verdict judge(int reporter, const Stall& stall, const Witnesses& witnesses) {
+  if (auto fault = find_disagreement(stall.from, stall.to, witnesses)) return {.fault = fault};
+  const Scene scene{.reporter = reporter,
+                    .stall = stall,
+                    .witnesses = witnesses,
+                    .pairwise = !stall.what.empty() && stall.peer >= 0,
+                    .what = what_stalls(reporter, stall, witnesses)};
+  std::vector<int> behind;
+  for (int rank = 0; rank < static_cast<int>(witnesses.size()); ++rank) {
+    if (!scene.is_behind(rank)) continue;
+    if (scene.of(rank).left) return {.fault = never_comes(scene, rank)};
+    behind.push_back(rank);
+  }
+  if (stall.mismatch != 0) return {.fault = foreign_frame(scene)};
+  if (stall.expired != 0) return {.fault = too_late(scene, behind)};
+  return {.note = note(scene, behind)};
+}
+
+}  // namespace rondo::control

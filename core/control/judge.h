@@ -1,0 +1,46 @@
+// Finds out why nothing moves, from what every rank says of its calls. Pure: values in, words out.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/control/message.h"
+#include "rondo/error.h"
+
+namespace rondo::control {
+
+/// One rank of the communicator, as the inquest found it.
+struct Witness {
+  HostInfo host{};
+  int world_rank = 0;
+  bool opened = true;    ///< has made the communicator at all
+  bool left = false;     ///< will make no further call; `report` is its last word
+  bool answered = true;  ///< else `report` is empty: stopped, or its machine is away
+  CallReport report{};
+};
+
+/// "rank 3 (host x, pid 77)"; with the world rank where it is another.
+std::string describe(int rank, const Witness& witness);
+
+/// An error for each rank, equal but for `peer` and `call`.
+struct Fault {
+  ErrorCode code = ErrorCode::internal;
+  std::string message{};
+  std::string remedy{};
+  std::vector<int> peer{};
+  std::vector<std::string> call{};
+};
+
+struct Verdict {
+  std::optional<Fault> fault{};
+  std::string note{};  ///< what the reporter waits for; empty: nothing to say
+};
+
+/// `reporter` is the rank that reported `stall`; witnesses[i] is rank i.
+Verdict judge(int reporter, const Stall& stall, const std::vector<Witness>& witnesses);
+
+/// "300 s", "0.25 s".
+std::string seconds(std::uint64_t milliseconds);
+
+}  // namespace rondo::control

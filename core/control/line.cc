@@ -1,0 +1,246 @@
+#include "core/control/line.h"
+
+#include <algorithm>
+
+#include "core/base/log.h"
+#include "core/control/judge.h"
+
+namespace rondo::control {
+namespace {
+
+/// Calls that one report carries: enough to find a disagreement, small enough for any rank count.
+constexpr std::uint64_t most_calls = 64;
+
+int index_of(const std::vector<int>& members, int world_rank) {
+  const auto found = std::find(members.begin(), members.end(), world_rank);
+  return found == members.end() ? -1 : static_cast<int>(found - members.begin());
+}
+
+ErrorCode checked_code(std::uint8_t code) {
+  return code <= static_cast<std::uint8_t>(ErrorCode::internal) ? static_cast<ErrorCode>(code)
+                                                                : ErrorCode::internal;
+}
+
+}  // namespace
+
+Line::Line(std::shared_ptr<Carrier> carrier, std::uint64_t number, std::vector<int> members,
+           int world_rank)
+    : carrier_(std::move(carrier)),
+      number_(number),
+      members_(std::move(members)),
+      world_rank_(world_rank),
+      rank_(index_of(members_, world_rank)) {
+  if (rank_ < 0) {
+    throw Error(ErrorCode::invalid_argument,
+                "world rank " + std::to_string(world_rank) +
+                    " opens a line of a communicator that it is no member of");
+  }
+  carrier_->add(*this);
+  carrier_->post(Open{.line = number_, .members = {members_.begin(), members_.end()}});
+}
+
+Line::~Line() {
+  leave();
+  carrier_->remove(*this);
+}
+
+std::vector<std::string> Line::exchange(const std::string& mine) {
+  std::unique_lock lock(mutex_);
+  const auto ready = [&] { return failure_.has_value() || blobs_.has_value(); };
+  lock.unlock();
+  const bool served = carrier_->post(Blob{.line = number_, .bytes = mine});
+  lock.lock();
+  if (served && !changed_.wait_for(lock, carrier_->deadline(), ready)) {
+    const auto milliseconds = static_cast<std::uint64_t>(carrier_->deadline().count());
+    lock.unlock();
+    carrier_->post(ExchangeExpired{.line = number_, .milliseconds = milliseconds});
+    lock.lock();
+    changed_.wait_for(lock, std::chrono::seconds{2}, ready);
+  }
+  if (!ready()) {
+    int peer = -1;
+    const auto service = describe_service(peer);
+    failure_.emplace(ErrorCode::bootstrap,
+                     "the communicator was not made: " + service +
+                         (served ? " does not answer" : " has left the job"),
+                     ErrorDetails{.rank = rank_, .peer = peer, .remedy = "end it last"});
+    failed_.store(true, std::memory_order_release);
+  }
+  if (failure_) throw Error(*failure_);
+  auto bytes = std::move(blobs_->bytes);
+  blobs_.reset();
+  return bytes;
+}
+
+Error Line::failure() const {
+  const std::lock_guard lock(mutex_);
+  if (failure_) return *failure_;
+  return {ErrorCode::internal, "the communicator has not failed", {.rank = rank_}};
+}
+
+/// True for the first.
+bool Line::set_failure(const Error& error) {
+  const std::lock_guard lock(mutex_);
+  if (failure_) return false;
+  auto details = error.details();
+  details.rank = rank_;
+  failure_.emplace(error.code(), error.message(), std::move(details));
+  failed_.store(true, std::memory_order_release);
+  changed_.notify_all();
+  return true;
+}
+
+Failure Line::failure_message(const Error& error) const {
+  return {.line = number_,
+          .code = static_cast<std::uint8_t>(error.code()),
+          .peer = error.peer(),
+          .message = error.message(),
+          .call = error.call(),
+          .remedy = error.remedy()};
+}
+
+void Line::fail(const Error& error) noexcept {
+  try {
+    if (set_failure(error)) carrier_->post(failure_message(error));
+  } catch (...) {
+    // No memory for words: the flag alone still stops this rank, its leaving the others.
+    failed_.store(true, std::memory_order_release);
+  }
+}
+
+void Line::report_stall(bool expired) {
+  const auto begun = calls_.begun();
+  report({.line = number_,
+          .from = std::min(calls_.completed() + 1, begun),
+          .to = begun,
+          .expired = expired});
+}
+
+void Line::report_stall_on(int peer, const std::string& what, bool expired) {
+  report({.line = number_, .peer = peer, .what = what, .expired = expired});
+}
+
+void Line::report_mismatch(int peer, std::uint64_t sequence) {
+  report({.line = number_,
+          .from = std::min(calls_.completed() + 1, sequence),
+          .to = std::max(calls_.begun(), sequence),
+          .peer = peer,
+          .mismatch = 1});
+}
+
+void Line::report(const Stall& stall) {
+  if (failed()) return;
+  Stall sent = stall;
+  sent.milliseconds = static_cast<std::uint64_t>(timeout_.load(std::memory_order_relaxed));
+  const bool must_end = sent.expired != 0 || sent.mismatch != 0;
+  if (!carrier_->post(sent)) {
+    if (must_end) conclude_alone(sent);
+  } else if (must_end) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (awaits_verdict_) return;
+      awaits_verdict_ = sent;
+    }
+    carrier_->remind(number_);
+  }
+}
+
+void Line::overdue() {
+  std::optional<Stall> stall;
+  {
+    const std::lock_guard lock(mutex_);
+    stall.swap(awaits_verdict_);
+  }
+  if (stall && !failed()) conclude_alone(*stall);
+}
+
+std::string Line::words_for(const Stall& stall) const {
+  if (!stall.what.empty()) return stall.what;
+  const auto call = calls_.find(stall.from);
+  return call ? to_string(*call) : "call #" + std::to_string(stall.from);
+}
+
+/// No hub to ask: says what this rank knows by itself.
+void Line::conclude_alone(const Stall& stall) {
+  int service_rank = -1;
+  const auto service = describe_service(service_rank);
+  if (stall.mismatch != 0) {
+    fail(Error(ErrorCode::mismatch,
+               "rank " + std::to_string(stall.peer) + " sent data of another call",
+               {.peer = stall.peer, .call = words_for(stall)}));
+    return;
+  }
+  fail(Error(ErrorCode::timeout,
+             words_for(stall) + " did not complete " +
+                 (stall.milliseconds == 0 ? "before the deadline"
+                                          : "within " + seconds(stall.milliseconds)) +
+                 ", and " + service + ", which could say why, does not answer",
+             {.peer = stall.peer >= 0 ? stall.peer : service_rank,
+              .call = words_for(stall),
+              .remedy = "see whether its process is stopped or its machine away; raise "
+                        "RONDO_TIMEOUT if more time is all it takes"}));
+}
+
+void Line::leave() noexcept {
+  if (left_.exchange(true, std::memory_order_relaxed)) return;
+  try {
+    const auto begun = calls_.begun();
+    const auto first = begun > most_calls ? begun - most_calls : 1;
+    carrier_->post(Leave{.line = number_, .report = call_report(first, begun)});
+  } catch (...) {
+    // Without memory for it the others learn of it when this process ends.
+  }
+}
+
+CallReport Line::call_report(std::uint64_t from, std::uint64_t to) const {
+  CallReport report{.begun = calls_.begun(), .completed = calls_.completed()};
+  const auto last = std::min({to, report.begun, from + most_calls});
+  for (auto sequence = std::max<std::uint64_t>(from, 1); sequence <= last; ++sequence) {
+    if (const auto call = calls_.find(sequence)) report.calls.push_back(*call);
+  }
+  const auto newest = calls_.find(report.begun);
+  if (newest && report.find(report.begun) == nullptr) report.calls.push_back(*newest);
+  return report;
+}
+
+std::optional<Message> Line::receive(const Message& message) {
+  if (const auto* query = std::get_if<Query>(&message)) {
+    return Answer{
+        .line = number_, .inquest = query->inquest, .report = call_report(query->from, query->to)};
+  }
+  if (const auto* blobs = std::get_if<Blobs>(&message)) {
+    const std::lock_guard lock(mutex_);
+    blobs_ = *blobs;
+    changed_.notify_all();
+  } else if (const auto* note = std::get_if<Note>(&message)) {
+    log(LogLevel::warn, world_rank_, note->text);
+  } else if (const auto* failure = std::get_if<Failure>(&message)) {
+    set_failure(Error(checked_code(failure->code), failure->message,
+                      {.peer = failure->peer, .call = failure->call, .remedy = failure->remedy}));
+  }
+  return std::nullopt;
+}
+
+std::string Line::describe_service(int& peer) const {
+  const auto& service = carrier_->service();
+  const auto& world = carrier_->world();
+  for (std::size_t rank = 0; rank < members_.size(); ++rank) {
+    const auto world_rank = members_[rank];
+    if (!(world[static_cast<std::size_t>(world_rank)] == service)) continue;
+    peer = static_cast<int>(rank);
+    return describe(peer, {.host = service, .world_rank = world_rank});
+  }
+  return "the process that serves the job's control plane (host " + service.hostname + ", pid " +
+         std::to_string(service.pid) + ")";
+}
+
+void Line::service_lost() {
+  if (left_.load(std::memory_order_relaxed)) return;
+  int peer = -1;
+  const auto service = describe_service(peer);
+  set_failure(Error(
+      ErrorCode::peer_lost, service + " died or was killed",
+      {.peer = peer, .remedy = "look at the end of its output, or the kernel's log, for why"}));
+}
+
+}  // namespace rondo::control

@@ -1,0 +1,84 @@
+// ControlLine for both kinds of world: keeps this rank's side, speaks to the hub by a Carrier.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/control/control.h"
+#include "core/control/message.h"
+
+namespace rondo::control {
+
+class Line;
+
+/// Brings one rank's messages to the hub and the hub's to its lines.
+class Carrier {
+ public:
+  virtual ~Carrier() = default;
+  /// False when there is no hub any more. Never calls back into a line.
+  virtual bool post(const Message& message) = 0;
+  /// Calls line.overdue() after a while, unless the line is gone by then.
+  virtual void remind(std::uint64_t line) = 0;
+  /// From add() on, messages for the line's number reach line.receive(), from any thread, one at a
+  /// time. remove() waits for one that is on its way. A lost hub is told from within add().
+  virtual void add(Line& line) = 0;
+  virtual void remove(Line& line) = 0;
+  /// Who serves, for messages: "rank 0 (host x, pid 7)".
+  virtual const HostInfo& service() const = 0;
+  virtual const std::vector<HostInfo>& world() const = 0;
+  virtual std::chrono::milliseconds deadline() const = 0;
+};
+
+class Line final : public ControlLine {
+ public:
+  /// Throws Error{invalid_argument} when `world_rank` is not a member.
+  Line(std::shared_ptr<Carrier> carrier, std::uint64_t number, std::vector<int> members,
+       int world_rank);
+  ~Line() override;
+  Line(const Line&) = delete;
+  Line& operator=(const Line&) = delete;
+
+  std::vector<std::string> exchange(const std::string& mine) override;
+  Error failure() const override;
+  void fail(const Error& error) noexcept override;
+  void report_stall(bool expired) override;
+  void report_stall_on(int peer, const std::string& what, bool expired) override;
+  void report_mismatch(int peer, std::uint64_t sequence) override;
+  void leave() noexcept override;
+
+  std::uint64_t number() const { return number_; }
+  /// From the hub. Returns what to answer.
+  std::optional<Message> receive(const Message& message);
+  /// A report that had to end in a failure got no verdict.
+  void overdue();
+  /// The connection to the hub broke.
+  void service_lost();
+
+ private:
+  void report(const Stall& stall);
+  void conclude_alone(const Stall& stall);
+  bool set_failure(const Error& error);
+  Failure failure_message(const Error& error) const;
+  CallReport call_report(std::uint64_t from, std::uint64_t to) const;
+  std::string describe_service(int& peer) const;
+  std::string words_for(const Stall& stall) const;
+
+  const std::shared_ptr<Carrier> carrier_;
+  const std::uint64_t number_;
+  const std::vector<int> members_;
+  const int world_rank_;
+  int rank_ = -1;
+
+  mutable std::mutex mutex_;  ///< never held while posting
+  std::condition_variable changed_;
+  std::optional<Error> failure_;         ///< under mutex_; set once, before failed_
+  std::optional<Blobs> blobs_;           ///< under mutex_
+  std::optional<Stall> awaits_verdict_;  ///< under mutex_
+  std::atomic<bool> left_{false};        ///< relaxed: only decides who posts Leave
+};
+
+}  // namespace rondo::control

@@ -1,0 +1,252 @@
+#include "core/control/message.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <type_traits>
+
+#include "rondo/error.h"
+
+namespace rondo::control {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "integers travel as they lie in memory");
+
+constexpr std::string_view protocol_word = "RONDOCTL";
+
+class Writer {
+ public:
+  explicit Writer(std::string& out) : out_(out) {}
+
+  template <class... Fields>
+  void operator()(const Fields&... fields) {
+    (put(fields), ...);
+  }
+
+ private:
+  template <class Integer>
+  requires std::is_integral_v<Integer>
+  void put(Integer value) { out_.append(reinterpret_cast<const char*>(&value), sizeof(value)); }
+
+  void put(const std::string& text) {
+    put(static_cast<std::uint32_t>(text.size()));
+    out_ += text;
+  }
+
+  template <class Element>
+  void put(const std::vector<Element>& list) {
+    put(static_cast<std::uint32_t>(list.size()));
+    for (const auto& element : list) put(element);
+  }
+
+  template <class Struct>
+  requires std::is_class_v<Struct>
+  void put(const Struct& value) { fields_of(value, *this); }
+
+  std::string& out_;
+};
+
+class Reader {
+ public:
+  explicit Reader(std::string_view in) : in_(in) {}
+
+  template <class... Fields>
+  void operator()(Fields&... fields) {
+    (get(fields), ...);
+  }
+
+  bool at_end() const { return in_.empty(); }
+
+ private:
+  std::string_view take(std::size_t count) {
+    if (count > in_.size()) throw NotRondo("a message that ends too early");
+    const auto taken = in_.substr(0, count);
+    in_.remove_prefix(count);
+    return taken;
+  }
+
+  template <class Integer>
+  requires std::is_integral_v<Integer>
+  void get(Integer& value) { std::memcpy(&value, take(sizeof(value)).data(), sizeof(value)); }
+
+  void get(std::string& text) {
+    std::uint32_t size = 0;
+    get(size);
+    text = take(size);
+  }
+
+  /// Elements take at least a byte each, so a count cannot ask for more than was received.
+  template <class Element>
+  void get(std::vector<Element>& list) {
+    std::uint32_t size = 0;
+    get(size);
+    if (size > in_.size()) throw NotRondo("a list longer than its message");
+    for (std::uint32_t i = 0; i < size; ++i) get(list.emplace_back());
+  }
+
+  template <class Struct>
+  requires std::is_class_v<Struct>
+  void get(Struct& value) { fields_of(value, *this); }
+
+  std::string_view in_;
+};
+
+// fields_of(value, archive) names the fields of each struct once, for Writer and Reader.
+
+template <class Enum>
+void check(Enum value, std::size_t count) {
+  if (static_cast<std::size_t>(value) >= count) throw NotRondo("a kind of call that is not known");
+}
+
+template <class Archive>
+void fields_of(const Call& call, Archive& archive) {
+  archive(call.sequence, call.count, static_cast<std::uint8_t>(call.collective),
+          static_cast<std::uint8_t>(call.type), static_cast<std::uint8_t>(call.op), call.root);
+}
+
+template <class Archive>
+void fields_of(Call& call, Archive& archive) {
+  std::uint8_t collective = 0;
+  std::uint8_t type = 0;
+  std::uint8_t op = 0;
+  archive(call.sequence, call.count, collective, type, op, call.root);
+  check(collective, collectives.size());
+  check(type, data_types.size());
+  check(op, reduce_operators.size());
+  call.collective = static_cast<Collective>(collective);
+  call.type = static_cast<DataType>(type);
+  call.op = static_cast<ReduceOperator>(op);
+}
+
+template <class Value, class Archive>
+void fields_of(Value& value, Archive& archive) {
+  using T = std::remove_const_t<Value>;
+  if constexpr (std::is_same_v<T, HostInfo>) {
+    archive(value.host, value.hostname, value.process, value.pid);
+  } else if constexpr (std::is_same_v<T, CallReport>) {
+    archive(value.begun, value.completed, value.calls);
+  } else if constexpr (std::is_same_v<T, Hello>) {
+    archive(value.rank, value.ranks, value.host);
+  } else if constexpr (std::is_same_v<T, MeetingExpired>) {
+    archive(value.milliseconds);
+  } else if constexpr (std::is_same_v<T, Welcome>) {
+    archive(value.hosts, value.service);
+  } else if constexpr (std::is_same_v<T, Refused>) {
+    archive(value.retry, value.peer, value.message, value.remedy);
+  } else if constexpr (std::is_same_v<T, Open>) {
+    archive(value.line, value.members);
+  } else if constexpr (std::is_same_v<T, Blob> || std::is_same_v<T, Blobs>) {
+    archive(value.line, value.bytes);
+  } else if constexpr (std::is_same_v<T, ExchangeExpired>) {
+    archive(value.line, value.milliseconds);
+  } else if constexpr (std::is_same_v<T, Stall>) {
+    archive(value.line, value.from, value.to, value.milliseconds, value.peer, value.what,
+            value.expired, value.mismatch);
+  } else if constexpr (std::is_same_v<T, Answer>) {
+    archive(value.line, value.inquest, value.report);
+  } else if constexpr (std::is_same_v<T, Leave>) {
+    archive(value.line, value.report);
+  } else if constexpr (std::is_same_v<T, Query>) {
+    archive(value.line, value.inquest, value.from, value.to);
+  } else if constexpr (std::is_same_v<T, Note>) {
+    archive(value.line, value.text);
+  } else if constexpr (std::is_same_v<T, Failure>) {
+    archive(value.line, value.code, value.peer, value.message, value.call, value.remedy);
+  } else {
+    static_assert(std::is_empty_v<T>, "a message whose fields are not named here");
+  }
+}
+
+/// The message whose kind is `kind`, default made.
+template <std::size_t index = 0>
+Message make(std::size_t kind) {
+  if constexpr (index < std::variant_size_v<Message>) {
+    if (kind == index) return Message(std::in_place_index<index>);
+    return make<index + 1>(kind);
+  } else {
+    throw NotRondo("a message of kind " + std::to_string(kind));
+  }
+}
+
+/// At most a few letters of what came instead, for people.
+std::string quoted(std::string_view bytes) {
+  std::string text = "'";
+  for (const char byte : bytes.substr(0, 16)) text += byte >= ' ' && byte <= '~' ? byte : '.';
+  return text + "'";
+}
+
+}  // namespace
+
+const Call* CallReport::find(std::uint64_t sequence) const {
+  const auto found = std::find_if(calls.begin(), calls.end(),
+                                  [&](const Call& call) { return call.sequence == sequence; });
+  return found == calls.end() ? nullptr : &*found;
+}
+
+std::optional<std::uint64_t> line_of(const Message& message) {
+  return std::visit(
+      [](const auto& value) -> std::optional<std::uint64_t> {
+        if constexpr (requires { value.line; }) return value.line;
+        return std::nullopt;
+      },
+      message);
+}
+
+std::string encode(const Preamble& preamble) {
+  std::string bytes(protocol_word);
+  Writer writer(bytes);
+  writer(preamble.version, std::uint32_t{0}, preamble.magic);
+  return bytes;
+}
+
+std::string encode(const Message& message) {
+  std::string bytes(sizeof(std::uint32_t), '\0');
+  bytes += static_cast<char>(message.index());
+  Writer writer(bytes);
+  std::visit([&](const auto& value) { writer(value); }, message);
+  const auto length = static_cast<std::uint32_t>(bytes.size() - sizeof(std::uint32_t));
+  std::memcpy(bytes.data(), &length, sizeof(length));
+  return bytes;
+}
+
+std::optional<Preamble> FrameReader::preamble() {
+  const auto seen = std::string_view(bytes_).substr(start_, preamble_bytes);
+  const auto word = seen.substr(0, protocol_word.size());
+  if (word != protocol_word.substr(0, word.size())) throw NotRondo(quoted(seen));
+  if (seen.size() < preamble_bytes) return std::nullopt;
+  Preamble preamble;
+  std::uint32_t zero = 0;
+  Reader reader(seen.substr(protocol_word.size()));
+  reader(preamble.version, zero, preamble.magic);
+  if (zero != 0) throw NotRondo(quoted(seen));
+  drop(preamble_bytes);
+  return preamble;
+}
+
+std::optional<Message> FrameReader::next() {
+  const auto seen = std::string_view(bytes_).substr(start_);
+  std::uint32_t length = 0;
+  if (seen.size() < sizeof(length)) return std::nullopt;
+  std::memcpy(&length, seen.data(), sizeof(length));
+  if (length == 0 || length > longest_) {
+    throw NotRondo("a message of " + std::to_string(length) + " bytes");
+  }
+  if (seen.size() < sizeof(length) + length) return std::nullopt;
+  const auto frame = seen.substr(sizeof(length), length);
+  auto message = make(static_cast<unsigned char>(frame.front()));
+  Reader reader(frame.substr(1));
+  std::visit([&](auto& value) { reader(value); }, message);
+  if (!reader.at_end()) throw NotRondo("a message that is too long for its kind");
+  drop(sizeof(length) + length);
+  return message;
+}
+
+void FrameReader::drop(std::size_t count) {
+  start_ += count;
+  // Amortised: moving the rest down costs no more than what was taken.
+  if (start_ * 2 < bytes_.size()) return;
+  bytes_.erase(0, start_);
+  start_ = 0;
+}
+
+}  // namespace rondo::control

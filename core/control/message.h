@@ -1,0 +1,168 @@
+// What ranks and the hub say to each other, as values; and their form on a TCP connection.
+//
+//   connection = preamble frame*          both ways
+//   preamble   = "RONDOCTL" version:u32 zero:u32 magic:u64
+//   frame      = length:u32 kind:u8 fields        little-endian, length counts kind and fields
+//   fields     = integers as they are; strings and lists behind a u32 count
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/control/call.h"
+#include "core/transport/host.h"
+
+namespace rondo::control {
+
+/// A rank's calls as it tells them: the range that was asked for and the newest.
+struct CallReport {
+  std::uint64_t begun = 0;
+  std::uint64_t completed = 0;
+  std::vector<Call> calls{};
+
+  const Call* find(std::uint64_t sequence) const;
+};
+
+// From a rank to the hub.
+
+/// This rank has a line to communicator `line`.
+struct Open {
+  std::uint64_t line = 0;
+  std::vector<std::int32_t> members{};
+};
+/// Its part of an exchange.
+struct Blob {
+  std::uint64_t line = 0;
+  std::string bytes{};
+};
+struct ExchangeExpired {
+  std::uint64_t line = 0;
+  std::uint64_t milliseconds = 0;
+};
+/// It has not moved. `from` to `to` are its incomplete calls; 0 where it waits for `peer` in
+/// `what`.
+struct Stall {
+  std::uint64_t line = 0;
+  std::uint64_t from = 0;
+  std::uint64_t to = 0;
+  std::uint64_t milliseconds = 0;  ///< the deadline, for words; 0: unknown
+  std::int32_t peer = -1;
+  std::string what{};
+  std::uint8_t expired = 0;
+  std::uint8_t mismatch = 0;  ///< a frame of `peer` bore another call's fingerprint
+};
+struct Answer {
+  std::uint64_t line = 0;
+  std::uint64_t inquest = 0;
+  CallReport report{};
+};
+struct Leave {
+  std::uint64_t line = 0;
+  CallReport report{};
+};
+/// It goes; its connection's end is no failure.
+struct Bye {};
+
+// From the hub to a rank.
+
+struct Blobs {
+  std::uint64_t line = 0;
+  std::vector<std::string> bytes{};
+};
+struct Query {
+  std::uint64_t line = 0;
+  std::uint64_t inquest = 0;
+  std::uint64_t from = 0;
+  std::uint64_t to = 0;
+};
+/// To be logged as a warning.
+struct Note {
+  std::uint64_t line = 0;
+  std::string text{};
+};
+/// Both ways: the communicator has failed.
+struct Failure {
+  std::uint64_t line = 0;
+  std::uint8_t code = 0;  ///< an ErrorCode
+  std::int32_t peer = -1;
+  std::string message{};
+  std::string call{};
+  std::string remedy{};
+};
+
+// The meeting.
+
+struct Hello {
+  std::int32_t rank = 0;
+  std::int32_t ranks = 0;
+  HostInfo host{};
+};
+struct MeetingExpired {
+  std::uint64_t milliseconds = 0;
+};
+struct Welcome {
+  std::vector<HostInfo> hosts{};
+  HostInfo service{};
+};
+struct Refused {
+  std::uint8_t retry = 0;  ///< not now: an earlier meeting is not over, or another job's
+  std::int32_t peer = -1;
+  std::string message{};
+  std::string remedy{};
+};
+/// The service goes, in order; what is still open goes on without it.
+struct Closing {};
+
+/// The index is the kind on the wire: append only, or raise protocol_version.
+using Message =
+    std::variant<Hello, MeetingExpired, Welcome, Refused, Closing, Open, Blob, ExchangeExpired,
+                 Stall, Answer, Leave, Bye, Blobs, Query, Note, Failure>;
+
+/// The communicator that a message is about; std::nullopt for those of the meeting and Bye.
+std::optional<std::uint64_t> line_of(const Message& message);
+
+inline constexpr std::uint32_t protocol_version = 1;
+
+struct Preamble {
+  std::uint32_t version = protocol_version;
+  std::uint64_t magic = 0;
+};
+inline constexpr std::size_t preamble_bytes = 24;
+
+std::string encode(const Preamble& preamble);
+std::string encode(const Message& message);
+
+/// The other side does not speak this protocol; what() says what it sent instead.
+struct NotRondo : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Cuts a byte stream into messages. Trusts nothing: a wrong byte throws NotRondo as soon as it is
+/// there, and no length makes it allocate more than was received.
+class FrameReader {
+ public:
+  /// Longest frame taken; small until the peer is known.
+  explicit FrameReader(std::size_t longest = std::size_t{1} << 16) : longest_(longest) {}
+  void set_longest(std::size_t longest) { longest_ = longest; }
+
+  void feed(std::span<const char> bytes) { bytes_.append(bytes.data(), bytes.size()); }
+  /// Once, before next(). std::nullopt: more bytes are needed.
+  std::optional<Preamble> preamble();
+  /// std::nullopt: more bytes are needed.
+  std::optional<Message> next();
+
+ private:
+  void drop(std::size_t count);
+
+  std::string bytes_;
+  std::size_t start_ = 0;  ///< what lies before was taken
+  std::size_t longest_;
+};
+
+}  // namespace rondo::control

@@ -1,0 +1,118 @@
+// A world of threads: the hub behind a mutex, messages by function call.
+#include <deque>
+#include <map>
+
+#include "core/control/control.h"
+#include "core/control/hub.h"
+#include "core/control/line.h"
+
+namespace rondo {
+namespace control {
+namespace {
+
+/// Shared by the ranks. Lock order: mutex_, then a line's own.
+class ThreadWorld {
+ public:
+  ThreadWorld(int ranks, const HostInfo& host, std::chrono::milliseconds deadline)
+      : hosts_(static_cast<std::size_t>(ranks), host),
+        deadline_(deadline),
+        lines_(hosts_.size()),
+        hub_(hosts_, [this](int rank, const Message& message) { deliver(rank, message); }) {}
+
+  void post(int rank, const Message& message) {
+    const std::lock_guard lock(mutex_);
+    waiting_.emplace_back(rank, message);
+    // A rank's answers join the queue: the hub is never entered twice.
+    while (!waiting_.empty()) {
+      const auto [from, next] = std::move(waiting_.front());
+      waiting_.pop_front();
+      hub_.receive(from, next, Hub::Clock::now());
+    }
+  }
+
+  void add(int rank, Line& line) {
+    const std::lock_guard lock(mutex_);
+    lines_[static_cast<std::size_t>(rank)][line.number()] = &line;
+  }
+
+  void remove(int rank, Line& line) {
+    const std::lock_guard lock(mutex_);
+    auto& of_rank = lines_[static_cast<std::size_t>(rank)];
+    const auto found = of_rank.find(line.number());
+    if (found != of_rank.end() && found->second == &line) of_rank.erase(found);
+  }
+
+  const std::vector<HostInfo>& hosts() const { return hosts_; }
+  std::chrono::milliseconds deadline() const { return deadline_; }
+
+ private:
+  /// By the hub, with mutex_ held. Line numbers lead every message a hub sends to a line.
+  void deliver(int rank, const Message& message) {
+    const auto number = line_of(message);
+    const auto& of_rank = lines_[static_cast<std::size_t>(rank)];
+    const auto found = number ? of_rank.find(*number) : of_rank.end();
+    if (found == of_rank.end()) return;
+    if (auto answer = found->second->receive(message)) {
+      waiting_.emplace_back(rank, *std::move(answer));
+    }
+  }
+
+  const std::vector<HostInfo> hosts_;
+  const std::chrono::milliseconds deadline_;
+  std::mutex mutex_;  ///< guards everything below
+  std::vector<std::map<std::uint64_t, Line*>> lines_;
+  std::deque<std::pair<int, Message>> waiting_;
+  Hub hub_;
+};
+
+class ThreadControl final : public Control,
+                            public Carrier,
+                            public std::enable_shared_from_this<ThreadControl> {
+ public:
+  ThreadControl(std::shared_ptr<ThreadWorld> world, int rank)
+      : world_(std::move(world)), rank_(rank) {}
+  ~ThreadControl() override { world_->post(rank_, Bye{}); }
+  ThreadControl(const ThreadControl&) = delete;
+  ThreadControl& operator=(const ThreadControl&) = delete;
+
+  int rank() const override { return rank_; }
+  int ranks() const override { return static_cast<int>(hosts().size()); }
+  const std::vector<HostInfo>& hosts() const override { return world_->hosts(); }
+  std::shared_ptr<ControlLine> open(std::uint64_t number, std::vector<int> members) override {
+    return std::make_shared<Line>(shared_from_this(), number, std::move(members), rank_);
+  }
+
+  bool post(const Message& message) override {
+    world_->post(rank_, message);
+    return true;
+  }
+  void remind(std::uint64_t) override {}  // threads of one process always answer
+  void add(Line& line) override { world_->add(rank_, line); }
+  void remove(Line& line) override { world_->remove(rank_, line); }
+  const HostInfo& service() const override { return hosts().front(); }
+  const std::vector<HostInfo>& world() const override { return hosts(); }
+  std::chrono::milliseconds deadline() const override { return world_->deadline(); }
+
+ private:
+  const std::shared_ptr<ThreadWorld> world_;
+  const int rank_;
+};
+
+}  // namespace
+}  // namespace control
+
+std::vector<std::shared_ptr<Control>> meet_threads(int ranks, const HostInfo& host,
+                                                   std::chrono::milliseconds deadline) {
+  if (ranks < 1) {
+    throw Error(ErrorCode::invalid_argument,
+                "a world of " + std::to_string(ranks) + " ranks; there must be at least one");
+  }
+  const auto world = std::make_shared<control::ThreadWorld>(ranks, host, deadline);
+  std::vector<std::shared_ptr<Control>> controls;
+  for (int rank = 0; rank < ranks; ++rank) {
+    controls.push_back(std::make_shared<control::ThreadControl>(world, rank));
+  }
+  return controls;
+}
+
+}  // namespace rondo

@@ -1,0 +1,160 @@
+// A world of threads: meeting, exchanging, failing, and finding out why nothing moves.
+#include <functional>
+#include <thread>
+
+#include "core/control/control.h"
+#include "tests/catch.h"
+
+namespace rondo {
+namespace {
+
+using Lines = std::vector<std::shared_ptr<ControlLine>>;
+
+HostInfo test_host() { return {.host = "h", .hostname = "x", .process = 1, .pid = 77}; }
+
+struct ThreadWorld {
+  explicit ThreadWorld(int ranks,
+                       std::chrono::milliseconds deadline = std::chrono::milliseconds{200})
+      : controls(meet_threads(ranks, test_host(), deadline)) {
+    for (int rank = 0; rank < ranks; ++rank) all.push_back(rank);
+  }
+  Lines open(std::uint64_t number = 0) {
+    Lines lines;
+    for (const int rank : all) lines.push_back(controls[rank]->open(number, all));
+    return lines;
+  }
+  std::vector<std::shared_ptr<Control>> controls;
+  std::vector<int> all;
+};
+
+TEST_CASE("threads exchange blobs by rank, any number of times") {
+  ThreadWorld world(4);
+  auto lines = world.open();
+  std::vector<std::thread> threads;
+  std::vector<std::vector<std::string>> results(4);
+  for (int rank = 0; rank < 4; ++rank) {
+    threads.emplace_back([&, rank] {
+      for (int round = 0; round < 50; ++round) {
+        results[rank] = lines[rank]->exchange(std::to_string(rank * 100 + round));
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  for (const auto& result : results) {
+    CHECK(result == std::vector<std::string>{"49", "149", "249", "349"});
+  }
+}
+
+TEST_CASE("an exchange that a rank does not join ends at the deadline and names it") {
+  ThreadWorld world(3);
+  auto lines = world.open();
+  std::string text_1;
+  std::thread other([&] {
+    try {
+      lines[1]->exchange("b");
+    } catch (const Error& error) {
+      text_1 = error.what();
+    }
+  });
+  std::string text_0;
+  try {
+    lines[0]->exchange("a");
+  } catch (const Error& error) {
+    text_0 = error.what();
+    CHECK(error.code() == ErrorCode::bootstrap);
+  }
+  other.join();
+  CHECK(text_0 ==
+        "rondo: rank 0: rank 2 did not join the making of the communicator within 0.2 s: rank 2 "
+        "(host x, pid 77) [peer rank 2]. Try: make the communicator on every rank, or raise "
+        "RONDO_BOOTSTRAP_TIMEOUT");
+  CHECK(text_1.substr(0, 40) == "rondo: rank 1: rank 2 did not join the m");
+  CHECK(lines[2]->failed());
+}
+
+TEST_CASE("a failure reaches every member, of this communicator only; the first wins") {
+  ThreadWorld world(4);
+  auto lines = world.open();
+  const std::vector<int> pair{3, 1};
+  auto other_1 = world.controls[1]->open(7, pair);
+  auto other_3 = world.controls[3]->open(7, pair);
+  lines[1]->fail(Error(ErrorCode::aborted, "the communicator was aborted"));
+  lines[2]->fail(Error(ErrorCode::system, "too late"));
+  for (const auto& line : lines) REQUIRE(line->failed());
+  CHECK(std::string(lines[1]->failure().what()) == "rondo: rank 1: the communicator was aborted");
+  CHECK(std::string(lines[0]->failure().what()) ==
+        "rondo: rank 0: rank 1 reports: the communicator was aborted [peer rank 1]");
+  CHECK(lines[2]->failure().code() == ErrorCode::aborted);
+  CHECK_FALSE(other_1->failed());
+  CHECK_FALSE(other_3->failed());
+}
+
+Call sum_of(std::uint64_t sequence, std::uint64_t count) {
+  return {.sequence = sequence,
+          .count = count,
+          .collective = Collective::all_reduce,
+          .type = DataType::float32};
+}
+
+TEST_CASE("ranks that disagree are named, both sides, on every rank") {
+  ThreadWorld world(3);
+  auto lines = world.open();
+  for (const int rank : {0, 1, 2}) lines[rank]->calls().begin(sum_of(1, rank == 2 ? 8 : 4));
+  lines[0]->report_stall(false);
+  for (const int rank : {0, 1, 2}) {
+    REQUIRE(lines[rank]->failed());
+    CHECK(lines[rank]->failure().code() == ErrorCode::mismatch);
+    CHECK(lines[rank]->failure().rank() == rank);
+    CHECK(lines[rank]->failure().peer() == (rank == 2 ? 0 : 2));
+  }
+  CHECK(std::string(lines[2]->failure().what()) ==
+        "rondo: rank 2: ranks 0, 1 call all_reduce #1 (4 x float32, sum) but rank 2 calls "
+        "all_reduce #1 (8 x float32, sum) [peer rank 0] [in all_reduce #1 (8 x float32, sum)]. "
+        "Try: make every rank call the same collective with the same count, type, operator and "
+        "root, in the same order");
+}
+
+TEST_CASE("a rank that does not come is waited for, then named with the deadline") {
+  ThreadWorld world(3);
+  auto lines = world.open();
+  for (const auto& line : lines) line->set_timeout(std::chrono::seconds{300});
+  for (const int rank : {0, 1}) lines[rank]->calls().begin(sum_of(1, 4));
+  lines[0]->report_stall(false);
+  CHECK_FALSE(lines[0]->failed());
+  lines[0]->report_stall(true);
+  for (const auto& line : lines) REQUIRE(line->failed());
+  CHECK(std::string(lines[1]->failure().what()) ==
+        "rondo: rank 1: all_reduce #1 (4 x float32, sum) did not complete within 300 s: rank 2 "
+        "(host x, pid 77) has not entered it; it has made no call yet; it is computing or stuck "
+        "outside rondo [peer rank 2] [in all_reduce #1 (4 x float32, sum)]. Try: find out what "
+        "rank 2 did instead, or raise RONDO_TIMEOUT if more time is all it takes");
+  CHECK(lines[1]->failure().code() == ErrorCode::timeout);
+  CHECK(lines[2]->failure().peer() == 0);
+}
+
+TEST_CASE("leaving is no failure, unless someone waits for who left") {
+  ThreadWorld world(3);
+  auto lines = world.open();
+  lines[2]->leave();
+  lines[2].reset();
+  world.controls[2].reset();
+  CHECK_FALSE(lines[0]->failed());
+  lines[0]->calls().begin(sum_of(1, 4));
+  lines[0]->report_stall(false);
+  REQUIRE(lines[1]->failed());
+  CHECK(lines[1]->failure().message() ==
+        "rank 2 (host x, pid 77) has left the communicator (it has made no call yet), but rank 0 "
+        "waits for it in all_reduce #1 (4 x float32, sum)");
+}
+
+TEST_CASE("a hundred communicators come and go") {
+  ThreadWorld world(4);
+  for (std::uint64_t number = 0; number < 100; ++number) {
+    auto lines = world.open(number);
+    lines[number % 4].reset();
+    for (const auto& line : lines) CHECK((line == nullptr || !line->failed()));
+  }
+}
+
+}  // namespace
+}  // namespace rondo
