@@ -24,8 +24,15 @@ struct alignas(64) DoorbellWord {
 static_assert(sizeof(DoorbellWord) == 64);
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free, "shared between processes");
 
-/// Wakes the owner if it sleeps. Any process or thread that maps the word.
-void ring(DoorbellWord& word);
+/// Wakes the owner; for ring() only.
+void wake(DoorbellWord& word);
+
+/// Wakes the owner if it sleeps. Any process or thread that maps the word. Relaxed: the store that
+/// the owner is to see is a release of its own; a missed wake-up ends with the bounded sleep.
+inline void ring(DoorbellWord& word) {
+  if (word.sleeping.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    wake(word);
+}
 
 /// The owner's side. memfd-backed, so that peers in other processes can map it.
 class Doorbell {

@@ -11,7 +11,10 @@
 // - At least `depth() >= 2` frames can be committed before the peer releases one.
 // - One thread at a time per transport object (executors hold the progress role).
 // - A failure (peer gone, protocol broken) throws rondo::Error naming the peer, from whichever call
-//   meets it, and from every later call on that channel.
+//   on the channel meets it, and from every later call on that channel. Frames that arrived before
+//   a peer left are still delivered: peek() throws only once they are used up. progress() keeps the
+//   failures of channels for the channels' own calls, since a peer may leave when it is done; what
+//   progress() itself throws (no file descriptors left) concerns the whole transport.
 #pragma once
 
 #include <poll.h>
@@ -47,7 +50,8 @@ class SendChannel {
 
   /// Optional, declared by sends_from_place(): sends straight from the caller's memory. Takes a
   /// prefix of `bytes`, returns its length (0: try again later). The caller passes the rest, at
-  /// the same addresses, in later calls before anything else is sent on this channel.
+  /// the same addresses, in later calls before anything else is sent on this channel. All parts
+  /// make one frame of 1 to slot_bytes() bytes; an empty frame goes by commit().
   virtual bool sends_from_place() const { return false; }
   virtual std::size_t send_from(std::span<const std::byte> bytes, std::uint64_t fingerprint);
 
@@ -61,6 +65,7 @@ class ReceiveChannel {
   virtual ~ReceiveChannel() = default;
 
   /// The head frame once it has arrived whole, else null. Repeated calls return the same frame.
+  /// Payloads longer than 40 bytes are 64-byte aligned, shorter ones 8-byte aligned.
   virtual const Frame* peek() = 0;
   /// Frees the head frame's slot for the sender.
   virtual void release() = 0;
@@ -69,6 +74,7 @@ class ReceiveChannel {
   /// destination. fingerprint() is set once the head frame's header has arrived; receive_into()
   /// fills a prefix of `destination` from that frame and returns its length (0: try again later).
   /// A frame that was begun by receive_into() is finished by it; a finished frame is released.
+  /// An empty frame is taken by peek() and release().
   virtual bool receives_into_place() const { return false; }
   virtual std::optional<std::uint64_t> fingerprint();
   virtual std::size_t receive_into(std::span<std::byte> destination);
@@ -119,5 +125,16 @@ struct TransportSettings {
 /// Most memory that all channels of a communicator may take on one rank, and between two ranks.
 inline constexpr std::size_t rank_channel_limit = std::size_t{256} << 20;
 inline constexpr std::size_t peer_channel_limit = std::size_t{8} << 20;
+
+/// The slot size a transport takes when settings do not say: `preferred`, halved until the limits
+/// above hold, and never under 4 KiB. A pure function, so all ranks agree. `slots` is the number of
+/// slots one rank pair uses in one lane, both directions together. Reckoned are one lane to every
+/// peer and eight lanes to each of 2 ceil(log2 ranks) neighbours. With 16 slots (shm) the floor
+/// holds the rank limit up to about 3800 ranks on one machine.
+std::size_t default_slot_bytes(int ranks, std::size_t preferred, std::size_t slots);
+
+/// What a transport uses: settings.slot_bytes rounded up to whole cache lines, else the default.
+std::size_t choose_slot_bytes(const TransportSettings& settings, std::size_t preferred,
+                              std::size_t slots);
 
 }  // namespace rondo

@@ -1,0 +1,79 @@
+#include "core/transport/local_exchange.h"
+
+#include <fcntl.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+namespace rondo {
+namespace {
+
+SharedRing make_ring(const LocalExchange::Edge& edge, RingShape shape) {
+  const std::size_t bytes = (shape.bytes() + 127) / 128 * 128;
+  // calloc() would be lazily zeroed but not aligned; only what the protocol reads first is cleared.
+  SharedRing ring{{static_cast<std::byte*>(std::aligned_alloc(128, bytes)), std::free}, shape};
+  if (!ring.memory) {
+    throw Error(ErrorCode::out_of_memory,
+                "no memory for a channel of " + std::to_string(bytes) + " bytes",
+                {.rank = edge.from, .peer = edge.to, .remedy = "a smaller RONDO_SLOT_BYTES"});
+  }
+  std::construct_at(&ring.view().control());
+  for (std::size_t slot = 0; slot < shape.depth; ++slot) {
+    std::construct_at(&ring.view().header(slot));
+    std::memset(ring.view().payload(slot), 0, inline_bytes);
+  }
+  return ring;
+}
+
+UniqueFd duplicate(int descriptor) {
+  UniqueFd copy(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+  if (!copy) {
+    throw Error(ErrorCode::system, "out of file descriptors",
+                {.remedy = "raise the limit of open files (ulimit -n)"});
+  }
+  return copy;
+}
+
+}  // namespace
+
+void LocalExchange::join(std::uint64_t communicator, int rank, const Doorbell& doorbell) {
+  // A mapping of its own outlives the rank: a peer may ring after the rank has left.
+  auto mapped = std::make_shared<PeerDoorbell>(duplicate(doorbell.descriptor()));
+  const std::scoped_lock lock(mutex_);
+  members_[Member{communicator, rank}] = std::move(mapped);
+}
+
+void LocalExchange::leave(std::uint64_t communicator, int rank) {
+  const std::scoped_lock lock(mutex_);
+  members_.erase(Member{communicator, rank});
+  std::erase_if(rings_, [&](const auto& entry) {
+    const auto& [edge, ring] = entry;
+    if (edge.communicator != communicator || (edge.from != rank && edge.to != rank)) return false;
+    RingControl& control = ring.view().control();
+    (edge.from == rank ? control.writer_left : control.reader_left)
+        .store(1, std::memory_order_release);
+    // Kept for a peer that has not asked for the frames yet.
+    return !present(edge, edge.from) && !present(edge, edge.to);
+  });
+}
+
+SharedRing LocalExchange::ring(const Edge& edge, RingShape shape) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = rings_.find(edge);
+  if (found != rings_.end()) return found->second;
+  SharedRing ring = make_ring(edge, shape);
+  RingControl& control = ring.view().control();
+  if (!present(edge, edge.from)) control.writer_left.store(1, std::memory_order_release);
+  if (!present(edge, edge.to)) control.reader_left.store(1, std::memory_order_release);
+  rings_.emplace(edge, ring);
+  return ring;
+}
+
+std::shared_ptr<PeerDoorbell> LocalExchange::doorbell(std::uint64_t communicator, int rank) const {
+  const std::scoped_lock lock(mutex_);
+  const auto found = members_.find(Member{communicator, rank});
+  return found == members_.end() ? nullptr : found->second;
+}
+
+}  // namespace rondo

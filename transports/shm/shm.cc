@@ -1,0 +1,368 @@
+#include "transports/shm/shm.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <random>
+#include <set>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include "core/base/log.h"
+#include "core/transport/ring_channel.h"
+#include "rondo/error.h"
+#include "transports/shm/handshake.h"
+#include "transports/shm/segment.h"
+#include "transports/shm/unix_socket.h"
+
+namespace rondo::shm {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Chosen by tests/transports/transport_perf: smaller slots cost bandwidth, larger ones fall out of
+// the second-level cache.
+constexpr std::size_t preferred_slot_bytes = std::size_t{64} << 10;
+constexpr std::size_t slots = 8;
+// Idle progress() calls between looks at the clock, and time between looks at the sockets.
+constexpr unsigned idle_calls = 64;
+constexpr std::chrono::milliseconds between_checks{10};
+
+/// Peer and lane.
+using End = std::pair<int, int>;
+
+struct Sender {
+  Sender(int rank, int peer) : channel(rank, peer) {}
+  RingSendChannel channel;
+  UniqueFd socket{};  ///< once connected; the hello has been sent on it
+};
+
+struct Receiver {
+  Receiver(int rank, int peer) : channel(rank, peer) {}
+  RingReceiveChannel channel;
+  UniqueFd socket{};
+};
+
+template <class Message>
+std::span<std::byte> bytes_of(Message& message) {
+  return std::as_writable_bytes(std::span(&message, 1));
+}
+
+std::string new_name() {
+  std::random_device random;
+  std::string name = "rondo-";
+  for (int i = 0; i < 4; ++i) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    for (auto bits = random(), digit = 0U; digit < 8; ++digit, bits >>= 4)
+      name += digits[bits & 15];
+  }
+  return name;
+}
+
+class ShmTransport final : public Transport {
+ public:
+  explicit ShmTransport(const TransportSettings& settings)
+      : settings_(settings),
+        shape_{.slot_bytes = choose_slot_bytes(settings, preferred_slot_bytes, 2 * slots),
+               .depth = slots},
+        address_(new_name()),
+        listener_(listen_on(address_, settings.rank)) {}
+
+  std::string_view name() const override { return "shm"; }
+  std::string address() const override { return address_; }
+  void meet(std::vector<std::string> addresses) override { addresses_ = std::move(addresses); }
+  std::size_t slot_bytes() const override { return shape_.slot_bytes; }
+  int depth() const override { return static_cast<int>(shape_.depth); }
+
+  SendChannel& sender(int peer, int lane) override {
+    auto& sender = senders_[{peer, lane}];
+    if (!sender) {
+      sender = std::make_unique<Sender>(settings_.rank, peer);
+      count_expected();
+      progress();
+    }
+    return sender->channel;
+  }
+
+  ReceiveChannel& receiver(int peer, int lane) override {
+    Receiver& receiver = receiver_at({peer, lane});
+    asked_.insert({peer, lane});
+    count_expected();
+    if (expected_ > 0) progress();
+    return receiver.channel;
+  }
+
+  bool progress() override {
+    // With nothing expected on the sockets a system call now and then is enough.
+    const bool due = check_is_due();
+    if (!due && expected_ == 0) return false;
+    if (due) check_connections();
+    bool moved = accept_connections();
+    moved |= read_hellos();
+    for (auto& [end, sender] : senders_) moved |= advance(end, *sender);
+    if (moved) count_expected();
+    return moved;
+  }
+
+ private:
+  Error error(ErrorCode code, int peer, std::string message, std::string remedy) const {
+    return Error(code, std::move(message),
+                 {.rank = settings_.rank, .peer = peer, .remedy = std::move(remedy)});
+  }
+  Error no_descriptors(int peer) const {
+    return error(ErrorCode::system, peer, "out of file descriptors",
+                 "raise the limit of open files (ulimit -n)");
+  }
+  Error peer_died(int peer) const {
+    return error(ErrorCode::peer_lost, peer, "the peer process ended or closed its connection",
+                 "look at that rank's own output for why");
+  }
+
+  Receiver& receiver_at(const End& end) {
+    auto& receiver = receivers_[end];
+    if (!receiver) receiver = std::make_unique<Receiver>(settings_.rank, end.first);
+    return *receiver;
+  }
+
+  /// Channels that this rank waits to see connected: while there are any, every progress() looks.
+  void count_expected() {
+    auto waits = [](const auto& channel) { return !channel.is_open() && !channel.failed(); };
+    expected_ = std::ranges::count_if(
+        senders_, [&](const auto& entry) { return waits(entry.second->channel); });
+    expected_ += std::ranges::count_if(
+        asked_, [&](const End& end) { return waits(receiver_at(end).channel); });
+  }
+
+  // ---- the sender's half of the handshake
+
+  bool advance(const End& end, Sender& sender) {
+    if (sender.channel.is_open() || sender.channel.failed()) return false;
+    try {
+      return sender.socket ? read_welcome(end, sender) : greet(end, sender);
+    } catch (const Error& failure) {
+      sender.channel.fail(failure);
+    } catch (const std::system_error& failure) {
+      const bool gone = failure.code() == std::errc::connection_refused;
+      sender.channel.fail(gone ? peer_died(end.first) : no_descriptors(end.first));
+    }
+    sender.socket.reset();
+    return true;
+  }
+
+  bool greet(const End& end, Sender& sender) {
+    const auto peer = static_cast<std::size_t>(end.first);
+    if (peer >= addresses_.size()) {
+      throw error(ErrorCode::internal, end.first, "sender() before meet()", {});
+    }
+    std::optional<UniqueFd> socket = connect_to(addresses_[peer]);
+    if (!socket) return false;
+    if (!same_user(*socket)) {
+      throw error(ErrorCode::bootstrap, end.first, "the peer runs as another user",
+                  "start all ranks as one user, or RONDO_TRANSPORT=^shm");
+    }
+    Hello hello{.from = settings_.rank,
+                .to = end.first,
+                .lane = end.second,
+                .communicator = settings_.communicator,
+                .slot_bytes = shape_.slot_bytes,
+                .depth = shape_.depth};
+    // The first message on a fresh socket always finds room; a peer that died shows when reading.
+    send(*socket, bytes_of(hello), std::array{settings_.doorbell->descriptor()});
+    sender.socket = std::move(*socket);
+    return true;
+  }
+
+  bool read_welcome(const End& end, Sender& sender) {
+    Welcome welcome;
+    Received received = receive(sender.socket, bytes_of(welcome));
+    if (received.state == Received::State::nothing) return false;
+    if (received.state == Received::State::closed) throw peer_died(end.first);
+    check_welcome(end, welcome, received);
+    sender.channel.open(map_segment(received.descriptors[0], shape_, settings_.rank, end.first),
+                        bell_of(end.first, std::move(received.descriptors[1])));
+    watch(sender.socket, end, true);
+    return true;
+  }
+
+  void check_welcome(const End& end, const Welcome& welcome, const Received& received) const {
+    if (received.bytes != sizeof(Welcome) || welcome.magic != protocol_magic ||
+        welcome.version != protocol_version) {
+      throw error(ErrorCode::bootstrap, end.first, "the peer speaks another shm protocol",
+                  "the same rondo on every rank");
+    }
+    if (welcome.verdict == Verdict::no_memory) {
+      throw no_memory(welcome.ring_bytes, settings_.rank, end.first);
+    }
+    if (welcome.verdict == Verdict::refused) {
+      throw error(ErrorCode::configuration, end.first,
+                  "the peer uses slots of " + std::to_string(welcome.slot_bytes) +
+                      " bytes, this rank of " + std::to_string(shape_.slot_bytes),
+                  "the same RONDO_SLOT_BYTES on every rank");
+    }
+    if (welcome.verdict == Verdict::no_descriptors || received.descriptors_lost ||
+        received.descriptors.size() != 2) {
+      throw no_descriptors(end.first);
+    }
+  }
+
+  // ---- the receiver's half
+
+  bool accept_connections() {
+    bool moved = false;
+    try {
+      while (std::optional<UniqueFd> socket = accept_from(listener_)) {
+        moved = true;
+        if (same_user(*socket)) {
+          unknown_.push_back(std::move(*socket));
+        } else {
+          warn("dropped a connection of another user");
+        }
+      }
+    } catch (const std::system_error&) {
+      throw no_descriptors(-1);
+    }
+    return moved;
+  }
+
+  bool read_hellos() {
+    bool moved = false;
+    std::erase_if(unknown_, [&](UniqueFd& socket) {
+      Hello hello;
+      Received received = receive(socket, bytes_of(hello));
+      if (received.state == Received::State::nothing) return false;
+      moved = true;
+      if (received.state == Received::State::closed) return true;
+      if (is_ours(hello, received)) {
+        answer(hello, std::move(received), std::move(socket));
+      } else {
+        warn("dropped a stranger on the shared-memory socket");
+      }
+      return true;
+    });
+    return moved;
+  }
+
+  bool is_ours(const Hello& hello, const Received& received) const {
+    return received.bytes == sizeof(Hello) && hello.magic == protocol_magic &&
+           hello.version == protocol_version && hello.communicator == settings_.communicator &&
+           hello.to == settings_.rank && hello.from >= 0 && hello.from < settings_.ranks &&
+           hello.lane >= 0;
+  }
+
+  void answer(const Hello& hello, Received received, UniqueFd socket) {
+    const End end{hello.from, hello.lane};
+    Receiver& receiver = receiver_at(end);
+    if (receiver.channel.is_open() || receiver.channel.failed()) {
+      return warn("dropped a second connection for one channel");
+    }
+    Welcome welcome{.slot_bytes = shape_.slot_bytes, .ring_bytes = shape_.bytes()};
+    try {
+      if (received.descriptors.size() != 1) throw no_descriptors(end.first);
+      check_shape(hello);
+      auto bell = bell_of(end.first, std::move(received.descriptors[0]));
+      Segment segment = make_segment(shape_, settings_.rank, end.first);
+      const std::array passed{segment.memory.get(), settings_.doorbell->descriptor()};
+      if (!send(socket, bytes_of(welcome), passed)) throw peer_died(end.first);
+      receiver.channel.open(std::move(segment.ring), std::move(bell));
+      receiver.socket = std::move(socket);
+      watch(receiver.socket, end, false);
+    } catch (const Error& failure) {
+      receiver.channel.fail(failure);
+      welcome.verdict = verdict_of(failure);
+      send(socket, bytes_of(welcome), {});
+    }
+  }
+
+  void check_shape(const Hello& hello) const {
+    if (hello.slot_bytes == shape_.slot_bytes && hello.depth == shape_.depth) return;
+    throw error(ErrorCode::configuration, hello.from,
+                "the peer uses slots of " + std::to_string(hello.slot_bytes) +
+                    " bytes, this rank of " + std::to_string(shape_.slot_bytes),
+                "the same RONDO_SLOT_BYTES on every rank");
+  }
+
+  static Verdict verdict_of(const Error& failure) {
+    if (failure.code() == ErrorCode::out_of_memory) return Verdict::no_memory;
+    return failure.code() == ErrorCode::configuration ? Verdict::refused : Verdict::no_descriptors;
+  }
+
+  // ---- both
+
+  std::shared_ptr<PeerDoorbell> bell_of(int peer, UniqueFd memory) {
+    auto& bell = bells_[peer];
+    if (!bell) bell = std::make_shared<PeerDoorbell>(std::move(memory));
+    return bell;
+  }
+
+  bool check_is_due() {
+    if (++idle_ % idle_calls != 0) return false;
+    const auto now = Clock::now();
+    if (now - checked_ < between_checks) return false;
+    checked_ = now;
+    return true;
+  }
+
+  /// Looks for peers that died. One poll() for all, seldom.
+  void check_connections() {
+    if (watched_.empty() || ::poll(watched_.data(), watched_.size(), 0) <= 0) return;
+    for (std::size_t i = watched_.size(); i-- > 0;) {
+      if (watched_[i].revents != 0) lose(i);
+    }
+  }
+
+  /// From now on the end of file on this channel's socket is noticed.
+  void watch(const UniqueFd& socket, const End& end, bool sending) {
+    watched_.push_back({.fd = socket.get(), .events = POLLRDHUP, .revents = 0});
+    owners_.push_back({end, sending});
+  }
+
+  void lose(std::size_t index) {
+    const auto [end, sending] = owners_[index];
+    auto lose_side = [&](auto& side) {
+      side.channel.fail(peer_died(end.first));
+      side.socket.reset();
+    };
+    sending ? lose_side(*senders_.at(end)) : lose_side(*receivers_.at(end));
+    watched_.erase(watched_.begin() + static_cast<std::ptrdiff_t>(index));
+    owners_.erase(owners_.begin() + static_cast<std::ptrdiff_t>(index));
+  }
+
+  void warn(std::string_view text) const { log(LogLevel::warn, settings_.rank, text); }
+
+  TransportSettings settings_;
+  RingShape shape_;
+  std::string address_;
+  UniqueFd listener_;
+  std::vector<std::string> addresses_;
+  std::map<End, std::unique_ptr<Sender>> senders_;
+  std::map<End, std::unique_ptr<Receiver>> receivers_;
+  std::set<End> asked_;            ///< receivers that this rank asked for
+  std::vector<UniqueFd> unknown_;  ///< accepted, no hello yet
+  std::map<int, std::shared_ptr<PeerDoorbell>> bells_;
+  std::ptrdiff_t expected_ = 0;
+  unsigned idle_ = 0;
+  Clock::time_point checked_{};
+  std::vector<pollfd> watched_;
+  std::vector<std::pair<End, bool>> owners_;  ///< of watched_: the channel, and true for a sender
+};
+
+}  // namespace
+
+std::string obstacle(const HostInfo& from, const HostInfo& to) {
+  if (from.host == to.host) return {};
+  return "the ranks are on different machines (" + from.hostname + ", " + to.hostname + ")";
+}
+
+std::unique_ptr<Transport> make(const TransportSettings& settings) {
+  if (settings.doorbell == nullptr) {
+    throw Error(ErrorCode::invalid_argument, "the shm transport needs a doorbell",
+                {.rank = settings.rank});
+  }
+  return std::make_unique<ShmTransport>(settings);
+}
+
+}  // namespace rondo::shm

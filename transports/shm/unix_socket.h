@@ -1,0 +1,37 @@
+// Abstract-namespace Unix sockets that carry whole messages and file descriptors.
+// Nothing here blocks, and nothing leaves a name behind: an abstract name dies with its socket.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/unique_fd.h"
+
+namespace rondo::shm {
+
+/// Throws Error{system} when no socket can be had; `rank` is for the error only.
+UniqueFd listen_on(const std::string& name, int rank);
+/// A connected socket; nullopt when the listener's queue is full (try again). Errors by
+/// std::system_error, ECONNREFUSED when nobody listens.
+std::optional<UniqueFd> connect_to(const std::string& name);
+/// The next connection, or nullopt. Throws std::system_error when out of descriptors.
+std::optional<UniqueFd> accept_from(const UniqueFd& listener);
+
+/// True when the process at the other end runs as this process's user.
+bool same_user(const UniqueFd& socket);
+
+/// False when the message could not be taken now, or the peer is gone (receive() will tell).
+bool send(const UniqueFd& socket, std::span<const std::byte> message, std::span<const int> passed);
+
+struct Received {
+  enum class State { nothing, message, closed } state = State::nothing;
+  std::size_t bytes = 0;  ///< of the message, even where it is longer than the buffer
+  bool descriptors_lost = false;
+  std::vector<UniqueFd> descriptors{};
+};
+Received receive(const UniqueFd& socket, std::span<std::byte> buffer);
+
+}  // namespace rondo::shm

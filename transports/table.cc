@@ -1,0 +1,28 @@
+#include "transports/table.h"
+
+#include <algorithm>
+#include <array>
+
+#include "transports/local/local.h"
+#include "transports/shm/shm.h"
+
+namespace rondo {
+namespace {
+
+constexpr std::array kinds{
+    TransportKind{"local", "slot rings between threads of one process", local::obstacle,
+                  local::make},
+    TransportKind{"shm", "slot rings in memory shared by processes of one machine", shm::obstacle,
+                  shm::make},
+};
+
+}  // namespace
+
+std::span<const TransportKind> transport_kinds() { return kinds; }
+
+const TransportKind* find_transport(std::string_view name) {
+  const auto found = std::ranges::find(kinds, name, &TransportKind::name);
+  return found == kinds.end() ? nullptr : &*found;
+}
+
+}  // namespace rondo
