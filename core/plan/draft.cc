@@ -25,9 +25,6 @@ bool same_memory(const Chunk& a, const Chunk& b) {
   return a_scratch == b_scratch && (!a_scratch || a.slot == b.slot);
 }
 
-Operand local(const Chunk& chunk) { return {-1, chunk}; }
-Operand channel(int peer, const Chunk& extent) { return {peer, extent}; }
-
 }  // namespace
 
 bool overlap(const Chunk& a, const Chunk& b, int chunks) {
@@ -49,38 +46,7 @@ bool reads(const Draft& draft, const Chunk& chunk, int chunks) {
 }
 
 bool writes(const Draft& draft, const Chunk& chunk, int chunks) {
-  return draft.into && overlap(*draft.into, chunk, chunks);
-}
-
-Draft draft_of(const Step& step, int lane) {
-  Draft draft{.lane = lane, .phase = step.phase, .round = step.round};
-  switch (step.kind) {
-    case StepKind::send:
-      draft.operands = {local(step.from)};
-      draft.out_peer = step.peer;
-      draft.extent = step.from;
-      return draft;
-    case StepKind::receive:
-      draft.operands = {channel(step.peer, step.into)};
-      break;
-    case StepKind::receive_reduce:
-      draft.operands = {channel(step.peer, step.from), local(step.from)};
-      if (step.order == Order::local_first) std::swap(draft.operands[0], draft.operands[1]);
-      break;
-    case StepKind::reduce:
-      for (std::uint32_t i = 0; i < step.operands; ++i) {
-        Chunk operand = step.from;
-        operand.slot = static_cast<std::uint16_t>(operand.slot + i);
-        draft.operands.push_back(local(operand));
-      }
-      break;
-    case StepKind::copy:
-      draft.operands = {local(step.from)};
-      break;
-  }
-  draft.into = step.into;
-  draft.extent = step.into;
-  return draft;
+  return draft.op.writes && overlap(draft.op.into, chunk, chunks);
 }
 
 }  // namespace rondo

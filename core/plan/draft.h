@@ -1,7 +1,6 @@
 // Draft: an op while lowering still rearranges it. Private to core/plan.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "core/schedule/program.h"
@@ -9,13 +8,8 @@
 namespace rondo {
 
 struct Draft {
+  Op op{};  ///< its operands and dependencies are not yet placed
   std::vector<Operand> operands{};
-  std::optional<Chunk> into{};
-  int out_peer = -1;
-  int lane = 0;
-  std::uint16_t phase = 0;
-  std::uint32_t round = 0;
-  Chunk extent{};
   bool alive = true;  ///< false: fused into another draft
 
   bool receives_from(int peer) const {
@@ -32,9 +26,6 @@ bool overlap(const Chunk& a, const Chunk& b, int chunks);
 
 bool reads(const Draft& draft, const Chunk& chunk, int chunks);
 bool writes(const Draft& draft, const Chunk& chunk, int chunks);
-
-/// One lane's steps as drafts, one each, in order.
-Draft draft_of(const Step& step, int lane);
 
 /// Fuses one lane's drafts in place; dead ones are removed.
 void fuse(std::vector<Draft>& drafts, int chunks);

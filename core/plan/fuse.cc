@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <iterator>
+#include <optional>
 
 #include "core/plan/draft.h"
 
@@ -15,7 +15,7 @@ std::optional<std::size_t> producer_of(const Drafts& drafts, std::size_t positio
   for (std::size_t i = position; i-- > 0;) {
     const Draft& draft = drafts[i];
     if (!draft.alive || !writes(draft, chunk, chunks)) continue;
-    if (*draft.into == chunk) return i;
+    if (draft.op.into == chunk) return i;
     return std::nullopt;
   }
   return std::nullopt;
@@ -33,13 +33,13 @@ bool any_between(const Drafts& drafts, std::size_t after, std::size_t before,
 /// send(x) joins the op that made x, unless another message to the same peer left in between.
 void fuse_send(Drafts& drafts, std::size_t position, int chunks) {
   Draft& sending = drafts[position];
-  if (sending.out_peer < 0 || sending.into || sending.operands[0].is_channel()) return;
+  if (sending.op.out_peer < 0 || sending.op.writes || sending.operands[0].is_channel()) return;
   const auto made = producer_of(drafts, position, sending.operands[0].chunk, chunks);
-  if (!made || drafts[*made].out_peer >= 0) return;
-  const int peer = sending.out_peer;
-  if (any_between(drafts, *made, position, [&](const Draft& d) { return d.out_peer == peer; }))
+  if (!made || drafts[*made].op.out_peer >= 0) return;
+  const int peer = sending.op.out_peer;
+  if (any_between(drafts, *made, position, [&](const Draft& d) { return d.op.out_peer == peer; }))
     return;
-  drafts[*made].out_peer = peer;
+  drafts[*made].op.out_peer = peer;
   sending.alive = false;
 }
 
@@ -49,7 +49,7 @@ bool read_later(const Drafts& drafts, std::size_t position, std::size_t except, 
   for (std::size_t i = position + 1; i < drafts.size(); ++i) {
     if (!drafts[i].alive) continue;
     if (i != except && reads(drafts[i], chunk, chunks)) return true;
-    if (i != except && drafts[i].into && *drafts[i].into == chunk) return false;
+    if (i != except && drafts[i].op.writes && drafts[i].op.into == chunk) return false;
   }
   return false;
 }
@@ -61,7 +61,7 @@ void fuse_operand(Drafts& drafts, std::size_t position, std::size_t index, int c
   const auto made = producer_of(drafts, position, wanted.chunk, chunks);
   if (!made) return;
   Draft& producer = drafts[*made];
-  if (producer.operands.size() != 1 || producer.out_peer >= 0) return;
+  if (producer.operands.size() != 1 || producer.op.out_peer >= 0) return;
   if (read_later(drafts, *made, position, wanted.chunk, chunks)) return;
   const Operand source = producer.operands[0];
   const bool moved_past_its_like = any_between(drafts, *made, position, [&](const Draft& draft) {
@@ -78,8 +78,10 @@ void fuse_operand(Drafts& drafts, std::size_t position, std::size_t index, int c
 /// What was sent on and is not read again need not be written to scratch.
 void drop_unread(Drafts& drafts, std::size_t position, int chunks) {
   Draft& draft = drafts[position];
-  if (!draft.into || draft.into->buffer != Buffer::scratch || draft.out_peer < 0) return;
-  if (!read_later(drafts, position, position, *draft.into, chunks)) draft.into.reset();
+  if (!draft.op.writes || draft.op.into.buffer != Buffer::scratch || draft.op.out_peer < 0) return;
+  if (!read_later(drafts, position, position, draft.op.into, chunks)) {
+    draft.op.writes = false;
+  }
 }
 
 }  // namespace

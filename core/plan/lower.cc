@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "core/plan/draft.h"
+#include "core/schedule/op.h"
 #include "rondo/error.h"
 
 namespace rondo {
@@ -24,7 +25,7 @@ class ChannelOrder {
     for (const Operand& operand : draft.operands) {
       if (operand.is_channel()) used.push_back(in(operand.peer));
     }
-    if (draft.out_peer >= 0) used.push_back(out(draft.out_peer));
+    if (draft.op.out_peer >= 0) used.push_back(out(draft.op.out_peer));
     std::sort(used.begin(), used.end());
     return used;
   }
@@ -45,7 +46,7 @@ class ChannelOrder {
 
 bool uses_scratch(const Draft& draft) {
   const auto is_scratch = [](const Chunk& chunk) { return chunk.buffer == Buffer::scratch; };
-  return (draft.into && is_scratch(*draft.into)) ||
+  return (draft.op.writes && is_scratch(draft.op.into)) ||
          std::any_of(draft.operands.begin(), draft.operands.end(), [&](const Operand& operand) {
            return !operand.is_channel() && is_scratch(operand.chunk);
          });
@@ -55,9 +56,10 @@ bool conflict(const Draft& a, const Draft& b, int chunks, bool scratch_only) {
   const auto counts = [&](const Chunk& chunk) {
     return !scratch_only || chunk.buffer == Buffer::scratch;
   };
-  if (a.into && counts(*a.into) && (reads(b, *a.into, chunks) || writes(b, *a.into, chunks)))
+  const Chunk& written = a.op.into;
+  if (a.op.writes && counts(written) && (reads(b, written, chunks) || writes(b, written, chunks)))
     return true;
-  return b.into && counts(*b.into) && reads(a, *b.into, chunks);
+  return b.op.writes && counts(b.op.into) && reads(a, b.op.into, chunks);
 }
 
 /// Dependencies of one lane's drafts, by index within the lane. Ops that share a channel are
@@ -105,20 +107,15 @@ std::vector<std::vector<Dependency>> dependencies_of(const std::vector<Draft>& d
   return result;
 }
 
-void check_extents(const Draft& draft, const Schedule& schedule) {
-  const auto fits = [&](const Chunk& chunk) {
-    return chunk.count == draft.extent.count &&
-           chunk.first < static_cast<unsigned>(schedule.layout.chunks()) &&
-           chunk.first % static_cast<unsigned>(schedule.layout.parts) ==
-               draft.extent.first % static_cast<unsigned>(schedule.layout.parts);
-  };
-  for (const Operand& operand : draft.operands) {
-    if (!fits(operand.chunk)) {
-      throw Error(ErrorCode::internal,
-                  "schedule " + schedule.algorithm + ": operands of different sizes in phase " +
-                      std::to_string(draft.phase) + " round " + std::to_string(draft.round));
-    }
-  }
+Draft draft_of(const Schedule& schedule, int rank, const Step& step, int lane) {
+  Draft draft;
+  draft.op = to_op(step, lane, draft.operands);
+  const std::string problem = defect(schedule, rank, draft.op, draft.operands);
+  if (problem.empty()) return draft;
+  throw Error(ErrorCode::internal,
+              "the schedule " + schedule.algorithm + " has a step that " + problem + ", in " +
+                  phase_text(schedule, step.phase, step.round),
+              {.rank = rank, .remedy = "`rondo verify` names every fault of a schedule"});
 }
 
 void note_scratch(Program& program, const Chunk& chunk) {
@@ -127,22 +124,15 @@ void note_scratch(Program& program, const Chunk& chunk) {
 }
 
 void append(Program& program, const Draft& draft) {
-  Op op;
+  Op op = draft.op;
   op.first_operand = static_cast<std::uint32_t>(program.operands.size());
   op.operands = static_cast<std::uint32_t>(draft.operands.size());
-  op.out_peer = draft.out_peer;
-  op.lane = static_cast<std::uint16_t>(draft.lane);
-  op.phase = draft.phase;
-  op.round = draft.round;
-  op.writes = draft.into.has_value();
-  op.into = draft.into.value_or(Chunk{});
-  op.extent = draft.extent;
   for (const Operand& operand : draft.operands) {
     program.operands.push_back(operand);
     if (!operand.is_channel()) note_scratch(program, operand.chunk);
   }
   if (op.writes) note_scratch(program, op.into);
-  program.longest = std::max(program.longest, static_cast<int>(draft.extent.count));
+  program.longest = std::max(program.longest, static_cast<int>(op.extent.count));
   program.ops.push_back(op);
 }
 
@@ -185,8 +175,8 @@ Program lower(const Schedule& schedule, int rank) {
   for (int index = 0; index < schedule.lanes; ++index) {
     Lane& lane = lanes[static_cast<std::size_t>(index)];
     Steps steps = schedule.steps(rank, index);
-    while (const Step* step = steps.next()) lane.drafts.push_back(draft_of(*step, index));
-    for (const Draft& draft : lane.drafts) check_extents(draft, schedule);
+    while (const Step* step = steps.next())
+      lane.drafts.push_back(draft_of(schedule, rank, *step, index));
     fuse(lane.drafts, chunks);
     lane.dependencies = dependencies_of(lane.drafts, chunks);
   }

@@ -61,7 +61,7 @@ bool ProgramSource::next(int rank, int lane, Move& move) {
 bool ProgramSource::may_run(int rank, const Move& move) const {
   const auto index = static_cast<std::size_t>(rank);
   for (const Dependency& dependency : programs_[index].dependencies_of(*move.op))
-    if (!finished_[index][dependency.on]) return false;
+    if (!dependency.previous_pass && !finished_[index][dependency.on]) return false;
   return true;
 }
 
