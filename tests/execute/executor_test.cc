@@ -1,0 +1,165 @@
+// The host executor against the reference, over every algorithm, rank count, size, type and
+// transport.
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <random>
+#include <thread>
+
+#include "algorithms/table.h"
+#include "core/schedule/reference.h"
+#include "kernels/cpu/reduce.h"
+#include "rondo/rondo.h"
+#include "tests/catch.h"
+#include "transports/table.h"
+
+namespace rondo {
+namespace {
+
+const Arithmetic cpu_arithmetic{.reduce = reduce, .scale = scale, .divide = divide};
+
+/// Slots so small that even these tests' sizes need many passes.
+constexpr const char* small_slots = "4096";
+
+struct Case {
+  const Algorithm& row;
+  int ranks;
+  int root;
+  std::size_t count;
+  DataType type;
+  ReduceOperator op;
+  bool in_place;
+};
+
+/// Small non-negative numbers of any type: bytes that are no NaN and no overflow.
+Bytes random_input(std::size_t elements, DataType type, std::mt19937& random) {
+  Bytes bytes(elements * size_of(type));
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random() % 48);
+  return bytes;
+}
+
+/// A call by its table row, on raw buffers.
+void make_call(Communicator& comm, const Case& c, const void* in, void* out) {
+  switch (c.row.collective) {
+    case Collective::all_reduce:
+      return comm.all_reduce(in, out, c.count, c.type, c.op);
+    case Collective::reduce_scatter:
+      return comm.reduce_scatter(in, out, c.count, c.type, c.op);
+    case Collective::all_gather:
+      return comm.all_gather(in, out, c.count, c.type);
+    case Collective::broadcast:
+      return comm.broadcast(in, out, c.count, c.type, c.root);
+    case Collective::reduce:
+      return comm.reduce(in, out, c.count, c.type, c.op, c.root);
+    case Collective::all_to_all:
+      return comm.all_to_all(in, out, c.count, c.type);
+    case Collective::scatter:
+      return comm.scatter(in, out, c.count, c.type, c.root);
+    case Collective::gather:
+      return comm.gather(in, out, c.count, c.type, c.root);
+    case Collective::barrier:
+      return comm.barrier();
+    case Collective::send_recv:
+      if (comm.rank() == c.root) return comm.send(in, c.count, c.type, (c.root + 1) % c.ranks);
+      if (comm.rank() == (c.root + 1) % c.ranks) return comm.recv(out, c.count, c.type, c.root);
+  }
+}
+
+/// Runs `body(rank)` on a thread per rank; rethrows the first failure.
+template <class Body>
+void on_all_ranks(int ranks, Body&& body) {
+  std::vector<std::thread> threads;
+  std::vector<std::exception_ptr> failures(static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+      try {
+        body(rank);
+      } catch (...) {
+        failures[static_cast<std::size_t>(rank)] = std::current_exception();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+}
+
+void check(std::vector<Communicator>& comms, const Case& c, std::mt19937& random) {
+  const Schedule schedule = c.row.build(c.ranks, c.root);
+  const Partition partition(schedule.layout, c.count, size_of(c.type));
+  const auto elements = [&](Buffer buffer, int rank) {
+    const ChunkSpan span = held(c.row.collective, buffer, schedule.layout, rank, c.root);
+    return partition.offset(span.first + span.count) - partition.offset(span.first);
+  };
+  std::vector<Bytes> inputs;
+  std::vector<Bytes> outputs;
+  for (int rank = 0; rank < c.ranks; ++rank) {
+    inputs.push_back(random_input(elements(Buffer::input, rank), c.type, random));
+    outputs.emplace_back(elements(Buffer::output, rank) * size_of(c.type));
+  }
+  const std::vector<Bytes> expected =
+      reference(schedule, partition, c.type, c.op, inputs, cpu_arithmetic);
+  on_all_ranks(c.ranks, [&](int rank) {
+    const auto at = static_cast<std::size_t>(rank);
+    if (c.in_place && inputs[at].size() == outputs[at].size()) {
+      outputs[at] = inputs[at];
+      make_call(comms[at], c, outputs[at].data(), outputs[at].data());
+    } else {
+      make_call(comms[at], c, inputs[at].data(), outputs[at].data());
+    }
+  });
+  INFO(name(c.row.collective) << " " << c.row.name << " ranks " << c.ranks << " root " << c.root
+                              << " count " << c.count << " " << name(c.type) << " " << name(c.op)
+                              << (c.in_place ? " in place" : ""));
+  for (std::size_t rank = 0; rank < outputs.size(); ++rank) {
+    INFO("rank " << rank);
+    REQUIRE(outputs[rank] == expected[rank]);
+  }
+}
+
+/// "all_reduce:ring", with which sends and receives cannot be forced.
+Options forcing(const Algorithm& row, std::string_view transport) {
+  return {.transport = std::string(transport),
+          .algorithm = std::string(name(row.collective)) + ":" + std::string(row.name)};
+}
+
+void check_row(const Algorithm& row, int ranks, std::string_view transport) {
+  std::mt19937 random(12345);
+  std::vector<Communicator> comms = Communicator::from_threads(ranks, forcing(row, transport));
+  const int roots = info(row.collective).has_root ? ranks : 1;
+  for (const std::size_t count : {0u, 1u, 5u, 300u, 20011u}) {
+    const int root = static_cast<int>(count) % roots;
+    for (const bool in_place : {false, true}) {
+      if (in_place && row.collective == Collective::all_to_all) continue;
+      check(comms, {row, ranks, root, count, DataType::float32, ReduceOperator::sum, in_place},
+            random);
+    }
+  }
+  for (const auto& type : data_types) {
+    for (const auto& op : reduce_operators) {
+      if (!info(row.collective).reduces && op.op != ReduceOperator::sum) continue;
+      check(comms, {row, ranks, roots - 1, 1000, type.type, op.op, false}, random);
+    }
+  }
+}
+
+TEST_CASE("executors equal the reference: every algorithm, over local") {
+  ::setenv("RONDO_SLOT_BYTES", small_slots, 1);
+  for (const Algorithm& row : algorithms()) {
+    for (const int ranks : {1, 2, 3, 4, 7}) {
+      if (row.collective == Collective::send_recv && ranks == 1) continue;
+      check_row(row, ranks, "local");
+    }
+  }
+}
+
+TEST_CASE("executors equal the reference: every transport") {
+  ::setenv("RONDO_SLOT_BYTES", small_slots, 1);
+  for (const TransportKind& kind : transport_kinds()) {
+    for (const Algorithm& row : algorithms()) check_row(row, 3, kind.name);
+  }
+}
+
+}  // namespace
+}  // namespace rondo
