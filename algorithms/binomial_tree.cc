@@ -8,12 +8,12 @@
 //   all_reduce                  the reduction to rank 0, then the broadcast from it
 //   scatter, gather             the blocks of all ranks below an edge travel over it as one message
 //
-// Cost              rounds     sent        reduced
-//   all_reduce      2q         q           q
-//   broadcast       q          q           0
-//   reduce          q          1           q
-//   scatter         q          (P-1)/P     0
-//   gather          q          <= 1/2      0
+// Cost           rounds   hops              sent                       reduced
+//   all_reduce   2q       2floor(log2(P))   q                          q
+//   broadcast    q        floor(log2(P))    q                          0
+//   reduce       q        floor(log2(P))    1                          q
+//   scatter      q        floor(log2(P))    (P-1)/P                    0
+//   gather       q        floor(log2(P))    max(P-2^(q-1),2^(q-2))/P   0
 #include "algorithms/binomial_tree.h"
 
 #include <ranges>

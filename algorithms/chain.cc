@@ -4,10 +4,10 @@
 //   reduce      root <- root+1 <- ... <- root-1
 //   all_reduce  the reduction to rank 0, then the broadcast from it
 //
-// Cost              rounds     sent        reduced
-//   all_reduce      2(P-1)     min(2,P-1)  1
-//   broadcast       P-1        1           0
-//   reduce          P-1        1           1
+// Cost           rounds   hops     sent         reduced
+//   all_reduce   2(P-1)   2(P-1)   min(2,P-1)   1
+//   broadcast    P-1      P-1      1            0
+//   reduce       P-1      P-1      1            1
 //
 // In s slices a broadcast takes P-2+s rounds of N/s each.
 #include "algorithms/chain.h"

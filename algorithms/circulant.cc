@@ -8,10 +8,10 @@
 //     round 2        sends 1 rank ahead        1             adds what comes to 0: finished
 //   all-gather       the same backwards: round 0 fetches block 1 from the rank ahead, ...
 //
-// Cost              rounds     sent        reduced
-//   all_reduce      2q         2(P-1)/P    (P-1)/P
-//   reduce_scatter  q          (P-1)/P     (P-1)/P
-//   all_gather      q          (P-1)/P     0
+// Cost               rounds   hops   sent       reduced
+//   all_reduce       2q       2q     2(P-1)/P   (P-1)/P
+//   reduce_scatter   q        q      (P-1)/P    (P-1)/P
+//   all_gather       q        q      (P-1)/P    0
 //
 // Traeff: Optimal, non-pipelined reduce-scatter and allreduce algorithms, 2024.
 #include "algorithms/circulant.h"

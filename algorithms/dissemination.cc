@@ -6,8 +6,8 @@
 //
 // The tokens are empty messages: to hear of a rank twice is as good as once.
 //
-// Cost              rounds     sent        reduced
-//   barrier         q          0           0
+// Cost        rounds   hops   sent   reduced
+//   barrier   q        q      q      q
 //
 // Hensgen, Finkel, Manber: Two algorithms for barrier synchronization, 1988.
 #include "algorithms/dissemination.h"

@@ -11,10 +11,10 @@
 //                                      `-- 7                           `-- 1
 //   broadcast   downwards;  reduce  upwards;  all_reduce  up to rank 0, then down
 //
-// Cost              rounds     sent         reduced
-//   all_reduce      2q         min(2,P/2)   1
-//   broadcast       q          1            0
-//   reduce          q          1            1
+// Cost           rounds                  hops   sent         reduced
+//   all_reduce   2(q+floor(log2(P))-1)   2q     min(2,P/2)   1
+//   broadcast    q+floor(log2(P))-1      q      1            0
+//   reduce       q+floor(log2(P))-1      q      1            1
 //
 // Sanders, Speck, Traeff: Two-tree algorithms for full bandwidth broadcast, reduction and scan,
 // 2009.

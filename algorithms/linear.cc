@@ -3,11 +3,11 @@
 //   scatter                 gather                  all_to_all         send_recv
 //     root --> every rank     root <-- every rank     all <--> all       root --> root+1
 //
-// Cost              rounds     sent        reduced
-//   all_to_all      1          (P-1)/P     0
-//   scatter         1          (P-1)/P     0
-//   gather          1          1/P         0
-//   send_recv       1          1           0
+// Cost           rounds   hops   sent      reduced
+//   all_to_all   P-1      1      (P-1)/P   0
+//   scatter      P-1      1      (P-1)/P   0
+//   gather       P-1      1      1/P       0
+//   send_recv    1        1      1         0
 #include "algorithms/linear.h"
 
 #include "algorithms/compose.h"

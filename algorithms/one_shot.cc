@@ -9,12 +9,12 @@
 // A rank that reduces adds all contributions at once, in the order of ranks: the same bits
 // everywhere, rounded once.
 //
-// Cost              rounds     sent        reduced
-//   all_reduce      1          P-1         P-1
-//   reduce_scatter  1          (P-1)/P     (P-1)/P
-//   all_gather      1          (P-1)/P     0
-//   broadcast       1          P-1         0
-//   reduce          1          1           P-1
+// Cost               rounds   hops   sent      reduced
+//   all_reduce       P-1      1      P-1       P-1
+//   reduce_scatter   P-1      1      (P-1)/P   (P-1)/P
+//   all_gather       P-1      1      (P-1)/P   0
+//   broadcast        P-1      1      P-1       0
+//   reduce           P-1      1      1         P-1
 #include "algorithms/one_shot.h"
 
 #include "algorithms/compose.h"

@@ -1,15 +1,13 @@
-// Pairwise exchange. In round k the ranks whose numbers add up to k (mod P) swap blocks.
+// Pairwise exchange. Everyone sends to the next rank, then to the one behind it, ...
 //
-//   P = 4    round 0   0=0  1-3  2=2        a rank that meets itself copies its own block
-//            round 1   0-1  2-3
-//            round 2   0-2  1=1  3=3
-//            round 3   0-3  1-2
+//   P = 4    round 0   0 -> 1 -> 2 -> 3 -> 0
+//            round 1   0 -> 2 -> 0,  1 -> 3 -> 1
+//            round 2   0 -> 3 -> 2 -> 1 -> 0
 //
-// A block leaves before the block that takes its place arrives, so the exchange works in place.
-// (The usual partners, k ahead and k behind, would overwrite blocks that are still to be sent.)
+// Each round has one message into and out of every rank. The own block is copied.
 //
-// Cost              rounds     sent        reduced
-//   all_to_all      <= P       (P-1)/P     0
+// Cost           rounds   hops   sent      reduced
+//   all_to_all   P-1      P-1    (P-1)/P   0
 #include "algorithms/pairwise.h"
 
 #include "algorithms/geometry.h"
@@ -18,15 +16,13 @@ namespace rondo {
 namespace {
 
 Steps all_to_all(int rank, int ranks) {
-  for (int round = 0; round < ranks; ++round) {
-    const int partner = wrap(round - rank, ranks);
-    if (partner == rank) {
-      co_yield copy(input(rank), output(rank)).at(0, round);
-    } else {
-      co_yield send(partner, input(partner)).at(0, round);
-      co_yield receive(partner, output(partner)).at(0, round);
-    }
+  for (int hops = 1; hops < ranks; ++hops) {
+    const int ahead = wrap(rank + hops, ranks);
+    const int behind = wrap(rank - hops, ranks);
+    co_yield send(ahead, input(ahead)).at(0, hops - 1);
+    co_yield receive(behind, output(behind)).at(0, hops - 1);
   }
+  co_yield copy(input(rank), output(rank)).at(0, ranks - 1);
 }
 
 }  // namespace

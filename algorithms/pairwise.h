@@ -1,4 +1,4 @@
-// Pairwise: all-to-all in pairs, one partner a round. See pairwise.cc.
+// Pairwise: all-to-all with one message in and one out a round. See pairwise.cc.
 #pragma once
 
 #include "core/schedule/schedule.h"

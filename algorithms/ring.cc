@@ -12,12 +12,12 @@
 //
 // The bidirectional ring cuts each chunk in two and runs a second ring the other way in lane 1.
 //
-// Cost              rounds     sent        reduced
-//   all_reduce      2(P-1)     2(P-1)/P    (P-1)/P
-//   reduce_scatter  P-1        (P-1)/P     (P-1)/P
-//   all_gather      P-1        (P-1)/P     0
-//   broadcast       P-1        1           0
-//   reduce          P-1        1           1
+// Cost               rounds   hops     sent       reduced
+//   all_reduce       2(P-1)   2(P-1)   2(P-1)/P   (P-1)/P
+//   reduce_scatter   P-1      P-1      (P-1)/P    (P-1)/P
+//   all_gather       P-1      P-1      (P-1)/P    0
+//   broadcast        P-1      P-1      1          0
+//   reduce           P-1      P-1      1          1
 //
 // Patarasuk, Yuan: Bandwidth optimal all-reduce algorithms for clusters of workstations, 2009.
 #include "algorithms/ring.h"

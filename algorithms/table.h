@@ -9,12 +9,14 @@
 
 namespace rondo {
 
-/// What an algorithm costs the busiest rank, as formulas in P (ranks), q (ceil(log2 P)) and, where
-/// an algorithm says so, h. Shown to people, evaluated and compared with the schedule by a test.
+/// What an algorithm costs the busiest rank, as formulas in P (ranks, at least 2) and q (ceil(log2
+/// P)); a single rank pays nothing. Shown to people; a test evaluates them and compares them with
+/// what the schedule does. N is the whole index space: all blocks where there are blocks.
 struct CostLine {
-  std::string_view rounds;   ///< messages on the critical path, e.g. "2(P-1)"
-  std::string_view sent;     ///< in units of the collective's size N, e.g. "2(P-1)/P"
-  std::string_view reduced;  ///< elements combined, in units of N, e.g. "(P-1)/P"
+  std::string_view rounds;   ///< one message out and one in at a time, e.g. "2(P-1)"
+  std::string_view hops;     ///< messages one after the other where all ports work at once
+  std::string_view sent;     ///< in N, e.g. "2(P-1)/P"; a barrier's N has no bytes
+  std::string_view reduced;  ///< elements combined, in N, e.g. "(P-1)/P"
 };
 
 struct Algorithm {

@@ -3,8 +3,8 @@
 //   reduce-scatter    chunk j of every rank --> rank j, which adds them in the order of ranks
 //   all-gather        rank j's finished chunk --> every rank
 //
-// Cost              rounds     sent        reduced
-//   all_reduce      2          2(P-1)/P    (P-1)/P
+// Cost           rounds   hops   sent       reduced
+//   all_reduce   2(P-1)   2      2(P-1)/P   (P-1)/P
 #include "algorithms/two_shot.h"
 
 #include "algorithms/compose.h"
