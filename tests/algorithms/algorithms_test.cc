@@ -1,0 +1,163 @@
+// Every row of the table, for many numbers of ranks and every root: the verifier accepts it and it
+// is what its row says.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "algorithms/table.h"
+#include "core/schedule/verify.h"
+#include "tests/catch.h"
+
+using namespace rondo;
+
+namespace {
+
+std::vector<int> roots(Collective collective, int ranks) {
+  if (!info(collective).has_root) return {0};
+  std::vector<int> some;
+  const int stride = ranks <= 17 ? 1 : ranks / 3;
+  for (int root = 0; root < ranks; root += stride) some.push_back(root);
+  if (some.back() != ranks - 1) some.push_back(ranks - 1);
+  return some;
+}
+
+std::vector<int> worlds() {
+  std::vector<int> ranks;
+  for (int count = 1; count <= 33; ++count) ranks.push_back(count);
+  ranks.insert(ranks.end(), {64, 100});
+  return ranks;
+}
+
+/// "send 1 input[3]", "receive_reduce 3 input[2] scratch[2]": kind, peer, chunks.
+std::string text(const Chunk& chunk) {
+  constexpr const char* names[] = {"input", "output", "scratch"};
+  return std::string(" ") + names[static_cast<int>(chunk.buffer)] + "[" +
+         std::to_string(chunk.first) + "]";
+}
+
+std::string text(const Step& step) {
+  const std::string peer = " " + std::to_string(step.peer);
+  switch (step.kind) {
+    case StepKind::send:
+      return "send" + peer + text(step.from);
+    case StepKind::receive:
+      return "receive" + peer + text(step.into);
+    case StepKind::receive_reduce:
+      return "receive_reduce" + peer + text(step.from) + text(step.into);
+    case StepKind::reduce:
+      return "reduce" + text(step.from) + text(step.into);
+    case StepKind::copy:
+      return "copy" + text(step.from) + text(step.into);
+  }
+  return {};
+}
+
+std::vector<Step> steps_of(const Schedule& schedule, int rank, int lane = 0) {
+  std::vector<Step> all;
+  Steps steps = schedule.steps(rank, lane);
+  while (const Step* step = steps.next()) all.push_back(*step);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("the verifier accepts every algorithm, for any number of ranks and any root") {
+  for (const Algorithm& row : algorithms()) {
+    for (const int ranks : worlds()) {
+      for (const int root : roots(row.collective, ranks)) {
+        const Report report = verify(row.build(ranks, root));
+        CAPTURE(name(row.collective), row.name, ranks, root, report.findings);
+        REQUIRE(report.ok());
+        REQUIRE(report.order_agrees);
+        REQUIRE((report.rank_order || !row.rank_order));
+      }
+    }
+  }
+}
+
+TEST_CASE("a schedule's header repeats its row and needs channels of one message only") {
+  for (const Algorithm& row : algorithms()) {
+    for (const int ranks : {1, 2, 7}) {
+      const Schedule schedule = row.build(ranks, ranks - 1);
+      CAPTURE(name(row.collective), row.name);
+      CHECK(schedule.collective == row.collective);
+      CHECK(schedule.algorithm == row.name);
+      CHECK(schedule.ranks == ranks);
+      CHECK(schedule.root == ranks - 1);
+      CHECK(schedule.depth == 1);
+      CHECK(find_algorithm(row.collective, row.name) == &row);
+    }
+  }
+  CHECK(find_algorithm(Collective::barrier, "ring") == nullptr);
+}
+
+TEST_CASE("rows are grouped by collective, and every collective has one") {
+  std::vector<Collective> groups;
+  for (const Algorithm& row : algorithms()) {
+    if (groups.empty() || groups.back() != row.collective) groups.push_back(row.collective);
+  }
+  std::vector<Collective> all;
+  for (const CollectiveInfo& each : collectives) all.push_back(each.collective);
+  std::sort(groups.begin(), groups.end());
+  CHECK(groups == all);
+}
+
+TEST_CASE("phases and rounds label every step") {
+  for (const Algorithm& row : algorithms()) {
+    const Schedule schedule = row.build(6, 0);
+    CAPTURE(name(row.collective), row.name);
+    for (int rank = 0; rank < schedule.ranks; ++rank) {
+      int phase = 0;
+      for (const Step& step : steps_of(schedule, rank)) {
+        REQUIRE(step.phase < schedule.phases.size());
+        REQUIRE(step.phase >= phase);
+        phase = step.phase;
+      }
+    }
+  }
+}
+
+TEST_CASE("rank order means one reduction of all contributions") {
+  for (const Algorithm& row : algorithms()) {
+    if (!row.rank_order) continue;
+    const Schedule schedule = row.build(5, 2);
+    for (int rank = 0; rank < schedule.ranks; ++rank) {
+      for (const Step& step : steps_of(schedule, rank)) {
+        CAPTURE(name(row.collective), row.name, text(step));
+        CHECK(step.kind != StepKind::receive_reduce);
+        if (step.kind == StepKind::reduce) CHECK(step.operands == 5);
+      }
+    }
+  }
+}
+
+TEST_CASE("the ring of four, as rank 1 lives it") {
+  std::string lines;
+  for (const Step& step : steps_of(find_algorithm(Collective::all_reduce, "ring")->build(4, 0), 1))
+    lines += text(step) + "\n";
+  CHECK(lines ==
+        "send 2 input[0]\n"
+        "receive_reduce 0 input[3] scratch[3]\n"
+        "send 2 scratch[3]\n"
+        "receive_reduce 0 input[2] scratch[2]\n"
+        "send 2 scratch[2]\n"
+        "receive_reduce 0 input[1] output[1]\n"
+        "send 2 output[1]\n"
+        "receive 0 output[0]\n"
+        "send 2 output[0]\n"
+        "receive 0 output[3]\n"
+        "send 2 output[3]\n"
+        "receive 0 output[2]\n");
+}
+
+TEST_CASE("the ring of four, as drawn: the chunk that each rank sends in each round") {
+  const Schedule schedule = find_algorithm(Collective::all_reduce, "ring")->build(4, 0);
+  std::vector<std::string> lines(6);
+  for (int rank = 0; rank < 4; ++rank) {
+    for (const Step& step : steps_of(schedule, rank)) {
+      if (step.kind != StepKind::send) continue;
+      lines[step.phase * 3 + step.round] += std::to_string(step.from.first);
+    }
+  }
+  CHECK(lines == std::vector<std::string>{"3012", "2301", "1230", "0123", "3012", "2301"});
+}
