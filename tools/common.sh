@@ -16,13 +16,22 @@ die() {
 # Prints the caller's header comment, which is its --help.
 usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; }
 
-# logged NAME COMMAND...: runs quietly into build/logs/NAME.log; shows its end when it fails.
+# The lines of a failed step's log that matter: from a build's first failure on, else the end.
+telling_part() {
+  if grep -q '^FAILED: ' "$1"; then
+    sed -n '/^FAILED: /,$p' "$1" | head -n 40
+  else
+    tail -n 40 "$1"
+  fi
+}
+
+# logged NAME COMMAND...: runs quietly into build/logs/NAME.log; shows what matters when it fails.
 logged() {
   local name=$1 log="build/logs/$1.log"
   shift
   mkdir -p build/logs
   if ! "$@" >"$log" 2>&1 </dev/null; then
-    tail -n 40 "$log" >&2
+    telling_part "$log" >&2
     die "step '$name' failed: $* (whole log: $log)"
   fi
 }
