@@ -8,7 +8,7 @@ namespace rondo::bench {
 namespace {
 
 std::string_view chosen(std::string_view description) {
-  const std::size_t end = std::min(description.find(" because"), description.find_first_of(":;("));
+  const std::size_t end = std::min(description.find(" in "), description.find_first_of(":;("));
   return description.substr(0, end);
 }
 

@@ -15,7 +15,7 @@ struct Choice {
 };
 
 /// One line for each stretch of sizes with the same choice: "8 B to 64 KB: ring over shm, ...". A
-/// description's choice is what stands before its first " because", ':', ';' or '('; the line gives
+/// description's choice is what stands before its first " in ", ':', ';' or '('; the line gives
 /// that of its first size whole.
 std::vector<std::string> summarize_choices(std::span<const Choice> choices);
 

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <charconv>
 
 #include "bench/common/names.h"
 #include "bench/common/size.h"
@@ -42,22 +43,38 @@ void add_size(CLI::App& app, const std::string& flags, std::size_t& target,
       ->type_name("SIZE");
 }
 
-/// A whole number from `least` on.
+constexpr long no_limit = 1L << 30;
+
+/// A whole number in [least, most], handed to `set`.
+template <class Set>
+CLI::Option* add_whole(CLI::App& app, const std::string& flags, long least, long most,
+                       const std::string& help, Set set) {
+  const std::string range = most == no_limit
+                                ? std::to_string(least) + " or more"
+                                : std::to_string(least) + " to " + std::to_string(most);
+  const auto read = [flags, least, most, range, set](const std::string& text) {
+    long value = 0;
+    const char* end = text.data() + text.size();
+    const auto result = std::from_chars(text.data(), end, value);
+    if (result.ec != std::errc{} || result.ptr != end || value < least || value > most) {
+      refuse(flags, text, "is not a whole number, " + range);
+    }
+    set(value);
+  };
+  return app.add_option_function<std::string>(flags, read, help)->type_name("N");
+}
+
 template <class Number>
 void add_number(CLI::App& app, const std::string& flags, Number& target, long least,
-                const std::string& help, long most = 1L << 40) {
-  std::string range =
-      least <= 0 && most < 10 ? std::to_string(least) + ".." + std::to_string(most) : "NUMBER";
-  app.add_option(flags, target, help + " [" + std::to_string(target) + "]")
-      ->check(CLI::Range(least, most).description(""))
-      ->type_name(std::move(range));
+                const std::string& help, long most = no_limit) {
+  add_whole(app, flags, least, most, help + " [" + std::to_string(target) + "]",
+            [&target](long value) { target = static_cast<Number>(value); });
 }
 
 void add_switch(CLI::App& app, const std::string& flags, bool& target, const std::string& help) {
-  const auto read = [&target](const int& value) { target = value != 0; };
-  app.add_option_function<int>(flags, read, help + (target ? " [1]" : " [0]"))
-      ->check(CLI::Range(0, 1).description(""))
-      ->type_name("0|1");
+  add_whole(app, flags, 0, 1, help + (target ? " [1]" : " [0]"), [&target](long value) {
+    target = value != 0;
+  })->type_name("0|1");
 }
 
 void add_sweep(CLI::App& app, Options& options) {
@@ -114,12 +131,8 @@ void add_reporting(CLI::App& app, Options& options) {
   add_switch(app, "-S,--report_timestamps", options.timestamps, "a column with the time of day");
   app.add_option("-J,--output_file", options.output_file, "also write results as JSON")
       ->type_name("FILE");
-  const auto read_average = [&options](const int& value) {
-    options.average = static_cast<Average>(value);
-  };
-  app.add_option_function<int>("-a,--average", read_average,
-                               "time over ranks: 0 rank 0, 1 mean, 2 min, 3 max [1]")
-      ->check(CLI::Range(0, 3).description(""))
+  add_whole(app, "-a,--average", 0, 3, "time over ranks: 0 rank 0, 1 mean, 2 min, 3 max [1]",
+            [&options](long value) { options.average = static_cast<Average>(value); })
       ->type_name("0..3");
   add_number(app, "-u,--unalign", options.misalign, 0, "index of the first element (misaligns)",
              4096);
