@@ -25,43 +25,42 @@ namespace {
 
 TreeNode place(int rank, int ranks, int root, int) { return binomial_node(rank, ranks, root); }
 
-/// The blocks of the ranks from `rank` down, one run that wraps behind the last rank.
-struct Subtree {
-  int ranks = 1;
-  int root = 0;
-  int size(int rank) const { return binomial_subtree_size(wrap(rank - root, ranks), ranks); }
-};
-
-/// Inner nodes pass the blocks on through scratch; the others' land where they belong.
-Steps scatter(TreeNode node, int rank, Subtree below) {
-  const int size = below.size(rank);
-  const bool leaf = !node.is_root() && size == 1;
-  if (!node.is_root()) {
-    co_yield receive(node.parent.peer, leaf ? output(rank) : scratch(0, rank, size))
-        .at(0, node.parent.level);
-  }
-  for (const Edge& child : node.children) {
-    const int blocks = below.size(child.peer);
-    co_yield send(child.peer,
-                  node.is_root() ? input(child.peer, blocks) : scratch(0, child.peer, blocks))
-        .at(0, child.level);
-  }
-  if (!leaf) co_yield copy(node.is_root() ? input(rank) : scratch(0, rank), output(rank));
+/// How many blocks travel over the edge above `top`: one for every rank below.
+int blocks_under(int top, int ranks, int root) {
+  return binomial_subtree_size(wrap(top - root, ranks), ranks);
 }
 
-Steps gather(TreeNode node, int rank, Subtree below) {
-  const int size = below.size(rank);
-  const bool leaf = !node.is_root() && size == 1;
-  if (!leaf) co_yield copy(input(rank), node.is_root() ? output(rank) : scratch(0, rank));
-  for (const Edge& child : node.children | std::views::reverse) {
-    const int blocks = below.size(child.peer);
-    co_yield receive(child.peer,
-                     node.is_root() ? output(child.peer, blocks) : scratch(0, child.peer, blocks))
-        .at(0, node.reduce_round(child));
+/// Leaves receive straight into place; inner nodes keep what they pass on in scratch.
+Steps scatter(TreeNode node, int rank, int ranks, int root) {
+  const auto blocks = [=](int top) {
+    const int count = blocks_under(top, ranks, root);
+    return rank == root ? input(top, count) : scratch(0, top, count);
+  };
+  const bool leaf = rank != root && node.children.empty();
+  if (rank != root) {
+    const Chunk into = leaf ? output(rank) : blocks(rank);
+    co_yield receive(node.parent.peer, into).at(0, node.parent.level);
   }
-  if (!node.is_root()) {
-    co_yield send(node.parent.peer, leaf ? input(rank) : scratch(0, rank, size))
-        .at(0, node.reduce_round(node.parent));
+  for (const Edge& child : node.children) {
+    co_yield send(child.peer, blocks(child.peer)).at(0, child.level);
+  }
+  if (!leaf) co_yield copy(rank == root ? input(rank) : scratch(0, rank), output(rank));
+}
+
+/// The same backwards.
+Steps gather(TreeNode node, int rank, int ranks, int root) {
+  const auto blocks = [=](int top) {
+    const int count = blocks_under(top, ranks, root);
+    return rank == root ? output(top, count) : scratch(0, top, count);
+  };
+  const bool leaf = rank != root && node.children.empty();
+  if (!leaf) co_yield copy(input(rank), rank == root ? output(rank) : scratch(0, rank));
+  for (const Edge& child : node.children | std::views::reverse) {
+    co_yield receive(child.peer, blocks(child.peer)).at(0, node.reduce_round(child));
+  }
+  if (rank != root) {
+    const Chunk from = leaf ? input(rank) : blocks(rank);
+    co_yield send(node.parent.peer, from).at(0, node.reduce_round(node.parent));
   }
 }
 
@@ -85,7 +84,7 @@ Schedule binomial_tree_scatter(int ranks, int root) {
           .layout = make_layout(Collective::scatter, ranks, 1),
           .phases = {"scatter"},
           .steps = [ranks, root](int rank, int) {
-            return scatter(binomial_node(rank, ranks, root), rank, {ranks, root});
+            return scatter(binomial_node(rank, ranks, root), rank, ranks, root);
           }};
 }
 
@@ -97,7 +96,7 @@ Schedule binomial_tree_gather(int ranks, int root) {
           .layout = make_layout(Collective::gather, ranks, 1),
           .phases = {"gather"},
           .steps = [ranks, root](int rank, int) {
-            return gather(binomial_node(rank, ranks, root), rank, {ranks, root});
+            return gather(binomial_node(rank, ranks, root), rank, ranks, root);
           }};
 }
 

@@ -1,12 +1,19 @@
 // Putting phases together.
 #pragma once
 
+#include <utility>
+
 #include "core/schedule/steps.h"
 
 namespace rondo {
 
-/// All of `first`, then all of `second`.
+/// All of `first`, then all of `second`, and so on.
 Steps in_order(Steps first, Steps second);
+
+template <class... More>
+Steps in_order(Steps first, Steps second, More... more) {
+  return in_order(in_order(std::move(first), std::move(second)), std::move(more)...);
+}
 
 /// A single step.
 Steps just(Step step);

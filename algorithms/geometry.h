@@ -66,8 +66,8 @@ TreeNode chain_node(int rank, int ranks, int root);
 ///   `-- 1                    `-- 5      level 2
 TreeNode binomial_node(int rank, int ranks, int root);
 
-/// How many ranks hang below and including the one `distance` behind the root: they are the ranks
-/// at distance ... distance + size - 1.
+/// The ranks of the subtree under the one that is `distance` behind the root are this many, from
+/// that one on.
 int binomial_subtree_size(int distance, int ranks);
 
 /// Two binary trees over the same ranks and root, for any number of ranks; here P = 8, root 0.

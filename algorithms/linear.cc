@@ -11,39 +11,25 @@
 #include "algorithms/linear.h"
 
 #include "algorithms/compose.h"
+#include "algorithms/direct.h"
 #include "algorithms/geometry.h"
 
 namespace rondo {
 namespace {
 
-/// Every peer's own block; the nearest ahead first, so that ranks do not all press on one.
-Steps send_blocks(int rank, int ranks) {
-  for (int hops = 1; hops < ranks; ++hops) {
-    const int peer = wrap(rank + hops, ranks);
-    co_yield send(peer, input(peer));
-  }
-}
-
-Steps receive_blocks(int rank, int ranks) {
-  for (int hops = 1; hops < ranks; ++hops) {
-    const int peer = wrap(rank - hops, ranks);
-    co_yield receive(peer, output(peer));
-  }
-}
-
 Steps all_to_all(int rank, int ranks) {
-  return in_order(in_order(send_blocks(rank, ranks), receive_blocks(rank, ranks)),
+  return in_order(send_blocks(rank, ranks, 0), receive_blocks(rank, ranks, 0),
                   just(copy(input(rank), output(rank))));
 }
 
 Steps scatter(int rank, int ranks, int root) {
   if (rank != root) return just(receive(root, output(rank)));
-  return in_order(send_blocks(rank, ranks), just(copy(input(rank), output(rank))));
+  return in_order(send_blocks(rank, ranks, 0), just(copy(input(rank), output(rank))));
 }
 
 Steps gather(int rank, int ranks, int root) {
   if (rank != root) return just(send(root, input(rank)));
-  return in_order(receive_blocks(rank, ranks), just(copy(input(rank), output(rank))));
+  return in_order(receive_blocks(rank, ranks, 0), just(copy(input(rank), output(rank))));
 }
 
 Steps send_recv(int rank, int ranks, int root) {

@@ -18,51 +18,21 @@
 #include "algorithms/one_shot.h"
 
 #include "algorithms/compose.h"
-#include "algorithms/geometry.h"
+#include "algorithms/direct.h"
 
 namespace rondo {
 namespace {
-
-/// output[chunk] = everybody's contribution, in the order of ranks. Slot p holds rank p's.
-Steps combine(int rank, int ranks, int chunk, int phase) {
-  for (int peer = 0; peer < ranks; ++peer) {
-    const Chunk slot = scratch(peer, chunk);
-    co_yield (peer == rank ? copy(input(chunk), slot) : receive(peer, slot)).at(phase, 0);
-  }
-  co_yield reduce(scratch(0, chunk), ranks, output(chunk)).at(phase, 0);
-}
-
-Steps tell_everybody(int rank, int ranks, Chunk value, int phase) {
-  for (int hops = 1; hops < ranks; ++hops) {
-    co_yield send(wrap(rank + hops, ranks), value).at(phase, 0);
-  }
-}
 
 Steps broadcast(int rank, int ranks, int root) {
   if (rank != root) return just(receive(root, output(0)));
   return in_order(tell_everybody(rank, ranks, input(0), 0), just(copy(input(0), output(0))));
 }
 
+Steps reduce_to(int root, int rank, int ranks) {
+  return rank == root ? combine(rank, ranks, 0, 0) : just(send(root, input(0)));
+}
+
 }  // namespace
-
-Steps direct_reduce_scatter(int rank, int ranks, int phase) {
-  for (int hops = 1; hops < ranks; ++hops) {
-    const int peer = wrap(rank + hops, ranks);
-    co_yield send(peer, input(peer)).at(phase, 0);
-  }
-  Steps sum = combine(rank, ranks, rank, phase);
-  while (const Step* step = sum.next()) co_yield *step;
-}
-
-Steps direct_all_gather(int rank, int ranks, int phase) {
-  for (int hops = 1; hops < ranks; ++hops) {
-    co_yield send(wrap(rank + hops, ranks), output(rank)).at(phase, 0);
-  }
-  for (int hops = 1; hops < ranks; ++hops) {
-    const int peer = wrap(rank - hops, ranks);
-    co_yield receive(peer, output(peer)).at(phase, 0);
-  }
-}
 
 Schedule one_shot_all_reduce(int ranks, int root) {
   return {.collective = Collective::all_reduce,
@@ -83,7 +53,9 @@ Schedule one_shot_reduce_scatter(int ranks, int root) {
           .root = root,
           .layout = make_layout(Collective::reduce_scatter, ranks, 1),
           .phases = {"reduce-scatter"},
-          .steps = [ranks](int rank, int) { return direct_reduce_scatter(rank, ranks, 0); }};
+          .steps = [ranks](int rank, int) {
+            return in_order(send_blocks(rank, ranks, 0), combine(rank, ranks, rank, 0));
+          }};
 }
 
 Schedule one_shot_all_gather(int ranks, int root) {
@@ -94,8 +66,8 @@ Schedule one_shot_all_gather(int ranks, int root) {
           .layout = make_layout(Collective::all_gather, ranks, 1),
           .phases = {"all-gather"},
           .steps = [ranks](int rank, int) {
-            return in_order(just(copy(input(rank), output(rank))),
-                            direct_all_gather(rank, ranks, 0));
+            return in_order(tell_everybody(rank, ranks, input(rank), 0),
+                            receive_blocks(rank, ranks, 0), just(copy(input(rank), output(rank))));
           }};
 }
 
@@ -116,9 +88,7 @@ Schedule one_shot_reduce(int ranks, int root) {
           .root = root,
           .layout = make_layout(Collective::reduce, ranks, 1),
           .phases = {"reduce"},
-          .steps = [ranks, root](int rank, int) {
-            return rank == root ? combine(rank, ranks, 0, 0) : just(send(root, input(0)));
-          }};
+          .steps = [ranks, root](int rank, int) { return reduce_to(root, rank, ranks); }};
 }
 
 }  // namespace rondo

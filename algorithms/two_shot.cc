@@ -8,7 +8,7 @@
 #include "algorithms/two_shot.h"
 
 #include "algorithms/compose.h"
-#include "algorithms/one_shot.h"
+#include "algorithms/direct.h"
 
 namespace rondo {
 
@@ -20,8 +20,9 @@ Schedule two_shot_all_reduce(int ranks, int root) {
           .layout = make_layout(Collective::all_reduce, ranks, ranks),
           .phases = {"reduce-scatter", "all-gather"},
           .steps = [ranks](int rank, int) {
-            return in_order(direct_reduce_scatter(rank, ranks, 0),
-                            direct_all_gather(rank, ranks, 1));
+            return in_order(send_blocks(rank, ranks, 0), combine(rank, ranks, rank, 0),
+                            tell_everybody(rank, ranks, output(rank), 1),
+                            receive_blocks(rank, ranks, 1));
           }};
 }
 
