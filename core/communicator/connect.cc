@@ -11,6 +11,8 @@
 namespace rondo::detail {
 namespace {
 
+constexpr std::size_t alone_frame_bytes = std::size_t{1} << 20;  ///< where there are no channels
+constexpr const char* network = "network";
 constexpr std::size_t recent_calls = 64;  ///< entries of the plan cache; a power of two
 
 /// What every rank must see alike travels from rank 0 as lines.
@@ -47,6 +49,12 @@ std::vector<std::string> unjoin(const std::string& text) {
     at = colon + 1 + size;
   }
   return parts;
+}
+
+std::size_t kind_index(const Transport& transport) {
+  const auto kinds = transport_kinds();
+  const auto same = [&](const TransportKind& kind) { return kind.name == transport.name(); };
+  return static_cast<std::size_t>(std::find_if(kinds.begin(), kinds.end(), same) - kinds.begin());
 }
 
 std::vector<std::string_view> transport_names() {
@@ -142,26 +150,29 @@ std::vector<Transport*> CommunicatorState::pick_transports() {
 
 void CommunicatorState::connect_transports() {
   const auto kinds = transport_kinds();
-  std::vector<std::string> mine(kinds.size() + 1);
+  // Address by kind (empty where this rank does not use it), then what links it has, then its least
+  // slot size.
+  std::vector<std::string> mine(kinds.size());
+  frame_bytes_ = alone_frame_bytes;
   for (const auto& transport : transports_) {
-    for (std::size_t k = 0; k < kinds.size(); ++k) {
-      if (kinds[k].name == transport->name()) mine[k] = transport->address();
-    }
-    if (transport->name() == "tcp") mine.back() = "network";
+    mine[kind_index(*transport)] = transport->address();
+    frame_bytes_ = std::min(frame_bytes_, transport->slot_bytes());
+    if (transport->link_class() == LinkClass::network) links_ = LinkClass::network;
   }
+  mine.emplace_back(links_ == LinkClass::network ? network : "");
+  mine.push_back(std::to_string(frame_bytes_));
   std::vector<std::vector<std::string>> all;
   for (const std::string& blob : line_->exchange(join(mine))) all.push_back(unjoin(blob));
   for (const auto& transport : transports_) {
-    std::size_t kind = 0;
-    while (kinds[kind].name != transport->name()) ++kind;
     std::vector<std::string> addresses;
-    for (const auto& of_rank : all) addresses.push_back(of_rank[kind]);
+    for (const auto& of_rank : all) addresses.push_back(of_rank[kind_index(*transport)]);
     transport->meet(std::move(addresses));
   }
-  // One slow link decides for all: the choice must be the same on every rank.
-  const bool network = std::any_of(all.begin(), all.end(),
-                                   [](const auto& of_rank) { return !of_rank.back().empty(); });
-  links_ = network ? LinkClass::network : LinkClass::memory;
+  // One slow link or small slot anywhere decides for all: every rank must choose and cut alike.
+  for (const auto& of_rank : all) {
+    if (of_rank[kinds.size()] == network) links_ = LinkClass::network;
+    frame_bytes_ = std::min<std::size_t>(frame_bytes_, std::stoul(of_rank.back()));
+  }
 }
 
 std::shared_ptr<CommunicatorState> CommunicatorState::split(int color, int key) {

@@ -33,9 +33,7 @@ CommunicatorState::Prepared CommunicatorState::lookup(const Call& call) {
 CommunicatorState::Prepared CommunicatorState::prepare_call(const Call& call) {
   const Choice choice =
       choose(call.collective, index_space_bytes(call), size(), links_, algorithms_);
-  const SlicingLimits limits{.frame_bytes = engine_->frame_bytes(),
-                             .scratch_bytes = config_.scratch_bytes,
-                             .slice_bytes = choice.slice_bytes};
+  const SlicingLimits limits{.frame_bytes = frame_bytes_, .slice_bytes = choice.slice_bytes};
   return prepare(plan_of(*choice.algorithm, call.root), call, rank(), limits, choice.reason);
 }
 
@@ -44,6 +42,7 @@ std::shared_ptr<const Plan> CommunicatorState::plan_of(const Algorithm& algorith
   if (!cached) {
     Plan plan{.schedule = algorithm.build(size(), root)};
     plan.program = lower(plan.schedule, rank());
+    plan.longest = longest_message(plan.schedule);
     cached = std::make_shared<const Plan>(std::move(plan));
   }
   return cached;
@@ -60,22 +59,23 @@ CommunicatorState::Prepared CommunicatorState::lookup(const Message& message) {
 }
 
 CommunicatorState::Prepared CommunicatorState::prepare_message(const Message& message) {
-  // The two-rank message schedule, with the peer's number put in: one op.
+  // A schedule of one step on this rank, in the lane that sends and receives have to themselves.
+  const int nobody = -1;  // a receiver need not know the root: it is not it
   Plan plan{.schedule = Schedule{.collective = Collective::send_recv,
                                  .algorithm = "linear",
-                                 .ranks = 2,
-                                 .root = message.sends ? 0 : 1,
-                                 .layout = make_layout(Collective::send_recv, 2, 1),
+                                 .ranks = size(),
+                                 .root = message.sends ? rank() : nobody,
+                                 .layout = make_layout(Collective::send_recv, size(), 1),
                                  .phases = {"message"}}};
   const Step step =
       message.sends ? rondo::send(message.peer, input(0)) : receive(message.peer, output(0));
   plan.schedule.steps = [step](int, int) -> Steps { co_yield step; };
-  plan.program = lower(plan.schedule, 0);
-  plan.program.ops[0].lane = static_cast<std::uint16_t>(point_to_point_lane);
-  const SlicingLimits limits{.frame_bytes = engine_->frame_bytes(),
-                             .scratch_bytes = config_.scratch_bytes};
-  return prepare(std::make_shared<const Plan>(std::move(plan)), message.call, 0, limits,
-                 "one message");
+  if (message.peer != rank()) {
+    plan.program = lower(plan.schedule, rank());
+    plan.program.ops[0].lane = static_cast<std::uint16_t>(point_to_point_lane);
+  }
+  return prepare(std::make_shared<const Plan>(std::move(plan)), message.call, rank(),
+                 {.frame_bytes = frame_bytes_}, "one message");
 }
 
 std::string CommunicatorState::describe(const Call& call) {

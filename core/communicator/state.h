@@ -113,8 +113,8 @@ class CommunicatorState {
   std::shared_ptr<ControlLine> line_;
   AlgorithmSelection algorithms_;
   LinkClass links_ = LinkClass::memory;
-  bool crowded_ = false;                ///< ranks outnumber cores on some machine
-  bool woken_by_doorbell_only_ = true;  ///< no link needs poll()
+  bool crowded_ = false;         ///< ranks outnumber cores on some machine
+  std::size_t frame_bytes_ = 0;  ///< least slot size of all ranks' channels
   Doorbell doorbell_;
   std::vector<std::unique_ptr<Transport>> transports_;
   std::vector<Transport*> transport_of_;  ///< by peer

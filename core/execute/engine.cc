@@ -11,7 +11,6 @@ namespace rondo::detail {
 namespace {
 
 constexpr std::size_t lanes_per_peer = static_cast<std::size_t>(most_lanes) + 1;
-constexpr std::size_t alone_frame_bytes = std::size_t{1} << 20;  ///< a world of one has no channels
 
 /// Blocked or unready instances that one look passes over before it gives up: those far ahead can
 /// seldom run, and looking costs latency.
@@ -83,10 +82,7 @@ Engine::Engine(int rank, std::vector<Transport*> transports, ControlLine& contro
     if (transport == nullptr || std::count(distinct_.begin(), distinct_.end(), transport) > 0)
       continue;
     distinct_.push_back(transport);
-    const std::size_t slot = transport->slot_bytes();
-    frame_bytes_ = frame_bytes_ == 0 ? slot : std::min(frame_bytes_, slot);
   }
-  if (frame_bytes_ == 0) frame_bytes_ = alone_frame_bytes;
 }
 
 void Engine::submit(Operation* operation) {

@@ -44,8 +44,6 @@ class Engine {
   /// The oldest send or receive under way; null when none.
   const Operation* oldest_point_to_point() const;
   bool only_point_to_point() const { return collectives_.empty() && !point_to_point_.empty(); }
-  /// Least slot size over all transports: the longest frame a program may use.
-  std::size_t frame_bytes() const { return frame_bytes_; }
 
  private:
   struct Link {
@@ -83,7 +81,6 @@ class Engine {
   std::vector<Transport*> transports_;  ///< by peer
   std::vector<Transport*> distinct_;    ///< each once
   ControlLine& control_;
-  std::size_t frame_bytes_ = 0;
   std::vector<Link> links_;                 ///< by peer and lane
   std::vector<SendChannel*> senders_;       ///< every one in use, for flushed()
   std::vector<Operation*> collectives_;     ///< in the order they were made

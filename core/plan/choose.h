@@ -9,6 +9,7 @@
 
 #include "algorithms/table.h"
 #include "core/base/config.h"
+#include "core/transport/transport.h"
 
 namespace rondo {
 
@@ -25,9 +26,6 @@ class AlgorithmSelection {
  private:
   std::array<Selection, collectives.size()> by_collective_{};
 };
-
-/// What the links of a communicator are like, as far as the choice cares. Shared by all ranks.
-enum class LinkClass : std::uint8_t { memory, network };
 
 struct Choice {
   const Algorithm* algorithm = nullptr;

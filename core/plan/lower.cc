@@ -132,7 +132,6 @@ void append(Program& program, const Draft& draft) {
     if (!operand.is_channel()) note_scratch(program, operand.chunk);
   }
   if (op.writes) note_scratch(program, op.into);
-  program.longest = std::max(program.longest, static_cast<int>(op.extent.count));
   program.ops.push_back(op);
 }
 
@@ -168,6 +167,19 @@ Program interleave(std::vector<Lane>& lanes) {
 }
 
 }  // namespace
+
+int longest_message(const Schedule& schedule) {
+  std::uint32_t longest = 1;
+  for (int rank = 0; rank < schedule.ranks; ++rank) {
+    for (int lane = 0; lane < schedule.lanes; ++lane) {
+      Steps steps = schedule.steps(rank, lane);
+      while (const Step* step = steps.next()) {
+        if (step->kind == StepKind::send) longest = std::max(longest, step->from.count);
+      }
+    }
+  }
+  return static_cast<int>(longest);
+}
 
 Program lower(const Schedule& schedule, int rank) {
   const int chunks = schedule.layout.chunks();

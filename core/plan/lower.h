@@ -20,4 +20,8 @@ namespace rondo {
 /// breaks a rule of the schedule language (e.g. operands of different extents).
 Program lower(const Schedule& schedule, int rank);
 
+/// Most chunks that one message of the schedule carries, on any rank: what all ranks must know to
+/// cut messages alike. O(all ranks' steps), done once per plan.
+int longest_message(const Schedule& schedule);
+
 }  // namespace rondo

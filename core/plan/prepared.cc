@@ -17,19 +17,13 @@ std::size_t aligned(std::size_t elements, std::size_t element_bytes) {
 }
 
 Slicing slice(const PreparedCall& prepared, const SlicingLimits& limits) {
-  const Program& program = prepared.plan->program;
   std::size_t largest = 0;
   for (std::size_t c = 0; c + 1 < prepared.offsets.size(); ++c) {
     largest = std::max(largest, prepared.offsets[c + 1] - prepared.offsets[c]);
   }
-  std::size_t most =
-      limits.frame_bytes / prepared.element_bytes / static_cast<std::size_t>(program.longest);
+  std::size_t most = limits.frame_bytes / prepared.element_bytes /
+                     static_cast<std::size_t>(prepared.plan->longest);
   if (limits.slice_bytes > 0) most = std::min(most, limits.slice_bytes / prepared.element_bytes);
-  if (program.scratch_slots > 0) {
-    const std::size_t in_scratch =
-        static_cast<std::size_t>(program.scratch_slots * prepared.chunks());
-    most = std::min(most, limits.scratch_bytes / prepared.element_bytes / in_scratch);
-  }
   most = std::max<std::size_t>(1, aligned(most, prepared.element_bytes));
   if (largest <= most) return {largest, 1};
   const std::uint64_t passes = (largest + most - 1) / most;

@@ -19,6 +19,7 @@ namespace rondo {
 struct Plan {
   Schedule schedule{};
   Program program{};
+  int longest = 1;  ///< most chunks in one message, on any rank
 };
 
 /// How messages are cut so that each is one frame (see program.h).
@@ -45,10 +46,10 @@ struct PreparedCall {
   int chunks() const { return plan->schedule.layout.chunks(); }
 };
 
-/// Limits that the channels and the configuration set.
+/// Equal on all ranks, or they would cut messages differently. Scratch needs no limit of its own: a
+/// slot of it holds chunks / longest frames.
 struct SlicingLimits {
-  std::size_t frame_bytes = 0;    ///< least slot size among the channels in use
-  std::size_t scratch_bytes = 0;  ///< most scratch a call may use
+  std::size_t frame_bytes = 0;  ///< least slot size among all ranks' channels
   std::size_t slice_bytes =
       0;  ///< 0, or the most that one pass should move of a chunk (pipelining)
 };

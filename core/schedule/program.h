@@ -60,8 +60,7 @@ struct Program {
   std::vector<Operand> operands{};
   std::vector<Dependency> dependencies{};
   int lanes = 1;
-  int depth = 2;          ///< messages a channel must hold; fusion needs 2 where the schedule needs 1
-  int longest = 1;        ///< most chunks in one message
+  int depth = 2;  ///< messages a channel must hold; fusion needs 2 where the schedule needs 1
   int scratch_slots = 0;  ///< each as large as the index space
 
   std::span<const Operand> operands_of(const Op& op) const {

@@ -80,6 +80,10 @@ class ReceiveChannel {
   virtual std::size_t receive_into(std::span<std::byte> destination);
 };
 
+/// What a link is like, as far as the choice of algorithms cares: stores and loads, or system calls
+/// and a wire.
+enum class LinkClass : std::uint8_t { memory, network };
+
 /// One communicator's use of one kind of link. A resource: neither copied nor moved.
 class Transport {
  public:
@@ -89,6 +93,7 @@ class Transport {
   virtual ~Transport() = default;
 
   virtual std::string_view name() const = 0;
+  virtual LinkClass link_class() const { return LinkClass::memory; }
   /// What peers need to know to connect. Exchanged once among all ranks, before first use.
   virtual std::string address() const = 0;
   /// addresses[rank]; this rank's own included.
