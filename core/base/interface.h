@@ -1,0 +1,28 @@
+// The machine's network addresses, and which of them others should connect to.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rondo {
+
+struct InterfaceAddress {
+  std::string name{};     ///< "eth0"
+  std::string address{};  ///< numeric; IPv6 link-local ones carry their "%eth0"
+  bool is_v6 = false;
+  friend bool operator==(const InterfaceAddress&, const InterfaceAddress&) = default;
+};
+
+/// Those that are up.
+std::vector<InterfaceAddress> interface_addresses();
+
+/// Best first. `pattern` as NCCL_SOCKET_IFNAME: "eth,ib" are prefixes, "=eth0" exact names,
+/// "^docker" excludes; empty: all, real networks first, then virtual bridges, loopback last. IPv4
+/// before IPv6 on one interface. Throws Error{configuration} listing what is there when nothing
+/// fits.
+std::vector<InterfaceAddress> choose_interfaces(std::string_view pattern,
+                                                std::span<const InterfaceAddress> present);
+
+}  // namespace rondo

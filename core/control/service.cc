@@ -1,0 +1,379 @@
+#include "core/control/service.h"
+
+#include <algorithm>
+#include <boost/asio/ip/v6_only.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <set>
+
+#include "core/base/log.h"
+#include "core/base/text.h"
+#include "core/control/hub.h"
+#include "core/control/stream.h"
+#include "rondo/error.h"
+
+namespace rondo::control {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr int most_ranks = 1'000'000;
+constexpr std::size_t most_strangers = 512;
+/// For a stranger to say who it is.
+constexpr std::chrono::seconds patience{10};
+constexpr std::size_t longest_message = std::size_t{1} << 30;
+
+std::string words(const tcp::endpoint& endpoint) {
+  const auto address = endpoint.address();
+  const auto text =
+      address.is_v6() && address.to_v6().is_v4_mapped()
+          ? asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).to_string()
+          : address.to_string();
+  return text + ":" + std::to_string(endpoint.port());
+}
+
+/// One connection.
+struct Guest {
+  Guest(tcp::socket socket, std::string from, asio::io_context& io)
+      : stream(std::make_shared<Stream>(std::move(socket))),
+        address(std::move(from)),
+        timer(io, patience) {}
+
+  std::shared_ptr<Stream> stream;
+  std::string address;
+  asio::steady_timer timer;
+  bool introduced = false;  ///< has said Hello
+  bool departed = false;    ///< has said Bye, or was refused
+  Hello hello{};
+};
+using GuestPointer = std::shared_ptr<Guest>;
+
+std::string describe(const Hello& hello) {
+  return control::describe(hello.rank, {.host = hello.host, .world_rank = hello.rank});
+}
+
+}  // namespace
+
+class Service::Room {
+ public:
+  Room(std::uint16_t port, std::uint64_t magic, const HostInfo& host)
+      : host_(host), acceptor_(io_), retry_(io_), ticker_(io_) {
+    listen(port);
+    port_ = acceptor_.local_endpoint().port();
+    magic_ = magic != 0 ? magic : default_magic(port_);
+    accept();
+    thread_ = quiet_thread("rondo-meeting", [this] { io_.run(); });
+  }
+
+  ~Room() {
+    {
+      std::unique_lock lock(mutex_);
+      const auto all_gone = [&] { return present_ == 0; };
+      if (!changed_.wait_for(lock, linger, all_gone)) {
+        asio::post(io_, [this] { say_goodbye(); });
+        changed_.wait_for(lock, std::chrono::milliseconds{300}, all_gone);
+      }
+    }
+    io_.stop();
+    thread_.join();
+  }
+
+  std::uint16_t port() const { return port_; }
+
+ private:
+  void listen(std::uint16_t port);
+  void accept();
+  void welcome_in(tcp::socket socket);
+  void greeted(const GuestPointer& guest, const Preamble& preamble);
+  void received(const GuestPointer& guest, const Message& message);
+  void introduce(const GuestPointer& guest, const Hello& hello);
+  void check_complete();
+  void closed(const GuestPointer& guest, const std::string& why);
+  void expired(std::uint64_t milliseconds);
+  void refuse(const GuestPointer& guest, const Refused& refusal);
+  void fail_meeting(const Refused& refusal);
+  void drop(const GuestPointer& guest);
+  void arm_ticker();
+  void say_goodbye();
+  void count();
+
+  const HostInfo host_;
+  std::uint16_t port_ = 0;
+  std::uint64_t magic_ = 0;
+  asio::io_context io_{1};
+  // Down to the mutex: used by the room's own thread only.
+  tcp::acceptor acceptor_;
+  asio::steady_timer retry_;
+  asio::steady_timer ticker_;
+  std::set<GuestPointer> guests_;
+  std::vector<GuestPointer> by_rank_;  ///< sized by the first Hello
+  std::optional<Refused> refusal_;     ///< the meeting has failed
+  std::optional<Hub> hub_;             ///< the meeting is complete
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int present_ = 0;  ///< ranks still connected; under mutex_
+  std::thread thread_;
+};
+
+void Service::Room::listen(std::uint16_t port) {
+  error_code error;
+  // One socket for both families; machines without IPv6 get the other.
+  acceptor_.open(tcp::v6(), error);
+  tcp::endpoint endpoint(tcp::v6(), port);
+  if (!error) {
+    acceptor_.set_option(asio::ip::v6_only(false), error);
+  } else {
+    endpoint = tcp::endpoint(tcp::v4(), port);
+    error = {};
+    acceptor_.open(tcp::v4(), error);
+  }
+  if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
+  if (!error) acceptor_.bind(endpoint, error);
+  if (!error) acceptor_.listen(4096, error);
+  if (error) {
+    throw Error(ErrorCode::bootstrap,
+                "cannot listen on port " + std::to_string(port) + " of " + host_.hostname + ": " +
+                    error.message(),
+                {.remedy = "set RONDO_PORT (or MASTER_PORT) to a free port, the same on every "
+                           "rank; a second communicator of one job is made by dup() or split()"});
+  }
+  set_socket_options(acceptor_.native_handle());
+}
+
+void Service::Room::accept() {
+  acceptor_.async_accept([this](const error_code& error, tcp::socket socket) {
+    if (!error) {
+      welcome_in(std::move(socket));
+      accept();
+      return;
+    }
+    // Most likely no descriptor is free: another try when some may be.
+    retry_.expires_after(std::chrono::milliseconds{100});
+    retry_.async_wait([this](const error_code& cancelled) {
+      if (!cancelled) accept();
+    });
+  });
+}
+
+void Service::Room::welcome_in(tcp::socket socket) {
+  error_code error;
+  const auto endpoint = socket.remote_endpoint(error);
+  if (error || guests_.size() >= by_rank_.size() + most_strangers) return;
+  set_socket_options(socket.native_handle());
+  const auto guest = std::make_shared<Guest>(std::move(socket), words(endpoint), io_);
+  guests_.insert(guest);
+  // The room outlives its guests' streams: both live on its io_context.
+  const std::weak_ptr<Guest> weak = guest;
+  const auto with_guest = [weak](auto&& action) {
+    if (const auto present = weak.lock()) action(present);
+  };
+  guest->timer.async_wait([this, with_guest](const error_code& cancelled) {
+    if (cancelled) return;
+    with_guest([this](const GuestPointer& late) {
+      if (!late->introduced) closed(late, "it said nothing");
+    });
+  });
+  guest->stream->start({
+      .greeted =
+          [this, with_guest](const Preamble& preamble) {
+            with_guest([&](const GuestPointer& present) { greeted(present, preamble); });
+          },
+      .received =
+          [this, with_guest](const Message& message) {
+            with_guest([&](const GuestPointer& present) { received(present, message); });
+          },
+      .closed =
+          [this, with_guest](const std::string& why) {
+            with_guest([&](const GuestPointer& present) { closed(present, why); });
+          },
+  });
+}
+
+void Service::Room::greeted(const GuestPointer& guest, const Preamble& preamble) {
+  guest->stream->send(encode(Preamble{.magic = magic_}));
+  if (preamble.magic != magic_) {
+    log(LogLevel::warn, -1, "a rank of another job came from " + guest->address + "; turned away");
+    refuse(guest, {.retry = 1, .message = "the service there belongs to another job"});
+  } else if (preamble.version != protocol_version) {
+    const Refused refusal{.message = "the process at " + guest->address + " speaks version " +
+                                     std::to_string(preamble.version) +
+                                     " of the control protocol, the others version " +
+                                     std::to_string(protocol_version),
+                          .remedy = "run every rank with the same version of rondo"};
+    refuse(guest, refusal);
+    fail_meeting(refusal);
+  }
+}
+
+void Service::Room::received(const GuestPointer& guest, const Message& message) {
+  if (guest->departed) return;
+  if (const auto* hello = std::get_if<Hello>(&message); hello != nullptr && !guest->introduced) {
+    introduce(guest, *hello);
+  } else if (!guest->introduced) {
+    closed(guest, "it sent a message before its name");
+  } else if (const auto* late = std::get_if<MeetingExpired>(&message)) {
+    expired(late->milliseconds);
+  } else if (hub_) {
+    hub_->receive(guest->hello.rank, message, Hub::Clock::now());
+    if (std::holds_alternative<Bye>(message)) {
+      guest->departed = true;
+      guest->stream->finish();
+    }
+    arm_ticker();
+  }
+}
+
+void Service::Room::introduce(const GuestPointer& guest, const Hello& hello) {
+  if (refusal_) return refuse(guest, *refusal_);
+  if (hub_) {
+    return refuse(guest, {.retry = 1,
+                          .message = "the meeting there is complete: all " +
+                                     std::to_string(by_rank_.size()) + " ranks had come"});
+  }
+  guest->introduced = true;
+  guest->hello = hello;
+  const auto first = std::find_if(by_rank_.begin(), by_rank_.end(),
+                                  [](const GuestPointer& other) { return other != nullptr; });
+  if (hello.ranks < 1 || hello.ranks > most_ranks || hello.rank < 0 || hello.rank >= hello.ranks) {
+    return fail_meeting({.peer = hello.rank,
+                         .message = "a process came as " + describe(hello) + " of a world of " +
+                                    std::to_string(hello.ranks) + " ranks",
+                         .remedy = "number the ranks from 0 to one less than WORLD_SIZE"});
+  }
+  if (first != by_rank_.end() && hello.ranks != static_cast<int>(by_rank_.size())) {
+    return fail_meeting({.peer = hello.rank,
+                         .message = describe(hello) + " counts " + std::to_string(hello.ranks) +
+                                    " ranks in the world but " + describe((*first)->hello) +
+                                    " counts " + std::to_string(by_rank_.size()),
+                         .remedy = "set the same WORLD_SIZE on every rank"});
+  }
+  by_rank_.resize(static_cast<std::size_t>(hello.ranks));
+  auto& seat = by_rank_[static_cast<std::size_t>(hello.rank)];
+  if (seat != nullptr) {
+    return fail_meeting({.peer = hello.rank,
+                         .message = "two processes came as rank " + std::to_string(hello.rank) +
+                                    ": host " + seat->hello.host.hostname + ", pid " +
+                                    std::to_string(seat->hello.host.pid) + " and host " +
+                                    hello.host.hostname + ", pid " + std::to_string(hello.host.pid),
+                         .remedy = "give every process a RANK of its own"});
+  }
+  seat = guest;
+  count();
+  check_complete();
+}
+
+void Service::Room::check_complete() {
+  if (std::count(by_rank_.begin(), by_rank_.end(), nullptr) != 0) return;
+  Welcome welcome{.service = host_};
+  for (const auto& guest : by_rank_) welcome.hosts.push_back(guest->hello.host);
+  hub_.emplace(welcome.hosts, [this](int rank, const Message& message) {
+    const auto& guest = by_rank_[static_cast<std::size_t>(rank)];
+    if (guest != nullptr) guest->stream->send(encode(message));
+  });
+  const auto bytes = encode(Message(std::move(welcome)));
+  for (const auto& guest : by_rank_) {
+    guest->stream->set_longest(longest_message);
+    guest->stream->send(bytes);
+  }
+}
+
+void Service::Room::closed(const GuestPointer& guest, const std::string& why) {
+  drop(guest);
+  if (guest->departed) return;
+  if (!guest->introduced) {
+    const auto level = why.empty() ? LogLevel::info : LogLevel::warn;
+    log(level, -1,
+        "a stranger at " + guest->address + " was turned away" +
+            (why.empty() ? ": it closed the connection" : ": " + why));
+  } else if (hub_) {
+    hub_->died(guest->hello.rank);
+    arm_ticker();
+  } else {
+    fail_meeting({.peer = guest->hello.rank,
+                  .message = describe(guest->hello) + " came and went before all ranks had come",
+                  .remedy = "look at the end of its output for why"});
+  }
+}
+
+void Service::Room::drop(const GuestPointer& guest) {
+  guest->stream->close();
+  guest->timer.cancel();
+  for (auto& seat : by_rank_) {
+    if (seat == guest) seat = nullptr;
+  }
+  guests_.erase(guest);
+  count();
+}
+
+void Service::Room::expired(std::uint64_t milliseconds) {
+  if (hub_ || refusal_) return;
+  std::vector<int> missing;
+  for (std::size_t rank = 0; rank < by_rank_.size(); ++rank) {
+    if (by_rank_[rank] == nullptr) missing.push_back(static_cast<int>(rank));
+  }
+  fail_meeting({.peer = missing.front(),
+                .message = rank_list(missing) + " of " + std::to_string(by_rank_.size()) +
+                           " did not come to the meeting at port " + std::to_string(port_) +
+                           " of " + host_.hostname + " within " + seconds(milliseconds),
+                .remedy = "check that every rank was started, with the same MASTER_ADDR and "
+                          "MASTER_PORT, and can reach that port; RONDO_BOOTSTRAP_TIMEOUT gives "
+                          "them longer"});
+}
+
+void Service::Room::refuse(const GuestPointer& guest, const Refused& refusal) {
+  guest->departed = true;
+  guest->stream->send(encode(Message(refusal)));
+  guest->stream->finish();
+}
+
+void Service::Room::fail_meeting(const Refused& refusal) {
+  if (hub_ || refusal_) return;
+  refusal_ = refusal;
+  for (const auto& guest : guests_) {
+    if (guest->introduced && !guest->departed) refuse(guest, *refusal_);
+  }
+}
+
+void Service::Room::arm_ticker() {
+  const auto next = hub_ ? hub_->next_tick() : std::nullopt;
+  if (!next) return;
+  ticker_.expires_at(*next);
+  ticker_.async_wait([this](const error_code& cancelled) {
+    if (cancelled) return;
+    hub_->tick(Hub::Clock::now());
+    arm_ticker();
+  });
+}
+
+void Service::Room::say_goodbye() {
+  for (const auto& guest : by_rank_) {
+    if (guest == nullptr || guest->departed) continue;
+    guest->departed = true;
+    guest->stream->send(encode(Message(Closing{})));
+    guest->stream->finish();
+  }
+}
+
+void Service::Room::count() {
+  const std::lock_guard lock(mutex_);
+  present_ =
+      static_cast<int>(by_rank_.size() - std::count(by_rank_.begin(), by_rank_.end(), nullptr));
+  changed_.notify_all();
+}
+
+Service::Service(std::uint16_t port, std::uint64_t magic, const HostInfo& host)
+    : room_(std::make_unique<Room>(port, magic, host)) {}
+
+Service::~Service() = default;
+
+std::uint16_t Service::port() const { return room_->port(); }
+
+/// Any constant would do; the port in it keeps apart what strays between two jobs' ports.
+std::uint64_t default_magic(std::uint16_t port) { return 0x72'6f'6e'64'6f'00'00'00ULL + port; }
+
+}  // namespace rondo::control

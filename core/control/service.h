@@ -1,0 +1,36 @@
+// The meeting service: where the ranks of a job come together, and the hub between them afterwards.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include "core/transport/host.h"
+
+namespace rondo::control {
+
+/// A listening socket and a thread. Strangers (other programs, scanners, another job's ranks,
+/// connections that say nothing) are turned away and logged; they never disturb the meeting.
+class Service {
+ public:
+  /// Listens on all interfaces, IPv4 and IPv6. `port` 0: a free one. `magic` 0: the port's default.
+  /// `host` is this process. Throws Error{bootstrap} when the port is in use.
+  Service(std::uint16_t port, std::uint64_t magic, const HostInfo& host);
+  /// Gives the ranks that are still there up to `linger` to leave, then tells them that the service
+  /// goes; theirs goes on without it.
+  ~Service();
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  std::uint16_t port() const;
+  static constexpr std::chrono::milliseconds linger{3000};
+
+ private:
+  class Room;
+  std::unique_ptr<Room> room_;
+};
+
+/// What ranks of a job without a unique id greet each other with.
+std::uint64_t default_magic(std::uint16_t port);
+
+}  // namespace rondo::control

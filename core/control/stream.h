@@ -1,0 +1,63 @@
+// One connection of the control plane: whole messages over a TCP socket. For .cc files only: Asio.
+#pragma once
+
+#include <array>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "core/control/message.h"
+
+namespace rondo::control {
+
+/// Used on the thread of its io_context only. Keeps itself alive while it reads or writes.
+class Stream : public std::enable_shared_from_this<Stream> {
+ public:
+  using Socket = boost::asio::ip::tcp::socket;
+  struct Events {
+    std::function<void(const Preamble&)> greeted{};
+    std::function<void(const Message&)> received{};
+    /// Once, unless close() came first. Why, in words; empty: the peer closed in order.
+    std::function<void(const std::string&)> closed{};
+  };
+
+  /// `reader` may hold what was received already; `greeted`: the preamble was among it.
+  explicit Stream(Socket socket, FrameReader reader = FrameReader(), bool greeted = false);
+
+  void start(Events events);
+  void send(std::string bytes);
+  /// Longest message taken from now on.
+  void set_longest(std::size_t longest) { reader_.set_longest(longest); }
+  /// Sends what waits, then says that nothing follows; goes on reading until the peer closes. To
+  /// close at once instead could throw away what the peer has not read yet.
+  void finish();
+  /// At once, without an event.
+  void close();
+
+ private:
+  void read();
+  void consume();
+  void write();
+  void end(const std::string& why);
+
+  Socket socket_;
+  FrameReader reader_;
+  bool greeted_;
+  bool finishing_ = false;
+  Events events_;
+  std::array<char, 4096> received_{};
+  std::deque<std::string> waiting_;  ///< the front one is being written
+};
+
+/// No delay, keep-alive probes, closed in programs that this process starts.
+void set_socket_options(int descriptor);
+
+/// A thread that takes none of the program's signals.
+std::thread quiet_thread(const char* name, std::function<void()> body);
+
+}  // namespace rondo::control

@@ -1,0 +1,204 @@
+// A world of processes: a control thread per rank, connected to the service at rank 0.
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <condition_variable>
+#include <map>
+#include <random>
+
+#include "core/base/interface.h"
+#include "core/control/connect.h"
+#include "core/control/control.h"
+#include "core/control/line.h"
+#include "core/control/service.h"
+#include "core/control/stream.h"
+
+namespace rondo {
+namespace control {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr std::size_t longest_message = std::size_t{1} << 30;
+/// From a report that must end to the conclusion that the service is mute. More than an inquest.
+constexpr std::chrono::milliseconds verdict_due{1500};
+/// For the service to take note that this rank goes.
+constexpr std::chrono::milliseconds farewell{1000};
+
+tcp::socket adopt(asio::io_context& io, UniqueFd socket) {
+  sockaddr_storage name{};
+  socklen_t length = sizeof(name);
+  ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&name), &length);
+  set_socket_options(socket.get());
+  return {io, name.ss_family == AF_INET6 ? tcp::v6() : tcp::v4(), socket.release()};
+}
+
+class TcpControl final : public Control,
+                         public Carrier,
+                         public std::enable_shared_from_this<TcpControl> {
+ public:
+  TcpControl(Seat seat, int rank, std::chrono::milliseconds deadline,
+             std::unique_ptr<Service> service)
+      : service_(std::move(service)),
+        rank_(rank),
+        deadline_(deadline),
+        hosts_(std::move(seat.welcome.hosts)),
+        served_by_(std::move(seat.welcome.service)) {
+    seat.reader.set_longest(longest_message);
+    stream_ =
+        std::make_shared<Stream>(adopt(io_, std::move(seat.socket)), std::move(seat.reader), true);
+    stream_->start({.received = [this](const Message& message) { received(message); },
+                    .closed = [this](const std::string&) { closed(); }});
+    thread_ = quiet_thread("rondo-control", [this] { io_.run(); });
+  }
+
+  ~TcpControl() override {
+    if (post(Bye{})) {
+      asio::post(io_, [this] { stream_->finish(); });
+      std::unique_lock lock(mutex_);
+      gone_.wait_for(lock, farewell, [&] { return !served_; });
+    }
+    io_.stop();
+    thread_.join();
+  }
+  TcpControl(const TcpControl&) = delete;
+  TcpControl& operator=(const TcpControl&) = delete;
+
+  int rank() const override { return rank_; }
+  int ranks() const override { return static_cast<int>(hosts_.size()); }
+  const std::vector<HostInfo>& hosts() const override { return hosts_; }
+  std::shared_ptr<ControlLine> open(std::uint64_t number, std::vector<int> members) override {
+    return std::make_shared<Line>(shared_from_this(), number, std::move(members), rank_);
+  }
+
+  bool post(const Message& message) override {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!served_) return false;
+      leaving_ = leaving_ || std::holds_alternative<Bye>(message);
+    }
+    asio::post(io_, [this, bytes = encode(message)]() mutable { stream_->send(std::move(bytes)); });
+    return true;
+  }
+
+  void remind(std::uint64_t number) override {
+    asio::post(io_, [this, number] {
+      const auto timer = std::make_shared<asio::steady_timer>(io_, verdict_due);
+      timer->async_wait([this, number, timer](const error_code&) {
+        with_line(number, [](Line& line) { line.overdue(); });
+      });
+    });
+  }
+
+  void add(Line& line) override {
+    const std::lock_guard lock(lines_mutex_);
+    lines_[line.number()] = &line;
+    if (lost_) line.service_lost();
+  }
+
+  void remove(Line& line) override {
+    const std::lock_guard lock(lines_mutex_);
+    const auto found = lines_.find(line.number());
+    if (found != lines_.end() && found->second == &line) lines_.erase(found);
+  }
+
+  const HostInfo& service() const override { return served_by_; }
+  const std::vector<HostInfo>& world() const override { return hosts_; }
+  std::chrono::milliseconds deadline() const override { return deadline_; }
+
+ private:
+  void with_line(std::uint64_t number, const std::function<void(Line&)>& action) {
+    const std::lock_guard lock(lines_mutex_);
+    const auto found = lines_.find(number);
+    if (found != lines_.end()) action(*found->second);
+  }
+
+  void received(const Message& message) {
+    if (std::holds_alternative<Closing>(message)) {
+      const std::lock_guard lock(mutex_);
+      leaving_ = true;  // what follows is no loss
+      return;
+    }
+    const auto number = line_of(message);
+    if (!number) return;
+    with_line(*number, [&](Line& line) {
+      if (const auto answer = line.receive(message)) stream_->send(encode(*answer));
+    });
+  }
+
+  /// The connection has ended; stream_ is closed already.
+  void closed() {
+    bool in_order = false;
+    {
+      const std::lock_guard lock(mutex_);
+      served_ = false;
+      in_order = leaving_;
+      gone_.notify_all();
+    }
+    if (in_order) return;
+    const std::lock_guard lock(lines_mutex_);
+    lost_ = true;
+    for (const auto& [number, line] : lines_) line->service_lost();
+  }
+
+  const std::unique_ptr<Service> service_;  ///< rank 0's; ends last
+  const int rank_;
+  const std::chrono::milliseconds deadline_;
+  const std::vector<HostInfo> hosts_;
+  const HostInfo served_by_;
+
+  std::mutex mutex_;
+  std::condition_variable gone_;
+  bool served_ = true;    ///< under mutex_
+  bool leaving_ = false;  ///< under mutex_; the end of the connection is expected
+
+  /// Held while a line is called, so that remove() waits for it. Before a line's own; never with
+  /// mutex_.
+  std::mutex lines_mutex_;
+  std::map<std::uint64_t, Line*> lines_;  ///< under lines_mutex_
+  bool lost_ = false;                     ///< under lines_mutex_
+
+  asio::io_context io_{1};
+  std::shared_ptr<Stream> stream_;  ///< used on thread_ only
+  std::thread thread_;
+};
+
+}  // namespace
+}  // namespace control
+
+std::shared_ptr<Control> meet(const MeetingPoint& point, int rank, int ranks, bool serving,
+                              const HostInfo& host, std::chrono::milliseconds deadline) {
+  if (ranks < 1 || rank < 0 || rank >= ranks) {
+    throw Error(ErrorCode::bootstrap,
+                "rank " + std::to_string(rank) + " of a world of " + std::to_string(ranks) +
+                    " ranks: ranks go from 0 to one less than the number of ranks",
+                {.rank = rank, .remedy = "correct RANK and WORLD_SIZE"});
+  }
+  std::unique_ptr<control::Service> service;
+  auto target = point;
+  if (serving && rank == 0) {
+    service = std::make_unique<control::Service>(point.port, point.magic, host);
+    // Its own address may be a name that only the others can resolve.
+    target.address = "127.0.0.1";
+    target.port = service->port();
+  }
+  auto seat = control::take_seat(target, {.rank = rank, .ranks = ranks, .host = host}, deadline);
+  return std::make_shared<control::TcpControl>(std::move(seat), rank, deadline, std::move(service));
+}
+
+MeetingPoint serve_meeting(const std::string& interface) {
+  const auto present = interface_addresses();
+  MeetingPoint point;
+  point.address = choose_interfaces(interface, present).front().address;
+  std::random_device random;
+  point.magic = (std::uint64_t{random()} << 32 | random()) | 1;
+  static std::mutex mutex;
+  static std::vector<std::unique_ptr<control::Service>> services;  // end with the process
+  const std::lock_guard lock(mutex);
+  services.push_back(std::make_unique<control::Service>(0, point.magic, this_host("")));
+  point.port = services.back()->port();
+  return point;
+}
+
+}  // namespace rondo

@@ -1,0 +1,249 @@
+// Meeting over TCP: who comes, who does not, and who should not have.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+#include <thread>
+
+#include "core/control/connect.h"
+#include "core/control/control.h"
+#include "core/control/service.h"
+#include "tests/catch.h"
+#include "tests/control/processes.h"
+
+namespace rondo {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds long_enough{10000};
+
+HostInfo child_host() {
+  auto host = this_host("");
+  host.hostname = "x";
+  host.pid = 77;
+  return host;
+}
+
+MeetingPoint point_at(int port) {
+  return {.address = "127.0.0.1", .port = static_cast<std::uint16_t>(port)};
+}
+
+/// A rank that meets the others, hears their names and leaves.
+std::string meet_and_exchange(int port, int rank, int ranks, milliseconds deadline) {
+  const auto control = meet(point_at(port), rank, ranks, rank == 0, child_host(), deadline);
+  std::vector<int> members;
+  for (int member = 0; member < ranks; ++member) members.push_back(member);
+  const auto line = control->open(0, members);
+  std::string text;
+  for (int round = 0; round < 3; ++round) {
+    text.clear();
+    for (const auto& blob : line->exchange(std::to_string(rank))) text += blob;
+  }
+  return text;
+}
+
+UniqueFd connect_plainly(int port) {
+  UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const bool connected = eventually([&] {
+    return ::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
+  });
+  if (!connected) throw std::runtime_error("nobody listens");
+  return socket;
+}
+
+TEST_CASE("processes meet and exchange, whatever their number") {
+  for (const int ranks : {1, 2, 5, 16}) {
+    const int port = free_port();
+    const auto reports = run_ranks(
+        ranks, [&](int rank) { return meet_and_exchange(port, rank, ranks, long_enough); });
+    std::string expected;
+    for (int rank = 0; rank < ranks; ++rank) expected += std::to_string(rank);
+    for (const auto& report : reports) CHECK(report == expected);
+  }
+}
+
+TEST_CASE("rank 0 may come last") {
+  const int port = free_port();
+  std::vector<Child> children;
+  for (const int rank : {1, 2}) {
+    children.emplace_back([=] { return meet_and_exchange(port, rank, 3, long_enough); });
+  }
+  // The others have begun to knock when a stray listener has heard one of them.
+  {
+    const UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const int on = 1;
+    ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<std::uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    REQUIRE(::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
+    REQUIRE(::listen(listener.get(), 8) == 0);
+    const UniqueFd heard(::accept(listener.get(), nullptr, nullptr));
+    REQUIRE(heard.get() >= 0);
+  }
+  children.emplace_back([=] { return meet_and_exchange(port, 0, 3, long_enough); });
+  for (auto& child : children) CHECK(child.report() == "012");
+}
+
+TEST_CASE("ranks that do not come are named to those that came") {
+  const int port = free_port();
+  std::vector<Child> children;
+  for (const int rank : {0, 1, 3, 4}) {
+    children.emplace_back([=] { return meet_and_exchange(port, rank, 8, milliseconds{700}); });
+  }
+  for (std::size_t i = 0; i < children.size(); ++i) {
+    const int rank = std::vector<int>{0, 1, 3, 4}[i];
+    CHECK(children[i].report() ==
+          "rondo: rank " + std::to_string(rank) +
+              ": ranks 2, 5-7 of 8 did not come to the meeting at port " + std::to_string(port) +
+              " of x within 0.7 s [peer rank 2]. Try: check that every rank was started, with the "
+              "same MASTER_ADDR and MASTER_PORT, and can reach that port; "
+              "RONDO_BOOTSTRAP_TIMEOUT gives them longer");
+  }
+}
+
+TEST_CASE("without rank 0 the others say where they looked") {
+  const int port = free_port();
+  Child child([=] { return meet_and_exchange(port, 1, 2, milliseconds{200}); });
+  CHECK(child.report() ==
+        "rondo: rank 1: no meeting with rank 0 at 127.0.0.1, port " + std::to_string(port) +
+            " within 0.2 s: Connection refused [peer rank 0]. Try: check that rank 0 runs, that "
+            "MASTER_ADDR and MASTER_PORT (or RONDO_PORT) name its machine and port on every rank, "
+            "and that no firewall is between");
+}
+
+TEST_CASE("a name that is not known is said so") {
+  Child child([] {
+    meet({.address = "no.such.host.invalid", .port = 1}, 1, 2, false, child_host(),
+         milliseconds{100});
+    return std::string();
+  });
+  CHECK_THAT(child.report(), Catch::Contains("the name no.such.host.invalid is not known"));
+}
+
+TEST_CASE("a rank that comes twice ends the meeting for all") {
+  const int port = free_port();
+  std::vector<Child> children;
+  for (const int rank : {0, 2, 2}) {
+    children.emplace_back([=] { return meet_and_exchange(port, rank, 4, long_enough); });
+  }
+  for (auto& child : children) {
+    CHECK_THAT(child.report(),
+               Catch::Contains("two processes came as rank 2: host x, pid 77 and host x, pid 77") &&
+                   Catch::Contains("Try: give every process a RANK of its own"));
+  }
+}
+
+TEST_CASE("ranks that disagree on the world's size end the meeting for all") {
+  const int port = free_port();
+  Child zero([=] { return meet_and_exchange(port, 0, 4, long_enough); });
+  Child one([=] { return meet_and_exchange(port, 1, 8, long_enough); });
+  for (Child* child : {&zero, &one}) {
+    const auto report = child->report();
+    CHECK_THAT(report,
+               Catch::Contains("counts 8 ranks in the world") || Catch::Contains("counts 8"));
+    CHECK_THAT(report, Catch::Contains("Try: set the same WORLD_SIZE on every rank"));
+  }
+}
+
+TEST_CASE("a rank beyond the world is refused before it goes anywhere") {
+  CHECK_THROWS_WITH(meet(point_at(1), 4, 4, false, child_host(), milliseconds{1}),
+                    "rondo: rank 4: rank 4 of a world of 4 ranks: ranks go from 0 to one less than "
+                    "the number of ranks. Try: correct RANK and WORLD_SIZE");
+}
+
+TEST_CASE("a port in use is an error that names it") {
+  const control::Service service(0, 0, child_host());
+  try {
+    meet(point_at(service.port()), 0, 2, true, child_host(), long_enough);
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::bootstrap);
+    CHECK(error.message() == "cannot listen on port " + std::to_string(service.port()) +
+                                 " of x: Address already in use");
+    CHECK_THAT(error.remedy(), Catch::StartsWith("set RONDO_PORT (or MASTER_PORT)"));
+  }
+}
+
+TEST_CASE("strangers on the port do not disturb the meeting") {
+  const int port = free_port();
+  Child zero([=] { return meet_and_exchange(port, 0, 3, long_enough); });
+  const auto silent = connect_plainly(port);
+  const auto web = connect_plainly(port);
+  ::send(web.get(), "GET / HTTP/1.1\r\n\r\n", 18, MSG_NOSIGNAL);
+  const auto half = connect_plainly(port);
+  ::send(half.get(), "RONDO", 5, MSG_NOSIGNAL);
+  const auto noise = connect_plainly(port);
+  ::send(noise.get(), "\x00\xff\x01\x02", 4, MSG_NOSIGNAL);
+  const auto huge = connect_plainly(port);
+  const auto greeting =
+      encode(control::Preamble{.magic = control::default_magic(static_cast<std::uint16_t>(port))}) +
+      "\xff\xff\xff\xff";
+  ::send(huge.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL);
+  const auto another_job = connect_plainly(port);
+  const auto other = encode(control::Preamble{.magic = 5});
+  ::send(another_job.get(), other.data(), other.size(), MSG_NOSIGNAL);
+  Child one([=] { return meet_and_exchange(port, 1, 3, long_enough); });
+  Child two([=] { return meet_and_exchange(port, 2, 3, long_enough); });
+  CHECK(zero.report() == "012");
+  CHECK(one.report() == "012");
+  CHECK(two.report() == "012");
+}
+
+TEST_CASE("another version of the protocol ends the meeting for all") {
+  const int port = free_port();
+  Child zero([=] { return meet_and_exchange(port, 0, 2, long_enough); });
+  const auto future = connect_plainly(port);
+  const auto greeting = encode(control::Preamble{
+      .version = 2, .magic = control::default_magic(static_cast<std::uint16_t>(port))});
+  ::send(future.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL);
+  CHECK_THAT(zero.report(),
+             Catch::Contains("speaks version 2 of the control protocol, the others version 1"));
+}
+
+TEST_CASE("a rank that dies during the meeting ends it for all") {
+  const int port = free_port();
+  Child zero([=] { return meet_and_exchange(port, 0, 3, long_enough); });
+  {
+    const auto dying = connect_plainly(port);
+    const auto hello =
+        encode(
+            control::Preamble{.magic = control::default_magic(static_cast<std::uint16_t>(port))}) +
+        encode(control::Message(control::Hello{.rank = 1, .ranks = 3, .host = child_host()}));
+    ::send(dying.get(), hello.data(), hello.size(), MSG_NOSIGNAL);
+    char byte = 0;
+    ::recv(dying.get(), &byte, 1, 0);  // greeted: the hello is on its way in
+  }
+  CHECK_THAT(zero.report(), Catch::Contains("rank 1 (host x, pid 77) came and went before all") ||
+                                Catch::Contains("did not come"));
+}
+
+TEST_CASE("a service for a unique id is met by every rank, over IPv4 or IPv6") {
+  Child all([] {
+    const auto point = serve_meeting("lo");
+    std::vector<std::string> texts(3);
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < 3; ++rank) {
+      threads.emplace_back([&, rank] {
+        auto mine = point;
+        if (rank == 2) mine.address = "localhost";
+        const auto control = meet(mine, rank, 3, false, child_host(), long_enough);
+        const auto line = control->open(0, {0, 1, 2});
+        for (const auto& blob : line->exchange(std::to_string(rank))) texts[rank] += blob;
+      });
+    }
+    for (auto& thread : threads) thread.join();
+    return texts[0] + " " + texts[1] + " " + texts[2];
+  });
+  CHECK(all.report() == "012 012 012");
+}
+
+}  // namespace
+}  // namespace rondo

@@ -1,0 +1,104 @@
+#include "tests/control/processes.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <exception>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+namespace rondo {
+namespace {
+
+void write_all(int descriptor, const std::string& text) {
+  std::size_t written = 0;
+  while (written < text.size()) {
+    const auto count = ::write(descriptor, text.data() + written, text.size() - written);
+    if (count <= 0) return;
+    written += static_cast<std::size_t>(count);
+  }
+}
+
+}  // namespace
+
+Child::Child(const std::function<std::string()>& body) {
+  std::array<int, 2> ends{};
+  if (::pipe(ends.data()) != 0) throw std::runtime_error("pipe");
+  pipe_ = UniqueFd(ends[0]);
+  UniqueFd write_end(ends[1]);
+  pid_ = ::fork();
+  if (pid_ != 0) return;
+  std::string report;
+  try {
+    report = body();
+  } catch (const std::exception& error) {
+    report = error.what();
+  }
+  write_all(write_end.get(), report + "\n");
+  ::_exit(0);  // without the parent's destructors
+}
+
+Child::~Child() {
+  if (pid_ < 0) return;
+  ::kill(pid_, SIGKILL);
+  ::waitpid(pid_, nullptr, 0);
+}
+
+Child::Child(Child&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)), pipe_(std::move(other.pipe_)) {}
+
+void Child::signal(int number) const { ::kill(pid_, number); }
+
+std::string Child::report() {
+  std::string text;
+  while (text.empty() || text.back() != '\n') {
+    pollfd entry{.fd = pipe_.get(), .events = POLLIN, .revents = 0};
+    if (::poll(&entry, 1, 20000) <= 0) throw std::runtime_error("a child reports nothing");
+    std::array<char, 1024> bytes{};
+    const auto count = ::read(pipe_.get(), bytes.data(), bytes.size());
+    if (count <= 0) return text;
+    text.append(bytes.data(), static_cast<std::size_t>(count));
+  }
+  text.pop_back();
+  return text;
+}
+
+std::vector<std::string> run_ranks(int ranks, const std::function<std::string(int rank)>& body) {
+  std::vector<Child> children;
+  for (int rank = 0; rank < ranks; ++rank) {
+    children.emplace_back([&body, rank] { return body(rank); });
+  }
+  std::vector<std::string> reports;
+  for (auto& child : children) reports.push_back(child.report());
+  return reports;
+}
+
+int free_port() {
+  const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof(address);
+  ::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), length);
+  ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &length);
+  return ntohs(address.sin_port);
+}
+
+bool eventually(const std::function<bool()>& condition, double seconds) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  }
+  return true;
+}
+
+}  // namespace rondo

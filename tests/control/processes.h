@@ -1,0 +1,41 @@
+// Ranks as child processes, for tests that kill, stop and starve them.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/base/unique_fd.h"
+
+namespace rondo {
+
+/// A forked child that runs `body` and reports what it returns, or the error it throws, by a pipe.
+/// The parent must have no threads when it forks.
+class Child {
+ public:
+  explicit Child(const std::function<std::string()>& body);
+  /// Kills it when it still runs.
+  ~Child();
+  Child(Child&& other) noexcept;
+  Child& operator=(Child&&) = delete;
+
+  void signal(int number) const;
+  /// What it reported, once it has; fails the test after ten seconds. "" when it died first.
+  std::string report();
+  int pid() const { return pid_; }
+
+ private:
+  int pid_ = -1;
+  UniqueFd pipe_;
+};
+
+/// Runs a rank's body on each of `ranks` children and returns their reports.
+std::vector<std::string> run_ranks(int ranks, const std::function<std::string(int rank)>& body);
+
+/// A TCP port that was free a moment ago.
+int free_port();
+
+/// True once `condition` holds; polls for at most `seconds`.
+bool eventually(const std::function<bool()>& condition, double seconds = 10);
+
+}  // namespace rondo
