@@ -84,7 +84,7 @@ int Job::run() {
 void Job::ready(int node, const std::string& host, std::uint16_t port) {
   NodeState& state = nodes_.size() == 1 ? nodes_.front() : nodes_[static_cast<std::size_t>(node)];
   state.ready = true;
-  state.host = host;
+  if (state.host.empty()) state.host = host;  // else it has the name that the user gave
   if (port != 0)
     for (NodeState& other : nodes_) other.plan.master_port = port;
   if (std::all_of(nodes_.begin(), nodes_.end(), [](const NodeState& one) { return one.ready; }))

@@ -33,11 +33,11 @@ void LocalNode::prepare(bool choose_port) {
 
 void LocalNode::start(const NodePlan& plan) {
   plan_ = plan;
+  children_.when_none_left([this] { none_left(); });
   if (plan_.bind_to_core && plan_.ranks > usable_cores())
     throw LaunchError(status_usage, "--bind core: " + std::to_string(plan_.ranks) + " ranks, but " +
                                         std::to_string(usable_cores()) + " usable cores on " +
                                         this_machine());
-  children_.when_none_left([this] { none_left(); });
   const UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   const auto inherited = own_environment();
   for (int local_rank = 0; local_rank < plan_.ranks; ++local_rank)

@@ -1,0 +1,182 @@
+// The parts of rondorun that are pure functions: hosts, plans, options, lines, messages.
+#include "tests/catch.h"
+#include "tools/rondorun/hosts.h"
+#include "tools/rondorun/launch_error.h"
+#include "tools/rondorun/lines.h"
+#include "tools/rondorun/message.h"
+#include "tools/rondorun/options.h"
+#include "tools/rondorun/plan.h"
+#include "tools/rondorun/remote_node.h"
+
+using namespace rondo::launch;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+Options parse(const Words& words) {
+  std::vector<const char*> pointers{"rondorun"};
+  for (const std::string& word : words) pointers.push_back(word.c_str());
+  return parse_options(static_cast<int>(pointers.size()), pointers.data()).value();
+}
+
+}  // namespace
+
+TEST_CASE("hosts are written NAME:RANKS") {
+  CHECK(parse_hosts("a:4") == std::vector<Host>{{"a", 4}});
+  CHECK(parse_hosts("me@a:2,b,[::1]:3,[fe80::1]") ==
+        std::vector<Host>{{"me@a", 2}, {"b", 1}, {"[::1]", 3}, {"[fe80::1]", 1}});
+  for (const char* wrong :
+       {"", "a,", ":4", "a:", "a:0", "a:-1", "a:x", "a:4x", "-oProxy:1", "a b:1"})
+    CHECK_THROWS_AS(parse_hosts(wrong), LaunchError);
+}
+
+TEST_CASE("hosts are filled in order") {
+  const auto hosts = parse_hosts("a:2,b:2,c:2");
+  CHECK(limit_hosts(hosts, 3) == std::vector<Host>{{"a", 2}, {"b", 1}});
+  CHECK(limit_hosts(hosts, 6) == hosts);
+  CHECK_THROWS_AS(limit_hosts(hosts, 7), LaunchError);
+}
+
+TEST_CASE("an address has no user and no brackets") {
+  CHECK(address_of({"me@a", 1}) == "a");
+  CHECK(address_of({"me@[::1]", 1}) == "::1");
+}
+
+TEST_CASE("a node started by hand knows its ranks") {
+  const auto plan = local_plan(parse({"-n", "3", "--nnodes", "4", "--node-rank", "2",
+                                      "--master-addr", "m", "--master-port", "77", "x"}));
+  CHECK(plan.world == 12);
+  CHECK(plan.first_rank == 6);
+  CHECK(plan.ranks == 3);
+  CHECK(plan.nodes == 4);
+  CHECK(plan.node == 2);
+  CHECK(plan.master_address == "m");
+  CHECK(plan.master_port == 77);
+}
+
+TEST_CASE("hosts of different sizes share the world") {
+  const auto options = parse({"--hosts", "me@a:1,b:3", "--env", "RONDO_X=2", "--env", "Y=3", "x"});
+  const auto plans = host_plans(options, Words{"RONDO_X=1", "NCCL_Z=4", "HOME=h"}, "/here");
+  REQUIRE(plans.size() == 2);
+  CHECK(plans[0].first_rank == 0);
+  CHECK(plans[1].first_rank == 1);
+  CHECK(plans[1].ranks == 3);
+  CHECK(plans[1].node == 1);
+  for (const NodePlan& plan : plans) {
+    CHECK(plan.world == 4);
+    CHECK(plan.nodes == 2);
+    CHECK(plan.master_address == "a");
+    CHECK(plan.directory == "/here");
+    CHECK(plan.variables == Words{"NCCL_Z=4", "RONDO_X=2", "Y=3"});
+  }
+}
+
+TEST_CASE("the first host's address must mean the same to all hosts") {
+  const auto address = [](const char* hosts) {
+    return host_plans(parse({"--hosts", hosts, "x"}), {}, "/")[0].master_address;
+  };
+  CHECK(address("localhost:1,localhost:2") == "127.0.0.1");
+  CHECK(address("localhost:1,elsewhere:1") == this_machine());
+  CHECK(address("elsewhere:1,localhost:1") == "elsewhere");
+}
+
+TEST_CASE("a rank's environment replaces and adds, --env last") {
+  NodePlan plan;
+  plan.variables = {"A=2", "NODE_RANK=9"};
+  const auto environment =
+      rank_environment(plan, 0, Words{"A=1", "RANK=8", "B=5", "TORCHELASTIC_RUN_ID=x"});
+  CHECK(environment == Words{"B=5", "RANK=0", "WORLD_SIZE=1", "LOCAL_RANK=0", "LOCAL_WORLD_SIZE=1",
+                             "GROUP_RANK=0", "GROUP_WORLD_SIZE=1", "MASTER_ADDR=", "MASTER_PORT=0",
+                             "A=2", "NODE_RANK=9"});
+}
+
+TEST_CASE("options end where the program begins") {
+  CHECK(parse({"-n", "2", "p", "-n", "3", "--prefix"}).command ==
+        Words{"p", "-n", "3", "--prefix"});
+  CHECK(parse({"-n", "2", "--", "-p", "--"}).command == Words{"-p", "--"});
+  CHECK(parse({"-n2", "--env", "A=1", "--env=B=2", "p"}).variables == Words{"A=1", "B=2"});
+}
+
+TEST_CASE("ssh's command is split as a shell would, and gets options after the user's") {
+  const Words options{"-o", "BatchMode=yes",         "-o", "ConnectTimeout=20",
+                      "-o", "ServerAliveInterval=10"};
+  Words expected{"/usr/bin/ssh", "-p", "22", "-i", "my key"};
+  expected.insert(expected.end(), options.begin(), options.end());
+  expected.insert(expected.end(), {"me@b", "'/a b/rondo'\\''run'", "--serve"});
+  CHECK(remote_command({"me@b", 1}, "/usr/bin/ssh -p 22 -i 'my key'", "/a b/rondo'run") ==
+        expected);
+  CHECK(remote_command({"[::1]", 1}, "other", "/r") == Words{"other", "::1", "/r", "--serve"});
+  CHECK(remote_command({"localhost", 1}, "ssh", "/r") == Words{"/r", "--serve"});
+  CHECK_THROWS_AS(remote_command({"b", 1}, "ssh 'x", "/r"), LaunchError);
+  CHECK_THROWS_AS(remote_command({"b", 1}, " ", "/r"), LaunchError);
+}
+
+TEST_CASE("lines come out whole, however they go in") {
+  const std::string text = "one\n\ntwo\rthree\r\nfour";
+  const std::string expected = "> one\n> \n> two\r> three\r\n> four";
+  for (std::size_t piece = 1; piece <= text.size(); ++piece) {
+    LineCutter cutter("> ");
+    std::string result;
+    for (std::size_t begin = 0; begin < text.size(); begin += piece)
+      result += cutter.add(text.substr(begin, piece));
+    CHECK(result + cutter.take_partial() == expected);
+  }
+}
+
+TEST_CASE("an unfinished line is continued, or begun again when others came between") {
+  LineCutter cutter("> ");
+  CHECK(cutter.add("half") == "");
+  CHECK(cutter.take_partial() == "> half");
+  CHECK(cutter.inside_line());
+  CHECK(cutter.add(" whole\nnext") == " whole\n");
+  CHECK(cutter.take_partial() == "> next");
+  cutter.restart_line();
+  CHECK(cutter.add("rest\n") == "> rest\n");
+}
+
+TEST_CASE("a line without end does not fill the memory") {
+  LineCutter cutter("");
+  std::size_t given = 0;
+  for (int i = 0; i < 64; ++i) given += cutter.add(std::string(std::size_t{1} << 16, 'x')).size();
+  CHECK(given > std::size_t{3} << 20);
+}
+
+TEST_CASE("messages survive any cut, after any noise") {
+  NodePlan plan;
+  plan.world = 6;
+  plan.nodes = 2;
+  plan.node = 1;
+  plan.first_rank = 4;
+  plan.ranks = 2;
+  plan.master_address = "m";
+  plan.master_port = 65535;
+  plan.bind_to_core = true;
+  plan.directory = "/a b\n";
+  plan.variables = {"A=", "B=\n1 2 3 4\n"};
+  plan.command = {"p", "", "two words"};
+  const std::string text = "Welcome!\n" + std::string(greeting) + encode(plan);
+  for (std::size_t piece : {1, 7, 1000}) {
+    MessageReader reader;
+    NodePlan read;
+    for (std::size_t begin = 0; begin < text.size(); begin += piece) {
+      reader.add(text.substr(begin, piece));
+      while (const auto message = reader.next()) CHECK(apply(*message, read));
+    }
+    CHECK(read == plan);
+  }
+}
+
+TEST_CASE("what is no message is refused") {
+  for (const char* wrong :
+       {"nonsense 1 2 3\n", "output 1 2\n", "output a b c\n", "output 1 1 99999999999\n", "\n"}) {
+    MessageReader reader;
+    reader.add(greeting);
+    reader.add(wrong);
+    CHECK_THROWS_AS(reader.next(), LaunchError);
+  }
+  MessageReader endless;
+  endless.add(greeting);
+  endless.add(std::string(200, 'x'));
+  CHECK_THROWS_AS(endless.next(), LaunchError);
+}

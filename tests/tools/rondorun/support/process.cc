@@ -1,0 +1,241 @@
+#include "tests/tools/rondorun/support/process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+namespace rondo::test {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+std::string new_mark() {
+  static int counter = 0;
+  return "RONDORUN_TEST_MARK=" + std::to_string(::getpid()) + "." + std::to_string(++counter);
+}
+
+void set_variable(const std::string& variable) {
+  const auto equals = variable.find('=');
+  ::setenv(variable.substr(0, equals).c_str(), variable.c_str() + equals + 1, 1);
+}
+
+int status_of(int wait_status) {
+  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+int count(const std::string& text, const std::string& part) {
+  int found = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size()))
+    ++found;
+  return found;
+}
+
+UniqueFd make_pipe(UniqueFd& writing) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
+  writing = UniqueFd(ends[1]);
+  return UniqueFd(ends[0]);
+}
+
+bool is_zombie(pid_t process) {
+  const std::string stat = read_file("/proc/" + std::to_string(process) + "/stat");
+  const auto name_end = stat.rfind(')');
+  return name_end == std::string::npos || stat.substr(name_end, 3) == ") Z";
+}
+
+}  // namespace
+
+Process::Process(const Command& command) : mark_(new_mark()) {
+  command.terminal ? start_on_terminal(command) : start(command);
+}
+
+void Process::start(const Command& command) {
+  UniqueFd input_writer, output_writer, error_writer;
+  const UniqueFd input = make_pipe(input_writer);
+  output_fd_ = make_pipe(output_writer);
+  error_fd_ = make_pipe(error_writer);
+  process_ = ::fork();
+  if (process_ == 0) {
+    ::dup2(input.get(), 0);
+    ::dup2(output_writer.get(), 1);
+    ::dup2(error_writer.get(), 2);
+    become(command);
+  }
+  // A pipe takes this little at once.
+  [[maybe_unused]] const auto written =
+      ::write(input_writer.get(), command.input.data(), command.input.size());
+}
+
+void Process::start_on_terminal(const Command& command) {
+  int master = -1;
+  process_ = ::forkpty(&master, nullptr, nullptr, nullptr);
+  if (process_ == 0) become(command);
+  output_fd_ = UniqueFd(master);
+}
+
+void Process::become(const Command& command) const {
+  if (!command.directory.empty() && ::chdir(command.directory.c_str()) != 0) ::_exit(99);
+  for (const std::string& variable : command.environment) set_variable(variable);
+  set_variable(mark_);
+  std::vector<char*> words;
+  for (const std::string& word : command.words) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  ::execvp(words[0], words.data());
+  ::_exit(99);
+}
+
+Process::~Process() {
+  if (process_ > 0) {
+    ::kill(process_, SIGKILL);
+    ::waitpid(process_, nullptr, 0);
+  }
+  for (const pid_t process : living()) ::kill(process, SIGKILL);
+}
+
+void Process::signal(int number) const { ::kill(process_, number); }
+
+void Process::type(const std::string& text) const {
+  if (::write(output_fd_.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    throw std::runtime_error("cannot type");
+}
+
+void Process::take(UniqueFd& fd, std::string& text) {
+  std::array<char, 65536> buffer;
+  const ssize_t taken = ::read(fd.get(), buffer.data(), buffer.size());
+  if (taken > 0) {
+    text.append(buffer.data(), static_cast<std::size_t>(taken));
+  } else if (taken == 0 || errno != EINTR) {
+    fd.reset();
+  }
+}
+
+void Process::pump() {
+  pollfd descriptors[2] = {{output_fd_.get(), POLLIN, 0}, {error_fd_.get(), POLLIN, 0}};
+  ::poll(descriptors, 2, 5);
+  if (descriptors[0].revents != 0) take(output_fd_, output_);
+  if (descriptors[1].revents != 0) take(error_fd_, error_);
+}
+
+void Process::wait_until(const std::function<bool()>& condition, const std::string& what) {
+  const auto end = Clock::now() + patience;
+  while (!condition()) {
+    if (Clock::now() > end)
+      throw std::runtime_error("waited in vain for " + what + "\noutput: " + output_ +
+                               "\nerror: " + error_);
+    pump();
+  }
+}
+
+void Process::wait_for(const std::string& text, int times) {
+  wait_until([&] { return count(output_, text) >= times; }, "'" + text + "'");
+}
+
+int Process::wait() {
+  int status = 0;
+  bool ended = false;
+  wait_until(
+      [&] {
+        ended = ended || ::waitpid(process_, &status, WNOHANG) == process_;
+        return ended && !output_fd_ && !error_fd_;
+      },
+      "the end");
+  process_ = -1;
+  return status_of(status);
+}
+
+void Process::wait_stopped() {
+  wait_until(
+      [&] {
+        int status = 0;
+        return ::waitpid(process_, &status, WNOHANG | WUNTRACED) == process_ && WIFSTOPPED(status);
+      },
+      "the stop");
+}
+
+pid_t Process::rank(int rank) const {
+  const std::string head = "up " + std::to_string(rank) + " ";
+  const auto at = output_.find(head);
+  if (at == std::string::npos) throw std::runtime_error("no rank " + std::to_string(rank));
+  return std::atoi(output_.c_str() + at + head.size());
+}
+
+std::vector<pid_t> Process::living() const { return processes_with(mark_); }
+
+void Process::wait_none_living() {
+  wait_until([&] { return living().empty(); }, "the end of all processes");
+}
+
+std::vector<pid_t> processes_with(const std::string& variable) {
+  std::vector<pid_t> found;
+  std::error_code problem;
+  const std::string needle = std::string(1, '\0') + variable + '\0';
+  for (const auto& entry : fs::directory_iterator("/proc", problem)) {
+    const pid_t process = std::atoi(entry.path().filename().c_str());
+    if (process <= 0) continue;
+    const std::string environment = '\0' + read_file(entry.path() / "environ");
+    if (environment.find(needle) != std::string::npos && !is_zombie(process))
+      found.push_back(process);
+  }
+  return found;
+}
+
+TemporaryFolder::TemporaryFolder() {
+  std::string name = fs::temp_directory_path() / "rondorun_test.XXXXXX";
+  if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+  path_ = name;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+std::vector<std::string> TemporaryFolder::names() const {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(path_)) names.push_back(entry.path().filename());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+std::string rondorun() { return RONDORUN_PATH; }
+std::string rank_program() { return RANK_PROGRAM_PATH; }
+
+Command job(const std::vector<std::string>& options, const std::vector<std::string>& behaviour) {
+  Command command;
+  command.words.push_back(rondorun());
+  command.words.insert(command.words.end(), options.begin(), options.end());
+  command.words.push_back(rank_program());
+  command.words.insert(command.words.end(), behaviour.begin(), behaviour.end());
+  return command;
+}
+
+Result finish(const Command& command) {
+  Process process(command);
+  const int status = process.wait();
+  process.wait_none_living();
+  return {status, process.output(), process.error()};
+}
+
+}  // namespace rondo::test
