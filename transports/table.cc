@@ -5,6 +5,7 @@
 
 #include "transports/local/local.h"
 #include "transports/shm/shm.h"
+#include "transports/tcp/tcp.h"
 
 namespace rondo {
 namespace {
@@ -14,6 +15,7 @@ constexpr std::array kinds{
                   local::make},
     TransportKind{"shm", "slot rings in memory shared by processes of one machine", shm::obstacle,
                   shm::make},
+    TransportKind{"tcp", "TCP connections, one or more a direction", tcp::obstacle, tcp::make},
 };
 
 }  // namespace

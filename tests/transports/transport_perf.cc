@@ -31,7 +31,7 @@ struct Pair {
   /// Waiting for the other process: spins, and yields when that one seems to have lost its core.
   void wait(int& spins) const {
     transport.progress();
-    if (++spins % 4096 == 0) ::sched_yield();
+    if (++spins % 256 == 0) ::sched_yield();
   }
 };
 
@@ -107,7 +107,7 @@ void stream(const Pair& pair, int rank, std::size_t frame, std::size_t total, bo
     if (rank == 0) take(pair, target.data(), 1, true);
   };
   double best = 1e9;
-  for (int batch = 0; batch < 20; ++batch) best = std::min(best, seconds_of(run));
+  for (int batch = 0; batch < 10; ++batch) best = std::min(best, seconds_of(run));
   if (rank == 0) {
     std::printf("%9zu B frames  %10.3f GB/s %s\n", frame, double(total) / best / 1e9,
                 in_place && pair.in.receives_into_place() ? "(into place)" : "(by slots)");
@@ -137,9 +137,9 @@ void measure(const TransportKind& kind, int rank, int reading, int writing,
   }
   const bool memory = kind.name != "tcp";
   for (const std::size_t bytes : {0, 8, 40, 64, 1024, 4096, 16384}) {
-    ping_pong(pair, rank, bytes, memory ? 200000 : 20000);
+    ping_pong(pair, rank, bytes, memory ? 50000 : 5000);
   }
-  const std::size_t total = std::size_t{memory ? 256U : 64U} << 20;
+  const std::size_t total = std::size_t{memory ? 128U : 32U} << 20;
   for (std::size_t frame = 4096; frame < transport->slot_bytes(); frame *= 4) {
     stream(pair, rank, frame, total, true);
   }
@@ -153,6 +153,7 @@ void measure(const TransportKind& kind, int rank, int reading, int writing,
 }  // namespace rondo
 
 int main(int count, char** arguments) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   const rondo::TransportKind* kind = rondo::find_transport(count > 1 ? arguments[1] : "shm");
   if (kind == nullptr || kind->name == "local") return 2;
   rondo::TransportSettings settings{.ranks = 2, .communicator = 1};

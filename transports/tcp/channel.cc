@@ -1,0 +1,213 @@
+#include "transports/tcp/channel.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace rondo::tcp {
+
+TcpSendChannel::TcpSendChannel(std::size_t slot_bytes, int sockets, Ends ends, Backlog& backlog)
+    : unconnected_(static_cast<std::size_t>(sockets)),
+      slot_bytes_(slot_bytes),
+      ends_(ends),
+      backlog_(backlog) {
+  writers_.reserve(unconnected_);
+  for (int i = 0; i < sockets; ++i) writers_.emplace_back(slot_bytes, ends);
+}
+
+void TcpSendChannel::connect(std::size_t index, UniqueFd socket) {
+  writers_[index].connect(std::move(socket));
+  --unconnected_;
+}
+
+void TcpSendChannel::fail(const Error& error) {
+  if (!failure_) failure_ = error;
+}
+
+template <class Body>
+auto TcpSendChannel::guarded(Body body) -> decltype(body()) {
+  if (failure_) throw Error(*failure_);
+  try {
+    return body();
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::peer_lost) fail(error);
+    throw;
+  }
+}
+
+bool TcpSendChannel::pending() const {
+  return std::ranges::any_of(writers_, [](const StreamWriter& writer) { return writer.pending(); });
+}
+
+void TcpSendChannel::note_backlog() {
+  if (in_backlog_ || !pending()) return;
+  in_backlog_ = true;
+  backlog_.push_back(this);
+}
+
+bool TcpSendChannel::flush() noexcept {
+  bool moved = false;
+  try {
+    for (StreamWriter& writer : writers_) moved |= writer.flush();
+  } catch (const Error& error) {
+    fail(error);
+    moved = true;
+  }
+  if (failure_ || !pending()) {
+    in_backlog_ = false;
+    std::erase(backlog_, this);
+  }
+  return moved;
+}
+
+std::span<std::byte> TcpSendChannel::acquire() {
+  return guarded([&]() -> std::span<std::byte> {
+    if (!connected()) return {};
+    return writer().acquire();
+  });
+}
+
+void TcpSendChannel::commit(std::size_t bytes, std::uint64_t fingerprint) {
+  guarded([&] {
+    writer().commit(bytes, fingerprint, static_cast<std::uint32_t>(number_));
+    ++number_;
+    note_backlog();
+  });
+}
+
+std::size_t TcpSendChannel::send_from(std::span<const std::byte> bytes, std::uint64_t fingerprint) {
+  return guarded([&]() -> std::size_t {
+    if (bytes.empty() || bytes.size() > slot_bytes_) {
+      throw Error(ErrorCode::internal, "send_from() takes frames of 1 byte to a slot",
+                  {.rank = ends_.rank, .peer = ends_.peer});
+    }
+    if (!connected()) return 0;
+    const std::size_t sent =
+        writer().send_from(bytes, fingerprint, static_cast<std::uint32_t>(number_));
+    if (sent > 0 && writer().finished()) ++number_;
+    return sent;
+  });
+}
+
+bool TcpSendChannel::flushed() const {
+  if (failure_) throw Error(*failure_);
+  return std::ranges::all_of(
+      writers_, [](const StreamWriter& writer) { return !writer.pending() && writer.finished(); });
+}
+
+void TcpSendChannel::add_descriptors(std::vector<pollfd>& descriptors) const {
+  for (const StreamWriter& writer : writers_) {
+    if (!writer.connected() || failure_ || (!writer.pending() && writer.finished())) continue;
+    descriptors.push_back({.fd = writer.descriptor(), .events = POLLOUT, .revents = 0});
+  }
+}
+
+TcpReceiveChannel::TcpReceiveChannel(std::size_t slot_bytes, int sockets, Ends ends)
+    : unconnected_(static_cast<std::size_t>(sockets)), slot_bytes_(slot_bytes), ends_(ends) {
+  readers_.reserve(unconnected_);
+  for (int i = 0; i < sockets; ++i) readers_.emplace_back(slot_bytes, ends);
+}
+
+bool TcpReceiveChannel::connect(std::size_t index, UniqueFd socket) {
+  if (readers_[index].connected()) return false;
+  readers_[index].connect(std::move(socket));
+  --unconnected_;
+  return true;
+}
+
+void TcpReceiveChannel::fail(const Error& error) {
+  if (!failure_) failure_ = error;
+}
+
+template <class Body>
+auto TcpReceiveChannel::guarded(Body body) -> decltype(body()) {
+  if (failure_) throw Error(*failure_);
+  try {
+    return body();
+  } catch (const Error& error) {
+    fail(error);
+    throw;
+  }
+}
+
+const FrameHeader* TcpReceiveChannel::header() {
+  if (!connected()) return nullptr;
+  return reader().header(static_cast<std::uint32_t>(number_));
+}
+
+const Frame* TcpReceiveChannel::peek() {
+  if (holding_) return &frame_;
+  return guarded([&]() -> const Frame* {
+    const FrameHeader* head = header();
+    waited_for_ = true;
+    if (head == nullptr) return nullptr;
+    if (handed_ > 0) {
+      throw Error(ErrorCode::internal, "a frame begun by receive_into() is finished by it",
+                  {.rank = ends_.rank, .peer = ends_.peer});
+    }
+    if (!payload_) payload_ = Buffer(slot_bytes_, ends_);
+    if (arrived_ < head->bytes) {
+      arrived_ += reader().read({payload_.data() + arrived_, head->bytes - arrived_}, true);
+      if (arrived_ < head->bytes) return nullptr;
+    }
+    waited_for_ = false;
+    frame_ = {head->fingerprint, {payload_.data(), head->bytes}};
+    holding_ = true;
+    return &frame_;
+  });
+}
+
+void TcpReceiveChannel::release() {
+  if (!holding_) {
+    throw Error(ErrorCode::internal, "release() without a frame",
+                {.rank = ends_.rank, .peer = ends_.peer});
+  }
+  finish();
+}
+
+void TcpReceiveChannel::finish() {
+  reader().next();
+  ++number_;
+  arrived_ = handed_ = 0;
+  holding_ = false;
+}
+
+std::optional<std::uint64_t> TcpReceiveChannel::fingerprint() {
+  if (holding_) return frame_.fingerprint;
+  return guarded([&]() -> std::optional<std::uint64_t> {
+    const FrameHeader* head = header();
+    waited_for_ = head == nullptr;
+    if (head == nullptr) return std::nullopt;
+    return head->fingerprint;
+  });
+}
+
+std::size_t TcpReceiveChannel::receive_into(std::span<std::byte> destination) {
+  if (!holding_ && !fingerprint()) return 0;
+  return guarded([&] {
+    const std::size_t bytes = header()->bytes;
+    destination = destination.first(std::min(destination.size(), bytes - handed_));
+    // First what peek() has read into the channel's own memory.
+    const std::size_t ready = std::min(arrived_ - handed_, destination.size());
+    if (ready > 0) std::memcpy(destination.data(), payload_.data() + handed_, ready);
+    std::size_t filled = ready;
+    if (ready < destination.size()) {
+      const bool ends_frame = handed_ + destination.size() == bytes;
+      const std::size_t got = reader().read(destination.subspan(ready), ends_frame);
+      arrived_ += got;
+      filled += got;
+    }
+    handed_ += filled;
+    waited_for_ = filled < destination.size();
+    if (bytes > 0 && handed_ == bytes) finish();
+    return filled;
+  });
+}
+
+void TcpReceiveChannel::add_descriptors(std::vector<pollfd>& descriptors) const {
+  if (!waited_for_ || failure_ || !connected()) return;
+  const StreamReader& head = readers_[number_ % readers_.size()];
+  descriptors.push_back({.fd = head.descriptor(), .events = POLLIN, .revents = 0});
+}
+
+}  // namespace rondo::tcp

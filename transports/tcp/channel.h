@@ -1,0 +1,94 @@
+// Channels over one or more TCP sockets: frame n travels on socket n mod sockets, and the receiver
+// takes frames in that order, so several sockets work while order holds.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/transport/transport.h"
+#include "rondo/error.h"
+#include "transports/tcp/stream.h"
+
+namespace rondo::tcp {
+
+class TcpSendChannel;
+
+/// Channels whose last write the kernel did not take whole; progress() goes on with them.
+using Backlog = std::vector<TcpSendChannel*>;
+
+class TcpSendChannel final : public SendChannel {
+ public:
+  /// `backlog` outlives the channel and has room for every channel.
+  TcpSendChannel(std::size_t slot_bytes, int sockets, Ends ends, Backlog& backlog);
+
+  void connect(std::size_t index, UniqueFd socket);
+  bool connected() const { return unconnected_ == 0; }
+  void fail(const Error& error);
+  bool failed() const { return failure_.has_value(); }
+  /// Writes on. Keeps a failure for the next call of the user.
+  bool flush() noexcept;
+  void add_descriptors(std::vector<pollfd>& descriptors) const;
+
+  std::span<std::byte> acquire() override;
+  void commit(std::size_t bytes, std::uint64_t fingerprint) override;
+  bool sends_from_place() const override { return true; }
+  std::size_t send_from(std::span<const std::byte> bytes, std::uint64_t fingerprint) override;
+  bool flushed() const override;
+
+ private:
+  StreamWriter& writer() { return writers_[number_ % writers_.size()]; }
+  bool pending() const;
+  void note_backlog();
+  template <class Body>
+  auto guarded(Body body) -> decltype(body());
+
+  std::vector<StreamWriter> writers_;
+  std::size_t unconnected_;
+  std::size_t slot_bytes_;
+  Ends ends_;
+  Backlog& backlog_;
+  bool in_backlog_ = false;
+  std::uint64_t number_ = 0;  ///< of the next frame
+  std::optional<Error> failure_{};
+};
+
+class TcpReceiveChannel final : public ReceiveChannel {
+ public:
+  TcpReceiveChannel(std::size_t slot_bytes, int sockets, Ends ends);
+
+  /// False when that socket is there already.
+  bool connect(std::size_t index, UniqueFd socket);
+  bool connected() const { return unconnected_ == 0; }
+  void fail(const Error& error);
+  bool failed() const { return failure_.has_value(); }
+  /// Only while somebody waits for what this channel has not got.
+  void add_descriptors(std::vector<pollfd>& descriptors) const;
+
+  const Frame* peek() override;
+  void release() override;
+  bool receives_into_place() const override { return true; }
+  std::optional<std::uint64_t> fingerprint() override;
+  std::size_t receive_into(std::span<std::byte> destination) override;
+
+ private:
+  StreamReader& reader() { return readers_[number_ % readers_.size()]; }
+  const FrameHeader* header();
+  void finish();
+  template <class Body>
+  auto guarded(Body body) -> decltype(body());
+
+  std::vector<StreamReader> readers_;
+  std::size_t unconnected_;
+  std::size_t slot_bytes_;
+  Ends ends_;
+  Buffer payload_{};          ///< made at the first peek(); the head frame of it
+  std::size_t arrived_ = 0;   ///< payload bytes of the head frame read from the socket
+  std::size_t handed_ = 0;    ///< of them, taken by receive_into()
+  std::uint64_t number_ = 0;  ///< of the head frame
+  bool holding_ = false;      ///< frame_ is the head frame, whole
+  bool waited_for_ = false;   ///< the last look found less than was wanted
+  Frame frame_{};
+  std::optional<Error> failure_{};
+};
+
+}  // namespace rondo::tcp

@@ -1,0 +1,45 @@
+// How ranks find and recognise each other: the address text that the bootstrap exchanges, and the
+// first bytes on every connection.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace rondo::tcp {
+
+struct Endpoint {
+  std::string address{};  ///< numeric, IPv4 or IPv6
+  std::uint16_t port = 0;
+  friend bool operator==(const Endpoint&, const Endpoint&) = default;
+};
+
+/// Where a rank listens, and a random number that only those who were told know.
+/// As text: "1f..;10.0.0.1:4711;[fd00::1]:4711".
+struct Contact {
+  std::uint64_t magic = 0;
+  std::vector<Endpoint> endpoints{};
+  friend bool operator==(const Contact&, const Contact&) = default;
+};
+
+std::string to_text(const Contact& contact);
+/// Throws Error{bootstrap} for text that to_text() does not make.
+Contact parse_contact(std::string_view text);
+
+/// What a sender says first on each of its sockets. Nothing is answered.
+struct Hello {
+  std::uint64_t magic = 0;  ///< of the receiver's Contact
+  std::uint64_t communicator = 0;
+  std::uint32_t version = 1;
+  std::int32_t from = 0;
+  std::int32_t to = 0;
+  std::int32_t lane = 0;
+  std::int32_t socket = 0;
+  std::int32_t sockets = 0;
+  std::uint64_t slot_bytes = 0;
+};
+static_assert(sizeof(Hello) == 48 && std::is_trivially_copyable_v<Hello>);
+
+}  // namespace rondo::tcp

@@ -1,0 +1,248 @@
+#include "transports/tcp/meeting.h"
+
+#include <fcntl.h>
+
+#include <boost/asio.hpp>
+#include <chrono>
+#include <list>
+#include <optional>
+#include <random>
+#include <utility>
+
+#include "core/base/log.h"
+
+namespace rondo::tcp {
+namespace {
+
+namespace asio = boost::asio;
+using Socket = asio::ip::tcp::socket;
+using boost::system::error_code;
+using Clock = std::chrono::steady_clock;
+
+// Every listener exists before addresses are exchanged, so refusals come from a peer that is gone
+// or from a network that settles: a few seconds tell.
+constexpr std::chrono::seconds longest_try{3};
+constexpr std::chrono::milliseconds between_tries{20};
+constexpr std::size_t most_strangers = 4096;
+
+std::uint64_t random_number() {
+  std::random_device random;
+  return (std::uint64_t{random()} << 32) | random();
+}
+
+bool out_of_descriptors(const error_code& error) {
+  return error == asio::error::no_descriptors ||
+         error == boost::system::errc::too_many_files_open_in_system;
+}
+
+void close_on_exec(int descriptor) { ::fcntl(descriptor, F_SETFD, FD_CLOEXEC); }
+
+UniqueFd hand_over(Socket& socket) {
+  error_code ignored;
+  UniqueFd descriptor(socket.release(ignored));
+  if (descriptor) close_on_exec(descriptor.get());
+  return descriptor;
+}
+
+asio::ip::tcp::endpoint to_asio(const Endpoint& endpoint) {
+  return {asio::ip::make_address(endpoint.address), endpoint.port};
+}
+
+/// One outgoing connection on its way.
+struct Attempt {
+  explicit Attempt(asio::io_context& context) : socket(context), timer(context) {}
+  Socket socket;
+  asio::steady_timer timer;
+  Contact peer{};
+  std::size_t endpoint = 0;  ///< the one that is tried
+  Hello hello{};
+  Clock::time_point deadline = Clock::now() + longest_try;
+  Meeting::OnConnected on_connected{};
+  Meeting::OnFailure on_failure{};
+};
+
+/// One incoming connection that has not said its hello yet.
+struct Stranger {
+  explicit Stranger(Socket accepted) : socket(std::move(accepted)) {}
+  Socket socket;
+  Hello hello{};
+};
+
+}  // namespace
+
+class Meeting::State {
+ public:
+  State(int rank, const std::string& address, OnArrival on_arrival)
+      : rank_(rank), on_arrival_(std::move(on_arrival)), acceptor_(context_) {
+    contact_.magic = random_number();
+    listen(address);
+    accept();
+  }
+
+  const Contact& contact() const { return contact_; }
+
+  void connect(std::shared_ptr<Attempt> attempt) {
+    attempts_.push_back(attempt);
+    try_endpoint(std::move(attempt));
+  }
+  asio::io_context& context() { return context_; }
+
+  bool poll() {
+    const bool moved = context_.poll() > 0;
+    if (failure_) throw Error(*failure_);
+    return moved;
+  }
+
+  void add_descriptors(std::vector<pollfd>& descriptors) {
+    add(descriptors, acceptor_.native_handle(), POLLIN);
+    for (const auto& attempt : attempts_) {
+      if (attempt->socket.is_open()) add(descriptors, attempt->socket.native_handle(), POLLOUT);
+    }
+    for (const auto& stranger : strangers_) {
+      add(descriptors, stranger->socket.native_handle(), POLLIN);
+    }
+  }
+
+ private:
+  static void add(std::vector<pollfd>& descriptors, int descriptor, short events) {
+    descriptors.push_back({.fd = descriptor, .events = events, .revents = 0});
+  }
+
+  Error no_descriptors() const {
+    return Error(ErrorCode::system, "out of file descriptors",
+                 {.rank = rank_, .remedy = "raise the limit of open files (ulimit -n)"});
+  }
+
+  void listen(const std::string& address) try {
+    const asio::ip::tcp::endpoint endpoint(asio::ip::make_address(address), 0);
+    acceptor_.open(endpoint.protocol());
+    close_on_exec(acceptor_.native_handle());
+    acceptor_.bind(endpoint);
+    acceptor_.listen();
+    contact_.endpoints.push_back({address, acceptor_.local_endpoint().port()});
+  } catch (const boost::system::system_error& error) {
+    if (out_of_descriptors(error.code())) throw no_descriptors();
+    throw Error(ErrorCode::system, "cannot listen on " + address + ": " + error.code().message(),
+                {.rank = rank_, .remedy = "another interface in RONDO_SOCKET_IFNAME"});
+  }
+
+  void accept() {
+    acceptor_.async_accept([this](const error_code& error, Socket socket) {
+      if (out_of_descriptors(error)) {
+        failure_ = no_descriptors();
+        return;
+      }
+      if (!error) greet(std::move(socket));
+      accept();
+    });
+  }
+
+  void greet(Socket socket) {
+    if (strangers_.size() >= most_strangers) return warn("too many strangers; one was dropped");
+    auto stranger = std::make_shared<Stranger>(std::move(socket));
+    strangers_.push_back(stranger);
+    asio::async_read(stranger->socket, asio::buffer(&stranger->hello, sizeof(Hello)),
+                     [this, stranger](const error_code& error, std::size_t) {
+                       strangers_.remove(stranger);
+                       if (error || stranger->hello.magic != contact_.magic) {
+                         return warn("dropped a stranger on the TCP port");
+                       }
+                       on_arrival_(stranger->hello, hand_over(stranger->socket));
+                     });
+  }
+
+  void try_endpoint(std::shared_ptr<Attempt> attempt) try {
+    const auto endpoint = to_asio(attempt->peer.endpoints[attempt->endpoint]);
+    attempt->socket = Socket(context_);
+    attempt->socket.open(endpoint.protocol());
+    close_on_exec(attempt->socket.native_handle());
+    attempt->socket.async_connect(endpoint, [this, attempt](error_code error) {
+      if (!error && is_itself(attempt->socket)) error = asio::error::connection_refused;
+      if (error) return retry(attempt, error);
+      say_hello(attempt);
+    });
+  } catch (const boost::system::system_error& error) {
+    retry(attempt, error.code());
+  }
+
+  // A connection to a port nobody listens on may meet itself when the kernel picks that very port.
+  static bool is_itself(const Socket& socket) {
+    error_code ignored;
+    return socket.local_endpoint(ignored) == socket.remote_endpoint(ignored);
+  }
+
+  void say_hello(const std::shared_ptr<Attempt>& attempt) {
+    error_code ignored;
+    attempt->socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+    asio::async_write(attempt->socket, asio::buffer(&attempt->hello, sizeof(Hello)),
+                      [this, attempt](const error_code& error, std::size_t) {
+                        if (error) return retry(attempt, error);
+                        attempts_.remove(attempt);
+                        attempt->on_connected(hand_over(attempt->socket));
+                      });
+  }
+
+  void retry(std::shared_ptr<Attempt> attempt, const error_code& error) {
+    error_code ignored;
+    attempt->socket.close(ignored);
+    if (out_of_descriptors(error) || Clock::now() >= attempt->deadline) {
+      attempts_.remove(attempt);
+      return attempt->on_failure(out_of_descriptors(error) ? no_descriptors()
+                                                           : unreachable(*attempt, error));
+    }
+    attempt->endpoint = (attempt->endpoint + 1) % attempt->peer.endpoints.size();
+    attempt->timer.expires_after(between_tries);
+    attempt->timer.async_wait([this, attempt](const error_code& cancelled) {
+      if (!cancelled) try_endpoint(attempt);
+    });
+  }
+
+  Error unreachable(const Attempt& attempt, const error_code& error) const {
+    std::string where;
+    for (const Endpoint& endpoint : attempt.peer.endpoints) {
+      where +=
+          (where.empty() ? "" : ", ") + endpoint.address + " port " + std::to_string(endpoint.port);
+    }
+    return Error(ErrorCode::peer_lost, "cannot connect to " + where + ": " + error.message(),
+                 {.rank = rank_,
+                  .peer = attempt.hello.to,
+                  .remedy = "see whether that rank still runs; RONDO_SOCKET_IFNAME chooses the "
+                            "interface, a firewall may stand between"});
+  }
+
+  void warn(std::string_view text) const { log(LogLevel::warn, rank_, text); }
+
+  int rank_;
+  OnArrival on_arrival_;
+  Contact contact_{};
+  std::optional<Error> failure_{};
+  asio::io_context context_{1};
+  asio::ip::tcp::acceptor acceptor_;
+  std::list<std::shared_ptr<Attempt>> attempts_;
+  std::list<std::shared_ptr<Stranger>> strangers_;
+};
+
+Meeting::Meeting(int rank, const std::string& address, OnArrival on_arrival)
+    : state_(std::make_unique<State>(rank, address, std::move(on_arrival))) {}
+
+Meeting::~Meeting() = default;
+
+const Contact& Meeting::contact() const { return state_->contact(); }
+
+void Meeting::connect(const Contact& peer, const Hello& hello, OnConnected on_connected,
+                      OnFailure on_failure) {
+  auto attempt = std::make_shared<Attempt>(state_->context());
+  attempt->peer = peer;
+  attempt->hello = hello;
+  attempt->on_connected = std::move(on_connected);
+  attempt->on_failure = std::move(on_failure);
+  state_->connect(std::move(attempt));
+}
+
+bool Meeting::poll() { return state_->poll(); }
+
+void Meeting::add_descriptors(std::vector<pollfd>& descriptors) const {
+  state_->add_descriptors(descriptors);
+}
+
+}  // namespace rondo::tcp

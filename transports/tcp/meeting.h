@@ -1,0 +1,49 @@
+// Making connections: one listening socket, outgoing connections with retries, and the hellos.
+// The only part of the transport that uses Boost.Asio; a finished connection is handed over as a
+// plain descriptor, so the data path pays for no reactor.
+#pragma once
+
+#include <poll.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/unique_fd.h"
+#include "rondo/error.h"
+#include "transports/tcp/contact.h"
+
+namespace rondo::tcp {
+
+/// Works inside poll() only, on the caller's thread.
+class Meeting {
+ public:
+  /// A peer has connected and said a hello with this rank's magic. The rest is not checked yet.
+  using OnArrival = std::function<void(const Hello&, UniqueFd)>;
+  using OnConnected = std::function<void(UniqueFd)>;
+  using OnFailure = std::function<void(const Error&)>;
+
+  /// Listens on `address`, on a port the kernel chooses. Throws Error{system}.
+  Meeting(int rank, const std::string& address, OnArrival on_arrival);
+  ~Meeting();
+  Meeting(const Meeting&) = delete;
+  Meeting& operator=(const Meeting&) = delete;
+
+  const Contact& contact() const;
+  /// Connects to the first of the peer's endpoints that answers, trying again for a few seconds,
+  /// then says `hello`.
+  void connect(const Contact& peer, const Hello& hello, OnConnected on_connected,
+               OnFailure on_failure);
+
+  /// True when something happened. Throws Error{system} when out of descriptors, and whatever the
+  /// callbacks throw.
+  bool poll();
+  void add_descriptors(std::vector<pollfd>& descriptors) const;
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace rondo::tcp

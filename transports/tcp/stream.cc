@@ -1,0 +1,163 @@
+#include "transports/tcp/stream.h"
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <system_error>
+
+#include "rondo/error.h"
+
+namespace rondo::tcp {
+namespace {
+
+[[noreturn]] void throw_lost(const Ends& ends, const std::string& why) {
+  throw Error(ErrorCode::peer_lost, "the TCP connection broke: " + why,
+              {.rank = ends.rank,
+               .peer = ends.peer,
+               .remedy = "look at that rank's own output for why it ended"});
+}
+
+bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
+
+std::size_t write_parts(int socket, std::span<iovec> parts, const Ends& ends) {
+  msghdr message{};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = parts.size();
+  const ssize_t sent = ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (sent >= 0) return static_cast<std::size_t>(sent);
+  if (would_block(errno)) return 0;
+  throw_lost(ends, std::generic_category().message(errno));
+}
+
+}  // namespace
+
+Buffer::Buffer(std::size_t bytes, const Ends& ends)
+    : memory_(static_cast<std::byte*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64))) {
+  if (memory_) return;
+  throw Error(ErrorCode::out_of_memory,
+              "no memory for a channel buffer of " + std::to_string(bytes) + " bytes",
+              {.rank = ends.rank, .peer = ends.peer, .remedy = "a smaller RONDO_SLOT_BYTES"});
+}
+
+std::byte* StreamWriter::slot(std::size_t index) const {
+  return memory_.data() + index * (payload_offset + slot_bytes_);
+}
+
+std::span<std::byte> StreamWriter::acquire() {
+  if (pending_ > 0) flush();
+  if (pending_ == slots) return {};
+  if (!memory_) memory_ = Buffer(slots * (payload_offset + slot_bytes_), ends_);
+  return {slot((first_ + pending_) % slots) + payload_offset, slot_bytes_};
+}
+
+void StreamWriter::commit(std::size_t bytes, std::uint64_t fingerprint, std::uint32_t number) {
+  const std::size_t index = (first_ + pending_) % slots;
+  const FrameHeader header{fingerprint, static_cast<std::uint32_t>(bytes), number};
+  std::memcpy(slot(index) + header_offset, &header, sizeof(header));
+  unsent_[index] = {header_offset, payload_offset + bytes};
+  ++pending_;
+  flush();
+}
+
+bool StreamWriter::flush() {
+  bool moved = false;
+  while (pending_ > 0) {
+    Unsent& part = unsent_[first_];
+    iovec bytes{slot(first_) + part.begin, part.end - part.begin};
+    const std::size_t sent = write_parts(socket_.get(), {&bytes, 1}, ends_);
+    if (sent == 0) break;
+    moved = true;
+    part.begin += sent;
+    if (part.begin < part.end) break;
+    first_ = (first_ + 1) % slots;
+    --pending_;
+  }
+  return moved;
+}
+
+std::size_t StreamWriter::send_from(std::span<const std::byte> bytes, std::uint64_t fingerprint,
+                                    std::uint32_t number) {
+  if (pending_ > 0) flush();
+  if (pending_ > 0) return 0;
+  if (direct_left_ == 0) {
+    direct_header_ = {fingerprint, static_cast<std::uint32_t>(bytes.size()), number};
+    direct_header_left_ = sizeof(FrameHeader);
+    direct_left_ = bytes.size();
+  }
+  if (bytes.size() != direct_left_) {
+    throw Error(ErrorCode::internal, "send_from() was not given the rest of the frame it began",
+                {.rank = ends_.rank, .peer = ends_.peer});
+  }
+  return direct(bytes);
+}
+
+std::size_t StreamWriter::direct(std::span<const std::byte> bytes) {
+  auto* header_end = reinterpret_cast<std::byte*>(&direct_header_ + 1);
+  std::array<iovec, 2> parts{
+      iovec{header_end - direct_header_left_, direct_header_left_},
+      iovec{const_cast<std::byte*>(bytes.data()), bytes.size()},
+  };
+  const std::size_t skipped = direct_header_left_ == 0 ? 1 : 0;
+  const std::size_t sent = write_parts(socket_.get(), std::span(parts).subspan(skipped), ends_);
+  const std::size_t of_header = std::min(sent, direct_header_left_);
+  direct_header_left_ -= of_header;
+  direct_left_ -= sent - of_header;
+  return sent - of_header;
+}
+
+const FrameHeader* StreamReader::header(std::uint32_t number) {
+  if (header_) return &*header_;
+  if (end_ - begin_ < sizeof(FrameHeader)) {
+    std::memmove(staging_.data(), staging_.data() + begin_, end_ - begin_);
+    end_ -= begin_;
+    begin_ = 0;
+    receive({}, true);
+    if (end_ < sizeof(FrameHeader)) return nullptr;
+  }
+  FrameHeader arrived;
+  std::memcpy(&arrived, staging_.data() + begin_, sizeof(arrived));
+  if (arrived.number != number || arrived.bytes > slot_bytes_) {
+    throw Error(ErrorCode::internal, "what arrived on a TCP connection is not the next frame",
+                {.rank = ends_.rank, .peer = ends_.peer, .remedy = "the same rondo on every rank"});
+  }
+  begin_ += sizeof(arrived);
+  header_ = arrived;
+  return &*header_;
+}
+
+std::size_t StreamReader::read(std::span<std::byte> destination, bool ends_frame) {
+  const std::size_t staged = std::min(destination.size(), end_ - begin_);
+  std::memcpy(destination.data(), staging_.data() + begin_, staged);
+  begin_ += staged;
+  if (staged == destination.size()) return staged;
+  // The staging area is used up: from here bytes go straight to their place, and where that
+  // completes the frame, the beginning of the next one comes along.
+  begin_ = end_ = 0;
+  return staged + receive(destination.subspan(staged), ends_frame);
+}
+
+std::size_t StreamReader::receive(std::span<std::byte> destination, bool ahead) {
+  std::array<iovec, 2> parts{
+      iovec{destination.data(), destination.size()},
+      iovec{staging_.data() + end_, staging_bytes - end_},
+  };
+  msghdr message{};
+  message.msg_iov = parts.data() + (destination.empty() ? 1 : 0);
+  message.msg_iovlen = (destination.empty() ? 0 : 1) + (ahead ? 1 : 0);
+  const ssize_t received = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT);
+  if (received == 0) throw_lost(ends_, "the peer closed it");
+  if (received < 0) {
+    if (would_block(errno)) return 0;
+    throw_lost(ends_, std::generic_category().message(errno));
+  }
+  const auto bytes = static_cast<std::size_t>(received);
+  const std::size_t placed = std::min(bytes, destination.size());
+  end_ += bytes - placed;
+  return placed;
+}
+
+}  // namespace rondo::tcp

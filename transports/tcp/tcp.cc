@@ -1,0 +1,197 @@
+#include "transports/tcp/tcp.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "core/base/log.h"
+#include "rondo/error.h"
+#include "transports/tcp/channel.h"
+#include "transports/tcp/interface.h"
+#include "transports/tcp/meeting.h"
+
+namespace rondo::tcp {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Chosen by tests/transports/transport_perf on loopback.
+constexpr std::size_t preferred_slot_bytes = std::size_t{256} << 10;
+constexpr int most_sockets = 16;
+// Idle progress() calls between looks at the clock, and time between looks at the listener.
+constexpr unsigned idle_calls = 64;
+constexpr std::chrono::milliseconds between_looks{2};
+
+/// Peer and lane.
+using End = std::pair<int, int>;
+
+int usable_sockets(const TransportSettings& settings) {
+  return std::clamp(settings.sockets, 1, most_sockets);
+}
+
+/// Slots that a rank has for one peer in one lane: two a socket to send, one to receive.
+std::size_t slots_of(const TransportSettings& settings) {
+  return 2 * static_cast<std::size_t>(usable_sockets(settings)) + 1;
+}
+
+class TcpTransport final : public Transport {
+ public:
+  explicit TcpTransport(const TransportSettings& settings)
+      : settings_(settings),
+        sockets_(usable_sockets(settings)),
+        slot_bytes_(choose_slot_bytes(settings, preferred_slot_bytes, slots_of(settings))),
+        meeting_(
+            settings.rank, choose_interface(interface_addresses(), settings.interface).address,
+            [this](const Hello& hello, UniqueFd socket) { arrive(hello, std::move(socket)); }) {}
+
+  std::string_view name() const override { return "tcp"; }
+  std::string address() const override { return to_text(meeting_.contact()); }
+  std::size_t slot_bytes() const override { return slot_bytes_; }
+  int depth() const override { return 2 * sockets_; }
+
+  void meet(std::vector<std::string> addresses) override {
+    contacts_.clear();
+    for (const std::string& address : addresses) contacts_.push_back(parse_contact(address));
+  }
+
+  SendChannel& sender(int peer, int lane) override {
+    auto& channel = senders_[{peer, lane}];
+    if (!channel) {
+      channel = std::make_unique<TcpSendChannel>(slot_bytes_, sockets_, ends(peer), backlog_);
+      backlog_.reserve(senders_.size());
+      connect(*channel, peer, lane);
+      count_expected();
+    }
+    return *channel;
+  }
+
+  ReceiveChannel& receiver(int peer, int lane) override {
+    TcpReceiveChannel& channel = receiver_at({peer, lane});
+    if (asked_.insert({peer, lane}).second) count_expected();
+    return channel;
+  }
+
+  bool progress() override {
+    bool moved = false;
+    // From the back: flush() takes finished channels out.
+    for (std::size_t i = backlog_.size(); i-- > 0;) moved |= backlog_[i]->flush();
+    if (expected_ == 0 && !look_is_due()) return moved;
+    if (meeting_.poll()) {
+      count_expected();
+      moved = true;
+    }
+    return moved;
+  }
+
+  void add_descriptors(std::vector<pollfd>& descriptors) const override {
+    meeting_.add_descriptors(descriptors);
+    for (const TcpSendChannel* channel : backlog_) channel->add_descriptors(descriptors);
+    for (const auto& [end, channel] : receivers_) channel->add_descriptors(descriptors);
+  }
+
+ private:
+  Ends ends(int peer) const { return {settings_.rank, peer}; }
+
+  TcpReceiveChannel& receiver_at(const End& end) {
+    auto& channel = receivers_[end];
+    if (!channel) {
+      channel = std::make_unique<TcpReceiveChannel>(slot_bytes_, sockets_, ends(end.first));
+    }
+    return *channel;
+  }
+
+  void connect(TcpSendChannel& channel, int peer, int lane) {
+    if (static_cast<std::size_t>(peer) >= contacts_.size()) {
+      throw Error(ErrorCode::internal, "sender() before meet()",
+                  {.rank = settings_.rank, .peer = peer});
+    }
+    const Contact& contact = contacts_[static_cast<std::size_t>(peer)];
+    for (int i = 0; i < sockets_; ++i) {
+      const Hello hello{.magic = contact.magic,
+                        .communicator = settings_.communicator,
+                        .from = settings_.rank,
+                        .to = peer,
+                        .lane = lane,
+                        .socket = i,
+                        .sockets = sockets_,
+                        .slot_bytes = slot_bytes_};
+      meeting_.connect(
+          contact, hello,
+          [&channel, i](UniqueFd socket) {
+            channel.connect(static_cast<std::size_t>(i), std::move(socket));
+          },
+          [&channel](const Error& error) { channel.fail(error); });
+    }
+  }
+
+  void arrive(const Hello& hello, UniqueFd socket) {
+    if (hello.version != Hello{}.version || hello.communicator != settings_.communicator ||
+        hello.to != settings_.rank || hello.from < 0 || hello.from >= settings_.ranks ||
+        hello.lane < 0 || hello.socket < 0) {
+      return warn("dropped a TCP connection that is not for this communicator");
+    }
+    TcpReceiveChannel& channel = receiver_at({hello.from, hello.lane});
+    if (hello.sockets != sockets_ || hello.slot_bytes != slot_bytes_) {
+      return channel.fail(different_settings(hello));
+    }
+    const bool known = hello.socket >= sockets_ ||
+                       !channel.connect(static_cast<std::size_t>(hello.socket), std::move(socket));
+    if (known) warn("dropped a second TCP connection for one channel");
+  }
+
+  Error different_settings(const Hello& hello) const {
+    auto describe = [](int sockets, std::size_t bytes) {
+      return std::to_string(sockets) + " sockets and slots of " + std::to_string(bytes) + " bytes";
+    };
+    return Error(ErrorCode::configuration,
+                 "the peer uses " + describe(hello.sockets, hello.slot_bytes) + ", this rank " +
+                     describe(sockets_, slot_bytes_),
+                 {.rank = settings_.rank,
+                  .peer = hello.from,
+                  .remedy = "the same RONDO_SOCKETS and RONDO_SLOT_BYTES on every rank"});
+  }
+
+  /// Channels that this rank waits to see connected: while there are any, every progress() looks.
+  void count_expected() {
+    auto waits = [](const auto& channel) { return !channel.connected() && !channel.failed(); };
+    expected_ =
+        std::ranges::count_if(senders_, [&](const auto& entry) { return waits(*entry.second); });
+    expected_ +=
+        std::ranges::count_if(asked_, [&](const End& end) { return waits(receiver_at(end)); });
+  }
+
+  bool look_is_due() {
+    if (++idle_ % idle_calls != 0) return false;
+    const auto now = Clock::now();
+    if (now - looked_ < between_looks) return false;
+    looked_ = now;
+    return true;
+  }
+
+  void warn(std::string_view text) const { log(LogLevel::warn, settings_.rank, text); }
+
+  TransportSettings settings_;
+  int sockets_;
+  std::size_t slot_bytes_;
+  std::vector<Contact> contacts_;
+  Backlog backlog_;
+  std::map<End, std::unique_ptr<TcpSendChannel>> senders_;
+  std::map<End, std::unique_ptr<TcpReceiveChannel>> receivers_;
+  std::set<End> asked_;  ///< receivers that this rank asked for
+  std::ptrdiff_t expected_ = 0;
+  unsigned idle_ = 0;
+  Clock::time_point looked_{};
+  Meeting meeting_;  // last: its callbacks use all of the above
+};
+
+}  // namespace
+
+std::string obstacle(const HostInfo&, const HostInfo&) { return {}; }
+
+std::unique_ptr<Transport> make(const TransportSettings& settings) {
+  return std::make_unique<TcpTransport>(settings);
+}
+
+}  // namespace rondo::tcp
