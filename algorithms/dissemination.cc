@@ -4,10 +4,10 @@
 //                                      round 1 from 2:  1 2 3 4
 //                                      round 2 from 0:  everybody, some of them twice
 //
-// The tokens are empty messages: to hear of a rank twice is as good as once.
+// Tokens are messages without bytes; to hear of a rank twice is as good as once.
 //
 // Cost        rounds   hops   sent   reduced
-//   barrier   q        q      q      q
+//   barrier   q        q      0      0
 //
 // Hensgen, Finkel, Manber: Two algorithms for barrier synchronization, 1988.
 #include "algorithms/dissemination.h"

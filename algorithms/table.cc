@@ -92,7 +92,7 @@ constexpr Algorithm rows[] = {
      {"q", "floor(log2(P))", "max(P-2^(q-1),2^(q-2))/P", "0"}, false, binomial_tree_gather},
 
     {barrier, "dissemination", "everyone hears of twice as many each round",
-     {"q", "q", "q", "q"}, false, dissemination_barrier},
+     {"q", "q", "0", "0"}, false, dissemination_barrier},
 
     {send_recv, "linear", "one message",
      {"1", "1", "1", "0"}, false, linear_send_recv},

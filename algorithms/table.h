@@ -15,7 +15,7 @@ namespace rondo {
 struct CostLine {
   std::string_view rounds;   ///< one message out and one in at a time, e.g. "2(P-1)"
   std::string_view hops;     ///< messages one after the other where all ports work at once
-  std::string_view sent;     ///< in N, e.g. "2(P-1)/P"; a barrier's N has no bytes
+  std::string_view sent;     ///< in N, e.g. "2(P-1)/P"; a barrier has no bytes
   std::string_view reduced;  ///< elements combined, in N, e.g. "(P-1)/P"
 };
 
