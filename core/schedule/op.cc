@@ -7,6 +7,8 @@ Operand local(const Chunk& chunk) { return {-1, chunk}; }
 Operand message(int peer, const Chunk& extent) { return {peer, extent}; }
 
 std::string chunk_defect(const Schedule& header, const Chunk& chunk) {
+  if (chunk.buffer != Buffer::scratch && chunk.slot != 0)
+    return "uses slot " + std::to_string(chunk.slot) + " of a buffer that has no slots";
   const auto chunks = static_cast<std::uint32_t>(header.layout.chunks());
   if (chunk.first >= chunks || chunk.count > chunks || chunk.count == 0)
     return text(chunk, header.layout) + " is outside the layout's " + std::to_string(chunks) +

@@ -143,8 +143,11 @@ Simulation simulate(const Schedule& header, std::span<const Program> programs, d
 }
 
 CostCounts count(const Schedule& schedule) {
-  const RankCost one = simulate(schedule, 1, {.alpha = 1, .ports = Ports::per_lane}).busiest();
-  const RankCost all = simulate(schedule, 1, {.alpha = 1, .ports = Ports::unlimited}).busiest();
+  const double all_of_it = is_token(schedule.collective) ? 0 : 1;
+  const RankCost one =
+      simulate(schedule, all_of_it, {.alpha = 1, .ports = Ports::per_lane}).busiest();
+  const RankCost all =
+      simulate(schedule, all_of_it, {.alpha = 1, .ports = Ports::unlimited}).busiest();
   return {one.seconds, all.seconds,  static_cast<double>(one.messages),
           one.sent,    one.received, one.reduced};
 }

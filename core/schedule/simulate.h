@@ -61,7 +61,7 @@ struct CostCounts {
   double rounds = 0;  ///< messages on the critical path, one port per lane, sending takes a round
   double hops = 0;    ///< longest chain of messages of which each needs the one before
   double messages = 0;
-  double sent = 0;      ///< in units of the whole index space N
+  double sent = 0;      ///< in units of the whole index space N; a barrier has none
   double received = 0;  ///< in N
   double reduced = 0;   ///< in N
 };

@@ -1,0 +1,151 @@
+#include "tools/rondo/arguments.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <set>
+
+#include "core/schedule/text.h"
+#include "rondo/error.h"
+
+namespace rondo::tool {
+namespace {
+
+constexpr int most_ranks = 1 << 20;
+
+[[noreturn]] void reject(const std::string& what, const std::string& remedy) {
+  throw Error(ErrorCode::invalid_argument, what, {.remedy = remedy});
+}
+
+int rank_number(std::string_view text, std::string_view whole) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value < 1 || value > most_ranks)
+    reject("'" + std::string(text) + "' in --ranks '" + std::string(whole) +
+               "' is not a number of ranks from 1 to " + std::to_string(most_ranks),
+           "a number, a range or a list such as 4,7,1-64");
+  return value;
+}
+
+template <class Rows>
+std::string names_of(const Rows& rows) {
+  std::string names;
+  for (const auto& row : rows) names += (names.empty() ? "" : ", ") + std::string(row.name);
+  return names;
+}
+
+}  // namespace
+
+std::vector<int> parse_ranks(std::string_view text) {
+  std::set<int> ranks;
+  std::string_view rest = text;
+  for (;;) {
+    const std::string_view item = rest.substr(0, rest.find(','));
+    const std::size_t dash = item.find('-');
+    const int first = rank_number(item.substr(0, dash), text);
+    const int last =
+        dash == std::string_view::npos ? first : rank_number(item.substr(dash + 1), text);
+    if (last < first)
+      reject("the range '" + std::string(item) + "' in --ranks is empty", "smaller number first");
+    for (int rank = first; rank <= last; ++rank) ranks.insert(rank);
+    if (item.size() == rest.size()) break;
+    rest.remove_prefix(item.size() + 1);
+  }
+  return {ranks.begin(), ranks.end()};
+}
+
+std::string ranks_text(const std::vector<int>& ranks) {
+  std::string words;
+  for (std::size_t i = 0; i < ranks.size();) {
+    std::size_t end = i + 1;
+    while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) ++end;
+    words += (words.empty() ? "" : ",") + std::to_string(ranks[i]);
+    if (end - i > 1) words += "-" + std::to_string(ranks[end - 1]);
+    i = end;
+  }
+  return words;
+}
+
+double parse_bytes(std::string_view text) {
+  const std::string digits(text);
+  char* end = nullptr;
+  const double value = std::strtod(digits.c_str(), &end);
+  constexpr std::string_view units = "KMGT";
+  double unit = 1;
+  if (*end != '\0') {
+    const std::size_t power = units.find(*end >= 'a' ? static_cast<char>(*end - 'a' + 'A') : *end);
+    for (std::size_t i = 0; power != std::string_view::npos && i <= power; ++i) unit *= 1024;
+    if (power != std::string_view::npos) ++end;
+  }
+  if (end == digits.c_str() || *end != '\0' || !(value >= 0) || value > 1e15)
+    reject("'" + digits + "' is not a size in bytes", "a number with K, M, G or T, such as 1M");
+  return value * unit;
+}
+
+std::string bytes_text(double bytes) {
+  static constexpr std::array<const char*, 5> units{"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  for (; bytes >= 1024 && unit + 1 < units.size(); ++unit) bytes /= 1024;
+  std::array<char, 48> text{};
+  std::snprintf(text.data(), text.size(), "%.4g %s", bytes, units[unit]);
+  return text.data();
+}
+
+Collective collective_by_name(const std::string& name) {
+  const std::optional<Collective> found = parse_collective(name);
+  if (!found) reject("unknown collective '" + name + "'", "one of " + names_of(rondo::collectives));
+  return *found;
+}
+
+std::vector<const Algorithm*> algorithms_by_name(Collective collective,
+                                                 const std::string& algorithm) {
+  std::vector<const Algorithm*> rows;
+  std::vector<Algorithm> known;
+  for (const Algorithm& row : algorithms()) {
+    if (row.collective != collective) continue;
+    known.push_back(row);
+    if (algorithm.empty() || row.name == algorithm) rows.push_back(&row);
+  }
+  if (rows.empty())
+    reject("no algorithm '" + algorithm + "' for " + std::string(name(collective)),
+           "one of " + names_of(known));
+  return rows;
+}
+
+void check_root(int root, int ranks) {
+  if (root < 0 || root >= ranks)
+    reject("root " + std::to_string(root) + " is not one of " + std::to_string(ranks) + " ranks",
+           "a root from 0 to " + std::to_string(ranks - 1));
+}
+
+Schedule build_schedule(const std::string& collective, const std::string& algorithm, int ranks,
+                        int root) {
+  const Collective found = collective_by_name(collective);
+  if (ranks < 1 || ranks > most_ranks)
+    reject("--ranks is " + std::to_string(ranks),
+           "a number from 1 to " + std::to_string(most_ranks));
+  check_root(root, ranks);
+  return algorithms_by_name(found, algorithm).front()->build(ranks, root);
+}
+
+Schedule read_schedule(const std::string& path) {
+  std::ifstream file;
+  if (path != "-") {
+    file.open(path);
+    if (!file) reject("cannot read '" + path + "'", "the path of a schedule's text");
+  }
+  std::istream& from = path == "-" ? std::cin : file;
+  const std::string text{std::istreambuf_iterator<char>(from), {}};
+  return parse_schedule(text, path == "-" ? "standard input" : path);
+}
+
+const Algorithm* row_of(const Schedule& schedule) {
+  return find_algorithm(schedule.collective, schedule.algorithm);
+}
+
+}  // namespace rondo::tool

@@ -1,0 +1,44 @@
+// What the subcommands' arguments mean, checked with words that list what is known.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "algorithms/table.h"
+#include "core/schedule/schedule.h"
+
+namespace rondo::tool {
+
+/// "4", "1-64", "4,7,1-16,1024": ascending, without duplicates.
+std::vector<int> parse_ranks(std::string_view text);
+
+/// The inverse: "1-16,1024".
+std::string ranks_text(const std::vector<int>& ranks);
+
+/// "64", "8K", "1.5M", "2G" (powers of 1024).
+double parse_bytes(std::string_view text);
+
+/// "1.5 MiB".
+std::string bytes_text(double bytes);
+
+Collective collective_by_name(const std::string& name);
+
+/// The rows of a collective: one when `algorithm` is given, all when it is empty.
+std::vector<const Algorithm*> algorithms_by_name(Collective collective,
+                                                 const std::string& algorithm);
+
+/// Throws Error{invalid_argument} unless 0 <= root < ranks.
+void check_root(int root, int ranks);
+
+/// The default choice where `algorithm` is empty.
+Schedule build_schedule(const std::string& collective, const std::string& algorithm, int ranks,
+                        int root);
+
+/// Reads and parses a schedule's text form; "-" is standard input.
+Schedule read_schedule(const std::string& path);
+
+/// The row that a schedule says it came from, or nullptr.
+const Algorithm* row_of(const Schedule& schedule);
+
+}  // namespace rondo::tool

@@ -1,0 +1,72 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <string>
+
+#include "algorithms/table.h"
+#include "core/base/config.h"
+#include "rondo/types.h"
+#include "tools/rondo/commands.h"
+#include "transports/table.h"
+
+namespace rondo::tool {
+namespace {
+
+std::string padded(std::string_view text, std::size_t width) {
+  std::string cell(text);
+  if (cell.size() < width) cell.append(width - cell.size(), ' ');
+  return cell + " ";
+}
+
+void line(const std::string& text) {
+  std::printf("%s\n", text.substr(0, text.find_last_not_of(' ') + 1).c_str());
+}
+
+void list_algorithms() {
+  line(
+      "ALGORITHMS (rounds, elements sent and reduced by the busiest rank; N elements, P ranks, "
+      "q = ceil(log2 P))");
+  std::string_view before;
+  for (const Algorithm& row : algorithms()) {
+    const std::string_view collective = name(row.collective);
+    line("  " + padded(collective == before ? "" : collective, 14) + padded(row.name, 18) +
+         padded(row.cost.rounds, 8) + padded(row.cost.sent, 12) + padded(row.cost.reduced, 9) +
+         std::string(row.summary) + (row.rank_order ? " [reproducible order]" : ""));
+    before = collective;
+  }
+}
+
+template <class Rows>
+void list_names(const std::string& title, const Rows& rows) {
+  std::string names = title;
+  for (const auto& row : rows) names += " " + std::string(row.name);
+  line(names);
+}
+
+void list_everything() {
+  list_algorithms();
+  line("\nTRANSPORTS (best first)");
+  for (const TransportKind& row : transport_kinds())
+    line("  " + padded(row.name, 14) + std::string(row.summary));
+  line("");
+  list_names("COLLECTIVES", collectives);
+  list_names("TYPES", data_types);
+  list_names("OPERATORS", reduce_operators);
+  line("\nSETTINGS (environment; default in brackets)");
+  for (const Setting& row : settings()) {
+    line("  " + padded(row.name, 24) + padded(row.form, 24) + "[" + std::string(row.fallback) +
+         "]" + (row.alias.empty() ? "" : " alias " + std::string(row.alias)));
+    line("      " + std::string(row.summary));
+  }
+}
+
+}  // namespace
+
+void add_list(CLI::App& program) {
+  program
+      .add_subcommand("list",
+                      "Lists algorithms with their costs, transports, element types, operators and "
+                      "settings.")
+      ->callback(list_everything);
+}
+
+}  // namespace rondo::tool

@@ -1,0 +1,42 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "core/schedule/text.h"
+#include "tools/rondo/arguments.h"
+#include "tools/rondo/commands.h"
+
+namespace rondo::tool {
+namespace {
+
+struct Arguments {
+  std::string collective{};
+  std::string algorithm{};
+  int ranks = 4;
+  int root = 0;
+};
+
+}  // namespace
+
+void add_schedule(CLI::App& program) {
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = program.add_subcommand(
+      "schedule",
+      "Prints the text form of a schedule: every step of every rank. Change it and hand it to\n"
+      "`rondo verify --file` or `rondo explain --file`.\n"
+      "Example: rondo schedule broadcast --algorithm chain --ranks 3 --root 1");
+  command->add_option("collective", arguments->collective, "e.g. all_reduce (see rondo list)")
+      ->required();
+  command->add_option("-a,--algorithm", arguments->algorithm,
+                      "e.g. ring; by default the first that rondo list shows");
+  command->add_option("-n,--ranks", arguments->ranks, "number of ranks")->capture_default_str();
+  command->add_option("-r,--root", arguments->root, "root rank")->capture_default_str();
+  command->callback([arguments] {
+    std::fputs(to_text(build_schedule(arguments->collective, arguments->algorithm, arguments->ranks,
+                                      arguments->root))
+                   .c_str(),
+               stdout);
+  });
+}
+
+}  // namespace rondo::tool

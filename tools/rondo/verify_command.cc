@@ -1,0 +1,221 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <memory>
+#include <set>
+
+#include "core/schedule/formula.h"
+#include "core/schedule/simulate.h"
+#include "core/schedule/verify.h"
+#include "rondo/error.h"
+#include "tools/rondo/arguments.h"
+#include "tools/rondo/commands.h"
+
+namespace rondo::tool {
+namespace {
+
+constexpr int every_root_up_to = 64;
+constexpr std::size_t most_findings = 10;
+
+struct Arguments {
+  std::string collective{};
+  std::string algorithm{};
+  std::string ranks = "1-64";
+  std::string root = "all";
+  std::string file{};
+  bool all = false;
+};
+
+/// What was checked of one row of the table.
+struct Summary {
+  std::vector<int> ranks{};
+  std::vector<int> exact{};
+  bool sampled_roots = false;
+  std::uint64_t schedules = 0;
+  std::uint64_t steps = 0;
+  std::vector<std::string> findings{};
+};
+
+int root_number(const std::string& text) {
+  int root = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), root);
+  if (error != std::errc{} || end != text.data() + text.size())
+    throw Error(ErrorCode::invalid_argument, "--root '" + text + "' is not a rank",
+                {.remedy = "a rank, or 'all' for every one"});
+  return root;
+}
+
+/// Every root up to 64 ranks, some beyond; the given one where it exists.
+std::vector<int> roots(const Arguments& arguments, const Algorithm& row, int ranks) {
+  if (arguments.root != "all") return {root_number(arguments.root)};
+  if (!info(row.collective).has_root) return {0};
+  std::set<int> some{0, 1 % ranks, ranks / 2, ranks - 1};
+  for (int root = 0; ranks <= every_root_up_to && root < ranks; ++root) some.insert(root);
+  return {some.begin(), some.end()};
+}
+
+std::string formula_text(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", value);
+  return text;
+}
+
+void compare(const std::string& what, std::string_view formula, double counted, int ranks,
+             Summary& summary) {
+  const Variables variables = cost_variables(ranks);
+  if (agrees(formula, counted, variables)) return;
+  summary.findings.push_back(std::to_string(ranks) + " ranks: cost line says " + what + " " +
+                             std::string(formula) + ", the schedule has " + formula_text(counted));
+}
+
+/// One rank has nothing to exchange, so cost lines speak of two ranks and more.
+void compare_cost(const Algorithm& row, const Schedule& schedule, Summary& summary) {
+  if (schedule.ranks < 2) return;
+  const CostCounts counts = count(schedule);
+  const Variables variables = cost_variables(schedule.ranks);
+  if (!agrees(row.cost.rounds, counts.rounds, variables))
+    compare("rounds", row.cost.rounds, counts.hops, schedule.ranks, summary);
+  compare("sent (of N)", row.cost.sent, counts.sent, schedule.ranks, summary);
+  compare("reduced (of N)", row.cost.reduced, counts.reduced, schedule.ranks, summary);
+}
+
+void add(const Report& report, const std::string& where, Summary& summary) {
+  ++summary.schedules;
+  summary.steps += report.ops;
+  for (const std::string& finding : report.findings)
+    summary.findings.push_back(where + ": " + finding);
+}
+
+void verify_ranks(const Arguments& arguments, const Algorithm& row, int ranks, Summary& summary) {
+  bool exact = true;
+  for (const int root : roots(arguments, row, ranks)) {
+    check_root(root, ranks);
+    const Schedule schedule = row.build(ranks, root);
+    const Report report = verify(schedule);
+    exact = exact && report.exact;
+    std::string where = std::to_string(ranks) + " ranks";
+    if (info(row.collective).has_root) where += ", root " + std::to_string(root);
+    add(report, where, summary);
+    if (row.rank_order && !report.rank_order)
+      summary.findings.push_back(where + ": does not reduce in rank order, as its row says");
+    if (summary.findings.size() > most_findings) return;
+  }
+  summary.ranks.push_back(ranks);
+  if (exact) summary.exact.push_back(ranks);
+  if (ranks > every_root_up_to) summary.sampled_roots = true;
+  compare_cost(row, row.build(ranks, roots(arguments, row, ranks).front()), summary);
+}
+
+std::string method(const Summary& summary) {
+  if (summary.exact.size() == summary.ranks.size()) return "exact";
+  return summary.exact.empty() ? "fingerprint" : "exact to " + std::to_string(summary.exact.back());
+}
+
+std::string root_text(const Arguments& arguments, const Algorithm& row, const Summary& summary) {
+  if (!info(row.collective).has_root) return "-";
+  if (arguments.root != "all") return arguments.root;
+  return summary.sampled_roots ? "all to 64" : "all";
+}
+
+/// True when nothing was found.
+bool print(const Arguments& arguments, const Algorithm& row, const Summary& summary) {
+  const std::string cost = std::string(row.cost.rounds) + "; " + std::string(row.cost.sent) + "; " +
+                           std::string(row.cost.reduced);
+  std::printf("%-14s %-18s %-12s %-9s %-12s %-32s %s\n", std::string(name(row.collective)).c_str(),
+              std::string(row.name).c_str(), ranks_text(summary.ranks).c_str(),
+              root_text(arguments, row, summary).c_str(), method(summary).c_str(), cost.c_str(),
+              summary.findings.empty() ? "ok" : "WRONG");
+  for (std::size_t i = 0; i < summary.findings.size() && i < most_findings; ++i)
+    std::printf("    %s\n", summary.findings[i].c_str());
+  if (summary.findings.size() > most_findings)
+    std::printf("    and more; larger numbers of ranks were not checked\n");
+  std::fflush(stdout);
+  return summary.findings.empty();
+}
+
+Summary verify_row(const Arguments& arguments, const Algorithm& row,
+                   const std::vector<int>& ranks) {
+  Summary summary;
+  for (const int each : ranks) {
+    verify_ranks(arguments, row, each, summary);
+    if (summary.findings.size() > most_findings) break;
+  }
+  return summary;
+}
+
+int verify_table(const Arguments& arguments) {
+  const std::vector<int> ranks = parse_ranks(arguments.ranks);
+  std::vector<const Algorithm*> rows;
+  if (arguments.all) {
+    for (const Algorithm& row : algorithms())
+      if (arguments.algorithm.empty() || row.name == arguments.algorithm) rows.push_back(&row);
+  } else {
+    rows = algorithms_by_name(collective_by_name(arguments.collective), arguments.algorithm);
+  }
+  if (rows.empty())
+    throw Error(ErrorCode::invalid_argument, "no algorithm '" + arguments.algorithm + "'",
+                {.remedy = "rondo list"});
+  std::printf("%-14s %-18s %-12s %-9s %-12s %-32s\n", "collective", "algorithm", "ranks", "roots",
+              "contributors", "cost: rounds; sent; reduced");
+  std::size_t wrong = 0;
+  std::uint64_t schedules = 0;
+  std::uint64_t steps = 0;
+  for (const Algorithm* row : rows) {
+    const Summary summary = verify_row(arguments, *row, ranks);
+    wrong += print(arguments, *row, summary) ? 0 : 1;
+    schedules += summary.schedules;
+    steps += summary.steps;
+  }
+  std::printf("%zu algorithms, %llu schedules, %llu steps: %s\n", rows.size(),
+              static_cast<unsigned long long>(schedules), static_cast<unsigned long long>(steps),
+              wrong == 0 ? "all right" : (std::to_string(wrong) + " wrong").c_str());
+  return wrong == 0 ? 0 : 1;
+}
+
+int verify_file(const std::string& path) {
+  const Schedule schedule = read_schedule(path);
+  const Report report = verify(schedule);
+  for (const std::string& finding : report.findings) std::printf("%s\n", finding.c_str());
+  if (report.suppressed > 0)
+    std::printf("and %llu more\n", static_cast<unsigned long long>(report.suppressed));
+  std::printf("%s of %d ranks (%llu steps, contributors %s): %s\n",
+              std::string(name(schedule.collective)).c_str(), schedule.ranks,
+              static_cast<unsigned long long>(report.ops),
+              report.exact ? "exact" : "by fingerprint", report.ok() ? "ok" : "WRONG");
+  return report.ok() ? 0 : 1;
+}
+
+int verify_command(const Arguments& arguments) {
+  const int what = (arguments.all ? 1 : 0) + (arguments.collective.empty() ? 0 : 1) +
+                   (arguments.file.empty() ? 0 : 1);
+  if (what != 1)
+    throw Error(ErrorCode::invalid_argument, "verify what?",
+                {.remedy = "one of COLLECTIVE, --all and --file FILE, e.g. rondo verify --all"});
+  return arguments.file.empty() ? verify_table(arguments) : verify_file(arguments.file);
+}
+
+}  // namespace
+
+void add_verify(CLI::App& program, int& status) {
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = program.add_subcommand(
+      "verify",
+      "Proves schedules right at the given numbers of ranks: every output chunk has each\n"
+      "contribution exactly once, nothing waits for ever, ranks agree on the order of reduction,\n"
+      "costs are what the table says. Contributors are exact sets up to 64 ranks, 64-bit\n"
+      "fingerprints beyond; every root up to 64 ranks, four of them beyond.\n"
+      "Exit status 1 when something is wrong.\n"
+      "Example: rondo verify --all --ranks 1-64");
+  command->add_option("collective", arguments->collective, "e.g. all_reduce (see rondo list)");
+  command->add_flag("--all", arguments->all, "every collective and algorithm");
+  command->add_option("-a,--algorithm", arguments->algorithm, "only this one");
+  command->add_option("-n,--ranks", arguments->ranks, "numbers of ranks, e.g. 4,7,1-64,1024")
+      ->capture_default_str();
+  command->add_option("-r,--root", arguments->root, "a rank, or all")->capture_default_str();
+  command->add_option("-f,--file", arguments->file,
+                      "a schedule's text form instead, - for standard input");
+  command->callback([arguments, &status] { status = verify_command(*arguments); });
+}
+
+}  // namespace rondo::tool
