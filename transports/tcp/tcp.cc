@@ -6,10 +6,10 @@
 #include <set>
 #include <utility>
 
+#include "core/base/interface.h"
 #include "core/base/log.h"
 #include "rondo/error.h"
 #include "transports/tcp/channel.h"
-#include "transports/tcp/interface.h"
 #include "transports/tcp/meeting.h"
 
 namespace rondo::tcp {
@@ -36,6 +36,10 @@ std::size_t slots_of(const TransportSettings& settings) {
   return 2 * static_cast<std::size_t>(usable_sockets(settings)) + 1;
 }
 
+std::string listening_address(const TransportSettings& settings) {
+  return choose_interfaces(settings.interface, interface_addresses()).front().address;
+}
+
 class TcpTransport final : public Transport {
  public:
   explicit TcpTransport(const TransportSettings& settings)
@@ -43,10 +47,11 @@ class TcpTransport final : public Transport {
         sockets_(usable_sockets(settings)),
         slot_bytes_(choose_slot_bytes(settings, preferred_slot_bytes, slots_of(settings))),
         meeting_(
-            settings.rank, choose_interface(interface_addresses(), settings.interface).address,
+            settings.rank, listening_address(settings),
             [this](const Hello& hello, UniqueFd socket) { arrive(hello, std::move(socket)); }) {}
 
   std::string_view name() const override { return "tcp"; }
+  LinkClass link_class() const override { return LinkClass::network; }
   std::string address() const override { return to_text(meeting_.contact()); }
   std::size_t slot_bytes() const override { return slot_bytes_; }
   int depth() const override { return 2 * sockets_; }
@@ -87,7 +92,7 @@ class TcpTransport final : public Transport {
 
   void add_descriptors(std::vector<pollfd>& descriptors) const override {
     meeting_.add_descriptors(descriptors);
-    for (const TcpSendChannel* channel : backlog_) channel->add_descriptors(descriptors);
+    for (const auto& [end, channel] : senders_) channel->add_descriptors(descriptors);
     for (const auto& [end, channel] : receivers_) channel->add_descriptors(descriptors);
   }
 
