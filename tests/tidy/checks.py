@@ -63,11 +63,15 @@ def no_machine(files):
     yield from matches(files, MACHINE, "names a machine:")
 
 
+RAW_STRING = re.compile(r'R"(\w*)\(.*?\)\1"', re.DOTALL)
+
+
 def line_width(files):
-    """Lines fit on a screen."""
+    """Lines fit on a screen. Texts that a program prints may be wider: raw strings do not count."""
     for path, text in files.items():
         if path.endswith(CODE + (".py", ".cmake", "CMakeLists.txt")):
-            for number, line in enumerate(text.splitlines(), 1):
+            shown = RAW_STRING.sub(lambda raw: "\n" * raw.group(0).count("\n"), text)
+            for number, line in enumerate(shown.splitlines(), 1):
                 if len(line) > MAX_WIDTH:
                     yield f"{path}:{number}: {len(line)} columns, at most {MAX_WIDTH}"
 
@@ -122,11 +126,22 @@ def layers(files):
                        f"of a higher layer ({LAYERS[layer_of(target)]})")
 
 
+FOREACH = re.compile(r"foreach\((\w+) ([^)]*)\)(.*?)endforeach\(\)", re.DOTALL)
+
+
+def words_of_list(text):
+    """The words of a CMakeLists.txt, its foreach loops over plain words unrolled."""
+    def unroll(loop):
+        variable, values, body = loop.groups()
+        return " ".join(body.replace("${" + variable + "}", value) for value in values.split())
+    return set(re.split(r"[\s()]+", FOREACH.sub(unroll, text)))
+
+
 def no_dead_files(files):
     """Every source is built by some CMakeLists.txt above it; every header is included."""
     included = {resolve(match.group(1), files)
                 for text in code(files).values() for match in INCLUDE.finditer(text)}
-    lists = {posixpath.dirname(path): set(re.split(r"[\s()]+", text))
+    lists = {posixpath.dirname(path): words_of_list(text)
              for path, text in files.items() if posixpath.basename(path) == "CMakeLists.txt"}
     for path in code(files):
         if path.endswith((".h", ".cuh")):

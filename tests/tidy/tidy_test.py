@@ -19,7 +19,7 @@ CASES = {
         {"README.md": "run it in your own folder, a network /tmp/x\n"},
         {"README.md": "run it in /wo" + "rk/main\n"}),
     checks.line_width: (
-        {"core/base/a.cc": "x" * 110 + "\n"},
+        {"core/base/a.cc": "x" * 110 + '\nauto text = R"(' + "x" * 200 + ')";\n'},
         {"core/base/a.cc": "x" * 111 + "\n"}),
     checks.file_length: (
         {"core/base/a.cc": "int a;\n" * 400},
@@ -33,7 +33,9 @@ CASES = {
         {"core/schedule/a.cc": '#include "algorithms/table.h"\n', "algorithms/table.h": HEADER}),
     checks.no_dead_files: (
         {"core/base/a.cc": '#include "core/base/a.h"\n', "core/base/a.h": HEADER,
-         "core/base/CMakeLists.txt": "rondo_layer(base SOURCES a.cc)\n"},
+         "core/base/CMakeLists.txt": "rondo_layer(base SOURCES a.cc)\n",
+         "tests/one_test.cc": "int a;\n",
+         "tests/CMakeLists.txt": "foreach(name one two)\n  t(${name}_test.cc)\nendforeach()\n"},
         {"core/base/aa.cc": "int a;\n",
          "core/base/CMakeLists.txt": "rondo_layer(base SOURCES a.cc)\n"}),
     checks.memory_order: (
