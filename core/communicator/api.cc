@@ -19,9 +19,20 @@ CommunicatorState& usable(const State& state) {
   return *state;
 }
 
+void check(const State& state, const Call& call, const void* input, const void* output) {
+  const CommunicatorState& communicator = usable(state);
+  detail::check_call(call, input, output, communicator.rank(), communicator.size());
+}
+
+void check(const State& state, const Message& message, const void* input, const void* output) {
+  const CommunicatorState& communicator = usable(state);
+  detail::check_message(message.call, message.sends ? input : output, message.peer,
+                        communicator.rank(), communicator.size());
+}
+
 /// In a group the call joins the group and returns; otherwise it completes.
 void run(const State& state, const Call& call, const void* input, void* output) {
-  detail::check_call(call, input, output, usable(state).rank(), state->size());
+  check(state, call, input, output);
   if (detail::in_group()) {
     detail::add_to_group(CommunicatorAccess::make(state, state->start(call, input, output, true)));
   } else {
@@ -30,13 +41,12 @@ void run(const State& state, const Call& call, const void* input, void* output) 
 }
 
 Work start(const State& state, const Call& call, const void* input, void* output) {
-  detail::check_call(call, input, output, usable(state).rank(), state->size());
+  check(state, call, input, output);
   return CommunicatorAccess::make(state, state->start(call, input, output, false));
 }
 
 void run(const State& state, const Message& message, const void* input, void* output) {
-  detail::check_message(message.call, message.sends ? input : output, message.peer,
-                        usable(state).rank(), state->size());
+  check(state, message, input, output);
   if (detail::in_group()) {
     detail::add_to_group(
         CommunicatorAccess::make(state, state->start(message, input, output, true)));
@@ -46,8 +56,7 @@ void run(const State& state, const Message& message, const void* input, void* ou
 }
 
 Work start(const State& state, const Message& message, const void* input, void* output) {
-  detail::check_message(message.call, message.sends ? input : output, message.peer,
-                        usable(state).rank(), state->size());
+  check(state, message, input, output);
   return CommunicatorAccess::make(state, state->start(message, input, output, false));
 }
 

@@ -112,13 +112,16 @@ void CommunicatorState::agree_on_settings() {
 
 std::vector<Transport*> CommunicatorState::pick_transports() {
   const Selection selection(config_.transport, transport_names(), "RONDO_TRANSPORT");
-  const std::vector<HostInfo>& hosts = membership_.world->hosts();
+  std::vector<HostInfo> hosts;
+  for (const int member : membership_.members) {
+    hosts.push_back(membership_.world->hosts()[static_cast<std::size_t>(member)]);
+    // Ranks that met as processes share no exchange, even where two of them are one process.
+    if (!membership_.local) hosts.back().process = hosts.size();
+  }
   const auto host_of = [&](int peer) -> const HostInfo& {
-    return hosts[static_cast<std::size_t>(membership_.members[static_cast<std::size_t>(peer)])];
+    return hosts[static_cast<std::size_t>(peer)];
   };
-  std::vector<HostInfo> members;
-  for (int peer = 0; peer < size(); ++peer) members.push_back(host_of(peer));
-  crowded_ = more_ranks_than_cores(members, host_of(rank()).host);
+  crowded_ = more_ranks_than_cores(hosts, host_of(rank()).host);
 
   std::map<const TransportKind*, Transport*> made;
   std::vector<Transport*> by_peer(membership_.members.size());

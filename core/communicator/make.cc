@@ -61,7 +61,7 @@ Communicator Communicator::from_environment(const Options& options) {
   const MeetingPoint point{.address = placement.address, .port = placement.port};
   auto world = meet(point, placement.rank, placement.ranks, placement.rank == 0,
                     this_host(config.host_id), config.bootstrap_timeout);
-  return make_world(std::move(world), std::make_shared<LocalExchange>(), config);
+  return make_world(std::move(world), nullptr, config);
 }
 
 UniqueId make_unique_id() {
@@ -93,7 +93,7 @@ Communicator Communicator::from_unique_id(const UniqueId& id, int rank, int rank
   }
   const MeetingPoint point{.address = address, .port = packed.port, .magic = packed.magic};
   auto world = meet(point, rank, ranks, false, this_host(config.host_id), config.bootstrap_timeout);
-  return make_world(std::move(world), std::make_shared<LocalExchange>(), config);
+  return make_world(std::move(world), nullptr, config);
 }
 
 std::vector<Communicator> Communicator::from_threads(int ranks, const Options& options) {

@@ -34,7 +34,7 @@ namespace rondo::detail {
 /// Which ranks of which world form a communicator, and which of them this is.
 struct Membership {
   std::shared_ptr<Control> world{};
-  std::shared_ptr<LocalExchange> local{};  ///< of the ranks that share this process; never null
+  std::shared_ptr<LocalExchange> local{};  ///< of ranks that met as threads; null: met as processes
   std::vector<int> members{};              ///< world rank of each rank
   int rank = 0;
   std::uint64_t number = 0;  ///< equal on all members, unique in the world
