@@ -9,7 +9,19 @@ namespace {
 
 std::string_view chosen(std::string_view description) {
   const std::size_t end = std::min(description.find(" in "), description.find_first_of(":;("));
-  return description.substr(0, end);
+  description = description.substr(0, end);
+  return description.substr(0, description.find_last_not_of(' ') + 1);
+}
+
+/// The description of a stretch: whole where its sizes agree, else without what stands between the
+/// choice and its reason, which changes from size to size.
+std::string told(std::span<const Choice> stretch) {
+  const std::string& first = stretch.front().description;
+  const bool agree = std::all_of(stretch.begin(), stretch.end(),
+                                 [&](const Choice& one) { return one.description == first; });
+  const std::size_t reason = first.find(" (");
+  if (agree || reason == std::string::npos) return first;
+  return std::string(chosen(first)).append(first, reason, std::string::npos);
 }
 
 }  // namespace
@@ -25,7 +37,7 @@ std::vector<std::string> summarize_choices(std::span<const Choice> choices) {
     const std::string from = format_size(choices[first].bytes);
     const std::string range =
         last == first ? from : from + " to " + format_size(choices[last].bytes);
-    lines.push_back(range + ": " + choices[first].description);
+    lines.push_back(range + ": " + told(choices.subspan(first, last - first + 1)));
     first = last + 1;
   }
   return lines;

@@ -14,9 +14,8 @@ struct Choice {
   std::string description;
 };
 
-/// One line for each stretch of sizes with the same choice: "8 B to 64 KB: ring over shm, ...". A
-/// description's choice is what stands before its first " in ", ':', ';' or '('; the line gives
-/// that of its first size whole.
+/// One line for each stretch of sizes with the same choice: "8 B to 64 KB: ring over shm (...)".
+/// The choice is what stands before a description's first " in ", ':', ';' or '('.
 std::vector<std::string> summarize_choices(std::span<const Choice> choices);
 
 }  // namespace rondo::bench

@@ -50,6 +50,7 @@ std::string format_size(std::size_t bytes) {
     ++unit;
   }
   std::array<char, 32> text{};
+  value = std::round(value * 10) / 10;
   const char* form = value == std::floor(value) ? "%.0f %s" : "%.1f %s";
   std::snprintf(text.data(), text.size(), form, value, units[unit]);
   return text.data();

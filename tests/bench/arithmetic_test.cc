@@ -73,6 +73,7 @@ TEST_CASE("sizes print in the largest unit") {
   CHECK(format_size(8) == "8 B");
   CHECK(format_size(65536) == "64 KB");
   CHECK(format_size(1536) == "1.5 KB");
+  CHECK(format_size(16380) == "16 KB");
   CHECK(format_size(std::size_t{16} << 20) == "16 MB");
   CHECK(format_size(std::size_t{2048} << 30) == "2048 GB");
 }
@@ -97,10 +98,10 @@ TEST_CASE("stretches of sizes with the same choice become one line") {
                                     {64, "one_shot over shm (predicted 2 us)"},
                                     {512, "ring over shm in 2 passes (predicted 3 us)"},
                                     {4096, "ring over shm in 4 passes (predicted 4 us)"},
-                                    {32768, "ring over tcp (forced)"}};
-  const std::vector<std::string> expected{
-      "8 B to 64 B: one_shot over shm (predicted 1 us)",
-      "512 B to 4 KB: ring over shm in 2 passes (predicted 3 us)", "32 KB: ring over tcp (forced)"};
+                                    {32768, "ring over tcp in 9 passes (forced)"}};
+  const std::vector<std::string> expected{"8 B to 64 B: one_shot over shm (predicted 1 us)",
+                                          "512 B to 4 KB: ring over shm (predicted 3 us)",
+                                          "32 KB: ring over tcp in 9 passes (forced)"};
   CHECK(summarize_choices(choices) == expected);
   CHECK(summarize_choices({}).empty());
 }
