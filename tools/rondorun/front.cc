@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cstdlib>
+#include <vector>
 
 #include "tools/rondorun/launch_error.h"
 #include "tools/rondorun/process.h"
@@ -14,11 +14,21 @@
 namespace rondo::launch {
 namespace {
 
-/// Until no child is left, adopted ones included.
-void kill_descendants() {
+/// Children of whatever became rondorun by exec: none of its business.
+std::vector<pid_t> earlier_children() {
+  siginfo_t information{};
+  const bool any = ::waitid(P_ALL, 0, &information, WEXITED | WNOHANG | WNOWAIT) == 0;
+  return any ? descendants() : std::vector<pid_t>();
+}
+
+/// Until none is left but for `spared`.
+void kill_descendants(const std::vector<pid_t>& spared) {
   const timespec pause{0, 10'000'000};
-  while (::waitpid(-1, nullptr, WNOHANG) >= 0 || errno == EINTR) {
-    signal_all(descendants(), SIGKILL);
+  while (true) {
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) continue;
+    const auto processes = descendants(spared);
+    if (processes.empty()) return;
+    signal_all(processes, SIGKILL);
     ::nanosleep(&pause, nullptr);
   }
 }
@@ -43,6 +53,7 @@ int run_guarded(const BlockedSignals& signals, const std::function<int(const Uni
   if (::pipe2(ends, O_CLOEXEC) != 0) throw system_error("pipe");
   UniqueFd lifeline(ends[0]);
   UniqueFd held(ends[1]);
+  const auto spared = earlier_children();
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   const pid_t supervisor = ::fork();
   if (supervisor < 0) throw system_error("cannot start another process");
@@ -54,7 +65,7 @@ int run_guarded(const BlockedSignals& signals, const std::function<int(const Uni
   }
   lifeline.reset();
   const Ending ending = watch(supervisor, signals);
-  kill_descendants();
+  kill_descendants(spared);
   return ending.exit_status();
 }
 

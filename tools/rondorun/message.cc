@@ -102,7 +102,12 @@ std::optional<Message> MessageReader::next() {
 bool MessageReader::skip_greeting() {
   if (greeted_) return true;
   const auto found = bytes_.find(greeting);
-  if (found == std::string::npos) return false;
+  if (found == std::string::npos) {
+    const auto other = bytes_.find(any_greeting);
+    if (other != std::string::npos && bytes_.find('\n', other) != std::string::npos)
+      throw LaunchError(status_failure, "another version of rondorun answered");
+    return false;
+  }
   done_ = found + greeting.size();
   greeted_ = true;
   return true;

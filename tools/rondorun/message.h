@@ -48,6 +48,8 @@ struct Message {
 
 /// The line before the first message; changes when the messages do.
 inline constexpr std::string_view greeting = "rondorun speaks 1\n";
+/// What any version's greeting begins with.
+inline constexpr std::string_view any_greeting = "rondorun speaks ";
 
 std::string encode(const Message& message);
 /// All messages from `world` to `argument`.

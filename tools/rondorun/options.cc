@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
+#include <string_view>
 
 #include "tools/rondorun/launch_error.h"
 
@@ -70,8 +71,7 @@ void add_placement(CLI::App& app, Options& options, Raw& raw) {
   app.add_option("--master-port", options.master_port, "Default: a free one")->type_name("PORT");
   app.add_option("--bind", raw.bind,
                  "core: rank i of a node runs on its i-th core only; needs as many cores as ranks")
-      ->type_name("none|core")
-      ->check(CLI::IsMember({"none", "core"}));
+      ->type_name("none|core");
 }
 
 void add_environment(CLI::App& app, Options& options, Raw& raw) {
@@ -123,6 +123,7 @@ void join(Options& options, const Raw& raw) {
   add_shortcut(options, "RONDO_ALGORITHM", raw.algorithm);
   add_shortcut(options, "RONDO_TIMEOUT", raw.timeout);
   add_shortcut(options, "RONDO_DEBUG", raw.debug);
+  require(raw.bind == "none" || raw.bind == "core", "--bind: give none or core");
   options.bind_to_core = raw.bind == "core";
   require(raw.grace_seconds >= 0 && raw.grace_seconds <= 86400, "--grace: give 0 to 86400 seconds");
   options.grace = std::chrono::milliseconds(static_cast<long>(raw.grace_seconds * 1000));
@@ -149,12 +150,15 @@ void check(const Options& options, bool ranks_given) {
   require(!options.command.empty(), "no program was given");
 }
 
-/// Everything from the program on. CLI11 stops at the first word that is not an option it knows.
-std::vector<std::string> take_command(const CLI::App& app) {
-  std::vector<std::string> words = app.remaining();
-  if (!words.empty() && words.front() == "--") {
+/// Everything from the program on. CLI11 stops at the first word that is not an option it knows; of
+/// its versions, some keep a leading "--" and others drop it.
+std::vector<std::string> take_command(const CLI::App& app, int argc, const char* const* argv) {
+  const auto count = static_cast<int>(app.remaining().size());
+  if (count == 0) return {};
+  std::vector<std::string> words(argv + argc - count, argv + argc);
+  if (words.front() == "--") {
     words.erase(words.begin());
-  } else if (!words.empty() && words.front().size() > 1 && words.front().front() == '-') {
+  } else if (words.front().starts_with('-') && std::string_view(argv[argc - count - 1]) != "--") {
     throw usage("unknown option " + words.front());
   }
   return words;
@@ -183,7 +187,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv) {
   }
   if (options.serve) return options;
   join(options, raw);
-  options.command = take_command(app);
+  options.command = take_command(app, argc, argv);
   check(options, app.count("-n") > 0);
   return options;
 }

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
@@ -181,12 +182,14 @@ int usable_cores() {
   return CPU_COUNT(&usable);
 }
 
-std::vector<pid_t> descendants() {
+std::vector<pid_t> descendants(std::span<const pid_t> except) {
   const auto children = children_by_parent();
   std::vector<pid_t> found{::getpid()};
   for (std::size_t next = 0; next < found.size(); ++next) {
     const auto [first, last] = children.equal_range(found[next]);
-    for (auto child = first; child != last; ++child) found.push_back(child->second);
+    for (auto child = first; child != last; ++child)
+      if (std::find(except.begin(), except.end(), child->second) == except.end())
+        found.push_back(child->second);
   }
   found.erase(found.begin());
   return found;

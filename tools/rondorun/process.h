@@ -49,8 +49,9 @@ pid_t spawn(const Spawn& request);
 /// How many cores this process may use.
 int usable_cores();
 
-/// Every living descendant of this process, as far as a look at /proc can tell.
-std::vector<pid_t> descendants();
+/// Every descendant of this process that a look at /proc finds, but for the children in `except`
+/// and what descends from them.
+std::vector<pid_t> descendants(std::span<const pid_t> except = {});
 
 /// The signal to each of them. Those that are gone do no harm.
 void signal_all(std::span<const pid_t> processes, int signal);

@@ -146,7 +146,7 @@ TEST_CASE("stopping stops the ranks, continuing continues them") {
 }
 
 TEST_CASE("rondorun killed: nothing is left, wherever it hides") {
-  const std::string who = GENERATE("front", "supervisor", "both");
+  const std::string who = GENERATE(as<std::string>{}, "front", "supervisor", "both");
   Process process(job({"-n", "2"}, {"daemon", "stay"}));
   process.wait_for("up ", 2);
   REQUIRE(process.living().size() == 6);  // front, supervisor, and twice a rank and its own child
@@ -175,6 +175,18 @@ TEST_CASE("a reader that goes away ends the job as it ends any program") {
   process.stop_reading();
   CHECK(process.wait() == 141);
   process.wait_none_living();
+}
+
+TEST_CASE("children of the shell that became rondorun are spared") {
+  Command command;
+  command.words = {"sh", "-c", "sleep 1000 & echo up 0 $!; exec " + rondorun() + " -n 2 true"};
+  Process process(command);
+  process.wait_until([&] { return process.output().find("\n") != std::string::npos; }, "the shell");
+  const pid_t spared = process.rank(0);
+  process.wait_until([&] { return process.living() == std::vector<pid_t>{spared}; },
+                     "the job's end");
+  ::kill(spared, SIGKILL);
+  CHECK(process.wait() == 0);
 }
 
 TEST_CASE("nothing is left in the folder of the job") {

@@ -175,6 +175,9 @@ TEST_CASE("what is no message is refused") {
     reader.add(wrong);
     CHECK_THROWS_AS(reader.next(), LaunchError);
   }
+  MessageReader newer;
+  newer.add("rondorun speaks 999\n");
+  CHECK_THROWS_AS(newer.next(), LaunchError);
   MessageReader endless;
   endless.add(greeting);
   endless.add(std::string(200, 'x'));

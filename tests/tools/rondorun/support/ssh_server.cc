@@ -10,6 +10,9 @@
 namespace rondo::test {
 namespace {
 
+/// Where a root's sshd locks itself in. Debian makes it when it boots, but a chroot does not boot.
+constexpr const char* run_folder = "/run/sshd";
+
 /// Free now; sshd says if somebody else takes it first.
 int free_port() {
   const UniqueFd socket(::socket(AF_INET, SOCK_STREAM, 0));
@@ -46,9 +49,13 @@ bool SshServer::available() {
 
 SshServer::SshServer() {
   make_keys();
-  if (::geteuid() == 0)
-    ::mkdir("/run/sshd", 0755);  // where sshd locks itself in; Debian's boot makes it
+  if (::geteuid() == 0) made_run_folder_ = ::mkdir(run_folder, 0755) == 0;
   if (!start("no") && !start("yes")) throw std::runtime_error("no login over ssh: " + complaint_);
+}
+
+SshServer::~SshServer() {
+  server_.reset();
+  if (made_run_folder_) ::rmdir(run_folder);
 }
 
 void SshServer::make_keys() const {

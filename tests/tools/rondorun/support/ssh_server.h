@@ -12,6 +12,9 @@ class SshServer {
  public:
   /// Throws std::runtime_error with sshd's and ssh's words when no login can be made to work.
   SshServer();
+  ~SshServer();
+  SshServer(const SshServer&) = delete;
+  SshServer& operator=(const SshServer&) = delete;
 
   /// For --ssh: logs this user in on 127.0.0.1 without a question.
   const std::string& command() const { return command_; }
@@ -34,6 +37,7 @@ class SshServer {
   std::string command_;
   std::string wrong_command_;
   std::string complaint_;
+  bool made_run_folder_ = false;
   std::unique_ptr<Process> server_;
 };
 
