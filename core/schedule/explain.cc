@@ -123,24 +123,30 @@ Explanation explain(const Schedule& schedule) {
 }
 
 CostFormulas lower_bound(Collective collective) {
+  const auto formulas = [](std::string_view rounds, std::string_view sent,
+                           std::string_view received, std::string_view reduced) {
+    return CostFormulas{rounds, {}, sent, received, reduced};
+  };
   switch (collective) {
     case Collective::all_reduce:
-      return {"q", "2(P-1)/P", "(P-1)/P"};
+      return formulas("q", "2(P-1)/P", "2(P-1)/P", "(P-1)/P");
     case Collective::reduce_scatter:
-      return {"q", "(P-1)/P", "(P-1)/P"};
+      return formulas("q", "(P-1)/P", "(P-1)/P", "(P-1)/P");
     case Collective::reduce:
-      return {"q", "min(1,P-1)", "(P-1)/P"};
+      return formulas("q", "min(1,P-1)", "min(1,P-1)", "(P-1)/P");
     case Collective::broadcast:
-      return {"q", "min(1,P-1)", "0"};
+      return formulas("q", "min(1,P-1)", "min(1,P-1)", "0");
     case Collective::all_gather:
     case Collective::all_to_all:
+      return formulas("q", "(P-1)/P", "(P-1)/P", "0");
     case Collective::scatter:
+      return formulas("q", "(P-1)/P", "min(1,P-1)/P", "0");
     case Collective::gather:
-      return {"q", "(P-1)/P", "0"};
+      return formulas("q", "min(1,P-1)/P", "(P-1)/P", "0");
     case Collective::barrier:
-      return {"q", "0", "0"};
+      return formulas("q", "0", "0", "0");
     case Collective::send_recv:
-      return {"min(1,P-1)", "min(1,P-1)", "0"};
+      return formulas("min(1,P-1)", "min(1,P-1)", "min(1,P-1)", "0");
   }
   return {};
 }

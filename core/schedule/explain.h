@@ -69,7 +69,9 @@ Explanation explain(const Schedule& schedule);
 /// Formulas to show beside what was counted; empty ones are left out.
 struct CostFormulas {
   std::string_view rounds{};
+  std::string_view hops{};
   std::string_view sent{};
+  std::string_view received{};
   std::string_view reduced{};
 };
 
@@ -78,8 +80,7 @@ struct CostFormulas {
 std::string render(const Explanation& explanation, const CostFormulas& cost,
                    std::size_t width = 80);
 
-/// No algorithm can do with less, in any of the three, on the busiest rank with one port. `sent` is
-/// the larger of sent and received there, in units of the index space N.
+/// What the busiest rank must do at the least, whatever the algorithm, with one port.
 CostFormulas lower_bound(Collective collective);
 
 }  // namespace rondo

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int most_columns = 8;  ///< ranks beyond are summed up
 constexpr int letters = 26;
-constexpr std::size_t gap = 2;  ///< between columns
+constexpr std::size_t wide_gap = 2;  ///< between columns; 1 where that is too wide
 
 using Cells = std::vector<std::string>;  ///< one per rank
 
@@ -85,13 +85,13 @@ class Renderer {
     return digits;
   }
 
-  /// Runs of chunks with the same contributors: "d0", "bc03", "a-h*".
+  /// Runs of chunks with the same contributors: "d0", "bc03", "g-b*" (wrapping).
   std::string pieces_text(const std::vector<Piece>& pieces) const {
     std::string words;
     for (std::size_t i = 0; i < pieces.size();) {
       std::size_t end = i + 1;
       while (end < pieces.size() && pieces[end].contributors == pieces[i].contributors &&
-             pieces[end].chunk == pieces[end - 1].chunk + 1)
+             pieces[end].chunk == (pieces[end - 1].chunk + 1) % header_.layout.chunks())
         ++end;
       if (!words.empty()) words += ",";
       words += run_text(pieces, i, end);
@@ -141,19 +141,23 @@ class Renderer {
       sent.emplace_back(static_cast<std::size_t>(header_.ranks));
       results.emplace_back(static_cast<std::size_t>(header_.ranks));
       const int shift = common_shift(round, lane);
-      notes.push_back(shift > 0 ? "to rank+" + std::to_string(shift) : "");
+      notes.push_back(shift > 0 ? "(each rank sends to " + shifted(shift) + ")" : "");
       for (const ExplainedMessage& message : round.messages)
         if (message.lane == lane)
           append(sent.back(), message.from,
                  pieces_text(message.pieces) + (shift > 0 ? "" : ">" + std::to_string(message.to)));
       for (const ExplainedResult& result : round.results)
-        if (result.lane == lane)
-          append(results.back(), result.rank,
-                 (result.reduced ? "=" : "") + pieces_text(result.pieces));
+        if (result.lane == lane) append(results.back(), result.rank, pieces_text(result.pieces));
     }
     table("What each rank sends" + suffix, sent, notes);
     notes.assign(notes.size(), "");
-    table("What each rank then has (= marks a reduction)" + suffix, results, notes);
+    table("What each rank then has received, reduced or copied" + suffix, results, notes);
+  }
+
+  /// "rank + 1", "rank - 1" past the middle.
+  std::string shifted(int shift) const {
+    if (2 * shift <= header_.ranks) return "rank + " + std::to_string(shift);
+    return "rank - " + std::to_string(header_.ranks - shift);
   }
 
   static void append(Cells& cells, int rank, const std::string& words) {
@@ -185,15 +189,14 @@ class Renderer {
     if (std::all_of(rows.begin(), rows.end(), blank)) return;
     text_ += "\n" + title + "\n";
     std::size_t column = std::string("rank 0").size();
-    std::size_t note = 0;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      for (const std::string& cell : rows[i]) column = std::max(column, cell.size());
-      note = std::max(note, notes[i].size());
-    }
+    for (const Cells& cells : rows)
+      for (const std::string& cell : cells) column = std::max(column, cell.size());
     const std::size_t label = label_width();
-    const std::size_t columns = static_cast<std::size_t>(header_.ranks) * (column + gap);
-    const bool fits = label + columns + note <= width_;
-    if (fits) ranks_line(label, column);
+    const auto fits = [&](std::size_t gap) {
+      return label + static_cast<std::size_t>(header_.ranks) * (column + gap) <= width_ + gap;
+    };
+    const std::size_t gap = fits(wide_gap) ? wide_gap : 1;
+    if (fits(gap)) ranks_line(label, column + gap);
     int phase = -1;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (blank(rows[i])) continue;
@@ -201,36 +204,37 @@ class Renderer {
       if (round.phase != phase) text_ += phase_name(round.phase) + "\n";
       phase = round.phase;
       const std::string number_text = padded("  " + std::to_string(round.round + 1), label);
-      if (fits)
-        row(number_text, rows[i], column, notes[i]);
+      if (fits(gap))
+        row(number_text, rows[i], column + gap);
       else
-        list(number_text, rows[i], notes[i]);
+        list(number_text, rows[i]);
+      if (!notes[i].empty() &&
+          (i + 1 == rows.size() || notes[i + 1] != notes[i] || it_.rounds[i + 1].phase != phase))
+        text_ += "     " + notes[i] + "\n";
     }
   }
 
   std::size_t label_width() const {
     std::uint32_t most = 0;
     for (const ExplainedRound& round : it_.rounds) most = std::max(most, round.round + 1);
-    return 2 + std::to_string(most).size() + gap;
+    return 2 + std::to_string(most).size() + wide_gap;
   }
 
   void ranks_line(std::size_t label, std::size_t column) {
     Cells names;
     for (int rank = 0; rank < header_.ranks; ++rank)
       names.push_back("rank " + std::to_string(rank));
-    row(std::string(label, ' '), names, column, "");
+    row(std::string(label, ' '), names, column);
   }
 
-  void row(const std::string& label, const Cells& cells, std::size_t column,
-           const std::string& note) {
+  void row(const std::string& label, const Cells& cells, std::size_t column) {
     std::string line = label;
-    for (const std::string& cell : cells) line += padded(cell.empty() ? "." : cell, column + gap);
-    line += note;
+    for (const std::string& cell : cells) line += padded(cell.empty() ? "." : cell, column);
     line.erase(line.find_last_not_of(' ') + 1);
     text_ += line + "\n";
   }
 
-  void list(const std::string& label, const Cells& cells, const std::string& note) {
+  void list(const std::string& label, const Cells& cells) {
     std::string first = label;
     for (std::size_t rank = 0; rank < cells.size(); ++rank) {
       if (cells[rank].empty()) continue;
@@ -244,7 +248,6 @@ class Renderer {
       text_ += wrapped(start, words, start.size() + 1, width_);
       first = std::string(label.size(), ' ');
     }
-    if (!note.empty()) text_ += first + "each " + note + "\n";
   }
 
   std::string phase_name(int phase) const {
@@ -253,8 +256,12 @@ class Renderer {
                                          : "phase " + std::to_string(phase + 1);
   }
 
-  static std::string total_text(const RankTotal& total) {
-    return std::to_string(total.messages) + " " + number(total.sent) + "N";
+  static std::string total_text(const RankTotal& total, const char* between) {
+    return std::to_string(total.messages) + between + number(total.sent) + "N";
+  }
+
+  static const char* total_words(const RankTotal& total) {
+    return total.messages == 1 ? " message, " : " messages, ";
   }
 
   /// Running totals; one column where all ranks have the same.
@@ -271,14 +278,14 @@ class Renderer {
         if (round.phase != phase) text_ += phase_name(round.phase) + "\n";
         phase = round.phase;
         text_ += padded("  " + std::to_string(round.round + 1), label_width()) +
-                 total_text(round.totals.front()) + "\n";
+                 total_text(round.totals.front(), total_words(round.totals.front())) + "\n";
       }
       return;
     }
     std::vector<Cells> rows;
     for (const ExplainedRound& round : it_.rounds) {
       rows.emplace_back();
-      for (const RankTotal& total : round.totals) rows.back().push_back(total_text(total));
+      for (const RankTotal& total : round.totals) rows.back().push_back(total_text(total, " "));
     }
     table("Messages and elements sent by then", rows, std::vector<std::string>(rows.size()));
   }
@@ -324,40 +331,37 @@ class Renderer {
 
   static std::string with_value(std::string_view formula, const Variables& variables,
                                 const std::string& unit) {
-    const bool bound = formula.starts_with("<=");
-    const std::string value =
-        number(evaluate(bound ? formula.substr(2) : formula, variables)) + unit;
+    if (formula.empty()) return {};
+    const std::string value = number(evaluate(formula, variables)) + unit;
     if (formula.find_first_not_of("0123456789.") == std::string_view::npos) return value;
-    return std::string(formula) + (bound ? " = " : " = ") + value;
+    return std::string(formula) + unit + " = " + value;
   }
 
-  void cost_line(const std::string& label, const std::string& rounds, const std::string& sent,
-                 const std::string& reduced) {
-    text_ += padded(label, 16) + padded(rounds, 18) + padded(sent, 24) + reduced + "\n";
-  }
-
-  void cost_line(const std::string& label, const CostFormulas& formulas) {
+  void cost_row(const std::string& label, std::string_view formula, double counted,
+                std::string_view bound, const std::string& unit) {
     const Variables variables = cost_variables(header_.ranks);
-    cost_line(label, with_value(formulas.rounds, variables, ""),
-              with_value(formulas.sent, variables, " N"),
-              with_value(formulas.reduced, variables, " N"));
+    std::string line = padded(label, 14);
+    if (!cost_.rounds.empty()) line += padded(with_value(formula, variables, unit), 32);
+    line += padded(it_.findings.empty() ? number(counted) + unit : "-", 10);
+    line += with_value(bound, variables, unit);
+    line.erase(line.find_last_not_of(' ') + 1);
+    text_ += line + "\n";
   }
 
   void costs() {
-    text_ += "\n";
-    cost_line("Busiest rank", "rounds", "traffic", "reduced");
-    if (!cost_.rounds.empty()) cost_line("formula", cost_);
-    if (it_.findings.empty()) {
-      const CostCounts& counts = it_.counts;
-      const std::string hops = number(counts.hops);
-      const std::string rounds =
-          counts.hops == counts.rounds ? hops : hops + " (" + number(counts.rounds) + " by 1 port)";
-      cost_line("counted", rounds, number(std::max(counts.sent, counts.received)) + " N",
-                number(counts.reduced) + " N");
-    }
-    cost_line("lower bound", lower_bound(header_.collective));
+    const CostFormulas least = lower_bound(header_.collective);
+    const CostCounts& counts = it_.counts;
+    text_ += "\n" + padded("Busiest rank", 14);
+    if (!cost_.rounds.empty()) text_ += padded("cost line", 32);
+    text_ += padded("counted", 10) + "lower bound\n";
+    cost_row("rounds", cost_.rounds, counts.rounds, least.rounds, "");
+    cost_row("hops", cost_.hops, counts.hops, least.hops, "");
+    cost_row("sent", cost_.sent, counts.sent, least.sent, " N");
+    cost_row("received", cost_.received, counts.received, least.received, " N");
+    cost_row("reduced", cost_.reduced, counts.reduced, least.reduced, " N");
     text_ += "P = " + std::to_string(header_.ranks) +
-             " ranks, q = ceil(log2 P) = " + number(cost_variables(header_.ranks).at("q")) + "\n";
+             " ranks, q = ceil(log2 P) = " + number(cost_variables(header_.ranks).at("q")) +
+             "; hops: messages that must follow each other\n";
   }
 
   void findings() {

@@ -14,8 +14,9 @@
 //   from left to right void  write(site, chunk, const Value&) Value depart(site, peer, Value) a
 //   message that goes onto a channel
 //
-// and, where time matters, `double clock(rank, lane)` and `double arrival(const Value&)`: ops that
-// could run are then run in order of their start time.
+// and, where time matters, `double arrival(const Value&)` and `double start(site, arrived)`, when
+// the op could start given when its last message arrived: ops that can run then run in order of
+// start.
 #pragma once
 
 #include <algorithm>
@@ -76,8 +77,8 @@ std::vector<std::string> describe(const Outcome& outcome, const Schedule& header
 
 template <class Domain>
 concept Timed = requires(Domain& domain, const typename Domain::Value& value) {
-  domain.clock(0, 0);
   domain.arrival(value);
+  domain.start(Site{}, 0.0);
 };
 
 /// Single use. Source: ScheduleSource, ProgramSource, or anything with their members.
@@ -98,7 +99,9 @@ class Machine {
     for (;;) {
       prepare_woken();
       if (ready_.empty()) break;
-      const std::size_t id = take_ready();
+      const auto [start, id] = ready_.top();
+      ready_.pop();
+      if (postponed(start, id)) continue;
       fire(id);
       woken_.push_back(id);
     }
@@ -109,7 +112,7 @@ class Machine {
  private:
   struct Cursor {
     Move move{};
-    double start = 0;
+    double arrived = 0;  ///< when the last message of the op's operands came
     std::uint32_t operands_ready = 0;
     bool loaded = false;
     bool ended = false;
@@ -165,14 +168,26 @@ class Machine {
     while (!woken_.empty()) {
       const std::size_t id = woken_.back();
       woken_.pop_back();
-      if (prepare(id)) ready_.push({cursors_[id].start, id});
+      if (prepare(id)) ready_.push({start_of(id), id});
     }
   }
 
-  std::size_t take_ready() {
-    const std::size_t id = ready_.top().second;
-    ready_.pop();
-    return id;
+  double start_of(std::size_t id) {
+    if constexpr (Timed<Domain>) {
+      const Cursor& cursor = cursors_[id];
+      return domain_.start(Site{rank_of(id), lane_of(id), cursor.move.index, cursor.move.op},
+                           cursor.arrived);
+    } else {
+      return 0;
+    }
+  }
+
+  /// An op that ran since may have taken what this one needs: then it waits for its new turn.
+  bool postponed(double start, std::size_t id) {
+    const double now = start_of(id);
+    if (now <= start) return false;
+    ready_.push({now, id});
+    return true;
   }
 
   /// True when the cursor's next op can run; otherwise notes what it waits for.
@@ -187,7 +202,7 @@ class Machine {
       }
       cursor.loaded = true;
       cursor.operands_ready = 0;
-      if constexpr (Timed<Domain>) cursor.start = domain_.clock(rank, lane);
+      cursor.arrived = 0;
     }
     return messages_there(cursor, rank, lane) && room_there(cursor, rank, lane) &&
            dependencies_done(cursor, rank);
@@ -205,7 +220,7 @@ class Machine {
         return false;
       }
       if constexpr (Timed<Domain>)
-        cursor.start = std::max(cursor.start, domain_.arrival(channel.queue[channel.head]));
+        cursor.arrived = std::max(cursor.arrived, domain_.arrival(channel.queue[channel.head]));
     }
     return true;
   }

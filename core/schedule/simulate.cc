@@ -30,7 +30,12 @@ class Clocks {
         in_free_(clocks_.size()),
         costs_of_(static_cast<std::size_t>(header.ranks)) {}
 
-  double clock(int rank, int lane) const { return clocks_[index(rank, lane)]; }
+  double start(const Site& site, double arrived) const {
+    const double now = std::max(arrived, clocks_[index(site.rank, site.lane)]);
+    const int peer = site.op->out_peer;
+    if (peer < 0 || costs_.ports == Ports::unlimited) return now;
+    return std::max({now, out_free_[port(site.rank, site.lane)], in_free_[port(peer, site.lane)]});
+  }
   static double arrival(const Value& value) { return value.arrival; }
 
   static Value read(const Site&, const Chunk&) { return {}; }
@@ -55,12 +60,10 @@ class Clocks {
     RankCost& own = cost(site.rank);
     ++own.messages;
     own.sent += bytes;
-    double start = clock(site.rank, site.lane);
-    double& out = out_free_[port(site.rank, site.lane)];
-    double& in = in_free_[port(peer, site.lane)];
-    if (costs_.ports != Ports::unlimited) start = std::max({start, out, in});
-    out = in = start + costs_.alpha + bytes * costs_.beta;
-    return {out, bytes};
+    const double end = start(site, 0) + costs_.alpha + bytes * costs_.beta;
+    if (costs_.ports != Ports::unlimited)
+      out_free_[port(site.rank, site.lane)] = in_free_[port(peer, site.lane)] = end;
+    return {end, bytes};
   }
 
   Simulation result() const {

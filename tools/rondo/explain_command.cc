@@ -29,7 +29,8 @@ void explain_one(const Arguments& arguments) {
                                 : read_schedule(arguments.file);
   const Algorithm* row = arguments.file.empty() ? row_of(schedule) : nullptr;
   CostFormulas cost;
-  if (row != nullptr) cost = {row->cost.rounds, row->cost.sent, row->cost.reduced};
+  if (row != nullptr)
+    cost = {row->cost.rounds, row->cost.hops, row->cost.sent, {}, row->cost.reduced};
   std::fputs(render(rondo::explain(schedule), cost, arguments.width).c_str(), stdout);
 }
 
