@@ -92,11 +92,16 @@ CommunicatorState::CommunicatorState(Membership membership, const Config& config
       sent_(membership_.members.size()),
       received_(membership_.members.size()),
       recent_(recent_calls) {
-  agree_on_settings();
-  algorithms_ = AlgorithmSelection(config_.algorithm, "RONDO_ALGORITHM");
-  transport_of_ = pick_transports();
-  connect_transports();
-  engine_ = std::make_unique<Engine>(rank(), transport_of_, *line_);
+  try {
+    agree_on_settings();
+    algorithms_ = AlgorithmSelection(config_.algorithm, "RONDO_ALGORITHM");
+    transport_of_ = pick_transports();
+    connect_transports();
+    engine_ = std::make_unique<Engine>(rank(), transport_of_, *line_);
+  } catch (const Error& error) {
+    line_->fail(error);  // the others must not wait for a rank that gave up
+    throw;
+  }
 }
 
 void CommunicatorState::agree_on_settings() {
