@@ -1,6 +1,7 @@
-// How a vector of words holds elements. A codec unpacks part p of each word to a vector in which
-// the operator works, and packs the result back to part p, other parts zero. Work is lane by lane:
-// four 8-bit floats share one 32-bit lane, so neither shuffles nor widening loads are needed.
+// How a vector of words holds elements. A codec unpacks one part of each word to a vector in which
+// the operator works, and packs the result back to that part, other parts zero. The part is a
+// std::integral_constant where a word has two, which are unrolled, else an int. Work is lane by
+// lane: four 8-bit floats share one 32-bit lane, so neither shuffles nor widening loads are needed.
 // Included once per instruction set.
 #if defined(RONDO_KERNELS_CPU_CODECS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RONDO_KERNELS_CPU_CODECS_INL_H_
@@ -23,12 +24,12 @@ template <class T>
 struct Plain {
   using Word = T;
   static constexpr int parts = 1;
-  template <int part, class D, class V = hn::Vec<D>>
-  static HWY_INLINE V unpack(D, V word) {
+  template <class Part, class D, class V = hn::Vec<D>>
+  static HWY_INLINE V unpack(Part, D, V word) {
     return word;
   }
-  template <int part, class D, class V = hn::Vec<D>>
-  static HWY_INLINE V pack(D, V value) {
+  template <class Part, class D, class V = hn::Vec<D>>
+  static HWY_INLINE V pack(Part, D, V value) {
     return value;
   }
 };
@@ -38,13 +39,13 @@ struct Plain {
 struct BytePairs {
   using Word = std::uint16_t;
   static constexpr int parts = 2;
-  template <int part, class D, class V = hn::Vec<D>>
-  static HWY_INLINE V unpack(D, V word) {
+  template <class Part, class D, class V = hn::Vec<D>>
+  static HWY_INLINE V unpack(Part part, D, V word) {
     if constexpr (part == 0) return word;
     return hn::ShiftRight<8>(word);
   }
-  template <int part, class D, class V = hn::Vec<D>>
-  static HWY_INLINE V pack(D d, V value) {
+  template <class Part, class D, class V = hn::Vec<D>>
+  static HWY_INLINE V pack(Part part, D d, V value) {
     if constexpr (part == 0) return hn::And(value, hn::Set(d, 0x00ff));
     return hn::ShiftLeft<8>(value);
   }
@@ -55,14 +56,14 @@ struct Bfloat16 {
   using Word = std::uint32_t;
   static constexpr int parts = 2;
 
-  template <int part, class D, class V = hn::Vec<D>>
-  static HWY_INLINE auto unpack(D d, V word) {
+  template <class Part, class D, class V = hn::Vec<D>>
+  static HWY_INLINE auto unpack(Part part, D d, V word) {
     const hn::RebindToFloat<D> df;
     if constexpr (part == 0) return hn::BitCast(df, hn::ShiftLeft<16>(word));
     return hn::BitCast(df, hn::And(word, hn::Set(d, 0xffff0000u)));
   }
-  template <int part, class D, class VF>
-  static HWY_INLINE auto pack(D d, VF value) {
+  template <class Part, class D, class VF>
+  static HWY_INLINE auto pack(Part part, D d, VF value) {
     const auto bits = hn::BitCast(d, value);
     const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d, 1u));
     const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(d, 0x7fffu)));
@@ -94,10 +95,10 @@ struct Small {
   using Bits = SmallFloatBits<format>;
   static constexpr int parts = 32 / format.bits();
 
-  template <int part, class D, class V = hn::Vec<D>>
-  static HWY_INLINE auto unpack(D d, V word) {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE auto unpack(int part, D d, V word) {
     const hn::RebindToFloat<D> df;
-    const V top = hn::ShiftLeft<32 - format.bits() * (part + 1)>(word);
+    const V top = hn::ShiftLeftSame(word, 32 - format.bits() * (part + 1));
     const V sign = hn::And(top, hn::Set(d, 0x80000000u));
     constexpr std::uint32_t mask = (format.sign_code() - 1) << (32 - format.bits());
     const V magnitude = hn::ShiftRight<8 - format.exponent_bits>(hn::And(top, hn::Set(d, mask)));
@@ -113,8 +114,8 @@ struct Small {
     return hn::BitCast(df, hn::Or(sign, result));
   }
 
-  template <int part, class D, class VF>
-  static HWY_INLINE auto pack(D d, VF value) {
+  template <class D, class VF>
+  static HWY_INLINE auto pack(int part, D d, VF value) {
     const hn::RebindToFloat<D> df;
     const auto bits = hn::BitCast(d, value);
     const auto sign = hn::And(bits, hn::Set(d, 0x80000000u));
@@ -133,7 +134,7 @@ struct Small {
     const auto is_nan = smaller(d, hn::Set(d, 0x7f800000u), unclipped);
     const auto code = hn::IfThenElse(is_nan, hn::Set(d, format.nan_code()), number);
     const auto result = hn::Or(code, hn::ShiftRight<32 - format.bits()>(sign));
-    return hn::ShiftLeft<format.bits() * part>(result);
+    return hn::ShiftLeftSame(result, format.bits() * part);
   }
 };
 
@@ -146,8 +147,8 @@ struct Float16 {
   template <class D>
   using Halves = hn::Repartition<hwy::float16_t, D>;
 
-  template <int part, class D, class V = hn::Vec<D>>
-  static HWY_INLINE auto unpack(D, V word) {
+  template <class Part, class D, class V = hn::Vec<D>>
+  static HWY_INLINE auto unpack(Part part, D, V word) {
     const hn::RebindToFloat<D> df;
     const hn::Repartition<std::uint16_t, D> codes;
     const hn::Half<decltype(codes)> half;
@@ -159,8 +160,8 @@ struct Float16 {
       return hn::PromoteTo(df, hn::BitCast(half_float, hn::UpperHalf(half, all)));
     }
   }
-  template <int part, class D, class VF>
-  static HWY_INLINE auto pack(D d, VF value) {
+  template <class Part, class D, class VF>
+  static HWY_INLINE auto pack(Part part, D d, VF value) {
     const hn::Repartition<std::uint16_t, D> codes;
     const hn::Half<decltype(codes)> half;
     const hn::Rebind<hwy::float16_t, decltype(half)> half_float;
