@@ -213,6 +213,9 @@ Verdict judge(int reporter, const Stall& stall, const Witnesses& witnesses) {
     if (scene.of(rank).left) return {.fault = never_comes(scene, rank)};
     behind.push_back(rank);
   }
+  // Who does not even answer is the first suspect.
+  std::stable_partition(behind.begin(), behind.end(),
+                        [&](int rank) { return !scene.of(rank).answered; });
   if (stall.mismatch != 0) return {.fault = foreign_frame(scene)};
   if (stall.expired != 0) return {.fault = too_late(scene, behind)};
   return {.note = note(scene, behind)};

@@ -1,6 +1,7 @@
 #include "core/control/line.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/log.h"
 #include "core/control/judge.h"
@@ -45,31 +46,29 @@ Line::~Line() {
 }
 
 std::vector<std::string> Line::exchange(const std::string& mine) {
+  carrier_->post(Blob{.line = number_, .bytes = mine});
+  const auto ready = [&] { return failure_ || blobs_ || unserved_; };
   std::unique_lock lock(mutex_);
-  const auto ready = [&] { return failure_.has_value() || blobs_.has_value(); };
-  lock.unlock();
-  const bool served = carrier_->post(Blob{.line = number_, .bytes = mine});
-  lock.lock();
-  if (served && !changed_.wait_for(lock, carrier_->deadline(), ready)) {
+  if (!changed_.wait_for(lock, carrier_->deadline(), ready)) {
     const auto milliseconds = static_cast<std::uint64_t>(carrier_->deadline().count());
     lock.unlock();
     carrier_->post(ExchangeExpired{.line = number_, .milliseconds = milliseconds});
     lock.lock();
     changed_.wait_for(lock, std::chrono::seconds{2}, ready);
   }
-  if (!ready()) {
-    int peer = -1;
-    const auto service = describe_service(peer);
-    failure_.emplace(ErrorCode::bootstrap,
-                     "the communicator was not made: " + service +
-                         (served ? " does not answer" : " has left the job"),
-                     ErrorDetails{.rank = rank_, .peer = peer, .remedy = "end it last"});
-    failed_.store(true, std::memory_order_release);
-  }
-  if (failure_) throw Error(*failure_);
-  auto bytes = std::move(blobs_->bytes);
-  blobs_.reset();
-  return bytes;
+  // What was complete before a failure came is still complete.
+  if (const auto blobs = std::exchange(blobs_, std::nullopt)) return blobs->bytes;
+  const bool left = unserved_;
+  lock.unlock();
+  int peer = -1;
+  const auto service = describe_service(peer);
+  set_failure(
+      Error(ErrorCode::bootstrap,
+            "the communicator was not made: " + service +
+                (left ? " has left the job" : " does not answer"),
+            {.peer = peer,
+             .remedy = "make communicators while the process that serves, rank 0's, runs"}));
+  throw failure();
 }
 
 Error Line::failure() const {
@@ -232,6 +231,12 @@ std::string Line::describe_service(int& peer) const {
   }
   return "the process that serves the job's control plane (host " + service.hostname + ", pid " +
          std::to_string(service.pid) + ")";
+}
+
+void Line::service_left() {
+  const std::lock_guard lock(mutex_);
+  unserved_ = true;
+  changed_.notify_all();
 }
 
 void Line::service_lost() {

@@ -55,6 +55,8 @@ class Line final : public ControlLine {
   std::optional<Message> receive(const Message& message);
   /// A report that had to end in a failure got no verdict.
   void overdue();
+  /// The hub's process went in order: this line goes on without.
+  void service_left();
   /// The connection to the hub broke.
   void service_lost();
 
@@ -78,6 +80,7 @@ class Line final : public ControlLine {
   std::optional<Error> failure_;         ///< under mutex_; set once, before failed_
   std::optional<Blobs> blobs_;           ///< under mutex_
   std::optional<Stall> awaits_verdict_;  ///< under mutex_
+  bool unserved_ = false;                ///< under mutex_
   std::atomic<bool> left_{false};        ///< relaxed: only decides who posts Leave
 };
 

@@ -94,7 +94,7 @@ class TcpControl final : public Control,
   void add(Line& line) override {
     const std::lock_guard lock(lines_mutex_);
     lines_[line.number()] = &line;
-    if (lost_) line.service_lost();
+    tell(line);
   }
 
   void remove(Line& line) override {
@@ -108,6 +108,13 @@ class TcpControl final : public Control,
   std::chrono::milliseconds deadline() const override { return deadline_; }
 
  private:
+  enum class Link { there, left, lost };
+
+  void tell(Line& line) const {
+    if (state_ == Link::left) line.service_left();
+    if (state_ == Link::lost) line.service_lost();
+  }
+
   void with_line(std::uint64_t number, const std::function<void(Line&)>& action) {
     const std::lock_guard lock(lines_mutex_);
     const auto found = lines_.find(number);
@@ -136,10 +143,9 @@ class TcpControl final : public Control,
       in_order = leaving_;
       gone_.notify_all();
     }
-    if (in_order) return;
     const std::lock_guard lock(lines_mutex_);
-    lost_ = true;
-    for (const auto& [number, line] : lines_) line->service_lost();
+    state_ = in_order ? Link::left : Link::lost;
+    for (const auto& [number, line] : lines_) tell(*line);
   }
 
   const std::unique_ptr<Service> service_;  ///< rank 0's; ends last
@@ -157,7 +163,7 @@ class TcpControl final : public Control,
   /// mutex_.
   std::mutex lines_mutex_;
   std::map<std::uint64_t, Line*> lines_;  ///< under lines_mutex_
-  bool lost_ = false;                     ///< under lines_mutex_
+  Link state_ = Link::there;              ///< under lines_mutex_
 
   asio::io_context io_{1};
   std::shared_ptr<Stream> stream_;  ///< used on thread_ only

@@ -15,6 +15,8 @@
 #include <thread>
 #include <utility>
 
+#include "tests/catch.h"
+
 namespace rondo {
 namespace {
 
@@ -57,6 +59,13 @@ Child::Child(Child&& other) noexcept
 
 void Child::signal(int number) const { ::kill(pid_, number); }
 
+void Child::wait_until_stopped() const {
+  int status = 0;
+  if (::waitpid(pid_, &status, WUNTRACED) != pid_ || !WIFSTOPPED(status)) {
+    throw std::runtime_error("the child did not stop");
+  }
+}
+
 std::string Child::report() {
   std::string text;
   while (text.empty() || text.back() != '\n') {
@@ -79,6 +88,27 @@ std::vector<std::string> run_ranks(int ranks, const std::function<std::string(in
   std::vector<std::string> reports;
   for (auto& child : children) reports.push_back(child.report());
   return reports;
+}
+
+Gate::Gate() {
+  std::array<int, 2> ends{};
+  if (::pipe(ends.data()) != 0) throw std::runtime_error("pipe");
+  read_end_ = UniqueFd(ends[0]);
+  write_end_ = UniqueFd(ends[1]);
+}
+
+void Gate::open(int children) const {
+  write_all(write_end_.get(), std::string(static_cast<std::size_t>(children), '.'));
+}
+
+void Gate::pass() const {
+  char token = 0;
+  if (::read(read_end_.get(), &token, 1) != 1) throw std::runtime_error("the gate is gone");
+}
+
+bool says(const std::string& text, const std::string& part) {
+  UNSCOPED_INFO("the text is: " << text);
+  return text.find(part) != std::string::npos;
 }
 
 int free_port() {

@@ -22,6 +22,8 @@ class Child {
   void signal(int number) const;
   /// What it reported, once it has; fails the test after ten seconds. "" when it died first.
   std::string report();
+  /// Returns once SIGSTOP has taken effect.
+  void wait_until_stopped() const;
   int pid() const { return pid_; }
 
  private:
@@ -31,6 +33,21 @@ class Child {
 
 /// Runs a rank's body on each of `ranks` children and returns their reports.
 std::vector<std::string> run_ranks(int ranks, const std::function<std::string(int rank)>& body);
+
+/// True when `part` is in `text`; shows the text when a check on it fails.
+bool says(const std::string& text, const std::string& part);
+
+/// A pipe that the parent and its later children share, to let children go on.
+class Gate {
+ public:
+  Gate();
+  void open(int children) const;
+  void pass() const;
+
+ private:
+  UniqueFd read_end_;
+  UniqueFd write_end_;
+};
 
 /// A TCP port that was free a moment ago.
 int free_port();

@@ -1,0 +1,324 @@
+// What the others hear when a rank is killed, stopped, disagrees, stays away or leaves.
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/control/control.h"
+#include "tests/catch.h"
+#include "tests/control/processes.h"
+
+namespace rondo {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds long_enough{10000};
+
+HostInfo child_host() {
+  auto host = this_host("");
+  host.hostname = "x";
+  return host;
+}
+
+std::vector<int> everyone(int ranks) {
+  std::vector<int> members;
+  for (int rank = 0; rank < ranks; ++rank) members.push_back(rank);
+  return members;
+}
+
+/// A rank of a world over TCP with its world line open.
+struct Rank {
+  Rank(int port, int rank, int ranks, milliseconds deadline = long_enough)
+      : control(meet({.address = "127.0.0.1", .port = static_cast<std::uint16_t>(port)}, rank,
+                     ranks, rank == 0, child_host(), deadline)),
+        line(control->open(0, everyone(ranks))) {
+    line->set_timeout(std::chrono::seconds{300});
+    line->exchange("ready");
+  }
+  std::string failure(ControlLine& of) const {
+    return eventually([&] { return of.failed(); }) ? of.failure().what() : "no failure";
+  }
+  std::string failure() const { return failure(*line); }
+
+  std::shared_ptr<Control> control;
+  std::shared_ptr<ControlLine> line;
+};
+
+/// Pid `pid` as the reports write it, replaced by "PID" so that texts can be compared.
+std::string without_pid(std::string text, int pid) {
+  const auto digits = std::to_string(pid);
+  for (auto at = text.find("pid " + digits); at != std::string::npos;
+       at = text.find("pid " + digits)) {
+    text.replace(at, 4 + digits.size(), "PID");
+  }
+  return text;
+}
+
+/// A rank that is ready, then waits to be killed or stopped.
+std::string be_a_victim(int port, int rank, int ranks, const std::function<void(Rank&)>& act) {
+  Rank self(port, rank, ranks);
+  act(self);
+  for (;;) ::pause();
+}
+
+Call sum_of(std::uint64_t sequence, std::uint64_t count) {
+  return {.sequence = sequence,
+          .count = count,
+          .collective = Collective::all_reduce,
+          .type = DataType::float32};
+}
+
+TEST_CASE("a rank that kills itself is named by its number, host and pid") {
+  for (const int victim : {0, 2}) {
+    const int port = free_port();
+    std::vector<Child> children;
+    for (int rank = 0; rank < 4; ++rank) {
+      if (rank == victim) {
+        children.emplace_back(
+            [=] { return be_a_victim(port, rank, 4, [](Rank&) { ::kill(::getpid(), SIGKILL); }); });
+      } else {
+        children.emplace_back([=] { return Rank(port, rank, 4).failure(); });
+      }
+    }
+    for (int rank = 0; rank < 4; ++rank) {
+      if (rank == victim) continue;
+      const auto name = std::to_string(victim);
+      CHECK(without_pid(children[rank].report(), children[victim].pid()) ==
+            "rondo: rank " + std::to_string(rank) + ": rank " + name +
+                " (host x, PID) died or was killed [peer rank " + name +
+                "]. Try: look at the end of its output, or the kernel's log, for why");
+    }
+  }
+}
+
+TEST_CASE("only communicators with the dead rank fail; its place in them is named") {
+  const int port = free_port();
+  std::vector<Child> children;
+  for (int rank = 0; rank < 4; ++rank) {
+    children.emplace_back([=]() -> std::string {
+      Rank self(port, rank, 4);
+      const bool odd = rank % 2 == 1;
+      const auto half =
+          self.control->open(odd ? 2 : 1, odd ? std::vector<int>{3, 1} : std::vector<int>{0, 2});
+      half->exchange("");
+      self.line->exchange("");
+      if (rank == 1) ::kill(::getpid(), SIGKILL);
+      self.failure();
+      return odd ? self.failure(*half) : half->failed() ? "failed" : "fine";
+    });
+  }
+  CHECK(children[0].report() == "fine");
+  CHECK(children[2].report() == "fine");
+  CHECK(says(children[3].report(), "rondo: rank 0: rank 1 (host x, pid "));
+}
+
+TEST_CASE("the place of a member that is not its world rank is told with both") {
+  const int port = free_port();
+  std::vector<Child> children;
+  for (int rank = 0; rank < 3; ++rank) {
+    children.emplace_back([=]() -> std::string {
+      Rank self(port, rank, 3);
+      if (rank == 0) return self.failure();
+      const auto pair = self.control->open(1, {2, 1});
+      pair->exchange("");
+      if (rank == 2) ::kill(::getpid(), SIGKILL);
+      return self.failure(*pair);
+    });
+  }
+  CHECK(says(children[1].report(), "rondo: rank 1: rank 0 (world rank 2, host x, pid "));
+  CHECK(says(children[0].report(), "rondo: rank 0: rank 2 (host x, pid "));
+}
+
+TEST_CASE("a stopped rank counts as silent, whether it serves or not") {
+  for (const int victim : {0, 1}) {
+    const int port = free_port();
+    const Gate entered;
+    const Gate gate;
+    Child stopped([&] {
+      return be_a_victim(port, victim, 3, [&](Rank& self) {
+        self.line->exchange("");
+        entered.pass();
+        entered.pass();
+        ::raise(SIGSTOP);
+      });
+    });
+    std::vector<Child> others;
+    for (const int rank : {(victim + 1) % 3, (victim + 2) % 3}) {
+      others.emplace_back([&, rank] {
+        Rank self(port, rank, 3);
+        self.line->calls().begin(sum_of(1, 4));
+        self.line->exchange("");
+        entered.open(1);
+        gate.pass();
+        self.line->report_stall(true);
+        return self.failure();
+      });
+    }
+    stopped.wait_until_stopped();
+    gate.open(2);
+    for (auto& other : others) {
+      const auto report = other.report();
+      CHECK(says(report, "all_reduce #1 (4 x float32, sum) did not complete within 300 s"));
+      CHECK(says(report, "rank " + std::to_string(victim) + " (host x, pid "));
+      CHECK(says(report, "[peer rank " + std::to_string(victim) + "]"));
+      CHECK(says(report, "does not answer"));
+    }
+  }
+}
+
+TEST_CASE("processes that disagree are told both sides, by a stall or by a wrong frame") {
+  for (const bool by_frame : {false, true}) {
+    const int port = free_port();
+    std::vector<Child> children;
+    for (int rank = 0; rank < 3; ++rank) {
+      children.emplace_back([=] {
+        Rank self(port, rank, 3);
+        self.line->calls().begin(sum_of(3, rank == 2 ? 8 : 4));
+        self.line->exchange("");
+        if (rank == 0 && by_frame) self.line->report_mismatch(2, 3);
+        if (rank == 0 && !by_frame) self.line->report_stall(false);
+        return self.failure();
+      });
+    }
+    for (auto& child : children) {
+      CHECK(says(child.report(),
+                 "ranks 0, 1 call all_reduce #3 (4 x float32, sum) but rank 2 calls all_reduce #3 "
+                 "(8 x float32, sum)"));
+    }
+  }
+}
+
+TEST_CASE("a wrong frame ends in an error even where the logs do not explain it") {
+  const int port = free_port();
+  std::vector<Child> children;
+  for (int rank = 0; rank < 2; ++rank) {
+    children.emplace_back([=] {
+      Rank self(port, rank, 2);
+      if (rank == 0) self.line->calls().begin(sum_of(1, 4));
+      self.line->exchange("");
+      if (rank == 0) self.line->report_mismatch(1, 1);
+      return self.failure();
+    });
+  }
+  CHECK(says(children[0].report(),
+             "rondo: rank 0: rank 0 is in all_reduce #1 (4 x float32, sum) but was sent data of "
+             "another call by rank 1 (host x, pid "));
+  CHECK(says(children[1].report(), "[peer rank 0]"));
+}
+
+TEST_CASE("a send that nobody receives ends at the deadline and names the peer") {
+  const int port = free_port();
+  std::vector<Child> children;
+  for (int rank = 0; rank < 2; ++rank) {
+    children.emplace_back([=] {
+      Rank self(port, rank, 2);
+      if (rank == 0) {
+        self.line->report_stall_on(1, "send (4 x float32) to rank 1", false);
+        self.line->report_stall_on(1, "send (4 x float32) to rank 1", true);
+      }
+      return self.failure();
+    });
+  }
+  const auto report = children[0].report();
+  CHECK(says(report,
+             "rondo: rank 0: send (4 x float32) to rank 1 did not complete within 300 s: "
+             "rank 1 (host x, pid "));
+  CHECK(says(report, "has not come to it; it has made no call yet"));
+  CHECK(says(report, "[in send (4 x float32) to rank 1]"));
+  CHECK(says(children[1].report(), "[peer rank 0]"));
+}
+
+TEST_CASE("an abort reaches every process") {
+  const int port = free_port();
+  const auto reports = run_ranks(4, [&](int rank) {
+    Rank self(port, rank, 4);
+    if (rank == 3)
+      self.line->fail(Error(ErrorCode::aborted, "the communicator was aborted: enough"));
+    return self.failure();
+  });
+  CHECK(reports[3] == "rondo: rank 3: the communicator was aborted: enough");
+  CHECK(reports[0] ==
+        "rondo: rank 0: rank 3 reports: the communicator was aborted: enough [peer rank 3]");
+}
+
+TEST_CASE("ranks may leave in any order, and no one is thought dead") {
+  const std::vector<std::vector<int>> orders{{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                             {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+  for (const auto& order : orders) {
+    const int port = free_port();
+    // gates[i] lets the i-th of the order go; who has left lets the next one go.
+    const std::array<Gate, 3> gates;
+    gates[0].open(1);
+    std::vector<Child> children;
+    for (int rank = 0; rank < 3; ++rank) {
+      const auto place =
+          static_cast<std::size_t>(std::find(order.begin(), order.end(), rank) - order.begin());
+      children.emplace_back([&, rank, place]() -> std::string {
+        Rank self(port, rank, 3);
+        gates[place].pass();
+        const bool failed = self.line->failed();
+        self.line->leave();
+        // Before the rest: the service stays for the others.
+        if (place < 2) gates[place + 1].open(1);
+        self.line.reset();
+        self.control.reset();
+        return failed ? "failed" : "fine";
+      });
+    }
+    for (auto& child : children) CHECK(child.report() == "fine");
+  }
+}
+
+TEST_CASE("when rank 0 goes in order the others go on, without a control plane") {
+  const int port = free_port();
+  std::vector<Child> children;
+  for (int rank = 0; rank < 3; ++rank) {
+    children.emplace_back([=]() -> std::string {
+      Rank self(port, rank, 3);
+      const auto pair = rank == 0 ? nullptr : self.control->open(1, {1, 2});
+      if (pair != nullptr) pair->exchange("");
+      self.line->leave();
+      if (rank == 0) {
+        self.line.reset();
+        self.control.reset();
+        return "gone";
+      }
+      self.line.reset();
+      // Rank 0 stays a few seconds for their sake; then nobody is left to ask.
+      if (!eventually([&] {
+            try {
+              pair->exchange("");
+            } catch (const Error&) {
+              return true;
+            }
+            return false;
+          })) {
+        return "the service stayed";
+      }
+      return pair->failure().what();
+    });
+  }
+  CHECK(children[0].report() == "gone");
+  CHECK(says(children[1].report(), "has left the job. Try: make communicators while"));
+  CHECK(says(children[2].report(), "has left the job"));
+}
+
+TEST_CASE("a hundred communicators come and go over TCP") {
+  const int port = free_port();
+  const auto reports = run_ranks(3, [&](int rank) -> std::string {
+    Rank self(port, rank, 3);
+    for (std::uint64_t number = 1; number <= 100; ++number) {
+      const auto line = self.control->open(number, {2, 0, 1});
+      if (line->exchange(std::to_string(rank)) != std::vector<std::string>{"2", "0", "1"}) {
+        return "wrong blobs";
+      }
+    }
+    return self.line->failed() ? "failed" : "fine";
+  });
+  CHECK(reports == std::vector<std::string>{"fine", "fine", "fine"});
+}
+
+}  // namespace
+}  // namespace rondo

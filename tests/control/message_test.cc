@@ -1,0 +1,144 @@
+// The control plane's bytes: what goes in comes out, and nothing else gets in.
+#include "core/control/message.h"
+
+#include <algorithm>
+#include <random>
+
+#include "tests/catch.h"
+
+namespace rondo::control {
+namespace {
+
+/// One of each kind, with every field set.
+std::vector<Message> samples() {
+  const HostInfo host{.host = "boot/1", .hostname = "x", .process = 9, .pid = 77};
+  const CallReport report{
+      .begun = 4,
+      .completed = 3,
+      .calls = {{4, 10, Collective::reduce, DataType::float16, ReduceOperator::min, 2}}};
+  return {Hello{.rank = 3, .ranks = 4, .host = host},
+          MeetingExpired{.milliseconds = 60000},
+          Welcome{.hosts = {host, host}, .service = host},
+          Refused{.retry = 1, .peer = 2, .message = "m", .remedy = "r"},
+          Closing{},
+          Open{.line = 5, .members = {3, 1, 2}},
+          Blob{.line = 5, .bytes = std::string("\0\xff", 2)},
+          ExchangeExpired{.line = 5, .milliseconds = 7},
+          Stall{.line = 5,
+                .from = 1,
+                .to = 2,
+                .milliseconds = 3,
+                .peer = 1,
+                .what = "w",
+                .expired = 1,
+                .mismatch = 1},
+          Answer{.line = 5, .inquest = 6, .report = report},
+          Leave{.line = 5, .report = report},
+          Bye{},
+          Blobs{.line = 5, .bytes = {"a", "", "ccc"}},
+          Query{.line = 5, .inquest = 6, .from = 7, .to = 8},
+          Note{.line = 5, .text = "t"},
+          Failure{.line = 5, .code = 4, .peer = 1, .message = "m", .call = "c", .remedy = "r"}};
+}
+
+TEST_CASE("every kind of message survives the wire, whole or byte by byte") {
+  const auto messages = samples();
+  REQUIRE(messages.size() == std::variant_size_v<Message>);
+  std::string bytes;
+  for (const auto& message : messages) bytes += encode(message);
+  for (const std::size_t step : {bytes.size(), std::size_t{1}, std::size_t{7}}) {
+    FrameReader reader;
+    std::string again;
+    for (std::size_t at = 0; at < bytes.size(); at += step) {
+      const auto count = std::min(step, bytes.size() - at);
+      reader.feed({bytes.data() + at, count});
+      while (const auto message = reader.next()) again += encode(*message);
+    }
+    CHECK(again == bytes);
+  }
+}
+
+TEST_CASE("a preamble is told from anything else at the first wrong byte") {
+  const auto good = encode(Preamble{.version = 3, .magic = 42});
+  REQUIRE(good.size() == preamble_bytes);
+  for (std::size_t count = 0; count < good.size(); ++count) {
+    FrameReader reader;
+    reader.feed({good.data(), count});
+    CHECK_FALSE(reader.preamble());
+  }
+  FrameReader reader;
+  reader.feed(good);
+  const auto preamble = reader.preamble();
+  REQUIRE(preamble);
+  CHECK(preamble->version == 3);
+  CHECK(preamble->magic == 42);
+  for (std::size_t wrong = 0; wrong < 8; ++wrong) {
+    auto bad = good.substr(0, wrong + 1);
+    bad[wrong] = static_cast<char>(bad[wrong] ^ 1);
+    FrameReader strict;
+    strict.feed(bad);
+    CHECK_THROWS_AS(strict.preamble(), NotRondo);
+  }
+}
+
+/// Whether a reader lets the bytes through as a Hello behind a preamble with `magic`.
+bool lets_in(const std::string& bytes, std::uint64_t magic) {
+  FrameReader reader;
+  reader.feed(bytes);
+  try {
+    const auto preamble = reader.preamble();
+    if (!preamble || preamble->magic != magic || preamble->version != protocol_version) {
+      return false;
+    }
+    const auto message = reader.next();
+    return message && std::holds_alternative<Hello>(*message);
+  } catch (const NotRondo&) {
+    return false;
+  }
+}
+
+TEST_CASE("ten thousand random byte strings are refused") {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 10000; ++i) {
+    std::string bytes(random() % 200, '\0');
+    for (auto& byte : bytes) byte = static_cast<char>(random());
+    REQUIRE_FALSE(lets_in(bytes, 42));
+  }
+}
+
+TEST_CASE("random bytes behind a good greeting never break the reader") {
+  std::mt19937_64 random(2);
+  const auto greeting = encode(Preamble{.magic = 42});
+  const auto messages = samples();
+  for (int i = 0; i < 10000; ++i) {
+    auto frame = encode(messages[random() % messages.size()]);
+    for (int flips = static_cast<int>(random() % 6); flips >= 0; --flips) {
+      frame[random() % frame.size()] = static_cast<char>(random());
+    }
+    FrameReader reader;
+    reader.feed(greeting);
+    reader.feed(frame);
+    REQUIRE(reader.preamble());
+    try {
+      while (reader.next()) {
+      }
+    } catch (const NotRondo&) {
+    }
+  }
+  CHECK(lets_in(greeting + encode(messages[0]), 42));
+  CHECK_FALSE(lets_in(greeting + encode(messages[0]), 43));
+}
+
+TEST_CASE("lengths and counts that lie are refused before memory is asked for") {
+  FrameReader reader(1 << 16);
+  reader.feed(std::string("\xff\xff\xff\x7f", 4));
+  CHECK_THROWS_AS(reader.next(), NotRondo);
+  auto blobs = encode(Message(Blobs{.line = 1, .bytes = {}}));
+  blobs[blobs.size() - 2] = '\x7f';  // a list of eight million
+  FrameReader other(1 << 16);
+  other.feed(blobs);
+  CHECK_THROWS_AS(other.next(), NotRondo);
+}
+
+}  // namespace
+}  // namespace rondo::control
