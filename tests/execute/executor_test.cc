@@ -2,14 +2,13 @@
 // transport.
 #include <cstdlib>
 #include <cstring>
-#include <exception>
 #include <random>
-#include <thread>
 
 #include "algorithms/table.h"
 #include "core/schedule/reference.h"
 #include "kernels/cpu/reduce.h"
 #include "rondo/rondo.h"
+#include "tests/api/threads.h"
 #include "tests/catch.h"
 #include "transports/table.h"
 
@@ -69,26 +68,6 @@ void make_call(Communicator& comm, const Case& c, const void* in, void* out) {
   }
 }
 
-/// Runs `body(rank)` on a thread per rank; rethrows the first failure.
-template <class Body>
-void on_all_ranks(int ranks, Body&& body) {
-  std::vector<std::thread> threads;
-  std::vector<std::exception_ptr> failures(static_cast<std::size_t>(ranks));
-  for (int rank = 0; rank < ranks; ++rank) {
-    threads.emplace_back([&, rank] {
-      try {
-        body(rank);
-      } catch (...) {
-        failures[static_cast<std::size_t>(rank)] = std::current_exception();
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const auto& failure : failures) {
-    if (failure) std::rethrow_exception(failure);
-  }
-}
-
 void check(std::vector<Communicator>& comms, const Case& c, std::mt19937& random) {
   const Schedule schedule = c.row.build(c.ranks, c.root);
   const Partition partition(schedule.layout, c.count, size_of(c.type));
@@ -104,7 +83,7 @@ void check(std::vector<Communicator>& comms, const Case& c, std::mt19937& random
   }
   const std::vector<Bytes> expected =
       reference(schedule, partition, c.type, c.op, inputs, cpu_arithmetic);
-  on_all_ranks(c.ranks, [&](int rank) {
+  test::on_all_ranks(c.ranks, [&](int rank) {
     const auto at = static_cast<std::size_t>(rank);
     if (c.in_place && inputs[at].size() == outputs[at].size()) {
       outputs[at] = inputs[at];
