@@ -19,9 +19,10 @@ using Socket = asio::ip::tcp::socket;
 using boost::system::error_code;
 using Clock = std::chrono::steady_clock;
 
-// Every listener exists before addresses are exchanged, so refusals come from a peer that is gone
-// or from a network that settles: a few seconds tell.
-constexpr std::chrono::seconds longest_try{3};
+// Every listener exists before addresses are exchanged, so a refusal soon means that the peer is
+// gone; any other failure may come from a network that settles.
+constexpr std::chrono::seconds longest_refusal{1};
+constexpr std::chrono::seconds longest_try{10};
 constexpr std::chrono::milliseconds between_tries{20};
 constexpr std::size_t most_strangers = 4096;
 
@@ -56,7 +57,7 @@ struct Attempt {
   Contact peer{};
   std::size_t endpoint = 0;  ///< the one that is tried
   Hello hello{};
-  Clock::time_point deadline = Clock::now() + longest_try;
+  Clock::time_point begin = Clock::now();
   Meeting::OnConnected on_connected{};
   Meeting::OnFailure on_failure{};
 };
@@ -185,7 +186,9 @@ class Meeting::State {
   void retry(std::shared_ptr<Attempt> attempt, const error_code& error) {
     error_code ignored;
     attempt->socket.close(ignored);
-    if (out_of_descriptors(error) || Clock::now() >= attempt->deadline) {
+    const bool refused = error == asio::error::connection_refused;
+    const auto longest = refused ? longest_refusal : longest_try;
+    if (out_of_descriptors(error) || Clock::now() - attempt->begin >= longest) {
       attempts_.remove(attempt);
       return attempt->on_failure(out_of_descriptors(error) ? no_descriptors()
                                                            : unreachable(*attempt, error));

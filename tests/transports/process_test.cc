@@ -1,0 +1,166 @@
+// The transports that cross process boundaries do, and notice when the other process is killed.
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+
+#include "rondo/error.h"
+#include "tests/catch.h"
+#include "tests/transports/world.h"
+
+namespace rondo::testing {
+namespace {
+
+struct Pipe {
+  Pipe() { REQUIRE(::pipe(ends.data()) == 0); }
+  ~Pipe() {
+    for (const int end : ends) ::close(end);
+  }
+  void write(const std::string& text) const {
+    if (::write(ends[1], text.data(), text.size()) < 0) throw std::runtime_error("pipe broken");
+  }
+  std::string read() const {
+    std::array<char, 4096> text{};
+    const ssize_t bytes = ::read(ends[0], text.data(), text.size());
+    if (bytes <= 0) throw std::runtime_error("pipe closed");
+    return {text.data(), static_cast<std::size_t>(bytes)};
+  }
+  std::array<int, 2> ends{};
+};
+
+/// A rank of two in its own process. Throws where the other one would hang otherwise.
+struct Rank {
+  Rank(const Variant& variant, int rank, const Pipe& from_peer, const Pipe& to_peer) {
+    transport = variant.kind->make({.rank = rank,
+                                    .ranks = 2,
+                                    .communicator = 3,
+                                    .slot_bytes = 8192,
+                                    .sockets = variant.sockets,
+                                    .doorbell = &doorbell});
+    to_peer.write(transport->address());
+    std::vector<std::string> addresses(2, transport->address());
+    addresses[static_cast<std::size_t>(1 - rank)] = from_peer.read();
+    transport->meet(addresses);
+    out = &transport->sender(1 - rank, 0);
+    in = &transport->receiver(1 - rank, 0);
+  }
+  Message receive() {
+    std::optional<Message> message;
+    wait_until([&] {
+      transport->progress();
+      return (message = try_receive(*in)).has_value();
+    });
+    return *message;
+  }
+  void send(const Message& message) {
+    wait_until([&] {
+      transport->progress();
+      return try_send(*out, message.bytes, message.fingerprint);
+    });
+  }
+
+  Doorbell doorbell{};
+  std::unique_ptr<Transport> transport{};
+  SendChannel* out = nullptr;
+  ReceiveChannel* in = nullptr;
+};
+
+/// The child sends back what it gets until it is killed.
+[[noreturn]] void echo(const Variant& variant, const Pipe& from_parent, const Pipe& to_parent) {
+  try {
+    Rank rank(variant, 1, from_parent, to_parent);
+    for (;;) rank.send(rank.receive());
+  } catch (...) {
+  }
+  ::_exit(1);
+}
+
+std::vector<Variant> crossing_variants() {
+  std::vector<Variant> all = plain_variants();
+  std::erase_if(all, [](const Variant& variant) { return variant.kind->name == "local"; });
+  return all;
+}
+
+template <class Call>
+void check_lost(Call call) {
+  try {
+    wait_until(call);
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::peer_lost);
+    CHECK(error.rank() == 0);
+    CHECK(error.peer() == 1);
+    CHECK(!error.remedy().empty());
+  }
+}
+
+/// No further file descriptor can be had while this lives.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    const int lowest_free = ::dup(0);
+    ::close(lowest_free);
+    ::getrlimit(RLIMIT_NOFILE, &old_);
+    const rlimit limit{static_cast<rlim_t>(lowest_free), old_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+  }
+  ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &old_); }
+
+ private:
+  rlimit old_{};
+};
+
+}  // namespace
+
+TEST_CASE("no file descriptors left is said so", "[transports]") {
+  const Variant variant = GENERATE(from_range(crossing_variants()));
+  CAPTURE(variant.name);
+  World world(variant, 2);
+  const NoDescriptors none;
+  try {
+    SendChannel& out = world[0].sender(1, 0);
+    wait_until([&] {
+      world.progress();
+      return !out.acquire().empty();
+    });
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::system);
+    CHECK(error.message() == "out of file descriptors");
+    CHECK(error.remedy() == "raise the limit of open files (ulimit -n)");
+  }
+}
+
+TEST_CASE("frames cross processes; a killed peer is an error on both channels", "[transports]") {
+  const Variant variant = GENERATE(from_range(crossing_variants()));
+  CAPTURE(variant.name);
+  const Pipe forth;
+  const Pipe back;
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) echo(variant, forth, back);
+
+  Rank rank(variant, 0, back, forth);
+  for (const std::size_t bytes : {0U, 8U, 40U, 41U, 8192U}) {
+    const Message message{bytes, pattern(2, bytes, bytes)};
+    rank.send(message);
+    CHECK(rank.receive() == message);
+  }
+  ::kill(child, SIGKILL);
+  int status = 0;
+  CHECK(::waitpid(child, &status, 0) == child);
+  check_lost([&] {
+    rank.transport->progress();
+    return rank.in->peek() != nullptr;
+  });
+  check_lost([&] {
+    rank.transport->progress();
+    try_send(*rank.out, pattern(2, 1, 8192), 1);
+    return false;
+  });
+}
+
+}  // namespace rondo::testing

@@ -1,0 +1,145 @@
+// What only the tcp transport has: addresses as text, strangers on its port, broken streams.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cstring>
+
+#include "core/base/log.h"
+#include "core/base/unique_fd.h"
+#include "rondo/error.h"
+#include "tests/catch.h"
+#include "tests/transports/world.h"
+#include "transports/tcp/contact.h"
+
+namespace rondo::testing {
+namespace {
+
+Variant tcp_variant() { return {"tcp", find_transport("tcp")}; }
+
+UniqueFd connect_to(const tcp::Endpoint& endpoint) {
+  UniqueFd socket;
+  if (endpoint.address.find(':') == std::string::npos) {
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(endpoint.port);
+    ::inet_pton(AF_INET, endpoint.address.c_str(), &to.sin_addr);
+    socket = UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    REQUIRE(::connect(socket.get(), reinterpret_cast<sockaddr*>(&to), sizeof(to)) == 0);
+  } else {
+    sockaddr_in6 to{};
+    to.sin6_family = AF_INET6;
+    to.sin6_port = htons(endpoint.port);
+    ::inet_pton(AF_INET6, endpoint.address.c_str(), &to.sin6_addr);
+    socket = UniqueFd(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    REQUIRE(::connect(socket.get(), reinterpret_cast<sockaddr*>(&to), sizeof(to)) == 0);
+  }
+  return socket;
+}
+
+void write_bytes(const UniqueFd& socket, std::span<const std::byte> bytes) {
+  CHECK(::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
+        static_cast<ssize_t>(bytes.size()));
+}
+
+template <class Body>
+std::string failure(Body body) {
+  try {
+    wait_until(body);
+  } catch (const Error& error) {
+    return std::string(name(error.code())) + ": " + error.message();
+  }
+  return "none";
+}
+
+}  // namespace
+
+TEST_CASE("tcp: a contact survives its text form", "[transports]") {
+  const tcp::Contact contact{0x1234abcd, {{"10.0.0.1", 4711}, {"fd00::1", 65535}}};
+  CHECK(tcp::to_text(contact) == "000000001234abcd;10.0.0.1:4711;[fd00::1]:65535");
+  CHECK(tcp::parse_contact(tcp::to_text(contact)) == contact);
+  for (const char* text : {"", "12", "12;", "xyz;10.0.0.1:1", "12;10.0.0.1", "12;10.0.0.1:70000",
+                           "12;:5", "12;10.0.0.1:5x"}) {
+    CAPTURE(text);
+    CHECK_THROWS_AS(tcp::parse_contact(text), Error);
+  }
+}
+
+TEST_CASE("tcp: strangers on the port disturb nobody", "[transports]") {
+  configure_log(LogLevel::none, "");
+  const std::size_t before = open_descriptors();
+  {
+    World world(tcp_variant(), 2);
+    const tcp::Contact contact = tcp::parse_contact(world[1].address());
+    const UniqueFd silent = connect_to(contact.endpoints[0]);
+    const UniqueFd noisy = connect_to(contact.endpoints[0]);
+    write_bytes(noisy, pattern(1, 2, 300));
+    UniqueFd brief = connect_to(contact.endpoints[0]);
+    write_bytes(brief, pattern(1, 2, 10));
+    brief.reset();
+    // Knows the magic, but is of another communicator.
+    const UniqueFd foreign = connect_to(contact.endpoints[0]);
+    const tcp::Hello hello{.magic = contact.magic, .communicator = 99, .from = 0, .to = 1};
+    write_bytes(foreign, std::as_bytes(std::span(&hello, 1)));
+    send(world, world[0].sender(1, 0), pattern(1, 0, 100), 4);
+    CHECK(receive(world, world[1].receiver(0, 0)) == Message{4, pattern(1, 0, 100)});
+  }
+  CHECK(open_descriptors() == before);
+  configure_log(LogLevel::warn, "");
+}
+
+TEST_CASE("tcp: bytes that are no frame are an error, not data", "[transports]") {
+  World world(tcp_variant(), 2, 8192);
+  const tcp::Contact contact = tcp::parse_contact(world[1].address());
+  const UniqueFd socket = connect_to(contact.endpoints[0]);
+  const tcp::Hello hello{.magic = contact.magic,
+                         .communicator = 7,
+                         .from = 0,
+                         .to = 1,
+                         .sockets = 1,
+                         .slot_bytes = 8192};
+  write_bytes(socket, std::as_bytes(std::span(&hello, 1)));
+  write_bytes(socket, pattern(1, 2, 300));
+  ReceiveChannel& in = world[1].receiver(0, 0);
+  CHECK(failure([&] {
+          world.progress();
+          return in.peek() != nullptr;
+        }) == "internal: what arrived on a TCP connection is not the next frame");
+}
+
+TEST_CASE("tcp: ranks with different settings refuse each other", "[transports]") {
+  World world(tcp_variant(), 2, 8192);
+  const TransportSettings settings{.rank = 0,
+                                   .ranks = 2,
+                                   .communicator = 7,
+                                   .slot_bytes = 4096,
+                                   .sockets = 2,
+                                   .doorbell = world.doorbells[0].get()};
+  world.transports[0] = tcp_variant().kind->make(settings);
+  world[0].meet({world[0].address(), world[1].address()});
+  SendChannel& out = world[0].sender(1, 0);
+  ReceiveChannel& in = world[1].receiver(0, 0);
+  CHECK(failure([&] {
+          world.progress();
+          return in.peek() != nullptr;
+        }) ==
+        "configuration: the peer uses 2 sockets and slots of 4096 bytes, this rank 1 sockets and "
+        "slots of 8192 bytes");
+  CHECK(failure([&] {
+          world.progress();
+          try_send(out, pattern(1, 1, 100), 1);
+          return false;
+        }).starts_with("peer_lost: the TCP connection broke: "));
+}
+
+TEST_CASE("tcp: an interface that is not there is a configuration error", "[transports]") {
+  Doorbell doorbell;
+  const TransportSettings settings{.interface = "=nosuch0", .doorbell = &doorbell};
+  CHECK_THROWS_AS(tcp_variant().kind->make(settings), Error);
+  const TransportSettings loopback{.interface = "=lo", .doorbell = &doorbell};
+  const tcp::Contact contact = tcp::parse_contact(tcp_variant().kind->make(loopback)->address());
+  CHECK(contact.endpoints.front().address == "127.0.0.1");
+}
+
+}  // namespace rondo::testing

@@ -1,0 +1,141 @@
+#include "tests/transports/world.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <iterator>
+#include <stdexcept>
+#include <thread>
+
+namespace rondo::testing {
+
+std::vector<Variant> plain_variants() {
+  std::vector<Variant> all;
+  for (const TransportKind& kind : transport_kinds()) {
+    all.push_back({std::string(kind.name), &kind});
+    if (kind.name == "tcp") all.push_back({"tcp, 3 sockets", &kind, 3});
+  }
+  return all;
+}
+
+std::vector<Variant> variants() {
+  std::vector<Variant> all;
+  for (const Variant& plain : plain_variants()) {
+    all.push_back(plain);
+    Variant delayed = plain;
+    delayed.name += ", delayed";
+    delayed.mischief.delay_looks = 3;
+    all.push_back(delayed);
+    Variant throttled = plain;
+    throttled.name += ", throttled";
+    throttled.mischief.throttle_bytes = 100;
+    all.push_back(throttled);
+  }
+  return all;
+}
+
+World::World(const Variant& variant, int ranks, std::size_t slot_bytes) {
+  std::vector<std::string> addresses;
+  for (int rank = 0; rank < ranks; ++rank) {
+    doorbells.push_back(std::make_unique<Doorbell>());
+    const TransportSettings settings{.rank = rank,
+                                     .ranks = ranks,
+                                     .communicator = 7,
+                                     .slot_bytes = slot_bytes,
+                                     .sockets = variant.sockets,
+                                     .doorbell = doorbells.back().get(),
+                                     .local = exchange};
+    transports.push_back(wrap(variant.kind->make(settings), variant.mischief));
+    addresses.push_back(transports.back()->address());
+  }
+  for (const auto& transport : transports) transport->meet(addresses);
+}
+
+void World::progress() {
+  for (const auto& transport : transports) {
+    if (transport) transport->progress();
+  }
+}
+
+void wait_until(const std::function<bool()>& condition) {
+  // Only a hang ends here; it is no measure of speed.
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error("waited in vain");
+    std::this_thread::yield();
+  }
+}
+
+void run_ranks(int ranks, const std::function<void(int)>& body) {
+  std::vector<std::exception_ptr> failures(static_cast<std::size_t>(ranks));
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+      try {
+        body(rank);
+      } catch (...) {
+        failures[static_cast<std::size_t>(rank)] = std::current_exception();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+}
+
+std::vector<std::byte> pattern(std::uint64_t seed, std::uint64_t number, std::size_t bytes) {
+  std::vector<std::byte> data(bytes);
+  std::uint64_t state = (seed * 1000003 + number) * 0x9e3779b97f4a7c15 + 1;
+  for (std::byte& byte : data) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    byte = static_cast<std::byte>(state);
+  }
+  return data;
+}
+
+bool try_send(SendChannel& channel, const std::vector<std::byte>& bytes,
+              std::uint64_t fingerprint) {
+  const std::span<std::byte> slot = channel.acquire();
+  if (slot.empty()) return false;
+  if (!bytes.empty()) std::memcpy(slot.data(), bytes.data(), bytes.size());
+  channel.commit(bytes.size(), fingerprint);
+  return true;
+}
+
+std::optional<Message> try_receive(ReceiveChannel& channel) {
+  const Frame* frame = channel.peek();
+  if (frame == nullptr) return std::nullopt;
+  Message message{frame->fingerprint, {frame->payload.begin(), frame->payload.end()}};
+  channel.release();
+  return message;
+}
+
+void send(World& world, SendChannel& channel, const std::vector<std::byte>& bytes,
+          std::uint64_t fingerprint) {
+  wait_until([&] {
+    world.progress();
+    return try_send(channel, bytes, fingerprint);
+  });
+}
+
+Message receive(World& world, ReceiveChannel& channel) {
+  std::optional<Message> message;
+  wait_until([&] {
+    world.progress();
+    message = try_receive(channel);
+    return message.has_value();
+  });
+  return *message;
+}
+
+std::size_t open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+}  // namespace rondo::testing

@@ -1,0 +1,68 @@
+// A few ranks' transports of one kind in one process, met by hand, and what tests do with them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/transport/doorbell.h"
+#include "core/transport/local_exchange.h"
+#include "tests/transports/decorators.h"
+#include "transports/table.h"
+
+namespace rondo::testing {
+
+/// One row of the cross-product: a transport as it may be configured and wrapped.
+struct Variant {
+  std::string name{};
+  const TransportKind* kind = nullptr;
+  int sockets = 1;
+  Mischief mischief{};
+};
+/// Every kind in the table, plain, delayed and throttled; tcp also with three sockets.
+std::vector<Variant> variants();
+/// The plain ones only.
+std::vector<Variant> plain_variants();
+
+struct World {
+  explicit World(const Variant& variant, int ranks = 2, std::size_t slot_bytes = 8192);
+  Transport& operator[](int rank) { return *transports[static_cast<std::size_t>(rank)]; }
+  /// Every rank that is left makes progress once.
+  void progress();
+
+  std::shared_ptr<LocalExchange> exchange = std::make_shared<LocalExchange>();
+  std::vector<std::unique_ptr<Doorbell>> doorbells{};
+  std::vector<std::unique_ptr<Transport>> transports{};
+};
+
+/// Calls until it is true, yielding between; throws when that takes beyond all reason.
+void wait_until(const std::function<bool()>& condition);
+
+/// Runs `body(rank)` on a thread each; rethrows the first failure after all have ended.
+void run_ranks(int ranks, const std::function<void(int)>& body);
+
+/// Frame `number`'s content: the same on both ends from the seed alone.
+std::vector<std::byte> pattern(std::uint64_t seed, std::uint64_t number, std::size_t bytes);
+
+/// Both move without waiting: false, or nothing, where it cannot be done now.
+bool try_send(SendChannel& channel, const std::vector<std::byte>& bytes, std::uint64_t fingerprint);
+struct Message {
+  std::uint64_t fingerprint = 0;
+  std::vector<std::byte> bytes{};
+  friend bool operator==(const Message&, const Message&) = default;
+};
+std::optional<Message> try_receive(ReceiveChannel& channel);
+
+/// The same, waiting, with every rank of the world making progress.
+void send(World& world, SendChannel& channel, const std::vector<std::byte>& bytes,
+          std::uint64_t fingerprint);
+Message receive(World& world, ReceiveChannel& channel);
+
+/// Open file descriptors of this process.
+std::size_t open_descriptors();
+
+}  // namespace rondo::testing
