@@ -29,7 +29,7 @@ target_include_directories(rondo_flags INTERFACE ${PROJECT_SOURCE_DIR}
   ${PROJECT_SOURCE_DIR}/core/include)
 if(RONDO_SANITIZE)
   target_compile_options(rondo_flags INTERFACE -fsanitize=${RONDO_SANITIZE}
-    -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
+    -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(rondo_flags INTERFACE -fsanitize=${RONDO_SANITIZE})
 endif()
 if(RONDO_COVERAGE)
