@@ -140,7 +140,7 @@ class Line {
     if (!at_end()) fail("expected the end of the line");
   }
 
-  /// Complains of what was read since `mark()`.
+  /// Where the next thing begins, for fail_at().
   std::size_t mark() { return (skip(), at_); }
   [[noreturn]] void fail_at(std::size_t column, const std::string& what) {
     at_ = column;
@@ -191,7 +191,7 @@ class Reader {
       text.remove_prefix(std::min(length + 1, text.size()));
     }
     Line after("", number + 1, source_);
-    if (sections_.empty()) open_header(after);
+    if (sections_.empty()) open_header(after, 0);
     return finish();
   }
 
@@ -202,7 +202,7 @@ class Reader {
     const std::size_t begin = line.mark();
     const std::string_view word = line.word("a word such as 'collective', 'rank' or 'send'");
     if (word == "rank")
-      rank(line);
+      rank(line, begin);
     else if (word == "phase" || word == "round")
       labelled(line, word == "phase");
     else if (std::optional<Step> step = this->step(line, word))
@@ -253,21 +253,22 @@ class Reader {
   }
 
   /// The header is complete: sections begin.
-  void open_header(Line& line) {
-    if (!has_collective_) line.fail("expected 'collective' in the lines before");
-    if (!has_ranks_) line.fail("expected 'ranks' in the lines before");
+  void open_header(Line& line, std::size_t begin) {
+    if (!has_collective_) line.fail_at(begin, "expected 'collective' in the lines before");
+    if (!has_ranks_) line.fail_at(begin, "expected 'ranks' in the lines before");
     schedule_.layout = make_layout(schedule_.collective, schedule_.ranks, parts_);
     if (schedule_.root >= schedule_.ranks)
-      line.fail("root " + std::to_string(schedule_.root) + " is not below ranks " +
-                std::to_string(schedule_.ranks));
+      line.fail_at(begin, "expected a root below " + std::to_string(schedule_.ranks) +
+                              " in the lines before (root is " + std::to_string(schedule_.root) +
+                              ")");
     const auto count =
         static_cast<std::size_t>(schedule_.ranks) * static_cast<std::size_t>(schedule_.lanes);
     sections_.resize(count);
     opened_.resize(count);
   }
 
-  void rank(Line& line) {
-    if (sections_.empty()) open_header(line);
+  void rank(Line& line, std::size_t statement_begin) {
+    if (sections_.empty()) open_header(line, statement_begin);
     const std::size_t begin = line.mark();
     const int rank = line.number("a rank", 0, schedule_.ranks - 1);
     const int lane = line.take_word("lane") ? line.number("a lane", 0, schedule_.lanes - 1) : 0;

@@ -1,0 +1,155 @@
+// The explainer's data and its text, compared as a person reads it.
+#include "core/schedule/explain.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "tests/catch.h"
+#include "tests/schedule/handmade.h"
+
+using namespace rondo;
+
+namespace {
+
+const CostFormulas ring_cost{"2(P-1)", "2(P-1)", "2(P-1)/P", {}, "(P-1)/P"};
+
+std::size_t widest(const std::string& text) {
+  std::istringstream lines(text);
+  std::size_t width = 0;
+  for (std::string line; std::getline(lines, line);) width = std::max(width, line.size());
+  return width;
+}
+
+}  // namespace
+
+TEST_CASE("the textbook table of a ring all-reduce") {
+  CHECK(render(explain(handmade::ring(4)), ring_cost) == R"(all_reduce by ring, 4 ranks
+N elements in 4 chunks a to d
+a01 is chunk a with the contributions of ranks 0 and 1, a* of all ranks
+
+What each rank sends
+     rank 0  rank 1  rank 2  rank 3
+reduce-scatter
+  1  d0      a1      b2      c3
+  2  c03     d01     a12     b23
+  3  b023    c013    d012    a123
+     (each rank sends to rank + 1)
+all-gather
+  1  a*      b*      c*      d*
+  2  d*      a*      b*      c*
+  3  c*      d*      a*      b*
+     (each rank sends to rank + 1)
+
+What each rank then has received, reduced or copied
+     rank 0  rank 1  rank 2  rank 3
+reduce-scatter
+  1  c03     d01     a12     b23
+  2  b023    c013    d012    a123
+  3  a*      b*      c*      d*
+all-gather
+  1  d*      a*      b*      c*
+  2  c*      d*      a*      b*
+  3  b*      c*      d*      a*
+
+Messages and elements that every rank has sent by then
+reduce-scatter
+  1  1 message, 0.25N
+  2  2 messages, 0.5N
+  3  3 messages, 0.75N
+all-gather
+  1  4 messages, 1N
+  2  5 messages, 1.25N
+  3  6 messages, 1.5N
+
+Output at the end
+  rank 0: a* b* c* d*
+  rank 1: a* b* c* d*
+  rank 2: a* b* c* d*
+  rank 3: a* b* c* d*
+
+Busiest rank  cost line                       counted   lower bound
+rounds        2(P-1) = 6                      6         q = 2
+hops          2(P-1) = 6                      6
+sent          2(P-1)/P N = 1.5 N              1.5 N     2(P-1)/P N = 1.5 N
+received                                      1.5 N     2(P-1)/P N = 1.5 N
+reduced       (P-1)/P N = 0.75 N              0.75 N    (P-1)/P N = 0.75 N
+P = 4 ranks, q = ceil(log2 P) = 2; hops: messages that must follow each other
+Verified: every output is right, nothing can wait for ever.
+)");
+}
+
+TEST_CASE("the data behind the text") {
+  const Explanation explanation = explain(handmade::ring(4));
+  REQUIRE(explanation.rounds.size() == 6);
+  const ExplainedRound& second = explanation.rounds[1];
+  CHECK(second.phase == 0);
+  CHECK(second.round == 1);
+  REQUIRE(second.messages.size() == 4);
+  CHECK(second.messages[0].from == 0);
+  CHECK(second.messages[0].to == 1);
+  CHECK(second.messages[0].pieces == std::vector<Piece>{{2, 2, {0, 3}}});
+  REQUIRE(second.results.size() == 4);
+  CHECK(second.results[3].reduced);
+  CHECK(second.results[3].buffer == Buffer::scratch);
+  CHECK(second.totals == std::vector<RankTotal>(4, {2, 0.5}));
+  CHECK(explanation.outputs[3] == std::vector<Piece>{{0, 4, {0, 1, 2, 3}},
+                                                     {1, 4, {0, 1, 2, 3}},
+                                                     {2, 4, {0, 1, 2, 3}},
+                                                     {3, 4, {0, 1, 2, 3}}});
+  CHECK(explanation.findings.empty());
+  CHECK(explanation.counts.hops == 6);
+}
+
+TEST_CASE("tables fit 80 columns up to 8 ranks, and are summed up beyond") {
+  for (int ranks = 1; ranks <= 20; ++ranks) {
+    const std::string text = render(explain(handmade::ring(ranks)), ring_cost);
+    INFO(text);
+    CHECK(widest(text) <= 80);
+    CHECK((text.find("What each rank sends") != std::string::npos) == (ranks > 1 && ranks <= 8));
+  }
+  CHECK(render(explain(handmade::ring(100)), {})
+            .find("reduce-scatter            99        9900   "
+                  "99 messages, 0.99 N") != std::string::npos);
+}
+
+TEST_CASE("messages to several ranks say whereto") {
+  const std::string text = render(
+      explain(handmade::listed(Collective::broadcast, 1,
+                               {{copy(input(0), output(0)), send(1, output(0)), send(2, output(0))},
+                                {receive(0, output(0))},
+                                {receive(0, output(0))}})),
+      {});
+  INFO(text);
+  CHECK(text.find("  1  a0>1 a0>2  .          .\n") != std::string::npos);
+  CHECK(text.find("Messages and elements sent by then\n     rank 0  rank 1  rank 2\nexchange\n"
+                  "  1  2 2N    0 0N    0 0N\n") != std::string::npos);
+}
+
+TEST_CASE("wrong schedules are explained as far as they go") {
+  const Schedule wrong =
+      handmade::changed(handmade::ring(3), [](handmade::Lists& steps) { steps[0].pop_back(); });
+  const std::string text = render(explain(wrong), ring_cost);
+  INFO(text);
+  CHECK(text.find("This schedule is wrong:\n  1 message(s) from rank 2 to rank 0") !=
+        std::string::npos);
+  CHECK(text.find("rank 0: a* ? c*") != std::string::npos);
+}
+
+TEST_CASE("runs of chunks wrap, tokens have heard of ranks") {
+  const std::string runs = render(
+      explain(handmade::listed(Collective::all_reduce, 5,
+                               {{send(1, input(3, 4)), send(1, input(2)), receive(1, output(0, 5))},
+                                {receive_reduce(0, input(3, 4), output(3, 4)),
+                                 receive_reduce(0, input(2), output(2)), send(0, output(0, 5))}})),
+      {});
+  INFO(runs);
+  CHECK(runs.find("  1  d-b0>1 c0>1  a-e*>0\n") != std::string::npos);
+  const std::string tokens = render(
+      explain(handmade::listed(Collective::barrier, 1,
+                               {{send(1, input(0)), receive_reduce(1, input(0), output(0))},
+                                {send(0, input(0)), receive_reduce(0, input(0), output(0))}})),
+      {});
+  INFO(tokens);
+  CHECK(tokens.find("  1  t0      t1\n") != std::string::npos);
+  CHECK(tokens.find("  rank 1: t*\n") != std::string::npos);
+}
