@@ -63,14 +63,14 @@ def no_machine(files):
     yield from matches(files, MACHINE, "names a machine:")
 
 
-RAW_STRING = re.compile(r'R"(\w*)\(.*?\)\1"', re.DOTALL)
+PRINTED = re.compile(r'R"(\w*)\(.*?\)\1"|// clang-format off.*?// clang-format on', re.DOTALL)
 
 
 def line_width(files):
-    """Lines fit on a screen. Texts that a program prints may be wider: raw strings do not count."""
+    """Lines fit on a screen, but for texts that stand as a program prints them."""
     for path, text in files.items():
         if path.endswith(CODE + (".py", ".cmake", "CMakeLists.txt")):
-            shown = RAW_STRING.sub(lambda raw: "\n" * raw.group(0).count("\n"), text)
+            shown = PRINTED.sub(lambda wide: "\n" * wide.group(0).count("\n"), text)
             for number, line in enumerate(shown.splitlines(), 1):
                 if len(line) > MAX_WIDTH:
                     yield f"{path}:{number}: {len(line)} columns, at most {MAX_WIDTH}"
