@@ -1,0 +1,18 @@
+// Whether this process can use a CUDA device. Asked once, when a communicator is made or a tool
+// lists what the machine has; never fails.
+#pragma once
+
+#include <string>
+
+namespace rondo {
+
+struct CudaProbe {
+  bool usable = false;   ///< at least one device that kernels can run on
+  int device_count = 0;  ///< visible to this process
+  std::string reason{};  ///< one sentence: what was found, or why no device can be used
+};
+
+/// Thread-safe. Built without CUDA, it says so.
+CudaProbe probe_cuda();
+
+}  // namespace rondo
