@@ -204,7 +204,7 @@ void check_names(const Environment& environment) {
     const auto near = nearest(name, known);
     throw Error(ErrorCode::configuration,
                 "the environment sets " + name + ", which is not a setting of rondo" +
-                    (near.empty() ? "" : "; did you mean " + std::string(near) + "?"),
+                    (near.empty() ? "" : " (did you mean " + std::string(near) + "?)"),
                 {.remedy = "unset it; the settings are " + join(known, ", ")});
   }
 }

@@ -24,7 +24,7 @@ Selection::Selection(std::string_view text, std::span<const std::string_view> kn
     const auto near = nearest(name, known);
     throw Error(ErrorCode::configuration,
                 std::string(what) + "=" + whole + ": '" + name + "' is not a known name" +
-                    (near.empty() ? "" : "; did you mean '" + std::string(near) + "'?"),
+                    (near.empty() ? "" : " (did you mean '" + std::string(near) + "'?)"),
                 remedy);
   }
 }

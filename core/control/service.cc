@@ -73,10 +73,10 @@ class Service::Room {
   ~Room() {
     {
       std::unique_lock lock(mutex_);
-      const auto all_gone = [&] { return present_ == 0; };
-      if (!changed_.wait_for(lock, linger, all_gone)) {
+      changed_.wait_for(lock, linger, [&] { return others_ == 0; });
+      if (present_ > 0) {
         asio::post(io_, [this] { say_goodbye(); });
-        changed_.wait_for(lock, std::chrono::milliseconds{300}, all_gone);
+        changed_.wait_for(lock, std::chrono::milliseconds{300}, [&] { return present_ == 0; });
       }
     }
     io_.stop();
@@ -117,6 +117,7 @@ class Service::Room {
   std::mutex mutex_;
   std::condition_variable changed_;
   int present_ = 0;  ///< ranks still connected; under mutex_
+  int others_ = 0;   ///< those of them in other processes, to wait for; under mutex_
   std::thread thread_;
 };
 
