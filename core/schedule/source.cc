@@ -18,6 +18,20 @@ void check(const Schedule& header, int rank, int lane, const Move& move) {
   if (!problem.empty()) reject(header, rank, lane, move, problem);
 }
 
+/// Operands and dependencies lie within the program.
+void check_references(const Program& program) {
+  const auto within = [](std::uint32_t first, std::uint32_t count, std::size_t size) {
+    return first <= size && count <= size - first;
+  };
+  for (const Op& op : program.ops)
+    if (!within(op.first_operand, op.operands, program.operands.size()) ||
+        !within(op.first_dependency, op.dependencies, program.dependencies.size()))
+      throw Error(ErrorCode::invalid_argument, "a program's op refers beyond the program");
+  for (const Dependency& dependency : program.dependencies)
+    if (dependency.on >= program.ops.size())
+      throw Error(ErrorCode::invalid_argument, "a program's dependency refers beyond the program");
+}
+
 std::size_t cursor(const Schedule& header, int rank, int lane) {
   return static_cast<std::size_t>(rank) * static_cast<std::size_t>(header.lanes) +
          static_cast<std::size_t>(lane);
@@ -44,7 +58,10 @@ ProgramSource::ProgramSource(const Schedule& header, std::span<const Program> pr
   if (programs.size() != static_cast<std::size_t>(header.ranks))
     throw Error(ErrorCode::invalid_argument, std::to_string(programs.size()) + " programs for " +
                                                  std::to_string(header.ranks) + " ranks");
-  for (const Program& program : programs) finished_.emplace_back(program.ops.size());
+  for (const Program& program : programs) {
+    check_references(program);
+    finished_.emplace_back(program.ops.size());
+  }
 }
 
 bool ProgramSource::next(int rank, int lane, Move& move) {

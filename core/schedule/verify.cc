@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "core/schedule/contribution_domain.h"
+#include "core/schedule/hazard.h"
 #include "rondo/error.h"
 
 namespace rondo {
@@ -134,6 +135,9 @@ Report verify(const Schedule& header, std::span<const Program> programs) {
         false);
     const Outcome outcome = run(header, programs, domain);
     conclude(header, outcome, domain, report, findings);
+    for (int rank = 0; rank < header.ranks && outcome.completed; ++rank)
+      find_hazards(header, programs[static_cast<std::size_t>(rank)], rank,
+                   [&](const std::string& words) { findings.add(words); });
   });
 }
 

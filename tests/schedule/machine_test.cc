@@ -40,8 +40,9 @@ std::vector<Program> fused_ring() {
     const int next = (rank + 1) % 3;
     const int previous = (rank + 2) % 3;
     Builder builder;
-    builder.add({local(input(previous))}).out_peer = next;
-    builder.add({from(previous, input(next)), local(input(next))}, {{0, false}}).out_peer = next;
+    builder.add({local(input(previous))}, {{3, true}}).out_peer = next;
+    builder.add({from(previous, input(next)), local(input(next))}, {{0, false}, {4, true}})
+        .out_peer = next;
     Op& own = builder.add({from(previous, input(rank)), local(input(rank))}, {{1, false}});
     own.writes = true;
     own.into = output(rank);
@@ -76,6 +77,21 @@ TEST_CASE("lowered programs are verified, simulated and carried out by the same 
     programs[1].operands[2].chunk.first = 0;
     CHECK_FALSE(verify(header, programs).ok());
   }
+  SECTION("every dependency is needed") {
+    for (std::size_t i = 0; i < programs[1].dependencies.size(); ++i) {
+      std::vector<Program> mutant = programs;
+      mutant[1].dependencies[i] = {0, true};
+      INFO("dependency " << i);
+      const Report wrong = verify(header, mutant);
+      REQUIRE_FALSE(wrong.ok());
+      CHECK(wrong.findings[0].find("rank 1: op") == 0);
+      CHECK(wrong.findings[0].find("does not depend on op") != std::string::npos);
+    }
+  }
+  SECTION("references beyond the program are found") {
+    programs[0].dependencies[0].on = 99;
+    CHECK_FALSE(verify(header, programs).ok());
+  }
   SECTION("a program too few is found") {
     programs.pop_back();
     CHECK_FALSE(verify(header, programs).ok());
@@ -94,7 +110,7 @@ TEST_CASE("an op waits for the ops of other lanes that it depends on") {
   Op& second = builder.add({local(scratch(0, 0))}, {{1, false}});
   second.writes = true;
   second.into = output(0);
-  Op& first = builder.add({local(input(0))});
+  Op& first = builder.add({local(input(0))}, {{0, true}});
   first.lane = 1;
   first.writes = true;
   first.into = scratch(0, 0);
