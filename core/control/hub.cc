@@ -133,6 +133,7 @@ void Hub::on(int from, const Stall& message) {
   if (line == nullptr || line->fault) return;
   const int self = member_of(*line, from);
   if (self < 0 || message.peer >= static_cast<int>(line->members.size())) return;
+  if (message.mismatch != 0 && message.peer < 0) return;
   if (!line->inquest) {
     begin_inquest(message.line, *line, self, message);
   } else if (!line->next || weight(message) > weight(line->next->second)) {

@@ -19,7 +19,7 @@ class Hub {
   using Clock = std::chrono::steady_clock;
   using Deliver = std::function<void(int world_rank, const Message&)>;
   /// How long ranks are given to say which calls they are in.
-  static constexpr std::chrono::milliseconds patience{500};
+  static constexpr std::chrono::milliseconds patience{800};
 
   /// `deliver` must not call back into the hub.
   Hub(std::vector<HostInfo> hosts, Deliver deliver);

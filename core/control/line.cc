@@ -120,8 +120,9 @@ void Line::report_stall_on(int peer, const std::string& what, bool expired) {
 }
 
 void Line::report_mismatch(int peer, std::uint64_t sequence) {
+  const std::uint64_t earliest = sequence >= most_calls ? sequence - most_calls + 1 : 1;
   report({.line = number_,
-          .from = std::min(calls_.completed() + 1, sequence),
+          .from = std::max(std::min(calls_.completed() + 1, sequence), earliest),
           .to = std::max(calls_.begun(), sequence),
           .peer = peer,
           .mismatch = 1});

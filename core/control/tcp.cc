@@ -22,7 +22,7 @@ using boost::system::error_code;
 
 constexpr std::size_t longest_message = std::size_t{1} << 30;
 /// From a report that must end to the conclusion that the service is mute. More than an inquest.
-constexpr std::chrono::milliseconds verdict_due{1500};
+constexpr std::chrono::milliseconds verdict_due{2000};
 /// For the service to take note that this rank goes.
 constexpr std::chrono::milliseconds farewell{1000};
 

@@ -14,7 +14,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds long_enough{10000};
+constexpr milliseconds long_enough{30000};
 
 HostInfo child_host() {
   auto host = this_host("");

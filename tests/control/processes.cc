@@ -70,7 +70,7 @@ std::string Child::report() {
   std::string text;
   while (text.empty() || text.back() != '\n') {
     pollfd entry{.fd = pipe_.get(), .events = POLLIN, .revents = 0};
-    if (::poll(&entry, 1, 20000) <= 0) throw std::runtime_error("a child reports nothing");
+    if (::poll(&entry, 1, 60000) <= 0) throw std::runtime_error("a child reports nothing");
     std::array<char, 1024> bytes{};
     const auto count = ::read(pipe_.get(), bytes.data(), bytes.size());
     if (count <= 0) return text;

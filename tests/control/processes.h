@@ -20,7 +20,7 @@ class Child {
   Child& operator=(Child&&) = delete;
 
   void signal(int number) const;
-  /// What it reported, once it has; fails the test after ten seconds. "" when it died first.
+  /// What it reported, once it has; throws after a minute. "" when it died first.
   std::string report();
   /// Returns once SIGSTOP has taken effect.
   void wait_until_stopped() const;
@@ -53,6 +53,6 @@ class Gate {
 int free_port();
 
 /// True once `condition` holds; polls for at most `seconds`.
-bool eventually(const std::function<bool()>& condition, double seconds = 10);
+bool eventually(const std::function<bool()>& condition, double seconds = 30);
 
 }  // namespace rondo
