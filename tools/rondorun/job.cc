@@ -233,10 +233,7 @@ void Job::interrupt(int number) {
   }
   interruption_ = number;
   ending_ = true;
-  for (NodeState& state : nodes_) {
-    state.node->signal(number);
-    state.node->signal(SIGCONT);
-  }
+  for (NodeState& state : nodes_) state.node->signal(number);
   kill_after_grace();
 }
 

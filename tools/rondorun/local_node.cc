@@ -110,11 +110,7 @@ void LocalNode::signal(int number) {
   for (const auto& [rank, process] : running_) ::kill(-process, number);
 }
 
-void LocalNode::terminate() {
-  const auto processes = descendants();
-  signal_all(processes, SIGTERM);
-  signal_all(processes, SIGCONT);  // a stopped process would not notice
-}
+void LocalNode::terminate() { signal_all(descendants(), SIGTERM); }
 
 void LocalNode::kill() {
   if (!std::exchange(killing_, true)) kill_again();
