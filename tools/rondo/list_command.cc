@@ -22,17 +22,16 @@ void line(const std::string& text) {
 }
 
 void list_algorithms() {
-  line(
-      "ALGORITHMS (rounds, elements sent and reduced by the busiest rank; N elements, P ranks, "
-      "q = ceil(log2 P))");
+  line("ALGORITHMS (busiest rank: rounds; hops; elements sent; reduced, of N with P ranks)");
   std::string_view before;
   for (const Algorithm& row : algorithms()) {
-    const std::string_view collective = name(row.collective);
-    line("  " + padded(collective == before ? "" : collective, 14) + padded(row.name, 18) +
-         padded(row.cost.rounds, 8) + padded(row.cost.sent, 12) + padded(row.cost.reduced, 9) +
-         std::string(row.summary) + (row.rank_order ? " [reproducible order]" : ""));
-    before = collective;
+    if (name(row.collective) != before) line("  " + std::string(name(row.collective)));
+    before = name(row.collective);
+    line("    " + padded(row.name, 18) + padded(row.summary, 50) + std::string(row.cost.rounds) +
+         "; " + std::string(row.cost.hops) + "; " + std::string(row.cost.sent) + "; " +
+         std::string(row.cost.reduced) + (row.rank_order ? "  *" : ""));
   }
+  line("    q = ceil(log2 P); * combines in rank order, for reproducible results");
 }
 
 template <class Rows>
@@ -51,7 +50,7 @@ void list_everything() {
   list_names("COLLECTIVES", collectives);
   list_names("TYPES", data_types);
   list_names("OPERATORS", reduce_operators);
-  line("\nSETTINGS (environment; default in brackets)");
+  line("\nSETTINGS (environment variables)");
   for (const Setting& row : settings()) {
     line("  " + padded(row.name, 24) + padded(row.form, 24) + "[" + std::string(row.fallback) +
          "]" + (row.alias.empty() ? "" : " alias " + std::string(row.alias)));

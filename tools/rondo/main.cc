@@ -2,8 +2,25 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <string>
 
 #include "tools/rondo/commands.h"
+
+namespace {
+
+/// "rondo sing" is a misspelt command rather than a missing one.
+int command_missing(const CLI::App& program, int argc, char** argv) {
+  std::string known;
+  for (const CLI::App* command : program.get_subcommands([](const CLI::App*) { return true; }))
+    known += (known.empty() ? "" : ", ") + command->get_name();
+  if (argc > 1)
+    std::fprintf(stderr, "rondo: unknown command '%s'. Try: one of %s\n", argv[1], known.c_str());
+  else
+    std::fprintf(stderr, "rondo: a command is required. Try: one of %s\n", known.c_str());
+  return 2;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   CLI::App program{
@@ -20,6 +37,9 @@ int main(int argc, char** argv) {
   rondo::tool::add_list(program);
   try {
     program.parse(argc, argv);
+  } catch (const CLI::RequiredError& error) {
+    if (program.get_subcommands().empty()) return command_missing(program, argc, argv);
+    return program.exit(error), 2;
   } catch (const CLI::ParseError& error) {
     return program.exit(error) == 0 ? 0 : 2;
   } catch (const std::exception& error) {

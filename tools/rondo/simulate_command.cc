@@ -97,7 +97,8 @@ void add_simulate(CLI::App& program) {
       "simulate",
       "Predicts the time of every algorithm of a collective, fastest first: a message of n bytes\n"
       "takes alpha + n beta and holds the sender's out port and the receiver's in port, reducing\n"
-      "n bytes takes n gamma. Messages, sent and reduced are the busiest rank's.\n"
+      "n bytes takes n gamma. Messages go whole: what pipelining in slices gains is not in it.\n"
+      "Messages, sent and reduced are the busiest rank's.\n"
       "Example: rondo simulate all_reduce --ranks 8 --bytes 64K --alpha 2e-6 --beta 1e-10");
   command->add_option("collective", arguments->collective, "e.g. all_reduce (see rondo list)")
       ->required();

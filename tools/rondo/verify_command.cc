@@ -31,7 +31,7 @@ struct Arguments {
 struct Summary {
   std::vector<int> ranks{};
   std::vector<int> exact{};
-  bool sampled_roots = false;
+  bool sampled_roots = false;  ///< at the larger numbers of ranks
   std::uint64_t schedules = 0;
   std::uint64_t steps = 0;
   std::vector<std::string> findings{};
@@ -114,14 +114,15 @@ std::string method(const Summary& summary) {
 std::string root_text(const Arguments& arguments, const Algorithm& row, const Summary& summary) {
   if (!info(row.collective).has_root) return "-";
   if (arguments.root != "all") return arguments.root;
-  return summary.sampled_roots ? "all to 64" : "all";
+  if (summary.ranks.empty() || !summary.sampled_roots) return "all";
+  return summary.ranks.front() > every_root_up_to ? "4 each" : "all to 64";
 }
 
 /// True when nothing was found.
 bool print(const Arguments& arguments, const Algorithm& row, const Summary& summary) {
   const std::string cost = std::string(row.cost.rounds) + "; " + std::string(row.cost.sent) + "; " +
                            std::string(row.cost.reduced);
-  std::printf("%-14s %-18s %-12s %-9s %-12s %-32s %s\n", std::string(name(row.collective)).c_str(),
+  std::printf("%-14s %-18s %-12s %-9s %-12s %-38s %s\n", std::string(name(row.collective)).c_str(),
               std::string(row.name).c_str(), ranks_text(summary.ranks).c_str(),
               root_text(arguments, row, summary).c_str(), method(summary).c_str(), cost.c_str(),
               summary.findings.empty() ? "ok" : "WRONG");
@@ -155,7 +156,7 @@ int verify_table(const Arguments& arguments) {
   if (rows.empty())
     throw Error(ErrorCode::invalid_argument, "no algorithm '" + arguments.algorithm + "'",
                 {.remedy = "rondo list"});
-  std::printf("%-14s %-18s %-12s %-9s %-12s %-32s\n", "collective", "algorithm", "ranks", "roots",
+  std::printf("%-14s %-18s %-12s %-9s %-12s %s\n", "collective", "algorithm", "ranks", "roots",
               "contributors", "cost: rounds; sent; reduced");
   std::size_t wrong = 0;
   std::uint64_t schedules = 0;

@@ -1,0 +1,153 @@
+// The rondo program as a user runs it: output, errors, exit status.
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <string>
+
+#include "tests/catch.h"
+
+namespace {
+
+struct Run {
+  int status = -1;
+  std::string output{};
+
+  bool says(const std::string& words) const { return output.find(words) != std::string::npos; }
+};
+
+/// Runs rondo with these arguments; `input` is its standard input.
+Run rondo(const std::string& arguments, const std::string& input = {}) {
+  const std::string path = RONDO_TEST_FOLDER "/rondo_test_input";
+  std::ofstream(path) << input;
+  const std::string command = "'" RONDO_PROGRAM "' " + arguments + " < '" + path + "' 2>&1";
+  Run run;
+  FILE* pipe = popen(command.c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  std::array<char, 4096> part{};
+  while (const std::size_t size = std::fread(part.data(), 1, part.size(), pipe))
+    run.output.append(part.data(), size);
+  const int status = pclose(pipe);
+  run.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  std::remove(path.c_str());
+  return run;
+}
+
+const std::string pair = R"(collective all_reduce
+ranks 2
+rank 0
+  send input[0] to 1
+  receive_reduce input[0] then from 1 into output[0]
+rank 1
+  send input[0] to 0
+  receive_reduce from 0 then input[0] into output[0]
+)";
+
+}  // namespace
+
+TEST_CASE("verify --all proves every algorithm") {
+  const Run run = rondo("verify --all --ranks 1-9,65");
+  INFO(run.output);
+  CHECK(run.status == 0);
+  CHECK(run.says("all_reduce     ring               1-9,65       -         exact to 9   2(P-1); "));
+  CHECK(run.says("broadcast      binomial_tree      1-9,65       all to 64 exact to 9"));
+  CHECK(run.says(": all right\n"));
+  CHECK_FALSE(run.says("WRONG"));
+}
+
+TEST_CASE("verify takes one collective, one algorithm, one root") {
+  const Run run = rondo("verify reduce --algorithm chain --ranks 5,3 --root 2");
+  INFO(run.output);
+  CHECK(run.status == 0);
+  CHECK(run.says("reduce         chain              3,5          2         exact"));
+  CHECK(run.says("1 algorithms, 2 schedules"));
+}
+
+TEST_CASE("verify reads a schedule that a person wrote") {
+  CHECK(rondo("verify --file -", pair).status == 0);
+  CHECK(rondo("verify --file -", pair).output ==
+        "all_reduce of 2 ranks (4 steps, contributors exact): ok\n");
+  std::string wrong = pair;
+  wrong.replace(wrong.find("receive_reduce from 0 then input[0]"), 35, "receive from 0");
+  const Run run = rondo("verify --file -", wrong);
+  INFO(run.output);
+  CHECK(run.status == 1);
+  CHECK(
+      run.says("rank 1: output chunk 0 ends with {0} of chunk 0, expected every rank once of "
+               "chunk 0\n"));
+  CHECK(run.says(": WRONG\n"));
+  CHECK(rondo("verify --file -", "collective gossip\n")
+            .says("standard input:1:12: expected a "
+                  "collective"));
+}
+
+TEST_CASE("explain prints the textbook table") {
+  const Run run = rondo("explain all_reduce --algorithm ring --ranks 4");
+  INFO(run.output);
+  CHECK(run.status == 0);
+  CHECK(run.says(R"(What each rank sends
+     rank 0  rank 1  rank 2  rank 3
+reduce-scatter
+  1  d0      a1      b2      c3
+  2  c03     d01     a12     b23
+  3  b023    c013    d012    a123
+     (each rank sends to rank + 1)
+all-gather
+  1  a*      b*      c*      d*
+  2  d*      a*      b*      c*
+  3  c*      d*      a*      b*
+)"));
+  CHECK(run.says("rounds        2(P-1) = 6                      6         q = 2\n"));
+  CHECK(rondo("explain --file -", pair).says("  rank 1: a*\n"));
+}
+
+TEST_CASE("schedule prints what verify and explain read") {
+  const Run text = rondo("schedule broadcast --algorithm chain --ranks 3 --root 1");
+  CHECK(text.status == 0);
+  CHECK(text.says("collective broadcast\nalgorithm chain\nranks 3\nroot 1\n"));
+  CHECK(rondo("verify --file -", text.output).status == 0);
+}
+
+TEST_CASE("simulate compares algorithms") {
+  const Run run =
+      rondo("simulate all_reduce -n 4 -b 4000 --alpha 1e-6 --beta 1e-9 --gamma 0 -a ring");
+  INFO(run.output);
+  CHECK(run.status == 0);
+  CHECK(run.says("ring                         12.000      1.00x          6"));
+  CHECK(rondo("simulate all_to_all -n 4,8").says("all_to_all, 8 ranks"));
+}
+
+TEST_CASE("list names what there is") {
+  const Run run = rondo("list");
+  CHECK(run.status == 0);
+  for (const char* each : {"ring", "double_tree", "shm", "tcp", "bfloat16", "avg", "RONDO_TIMEOUT"})
+    CHECK(run.says(each));
+}
+
+TEST_CASE("mistakes are explained and end with status 2") {
+  const auto check = [](const std::string& arguments, const std::string& words) {
+    const Run run = rondo(arguments);
+    INFO(arguments << "\n" << run.output);
+    CHECK(run.status == 2);
+    CHECK(run.says(words));
+  };
+  check("explain all_reduced", "unknown collective 'all_reduced'. Try: one of all_reduce, ");
+  check("explain all_reduce -a chian", "no algorithm 'chian' for all_reduce. Try: one of ring, ");
+  check("explain all_reduce -n 0", "--ranks is 0");
+  check("explain broadcast -n 4 -r 4", "root 4 is not one of 4 ranks. Try: a root from 0 to 3");
+  check("explain", "explain what?");
+  check("verify", "verify what?");
+  check("verify --all all_reduce", "verify what?");
+  check("verify all_reduce -n 9-3", "the range '9-3' in --ranks is empty");
+  check("verify all_reduce -n 4,x", "'x' in --ranks '4,x' is not a number of ranks");
+  check("verify all_reduce -n 4,", "'' in --ranks '4,' is not a number of ranks");
+  check("verify broadcast -n 4 -r five", "--root 'five' is not a rank");
+  check("verify --all -a chian", "no algorithm 'chian'");
+  check("verify --file /nonexistent/file", "cannot read '/nonexistent/file'");
+  check("simulate all_reduce -b 1Q", "'1Q' is not a size in bytes");
+  check("simulate all_reduce --alpha -1", "--alpha");
+  check("sing", "unknown command 'sing'. Try: one of verify, explain, simulate, schedule, list");
+  check("", "a command is required");
+  check("simulate", "collective is required");
+  CHECK(rondo("--help").status == 0);
+  CHECK(rondo("verify --help").says("Exit status 1 when something is wrong."));
+}
