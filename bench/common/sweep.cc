@@ -62,6 +62,18 @@ class Output {
 
   void finish(const Summary& summary) {
     print(table_footer(program_.name, summary));
+    write_json(summary);
+  }
+
+  /// The run broke off: what was measured so far, with the reason, is still a report.
+  void break_off(Summary summary, const std::string& reason) {
+    progress_.erase();
+    summary.errors.push_back(reason);
+    write_json(summary);
+  }
+
+ private:
+  void write_json(const Summary& summary) {
     if (!json_) return;
     json_->finish(summary, time_of_day());
     std::ofstream file(path_);
@@ -69,7 +81,6 @@ class Output {
     if (!file.flush()) throw std::runtime_error("cannot write " + path_);
   }
 
- private:
   const Program& program_;
   const Options& options_;
   Progress progress_;
@@ -134,6 +145,20 @@ void sweep_sizes(Communicator& communicator, const Program& program, const Optio
   }
 }
 
+/// Every type, operator and root, once.
+void sweep_cases(Communicator& communicator, const Program& program, const Options& options,
+                 const std::vector<int>& all_roots, Output* output, Tally& tally) {
+  const bool reduces = info(program.collective).reduces;
+  for (const DataType type : options.types) {
+    for (const ReduceOperator op : options.operators) {
+      for (const int root : all_roots) {
+        sweep_sizes(communicator, program, options, type, op, root, output, tally);
+      }
+      if (!reduces) break;  // the operator means nothing: one pass
+    }
+  }
+}
+
 /// Of the first type, operator and root: the others seldom differ.
 std::vector<std::string> describe_choices(const Communicator& communicator, const Program& program,
                                           const Options& options) {
@@ -156,24 +181,20 @@ Summary sweep(Communicator& communicator, const Program& program, const Options&
   const std::vector<Device> devices = gather_devices(communicator, options.threads);
   std::optional<Output> output;
   if (communicator.rank() == 0) output.emplace(program, options, arguments, devices);
-  const bool reduces = info(program.collective).reduces;
   Tally tally;
-  for (int cycle = 0; options.cycles == 0 || cycle < options.cycles; ++cycle) {
-    for (const DataType type : options.types) {
-      for (const ReduceOperator op : options.operators) {
-        for (const int root : all_roots) {
-          sweep_sizes(communicator, program, options, type, op, root, output ? &*output : nullptr,
-                      tally);
-        }
-        if (!reduces) break;  // the operator means nothing: one pass
-      }
+  try {
+    for (int cycle = 0; options.cycles == 0 || cycle < options.cycles; ++cycle) {
+      sweep_cases(communicator, program, options, all_roots, output ? &*output : nullptr, tally);
     }
+    Summary summary = tally.summary();
+    summary.required = required_bandwidth();
+    summary.choices = describe_choices(communicator, program, options);
+    if (output) output->finish(summary);
+    return summary;
+  } catch (const std::exception& error) {
+    if (output) output->break_off(tally.summary(), error.what());
+    throw;
   }
-  Summary summary = tally.summary();
-  summary.required = required_bandwidth();
-  summary.choices = describe_choices(communicator, program, options);
-  if (output) output->finish(summary);
-  return summary;
 }
 
 }  // namespace rondo::bench
