@@ -49,13 +49,13 @@ Child::Child(const std::function<std::string()>& body) {
 }
 
 Child::~Child() {
-  if (pid_ < 0) return;
+  if (pid_ < 0 || reaped_) return;
   ::kill(pid_, SIGKILL);
   ::waitpid(pid_, nullptr, 0);
 }
 
 Child::Child(Child&& other) noexcept
-    : pid_(std::exchange(other.pid_, -1)), pipe_(std::move(other.pipe_)) {}
+    : pid_(std::exchange(other.pid_, -1)), reaped_(other.reaped_), pipe_(std::move(other.pipe_)) {}
 
 void Child::signal(int number) const { ::kill(pid_, number); }
 
@@ -77,6 +77,10 @@ std::string Child::report() {
     text.append(bytes.data(), static_cast<std::size_t>(count));
   }
   text.pop_back();
+  // A sanitizer that found something in the child says so in its status.
+  int status = 0;
+  reaped_ = ::waitpid(pid_, &status, 0) == pid_;
+  if (status != 0) text += " (status " + std::to_string(status) + ")";
   return text;
 }
 

@@ -28,6 +28,7 @@ class Child {
 
  private:
   int pid_ = -1;
+  bool reaped_ = false;
   UniqueFd pipe_;
 };
 
