@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t alone_frame_bytes = std::size_t{1} << 20;  ///< where there are no channels
 constexpr const char* network = "network";
-constexpr std::size_t recent_calls = 64;  ///< entries of the plan cache; a power of two
+constexpr std::size_t descriptors_per_peer = 8;  ///< lanes and directions that usual jobs use
 
 /// What every rank must see alike travels from rank 0 as lines.
 std::string settings_text(const Config& config) {
@@ -90,13 +90,13 @@ CommunicatorState::CommunicatorState(Membership membership, const Config& config
       config_(config),
       line_(membership_.world->open(membership_.number, membership_.members)),
       sent_(membership_.members.size()),
-      received_(membership_.members.size()),
-      recent_(recent_calls) {
+      received_(membership_.members.size()) {
   try {
     agree_on_settings();
     algorithms_ = AlgorithmSelection(config_.algorithm, "RONDO_ALGORITHM");
     transport_of_ = pick_transports();
     connect_transports();
+    descriptors_.reserve(descriptors_per_peer * membership_.members.size());
     engine_ = std::make_unique<Engine>(rank(), transport_of_, *line_);
   } catch (const Error& error) {
     line_->fail(error);  // the others must not wait for a rank that gave up

@@ -53,18 +53,16 @@ void Group::wait() {
   open_ = false;
   detail::ThreadGroup& group = detail::thread_group();
   if (--group.depth > 0) return;
-  std::vector<Work> works = std::move(group.works);
-  group.works.clear();
-  if (works.empty()) return;
-  detail::keep_all_moving(works);
+  detail::keep_all_moving(group.works);
   std::exception_ptr first;
-  for (Work& work : works) {
+  for (Work& work : group.works) {
     try {
       work.wait();
     } catch (...) {
       if (!first) first = std::current_exception();
     }
   }
+  group.works.clear();  // its memory serves the next group
   if (first) std::rethrow_exception(first);
 }
 

@@ -3,21 +3,6 @@
 #include "core/plan/lower.h"
 
 namespace rondo::detail {
-namespace {
-
-std::size_t hash_of(const Call& call) {
-  return static_cast<std::size_t>((call.count * 0x9e3779b97f4a7c15u) >> 32) ^
-         static_cast<std::size_t>(call.root) * 31u ^
-         static_cast<std::size_t>(call.collective) * 7u ^ static_cast<std::size_t>(call.type) * 3u ^
-         static_cast<std::size_t>(call.op);
-}
-
-bool same_but_sequence(const Call& a, const Call& b) {
-  return a.count == b.count && a.collective == b.collective && a.type == b.type && a.op == b.op &&
-         a.root == b.root;
-}
-
-}  // namespace
 
 std::size_t CommunicatorState::index_space_bytes(const Call& call) const {
   const std::size_t blocks = is_vector(call.collective) ? 1 : static_cast<std::size_t>(size());
@@ -25,9 +10,7 @@ std::size_t CommunicatorState::index_space_bytes(const Call& call) const {
 }
 
 CommunicatorState::Prepared CommunicatorState::lookup(const Call& call) {
-  Prepared& entry = recent_[hash_of(call) % recent_.size()];
-  if (!entry || !same_but_sequence(entry->call, call)) entry = prepare_call(call);
-  return entry;
+  return calls_.find(call, [&] { return prepare_call(call); });
 }
 
 CommunicatorState::Prepared CommunicatorState::prepare_call(const Call& call) {
@@ -52,10 +35,7 @@ CommunicatorState::Prepared CommunicatorState::lookup(const Message& message) {
   // Messages share the cache with collectives; the root's place in the key says whom and which way.
   Call key = message.call;
   key.root = message.peer * 2 + (message.sends ? 1 : 0);
-  Prepared& entry = recent_[hash_of(key) % recent_.size()];
-  if (!entry || !same_but_sequence(entry->call, key))
-    entry = prepare_message({key, message.peer, message.sends});
-  return entry;
+  return calls_.find(key, [&] { return prepare_message({key, message.peer, message.sends}); });
 }
 
 CommunicatorState::Prepared CommunicatorState::prepare_message(const Message& message) {

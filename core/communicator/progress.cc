@@ -14,6 +14,31 @@ constexpr int descriptor_sleep_ms = 5;
 
 /// How long a transport's complaint waits for the control plane to say what really happened.
 constexpr std::chrono::milliseconds diagnosis{1000};
+/// A death is known sooner than this; whoever left in order has to be asked for.
+constexpr std::chrono::milliseconds between_questions{50};
+
+/// Has the control plane find out what this rank waits for.
+void ask_why(ControlLine& line, const Engine& engine, bool expired) {
+  const Operation* const waiting = engine.oldest_point_to_point();
+  if (waiting == nullptr || !engine.only_point_to_point()) return line.report_stall(expired);
+  const Call& call = waiting->prepared->call;
+  const std::string what = (waiting->sends ? "send of " : "recv of ") +
+                           std::to_string(call.count) + " x " + std::string(name(call.type));
+  line.report_stall_on(waiting->point_to_point_peer, what, expired);
+}
+
+void await_diagnosis(ControlLine& line, const Engine& engine) {
+  const auto begin = std::chrono::steady_clock::now();
+  auto next_question = begin + between_questions;
+  for (auto now = begin; !line.failed() && now < begin + diagnosis;
+       now = std::chrono::steady_clock::now()) {
+    if (now >= next_question) {
+      ask_why(line, engine, false);
+      next_question = now + between_questions;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
 
 }  // namespace
 
@@ -97,26 +122,13 @@ void CommunicatorState::report_stall(Patience& patience) {
          .remedy =
              "look for a stopped or swapped-out rank; raise RONDO_TIMEOUT if it is only slow"});
   }
-  const bool expired = verdict == Patience::Verdict::expired;
-  if (const Operation* waiting = engine_->oldest_point_to_point();
-      waiting != nullptr && engine_->only_point_to_point()) {
-    const std::string what = (waiting->input != nullptr ? "send of " : "recv of ") +
-                             std::to_string(waiting->prepared->call.count) + " x " +
-                             std::string(name(waiting->prepared->call.type));
-    line_->report_stall_on(waiting->point_to_point_peer, what, expired);
-  } else {
-    line_->report_stall(expired);
-  }
+  line_->set_timeout(patience.timeout());
+  ask_why(*line_, *engine_, verdict == Patience::Verdict::expired);
 }
 
 void CommunicatorState::fail(const Error& error) {
   // A closed connection is only a symptom: the control plane usually knows who died, and of what.
-  if (error.code() == ErrorCode::peer_lost) {
-    const auto until = std::chrono::steady_clock::now() + diagnosis;
-    while (!line_->failed() && std::chrono::steady_clock::now() < until) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-  }
+  if (error.code() == ErrorCode::peer_lost) await_diagnosis(*line_, *engine_);
   if (!line_->failed()) line_->fail(error);
   engine_->fail_all(std::make_exception_ptr(line_->failed() ? line_->failure() : error));
   for (const auto& operation : to_self_) operation->finish(std::make_exception_ptr(error));

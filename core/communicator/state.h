@@ -23,6 +23,7 @@
 #include "core/communicator/patience.h"
 #include "core/control/control.h"
 #include "core/execute/engine.h"
+#include "core/plan/call_cache.h"
 #include "core/plan/choose.h"
 #include "core/plan/prepared.h"
 #include "core/transport/doorbell.h"
@@ -131,7 +132,7 @@ class CommunicatorState {
   std::uint64_t splits_ = 0;
   std::vector<std::uint64_t> sent_;  ///< by peer: sends made
   std::vector<std::uint64_t> received_;
-  std::vector<Prepared> recent_;  ///< direct-mapped by a hash of the call
+  CallCache calls_;
   std::map<std::pair<const Algorithm*, int>, std::shared_ptr<const Plan>>
       plans_;                                           ///< by algorithm and root
   std::vector<std::shared_ptr<Operation>> operations_;  ///< pool: reused when done and unreferenced

@@ -1,0 +1,58 @@
+// CallCache: prepared calls by what they have in common, so that a repeated call is only looked up.
+// Set-associative: a fixed table of sets of a few ways each, the oldest way of a full set is
+// replaced. Not thread-safe.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "core/plan/prepared.h"
+
+namespace rondo {
+
+class CallCache {
+ public:
+  using Entry = std::shared_ptr<const PreparedCall>;
+
+  /// The entry of calls equal to `key` but for the sequence; made by make() when there is none.
+  template <class Make>
+  const Entry& find(const Call& key, Make&& make) {
+    Set& set = sets_[set_of(key)];
+    for (const Entry& entry : set.ways) {
+      if (entry && same(entry->call, key)) return entry;
+    }
+    Entry made = std::forward<Make>(make)();
+    Entry& way = set.ways[set.oldest];
+    set.oldest = (set.oldest + 1) % set.ways.size();
+    way = std::move(made);
+    return way;
+  }
+
+ private:
+  struct Set {
+    std::array<Entry, 4> ways{};
+    std::size_t oldest = 0;
+  };
+
+  static bool same(const Call& a, const Call& b) {
+    return a.count == b.count && a.collective == b.collective && a.type == b.type && a.op == b.op &&
+           a.root == b.root;
+  }
+  static std::size_t set_of(const Call& key) {
+    const std::uint64_t kinds = static_cast<std::uint64_t>(key.collective) << 48 ^
+                                static_cast<std::uint64_t>(key.type) << 40 ^
+                                static_cast<std::uint64_t>(key.op) << 32 ^
+                                static_cast<std::uint32_t>(key.root);
+    // Multiplication carries upwards only: the topmost bits are the ones that all of the key
+    // reaches.
+    return ((key.count + 1) * 0x9e3779b97f4a7c15u ^ kinds * 0xc2b2ae3d27d4eb4fu) >> (64 - set_bits);
+  }
+
+  static constexpr int set_bits = 6;
+  std::array<Set, std::size_t{1} << set_bits> sets_{};
+};
+
+}  // namespace rondo
