@@ -25,9 +25,8 @@ std::string to_string(const Call& call) {
   if (call.collective == Collective::barrier) return text;
   text += " (" + std::to_string(call.count) + " x " + std::string(name(call.type));
   if (info(call.collective).reduces) text += ", " + std::string(name(call.op));
-  if (call.collective == Collective::send_recv) {
-    text += ", peer " + std::to_string(call.root);
-  } else if (info(call.collective).has_root) {
+  // The two sides of a message agree on no rank; its error names the peer.
+  if (info(call.collective).has_root && call.collective != Collective::send_recv) {
     text += ", root " + std::to_string(call.root);
   }
   return text + ")";

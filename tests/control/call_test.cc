@@ -27,7 +27,7 @@ TEST_CASE("a call reads as its user wrote it") {
         "all_to_all #5 (9 x uint8)");
   CHECK(to_string({.sequence = 6}) == "barrier #6");
   CHECK(to_string({.count = 2, .collective = Collective::send_recv, .root = 7}) ==
-        "send_recv (2 x uint8, peer 7)");
+        "send_recv (2 x uint8)");
 }
 
 TEST_CASE("calls that differ in anything differ in fingerprint") {
