@@ -67,7 +67,7 @@ class Service::Room {
     port_ = acceptor_.local_endpoint().port();
     magic_ = magic != 0 ? magic : default_magic(port_);
     accept();
-    thread_ = quiet_thread("rondo-meeting", [this] { io_.run(); });
+    thread_ = quiet_thread("rondo-meeting", [this] { run_handlers(io_); });
   }
 
   ~Room() {

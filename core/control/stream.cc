@@ -11,6 +11,8 @@
 #include <boost/asio/write.hpp>
 #include <utility>
 
+#include "core/base/log.h"
+
 namespace rondo::control {
 
 using boost::system::error_code;
@@ -111,6 +113,17 @@ void set_socket_options(int descriptor) {
   set(IPPROTO_TCP, TCP_KEEPINTVL, 5);
   set(IPPROTO_TCP, TCP_KEEPCNT, 3);
   set(IPPROTO_TCP, TCP_USER_TIMEOUT, 25000);
+}
+
+void run_handlers(boost::asio::io_context& io) {
+  for (;;) {
+    try {
+      io.run();
+      return;
+    } catch (const std::exception& error) {
+      log(LogLevel::warn, -1, std::string("in the control plane: ") + error.what());
+    }
+  }
 }
 
 std::thread quiet_thread(const char* name, std::function<void()> body) {

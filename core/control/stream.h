@@ -57,6 +57,10 @@ class Stream : public std::enable_shared_from_this<Stream> {
 /// No delay, keep-alive probes, closed in programs that this process starts.
 void set_socket_options(int descriptor);
 
+/// Runs handlers until stopped or out of work. One that throws (no memory, say) is logged and
+/// forgotten: the program's own threads go on, and deadlines hold.
+void run_handlers(boost::asio::io_context& io);
+
 /// A thread that takes none of the program's signals.
 std::thread quiet_thread(const char* name, std::function<void()> body);
 

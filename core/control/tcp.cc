@@ -50,7 +50,7 @@ class TcpControl final : public Control,
         std::make_shared<Stream>(adopt(io_, std::move(seat.socket)), std::move(seat.reader), true);
     stream_->start({.received = [this](const Message& message) { received(message); },
                     .closed = [this](const std::string&) { closed(); }});
-    thread_ = quiet_thread("rondo-control", [this] { io_.run(); });
+    thread_ = quiet_thread("rondo-control", [this] { run_handlers(io_); });
   }
 
   ~TcpControl() override {

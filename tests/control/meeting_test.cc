@@ -3,9 +3,13 @@
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
+#include "core/base/log.h"
 #include "core/control/connect.h"
 #include "core/control/control.h"
 #include "core/control/service.h"
@@ -174,7 +178,12 @@ TEST_CASE("a port in use is an error that names it") {
 
 TEST_CASE("strangers on the port do not disturb the meeting") {
   const int port = free_port();
-  Child zero([=] { return meet_and_exchange(port, 0, 3, long_enough); });
+  const auto log_file =
+      std::filesystem::temp_directory_path() / ("rondo_strangers." + std::to_string(::getpid()));
+  Child zero([&] {
+    configure_log(LogLevel::warn, log_file.string());
+    return meet_and_exchange(port, 0, 3, long_enough);
+  });
   const auto silent = connect_plainly(port);
   const auto web = connect_plainly(port);
   ::send(web.get(), "GET / HTTP/1.1\r\n\r\n", 18, MSG_NOSIGNAL);
@@ -195,6 +204,14 @@ TEST_CASE("strangers on the port do not disturb the meeting") {
   CHECK(zero.report() == "012");
   CHECK(one.report() == "012");
   CHECK(two.report() == "012");
+  std::ifstream file(log_file);
+  const std::string logged((std::istreambuf_iterator<char>(file)),
+                           std::istreambuf_iterator<char>());
+  std::filesystem::remove(log_file);
+  CHECK(says(logged, "WARN  a stranger at 127.0.0.1:"));
+  CHECK(says(logged, " was turned away: it sent 'GET / HTTP/1.1..'"));
+  CHECK(says(logged, " was turned away: it sent a message of 4294967295 bytes"));
+  CHECK(says(logged, "a rank of another job came from 127.0.0.1:"));
 }
 
 TEST_CASE("another version of the protocol ends the meeting for all") {
