@@ -46,7 +46,9 @@ std::shared_ptr<const PreparedCall> prepare(std::shared_ptr<const Plan> plan, co
   prepared->call.sequence = 0;
   prepared->element_bytes = size_of(call.type);
   prepared->reason = std::move(reason);
-  prepared->tokens = call.collective == Collective::barrier;
+  // An empty message is sent all the same: the other side may not agree that it is empty.
+  prepared->tokens = call.collective == Collective::barrier ||
+                     (call.collective == Collective::send_recv && call.count == 0);
 
   const int chunks = schedule.layout.chunks();
   const Partition partition(schedule.layout, call.count, prepared->element_bytes);

@@ -85,7 +85,8 @@ TEST_CASE("a rank killed between calls is named by the next call of each other r
 TEST_CASE("a rank killed while the ranks still meet is named") {
   Process process(job_of(4, {}, {"up", "3:wait", "join"}));
   process.wait_for("up ", 4);
-  process.wait_until([&] { return is_waiting_on_a_connection(process.rank(2)); }, "its hello");
+  for (const int rank : {0, 1, 2})
+    process.wait_until([&] { return is_waiting_on_a_connection(process.rank(rank)); }, "a hello");
   ::kill(process.rank(2), SIGKILL);
   CHECK(process.wait() == 137);
   INFO(process.output() << "\n" << process.error());
@@ -151,8 +152,8 @@ TEST_CASE("a stopped rank is named when the deadline has passed") {
     CHECK(failure.peer == lost);
     CHECK(contains(failure.text, "rank " + std::to_string(lost) + " (host "));
     CHECK(contains(failure.text, ", pid " + std::to_string(process.rank(lost)) + ")"));
+    CHECK(contains(failure.text, "did not complete within 2 s"));
     CHECK(contains(failure.text, "RONDO_TIMEOUT"));
-    CHECK(contains(failure.text, "2 s"));
     CHECK(failure.seconds < 6);
     CHECK(failure.seconds > 1.5);
   }
