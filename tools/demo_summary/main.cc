@@ -25,7 +25,8 @@ std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Seconds for the slowest rank; the best of a few rounds, the first of which touches the pages.
+// Seconds until every rank has copied: where ranks share cores, the copies share them too. The best
+// of a few rounds; the first one touches the pages.
 double copy_seconds(rondo::Communicator& world, std::size_t bytes) {
   const std::vector<std::byte> from(bytes, std::byte{1});
   std::vector<std::byte> into(bytes);
@@ -34,6 +35,7 @@ double copy_seconds(rondo::Communicator& world, std::size_t bytes) {
     world.barrier();
     const auto start = std::chrono::steady_clock::now();
     std::memcpy(into.data(), from.data(), bytes);
+    world.barrier();
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
     double slowest = taken.count();
     world.all_reduce(&slowest, &slowest, 1, rondo::DataType::float64, rondo::ReduceOperator::max);
