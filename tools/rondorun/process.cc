@@ -8,10 +8,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
 #include <map>
+#include <string_view>
 
 #include "core/base/unique_fd.h"
 #include "tools/rondorun/launch_error.h"
@@ -114,11 +115,14 @@ LaunchError explain(const Spawn& request, const SpawnFailure& failure) {
 }
 
 pid_t parent_of(pid_t process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
-  const std::string line{std::istreambuf_iterator<char>(file), {}};
+  // Not a stream: reading fails, and a stream may throw, when the process vanishes meanwhile.
+  const UniqueFd file(::open(("/proc/" + std::to_string(process) + "/stat").c_str(), O_RDONLY));
+  std::array<char, 512> bytes;
+  const ssize_t count = file ? ::read(file.get(), bytes.data(), bytes.size()) : -1;
+  const std::string_view line(bytes.data(), count > 0 ? static_cast<std::size_t>(count) : 0);
   // "pid (name) state parent ...", and a name may contain anything, parentheses too.
   const auto name_end = line.rfind(')');
-  if (name_end == std::string::npos || name_end + 4 > line.size()) return 0;
+  if (name_end == std::string_view::npos || name_end + 4 > line.size()) return 0;
   pid_t parent = 0;
   std::from_chars(line.data() + name_end + 4, line.data() + line.size(), parent);
   return parent;
@@ -126,12 +130,13 @@ pid_t parent_of(pid_t process) {
 
 std::multimap<pid_t, pid_t> children_by_parent() {
   std::multimap<pid_t, pid_t> children;
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
-    const std::string name = entry.path().filename();
+  std::error_code problem;
+  std::filesystem::directory_iterator entry("/proc", problem);
+  for (; !problem && entry != std::filesystem::directory_iterator(); entry.increment(problem)) {
+    const std::string name = entry->path().filename();
     pid_t process = 0;
-    const auto [stop, problem] = std::from_chars(name.data(), name.data() + name.size(), process);
-    if (problem == std::errc() && stop == name.data() + name.size())
+    const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), process);
+    if (error == std::errc() && stop == name.data() + name.size())
       children.emplace(parent_of(process), process);
   }
   return children;

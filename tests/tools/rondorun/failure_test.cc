@@ -49,6 +49,7 @@ TEST_CASE("a killed rank ends the job in under 5 seconds, even if the others are
 
 TEST_CASE("the first failure's status is the job's") {
   const auto result = finish(job({"-n", "4"}, {"leave", "7", "3"}));
+  INFO(result.error);
   CHECK(result.status == 7);
   CHECK(contains(result.error, "rondorun: rank 3 (pid "));
   CHECK(contains(result.error, ") exited with status 7; ending the others\n"));
@@ -151,12 +152,12 @@ TEST_CASE("rondorun killed: nothing is left, wherever it hides") {
   process.wait_for("up ", 2);
   REQUIRE(process.living().size() == 6);  // front, supervisor, and twice a rank and its own child
   const pid_t supervisor = supervisor_of(process.id());
-  if (who == "both") ::kill(supervisor, SIGSTOP);  // cannot react before it is killed as well
-  if (who != "supervisor") process.signal(SIGKILL);
+  if (who == "both") process.signal(SIGSTOP);  // cannot react before it is killed as well
   if (who != "front") ::kill(supervisor, SIGKILL);
+  if (who != "supervisor") process.signal(SIGKILL);
   if (who == "both") {
     // The ranks die with their parent. What hid from them has nobody left to look for it.
-    process.wait_until([&] { return process.living().size() == 2; }, "the ranks' end");
+    process.wait_until([&] { return process.living().size() <= 2; }, "the ranks' end");
   } else {
     process.wait_none_living();
     CHECK(process.wait() == 137);
@@ -165,6 +166,7 @@ TEST_CASE("rondorun killed: nothing is left, wherever it hides") {
 
 TEST_CASE("what a rank leaves behind is ended with the job") {
   const auto result = finish(job({"-n", "2", "--grace", "0.2"}, {"daemon", "leave"}));
+  INFO(result.error);
   CHECK(result.status == 0);
   CHECK(result.error == "");
 }

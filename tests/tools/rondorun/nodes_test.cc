@@ -50,6 +50,7 @@ TEST_CASE("this machine needs no ssh") {
   auto command = job({"--hosts", "localhost:2,localhost:1", "--ssh", "false", "--prefix"},
                      {"environment", "RANK", "LOCAL_RANK", "MASTER_ADDR"});
   const auto result = finish(command);
+  INFO(result.error);
   CHECK(result.status == 0);
   CHECK(sorted_lines(result.output) ==
         std::vector<std::string>{"[rank 0] RANK=0 LOCAL_RANK=0 MASTER_ADDR=127.0.0.1",
@@ -77,6 +78,7 @@ TEST_CASE("the port that hosts share can be listened on") {
 TEST_CASE("a host that cannot be reached is named, and nothing is started elsewhere") {
   const auto result =
       finish(job({"--hosts", "localhost:1,b:1", "--ssh", "sh -c 'echo Go away; exit 5'"}, {"up"}));
+  INFO(result.error);
   CHECK(result.status == 1);
   CHECK(result.output == "");
   CHECK(contains(result.error, "cannot reach host b: 'sh' exited with status 5"));
@@ -85,6 +87,7 @@ TEST_CASE("a host that cannot be reached is named, and nothing is started elsewh
 
 TEST_CASE("a command for ssh that does not exist is named") {
   const auto result = finish(job({"--hosts", "b:1", "--ssh", "no-such-ssh"}, {"up"}));
+  INFO(result.error);
   CHECK(result.status == 127);
   CHECK(contains(result.error, "cannot run 'no-such-ssh'"));
 }
@@ -92,6 +95,7 @@ TEST_CASE("a command for ssh that does not exist is named") {
 TEST_CASE("a host that speaks another language is refused") {
   const std::string babble = "sh -c 'echo rondorun speaks 1; echo and then nonsense; sleep 60'";
   const auto result = finish(job({"--hosts", "b:1", "--ssh", babble}, {"up"}));
+  INFO(result.error);
   CHECK(result.status == 1);
   CHECK(contains(result.error, "host b: garbled message 'and then nonsense'"));
 }
@@ -100,8 +104,11 @@ TEST_CASE("a program that one host lacks ends the job with that host's name") {
   Command command;
   command.words = {rondorun(), "--hosts", "a:2,b:2", "--ssh", stand_in, "no-such-program"};
   const auto result = finish(command);
+  INFO(result.error);
   CHECK(result.status == 127);
-  CHECK(contains(result.error, "rondorun: host a: cannot run 'no-such-program'"));
+  const std::string reason = ": cannot run 'no-such-program'";  // from whichever says it first
+  CHECK((contains(result.error, "rondorun: host a" + reason) ||
+         contains(result.error, "rondorun: host b" + reason)));
 }
 
 TEST_CASE("a lost connection ends the job on both sides") {

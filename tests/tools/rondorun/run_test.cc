@@ -57,6 +57,7 @@ TEST_CASE("each rank finds who it is in its environment") {
       finish(job({"-n", "3", "--master-port", "4321"},
                  {"environment", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE",
                   "GROUP_RANK", "GROUP_WORLD_SIZE", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT"}));
+  INFO(result.error);
   CHECK(result.status == 0);
   CHECK(result.error == "");
   const std::string same =
@@ -85,6 +86,7 @@ TEST_CASE("what stands after the program belongs to the program") {
                std::vector<std::string>{"-n", "1", "--directory=/", "--"});
   const auto result =
       finish(job(options, {"arguments", "-n", "5", "--prefix", "--", "--help", "a b", ""}));
+  INFO(result.error);
   CHECK(result.status == 0);
   CHECK(result.output == "[-n]\n[5]\n[--prefix]\n[--]\n[--help]\n[a b]\n[]\n/\n");
 }
@@ -101,6 +103,7 @@ TEST_CASE("lines of different ranks never mix") {
   std::vector<std::string> options{"-n", "4"};
   if (prefixed) options.push_back("--prefix");
   const auto result = finish(job(options, {"flood", "5000"}));
+  INFO(result.error);
   CHECK(result.status == 0);
   check_flood(result.output, 4, 5000, prefixed);
   check_flood(result.error, 4, 5000, prefixed);
@@ -143,6 +146,7 @@ TEST_CASE("two jobs at once get different ports, which their ranks can listen on
 TEST_CASE("--bind core gives each rank one core") {
   CHECK(finish(job({"-n", "1", "--bind", "core"}, {"cores"})).output == "1\n");
   const auto result = finish(job({"-n", "100000", "--bind", "core"}, {"cores"}));
+  INFO(result.error);
   CHECK(result.status == 2);
   CHECK(result.error.find("--bind core: 100000 ranks, but ") != std::string::npos);
 }
@@ -201,10 +205,10 @@ TEST_CASE("what cannot be done is said, with the status of a shell") {
   command.words = {rondorun()};
   command.words.insert(command.words.end(), wrong.words.begin(), wrong.words.end());
   const auto result = finish(command);
+  INFO(result.error);
   CHECK(result.status == wrong.status);
   CHECK(result.output == "");
   CHECK(result.error.rfind("rondorun: ", 0) == 0);
-  INFO(result.error);
   CHECK(result.error.find(wrong.text) != std::string::npos);
 }
 

@@ -85,6 +85,7 @@ TEST_CASE("arguments and the working directory arrive as they are") {
 TEST_CASE("output arrives whole, on its own stream, with its rank") {
   const auto result =
       finish(job(hosts("127.0.0.1:2,127.0.0.1:2", {"--prefix"}), {"flood", "3000"}));
+  INFO(result.error);
   CHECK(result.status == 0);
   for (const std::string& text : {result.output, result.error}) {
     std::map<std::string, int> lines;
@@ -118,6 +119,7 @@ TEST_CASE("a killed remote rank ends the job on every host") {
 
 TEST_CASE("a remote rank's status is the job's") {
   const auto result = finish(job(hosts("127.0.0.1:1,127.0.0.1:1"), {"leave", "7", "1"}));
+  INFO(result.error);
   CHECK(result.status == 7);
   CHECK(contains(result.error, "host 127.0.0.1) exited with status 7; ending the others"));
 }
@@ -164,6 +166,7 @@ TEST_CASE("when ssh is killed the job ends on both sides") {
 TEST_CASE("a host that lets nobody in is named, with ssh's own words and a remedy") {
   const auto result = finish(
       job({"--hosts", "127.0.0.1:1", "--ssh", server().wrong_command()}, {"environment", "RANK"}));
+  INFO(result.error);
   CHECK(result.status == 1);
   CHECK(contains(result.error, "Permission denied (publickey)"));
   CHECK(contains(result.error, "cannot reach host 127.0.0.1: 'ssh' exited with status 255"));
@@ -173,6 +176,7 @@ TEST_CASE("a host that lets nobody in is named, with ssh's own words and a remed
 TEST_CASE("a host without rondorun is named") {
   const auto result =
       finish(job(hosts("127.0.0.1:1", {"--remote-path", "/no/rondorun"}), {"environment", "RANK"}));
+  INFO(result.error);
   CHECK(result.status == 1);
   CHECK(contains(result.error, "/no/rondorun"));
   CHECK(contains(result.error, "cannot reach host 127.0.0.1: 'ssh' exited with status 127"));

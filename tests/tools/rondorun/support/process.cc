@@ -56,6 +56,13 @@ bool is_zombie(pid_t process) {
   return name_end == std::string::npos || stat.substr(name_end, 3) == ") Z";
 }
 
+std::string describe(const std::vector<pid_t>& processes) {
+  std::string text;
+  for (const pid_t process : processes)
+    text += "\n" + read_file("/proc/" + std::to_string(process) + "/stat").substr(0, 60);
+  return text;
+}
+
 }  // namespace
 
 Process::Process(const Command& command) : mark_(new_mark()) {
@@ -134,7 +141,7 @@ void Process::wait_until(const std::function<bool()>& condition, const std::stri
   while (!condition()) {
     if (Clock::now() > end)
       throw std::runtime_error("waited in vain for " + what + "\noutput: " + output_ +
-                               "\nerror: " + error_);
+                               "\nerror: " + error_ + "\nliving:" + describe(living()));
     pump();
   }
 }
@@ -211,8 +218,11 @@ std::vector<std::string> TemporaryFolder::names() const {
 }
 
 std::string read_file(const std::string& path) {
+  // Not through the iterator of a stream, which throws when a process vanishes from /proc.
   std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
 }
 
 void write_file(const std::string& path, const std::string& text) {
