@@ -27,7 +27,7 @@ void list_algorithms() {
   for (const Algorithm& row : algorithms()) {
     if (name(row.collective) != before) line("  " + std::string(name(row.collective)));
     before = name(row.collective);
-    line("    " + padded(row.name, 18) + padded(row.summary, 50) + std::string(row.cost.rounds) +
+    line("    " + padded(row.name, 18) + padded(row.summary, 52) + std::string(row.cost.rounds) +
          "; " + std::string(row.cost.hops) + "; " + std::string(row.cost.sent) + "; " +
          std::string(row.cost.reduced) + (row.rank_order ? "  *" : ""));
   }
@@ -52,9 +52,9 @@ void list_everything() {
   list_names("OPERATORS", reduce_operators);
   line("\nSETTINGS (environment variables)");
   for (const Setting& row : settings()) {
-    line("  " + padded(row.name, 24) + padded(row.form, 24) + "[" + std::string(row.fallback) +
-         "]" + (row.alias.empty() ? "" : " alias " + std::string(row.alias)));
-    line("      " + std::string(row.summary));
+    const std::string alias = row.alias.empty() ? "" : " or " + std::string(row.alias);
+    line("  " + std::string(row.name) + alias + ": " + std::string(row.summary));
+    line("      " + std::string(row.form) + "; default: " + std::string(row.fallback));
   }
 }
 
