@@ -123,9 +123,6 @@ std::shared_ptr<Operation> CommunicatorState::start(const Message& message, cons
 }
 
 /// What can be sent at once is sent at once.
-void CommunicatorState::begin_work() {
-  Patience patience(true, config_.timeout);
-  step(patience);
-}
+void CommunicatorState::begin_work() { step(patience_); }
 
 }  // namespace rondo::detail

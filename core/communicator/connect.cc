@@ -90,11 +90,13 @@ CommunicatorState::CommunicatorState(Membership membership, const Config& config
       config_(config),
       line_(membership_.world->open(membership_.number, membership_.members)),
       sent_(membership_.members.size()),
-      received_(membership_.members.size()) {
+      received_(membership_.members.size()),
+      patience_(false, config.timeout) {
   try {
     agree_on_settings();
     algorithms_ = AlgorithmSelection(config_.algorithm, "RONDO_ALGORITHM");
     transport_of_ = pick_transports();
+    patience_ = Patience(crowded_, config_.timeout);
     connect_transports();
     descriptors_.reserve(descriptors_per_peer * membership_.members.size());
     engine_ = std::make_unique<Engine>(rank(), transport_of_, *line_);

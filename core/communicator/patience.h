@@ -19,6 +19,7 @@ class Patience {
   void reset() {
     backoff_.reset();
     idle_since_.reset();
+    said_expired_ = false;
   }
   Backoff& backoff() { return backoff_; }
 

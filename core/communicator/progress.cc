@@ -22,8 +22,8 @@ void ask_why(ControlLine& line, const Engine& engine, bool expired) {
   const Operation* const waiting = engine.oldest_point_to_point();
   if (waiting == nullptr || !engine.only_point_to_point()) return line.report_stall(expired);
   const Call& call = waiting->prepared->call;
-  const std::string what = (waiting->sends ? "send of " : "recv of ") +
-                           std::to_string(call.count) + " x " + std::string(name(call.type));
+  const std::string what = (waiting->sends ? "send of " : "recv of ") + std::to_string(call.count) +
+                           " x " + std::string(name(call.type));
   line.report_stall_on(waiting->point_to_point_peer, what, expired);
 }
 
@@ -60,8 +60,7 @@ bool CommunicatorState::test(Operation& operation) {
   if (!operation.is_done()) {
     Turn turn(*this, std::try_to_lock);
     if (turn.held() && !operation.is_done()) {
-      Patience patience(true, config_.timeout);
-      step(patience);
+      step(patience_);
     }
   }
   if (!operation.is_done()) return false;
@@ -70,8 +69,8 @@ bool CommunicatorState::test(Operation& operation) {
 }
 
 void CommunicatorState::drive(Operation& operation) {
-  Patience patience(crowded_, config_.timeout);
-  while (!operation.is_done()) step(patience);
+  patience_.reset();
+  while (!operation.is_done()) step(patience_);
 }
 
 void CommunicatorState::step(Patience& patience) {

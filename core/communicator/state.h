@@ -133,6 +133,7 @@ class CommunicatorState {
   std::vector<std::uint64_t> sent_;  ///< by peer: sends made
   std::vector<std::uint64_t> received_;
   CallCache calls_;
+  Patience patience_;  ///< of callers' threads, under role_
   std::map<std::pair<const Algorithm*, int>, std::shared_ptr<const Plan>>
       plans_;                                           ///< by algorithm and root
   std::vector<std::shared_ptr<Operation>> operations_;  ///< pool: reused when done and unreferenced

@@ -2,12 +2,16 @@
 
 #include <sched.h>
 
+#include <algorithm>
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
 namespace rondo::detail {
 namespace {
+
+using std::chrono::microseconds;
 
 void relax() {
 #if defined(__x86_64__)
@@ -17,24 +21,34 @@ void relax() {
 #endif
 }
 
+constexpr std::uint32_t looks_per_clock = 8;
+constexpr std::chrono::nanoseconds shortest_spin{300};
+constexpr microseconds spin_and_yield{200};
+
 }  // namespace
 
-// A pause takes 10 to 50 ns, a yield to nobody about 300 ns. Spinning covers a hop between cores
-// with ease; whoever waits longer may share its core with the very rank that it waits for, whatever
-// the counts say, and then only giving way helps.
-Backoff::Backoff(bool crowded) : spins_(crowded ? 16 : 256), yields_(crowded ? 512 : 256) {}
+// Time, not counts: a look at shared memory takes nanoseconds, one at a socket half a microsecond.
+Backoff::Backoff(bool crowded)
+    : longest_spin_(crowded ? microseconds(1) : microseconds(10)), spin_(longest_spin_) {}
+
+void Backoff::learn() {
+  if (stage_ == Stage::spin) spin_ = std::min(spin_ * 2, longest_spin_);
+  if (stage_ == Stage::yield) spin_ = std::max(spin_ / 2, shortest_spin);
+}
+
+Backoff::Stage Backoff::judge() {
+  const auto now = Clock::now();
+  if (idle_ == 1) since_ = now;
+  const auto waited = now - since_;
+  return waited < spin_ ? Stage::spin : waited < spin_and_yield ? Stage::yield : Stage::sleep;
+}
 
 bool Backoff::pause() {
   ++idle_;
-  if (idle_ <= spins_) {
-    relax();
-    return false;
-  }
-  if (idle_ <= spins_ + yields_) {
-    sched_yield();
-    return false;
-  }
-  return true;
+  if (idle_ % looks_per_clock == 1) stage_ = judge();
+  if (stage_ == Stage::spin) relax();
+  if (stage_ == Stage::yield) sched_yield();
+  return stage_ == Stage::sleep;
 }
 
 }  // namespace rondo::detail

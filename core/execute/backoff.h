@@ -1,7 +1,10 @@
 // Backoff: how a waiting rank spends its time. Spin while an answer is likely within a hop's
-// latency, then yield the core, then ask the caller to sleep.
+// latency, then yield the core, then ask the caller to sleep. How long to spin is learnt: a rank
+// may share its core with the very rank it waits for, whatever the counts say, and then only giving
+// way brings the answer.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 
 namespace rondo::detail {
@@ -11,16 +14,29 @@ class Backoff {
   /// `crowded`: ranks outnumber cores here, so spinning keeps somebody else from answering.
   explicit Backoff(bool crowded);
 
-  void reset() { idle_ = 0; }
+  /// What was waited for has come.
+  void reset() {
+    if (idle_ > 0) learn();
+    idle_ = 0;
+  }
   /// Spins or yields once. True when it is time to sleep instead.
   bool pause();
   /// True every so often: time to look at what is costly to look at.
   bool look_around() const { return idle_ % 32 == 31; }
 
  private:
-  std::uint32_t spins_;
-  std::uint32_t yields_;
+  enum class Stage : std::uint8_t { spin, yield, sleep };
+  using Clock = std::chrono::steady_clock;
+
+  /// What the clock says to do; asked seldom enough to cost nothing.
+  Stage judge();
+  void learn();
+
+  std::chrono::nanoseconds longest_spin_;
+  std::chrono::nanoseconds spin_;
+  Clock::time_point since_{};
   std::uint32_t idle_ = 0;
+  Stage stage_ = Stage::spin;
 };
 
 }  // namespace rondo::detail
