@@ -195,11 +195,13 @@ void limit_file_size(Rank&, const std::string& details) {
 /// Leaves the library no more than this many descriptors.
 void limit_descriptors(Rank& rank, const std::string& details) {
   std::vector<int> spare;
-  for (std::size_t i = 0; i < number(details); ++i) spare.push_back(::open("/dev/null", O_RDONLY));
+  for (std::size_t i = 0; i <= number(details); ++i) spare.push_back(::open("/dev/null", O_RDONLY));
   const rlimit limit{static_cast<rlim_t>(spare.back()) + 1, RLIM_INFINITY};
   ::setrlimit(RLIMIT_NOFILE, &limit);
   for (int taken = 0; (taken = ::dup(0)) >= 0;) rank.hoard.push_back(taken);
-  for (const int descriptor : spare) ::close(descriptor);
+  rank.hoard.push_back(spare.front());
+  for (const int descriptor : spare)
+    if (descriptor != spare.front()) ::close(descriptor);
 }
 
 struct Action {

@@ -1,0 +1,118 @@
+// Settings as a user makes them: right ones work, wrong ones are refused with the right ones
+// listed.
+#include "tests/catch.h"
+#include "tests/job/support/job.h"
+
+using namespace rondo::test;
+
+TEST_CASE("a wrong setting is an error on every rank that says what is known") {
+  struct Case {
+    std::string setting;
+    std::vector<std::string> texts;
+  };
+  const auto wrong = GENERATE(values<Case>({
+      {"RONDO_TIMEOUTT=5", {"RONDO_TIMEOUTT", "did you mean RONDO_TIMEOUT?", "RONDO_ALGORITHM"}},
+      {"RONDO_COLOR=red", {"RONDO_COLOR", "RONDO_DEBUG, ", "RONDO_TRANSPORT"}},
+      {"RONDO_TIMEOUT=soon", {"RONDO_TIMEOUT=soon", "<seconds>", "default 300"}},
+      {"RONDO_SLOT_BYTES=64Q", {"RONDO_SLOT_BYTES=64Q", "64K"}},
+      {"RONDO_SOCKETS=99", {"RONDO_SOCKETS=99", "between 1 and 16"}},
+      {"RONDO_DEBUG=loud", {"RONDO_DEBUG=loud", "INFO"}},
+      {"RONDO_TRANSPORT=infiniband", {"'infiniband'", "local, shm, tcp"}},
+      {"RONDO_TRANSPORT=^shm,tpc", {"'tpc'", "local, shm, tcp"}},
+      {"RONDO_ALGORITHM=quick", {"'quick'", "bidirectional_ring", "two_shot"}},
+      {"RONDO_ALGORITHM=all_reduce:linear", {"'linear'", "double_tree"}},
+      {"RONDO_ALGORITHM=sum:ring", {"\"sum\"", "all_reduce, reduce_scatter"}},
+  }));
+  auto command = job_of(2, {}, {"join", "call=all_reduce,100"});
+  command.environment = {wrong.setting};
+  const auto result = finish(command);
+  INFO(result.output << "\n" << result.error);
+  CHECK(result.status == 3);
+  const auto failures = failures_in(result.output);
+  CHECK(failures.size() == 2);
+  for (const auto& [rank, failure] : failures) {
+    CHECK(failure.code == "configuration");
+    CHECK(contains(failure.text, "Try: "));
+    for (const std::string& text : wrong.texts) CHECK(contains(failure.text, text));
+  }
+}
+
+TEST_CASE("settings that leave no way are an error that tells the obstacles") {
+  struct Case {
+    Words options;
+    Words script;
+    std::vector<std::string> texts;
+  };
+  const auto wrong = GENERATE(values<Case>({
+      {{"--transport", "shm"},
+       {"1:set=RONDO_HOSTID=elsewhere"},
+       {"no transport reaches the peer", "shm: the ranks are on different machines",
+        "tcp: not allowed by RONDO_TRANSPORT"}},
+      {{"--transport", "^shm,tcp"},
+       {},
+       {"no transport reaches the peer", "shm: not allowed by RONDO_TRANSPORT",
+        "local: the ranks are not threads of one process"}},
+      {{"--transport", "tcp"},
+       {"set=RONDO_SOCKET_IFNAME=nonsense"},
+       {"no network interface fits RONDO_SOCKET_IFNAME=nonsense", "lo ("}},
+      {{"--algorithm", "all_to_all:^pairwise,linear"},
+       {},
+       {"the algorithm selection leaves none for all_to_all", "rondo list"}},
+  }));
+  Words script = wrong.script;
+  script.insert(script.end(), {"join", "call=all_to_all,100"});
+  const auto result = finish(job_of(2, wrong.options, script));
+  INFO(result.output << "\n" << result.error);
+  CHECK(result.status == 3);
+  const auto failures = failures_in(result.output);
+  CHECK(failures.size() == 2);
+  for (const auto& [rank, failure] : failures) {
+    CHECK(failure.code == "configuration");
+    CHECK(failure.seconds < 3);
+    for (const std::string& text : wrong.texts) CHECK(contains(failure.text, text));
+  }
+}
+
+TEST_CASE("what NCCL has and rondo has not is one warning a process, and the job goes on") {
+  auto command = job_of(2, {}, {"join", "call=all_reduce,100", "split=10", "drop"});
+  command.environment = {"NCCL_NVLS_ENABLE=1", "NCCL_PROTO=LL", "NCCL_IB_DISABLE=1"};
+  const auto result = finish(command);
+  INFO(result.error);
+  CHECK(result.status == 0);
+  CHECK(count_of(result.error, "\n") == 2);
+  CHECK(count_of(result.error, "rondo has no counterpart for NCCL_NVLS_ENABLE, NCCL_PROTO") == 2);
+}
+
+TEST_CASE("rank 0's settings hold for all, and a rank that has others says so") {
+  const auto result = finish(job_of(
+      3, {}, {"0:set=RONDO_TRANSPORT=tcp", "join", "describe=1000", "every_collective=1000"}));
+  INFO(result.output << "\n" << result.error);
+  CHECK(result.status == 0);
+  CHECK(count_of(result.output, " over tcp (") == 3);
+  CHECK(count_of(result.error, "settings differ from rank 0's") == 2);
+}
+
+TEST_CASE("odd sizes of buffers and several sockets still give right results") {
+  const std::string setting =
+      GENERATE(as<std::string>(), "RONDO_SLOT_BYTES=1", "RONDO_SLOT_BYTES=100",
+               "RONDO_SLOT_BYTES=1M", "RONDO_SOCKETS=3", "RONDO_SCRATCH_BYTES=1");
+  const Words transport = GENERATE(Words{"--transport", "shm"}, Words{"--transport", "tcp"});
+  auto command = job_of(3, transport, {"join", "every_collective=1000", "every_collective=100000"});
+  command.environment = {setting};
+  const auto result = finish(command);
+  INFO(setting << " " << transport[1] << "\n" << result.output << "\n" << result.error);
+  CHECK(result.status == 0);
+  CHECK(result.error == "");
+}
+
+TEST_CASE("RONDO_DEBUG=INFO tells what is used, in a file when asked") {
+  const TemporaryFolder folder;
+  auto command = job_of(2, {"--debug", "info"}, {"join", "call=all_reduce,100"});
+  command.environment = {"RONDO_DEBUG_FILE=" + (folder / "log.%p")};
+  const auto result = finish(command);
+  CHECK(result.status == 0);
+  CHECK(result.error == "");
+  CHECK(folder.names().size() == 2);
+  for (const std::string& name : folder.names())
+    CHECK(contains(read_file(folder / name), "2 ranks by torchrun"));
+}
