@@ -20,7 +20,7 @@ namespace {
 /// In the order of the names; `readers` below has a row for each.
 constexpr std::array table{
     Setting{"RONDO_ALGORITHM", "NCCL_ALGO", "ring or ^ring or all_reduce:ring;broadcast:chain",
-            "chosen by predicted cost", "force or exclude algorithms"},
+            "chosen by size", "force or exclude algorithms"},
     Setting{"RONDO_BOOTSTRAP_TIMEOUT", "", "seconds", "60",
             "how long the ranks wait for each other at the start"},
     Setting{"RONDO_DEBUG", "NCCL_DEBUG", "NONE, VERSION, WARN, INFO or TRACE", "WARN",
@@ -31,7 +31,6 @@ constexpr std::array table{
             "ranks with equal texts count as one machine"},
     Setting{"RONDO_PORT", "", "1 to 65535", "MASTER_PORT (+1 under torchrun's agent)",
             "where rank 0 listens"},
-    Setting{"RONDO_SCRATCH_BYTES", "", "bytes; K, M or G", "4M", "most scratch per communicator"},
     Setting{"RONDO_SLOT_BYTES", "", "bytes; K, M or G", "the transport's own",
             "size of a slot of a channel"},
     Setting{"RONDO_SOCKETS", "NCCL_NSOCKS_PERTHREAD", "1 to 16", "1",
@@ -119,9 +118,6 @@ constexpr std::array<Reader, table.size()> readers{
     },
     [](const std::string& value, Config& config) {
       return read_integer(value, 1, 65535, config.port);
-    },
-    [](const std::string& value, Config& config) {
-      return read_bytes(value, config.scratch_bytes);
     },
     [](const std::string& value, Config& config) { return read_bytes(value, config.slot_bytes); },
     [](const std::string& value, Config& config) {

@@ -34,8 +34,6 @@ struct Config {
   std::string interface {};       ///< RONDO_SOCKET_IFNAME, NCCL_SOCKET_IFNAME
   int sockets = 1;                ///< RONDO_SOCKETS, NCCL_NSOCKS_PERTHREAD
   std::size_t slot_bytes = 0;     ///< RONDO_SLOT_BYTES; 0: the transport's default
-  std::size_t scratch_bytes = std::size_t{4}
-                              << 20;  ///< RONDO_SCRATCH_BYTES: most scratch per communicator
   std::string host_id{};              ///< RONDO_HOSTID, NCCL_HOSTID
   LogLevel debug = LogLevel::warn;    ///< RONDO_DEBUG, NCCL_DEBUG
   std::string debug_file{};           ///< RONDO_DEBUG_FILE, NCCL_DEBUG_FILE (%h host, %p pid)

@@ -21,7 +21,6 @@ std::string settings_text(const Config& config) {
   text << config.transport << '\n'
        << config.algorithm << '\n'
        << config.slot_bytes << '\n'
-       << config.scratch_bytes << '\n'
        << config.sockets << '\n';
   return text.str();
 }
@@ -31,7 +30,7 @@ void take_settings(const std::string& text, Config& config) {
   std::string line;
   std::getline(lines, config.transport);
   std::getline(lines, config.algorithm);
-  lines >> config.slot_bytes >> config.scratch_bytes >> config.sockets;
+  lines >> config.slot_bytes >> config.sockets;
 }
 
 std::string join(const std::vector<std::string>& parts) {

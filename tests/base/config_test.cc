@@ -28,7 +28,6 @@ TEST_CASE("an empty environment gives the defaults") {
   CHECK(config.bootstrap_timeout == milliseconds{60000});
   CHECK(config.port == 0);
   CHECK(config.sockets == 1);
-  CHECK(config.scratch_bytes == std::size_t{4} << 20);
   CHECK(config.debug == LogLevel::warn);
   CHECK(config.warning.empty());
 }
@@ -43,7 +42,6 @@ TEST_CASE("every setting is read") {
       "RONDO_SOCKET_IFNAME==eth0",
       "RONDO_SOCKETS=4",
       "RONDO_SLOT_BYTES=64K",
-      "RONDO_SCRATCH_BYTES=1MiB",
       "RONDO_HOSTID=here",
       "RONDO_DEBUG=info",
       "RONDO_DEBUG_FILE=log.%h.%p",
@@ -56,7 +54,6 @@ TEST_CASE("every setting is read") {
   CHECK(config.interface == "=eth0");
   CHECK(config.sockets == 4);
   CHECK(config.slot_bytes == 65536);
-  CHECK(config.scratch_bytes == 1048576);
   CHECK(config.host_id == "here");
   CHECK(config.debug == LogLevel::info);
   CHECK(config.debug_file == "log.%h.%p");
@@ -79,8 +76,8 @@ TEST_CASE("an unknown name is refused with the nearest and all known ones") {
       error_of({"RONDO_TIMEUOT=3"}) ==
       "rondo: the environment sets RONDO_TIMEUOT, which is not a setting of rondo (did you mean "
       "RONDO_TIMEOUT?). Try: unset it; the settings are RONDO_ALGORITHM, RONDO_BOOTSTRAP_TIMEOUT, "
-      "RONDO_DEBUG, RONDO_DEBUG_FILE, RONDO_HOSTID, RONDO_PORT, RONDO_SCRATCH_BYTES, "
-      "RONDO_SLOT_BYTES, RONDO_SOCKETS, RONDO_SOCKET_IFNAME, RONDO_TIMEOUT, RONDO_TRANSPORT");
+      "RONDO_DEBUG, RONDO_DEBUG_FILE, RONDO_HOSTID, RONDO_PORT, RONDO_SLOT_BYTES, RONDO_SOCKETS, "
+      "RONDO_SOCKET_IFNAME, RONDO_TIMEOUT, RONDO_TRANSPORT");
   CHECK(error_of({"RONDO_QUITE_ANOTHER_THING=1"}).find("did you mean") == std::string::npos);
 }
 
@@ -102,7 +99,7 @@ TEST_CASE("bad values are refused with the form that is expected") {
                     "RONDO_SLOT_BYTES=-4",
                     "RONDO_SLOT_BYTES=4T",
                     "RONDO_SLOT_BYTES=K",
-                    "RONDO_SCRATCH_BYTES=9999G",
+                    "RONDO_SLOT_BYTES=9999G",
                     "RONDO_DEBUG=verbose",
                     "RONDO_SLOT_BYTES=99999999999999999999"};
   for (const auto& entry : bad) {
