@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <memory>
+#include <system_error>
 
 #include "core/base/text.h"
 #include "rondo/error.h"
@@ -46,7 +48,11 @@ bool fits(std::string_view pattern, std::string_view name) {
 
 std::vector<InterfaceAddress> interface_addresses() {
   ifaddrs* head = nullptr;
-  if (::getifaddrs(&head) != 0) return {};
+  if (::getifaddrs(&head) != 0) {
+    throw Error(ErrorCode::system,
+                "cannot list the network interfaces: " + std::generic_category().message(errno),
+                {.remedy = "raise the limit of open files (ulimit -n) if there are too many"});
+  }
   const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(head, &::freeifaddrs);
   std::vector<InterfaceAddress> found;
   for (const ifaddrs* entry = head; entry != nullptr; entry = entry->ifa_next) {

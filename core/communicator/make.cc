@@ -1,6 +1,7 @@
 // Making the first communicator of a job: from the environment, a unique id, or threads.
 #include <cstring>
 #include <exception>
+#include <new>
 #include <numeric>
 #include <thread>
 
@@ -31,6 +32,21 @@ Config config_with(const Options& options) {
   return config;
 }
 
+/// What the standard library and Asio throw when the system has nothing left, as an error of ours.
+template <class Make>
+auto translate_exceptions(Make&& make) {
+  try {
+    return make();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::out_of_memory, "no memory to make a communicator");
+  } catch (const std::exception& failure) {
+    throw Error(ErrorCode::system, std::string("cannot make a communicator: ") + failure.what(),
+                {.remedy = "raise the limit of open files (ulimit -n) if there are too many"});
+  }
+}
+
 Communicator make_world(std::shared_ptr<Control> world, std::shared_ptr<LocalExchange> local,
                         const Config& config) {
   Membership everyone{.world = std::move(world), .local = std::move(local)};
@@ -59,9 +75,11 @@ Communicator Communicator::from_environment(const Options& options) {
           placement.source);
   if (placement.ranks == 1) return std::move(from_threads(1, options).front());
   const MeetingPoint point{.address = placement.address, .port = placement.port};
-  auto world = meet(point, placement.rank, placement.ranks, placement.rank == 0,
-                    this_host(config.host_id), config.bootstrap_timeout);
-  return make_world(std::move(world), nullptr, config);
+  return translate_exceptions([&] {
+    return make_world(meet(point, placement.rank, placement.ranks, placement.rank == 0,
+                           this_host(config.host_id), config.bootstrap_timeout),
+                      nullptr, config);
+  });
 }
 
 UniqueId make_unique_id() {
@@ -92,8 +110,11 @@ Communicator Communicator::from_unique_id(const UniqueId& id, int rank, int rank
         {.rank = rank, .remedy = "pass on the bytes that make_unique_id() returned, unchanged"});
   }
   const MeetingPoint point{.address = address, .port = packed.port, .magic = packed.magic};
-  auto world = meet(point, rank, ranks, false, this_host(config.host_id), config.bootstrap_timeout);
-  return make_world(std::move(world), nullptr, config);
+  return translate_exceptions([&] {
+    return make_world(
+        meet(point, rank, ranks, false, this_host(config.host_id), config.bootstrap_timeout),
+        nullptr, config);
+  });
 }
 
 std::vector<Communicator> Communicator::from_threads(int ranks, const Options& options) {

@@ -51,6 +51,12 @@ bool wait_for(int descriptor, short events, Clock::time_point deadline) {
   }
 }
 
+Error no_descriptors() {
+  return {ErrorCode::system,
+          "out of file descriptors while meeting the other ranks",
+          {.remedy = "raise the limit of open files (ulimit -n)"}};
+}
+
 /// On one machine a connection to a free port can reach itself, when the kernel picks that very
 /// port for its own end.
 bool is_connected_to_itself(int descriptor) {
@@ -65,6 +71,7 @@ bool is_connected_to_itself(int descriptor) {
 
 UniqueFd connect_to(const addrinfo& target, Clock::time_point deadline) {
   UniqueFd socket(::socket(target.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket && (errno == EMFILE || errno == ENFILE)) throw no_descriptors();
   if (!socket) throw TryAgain(system_message(errno));
   if (::connect(socket.get(), target.ai_addr, target.ai_addrlen) != 0 && errno != EINPROGRESS) {
     throw TryAgain(system_message(errno));

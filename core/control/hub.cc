@@ -98,7 +98,7 @@ void Hub::on(int from, const Blob& message) {
 void Hub::check_exchange(std::uint64_t number, Line& line) {
   const bool complete = std::all_of(line.members.begin(), line.members.end(),
                                     [](const Member& member) { return member.blob.has_value(); });
-  if (!complete) return;
+  if (!complete) return fail_for_absent(number, line);
   Blobs all{.line = number};
   for (auto& member : line.members) {
     all.bytes.push_back(std::move(*member.blob));
@@ -106,6 +106,24 @@ void Hub::check_exchange(std::uint64_t number, Line& line) {
   }
   const Message message(std::move(all));
   for (std::size_t member = 0; member < line.members.size(); ++member) send(line, member, message);
+}
+
+/// A member that has left will not bring what the others wait for.
+void Hub::fail_for_absent(std::uint64_t number, Line& line) {
+  const auto waits = std::find_if(line.members.begin(), line.members.end(),
+                                  [](const Member& member) { return member.blob.has_value(); });
+  const auto absent =
+      std::find_if(line.members.begin(), line.members.end(),
+                   [](const Member& member) { return member.left && !member.blob; });
+  if (line.fault || waits == line.members.end() || absent == line.members.end()) return;
+  const auto self = static_cast<std::size_t>(absent - line.members.begin());
+  fail(number, line,
+       fault_of(ErrorCode::mismatch,
+                describe_member(line, self) + " has left the communicator, but rank " +
+                    std::to_string(waits - line.members.begin()) +
+                    " waits for it to make another one",
+                "call split() and dup() on every rank before it finalizes", line.members.size(),
+                static_cast<int>(self)));
 }
 
 void Hub::on(int from, const ExchangeExpired& message) {
@@ -149,7 +167,7 @@ void Hub::begin_inquest(std::uint64_t number, Line& line, int reporter, const St
                          .deadline = now_ + patience};
   line.inquest->answers.resize(line.members.size());
   const Message query(
-      Query{.line = number, .inquest = inquests_, .from = stall.from, .to = stall.to});
+      Query{.line = number, .inquest = inquests_, .from = first_asked(stall), .to = stall.to});
   for (std::size_t member = 0; member < line.members.size(); ++member) {
     if (line.members[member].opened && !line.members[member].left) send(line, member, query);
   }
@@ -186,8 +204,9 @@ void Hub::check_inquest(std::uint64_t number, Line& line) {
   if (verdict.fault) {
     fail(number, line, *std::move(verdict.fault));
   } else {
-    if (!verdict.note.empty() && verdict.note != line.noted) {
-      line.noted = verdict.note;
+    std::string& noted = line.members[reporter].noted;
+    if (!verdict.note.empty() && verdict.note != noted) {
+      noted = verdict.note;
       send(line, reporter, Note{.line = number, .text = std::move(verdict.note)});
     }
     if (next) begin_inquest(number, line, next->first, next->second);
@@ -203,6 +222,7 @@ void Hub::on(int from, const Leave& message) {
   member.left = true;
   member.last = message.report;
   check_inquest(message.line, *line);
+  fail_for_absent(message.line, *line);
   erase_if_left(message.line);
 }
 

@@ -38,6 +38,7 @@ class Hub {
     bool left = false;
     CallReport last{};  ///< when left
     std::optional<std::string> blob{};
+    std::string noted{};  ///< the last note sent to it
   };
   struct Inquest {
     std::uint64_t number = 0;
@@ -52,7 +53,6 @@ class Hub {
     int origin = -1;  ///< the member that failed it itself and needs no message
     std::optional<Inquest> inquest{};
     std::optional<std::pair<int, Stall>> next{};  ///< asked during the inquest
-    std::string noted{};
   };
   enum class Fate { present, departed, dead };
 
@@ -74,6 +74,7 @@ class Hub {
   void fail(std::uint64_t number, Line& line, Fault fault, int origin = -1);
   void fail_for_gone(std::uint64_t number, Line& line, std::size_t member);
   void check_exchange(std::uint64_t number, Line& line);
+  void fail_for_absent(std::uint64_t number, Line& line);
   void begin_inquest(std::uint64_t number, Line& line, int reporter, const Stall& stall);
   void check_inquest(std::uint64_t number, Line& line);
   void erase_if_left(std::uint64_t number);

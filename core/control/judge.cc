@@ -11,6 +11,8 @@ namespace {
 
 using Witnesses = std::vector<Witness>;
 
+constexpr std::uint64_t look_back = 32;
+
 Fault fault_for_all(ErrorCode code, std::string message, std::string remedy, std::size_t ranks) {
   Fault fault{.code = code, .message = std::move(message), .remedy = std::move(remedy)};
   fault.peer.assign(ranks, -1);
@@ -51,6 +53,8 @@ Fault disagreement(const std::vector<Camp>& camps, std::size_t ranks) {
   if (camps.size() > 2) {
     fault.message += " (and " + std::to_string(camps.size() - 2) + " more ways)";
   }
+  // Ranks that have not come to the call yet are told of those that differ from the first.
+  fault.peer.assign(ranks, camps[1].ranks.front());
   for (std::size_t i = 0; i < camps.size(); ++i) {
     for (const int rank : camps[i].ranks) {
       fault.peer[static_cast<std::size_t>(rank)] = camps[i == 0 ? 1 : 0].ranks.front();
@@ -200,8 +204,14 @@ std::string describe(int rank, const Witness& witness) {
   return text + "host " + witness.host.hostname + ", pid " + std::to_string(witness.host.pid) + ")";
 }
 
+std::uint64_t first_asked(const Stall& stall) {
+  if (stall.from == 0) return 0;
+  return stall.from > look_back ? stall.from - look_back : 1;
+}
+
 Verdict judge(int reporter, const Stall& stall, const Witnesses& witnesses) {
-  if (auto fault = find_disagreement(stall.from, stall.to, witnesses)) return {.fault = fault};
+  if (auto fault = find_disagreement(first_asked(stall), stall.to, witnesses))
+    return {.fault = fault};
   const Scene scene{.reporter = reporter,
                     .stall = stall,
                     .witnesses = witnesses,

@@ -37,6 +37,10 @@ struct Verdict {
   std::string note{};  ///< what the reporter waits for; empty: nothing to say
 };
 
+/// The first call that witnesses have to tell of: some before those of the stall, because a rank
+/// whose part of a disputed call had nothing to do is further on than the others. 0: none.
+std::uint64_t first_asked(const Stall& stall);
+
 /// `reporter` is the rank that reported `stall`; witnesses[i] is rank i.
 Verdict judge(int reporter, const Stall& stall, const std::vector<Witness>& witnesses);
 

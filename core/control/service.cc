@@ -26,6 +26,8 @@ constexpr int most_ranks = 1'000'000;
 constexpr std::size_t most_strangers = 512;
 /// For a stranger to say who it is.
 constexpr std::chrono::seconds patience{10};
+/// After a failed meeting, for ranks that are between two tries to hear of it.
+constexpr std::chrono::milliseconds afterword{200};
 constexpr std::size_t longest_message = std::size_t{1} << 30;
 
 std::string words(const tcp::endpoint& endpoint) {
@@ -73,6 +75,7 @@ class Service::Room {
   ~Room() {
     {
       std::unique_lock lock(mutex_);
+      if (failed_) changed_.wait_for(lock, afterword, [] { return false; });
       changed_.wait_for(lock, linger, [&] { return others_ == 0; });
       if (present_ > 0) {
         asio::post(io_, [this] { say_goodbye(); });
@@ -116,8 +119,9 @@ class Service::Room {
   std::optional<Hub> hub_;             ///< the meeting is complete
   std::mutex mutex_;
   std::condition_variable changed_;
-  int present_ = 0;  ///< ranks still connected; under mutex_
-  int others_ = 0;   ///< those of them in other processes, to wait for; under mutex_
+  int present_ = 0;      ///< ranks still connected; under mutex_
+  int others_ = 0;       ///< those of them in other processes, to wait for; under mutex_
+  bool failed_ = false;  ///< so has the meeting; under mutex_
   std::thread thread_;
 };
 
@@ -335,6 +339,10 @@ void Service::Room::refuse(const GuestPointer& guest, const Refused& refusal) {
 void Service::Room::fail_meeting(const Refused& refusal) {
   if (hub_ || refusal_) return;
   refusal_ = refusal;
+  {
+    const std::lock_guard lock(mutex_);
+    failed_ = true;
+  }
   for (const auto& guest : guests_) {
     if (guest->introduced && !guest->departed) refuse(guest, *refusal_);
   }

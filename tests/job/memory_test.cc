@@ -52,5 +52,20 @@ TEST_CASE("no descriptors left for the meeting itself") {
   const auto result = finish(command);
   INFO(result.output << "\n" << result.error);
   CHECK(result.status == 3);
-  CHECK(failures_in(result.output).size() == 2);
+  const auto failures = failures_in(result.output);
+  REQUIRE(failures.count(1) == 1);
+  CHECK(failures.at(1).code == "system");
+  CHECK(failures.at(1).seconds < 1);
+  CHECK(contains(failures.at(1).text, "ulimit -n"));
+}
+
+TEST_CASE("wherever the descriptors end, every rank that is left has an error or is done") {
+  const Words transport = GENERATE(Words{"--transport", "shm"}, Words{"--transport", "tcp"});
+  const int left = GENERATE(range(1, 16));
+  const auto result = finish(job_of(
+      3, transport,
+      {"1:limit_descriptors=" + std::to_string(left), "join", "call=all_to_all,1000", "say=done"}));
+  INFO(left << " " << transport[1] << "\n" << result.output << "\n" << result.error);
+  CHECK((result.status == 0 || result.status == 3));
+  CHECK(count_of(result.output, "done ") + count_of(result.output, " fails ") == 3);
 }

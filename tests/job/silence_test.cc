@@ -233,6 +233,21 @@ TEST_CASE("a rank that leaves in order while others still call is named") {
   }
 }
 
+TEST_CASE("a rank that leaves while others split is named at once") {
+  const auto result = finish(
+      job_of(3, {}, {"join", "call=barrier", "1:finalize", "^1:split=10", "1:compute=1500"}));
+  INFO(result.output << "\n" << result.error);
+  CHECK(result.status == 3);
+  const auto failures = failures_in(result.output);
+  CHECK(failures.size() == 2);
+  for (const auto& [rank, failure] : failures) {
+    CHECK(failure.code == "mismatch");
+    CHECK(failure.peer == 1);
+    CHECK(failure.seconds < 1.4);
+    CHECK(contains(failure.text, "rank 1 (host "));
+  }
+}
+
 TEST_CASE("abort ends the call of every rank, with the reason") {
   auto command = job_of(
       3, {}, {"join", "call=all_reduce,10", "2:abort=loss is not a number", "call=all_reduce,10"});
