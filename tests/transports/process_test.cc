@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <optional>
 #include <string>
 
 #include "rondo/error.h"
@@ -97,6 +98,8 @@ void check_lost(Call call) {
   }
 }
 
+// UBSan, which comes with ASan here, opens a pipe to look at an object's type.
+#if !defined(__SANITIZE_ADDRESS__)
 /// No further file descriptor can be had while this lives.
 class NoDescriptors {
  public:
@@ -113,26 +116,32 @@ class NoDescriptors {
   rlimit old_{};
 };
 
-}  // namespace
-
 TEST_CASE("no file descriptors left is said so", "[transports]") {
   const Variant variant = GENERATE(from_range(crossing_variants()));
   CAPTURE(variant.name);
   World world(variant, 2);
-  const NoDescriptors none;
-  try {
-    SendChannel& out = world[0].sender(1, 0);
-    wait_until([&] {
-      world.progress();
-      return !out.acquire().empty();
-    });
-    FAIL("no error");
-  } catch (const Error& error) {
-    CHECK(error.code() == ErrorCode::system);
-    CHECK(error.message() == "out of file descriptors");
-    CHECK(error.remedy() == "raise the limit of open files (ulimit -n)");
+  std::optional<Error> failure;
+  {
+    // Nothing is checked in here: a failing check may need a descriptor itself.
+    const NoDescriptors none;
+    try {
+      SendChannel& out = world[0].sender(1, 0);
+      wait_until([&] {
+        world.progress();
+        return !out.acquire().empty();
+      });
+    } catch (const Error& error) {
+      failure.emplace(error);
+    }
   }
+  REQUIRE(failure.has_value());
+  CHECK(failure->code() == ErrorCode::system);
+  CHECK(failure->message() == "out of file descriptors");
+  CHECK(failure->remedy() == "raise the limit of open files (ulimit -n)");
 }
+#endif
+
+}  // namespace
 
 TEST_CASE("frames cross processes; a killed peer is an error on both channels", "[transports]") {
   const Variant variant = GENERATE(from_range(crossing_variants()));
