@@ -262,10 +262,13 @@ void Hub::fail_for_gone(std::uint64_t number, Line& line, std::size_t member) {
   const bool dead = fates_[static_cast<std::size_t>(line.members[member].world_rank)] == Fate::dead;
   fail(
       number, line,
-      fault_of(ErrorCode::peer_lost,
-               describe_member(line, member) + (dead ? " died or was killed" : " has left the job"),
-               dead ? "look at the end of its output, or the kernel's log, for why" : "",
-               line.members.size(), static_cast<int>(member)));
+      fault_of(
+          ErrorCode::peer_lost,
+          describe_member(line, member) + (dead ? " died or was killed" : " has left the job"),
+          dead ? "look at the end of its output, or the kernel's log, for why; a rank that ends in "
+                 "order destroys its communicators first"
+               : "",
+          line.members.size(), static_cast<int>(member)));
 }
 
 void Hub::fail(std::uint64_t number, Line& line, Fault fault, int origin) {

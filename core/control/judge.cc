@@ -153,8 +153,9 @@ Fault too_late(const Scene& scene, const std::vector<int>& behind) {
               describe(behind[0], scene.of(behind[0])) + " " + excuse(scene, behind[0]);
   } else {
     message = scene.what + " did not complete " + within(scene.stall) + ": " + rank_list(behind) +
-              " have not entered it; first " + describe(behind[0], scene.of(behind[0])) + ": " +
-              excuse(scene, behind[0]);
+              (scene.of(behind[0]).answered ? " have not entered it; first "
+                                            : " do not answer or have not entered it; first ") +
+              describe(behind[0], scene.of(behind[0])) + ": " + excuse(scene, behind[0]);
   }
   auto fault = fault_for_all(ErrorCode::timeout, std::move(message),
                              behind.empty() ? "look for a network that loses data, or raise "

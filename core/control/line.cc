@@ -246,7 +246,9 @@ void Line::service_lost() {
   const auto service = describe_service(peer);
   set_failure(Error(
       ErrorCode::peer_lost, service + " died or was killed",
-      {.peer = peer, .remedy = "look at the end of its output, or the kernel's log, for why"}));
+      {.peer = peer,
+       .remedy = "look at the end of its output, or the kernel's log, for why; a rank that ends in "
+                 "order destroys its communicators first"}));
 }
 
 }  // namespace rondo::control

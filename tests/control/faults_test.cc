@@ -88,7 +88,9 @@ TEST_CASE("a rank that kills itself is named by its number, host and pid") {
       CHECK(without_pid(children[rank].report(), children[victim].pid()) ==
             "rondo: rank " + std::to_string(rank) + ": rank " + name +
                 " (host x, PID) died or was killed [peer rank " + name +
-                "]. Try: look at the end of its output, or the kernel's log, for why");
+                "]. Try: look at the end of its output, or the kernel's log, for why; a rank that "
+                "ends "
+                "in order destroys its communicators first");
     }
   }
 }

@@ -28,7 +28,7 @@ class TwoMachines {
   TwoMachines() {
     for (auto& machine : machines_) {
       Command command;
-      command.words = {"unshare", "--net", "sh", "-c", "echo ready; exec sleep 300"};
+      command.words = {"unshare", "--net", "sh", "-c", "echo ready; exec sleep 60"};
       machine = std::make_unique<Process>(command);
       machine->wait_for("ready");
     }

@@ -119,7 +119,6 @@ TEST_CASE("ranks may end at different times and in different ways without a word
       {"join", "call=all_reduce,1000", "finalize", "drop"},
       {"join", "call=all_reduce,1000", "finalize"},
       {"join", "call=all_reduce,1000", "drop"},
-      {"join", "call=all_reduce,1000", "exit=0"},
       {"join", "call=all_reduce,1000"},
       {"join", "call=all_reduce,1000", "0:compute=300", "3:compute=100"},
       {"join", "call=all_reduce,1000", "2:compute=300", "finalize"},

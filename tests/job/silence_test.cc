@@ -233,6 +233,19 @@ TEST_CASE("a rank that leaves in order while others still call is named") {
   }
 }
 
+TEST_CASE("a rank that exits without leaving harms at most those that still wait, and is named") {
+  const Words transport = GENERATE(Words{"--transport", "shm"}, Words{"--transport", "tcp"});
+  Process process(job_of(5, transport, {"up", "join", "call=all_reduce,1000", "1:exit=0"}));
+  process.wait();
+  INFO(process.output() << "\n" << process.error());
+  for (const auto& [rank, failure] : failures_in(process.output())) {
+    CHECK(failure.code == "peer_lost");
+    CHECK(failure.peer == 1);
+    CHECK(contains(failure.text, ", pid " + std::to_string(process.rank(1)) + ")"));
+    CHECK(contains(failure.text, "a rank that ends in order destroys its communicators first"));
+  }
+}
+
 TEST_CASE("a rank that leaves while others split is named at once") {
   const auto result = finish(
       job_of(3, {}, {"join", "call=barrier", "1:finalize", "^1:split=10", "1:compute=1500"}));
