@@ -3,6 +3,7 @@
 
 #ifdef RONDO_CATCH3
 #include <catch2/catch_all.hpp>
+using Catch::Approx;  // 2.13 puts it there by itself
 #else
 #include <catch2/catch.hpp>
 #endif
