@@ -55,8 +55,8 @@ constexpr Rule memory_rules[] = {
 };
 
 constexpr Rule network_rules[] = {
-    {Collective::all_reduce, "one_shot", 8 * KiB, 4, 0, "one exchange, latency decides"},
-    {Collective::all_reduce, "circulant", 256 * KiB, any_ranks, 0,
+    {Collective::all_reduce, "one_shot", 32 * KiB, 4, 0, "one exchange, latency decides"},
+    {Collective::all_reduce, "circulant", 128 * KiB, any_ranks, 0,
      "fewest rounds, latency decides"},
     {Collective::all_reduce, "two_shot", any_size, 2, 0,
      "two exchanges, each byte moved least often"},
