@@ -372,6 +372,11 @@ void Service::Room::count() {
   const std::lock_guard lock(mutex_);
   present_ =
       static_cast<int>(by_rank_.size() - std::count(by_rank_.begin(), by_rank_.end(), nullptr));
+  others_ = static_cast<int>(
+      std::count_if(by_rank_.begin(), by_rank_.end(), [this](const GuestPointer& guest) {
+        return guest != nullptr && (guest->hello.host.process != host_.process ||
+                                    guest->hello.host.hostname != host_.hostname);
+      }));
   changed_.notify_all();
 }
 
