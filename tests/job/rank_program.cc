@@ -139,6 +139,10 @@ void split(Rank& rank, const std::string& details) {
   }
 }
 
+/// From now on this rank's world is its half, odd or even, or a copy.
+void keep_half(Rank& rank, const std::string&) { rank.world = rank.world.split(rank.number % 2); }
+void keep_copy(Rank& rank, const std::string&) { rank.world = rank.world.dup(); }
+
 /// The call for ever; says so once it turns.
 void loop(Rank& rank, const std::string& details) {
   for (;;) {
@@ -219,6 +223,8 @@ constexpr std::array actions{
     Action{"every_operator", every_operator},
     Action{"overlap", overlap},
     Action{"split", split},
+    Action{"keep_half", keep_half},
+    Action{"keep_copy", keep_copy},
     Action{"loop", loop},
     Action{"describe", describe},
     Action{"stray", stray},

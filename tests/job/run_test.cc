@@ -95,6 +95,15 @@ TEST_CASE("the meeting may be by a unique id, which any rank may have made") {
   check_clean(result);
 }
 
+TEST_CASE("the rank that serves the meeting may finish first: it waits for those that go on") {
+  const TemporaryFolder folder;
+  const std::string join = GENERATE(as<std::string>(), "join", "join_by_id=2,");
+  const auto result = finish(job_of(4, {},
+                                    {join == "join" ? join : join + (folder / "id"), "keep_half",
+                                     "1,3:compute=300", "1,3:keep_copy", "call=all_reduce,1000"}));
+  check_clean(result);
+}
+
 TEST_CASE("one rank alone needs nobody") {
   Command command;
   command.words = {job_rank_program(), "join", "every_collective=1000", "split=10"};
