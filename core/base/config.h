@@ -29,15 +29,15 @@ struct Config {
   std::string algorithm{};                                       ///< RONDO_ALGORITHM, NCCL_ALGO
   std::chrono::milliseconds timeout{std::chrono::seconds{300}};  ///< RONDO_TIMEOUT
   std::chrono::milliseconds bootstrap_timeout{
-      std::chrono::seconds{60}};  ///< RONDO_BOOTSTRAP_TIMEOUT
-  std::uint16_t port = 0;         ///< RONDO_PORT; 0: MASTER_PORT (or +1 under torchrun's agent)
-  std::string interface {};       ///< RONDO_SOCKET_IFNAME, NCCL_SOCKET_IFNAME
-  int sockets = 1;                ///< RONDO_SOCKETS, NCCL_NSOCKS_PERTHREAD
-  std::size_t slot_bytes = 0;     ///< RONDO_SLOT_BYTES; 0: the transport's default
-  std::string host_id{};              ///< RONDO_HOSTID, NCCL_HOSTID
-  LogLevel debug = LogLevel::warn;    ///< RONDO_DEBUG, NCCL_DEBUG
-  std::string debug_file{};           ///< RONDO_DEBUG_FILE, NCCL_DEBUG_FILE (%h host, %p pid)
-  std::string warning{};          ///< names the NCCL_ variables that cannot be honoured, or empty
+      std::chrono::seconds{60}};    ///< RONDO_BOOTSTRAP_TIMEOUT
+  std::uint16_t port = 0;           ///< RONDO_PORT; 0: MASTER_PORT (or +1 under torchrun's agent)
+  std::string interface {};         ///< RONDO_SOCKET_IFNAME, NCCL_SOCKET_IFNAME
+  int sockets = 1;                  ///< RONDO_SOCKETS, NCCL_NSOCKS_PERTHREAD
+  std::size_t slot_bytes = 0;       ///< RONDO_SLOT_BYTES; 0: the transport's default
+  std::string host_id{};            ///< RONDO_HOSTID, NCCL_HOSTID
+  LogLevel debug = LogLevel::warn;  ///< RONDO_DEBUG, NCCL_DEBUG
+  std::string debug_file{};         ///< RONDO_DEBUG_FILE, NCCL_DEBUG_FILE (%h host, %p pid)
+  std::string warning{};            ///< names the NCCL_ variables that cannot be honoured, or empty
 };
 
 /// Reads the process's environment. Throws Error{configuration} for an unknown RONDO_ name or a bad

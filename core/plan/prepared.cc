@@ -27,7 +27,7 @@ Slicing slice(const PreparedCall& prepared, const SlicingLimits& limits) {
   most = std::max<std::size_t>(1, aligned(most, prepared.element_bytes));
   if (largest <= most) return {largest, 1};
   const std::uint64_t passes = (largest + most - 1) / most;
-  // Even passes: the last one is not a stub that costs a round trip for nothing.
+  // Even passes: the last one is no sliver that costs a round trip for nothing.
   const std::size_t even =
       aligned((largest + passes - 1) / passes + cache_line, prepared.element_bytes);
   const std::size_t chosen = std::min(most, even);

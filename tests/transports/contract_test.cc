@@ -384,74 +384,11 @@ TEST_CASE("a sleeping rank is woken by a frame and by a release", "[transports]"
     }
     bell.disarm();
   });
-  wait_until([&] { return bell.word().sleeping.load() == 1; });
+  wait_until([&] { return bell.word().sleeping.load(std::memory_order_acquire) == 1; });
   CHECK(try_send(out, pattern(9, 0, 8), 5));
   sleeper.join();
   CHECK(std::chrono::steady_clock::now() - start < long_time);
   CHECK(receive(world, in) == Message{5, pattern(9, 0, 8)});
-}
-
-TEST_CASE("a doorbell that nobody rings lets its owner go in time", "[transports]") {
-  Doorbell bell;
-  bell.arm();
-  bell.sleep(std::chrono::microseconds(100));
-  bell.disarm();
-  bell.arm();
-  ring(bell.word());
-  bell.sleep(std::chrono::seconds(60));  // rung already: returns at once
-  CHECK(bell.word().sleeping.load() == 0);
-}
-
-TEST_CASE("worlds leave no file descriptor behind; a thousand connections", "[transports]") {
-  const Variant variant = any_variant(plain_variants());
-  CAPTURE(variant.name);
-  const std::size_t before = open_descriptors();
-  for (int i = 0; i < 125; ++i) {
-    World world(variant, 2, 4096);
-    for (int lane = 0; lane < 4; ++lane) {
-      for (int rank = 0; rank < 2; ++rank) {
-        ReceiveChannel& in = world[1 - rank].receiver(rank, lane);
-        send(world, world[rank].sender(1 - rank, lane), pattern(1, 1, 8), 1);
-        REQUIRE(receive(world, in).fingerprint == 1);
-      }
-    }
-  }
-  CHECK(open_descriptors() == before);
-}
-
-TEST_CASE("default slots respect the memory limits", "[transports]") {
-  for (const std::size_t slots : {std::size_t{3}, std::size_t{16}, std::size_t{33}}) {
-    for (int ranks = 1; ranks <= 2048; ranks *= 2) {
-      const std::size_t bytes = default_slot_bytes(ranks, std::size_t{256} << 10, slots);
-      CAPTURE(slots, ranks, bytes);
-      CHECK(bytes >= 4096);
-      CHECK(bytes * slots * 8 <= peer_channel_limit);
-      if (slots <= 16) {
-        CHECK(bytes * slots * static_cast<std::size_t>(ranks - 1) <= rank_channel_limit);
-      }
-    }
-  }
-  TransportSettings settings{.ranks = 2, .slot_bytes = 1000};
-  CHECK(choose_slot_bytes(settings, 65536, 16) == 1024);
-}
-
-TEST_CASE("the table: names, order and obstacles", "[transports]") {
-  std::string names;
-  for (const TransportKind& kind : transport_kinds()) names += std::string(kind.name) + " ";
-  CHECK(names == "local shm tcp ");
-  CHECK(find_transport("carrier pigeon") == nullptr);
-  const HostInfo here{.host = "a", .hostname = "node1", .process = 1, .pid = 10};
-  const HostInfo process{.host = "a", .hostname = "node1", .process = 2, .pid = 11};
-  const HostInfo machine{.host = "b", .hostname = "node2", .process = 1, .pid = 10};
-  auto obstacle = [](std::string_view name, const HostInfo& from, const HostInfo& to) {
-    return find_transport(name)->obstacle(from, to);
-  };
-  CHECK(obstacle("local", here, here).empty());
-  CHECK(obstacle("local", here, process) == "the ranks are not threads of one process");
-  CHECK(obstacle("local", here, machine) == "the ranks are not threads of one process");
-  CHECK(obstacle("shm", here, process).empty());
-  CHECK(obstacle("shm", here, machine) == "the ranks are on different machines (node1, node2)");
-  CHECK(obstacle("tcp", here, machine).empty());
 }
 
 }  // namespace rondo::testing
