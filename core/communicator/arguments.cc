@@ -16,13 +16,21 @@ namespace {
               {.rank = rank, .call = to_string(call), .remedy = remedy});
 }
 
+/// A call with kinds that have names, so that it can be put in words.
+Call named(Call call) {
+  call.type = DataType::uint8;
+  call.op = ReduceOperator::sum;
+  return call;
+}
+
 void check_kinds(const Call& call, int rank, int ranks) {
   if (static_cast<std::size_t>(call.type) >= data_types.size()) {
-    reject(call, rank, "unknown data type " + std::to_string(static_cast<int>(call.type)),
+    reject(named(call), rank, "unknown data type " + std::to_string(static_cast<int>(call.type)),
            "use a rondo::DataType");
   }
   if (static_cast<std::size_t>(call.op) >= reduce_operators.size()) {
-    reject(call, rank, "unknown reduce operator " + std::to_string(static_cast<int>(call.op)),
+    reject(named(call), rank,
+           "unknown reduce operator " + std::to_string(static_cast<int>(call.op)),
            "use a rondo::ReduceOperator");
   }
   if (info(call.collective).has_root && (call.root < 0 || call.root >= ranks)) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/unique_fd.h"
+#include "tests/ports.h"
 
 namespace rondo {
 
@@ -49,9 +50,6 @@ class Gate {
   UniqueFd read_end_;
   UniqueFd write_end_;
 };
-
-/// A TCP port that was free a moment ago.
-int free_port();
 
 /// True once `condition` holds; polls for at most `seconds`.
 bool eventually(const std::function<bool()>& condition, double seconds = 30);

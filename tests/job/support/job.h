@@ -5,9 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "tests/ports.h"
 #include "tests/tools/rondorun/support/process.h"
 
 namespace rondo::test {
+
+using rondo::free_port;
 
 using Words = std::vector<std::string>;
 
@@ -31,9 +34,6 @@ std::map<int, Failure> failures_in(const std::string& output);
 /// Descriptors, lines and so on that fit a text.
 int count_of(const std::string& text, const std::string& part);
 bool contains(const std::string& text, const std::string& part);
-
-/// Free now, on every address.
-int free_port();
 
 /// The shared-memory files of this machine that carry rondo's name.
 std::vector<std::string> shared_memory_files();
