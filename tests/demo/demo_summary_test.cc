@@ -13,6 +13,9 @@ const std::string report = R"({
     {"size": 8, "count": 2, "type": "float32", "redop": "sum", "root": -1,
      "out_of_place": {"time": 3.5, "alg_bw": 0.002, "bus_bw": 0.003, "nwrong": 0},
      "in_place": {"time": 3.0, "alg_bw": 0.003, "bus_bw": 0.004, "nwrong": 0}},
+    {"size": 1048576, "count": 262144, "type": "float32", "redop": "sum", "root": -1,
+     "out_of_place": {"time": 900.0, "alg_bw": 1.165, "bus_bw": 1.748, "nwrong": 0},
+     "in_place": {"time": 950.0, "alg_bw": 1.104, "bus_bw": 1.656, "nwrong": 0}},
     {"size": 2097152, "count": 524288, "type": "float32", "redop": "sum", "root": -1,
      "out_of_place": {"time": 2000.0, "alg_bw": 1.049, "bus_bw": 1.573, "nwrong": 0},
      "in_place": {"time": 2500.0, "alg_bw": 0.839, "bus_bw": 1.258, "nwrong": 0}}],
@@ -20,18 +23,19 @@ const std::string report = R"({
 
 TEST_CASE("the summary reads as a person expects") {
   auto sweep = read_report(report, 4);
-  sweep.rows[0].choice = "one_shot over shm: fewest rounds";
-  sweep.rows[1].choice = "ring over shm: fewest bytes";
+  sweep.rows[0].choice = "one_shot over shm (one exchange)";
+  sweep.rows[1].choice = "ring over shm (least bytes)";
+  sweep.rows[2].choice = "ring over shm in 2 passes of 65536 B a chunk (least bytes)";
   sweep.copy_seconds = 0.0005;
   CHECK(summary(sweep, 2) ==
         "What ran    4 ranks (processes) on this machine of 2 cores summed their buffers\n"
         "            (all-reduce, float32, sum) at sizes from 8 B to 2 MiB;\n"
         "            every element was checked, 0 wrong.\n"
-        "How fast          size        time   algbw GB/s   busbw GB/s   chosen, and why\n"
-        "                   8 B      3.0 us        0.003        0.004   one_shot over shm: fewest "
-        "rounds\n"
-        "                 2 MiB     2.00 ms        1.049        1.573   ring over shm: fewest "
-        "bytes\n"
+        "Chosen      by size, why, and how fast that was:\n"
+        "            8 B: one_shot over shm (one exchange)\n"
+        "              3.0 us; at best 0.00 GB/s algbw, 0.00 GB/s busbw (8 B)\n"
+        "            1 MiB to 2 MiB: ring over shm (least bytes)\n"
+        "              900.0 us to 2.00 ms; at best 1.17 GB/s algbw, 1.75 GB/s busbw (1 MiB)\n"
         "            algbw = size / time; busbw = algbw x 2(ranks-1)/ranks, what each rank's link "
         "carries.\n"
         "Copy limit  Merely copying 2 MiB on all 4 ranks at once takes 500.0 us here\n"

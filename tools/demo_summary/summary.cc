@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "rondo/error.h"
 
@@ -14,11 +15,6 @@ std::string fixed(double value, int digits) {
   std::array<char, 64> text{};
   std::snprintf(text.data(), text.size(), "%.*f", digits, value);
   return text.data();
-}
-
-std::string padded(std::string text, std::size_t width) {
-  if (text.size() < width) text.insert(0, width - text.size(), ' ');
-  return text;
 }
 
 std::string human_time(double microseconds) {
@@ -48,13 +44,39 @@ std::string what_ran(const Sweep& sweep, unsigned cores) {
          ";\n            " + verdict + ".\n";
 }
 
-std::string table(const Sweep& sweep) {
-  std::string text =
-      "How fast          size        time   algbw GB/s   busbw GB/s   chosen, and why\n";
-  for (const auto& row : sweep.rows) {
-    text += "            " + padded(human_bytes(row.bytes), 10) +
-            padded(human_time(row.microseconds), 12) + padded(fixed(row.algbw, 3), 13) +
-            padded(fixed(row.busbw, 3), 13) + "   " + row.choice + "\n";
+/// "ring over shm" of "ring over shm in 8 passes of 65536 B a chunk (least bytes)".
+std::string_view algorithm_and_transport(const Row& row) {
+  std::size_t end = 0;
+  for (int word = 0; word < 3 && end != std::string::npos; ++word) {
+    end = row.choice.find(' ', end == 0 ? 0 : end + 1);
+  }
+  return std::string_view(row.choice).substr(0, end);
+}
+
+std::string between(const std::string& first, const std::string& last) {
+  return first == last ? first : first + " to " + last;
+}
+
+/// Neighbouring sizes that chose the same. Not empty.
+std::string group_text(std::span<const Row> group) {
+  const Row& first = group.front();
+  const Row& last = group.back();
+  const auto busbw = [](const Row& a, const Row& b) { return a.busbw < b.busbw; };
+  const Row& best = *std::max_element(group.begin(), group.end(), busbw);
+  return "            " + between(human_bytes(first.bytes), human_bytes(last.bytes)) + ": " +
+         first.choice + "\n              " +
+         between(human_time(first.microseconds), human_time(last.microseconds)) + "; at best " +
+         fixed(best.algbw, 2) + " GB/s algbw, " + fixed(best.busbw, 2) + " GB/s busbw (" +
+         human_bytes(best.bytes) + ")\n";
+}
+
+std::string choices(const Sweep& sweep) {
+  std::string text = "Chosen      by size, why, and how fast that was:\n";
+  const std::span<const Row> rows = sweep.rows;
+  for (std::size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
+    const auto same = algorithm_and_transport(rows[begin]);
+    while (end < rows.size() && algorithm_and_transport(rows[end]) == same) ++end;
+    text += group_text(rows.subspan(begin, end - begin));
   }
   return text +
          "            algbw = size / time; busbw = algbw x 2(ranks-1)/ranks, what each rank's "
@@ -106,7 +128,7 @@ std::string human_bytes(std::size_t bytes) {
 }
 
 std::string summary(const Sweep& sweep, unsigned cores) {
-  auto text = what_ran(sweep, cores) + table(sweep);
+  auto text = what_ran(sweep, cores) + choices(sweep);
   if (sweep.copy_seconds > 0) text += copy_limit(sweep);
   return text;
 }
