@@ -22,6 +22,12 @@ bool is_first_process() {
   return true;
 }
 
+/// A plain name means this program's collective: one that it does not know must not pass unnoticed.
+std::string algorithm_of(const Program& program, const std::string& given) {
+  if (given.empty() || given.find(':') != std::string::npos) return given;
+  return std::string(rondo::name(program.collective)) + ":" + given;
+}
+
 rondo::Options library_options(const Options& options) {
   rondo::Options result;
   result.algorithm = options.algorithm;
@@ -104,15 +110,17 @@ int run(const Program& program, int argc, const char* const* argv) {
     if (speaks) std::fprintf(stderr, "%s: %s\n", program.name.data(), note.c_str());
   }
   const std::vector<std::string> arguments(argv, argv + argc);
+  Options options = parsed.options;
+  options.algorithm = algorithm_of(program, options.algorithm);
   return guarded(program, speaks, [&] {
-    if (parsed.options.threads == 1) {
-      Communicator world = Communicator::from_environment(library_options(parsed.options));
-      return run_rank(world, program, parsed.options, arguments);
+    if (options.threads == 1) {
+      Communicator world = Communicator::from_environment(library_options(options));
+      return run_rank(world, program, options, arguments);
     }
-    return run_threads(parsed.options, [&](Communicator& own, auto join) {
+    return run_threads(options, [&](Communicator& own, auto join) {
       return guarded(program, true, [&] {
         if (!own) join();
-        return run_rank(own, program, parsed.options, arguments);
+        return run_rank(own, program, options, arguments);
       });
     });
   });

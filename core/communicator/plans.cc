@@ -16,8 +16,7 @@ CommunicatorState::Prepared CommunicatorState::lookup(const Call& call) {
 CommunicatorState::Prepared CommunicatorState::prepare_call(const Call& call) {
   const Choice choice =
       choose(call.collective, index_space_bytes(call), size(), links_, algorithms_);
-  const SlicingLimits limits{.frame_bytes = frame_bytes_, .slice_bytes = choice.slice_bytes};
-  return prepare(plan_of(*choice.algorithm, call.root), call, rank(), limits, choice.reason);
+  return prepare(plan_of(*choice.algorithm, call.root), call, rank(), frame_bytes_, choice.reason);
 }
 
 std::shared_ptr<const Plan> CommunicatorState::plan_of(const Algorithm& algorithm, int root) {
@@ -54,8 +53,8 @@ CommunicatorState::Prepared CommunicatorState::prepare_message(const Message& me
     plan.program = lower(plan.schedule, rank());
     plan.program.ops[0].lane = static_cast<std::uint16_t>(point_to_point_lane);
   }
-  return prepare(std::make_shared<const Plan>(std::move(plan)), message.call, rank(),
-                 {.frame_bytes = frame_bytes_}, "one message");
+  return prepare(std::make_shared<const Plan>(std::move(plan)), message.call, rank(), frame_bytes_,
+                 "one message");
 }
 
 std::string CommunicatorState::describe(const Call& call) {

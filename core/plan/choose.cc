@@ -9,76 +9,62 @@ namespace rondo {
 namespace {
 
 constexpr std::size_t KiB = 1024;
-constexpr std::size_t MiB = 1024 * KiB;
 constexpr std::size_t any_size = ~std::size_t{0};
 
-/// An algorithm is the choice up to `most_bytes` for at most `most_ranks`. First match wins.
-/// Measured crossovers; see bench/results.
+enum class On : std::uint8_t { memory, network, both };
+
+/// An algorithm is the choice on such links up to `most_bytes` and `most_ranks`. First match wins.
+/// Crossovers as measured; see bench/results.
 struct Rule {
   Collective collective;
+  On links;
   std::string_view algorithm;
   std::size_t most_bytes;
   int most_ranks;
-  std::size_t slice_bytes;
   std::string_view why;
 };
 
 constexpr int any_ranks = 1 << 30;
+constexpr std::string_view one_exchange = "one exchange, latency decides";
+constexpr std::string_view few_rounds = "fewest rounds, latency decides";
+constexpr std::string_view least_bytes = "least bytes, neighbours only";
+constexpr std::string_view pipelined = "every rank sends once, pipelined";
 
-constexpr Rule memory_rules[] = {
-    {Collective::all_reduce, "one_shot", 8 * KiB, 4, 0, "one exchange, latency decides"},
-    {Collective::all_reduce, "circulant", 8 * KiB, any_ranks, 0, "fewest rounds, latency decides"},
-    {Collective::all_reduce, "two_shot", any_size, 8, 0,
-     "two exchanges, each byte moved least often"},
-    {Collective::all_reduce, "ring", any_size, any_ranks, 0, "least bytes, neighbours only"},
-    {Collective::reduce_scatter, "one_shot", any_size, 8, 0,
-     "one exchange, each element reduced once"},
-    {Collective::reduce_scatter, "circulant", 64 * KiB, any_ranks, 0,
-     "fewest rounds, latency decides"},
-    {Collective::reduce_scatter, "ring", any_size, any_ranks, 0, "least bytes, neighbours only"},
-    {Collective::all_gather, "one_shot", any_size, 8, 0, "one exchange, no forwarding"},
-    {Collective::all_gather, "circulant", 64 * KiB, any_ranks, 0, "fewest rounds, latency decides"},
-    {Collective::all_gather, "ring", any_size, any_ranks, 0, "least bytes, neighbours only"},
-    {Collective::broadcast, "one_shot", 8 * KiB, 4, 0, "one exchange, latency decides"},
-    {Collective::broadcast, "binomial_tree", 64 * KiB, any_ranks, 0,
-     "fewest rounds, latency decides"},
-    {Collective::broadcast, "chain", any_size, any_ranks, 0, "every rank sends once, pipelined"},
-    {Collective::reduce, "one_shot", 8 * KiB, 4, 0, "one exchange, latency decides"},
-    {Collective::reduce, "binomial_tree", 64 * KiB, any_ranks, 0, "fewest rounds, latency decides"},
-    {Collective::reduce, "chain", any_size, any_ranks, 0, "every rank sends once, pipelined"},
-    {Collective::all_to_all, "pairwise", any_size, any_ranks, 0, "one partner at a time"},
-    {Collective::scatter, "binomial_tree", 64 * KiB, any_ranks, 0,
-     "fewest rounds, latency decides"},
-    {Collective::scatter, "linear", any_size, any_ranks, 0, "each byte moved once"},
-    {Collective::gather, "binomial_tree", 64 * KiB, any_ranks, 0, "fewest rounds, latency decides"},
-    {Collective::gather, "linear", any_size, any_ranks, 0, "each byte moved once"},
-};
+// clang-format off
+constexpr Rule rules[] = {
+    {Collective::all_reduce, On::memory, "one_shot", 8 * KiB, 4, one_exchange},
+    {Collective::all_reduce, On::memory, "circulant", 8 * KiB, any_ranks, few_rounds},
+    {Collective::all_reduce, On::memory, "two_shot", any_size, 8, "two exchanges, each byte moved least often"},
+    {Collective::all_reduce, On::network, "one_shot", 32 * KiB, 4, one_exchange},
+    {Collective::all_reduce, On::network, "circulant", 128 * KiB, any_ranks, few_rounds},
+    {Collective::all_reduce, On::network, "two_shot", any_size, 2, "two exchanges, each byte moved least often"},
+    {Collective::all_reduce, On::both, "ring", any_size, any_ranks, least_bytes},
 
-constexpr Rule network_rules[] = {
-    {Collective::all_reduce, "one_shot", 32 * KiB, 4, 0, "one exchange, latency decides"},
-    {Collective::all_reduce, "circulant", 128 * KiB, any_ranks, 0,
-     "fewest rounds, latency decides"},
-    {Collective::all_reduce, "two_shot", any_size, 2, 0,
-     "two exchanges, each byte moved least often"},
-    {Collective::all_reduce, "ring", any_size, any_ranks, 0, "least bytes, neighbours only"},
-    {Collective::reduce_scatter, "circulant", 256 * KiB, any_ranks, 0,
-     "fewest rounds, latency decides"},
-    {Collective::reduce_scatter, "ring", any_size, any_ranks, 0, "least bytes, neighbours only"},
-    {Collective::all_gather, "circulant", 256 * KiB, any_ranks, 0,
-     "fewest rounds, latency decides"},
-    {Collective::all_gather, "ring", any_size, any_ranks, 0, "least bytes, neighbours only"},
-    {Collective::broadcast, "binomial_tree", 64 * KiB, any_ranks, 0,
-     "fewest rounds, latency decides"},
-    {Collective::broadcast, "chain", any_size, any_ranks, 0, "every rank sends once, pipelined"},
-    {Collective::reduce, "binomial_tree", 64 * KiB, any_ranks, 0, "fewest rounds, latency decides"},
-    {Collective::reduce, "chain", any_size, any_ranks, 0, "every rank sends once, pipelined"},
-    {Collective::all_to_all, "pairwise", any_size, any_ranks, 0, "one partner at a time"},
-    {Collective::scatter, "binomial_tree", 64 * KiB, any_ranks, 0,
-     "fewest rounds, latency decides"},
-    {Collective::scatter, "linear", any_size, any_ranks, 0, "each byte moved once"},
-    {Collective::gather, "binomial_tree", 64 * KiB, any_ranks, 0, "fewest rounds, latency decides"},
-    {Collective::gather, "linear", any_size, any_ranks, 0, "each byte moved once"},
+    {Collective::reduce_scatter, On::memory, "one_shot", any_size, 8, "one exchange, each element reduced once"},
+    {Collective::reduce_scatter, On::memory, "circulant", 64 * KiB, any_ranks, few_rounds},
+    {Collective::reduce_scatter, On::network, "circulant", 256 * KiB, any_ranks, few_rounds},
+    {Collective::reduce_scatter, On::both, "ring", any_size, any_ranks, least_bytes},
+
+    {Collective::all_gather, On::memory, "one_shot", any_size, 8, "one exchange, no forwarding"},
+    {Collective::all_gather, On::memory, "circulant", 64 * KiB, any_ranks, few_rounds},
+    {Collective::all_gather, On::network, "circulant", 256 * KiB, any_ranks, few_rounds},
+    {Collective::all_gather, On::both, "ring", any_size, any_ranks, least_bytes},
+
+    {Collective::broadcast, On::memory, "one_shot", 8 * KiB, 4, one_exchange},
+    {Collective::broadcast, On::both, "binomial_tree", 64 * KiB, any_ranks, few_rounds},
+    {Collective::broadcast, On::both, "chain", any_size, any_ranks, pipelined},
+
+    {Collective::reduce, On::memory, "one_shot", 8 * KiB, 4, one_exchange},
+    {Collective::reduce, On::both, "binomial_tree", 64 * KiB, any_ranks, few_rounds},
+    {Collective::reduce, On::both, "chain", any_size, any_ranks, pipelined},
+
+    {Collective::all_to_all, On::both, "pairwise", any_size, any_ranks, "one partner at a time"},
+    {Collective::scatter, On::both, "binomial_tree", 64 * KiB, any_ranks, few_rounds},
+    {Collective::scatter, On::both, "linear", any_size, any_ranks, "each byte moved once"},
+    {Collective::gather, On::both, "binomial_tree", 64 * KiB, any_ranks, few_rounds},
+    {Collective::gather, On::both, "linear", any_size, any_ranks, "each byte moved once"},
 };
+// clang-format on
 
 std::vector<std::string_view> names_of(Collective collective) {
   std::vector<std::string_view> names;
@@ -117,11 +103,12 @@ std::string known_part(std::string_view text, const std::vector<std::string_view
   return kept;
 }
 
-template <std::size_t N>
-const Rule* find_rule(const Rule (&rules)[N], Collective collective, std::size_t bytes, int ranks,
+const Rule* find_rule(Collective collective, std::size_t bytes, int ranks, LinkClass links,
                       const AlgorithmSelection& selection) {
+  const On here = links == LinkClass::memory ? On::memory : On::network;
   for (const Rule& rule : rules) {
-    if (rule.collective == collective && bytes <= rule.most_bytes && ranks <= rule.most_ranks &&
+    if (rule.collective == collective && (rule.links == On::both || rule.links == here) &&
+        bytes <= rule.most_bytes && ranks <= rule.most_ranks &&
         selection.allows(collective, rule.algorithm)) {
       return &rule;
     }
@@ -168,19 +155,13 @@ bool AlgorithmSelection::restricts(Collective collective) const {
 
 Choice choose(Collective collective, std::size_t bytes, int ranks, LinkClass links,
               const AlgorithmSelection& selection) {
-  const Rule* rule = links == LinkClass::memory
-                         ? find_rule(memory_rules, collective, bytes, ranks, selection)
-                         : find_rule(network_rules, collective, bytes, ranks, selection);
-  if (rule != nullptr) {
-    if (const Algorithm* row = find_algorithm(collective, rule->algorithm)) {
-      const bool told = selection.restricts(collective);
-      return {row, rule->slice_bytes,
-              std::string(rule->why) + (told ? ", among those allowed" : "")};
-    }
+  const std::string note = selection.restricts(collective) ? ", among those allowed" : "";
+  if (const Rule* rule = find_rule(collective, bytes, ranks, links, selection)) {
+    return {find_algorithm(collective, rule->algorithm), std::string(rule->why) + note};
   }
   for (const Algorithm& row : algorithms()) {
     if (row.collective == collective && selection.allows(collective, row.name)) {
-      return {&row, 0, selection.restricts(collective) ? "forced" : "the only one"};
+      return {&row, selection.restricts(collective) ? "forced" : "the only one"};
     }
   }
   throw Error(ErrorCode::configuration,

@@ -29,7 +29,6 @@ class AlgorithmSelection {
 
 struct Choice {
   const Algorithm* algorithm = nullptr;
-  std::size_t slice_bytes = 0;  ///< 0: whole frames; else the most one pass moves of a chunk
   std::string reason{};
 };
 

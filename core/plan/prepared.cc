@@ -16,14 +16,13 @@ std::size_t aligned(std::size_t elements, std::size_t element_bytes) {
   return elements < unit ? elements : elements - elements % unit;
 }
 
-Slicing slice(const PreparedCall& prepared, const SlicingLimits& limits) {
+Slicing slice(const PreparedCall& prepared, std::size_t frame_bytes) {
   std::size_t largest = 0;
   for (std::size_t c = 0; c + 1 < prepared.offsets.size(); ++c) {
     largest = std::max(largest, prepared.offsets[c + 1] - prepared.offsets[c]);
   }
-  std::size_t most = limits.frame_bytes / prepared.element_bytes /
-                     static_cast<std::size_t>(prepared.plan->longest);
-  if (limits.slice_bytes > 0) most = std::min(most, limits.slice_bytes / prepared.element_bytes);
+  std::size_t most =
+      frame_bytes / prepared.element_bytes / static_cast<std::size_t>(prepared.plan->longest);
   most = std::max<std::size_t>(1, aligned(most, prepared.element_bytes));
   if (largest <= most) return {largest, 1};
   const std::uint64_t passes = (largest + most - 1) / most;
@@ -37,8 +36,7 @@ Slicing slice(const PreparedCall& prepared, const SlicingLimits& limits) {
 }  // namespace
 
 std::shared_ptr<const PreparedCall> prepare(std::shared_ptr<const Plan> plan, const Call& call,
-                                            int rank, const SlicingLimits& limits,
-                                            std::string reason) {
+                                            int rank, std::size_t frame_bytes, std::string reason) {
   const Schedule& schedule = plan->schedule;
   auto prepared = std::make_shared<PreparedCall>();
   prepared->plan = std::move(plan);
@@ -60,7 +58,7 @@ std::shared_ptr<const PreparedCall> prepare(std::shared_ptr<const Plan> plan, co
   prepared->output_begin = begin(out);
   prepared->output_elements = partition.offset(out.first + out.count) - begin(out);
 
-  prepared->slicing = slice(*prepared, limits);
+  prepared->slicing = slice(*prepared, frame_bytes);
   const std::size_t slot_elements =
       prepared->slicing.passes == 1 ? partition.elements()
                                     : prepared->slicing.slice * static_cast<std::size_t>(chunks);

@@ -46,17 +46,11 @@ struct PreparedCall {
   int chunks() const { return plan->schedule.layout.chunks(); }
 };
 
-/// Equal on all ranks, or they would cut messages differently. Scratch needs no limit of its own: a
-/// slot of it holds chunks / longest frames.
-struct SlicingLimits {
-  std::size_t frame_bytes = 0;  ///< least slot size among all ranks' channels
-  std::size_t slice_bytes =
-      0;  ///< 0, or the most that one pass should move of a chunk (pipelining)
-};
-
 /// Pure. `plan` must be of call.collective; the call's count is per block, or of the vector.
+/// `frame_bytes`: the least slot size among all ranks' channels; it must be equal on all ranks, or
+/// they would cut messages differently. Scratch needs no limit of its own: a slot of it holds
+/// chunks / longest frames.
 std::shared_ptr<const PreparedCall> prepare(std::shared_ptr<const Plan> plan, const Call& call,
-                                            int rank, const SlicingLimits& limits,
-                                            std::string reason);
+                                            int rank, std::size_t frame_bytes, std::string reason);
 
 }  // namespace rondo
