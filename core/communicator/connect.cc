@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "core/base/log.h"
+#include "core/base/text.h"
 #include "core/communicator/state.h"
 #include "transports/table.h"
 
@@ -99,6 +100,7 @@ CommunicatorState::CommunicatorState(Membership membership, const Config& config
     connect_transports();
     descriptors_.reserve(descriptors_per_peer * membership_.members.size());
     engine_ = std::make_unique<Engine>(rank(), transport_of_, *line_);
+    log_transports();
   } catch (const Error& error) {
     line_->fail(error);  // the others must not wait for a rank that gave up
     throw;
@@ -116,45 +118,64 @@ void CommunicatorState::agree_on_settings() {
   take_settings(all[0], config_);
 }
 
-std::vector<Transport*> CommunicatorState::pick_transports() {
-  const Selection selection(config_.transport, transport_names(), "RONDO_TRANSPORT");
+std::vector<HostInfo> CommunicatorState::member_hosts() const {
   std::vector<HostInfo> hosts;
   for (const int member : membership_.members) {
     hosts.push_back(membership_.world->hosts()[static_cast<std::size_t>(member)]);
     // Ranks that met as processes share no exchange, even where two of them are one process.
     if (!membership_.local) hosts.back().process = hosts.size();
   }
-  const auto host_of = [&](int peer) -> const HostInfo& {
-    return hosts[static_cast<std::size_t>(peer)];
-  };
-  crowded_ = more_ranks_than_cores(hosts, host_of(rank()).host);
+  return hosts;
+}
+
+std::vector<Transport*> CommunicatorState::pick_transports() {
+  const Selection selection(config_.transport, transport_names(), "RONDO_TRANSPORT");
+  const std::vector<HostInfo> hosts = member_hosts();
+  const HostInfo& here = hosts[static_cast<std::size_t>(rank())];
+  crowded_ = more_ranks_than_cores(hosts, here.host);
 
   std::map<const TransportKind*, Transport*> made;
-  std::vector<Transport*> by_peer(membership_.members.size());
+  std::vector<Transport*> by_peer(hosts.size());
   for (int peer = 0; peer < size(); ++peer) {
+    const auto at = static_cast<std::size_t>(peer);
     if (peer == rank()) continue;
     std::string obstacles;
-    const TransportKind* kind = best_kind(selection, host_of(rank()), host_of(peer), obstacles);
+    const TransportKind* kind = best_kind(selection, here, hosts[at], obstacles);
     if (kind == nullptr) {
       throw Error(ErrorCode::configuration, "no transport reaches the peer (" + obstacles + ")",
                   {.rank = rank(), .peer = peer, .remedy = "allow another one in RONDO_TRANSPORT"});
     }
     Transport*& transport = made[kind];
-    if (transport == nullptr) {
-      const TransportSettings settings{.rank = rank(),
-                                       .ranks = size(),
-                                       .communicator = membership_.number,
-                                       .slot_bytes = config_.slot_bytes,
-                                       .sockets = config_.sockets,
-                                       .interface = config_.interface,
-                                       .doorbell = &doorbell_,
-                                       .local = membership_.local};
-      transports_.push_back(kind->make(settings));
-      transport = transports_.back().get();
-    }
-    by_peer[static_cast<std::size_t>(peer)] = transport;
+    if (transport == nullptr) transport = make_transport(*kind);
+    by_peer[at] = transport;
   }
   return by_peer;
+}
+
+Transport* CommunicatorState::make_transport(const TransportKind& kind) {
+  const TransportSettings settings{.rank = rank(),
+                                   .ranks = size(),
+                                   .communicator = membership_.number,
+                                   .slot_bytes = config_.slot_bytes,
+                                   .sockets = config_.sockets,
+                                   .interface = config_.interface,
+                                   .doorbell = &doorbell_,
+                                   .local = membership_.local};
+  transports_.push_back(kind.make(settings));
+  return transports_.back().get();
+}
+
+void CommunicatorState::log_transports() const {
+  if (!log_enabled(LogLevel::info)) return;
+  std::string text = "a communicator of " + std::to_string(size()) + " ranks";
+  for (const auto& transport : transports_) {
+    std::vector<int> peers;
+    for (int peer = 0; peer < size(); ++peer) {
+      if (transport_of_[static_cast<std::size_t>(peer)] == transport.get()) peers.push_back(peer);
+    }
+    text += "; " + std::string(transport->name()) + " to " + rank_list(peers);
+  }
+  log(LogLevel::info, rank(), text);
 }
 
 void CommunicatorState::connect_transports() {

@@ -1,4 +1,5 @@
 // From a call to its prepared form: choice, schedule, lowering, slicing. All cached.
+#include "core/base/log.h"
 #include "core/communicator/state.h"
 #include "core/plan/lower.h"
 
@@ -16,7 +17,14 @@ CommunicatorState::Prepared CommunicatorState::lookup(const Call& call) {
 CommunicatorState::Prepared CommunicatorState::prepare_call(const Call& call) {
   const Choice choice =
       choose(call.collective, index_space_bytes(call), size(), links_, algorithms_);
-  return prepare(plan_of(*choice.algorithm, call.root), call, rank(), frame_bytes_, choice.reason);
+  Prepared prepared =
+      prepare(plan_of(*choice.algorithm, call.root), call, rank(), frame_bytes_, choice.reason);
+  if (rank() == 0 && log_enabled(LogLevel::info)) {  // the choice is every rank's
+    log(LogLevel::info, rank(),
+        std::string(name(call.collective)) + " of " + std::to_string(call.count) + " x " +
+            std::string(name(call.type)) + ": " + words(*prepared));
+  }
+  return prepared;
 }
 
 std::shared_ptr<const Plan> CommunicatorState::plan_of(const Algorithm& algorithm, int root) {
@@ -57,20 +65,24 @@ CommunicatorState::Prepared CommunicatorState::prepare_message(const Message& me
                  "one message");
 }
 
+std::string CommunicatorState::words(const PreparedCall& prepared) const {
+  std::string over;
+  for (const auto& transport : transports_) {
+    over += (over.empty() ? "" : "+") + std::string(transport->name());
+  }
+  std::string text = prepared.plan->schedule.algorithm;
+  if (!over.empty()) text += " over " + over;
+  if (prepared.slicing.passes > 1) {
+    text += " in " + std::to_string(prepared.slicing.passes) + " passes of " +
+            std::to_string(prepared.slicing.slice * prepared.element_bytes) + " B a chunk";
+  }
+  return text + " (" + prepared.reason + ")";
+}
+
 std::string CommunicatorState::describe(const Call& call) {
   const std::scoped_lock lock(role_);
   require_usable();
-  const Prepared prepared = lookup(call);
-  std::string over;
-  for (const auto& transport : transports_)
-    over += (over.empty() ? "" : "+") + std::string(transport->name());
-  std::string text = prepared->plan->schedule.algorithm;
-  if (!over.empty()) text += " over " + over;
-  if (prepared->slicing.passes > 1) {
-    text += " in " + std::to_string(prepared->slicing.passes) + " passes of " +
-            std::to_string(prepared->slicing.slice * prepared->element_bytes) + " B a chunk";
-  }
-  return text + " (" + prepared->reason + ")";
+  return words(*lookup(call));
 }
 
 }  // namespace rondo::detail

@@ -30,6 +30,10 @@
 #include "core/transport/local_exchange.h"
 #include "rondo/rondo.h"
 
+namespace rondo {
+struct TransportKind;
+}
+
 namespace rondo::detail {
 
 /// Which ranks of which world form a communicator, and which of them this is.
@@ -87,10 +91,15 @@ class CommunicatorState {
 
   void agree_on_settings();
   void connect_transports();
+  std::vector<HostInfo> member_hosts() const;
   std::vector<Transport*> pick_transports();
+  Transport* make_transport(const TransportKind& kind);
+  void log_transports() const;
   std::size_t index_space_bytes(const Call& call) const;
   Prepared lookup(const Call& call);
   Prepared prepare_call(const Call& call);
+  /// "ring over shm in 4 passes of 65536 B a chunk (why)".
+  std::string words(const PreparedCall& prepared) const;
   std::shared_ptr<const Plan> plan_of(const Algorithm& algorithm, int root);
   Prepared lookup(const Message& message);
   Prepared prepare_message(const Message& message);
