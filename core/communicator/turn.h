@@ -14,10 +14,11 @@ class CommunicatorState::Turn {
     state_.role_.lock();
     held_ = true;
   }
-  Turn(CommunicatorState& state, std::try_to_lock_t) : state_(state) {
-    announce();
-    held_ = state_.role_.try_lock();
-    if (!held_) withdraw();
+  /// Announces nothing before it has the role: a background thread that gave way to a caller who
+  /// then goes without would wait for a wake-up that nobody owes it.
+  Turn(CommunicatorState& state, std::try_to_lock_t)
+      : state_(state), held_(state.role_.try_lock()) {
+    if (held_) announce();
   }
   ~Turn() {
     if (!held_) return;

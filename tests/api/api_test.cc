@@ -119,6 +119,22 @@ TEST_CASE("asynchronous and blocking calls mix, waits come from any thread") {
   });
 }
 
+TEST_CASE(
+    "a wait that finds the progress role taken is woken in the end, however often it happens") {
+  with_world(3, {}, [](Communicator& comm) {
+    auto small = filled(10, 1);
+    auto large = filled(3000, 1);
+    for (int i = 0; i < 10000; ++i) {
+      Work first =
+          comm.all_reduce_async(small.data(), small.data(), small.size(), f32, ReduceOperator::max);
+      Work second =
+          comm.all_reduce_async(large.data(), large.data(), large.size(), f32, ReduceOperator::max);
+      first.wait();
+      second.wait();
+    }
+  });
+}
+
 TEST_CASE("unordered asynchronous sends and receives do not wait for each other") {
   with_world(3, {}, [](Communicator& comm) {
     const std::size_t count = 200000;
