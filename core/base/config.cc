@@ -31,7 +31,7 @@ constexpr std::array table{
             "ranks with equal texts count as one machine"},
     Setting{"RONDO_PORT", "", "1 to 65535", "MASTER_PORT (+1 under torchrun's agent)",
             "where rank 0 listens"},
-    Setting{"RONDO_SLOT_BYTES", "", "bytes; K, M or G", "the transport's own",
+    Setting{"RONDO_SLOT_BYTES", "", "bytes, at most 1M", "the transport's own",
             "size of a slot of a channel"},
     Setting{"RONDO_SOCKETS", "NCCL_NSOCKS_PERTHREAD", "1 to 16", "1",
             "TCP connections per pair of ranks"},

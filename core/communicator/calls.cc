@@ -104,7 +104,7 @@ std::shared_ptr<Operation> CommunicatorState::start(const Call& call, const void
   {
     Turn turn(*this);
     operation = submit(call, input, output);
-    begin_work();
+    look();  // what can be sent at once is sent at once
   }
   if (!deferred) carry_on_in_background();
   return operation;
@@ -116,13 +116,10 @@ std::shared_ptr<Operation> CommunicatorState::start(const Message& message, cons
   {
     Turn turn(*this);
     operation = submit(message, input, output);
-    begin_work();
+    look();  // what can be sent at once is sent at once
   }
   if (!deferred) carry_on_in_background();
   return operation;
 }
-
-/// What can be sent at once is sent at once.
-void CommunicatorState::begin_work() { step(patience_); }
 
 }  // namespace rondo::detail

@@ -13,6 +13,9 @@ namespace rondo::detail {
 namespace {
 
 constexpr std::size_t alone_frame_bytes = std::size_t{1} << 20;  ///< where there are no channels
+/// Slots are allocated in full, eight to a channel: what is larger buys nothing and may not be
+/// there.
+constexpr std::size_t largest_slot_bytes = std::size_t{1} << 20;
 constexpr const char* network = "network";
 constexpr std::size_t descriptors_per_peer = 8;  ///< lanes and directions that usual jobs use
 
@@ -76,7 +79,7 @@ const TransportKind* best_kind(const Selection& selection, const HostInfo& here,
   return nullptr;
 }
 
-/// Whether any host has more ranks than this machine has cores; alike on machines of one kind.
+/// Whether this machine has more of the ranks than cores.
 bool more_ranks_than_cores(const std::vector<HostInfo>& hosts, const std::string& here) {
   const auto local =
       std::count_if(hosts.begin(), hosts.end(), [&](const HostInfo& h) { return h.host == here; });
@@ -116,6 +119,11 @@ void CommunicatorState::agree_on_settings() {
         "used");
   }
   take_settings(all[0], config_);
+  if (config_.slot_bytes > largest_slot_bytes) {
+    throw Error(ErrorCode::configuration,
+                "RONDO_SLOT_BYTES=" + std::to_string(config_.slot_bytes) + " is too large",
+                {.rank = rank(), .remedy = "at most " + std::to_string(largest_slot_bytes)});
+  }
 }
 
 std::vector<HostInfo> CommunicatorState::member_hosts() const {

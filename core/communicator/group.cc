@@ -27,6 +27,20 @@ void keep_all_moving(const std::vector<Work>& works) {
   }
 }
 
+/// Ends work that is not complete by aborting its communicator; the peers are told.
+void abandon(std::vector<Work>& works) {
+  for (Work& work : works) {
+    try {
+      if (work.test()) continue;
+      CommunicatorAccess::state(work)->abort("an exception left a rondo::Group");
+      work.wait();
+    } catch (const Error&) {
+      // The work has ended, which is all that is asked for here.
+    }
+  }
+  works.clear();
+}
+
 }  // namespace
 
 bool in_group() { return thread_group().depth > 0; }
@@ -43,9 +57,10 @@ Group::~Group() noexcept(false) {
     wait();
     return;
   }
-  // An exception is on its way: the calls made so far are abandoned to their own errors.
+  // An exception is on its way, and the buffers of the calls made so far with it: nothing may write
+  // to them any more.
   open_ = false;
-  if (--detail::thread_group().depth == 0) detail::thread_group().works.clear();
+  if (--detail::thread_group().depth == 0) detail::abandon(detail::thread_group().works);
 }
 
 void Group::wait() {

@@ -39,10 +39,10 @@ std::shared_ptr<const Plan> CommunicatorState::plan_of(const Algorithm& algorith
 }
 
 CommunicatorState::Prepared CommunicatorState::lookup(const Message& message) {
-  // Messages share the cache with collectives; the root's place in the key says whom and which way.
+  // The root's place in the key says whom and which way.
   Call key = message.call;
   key.root = message.peer * 2 + (message.sends ? 1 : 0);
-  return calls_.find(key, [&] { return prepare_message({key, message.peer, message.sends}); });
+  return messages_.find(key, [&] { return prepare_message({key, message.peer, message.sends}); });
 }
 
 CommunicatorState::Prepared CommunicatorState::prepare_message(const Message& message) {

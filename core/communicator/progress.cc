@@ -46,7 +46,9 @@ void CommunicatorState::wait(Operation& operation) {
   while (!operation.is_done()) {
     Turn turn(*this, std::try_to_lock);
     if (turn.held()) {
-      drive(operation);
+      // Another thread's call may be what completes this work: whoever asks gets the role.
+      patience_.reset();
+      while (!operation.is_done() && !turn.wanted()) step(patience_);
     } else {
       // Whoever holds the role works for this operation too; finish() wakes us. The progress thread
       // exists, as this work is asynchronous, so the role is never abandoned.
@@ -59,9 +61,7 @@ void CommunicatorState::wait(Operation& operation) {
 bool CommunicatorState::test(Operation& operation) {
   if (!operation.is_done()) {
     Turn turn(*this, std::try_to_lock);
-    if (turn.held() && !operation.is_done()) {
-      step(patience_);
-    }
+    if (turn.held()) look();
   }
   if (!operation.is_done()) return false;
   if (operation.error) std::rethrow_exception(operation.error);
@@ -73,6 +73,20 @@ void CommunicatorState::drive(Operation& operation) {
   while (!operation.is_done()) step(patience_);
 }
 
+/// Moves what can be moved, without waiting. True when anything did.
+bool CommunicatorState::look() {
+  try {
+    if (engine_->progress() || engine_->progress_transports()) return true;
+    if (line_->failed()) throw line_->failure();
+  } catch (const Error& error) {
+    fail(error);
+  } catch (const std::exception& error) {
+    fail(Error(ErrorCode::internal, error.what(), {.rank = rank()}));
+  }
+  return false;
+}
+
+/// Moves what can be moved, or waits a little.
 void CommunicatorState::step(Patience& patience) {
   try {
     if (engine_->progress()) {
@@ -82,12 +96,13 @@ void CommunicatorState::step(Patience& patience) {
     }
   } catch (const Error& error) {
     fail(error);
+  } catch (const std::exception& error) {  // no memory, say: the peers must hear of it too
+    fail(Error(ErrorCode::internal, error.what(), {.rank = rank()}));
   }
 }
 
 void CommunicatorState::idle(Patience& patience) {
   if (line_->failed()) throw line_->failure();
-  if (engine_->idle()) return;
   if (patience.backoff().look_around() && engine_->progress_transports()) return;
   if (patience.backoff().pause()) sleep(patience);
 }
@@ -177,14 +192,33 @@ void CommunicatorState::abort(const std::string& reason) noexcept {
 void CommunicatorState::finalize() {
   Turn turn(*this);
   if (finalized_) return;
-  Patience patience(crowded_, config_.timeout);
-  while (!engine_->idle()) step(patience);
-  while (!line_->failed() && !engine_->flushed()) {
-    engine_->progress_transports();
-    if (patience.backoff().pause()) sleep(patience);
-  }
   finalized_ = true;
+  try {
+    drain();
+  } catch (...) {
+    line_->leave();
+    throw;
+  }
   line_->leave();
+}
+
+/// Completes what is under way and hands everything sent to a kernel or shared memory.
+void CommunicatorState::drain() {
+  for (const auto& operation : to_self_) {
+    operation->finish(std::make_exception_ptr(
+        Error(ErrorCode::invalid_usage, "a send or recv with this very rank was never matched",
+              {.rank = rank(), .peer = rank(), .call = to_string(operation->prepared->call)})));
+  }
+  to_self_.clear();
+  patience_.reset();
+  while (!engine_->idle()) step(patience_);
+  while (!line_->failed() && !engine_->flushed()) {
+    if (engine_->progress_transports()) {
+      patience_.reset();
+    } else if (patience_.backoff().pause()) {
+      sleep(patience_);
+    }
+  }
 }
 
 CommunicatorState::~CommunicatorState() {

@@ -108,9 +108,10 @@ class CommunicatorState {
   std::shared_ptr<Operation> submit(const Message& message, const void* input, void* output);
   std::shared_ptr<Operation> submit_to_self(const Message& message, const void* input,
                                             void* output);
-  void begin_work();
   void drive(Operation& operation);
   void step(Patience& patience);
+  bool look();
+  void drain();
   void idle(Patience& patience);
   void sleep(Patience& patience);
   void report_stall(Patience& patience);
@@ -123,7 +124,7 @@ class CommunicatorState {
   std::shared_ptr<ControlLine> line_;
   AlgorithmSelection algorithms_;
   LinkClass links_ = LinkClass::memory;
-  bool crowded_ = false;         ///< ranks outnumber cores on some machine
+  bool crowded_ = false;         ///< ranks outnumber cores on this machine
   std::size_t frame_bytes_ = 0;  ///< least slot size of all ranks' channels
   Doorbell doorbell_;
   std::vector<std::unique_ptr<Transport>> transports_;
@@ -142,7 +143,8 @@ class CommunicatorState {
   std::vector<std::uint64_t> sent_;  ///< by peer: sends made
   std::vector<std::uint64_t> received_;
   CallCache calls_;
-  Patience patience_;  ///< of callers' threads, under role_
+  CallCache messages_;  ///< sends and receives
+  Patience patience_;   ///< of callers' threads, under role_
   std::map<std::pair<const Algorithm*, int>, std::shared_ptr<const Plan>>
       plans_;                                           ///< by algorithm and root
   std::vector<std::shared_ptr<Operation>> operations_;  ///< pool: reused when done and unreferenced

@@ -31,6 +31,8 @@ class CommunicatorState::Turn {
   Turn& operator=(const Turn&) = delete;
 
   bool held() const { return held_; }
+  /// Somebody else asks for the role.
+  bool wanted() const { return state_.callers_.load(std::memory_order_relaxed) > 1; }
 
  private:
   // relaxed: a hint for the background thread, which gives way; the mutex orders everything else.

@@ -90,6 +90,7 @@ void Engine::submit(Operation* operation) {
 }
 
 bool Engine::progress() {
+  moved_in_place_ = false;
   bool moved = false;
   while (!collectives_.empty()) {
     Operation& operation = *collectives_.front();
@@ -101,7 +102,7 @@ bool Engine::progress() {
     finish(operation);
   }
   if (!point_to_point_.empty()) moved |= run_point_to_point();
-  return moved;
+  return moved || moved_in_place_;
 }
 
 bool Engine::progress_transports() {
@@ -197,6 +198,9 @@ bool Engine::attempt(const Instance& instance) {
   if (op.out_peer >= 0) {
     const std::span<std::byte> free = sender(op.out_peer, op.lane).acquire();
     if (free.empty()) return false;
+    if (free.size() < bytes)
+      throw Error(ErrorCode::internal, "a message is longer than its slot",
+                  {.rank = rank_, .peer = op.out_peer});
     slot = free.data();
   }
   combine(instance, slot);
@@ -212,7 +216,7 @@ bool Engine::send_in_place(const Instance& instance, SendChannel& out, std::size
       instance,
       instance.operation.prepared->plan->program.operands[instance.op.first_operand].chunk, 0);
   const std::span<const std::byte> rest{from + instance.moved, bytes - instance.moved};
-  instance.moved += static_cast<std::uint32_t>(out.send_from(rest, instance.operation.fingerprint));
+  instance.moved += note_in_place(out.send_from(rest, instance.operation.fingerprint));
   return instance.moved == bytes;
 }
 
@@ -224,8 +228,13 @@ bool Engine::receive_in_place(const Instance& instance, ReceiveChannel& in, int 
   }
   const std::span<std::byte> rest{local(instance, instance.op.into, 0) + instance.moved,
                                   bytes - instance.moved};
-  instance.moved += static_cast<std::uint32_t>(in.receive_into(rest));
+  instance.moved += note_in_place(in.receive_into(rest));
   return instance.moved == bytes;
+}
+
+std::uint32_t Engine::note_in_place(std::size_t bytes) {
+  if (bytes > 0) moved_in_place_ = true;
+  return static_cast<std::uint32_t>(bytes);  // a frame is at most 1 MiB long
 }
 
 bool Engine::frames_arrived(const Instance& instance, std::size_t bytes) {

@@ -65,6 +65,7 @@ class Engine {
   bool attempt(const Instance& instance);
   bool send_in_place(const Instance& instance, SendChannel& out, std::size_t bytes);
   bool receive_in_place(const Instance& instance, ReceiveChannel& in, int peer, std::size_t bytes);
+  std::uint32_t note_in_place(std::size_t bytes);
   bool frames_arrived(const Instance& instance, std::size_t bytes);
   void combine(const Instance& instance, std::byte* slot);
   void combine_piece(const Instance& instance, std::byte* destination, std::uint32_t piece,
@@ -91,6 +92,7 @@ class Engine {
   std::vector<std::byte> staging_;       ///< one scaled slice of input
   std::vector<const void*> sources_;     ///< operands of the op being run
   std::vector<Frame> frames_;            ///< its frames, by operand
+  bool moved_in_place_ = false;          ///< part of a frame moved during this progress()
   std::uint64_t reported_mismatch_ = 0;  ///< sequence already reported
 };
 

@@ -1,10 +1,15 @@
 // Lowering: one rank's steps become a Program of fused ops.
 //
-//   receive_reduce 3 input[2] -> scratch[2]       {channel 3, input[2]} -> channel 1
-//   send           1 scratch[2]              =>     (receive-reduce-send: the partial sum never
-//                                                    touches scratch)
-//   receive p -> scratch<p>[0], for every p       {channel 0, input[0], channel 2, ...} ->
-//   output[0] reduce scratch<0..P-1>[0] -> output[0]   =>     (one pass over all, rounded once)
+//   receive_reduce 3 input[2] -> scratch[2]
+//   send           1 scratch[2]                   =>  {channel 3, input[2]} -> channel 1
+//
+// (receive-reduce-send: the partial sum never touches scratch), and
+//
+//   receive p -> scratch<p>[0], for every p
+//   reduce scratch<0..P-1>[0] -> output[0]        =>  {channel 0, input[0], channel 2, ...} ->
+//   output[0]
+//
+// (one pass over all, rounded once).
 //
 // What fusion keeps: operands and their order (the result's bits), and the order of messages on
 // every channel. What it costs: a fused op holds a message until it may send, so channels must be

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "rondo/error.h"
+
 namespace rondo {
 namespace {
 
@@ -58,6 +60,18 @@ std::shared_ptr<const PreparedCall> prepare(std::shared_ptr<const Plan> plan, co
   prepared->output_begin = begin(out);
   prepared->output_elements = partition.offset(out.first + out.count) - begin(out);
 
+  const std::size_t shortest_frame =
+      static_cast<std::size_t>(prepared->plan->longest) * prepared->element_bytes;
+  if (frame_bytes < shortest_frame) {
+    throw Error(ErrorCode::configuration,
+                "slots of " + std::to_string(frame_bytes) +
+                    " bytes are too small for a message of " +
+                    std::to_string(prepared->plan->longest) + " chunks by " + schedule.algorithm,
+                {.rank = rank,
+                 .call = to_string(call),
+                 .remedy = "RONDO_SLOT_BYTES=" + std::to_string(shortest_frame) +
+                           " or more, or another algorithm"});
+  }
   prepared->slicing = slice(*prepared, frame_bytes);
   const std::size_t slot_elements =
       prepared->slicing.passes == 1 ? partition.elements()

@@ -1,9 +1,10 @@
 // Layout: how a collective's elements are cut into numbered chunks.
 //
-//   block 0            block 1            ...      one block of N for all_reduce, broadcast,
-//   reduce; [0 | 1 | .. | k-1] [k | k+1 | .. ]             one block per rank for all other
-//   collectives chunk = block * parts + part                   parts split a block as evenly as
-//   alignment allows
+//   block 0            block 1
+//   [0 | 1 | .. | k-1] [k | k+1 | .. ] ...
+//
+// One block of N for all_reduce, broadcast and reduce; one block per rank for all others.
+// chunk = block * parts + part; parts split a block as evenly as alignment allows.
 //
 // Block sizes may differ from block to block (ragged); parts of a block differ by rounding only.
 #pragma once

@@ -135,6 +135,36 @@ TEST_CASE(
   });
 }
 
+TEST_CASE("a wait gives way to the call of another thread that it depends on") {
+  with_world(2, {}, [](Communicator& comm) {
+    for (int i = 0; i < 50; ++i) {
+      int answer = 0;
+      int question = i;
+      if (comm.rank() == 1) {
+        comm.recv(&question, 1, DataType::int32, 0);
+        comm.send(&question, 1, DataType::int32, 0);
+        continue;
+      }
+      Work receiving = comm.recv_async(&answer, 1, DataType::int32, 1);
+      std::thread waiter([&] { receiving.wait(); });
+      comm.send(&question, 1, DataType::int32, 1);
+      waiter.join();
+      if (answer != i) throw std::runtime_error("wrong answer");
+    }
+  });
+}
+
+TEST_CASE("describing a message leaves messages as they are") {
+  with_world(2, {}, [](Communicator& comm) {
+    if (comm.describe(Collective::send_recv, 1, DataType::int32).empty())
+      throw std::runtime_error("no words");
+    int value = 5;
+    if (comm.rank() == 0) comm.send(&value, 1, DataType::int32, 1);
+    if (comm.rank() == 1) comm.recv(&value, 1, DataType::int32, 0);
+    if (value != 5) throw std::runtime_error("wrong data");
+  });
+}
+
 TEST_CASE("unordered asynchronous sends and receives do not wait for each other") {
   with_world(3, {}, [](Communicator& comm) {
     const std::size_t count = 200000;

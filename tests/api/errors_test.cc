@@ -1,5 +1,6 @@
 // Errors a user can make or meet: each is typed, names what matters, and nothing hangs.
 #include <chrono>
+#include <cstdlib>
 #include <functional>
 
 #include "tests/api/threads.h"
@@ -150,6 +151,49 @@ TEST_CASE("a recv that nobody answers names the peer at the deadline") {
     if (comm.rank() == 1) return;
     float value = 0;
     expect(error_of([&] { comm.recv(&value, 1, f32, 1); }), ErrorCode::timeout, "rank 1");
+  });
+}
+
+TEST_CASE(
+    "a group that an exception leaves ends its calls: nothing writes to their buffers later") {
+  with_world(2, {}, [](Communicator& comm) {
+    if (comm.rank() == 0) {
+      expect(error_of([&] {
+               int value = 0;
+               Group group;
+               comm.recv(&value, 1, DataType::int32, 1);
+               comm.send(&value, 1, DataType::int32, 9);
+             }),
+             ErrorCode::invalid_argument, "peer 9");
+    }
+    expect(error_of([&] {
+             comm.barrier();
+             comm.barrier();
+           }),
+           ErrorCode::aborted, "left a rondo::Group");
+  });
+}
+
+TEST_CASE("a recv from this very rank that nobody sends ends at the deadline") {
+  Communicator alone = std::move(Communicator::from_threads(1, {.timeout = 200ms}).front());
+  int value = 0;
+  Work work = alone.recv_async(&value, 1, DataType::int32, 0);
+  CHECK_THROWS_AS(work.wait(), Error);
+}
+
+TEST_CASE("slots too small for a schedule's messages are refused") {
+  ::setenv("RONDO_SLOT_BYTES", "64", 1);
+  CHECK_NOTHROW(Communicator::from_threads(2));
+  std::vector<Communicator> comms =
+      Communicator::from_threads(32, {.algorithm = "all_reduce:circulant"});
+  ::unsetenv("RONDO_SLOT_BYTES");
+  test::on_all_ranks(32, [&](int rank) {
+    std::vector<double> data(32);
+    expect(error_of([&] {
+             comms[static_cast<std::size_t>(rank)].all_reduce(data.data(), data.data(), 32,
+                                                              DataType::float64);
+           }),
+           ErrorCode::configuration, "too small for a message");
   });
 }
 

@@ -8,11 +8,12 @@
 // - `input == output` (for blocks: the rank's own block of the larger buffer) means in place.
 //   Any other overlap is an error. Buffers are ordinary host memory.
 // - Every rank of a communicator makes the same calls in the same order with the same count, type,
-//   operator and root. rondo checks this: disagreement is an Error of code `mismatch` on every
-//   rank.
+//   operator and root. Every message is checked: disagreement is an Error of code `mismatch` on
+//   every rank, at the latest in the next call that needs a message of a rank that disagrees (a
+//   barrier does; a root that only sends cannot notice by itself).
 // - A communicator may be used by one thread at a time, except abort(), Work::wait() and
 //   Work::test(), which any thread may call.
-// - Nothing waits for ever: see RONDO_TIMEOUT. A failure is an rondo::Error that names rank, peer,
+// - Nothing waits for ever: see RONDO_TIMEOUT. A failure is a rondo::Error that names rank, peer,
 //   call and remedy; after it the communicator can only be destroyed.
 #pragma once
 
