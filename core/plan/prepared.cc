@@ -66,9 +66,9 @@ std::shared_ptr<const PreparedCall> prepare(std::shared_ptr<const Plan> plan, co
     throw Error(ErrorCode::configuration,
                 "slots of " + std::to_string(frame_bytes) +
                     " bytes are too small for a message of " +
-                    std::to_string(prepared->plan->longest) + " chunks by " + schedule.algorithm,
+                    std::to_string(prepared->plan->longest) + " chunks of " +
+                    std::string(name(call.collective)) + " by " + schedule.algorithm,
                 {.rank = rank,
-                 .call = to_string(call),
                  .remedy = "RONDO_SLOT_BYTES=" + std::to_string(shortest_frame) +
                            " or more, or another algorithm"});
   }
