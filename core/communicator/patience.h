@@ -24,8 +24,8 @@ class Patience {
   Backoff& backoff() { return backoff_; }
 
   enum class Verdict { wait, report, expired, lost };
-  /// Looks at the clock. `report` once a second of silence; `expired` from the deadline on, once a
-  /// second; `lost` when even the control plane has not answered `grace` after the deadline.
+  /// Looks at the clock. `report` once a second of silence; `expired` at the deadline and
+  /// about once a second from then on; `lost` when even the control plane has not answered `grace` after the deadline.
   Verdict judge() {
     const auto now = Clock::now();
     if (!idle_since_) {
