@@ -25,7 +25,8 @@ class Patience {
 
   enum class Verdict { wait, report, expired, lost };
   /// Looks at the clock. `report` once a second of silence; `expired` at the deadline and
-  /// about once a second from then on; `lost` when even the control plane has not answered `grace` after the deadline.
+  /// about once a second from then on; `lost` when even the control plane has not answered `grace`
+  /// after the deadline.
   Verdict judge() {
     const auto now = Clock::now();
     if (!idle_since_) {
