@@ -111,6 +111,10 @@ class Transport {
   /// Descriptors whose readiness means progress() or a channel may move. A transport that rings
   /// the doorbell instead adds nothing.
   virtual void add_descriptors(std::vector<pollfd>& descriptors) const;
+
+  /// Optional: reaching peers' memory without messages. Null where there is no such way. Owned by
+  /// the transport; of use after meet(). Its connections are made by progress(), as channels' are.
+  virtual class DirectAccess* direct_access() { return nullptr; }
 };
 
 /// What a transport is made from. `doorbell` outlives the transport.

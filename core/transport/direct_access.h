@@ -1,0 +1,58 @@
+// Direct access: reaching the memory of ranks on the same machine without messages.
+//
+//   board      a few pages that every rank maps: flags, small payloads
+//   window     memory from rondo::allocate(): peers map it, then read and write it like their own
+//   get, put   copies to and from any memory of a peer, by the kernel or within one process
+//
+// Offered by transports whose ranks share a machine (Transport::direct_access()). As with channels
+// nothing blocks: what is not there yet is null, and Transport::progress() brings it. One thread at
+// a time per object. Failures throw rondo::Error naming the peer.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+namespace rondo {
+
+/// Memory of a rank as its peers may name it. Trivially copyable: it travels over the board.
+struct Exposed {
+  std::uint64_t address = 0;  ///< in the owner's address space
+  std::uint64_t window = 0;   ///< number of the window it lies in; 0: ordinary memory
+};
+static_assert(sizeof(Exposed) == 16 && std::is_trivially_copyable_v<Exposed>);
+
+class DirectAccess {
+ public:
+  virtual ~DirectAccess() = default;
+
+  /// The communicator's board, zero-filled when new, 4096-byte aligned; null until it is there.
+  /// Every rank passes the same `bytes` each time. Throws Error{out_of_memory}.
+  virtual std::byte* board(std::size_t bytes) = 0;
+
+  /// How peers name `bytes` of this rank's memory. In a window only where all of it lies in one.
+  virtual Exposed expose(const void* memory, std::size_t bytes) const = 0;
+  /// Windows of this process freed so far. Peers that see it change call forget().
+  virtual std::uint64_t windows_freed() const = 0;
+
+  /// Where a peer's window memory lies in this process; null until it is mapped. `place.window` is
+  /// not 0. Throws Error{invalid_argument} when the peer has no such window or it is too short.
+  virtual std::byte* map(int peer, const Exposed& place, std::size_t bytes) = 0;
+  /// Unmaps a peer's windows; map() maps anew those that are still there.
+  virtual void forget(int peer) = 0;
+
+  /// Whether get() and put() work with every peer, tried on this rank once connected to all; the
+  /// ranks compare their answers before they rely on it. Null pointer semantics do not apply: it
+  /// never blocks, and is meaningful after Transport::meet().
+  virtual bool copies() = 0;
+  /// Copies from, or to, a peer's memory at an address of the peer's own. Completes before it
+  /// returns. Throws Error{peer_lost} when the peer is gone, Error{system} when the kernel refuses.
+  virtual void get(int peer, std::uint64_t address, std::span<std::byte> into) = 0;
+  virtual void put(int peer, std::uint64_t address, std::span<const std::byte> from) = 0;
+
+  /// Rings the peer's doorbell, if it sleeps: something on the board has changed.
+  virtual void wake(int peer) = 0;
+};
+
+}  // namespace rondo
