@@ -1,0 +1,39 @@
+// Memory that the ranks of one machine read and write directly.
+//
+//   rondo::Memory gradients = rondo::allocate(64 << 20);
+//   world.all_reduce(gradients.data(), gradients.data(), count, rondo::DataType::float32);
+//
+// Any buffer works in every call. Calls whose buffers lie in such memory on every rank of a machine
+// move the fewest bytes: each rank reads its peers' inputs and writes its peers' outputs in place.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+namespace rondo {
+
+/// Owns a block from allocate(). Movable handle; the destructor frees the block, once no call uses
+/// it any more: complete all work on it first.
+class Memory {
+ public:
+  Memory() = default;
+  void* data() const { return block_.get(); }
+  std::size_t size() const { return bytes_; }
+  explicit operator bool() const { return block_ != nullptr; }
+
+ private:
+  friend Memory allocate(std::size_t bytes);
+  Memory(std::shared_ptr<void> block, std::size_t bytes)
+      : block_(std::move(block)), bytes_(bytes) {}
+
+  std::shared_ptr<void> block_{};
+  std::size_t bytes_ = 0;
+};
+
+/// `bytes` of zeroed memory, page-aligned, its pages taken at once and near the calling thread.
+/// Zero bytes give an empty handle. Thread-safe. Throws Error{out_of_memory} that says how much was
+/// asked for, Error{system} when file descriptors are used up (each block holds one).
+Memory allocate(std::size_t bytes);
+
+}  // namespace rondo
