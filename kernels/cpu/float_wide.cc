@@ -10,28 +10,12 @@
 HWY_BEFORE_NAMESPACE();
 namespace rondo::cpu::HWY_NAMESPACE {
 
-template <class Codec>
-ReduceKernel choose(ReduceOperator op) {
-  switch (op) {
-    case ReduceOperator::sum:
-    case ReduceOperator::avg:
-      return reduce_kernel<Codec, Sum>;
-    case ReduceOperator::prod:
-      return reduce_kernel<Codec, Product>;
-    case ReduceOperator::min:
-      return reduce_kernel<Codec, Minimum>;
-    case ReduceOperator::max:
-      return reduce_kernel<Codec, Maximum>;
-  }
-  return nullptr;
-}
-
-ReduceKernel float_wide(DataType type, ReduceOperator op) {
+ReduceKernel float_wide(DataType type, ReduceOperator op, bool scaled) {
   switch (type) {
     case DataType::float32:
-      return choose<Plain<float>>(op);
+      return float_kernel<Plain<float>>(op, scaled);
     case DataType::float64:
-      return choose<Plain<double>>(op);
+      return float_kernel<Plain<double>>(op, scaled);
     default:
       return nullptr;
   }
@@ -43,8 +27,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace rondo::cpu {
 HWY_EXPORT(float_wide);
-ReduceKernel find_float_wide(DataType type, ReduceOperator op) {
-  return HWY_DYNAMIC_DISPATCH(float_wide)(type, op);
+ReduceKernel find_float_wide(DataType type, ReduceOperator op, bool scaled) {
+  return HWY_DYNAMIC_DISPATCH(float_wide)(type, op, scaled);
 }
 }  // namespace rondo::cpu
 #endif

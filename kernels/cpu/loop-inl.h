@@ -13,6 +13,7 @@
 
 #include "hwy/highway.h"
 #include "kernels/cpu/codecs-inl.h"
+#include "kernels/cpu/families.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace rondo::cpu::HWY_NAMESPACE {
@@ -53,13 +54,16 @@ struct Maximum {
   }
 };
 
+HWY_INLINE const std::byte* at(const Operands& operands, std::size_t j, std::size_t offset) {
+  return static_cast<const std::byte*>(operands.pointers[j]) + operands.offset + offset;
+}
+
 /// Where an operand's words come from: whole vectors anywhere in memory ...
 struct VectorAt {
   std::size_t offset;
   template <class D>
-  HWY_INLINE hn::Vec<D> load(D d, const void* operand) const {
-    return hn::LoadU(
-        d, reinterpret_cast<const hn::TFromD<D>*>(static_cast<const std::byte*>(operand) + offset));
+  HWY_INLINE hn::Vec<D> load(D d, const Operands& operands, std::size_t j) const {
+    return hn::LoadU(d, reinterpret_cast<const hn::TFromD<D>*>(at(operands, j, offset)));
   }
 };
 /// ... or the `bytes` bytes that are left for a last word, which may be part of one.
@@ -67,9 +71,9 @@ struct WordAt {
   std::size_t offset;
   std::size_t bytes;
   template <class D>
-  HWY_INLINE hn::Vec<D> load(D d, const void* operand) const {
+  HWY_INLINE hn::Vec<D> load(D d, const Operands& operands, std::size_t j) const {
     hn::TFromD<D> word{};
-    const auto* left = static_cast<const std::byte*>(operand) + offset;
+    const auto* left = at(operands, j, offset);
     if (bytes >= sizeof(word)) {
       std::memcpy(&word, left, sizeof(word));
     } else {
@@ -104,38 +108,24 @@ HWY_INLINE hn::Vec<D> map_parts(const Function& function, D d, const Source& sou
   }
 }
 
-/// k operands combined: the functor that body and tail share.
-template <class Codec, class Operator>
+/// The operands combined, times the factor if scaled: the functor that body and tail share.
+template <class Codec, class Operator, bool scaled>
 struct Combine {
-  const void* const* operands;
-  std::size_t operand_count;
-
-  template <class Part, class D, class Source>
-  HWY_INLINE hn::Vec<D> part(Part part, D d, const Source& source) const {
-    auto result = Codec::unpack(part, d, source.load(d, operands[0]));
-    for (std::size_t j = 1; j < operand_count; ++j) {
-      result = Operator{}(result, Codec::unpack(part, d, source.load(d, operands[j])));
-    }
-    return Codec::pack(part, d, result);
-  }
-  template <class D, class Source>
-  HWY_INLINE hn::Vec<D> operator()(D d, const Source& source) const {
-    return map_parts<Codec>(*this, d, source);
-  }
-};
-
-/// One operand times a factor, in float32 or float64.
-template <class Codec>
-struct Scale {
-  const void* input;
+  Operands operands;
   double factor;
 
   template <class Part, class D, class Source>
   HWY_INLINE hn::Vec<D> part(Part part, D d, const Source& source) const {
-    const auto value = Codec::unpack(part, d, source.load(d, input));
-    using Lane = hn::TFromV<decltype(value)>;
-    const auto factors = hn::Set(hn::Rebind<Lane, D>(), static_cast<Lane>(factor));
-    return Codec::pack(part, d, hn::Mul(value, factors));
+    auto result = Codec::unpack(part, d, source.load(d, operands, 0));
+    for (std::size_t j = 1; j < operands.count; ++j) {
+      result = Operator{}(result, Codec::unpack(part, d, source.load(d, operands, j)));
+    }
+    if constexpr (scaled) {
+      using Lane = hn::TFromV<decltype(result)>;
+      const hn::Rebind<Lane, D> lanes;
+      result = hn::Mul(result, hn::Set(lanes, static_cast<Lane>(factor)));
+    }
+    return Codec::pack(part, d, result);
   }
   template <class D, class Source>
   HWY_INLINE hn::Vec<D> operator()(D d, const Source& source) const {
@@ -205,15 +195,30 @@ HWY_INLINE void map(const Function& function, std::byte* output, std::size_t byt
   }
 }
 
-template <class Codec, class Operator>
-void reduce_kernel(std::byte* output, const void* const* operands, std::size_t operand_count,
-                   std::size_t bytes) {
-  map<Codec>(Combine<Codec, Operator>{operands, operand_count}, output, bytes);
+template <class Codec, class Operator, bool scaled = false>
+void reduce_kernel(std::byte* output, const Operands& operands, double factor, std::size_t bytes) {
+  map<Codec>(Combine<Codec, Operator, scaled>{operands, factor}, output, bytes);
+}
+
+template <class Codec, bool scaled>
+ReduceKernel float_kernel(ReduceOperator op) {
+  switch (op) {
+    case ReduceOperator::sum:
+    case ReduceOperator::avg:
+      return reduce_kernel<Codec, Sum, scaled>;
+    case ReduceOperator::prod:
+      return reduce_kernel<Codec, Product, scaled>;
+    case ReduceOperator::min:
+      return reduce_kernel<Codec, Minimum, scaled>;
+    case ReduceOperator::max:
+      return reduce_kernel<Codec, Maximum, scaled>;
+  }
+  return nullptr;
 }
 
 template <class Codec>
-void scale_kernel(std::byte* output, const void* input, double factor, std::size_t bytes) {
-  map<Codec>(Scale<Codec>{input, factor}, output, bytes);
+ReduceKernel float_kernel(ReduceOperator op, bool scaled) {
+  return scaled ? float_kernel<Codec, true>(op) : float_kernel<Codec, false>(op);
 }
 
 }  // namespace rondo::cpu::HWY_NAMESPACE

@@ -1,7 +1,8 @@
 // CPU reductions for every type and operator, vectorised, chosen at run time for the machine.
 // 16- and 8-bit floats are combined in float32 and rounded once, to nearest even, at the end of
 // each call (float8_e4m3 saturates to its largest finite value; float8_e5m2 and float16 overflow to
-// infinity; NaN in gives NaN out, for min and max too).
+// infinity; NaN in gives NaN out, for min and max too). Everything here is thread-safe, needs no
+// alignment, and throws Error before it writes anything.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +13,32 @@
 
 namespace rondo {
 
-/// output[i] = operands[0][i] (op) operands[1][i] (op) ... for i < count, left to right.
-/// At least one operand. `output` may be the same pointer as any operand; other overlap is not
-/// allowed. No alignment is needed. Integers wrap; avg means sum here (see scale). Thread-safe.
+/// How operands are combined and where the results go.
+struct Combination {
+  DataType type = DataType::float32;
+  ReduceOperator op = ReduceOperator::sum;  ///< avg is sum here: its division is the factor's
+  double factor = 1.0;     ///< floats: times this before it is rounded to the type; else ignored
+  bool streaming = false;  ///< results go past the caches: for data larger than they are
+};
+
+/// Every outputs[j][i] = (operands[0][i] (op) operands[1][i] (op) ...) * factor for i < count, left
+/// to right: one pass, each operand read once. At least one output and one operand. An output may
+/// be the same pointer as an operand; other overlap, of outputs too, is not allowed. Integers wrap.
+/// One operand and factor 1 is a copy, bit by bit. When a streaming call returns, its stores are
+/// ordered before any later one, so a release store publishes them as it does others.
+void reduce(const Combination& how, std::span<void* const> outputs,
+            std::span<const void* const> operands, std::size_t count);
+
+/// outputs[j][0..bytes) = input[0..bytes) for every j; an output equal to the input is left alone.
+/// Overlap and streaming as above.
+void copy(std::span<void* const> outputs, const void* input, std::size_t bytes, bool streaming);
+
+/// One output, factor 1, through the caches.
 void reduce(DataType type, ReduceOperator op, void* output, std::span<const void* const> operands,
             std::size_t count);
 
-/// Floats: output[i] = input[i] * factor, computed in float32 (float64 for float64). avg's first
-/// half. Integers: output[i] = input[i]. In place allowed.
+/// One operand, one output: floats are multiplied in float32 (float64 in float64), integers copied.
+/// avg's first half where it is not the factor of a reduction.
 void scale(DataType type, void* output, const void* input, double factor, std::size_t count);
 
 /// Integers: values[i] /= divisor, truncating towards zero. Floats: nothing. avg's second half.

@@ -10,32 +10,16 @@
 HWY_BEFORE_NAMESPACE();
 namespace rondo::cpu::HWY_NAMESPACE {
 
-template <class Codec>
-ReduceKernel choose(ReduceOperator op) {
-  switch (op) {
-    case ReduceOperator::sum:
-    case ReduceOperator::avg:
-      return reduce_kernel<Codec, Sum>;
-    case ReduceOperator::prod:
-      return reduce_kernel<Codec, Product>;
-    case ReduceOperator::min:
-      return reduce_kernel<Codec, Minimum>;
-    case ReduceOperator::max:
-      return reduce_kernel<Codec, Maximum>;
-  }
-  return nullptr;
-}
-
-ReduceKernel small_float(DataType type, ReduceOperator op) {
+ReduceKernel small_float(DataType type, ReduceOperator op, bool scaled) {
   switch (type) {
     case DataType::float16:
-      return choose<Float16>(op);
+      return float_kernel<Float16>(op, scaled);
     case DataType::bfloat16:
-      return choose<Bfloat16>(op);
+      return float_kernel<Bfloat16>(op, scaled);
     case DataType::float8_e4m3:
-      return choose<Float8E4m3>(op);
+      return float_kernel<Float8E4m3>(op, scaled);
     case DataType::float8_e5m2:
-      return choose<Float8E5m2>(op);
+      return float_kernel<Float8E5m2>(op, scaled);
     default:
       return nullptr;
   }
@@ -47,8 +31,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace rondo::cpu {
 HWY_EXPORT(small_float);
-ReduceKernel find_small_float(DataType type, ReduceOperator op) {
-  return HWY_DYNAMIC_DISPATCH(small_float)(type, op);
+ReduceKernel find_small_float(DataType type, ReduceOperator op, bool scaled) {
+  return HWY_DYNAMIC_DISPATCH(small_float)(type, op, scaled);
 }
 }  // namespace rondo::cpu
 #endif

@@ -11,13 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cpu/targets.h"
-// targets.h comes first
-#include <hwy/targets.h>
-
 #include "rondo/error.h"
 #include "tests/catch.h"
-#include "tests/kernels/elements.h"
+#include "tests/kernels/buffers.h"
 
 using namespace rondo;
 using namespace rondo::testing;
@@ -27,67 +23,6 @@ namespace {
 constexpr std::array<std::size_t, 13> counts{0, 1, 2, 3, 7, 15, 16, 17, 31, 63, 64, 65, 1000};
 constexpr std::array<std::size_t, 5> operand_counts{1, 2, 3, 5, 8};
 constexpr std::array<std::size_t, 3> offsets{0, 1, 13};
-constexpr std::byte guard{0xa5};
-
-/// Memory with room for a misaligned buffer and guard bytes around it.
-struct Buffer {
-  Buffer(std::size_t bytes, std::size_t offset)
-      : memory(bytes + offset + 64, guard), data(memory.data() + offset), size(bytes) {}
-  bool guards_whole() const {
-    for (const std::byte& byte : memory) {
-      if ((&byte < data || &byte >= data + size) && byte != guard) return false;
-    }
-    return true;
-  }
-  std::vector<std::byte> memory;
-  std::byte* data;
-  std::size_t size;
-};
-
-/// Any bits, half the time; else small numbers, whose sums and products stay finite.
-template <class E>
-void fill(Buffer& buffer, std::mt19937& random) {
-  const std::size_t bytes = sizeof(typename E::Storage);
-  for (std::size_t at = 0; at < buffer.size; at += bytes) {
-    const std::uint64_t bits = random() | std::uint64_t{random()} << 32;
-    if (bits % 2 == 0) {
-      const auto small = static_cast<int>((bits >> 8) % 33) - 16;
-      if constexpr (std::is_floating_point_v<typename E::Work>) {
-        E::store(buffer.data + at, static_cast<typename E::Work>(small) / 4);
-      } else {
-        E::store(buffer.data + at, static_cast<typename E::Work>(small));
-      }
-    } else {
-      const std::uint64_t any = bits >> 8;
-      std::memcpy(buffer.data + at, &any, bytes);
-    }
-  }
-}
-
-template <class E>
-std::vector<std::byte> specification(ReduceOperator op, const std::vector<Buffer>& operands) {
-  const std::size_t bytes = sizeof(typename E::Storage);
-  std::vector<std::byte> expected(operands[0].data, operands[0].data + operands[0].size);
-  if (operands.size() == 1) return expected;
-  for (std::size_t at = 0; at < expected.size(); at += bytes) {
-    typename E::Work work = E::load(operands[0].data + at);
-    for (std::size_t j = 1; j < operands.size(); ++j) {
-      work = combine<typename E::Work>(op, work, E::load(operands[j].data + at));
-    }
-    E::store(expected.data() + at, work);
-  }
-  return expected;
-}
-
-template <class E>
-std::size_t count_wrong(const std::vector<std::byte>& expected, const Buffer& got) {
-  const std::size_t bytes = sizeof(typename E::Storage);
-  std::size_t wrong = got.guards_whole() ? 0 : 1;
-  for (std::size_t at = 0; at < expected.size(); at += bytes) {
-    wrong += !same_element<E>(expected.data() + at, got.data + at);
-  }
-  return wrong;
-}
 
 struct Case {
   DataType type;
@@ -123,24 +58,6 @@ std::size_t wrong_elements(const Case& c, std::mt19937& random) {
   reduce(c.type, c.op, operands.front().data, pointers, c.count);
   return wrong + count_wrong<E>(again, operands.front());
 }
-
-/// Runs the kernels on one instruction set for a while.
-class OnTarget {
- public:
-  explicit OnTarget(std::int64_t target) { choose(target); }
-  ~OnTarget() { choose(0); }
-  OnTarget(const OnTarget&) = delete;
-  OnTarget& operator=(const OnTarget&) = delete;
-
- private:
-  static void choose(std::int64_t target) {
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
-};
-
-/// The instruction sets of this machine that the kernels are compiled for.
-std::vector<std::int64_t> targets() { return hwy::SupportedAndGeneratedTargets(); }
 
 }  // namespace
 
