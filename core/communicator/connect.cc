@@ -102,7 +102,7 @@ CommunicatorState::CommunicatorState(Membership membership, const Config& config
     patience_ = Patience(crowded_, config_.timeout);
     connect_transports();
     descriptors_.reserve(descriptors_per_peer * membership_.members.size());
-    engine_ = std::make_unique<Engine>(rank(), transport_of_, *line_);
+    engine_ = std::make_unique<Engine>(rank(), transport_of_, connect_direct(), *line_);
     log_transports();
   } catch (const Error& error) {
     line_->fail(error);  // the others must not wait for a rank that gave up
@@ -195,9 +195,9 @@ void CommunicatorState::connect_transports() {
   for (const auto& transport : transports_) {
     mine[kind_index(*transport)] = transport->address();
     frame_bytes_ = std::min(frame_bytes_, transport->slot_bytes());
-    if (transport->link_class() == LinkClass::network) links_ = LinkClass::network;
+    if (transport->link_class() == LinkClass::network) surroundings_.links = LinkClass::network;
   }
-  mine.emplace_back(links_ == LinkClass::network ? network : "");
+  mine.emplace_back(surroundings_.links == LinkClass::network ? network : "");
   mine.push_back(std::to_string(frame_bytes_));
   std::vector<std::vector<std::string>> all;
   for (const std::string& blob : line_->exchange(join(mine))) all.push_back(unjoin(blob));
@@ -208,9 +208,26 @@ void CommunicatorState::connect_transports() {
   }
   // One slow link or small slot anywhere decides for all: every rank must choose and cut alike.
   for (const auto& of_rank : all) {
-    if (of_rank[kinds.size()] == network) links_ = LinkClass::network;
+    if (of_rank[kinds.size()] == network) surroundings_.links = LinkClass::network;
     frame_bytes_ = std::min<std::size_t>(frame_bytes_, std::stoul(of_rank.back()));
   }
+}
+
+DirectAccess* CommunicatorState::connect_direct() {
+  surroundings_.ranks = size();
+  DirectAccess* const access = transports_.size() == 1 && size() > 1 && size() <= most_direct_ranks
+                                   ? transports_.front()->direct_access()
+                                   : nullptr;
+  constexpr const char* none = "none";
+  constexpr const char* mapped = "mapped";
+  constexpr const char* copied = "copied";
+  const std::vector<std::string> all = line_->exchange(access == nullptr  ? none
+                                                       : access->copies() ? copied
+                                                                          : mapped);
+  const auto everybody = [&](const auto& says) { return std::ranges::all_of(all, says); };
+  surroundings_.direct = everybody([&](const std::string& text) { return text != none; });
+  surroundings_.copies = everybody([&](const std::string& text) { return text == copied; });
+  return surroundings_.direct ? access : nullptr;
 }
 
 std::shared_ptr<CommunicatorState> CommunicatorState::split(int color, int key) {

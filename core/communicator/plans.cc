@@ -4,6 +4,31 @@
 #include "core/plan/lower.h"
 
 namespace rondo::detail {
+namespace {
+
+std::string_view name_of(DirectMode mode) {
+  switch (mode) {
+    case DirectMode::one_shot:
+      return "one_shot";
+    case DirectMode::two_shot:
+      return "two_shot";
+    case DirectMode::push:
+      break;
+  }
+  return "two_shot pushing its results";
+}
+
+/// `otherwise`: the call by messages.
+std::string words_of_direct(const DirectCall& direct, const std::string& over,
+                            const std::string& otherwise) {
+  const std::string mode(name_of(direct.ordinary_memory.plan.mode));
+  if (direct.staged) return "direct " + mode + " through the board over " + over;
+  const std::string windows = "direct over " + over + ": in rondo::allocate() memory ";
+  if (direct.copies) return windows + "in place, else " + mode + " by the kernel's copies";
+  return windows + "in place, else " + otherwise;
+}
+
+}  // namespace
 
 std::size_t CommunicatorState::index_space_bytes(const Call& call) const {
   const std::size_t blocks = is_vector(call.collective) ? 1 : static_cast<std::size_t>(size());
@@ -16,9 +41,11 @@ CommunicatorState::Prepared CommunicatorState::lookup(const Call& call) {
 
 CommunicatorState::Prepared CommunicatorState::prepare_call(const Call& call) {
   const Choice choice =
-      choose(call.collective, index_space_bytes(call), size(), links_, algorithms_);
-  Prepared prepared =
+      choose(call.collective, index_space_bytes(call), surroundings_, algorithms_);
+  const std::shared_ptr<PreparedCall> prepared =
       prepare(plan_of(*choice.algorithm, call.root), call, rank(), frame_bytes_, choice.reason);
+  if (choice.direct)
+    prepared->direct = prepare_direct(*choice.direct, call, size(), rank(), choice.copies);
   if (rank() == 0 && log_enabled(LogLevel::info)) {  // the choice is every rank's
     log(LogLevel::info, rank(),
         std::string(name(call.collective)) + " of " + std::to_string(call.count) + " x " +
@@ -76,6 +103,7 @@ std::string CommunicatorState::words(const PreparedCall& prepared) const {
     text += " in " + std::to_string(prepared.slicing.passes) + " passes of " +
             std::to_string(prepared.slicing.slice * prepared.element_bytes) + " B a chunk";
   }
+  if (prepared.direct) text = words_of_direct(*prepared.direct, over, text);
   return text + " (" + prepared.reason + ")";
 }
 

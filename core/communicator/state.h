@@ -26,6 +26,7 @@
 #include "core/plan/call_cache.h"
 #include "core/plan/choose.h"
 #include "core/plan/prepared.h"
+#include "core/transport/direct_access.h"
 #include "core/transport/doorbell.h"
 #include "core/transport/local_exchange.h"
 #include "rondo/rondo.h"
@@ -91,6 +92,8 @@ class CommunicatorState {
 
   void agree_on_settings();
   void connect_transports();
+  /// The direct way, where every rank has it to every other one.
+  DirectAccess* connect_direct();
   std::vector<HostInfo> member_hosts() const;
   std::vector<Transport*> pick_transports();
   Transport* make_transport(const TransportKind& kind);
@@ -123,7 +126,7 @@ class CommunicatorState {
   Config config_;
   std::shared_ptr<ControlLine> line_;
   AlgorithmSelection algorithms_;
-  LinkClass links_ = LinkClass::memory;
+  Surroundings surroundings_{};
   bool crowded_ = false;         ///< ranks outnumber cores on this machine
   std::size_t frame_bytes_ = 0;  ///< least slot size of all ranks' channels
   Doorbell doorbell_;

@@ -72,7 +72,8 @@ bool ready(const Operation& operation, const Op& op, std::uint64_t begin, std::u
 
 }  // namespace
 
-Engine::Engine(int rank, std::vector<Transport*> transports, ControlLine& control)
+Engine::Engine(int rank, std::vector<Transport*> transports, DirectAccess* access,
+               ControlLine& control)
     : rank_(rank),
       transports_(std::move(transports)),
       control_(control),
@@ -83,6 +84,9 @@ Engine::Engine(int rank, std::vector<Transport*> transports, ControlLine& contro
       continue;
     distinct_.push_back(transport);
   }
+  if (access != nullptr)
+    direct_ = std::make_unique<DirectEngine>(rank, static_cast<int>(transports_.size()), *access,
+                                             control);
 }
 
 void Engine::submit(Operation* operation) {
@@ -94,15 +98,27 @@ bool Engine::progress() {
   bool moved = false;
   while (!collectives_.empty()) {
     Operation& operation = *collectives_.front();
-    moved |= run(operation);
-    if (operation.base <
-        operation.prepared->slicing.passes * operation.prepared->plan->program.ops.size())
-      break;
+    if (!run_collective(operation, moved)) break;
     collectives_.erase(collectives_.begin());
     finish(operation);
   }
   if (!point_to_point_.empty()) moved |= run_point_to_point();
   return moved || moved_in_place_;
+}
+
+bool Engine::run_collective(Operation& operation, bool& moved) {
+  if (operation.direct) return run_direct(operation, moved);
+  moved |= run(operation);
+  return operation.base >=
+         operation.prepared->slicing.passes * operation.prepared->plan->program.ops.size();
+}
+
+bool Engine::run_direct(Operation& operation, bool& moved) {
+  const DirectEngine::Result result = direct_->run(operation);
+  moved |= result != DirectEngine::Result::waiting;
+  operation.direct = result != DirectEngine::Result::by_messages;
+  if (!operation.direct) return run_collective(operation, moved);
+  return result == DirectEngine::Result::done;
 }
 
 bool Engine::progress_transports() {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/control/control.h"
+#include "core/execute/direct.h"
 #include "core/execute/operation.h"
 #include "core/transport/transport.h"
 
@@ -24,8 +25,9 @@ inline constexpr int most_lanes = point_to_point_lane;
 
 class Engine {
  public:
-  /// transports[peer]: how this rank talks to it (own entry null). All outlive the engine.
-  Engine(int rank, std::vector<Transport*> transports, ControlLine& control);
+  /// transports[peer]: how this rank talks to it (own entry null). `access`: the direct way to all
+  /// of them, null where there is none. All outlive the engine.
+  Engine(int rank, std::vector<Transport*> transports, DirectAccess* access, ControlLine& control);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
@@ -58,6 +60,9 @@ class Engine {
     std::uint32_t& moved;  ///< bytes that went in place so far
   };
 
+  /// Runs the oldest collective. True when it has ended.
+  bool run_collective(Operation& operation, bool& moved);
+  bool run_direct(Operation& operation, bool& moved);
   bool run(Operation& operation);
   bool run_window(Operation& operation);
   bool run_point_to_point();
@@ -82,6 +87,7 @@ class Engine {
   std::vector<Transport*> transports_;  ///< by peer
   std::vector<Transport*> distinct_;    ///< each once
   ControlLine& control_;
+  std::unique_ptr<DirectEngine> direct_{};  ///< null: no direct way
   std::vector<Link> links_;                 ///< by peer and lane
   std::vector<SendChannel*> senders_;       ///< every one in use, for flushed()
   std::vector<Operation*> collectives_;     ///< in the order they were made

@@ -26,6 +26,7 @@ class Operation {
   std::uint64_t fingerprint = 0;
   int point_to_point_peer = -1;  ///< >= 0: a send or receive, and with whom
   bool sends = false;            ///< of a send or receive: which
+  bool direct = false;           ///< on its direct way; else by messages
 
   /// Position of `base`.
   std::uint64_t pass = 0;
@@ -45,6 +46,7 @@ class Operation {
     input = static_cast<const std::byte*>(in);
     output = static_cast<std::byte*>(out);
     point_to_point_peer = -1;
+    direct = prepared->direct != nullptr;
     pass = 0;
     op = 0;
     complete = 0;

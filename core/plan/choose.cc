@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/schedule/collective.h"
 #include "rondo/error.h"
 
 namespace rondo {
@@ -66,16 +67,69 @@ constexpr Rule rules[] = {
 };
 // clang-format on
 
-std::vector<std::string_view> names_of(Collective collective) {
-  std::vector<std::string_view> names;
-  for (const Algorithm& row : algorithms()) {
-    if (row.collective == collective) names.push_back(row.name);
+/// Where all ranks share a machine. Sizes are those of the index space; the first match wins.
+struct DirectRule {
+  Collective collective;
+  DirectChoice way;
+  std::size_t most_bytes;
+  int most_ranks;
+  std::size_t copies_from;  ///< exposed: from here on the kernel's copies beat messages
+  std::string_view why;
+};
+
+constexpr DirectChoice shown_once{.staged = true, .mode = DirectMode::one_shot};
+constexpr DirectChoice shown_twice{.staged = true, .mode = DirectMode::two_shot};
+constexpr DirectChoice exposed_once{.staged = false, .mode = DirectMode::one_shot};
+constexpr DirectChoice exposed_twice{.staged = false, .mode = DirectMode::two_shot};
+constexpr std::string_view one_look = "one look at everybody's copy, latency decides";
+constexpr std::string_view own_share = "every rank makes its share";
+constexpr std::string_view in_place = "memory to memory, no copies in between";
+
+// clang-format off
+constexpr DirectRule direct_rules[] = {
+    {Collective::all_reduce, shown_once, 16 * KiB, 2, 0, one_look},
+    {Collective::all_reduce, shown_once, 4 * KiB, 64, 0, one_look},
+    {Collective::all_reduce, shown_twice, 64 * KiB, 64, 0, own_share},
+    {Collective::all_reduce, exposed_twice, any_size, 64, 1024 * KiB, in_place},
+    {Collective::reduce_scatter, shown_once, 64 * KiB, 64, 0, one_look},
+    {Collective::reduce_scatter, exposed_once, any_size, 64, 1024 * KiB, in_place},
+    {Collective::all_gather, shown_once, 64 * KiB, 64, 0, one_look},
+    {Collective::all_gather, exposed_once, any_size, 64, 1024 * KiB, in_place},
+    {Collective::broadcast, shown_once, 32 * KiB, 64, 0, one_look},
+    {Collective::broadcast, exposed_once, any_size, 64, 1024 * KiB, in_place},
+    {Collective::reduce, shown_once, 32 * KiB, 64, 0, one_look},
+    {Collective::reduce, exposed_once, any_size, 64, 1024 * KiB, in_place},
+    {Collective::all_to_all, shown_once, 64 * KiB, 64, 0, one_look},
+    {Collective::all_to_all, exposed_once, any_size, 64, 1024 * KiB, in_place},
+    {Collective::scatter, shown_once, 64 * KiB, 64, 0, one_look},
+    {Collective::scatter, exposed_once, any_size, 64, 1024 * KiB, in_place},
+    {Collective::gather, shown_once, 64 * KiB, 64, 0, one_look},
+    {Collective::gather, exposed_once, any_size, 64, 1024 * KiB, in_place},
+    {Collective::barrier, shown_once, any_size, 64, 0, one_look},
+};
+// clang-format on
+
+/// The most that one rank shows on the board.
+std::size_t shown_bytes(Collective collective, std::size_t bytes, int ranks) {
+  const bool own_block = collective == Collective::all_gather || collective == Collective::gather;
+  return own_block ? bytes / static_cast<std::size_t>(ranks) : bytes;
+}
+
+const DirectRule* find_direct_rule(Collective collective, std::size_t bytes,
+                                   const Surroundings& around) {
+  if (!around.direct || (bytes == 0 && !is_token(collective))) return nullptr;
+  for (const DirectRule& rule : direct_rules) {
+    if (rule.collective != collective || bytes > rule.most_bytes || around.ranks > rule.most_ranks)
+      continue;
+    if (!rule.way.staged ||
+        shown_bytes(collective, bytes, around.ranks) <= stage_bytes(around.ranks))
+      return &rule;
   }
-  return names;
+  return nullptr;
 }
 
 std::vector<std::string_view> all_names() {
-  std::vector<std::string_view> names;
+  std::vector<std::string_view> names{direct_name};
   for (const Algorithm& row : algorithms()) {
     if (std::count(names.begin(), names.end(), row.name) == 0) names.push_back(row.name);
   }
@@ -103,17 +157,32 @@ std::string known_part(std::string_view text, const std::vector<std::string_view
   return kept;
 }
 
-const Rule* find_rule(Collective collective, std::size_t bytes, int ranks, LinkClass links,
+const Rule* find_rule(Collective collective, std::size_t bytes, const Surroundings& around,
                       const AlgorithmSelection& selection) {
-  const On here = links == LinkClass::memory ? On::memory : On::network;
+  const On here = around.links == LinkClass::memory ? On::memory : On::network;
   for (const Rule& rule : rules) {
     if (rule.collective == collective && (rule.links == On::both || rule.links == here) &&
-        bytes <= rule.most_bytes && ranks <= rule.most_ranks &&
+        bytes <= rule.most_bytes && around.ranks <= rule.most_ranks &&
         selection.allows(collective, rule.algorithm)) {
       return &rule;
     }
   }
   return nullptr;
+}
+
+/// By messages. No algorithm where the selection leaves none.
+Choice choose_messages(Collective collective, std::size_t bytes, const Surroundings& around,
+                       const AlgorithmSelection& selection) {
+  const std::string note = selection.restricts(collective) ? ", among those allowed" : "";
+  if (const Rule* rule = find_rule(collective, bytes, around, selection)) {
+    return {find_algorithm(collective, rule->algorithm), std::string(rule->why) + note};
+  }
+  for (const Algorithm& row : algorithms()) {
+    if (row.collective == collective && selection.allows(collective, row.name)) {
+      return {&row, selection.restricts(collective) ? "forced" : "the only one"};
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -124,7 +193,7 @@ AlgorithmSelection::AlgorithmSelection(std::string_view text, std::string_view w
     if (colon == std::string_view::npos) {
       Selection(part, all_names(), what);  // complains of names that no collective knows
       for (const CollectiveInfo& row : collectives) {
-        const auto known = names_of(row.collective);
+        const auto known = algorithm_names(row.collective);
         by_collective_[static_cast<std::size_t>(row.collective)] =
             Selection(known_part(part, known), known, what);
       }
@@ -141,7 +210,7 @@ AlgorithmSelection::AlgorithmSelection(std::string_view text, std::string_view w
                   {.remedy = "use one of: " + known});
     }
     by_collective_[static_cast<std::size_t>(*collective)] =
-        Selection(part.substr(colon + 1), names_of(*collective), what);
+        Selection(part.substr(colon + 1), algorithm_names(*collective), what);
   }
 }
 
@@ -153,20 +222,37 @@ bool AlgorithmSelection::restricts(Collective collective) const {
   return by_collective_[static_cast<std::size_t>(collective)].restricts();
 }
 
-Choice choose(Collective collective, std::size_t bytes, int ranks, LinkClass links,
-              const AlgorithmSelection& selection) {
-  const std::string note = selection.restricts(collective) ? ", among those allowed" : "";
-  if (const Rule* rule = find_rule(collective, bytes, ranks, links, selection)) {
-    return {find_algorithm(collective, rule->algorithm), std::string(rule->why) + note};
-  }
+std::vector<std::string_view> algorithm_names(Collective collective) {
+  std::vector<std::string_view> names;
   for (const Algorithm& row : algorithms()) {
-    if (row.collective == collective && selection.allows(collective, row.name)) {
-      return {&row, selection.restricts(collective) ? "forced" : "the only one"};
-    }
+    if (row.collective == collective) names.push_back(row.name);
   }
-  throw Error(ErrorCode::configuration,
-              "the algorithm selection leaves none for " + std::string(name(collective)),
-              {.remedy = "allow at least one algorithm of it; `rondo list` shows them"});
+  if (collective != Collective::send_recv) names.push_back(direct_name);
+  return names;
+}
+
+Choice choose(Collective collective, std::size_t bytes, const Surroundings& around,
+              const AlgorithmSelection& selection) {
+  Choice choice = choose_messages(collective, bytes, around, selection);
+  const bool direct_allowed = selection.allows(collective, direct_name);
+  const bool forced = direct_allowed && choice.algorithm == nullptr;
+  if (forced && around.direct) choice = choose_messages(collective, bytes, around, {});
+  if (choice.algorithm == nullptr) {
+    const std::string name_of = std::string(name(collective));
+    if (direct_allowed)
+      throw Error(
+          ErrorCode::configuration,
+          "the direct way of " + name_of + " needs all ranks on one machine, over shm or local",
+          {.remedy = "allow another algorithm too; `rondo list` shows them"});
+    throw Error(ErrorCode::configuration, "the algorithm selection leaves none for " + name_of,
+                {.remedy = "allow at least one algorithm of it; `rondo list` shows them"});
+  }
+  const DirectRule* rule = direct_allowed ? find_direct_rule(collective, bytes, around) : nullptr;
+  if (rule == nullptr) return choice;
+  choice.direct = rule->way;
+  choice.copies = around.copies && (forced || bytes >= rule->copies_from);
+  choice.reason = std::string(rule->why) + (forced ? ", forced" : "");
+  return choice;
 }
 
 }  // namespace rondo

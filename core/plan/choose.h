@@ -4,11 +4,14 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "algorithms/table.h"
 #include "core/base/config.h"
+#include "core/plan/direct.h"
 #include "core/transport/transport.h"
 
 namespace rondo {
@@ -27,14 +30,30 @@ class AlgorithmSelection {
   std::array<Selection, collectives.size()> by_collective_{};
 };
 
+/// The name by which the direct way is forced or excluded, beside the algorithms' own.
+inline constexpr std::string_view direct_name = "direct";
+
+/// What the ranks of a communicator have in common. Equal on all of them.
+struct Surroundings {
+  int ranks = 1;
+  LinkClass links = LinkClass::memory;
+  bool direct = false;  ///< all ranks reach each other's memory
+  bool copies = false;  ///< and the kernel copies between them
+};
+
 struct Choice {
   const Algorithm* algorithm = nullptr;
   std::string reason{};
+  std::optional<DirectChoice> direct{};  ///< then `algorithm` is for where that cannot be
+  bool copies = false;                   ///< direct: ordinary memory is worth copying by the kernel
 };
+
+/// The names that RONDO_ALGORITHM knows for a collective.
+std::vector<std::string_view> algorithm_names(Collective collective);
 
 /// `bytes`: size of the call's index space (all blocks of a block collective). Throws
 /// Error{configuration} when the selection leaves no algorithm for the collective.
-Choice choose(Collective collective, std::size_t bytes, int ranks, LinkClass links,
+Choice choose(Collective collective, std::size_t bytes, const Surroundings& around,
               const AlgorithmSelection& selection);
 
 }  // namespace rondo

@@ -35,10 +35,27 @@ Slicing slice(const PreparedCall& prepared, std::size_t frame_bytes) {
   return {chosen, (largest + chosen - 1) / chosen};
 }
 
+DirectCall::Part direct_part(DirectMode mode, const Call& call, int ranks, int rank) {
+  DirectCall::Part part{.plan = plan_direct(call.collective, mode, ranks, call.root, rank),
+                        .element_bytes = size_of(call.type)};
+  const Layout& layout = part.plan.layout;
+  const Partition partition(layout, call.count, part.element_bytes);
+  for (int c = 0; c <= layout.chunks(); ++c) part.offsets.push_back(partition.offset(c));
+  const auto elements = [&](Buffer buffer, int of) -> DirectCall::Part::Held {
+    const ChunkSpan span = held(call.collective, buffer, layout, of, call.root);
+    return {partition.offset(span.first), partition.offset(span.first + span.count)};
+  };
+  for (int of = 0; of < ranks; ++of) {
+    part.inputs.push_back(elements(Buffer::input, of));
+    part.outputs.push_back(elements(Buffer::output, of));
+  }
+  return part;
+}
+
 }  // namespace
 
-std::shared_ptr<const PreparedCall> prepare(std::shared_ptr<const Plan> plan, const Call& call,
-                                            int rank, std::size_t frame_bytes, std::string reason) {
+std::shared_ptr<PreparedCall> prepare(std::shared_ptr<const Plan> plan, const Call& call, int rank,
+                                      std::size_t frame_bytes, std::string reason) {
   const Schedule& schedule = plan->schedule;
   auto prepared = std::make_shared<PreparedCall>();
   prepared->plan = std::move(plan);
@@ -86,6 +103,16 @@ std::shared_ptr<const PreparedCall> prepare(std::shared_ptr<const Plan> plan, co
     }
   }
   return prepared;
+}
+
+std::shared_ptr<const DirectCall> prepare_direct(const DirectChoice& choice, const Call& call,
+                                                 int ranks, int rank, bool copies) {
+  auto direct = std::make_shared<DirectCall>();
+  direct->staged = choice.staged;
+  direct->copies = copies;
+  direct->ordinary_memory = direct_part(choice.mode, call, ranks, rank);
+  if (!choice.staged) direct->windows = direct_part(DirectMode::push, call, ranks, rank);
+  return direct;
 }
 
 }  // namespace rondo

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/control/call.h"
+#include "core/plan/direct.h"
 #include "core/schedule/program.h"
 #include "core/schedule/schedule.h"
 
@@ -28,6 +29,43 @@ struct Slicing {
   std::uint64_t passes = 1;
 };
 
+/// The direct way of a call, where its ranks reach each other's memory.
+struct DirectCall {
+  /// A plan with element counts. Positions are elements of the index space.
+  struct Part {
+    DirectPlan plan{};
+    std::size_t element_bytes = 1;
+    std::vector<std::size_t>
+        offsets{};  ///< first element of each chunk; one more entry for the end
+    struct Held {
+      std::size_t begin = 0;
+      std::size_t end = 0;
+    };
+    std::vector<Held> inputs{};  ///< by rank: what its buffer holds
+    std::vector<Held> outputs{};
+
+    std::size_t elements(std::int32_t chunk) const {
+      const auto at = static_cast<std::size_t>(chunk);
+      return offsets[at + 1] - offsets[at];
+    }
+    const Held& input(int rank) const { return inputs[static_cast<std::size_t>(rank)]; }
+    const Held& output(int rank) const { return outputs[static_cast<std::size_t>(rank)]; }
+    std::size_t input_bytes(int rank) const {
+      return (input(rank).end - input(rank).begin) * element_bytes;
+    }
+    std::size_t output_bytes(int rank) const {
+      return (output(rank).end - output(rank).begin) * element_bytes;
+    }
+    /// Of the index space.
+    std::size_t bytes() const { return offsets.back() * element_bytes; }
+  };
+
+  bool staged = false;     ///< inputs are shown on the board; else the buffers are exposed
+  Part ordinary_memory{};  ///< staged calls', and exposed ones' where some memory is no window
+  Part windows{};          ///< exposed: all memory lies in windows
+  bool copies = false;     ///< exposed ordinary memory is copied by the kernel; else by messages
+};
+
 struct PreparedCall {
   std::shared_ptr<const Plan> plan{};
   Call call{};  ///< sequence 0
@@ -36,12 +74,13 @@ struct PreparedCall {
   Slicing slicing{};
   std::size_t input_begin = 0;  ///< first element that the user's input holds
   std::size_t output_begin = 0;
-  std::size_t output_elements = 0;  ///< held by the user's output on this rank
-  std::size_t scratch_bytes = 0;    ///< all slots together
-  bool tokens = false;              ///< empty messages travel too: barrier
-  double scale = 1.0;               ///< floats under avg: factor of every input element
-  std::size_t divisor = 1;          ///< integers under avg: of every output element
-  std::string reason{};             ///< why this algorithm, for people
+  std::size_t output_elements = 0;             ///< held by the user's output on this rank
+  std::size_t scratch_bytes = 0;               ///< all slots together
+  bool tokens = false;                         ///< empty messages travel too: barrier
+  double scale = 1.0;                          ///< floats under avg: factor of every input element
+  std::size_t divisor = 1;                     ///< integers under avg: of every output element
+  std::string reason{};                        ///< why this algorithm, for people
+  std::shared_ptr<const DirectCall> direct{};  ///< null: by messages
 
   int chunks() const { return plan->schedule.layout.chunks(); }
 };
@@ -50,7 +89,11 @@ struct PreparedCall {
 /// `frame_bytes`: the least slot size among all ranks' channels; it must be equal on all ranks, or
 /// they would cut messages differently. Scratch needs no limit of its own: a slot of it holds
 /// chunks / longest frames.
-std::shared_ptr<const PreparedCall> prepare(std::shared_ptr<const Plan> plan, const Call& call,
-                                            int rank, std::size_t frame_bytes, std::string reason);
+std::shared_ptr<PreparedCall> prepare(std::shared_ptr<const Plan> plan, const Call& call, int rank,
+                                      std::size_t frame_bytes, std::string reason);
+
+/// The direct way of the same call. `copies`: see DirectCall.
+std::shared_ptr<const DirectCall> prepare_direct(const DirectChoice& choice, const Call& call,
+                                                 int ranks, int rank, bool copies);
 
 }  // namespace rondo

@@ -1,0 +1,95 @@
+// Board: what ranks that run direct plans tell each other, in memory that all of them map.
+//
+//   per rank   | post, even calls | post, odd calls | step |      each alone on its lines
+//              | stage in, even | stage in, odd | stage out, even | stage out, odd |
+//
+// Every word has one writer, its rank. Direct calls are numbered 1, 2, ... alike on all ranks. A
+// post says "I am in call n, here is my data": the payload itself where it fits the flag's line,
+// else in the stage, or where the caller's buffers lie. Posts and stages alternate between even and
+// odd calls, so a rank may run ahead by one call and no call ends with a barrier: whoever writes
+// post n waits only for the readers of post n - 2.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/plan/direct.h"
+#include "core/transport/direct_access.h"
+
+namespace rondo::detail {
+
+/// Where the caller's buffers lie.
+struct Announcement {
+  Exposed input{};
+  Exposed output{};
+  std::uint64_t windows_freed = 0;  ///< see DirectAccess::windows_freed()
+  std::uint64_t in_windows = 0;     ///< 1: whatever peers touch lies in windows
+};
+
+struct alignas(128) Post {
+  /// Number of the call. The owner's release store publishes the rest of the line, the stage and
+  /// the caller's input to the readers' acquire loads.
+  std::atomic<std::uint64_t> call{0};
+  std::uint64_t fingerprint = 0;
+  union {
+    std::array<std::byte, 48> payload;
+    Announcement announcement;
+  };
+  Post() : payload{} {}
+};
+static_assert(sizeof(Announcement) == 48 && sizeof(Post) == 128);
+
+struct alignas(128) StepWord {
+  /// call * steps_per_call + steps done. The owner's release store publishes what it wrote to
+  /// outputs and stages, and says that it has read what it wanted; the waiting ranks' acquire loads
+  /// pair with it.
+  std::atomic<std::uint64_t> step{0};
+};
+inline constexpr std::uint64_t steps_per_call = 4;
+inline constexpr std::uint64_t round_0_done = 1;
+inline constexpr std::uint64_t all_done = 2;
+
+struct RankBoard {
+  std::array<Post, 2> posts{};
+  StepWord progress{};
+};
+static_assert(sizeof(RankBoard) == 384);
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "shared between processes");
+
+inline constexpr std::size_t inline_payload = sizeof(Announcement);
+/// Typed access to a board's memory. Zero bytes are a board nobody has used. Does not own it.
+class Board {
+ public:
+  Board() = default;
+  Board(std::byte* memory, int ranks) : memory_(memory), ranks_(ranks) {}
+
+  static std::size_t bytes(int ranks) {
+    return stages_offset(ranks) + static_cast<std::size_t>(ranks) * 4 * stage_stride(ranks);
+  }
+  explicit operator bool() const { return memory_ != nullptr; }
+
+  RankBoard& of(int rank) const {
+    return reinterpret_cast<RankBoard*>(memory_)[static_cast<std::size_t>(rank)];
+  }
+  Post& post(int rank, std::uint64_t call) const { return of(rank).posts[call & 1]; }
+  std::byte* stage_in(int rank, std::uint64_t call) const { return stage(rank, call & 1); }
+  std::byte* stage_out(int rank, std::uint64_t call) const { return stage(rank, 2 + (call & 1)); }
+
+ private:
+  static std::size_t stages_offset(int ranks) {
+    return (static_cast<std::size_t>(ranks) * sizeof(RankBoard) + 4095) / 4096 * 4096;
+  }
+  // A few lines beyond the power of two: stages do not fall on the same cache sets.
+  static std::size_t stage_stride(int ranks) { return stage_bytes(ranks) + 640; }
+  std::byte* stage(int rank, std::size_t which) const {
+    return memory_ + stages_offset(ranks_) +
+           (static_cast<std::size_t>(rank) * 4 + which) * stage_stride(ranks_);
+  }
+
+  std::byte* memory_ = nullptr;
+  int ranks_ = 0;
+};
+
+}  // namespace rondo::detail

@@ -1,0 +1,322 @@
+#include "core/execute/direct.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "kernels/cpu/reduce.h"
+
+namespace rondo::detail {
+namespace {
+
+/// Copies by the kernel land in a staging slice that the second-level cache holds together with the
+/// other operands; mapped memory is cut only so that failures are looked at now and then.
+constexpr std::size_t copied_slice_bytes = std::size_t{128} << 10;
+constexpr std::size_t mapped_slice_bytes = std::size_t{1} << 20;
+
+/// Calls whose buffers outgrow the caches write past them: measured, see bench/results.
+constexpr std::size_t streaming_bytes = std::size_t{8} << 20;
+
+std::uint64_t step_of(std::uint64_t call, std::uint64_t step) {
+  return call * steps_per_call + step;
+}
+
+}  // namespace
+
+DirectEngine::DirectEngine(int rank, int ranks, DirectAccess& access, ControlLine& control)
+    : rank_(rank), access_(access), control_(control) {
+  const auto count = static_cast<std::size_t>(ranks);
+  seen_.resize(count);
+  freed_.resize(count);
+  inputs_.resize(count);
+  outputs_.resize(count);
+  announcements_.resize(count);
+  for (std::int32_t peer = 0; peer < ranks; ++peer) {
+    if (peer != rank) others_.push_back(peer);
+  }
+}
+
+DirectEngine::Result DirectEngine::run(Operation& operation) {
+  if (stage_ == Stage::finished) begin(operation);
+  bool moved = false;
+  while (stage_ != Stage::finished && advance()) {
+    moved = true;
+    if (elements_ * operation.prepared->element_bytes >= copied_slice_bytes) break;
+  }
+  if (stage_ == Stage::finished) return by_messages_ ? Result::by_messages : Result::done;
+  return moved ? Result::moved : Result::waiting;
+}
+
+void DirectEngine::begin(Operation& operation) {
+  operation_ = &operation;
+  call_ = operation.prepared->direct.get();
+  part_ = &call_->ordinary_memory;
+  ++number_;
+  stage_ = Stage::enter;
+  by_messages_ = false;
+  waited_ = 0;
+  move_ = 0;
+  elements_ = 0;
+}
+
+bool DirectEngine::advance() {
+  switch (stage_) {
+    case Stage::enter:
+      if (!enter()) return false;
+      stage_ = Stage::gather;
+      return true;
+    case Stage::gather:
+      if (!gather()) return false;
+      stage_ = is_staged() ? Stage::round_0 : Stage::resolve;
+      return true;
+    case Stage::resolve:
+      if (by_messages_) {
+        finish_step(all_done, others_);
+        stage_ = Stage::finished;
+        return true;
+      }
+      if (!resolve()) return false;
+      stage_ = Stage::round_0;
+      return true;
+    case Stage::round_0:
+      if (round(0)) return true;
+      if (part().plan.mode == DirectMode::two_shot) {
+        finish_step(round_0_done, part().plan.users);
+        stage_ = Stage::round_1;
+      } else {
+        finish_step(all_done, part().plan.touches[0]);
+        stage_ = Stage::leave;
+      }
+      return true;
+    case Stage::round_1:
+      if (!passed(part().plan.touches[1], step_of(number_, round_0_done))) return false;
+      if (round(1)) return true;
+      finish_step(all_done, others_);
+      stage_ = Stage::leave;
+      return true;
+    case Stage::leave:
+      if (!is_staged() && !passed(part().plan.users, step_of(number_, all_done))) return false;
+      stage_ = Stage::finished;
+      return true;
+    case Stage::finished:
+      break;
+  }
+  return false;
+}
+
+bool DirectEngine::passed(const Ranks& ranks, std::uint64_t step) {
+  for (const std::int32_t peer : ranks) {
+    std::uint64_t& seen = seen_[static_cast<std::size_t>(peer)];
+    if (seen >= step) continue;
+    seen = board_.of(peer).progress.step.load(std::memory_order_acquire);
+    if (seen < step) return false;
+  }
+  return true;
+}
+
+void DirectEngine::finish_step(std::uint64_t step, const Ranks& waiting) {
+  board_.of(rank_).progress.step.store(step_of(number_, step), std::memory_order_release);
+  for (const std::int32_t peer : waiting) access_.wake(peer);
+}
+
+bool DirectEngine::enter() {
+  if (!board_) {
+    const int ranks = static_cast<int>(others_.size()) + 1;
+    std::byte* memory = access_.board(Board::bytes(ranks));
+    if (memory == nullptr) return false;
+    board_ = Board(memory, ranks);
+  }
+  Ranks& readers = readers_[number_ & 1];
+  if (number_ > 2 && !passed(readers, step_of(number_ - 2, all_done))) return false;
+  const Ranks& now = is_staged() ? part().plan.users : others_;
+  readers.assign(now.begin(), now.end());
+  Post& post = board_.post(rank_, number_);
+  if (is_staged()) {
+    show_input(post);
+  } else {
+    announce(post);
+  }
+  post.fingerprint = operation_->fingerprint;
+  post.call.store(number_, std::memory_order_release);
+  for (const std::int32_t peer : now) access_.wake(peer);
+  return true;
+}
+
+void DirectEngine::show_input(Post& post) {
+  const std::size_t bytes = part().input_bytes(rank_);
+  if (bytes == 0 || part().plan.users.empty()) return;
+  std::byte* const to =
+      bytes <= inline_payload ? post.payload.data() : board_.stage_in(rank_, number_);
+  std::memcpy(to, operation_->input, bytes);
+}
+
+void DirectEngine::announce(Post& post) {
+  const std::size_t in = part().input_bytes(rank_);
+  const std::size_t out = part().output_bytes(rank_);
+  Announcement mine;
+  if (in > 0) mine.input = access_.expose(operation_->input, in);
+  if (out > 0) mine.output = access_.expose(operation_->output, out);
+  mine.windows_freed = access_.windows_freed();
+  const bool in_windows =
+      (in == 0 || mine.input.window != 0) && (out == 0 || mine.output.window != 0);
+  mine.in_windows = in_windows ? 1 : 0;
+  announcements_[static_cast<std::size_t>(rank_)] = mine;
+  post.announcement = mine;
+}
+
+bool DirectEngine::gather() {
+  const Ranks& awaited = is_staged() ? part().plan.touches[0] : others_;
+  for (; waited_ < awaited.size(); ++waited_) {
+    const std::int32_t peer = awaited[waited_];
+    const Post& post = board_.post(peer, number_);
+    if (post.call.load(std::memory_order_acquire) < number_ || !check(peer, post)) return false;
+    // Who is in this call has finished the one before.
+    std::uint64_t& seen = seen_[static_cast<std::size_t>(peer)];
+    seen = std::max(seen, step_of(number_ - 1, all_done));
+    if (!is_staged()) announcements_[static_cast<std::size_t>(peer)] = post.announcement;
+  }
+  if (!is_staged()) decide();
+  return true;
+}
+
+bool DirectEngine::check(int peer, const Post& post) {
+  if (post.fingerprint == operation_->fingerprint) return true;
+  if (std::exchange(reported_mismatch_, operation_->sequence) != operation_->sequence)
+    control_.report_mismatch(peer, operation_->sequence);
+  return false;
+}
+
+/// Alike on every rank: all have the same announcements before them.
+void DirectEngine::decide() {
+  const bool windows = std::all_of(announcements_.begin(), announcements_.end(),
+                                   [](const Announcement& a) { return a.in_windows != 0; });
+  part_ = windows ? &call_->windows : &call_->ordinary_memory;
+  by_messages_ = !windows && !call_->copies;
+  if (!windows && call_->copies) staging_.resize((others_.size() + 1) * copied_slice_bytes);
+  streaming_ = part().bytes() >= streaming_bytes;
+}
+
+bool DirectEngine::resolve() {
+  bool waiting = false;
+  for (const std::int32_t peer : others_) {
+    const auto at = static_cast<std::size_t>(peer);
+    const Announcement& place = announcements_[at];
+    if (std::exchange(freed_[at], place.windows_freed) != place.windows_freed) access_.forget(peer);
+    const auto touched = [&](const Ranks& list) {
+      return std::find(list.begin(), list.end(), peer) != list.end();
+    };
+    if (!touched(part().plan.touches[0]) && !touched(part().plan.touches[1])) continue;
+    inputs_[at] = base_of(peer, place.input, part().input_bytes(peer), waiting);
+    outputs_[at] = base_of(peer, place.output, part().output_bytes(peer), waiting);
+  }
+  return !waiting;
+}
+
+std::byte* DirectEngine::base_of(int peer, const Exposed& place, std::size_t bytes, bool& waiting) {
+  if (bytes == 0 || place.window == 0) return nullptr;
+  std::byte* const base = access_.map(peer, place, bytes);
+  waiting |= base == nullptr;
+  return base;
+}
+
+/// Does one slice. False when the round has nothing left.
+bool DirectEngine::round(std::size_t number) {
+  const std::vector<Move>& moves = part().plan.rounds[number];
+  while (move_ < moves.size()) {
+    if (slice(number, moves[move_])) return true;
+    ++move_;
+    elements_ = 0;
+  }
+  move_ = 0;
+  return false;
+}
+
+/// False when the move has no elements left.
+bool DirectEngine::slice(std::size_t number, const Move& move) {
+  const PreparedCall& prepared = *operation_->prepared;
+  const std::size_t element_bytes = prepared.element_bytes;
+  const std::size_t left = part().elements(move.source_chunk) - elements_;
+  if (left == 0) return false;
+  const std::size_t most =
+      (all_mapped(number, move) ? mapped_slice_bytes : copied_slice_bytes) / element_bytes;
+  const std::size_t count = std::min(left, most);
+  collect_outputs(move);
+  collect_sources(number, move, count * element_bytes);
+  if (move.from != Move::everyone) {
+    copy(destinations_, sources_[0], count * element_bytes, streaming_);
+  } else {
+    const ReduceOperator op =
+        prepared.call.op == ReduceOperator::avg ? ReduceOperator::sum : prepared.call.op;
+    reduce({prepared.call.type, op, prepared.scale, streaming_}, destinations_, sources_, count);
+  }
+  elements_ += count;
+  return true;
+}
+
+bool DirectEngine::is_mapped(std::size_t number, std::int32_t peer) const {
+  const auto at = static_cast<std::size_t>(peer);
+  return is_staged() || peer == rank_ || (number == 1 ? outputs_ : inputs_)[at] != nullptr;
+}
+
+bool DirectEngine::all_mapped(std::size_t number, const Move& move) const {
+  if (move.from != Move::everyone) return is_mapped(number, move.from);
+  return std::all_of(others_.begin(), others_.end(),
+                     [&](std::int32_t peer) { return is_mapped(number, peer); });
+}
+
+void DirectEngine::collect_outputs(const Move& move) {
+  const std::size_t element_bytes = operation_->prepared->element_bytes;
+  const std::size_t element = part().offsets[static_cast<std::size_t>(move.chunk)] + elements_;
+  destinations_.clear();
+  for (const std::int32_t peer : move.into) {
+    std::byte* const base =
+        peer == rank_ ? operation_->output : outputs_[static_cast<std::size_t>(peer)];
+    destinations_.push_back(base + (element - part().output(peer).begin) * element_bytes);
+  }
+  if (move.shown && is_staged())
+    destinations_.push_back(board_.stage_out(rank_, number_) + element * element_bytes);
+}
+
+void DirectEngine::collect_sources(std::size_t number, const Move& move, std::size_t bytes) {
+  const std::size_t element =
+      part().offsets[static_cast<std::size_t>(move.source_chunk)] + elements_;
+  sources_.clear();
+  std::size_t staged = 0;
+  const auto add = [&](std::int32_t peer) {
+    if (is_mapped(number, peer)) return sources_.push_back(source(number, peer, element));
+    // A copy goes straight to its destination; operands wait in the staging slices.
+    std::byte* const into = move.from != Move::everyone
+                                ? static_cast<std::byte*>(destinations_[0])
+                                : staging_.data() + staged++ * copied_slice_bytes;
+    access_.get(peer, source_address(number, peer, element), {into, bytes});
+    sources_.push_back(into);
+  };
+  if (move.from != Move::everyone) return add(move.from);
+  for (std::int32_t peer = 0; peer <= static_cast<std::int32_t>(others_.size()); ++peer) add(peer);
+}
+
+const std::byte* DirectEngine::source(std::size_t number, std::int32_t peer,
+                                      std::size_t element) const {
+  const std::size_t element_bytes = operation_->prepared->element_bytes;
+  const auto at = static_cast<std::size_t>(peer);
+  if (number == 1) {
+    if (is_staged()) return board_.stage_out(peer, number_) + element * element_bytes;
+    return outputs_[at] + (element - part().output(peer).begin) * element_bytes;
+  }
+  const std::byte* base = peer == rank_ ? operation_->input : inputs_[at];
+  if (is_staged() && peer != rank_) {
+    base = part().input_bytes(peer) <= inline_payload ? board_.post(peer, number_).payload.data()
+                                                      : board_.stage_in(peer, number_);
+  }
+  return base + (element - part().input(peer).begin) * element_bytes;
+}
+
+std::uint64_t DirectEngine::source_address(std::size_t number, std::int32_t peer,
+                                           std::size_t element) const {
+  const Announcement& place = announcements_[static_cast<std::size_t>(peer)];
+  const std::size_t begin = number == 1 ? part().output(peer).begin : part().input(peer).begin;
+  return (number == 1 ? place.output : place.input).address +
+         (element - begin) * operation_->prepared->element_bytes;
+}
+
+}  // namespace rondo::detail

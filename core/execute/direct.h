@@ -1,0 +1,97 @@
+// DirectEngine: runs direct plans (core/plan/direct.h) over a board and the ranks' own memory.
+//
+//   post    show the input, or say where the buffers lie
+//   gather  wait for the posts of those whose memory round 0 touches; exposed calls look at all
+//           posts and decide alike: windows, copies by the kernel, or messages after all
+//   round 0, and for two_shot a second round behind a wait for its makers
+//   leave   exposed calls wait until nobody touches this rank's memory any more
+//
+// Not thread-safe: whoever calls holds the communicator's progress role.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/control/control.h"
+#include "core/execute/board.h"
+#include "core/execute/operation.h"
+#include "core/transport/direct_access.h"
+
+namespace rondo::detail {
+
+class DirectEngine {
+ public:
+  /// `access` and `control` outlive the engine.
+  DirectEngine(int rank, int ranks, DirectAccess& access, ControlLine& control);
+
+  enum class Result : std::uint8_t { waiting, moved, done, by_messages };
+  /// Goes on with the operation, which is run to its end before another one. by_messages: the
+  /// memory does not allow it, on any rank; nothing has been written. Throws what `access` throws.
+  Result run(Operation& operation);
+
+ private:
+  enum class Stage : std::uint8_t { enter, gather, resolve, round_0, round_1, leave, finished };
+  using Ranks = std::vector<std::int32_t>;
+
+  void begin(Operation& operation);
+  /// Does what the stage wants. False when it must wait; true moves on.
+  bool advance();
+  bool enter();
+  void show_input(Post& post);
+  void announce(Post& post);
+  bool gather();
+  bool check(int peer, const Post& post);
+  void decide();
+  bool resolve();
+  std::byte* base_of(int peer, const Exposed& place, std::size_t bytes, bool& waiting);
+  bool round(std::size_t number);
+  bool slice(std::size_t number, const Move& move);
+  void collect_sources(std::size_t number, const Move& move, std::size_t bytes);
+  void collect_outputs(const Move& move);
+  bool is_mapped(std::size_t number, std::int32_t peer) const;
+  bool all_mapped(std::size_t number, const Move& move) const;
+  /// Memory of a round's operand at an element of the index space, where it is mapped ...
+  const std::byte* source(std::size_t number, std::int32_t peer, std::size_t element) const;
+  /// ... and its address in the peer, for get().
+  std::uint64_t source_address(std::size_t number, std::int32_t peer, std::size_t element) const;
+  void finish_step(std::uint64_t step, const Ranks& waiting);
+  bool passed(const Ranks& ranks, std::uint64_t step);
+
+  bool is_staged() const { return call_->staged; }
+  const DirectCall::Part& part() const { return *part_; }
+
+  int rank_;
+  DirectAccess& access_;
+  ControlLine& control_;
+  Board board_{};
+  Ranks others_{};
+
+  // The call under way.
+  Operation* operation_ = nullptr;
+  const DirectCall* call_ = nullptr;
+  const DirectCall::Part* part_ = nullptr;
+  std::uint64_t number_ = 0;  ///< of the direct call
+  Stage stage_ = Stage::finished;
+  bool by_messages_ = false;
+  bool streaming_ = false;
+  std::size_t waited_ = 0;    ///< how many of a list have been waited for
+  std::size_t move_ = 0;      ///< of the round
+  std::size_t elements_ = 0;  ///< of the move, done
+  std::uint64_t reported_mismatch_ = 0;
+
+  // What is known of each rank.
+  std::vector<std::uint64_t> seen_{};  ///< newest step seen
+  std::vector<std::uint64_t> freed_{};
+  std::vector<std::byte*> inputs_{};  ///< exposed: mapped; null: reached by get()
+  std::vector<std::byte*> outputs_{};
+  std::vector<Announcement> announcements_{};
+  std::array<Ranks, 2> readers_{};  ///< of the last post in each place
+
+  std::vector<const void*> sources_{};
+  std::vector<void*> destinations_{};
+  std::vector<std::byte> staging_{};
+};
+
+}  // namespace rondo::detail

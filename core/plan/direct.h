@@ -1,0 +1,72 @@
+// Direct plans: a collective as reads and writes of the ranks' own memory, without messages.
+//
+//   one_shot   every rank makes what its output holds          reads: everyone's input
+//              from all inputs
+//   two_shot   rank r makes chunk r from all inputs, then      reads: inputs, then results
+//              everyone reads the others' chunks
+//   push       rank r makes chunk r from all inputs and        reads: inputs, writes: outputs
+//              writes it into everyone's output
+//
+// Derived from what the collective promises (expected() in core/schedule/collective.h), so no
+// algorithm is written twice: a plan is the schedule of the same name merged across ranks.
+//
+// Cost of all_reduce      synchronisations   read per rank   written per rank
+//   one_shot              1                  P N             N
+//   two_shot              3                  2 N             N
+//   push                  2                  N               N
+// (in exposed memory; staged copies read and write N more, and one_shot needs no way out)
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/schedule/layout.h"
+#include "rondo/types.h"
+
+namespace rondo {
+
+enum class DirectMode : std::uint8_t { one_shot, two_shot, push };
+
+/// Which direct way a call takes.
+struct DirectChoice {
+  bool staged = false;  ///< through copies on the board; else in the callers' own memory
+  DirectMode mode = DirectMode::one_shot;  ///< of staged calls and of ordinary memory
+};
+
+/// Most ranks that share a board.
+inline constexpr int most_direct_ranks = 64;
+
+/// What a rank can show on the board in one call.
+constexpr std::size_t stage_bytes(int ranks) {
+  constexpr std::size_t most = std::size_t{256} << 10;
+  constexpr std::size_t all_ranks = std::size_t{2} << 20;
+  return std::min(most, all_ranks / static_cast<std::size_t>(ranks) / 4096 * 4096);
+}
+
+/// One value that this rank makes. Chunk numbers are the layout's.
+struct Move {
+  static constexpr std::int32_t everyone = -1;
+
+  std::int32_t chunk = 0;            ///< where it lies in the outputs
+  std::int32_t source_chunk = 0;     ///< where its operands lie in their buffer
+  std::int32_t from = everyone;      ///< the one rank it is copied from; everyone: reduced
+  std::vector<std::int32_t> into{};  ///< the ranks whose outputs take it from this rank
+  bool shown = false;                ///< other ranks read it in the second round
+};
+
+/// One rank's part. Round 0 reads inputs, round 1 reads what other ranks made in round 0.
+struct DirectPlan {
+  DirectMode mode = DirectMode::one_shot;
+  Layout layout{};
+  std::array<std::vector<Move>, 2> rounds{};
+  std::array<std::vector<std::int32_t>, 2> touches{};  ///< ranks whose memory each round touches
+  std::vector<std::int32_t> users{};  ///< ranks that touch this rank's memory, in either round
+};
+
+/// Pure; O(ranks x chunks). Not for send_recv.
+DirectPlan plan_direct(Collective collective, DirectMode mode, int ranks, int root, int rank);
+
+}  // namespace rondo
