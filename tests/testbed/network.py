@@ -46,6 +46,11 @@ def address(host, interface):
     return f"10.77.{interface}.{host + 1}"
 
 
+def host_name(host, interface):
+    """"h2", or "h2-1" for its address on network 1."""
+    return f"h{host}-{interface}" if interface else f"h{host}"
+
+
 # --- what this machine can do ---------------------------------------------------------------------
 
 
@@ -87,20 +92,22 @@ def testbeds():
 
 
 def find_host(name, text):
-    """Number of the host that "h2", "2", "10.77.0.3" or "user@h2" means."""
+    """Number of the host that "h2", "h2-1", "10.77.1.3" or "user@h2" means."""
     there = hosts_of(name)
     if not there:
         raise Failure(f"there is no testbed '{name}'; `testbed up` makes one, `testbed list` shows")
     word = text.split("@")[-1]
     for host in there:
-        if word in (f"h{host}", str(host)) or word in host_addresses(host):
+        if word in names_of(host):
             return host
     raise Failure(f"testbed '{name}' has no host '{text}', only "
                   + ", ".join(f"h{host}" for host in there))
 
 
-def host_addresses(host):
-    return [address(host, interface) for interface in range(MOST_INTERFACES)]
+def names_of(host):
+    numbers = range(MOST_INTERFACES)
+    return [host_name(host, number) for number in numbers] + [address(host, number)
+                                                              for number in numbers]
 
 
 def ports_of(name, host):
@@ -159,15 +166,15 @@ def make_switches(name, interfaces):
 
 
 def make_host(name, host, hosts, interfaces):
-    """Hosts know each other by name: hN is interface 0, hN-K interface K."""
+    """Hosts know each other by name."""
     namespace = f"{name}-h{host}"
     execute("ip", "netns", "add", namespace)
     folder = NAMES_FOLDER / namespace
     folder.mkdir(parents=True, exist_ok=True)
     lines = ["127.0.0.1 localhost", "::1 localhost"]
     for interface in range(interfaces):
-        suffix = f"-{interface}" if interface else ""
-        lines += [f"{address(other, interface)} h{other}{suffix}" for other in range(hosts)]
+        lines += [f"{address(other, interface)} {host_name(other, interface)}"
+                  for other in range(hosts)]
     (folder / "hosts").write_text("\n".join(lines) + "\n")
 
 

@@ -1,0 +1,128 @@
+// Cables that are pulled and plugged in again while a job runs.
+#include <chrono>
+
+#include "tests/catch.h"
+#include "tests/testbed/support/testbed.h"
+
+using namespace rondo::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Two ranks on each of two hosts, started by hand.
+Command node(const Testbed& testbed, int host, const Words& options, const Words& script) {
+  Words words{rondorun(),
+              "-n",
+              "2",
+              "--nnodes",
+              "2",
+              "--node-rank",
+              std::to_string(host),
+              "--master-addr",
+              Testbed::address(0),
+              "--master-port",
+              "29577"};
+  words.insert(words.end(), options.begin(), options.end());
+  words.push_back(job_rank_program());
+  words.insert(words.end(), script.begin(), script.end());
+  Command command;
+  command.words = testbed.on(host, words);
+  return command;
+}
+
+void check_typed(const std::map<int, Failure>& failures) {
+  for (const auto& [rank, failure] : failures) {
+    INFO("rank " << rank << ": " << failure.text);
+    CHECK(failure.code == "timeout");
+    CHECK(failure.seconds < 8);
+    CHECK(contains(failure.text, "Try: "));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("two hosts by hand: shared memory within each, TCP between them") {
+  const Testbed testbed(2);
+  const Words script{"join",
+                     "describe=1000",
+                     "every_collective=0",
+                     "every_collective=1000",
+                     "every_collective=1000000",
+                     "overlap=3000",
+                     "split=1000",
+                     "say=done"};
+  Process first(node(testbed, 0, {}, script));
+  Process second(node(testbed, 1, {}, script));
+  for (Process* process : {&first, &second}) {
+    CHECK(process->wait() == 0);
+    INFO(process->output() << process->error());
+    CHECK(process->error() == "");
+    CHECK(count_of(process->output(), "done ") == 2);
+    CHECK(count_of(process->output(), "over shm+tcp") +
+              count_of(process->output(), "over tcp+shm") ==
+          2);
+  }
+}
+
+TEST_CASE("a pulled cable is an error on both hosts within the deadline, naming the other side") {
+  const Testbed testbed(2);
+  const Words script{"up", "join", "loop=all_reduce,10000"};
+  Process first(node(testbed, 0, {"--timeout", "2"}, script));
+  Process second(node(testbed, 1, {"--timeout", "2"}, script));
+  first.wait_for("turning ", 2);
+  second.wait_for("turning ", 2);
+  const auto begin = Clock::now();
+  testbed.cut(1);
+  CHECK(first.wait() == 3);
+  CHECK(second.wait() == 3);
+  CHECK(Clock::now() - begin < 15s);
+  INFO(first.output() << first.error() << second.output() << second.error());
+  auto failures = failures_in(first.output());
+  failures.merge(failures_in(second.output()));
+  CHECK(failures.size() == 4);
+  check_typed(failures);
+  for (const auto& [rank, failure] : failures) CHECK(failure.peer / 2 == 1 - rank / 2);
+}
+
+TEST_CASE("of three hosts the one that is cut off is named by all others") {
+  const Testbed testbed(3);
+  const Words options{"--timeout", "2", "--grace", "10"};
+  Process job(job_on(testbed, 3, 0, options, {"join", "loop=all_reduce,1000000"}));
+  job.wait_for("turning ", 3);
+  testbed.cut(1);
+  CHECK(job.wait() == 3);
+  INFO(job.output() << job.error());
+  auto failures = failures_in(job.output());
+  REQUIRE(failures.size() == 3);
+  check_typed(failures);
+  CHECK(failures[0].peer == 1);
+  CHECK(failures[2].peer == 1);
+  CHECK(contains(failures[2].text, "(host h1, "));
+  CHECK((failures[1].peer == 0 || failures[1].peer == 2));
+}
+
+TEST_CASE("a cable that is plugged in again in time costs time only") {
+  const Testbed testbed(2);
+  const TemporaryFolder folder;
+  const std::string file = folder / "unplugged";
+  const Words script{"join",
+                     "call=all_reduce,1000",
+                     "say=ready",
+                     "wait_for_file=" + file,
+                     "say=calling",
+                     "call=all_reduce,100000",
+                     "every_collective=1000"};
+  Process first(node(testbed, 0, {"--timeout", "20"}, script));
+  Process second(node(testbed, 1, {"--timeout", "20"}, script));
+  first.wait_for("ready ", 2);
+  second.wait_for("ready ", 2);
+  testbed.cut(1);
+  write_file(file, "");
+  first.wait_for("calling ", 2);
+  second.wait_for("calling ", 2);
+  testbed.mend(1);
+  CHECK(first.wait() == 0);
+  CHECK(second.wait() == 0);
+}

@@ -1,0 +1,96 @@
+// Hosts with several networks, and several connections between two hosts. Results are checked
+// element by element by the rank program.
+#include <sstream>
+
+#include "tests/catch.h"
+#include "tests/testbed/support/testbed.h"
+
+using namespace rondo::test;
+
+namespace {
+
+const Words everything{"join", "every_collective=1000", "every_collective=300000", "say=done"};
+
+/// Established connections of a host, from the table that only its processes see.
+int connections_on(const Testbed& testbed, int host) {
+  Command command;
+  command.words = testbed.on(host, {"cat", "/proc/net/tcp"});
+  std::istringstream lines(finish(command).output);
+  int found = 0;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream fields(line);
+    std::string slot, local, remote, state;
+    fields >> slot >> local >> remote >> state;
+    found += state == "01";
+  }
+  return found;
+}
+
+/// Connections that carry data, once two hosts have exchanged some over `sockets` a channel.
+int data_connections(int sockets) {
+  const Testbed testbed(2);
+  const TemporaryFolder folder;
+  const std::string file = folder / "counted";
+  Command command = job_on(testbed, 2, 0, {},
+                           {"join", "call=all_reduce,1000000", "call=all_reduce,3", "say=exchanged",
+                            "wait_for_file=" + file, "every_collective=100000"});
+  command.environment = {"RONDO_SOCKETS=" + std::to_string(sockets)};
+  Process job(command);
+  job.wait_for("exchanged ", 2);
+  const int found = connections_on(testbed, 1);
+  write_file(file, "");
+  CHECK(job.wait() == 0);
+  INFO(job.output() << job.error());
+  CHECK(job.error() == "");
+  constexpr int control = 1;  // rank 1's line to rank 0
+  return found - control;
+}
+
+}  // namespace
+
+TEST_CASE("data takes the network that RONDO_SOCKET_IFNAME chooses: the other one is dead") {
+  const Testbed testbed(3, 2);
+  for (const int host : {0, 1, 2}) testbed.cut(host, 0);
+  for (const std::string pattern : {"=eth1", "eth1", "^eth0", "ib,eth1"}) {
+    Command command = job_on(testbed, 3, 1, {"--timeout", "10"}, everything);
+    command.environment = {"RONDO_SOCKET_IFNAME=" + pattern};
+    const Result result = finish(command);
+    INFO(pattern << "\n" << result.output << result.error);
+    CHECK(result.status == 0);
+    CHECK(result.error == "");
+    CHECK(count_of(result.output, "done ") == 3);
+  }
+}
+
+TEST_CASE("each host may choose another network where there are routes between them") {
+  const Testbed testbed(3, 2);
+  Words script{"0:set=RONDO_SOCKET_IFNAME==eth0", "^0:set=RONDO_SOCKET_IFNAME==eth1"};
+  script.insert(script.end(), everything.begin(), everything.end());
+  const Result result = finish(job_on(testbed, 3, 0, {}, script));
+  INFO(result.output << result.error);
+  CHECK(result.status == 0);
+  CHECK(count_of(result.output, "done ") == 3);
+}
+
+TEST_CASE("an interface that no host has is an error on each that lists what it has") {
+  const Testbed testbed(2, 2);
+  for (const std::string pattern : {"=eth", "wlan"}) {
+    Command command = job_on(testbed, 2, 0, {"--grace", "10"}, {"join"});
+    command.environment = {"RONDO_SOCKET_IFNAME=" + pattern};
+    const Result result = finish(command);
+    INFO(result.output << result.error);
+    CHECK(result.status == 3);
+    for (const auto& [rank, failure] : failures_in(result.output)) {
+      CHECK(failure.code == "configuration");
+      CHECK(contains(failure.text, "RONDO_SOCKET_IFNAME=" + pattern));
+      CHECK(contains(failure.text, "eth0 (" + Testbed::address(rank, 0) + ")"));
+      CHECK(contains(failure.text, "eth1 (" + Testbed::address(rank, 1) + ")"));
+    }
+  }
+}
+
+TEST_CASE("RONDO_SOCKETS=4 makes four connections of each; the data stays in order") {
+  const int one = data_connections(1);
+  CHECK(one > 0);
+  CHECK(data_connections(4) == 4 * one);
+}
