@@ -1,7 +1,6 @@
 #include "core/communicator/arguments.h"
 
 #include <functional>
-#include <limits>
 #include <string>
 
 #include "core/schedule/layout.h"
@@ -37,9 +36,9 @@ void check_kinds(const Call& call, int rank, int ranks) {
     reject(call, rank, "root " + std::to_string(call.root) + " is not a rank",
            "use 0 to " + std::to_string(ranks - 1));
   }
-  const std::size_t most = std::numeric_limits<std::ptrdiff_t>::max() / size_of(call.type) /
-                           static_cast<std::size_t>(ranks);
-  if (call.count > most)
+  std::ptrdiff_t bytes = 0;
+  const std::size_t widest = size_of(call.type) * static_cast<std::size_t>(ranks);
+  if (__builtin_mul_overflow(call.count, widest, &bytes))
     reject(call, rank, "count " + std::to_string(call.count) + " exceeds the address space",
            "check for a negative or uninitialised count");
 }

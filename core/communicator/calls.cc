@@ -15,19 +15,17 @@ std::shared_ptr<Operation> CommunicatorState::take_operation() {
   return operations_.back();
 }
 
-std::shared_ptr<Operation> CommunicatorState::submit(const Call& call, const void* input,
-                                                     void* output) {
+void CommunicatorState::submit(const Call& call, const void* input, void* output,
+                               Operation& operation) {
   require_usable();
-  Prepared prepared = lookup(call);
+  const Prepared& prepared = lookup(call);
   Call numbered = call;
   numbered.sequence = ++sequence_;
   line_->calls().begin(numbered);
-  std::shared_ptr<Operation> operation = take_operation();
-  operation->start(std::move(prepared), input, output);
-  operation->sequence = numbered.sequence;
-  operation->fingerprint = fingerprint(numbered);
-  engine_->submit(operation.get());
-  return operation;
+  operation.start(prepared, input, output);
+  operation.sequence = numbered.sequence;
+  operation.fingerprint = fingerprint(numbered);
+  engine_->submit(&operation);
 }
 
 std::shared_ptr<Operation> CommunicatorState::submit(const Message& message, const void* input,
@@ -76,9 +74,9 @@ std::shared_ptr<Operation> CommunicatorState::submit_to_self(const Message& mess
 
 void CommunicatorState::call(const Call& call, const void* input, void* output) {
   Turn turn(*this);
-  const std::shared_ptr<Operation> operation = submit(call, input, output);
-  drive(*operation);
-  if (operation->error) std::rethrow_exception(operation->error);
+  submit(call, input, output, blocking_);
+  drive(blocking_);
+  if (blocking_.error) std::rethrow_exception(blocking_.error);
 }
 
 void CommunicatorState::call(const Message& message, const void* input, void* output) {
@@ -103,7 +101,8 @@ std::shared_ptr<Operation> CommunicatorState::start(const Call& call, const void
   std::shared_ptr<Operation> operation;
   {
     Turn turn(*this);
-    operation = submit(call, input, output);
+    operation = take_operation();
+    submit(call, input, output, *operation);
     look();  // what can be sent at once is sent at once
   }
   if (!deferred) carry_on_in_background();

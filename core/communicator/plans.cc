@@ -35,7 +35,7 @@ std::size_t CommunicatorState::index_space_bytes(const Call& call) const {
   return call.count * size_of(call.type) * blocks;
 }
 
-CommunicatorState::Prepared CommunicatorState::lookup(const Call& call) {
+const CommunicatorState::Prepared& CommunicatorState::lookup(const Call& call) {
   return calls_.find(call, [&] { return prepare_call(call); });
 }
 

@@ -99,7 +99,7 @@ class CommunicatorState {
   Transport* make_transport(const TransportKind& kind);
   void log_transports() const;
   std::size_t index_space_bytes(const Call& call) const;
-  Prepared lookup(const Call& call);
+  const Prepared& lookup(const Call& call);
   Prepared prepare_call(const Call& call);
   /// "ring over shm in 4 passes of 65536 B a chunk (why)".
   std::string words(const PreparedCall& prepared) const;
@@ -107,7 +107,7 @@ class CommunicatorState {
   Prepared lookup(const Message& message);
   Prepared prepare_message(const Message& message);
   std::shared_ptr<Operation> take_operation();
-  std::shared_ptr<Operation> submit(const Call& call, const void* input, void* output);
+  void submit(const Call& call, const void* input, void* output, Operation& operation);
   std::shared_ptr<Operation> submit(const Message& message, const void* input, void* output);
   std::shared_ptr<Operation> submit_to_self(const Message& message, const void* input,
                                             void* output);
@@ -149,7 +149,8 @@ class CommunicatorState {
   CallCache messages_;  ///< sends and receives
   Patience patience_;   ///< of callers' threads, under role_
   std::map<std::pair<const Algorithm*, int>, std::shared_ptr<const Plan>>
-      plans_;                                           ///< by algorithm and root
+      plans_;           ///< by algorithm and root
+  Operation blocking_;  ///< of a blocking call: under role_ from its start to its end
   std::vector<std::shared_ptr<Operation>> operations_;  ///< pool: reused when done and unreferenced
   std::size_t next_operation_ = 0;
   std::vector<std::shared_ptr<Operation>> to_self_;  ///< sends to, or receives from, this very rank

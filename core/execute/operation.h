@@ -32,8 +32,9 @@ class Operation {
   std::uint64_t pass = 0;
   std::uint32_t op = 0;
   std::uint64_t complete = 0;  ///< bit i: instance base + i is complete
-  std::array<std::uint32_t, window>
-      moved{};  ///< bytes of a frame moved in place so far, by instance % window
+  /// Bytes of a frame moved in place so far, by instance % window. All zero again at the end of an
+  /// operation that did not fail; after a failure no other one follows.
+  std::array<std::uint32_t, window> moved{};
   std::uint64_t base = 0;
 
   std::exception_ptr error{};  ///< set before done
@@ -41,8 +42,8 @@ class Operation {
   /// `error`; loaded with acquire by test() and wait().
   std::atomic<bool> done{true};
 
-  void start(std::shared_ptr<const PreparedCall> call, const void* in, void* out) {
-    prepared = std::move(call);
+  void start(const std::shared_ptr<const PreparedCall>& call, const void* in, void* out) {
+    if (prepared != call) prepared = call;  // a repeated call costs no counting
     input = static_cast<const std::byte*>(in);
     output = static_cast<std::byte*>(out);
     point_to_point_peer = -1;
@@ -51,7 +52,6 @@ class Operation {
     op = 0;
     complete = 0;
     base = 0;
-    moved.fill(0);
     error = nullptr;
     done.store(false, std::memory_order_relaxed);  // made visible by the role's hand-over
   }

@@ -30,21 +30,25 @@ class DirectAccess {
   /// The communicator's board, zero-filled when new, 4096-byte aligned; null until it is there.
   /// Every rank passes the same `bytes` each time. Throws Error{out_of_memory}.
   virtual std::byte* board(std::size_t bytes) = 0;
+  /// Throws Error{peer_lost} once the peer is known to have left: what it wrote to the board before
+  /// is there to be read. For ranks that wait for the peer; one that has done its part may leave.
+  virtual void check(int peer) = 0;
 
   /// How peers name `bytes` of this rank's memory. In a window only where all of it lies in one.
   virtual Exposed expose(const void* memory, std::size_t bytes) const = 0;
   /// Windows of this process freed so far. Peers that see it change call forget().
   virtual std::uint64_t windows_freed() const = 0;
 
-  /// Where a peer's window memory lies in this process; null until it is mapped. `place.window` is
-  /// not 0. Throws Error{invalid_argument} when the peer has no such window or it is too short.
+  /// Where a peer's window memory lies in this process; null until it is mapped. Once board() is
+  /// there; `place.window` is not 0. Throws Error{invalid_argument} when the peer has no such
+  /// window or it is too short.
   virtual std::byte* map(int peer, const Exposed& place, std::size_t bytes) = 0;
   /// Unmaps a peer's windows; map() maps anew those that are still there.
   virtual void forget(int peer) = 0;
 
   /// Whether get() and put() work with every peer, tried on this rank once connected to all; the
-  /// ranks compare their answers before they rely on it. Null pointer semantics do not apply: it
-  /// never blocks, and is meaningful after Transport::meet().
+  /// ranks compare their answers before they rely on it. Never blocks; found out by
+  /// Transport::meet(), false before.
   virtual bool copies() = 0;
   /// Copies from, or to, a peer's memory at an address of the peer's own. Completes before it
   /// returns. Throws Error{peer_lost} when the peer is gone, Error{system} when the kernel refuses.

@@ -35,6 +35,20 @@ UniqueFd duplicate(int descriptor) {
   return copy;
 }
 
+std::shared_ptr<std::byte> make_board(int rank, std::size_t bytes) {
+  constexpr std::size_t page = 4096;
+  const std::size_t whole = (bytes + page - 1) / page * page;
+  std::shared_ptr<std::byte> memory(static_cast<std::byte*>(std::aligned_alloc(page, whole)),
+                                    std::free);
+  if (!memory) {
+    throw Error(ErrorCode::out_of_memory,
+                "no memory for the ranks' board of " + std::to_string(bytes) + " bytes",
+                {.rank = rank, .remedy = "free some memory"});
+  }
+  std::memset(memory.get(), 0, whole);
+  return memory;
+}
+
 }  // namespace
 
 void LocalExchange::join(std::uint64_t communicator, int rank, const Doorbell& doorbell) {
@@ -47,6 +61,8 @@ void LocalExchange::join(std::uint64_t communicator, int rank, const Doorbell& d
 void LocalExchange::leave(std::uint64_t communicator, int rank) {
   const std::scoped_lock lock(mutex_);
   members_.erase(Member{communicator, rank});
+  const auto first = members_.lower_bound(Member{communicator, 0});
+  if (first == members_.end() || first->first.first != communicator) boards_.erase(communicator);
   std::erase_if(rings_, [&](const auto& entry) {
     const auto& [edge, ring] = entry;
     if (edge.communicator != communicator || (edge.from != rank && edge.to != rank)) return false;
@@ -74,6 +90,20 @@ std::shared_ptr<PeerDoorbell> LocalExchange::doorbell(std::uint64_t communicator
   const std::scoped_lock lock(mutex_);
   const auto found = members_.find(Member{communicator, rank});
   return found == members_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<std::byte> LocalExchange::board(std::uint64_t communicator, int rank,
+                                                std::size_t bytes) {
+  const std::scoped_lock lock(mutex_);
+  Board& board = boards_[communicator];
+  if (!board.memory) board = {make_board(rank, bytes), bytes};
+  if (board.bytes != bytes) {
+    throw Error(ErrorCode::internal,
+                "ranks want boards of " + std::to_string(board.bytes) + " and " +
+                    std::to_string(bytes) + " bytes",
+                {.rank = rank, .remedy = "the same rondo on every rank"});
+  }
+  return board.memory;
 }
 
 }  // namespace rondo

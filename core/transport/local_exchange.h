@@ -35,6 +35,10 @@ class LocalExchange {
   SharedRing ring(const Edge& edge, RingShape shape);
   /// The doorbell of a rank, or null when it is not there.
   std::shared_ptr<PeerDoorbell> doorbell(std::uint64_t communicator, int rank) const;
+  /// Zeroed memory that all ranks of a communicator share, page-aligned, made by whichever asks
+  /// first; every rank asks for the same. `rank` is for errors: Error{out_of_memory}, or
+  /// Error{internal} when the sizes differ.
+  std::shared_ptr<std::byte> board(std::uint64_t communicator, int rank, std::size_t bytes);
 
  private:
   using Member = std::pair<std::uint64_t, int>;
@@ -45,6 +49,11 @@ class LocalExchange {
   mutable std::mutex mutex_;
   std::map<Member, std::shared_ptr<PeerDoorbell>> members_;
   std::map<Edge, SharedRing> rings_;
+  struct Board {
+    std::shared_ptr<std::byte> memory{};
+    std::size_t bytes = 0;
+  };
+  std::map<std::uint64_t, Board> boards_;  ///< by communicator, until its last rank has left
 };
 
 }  // namespace rondo

@@ -8,6 +8,7 @@
 #include "core/schedule/reference.h"
 #include "kernels/cpu/reduce.h"
 #include "rondo/rondo.h"
+#include "tests/api/make_call.h"
 #include "tests/api/threads.h"
 #include "tests/catch.h"
 #include "transports/table.h"
@@ -41,31 +42,9 @@ Bytes random_input(std::size_t elements, DataType type, std::mt19937& random) {
   return bytes;
 }
 
-/// A call by its table row, on raw buffers.
-void make_call(Communicator& comm, const Case& c, const void* in, void* out) {
-  switch (c.row.collective) {
-    case Collective::all_reduce:
-      return comm.all_reduce(in, out, c.count, c.type, c.op);
-    case Collective::reduce_scatter:
-      return comm.reduce_scatter(in, out, c.count, c.type, c.op);
-    case Collective::all_gather:
-      return comm.all_gather(in, out, c.count, c.type);
-    case Collective::broadcast:
-      return comm.broadcast(in, out, c.count, c.type, c.root);
-    case Collective::reduce:
-      return comm.reduce(in, out, c.count, c.type, c.op, c.root);
-    case Collective::all_to_all:
-      return comm.all_to_all(in, out, c.count, c.type);
-    case Collective::scatter:
-      return comm.scatter(in, out, c.count, c.type, c.root);
-    case Collective::gather:
-      return comm.gather(in, out, c.count, c.type, c.root);
-    case Collective::barrier:
-      return comm.barrier();
-    case Collective::send_recv:
-      if (comm.rank() == c.root) return comm.send(in, c.count, c.type, (c.root + 1) % c.ranks);
-      if (comm.rank() == (c.root + 1) % c.ranks) return comm.recv(out, c.count, c.type, c.root);
-  }
+Call call_of(const Case& c) {
+  return {
+      .count = c.count, .collective = c.row.collective, .type = c.type, .op = c.op, .root = c.root};
 }
 
 void check(std::vector<Communicator>& comms, const Case& c, std::mt19937& random) {
@@ -87,9 +66,9 @@ void check(std::vector<Communicator>& comms, const Case& c, std::mt19937& random
     const auto at = static_cast<std::size_t>(rank);
     if (c.in_place && inputs[at].size() == outputs[at].size()) {
       outputs[at] = inputs[at];
-      make_call(comms[at], c, outputs[at].data(), outputs[at].data());
+      test::make_call(comms[at], call_of(c), outputs[at].data(), outputs[at].data());
     } else {
-      make_call(comms[at], c, inputs[at].data(), outputs[at].data());
+      test::make_call(comms[at], call_of(c), inputs[at].data(), outputs[at].data());
     }
   });
   INFO(name(c.row.collective) << " " << c.row.name << " ranks " << c.ranks << " root " << c.root
