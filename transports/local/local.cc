@@ -6,6 +6,7 @@
 #include "core/transport/local_exchange.h"
 #include "core/transport/ring_channel.h"
 #include "rondo/error.h"
+#include "transports/local/direct.h"
 
 namespace rondo::local {
 namespace {
@@ -18,7 +19,8 @@ class LocalTransport final : public Transport {
   explicit LocalTransport(const TransportSettings& settings)
       : settings_(settings),
         shape_{.slot_bytes = choose_slot_bytes(settings, preferred_slot_bytes, 2 * slots),
-               .depth = slots} {
+               .depth = slots},
+        access_(settings) {
     exchange().join(settings_.communicator, settings_.rank, *settings_.doorbell);
   }
 
@@ -29,7 +31,8 @@ class LocalTransport final : public Transport {
 
   std::string_view name() const override { return "local"; }
   std::string address() const override { return "local"; }
-  void meet(std::vector<std::string>) override {}
+  void meet(std::vector<std::string>) override { access_.meet(); }
+  DirectAccess* direct_access() override { return &access_; }
 
   SendChannel& sender(int peer, int lane) override {
     auto& channel = senders_[{peer, lane}];
@@ -62,6 +65,7 @@ class LocalTransport final : public Transport {
 
   TransportSettings settings_;
   RingShape shape_;
+  LocalAccess access_;
   std::map<std::pair<int, int>, std::unique_ptr<RingSendChannel>> senders_;
   std::map<std::pair<int, int>, std::unique_ptr<RingReceiveChannel>> receivers_;
 };

@@ -6,6 +6,15 @@
 //   maps the ring                   <-----   Welcome + the ring's memfd + its doorbell's memfd
 //
 // The socket stays open: its end-of-file is how a killed peer is noticed.
+//
+// Direct access has one connection per pair of ranks, made by the higher one, used both ways:
+//
+//   higher rank                              lower rank
+//   Hello (lane: direct_lane) + its   ----->  checks as above; rank 0 makes the board
+//   doorbell's memfd
+//   rings and maps                    <-----  Note joined + its doorbell's memfd
+//                                             [+ the board's memfd, from rank 0]
+//   Note ask (window's number)        <---->  Note window + the window's memfd, or why not
 #pragma once
 
 #include <cstdint>
@@ -15,6 +24,9 @@ namespace rondo::shm {
 
 inline constexpr std::uint64_t protocol_magic = 0x6d68732d6f646e72;  // "rndo-shm"
 inline constexpr std::uint32_t protocol_version = 1;
+
+/// In the place of a lane: the connection of direct access. slot_bytes is the board's size.
+inline constexpr std::int32_t direct_lane = -1;
 
 struct Hello {
   std::uint64_t magic = protocol_magic;
@@ -38,5 +50,18 @@ struct Welcome {
   std::uint64_t ring_bytes = 0;
 };
 static_assert(sizeof(Welcome) == 32 && std::is_trivially_copyable_v<Welcome>);
+
+/// On a direct connection, behind the hello.
+struct Note {
+  enum class Kind : std::uint32_t { joined, ask, window };
+
+  std::uint64_t magic = protocol_magic;
+  Kind kind = Kind::joined;
+  Verdict verdict = Verdict::accepted;  ///< window: refused means that there is none
+  std::uint64_t window = 0;             ///< number
+  std::uint64_t base = 0;               ///< of the window, in its owner's address space
+  std::uint64_t bytes = 0;              ///< of the window; joined: of the board
+};
+static_assert(sizeof(Note) == 40 && std::is_trivially_copyable_v<Note>);
 
 }  // namespace rondo::shm

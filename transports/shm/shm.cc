@@ -15,6 +15,7 @@
 #include "core/base/log.h"
 #include "core/transport/ring_channel.h"
 #include "rondo/error.h"
+#include "transports/shm/direct.h"
 #include "transports/shm/handshake.h"
 #include "transports/shm/segment.h"
 #include "transports/shm/unix_socket.h"
@@ -69,12 +70,17 @@ class ShmTransport final : public Transport {
       : settings_(settings),
         shape_{.slot_bytes = choose_slot_bytes(settings, preferred_slot_bytes, 2 * slots),
                .depth = slots},
-        address_(new_name()),
-        listener_(listen_on(address_, settings.rank)) {}
+        name_(new_name()),
+        listener_(listen_on(name_, settings.rank)),
+        access_(settings) {}
 
   std::string_view name() const override { return "shm"; }
-  std::string address() const override { return address_; }
-  void meet(std::vector<std::string> addresses) override { addresses_ = std::move(addresses); }
+  std::string address() const override { return name_ + " " + access_.reach_address(); }
+  void meet(std::vector<std::string> addresses) override {
+    addresses_ = std::move(addresses);
+    access_.meet(addresses_);
+  }
+  DirectAccess* direct_access() override { return &access_; }
   std::size_t slot_bytes() const override { return shape_.slot_bytes; }
   int depth() const override { return static_cast<int>(shape_.depth); }
 
@@ -99,13 +105,13 @@ class ShmTransport final : public Transport {
   bool progress() override {
     // With nothing expected on the sockets a system call now and then is enough.
     const bool due = check_is_due();
-    if (!due && expected_ == 0) return false;
+    if (!due && expected_ == 0 && !access_.is_pressing()) return false;
     if (due) check_connections();
     bool moved = accept_connections();
     moved |= read_hellos();
     for (auto& [end, sender] : senders_) moved |= advance(end, *sender);
     if (moved) count_expected();
-    return moved;
+    return access_.progress() || moved;
   }
 
  private:
@@ -236,7 +242,9 @@ class ShmTransport final : public Transport {
       if (received.state == Received::State::nothing) return false;
       moved = true;
       if (received.state == Received::State::closed) return true;
-      if (is_ours(hello, received)) {
+      if (is_ours(hello, received) && hello.lane == direct_lane) {
+        access_.answer(hello, std::move(received), std::move(socket));
+      } else if (is_ours(hello, received)) {
         answer(hello, std::move(received), std::move(socket));
       } else {
         warn("dropped a stranger on the shared-memory socket");
@@ -250,7 +258,7 @@ class ShmTransport final : public Transport {
     return received.bytes == sizeof(Hello) && hello.magic == protocol_magic &&
            hello.version == protocol_version && hello.communicator == settings_.communicator &&
            hello.to == settings_.rank && hello.from >= 0 && hello.from < settings_.ranks &&
-           hello.lane >= 0;
+           hello.lane >= direct_lane;
   }
 
   void answer(const Hello& hello, Received received, UniqueFd socket) {
@@ -335,8 +343,9 @@ class ShmTransport final : public Transport {
 
   TransportSettings settings_;
   RingShape shape_;
-  std::string address_;
+  std::string name_;  ///< of the listener
   UniqueFd listener_;
+  ShmAccess access_;
   std::vector<std::string> addresses_;
   std::map<End, std::unique_ptr<Sender>> senders_;
   std::map<End, std::unique_ptr<Receiver>> receivers_;

@@ -72,7 +72,7 @@ UniqueFd listen_on(const std::string& name, int rank) try {
 
 std::optional<UniqueFd> connect_to(const std::string& name) {
   UniqueFd socket = make_socket();
-  const Address address = abstract_address(name);
+  const Address address = abstract_address(name.substr(0, name.find(' ')));
   if (::connect(socket.get(), address.get(), address.length) == 0) return socket;
   if (errno == EAGAIN || errno == EINTR) return std::nullopt;
   throw_errno("cannot connect");

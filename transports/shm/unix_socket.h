@@ -14,8 +14,9 @@ namespace rondo::shm {
 
 /// Throws Error{system} when no socket can be had; `rank` is for the error only.
 UniqueFd listen_on(const std::string& name, int rank);
-/// A connected socket; nullopt when the listener's queue is full (try again). Errors by
-/// std::system_error, ECONNREFUSED when nobody listens.
+/// A connected socket; the name ends at the first blank, what follows is for others. nullopt when
+/// the listener's queue is full (try again). Errors by std::system_error, ECONNREFUSED when nobody
+/// listens.
 std::optional<UniqueFd> connect_to(const std::string& name);
 /// The next connection, or nullopt. Throws std::system_error when out of descriptors.
 std::optional<UniqueFd> accept_from(const UniqueFd& listener);

@@ -1,0 +1,82 @@
+#include "core/memory/shared_memory.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <limits>
+
+namespace rondo {
+namespace {
+
+/// What the kernel could still give, in bytes. Asked because taking more does not fail: it lets the
+/// kernel kill processes.
+std::size_t available_bytes() {
+  std::ifstream file("/proc/meminfo");
+  std::string name;
+  std::string unit;
+  std::size_t kilobytes = 0;
+  std::size_t sum = 0;
+  bool known = false;
+  while (file >> name >> kilobytes) {
+    if (name == "MemAvailable:" || name == "SwapFree:") sum += kilobytes << 10;
+    known |= name == "MemAvailable:";
+    std::getline(file, unit);
+  }
+  return known ? sum : std::numeric_limits<std::size_t>::max();
+}
+
+Error no_memory(std::size_t bytes, const std::string& what, ErrorDetails details) {
+  if (details.remedy.empty()) details.remedy = "ask for less, or free some memory";
+  return Error(ErrorCode::out_of_memory,
+               "no memory for " + what + " of " + std::to_string(bytes) + " bytes",
+               std::move(details));
+}
+
+std::byte* map(int descriptor, std::size_t bytes, int flags) {
+  void* start = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | flags, descriptor, 0);
+  return start == MAP_FAILED ? nullptr : static_cast<std::byte*>(start);
+}
+
+}  // namespace
+
+Mapping::~Mapping() {
+  if (start_ != nullptr) ::munmap(start_, bytes_);
+}
+
+SharedMemory make_shared_memory(std::size_t bytes, const std::string& what,
+                                const ErrorDetails& details) {
+  if (bytes > available_bytes()) throw no_memory(bytes, what, details);
+  UniqueFd memory(::memfd_create("rondo-memory", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!memory) {
+    throw Error(ErrorCode::system, "out of file descriptors, making " + what,
+                {.rank = details.rank,
+                 .peer = details.peer,
+                 .remedy = "raise the limit of open files (ulimit -n)"});
+  }
+  const auto length = static_cast<off_t>(bytes);
+  if (::ftruncate(memory.get(), length) != 0) throw no_memory(bytes, what, details);
+  Mapping mapping(map(memory.get(), bytes, 0), bytes);
+  if (!mapping) throw no_memory(bytes, what, details);
+  // Both as far as the kernel can: huge pages where it is set to give them to those who ask, which
+  // it does for pages that are touched through such a mapping, not for fallocate() ...
+  ::madvise(mapping.data(), bytes, MADV_HUGEPAGE);
+  ::madvise(mapping.data(), bytes, MADV_POPULATE_WRITE);
+  // ... which is the promise: writing to a page that cannot be had later would be SIGBUS.
+  if (::fallocate(memory.get(), 0, 0, length) != 0) throw no_memory(bytes, what, details);
+  ::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+  return {std::move(memory), std::move(mapping)};
+}
+
+Mapping map_shared_memory(int descriptor, std::size_t bytes) {
+  struct stat status {};
+  if (bytes == 0 || ::fstat(descriptor, &status) != 0 ||
+      static_cast<std::size_t>(status.st_size) < bytes) {
+    return {};
+  }
+  std::byte* const start = map(descriptor, bytes, MAP_POPULATE);
+  return start == nullptr ? Mapping() : Mapping(start, bytes);
+}
+
+}  // namespace rondo

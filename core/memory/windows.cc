@@ -1,0 +1,72 @@
+#include "core/memory/windows.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <functional>
+#include <mutex>
+
+namespace rondo {
+namespace {
+
+/// The first entry whose base is behind `at`. std::less orders pointers of different blocks.
+auto behind(auto& entries, const std::byte* at) {
+  return std::upper_bound(entries.begin(), entries.end(), at,
+                          [](const std::byte* address, const auto& entry) {
+                            return std::less<>()(address, entry.window.base);
+                          });
+}
+
+}  // namespace
+
+std::shared_ptr<Windows> Windows::of_process() {
+  static const auto registry = std::make_shared<Windows>();
+  return registry;
+}
+
+std::shared_ptr<void> Windows::allocate(const std::shared_ptr<Windows>& registry,
+                                        std::size_t bytes) {
+  auto memory =
+      std::make_shared<SharedMemory>(make_shared_memory(bytes, "a block of shared memory"));
+  registry->add(*memory);
+  void* const start = memory->mapping.data();
+  // Out of the registry before the addresses may be another block's.
+  return {start, [registry, memory = std::move(memory)](void* base) mutable {
+            registry->remove(static_cast<std::byte*>(base));
+            memory.reset();
+          }};
+}
+
+void Windows::add(const SharedMemory& memory) {
+  const std::unique_lock lock(mutex_);
+  const std::byte* const base = memory.mapping.data();
+  entries_.insert(behind(entries_, base),
+                  {{++last_number_, base, memory.mapping.size()}, memory.descriptor.get()});
+}
+
+void Windows::remove(const std::byte* base) {
+  const std::unique_lock lock(mutex_);
+  entries_.erase(behind(entries_, base) - 1);
+  freed_.fetch_add(1, std::memory_order_relaxed);
+}
+
+std::optional<Window> Windows::find(const void* memory, std::size_t bytes) const {
+  const auto* const start = static_cast<const std::byte*>(memory);
+  const std::shared_lock lock(mutex_);
+  const auto after = behind(entries_, start);
+  if (after == entries_.begin()) return std::nullopt;
+  const Window& window = (after - 1)->window;
+  const auto offset = static_cast<std::size_t>(start - window.base);
+  if (offset > window.bytes || bytes > window.bytes - offset) return std::nullopt;
+  return window;
+}
+
+std::optional<Windows::Handle> Windows::open(std::uint64_t number) const {
+  const std::shared_lock lock(mutex_);
+  const auto found =
+      std::ranges::find(entries_, number, [](const Entry& entry) { return entry.window.number; });
+  if (found == entries_.end()) return std::nullopt;
+  return Handle{found->window, UniqueFd(::fcntl(found->descriptor, F_DUPFD_CLOEXEC, 0))};
+}
+
+}  // namespace rondo

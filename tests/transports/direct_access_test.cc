@@ -1,0 +1,348 @@
+// The contract of core/transport/direct_access.h, for every transport that offers it.
+#include "core/transport/direct_access.h"
+
+#include <atomic>
+#include <cstring>
+#include <optional>
+
+#include "rondo/error.h"
+#include "rondo/memory.h"
+#include "tests/catch.h"
+#include "tests/transports/world.h"
+
+namespace rondo::testing {
+namespace {
+
+constexpr std::size_t board_bytes = 10000;
+
+/// A few ranks' transports, as in world.h, but bare: decorators are about channels.
+struct Ranks {
+  Ranks(const std::string& kind, int ranks) {
+    std::vector<std::string> addresses;
+    for (int rank = 0; rank < ranks; ++rank) {
+      doorbells.push_back(std::make_unique<Doorbell>());
+      transports.push_back(find_transport(kind)->make({.rank = rank,
+                                                       .ranks = ranks,
+                                                       .communicator = 7,
+                                                       .slot_bytes = 8192,
+                                                       .doorbell = doorbells.back().get(),
+                                                       .local = exchange}));
+      addresses.push_back(transports.back()->address());
+    }
+    for (const auto& transport : transports) transport->meet(addresses);
+  }
+  Transport& operator[](int rank) { return *transports[static_cast<std::size_t>(rank)]; }
+  void progress() {
+    for (const auto& transport : transports) {
+      if (transport) transport->progress();
+    }
+  }
+
+  std::shared_ptr<LocalExchange> exchange = std::make_shared<LocalExchange>();
+  std::vector<std::unique_ptr<Doorbell>> doorbells{};
+  std::vector<std::unique_ptr<Transport>> transports{};
+};
+
+std::string any_kind() { return GENERATE(as<std::string>(), "local", "shm"); }
+
+DirectAccess& access(Ranks& ranks, int rank) { return *ranks[rank].direct_access(); }
+
+/// Every rank's board, once all have it.
+std::vector<std::byte*> boards(Ranks& world, std::size_t bytes = board_bytes) {
+  std::vector<std::byte*> all(world.transports.size());
+  wait_until([&] {
+    world.progress();
+    bool there = true;
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+      all[rank] = access(world, static_cast<int>(rank)).board(bytes);
+      there &= all[rank] != nullptr;
+    }
+    return there;
+  });
+  return all;
+}
+
+std::byte* map(Ranks& world, int rank, int peer, const Exposed& place, std::size_t bytes) {
+  std::byte* mapped = nullptr;
+  wait_until([&] {
+    world.progress();
+    return (mapped = access(world, rank).map(peer, place, bytes)) != nullptr;
+  });
+  return mapped;
+}
+
+std::optional<Error> failure(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error;
+  }
+  return std::nullopt;
+}
+
+std::uint64_t address_of(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); }
+
+}  // namespace
+
+TEST_CASE("direct access: transports that share memory offer it, tcp does not", "[direct]") {
+  for (const TransportKind& kind : transport_kinds()) {
+    CAPTURE(kind.name);
+    Ranks world(std::string(kind.name), 2);
+    CHECK((world[0].direct_access() != nullptr) == (kind.name != "tcp"));
+  }
+}
+
+TEST_CASE("direct access: the board is one, zeroed, aligned and stays", "[direct]") {
+  const std::string kind = any_kind();
+  const int ranks = GENERATE(1, 2, 5, 70);
+  CAPTURE(kind, ranks);
+  Ranks world(kind, ranks);
+  const std::vector<std::byte*> all = boards(world);
+  for (const std::byte* board : all) {
+    CHECK(address_of(board) % 4096 == 0);
+    CHECK(std::count(board, board + board_bytes, std::byte{0}) == board_bytes);
+  }
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    all[rank][rank] = std::byte{1};
+    all[rank][board_bytes - 1 - rank] = std::byte{2};
+  }
+  for (const std::byte* board : all) {
+    CHECK(std::count(board, board + ranks, std::byte{1}) == ranks);
+    CHECK(std::count(board + board_bytes - ranks, board + board_bytes, std::byte{2}) == ranks);
+  }
+  CHECK(boards(world) == all);
+}
+
+TEST_CASE("direct access: the board outlives ranks that left", "[direct]") {
+  const std::string kind = any_kind();
+  CAPTURE(kind);
+  Ranks world(kind, 3);
+  const std::vector<std::byte*> all = boards(world);
+  all[0][5] = std::byte{9};
+  world.transports[0].reset();
+  CHECK(all[1][5] == std::byte{9});
+  CHECK(access(world, 1).board(board_bytes) == all[1]);
+  wait_until([&] {
+    world.progress();
+    return failure([&] { access(world, 1).check(0); }).has_value();
+  });
+  const auto lost = failure([&] { access(world, 1).check(0); });
+  CHECK(lost->code() == ErrorCode::peer_lost);
+  CHECK(lost->rank() == 1);
+  CHECK(lost->peer() == 0);
+  CHECK(!lost->remedy().empty());
+  access(world, 1).check(2);
+  access(world, 1).wake(0);  // a bell whose owner left may be rung
+}
+
+TEST_CASE("direct access: boards of different sizes are an error", "[direct]") {
+  const std::string kind = any_kind();
+  CAPTURE(kind);
+  Ranks world(kind, 2);
+  std::optional<Error> error;
+  wait_until([&] {
+    world.progress();
+    for (int rank = 1; rank >= 0 && !error; --rank) {
+      error = failure([&] { access(world, rank).board(rank == 0 ? 4096U : 8192U); });
+    }
+    return error.has_value();
+  });
+  CHECK(error->code() == ErrorCode::internal);
+  CHECK(error->message().find("4096") != std::string::npos);
+  CHECK(error->message().find("8192") != std::string::npos);
+}
+
+TEST_CASE("direct access: a mapped window is the owner's memory", "[direct]") {
+  const std::string kind = any_kind();
+  CAPTURE(kind);
+  Ranks world(kind, 2);
+  boards(world);
+  const Memory memory = allocate(100000);
+  auto* const own = static_cast<std::byte*>(memory.data());
+  const Exposed place = access(world, 1).expose(own + 1000, 5000);
+  CHECK(place.window != 0);
+  CHECK(place.address == address_of(own + 1000));
+  std::byte* const mapped = map(world, 0, 1, place, 5000);
+  own[1000] = std::byte{3};
+  CHECK(mapped[0] == std::byte{3});
+  mapped[4999] = std::byte{4};
+  CHECK(own[5999] == std::byte{4});
+  // Another place of a window that is mapped is there at once.
+  const Exposed other = access(world, 1).expose(own, 100000);
+  CHECK(access(world, 0).map(1, other, 100000) == mapped - 1000);
+  access(world, 0).forget(1);
+  std::byte* const again = map(world, 0, 1, place, 5000);
+  CHECK(again[0] == std::byte{3});
+}
+
+TEST_CASE("direct access: both ends map the other's windows at once", "[direct]") {
+  const std::string kind = any_kind();
+  CAPTURE(kind);
+  constexpr int ranks = 3;
+  Ranks world(kind, ranks);
+  std::vector<Memory> memories;
+  std::vector<Exposed> places;
+  for (int rank = 0; rank < ranks; ++rank) {
+    memories.push_back(allocate(4096));
+    places.push_back(access(world, rank).expose(memories.back().data(), 4096));
+    std::memset(memories.back().data(), rank + 1, 4096);
+  }
+  run_ranks(ranks, [&](int rank) {
+    DirectAccess& own = access(world, rank);
+    std::byte* board = nullptr;
+    wait_until([&] {
+      world[rank].progress();
+      return (board = own.board(board_bytes)) != nullptr;
+    });
+    for (int peer = 0; peer < ranks; ++peer) {
+      std::byte* mapped = nullptr;
+      wait_until([&] {
+        world[rank].progress();
+        const auto at = static_cast<std::size_t>(peer);
+        return peer == rank || (mapped = own.map(peer, places[at], 4096)) != nullptr;
+      });
+      if (peer != rank && mapped[4095] != static_cast<std::byte>(peer + 1)) {
+        throw std::runtime_error("another rank's bytes");
+      }
+    }
+    // Whoever has what it wants stays until the others have it too: they need its progress.
+    auto& done = *reinterpret_cast<std::atomic<int>*>(board);
+    done.fetch_add(1, std::memory_order_acq_rel);
+    wait_until([&] {
+      world[rank].progress();
+      return done.load(std::memory_order_acquire) == ranks;
+    });
+  });
+  SUCCEED("every rank saw every other's bytes");
+}
+
+TEST_CASE("direct access: ordinary memory is no window between processes", "[direct]") {
+  Ranks world("shm", 2);
+  std::vector<std::byte> ordinary(100);
+  const Exposed place = access(world, 0).expose(ordinary.data(), 100);
+  CHECK(place.window == 0);
+  CHECK(place.address == address_of(ordinary.data()));
+  const Memory memory = allocate(100);
+  CHECK(access(world, 0).expose(memory.data(), 101).window == 0);
+}
+
+TEST_CASE("direct access: freed windows are counted, and are not there any more", "[direct]") {
+  Ranks world("shm", 2);
+  boards(world);
+  const std::uint64_t freed = access(world, 1).windows_freed();
+  Memory memory = allocate(5000);
+  const Exposed place = access(world, 1).expose(memory.data(), 5000);
+  CHECK(map(world, 0, 1, place, 5000) != nullptr);
+  const std::size_t before = open_descriptors();
+  memory = Memory();
+  CHECK(open_descriptors() == before - 1);
+  CHECK(access(world, 1).windows_freed() == freed + 1);
+  access(world, 0).forget(1);
+  const auto error = failure([&] { map(world, 0, 1, place, 5000); });
+  REQUIRE(error);
+  CHECK(error->code() == ErrorCode::invalid_argument);
+  CHECK(error->rank() == 0);
+  CHECK(error->peer() == 1);
+  CHECK(error->message() ==
+        "the peer has no window " + std::to_string(place.window) + " (any more)");
+  CHECK(!error->remedy().empty());
+  // The error was about that window only.
+  const Memory other = allocate(5000);
+  CHECK(map(world, 0, 1, access(world, 1).expose(other.data(), 5000), 5000) != nullptr);
+}
+
+TEST_CASE("direct access: a place beyond its window is refused", "[direct]") {
+  Ranks world("shm", 2);
+  boards(world);
+  const Memory memory = allocate(8192);
+  const Exposed place = access(world, 1).expose(memory.data(), 8192);
+  CHECK(map(world, 0, 1, place, 8192) != nullptr);
+  const auto check = [&](std::uint64_t address, std::size_t bytes) {
+    const auto error = failure(
+        [&] { access(world, 0).map(1, {.address = address, .window = place.window}, bytes); });
+    REQUIRE(error);
+    CHECK(error->code() == ErrorCode::invalid_argument);
+    CHECK(error->peer() == 1);
+  };
+  check(place.address, 8193);
+  check(place.address + 8192, 1);
+  check(place.address - 1, 1);
+  check(place.address + 1, ~std::size_t{0});
+}
+
+TEST_CASE("direct access: an answer that comes after forget() does no harm", "[direct]") {
+  Ranks world("shm", 2);
+  boards(world);
+  const Memory memory = allocate(8192);
+  const Exposed place = access(world, 1).expose(memory.data(), 8192);
+  CHECK(access(world, 0).map(1, place, 8192) == nullptr);  // asked
+  access(world, 0).forget(1);
+  CHECK(access(world, 0).map(1, place, 8192) == nullptr);  // and asked again
+  CHECK(map(world, 0, 1, place, 8192) != nullptr);
+  for (int i = 0; i < 1000; ++i) world.progress();
+  CHECK(access(world, 0).map(1, place, 8192) != nullptr);
+}
+
+TEST_CASE("direct access: many windows in any order", "[direct]") {
+  Ranks world("shm", 3);
+  boards(world);
+  std::vector<Memory> memories;
+  for (int i = 0; i < 50; ++i) memories.push_back(allocate(4096 * static_cast<std::size_t>(i + 1)));
+  for (int i = 0; i < 50; ++i) {
+    const Memory& memory = memories[static_cast<std::size_t>(i * 7 % 50)];
+    const Exposed place = access(world, 2).expose(memory.data(), memory.size());
+    static_cast<std::byte*>(memory.data())[memory.size() - 1] = static_cast<std::byte>(i);
+    const std::byte* const mapped = map(world, i % 2, 2, place, memory.size());
+    CHECK(mapped[memory.size() - 1] == static_cast<std::byte>(i));
+  }
+}
+
+TEST_CASE("direct access: get() and put() copy any memory of a peer", "[direct]") {
+  const std::string kind = any_kind();
+  const std::size_t bytes = GENERATE(std::size_t{0}, std::size_t{1}, std::size_t{4095},
+                                     std::size_t{100001}, (std::size_t{5} << 20) + 3);
+  CAPTURE(kind, bytes);
+  Ranks world(kind, 2);
+  REQUIRE(access(world, 0).copies());
+  std::vector<std::byte> theirs = pattern(1, 2, bytes + 2);
+  std::vector<std::byte> mine(bytes);
+  access(world, 0).get(1, address_of(theirs.data() + 1), mine);
+  CHECK(std::equal(mine.begin(), mine.end(), theirs.begin() + 1));
+  const std::vector<std::byte> sent = pattern(3, 4, bytes);
+  const std::byte first = theirs.front();
+  const std::byte last = theirs.back();
+  access(world, 0).put(1, address_of(theirs.data() + 1), sent);
+  CHECK(std::equal(sent.begin(), sent.end(), theirs.begin() + 1));
+  CHECK(theirs.front() == first);
+  CHECK(theirs.back() == last);
+}
+
+TEST_CASE("direct access: wake() ends the sleep of a rank", "[direct]") {
+  const std::string kind = any_kind();
+  CAPTURE(kind);
+  Ranks world(kind, 2);
+  boards(world);
+  for (int rank = 0; rank < 2; ++rank) {
+    Doorbell& bell = *world.doorbells[static_cast<std::size_t>(rank)];
+    bell.arm();
+    access(world, 1 - rank).wake(rank);
+    bell.sleep(std::chrono::seconds(60));  // rung already: returns at once
+    CHECK(bell.word().sleeping.load(std::memory_order_acquire) == 0);
+  }
+}
+
+TEST_CASE("direct access: worlds with boards and windows leave no descriptor behind", "[direct]") {
+  const std::string kind = any_kind();
+  CAPTURE(kind);
+  const std::size_t before = open_descriptors();
+  {
+    Ranks world(kind, 4);
+    boards(world);
+    const Memory memory = allocate(4096);
+    map(world, 3, 1, access(world, 1).expose(memory.data(), 4096), 4096);
+    map(world, 1, 3, access(world, 3).expose(memory.data(), 4096), 4096);
+  }
+  CHECK(open_descriptors() == before);
+}
+
+}  // namespace rondo::testing

@@ -1,0 +1,40 @@
+// Direct access between threads: all memory is everyone's already, only the board is to be met.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/transport/direct_access.h"
+#include "core/transport/local_exchange.h"
+#include "core/transport/transport.h"
+
+namespace rondo::local {
+
+class LocalAccess final : public DirectAccess {
+ public:
+  explicit LocalAccess(const TransportSettings& settings) : settings_(settings) {}
+
+  /// Once all ranks have joined the exchange.
+  void meet();
+
+  std::byte* board(std::size_t bytes) override;
+  void check(int peer) override;
+  Exposed expose(const void* memory, std::size_t bytes) const override;
+  std::uint64_t windows_freed() const override { return 0; }
+  std::byte* map(int peer, const Exposed& place, std::size_t bytes) override;
+  void forget(int) override {}
+  bool copies() override { return true; }
+  void get(int peer, std::uint64_t address, std::span<std::byte> into) override;
+  void put(int peer, std::uint64_t address, std::span<const std::byte> from) override;
+  void wake(int peer) override;
+
+ private:
+  TransportSettings settings_;
+  std::shared_ptr<std::byte> board_{};
+  std::size_t board_bytes_ = 0;
+  std::vector<std::shared_ptr<PeerDoorbell>> bells_{};  ///< null: itself, or gone before meet()
+};
+
+}  // namespace rondo::local

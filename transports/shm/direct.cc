@@ -1,0 +1,164 @@
+#include "transports/shm/direct.h"
+
+#include <utility>
+
+namespace rondo::shm {
+
+ShmAccess::ShmAccess(const TransportSettings& settings)
+    : settings_(settings), windows_(Windows::of_process()) {
+  for (int peer = 0; peer < settings.ranks; ++peer) peers_.emplace_back(settings.rank, peer);
+}
+
+void ShmAccess::meet(const std::vector<std::string>& addresses) {
+  addresses_ = &addresses;
+  copies_ = true;
+  for (int peer = 0; peer < settings_.ranks; ++peer) {
+    if (peer == settings_.rank) continue;
+    const std::string& address = addresses[static_cast<std::size_t>(peer)];
+    const auto blank = address.find(' ');
+    const ReachAddress reach =
+        blank == std::string::npos ? ReachAddress() : parse_reach(address.substr(blank));
+    at(peer).pid = reach.pid;
+    copies_ = copies_ && reaches(probe_.address(), reach);
+  }
+}
+
+Error ShmAccess::error(ErrorCode code, int peer, std::string message, std::string remedy) const {
+  return Error(code, std::move(message),
+               {.rank = settings_.rank, .peer = peer, .remedy = std::move(remedy)});
+}
+
+Error ShmAccess::no_descriptors(int peer) const {
+  return error(ErrorCode::system, peer, "out of file descriptors",
+               "raise the limit of open files (ulimit -n)");
+}
+
+Error ShmAccess::peer_died(int peer) const {
+  return error(ErrorCode::peer_lost, peer, "the peer process ended or closed its connection",
+               "look at that rank's own output for why");
+}
+
+Error ShmAccess::other_board(int peer, std::size_t bytes) const {
+  return error(ErrorCode::internal, peer,
+               "ranks want boards of " + std::to_string(board_bytes_) + " and " +
+                   std::to_string(bytes) + " bytes",
+               "the same rondo on every rank");
+}
+
+// ---- the board
+
+std::size_t ShmAccess::header_bytes() const {
+  constexpr std::size_t page = 4096;
+  return (peers_.size() * sizeof(AskCounter) + page - 1) / page * page;
+}
+
+AskCounter& ShmAccess::counter(int rank) const {
+  return reinterpret_cast<AskCounter*>(board_.data())[rank];
+}
+
+std::byte* ShmAccess::board(std::size_t bytes) {
+  if (ready_ && bytes == board_bytes_) [[likely]]
+    return board_.data() + header_bytes();
+  if (failure_) throw Error(*failure_);
+  if (board_bytes_ != 0 && bytes != board_bytes_) throw other_board(-1, bytes);
+  board_bytes_ = bytes;
+  wanted_ = true;
+  if (settings_.rank == 0) make_board(bytes);
+  for (const Peer& peer : peers_) {
+    if (peer.failure) throw Error(*peer.failure);
+  }
+  see_whether_ready();
+  return ready_ ? board_.data() + header_bytes() : nullptr;
+}
+
+/// Rank 0, at its own first call or for the first peer that asks.
+void ShmAccess::make_board(std::size_t bytes) {
+  if (board_) return;
+  try {
+    SharedMemory made =
+        make_shared_memory(header_bytes() + bytes, "the ranks' board", {.rank = settings_.rank});
+    board_memory_ = std::move(made.descriptor);
+    board_ = std::move(made.mapping);
+  } catch (const Error& failure) {
+    failure_ = failure;  // for good: the peers are told so too
+    throw;
+  }
+}
+
+void ShmAccess::map_board(std::size_t bytes, const UniqueFd& memory) {
+  board_ = map_shared_memory(memory.get(), header_bytes() + bytes);
+  if (!board_) {
+    throw error(ErrorCode::out_of_memory, 0,
+                "no room to map the ranks' board of " + std::to_string(bytes) + " bytes",
+                "raise vm.max_map_count, or free memory");
+  }
+}
+
+void ShmAccess::see_whether_ready() {
+  if (ready_ || !board_ || !wanted_) return;
+  for (std::size_t peer = 0; peer < peers_.size(); ++peer) {
+    if (static_cast<int>(peer) != settings_.rank && !peers_[peer].bell) return;
+  }
+  ready_ = true;
+  board_memory_.reset();
+}
+
+void ShmAccess::check(int peer) {
+  const Peer& other = at(peer);
+  if (other.failure) throw Error(*other.failure);
+}
+
+void ShmAccess::wake(int peer) {
+  if (const auto& bell = at(peer).bell) ring(bell->word());
+}
+
+// ---- windows
+
+Exposed ShmAccess::expose(const void* memory, std::size_t bytes) const {
+  const auto window = windows_->find(memory, bytes);
+  return {.address = reinterpret_cast<std::uintptr_t>(memory),
+          .window = window ? window->number : 0};
+}
+
+std::byte* ShmAccess::map(int peer, const Exposed& place, std::size_t bytes) {
+  PeerWindows& windows = at(peer).windows;
+  if (std::byte* const here = windows.find(place, bytes)) return here;
+  windows.check_refused(place.window);
+  check(peer);
+  if (!windows.is_asked(place.window)) ask(peer, place.window);
+  return nullptr;
+}
+
+void ShmAccess::ask(int peer, std::uint64_t number) {
+  Peer& owner = at(peer);
+  if (!owner.bell || !board_) {
+    throw error(ErrorCode::internal, peer, "map() before the board is there", {});
+  }
+  Note note{.kind = Note::Kind::ask, .window = number};
+  // Not taken now: the next call tries again. A peer that is gone shows when reading.
+  if (!send(owner.socket, std::as_bytes(std::span(&note, 1)), {})) return;
+  owner.windows.ask(number);
+  counter(peer).asks.fetch_add(1, std::memory_order_release);
+  ring(owner.bell->word());
+  count_unsettled();
+}
+
+void ShmAccess::forget(int peer) {
+  at(peer).windows.forget();
+  count_unsettled();
+}
+
+// ---- copies
+
+void ShmAccess::get(int peer, std::uint64_t address, std::span<std::byte> into) {
+  // A known end is said without a system call: the pid may be another process's by now.
+  check(peer);
+  read_from({at(peer).pid, settings_.rank, peer}, address, into);
+}
+
+void ShmAccess::put(int peer, std::uint64_t address, std::span<const std::byte> from) {
+  check(peer);
+  write_to({at(peer).pid, settings_.rank, peer}, address, from);
+}
+
+}  // namespace rondo::shm

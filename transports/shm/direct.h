@@ -1,0 +1,122 @@
+// Direct access between processes: a board that rank 0 makes, peers' windows mapped on demand, and
+// copies by the kernel. See handshake.h for what goes over the sockets.
+//
+// One connection per pair of ranks, made when board() is first called. Its owner looks at it while
+// something is expected, when a peer says on the board that it has asked for a window, and seldom
+// else, as the transport does with its channels: calls that find all windows mapped make no system
+// call.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/memory/windows.h"
+#include "core/transport/direct_access.h"
+#include "core/transport/doorbell.h"
+#include "core/transport/transport.h"
+#include "rondo/error.h"
+#include "transports/shm/handshake.h"
+#include "transports/shm/peer_windows.h"
+#include "transports/shm/reach.h"
+#include "transports/shm/unix_socket.h"
+
+namespace rondo::shm {
+
+/// In the first pages of the board's memory, which are the transport's own, one for each rank.
+struct alignas(64) AskCounter {
+  /// How often peers asked this rank for windows. Each peer's release increment comes after its
+  /// message; who sees it with acquire finds the message in the socket.
+  std::atomic<std::uint32_t> asks{0};
+};
+static_assert(std::atomic<std::uint32_t>::is_always_lock_free, "shared between processes");
+
+class ShmAccess final : public DirectAccess {
+ public:
+  explicit ShmAccess(const TransportSettings& settings);
+
+  // ---- for the transport
+
+  /// What meet() of the peers needs, besides the name of the socket.
+  std::string reach_address() const { return to_text(probe_.address()); }
+  /// The addresses of the ranks: name, blank, reach_address(). Kept by the transport.
+  void meet(const std::vector<std::string>& addresses);
+  /// A peer's hello of a direct connection, checked but for what is said here.
+  void answer(const Hello& hello, Received received, UniqueFd socket);
+  /// Whether progress() should be called at once rather than now and then.
+  bool is_pressing() const;
+  /// Never throws Error: failures wait for the calls that they concern.
+  bool progress();
+
+  // ---- DirectAccess
+
+  std::byte* board(std::size_t bytes) override;
+  void check(int peer) override;
+  Exposed expose(const void* memory, std::size_t bytes) const override;
+  std::uint64_t windows_freed() const override { return windows_->freed(); }
+  std::byte* map(int peer, const Exposed& place, std::size_t bytes) override;
+  void forget(int peer) override;
+  bool copies() override { return copies_; }
+  void get(int peer, std::uint64_t address, std::span<std::byte> into) override;
+  void put(int peer, std::uint64_t address, std::span<const std::byte> from) override;
+  void wake(int peer) override;
+
+ private:
+  struct Peer {
+    Peer(int rank, int peer) : windows(rank, peer) {}
+    UniqueFd socket{};
+    std::unique_ptr<PeerDoorbell> bell{};  ///< there once the peer has joined
+    PeerWindows windows;
+    std::vector<std::uint64_t> to_answer{};  ///< windows that the peer asked for
+    pid_t pid = 0;
+    std::optional<Error> failure{};
+  };
+
+  Error error(ErrorCode code, int peer, std::string message, std::string remedy) const;
+  Error no_descriptors(int peer) const;
+  Error peer_died(int peer) const;
+  Error other_board(int peer, std::size_t bytes) const;
+  Peer& at(int peer) { return peers_[static_cast<std::size_t>(peer)]; }
+
+  std::size_t header_bytes() const;
+  AskCounter& counter(int rank) const;
+  void make_board(std::size_t bytes);
+  void map_board(std::size_t bytes, const UniqueFd& memory);
+  void see_whether_ready();
+
+  Note join(const Hello& hello, Received& received);
+  void try_for(int peer, auto&& action);
+  void lose(Peer& peer, const Error& failure);
+  bool greet(int peer);
+  bool read_notes();
+  bool read_note(int peer);
+  void take(int peer, const Note& note, Received& received);
+  void take_joined(int peer, const Note& note, Received& received);
+  bool answer_asks(int peer);
+  bool send_window(Peer& peer, std::uint64_t number);
+  void ask(int peer, std::uint64_t number);
+  void count_unsettled();
+
+  TransportSettings settings_;
+  std::shared_ptr<Windows> windows_;
+  ReachProbe probe_{};
+  const std::vector<std::string>* addresses_ = nullptr;
+  std::vector<Peer> peers_{};
+  bool copies_ = false;
+
+  std::size_t board_bytes_ = 0;  ///< as asked for, by this rank or the first peer; 0: not yet
+  bool wanted_ = false;          ///< this rank has called board()
+  bool ready_ = false;           ///< mapped, and every peer can be rung
+  UniqueFd board_memory_{};      ///< rank 0's, until all peers have it
+  Mapping board_{};
+  std::optional<Error> failure_{};  ///< of the board
+
+  std::uint32_t asks_seen_ = 0;  ///< of this rank's counter
+  std::size_t unsettled_ = 0;    ///< peers with which something is asked or to be answered
+};
+
+}  // namespace rondo::shm

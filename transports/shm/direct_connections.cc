@@ -1,0 +1,232 @@
+// ShmAccess over its sockets: how pairs of ranks connect, and what they say.
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <system_error>
+#include <utility>
+
+#include "core/base/log.h"
+#include "transports/shm/direct.h"
+
+namespace rondo::shm {
+namespace {
+
+std::span<const std::byte> bytes_of(const auto& message) {
+  return std::as_bytes(std::span(&message, 1));
+}
+
+Verdict verdict_of(const Error& failure) {
+  if (failure.code() == ErrorCode::out_of_memory) return Verdict::no_memory;
+  return failure.code() == ErrorCode::internal ? Verdict::refused : Verdict::no_descriptors;
+}
+
+}  // namespace
+
+bool ShmAccess::is_pressing() const {
+  if ((wanted_ && !ready_ && !failure_) || unsettled_ > 0) return true;
+  // Relaxed: only a hint to look. progress() loads it again.
+  return board_ && counter(settings_.rank).asks.load(std::memory_order_relaxed) != asks_seen_;
+}
+
+bool ShmAccess::progress() {
+  bool moved = false;
+  if (wanted_ && !ready_ && addresses_ != nullptr) {
+    for (int peer = 0; peer < settings_.rank; ++peer) moved |= greet(peer);
+  }
+  // Before the sockets are read: what is counted later is looked at later.
+  if (board_) asks_seen_ = counter(settings_.rank).asks.load(std::memory_order_acquire);
+  moved |= read_notes();
+  if (unsettled_ > 0) {
+    for (int peer = 0; peer < settings_.ranks; ++peer) moved |= answer_asks(peer);
+  }
+  if (moved) {
+    see_whether_ready();
+    count_unsettled();
+  }
+  return moved;
+}
+
+void ShmAccess::count_unsettled() {
+  unsettled_ = static_cast<std::size_t>(std::ranges::count_if(
+      peers_, [](const Peer& peer) { return peer.windows.waits() || !peer.to_answer.empty(); }));
+}
+
+/// What goes wrong with one peer is that peer's failure.
+void ShmAccess::try_for(int peer, auto&& action) {
+  try {
+    action();
+  } catch (const Error& failure) {
+    lose(at(peer), failure);
+  } catch (const std::system_error& failure) {
+    const bool gone = failure.code() == std::errc::connection_refused;
+    lose(at(peer), gone ? peer_died(peer) : no_descriptors(peer));
+  }
+}
+
+void ShmAccess::lose(Peer& peer, const Error& failure) {
+  if (!peer.failure) peer.failure = failure;
+  peer.socket.reset();
+  peer.to_answer.clear();
+  peer.windows.give_up();
+}
+
+// ---- the higher rank connects
+
+bool ShmAccess::greet(int peer) {
+  Peer& lower = at(peer);
+  if (lower.socket || lower.failure) return false;
+  bool connected = false;
+  try_for(peer, [&] {
+    std::optional<UniqueFd> socket = connect_to((*addresses_)[static_cast<std::size_t>(peer)]);
+    if (!socket) return;
+    connected = true;
+    if (!same_user(*socket)) {
+      throw error(ErrorCode::bootstrap, peer, "the peer runs as another user",
+                  "start all ranks as one user, or RONDO_TRANSPORT=^shm");
+    }
+    const Hello hello{.from = settings_.rank,
+                      .to = peer,
+                      .lane = direct_lane,
+                      .communicator = settings_.communicator,
+                      .slot_bytes = board_bytes_};
+    // The first message on a fresh socket always finds room; a peer that died shows when reading.
+    send(*socket, bytes_of(hello), std::array{settings_.doorbell->descriptor()});
+    lower.socket = std::move(*socket);
+  });
+  return connected || lower.failure;
+}
+
+void ShmAccess::take_joined(int peer, const Note& note, Received& received) {
+  Peer& lower = at(peer);
+  const bool whole = received.descriptors.size() == (peer == 0 ? 2U : 1U);
+  if (note.verdict == Verdict::no_memory) {
+    failure_ = error(
+        ErrorCode::out_of_memory, peer,
+        "the peer has no memory for the ranks' board of " + std::to_string(board_bytes_) + " bytes",
+        "free some memory there");
+  } else if (note.verdict == Verdict::refused) {
+    failure_ = other_board(peer, note.bytes);
+  } else if (note.verdict == Verdict::no_descriptors || !whole || lower.bell) {
+    throw no_descriptors(peer);
+  } else {
+    lower.bell = std::make_unique<PeerDoorbell>(std::move(received.descriptors[0]));
+    if (peer == 0) map_board(board_bytes_, received.descriptors[1]);
+  }
+}
+
+// ---- the lower rank answers
+
+void ShmAccess::answer(const Hello& hello, Received received, UniqueFd socket) {
+  Peer& higher = at(hello.from);
+  if (hello.from <= settings_.rank || higher.socket || higher.failure) {
+    return log(LogLevel::warn, settings_.rank, "dropped a second connection for direct access");
+  }
+  higher.socket = std::move(socket);
+  try_for(hello.from, [&] {
+    const Note note = join(hello, received);
+    std::vector<int> passed;
+    if (note.verdict == Verdict::accepted) passed.push_back(settings_.doorbell->descriptor());
+    if (note.verdict == Verdict::accepted && board_memory_) passed.push_back(board_memory_.get());
+    if (!send(higher.socket, bytes_of(note), passed)) throw peer_died(hello.from);
+    if (higher.bell) ring(higher.bell->word());
+  });
+  see_whether_ready();
+}
+
+/// The answer to a hello; what goes wrong here concerns the board, and both ends hear of it.
+Note ShmAccess::join(const Hello& hello, Received& received) {
+  Note note{.kind = Note::Kind::joined};
+  try {
+    if (settings_.rank == 0 && failure_) throw Error(*failure_);
+    if (received.descriptors.size() != 1) throw no_descriptors(hello.from);
+    at(hello.from).bell = std::make_unique<PeerDoorbell>(std::move(received.descriptors[0]));
+    if (settings_.rank == 0) {
+      if (board_bytes_ == 0) board_bytes_ = hello.slot_bytes;
+      if (board_bytes_ != hello.slot_bytes) throw other_board(hello.from, hello.slot_bytes);
+      make_board(board_bytes_);
+    }
+  } catch (const Error& failure) {
+    if (!failure_) failure_ = failure;
+    note.verdict = verdict_of(failure);
+  }
+  note.bytes = board_bytes_;
+  return note;
+}
+
+// ---- both ends
+
+bool ShmAccess::read_notes() {
+  std::vector<pollfd> sockets;
+  std::vector<int> owners;
+  for (int peer = 0; peer < settings_.ranks; ++peer) {
+    if (!at(peer).socket) continue;
+    sockets.push_back({.fd = at(peer).socket.get(), .events = POLLIN, .revents = 0});
+    owners.push_back(peer);
+  }
+  if (sockets.empty() || ::poll(sockets.data(), sockets.size(), 0) <= 0) return false;
+  bool moved = false;
+  for (std::size_t i = 0; i < sockets.size(); ++i) {
+    while (sockets[i].revents != 0 && read_note(owners[i])) moved = true;
+  }
+  return moved;
+}
+
+bool ShmAccess::read_note(int peer) {
+  Peer& other = at(peer);
+  if (!other.socket) return false;
+  bool moved = true;
+  try_for(peer, [&] {
+    Note note;
+    Received received = receive(other.socket, std::as_writable_bytes(std::span(&note, 1)));
+    moved = received.state != Received::State::nothing;
+    if (received.state == Received::State::closed) throw peer_died(peer);
+    if (!moved) return;
+    if (received.bytes != sizeof(Note) || note.magic != protocol_magic) {
+      throw error(ErrorCode::bootstrap, peer, "the peer speaks another shm protocol",
+                  "the same rondo on every rank");
+    }
+    take(peer, note, received);
+  });
+  return moved;
+}
+
+void ShmAccess::take(int peer, const Note& note, Received& received) {
+  Peer& other = at(peer);
+  switch (note.kind) {
+    case Note::Kind::joined:
+      return take_joined(peer, note, received);
+    case Note::Kind::ask:
+      other.to_answer.push_back(note.window);
+      ++unsettled_;
+      return;
+    case Note::Kind::window:
+      return other.windows.settle(
+          note, received.descriptors.empty() ? UniqueFd() : std::move(received.descriptors[0]));
+  }
+  throw error(ErrorCode::internal, peer, "an unknown note on a direct connection", {});
+}
+
+bool ShmAccess::answer_asks(int peer) {
+  Peer& other = at(peer);
+  const auto taken = std::ranges::find_if_not(
+      other.to_answer, [&](std::uint64_t number) { return send_window(other, number); });
+  const bool moved = taken != other.to_answer.begin();
+  other.to_answer.erase(other.to_answer.begin(), taken);
+  if (moved && other.bell) ring(other.bell->word());
+  return moved;
+}
+
+/// False when the socket does not take it now.
+bool ShmAccess::send_window(Peer& peer, std::uint64_t number) {
+  Note note{.kind = Note::Kind::window, .verdict = Verdict::refused, .window = number};
+  const auto handle = windows_->open(number);
+  if (!handle) return send(peer.socket, bytes_of(note), {});
+  note.base = reinterpret_cast<std::uintptr_t>(handle->window.base);
+  note.bytes = handle->window.bytes;
+  note.verdict = handle->descriptor ? Verdict::accepted : Verdict::no_descriptors;
+  if (!handle->descriptor) return send(peer.socket, bytes_of(note), {});
+  return send(peer.socket, bytes_of(note), std::array{handle->descriptor.get()});
+}
+
+}  // namespace rondo::shm

@@ -1,0 +1,113 @@
+#include "transports/shm/reach.h"
+
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <random>
+#include <sstream>
+#include <system_error>
+
+#include "rondo/error.h"
+
+namespace rondo::shm {
+namespace {
+
+// The kernel moves less than 2 GiB at once.
+constexpr std::size_t most_at_once = std::size_t{1} << 30;
+
+std::uint64_t own_pid_namespace() {
+  struct stat status {};
+  return ::stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+}
+
+/// One system call: bytes moved, or -1 with errno.
+ssize_t move_once(pid_t pid, std::uint64_t there, std::byte* here, std::size_t bytes, bool write) {
+  const iovec local{here, bytes};
+  // NOLINTNEXTLINE: an address of the other process, which only the kernel follows.
+  const iovec remote{reinterpret_cast<void*>(there), bytes};
+  return write ? ::process_vm_writev(pid, &local, 1, &remote, 1, 0)
+               : ::process_vm_readv(pid, &local, 1, &remote, 1, 0);
+}
+
+[[noreturn]] void throw_refusal(const Reached& process, int reason, bool write) {
+  if (reason == ESRCH) {
+    throw Error(ErrorCode::peer_lost, "the peer process ended",
+                {.rank = process.rank,
+                 .peer = process.peer,
+                 .remedy = "look at that rank's own output for why"});
+  }
+  throw Error(
+      ErrorCode::system,
+      std::string("the kernel refuses to ") + (write ? "write to" : "read from") +
+          " the peer's memory: " + std::generic_category().message(reason),
+      {.rank = process.rank,
+       .peer = process.peer,
+       .remedy = reason == EFAULT ? "check that the peer's buffers are as long as its call says"
+                                  : "allow ptrace between the ranks, or buffers from "
+                                    "rondo::allocate()"});
+}
+
+void move_all(const Reached& process, std::uint64_t there, std::byte* here, std::size_t bytes,
+              bool write) {
+  for (std::size_t done = 0; done < bytes;) {
+    const std::size_t part = std::min(bytes - done, most_at_once);
+    const ssize_t moved = move_once(process.pid, there + done, here + done, part, write);
+    if (moved > 0) {
+      done += static_cast<std::size_t>(moved);
+    } else if (moved == 0) {
+      throw_refusal(process, EFAULT, write);
+    } else if (errno != EINTR) {
+      throw_refusal(process, errno, write);
+    }
+  }
+}
+
+}  // namespace
+
+ReachProbe::ReachProbe() : probe_(std::make_unique<Probe>()) {
+  std::random_device random;
+  probe_->value = (std::uint64_t{random()} << 32) | random();
+  address_ = {.pid_namespace = own_pid_namespace(),
+              .pid = ::getpid(),
+              .probe = reinterpret_cast<std::uintptr_t>(probe_.get()),
+              .value = probe_->value};
+}
+
+std::string to_text(const ReachAddress& address) {
+  std::ostringstream text;
+  text << std::hex << address.pid_namespace << ' ' << address.pid << ' ' << address.probe << ' '
+       << address.value;
+  return text.str();
+}
+
+ReachAddress parse_reach(const std::string& text) {
+  std::istringstream words(text);
+  ReachAddress address;
+  words >> std::hex >> address.pid_namespace >> address.pid >> address.probe >> address.value;
+  return words ? address : ReachAddress();
+}
+
+bool reaches(const ReachAddress& from, const ReachAddress& to) {
+  if (to.pid <= 0 || to.probe == 0 || from.pid_namespace != to.pid_namespace) return false;
+  constexpr std::size_t size = sizeof(std::uint64_t);
+  std::uint64_t value = 0;
+  auto* const here = reinterpret_cast<std::byte*>(&value);
+  // Nothing is written before the number has shown that this is the right process.
+  if (move_once(to.pid, to.probe + offsetof(Probe, value), here, size, false) != size) return false;
+  return value == to.value &&
+         move_once(to.pid, to.probe + offsetof(Probe, target), here, size, true) == size;
+}
+
+void read_from(const Reached& process, std::uint64_t there, std::span<std::byte> into) {
+  move_all(process, there, into.data(), into.size(), false);
+}
+
+void write_to(const Reached& process, std::uint64_t there, std::span<const std::byte> from) {
+  // The kernel only reads through a local part of a write.
+  move_all(process, there, const_cast<std::byte*>(from.data()), from.size(), true);
+}
+
+}  // namespace rondo::shm

@@ -1,0 +1,60 @@
+// Copies to and from another process's memory by the kernel, and whether it allows them.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace rondo::shm {
+
+/// What peers try: a number that nobody else has, and a word to write to.
+struct Probe {
+  std::uint64_t value = 0;
+  std::uint64_t target = 0;
+};
+
+/// Where a process can be reached, as it says so itself: the number of its pid namespace (others
+/// number processes differently), its pid, and its probe.
+struct ReachAddress {
+  std::uint64_t pid_namespace = 0;
+  pid_t pid = 0;
+  std::uint64_t probe = 0;
+  std::uint64_t value = 0;
+};
+
+/// Lets others try to reach this process while it lives.
+class ReachProbe {
+ public:
+  ReachProbe();
+  const ReachAddress& address() const { return address_; }
+
+ private:
+  std::unique_ptr<Probe> probe_;
+  ReachAddress address_;
+};
+
+/// Blank-separated hexadecimal numbers, and back; all zero where the text is something else.
+std::string to_text(const ReachAddress& address);
+ReachAddress parse_reach(const std::string& text);
+
+/// Reads and writes a few bytes of the process. False when the kernel refuses, or when its number
+/// names another process here.
+bool reaches(const ReachAddress& from, const ReachAddress& to);
+
+/// Copy between this process's memory and address `there` of process `pid`. Error{peer_lost} when
+/// there is no such process, Error{system} when the kernel refuses; `rank` and `peer` are for
+/// these.
+struct Reached {
+  pid_t pid = 0;
+  int rank = -1;
+  int peer = -1;
+};
+void read_from(const Reached& process, std::uint64_t there, std::span<std::byte> into);
+void write_to(const Reached& process, std::uint64_t there, std::span<const std::byte> from);
+
+}  // namespace rondo::shm
