@@ -1,4 +1,4 @@
-// float32 and float64, combined as they are.
+// float32 and float64, combined as they are, and the name of the instruction set in use.
 #include "kernels/cpu/targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/float_wide.cc"
@@ -6,6 +6,7 @@
 // foreach_target comes first
 #include "kernels/cpu/families.h"
 #include "kernels/cpu/loop-inl.h"
+#include "kernels/cpu/reduce.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace rondo::cpu::HWY_NAMESPACE {
@@ -21,14 +22,22 @@ ReduceKernel float_wide(DataType type, ReduceOperator op, bool scaled) {
   }
 }
 
+const char* target_name() { return hwy::TargetName(HWY_TARGET); }
+
 }  // namespace rondo::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace rondo::cpu {
+namespace rondo {
+namespace cpu {
 HWY_EXPORT(float_wide);
+HWY_EXPORT(target_name);
 ReduceKernel find_float_wide(DataType type, ReduceOperator op, bool scaled) {
   return HWY_DYNAMIC_DISPATCH(float_wide)(type, op, scaled);
 }
-}  // namespace rondo::cpu
+static const char* current_target() { return HWY_DYNAMIC_DISPATCH(target_name)(); }
+}  // namespace cpu
+
+std::string_view reduce_target() { return cpu::current_target(); }
+}  // namespace rondo
 #endif

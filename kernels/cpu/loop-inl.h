@@ -8,6 +8,7 @@
 #endif
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <type_traits>
 
@@ -54,26 +55,30 @@ struct Maximum {
   }
 };
 
-HWY_INLINE const std::byte* at(const Operands& operands, std::size_t j, std::size_t offset) {
-  return static_cast<const std::byte*>(operands.pointers[j]) + operands.offset + offset;
-}
-
-/// Where an operand's words come from: whole vectors anywhere in memory ...
-struct VectorAt {
+/// Where words come from and go to: n whole vectors in a row, anywhere in memory ...
+template <int n, class D>
+struct VectorsAt {
+  static constexpr int count = n;
+  D d;
   std::size_t offset;
-  template <class D>
-  HWY_INLINE hn::Vec<D> load(D d, const Operands& operands, std::size_t j) const {
-    return hn::LoadU(d, reinterpret_cast<const hn::TFromD<D>*>(at(operands, j, offset)));
+
+  static constexpr std::size_t step = sizeof(hn::TFromD<D>) * hn::MaxLanes(D());
+  HWY_INLINE hn::Vec<D> load(const void* operand, int i) const {
+    const auto* words = static_cast<const std::byte*>(operand) + offset + i * step;
+    return hn::LoadU(d, reinterpret_cast<const hn::TFromD<D>*>(words));
   }
 };
 /// ... or the `bytes` bytes that are left for a last word, which may be part of one.
+template <class D>
 struct WordAt {
+  static constexpr int count = 1;
+  D d;
   std::size_t offset;
   std::size_t bytes;
-  template <class D>
-  HWY_INLINE hn::Vec<D> load(D d, const Operands& operands, std::size_t j) const {
+
+  HWY_INLINE hn::Vec<D> load(const void* operand, int) const {
     hn::TFromD<D> word{};
-    const auto* left = at(operands, j, offset);
+    const auto* left = static_cast<const std::byte*>(operand) + offset;
     if (bytes >= sizeof(word)) {
       std::memcpy(&word, left, sizeof(word));
     } else {
@@ -84,120 +89,183 @@ struct WordAt {
   }
 };
 
-/// Four parts are long to compute; one copy of that code, out of line, costs less than a percent of
-/// its time and saves most of the compile time.
-template <class Codec, class Function, class D, class Source>
-HWY_NOINLINE hn::Vec<D> map_many_parts(const Function& function, D d, const Source& source) {
-  auto word = hn::Zero(d);
-  for (int part = 0; part < Codec::parts; ++part) {
-    word = hn::Or(word, function.part(part, d, source));
-  }
-  return word;
-}
+/// Some vectors of results.
+template <class Place, class D>
+struct Words {
+  hn::Vec<D> vector[Place::count];
+};
 
-/// A word computed part by part: Function::part(part, d, source) gives each.
-template <class Codec, class Function, class D, class Source>
-HWY_INLINE hn::Vec<D> map_parts(const Function& function, D d, const Source& source) {
-  if constexpr (Codec::parts == 1) {
-    return function.part(std::integral_constant<int, 0>{}, d, source);
-  } else if constexpr (Codec::parts == 2) {
-    return hn::Or(function.part(std::integral_constant<int, 0>{}, d, source),
-                  function.part(std::integral_constant<int, 1>{}, d, source));
-  } else {
-    return map_many_parts<Codec>(function, d, source);
-  }
-}
-
-/// The operands combined, times the factor if scaled: the functor that body and tail share.
+/// The operands combined, times the factor if scaled: the functor that body and tail share. Each
+/// operand's vectors are loaded together, so that many loads are under way at once.
 template <class Codec, class Operator, bool scaled>
 struct Combine {
   Operands operands;
   double factor;
 
-  template <class Part, class D, class Source>
-  HWY_INLINE hn::Vec<D> part(Part part, D d, const Source& source) const {
-    auto result = Codec::unpack(part, d, source.load(d, operands, 0));
+  template <class Part, class D, class Place>
+  HWY_INLINE Words<Place, D> part(Part part, D d, const Place& place) const {
+    constexpr int n = Place::count;
+    using Value = decltype(Codec::unpack(part, d, hn::Zero(d)));
+    Value values[n];
+    for (int i = 0; i < n; ++i) {
+      values[i] = Codec::unpack(part, d, place.load(operands.pointers[0], i));
+    }
     for (std::size_t j = 1; j < operands.count; ++j) {
-      result = Operator{}(result, Codec::unpack(part, d, source.load(d, operands, j)));
+      const void* const operand = operands.pointers[j];
+      for (int i = 0; i < n; ++i) {
+        values[i] = Operator{}(values[i], Codec::unpack(part, d, place.load(operand, i)));
+      }
     }
-    if constexpr (scaled) {
-      using Lane = hn::TFromV<decltype(result)>;
-      const hn::Rebind<Lane, D> lanes;
-      result = hn::Mul(result, hn::Set(lanes, static_cast<Lane>(factor)));
+    Words<Place, D> words;
+    for (int i = 0; i < n; ++i) {
+      if constexpr (scaled) {
+        using Lane = hn::TFromV<Value>;
+        const hn::Rebind<Lane, D> lanes;
+        values[i] = hn::Mul(values[i], hn::Set(lanes, static_cast<Lane>(factor)));
+      }
+      words.vector[i] = Codec::pack(part, d, values[i]);
     }
-    return Codec::pack(part, d, result);
-  }
-  template <class D, class Source>
-  HWY_INLINE hn::Vec<D> operator()(D d, const Source& source) const {
-    return map_parts<Codec>(*this, d, source);
+    return words;
   }
 };
 
+/// Four parts are long to compute; one copy of that code, out of line, costs less than a percent of
+/// its time and saves most of the compile time.
+template <class Codec, class Function, class D, class Place>
+HWY_NOINLINE Words<Place, D> map_many_parts(const Function& function, D d, const Place& place) {
+  static_assert(Place::count == 1);
+  Words<Place, D> words{{hn::Zero(d)}};
+  for (int part = 0; part < Codec::parts; ++part) {
+    words.vector[0] = hn::Or(words.vector[0], function.part(part, d, place).vector[0]);
+  }
+  return words;
+}
+
+/// Words computed part by part: Function::part(part, d, place) gives each.
+template <class Codec, class Function, class D, class Place>
+HWY_INLINE Words<Place, D> map_parts(const Function& function, D d, const Place& place) {
+  if constexpr (Codec::parts > 2) {
+    return map_many_parts<Codec>(function, d, place);
+  } else {
+    auto words = function.part(std::integral_constant<int, 0>{}, d, place);
+    if constexpr (Codec::parts == 2) {
+      const auto others = function.part(std::integral_constant<int, 1>{}, d, place);
+      for (int i = 0; i < Place::count; ++i) {
+        words.vector[i] = hn::Or(words.vector[i], others.vector[i]);
+      }
+    }
+    return words;
+  }
+}
+
+/// One vector, out of line: the ends of the data are not worth copies of the code.
+template <class Codec, class Function, class D>
+HWY_NOINLINE hn::Vec<D> map_vector(const Function& function, D d, std::size_t offset) {
+  return map_parts<Codec>(function, d, VectorsAt<1, D>{d, offset}).vector[0];
+}
+
 template <class D>
-HWY_INLINE void store(D d, hn::Vec<D> words, std::byte* output) {
-  hn::StoreU(words, d, reinterpret_cast<hn::TFromD<D>*>(output));
+HWY_INLINE void store(D d, hn::Vec<D> words, const Outputs& outputs, std::size_t offset) {
+  for (std::size_t j = 0; j < outputs.count; ++j) {
+    auto* output = static_cast<std::byte*>(outputs.pointers[j]) + offset;
+    hn::StoreU(words, d, reinterpret_cast<hn::TFromD<D>*>(output));
+  }
+}
+
+/// As many vectors in a row, to every output; past the caches where they are aligned, which that
+/// needs.
+template <class Place, class D>
+HWY_INLINE void store(D d, const Words<Place, D>& words, const Outputs& outputs,
+                      const Place& place) {
+  for (std::size_t j = 0; j < outputs.count; ++j) {
+    auto* bytes = static_cast<std::byte*>(outputs.pointers[j]) + place.offset;
+    if (outputs.streaming && reinterpret_cast<std::uintptr_t>(bytes) % Place::step == 0) {
+      for (int i = 0; i < Place::count; ++i) {
+        hn::Stream(words.vector[i], d, reinterpret_cast<hn::TFromD<D>*>(bytes + i * Place::step));
+      }
+    } else {
+      for (int i = 0; i < Place::count; ++i) {
+        hn::StoreU(words.vector[i], d, reinterpret_cast<hn::TFromD<D>*>(bytes + i * Place::step));
+      }
+    }
+  }
+}
+
+/// How many bytes precede the first aligned vector of the first output, where its elements allow
+/// one.
+template <class Codec>
+HWY_INLINE std::size_t bytes_before_aligned(const Outputs& outputs, std::size_t step) {
+  constexpr std::size_t element = sizeof(typename Codec::Word) / Codec::parts;
+  const std::size_t head = -reinterpret_cast<std::uintptr_t>(outputs.pointers[0]) % step;
+  return head % element == 0 ? head : 0;
 }
 
 /// Whole vectors; needs at least one vector of bytes. The last vector ends where the data ends and
-/// may overlap the one before it. It is computed first, from operands that no store has changed
-/// yet, so that the output may be an operand.
-template <int unroll, class D, class Function>
-HWY_INLINE void map_vectors(D d, const Function& function, std::byte* output, std::size_t bytes) {
-  const std::size_t step = hn::Lanes(d) * sizeof(hn::TFromD<D>);
+/// may overlap the one before it; the first overlaps the next where streaming starts aligned.
+/// Both are computed first, from operands that no store has changed yet, so that outputs may be
+/// operands.
+template <class Codec, int group, class D, class Function>
+HWY_INLINE void map_vectors(D d, const Function& function, const Outputs& outputs,
+                            std::size_t bytes) {
+  using Group = VectorsAt<group, D>;
+  constexpr std::size_t step = Group::step;
   const std::size_t last_offset = bytes - step;
-  const auto last = function(d, VectorAt{last_offset});
-  std::size_t offset = 0;
-  if constexpr (unroll == 4) {
-    for (; offset + 4 * step <= last_offset; offset += 4 * step) {
-      const auto words0 = function(d, VectorAt{offset});
-      const auto words1 = function(d, VectorAt{offset + step});
-      const auto words2 = function(d, VectorAt{offset + 2 * step});
-      const auto words3 = function(d, VectorAt{offset + 3 * step});
-      store(d, words0, output + offset);
-      store(d, words1, output + offset + step);
-      store(d, words2, output + offset + 2 * step);
-      store(d, words3, output + offset + 3 * step);
-    }
+  const auto last = map_vector<Codec>(function, d, last_offset);
+  auto first = last;
+  const std::size_t head = outputs.streaming ? bytes_before_aligned<Codec>(outputs, step) : 0;
+  if (head > 0) first = map_vector<Codec>(function, d, 0);
+  std::size_t offset = head;
+  for (; offset + group * step <= last_offset; offset += group * step) {
+    const Group place{d, offset};
+    store(d, map_parts<Codec>(function, d, place), outputs, place);
   }
   for (; offset < last_offset; offset += step) {
-    store(d, function(d, VectorAt{offset}), output + offset);
+    store(d, map_vector<Codec>(function, d, offset), outputs, offset);
   }
-  store(d, last, output + last_offset);
+  if (head > 0) store(d, first, outputs, 0);
+  store(d, last, outputs, last_offset);
 }
 
 /// Fewer bytes than a vector: word by word, the last word perhaps in part.
-template <class Word, class Function>
-HWY_INLINE void map_words(const Function& function, std::byte* output, std::size_t bytes) {
+template <class Codec, class Function>
+HWY_INLINE void map_words(const Function& function, const Outputs& outputs, std::size_t bytes) {
+  using Word = typename Codec::Word;
   const hn::CappedTag<Word, 1> d;
   for (std::size_t offset = 0; offset < bytes; offset += sizeof(Word)) {
     const std::size_t left = bytes - offset;
-    const Word word = hn::GetLane(function(d, WordAt{offset, left}));
-    if (left >= sizeof(Word)) {
-      std::memcpy(output + offset, &word, sizeof(Word));
-    } else {
-      const auto* part = reinterpret_cast<const std::byte*>(&word);
-      for (std::size_t i = 0; i < left; ++i) output[offset + i] = part[i];
+    const WordAt<decltype(d)> place{d, offset, left};
+    const Word word = hn::GetLane(map_parts<Codec>(function, d, place).vector[0]);
+    for (std::size_t j = 0; j < outputs.count; ++j) {
+      auto* output = static_cast<std::byte*>(outputs.pointers[j]) + offset;
+      if (left >= sizeof(Word)) {
+        std::memcpy(output, &word, sizeof(Word));
+      } else {
+        const auto* part = reinterpret_cast<const std::byte*>(&word);
+        for (std::size_t i = 0; i < left; ++i) output[i] = part[i];
+      }
     }
   }
 }
 
+/// Groups are as many vectors as the registers hold while operands are combined.
 template <class Codec, class Function>
-HWY_INLINE void map(const Function& function, std::byte* output, std::size_t bytes) {
+HWY_INLINE void map(const Function& function, const Outputs& outputs, std::size_t bytes) {
   using Word = typename Codec::Word;
   const hn::ScalableTag<Word> full;
   const hn::CappedTag<Word, 16 / sizeof(Word)> sixteen_bytes;
   if (bytes >= hn::Lanes(full) * sizeof(Word)) {
-    map_vectors<Codec::parts == 1 ? 4 : 1>(full, function, output, bytes);
+    map_vectors<Codec, 4 / Codec::parts>(full, function, outputs, bytes);
   } else if (hn::Lanes(sixteen_bytes) < hn::Lanes(full) && bytes >= 16) {
-    map_vectors<1>(sixteen_bytes, function, output, bytes);
+    map_vectors<Codec, 1>(sixteen_bytes, function, outputs, bytes);
   } else {
-    map_words<Word>(function, output, bytes);
+    map_words<Codec>(function, outputs, bytes);
   }
 }
 
 template <class Codec, class Operator, bool scaled = false>
-void reduce_kernel(std::byte* output, const Operands& operands, double factor, std::size_t bytes) {
-  map<Codec>(Combine<Codec, Operator, scaled>{operands, factor}, output, bytes);
+void reduce_kernel(const Outputs& outputs, const Operands& operands, double factor,
+                   std::size_t bytes) {
+  map<Codec>(Combine<Codec, Operator, scaled>{operands, factor}, outputs, bytes);
 }
 
 template <class Codec, bool scaled>

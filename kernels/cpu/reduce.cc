@@ -1,4 +1,4 @@
-// The entry points: arguments checked, the kernel found once, blocks handed to it.
+// The entry points: arguments checked, the kernel found once.
 #include "kernels/cpu/reduce.h"
 
 #include <array>
@@ -49,63 +49,6 @@ cpu::ReduceKernel find_kernel(DataType type, ReduceOperator op, bool scaled) {
 
 bool is_integer(DataType type) { return type <= DataType::uint64; }
 
-// Several outputs, or streaming ones, are written block by block: results are made in the first
-// cache (in the first output, or in a stage when nothing is to stay in the caches) and copied from
-// there, so that every kernel has one way to store. A block is small enough to stay in the first
-// cache beside the operands' lines, and large enough for their prefetching.
-constexpr std::size_t line_bytes = 64;
-constexpr std::size_t block_bytes = 4096;
-constexpr std::size_t longest_block = 2 * block_bytes + line_bytes;
-
-/// Calls visit(offset, bytes) for blocks of at most longest_block bytes, all but the first of which
-/// start at a line of `output`, as long as that does not split an element.
-template <class Visit>
-void for_each_block(const void* output, std::size_t bytes, Visit&& visit) {
-  constexpr std::size_t largest_element = 8;
-  const auto address = reinterpret_cast<std::uintptr_t>(output);
-  const std::size_t head = (line_bytes - address % line_bytes) % line_bytes;
-  std::size_t size = block_bytes + head / largest_element * largest_element;
-  std::size_t offset = 0;
-  for (; bytes - offset >= size + block_bytes; size = block_bytes) {
-    visit(offset, size);
-    offset += size;
-  }
-  visit(offset, bytes - offset);
-}
-
-std::byte* at(void* output, std::size_t offset) { return static_cast<std::byte*>(output) + offset; }
-
-struct Reduction {
-  cpu::ReduceKernel kernel;
-  double factor;
-  std::span<const void* const> operands;
-
-  void operator()(std::byte* output, std::size_t offset, std::size_t bytes) const {
-    kernel(output, {operands.data(), operands.size(), offset}, factor, bytes);
-  }
-};
-
-void reduce_streaming(const Reduction& reduction, std::span<void* const> outputs,
-                      std::size_t bytes) {
-  const cpu::CopyKernel stream = cpu::find_copy(true);
-  alignas(line_bytes) std::array<std::byte, longest_block> stage;
-  for_each_block(outputs[0], bytes, [&](std::size_t offset, std::size_t size) {
-    reduction(stage.data(), offset, size);
-    for (void* output : outputs) stream(at(output, offset), stage.data(), size);
-  });
-  hwy::FlushStream();
-}
-
-void reduce_cached(const Reduction& reduction, std::span<void* const> outputs, std::size_t bytes) {
-  if (outputs.size() == 1) return reduction(at(outputs[0], 0), 0, bytes);
-  const cpu::CopyKernel keep = cpu::find_copy(false);
-  for_each_block(outputs[0], bytes, [&](std::size_t offset, std::size_t size) {
-    std::byte* const first = at(outputs[0], offset);
-    reduction(first, offset, size);
-    for (void* output : outputs.subspan(1)) keep(at(output, offset), first, size);
-  });
-}
-
 /// Up to 32 bits a float64 quotient truncates right: it is off by less than the distance from a
 /// quotient to the next integer, which is at least 1/divisor. 64 bits divide their magnitudes.
 template <class T>
@@ -144,25 +87,26 @@ void reduce(const Combination& how, std::span<void* const> outputs,
   if (count == 0) return;
   const std::size_t bytes = count * size_of(how.type);
   if (operands.size() == 1 && !scaled) return copy(outputs, operands[0], bytes, how.streaming);
-  const Reduction reduction{kernel, how.factor, operands};
-  if (how.streaming) return reduce_streaming(reduction, outputs, bytes);
-  reduce_cached(reduction, outputs, bytes);
+  kernel({outputs.data(), outputs.size(), how.streaming}, {operands.data(), operands.size()},
+         how.factor, bytes);
+  if (how.streaming) hwy::FlushStream();
 }
 
+// One operand combined with nothing. A group of outputs at a time, less the input.
 void copy(std::span<void* const> outputs, const void* input, std::size_t bytes, bool streaming) {
-  if (bytes == 0 || outputs.empty()) return;
-  const cpu::CopyKernel kernel = cpu::find_copy(streaming);
-  const auto copy_block = [&](std::size_t offset, std::size_t size) {
-    const std::byte* from = static_cast<const std::byte*>(input) + offset;
-    for (void* output : outputs) {
-      if (output != input) kernel(at(output, offset), from, size);
-    }
+  if (bytes == 0) return;
+  const cpu::ReduceKernel kernel = cpu::find_integer_sum(DataType::uint8, ReduceOperator::sum);
+  std::array<void*, 16> group;
+  std::size_t size = 0;
+  const auto copy_group = [&] {
+    if (size > 0) kernel({group.data(), size, streaming}, {&input, 1}, 1.0, bytes);
+    size = 0;
   };
-  if (outputs.size() == 1) {
-    copy_block(0, bytes);
-  } else {
-    for_each_block(outputs[0], bytes, copy_block);
+  for (void* output : outputs) {
+    if (output != input) group[size++] = output;
+    if (size == group.size()) copy_group();
   }
+  copy_group();
   if (streaming) hwy::FlushStream();
 }
 
