@@ -1,58 +1,34 @@
-// One way of measuring for every library compared: the same buffers, data, loop and output.
-//
-// Input and output rotate over several buffers, whose inputs are written anew before every sample,
-// so that data is as fresh as a program's own results are. A sample is the mean of many calls back
-// to back where one is too short for a clock. Samples are averaged over the ranks by the library
-// under test. The last result of each size is compared element by element.
+// The resident loop of every driver: wait for a command without using the processor, measure,
+// reply. One way of measuring for every library: the same buffers, data, order and clock.
 #pragma once
 
 #include <sched.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
-#include <sstream>
+#include <ctime>
+#include <exception>
 #include <string>
 #include <vector>
 
+#include "bench/compare/buffers.h"
+#include "bench/compare/command.h"
+#include "bench/compare/connection.h"
+#include "bench/compare/library.h"
+
 namespace rondo::compare {
 
-/// Fixed by the size alone, so that all ranks and all libraries do the same.
-struct Plan {
-  std::size_t bytes;
-  int calls;  ///< back to back in one sample
-  int samples;
-  std::size_t buffers;  ///< rotated over
-};
+/// What every driver does first. A rank whose launcher dies goes too, so nothing is left behind.
+inline void start_rank() { ::prctl(PR_SET_PDEATHSIG, SIGKILL); }
 
-inline Plan plan_for(std::size_t bytes) {
-  constexpr std::size_t kilobyte = 1024;
-  constexpr std::size_t megabyte = 1024 * kilobyte;
-  if (bytes <= 4 * kilobyte) return {bytes, 1000, 25, 4};
-  if (bytes <= 64 * kilobyte) return {bytes, 200, 25, 4};
-  if (bytes <= 256 * kilobyte) return {bytes, 50, 25, 4};
-  if (bytes <= megabyte) return {bytes, 15, 25, 4};
-  if (bytes <= 16 * megabyte) return {bytes, 2, 15, 4};
-  return {bytes, 1, 10, 2};
-}
-
-/// What sample `salt` adds up: small whole numbers, so that every order gives the same floats.
-inline float element(std::size_t index, std::size_t salt, int rank) {
-  return static_cast<float>((index * 7 + salt) % 1021 + static_cast<std::size_t>(rank) + 1);
-}
-
-inline std::size_t count_wrong(const std::vector<float>& result, std::size_t salt, int ranks) {
-  std::size_t wrong = 0;
-  for (std::size_t index = 0; index < result.size(); ++index) {
-    float expected = 0;
-    for (int rank = 0; rank < ranks; ++rank) expected += element(index, salt, rank);
-    wrong += result[index] != expected;
-  }
-  return wrong;
-}
-
-/// RANK-th of the allowed cores, when COMPARE_BIND is set.
+/// The `rank`-th of the allowed cores becomes the only one, for libraries whose launcher does not
+/// bind. Only where COMPARE_BIND is set.
 inline void bind_core(int rank) {
   if (std::getenv("COMPARE_BIND") == nullptr) return;
   cpu_set_t allowed;
@@ -68,88 +44,110 @@ inline void bind_core(int rank) {
   }
 }
 
-/// AllReduce: void(const float* input, float* output, std::size_t count), summing.
-template <class AllReduce>
-class Loop {
- public:
-  Loop(int rank, int ranks, AllReduce all_reduce)
-      : rank_(rank), ranks_(ranks), all_reduce_(std::move(all_reduce)) {}
+/// User and system seconds of all threads of this process: getrusage's sum, to the nanosecond.
+inline double processor_seconds() {
+  timespec time{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
 
-  /// Measures every size of "8,1024,..." and prints one JSON line each on rank 0. Returns the
-  /// number of wrong elements on this rank.
-  std::size_t run(const std::string& sizes) {
-    std::size_t wrong = 0;
-    std::istringstream list(sizes);
-    for (std::string size; std::getline(list, size, ',');) {
-      wrong += measure(plan_for(std::stoul(size)));
-    }
-    return wrong;
+/// Drives this core's data out of its caches by writing more than the largest holds.
+class CacheFlush {
+ public:
+  void operator()() {
+    const long largest = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
+    const std::size_t least = 32 << 20;
+    const std::size_t bytes = 2 * std::max(least, static_cast<std::size_t>(std::max(largest, 0L)));
+    block_.assign(bytes, static_cast<char>(++round_));
   }
 
  private:
-  void fill(std::vector<float>& buffer, std::size_t salt) const {
-    for (std::size_t index = 0; index < buffer.size(); ++index) {
-      buffer[index] = element(index, salt, rank_);
-    }
-  }
-
-  void barrier() {
-    const float one = 1;
-    float sum = 0;
-    all_reduce_(&one, &sum, 1);
-  }
-
-  std::size_t measure(const Plan& plan) {
-    const std::size_t count = plan.bytes / sizeof(float);
-    std::vector<std::vector<float>> inputs(plan.buffers, std::vector<float>(count));
-    std::vector<std::vector<float>> outputs(plan.buffers, std::vector<float>(count, -1.0F));
-    std::vector<float> microseconds;
-    std::size_t salt = 0;
-    for (int sample = -1; sample < plan.samples; ++sample) {  // the first one warms up
-      for (auto& input : inputs) fill(input, ++salt);
-      barrier();
-      barrier();
-      const auto start = std::chrono::steady_clock::now();
-      for (int call = 0; call < plan.calls; ++call) {
-        const std::size_t slot = static_cast<std::size_t>(call) % plan.buffers;
-        all_reduce_(inputs[slot].data(), outputs[slot].data(), count);
-      }
-      const std::chrono::duration<float, std::micro> time =
-          std::chrono::steady_clock::now() - start;
-      if (sample >= 0) microseconds.push_back(time.count() / static_cast<float>(plan.calls));
-    }
-    const std::size_t last = (static_cast<std::size_t>(plan.calls) - 1) % plan.buffers;
-    const std::size_t wrong = count_wrong(outputs[last], salt - (plan.buffers - 1) + last, ranks_);
-    report(plan, microseconds, wrong);
-    return wrong;
-  }
-
-  void report(const Plan& plan, const std::vector<float>& own, std::size_t wrong) {
-    std::vector<float> sum(own.size());
-    all_reduce_(own.data(), sum.data(), own.size());
-    if (rank_ != 0) return;
-    std::string line = "{\"bytes\": " + std::to_string(plan.bytes) +
-                       ", \"wrong\": " + std::to_string(wrong) + ", \"us\": [";
-    for (std::size_t sample = 0; sample < sum.size(); ++sample) {
-      line += (sample == 0 ? "" : ", ") + std::to_string(sum[sample] / static_cast<float>(ranks_));
-    }
-    std::printf("%s]}\n", line.c_str());
-    std::fflush(stdout);
-  }
-
-  int rank_;
-  int ranks_;
-  AllReduce all_reduce_;
+  std::vector<char> block_{};
+  int round_ = 0;
 };
 
-/// main()'s body for a driver whose only argument is the list of sizes.
-template <class AllReduce>
-int run_loop(int argc, char** argv, int rank, int ranks, AllReduce all_reduce) {
+class Loop {
+ public:
+  Loop(Library& library, const std::string& path) : library_(library), connection_(path) {}
+
+  /// Serves commands until the coordinator has gone. 1 after an error, which is told first.
+  int serve() {
+    connection_.write_line("hello " + std::to_string(library_.rank()) + " " +
+                           std::to_string(library_.ranks()) + " " + std::to_string(::getpid()) +
+                           " " + library_.version());
+    while (const auto line = connection_.read_line()) {
+      try {
+        connection_.write_line(to_line(answer(parse_command(*line))));
+      } catch (const std::exception& error) {
+        std::string words = error.what();
+        std::replace(words.begin(), words.end(), '\n', ' ');
+        connection_.write_line("error " + words);
+        return 1;
+      }
+    }
+    return 0;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  static double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  }
+
+  Reply answer(const Command& command) {
+    ::alarm(command.limit);  // ends a rank that hangs even when the coordinator was killed
+    const auto start = Clock::now();
+    library_.choose(command.variant);
+    Reply reply = measure(command);
+    reply.seconds = seconds_since(start);
+    ::alarm(0);
+    return reply;
+  }
+
+  Reply measure(const Command& command) {
+    Buffers buffers(library_, command.collective, command.bytes, command.pairs);
+    // Large buffers all meet the library once before anything counts.
+    const int warm_up =
+        std::max(command.calls, static_cast<int>(std::min<std::size_t>(command.pairs, 4)));
+    Reply reply;
+    for (int sample = -1; sample < command.samples; ++sample) {  // the first one warms up
+      buffers.refill(command.seed + static_cast<std::size_t>(sample + 1) * 2003);
+      if (command.cold) flush_();
+      library_.barrier();
+      library_.barrier();
+      if (sample < 0) {
+        for (int call = 0; call < warm_up; ++call) buffers.run_next();
+      } else {
+        take_sample(buffers, command.calls, reply);
+      }
+    }
+    reply.wrong = buffers.count_wrong();
+    return reply;
+  }
+
+  static void take_sample(Buffers& buffers, int calls, Reply& reply) {
+    const double processor = processor_seconds();
+    const auto start = Clock::now();
+    for (int call = 0; call < calls; ++call) buffers.run_next();
+    const double seconds = seconds_since(start);
+    const double scale = 1e6 / calls;
+    reply.call_us.push_back(seconds * scale);
+    reply.processor_us.push_back((processor_seconds() - processor) * scale);
+  }
+
+  Library& library_;
+  Connection connection_;
+  CacheFlush flush_{};
+};
+
+/// main()'s body for a driver whose only argument is the coordinator's socket.
+inline int serve(Library& library, int argc, char** argv) {
   if (argc != 2) {
-    std::fprintf(stderr, "usage: %s SIZE,SIZE,...   (bytes)\n", argv[0]);
+    std::fprintf(stderr, "usage: %s SOCKET   (started by bench/compare/run)\n", argv[0]);
     return 2;
   }
-  return Loop<AllReduce>(rank, ranks, std::move(all_reduce)).run(argv[1]) == 0 ? 0 : 1;
+  return Loop(library, argv[1]).serve();
 }
 
 }  // namespace rondo::compare

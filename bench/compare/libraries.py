@@ -1,0 +1,114 @@
+"""What is compared, and the command lines that start it."""
+import dataclasses
+import os
+import re
+import shutil
+import subprocess
+
+COLLECTIVES = ["all_reduce", "reduce_scatter", "all_gather", "broadcast", "all_to_all"]
+LINKS = ["shm", "tcp"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Variant:
+    name: str     # as in tables and results
+    library: str  # whose job it runs in
+    word: str     # what the driver calls it
+
+
+RONDO = Variant("rondo", "rondo", "heap")
+ALLOCATE = Variant("allocate", "rondo", "allocate")
+OPENMPI = Variant("openmpi", "openmpi", "heap")
+MPICH = Variant("mpich", "mpich", "heap")
+GLOO_RING = Variant("gloo", "gloo", "ring")
+GLOO_BCUBE = Variant("gloo bcube", "gloo", "bcube")
+COPY = Variant("copy", "copy", "heap")
+
+LAUNCHERS = {"rondo": None, "copy": None, "gloo": None, "openmpi": "mpirun.openmpi",
+             "mpich": "mpirun.mpich"}
+
+
+def variants(link, collective):
+    """In the order of the table. gloo has no shared memory, and see gloo.cc for what else."""
+    if link == "shm":
+        own = [RONDO, ALLOCATE, OPENMPI, MPICH]
+        return own + [COPY] if collective == "all_reduce" else own
+    if collective == "all_reduce":
+        return [RONDO, OPENMPI, MPICH, GLOO_RING, GLOO_BCUBE]
+    if collective == "reduce_scatter":
+        return [RONDO, OPENMPI, MPICH]
+    return [RONDO, OPENMPI, MPICH, GLOO_RING]
+
+
+def cores():
+    return len(os.sched_getaffinity(0))
+
+
+def job_ranks(library, ranks):
+    """The copies that make the floor run on every core, but no core has two."""
+    return min(ranks, cores()) if library == "copy" else ranks
+
+
+def why_missing(library, folder):
+    """None, or what keeps this library from being measured."""
+    if not (folder / f"compare_{library}").exists():
+        return f"compare_{library} is not built"
+    launcher = LAUNCHERS[library]
+    if launcher and not shutil.which(launcher):
+        return f"{launcher} is not installed"
+    return None
+
+
+def openmpi_shared_memory():
+    """The name of its transport, which version 5 changed."""
+    version = subprocess.run(["mpirun.openmpi", "--version"], capture_output=True, text=True)
+    match = re.search(r"Open MPI\) (\d+)", version.stdout)
+    return "sm" if match and int(match.group(1)) >= 5 else "vader"
+
+
+def openmpi_command(link, ranks, bind):
+    transport = openmpi_shared_memory() if link == "shm" else "tcp"
+    command = ["mpirun.openmpi", "-n", str(ranks), "--mca", "pml", "ob1",
+               "--mca", "btl", f"self,{transport}"]
+    if link == "tcp":
+        command += ["--mca", "btl_tcp_if_include", "lo"]
+    if os.geteuid() == 0:
+        command.append("--allow-run-as-root")
+    if ranks > cores():
+        # Open MPI sets this itself when it knows that cores are shared; said to be sure.
+        command += ["--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
+    return command + ["--bind-to", "core" if bind else "none"]
+
+
+def mpich_command(link, ranks, bind):
+    command = ["mpirun.mpich", "-n", str(ranks)]
+    if bind:
+        command += ["-bind-to", "core"]
+    if link == "tcp":
+        # Without its own shared memory everything goes through UCX, which is told to use TCP.
+        command += ["-genv", "MPIR_CVAR_NOLOCAL", "1", "-genv", "UCX_TLS", "tcp,self",
+                    "-genv", "UCX_NET_DEVICES", "lo"]
+    return command
+
+
+def by_environment(driver, socket, ranks, extra):
+    """One process for each rank, told its place by the environment."""
+    return [([driver, socket], dict(extra, RANK=str(rank), WORLD_SIZE=str(ranks)))
+            for rank in range(ranks)]
+
+
+def processes(library, link, ranks, folder, socket, scratch):
+    """[(command, environment to add)] that start a job. Shared memory is measured with one rank on
+    each core where there are enough; otherwise nobody is bound."""
+    bind = link == "shm" and ranks <= cores()
+    pinned = {"COMPARE_BIND": "1"} if bind else {}
+    driver = str(folder / f"compare_{library}")
+    if library == "rondo":
+        command = [str(folder / "rondorun"), "-n", str(ranks), driver, socket]
+        return [(command, dict(pinned, RONDO_TRANSPORT=link))]
+    if library == "openmpi":
+        return [([*openmpi_command(link, ranks, bind), driver, socket], {})]
+    if library == "mpich":
+        return [([*mpich_command(link, ranks, bind), driver, socket], {})]
+    extra = {"GLOO_STORE": scratch} if library == "gloo" else {"COMPARE_BIND": "1"}
+    return by_environment(driver, socket, ranks, extra)

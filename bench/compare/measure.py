@@ -1,0 +1,195 @@
+"""Measures one section: one link, one number of ranks; all libraries stay resident in it.
+
+The libraries take turns command by command, so that a machine whose speed drifts drifts for all:
+in every round, at every size, each is asked once, and who begins changes with the round.
+"""
+import statistics
+import time
+
+import libraries
+import plan
+from job import Job, JobFailure
+
+PROBE_LIMIT = 30   # seconds
+MOST_RESTARTS = 3  # of one library in one section
+
+
+class WrongResult(Exception):
+    """The library's answer was not the right one."""
+
+
+def parse_replies(replies):
+    """{seconds, us, cpu_us}: a sample takes as long as its slowest rank; CPU is all ranks' sum."""
+    words = [reply.split() for reply in replies]
+    wrong = sum(int(word[1]) for word in words)
+    if wrong:
+        raise WrongResult(f"{wrong} wrong elements")
+    times = [[float(value) for value in word[3].split(",")] for word in words]
+    processor = [[float(value) for value in word[4].split(",")] for word in words]
+    return {"seconds": max(float(word[2]) for word in words),
+            "us": [round(max(sample), 4) for sample in zip(*times)],
+            "cpu_us": [round(sum(sample), 4) for sample in zip(*processor)]}
+
+
+class Section:
+    """A context manager: its jobs end with it."""
+
+    def __init__(self, link, ranks, folder, cache):
+        self.link, self.ranks, self.folder, self.cache = link, ranks, folder, cache
+        self.missing = {}   # library: why it is not measured
+        self.versions = {}
+        self.idle = {}      # library: seconds its ranks used while not measuring
+        self._jobs = {}
+        self._restarts = {}
+        self._seed = 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, trace):
+        for library, job in self._jobs.items():
+            job.close() if kind is None else job.kill()
+            self.idle[library] = self.idle.get(library, 0.0) + job.idle_seconds
+        self._jobs.clear()
+
+    def oversubscribed(self):
+        return self.ranks > libraries.cores()
+
+    def available(self, variant):
+        """Whether the variant can be measured; starts its job where that is still to do."""
+        library = variant.library
+        if library in self._jobs:
+            return True
+        if library not in self.missing:
+            reason = libraries.why_missing(library, self.folder)
+            if reason is None and self._restarts.get(library, 0) > MOST_RESTARTS:
+                reason = f"failed {MOST_RESTARTS + 1} times"
+            if reason is None:
+                reason = self._start(library)
+            if reason is None:
+                return True
+            self.missing[library] = reason
+        return False
+
+    def _start(self, library):
+        """None, or why it does not start."""
+        ranks = libraries.job_ranks(library, self.ranks)
+
+        def make_processes(socket, scratch):
+            return libraries.processes(library, self.link, ranks, self.folder, socket, scratch)
+
+        try:
+            self._jobs[library] = job = Job(library, ranks, make_processes)
+        except (JobFailure, OSError) as failure:
+            return str(failure)
+        self.versions[library] = job.version
+        return None
+
+    def ask(self, variant, collective, size, effort, limit):
+        """What one command measured. Raises JobFailure or WrongResult; a job that failed is gone,
+        and the next command starts another."""
+        if not self.available(variant):
+            raise JobFailure(self.missing[variant.library])
+        self._seed += 1
+        name = "copy" if variant.library == "copy" else collective
+        command = (f"measure {name} {size} {plan.pairs(size)} {effort.calls} {effort.samples} {self._seed} "
+                   f"{variant.word} {self.cache} {int(limit) + 5}")
+        job = self._jobs[variant.library]
+        try:
+            return parse_replies(job.ask(command, limit))
+        except JobFailure:
+            del self._jobs[variant.library]
+            self.idle[variant.library] = self.idle.get(variant.library, 0.0) + job.idle_seconds
+            self._restarts[variant.library] = self._restarts.get(variant.library, 0) + 1
+            raise
+
+
+class Sweep:
+    """One collective over all sizes within a section."""
+
+    def __init__(self, section, collective, rounds, progress):
+        self.section, self.collective, self.rounds = section, collective, rounds
+        self.variants = [variant for variant in libraries.variants(section.link, collective)
+                         if section.available(variant)]
+        self.rows = {}    # bytes: {variant name: {"rounds": [...]} or {"failure": text}}
+        self.notes = []
+        self._progress = progress
+
+    def run(self, sizes, seconds, memory):
+        deadline = time.monotonic() + seconds
+        probes = self._probe_all(sizes, deadline, memory)
+        if not probes:
+            return
+        by_cell = {cell: probe for cell, probe in probes.items() if self._worth(cell, probes)}
+        efforts, left_out = plan.make_plan(by_cell, deadline - time.monotonic(), self.rounds,
+                                           self.section.oversubscribed(), self._cold())
+        for size in left_out:
+            self._leave_out(size, "the time allowed does not suffice")
+        for number in range(self.rounds):
+            self._progress(f"{self.collective}: round {number + 1} of {self.rounds}")
+            self._round(number, efforts, by_cell)
+
+    def _cold(self):
+        return self.section.cache == "cold"
+
+    def _leave_out(self, size, why):
+        self.rows.pop(size, None)
+        self.notes.append((size, why))
+
+    def _probe_all(self, sizes, deadline, memory):
+        """{(bytes, variant): Probe}; what fails here is not asked again."""
+        probes, last_size, last_seconds = {}, None, 0.0
+        for size in sizes:
+            if not plan.fits_memory(size, self.section.ranks, memory):
+                self._leave_out(size, "not enough memory")
+                continue
+            remaining = deadline - time.monotonic()
+            if not plan.probe_fits(last_size, last_seconds, size, self.rounds, remaining):
+                self._leave_out(size, "the time allowed does not suffice")
+                continue
+            started = time.monotonic()
+            for variant in self.variants:
+                self._probe(size, variant, probes)
+            last_size, last_seconds = size, time.monotonic() - started
+        return probes
+
+    def _probe(self, size, variant, probes):
+        self._progress(f"{self.collective}: trying {variant.name} at {size} B")
+        calls = plan.probe_calls(size, self._cold())
+        reply = self._ask(size, variant, plan.Effort(calls, 1), PROBE_LIMIT)
+        if reply is not None:
+            call = statistics.median(reply["us"])
+            probes[size, variant] = plan.probe_of(size, reply["seconds"], call, calls)
+            self.rows[size][variant.name] = {"rounds": []}
+
+    def _worth(self, cell, probes):
+        """gloo leaves the choice of its algorithm to its user: one clearly slower is not measured."""
+        size, variant = cell
+        twins = [probe.call for (other_size, other), probe in probes.items()
+                 if other_size == size and other.library == variant.library == "gloo"]
+        if not twins or probes[cell].call <= 1.3 * min(twins):
+            return True
+        self.rows[size].pop(variant.name)
+        return False
+
+    def _round(self, number, efforts, probes):
+        for size in sorted({size for size, _ in efforts}):
+            variants = [variant for variant in self.variants if (size, variant) in efforts]
+            first = number % len(variants)
+            for variant in variants[first:] + variants[:first]:
+                if "failure" in self.rows[size][variant.name]:
+                    continue
+                effort = efforts[size, variant]
+                expected = plan.command_seconds(probes[size, variant], effort)
+                reply = self._ask(size, variant, effort, 10 + 10 * expected)
+                if reply is not None:
+                    self.rows[size][variant.name]["rounds"].append(
+                        {"calls": effort.calls, "us": reply["us"], "cpu_us": reply["cpu_us"]})
+
+    def _ask(self, size, variant, effort, limit):
+        row = self.rows.setdefault(size, {})
+        try:
+            return self.section.ask(variant, self.collective, size, effort, limit)
+        except (JobFailure, WrongResult) as failure:
+            row[variant.name] = {"failure": str(failure)}
+            return None

@@ -1,0 +1,73 @@
+// rondo's side of the comparison. Started by rondorun. Variants: buffers from the heap, or from
+// rondo::allocate().
+#include "rondo/rondo.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "bench/compare/loop.h"
+#include "rondo/memory.h"
+
+namespace {
+
+using rondo::compare::Call;
+using rondo::compare::Collective;
+
+class Rondo final : public rondo::compare::Library {
+ public:
+  int rank() const override { return world_.rank(); }
+  int ranks() const override { return world_.size(); }
+  std::string version() const override { return std::string("rondo ") + rondo::version(); }
+
+  void choose(const std::string& variant) override {
+    if (variant != "heap" && variant != "allocate") {
+      throw std::invalid_argument("rondo has no variant '" + variant + "'");
+    }
+    shared_ = variant == "allocate";
+  }
+
+  rondo::compare::Floats allocate(std::size_t count) override {
+    if (!shared_) return Library::allocate(count);
+    auto memory = std::make_shared<rondo::Memory>(rondo::allocate(count * sizeof(float)));
+    return {memory, static_cast<float*>(memory->data())};
+  }
+
+  void run(const Call& call) override {
+    constexpr auto type = rondo::DataType::float32;
+    switch (call.collective) {
+      case Collective::all_reduce:
+        return world_.all_reduce(call.input, call.output, call.block, type);
+      case Collective::reduce_scatter:
+        return world_.reduce_scatter(call.input, call.output, call.block, type);
+      case Collective::all_gather:
+        return world_.all_gather(call.input, call.output, call.block, type);
+      case Collective::broadcast: {
+        float* buffer = call.root == rank() ? call.input : call.output;
+        return world_.broadcast(buffer, buffer, call.block, type, call.root);
+      }
+      case Collective::all_to_all:
+        return world_.all_to_all(call.input, call.output, call.block, type);
+      case Collective::copy:
+        throw std::invalid_argument("a plain copy is compare_copy's");
+    }
+  }
+
+ private:
+  rondo::Communicator world_ = rondo::Communicator::from_environment();
+  bool shared_ = false;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  rondo::compare::start_rank();
+  const char* local_rank = std::getenv("LOCAL_RANK");
+  rondo::compare::bind_core(local_rank == nullptr ? 0 : std::atoi(local_rank));
+  try {
+    Rondo library;
+    return rondo::compare::serve(library, argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}

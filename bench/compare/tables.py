@@ -1,0 +1,105 @@
+"""A section as text: pure functions."""
+import summary
+
+COLUMNS = {"shm": ["rondo", "allocate", "openmpi", "mpich"],
+           "tcp": ["rondo", "openmpi", "mpich", "gloo"]}
+
+
+def size_text(size):
+    for unit, width in (("MB", 1 << 20), ("KB", 1 << 10)):
+        if size >= width and size % width == 0:
+            return f"{size // width} {unit}"
+    return f"{size} B"
+
+
+def number(value):
+    """Three digits that matter."""
+    if value is None:
+        return "-"
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def ratio_text(ratio):
+    return "-" if ratio is None else (
+        f"{ratio['median']:.2f} [{ratio['min']:.2f}..{ratio['max']:.2f}]")
+
+
+def time_text(line, name):
+    """A time, or what became of it. gloo stands for the better of its two."""
+    if name in line["failures"]:
+        return "wrong" if "wrong" in line["failures"][name] else "failed"
+    time = line["times"].get(name)
+    if name == "gloo":
+        times = [line["times"].get(one) for one in ("gloo", "gloo bcube")]
+        time = min((one for one in times if one is not None), default=None)
+    return number(time)
+
+
+def verdict_text(verdicts):
+    missed = [f"MISSED {one['what']} {one['value']:.2f} > {one['limit']:.2f}"
+              for one in verdicts if not one["reached"]]
+    return ", ".join(missed) if missed else "reached" if verdicts else ""
+
+
+def row_cells(line, columns, with_floor):
+    cells = [size_text(line["size"])] + [time_text(line, name) for name in columns]
+    if with_floor:
+        cells.append(number(line["floor"]))
+    cells += [line["peer"] or "-", ratio_text(line["ratio"])]
+    if "allocate" in columns:
+        cells.append("-" if line["allocate_ratio"] is None
+                     else f"{line['allocate_ratio']['median']:.2f}")
+    return cells + [number(line["busbw"]), number(line["cpu"]), verdict_text(line["verdicts"])]
+
+
+def header(columns, with_floor):
+    names = ["size", *columns] + (["floor"] if with_floor else []) + ["best peer", "rondo/peer"]
+    names += ["allocate/peer"] if "allocate" in columns else []
+    return names + ["busbw", "cpu/openmpi", "verdict"]
+
+
+def aligned(rows):
+    """Columns right-aligned, but for the last."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        cells = [text.rjust(width) for text, width in zip(row, widths)]
+        yield "  ".join([*cells[:-1], row[-1]]).rstrip()
+
+
+def notes_of(section, lines):
+    for library, why in section["missing"].items():
+        yield f"{library} is not measured: {why}"
+    for line in lines:
+        for name, failure in line["failures"].items():
+            yield f"{name} at {size_text(line['size'])}: {failure}"
+    for size, why in section["notes"]:
+        yield f"{size_text(size)} is left out: {why}"
+
+
+def section_text(section):
+    """Title, table, and what could not be measured."""
+    lines = [summary.summarize(section, row["bytes"], row["variants"]) for row in section["rows"]]
+    with_floor = any(line["floor"] is not None for line in lines)
+    columns = COLUMNS[section["link"]]
+    caches = "" if section["cache"] == "warm" else ", caches flushed"
+    text = [f"{section['collective']}, float32, {section['ranks']} ranks, {section['link']}{caches}: "
+            "median us of the slowest rank; ratios are medians over rounds [min..max]; busbw in GB/s"]
+    if lines:
+        rows = [header(columns, with_floor)]
+        rows += [row_cells(line, columns, with_floor) for line in lines]
+        text += aligned(rows)
+    text += notes_of(section, lines)
+    return "\n".join(text)
+
+
+def idle_text(idle):
+    """What the resident jobs used while others were measured."""
+    return "processor seconds of jobs while not measuring: " + ", ".join(
+        f"{library} {seconds:.2f}" for library, seconds in sorted(idle.items()))
+
+
+def missed(sections):
+    """How many bars were missed, and how many there were."""
+    found = [one for section in sections for row in section["rows"]
+             for one in summary.verdicts(section, row["bytes"], row["variants"])]
+    return sum(not one["reached"] for one in found), len(found)
