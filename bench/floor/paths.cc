@@ -1,0 +1,59 @@
+#include "bench/floor/paths.h"
+
+#include <algorithm>
+#include <array>
+
+namespace rondo::bench {
+namespace {
+
+// Counted a rank, in N: a copy of x is 2x, an addition of two vectors of x is 3x.
+
+/// Reads N/P of every input, writes N/P of every output.
+double direct_two_shot(int) { return 2; }
+/// Copies its input to the board (2), reads P copies and writes the result (P + 1).
+double direct_one_shot(int ranks) { return ranks + 3; }
+/// Of N/P: the first send 2; P-2 times receive, add, send 3; the last sum 3, and its send 2; P-2
+/// times receive 2 and send 2; the last receive 2.
+double ring(int ranks) { return (7.0 * ranks - 5) / ranks; }
+/// Of N/P: P-1 sends of 2; a sum of P operands P+1; P-1 sends of 2; P-1 receives of 2.
+double two_shot(int ranks) { return (7.0 * ranks - 5) / ranks; }
+/// Of N: P-1 sends of 2, a sum of P operands P+1.
+double one_shot(int ranks) { return 3.0 * ranks - 1; }
+double sent(int ranks) { return 2.0 * (ranks - 1) / ranks; }
+
+int once(int) { return 1; }
+int twice(int) { return 2; }
+int around(int ranks) { return 2 * (ranks - 1); }
+
+constexpr std::array table{
+    Path{"direct_two_shot", "reads its share of all inputs, writes it to all outputs",
+         direct_two_shot, twice, false},
+    Path{"direct_one_shot", "copies its input to a board, adds up all copies", direct_one_shot,
+         once, false},
+    Path{"slots_two_shot", "by slots: blocks to their owners, sums to everybody", two_shot, twice,
+         false},
+    Path{"slots_ring", "by slots: partial sums around, then sums around", ring, around, false},
+    Path{"slots_one_shot", "by slots: whole vectors to everybody", one_shot, once, false},
+    Path{"tcp_two_shot", "sent: blocks to their owners, sums to everybody", sent, twice, true},
+    Path{"tcp_ring", "sent: partial sums around, then sums around", sent, around, true},
+};
+
+}  // namespace
+
+std::span<const Path> paths() { return table; }
+
+const Path* find_path(std::string_view name) {
+  const auto row =
+      std::find_if(table.begin(), table.end(), [&](const Path& path) { return path.name == name; });
+  return row == table.end() ? nullptr : &*row;
+}
+
+double floor_seconds(const Path& path, const Floor& floor, std::size_t bytes, int ranks) {
+  if (ranks < 2) return 0;
+  const double rate = path.network ? floor.network_rate : floor.memory_rate;
+  const double message = path.network ? floor.network_seconds : floor.exchange_seconds;
+  const double all = path.touched(ranks) * static_cast<double>(bytes) * ranks;
+  return (rate > 0 ? all / rate : 0) + path.messages(ranks) * message;
+}
+
+}  // namespace rondo::bench

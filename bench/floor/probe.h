@@ -1,0 +1,49 @@
+// Probe: one thing that is timed at one size, and what it moves.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "bench/floor/trial.h"
+
+namespace rondo::bench {
+
+/// Names that the report looks probes up by.
+namespace probe {
+inline constexpr const char* flags = "flag exchange";
+inline constexpr const char* ping_pong = "flag ping-pong, one way";
+inline constexpr const char* copy_all = "copy, all cores";
+inline constexpr const char* copy_all_streaming = "copy, all cores, streaming";
+inline constexpr const char* by_hand = "direct all-reduce by hand";
+inline constexpr const char* by_hand_streaming = "direct all-reduce by hand, streaming";
+inline constexpr const char* sockets = "sockets, both ways";
+inline constexpr const char* two_sockets = "sockets, one for each way";
+inline constexpr const char* rondo_heap = "rondo all_reduce, shm";
+inline constexpr const char* rondo_window = "rondo all_reduce, shm, allocate()";
+inline constexpr const char* rondo_tcp = "rondo all_reduce, tcp";
+}  // namespace probe
+
+struct Probe {
+  std::string name{};
+  std::size_t bytes = 0;  ///< the size it stands for: of a vector, or of a message
+  double traffic = 0;     ///< bytes read, written or carried in a call by all members; 0: no rate
+  Trial trial{};
+};
+
+/// What came of a probe.
+struct Result {
+  std::string name{};
+  std::size_t bytes = 0;
+  double traffic = 0;
+  std::vector<double> samples{};  ///< seconds of a call
+
+  Spread seconds() const { return spread_of(samples); }
+  /// Bytes per second at the median; 0 where it has no rate.
+  double rate() const { return traffic > 0 ? traffic / seconds().median : 0; }
+};
+
+/// The result of that name and size; null where it was not measured.
+const Result* find(const std::vector<Result>& results, const std::string& name, std::size_t bytes);
+
+}  // namespace rondo::bench

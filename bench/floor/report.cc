@@ -1,0 +1,148 @@
+#include "bench/floor/report.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <set>
+
+#include "bench/common/size.h"
+#include "bench/floor/verdict.h"
+#include "rondo/rondo.h"
+
+namespace rondo::bench {
+namespace {
+
+constexpr double micro = 1e6;
+constexpr double giga = 1e9;
+constexpr std::array rank_counts{2, 4};
+
+template <class... Values>
+std::string line(const char* format, Values... values) {
+  std::array<char, 256> text{};
+  std::snprintf(text.data(), text.size(), format, values...);
+  return std::string(text.data()) + "\n";
+}
+
+std::string measurements(const std::vector<Result>& results) {
+  std::string text =
+      line("#%9s  %-40s %12s %12s..%-12s %9s", "size", "measured", "us", "us", "us", "GB/s");
+  for (const Result& result : results) {
+    const Spread seconds = result.seconds();
+    const std::string rate =
+        result.traffic > 0 ? std::to_string(result.rate() / giga).substr(0, 7) : "";
+    text += line(" %9s  %-40s %12.3f %12.3f..%-12.3f %9s", format_size(result.bytes).c_str(),
+                 result.name.c_str(), seconds.median * micro, seconds.low * micro,
+                 seconds.high * micro, rate.c_str());
+  }
+  return text;
+}
+
+std::set<std::size_t> sizes_of(const std::vector<Result>& results) {
+  std::set<std::size_t> sizes;
+  for (const Result& result : results) sizes.insert(result.bytes);
+  return sizes;
+}
+
+/// The cells of one path: its bytes and messages at each number of ranks, then a time for each
+/// size.
+std::string floors(const std::vector<Result>& results) {
+  const auto sizes = sizes_of(results);
+  std::string text;
+  for (const int ranks : rank_counts) {
+    text += line(
+        "#\n# floors at P=%d: bytes a rank reads and writes (tcp: sends) per byte of the "
+        "vector, messages in a row,",
+        ranks);
+    text += "# microseconds that nothing can beat:\n";
+    std::string titles;
+    for (const std::size_t bytes : sizes) titles += line("%10s", format_size(bytes).c_str());
+    std::erase(titles, '\n');
+    text += line("#%-16s %6s %5s%s", "path", "bytes", "msgs", titles.c_str());
+    for (const Path& path : paths()) {
+      std::string cells;
+      for (const std::size_t bytes : sizes) {
+        const double seconds = floor_seconds(path, floor_at(results, bytes), bytes, ranks);
+        cells += line("%10.2f", seconds * micro);
+      }
+      std::erase(cells, '\n');
+      text += line(" %-16s %6.2f %5d%s", std::string(path.name).c_str(), path.touched(ranks),
+                   path.messages(ranks), cells.c_str());
+    }
+  }
+  return text;
+}
+
+std::string nearness(const std::vector<Result>& results, int ranks) {
+  std::string text = "#\n# rondo in per cent of the same exchange by hand, in the same run:\n";
+  for (const Comparison& row : compare(results)) {
+    text += line(" %9s  %-34s %5.0f%% [%.0f..%.0f] of %s", format_size(row.bytes).c_str(),
+                 row.name.c_str(), row.share.median * 100, row.share.low * 100,
+                 row.share.high * 100, row.floor.c_str());
+  }
+  text += "#\n";
+  for (const Verdict& verdict : judge(results, ranks)) {
+    text += line("# %s: %s: %.0f%% [%.0f..%.0f], wanted %.0f%%",
+                 verdict.reached() ? "reached" : "MISSED", verdict.goal.c_str(),
+                 verdict.share.median * 100, verdict.share.low * 100, verdict.share.high * 100,
+                 verdict.wanted * 100);
+  }
+  return text;
+}
+
+nlohmann::ordered_json spread_json(const Spread& spread, double factor) {
+  return {{"low", spread.low * factor},
+          {"median", spread.median * factor},
+          {"high", spread.high * factor}};
+}
+
+}  // namespace
+
+std::string floor_text(const FloorOptions& options, const std::vector<Result>& results) {
+  std::string text =
+      line("# rondo_floor, rondo %s: %d processes, one to a core; medians, quartiles of %d rounds",
+           version(), options.ranks, options.rounds);
+  text += measurements(results) + floors(results);
+  if (options.against) text += nearness(results, options.ranks);
+  return text;
+}
+
+nlohmann::ordered_json floor_json(const FloorOptions& options, const std::vector<Result>& results) {
+  using Json = nlohmann::ordered_json;
+  Json document{{"rondo_version", version()}, {"ranks", options.ranks},  {"rounds", options.rounds},
+                {"measured", Json::array()},  {"floors", Json::array()}, {"against", Json::array()},
+                {"verdicts", Json::array()}};
+  for (const Result& result : results) {
+    document["measured"].push_back({{"name", result.name},
+                                    {"bytes", result.bytes},
+                                    {"us", spread_json(result.seconds(), micro)},
+                                    {"gigabytes_per_second", result.rate() / giga}});
+  }
+  for (const int ranks : rank_counts) {
+    for (const Path& path : paths()) {
+      for (const std::size_t bytes : sizes_of(results)) {
+        const double seconds = floor_seconds(path, floor_at(results, bytes), bytes, ranks);
+        document["floors"].push_back({{"path", path.name},
+                                      {"ranks", ranks},
+                                      {"bytes", bytes},
+                                      {"touched_per_byte", path.touched(ranks)},
+                                      {"messages", path.messages(ranks)},
+                                      {"us", seconds * micro}});
+      }
+    }
+  }
+  for (const Comparison& row : compare(results)) {
+    document["against"].push_back({{"name", row.name},
+                                   {"floor", row.floor},
+                                   {"bytes", row.bytes},
+                                   {"per_cent", spread_json(row.share, 100)}});
+  }
+  for (const Verdict& verdict : judge(results, options.ranks)) {
+    document["verdicts"].push_back({{"goal", verdict.goal},
+                                    {"wanted_per_cent", verdict.wanted * 100},
+                                    {"per_cent", spread_json(verdict.share, 100)},
+                                    {"reached", verdict.reached()}});
+  }
+  return document;
+}
+
+}  // namespace rondo::bench

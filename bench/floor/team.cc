@@ -1,0 +1,161 @@
+#include "bench/floor/team.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace rondo::bench {
+namespace {
+
+constexpr unsigned looks_before_yield = 20000;  ///< a fraction of a millisecond
+
+std::vector<int> cores() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  sched_getaffinity(0, sizeof(allowed), &allowed);
+  std::vector<int> list;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &allowed)) list.push_back(core);
+  }
+  return list;
+}
+
+void bind_to(int core) {
+  cpu_set_t own;
+  CPU_ZERO(&own);
+  CPU_SET(core, &own);
+  sched_setaffinity(0, sizeof(own), &own);
+}
+
+/// The child's whole life.
+[[noreturn]] void live(Member& member, pid_t parent, const std::function<void(Member&)>& body) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) std::_Exit(1);  // it died before the line above
+  const std::vector<int> allowed = cores();
+  if (!allowed.empty()) bind_to(allowed[static_cast<std::size_t>(member.rank()) % allowed.size()]);
+  int status = 0;
+  try {
+    body(member);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "process %d: %s\n", member.rank(), error.what());
+    status = 1;
+  }
+  std::fflush(nullptr);
+  std::_Exit(status);  // what the parent owns is the parent's to destroy
+}
+
+void end_all(std::span<const pid_t> children) {
+  for (const pid_t child : children) {
+    if (child > 0) ::kill(child, SIGKILL);
+  }
+}
+
+/// Waits for every child; ends all of them as soon as one fails. True when none did.
+bool await(std::vector<pid_t> children) {
+  bool well = true;
+  for (std::size_t left = children.size(); left > 0;) {
+    int status = 0;
+    const pid_t ended = ::waitpid(-1, &status, 0);
+    if (ended < 0 && errno == EINTR) continue;
+    if (ended < 0) throw std::system_error(errno, std::system_category(), "waitpid");
+    const auto place = std::find(children.begin(), children.end(), ended);
+    if (place == children.end()) continue;
+    *place = 0;
+    --left;
+    if (status == 0) continue;
+    well = false;
+    end_all(children);
+  }
+  return well;
+}
+
+}  // namespace
+
+SharedMemory::SharedMemory(std::size_t bytes) : bytes_(std::max<std::size_t>(bytes, 1)) {
+  void* memory = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) {
+    throw std::system_error(errno, std::system_category(),
+                            "cannot share " + std::to_string(bytes_) + " bytes of memory");
+  }
+  memory_ = static_cast<std::byte*>(memory);
+}
+
+SharedMemory::~SharedMemory() { ::munmap(memory_, bytes_); }
+
+int allowed_cores() { return std::max(1, static_cast<int>(cores().size())); }
+
+void Member::meet() {
+  // acquire: pairs with the last member's release below, so that a member that leaves a meeting
+  // cannot count itself into the next one before the counter is zero again.
+  const std::uint32_t round = board_.round.load(std::memory_order_acquire);
+  // acq_rel: each member's writes before the meeting reach, through this chain, the last one.
+  if (board_.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 ==
+      static_cast<std::uint32_t>(size_)) {
+    board_.arrived.store(0, std::memory_order_relaxed);  // published by the next line
+    board_.round.store(round + 1, std::memory_order_release);
+    return;
+  }
+  // acquire: pairs with the release of whoever came last.
+  for (unsigned looks = 0; board_.round.load(std::memory_order_acquire) == round; ++looks) {
+    if (looks > looks_before_yield) ::sched_yield();
+  }
+}
+
+std::uint64_t Member::agree(std::uint64_t value) {
+  if (rank_ == 0) board_.agreed = value;
+  meet();
+  const std::uint64_t agreed = board_.agreed;
+  meet();
+  return agreed;
+}
+
+double Member::largest(double value) {
+  board_.values[rank_] = value;
+  meet();
+  const double most = *std::max_element(board_.values, board_.values + size_);
+  meet();
+  return most;
+}
+
+void run_team(int size, const std::function<void(Member&)>& body) {
+  if (size < 1 || size > Member::Board::most_members) {
+    throw std::invalid_argument("a team has 1 to " + std::to_string(Member::Board::most_members) +
+                                " processes");
+  }
+  const SharedMemory memory(sizeof(Member::Board));
+  auto& board = *new (memory.data()) Member::Board();  // placed, and left to the mapping's end
+  const pid_t parent = ::getpid();
+  std::fflush(nullptr);
+  std::vector<pid_t> children;
+  for (int rank = 0; rank < size; ++rank) {
+    const pid_t child = ::fork();
+    if (child < 0) {
+      const int reason = errno;
+      end_all(children);
+      await(children);
+      throw std::system_error(reason, std::system_category(), "fork");
+    }
+    if (child == 0) {
+      Member member(rank, size, board);
+      live(member, parent, body);
+    }
+    children.push_back(child);
+  }
+  if (!await(children)) throw std::runtime_error("a process failed; see its own message");
+}
+
+}  // namespace rondo::bench

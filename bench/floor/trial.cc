@@ -1,0 +1,69 @@
+#include "bench/floor/trial.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+namespace rondo::bench {
+namespace {
+
+double seconds_of(const Trial& trial, int calls) {
+  const auto start = std::chrono::steady_clock::now();
+  trial.run(calls);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// One sample: seconds of a call on the slowest member.
+double sample(Member& member, const Trial& trial, int calls) {
+  if (trial.prepare) trial.prepare();
+  member.meet();
+  const double seconds = seconds_of(trial, calls);
+  if (trial.check) trial.check();
+  return member.largest(seconds) / calls;
+}
+
+/// Calls that fill a sample: fourfold until they do, agreed on by all.
+int calls_for(Member& member, const Trial& trial, const Effort& effort) {
+  for (int calls = 1;; calls = std::min(calls * 4, effort.most_calls)) {
+    const double seconds = sample(member, trial, calls) * calls;
+    if (calls == effort.most_calls) return calls;
+    if (seconds < effort.sample_seconds / 4) continue;
+    const double wanted = effort.sample_seconds / seconds * calls;
+    return std::clamp(static_cast<int>(wanted), 1, effort.most_calls);
+  }
+}
+
+}  // namespace
+
+std::vector<std::vector<double>> measure(Member& member, std::span<const Trial> trials,
+                                         const Effort& effort) {
+  std::vector<int> calls;
+  for (const Trial& trial : trials) calls.push_back(calls_for(member, trial, effort));
+  std::vector<std::vector<double>> samples(trials.size());
+  for (int round = 0; round < effort.rounds; ++round) {
+    for (std::size_t turn = 0; turn < trials.size(); ++turn) {
+      const std::size_t index = round % 2 == 0 ? turn : trials.size() - 1 - turn;
+      samples[index].push_back(sample(member, trials[index], calls[index]));
+    }
+  }
+  return samples;
+}
+
+Spread spread_of(std::vector<double> samples) {
+  if (samples.empty()) return {};
+  std::sort(samples.begin(), samples.end());
+  const auto at = [&](std::size_t quarters) {
+    return samples[(samples.size() - 1) * quarters / 4];
+  };
+  return {at(1), at(2), at(3)};
+}
+
+Spread ratio_spread(std::span<const double> samples, std::span<const double> base) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < std::min(samples.size(), base.size()); ++i) {
+    ratios.push_back(samples[i] / base[i]);
+  }
+  return spread_of(std::move(ratios));
+}
+
+}  // namespace rondo::bench

@@ -1,0 +1,48 @@
+// Trials: things to time, taking turns, so that what is compared was measured in the same minutes.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bench/floor/team.h"
+
+namespace rondo::bench {
+
+/// Something that every member of a team does at the same time.
+struct Trial {
+  std::string name{};
+  /// Does it `calls` times, back to back. A member without a part returns at once.
+  std::function<void(int calls)> run{};
+  /// Before each sample, untimed. May be empty.
+  std::function<void()> prepare{};
+  /// After each sample, untimed; throws where the result is wrong. May be empty.
+  std::function<void()> check{};
+};
+
+/// How long to measure.
+struct Effort {
+  int rounds = 15;               ///< samples of each trial
+  double sample_seconds = 2e-3;  /// a sample takes at least about so long
+  int most_calls = 20000;        ///< in one sample
+};
+
+/// Seconds of one call, the slowest member's, a sample a round: [trial][round]. Collective; the
+/// same on every member. In each round the trials take turns, forwards and backwards alternately;
+/// the number of calls in a sample is found beforehand, which also warms up.
+std::vector<std::vector<double>> measure(Member& member, std::span<const Trial> trials,
+                                         const Effort& effort);
+
+/// The middle half of samples.
+struct Spread {
+  double low = 0;     ///< first quartile
+  double median = 0;  ///< second
+  double high = 0;    ///< third
+};
+/// All zero for no samples.
+Spread spread_of(std::vector<double> samples);
+/// The spread of samples[i] / base[i].
+Spread ratio_spread(std::span<const double> samples, std::span<const double> base);
+
+}  // namespace rondo::bench

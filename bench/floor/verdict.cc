@@ -1,0 +1,96 @@
+#include "bench/floor/verdict.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <utility>
+
+namespace rondo::bench {
+namespace {
+
+constexpr std::size_t large = std::size_t{64} << 20;
+constexpr std::size_t small = 8;
+
+double best_rate(const std::vector<Result>& results, std::size_t bytes,
+                 std::initializer_list<const char*> names) {
+  double best = 0;
+  for (const char* name : names) {
+    if (const Result* result = find(results, name, bytes)) best = std::max(best, result->rate());
+  }
+  return best;
+}
+
+/// The faster of two: a floor is what the better way can do.
+const Result* faster(const Result* one, const Result* other) {
+  if (one == nullptr || other == nullptr) return one == nullptr ? other : one;
+  return one->seconds().median <= other->seconds().median ? one : other;
+}
+
+const Result* raw_sockets(const std::vector<Result>& results, std::size_t bytes) {
+  return faster(find(results, probe::sockets, bytes), find(results, probe::two_sockets, bytes));
+}
+
+const Result* raw_memory(const std::vector<Result>& results, std::size_t bytes) {
+  return faster(find(results, probe::by_hand, bytes),
+                find(results, probe::by_hand_streaming, bytes));
+}
+
+Spread scaled(Spread spread, double factor) {
+  return {spread.low * factor, spread.median * factor, spread.high * factor};
+}
+
+void add_verdict(std::vector<Verdict>& verdicts, std::string goal, double wanted,
+                 const Result* floor, const Result* actual, double factor = 1) {
+  if (floor == nullptr || actual == nullptr) return;
+  verdicts.push_back(
+      {std::move(goal), wanted, scaled(ratio_spread(floor->samples, actual->samples), factor)});
+}
+
+}  // namespace
+
+Floor floor_at(const std::vector<Result>& results, std::size_t bytes) {
+  Floor floor;
+  floor.memory_rate = best_rate(results, bytes, {probe::copy_all, probe::copy_all_streaming});
+  floor.network_rate = best_rate(results, bytes, {probe::sockets, probe::two_sockets});
+  std::size_t smallest = bytes;
+  for (const Result& result : results) smallest = std::min(smallest, result.bytes);
+  if (const Result* flags = find(results, probe::flags, smallest))
+    floor.exchange_seconds = flags->seconds().median;
+  if (const Result* sockets = raw_sockets(results, smallest))
+    floor.network_seconds = sockets->seconds().median;
+  return floor;
+}
+
+std::vector<Comparison> compare(const std::vector<Result>& results) {
+  std::vector<Comparison> list;
+  for (const Result& result : results) {
+    const bool memory = result.name == probe::rondo_heap || result.name == probe::rondo_window;
+    if (!memory && result.name != probe::rondo_tcp) continue;
+    const Result* floor =
+        memory ? raw_memory(results, result.bytes) : raw_sockets(results, result.bytes);
+    if (floor == nullptr) continue;
+    list.push_back(
+        {result.name, floor->name, result.bytes, ratio_spread(floor->samples, result.samples)});
+  }
+  return list;
+}
+
+std::vector<Verdict> judge(const std::vector<Result>& results, int ranks) {
+  std::vector<Verdict> verdicts;
+  const Result* copy = faster(find(results, probe::copy_all, large),
+                              find(results, probe::copy_all_streaming, large));
+  // A copy on all cores reads N and writes N a rank, as the direct path does: its time is the
+  // floor.
+  add_verdict(verdicts, "64 MB all_reduce on allocate() buffers: 75% of reading N and writing N",
+              0.75, copy, find(results, probe::rondo_window, large));
+  for (const char* name : {probe::rondo_heap, probe::rondo_window}) {
+    add_verdict(verdicts, std::string("8 B ") + name + ": at most 1.3 flag exchanges", 1 / 1.3,
+                find(results, probe::flags, small), find(results, name, small));
+  }
+  if (ranks == 2) {
+    add_verdict(verdicts, "64 MB all_reduce over tcp: 85% of raw sockets", 0.85,
+                raw_sockets(results, large), find(results, probe::rondo_tcp, large));
+  }
+  return verdicts;
+}
+
+}  // namespace rondo::bench

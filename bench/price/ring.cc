@@ -1,0 +1,171 @@
+// Ring by hand. Items of a slice, for rank r of P; item k is about chunk r - 1 - k:
+//
+//   0            sent from the input
+//   1 .. P-2     received, added to the input and sent on: a partial sum, slot to slot
+//   P-1          received, added to the input into the output, and sent on from there
+//   P .. 2P-3    received into the output and sent on
+//   2P-2         received into the output
+#include <array>
+#include <cstring>
+#include <stdexcept>
+
+#include "bench/price/by_hand.h"
+#include "bench/price/cut.h"
+#include "kernels/cpu/reduce.h"
+
+namespace rondo::bench {
+namespace {
+
+class Ring final : public HandAllReduce {
+ public:
+  explicit Ring(Wire& wire)
+      : wire_(wire),
+        ranks_(wire.ranks()),
+        next_((wire.rank() + 1) % ranks_),
+        previous_((wire.rank() + ranks_ - 1) % ranks_),
+        own_sum_(ranks_ - 1),
+        last_(2 * ranks_ - 2),
+        places_out_(wire.out(next_).sends_from_place()),
+        places_in_(wire.in(previous_).receives_into_place()) {
+    if (ranks_ > most_ring_ranks) throw std::invalid_argument("the ring by hand has 2 to 4 ranks");
+  }
+
+  void run(const float* input, float* output, std::size_t count) override {
+    if (cut_.count() != count) cut_ = Cut(count, ranks_, wire_.slot_bytes());
+    input_ = input;
+    output_ = output;
+    wire_.begin_call(count);
+    Walk out(0, last_ - 1, cut_.slices());
+    Walk in(1, last_, cut_.slices());
+    while (!in.done() || !out.done()) {
+      bool moved = false;
+      while (!out.done() && send(out, in)) moved = true;
+      while (!in.done() && receive(in, out)) moved = true;
+      wire_.after_look(moved);
+    }
+  }
+
+ private:
+  Piece piece(const Walk& walk) const {
+    const int chunk = (wire_.rank() + 2 * ranks_ - 1 - walk.item()) % ranks_;
+    return cut_.piece(chunk, walk.slice());
+  }
+  static std::size_t bytes(Piece piece) { return piece.elements * sizeof(float); }
+  bool is_partial(const Walk& walk) const { return walk.item() > 0 && walk.item() < own_sum_; }
+
+  /// True when the walk's item was sent, or is empty; the walk is one further then.
+  bool send(Walk& out, const Walk& in) {
+    const Piece what = piece(out);
+    if (what.elements > 0) {
+      if (is_partial(out)) return false;  // receive() sends it
+      // What is to be forwarded has been received once that walk is past it.
+      if (out.item() > 0 && !past(in, out)) return false;
+      const float* from = (out.item() == 0 ? input_ : output_) + what.begin;
+      if (!put(from, bytes(what))) return false;
+    }
+    out.next();
+    return true;
+  }
+
+  static bool past(const Walk& in, const Walk& out) {
+    if (in.done()) return true;
+    const int in_time = in.slice() + in.item();
+    const int out_time = out.slice() + out.item();
+    return in_time != out_time ? in_time > out_time : in.item() > out.item();
+  }
+
+  bool put(const float* from, std::size_t size) {
+    if (places_out_)
+      return wire_.send_from(next_, {reinterpret_cast<const std::byte*>(from), size}, sent_);
+    const std::span<std::byte> slot = wire_.out(next_).acquire();
+    if (slot.empty()) return false;
+    std::memcpy(slot.data(), from, size);
+    wire_.commit(next_, size);
+    return true;
+  }
+
+  /// True when the walk's item was received, or is empty. Sends it on where that needs no wait.
+  bool receive(Walk& in, Walk& out) {
+    const Piece what = piece(in);
+    if (what.elements > 0) {
+      const bool received = is_partial(in)          ? pass_on(what, in, out)
+                            : in.item() == own_sum_ ? finish_sum(what, in, out)
+                                                    : take(what, in, out);
+      if (!received) return false;
+    }
+    in.next();
+    return true;
+  }
+
+  /// The slot that the item can be sent in at once; empty where it must wait, or goes from place.
+  std::span<std::byte> slot_for(const Walk& in, const Walk& out) {
+    if (!in.at(out)) return {};
+    return wire_.out(next_).acquire();
+  }
+
+  bool pass_on(Piece what, const Walk& in, Walk& out) {
+    const Frame* frame = wire_.peek(previous_, bytes(what));
+    if (frame == nullptr) return false;
+    const std::span<std::byte> slot = slot_for(in, out);
+    if (slot.empty()) return false;
+    const std::array<const void*, 2> operands{frame->payload.data(), input_ + what.begin};
+    reduce(DataType::float32, ReduceOperator::sum, slot.data(), operands, what.elements);
+    wire_.commit(next_, bytes(what));
+    wire_.in(previous_).release();
+    out.next();
+    return true;
+  }
+
+  bool finish_sum(Piece what, const Walk& in, Walk& out) {
+    const Frame* frame = wire_.peek(previous_, bytes(what));
+    if (frame == nullptr) return false;
+    const std::array<const void*, 2> operands{frame->payload.data(), input_ + what.begin};
+    const std::span<std::byte> slot = places_out_ ? std::span<std::byte>() : slot_for(in, out);
+    const std::array<void*, 2> outputs{output_ + what.begin, slot.data()};
+    reduce({}, std::span(outputs).first(slot.empty() ? 1 : 2), operands, what.elements);
+    if (!slot.empty()) {
+      wire_.commit(next_, bytes(what));
+      out.next();
+    }
+    wire_.in(previous_).release();
+    return true;
+  }
+
+  bool take(Piece what, const Walk& in, Walk& out) {
+    auto* const to = reinterpret_cast<std::byte*>(output_ + what.begin);
+    if (places_in_) return wire_.receive_into(previous_, {to, bytes(what)}, received_);
+    const Frame* frame = wire_.peek(previous_, bytes(what));
+    if (frame == nullptr) return false;
+    const std::span<std::byte> slot =
+        in.item() == last_ || places_out_ ? std::span<std::byte>() : slot_for(in, out);
+    if (slot.empty()) {
+      std::memcpy(to, frame->payload.data(), bytes(what));
+    } else {
+      copy(std::array<void*, 2>{to, slot.data()}, frame->payload.data(), bytes(what), false);
+      wire_.commit(next_, bytes(what));
+      out.next();
+    }
+    wire_.in(previous_).release();
+    return true;
+  }
+
+  Wire& wire_;
+  int ranks_;
+  int next_;
+  int previous_;
+  int own_sum_;  ///< the item that completes this rank's own chunk
+  int last_;
+  bool places_out_;
+  bool places_in_;
+  Cut cut_{};
+  const float* input_ = nullptr;
+  float* output_ = nullptr;
+  std::size_t sent_ = 0;      ///< of a frame that goes from place
+  std::size_t received_ = 0;  ///< of a frame that comes into place
+};
+
+}  // namespace
+
+std::unique_ptr<HandAllReduce> ring_by_hand(Wire& wire) { return std::make_unique<Ring>(wire); }
+
+}  // namespace rondo::bench
