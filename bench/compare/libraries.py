@@ -14,15 +14,16 @@ class Variant:
     name: str     # as in tables and results
     library: str  # whose job it runs in
     word: str     # what the driver calls it
+    peer: bool = True
 
 
-RONDO = Variant("rondo", "rondo", "heap")
-ALLOCATE = Variant("allocate", "rondo", "allocate")
+RONDO = Variant("rondo", "rondo", "heap", False)
+ALLOCATE = Variant("allocate", "rondo", "allocate", False)
 OPENMPI = Variant("openmpi", "openmpi", "heap")
 MPICH = Variant("mpich", "mpich", "heap")
 GLOO_RING = Variant("gloo", "gloo", "ring")
 GLOO_BCUBE = Variant("gloo bcube", "gloo", "bcube")
-COPY = Variant("copy", "copy", "heap")
+COPY = Variant("copy", "copy", "heap", False)
 
 LAUNCHERS = {"rondo": None, "copy": None, "gloo": None, "openmpi": "mpirun.openmpi",
              "mpich": "mpirun.mpich"}

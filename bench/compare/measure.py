@@ -138,29 +138,30 @@ class Sweep:
 
     def _probe_all(self, sizes, deadline, memory):
         """{(bytes, variant): Probe}; what fails here is not asked again."""
-        probes, last_size, last_seconds = {}, None, 0.0
+        probes, last = {}, {}
         for size in sizes:
+            remaining = deadline - time.monotonic()
             if not plan.fits_memory(size, self.section.ranks, memory):
                 self._leave_out(size, "not enough memory")
-                continue
-            remaining = deadline - time.monotonic()
-            if not plan.probe_fits(last_size, last_seconds, size, self.rounds, remaining):
+            elif not plan.probe_fits(size, last, self.rounds, self.section.oversubscribed(),
+                                     remaining):
                 self._leave_out(size, "the time allowed does not suffice")
-                continue
-            started = time.monotonic()
-            for variant in self.variants:
-                self._probe(size, variant, probes)
-            last_size, last_seconds = size, time.monotonic() - started
+            else:
+                calls = {variant: probe.call for (_, variant), probe in last.items()}
+                last = {(size, variant): probe for variant in self.variants
+                        if (probe := self._probe(size, variant, calls.get(variant)))}
+                probes.update(last)
         return probes
 
-    def _probe(self, size, variant, probes):
+    def _probe(self, size, variant, last_call):
+        """None where it fails."""
         self._progress(f"{self.collective}: trying {variant.name} at {size} B")
-        calls = plan.probe_calls(size, self._cold())
-        reply = self._ask(size, variant, plan.Effort(calls, 1), PROBE_LIMIT)
-        if reply is not None:
-            call = statistics.median(reply["us"])
-            probes[size, variant] = plan.probe_of(size, reply["seconds"], call, calls)
-            self.rows[size][variant.name] = {"rounds": []}
+        calls = plan.probe_calls(size, last_call, self._cold())
+        reply = self._ask(size, variant, plan.Effort(calls, 1, 1), PROBE_LIMIT)
+        if reply is None:
+            return None
+        self.rows[size][variant.name] = {"rounds": []}
+        return plan.probe_of(size, reply["seconds"], statistics.median(reply["us"]), calls)
 
     def _worth(self, cell, probes):
         """gloo leaves the choice of its algorithm to its user: one clearly slower is not measured."""
@@ -177,11 +178,11 @@ class Sweep:
             variants = [variant for variant in self.variants if (size, variant) in efforts]
             first = number % len(variants)
             for variant in variants[first:] + variants[:first]:
-                if "failure" in self.rows[size][variant.name]:
-                    continue
                 effort = efforts[size, variant]
+                if "failure" in self.rows[size][variant.name] or number >= effort.rounds:
+                    continue
                 expected = plan.command_seconds(probes[size, variant], effort)
-                reply = self._ask(size, variant, effort, 10 + 10 * expected)
+                reply = self._ask(size, variant, effort, 5 + 10 * expected)
                 if reply is not None:
                     self.rows[size][variant.name]["rounds"].append(
                         {"calls": effort.calls, "us": reply["us"], "cpu_us": reply["cpu_us"]})

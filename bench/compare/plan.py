@@ -13,6 +13,8 @@ LEAST_SAMPLES, MOST_SAMPLES = 2, 40
 LEAST_PAIRS, MOST_PAIRS = 8, 512
 PAIRS_BYTES = 256 << 10  # what the inputs of small calls take together: a core's own cache
 COLD_CALLS = 4
+PROBE_SECONDS = 10e-3  # about, for the calls of one probe
+FAR_BEHIND = 8         # times the fastest peer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,6 +28,7 @@ class Probe:
 class Effort:
     calls: int
     samples: int
+    rounds: int
 
 
 def pairs(size):
@@ -49,8 +52,10 @@ def warm_up_calls(size, calls):
     return max(calls, min(pairs(size), 4))
 
 
-def probe_calls(size, cold=False):
-    return min(most_calls(size, cold), 20 if size <= 64 << 10 else 2)
+def probe_calls(size, last_call, cold=False):
+    """`last_call`: seconds of a call at the size before, or None."""
+    most = min(most_calls(size, cold), 20 if size <= 64 << 10 else 2)
+    return most if last_call is None else max(1, min(most, round(PROBE_SECONDS / last_call)))
 
 
 def probe_of(size, seconds, call_us, calls):
@@ -72,29 +77,44 @@ def command_seconds(probe, effort):
     return probe.overhead * (effort.samples + 1) + probe.call * calls
 
 
-def effort_for(probe, seconds, oversubscribed, cold=False):
-    """The most samples that fit into `seconds`, within the limits; at least the least."""
+def effort_for(probe, seconds, rounds, oversubscribed, cold=False):
+    """The most samples that fit into `seconds` a round, within the limits; at least the least."""
     calls = calls_for(probe.size, probe.call, oversubscribed, cold)
-    least = Effort(calls, LEAST_SAMPLES)
+    least = Effort(calls, LEAST_SAMPLES, rounds)
     spare = seconds - command_seconds(probe, least)
     one_more = probe.overhead + probe.call * calls
     more = int(max(0.0, spare) / one_more) if one_more > 0 else MOST_SAMPLES
-    return Effort(calls, min(MOST_SAMPLES, LEAST_SAMPLES + more))
+    return Effort(calls, min(MOST_SAMPLES, LEAST_SAMPLES + more), rounds)
 
 
-def total_seconds(probes, efforts, rounds):
-    return rounds * sum(command_seconds(probes[cell], efforts[cell]) for cell in efforts)
+def far_behind(cell, probes):
+    """Whether another peer is so much faster that this one's exact time decides nothing."""
+    size, variant = cell
+    others = [probe.call for (other_size, other), probe in probes.items()
+              if other_size == size and other.peer and other is not variant]
+    return variant.peer and bool(others) and probes[cell].call > FAR_BEHIND * min(others)
+
+
+def efforts_at(probes, seconds, rounds, oversubscribed, cold=False):
+    """Efforts for `seconds` a cell and round. Who is far behind is asked for the least, once."""
+    return {cell: Effort(1, LEAST_SAMPLES, 1) if far_behind(cell, probes)
+            else effort_for(probe, seconds, rounds, oversubscribed, cold)
+            for cell, probe in probes.items()}
+
+
+def total_seconds(probes, efforts):
+    return sum(effort.rounds * command_seconds(probes[cell], effort)
+               for cell, effort in efforts.items())
 
 
 def spread(probes, seconds, rounds, oversubscribed, cold=False):
     """The same time for every cell, as much as fits; cells that need less leave the rest."""
     low, high = 0.0, seconds
-    best = {cell: effort_for(probe, 0.0, oversubscribed, cold) for cell, probe in probes.items()}
-    for _ in range(40):
+    best = efforts_at(probes, 0.0, rounds, oversubscribed, cold)
+    for _ in range(30):
         level = (low + high) / 2
-        efforts = {cell: effort_for(probe, level, oversubscribed, cold)
-                   for cell, probe in probes.items()}
-        if total_seconds(probes, efforts, rounds) <= seconds:
+        efforts = efforts_at(probes, level, rounds, oversubscribed, cold)
+        if total_seconds(probes, efforts) <= seconds:
             low, best = level, efforts
         else:
             high = level
@@ -107,21 +127,26 @@ def make_plan(probes, seconds, rounds, oversubscribed, cold=False):
     while True:
         efforts = spread(kept, seconds, rounds, oversubscribed, cold)
         sizes = sorted({size for size, _ in kept})
-        if len(sizes) <= 1 or total_seconds(kept, efforts, rounds) <= seconds:
+        if len(sizes) <= 1 or total_seconds(kept, efforts) <= seconds:
             return efforts, sorted(left_out)
         left_out.append(sizes[-1])
         kept = {cell: probe for cell, probe in kept.items() if cell[0] != sizes[-1]}
 
 
-def probe_fits(last_size, last_seconds, size, rounds, remaining):
-    """Whether probing and then measuring `size` can fit, judged by the probes of the size before.
+def scaled(probe, size):
+    """What to expect at another size. Up to 1 MB a call is taken to cost the same."""
+    growth = max(1.0, size / probe.size) if probe.size >= 1 << 20 else 1.0
+    written = size * pairs(size) / (probe.size * pairs(probe.size))
+    return Probe(size, probe.call * growth, probe.overhead * max(1.0, written))
 
-    A least command is two samples and one to warm up, a probe one and one: 1.5 times as long.
-    """
-    if last_size is None:
-        return True
-    growth = max(1.0, size / last_size) if last_size >= 1 << 20 else 1.0
-    return last_seconds * growth * (1 + 1.5 * rounds) <= remaining
+
+def probe_fits(size, probes, rounds, oversubscribed, remaining):
+    """Whether `size` can be probed and then measured, judged by `probes` of the size before."""
+    expected = {(size, variant): scaled(probe, size) for (_, variant), probe in probes.items()}
+    trying = sum(command_seconds(probe, Effort(probe_calls(size, probe.call), 1, 1))
+                 for probe in expected.values())
+    efforts = efforts_at(expected, 0.0, rounds, oversubscribed)
+    return trying + total_seconds(expected, efforts) <= remaining
 
 
 def fits_memory(size, ranks, available):

@@ -5,45 +5,61 @@ KB, MB = 1 << 10, 1 << 20
 PEERS = ["openmpi", "mpich", "gloo", "gloo bcube"]
 
 
-def medians(cell):
-    """One median a round; nothing where the cell failed or was not measured."""
+def typical(values, oversubscribed):
+    """A round's value: the median of its samples. Where ranks share cores it is the mean, since a
+    sample either meets the end of a time slice or not, and the median would hide all that do."""
+    return statistics.mean(values) if oversubscribed else statistics.median(values)
+
+
+def by_round(cell, key="us", oversubscribed=False):
+    """One value a round; nothing where the cell failed or was not measured."""
     if not cell or "failure" in cell:
         return []
-    return [statistics.median(one["us"]) for one in cell["rounds"]]
+    return [typical(one[key], oversubscribed) for one in cell["rounds"]]
 
 
-def time_of(cell, key="us"):
-    """Median of all samples in microseconds, or None."""
-    if not medians(cell):
-        return None
-    return statistics.median(value for one in cell["rounds"] for value in one[key])
+class Row:
+    """One size of a section."""
 
+    def __init__(self, section, row):
+        self.size, self.cells = row["bytes"], row["variants"]
+        self.link, self.ranks = section["link"], section["ranks"]
+        self.collective = section["collective"]
+        self.copy_ranks, self.oversubscribed = section["copy_ranks"], section["oversubscribed"]
 
-def ratio_of(ours, theirs):
-    """Round by round, so that both sides met the same machine: {median, min, max} or None."""
-    ratios = [a / b for a, b in zip(medians(ours), medians(theirs)) if b > 0]
-    if not ratios:
-        return None
-    return {"median": statistics.median(ratios), "min": min(ratios), "max": max(ratios)}
+    def rounds(self, name, key="us"):
+        return by_round(self.cells.get(name), key, self.oversubscribed)
 
+    def time(self, name, key="us"):
+        """Microseconds a call, median over the rounds, or None."""
+        values = self.rounds(name, key)
+        return statistics.median(values) if values else None
 
-def best(cells, names):
-    """The name with the least time, or None."""
-    times = {name: time_of(cells.get(name)) for name in names}
-    known = {name: time for name, time in times.items() if time is not None}
-    return min(known, key=known.get) if known else None
+    def ratio(self, ours, theirs, key="us"):
+        """Round by round, so that both sides met the same machine: {median, min, max} or None."""
+        pairs = zip(self.rounds(ours, key), self.rounds(theirs, key))
+        ratios = [a / b for a, b in pairs if b > 0]
+        if not ratios:
+            return None
+        return {"median": statistics.median(ratios), "min": min(ratios), "max": max(ratios)}
+
+    def best(self, names):
+        """The name with the least time, or None."""
+        times = {name: self.time(name) for name in names}
+        known = {name: time for name, time in times.items() if time is not None}
+        return min(known, key=known.get) if known else None
+
+    def floor(self):
+        """Microseconds in which all cores copy every rank's vector once, N read and N written a
+        rank; or None."""
+        copy = self.time("copy")
+        return None if copy is None else copy * self.ranks / self.copy_ranks
 
 
 def busbw(collective, ranks, size, microseconds):
     """GB/s as in nccl-tests, where `size` is the rank's larger buffer."""
     factors = {"all_reduce": 2 * (ranks - 1) / ranks, "broadcast": 1.0}
     return size / microseconds * 1e-3 * factors.get(collective, (ranks - 1) / ranks)
-
-
-def floor_time(cells, ranks, copy_ranks):
-    """Microseconds in which all cores copy every rank's vector once: N read and N written a rank."""
-    copy = time_of(cells.get("copy"))
-    return None if copy is None else copy * ranks / copy_ranks
 
 
 def shared_memory_bars(collective, ranks, size, floor_ratio):
@@ -61,57 +77,45 @@ def judged(what, ratio, limit):
     return {"what": what, "value": value, "limit": limit, "reached": value <= limit}
 
 
-def shared_memory_verdicts(collective, ranks, size, cells, copy_ranks):
-    peer = best(cells, PEERS)
-    floor = floor_time(cells, ranks, copy_ranks)
-    ratio = None if floor is None or peer is None else floor / time_of(cells[peer])
-    for variant, limit in shared_memory_bars(collective, ranks, size, ratio):
-        measured = ratio_of(cells.get(variant), cells.get(peer))
-        if measured:
-            yield judged(f"{variant}/{peer}", measured, limit)
+def shared_memory_verdicts(row):
+    peer, floor = row.best(PEERS), row.floor()
+    floor_ratio = None if floor is None or peer is None else floor / row.time(peer)
+    for variant, limit in shared_memory_bars(row.collective, row.ranks, row.size, floor_ratio):
+        ratio = row.ratio(variant, peer)
+        if ratio:
+            yield judged(f"{variant}/{peer}", ratio, limit)
 
 
-def tcp_verdicts(cells):
+def tcp_verdicts(row):
     for names, limit in ((["gloo", "gloo bcube"], 0.6), (["openmpi"], 0.8)):
-        peer = best(cells, names)
-        measured = ratio_of(cells.get("rondo"), cells.get(peer))
-        if measured:
-            yield judged(f"rondo/{peer}", measured, limit)
+        peer = row.best(names)
+        ratio = row.ratio("rondo", peer)
+        if ratio:
+            yield judged(f"rondo/{peer}", ratio, limit)
 
 
-def processor_ratio(cells, variant="rondo", peer="openmpi"):
-    """CPU seconds for a call, so for a byte, as a ratio; or None."""
-    ours, theirs = (time_of(cells.get(name), "cpu_us") for name in (variant, peer))
-    return ours / theirs if ours is not None and theirs else None
-
-
-def verdicts(section, size, cells):
-    """All bars that this row is held to."""
-    if section["link"] == "shm":
-        found = list(shared_memory_verdicts(section["collective"], section["ranks"], size, cells,
-                                            section["copy_ranks"]))
-    else:
-        found = list(tcp_verdicts(cells))
-    processor = processor_ratio(cells)
-    if processor is not None:
-        found.append(judged("cpu/openmpi", {"median": processor}, 1.0))
+def verdicts(row):
+    """All bars that this row is held to. CPU seconds of a call are in the ratio of those of a byte."""
+    found = list(shared_memory_verdicts(row) if row.link == "shm" else tcp_verdicts(row))
+    processor = row.ratio("rondo", "openmpi", "cpu_us")
+    if processor:
+        found.append(judged("cpu/openmpi", processor, 1.0))
     return found
 
 
-def summarize(section, size, cells):
+def summarize(row):
     """What a line of the table says."""
-    peer = best(cells, PEERS)
-    ours = time_of(cells.get("rondo"))
-    collective, ranks = section["collective"], section["ranks"]
+    peer, ours = row.best(PEERS), row.time("rondo")
     return {
-        "size": size,
-        "times": {name: time_of(cell) for name, cell in cells.items()},
-        "failures": {name: cell["failure"] for name, cell in cells.items() if "failure" in cell},
+        "size": row.size,
+        "times": {name: row.time(name) for name in row.cells},
+        "failures": {name: cell["failure"] for name, cell in row.cells.items()
+                     if "failure" in cell},
         "peer": peer,
-        "ratio": ratio_of(cells.get("rondo"), cells.get(peer)),
-        "allocate_ratio": ratio_of(cells.get("allocate"), cells.get(peer)),
-        "floor": floor_time(cells, ranks, section["copy_ranks"]),
-        "busbw": None if ours is None else busbw(collective, ranks, size, ours),
-        "cpu": processor_ratio(cells),
-        "verdicts": verdicts(section, size, cells),
+        "ratio": row.ratio("rondo", peer),
+        "allocate_ratio": row.ratio("allocate", peer),
+        "floor": row.floor(),
+        "busbw": None if ours is None else busbw(row.collective, row.ranks, row.size, ours),
+        "cpu": row.ratio("rondo", "openmpi", "cpu_us"),
+        "verdicts": verdicts(row),
     }

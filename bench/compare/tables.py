@@ -49,7 +49,8 @@ def row_cells(line, columns, with_floor):
     if "allocate" in columns:
         cells.append("-" if line["allocate_ratio"] is None
                      else f"{line['allocate_ratio']['median']:.2f}")
-    return cells + [number(line["busbw"]), number(line["cpu"]), verdict_text(line["verdicts"])]
+    processor = None if line["cpu"] is None else line["cpu"]["median"]
+    return cells + [number(line["busbw"]), number(processor), verdict_text(line["verdicts"])]
 
 
 def header(columns, with_floor):
@@ -78,7 +79,7 @@ def notes_of(section, lines):
 
 def section_text(section):
     """Title, table, and what could not be measured."""
-    lines = [summary.summarize(section, row["bytes"], row["variants"]) for row in section["rows"]]
+    lines = [summary.summarize(summary.Row(section, row)) for row in section["rows"]]
     with_floor = any(line["floor"] is not None for line in lines)
     columns = COLUMNS[section["link"]]
     caches = "" if section["cache"] == "warm" else ", caches flushed"
@@ -101,5 +102,5 @@ def idle_text(idle):
 def missed(sections):
     """How many bars were missed, and how many there were."""
     found = [one for section in sections for row in section["rows"]
-             for one in summary.verdicts(section, row["bytes"], row["variants"])]
+             for one in summary.verdicts(summary.Row(section, row))]
     return sum(not one["reached"] for one in found), len(found)
