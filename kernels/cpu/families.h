@@ -13,15 +13,16 @@ struct Operands {
   std::size_t count;
 };
 
-/// Where results go: at least one; with streaming, past the caches where they are aligned.
+/// Where results go: at least one.
 struct Outputs {
   void* const* pointers;
   std::size_t count;
-  bool streaming;
 };
 
-/// Combines `bytes` bytes of each operand, times the factor where the kernel is a scaled one.
-using ReduceKernel = void (*)(const Outputs& outputs, const Operands& operands, double factor,
+/// Combines `bytes` bytes of each operand, times the factor where the kernel is a scaled one; with
+/// streaming, results go past the caches where they are aligned. Everything passes in registers:
+/// through memory it would cost as much as a short reduction.
+using ReduceKernel = void (*)(Outputs outputs, Operands operands, bool streaming, double factor,
                               std::size_t bytes);
 
 // Each family of types is compiled in its own file. avg is sum here; nullptr for another family.

@@ -160,12 +160,12 @@ HWY_INLINE Words<Place, D> map_parts(const Function& function, D d, const Place&
 
 /// One vector, out of line: the ends of the data are not worth copies of the code.
 template <class Codec, class Function, class D>
-HWY_NOINLINE hn::Vec<D> map_vector(const Function& function, D d, std::size_t offset) {
+HWY_NOINLINE hn::Vec<D> map_vector(Function function, D d, std::size_t offset) {
   return map_parts<Codec>(function, d, VectorsAt<1, D>{d, offset}).vector[0];
 }
 
 template <class D>
-HWY_INLINE void store(D d, hn::Vec<D> words, const Outputs& outputs, std::size_t offset) {
+HWY_INLINE void store(D d, hn::Vec<D> words, Outputs outputs, std::size_t offset) {
   for (std::size_t j = 0; j < outputs.count; ++j) {
     auto* output = static_cast<std::byte*>(outputs.pointers[j]) + offset;
     hn::StoreU(words, d, reinterpret_cast<hn::TFromD<D>*>(output));
@@ -175,11 +175,11 @@ HWY_INLINE void store(D d, hn::Vec<D> words, const Outputs& outputs, std::size_t
 /// As many vectors in a row, to every output; past the caches where they are aligned, which that
 /// needs.
 template <class Place, class D>
-HWY_INLINE void store(D d, const Words<Place, D>& words, const Outputs& outputs,
+HWY_INLINE void store(D d, const Words<Place, D>& words, Outputs outputs, bool streaming,
                       const Place& place) {
   for (std::size_t j = 0; j < outputs.count; ++j) {
     auto* bytes = static_cast<std::byte*>(outputs.pointers[j]) + place.offset;
-    if (outputs.streaming && reinterpret_cast<std::uintptr_t>(bytes) % Place::step == 0) {
+    if (streaming && reinterpret_cast<std::uintptr_t>(bytes) % Place::step == 0) {
       for (int i = 0; i < Place::count; ++i) {
         hn::Stream(words.vector[i], d, reinterpret_cast<hn::TFromD<D>*>(bytes + i * Place::step));
       }
@@ -194,7 +194,7 @@ HWY_INLINE void store(D d, const Words<Place, D>& words, const Outputs& outputs,
 /// How many bytes precede the first aligned vector of the first output, where its elements allow
 /// one.
 template <class Codec>
-HWY_INLINE std::size_t bytes_before_aligned(const Outputs& outputs, std::size_t step) {
+HWY_INLINE std::size_t bytes_before_aligned(Outputs outputs, std::size_t step) {
   constexpr std::size_t element = sizeof(typename Codec::Word) / Codec::parts;
   const std::size_t head = -reinterpret_cast<std::uintptr_t>(outputs.pointers[0]) % step;
   return head % element == 0 ? head : 0;
@@ -205,30 +205,32 @@ HWY_INLINE std::size_t bytes_before_aligned(const Outputs& outputs, std::size_t 
 /// Both are computed first, from operands that no store has changed yet, so that outputs may be
 /// operands.
 template <class Codec, int group, class D, class Function>
-HWY_INLINE void map_vectors(D d, const Function& function, const Outputs& outputs,
+HWY_INLINE void map_vectors(D d, const Function& function, Outputs outputs, bool streaming,
                             std::size_t bytes) {
   using Group = VectorsAt<group, D>;
   constexpr std::size_t step = Group::step;
   const std::size_t last_offset = bytes - step;
-  const auto last = map_vector<Codec>(function, d, last_offset);
-  auto first = last;
-  const std::size_t head = outputs.streaming ? bytes_before_aligned<Codec>(outputs, step) : 0;
+  const std::size_t head = streaming ? bytes_before_aligned<Codec>(outputs, step) : 0;
+  const bool has_tail = (bytes - head) % (group * step) != 0;
+  auto first = hn::Zero(d);
+  auto last = first;
   if (head > 0) first = map_vector<Codec>(function, d, 0);
+  if (has_tail) last = map_vector<Codec>(function, d, last_offset);
   std::size_t offset = head;
-  for (; offset + group * step <= last_offset; offset += group * step) {
+  for (; offset + group * step <= bytes; offset += group * step) {
     const Group place{d, offset};
-    store(d, map_parts<Codec>(function, d, place), outputs, place);
+    store(d, map_parts<Codec>(function, d, place), outputs, streaming, place);
   }
   for (; offset < last_offset; offset += step) {
     store(d, map_vector<Codec>(function, d, offset), outputs, offset);
   }
   if (head > 0) store(d, first, outputs, 0);
-  store(d, last, outputs, last_offset);
+  if (has_tail) store(d, last, outputs, last_offset);
 }
 
 /// Fewer bytes than a vector: word by word, the last word perhaps in part.
 template <class Codec, class Function>
-HWY_INLINE void map_words(const Function& function, const Outputs& outputs, std::size_t bytes) {
+HWY_INLINE void map_words(const Function& function, Outputs outputs, std::size_t bytes) {
   using Word = typename Codec::Word;
   const hn::CappedTag<Word, 1> d;
   for (std::size_t offset = 0; offset < bytes; offset += sizeof(Word)) {
@@ -249,23 +251,23 @@ HWY_INLINE void map_words(const Function& function, const Outputs& outputs, std:
 
 /// Groups are as many vectors as the registers hold while operands are combined.
 template <class Codec, class Function>
-HWY_INLINE void map(const Function& function, const Outputs& outputs, std::size_t bytes) {
+HWY_INLINE void map(const Function& function, Outputs outputs, bool streaming, std::size_t bytes) {
   using Word = typename Codec::Word;
   const hn::ScalableTag<Word> full;
   const hn::CappedTag<Word, 16 / sizeof(Word)> sixteen_bytes;
   if (bytes >= hn::Lanes(full) * sizeof(Word)) {
-    map_vectors<Codec, 4 / Codec::parts>(full, function, outputs, bytes);
+    map_vectors<Codec, 4 / Codec::parts>(full, function, outputs, streaming, bytes);
   } else if (hn::Lanes(sixteen_bytes) < hn::Lanes(full) && bytes >= 16) {
-    map_vectors<Codec, 1>(sixteen_bytes, function, outputs, bytes);
+    map_vectors<Codec, 1>(sixteen_bytes, function, outputs, streaming, bytes);
   } else {
     map_words<Codec>(function, outputs, bytes);
   }
 }
 
 template <class Codec, class Operator, bool scaled = false>
-void reduce_kernel(const Outputs& outputs, const Operands& operands, double factor,
+void reduce_kernel(Outputs outputs, Operands operands, bool streaming, double factor,
                    std::size_t bytes) {
-  map<Codec>(Combine<Codec, Operator, scaled>{operands, factor}, outputs, bytes);
+  map<Codec>(Combine<Codec, Operator, scaled>{operands, factor}, outputs, streaming, bytes);
 }
 
 template <class Codec, bool scaled>

@@ -87,7 +87,7 @@ void reduce(const Combination& how, std::span<void* const> outputs,
   if (count == 0) return;
   const std::size_t bytes = count * size_of(how.type);
   if (operands.size() == 1 && !scaled) return copy(outputs, operands[0], bytes, how.streaming);
-  kernel({outputs.data(), outputs.size(), how.streaming}, {operands.data(), operands.size()},
+  kernel({outputs.data(), outputs.size()}, {operands.data(), operands.size()}, how.streaming,
          how.factor, bytes);
   if (how.streaming) hwy::FlushStream();
 }
@@ -99,7 +99,7 @@ void copy(std::span<void* const> outputs, const void* input, std::size_t bytes, 
   std::array<void*, 16> group;
   std::size_t size = 0;
   const auto copy_group = [&] {
-    if (size > 0) kernel({group.data(), size, streaming}, {&input, 1}, 1.0, bytes);
+    if (size > 0) kernel({group.data(), size}, {&input, 1}, streaming, 1.0, bytes);
     size = 0;
   };
   for (void* output : outputs) {
