@@ -19,11 +19,6 @@ CommunicatorState& usable(const State& state) {
   return *state;
 }
 
-void check(const State& state, const Call& call, const void* input, const void* output) {
-  const CommunicatorState& communicator = usable(state);
-  detail::check_call(call, input, output, communicator.rank(), communicator.size());
-}
-
 void check(const State& state, const Message& message, const void* input, const void* output) {
   const CommunicatorState& communicator = usable(state);
   detail::check_message(message.call, message.sends ? input : output, message.peer,
@@ -32,17 +27,17 @@ void check(const State& state, const Message& message, const void* input, const 
 
 /// In a group the call joins the group and returns; otherwise it completes.
 void run(const State& state, const Call& call, const void* input, void* output) {
-  check(state, call, input, output);
+  CommunicatorState& communicator = usable(state);
   if (detail::in_group()) {
-    detail::add_to_group(CommunicatorAccess::make(state, state->start(call, input, output, true)));
+    detail::add_to_group(
+        CommunicatorAccess::make(state, communicator.start(call, input, output, true)));
   } else {
-    state->call(call, input, output);
+    communicator.call(call, input, output);
   }
 }
 
 Work start(const State& state, const Call& call, const void* input, void* output) {
-  check(state, call, input, output);
-  return CommunicatorAccess::make(state, state->start(call, input, output, false));
+  return CommunicatorAccess::make(state, usable(state).start(call, input, output, false));
 }
 
 void run(const State& state, const Message& message, const void* input, void* output) {

@@ -22,27 +22,6 @@ Call named(Call call) {
   return call;
 }
 
-void check_kinds(const Call& call, int rank, int ranks) {
-  if (static_cast<std::size_t>(call.type) >= data_types.size()) {
-    reject(named(call), rank, "unknown data type " + std::to_string(static_cast<int>(call.type)),
-           "use a rondo::DataType");
-  }
-  if (static_cast<std::size_t>(call.op) >= reduce_operators.size()) {
-    reject(named(call), rank,
-           "unknown reduce operator " + std::to_string(static_cast<int>(call.op)),
-           "use a rondo::ReduceOperator");
-  }
-  if (info(call.collective).has_root && (call.root < 0 || call.root >= ranks)) {
-    reject(call, rank, "root " + std::to_string(call.root) + " is not a rank",
-           "use 0 to " + std::to_string(ranks - 1));
-  }
-  std::ptrdiff_t bytes = 0;
-  const std::size_t widest = size_of(call.type) * static_cast<std::size_t>(ranks);
-  if (__builtin_mul_overflow(call.count, widest, &bytes))
-    reject(call, rank, "count " + std::to_string(call.count) + " exceeds the address space",
-           "check for a negative or uninitialised count");
-}
-
 /// A user's buffer: where it begins and how long it is.
 struct Region {
   const char* begin;
@@ -71,6 +50,27 @@ bool in_place(const Call& call, const Region& in, const Region& out, int rank) {
 }
 
 }  // namespace
+
+void check_kinds(const Call& call, int rank, int ranks) {
+  if (static_cast<std::size_t>(call.type) >= data_types.size()) {
+    reject(named(call), rank, "unknown data type " + std::to_string(static_cast<int>(call.type)),
+           "use a rondo::DataType");
+  }
+  if (static_cast<std::size_t>(call.op) >= reduce_operators.size()) {
+    reject(named(call), rank,
+           "unknown reduce operator " + std::to_string(static_cast<int>(call.op)),
+           "use a rondo::ReduceOperator");
+  }
+  if (info(call.collective).has_root && (call.root < 0 || call.root >= ranks)) {
+    reject(call, rank, "root " + std::to_string(call.root) + " is not a rank",
+           "use 0 to " + std::to_string(ranks - 1));
+  }
+  std::ptrdiff_t bytes = 0;
+  const std::size_t widest = size_of(call.type) * static_cast<std::size_t>(ranks);
+  if (__builtin_mul_overflow(call.count, widest, &bytes))
+    reject(call, rank, "count " + std::to_string(call.count) + " exceeds the address space",
+           "check for a negative or uninitialised count");
+}
 
 void check_call(const Call& call, const void* input, const void* output, int rank, int ranks) {
   check_kinds(call, rank, ranks);

@@ -1,9 +1,23 @@
 // Making calls: numbering, pooling, submitting.
 #include <cstring>
 
+#include "core/communicator/arguments.h"
 #include "core/communicator/turn.h"
 
 namespace rondo::detail {
+namespace {
+
+/// Whether these buffers are missing or overlap: then they are in place, or an error.
+bool wants_check(const PreparedCall& prepared, const void* input, const void* output) {
+  const std::size_t in_bytes = prepared.input_elements * prepared.element_bytes;
+  const std::size_t out_bytes = prepared.output_elements * prepared.element_bytes;
+  if (in_bytes == 0 || out_bytes == 0 || input == nullptr || output == nullptr) return true;
+  const auto in = reinterpret_cast<std::uintptr_t>(input);
+  const auto out = reinterpret_cast<std::uintptr_t>(output);
+  return in < out + out_bytes && out < in + in_bytes;
+}
+
+}  // namespace
 
 std::shared_ptr<Operation> CommunicatorState::take_operation() {
   for (std::size_t tried = 0; tried < operations_.size(); ++tried) {
@@ -15,17 +29,17 @@ std::shared_ptr<Operation> CommunicatorState::take_operation() {
   return operations_.back();
 }
 
-void CommunicatorState::submit(const Call& call, const void* input, void* output,
-                               Operation& operation) {
+void CommunicatorState::begin(const Call& call, const void* input, void* output,
+                              Operation& operation) {
   require_usable();
   const Prepared& prepared = lookup(call);
+  if (wants_check(*prepared, input, output)) check_call(call, input, output, rank(), size());
   Call numbered = call;
   numbered.sequence = ++sequence_;
   line_->calls().begin(numbered);
   operation.start(prepared, input, output);
   operation.sequence = numbered.sequence;
   operation.fingerprint = fingerprint(numbered);
-  engine_->submit(&operation);
 }
 
 std::shared_ptr<Operation> CommunicatorState::submit(const Message& message, const void* input,
@@ -74,8 +88,8 @@ std::shared_ptr<Operation> CommunicatorState::submit_to_self(const Message& mess
 
 void CommunicatorState::call(const Call& call, const void* input, void* output) {
   Turn turn(*this);
-  submit(call, input, output, blocking_);
-  drive(blocking_);
+  begin(call, input, output, blocking_);
+  complete(blocking_);
   if (blocking_.error) std::rethrow_exception(blocking_.error);
 }
 
@@ -102,7 +116,8 @@ std::shared_ptr<Operation> CommunicatorState::start(const Call& call, const void
   {
     Turn turn(*this);
     operation = take_operation();
-    submit(call, input, output, *operation);
+    begin(call, input, output, *operation);
+    engine_->submit(operation.get());
     look();  // what can be sent at once is sent at once
   }
   if (!deferred) carry_on_in_background();

@@ -1,6 +1,7 @@
 // From a call to its prepared form: choice, schedule, lowering, slicing. All cached.
 #include "core/base/log.h"
-#include "core/communicator/state.h"
+#include "core/communicator/arguments.h"
+#include "core/communicator/turn.h"
 #include "core/plan/lower.h"
 
 namespace rondo::detail {
@@ -40,6 +41,7 @@ const CommunicatorState::Prepared& CommunicatorState::lookup(const Call& call) {
 }
 
 CommunicatorState::Prepared CommunicatorState::prepare_call(const Call& call) {
+  check_kinds(call, rank(), size());
   const Choice choice =
       choose(call.collective, index_space_bytes(call), surroundings_, algorithms_);
   const std::shared_ptr<PreparedCall> prepared =
@@ -108,7 +110,7 @@ std::string CommunicatorState::words(const PreparedCall& prepared) const {
 }
 
 std::string CommunicatorState::describe(const Call& call) {
-  const std::scoped_lock lock(role_);
+  const Turn turn(*this);
   require_usable();
   return words(*lookup(call));
 }

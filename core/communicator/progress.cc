@@ -73,32 +73,43 @@ void CommunicatorState::drive(Operation& operation) {
   while (!operation.is_done()) step(patience_);
 }
 
-/// Moves what can be moved, without waiting. True when anything did.
-bool CommunicatorState::look() {
+template <class Body>
+void CommunicatorState::guarded(Body body) {
   try {
-    if (engine_->progress() || engine_->progress_transports()) return true;
-    if (line_->failed()) throw line_->failure();
-  } catch (const Error& error) {
-    fail(error);
-  } catch (const std::exception& error) {
-    fail(Error(ErrorCode::internal, error.what(), {.rank = rank()}));
-  }
-  return false;
-}
-
-/// Moves what can be moved, or waits a little.
-void CommunicatorState::step(Patience& patience) {
-  try {
-    if (engine_->progress()) {
-      patience.reset();
-    } else {
-      idle(patience);
-    }
+    body();
   } catch (const Error& error) {
     fail(error);
   } catch (const std::exception& error) {  // no memory, say: the peers must hear of it too
     fail(Error(ErrorCode::internal, error.what(), {.rank = rank()}));
   }
+}
+
+/// Completes a call that this thread has just begun.
+void CommunicatorState::complete(Operation& operation) {
+  bool done = false;
+  guarded([&] { done = engine_->run_at_once(&operation); });
+  if (!done) drive(operation);
+}
+
+/// Moves what can be moved, without waiting. True when anything did.
+bool CommunicatorState::look() {
+  bool moved = false;
+  guarded([&] {
+    moved = engine_->progress() || engine_->progress_transports();
+    if (!moved && line_->failed()) throw line_->failure();
+  });
+  return moved;
+}
+
+/// Moves what can be moved, or waits a little.
+void CommunicatorState::step(Patience& patience) {
+  guarded([&] {
+    if (engine_->progress()) {
+      patience.reset();
+    } else {
+      idle(patience);
+    }
+  });
 }
 
 void CommunicatorState::idle(Patience& patience) {
@@ -158,9 +169,8 @@ void CommunicatorState::require_usable() const {
 }
 
 void CommunicatorState::carry_on_in_background() {
-  const std::scoped_lock lock(role_);
+  const Turn turn(*this);  // whose end wakes the thread
   if (!background_.joinable() && !stopping_) background_ = std::thread([this] { background(); });
-  background_wakes_.notify_one();
 }
 
 void CommunicatorState::background() {

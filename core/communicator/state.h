@@ -3,7 +3,7 @@
 //
 // Progress role: the mutex `role_`. Its holder alone touches the engine and the transports. A
 // blocking call takes it and works on the caller's thread. The first asynchronous call starts one
-// progress thread, which works only while no caller wants the role (callers_).
+// progress thread, which works only while no caller waits for the role (callers_).
 // Lock order: role_ is the only lock held while calling the control plane.
 #pragma once
 
@@ -107,10 +107,15 @@ class CommunicatorState {
   Prepared lookup(const Message& message);
   Prepared prepare_message(const Message& message);
   std::shared_ptr<Operation> take_operation();
-  void submit(const Call& call, const void* input, void* output, Operation& operation);
+  /// Looks the call up, checks and numbers it.
+  void begin(const Call& call, const void* input, void* output, Operation& operation);
   std::shared_ptr<Operation> submit(const Message& message, const void* input, void* output);
   std::shared_ptr<Operation> submit_to_self(const Message& message, const void* input,
                                             void* output);
+  /// Runs `body` with the role held; what it throws fails the communicator.
+  template <class Body>
+  void guarded(Body body);
+  void complete(Operation& operation);
   void drive(Operation& operation);
   void step(Patience& patience);
   bool look();
@@ -135,7 +140,7 @@ class CommunicatorState {
   std::unique_ptr<Engine> engine_;
 
   std::mutex role_;
-  std::atomic<int> callers_{0};  ///< threads that hold or want the role
+  std::atomic<int> callers_{0};  ///< threads that wait for the role
   std::condition_variable background_wakes_;
   std::thread background_;
   bool stopping_ = false;   ///< under role_

@@ -9,20 +9,17 @@ namespace rondo::detail {
 
 class CommunicatorState::Turn {
  public:
-  explicit Turn(CommunicatorState& state) : state_(state) {
+  explicit Turn(CommunicatorState& state) : state_(state), held_(state.role_.try_lock()) {
+    if (held_) return;
     announce();
     state_.role_.lock();
     held_ = true;
+    withdraw();
   }
-  /// Announces nothing before it has the role: a background thread that gave way to a caller who
-  /// then goes without would wait for a wake-up that nobody owes it.
   Turn(CommunicatorState& state, std::try_to_lock_t)
-      : state_(state), held_(state.role_.try_lock()) {
-    if (held_) announce();
-  }
+      : state_(state), held_(state.role_.try_lock()) {}
   ~Turn() {
     if (!held_) return;
-    withdraw();  // before unlocking: the background thread judges callers_ under role_
     const bool wake = state_.background_.joinable();
     state_.role_.unlock();
     if (wake) state_.background_wakes_.notify_one();
@@ -32,7 +29,7 @@ class CommunicatorState::Turn {
 
   bool held() const { return held_; }
   /// Somebody else asks for the role.
-  bool wanted() const { return state_.callers_.load(std::memory_order_relaxed) > 1; }
+  bool wanted() const { return state_.callers_.load(std::memory_order_relaxed) > 0; }
 
  private:
   // relaxed: a hint for the background thread, which gives way; the mutex orders everything else.

@@ -22,6 +22,9 @@ void relax() {
 }
 
 constexpr std::uint32_t looks_per_clock = 8;
+/// A peer that is in the same call answers within so many looks: neither a pause nor the clock,
+/// each as long as several looks, may come between.
+constexpr std::uint32_t eager_looks = 16;
 constexpr std::chrono::nanoseconds shortest_spin{300};
 constexpr microseconds spin_and_yield{200};
 
@@ -38,13 +41,16 @@ void Backoff::learn() {
 
 Backoff::Stage Backoff::judge() {
   const auto now = Clock::now();
-  if (idle_ == 1) since_ = now;
+  if (idle_ == eager_looks + 1) since_ = now;
   const auto waited = now - since_;
   return waited < spin_ ? Stage::spin : waited < spin_and_yield ? Stage::yield : Stage::sleep;
 }
 
 bool Backoff::pause() {
-  ++idle_;
+  if (++idle_ <= eager_looks) {
+    stage_ = Stage::spin;
+    return false;
+  }
   if (idle_ % looks_per_clock == 1) stage_ = judge();
   if (stage_ == Stage::spin) relax();
   if (stage_ == Stage::yield) sched_yield();

@@ -4,8 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include "kernels/cpu/reduce.h"
-
 namespace rondo::detail {
 namespace {
 
@@ -15,7 +13,10 @@ constexpr std::size_t copied_slice_bytes = std::size_t{128} << 10;
 constexpr std::size_t mapped_slice_bytes = std::size_t{1} << 20;
 
 /// Calls whose buffers outgrow the caches write past them: measured, see bench/results.
-constexpr std::size_t streaming_bytes = std::size_t{8} << 20;
+constexpr std::size_t streaming_bytes = std::size_t{16} << 20;
+
+/// Looks at a peer's post that a call may take before it becomes a matter of patience.
+constexpr unsigned eager_looks = 64;
 
 std::uint64_t step_of(std::uint64_t call, std::uint64_t step) {
   return call * steps_per_call + step;
@@ -47,6 +48,19 @@ DirectEngine::Result DirectEngine::run(Operation& operation) {
   return moved ? Result::moved : Result::waiting;
 }
 
+bool DirectEngine::run_at_once(Operation& operation) {
+  begin(operation);
+  if (!shows_once() || !enter()) return false;
+  stage_ = Stage::gather;
+  for (unsigned look = 0; !gather(); ++look) {
+    if (look == eager_looks) return false;
+  }
+  make_shown();
+  finish_step(all_done, part_->plan.touches[0]);
+  stage_ = Stage::finished;
+  return true;
+}
+
 void DirectEngine::begin(Operation& operation) {
   operation_ = &operation;
   call_ = operation.prepared->direct.get();
@@ -54,6 +68,7 @@ void DirectEngine::begin(Operation& operation) {
   ++number_;
   stage_ = Stage::enter;
   by_messages_ = false;
+  streaming_ = false;
   waited_ = 0;
   move_ = 0;
   elements_ = 0;
@@ -79,7 +94,11 @@ bool DirectEngine::advance() {
       stage_ = Stage::round_0;
       return true;
     case Stage::round_0:
-      if (round(0)) return true;
+      if (shows_once()) {
+        make_shown();
+      } else if (round(0)) {
+        return true;
+      }
       if (part().plan.mode == DirectMode::two_shot) {
         finish_step(round_0_done, part().plan.users);
         stage_ = Stage::round_1;
@@ -219,6 +238,37 @@ std::byte* DirectEngine::base_of(int peer, const Exposed& place, std::size_t byt
   return base;
 }
 
+/// Staged and one_shot: everything was worked out when the call was prepared.
+void DirectEngine::make_shown() {
+  const PreparedCall& prepared = *operation_->prepared;
+  for (const DirectCall::ShownMove& move : call_->shown) {
+    void* const output = operation_->output + move.output;
+    sources_.clear();
+    if (move.from != Move::everyone) {
+      const std::byte* const from =
+          shown_by(move.from) + move.sources[static_cast<std::size_t>(move.from)];
+      copy({&output, 1}, from, move.count * prepared.element_bytes, false);
+      continue;
+    }
+    for (std::size_t peer = 0; peer < move.sources.size(); ++peer)
+      sources_.push_back(shown_by(static_cast<std::int32_t>(peer)) + move.sources[peer]);
+    reduce(combination(), {&output, 1}, sources_, move.count);
+  }
+}
+
+const std::byte* DirectEngine::shown_by(std::int32_t peer) const {
+  if (peer == rank_) return operation_->input;
+  return part_->input_bytes(peer) <= inline_payload ? board_.post(peer, number_).payload.data()
+                                                    : board_.stage_in(peer, number_);
+}
+
+Combination DirectEngine::combination() const {
+  const PreparedCall& prepared = *operation_->prepared;
+  const ReduceOperator op =
+      prepared.call.op == ReduceOperator::avg ? ReduceOperator::sum : prepared.call.op;
+  return {prepared.call.type, op, prepared.scale, streaming_};
+}
+
 /// Does one slice. False when the round has nothing left.
 bool DirectEngine::round(std::size_t number) {
   const std::vector<Move>& moves = part().plan.rounds[number];
@@ -245,9 +295,7 @@ bool DirectEngine::slice(std::size_t number, const Move& move) {
   if (move.from != Move::everyone) {
     copy(destinations_, sources_[0], count * element_bytes, streaming_);
   } else {
-    const ReduceOperator op =
-        prepared.call.op == ReduceOperator::avg ? ReduceOperator::sum : prepared.call.op;
-    reduce({prepared.call.type, op, prepared.scale, streaming_}, destinations_, sources_, count);
+    reduce(combination(), destinations_, sources_, count);
   }
   elements_ += count;
   return true;
@@ -303,11 +351,7 @@ const std::byte* DirectEngine::source(std::size_t number, std::int32_t peer,
     if (is_staged()) return board_.stage_out(peer, number_) + element * element_bytes;
     return outputs_[at] + (element - part().output(peer).begin) * element_bytes;
   }
-  const std::byte* base = peer == rank_ ? operation_->input : inputs_[at];
-  if (is_staged() && peer != rank_) {
-    base = part().input_bytes(peer) <= inline_payload ? board_.post(peer, number_).payload.data()
-                                                      : board_.stage_in(peer, number_);
-  }
+  const std::byte* const base = is_staged() || peer == rank_ ? shown_by(peer) : inputs_[at];
   return base + (element - part().input(peer).begin) * element_bytes;
 }
 

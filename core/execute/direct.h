@@ -18,6 +18,7 @@
 #include "core/execute/board.h"
 #include "core/execute/operation.h"
 #include "core/transport/direct_access.h"
+#include "kernels/cpu/reduce.h"
 
 namespace rondo::detail {
 
@@ -30,6 +31,9 @@ class DirectEngine {
   /// Goes on with the operation, which is run to its end before another one. by_messages: the
   /// memory does not allow it, on any rank; nothing has been written. Throws what `access` throws.
   Result run(Operation& operation);
+  /// Begins the operation, with none under way, and ends it too where the peers answer within some
+  /// hundred nanoseconds. True when it has ended; else run() goes on with it.
+  bool run_at_once(Operation& operation);
 
  private:
   enum class Stage : std::uint8_t { enter, gather, resolve, round_0, round_1, leave, finished };
@@ -46,6 +50,8 @@ class DirectEngine {
   void decide();
   bool resolve();
   std::byte* base_of(int peer, const Exposed& place, std::size_t bytes, bool& waiting);
+  void make_shown();
+  const std::byte* shown_by(std::int32_t peer) const;
   bool round(std::size_t number);
   bool slice(std::size_t number, const Move& move);
   void collect_sources(std::size_t number, const Move& move, std::size_t bytes);
@@ -60,6 +66,8 @@ class DirectEngine {
   bool passed(const Ranks& ranks, std::uint64_t step);
 
   bool is_staged() const { return call_->staged; }
+  bool shows_once() const { return call_->staged && part_->plan.mode == DirectMode::one_shot; }
+  Combination combination() const;
   const DirectCall::Part& part() const { return *part_; }
 
   int rank_;

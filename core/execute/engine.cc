@@ -93,6 +93,15 @@ void Engine::submit(Operation* operation) {
   (operation->point_to_point_peer >= 0 ? point_to_point_ : collectives_).push_back(operation);
 }
 
+bool Engine::run_at_once(Operation* operation) {
+  collectives_.push_back(operation);
+  if (collectives_.size() > 1 || !operation->direct || !direct_->run_at_once(*operation))
+    return false;
+  collectives_.pop_back();
+  finish(*operation);
+  return true;
+}
+
 bool Engine::progress() {
   moved_in_place_ = false;
   bool moved = false;

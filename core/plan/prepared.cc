@@ -52,6 +52,23 @@ DirectCall::Part direct_part(DirectMode mode, const Call& call, int ranks, int r
   return part;
 }
 
+std::vector<DirectCall::ShownMove> shown_moves(const DirectCall::Part& part, int rank) {
+  std::vector<DirectCall::ShownMove> shown;
+  for (const Move& move : part.plan.rounds[0]) {
+    const auto offset_of = [&](std::int32_t chunk) {
+      return part.offsets[static_cast<std::size_t>(chunk)];
+    };
+    DirectCall::ShownMove made{
+        .output = (offset_of(move.chunk) - part.output(rank).begin) * part.element_bytes,
+        .count = part.elements(move.source_chunk),
+        .from = move.from};
+    for (const DirectCall::Part::Held& input : part.inputs)
+      made.sources.push_back((offset_of(move.source_chunk) - input.begin) * part.element_bytes);
+    shown.push_back(std::move(made));
+  }
+  return shown;
+}
+
 }  // namespace
 
 std::shared_ptr<PreparedCall> prepare(std::shared_ptr<const Plan> plan, const Call& call, int rank,
@@ -75,6 +92,7 @@ std::shared_ptr<PreparedCall> prepare(std::shared_ptr<const Plan> plan, const Ca
   const ChunkSpan out = held(call.collective, Buffer::output, schedule.layout, rank, schedule.root);
   prepared->input_begin = begin(in);
   prepared->output_begin = begin(out);
+  prepared->input_elements = partition.offset(in.first + in.count) - begin(in);
   prepared->output_elements = partition.offset(out.first + out.count) - begin(out);
 
   const std::size_t shortest_frame =
@@ -111,6 +129,8 @@ std::shared_ptr<const DirectCall> prepare_direct(const DirectChoice& choice, con
   direct->staged = choice.staged;
   direct->copies = copies;
   direct->ordinary_memory = direct_part(choice.mode, call, ranks, rank);
+  if (choice.staged && choice.mode == DirectMode::one_shot)
+    direct->shown = shown_moves(direct->ordinary_memory, rank);
   if (!choice.staged) direct->windows = direct_part(DirectMode::push, call, ranks, rank);
   return direct;
 }

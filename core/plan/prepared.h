@@ -60,10 +60,20 @@ struct DirectCall {
     std::size_t bytes() const { return offsets.back() * element_bytes; }
   };
 
+  /// A move of a staged one_shot call with its places worked out: nothing is left to compute when
+  /// latency decides.
+  struct ShownMove {
+    std::size_t output = 0;  ///< bytes from the caller's output
+    std::size_t count = 0;   ///< elements
+    std::int32_t from = Move::everyone;
+    std::vector<std::size_t> sources{};  ///< by rank: bytes from what that rank shows
+  };
+
   bool staged = false;     ///< inputs are shown on the board; else the buffers are exposed
   Part ordinary_memory{};  ///< staged calls', and exposed ones' where some memory is no window
   Part windows{};          ///< exposed: all memory lies in windows
-  bool copies = false;     ///< exposed ordinary memory is copied by the kernel; else by messages
+  std::vector<ShownMove> shown{};  ///< staged one_shot: the moves of round 0
+  bool copies = false;  ///< exposed ordinary memory is copied by the kernel; else by messages
 };
 
 struct PreparedCall {
@@ -74,7 +84,8 @@ struct PreparedCall {
   Slicing slicing{};
   std::size_t input_begin = 0;  ///< first element that the user's input holds
   std::size_t output_begin = 0;
-  std::size_t output_elements = 0;             ///< held by the user's output on this rank
+  std::size_t input_elements = 0;              ///< held by the user's input on this rank
+  std::size_t output_elements = 0;             ///< and by its output
   std::size_t scratch_bytes = 0;               ///< all slots together
   bool tokens = false;                         ///< empty messages travel too: barrier
   double scale = 1.0;                          ///< floats under avg: factor of every input element
