@@ -111,7 +111,8 @@ class ShmTransport final : public Transport {
     moved |= read_hellos();
     for (auto& [end, sender] : senders_) moved |= advance(end, *sender);
     if (moved) count_expected();
-    return access_.progress() || moved;
+    if (due || access_.is_pressing()) moved |= access_.progress();
+    return moved;
   }
 
  private:

@@ -1,8 +1,8 @@
 // shm: ranks are processes of one machine, channels are slot rings in memory that both map.
 //
 // The receiver makes the memory (so its pages are near it) and passes it over a Unix socket; no
-// file, no /dev/shm. See handshake.h for how ends meet and core/transport/slot_ring.h for how
-// frames travel.
+// file, no /dev/shm. See handshake.h for how ends meet, core/transport/slot_ring.h for how frames
+// travel, and direct.h for the board, windows and copies.
 #pragma once
 
 #include <memory>
