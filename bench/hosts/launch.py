@@ -1,0 +1,95 @@
+"""Starts each library's job with one rank on every host of a testbed."""
+import sys
+
+from testbed import AGENT, FOLDER, INTERFACE
+
+COMPARE = FOLDER.parents[1] / "bench" / "compare"
+sys.path.insert(0, str(COMPARE))
+import libraries  # noqa: E402
+from job import Job, JobFailure  # noqa: E402
+from measure import Section  # noqa: E402
+
+
+def rondo_command(testbed, folder):
+    hosts = ",".join(f"{host}:1" for host in testbed.names())
+    return [str(folder / "rondorun"), "--hosts", hosts, "--ssh", str(AGENT),
+            "--env", f"RONDO_SOCKET_IFNAME=={INTERFACE}"]
+
+
+def openmpi_command(testbed):
+    """Its daemons and its data are told the interface: the hosts' loopbacks look alike. Ranks on
+    shared cores yield, as Open MPI itself decides where it can see that they share."""
+    return testbed.on(0, "mpirun.openmpi", "--allow-run-as-root", "-n", testbed.hosts, "--host",
+                      ",".join(f"{host}:1" for host in testbed.names()),
+                      "--mca", "plm_rsh_agent", AGENT, "--mca", "oob_tcp_if_include", INTERFACE,
+                      "--mca", "pml", "ob1", "--mca", "btl", "self,tcp",
+                      "--mca", "btl_tcp_if_include", INTERFACE,
+                      "--mca", "mpi_yield_when_idle", "1", "--bind-to", "none")
+
+
+def mpich_command(testbed):
+    return testbed.on(0, "mpiexec.hydra", "-launcher", "ssh", "-launcher-exec", AGENT,
+                      "-hosts", ",".join(testbed.names()), "-iface", INTERFACE,
+                      "-n", testbed.hosts, "-genv", "UCX_TLS", "tcp,self",
+                      "-genv", "UCX_NET_DEVICES", INTERFACE)
+
+
+def processes(library, testbed, folder, socket, scratch):
+    """[(command, environment to add)]: for gloo, whose user starts the ranks, one for each.
+    "rondo:ring" is rondo with that algorithm."""
+    library, _, algorithm = library.partition(":")
+    driver = str(folder / f"compare_{library}")
+    inside = {"TESTBED_NAME": testbed.name}
+    if library == "gloo":
+        return [(testbed.on(rank, driver, socket),
+                 dict(inside, RANK=str(rank), WORLD_SIZE=str(testbed.hosts), GLOO_STORE=scratch,
+                      GLOO_INTERFACE=INTERFACE)) for rank in range(testbed.hosts)]
+    if algorithm:
+        inside["RONDO_ALGORITHM"] = algorithm
+    launcher = {"rondo": lambda: rondo_command(testbed, folder),
+                "openmpi": lambda: openmpi_command(testbed),
+                "mpich": lambda: mpich_command(testbed)}[library]()
+    return [([*launcher, driver, socket], inside)]
+
+
+class HostsSection(Section):
+    """bench/compare's section, but its jobs run on the hosts of a testbed."""
+
+    def __init__(self, testbed, folder):
+        super().__init__("hosts", testbed.hosts, folder, "warm")
+        self._testbed = testbed
+
+    def variants(self, collective):
+        return [variant for variant in libraries.variants(self.link, collective)
+                if self.available(variant)]
+
+    def _start(self, library):
+        def make_processes(socket, scratch):
+            return processes(library, self._testbed, self.folder, socket, scratch)
+
+        try:
+            self._jobs[library] = job = Job(library, self.ranks, make_processes)
+        except (JobFailure, OSError) as failure:
+            return str(failure)
+        self.versions[library] = job.version
+        return None
+
+
+class AlgorithmsSection(HostsSection):
+    """rondo beside itself with each of some algorithms forced."""
+
+    def __init__(self, testbed, folder, algorithms):
+        super().__init__(testbed, folder)
+        self._algorithms = algorithms
+
+    def variants(self, collective):
+        forced = [libraries.Variant(name, f"rondo:{name}", "heap") for name in self._algorithms]
+        return [variant for variant in (libraries.RONDO, *forced) if self.available(variant)]
+
+    def available(self, variant):
+        """Its job is rondo's own driver, which is there or nothing is."""
+        if variant.library not in self._jobs and variant.library not in self.missing:
+            reason = self._start(variant.library)
+            if reason is not None:
+                self.missing[variant.library] = reason
+        return variant.library in self._jobs
