@@ -78,6 +78,9 @@ void ByHand::add(std::size_t bytes, std::vector<Probe>& probes) {
   const auto refill = [=, this] {
     fill_vector(input(member_.rank()), count, ++salt_, member_.rank());
   };
+  const auto rewrite = [=, this] {
+    fill_vector(input(member_.rank()), count, salt_, member_.rank());
+  };
   for (const bool streaming : {false, true}) {
     const char* name = streaming ? probe::by_hand_streaming : probe::by_hand;
     Trial trial{
@@ -98,7 +101,8 @@ void ByHand::add(std::size_t bytes, std::vector<Probe>& probes) {
                     [=, this](int calls) {
                       for (int call = 0; reads && call < calls; ++call) read_peer(bytes);
                     },
-                .prepare = refill};
+                .prepare = refill,
+                .refresh = bytes < least_refreshed ? std::function<void()>() : rewrite};
     probes.push_back({std::string("process_vm_readv, ") + (all ? "all cores" : "one core"), bytes,
                       traffic, std::move(trial)});
   }

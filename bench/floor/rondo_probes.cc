@@ -32,6 +32,7 @@ Communicator RondoProbes::join(const char* transport) {
 void RondoProbes::add(const char* name, Communicator& world, std::size_t bytes, float* input,
                       float* output, std::vector<Probe>& probes) {
   const std::size_t count = bytes / sizeof(float);
+  const auto rewrite = [=, this] { fill_vector(input, count, salt_, member_.rank()); };
   Trial trial{.run =
                   [=, &world](int calls) {
                     for (int call = 0; call < calls; ++call) {
@@ -39,6 +40,7 @@ void RondoProbes::add(const char* name, Communicator& world, std::size_t bytes, 
                     }
                   },
               .prepare = [=, this] { fill_vector(input, count, ++salt_, member_.rank()); },
+              .refresh = bytes < least_refreshed ? std::function<void()>() : rewrite,
               .check = [=, this] { check_sum(output, count, salt_, member_.size(), name); }};
   probes.push_back({name, bytes, static_cast<double>(bytes), std::move(trial)});
 }

@@ -13,11 +13,23 @@ double seconds_of(const Trial& trial, int calls) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+/// Seconds of `calls` calls, each on data that its member has just written.
+double seconds_of_fresh(Member& member, const Trial& trial, int calls) {
+  double seconds = 0;
+  for (int call = 0; call < calls; ++call) {
+    trial.refresh();
+    member.meet();
+    seconds += seconds_of(trial, 1);
+  }
+  return seconds;
+}
+
 /// One sample: seconds of a call on the slowest member.
 double sample(Member& member, const Trial& trial, int calls) {
   if (trial.prepare) trial.prepare();
   member.meet();
-  const double seconds = seconds_of(trial, calls);
+  const double seconds =
+      trial.refresh ? seconds_of_fresh(member, trial, calls) : seconds_of(trial, calls);
   if (trial.check) trial.check();
   return member.largest(seconds) / calls;
 }

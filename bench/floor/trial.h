@@ -17,6 +17,9 @@ struct Trial {
   std::function<void(int calls)> run{};
   /// Before each sample, untimed. May be empty.
   std::function<void()> prepare{};
+  /// Before each call, untimed, then all members meet: for calls whose time depends on whose cache
+  /// the data is in. Long calls only, since each is timed alone. May be empty.
+  std::function<void()> refresh{};
   /// After each sample, untimed; throws where the result is wrong. May be empty.
   std::function<void()> check{};
 };

@@ -17,6 +17,10 @@ inline void fill_vector(float* vector, std::size_t count, std::size_t salt, int 
   }
 }
 
+/// From this size on a vector is written anew before each call, since its way between the caches is
+/// much of the time; below it the clock would be.
+inline constexpr std::size_t least_refreshed = std::size_t{8} << 10;
+
 /// Throws std::runtime_error where an element is not the sum over `ranks` ranks.
 inline void check_sum(const float* vector, std::size_t count, std::size_t salt, int ranks,
                       const std::string& what) {
