@@ -57,6 +57,13 @@ def processor_ticks(pid):
     return int(fields[11]) + int(fields[12])
 
 
+def machine_ticks():
+    """(ticks all cores were busy, ticks the host took away) so far."""
+    fields = [int(word) for word in pathlib.Path("/proc/stat").read_text().split()[1:9]]
+    user, nice, system, _, _, interrupts, soft_interrupts, stolen = fields
+    return user + nice + system + interrupts + soft_interrupts, stolen
+
+
 class Job:
     """make_processes(socket path, scratch folder) gives [(command, environment to add)]."""
 
@@ -64,6 +71,8 @@ class Job:
         self.name = name
         self.version = ""
         self.idle_seconds = 0.0  # processor time of the ranks between commands
+        self.foreign_seconds = 0.0  # of other processes during commands, of all cores together
+        self.stolen_seconds = 0.0   # and what the host of a virtual machine took
         self._ranks = []
         self._launched = []
         self._scratch = tempfile.mkdtemp(prefix="compare-")
@@ -77,6 +86,7 @@ class Job:
     def ask(self, command, limit):
         """One reply a rank, in the order of ranks."""
         self._count_idle()
+        before, machine = self._all_ticks(), machine_ticks()
         for rank in self._ranks:
             try:
                 rank.connection.sendall(f"{command}\n".encode())
@@ -87,6 +97,7 @@ class Job:
         except JobFailure as failure:
             raise self._failure(failure) from None
         self._ticks = self._all_ticks()
+        self._count_foreign(self._ticks - before, machine)
         errors = [reply for reply in replies if not reply.startswith("done ")]
         if errors:
             raise self._failure(JobFailure(errors[0]))
@@ -174,7 +185,7 @@ class Job:
         if sorted(numbers) != list(range(ranks)) or {int(hello[2]) for hello in hellos} != {ranks}:
             raise JobFailure(f"ranks {sorted(numbers)} came where {ranks} were started")
         self._ranks = [rank for _, rank in sorted(zip(numbers, self._ranks), key=lambda p: p[0])]
-        self.version = hellos[0][4]
+        self.version = " ".join(hellos[0][4].replace("Version:", "").split())
 
     def _collect(self, deadline):
         """One line from every rank."""
@@ -209,6 +220,11 @@ class Job:
 
     def _all_ticks(self):
         return sum(processor_ticks(rank.pid) for rank in self._ranks)
+
+    def _count_foreign(self, own, before):
+        busy, stolen = (now - then for now, then in zip(machine_ticks(), before))
+        self.foreign_seconds += max(0, busy - own) / os.sysconf("SC_CLK_TCK")
+        self.stolen_seconds += stolen / os.sysconf("SC_CLK_TCK")
 
     def _count_idle(self):
         if self._ticks is not None:

@@ -76,8 +76,7 @@ def openmpi_command(link, ranks, bind):
     if os.geteuid() == 0:
         command.append("--allow-run-as-root")
     if ranks > cores():
-        # Open MPI sets this itself when it knows that cores are shared; said to be sure.
-        command += ["--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
+        command.append("--oversubscribe")  # sets mpi_yield_when_idle too
     return command + ["--bind-to", "core" if bind else "none"]
 
 

@@ -38,7 +38,10 @@ class Section:
         self.link, self.ranks, self.folder, self.cache = link, ranks, folder, cache
         self.missing = {}   # library: why it is not measured
         self.versions = {}
-        self.idle = {}      # library: seconds its ranks used while not measuring
+        self.idle = {}      # library: processor seconds its ranks used while not measuring
+        self.foreign = 0.0  # processor seconds of other processes while measuring
+        self.stolen = 0.0   # and of the host
+        self.measuring = 0.0
         self._jobs = {}
         self._restarts = {}
         self._seed = 0
@@ -49,8 +52,13 @@ class Section:
     def __exit__(self, kind, value, trace):
         for library, job in self._jobs.items():
             job.close() if kind is None else job.kill()
-            self.idle[library] = self.idle.get(library, 0.0) + job.idle_seconds
+            self._account(library, job)
         self._jobs.clear()
+
+    def _account(self, library, job):
+        self.idle[library] = self.idle.get(library, 0.0) + job.idle_seconds
+        self.foreign += job.foreign_seconds
+        self.stolen += job.stolen_seconds
 
     def oversubscribed(self):
         return self.ranks > libraries.cores()
@@ -95,13 +103,16 @@ class Section:
         command = (f"measure {name} {size} {plan.pairs(size)} {effort.calls} {effort.samples} {self._seed} "
                    f"{variant.word} {self.cache} {int(limit) + 5}")
         job = self._jobs[variant.library]
+        started = time.monotonic()
         try:
             return parse_replies(job.ask(command, limit))
         except JobFailure:
             del self._jobs[variant.library]
-            self.idle[variant.library] = self.idle.get(variant.library, 0.0) + job.idle_seconds
+            self._account(variant.library, job)
             self._restarts[variant.library] = self._restarts.get(variant.library, 0) + 1
             raise
+        finally:
+            self.measuring += time.monotonic() - started
 
 
 class Sweep:
@@ -125,9 +136,19 @@ class Sweep:
                                            self.section.oversubscribed(), self._cold())
         for size in left_out:
             self._leave_out(size, "the time allowed does not suffice")
+        self._rounds(efforts, by_cell, deadline)
+
+    def _rounds(self, efforts, probes, deadline):
+        """Probes are only samples: rounds that turn out to take longer become fewer."""
         for number in range(self.rounds):
+            started = time.monotonic()
             self._progress(f"{self.collective}: round {number + 1} of {self.rounds}")
-            self._round(number, efforts, by_cell)
+            self._round(number, efforts, probes)
+            took = time.monotonic() - started
+            if number + 1 < self.rounds and not plan.another_round(
+                    number + 1, took, deadline - time.monotonic()):
+                self.notes.append((0, f"{number + 1} of {self.rounds} rounds in the time allowed"))
+                return
 
     def _cold(self):
         return self.section.cache == "cold"

@@ -13,6 +13,8 @@ LEAST_SAMPLES, MOST_SAMPLES = 2, 40
 LEAST_PAIRS, MOST_PAIRS = 8, 512
 PAIRS_BYTES = 256 << 10  # what the inputs of small calls take together: a core's own cache
 COLD_CALLS = 4
+LEAST_ROUNDS = 2
+SURE_SIZE = 1 << 20    # up to here every size is measured, however briefly
 PROBE_SECONDS = 10e-3  # about, for the calls of one probe
 FAR_BEHIND = 8         # times the fastest peer
 
@@ -122,12 +124,15 @@ def spread(probes, seconds, rounds, oversubscribed, cold=False):
 
 
 def make_plan(probes, seconds, rounds, oversubscribed, cold=False):
-    """(efforts, sizes left out): largest sizes go first where even the least does not fit."""
+    """(efforts, sizes left out): where even the least does not fit the largest sizes go first.
+
+    Sizes up to SURE_SIZE always stay: a probe that met a hiccup must not drop all that follow.
+    """
     kept, left_out = dict(probes), []
     while True:
         efforts = spread(kept, seconds, rounds, oversubscribed, cold)
         sizes = sorted({size for size, _ in kept})
-        if len(sizes) <= 1 or total_seconds(kept, efforts) <= seconds:
+        if not sizes or sizes[-1] <= SURE_SIZE or total_seconds(kept, efforts) <= seconds:
             return efforts, sorted(left_out)
         left_out.append(sizes[-1])
         kept = {cell: probe for cell, probe in kept.items() if cell[0] != sizes[-1]}
@@ -142,11 +147,18 @@ def scaled(probe, size):
 
 def probe_fits(size, probes, rounds, oversubscribed, remaining):
     """Whether `size` can be probed and then measured, judged by `probes` of the size before."""
+    if size <= SURE_SIZE or not probes:
+        return True
     expected = {(size, variant): scaled(probe, size) for (_, variant), probe in probes.items()}
     trying = sum(command_seconds(probe, Effort(probe_calls(size, probe.call), 1, 1))
                  for probe in expected.values())
     efforts = efforts_at(expected, 0.0, rounds, oversubscribed)
     return trying + total_seconds(expected, efforts) <= remaining
+
+
+def another_round(done, last_seconds, remaining):
+    """At least two, so that there is a range; then while there is time for the most of one more."""
+    return done < LEAST_ROUNDS or last_seconds <= 1.2 * remaining
 
 
 def fits_memory(size, ranks, available):

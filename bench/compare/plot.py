@@ -139,12 +139,12 @@ def picture(plotting, whole, link):
     margin = 0.4 / figure.get_figheight()  # inches below for the legend
     figure.get_layout_engine().set(rect=(0, margin, 1, 1 - margin))
     figure.legend(handles=handles, loc="lower center", ncols=6, fontsize=8)
-    figure.suptitle(title_text(whole, link), fontsize=8)
+    figure.suptitle(title_text(whole, link, figure.get_figwidth()), fontsize=8)
     return figure
 
 
-def title_text(whole, link):
-    lines = textwrap.wrap(record.title(whole), 130)
+def title_text(whole, link, inches):
+    lines = textwrap.wrap(record.title(whole), int(14 * inches))
     return "\n".join([f"Collectives over {link}, float32", *lines])
 
 

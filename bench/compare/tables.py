@@ -74,7 +74,7 @@ def notes_of(section, lines):
         for name, failure in line["failures"].items():
             yield f"{name} at {size_text(line['size'])}: {failure}"
     for size, why in section["notes"]:
-        yield f"{size_text(size)} is left out: {why}"
+        yield f"{size_text(size)} is left out: {why}" if size else why
 
 
 def section_text(section):
@@ -93,10 +93,12 @@ def section_text(section):
     return "\n".join(text)
 
 
-def idle_text(idle):
-    """What the resident jobs used while others were measured."""
-    return "processor seconds of jobs while not measuring: " + ", ".join(
-        f"{library} {seconds:.2f}" for library, seconds in sorted(idle.items()))
+def quiet_text(section, cores):
+    """Whether the measuring was disturbed, by its own waiting jobs or by others."""
+    idle = ", ".join(f"{library} {seconds:.2f}" for library, seconds in sorted(section.idle.items()))
+    whole = max(section.measuring * cores, 1e-9)
+    return (f"while measuring, other processes used {section.foreign / whole:.0%} of the cores and "
+            f"the host took {section.stolen / whole:.0%}; processor seconds of jobs while waiting: {idle}")
 
 
 def missed(sections):
