@@ -1,12 +1,16 @@
 #include "transports/tcp/meeting.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include <boost/asio.hpp>
 #include <chrono>
 #include <list>
 #include <optional>
 #include <random>
+#include <string_view>
 #include <utility>
 
 #include "core/base/log.h"
@@ -172,9 +176,24 @@ class Meeting::State {
     return socket.local_endpoint(ignored) == socket.remote_endpoint(ignored);
   }
 
+  // Both ends on one machine: the kernel passes packets through memory, whatever the interface.
+  static bool stays_on_machine(const Socket& socket) {
+    error_code ignored;
+    return socket.local_endpoint(ignored).address() == socket.remote_endpoint(ignored).address();
+  }
+
+  // Where no wire is shared there is no congestion to control, and pacing packets by timers, as BBR
+  // does, only costs: streams took 1.1 to 1.4 times as long. Reno sends when acknowledged, and
+  // every kernel has it. A refusal is harmless.
+  static void do_not_pace(int descriptor) {
+    constexpr std::string_view algorithm = "reno";
+    ::setsockopt(descriptor, IPPROTO_TCP, TCP_CONGESTION, algorithm.data(), algorithm.size());
+  }
+
   void say_hello(const std::shared_ptr<Attempt>& attempt) {
     error_code ignored;
     attempt->socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+    if (stays_on_machine(attempt->socket)) do_not_pace(attempt->socket.native_handle());
     asio::async_write(attempt->socket, asio::buffer(&attempt->hello, sizeof(Hello)),
                       [this, attempt](const error_code& error, std::size_t) {
                         if (error) return retry(attempt, error);
