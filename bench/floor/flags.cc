@@ -37,7 +37,7 @@ std::uint64_t Flags::hear(int member) const {
   return other.value;
 }
 
-std::uint64_t Flags::exchange(std::uint64_t value) {
+std::uint64_t Flags::share(std::uint64_t value) {
   ++number_;
   tell(value);
   std::uint64_t sum = value;
@@ -55,7 +55,7 @@ void Flags::ping_pong() {
 void add_flag_probes(Flags& flags, const Member& member, std::size_t bytes,
                      std::vector<Probe>& probes) {
   probes.push_back({probe::flags, bytes, 0, {.run = [&flags](int calls) {
-                      for (int call = 0; call < calls; ++call) flags.exchange(1);
+                      for (int call = 0; call < calls; ++call) flags.share(1);
                     }}});
   if (member.size() < 2) return;
   // Two calls, one message each, are a round trip.

@@ -19,9 +19,9 @@ class Flags {
 
   /// Tells every other member `value` and waits until each has told its own; returns their sum.
   /// A member is never more than one exchange ahead, so two lines a member are enough.
-  std::uint64_t exchange(std::uint64_t value);
+  std::uint64_t share(std::uint64_t value);
   /// The same with nothing to say: everyone's earlier writes are visible on return.
-  void meet() { exchange(0); }
+  void meet() { share(0); }
   /// Member 0 to member 1 and back; the others return at once.
   void ping_pong();
 

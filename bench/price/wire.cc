@@ -15,8 +15,9 @@ namespace {
 
 constexpr std::chrono::seconds longest_silence{30};
 
-std::string exchange_address(Member& member, SharedMemory& meeting, const std::string& mine,
-                             std::vector<std::string>& all) {
+/// Every member's address, by rank. Collective.
+std::vector<std::string> gather_addresses(Member& member, SharedMemory& meeting,
+                                          const std::string& mine) {
   if (mine.size() >= Wire::address_bytes) throw std::runtime_error("a transport's address is long");
   auto* const texts = reinterpret_cast<char*>(meeting.data());
   const auto place = [&](int rank) {
@@ -24,9 +25,10 @@ std::string exchange_address(Member& member, SharedMemory& meeting, const std::s
   };
   std::memcpy(place(member.rank()), mine.c_str(), mine.size() + 1);
   member.meet();
+  std::vector<std::string> all;
   for (int rank = 0; rank < member.size(); ++rank) all.emplace_back(place(rank));
   member.meet();  // before the next wire's addresses are written
-  return mine;
+  return all;
 }
 
 }  // namespace
@@ -37,9 +39,7 @@ Wire::Wire(Member& member, SharedMemory& meeting, const TransportKind& kind, std
       transport_(kind.make(
           {.rank = rank_, .ranks = ranks_, .communicator = number, .doorbell = &doorbell_})),
       backoff_(ranks_ > allowed_cores()) {
-  std::vector<std::string> addresses;
-  exchange_address(member, meeting, transport_->address(), addresses);
-  transport_->meet(std::move(addresses));
+  transport_->meet(gather_addresses(member, meeting, transport_->address()));
   for (int peer = 0; peer < ranks_; ++peer) {
     out_.push_back(peer == rank_ ? nullptr : &transport_->sender(peer, 0));
     in_.push_back(peer == rank_ ? nullptr : &transport_->receiver(peer, 0));
