@@ -61,6 +61,9 @@ void StreamWriter::commit(std::size_t bytes, std::uint64_t fingerprint, std::uin
   unsent_[index] = {header_offset, payload_offset + bytes};
   ++pending_;
   flush();
+  // A kernel that keeps up sees one slot only, which so stays in the cache. Only here, where no
+  // slot is acquired.
+  if (pending_ == 0) first_ = 0;
 }
 
 bool StreamWriter::flush() {
