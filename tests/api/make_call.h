@@ -1,0 +1,37 @@
+// A call of the public API by its description, on raw buffers.
+#pragma once
+
+#include "core/control/call.h"
+#include "rondo/rondo.h"
+
+namespace rondo::test {
+
+/// send_recv: the root sends to the next rank.
+inline void make_call(Communicator& comm, const Call& call, const void* in, void* out) {
+  switch (call.collective) {
+    case Collective::all_reduce:
+      return comm.all_reduce(in, out, call.count, call.type, call.op);
+    case Collective::reduce_scatter:
+      return comm.reduce_scatter(in, out, call.count, call.type, call.op);
+    case Collective::all_gather:
+      return comm.all_gather(in, out, call.count, call.type);
+    case Collective::broadcast:
+      return comm.broadcast(in, out, call.count, call.type, call.root);
+    case Collective::reduce:
+      return comm.reduce(in, out, call.count, call.type, call.op, call.root);
+    case Collective::all_to_all:
+      return comm.all_to_all(in, out, call.count, call.type);
+    case Collective::scatter:
+      return comm.scatter(in, out, call.count, call.type, call.root);
+    case Collective::gather:
+      return comm.gather(in, out, call.count, call.type, call.root);
+    case Collective::barrier:
+      return comm.barrier();
+    case Collective::send_recv:
+      const int next = (call.root + 1) % comm.size();
+      if (comm.rank() == call.root) return comm.send(in, call.count, call.type, next);
+      if (comm.rank() == next) return comm.recv(out, call.count, call.type, call.root);
+  }
+}
+
+}  // namespace rondo::test
