@@ -229,5 +229,5 @@ class Job:
     def _count_idle(self):
         if self._ticks is not None:
             ticks = self._all_ticks() - self._ticks
-            self.idle_seconds += ticks / os.sysconf("SC_CLK_TCK")
+            self.idle_seconds += max(0, ticks) / os.sysconf("SC_CLK_TCK")
             self._ticks = None
