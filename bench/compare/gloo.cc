@@ -1,4 +1,4 @@
-// gloo's side of the comparison, over its TCP transport on the loopback interface.
+// gloo's side of the comparison, over its TCP transport on GLOO_INTERFACE (default: loopback).
 // Reads RANK and WORLD_SIZE, and GLOO_STORE, an empty folder where the ranks find each other.
 // Variants: its two all-reduces, ring (the default) and bcube.
 //
@@ -37,10 +37,10 @@ class Gloo final : public rondo::compare::Library {
       : rank_(std::atoi(variable("RANK", "0"))),
         ranks_(std::atoi(variable("WORLD_SIZE", "1"))),
         context_(std::make_shared<gloo::rendezvous::Context>(rank_, ranks_)) {
-    gloo::transport::tcp::attr loopback;
-    loopback.iface = "lo";
+    gloo::transport::tcp::attr place;
+    place.iface = variable("GLOO_INTERFACE", "lo");
     gloo::rendezvous::FileStore store(variable("GLOO_STORE", "."));
-    auto device = gloo::transport::tcp::CreateDevice(loopback);
+    auto device = gloo::transport::tcp::CreateDevice(place);
     context_->connectFullMesh(store, device);
   }
 

@@ -63,6 +63,11 @@ class Section:
     def oversubscribed(self):
         return self.ranks > libraries.cores()
 
+    def variants(self, collective):
+        """Those that can be measured, in the order of the table."""
+        return [variant for variant in libraries.variants(self.link, collective)
+                if self.available(variant)]
+
     def available(self, variant):
         """Whether the variant can be measured; starts its job where that is still to do."""
         library = variant.library
@@ -120,8 +125,7 @@ class Sweep:
 
     def __init__(self, section, collective, rounds, progress):
         self.section, self.collective, self.rounds = section, collective, rounds
-        self.variants = [variant for variant in libraries.variants(section.link, collective)
-                         if section.available(variant)]
+        self.variants = section.variants(collective)
         self.rows = {}    # bytes: {variant name: {"rounds": [...]} or {"failure": text}}
         self.notes = []
         self._progress = progress
