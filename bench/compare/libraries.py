@@ -24,6 +24,7 @@ MPICH = Variant("mpich", "mpich", "heap")
 GLOO_RING = Variant("gloo", "gloo", "ring")
 GLOO_BCUBE = Variant("gloo bcube", "gloo", "bcube")
 COPY = Variant("copy", "copy", "heap", False)
+COPY_STREAM = Variant("copy stream", "copy", "stream", False)
 
 LAUNCHERS = {"rondo": None, "copy": None, "gloo": None, "openmpi": "mpirun.openmpi",
              "mpich": "mpirun.mpich"}
@@ -33,7 +34,7 @@ def variants(link, collective):
     """In the order of the table. gloo has no shared memory, and see gloo.cc for what else."""
     if link == "shm":
         own = [RONDO, ALLOCATE, OPENMPI, MPICH]
-        return own + [COPY] if collective == "all_reduce" else own
+        return own + [COPY, COPY_STREAM] if collective == "all_reduce" else own
     if collective == "all_reduce":
         return [RONDO, OPENMPI, MPICH, GLOO_RING, GLOO_BCUBE]
     if collective == "reduce_scatter":

@@ -52,7 +52,7 @@ class Row:
     def floor(self):
         """Microseconds in which all cores copy every rank's vector once, N read and N written a
         rank; or None."""
-        copy = self.time("copy")
+        copy = self.time(self.best(["copy", "copy stream"]))
         return None if copy is None else copy * self.ranks / self.copy_ranks
 
 

@@ -141,7 +141,11 @@ class Ratios(unittest.TestCase):
         self.assertAlmostEqual(summary.busbw("broadcast", 4, 1000, 1.0), 1.0)
 
     def test_floor_is_every_ranks_copy(self):
-        self.assertEqual(row(8, {"copy": measured([3])}, ranks=4, copy_ranks=2).floor(), 6)
+        cells = {"copy": measured([3]), "copy stream": measured([5])}
+        self.assertEqual(row(8, cells, ranks=4, copy_ranks=2).floor(), 6)
+        cells["copy stream"] = measured([2])
+        self.assertEqual(row(8, cells, ranks=4, copy_ranks=2).floor(), 4)
+        self.assertIsNone(row(8, {}).floor())
 
 
 class Verdicts(unittest.TestCase):
