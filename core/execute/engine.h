@@ -81,6 +81,9 @@ class Engine {
   std::byte* local(const Instance& instance, const Chunk& chunk, std::uint32_t piece);
   /// Reports a frame of another call; true when it is one.
   bool foreign(const Operation& operation, int peer, std::uint64_t fingerprint);
+  /// Nothing sent waits for this process: a caller may compute, or block elsewhere, for as long as
+  /// it likes once its call is complete, and its peers must not wait for that.
+  bool handed_over() const;
   void finish(Operation& operation);
   Link& link(int peer, int lane);
   SendChannel& sender(int peer, int lane);

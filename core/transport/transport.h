@@ -108,6 +108,8 @@ class Transport {
 
   /// Accepts connections, finishes handshakes, flushes writes. True when something moved.
   virtual bool progress() = 0;
+  /// True when nothing committed on any channel waits for progress().
+  virtual bool flushed() const { return true; }
   /// Descriptors whose readiness means progress() or a channel may move. A transport that rings
   /// the doorbell instead adds nothing.
   virtual void add_descriptors(std::vector<pollfd>& descriptors) const;

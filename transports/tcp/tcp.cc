@@ -95,6 +95,8 @@ class TcpTransport final : public Transport {
     return moved;
   }
 
+  bool flushed() const override { return backlog_.empty(); }
+
   void add_descriptors(std::vector<pollfd>& descriptors) const override {
     meeting_.add_descriptors(descriptors);
     for (const auto& [end, channel] : senders_) channel->add_descriptors(descriptors);

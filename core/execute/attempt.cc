@@ -1,0 +1,206 @@
+// One op of one pass: whether it can run now, and running it. Part of Engine.
+#include <algorithm>
+#include <cstring>
+
+#include "core/execute/engine.h"
+#include "kernels/cpu/reduce.h"
+
+namespace rondo::detail {
+namespace {
+
+std::size_t chunk_elements(const PreparedCall& call, std::size_t chunk, std::uint64_t pass) {
+  const std::size_t size = call.offsets[chunk + 1] - call.offsets[chunk];
+  const std::size_t begin = static_cast<std::size_t>(pass) * call.slicing.slice;
+  return size <= begin ? 0 : std::min(size - begin, call.slicing.slice);
+}
+
+std::size_t wrapped(const PreparedCall& call, const Chunk& run, std::uint32_t piece) {
+  const std::size_t chunk = std::size_t{run.first} + piece;
+  const auto chunks = static_cast<std::size_t>(call.chunks());
+  return chunk < chunks ? chunk : chunk - chunks;
+}
+
+/// A run is one contiguous piece when all of it moves in one pass and it does not wrap; otherwise
+/// it is a piece a chunk.
+bool contiguous(const PreparedCall& call, const Chunk& run) {
+  return run.count == 1 || (call.slicing.passes == 1 &&
+                            run.first + run.count <= static_cast<std::size_t>(call.chunks()));
+}
+
+std::size_t piece_elements(const PreparedCall& call, const Chunk& run, std::uint32_t piece,
+                           std::uint64_t pass) {
+  if (run.count > 1 && contiguous(call, run))
+    return call.offsets[run.first + run.count] - call.offsets[run.first];
+  return chunk_elements(call, wrapped(call, run, piece), pass);
+}
+
+std::uint32_t pieces_of(const PreparedCall& call, const Chunk& run) {
+  return contiguous(call, run) ? 1 : run.count;
+}
+
+std::size_t run_elements(const PreparedCall& call, const Chunk& run, std::uint64_t pass) {
+  std::size_t elements = 0;
+  for (std::uint32_t piece = 0; piece < pieces_of(call, run); ++piece) {
+    elements += piece_elements(call, run, piece, pass);
+  }
+  return elements;
+}
+
+}  // namespace
+
+bool Engine::attempt(const Instance& instance) {
+  const PreparedCall& call = *instance.operation.prepared;
+  const Op& op = instance.op;
+  const std::size_t bytes =
+      call.op_bytes.empty()
+          ? run_elements(call, op.extent, instance.pass) * call.element_bytes
+          : call.op_bytes[static_cast<std::size_t>(&op - call.plan->program.ops.data())];
+  if (bytes == 0 && !call.tokens) return true;  // both ends know that there is nothing to say
+  const Operand& first = call.plan->program.operands[op.first_operand];
+  const bool moves_only = op.operands == 1 && bytes > 0 && pieces_of(call, op.extent) == 1;
+  if (moves_only && first.is_channel() && op.out_peer < 0) {
+    ReceiveChannel& in = receiver(first.peer, op.lane);
+    if (in.receives_into_place()) return receive_in_place(instance, in, first.peer, bytes);
+  }
+  if (moves_only && !first.is_channel() && op.out_peer >= 0 && !op.writes && call.scale == 1.0) {
+    SendChannel& out = sender(op.out_peer, op.lane);
+    if (out.sends_from_place()) return send_in_place(instance, out, bytes);
+  }
+  if (!frames_arrived(instance, bytes)) return false;
+  std::byte* slot = nullptr;
+  if (op.out_peer >= 0) {
+    const std::span<std::byte> free = sender(op.out_peer, op.lane).acquire();
+    if (free.empty()) return false;
+    if (free.size() < bytes)
+      throw Error(ErrorCode::internal, "a message is longer than its slot",
+                  {.rank = rank_, .peer = op.out_peer});
+    slot = free.data();
+  }
+  combine(instance, slot);
+  if (op.out_peer >= 0) sender(op.out_peer, op.lane).commit(bytes, instance.operation.fingerprint);
+  for (const Operand& operand : call.plan->program.operands_of(op)) {
+    if (operand.is_channel()) receiver(operand.peer, op.lane).release();
+  }
+  return true;
+}
+
+bool Engine::send_in_place(const Instance& instance, SendChannel& out, std::size_t bytes) {
+  const std::byte* from = local(
+      instance,
+      instance.operation.prepared->plan->program.operands[instance.op.first_operand].chunk, 0);
+  const std::span<const std::byte> rest{from + instance.moved, bytes - instance.moved};
+  instance.moved += note_in_place(out.send_from(rest, instance.operation.fingerprint));
+  return instance.moved == bytes;
+}
+
+bool Engine::receive_in_place(const Instance& instance, ReceiveChannel& in, int peer,
+                              std::size_t bytes) {
+  if (instance.moved == 0) {
+    const auto fingerprint = in.fingerprint();
+    if (!fingerprint || foreign(instance.operation, peer, *fingerprint)) return false;
+  }
+  const std::span<std::byte> rest{local(instance, instance.op.into, 0) + instance.moved,
+                                  bytes - instance.moved};
+  instance.moved += note_in_place(in.receive_into(rest));
+  return instance.moved == bytes;
+}
+
+std::uint32_t Engine::note_in_place(std::size_t bytes) {
+  if (bytes > 0) moved_in_place_ = true;
+  return static_cast<std::uint32_t>(bytes);  // a frame is at most 1 MiB long
+}
+
+bool Engine::frames_arrived(const Instance& instance, std::size_t bytes) {
+  const Op& op = instance.op;
+  frames_.resize(std::max<std::size_t>(frames_.size(), op.operands));
+  std::size_t index = 0;
+  for (const Operand& operand : instance.operation.prepared->plan->program.operands_of(op)) {
+    Frame& frame = frames_[index++];
+    if (!operand.is_channel()) continue;
+    const Frame* head = receiver(operand.peer, op.lane).peek();
+    if (head == nullptr || foreign(instance.operation, operand.peer, head->fingerprint))
+      return false;
+    frame = *head;
+    if (frame.payload.size() == bytes) continue;
+    throw Error(ErrorCode::internal,
+                "a frame of " + std::to_string(frame.payload.size()) + " bytes came where " +
+                    std::to_string(bytes) + " were due",
+                {.rank = rank_,
+                 .peer = operand.peer,
+                 .call = to_string(instance.operation.prepared->call)});
+  }
+  return true;
+}
+
+void Engine::combine(const Instance& instance, std::byte* slot) {
+  const PreparedCall& call = *instance.operation.prepared;
+  const Op& op = instance.op;
+  std::size_t frame_offset = 0;
+  for (std::uint32_t piece = 0; piece < pieces_of(call, op.extent); ++piece) {
+    const std::size_t elements = piece_elements(call, op.extent, piece, instance.pass);
+    if (elements == 0) continue;
+    std::byte* in_slot = slot == nullptr ? nullptr : slot + frame_offset;
+    std::byte* destination = op.writes ? local(instance, op.into, piece) : in_slot;
+    if (destination != nullptr) combine_piece(instance, destination, piece, frame_offset, elements);
+    // The second copy reads what the cache just took.
+    if (op.writes && slot != nullptr)
+      std::memcpy(in_slot, destination, elements * call.element_bytes);
+    frame_offset += elements * call.element_bytes;
+  }
+}
+
+void Engine::combine_piece(const Instance& instance, std::byte* destination, std::uint32_t piece,
+                           std::size_t frame_offset, std::size_t elements) {
+  const PreparedCall& call = *instance.operation.prepared;
+  const auto operands = call.plan->program.operands_of(instance.op);
+  sources_.clear();
+  std::size_t staged = 0;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const Operand& operand = operands[i];
+    if (operand.is_channel()) {
+      sources_.push_back(frames_[i].payload.data() + frame_offset);
+      continue;
+    }
+    const std::byte* source = local(instance, operand.chunk, piece);
+    if (call.scale != 1.0 && operand.chunk.buffer == Buffer::input) {
+      // At most one operand of an op is this rank's own input, so one staging slice is enough.
+      const std::size_t bytes = elements * call.element_bytes;
+      if (operands.size() == 1)
+        return scale(call.call.type, destination, source, call.scale, elements);
+      if (staged++ > 0)
+        throw Error(ErrorCode::internal, "an op reads its input twice", {.rank = rank_});
+      if (staging_.size() < bytes) staging_.resize(bytes);
+      scale(call.call.type, staging_.data(), source, call.scale, elements);
+      source = staging_.data();
+    }
+    sources_.push_back(source);
+  }
+  if (sources_.size() > 1)
+    return reduce(call.call.type, call.call.op, destination, sources_, elements);
+  if (sources_[0] != destination)
+    std::memcpy(destination, sources_[0], elements * call.element_bytes);
+}
+
+std::byte* Engine::local(const Instance& instance, const Chunk& chunk, std::uint32_t piece) {
+  const PreparedCall& call = *instance.operation.prepared;
+  const std::size_t index = wrapped(call, chunk, piece);
+  const std::size_t skipped = static_cast<std::size_t>(instance.pass) * call.slicing.slice;
+  switch (chunk.buffer) {
+    case Buffer::input:
+      // Read only; one address type for all buffers keeps this function single.
+      return const_cast<std::byte*>(instance.operation.input) +
+             (call.offsets[index] + skipped - call.input_begin) * call.element_bytes;
+    case Buffer::output:
+      return instance.operation.output +
+             (call.offsets[index] + skipped - call.output_begin) * call.element_bytes;
+    case Buffer::scratch:
+      break;
+  }
+  const std::size_t slot_bytes =
+      call.scratch_bytes / static_cast<std::size_t>(call.plan->program.scratch_slots);
+  const std::size_t within =
+      call.slicing.passes == 1 ? call.offsets[index] : index * call.slicing.slice;
+  return scratch_.data() + chunk.slot * slot_bytes + within * call.element_bytes;
+}
+
+}  // namespace rondo::detail
