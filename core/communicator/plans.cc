@@ -60,7 +60,7 @@ std::shared_ptr<const Plan> CommunicatorState::plan_of(const Algorithm& algorith
   std::shared_ptr<const Plan>& cached = plans_[{&algorithm, root}];
   if (!cached) {
     Plan plan{.schedule = algorithm.build(size(), root)};
-    plan.program = lower(plan.schedule, rank());
+    plan.program = lower(plan.schedule, rank(), surroundings_.links == LinkClass::network);
     plan.longest = longest_message(plan.schedule);
     cached = std::make_shared<const Plan>(std::move(plan));
   }

@@ -10,7 +10,9 @@ namespace rondo {
 namespace {
 
 constexpr std::size_t KiB = 1024;
+constexpr std::size_t MiB = 1024 * KiB;
 constexpr std::size_t any_size = ~std::size_t{0};
+constexpr std::size_t never = ~std::size_t{0};
 
 enum class On : std::uint8_t { memory, network, both };
 
@@ -35,19 +37,25 @@ constexpr std::string_view pipelined = "every rank sends once, pipelined";
 constexpr Rule rules[] = {
     {Collective::all_reduce, On::memory, "one_shot", 8 * KiB, 4, one_exchange},
     {Collective::all_reduce, On::memory, "circulant", 8 * KiB, any_ranks, few_rounds},
-    {Collective::all_reduce, On::memory, "two_shot", any_size, 8, "two exchanges, each byte moved least often"},
-    {Collective::all_reduce, On::network, "one_shot", 32 * KiB, 4, one_exchange},
-    {Collective::all_reduce, On::network, "circulant", 128 * KiB, any_ranks, few_rounds},
+    {Collective::all_reduce, On::memory, "two_shot", any_size, 4, "two exchanges, each byte moved least often"},
+    {Collective::all_reduce, On::memory, "two_shot", 512 * KiB, 8, "two exchanges, each byte moved least often"},
+    {Collective::all_reduce, On::network, "one_shot", 128 * KiB, 2, one_exchange},
     {Collective::all_reduce, On::network, "two_shot", any_size, 2, "two exchanges, each byte moved least often"},
+    {Collective::all_reduce, On::network, "one_shot", 32 * KiB, 4, one_exchange},
+    {Collective::all_reduce, On::network, "circulant", 64 * KiB, 4, few_rounds},
+    {Collective::all_reduce, On::network, "ring", any_size, 4, least_bytes},
+    {Collective::all_reduce, On::network, "circulant", 128 * KiB, any_ranks, few_rounds},
     {Collective::all_reduce, On::both, "ring", any_size, any_ranks, least_bytes},
 
     {Collective::reduce_scatter, On::memory, "one_shot", any_size, 8, "one exchange, each element reduced once"},
     {Collective::reduce_scatter, On::memory, "circulant", 64 * KiB, any_ranks, few_rounds},
+    {Collective::reduce_scatter, On::network, "one_shot", any_size, 2, one_exchange},
     {Collective::reduce_scatter, On::network, "circulant", 256 * KiB, any_ranks, few_rounds},
     {Collective::reduce_scatter, On::both, "ring", any_size, any_ranks, least_bytes},
 
     {Collective::all_gather, On::memory, "one_shot", any_size, 8, "one exchange, no forwarding"},
     {Collective::all_gather, On::memory, "circulant", 64 * KiB, any_ranks, few_rounds},
+    {Collective::all_gather, On::network, "one_shot", 4 * MiB, 2, one_exchange},
     {Collective::all_gather, On::network, "circulant", 256 * KiB, any_ranks, few_rounds},
     {Collective::all_gather, On::both, "ring", any_size, any_ranks, least_bytes},
 
@@ -87,25 +95,35 @@ constexpr std::string_view in_place = "memory to memory, no copies in between";
 
 // clang-format off
 constexpr DirectRule direct_rules[] = {
-    {Collective::all_reduce, shown_once, 16 * KiB, 2, 0, one_look},
-    {Collective::all_reduce, shown_once, 4 * KiB, 64, 0, one_look},
-    {Collective::all_reduce, shown_twice, 64 * KiB, 64, 0, own_share},
-    {Collective::all_reduce, exposed_twice, any_size, 64, 1024 * KiB, in_place},
-    {Collective::reduce_scatter, shown_once, 64 * KiB, 64, 0, one_look},
-    {Collective::reduce_scatter, exposed_once, any_size, 64, 1024 * KiB, in_place},
-    {Collective::all_gather, shown_once, 64 * KiB, 64, 0, one_look},
-    {Collective::all_gather, exposed_once, any_size, 64, 1024 * KiB, in_place},
-    {Collective::broadcast, shown_once, 32 * KiB, 64, 0, one_look},
-    {Collective::broadcast, exposed_once, any_size, 64, 1024 * KiB, in_place},
-    {Collective::reduce, shown_once, 32 * KiB, 64, 0, one_look},
-    {Collective::reduce, exposed_once, any_size, 64, 1024 * KiB, in_place},
-    {Collective::all_to_all, shown_once, 64 * KiB, 64, 0, one_look},
-    {Collective::all_to_all, exposed_once, any_size, 64, 1024 * KiB, in_place},
-    {Collective::scatter, shown_once, 64 * KiB, 64, 0, one_look},
-    {Collective::scatter, exposed_once, any_size, 64, 1024 * KiB, in_place},
-    {Collective::gather, shown_once, 64 * KiB, 64, 0, one_look},
-    {Collective::gather, exposed_once, any_size, 64, 1024 * KiB, in_place},
-    {Collective::barrier, shown_once, any_size, 64, 0, one_look},
+    {Collective::all_reduce, shown_once, 32 * KiB, 4, never, one_look},
+    {Collective::all_reduce, exposed_twice, any_size, 4, never, in_place},
+    {Collective::all_reduce, shown_once, 16 * KiB, 64, never, one_look},
+    {Collective::all_reduce, shown_twice, 256 * KiB, 64, never, own_share},
+    {Collective::all_reduce, exposed_twice, any_size, 64, never, in_place},
+    {Collective::reduce_scatter, shown_once, 16 * KiB, 2, never, one_look},
+    {Collective::reduce_scatter, exposed_once, any_size, 2, never, in_place},
+    {Collective::reduce_scatter, shown_once, 256 * KiB, 64, never, one_look},
+    {Collective::reduce_scatter, exposed_once, any_size, 64, never, in_place},
+    {Collective::all_gather, shown_once, 16 * KiB, 2, never, one_look},
+    {Collective::all_gather, exposed_once, any_size, 2, 8 * MiB, in_place},
+    {Collective::all_gather, shown_once, 1 * MiB, 64, never, one_look},
+    {Collective::all_gather, exposed_once, any_size, 64, 4 * MiB, in_place},
+    {Collective::broadcast, shown_once, 16 * KiB, 2, never, one_look},
+    {Collective::broadcast, exposed_once, 2 * MiB, 2, 64 * KiB, in_place},
+    {Collective::broadcast, exposed_once, any_size, 2, never, in_place},
+    {Collective::broadcast, shown_once, 256 * KiB, 64, never, one_look},
+    {Collective::broadcast, exposed_once, any_size, 64, never, in_place},
+    {Collective::reduce, shown_once, 32 * KiB, 64, never, one_look},
+    {Collective::reduce, exposed_once, any_size, 64, never, in_place},
+    {Collective::all_to_all, shown_once, 16 * KiB, 2, never, one_look},
+    {Collective::all_to_all, exposed_once, any_size, 2, never, in_place},
+    {Collective::all_to_all, shown_once, 256 * KiB, 64, never, one_look},
+    {Collective::all_to_all, exposed_once, any_size, 64, never, in_place},
+    {Collective::scatter, shown_once, 32 * KiB, 64, never, one_look},
+    {Collective::scatter, exposed_once, any_size, 64, never, in_place},
+    {Collective::gather, shown_once, 32 * KiB, 64, never, one_look},
+    {Collective::gather, exposed_once, any_size, 64, never, in_place},
+    {Collective::barrier, shown_once, any_size, 64, never, one_look},
 };
 // clang-format on
 

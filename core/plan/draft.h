@@ -27,7 +27,7 @@ bool overlap(const Chunk& a, const Chunk& b, int chunks);
 bool reads(const Draft& draft, const Chunk& chunk, int chunks);
 bool writes(const Draft& draft, const Chunk& chunk, int chunks);
 
-/// Fuses one lane's drafts in place; dead ones are removed.
-void fuse(std::vector<Draft>& drafts, int chunks);
+/// Fuses one lane's drafts in place; dead ones are removed. `sends_from_place`: see lower().
+void fuse(std::vector<Draft>& drafts, int chunks, bool sends_from_place);
 
 }  // namespace rondo

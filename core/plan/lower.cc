@@ -181,7 +181,7 @@ int longest_message(const Schedule& schedule) {
   return static_cast<int>(longest);
 }
 
-Program lower(const Schedule& schedule, int rank) {
+Program lower(const Schedule& schedule, int rank, bool sends_from_place) {
   const int chunks = schedule.layout.chunks();
   std::vector<Lane> lanes(static_cast<std::size_t>(schedule.lanes));
   for (int index = 0; index < schedule.lanes; ++index) {
@@ -189,7 +189,7 @@ Program lower(const Schedule& schedule, int rank) {
     Steps steps = schedule.steps(rank, index);
     while (const Step* step = steps.next())
       lane.drafts.push_back(draft_of(schedule, rank, *step, index));
-    fuse(lane.drafts, chunks);
+    fuse(lane.drafts, chunks, sends_from_place);
     lane.dependencies = dependencies_of(lane.drafts, chunks);
   }
   Program program = interleave(lanes);

@@ -22,8 +22,10 @@
 namespace rondo {
 
 /// Pure; O(steps^2) in the worst case, done once per plan. Throws Error{internal} when the schedule
-/// breaks a rule of the schedule language (e.g. operands of different extents).
-Program lower(const Schedule& schedule, int rank);
+/// breaks a rule of the schedule language (e.g. operands of different extents). `sends_from_place`:
+/// channels take messages from the caller's memory, so what is kept there is sent from there.
+/// Messages are the same either way, so ranks need not agree on it.
+Program lower(const Schedule& schedule, int rank, bool sends_from_place = false);
 
 /// Most chunks that one message of the schedule carries, on any rank: what all ranks must know to
 /// cut messages alike. O(all ranks' steps), done once per plan.

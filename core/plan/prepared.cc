@@ -108,6 +108,10 @@ std::shared_ptr<PreparedCall> prepare(std::shared_ptr<const Plan> plan, const Ca
                            " or more, or another algorithm"});
   }
   prepared->slicing = slice(*prepared, frame_bytes);
+  if (prepared->slicing.passes == 1) {
+    for (const Op& op : prepared->plan->program.ops)
+      prepared->op_bytes.push_back(partition.size(op.extent) * prepared->element_bytes);
+  }
   const std::size_t slot_elements =
       prepared->slicing.passes == 1 ? partition.elements()
                                     : prepared->slicing.slice * static_cast<std::size_t>(chunks);

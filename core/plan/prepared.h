@@ -82,7 +82,8 @@ struct PreparedCall {
   std::size_t element_bytes = 1;
   std::vector<std::size_t> offsets{};  ///< first element of each chunk; one more entry for the end
   Slicing slicing{};
-  std::size_t input_begin = 0;  ///< first element that the user's input holds
+  std::vector<std::size_t> op_bytes{};  ///< one pass: bytes each op of the program moves
+  std::size_t input_begin = 0;          ///< first element that the user's input holds
   std::size_t output_begin = 0;
   std::size_t input_elements = 0;              ///< held by the user's input on this rank
   std::size_t output_elements = 0;             ///< and by its output
