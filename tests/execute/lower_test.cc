@@ -12,9 +12,10 @@
 namespace rondo {
 namespace {
 
-std::vector<Program> lower_all(const Schedule& schedule) {
+std::vector<Program> lower_all(const Schedule& schedule, bool sends_from_place = false) {
   std::vector<Program> programs;
-  for (int rank = 0; rank < schedule.ranks; ++rank) programs.push_back(lower(schedule, rank));
+  for (int rank = 0; rank < schedule.ranks; ++rank)
+    programs.push_back(lower(schedule, rank, sends_from_place));
   return programs;
 }
 
@@ -52,10 +53,13 @@ TEST_CASE("every algorithm's lowered programs verify, at every root") {
       const int roots = info(row.collective).has_root ? ranks : 1;
       for (int root = 0; root < roots; ++root) {
         const Schedule schedule = row.build(ranks, root);
-        const Report report = verify_lowered(schedule, lower_all(schedule));
-        INFO(name(row.collective) << " " << row.name << " ranks " << ranks << " root " << root);
-        INFO((report.ok() ? std::string() : report.findings.front()));
-        REQUIRE(report.ok());
+        for (const bool sends_from_place : {false, true}) {
+          const Report report = verify_lowered(schedule, lower_all(schedule, sends_from_place));
+          INFO(name(row.collective) << " " << row.name << " ranks " << ranks << " root " << root
+                                    << (sends_from_place ? " sending from place" : ""));
+          INFO((report.ok() ? std::string() : report.findings.front()));
+          REQUIRE(report.ok());
+        }
       }
     }
   }
@@ -72,6 +76,14 @@ TEST_CASE("a ring becomes receive-reduce-sends that touch no scratch") {
         "3 -> output[3] -> 1\n"
         "3 -> output[2] -> 1\n"
         "3 -> output[1]\n");
+}
+
+TEST_CASE("results that are kept are sent from there where channels can") {
+  const Algorithm* ring = find_algorithm(Collective::all_reduce, "ring");
+  const std::string sent = text(lower(ring->build(4, 0), 0, true));
+  CHECK(sent.find("-> output[1]\noutput[1] -> 1\n") != std::string::npos);
+  // What is not kept still goes on without touching memory.
+  CHECK(sent.find("3 + input[3] -> 1\n") != std::string::npos);
 }
 
 TEST_CASE("a one-shot reduction reads all its channels in one op, in rank order") {
