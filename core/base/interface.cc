@@ -23,12 +23,14 @@ bool is_virtual(std::string_view name) {
                      [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-/// Real networks, virtual bridges, loopback; IPv6 that only the link knows last within each.
+/// Real networks, virtual bridges, loopback; IPv6 that only the link knows last within each. Behind
+/// them the same without carrier: nobody is reached over those, but this machine itself.
 int distance(const InterfaceAddress& address) {
   int kind = address.name == "lo" ? 2 : 0;
   if (is_virtual(address.name)) kind = 1;
   const int family = address.address.starts_with("fe80:") ? 2 : address.is_v6 ? 1 : 0;
-  return kind * 3 + family;
+  const int carrier = address.has_carrier ? 0 : 1;
+  return (carrier * 3 + kind) * 3 + family;
 }
 
 bool fits(std::string_view pattern, std::string_view name) {
@@ -65,7 +67,10 @@ std::vector<InterfaceAddress> interface_addresses() {
                       nullptr, 0, NI_NUMERICHOST) != 0) {
       continue;
     }
-    found.push_back({entry->ifa_name, text.data(), family == AF_INET6});
+    found.push_back({.name = entry->ifa_name,
+                     .address = text.data(),
+                     .is_v6 = family == AF_INET6,
+                     .has_carrier = (entry->ifa_flags & IFF_RUNNING) != 0});
   }
   return found;
 }

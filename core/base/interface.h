@@ -12,6 +12,7 @@ struct InterfaceAddress {
   std::string name{};     ///< "eth0"
   std::string address{};  ///< numeric; IPv6 link-local ones carry their "%eth0"
   bool is_v6 = false;
+  bool has_carrier = true;  ///< false: up, but its cable or its network is not there
   friend bool operator==(const InterfaceAddress&, const InterfaceAddress&) = default;
 };
 
@@ -19,9 +20,9 @@ struct InterfaceAddress {
 std::vector<InterfaceAddress> interface_addresses();
 
 /// Best first. `pattern` as NCCL_SOCKET_IFNAME: "eth,ib" are prefixes, "=eth0" exact names,
-/// "^docker" excludes; empty: all, real networks first, then virtual bridges, loopback last. IPv4
-/// before IPv6 on one interface. Throws Error{configuration} listing what is there when nothing
-/// fits.
+/// "^docker" excludes; empty: all, real networks first, then virtual bridges, then loopback, and
+/// whatever has no carrier after all of them. IPv4 before IPv6 on one interface. Throws
+/// Error{configuration} listing what is there when nothing fits.
 std::vector<InterfaceAddress> choose_interfaces(std::string_view pattern,
                                                 std::span<const InterfaceAddress> present);
 

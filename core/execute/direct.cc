@@ -55,10 +55,8 @@ bool DirectEngine::run_at_once(Operation& operation) {
   for (unsigned look = 0; !gather(); ++look) {
     if (look == eager_looks) return false;
   }
-  make_shown();
-  finish_step(all_done, part_->plan.touches[0]);
-  stage_ = Stage::finished;
-  return true;
+  stage_ = after_gather();
+  return run(operation) == Result::done;
 }
 
 void DirectEngine::begin(Operation& operation) {
@@ -67,6 +65,7 @@ void DirectEngine::begin(Operation& operation) {
   part_ = &call_->ordinary_memory;
   ++number_;
   stage_ = Stage::enter;
+  staged_ = call_->staged;
   by_messages_ = false;
   streaming_ = false;
   waited_ = 0;
@@ -82,7 +81,11 @@ bool DirectEngine::advance() {
       return true;
     case Stage::gather:
       if (!gather()) return false;
-      stage_ = is_staged() ? Stage::round_0 : Stage::resolve;
+      stage_ = after_gather();
+      return true;
+    case Stage::late:
+      if (!show_late()) return false;
+      stage_ = Stage::round_0;
       return true;
     case Stage::resolve:
       if (by_messages_) {
@@ -164,6 +167,10 @@ bool DirectEngine::enter() {
 void DirectEngine::show_input(Post& post) {
   const std::size_t bytes = part().input_bytes(rank_);
   if (bytes == 0 || part().plan.users.empty()) return;
+  if (call_->offers_windows) {
+    announce(post);
+    if (shows_late(rank_)) return;
+  }
   std::byte* const to =
       bytes <= inline_payload ? post.payload.data() : board_.stage_in(rank_, number_);
   std::memcpy(to, operation_->input, bytes);
@@ -192,9 +199,9 @@ bool DirectEngine::gather() {
     // Who is in this call has finished the one before.
     std::uint64_t& seen = seen_[static_cast<std::size_t>(peer)];
     seen = std::max(seen, step_of(number_ - 1, all_done));
-    if (!is_staged()) announcements_[static_cast<std::size_t>(peer)] = post.announcement;
+    if (announces()) announcements_[static_cast<std::size_t>(peer)] = post.announcement;
   }
-  if (!is_staged()) decide();
+  if (announces()) decide();
   return true;
 }
 
@@ -207,12 +214,36 @@ bool DirectEngine::check(int peer, const Post& post) {
 
 /// Alike on every rank: all have the same announcements before them.
 void DirectEngine::decide() {
-  const bool windows = std::all_of(announcements_.begin(), announcements_.end(),
-                                   [](const Announcement& a) { return a.in_windows != 0; });
-  part_ = windows ? &call_->windows : &call_->ordinary_memory;
-  by_messages_ = !windows && !call_->copies;
-  if (!windows && call_->copies) staging_.resize((others_.size() + 1) * copied_slice_bytes);
-  streaming_ = part().bytes() >= streaming_bytes;
+  const auto in_windows = [](const Announcement& a) { return a.in_windows != 0; };
+  const bool all = std::all_of(announcements_.begin(), announcements_.end(), in_windows);
+  if (all) {
+    part_ = &call_->windows;
+    staged_ = false;
+  }
+  by_messages_ = !all && !call_->staged && !call_->copies;
+  if (!all && call_->copies) staging_.resize((others_.size() + 1) * copied_slice_bytes);
+  streaming_ = !staged_ && part().bytes() >= streaming_bytes;
+}
+
+DirectEngine::Stage DirectEngine::after_gather() {
+  if (!staged_) return Stage::resolve;
+  if (!call_->offers_windows) return Stage::round_0;
+  if (shows_late(rank_)) {
+    std::memcpy(board_.stage_in(rank_, number_), operation_->input, part().input_bytes(rank_));
+    finish_step(round_0_done, part().plan.users);
+  }
+  return Stage::late;
+}
+
+/// Waits for those whose windows were of no use, since not everybody had one.
+bool DirectEngine::show_late() {
+  const std::uint64_t shown = step_of(number_, round_0_done);
+  return std::all_of(others_.begin(), others_.end(), [&](std::int32_t peer) {
+    if (!shows_late(peer)) return true;
+    std::uint64_t& seen = seen_[static_cast<std::size_t>(peer)];
+    if (seen < shown) seen = board_.of(peer).progress.step.load(std::memory_order_acquire);
+    return seen >= shown;
+  });
 }
 
 bool DirectEngine::resolve() {
@@ -258,6 +289,7 @@ void DirectEngine::make_shown() {
 
 const std::byte* DirectEngine::shown_by(std::int32_t peer) const {
   if (peer == rank_) return operation_->input;
+  if (!staged_) return inputs_[static_cast<std::size_t>(peer)];
   return part_->input_bytes(peer) <= inline_payload ? board_.post(peer, number_).payload.data()
                                                     : board_.stage_in(peer, number_);
 }
@@ -351,7 +383,7 @@ const std::byte* DirectEngine::source(std::size_t number, std::int32_t peer,
     if (is_staged()) return board_.stage_out(peer, number_) + element * element_bytes;
     return outputs_[at] + (element - part().output(peer).begin) * element_bytes;
   }
-  const std::byte* const base = is_staged() || peer == rank_ ? shown_by(peer) : inputs_[at];
+  const std::byte* const base = shown_by(peer);
   return base + (element - part().input(peer).begin) * element_bytes;
 }
 

@@ -36,7 +36,16 @@ class DirectEngine {
   bool run_at_once(Operation& operation);
 
  private:
-  enum class Stage : std::uint8_t { enter, gather, resolve, round_0, round_1, leave, finished };
+  enum class Stage : std::uint8_t {
+    enter,
+    gather,
+    late,
+    resolve,
+    round_0,
+    round_1,
+    leave,
+    finished
+  };
   using Ranks = std::vector<std::int32_t>;
 
   void begin(Operation& operation);
@@ -48,6 +57,8 @@ class DirectEngine {
   bool gather();
   bool check(int peer, const Post& post);
   void decide();
+  Stage after_gather();
+  bool show_late();
   bool resolve();
   std::byte* base_of(int peer, const Exposed& place, std::size_t bytes, bool& waiting);
   void make_shown();
@@ -65,8 +76,14 @@ class DirectEngine {
   void finish_step(std::uint64_t step, const Ranks& waiting);
   bool passed(const Ranks& ranks, std::uint64_t step);
 
-  bool is_staged() const { return call_->staged; }
-  bool shows_once() const { return call_->staged && part_->plan.mode == DirectMode::one_shot; }
+  bool is_staged() const { return staged_; }
+  bool shows_once() const { return staged_ && part_->plan.mode == DirectMode::one_shot; }
+  bool announces() const { return !call_->staged || call_->offers_windows; }
+  /// Staged, but this rank offered its window: to show after all.
+  bool shows_late(std::int32_t rank) const {
+    return staged_ && call_->offers_windows &&
+           announcements_[static_cast<std::size_t>(rank)].in_windows != 0;
+  }
   Combination combination() const;
   const DirectCall::Part& part() const { return *part_; }
 
@@ -82,6 +99,7 @@ class DirectEngine {
   const DirectCall::Part* part_ = nullptr;
   std::uint64_t number_ = 0;  ///< of the direct call
   Stage stage_ = Stage::finished;
+  bool staged_ = false;  ///< inputs come over the board; else peers' buffers are touched
   bool by_messages_ = false;
   bool streaming_ = false;
   std::size_t waited_ = 0;    ///< how many of a list have been waited for

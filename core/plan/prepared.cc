@@ -10,6 +10,10 @@ namespace {
 
 constexpr std::size_t cache_line = 64;
 
+/// From here on a second synchronisation costs less than copying to the board and reading all of
+/// it.
+constexpr std::size_t least_window_bytes = 4096;
+
 bool is_float(DataType type) { return type >= DataType::float16; }
 
 /// `elements` cut down to whole cache lines where it holds at least one.
@@ -135,7 +139,11 @@ std::shared_ptr<const DirectCall> prepare_direct(const DirectChoice& choice, con
   direct->ordinary_memory = direct_part(choice.mode, call, ranks, rank);
   if (choice.staged && choice.mode == DirectMode::one_shot)
     direct->shown = shown_moves(direct->ordinary_memory, rank);
-  if (!choice.staged) direct->windows = direct_part(DirectMode::push, call, ranks, rank);
+  direct->offers_windows = choice.staged && choice.mode == DirectMode::one_shot &&
+                           call.collective == Collective::all_reduce &&
+                           direct->ordinary_memory.bytes() >= least_window_bytes;
+  if (!choice.staged || direct->offers_windows)
+    direct->windows = direct_part(DirectMode::push, call, ranks, rank);
   return direct;
 }
 

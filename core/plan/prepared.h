@@ -69,9 +69,10 @@ struct DirectCall {
     std::vector<std::size_t> sources{};  ///< by rank: bytes from what that rank shows
   };
 
-  bool staged = false;     ///< inputs are shown on the board; else the buffers are exposed
-  Part ordinary_memory{};  ///< staged calls', and exposed ones' where some memory is no window
-  Part windows{};          ///< exposed: all memory lies in windows
+  bool staged = false;          ///< inputs are shown on the board; else the buffers are exposed
+  bool offers_windows = false;  ///< staged: but what lies in windows is exposed instead
+  Part ordinary_memory{};       ///< staged calls', and exposed ones' where some memory is no window
+  Part windows{};               ///< all memory lies in windows
   std::vector<ShownMove> shown{};  ///< staged one_shot: the moves of round 0
   bool copies = false;  ///< exposed ordinary memory is copied by the kernel; else by messages
 };
