@@ -30,8 +30,9 @@ Signals:  INT, TERM, HUP, QUIT, USR1, USR2, TSTP, CONT and WINCH are passed on. 
           kills at once.
 Port:     MASTER_PORT is kept from other programs while the job runs; a rank can listen on it by
           setting SO_REUSEADDR, as servers usually do.
-Ssh:      must log in without a question; RONDO_* and NCCL_* variables, those of --env, and the
-          working directory go with the job. A host that is this machine needs no ssh.
+Ssh:      must log in without a question; RONDO_* and NCCL_* variables (RONDO_HOSTID and NCCL_HOSTID
+          excepted: they name one host), those of --env, and the working directory go with the job.
+          A host that is this machine needs no ssh.
 
 Examples:
   rondorun -n 4 all_reduce_perf -b 8 -e 64M -f 8

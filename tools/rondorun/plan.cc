@@ -27,7 +27,14 @@ bool belongs_to_other_launcher(std::string_view variable) {
   return variable.starts_with("TORCHELASTIC_");
 }
 
+/// These say which host this is: with one text for all, ranks of different hosts would look for
+/// each other in one machine's memory.
+bool names_host(std::string_view variable) {
+  return name_of(variable) == "RONDO_HOSTID" || name_of(variable) == "NCCL_HOSTID";
+}
+
 bool travels(std::string_view variable) {
+  if (names_host(variable)) return false;
   return variable.starts_with("RONDO_") || variable.starts_with("NCCL_");
 }
 

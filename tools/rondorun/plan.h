@@ -31,7 +31,7 @@ struct NodePlan {
 NodePlan local_plan(const Options& options);
 
 /// One plan per host. `environment` and `directory` are this process's: RONDO_* and NCCL_* go
-/// along.
+/// along, but for RONDO_HOSTID and NCCL_HOSTID, which each host has of its own.
 std::vector<NodePlan> host_plans(const Options& options, std::span<const std::string> environment,
                                  const std::string& directory);
 

@@ -72,6 +72,18 @@ TEST_CASE("hosts of different sizes share the world") {
   }
 }
 
+TEST_CASE("what names this host does not travel to others unless it is asked to") {
+  const Words environment{"RONDO_HOSTID=here", "NCCL_HOSTID=here", "RONDO_HOSTIDS=1"};
+  const auto variables = [&](const Words& options) {
+    Words words{"--hosts", "a:1,b:1"};
+    words.insert(words.end(), options.begin(), options.end());
+    words.push_back("x");
+    return host_plans(parse(words), environment, "/").at(1).variables;
+  };
+  CHECK(variables({}) == Words{"RONDO_HOSTIDS=1"});
+  CHECK(variables({"--env", "RONDO_HOSTID=all"}) == Words{"RONDO_HOSTIDS=1", "RONDO_HOSTID=all"});
+}
+
 TEST_CASE("the first host's address must mean the same to all hosts") {
   const auto address = [](const char* hosts) {
     return host_plans(parse({"--hosts", hosts, "x"}), {}, "/")[0].master_address;
