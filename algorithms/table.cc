@@ -8,6 +8,7 @@
 #include "algorithms/linear.h"
 #include "algorithms/one_shot.h"
 #include "algorithms/pairwise.h"
+#include "algorithms/recursive_doubling.h"
 #include "algorithms/ring.h"
 #include "algorithms/two_shot.h"
 
@@ -31,6 +32,9 @@ constexpr Algorithm rows[] = {
      {"2(q+floor(log2(P))-1)", "2q", "min(2,P/2)", "1"}, false, double_tree_all_reduce},
     {all_reduce, "one_shot", "everyone sends everything to everyone",
      {"P-1", "1", "P-1", "P-1"}, true, one_shot_all_reduce},
+    {all_reduce, "recursive_doubling", "whole sums swapped, each round doubles the ranks summed",
+     {"2q-floor(log2(P))", "q-floor(log2(P))+ceil(log2(2P/3))", "q", "q"}, false,
+     recursive_doubling_all_reduce},
     {all_reduce, "binomial_tree", "reduce to rank 0, broadcast from it",
      {"2q", "2floor(log2(P))", "q", "q"}, false, binomial_tree_all_reduce},
     {all_reduce, "chain", "along the line of ranks and back, pipelined",
