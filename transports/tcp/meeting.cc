@@ -26,7 +26,6 @@ using Clock = std::chrono::steady_clock;
 // Every listener exists before addresses are exchanged, so a refusal soon means that the peer is
 // gone; any other failure may come from a network that settles.
 constexpr std::chrono::seconds longest_refusal{1};
-constexpr std::chrono::seconds longest_try{10};
 constexpr std::chrono::milliseconds between_tries{20};
 constexpr std::size_t most_strangers = 4096;
 
@@ -55,13 +54,18 @@ asio::ip::tcp::endpoint to_asio(const Endpoint& endpoint) {
 
 /// One outgoing connection on its way.
 struct Attempt {
-  explicit Attempt(asio::io_context& context) : socket(context), timer(context) {}
+  explicit Attempt(asio::io_context& context)
+      : socket(context), timer(context), deadline(context) {}
   Socket socket;
   asio::steady_timer timer;
   Contact peer{};
   std::size_t endpoint = 0;  ///< the one that is tried
   Hello hello{};
   Clock::time_point begin = Clock::now();
+  asio::steady_timer deadline;  ///< a peer that is cut off gives no answer at all, for minutes
+  bool answered = false;        ///< the peer's kernel has taken this try's connection
+  bool over = false;            ///< given up: what still comes is to be ignored
+  error_code obstacle{};        ///< of the last try that ended; none: no answer yet
   Meeting::OnConnected on_connected{};
   Meeting::OnFailure on_failure{};
 };
@@ -77,8 +81,12 @@ struct Stranger {
 
 class Meeting::State {
  public:
-  State(int rank, const std::string& address, OnArrival on_arrival)
-      : rank_(rank), on_arrival_(std::move(on_arrival)), acceptor_(context_) {
+  State(int rank, const std::string& address, std::chrono::milliseconds longest_try,
+        OnArrival on_arrival)
+      : rank_(rank),
+        longest_try_(longest_try),
+        on_arrival_(std::move(on_arrival)),
+        acceptor_(context_) {
     contact_.magic = random_number();
     listen(address);
     accept();
@@ -157,17 +165,29 @@ class Meeting::State {
   }
 
   void try_endpoint(std::shared_ptr<Attempt> attempt) try {
+    watch_deadline(attempt);
     const auto endpoint = to_asio(attempt->peer.endpoints[attempt->endpoint]);
     attempt->socket = Socket(context_);
     attempt->socket.open(endpoint.protocol());
     close_on_exec(attempt->socket.native_handle());
     attempt->socket.async_connect(endpoint, [this, attempt](error_code error) {
+      if (attempt->over) return;
       if (!error && is_itself(attempt->socket)) error = asio::error::connection_refused;
       if (error) return retry(attempt, error);
+      attempt->answered = true;
       say_hello(attempt);
     });
   } catch (const boost::system::system_error& error) {
     retry(attempt, error.code());
+  }
+
+  void watch_deadline(const std::shared_ptr<Attempt>& attempt) {
+    attempt->answered = false;
+    attempt->deadline.expires_at(attempt->begin + longest_try_);
+    attempt->deadline.async_wait([this, attempt](const error_code& cancelled) {
+      if (!cancelled && !attempt->answered && !attempt->over)
+        give_up(attempt, unreachable(*attempt));
+    });
   }
 
   // A connection to a port nobody listens on may meet itself when the kernel picks that very port.
@@ -197,44 +217,67 @@ class Meeting::State {
     asio::async_write(attempt->socket, asio::buffer(&attempt->hello, sizeof(Hello)),
                       [this, attempt](const error_code& error, std::size_t) {
                         if (error) return retry(attempt, error);
+                        attempt->deadline.cancel();
                         attempts_.remove(attempt);
                         attempt->on_connected(hand_over(attempt->socket));
                       });
   }
 
   void retry(std::shared_ptr<Attempt> attempt, const error_code& error) {
+    if (out_of_descriptors(error)) return give_up(attempt, no_descriptors());
     error_code ignored;
     attempt->socket.close(ignored);
+    attempt->obstacle = error;
     const bool refused = error == asio::error::connection_refused;
-    const auto longest = refused ? longest_refusal : longest_try;
-    if (out_of_descriptors(error) || Clock::now() - attempt->begin >= longest) {
-      attempts_.remove(attempt);
-      return attempt->on_failure(out_of_descriptors(error) ? no_descriptors()
-                                                           : unreachable(*attempt, error));
+    const auto tried = Clock::now() - attempt->begin;
+    if (tried >= longest_try_ || (refused && tried >= longest_refusal)) {
+      return give_up(attempt, unreachable(*attempt));
     }
     attempt->endpoint = (attempt->endpoint + 1) % attempt->peer.endpoints.size();
     attempt->timer.expires_after(between_tries);
     attempt->timer.async_wait([this, attempt](const error_code& cancelled) {
-      if (!cancelled) try_endpoint(attempt);
+      if (!cancelled && !attempt->over) try_endpoint(attempt);
     });
   }
 
-  Error unreachable(const Attempt& attempt, const error_code& error) const {
-    std::string where;
-    for (const Endpoint& endpoint : attempt.peer.endpoints) {
-      where +=
-          (where.empty() ? "" : ", ") + endpoint.address + " port " + std::to_string(endpoint.port);
-    }
-    return Error(ErrorCode::peer_lost, "cannot connect to " + where + ": " + error.message(),
+  void give_up(const std::shared_ptr<Attempt>& attempt, const Error& error) {
+    error_code ignored;
+    attempt->over = true;
+    attempt->socket.close(ignored);
+    attempt->timer.cancel();
+    attempt->deadline.cancel();
+    attempts_.remove(attempt);
+    attempt->on_failure(error);
+  }
+
+  // Refused: the machine answers but the process is gone, and the control plane may know why.
+  // Otherwise nobody knows more than that there was no way within the time.
+  Error unreachable(const Attempt& attempt) const {
+    const bool refused = attempt.obstacle == asio::error::connection_refused;
+    const std::string time = " within " + std::to_string(longest_try_.count()) + " ms";
+    return Error(refused ? ErrorCode::peer_lost : ErrorCode::timeout,
+                 "cannot connect to rank " + std::to_string(attempt.hello.to) + " at " +
+                     where(attempt) + (refused ? "" : time) + ": " +
+                     (attempt.obstacle ? attempt.obstacle.message() : "no answer"),
                  {.rank = rank_,
                   .peer = attempt.hello.to,
                   .remedy = "see whether that rank still runs; RONDO_SOCKET_IFNAME chooses the "
                             "interface, a firewall may stand between"});
   }
 
+  static std::string where(const Attempt& attempt) {
+    std::string text;
+    for (const Endpoint& endpoint : attempt.peer.endpoints) {
+      text +=
+          (text.empty() ? "" : ", ") + endpoint.address + " port " + std::to_string(endpoint.port);
+    }
+    return text;
+  }
+
   void warn(std::string_view text) const { log(LogLevel::warn, rank_, text); }
 
   int rank_;
+  std::chrono::milliseconds longest_try_;
   OnArrival on_arrival_;
   Contact contact_{};
   std::optional<Error> failure_{};
@@ -244,8 +287,9 @@ class Meeting::State {
   std::list<std::shared_ptr<Stranger>> strangers_;
 };
 
-Meeting::Meeting(int rank, const std::string& address, OnArrival on_arrival)
-    : state_(std::make_unique<State>(rank, address, std::move(on_arrival))) {}
+Meeting::Meeting(int rank, const std::string& address, std::chrono::milliseconds longest_try,
+                 OnArrival on_arrival)
+    : state_(std::make_unique<State>(rank, address, longest_try, std::move(on_arrival))) {}
 
 Meeting::~Meeting() = default;
 

@@ -5,6 +5,7 @@
 
 #include <poll.h>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -24,15 +25,18 @@ class Meeting {
   using OnConnected = std::function<void(UniqueFd)>;
   using OnFailure = std::function<void(const Error&)>;
 
-  /// Listens on `address`, on a port the kernel chooses. Throws Error{system}.
-  Meeting(int rank, const std::string& address, OnArrival on_arrival);
+  /// Listens on `address`, on a port the kernel chooses. A connection that has not come about after
+  /// `longest_try` has failed. Throws Error{system}.
+  Meeting(int rank, const std::string& address, std::chrono::milliseconds longest_try,
+          OnArrival on_arrival);
   ~Meeting();
   Meeting(const Meeting&) = delete;
   Meeting& operator=(const Meeting&) = delete;
 
   const Contact& contact() const;
-  /// Connects to the first of the peer's endpoints that answers, trying again for a few seconds,
-  /// then says `hello`.
+  /// Connects to the first of the peer's endpoints that answers, trying again until
+  /// `longest_try` is over, then says `hello`. `on_failure` gets a timeout, or peer_lost when the
+  /// peer's machine refuses for a second; either names the peer and its addresses.
   void connect(const Contact& peer, const Hello& hello, OnConnected on_connected,
                OnFailure on_failure);
 

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "core/base/config.h"
 #include "core/base/interface.h"
 #include "core/base/log.h"
 #include "rondo/error.h"
@@ -41,6 +42,13 @@ std::size_t slots_of(const TransportSettings& settings) {
   return static_cast<std::size_t>(usable_sockets(settings)) + 1;
 }
 
+/// A try must fail while the call that waits for it still does: the failure names the peer, which
+/// the end of the call's own patience cannot.
+std::chrono::milliseconds longest_try() {
+  constexpr std::chrono::milliseconds most = std::chrono::seconds(10);
+  return std::min(most, read_config().timeout / 2);
+}
+
 std::string listening_address(const TransportSettings& settings) {
   return choose_interfaces(settings.interface, interface_addresses()).front().address;
 }
@@ -52,7 +60,7 @@ class TcpTransport final : public Transport {
         sockets_(usable_sockets(settings)),
         slot_bytes_(choose_slot_bytes(settings, preferred_slot_bytes, slots_of(settings))),
         meeting_(
-            settings.rank, listening_address(settings),
+            settings.rank, listening_address(settings), longest_try(),
             [this](const Hello& hello, UniqueFd socket) { arrive(hello, std::move(socket)); }) {}
 
   std::string_view name() const override { return "tcp"; }
