@@ -89,6 +89,49 @@ TEST_CASE("an interface that no host has is an error on each that lists what it 
   }
 }
 
+TEST_CASE("a network that is dead is no choice where there is another") {
+  const Testbed testbed(3, 2);
+  for (const int host : {0, 1, 2}) testbed.cut(host, 0);
+  const Result result = finish(job_on(testbed, 3, 1, {"--timeout", "10"}, everything));
+  INFO(result.output << result.error);
+  CHECK(result.status == 0);
+  CHECK(count_of(result.output, "done ") == 3);
+}
+
+TEST_CASE("a connection that does not come about in time is named, with the way out") {
+  const Testbed testbed(2, 2);
+  testbed.cut(1, 0);
+  Command command =
+      job_on(testbed, 2, 1, {"--timeout", "2", "--grace", "10"}, {"join", "call=all_reduce,1000"});
+  command.environment = {"RONDO_SOCKET_IFNAME==eth0"};
+  const Result result = finish(command);
+  INFO(result.output << result.error);
+  CHECK(result.status == 3);
+  const auto failures = failures_in(result.output);
+  CHECK(failures.size() == 2);
+  for (const auto& [rank, failure] : failures) {
+    CHECK(failure.code == "timeout");
+    CHECK(failure.peer == 1 - rank);
+    // Each found out by itself, or has heard it from the other.
+    const int unreachable = contains(failure.text, " reports: ") ? rank : 1 - rank;
+    CHECK(contains(failure.text, "cannot connect to rank " + std::to_string(unreachable) + " at " +
+                                     Testbed::address(unreachable, 0) + " port "));
+    CHECK(contains(failure.text, " within 1000 ms: "));
+    CHECK(contains(failure.text, "RONDO_SOCKET_IFNAME"));
+  }
+}
+
+TEST_CASE("rondorun's own host does not lend its name to the hosts it starts ranks on") {
+  const Testbed testbed(3);
+  Command command = job_on(testbed, 3, 0, {}, everything);
+  command.words = testbed.on(0, command.words);
+  command.environment = {"NCCL_HOSTID=h0"};
+  const Result result = finish(command);
+  INFO(result.output << result.error);
+  CHECK(result.status == 0);
+  CHECK(count_of(result.output, "done ") == 3);
+}
+
 TEST_CASE("RONDO_SOCKETS=4 makes four connections of each; the data stays in order") {
   const int one = data_connections(1);
   CHECK(one > 0);
