@@ -141,6 +141,8 @@ std::vector<Transport*> CommunicatorState::pick_transports() {
   const std::vector<HostInfo> hosts = member_hosts();
   const HostInfo& here = hosts[static_cast<std::size_t>(rank())];
   crowded_ = more_ranks_than_cores(hosts, here.host);
+  surroundings_.one_machine =
+      std::ranges::all_of(hosts, [&](const HostInfo& host) { return host.host == here.host; });
 
   std::map<const TransportKind*, Transport*> made;
   std::vector<Transport*> by_peer(hosts.size());

@@ -14,7 +14,8 @@ constexpr std::size_t MiB = 1024 * KiB;
 constexpr std::size_t any_size = ~std::size_t{0};
 constexpr std::size_t never = ~std::size_t{0};
 
-enum class On : std::uint8_t { memory, network, both };
+/// `loopback`: a network whose two ends are one machine: processors decide there, not wires.
+enum class On : std::uint8_t { memory, loopback, network, both };
 
 /// An algorithm is the choice on such links up to `most_bytes` and `most_ranks`. First match wins.
 /// Crossovers as measured; see bench/results.
@@ -30,6 +31,7 @@ struct Rule {
 constexpr int any_ranks = 1 << 30;
 constexpr std::string_view one_exchange = "one exchange, latency decides";
 constexpr std::string_view few_rounds = "fewest rounds, latency decides";
+constexpr std::string_view few_messages = "fewest messages, processors decide";
 constexpr std::string_view least_bytes = "least bytes, neighbours only";
 constexpr std::string_view pipelined = "every rank sends once, pipelined";
 
@@ -39,11 +41,12 @@ constexpr Rule rules[] = {
     {Collective::all_reduce, On::memory, "circulant", 8 * KiB, any_ranks, few_rounds},
     {Collective::all_reduce, On::memory, "two_shot", any_size, 4, "two exchanges, each byte moved least often"},
     {Collective::all_reduce, On::memory, "two_shot", 512 * KiB, 8, "two exchanges, each byte moved least often"},
+    {Collective::all_reduce, On::loopback, "one_shot", 512 * KiB, 2, one_exchange},
     {Collective::all_reduce, On::network, "one_shot", 128 * KiB, 2, one_exchange},
     {Collective::all_reduce, On::network, "two_shot", any_size, 2, "two exchanges, each byte moved least often"},
-    {Collective::all_reduce, On::network, "one_shot", 32 * KiB, 4, one_exchange},
-    {Collective::all_reduce, On::network, "circulant", 64 * KiB, 4, few_rounds},
-    {Collective::all_reduce, On::network, "ring", any_size, 4, least_bytes},
+    {Collective::all_reduce, On::network, "recursive_doubling", 32 * KiB, any_ranks, few_rounds},
+    {Collective::all_reduce, On::loopback, "binomial_tree", 256 * KiB, any_ranks, few_messages},
+    {Collective::all_reduce, On::network, "two_shot", 384 * KiB, 4, "two exchanges, each byte moved least often"},
     {Collective::all_reduce, On::network, "circulant", 128 * KiB, any_ranks, few_rounds},
     {Collective::all_reduce, On::both, "ring", any_size, any_ranks, least_bytes},
 
@@ -67,6 +70,8 @@ constexpr Rule rules[] = {
     {Collective::reduce, On::both, "binomial_tree", 64 * KiB, any_ranks, few_rounds},
     {Collective::reduce, On::both, "chain", any_size, any_ranks, pipelined},
 
+    {Collective::all_to_all, On::memory, "pairwise", any_size, any_ranks, "one partner at a time"},
+    {Collective::all_to_all, On::network, "linear", any_size, 8, "no message waits for another"},
     {Collective::all_to_all, On::both, "pairwise", any_size, any_ranks, "one partner at a time"},
     {Collective::scatter, On::both, "binomial_tree", 64 * KiB, any_ranks, few_rounds},
     {Collective::scatter, On::both, "linear", any_size, any_ranks, "each byte moved once"},
@@ -175,13 +180,26 @@ std::string known_part(std::string_view text, const std::vector<std::string_view
   return kept;
 }
 
+bool is_on(On on, const Surroundings& around) {
+  const bool network = around.links == LinkClass::network;
+  switch (on) {
+    case On::memory:
+      return !network;
+    case On::loopback:
+      return network && around.one_machine;
+    case On::network:
+      return network;
+    case On::both:
+      break;
+  }
+  return true;
+}
+
 const Rule* find_rule(Collective collective, std::size_t bytes, const Surroundings& around,
                       const AlgorithmSelection& selection) {
-  const On here = around.links == LinkClass::memory ? On::memory : On::network;
   for (const Rule& rule : rules) {
-    if (rule.collective == collective && (rule.links == On::both || rule.links == here) &&
-        bytes <= rule.most_bytes && around.ranks <= rule.most_ranks &&
-        selection.allows(collective, rule.algorithm)) {
+    if (rule.collective == collective && is_on(rule.links, around) && bytes <= rule.most_bytes &&
+        around.ranks <= rule.most_ranks && selection.allows(collective, rule.algorithm)) {
       return &rule;
     }
   }

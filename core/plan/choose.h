@@ -37,8 +37,9 @@ inline constexpr std::string_view direct_name = "direct";
 struct Surroundings {
   int ranks = 1;
   LinkClass links = LinkClass::memory;
-  bool direct = false;  ///< all ranks reach each other's memory
-  bool copies = false;  ///< and the kernel copies between them
+  bool one_machine = false;  ///< all ranks run on one
+  bool direct = false;       ///< all ranks reach each other's memory
+  bool copies = false;       ///< and the kernel copies between them
 };
 
 struct Choice {

@@ -29,8 +29,8 @@ enum class DataType : std::uint8_t {
 };
 
 /// `avg` is the sum divided by the number of ranks: integers divide the sum and truncate towards
-/// zero; floats scale each contribution by 1/ranks before adding, so a sum never overflows on the
-/// way.
+/// zero; floats are scaled by 1/ranks, each contribution before it is added or the whole sum once,
+/// in float32 for narrower types, as the way that is chosen does best.
 enum class ReduceOperator : std::uint8_t { sum, prod, min, max, avg };
 
 /// What a call does. `send_recv` is one message from one rank to another.
