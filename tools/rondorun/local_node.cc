@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <array>
+#include <cstdint>
 #include <string>
 
 #include "tools/rondorun/launch_error.h"
@@ -12,6 +14,8 @@
 namespace rondo::launch {
 namespace {
 
+/// Descriptors that starting a rank takes for a moment.
+constexpr std::uint64_t spare = 16;
 constexpr std::size_t read_bytes = std::size_t{1} << 16;
 /// Processes that were forked while others were being killed are found by looking again.
 constexpr std::chrono::milliseconds kill_interval{20};
@@ -39,9 +43,26 @@ void LocalNode::start(const NodePlan& plan) {
                                         std::to_string(usable_cores()) + " usable cores on " +
                                         this_machine());
   const UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  require_descriptors(null.get());
   const auto inherited = own_environment();
   for (int local_rank = 0; local_rank < plan_.ranks; ++local_rank)
     start_rank(local_rank, inherited, null.get());
+}
+
+/// Else ranks would be started, one by one, only to be ended when descriptors run out. Those in use
+/// are numbered up to `newest`.
+void LocalNode::require_descriptors(int newest) const {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+  const std::uint64_t each = (handover_.output ? 0 : 1) + (handover_.error ? 0 : 1);
+  const std::uint64_t needed =
+      each * static_cast<std::uint64_t>(plan_.ranks) + static_cast<std::uint64_t>(newest) + spare;
+  if (needed <= limit.rlim_cur) return;
+  throw LaunchError(status_usage, std::to_string(plan_.ranks) + " ranks on " + this_machine() +
+                                      " need " + std::to_string(needed) +
+                                      " file descriptors for their output, but the limit is " +
+                                      std::to_string(limit.rlim_cur) +
+                                      "; start fewer ranks or raise it (ulimit -n)");
 }
 
 void LocalNode::start_rank(int local_rank, const std::vector<std::string>& inherited, int null) {

@@ -37,6 +37,7 @@ class LocalNode : public Node {
  private:
   using Source = std::pair<int, Stream>;
 
+  void require_descriptors(int newest) const;
   void start_rank(int local_rank, const std::vector<std::string>& inherited, int null);
   /// The end that the rank writes to; nothing where the rank gets this process's own descriptor.
   UniqueFd connect(int rank, Stream stream, bool handed_over);

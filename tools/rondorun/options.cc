@@ -1,6 +1,7 @@
 #include "tools/rondorun/options.h"
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <iostream>
 #include <memory>
 #include <string_view>
@@ -54,7 +55,7 @@ class Help : public CLI::Formatter {
 
 /// What CLI11 fills in, before it is checked and joined.
 struct Raw {
-  std::string hosts, transport, algorithm, timeout, debug, bind = "none";
+  std::string hosts, master_port, transport, algorithm, timeout, debug, bind = "none";
   double grace_seconds = 2;
 };
 
@@ -69,7 +70,7 @@ void add_placement(CLI::App& app, Options& options, Raw& raw) {
   app.add_option("--node-rank", options.node, "This node's number, from 0")->type_name("K");
   app.add_option("--master-addr", options.master_address, "Where rank 0 can be reached")
       ->type_name("ADDRESS");
-  app.add_option("--master-port", options.master_port, "Default: a free one")->type_name("PORT");
+  app.add_option("--master-port", raw.master_port, "Default: a free one")->type_name("PORT");
   app.add_option("--bind", raw.bind,
                  "core: rank i of a node runs on its i-th core only; needs as many cores as ranks")
       ->type_name("none|core");
@@ -114,12 +115,36 @@ void require(bool condition, const std::string& text) {
   if (!condition) throw usage(text);
 }
 
+/// All of `text`, else nothing.
+template <class Number>
+std::optional<Number> read_number(std::string_view text) {
+  Number number{};
+  const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (problem != std::errc() || stop != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::uint16_t read_port(const std::string& text) {
+  const auto port = read_number<std::uint16_t>(text);
+  require(port && *port != 0, "--master-port " + text + ": give a port from 1 to 65535");
+  return *port;
+}
+
+/// What the library itself would refuse, in every rank.
+void check_timeout(const std::string& text) {
+  const auto seconds = read_number<double>(text);
+  require(seconds && *seconds >= 0.001 && *seconds <= 1e8,
+          "--timeout " + text + ": give 0.001 to 100000000 seconds");
+}
+
 void add_shortcut(Options& options, const char* name, const std::string& value) {
   if (!value.empty()) options.variables.push_back(std::string(name) + "=" + value);
 }
 
 void join(Options& options, const Raw& raw) {
   if (!raw.hosts.empty()) options.hosts = parse_hosts(raw.hosts);
+  if (!raw.master_port.empty()) options.master_port = read_port(raw.master_port);
+  if (!raw.timeout.empty()) check_timeout(raw.timeout);
   add_shortcut(options, "RONDO_TRANSPORT", raw.transport);
   add_shortcut(options, "RONDO_ALGORITHM", raw.algorithm);
   add_shortcut(options, "RONDO_TIMEOUT", raw.timeout);
@@ -151,16 +176,17 @@ void check(const Options& options, bool ranks_given) {
   require(!options.command.empty(), "no program was given");
 }
 
-/// Everything from the program on. CLI11 stops at the first word that is not an option it knows; of
-/// its versions, some keep a leading "--" and others drop it.
+/// Everything from the program on. CLI11 stops at the first word that is no option, but passes over
+/// options it does not know; of its versions, some keep a leading "--" and others drop it.
 std::vector<std::string> take_command(const CLI::App& app, int argc, const char* const* argv) {
   const auto count = static_cast<int>(app.remaining().size());
   if (count == 0) return {};
   std::vector<std::string> words(argv + argc - count, argv + argc);
+  const std::string first = app.remaining().front();
   if (words.front() == "--") {
     words.erase(words.begin());
-  } else if (words.front().starts_with('-') && std::string_view(argv[argc - count - 1]) != "--") {
-    throw usage("unknown option " + words.front());
+  } else if (first.starts_with('-') && std::string_view(argv[argc - count - 1]) != "--") {
+    throw usage("unknown option " + first);
   }
   return words;
 }

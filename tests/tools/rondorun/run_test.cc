@@ -193,6 +193,11 @@ TEST_CASE("what cannot be done is said, with the status of a shell") {
       {{"true"}, 2, "say how many ranks"},
       {{"-n", "2"}, 2, "no program was given"},
       {{"-n", "2", "--no-such", "true"}, 2, "unknown option --no-such"},
+      {{"--no-such", "-n", "2", "true"}, 2, "unknown option --no-such"},
+      {{"-n", "2", "--master-port", "99999", "true"}, 2, "--master-port 99999: give a port from 1"},
+      {{"-n", "2", "--master-port", "x", "true"}, 2, "--master-port x: give a port from 1"},
+      {{"-n", "2", "--timeout", "-3", "true"}, 2, "--timeout -3: give 0.001 to"},
+      {{"-n", "2", "--timeout", "3s", "true"}, 2, "--timeout 3s: give 0.001 to"},
       {{"-n", "2", "--env", "X", "true"}, 2, "--env: 'X' is not of the form NAME=VALUE"},
       {{"-n", "2", "--nnodes", "2", "true"}, 2, "need --master-addr and --master-port"},
       {{"-n", "2", "--nnodes", "2", "--node-rank", "2", "true"}, 2, "must be from 0 to 1"},
@@ -210,6 +215,19 @@ TEST_CASE("what cannot be done is said, with the status of a shell") {
   CHECK(result.output == "");
   CHECK(result.error.rfind("rondorun: ", 0) == 0);
   CHECK(result.error.find(wrong.text) != std::string::npos);
+}
+
+TEST_CASE("more ranks than there are descriptors for are refused before any is started") {
+  Command command;
+  command.words = {"sh", "-c", "ulimit -n 100; exec \"$@\"", "sh"};
+  const Command job = rondo::test::job({"-n", "100"}, {"print", "started"});
+  command.words.insert(command.words.end(), job.words.begin(), job.words.end());
+  const auto result = finish(command);
+  CHECK(result.status == 2);
+  CHECK(result.output == "");
+  CHECK(result.error.find("rondorun: 100 ranks on ") == 0);
+  CHECK(result.error.find("the limit is 100; start fewer ranks or raise it (ulimit -n)") !=
+        std::string::npos);
 }
 
 TEST_CASE("--help shows examples and --version the version") {
