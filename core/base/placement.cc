@@ -129,8 +129,11 @@ std::optional<int> tasks_on_node(std::string_view list, int node) {
   return std::nullopt;
 }
 
+/// torchrun, rondorun, and whoever sets the same variables.
 std::optional<Placement> from_torchrun(const Config& config, const Environment& environment) {
-  auto placement = rank_and_world(environment, "torchrun", {"RANK"}, {"WORLD_SIZE"});
+  const bool is_torchrun = environment.find("TORCHELASTIC_RUN_ID").has_value();
+  auto placement = rank_and_world(environment, is_torchrun ? "torchrun" : "torchrun's variables",
+                                  {"RANK"}, {"WORLD_SIZE"});
   if (!placement) return std::nullopt;
   read_local(environment, {"LOCAL_RANK"}, {"LOCAL_WORLD_SIZE"}, *placement);
   if (placement->ranks == 1) return placement;

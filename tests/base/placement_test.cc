@@ -26,13 +26,15 @@ Entries with(Entries entries, const Entries& more) {
   return entries;
 }
 
-const Entries torchrun{"RANK=3",           "WORLD_SIZE=8",     "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=2",
+const Entries rondorun{"RANK=3",           "WORLD_SIZE=8",     "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=2",
                        "MASTER_ADDR=head", "MASTER_PORT=29500"};
+const Entries torchrun = with(rondorun, {"TORCHELASTIC_RUN_ID=none"});
 
 TEST_CASE("nothing set: one rank") { CHECK(place({"PATH=/bin"}) == "0/1 0/1 :0 none"); }
 
 TEST_CASE("torchrun and rondorun") {
   CHECK(place(torchrun) == "3/8 1/2 head:29500 torchrun");
+  CHECK(place(rondorun) == "3/8 1/2 head:29500 torchrun's variables");
   CHECK(place(with(torchrun, {"TORCHELASTIC_USE_AGENT_STORE=True"})) ==
         "3/8 1/2 head:29501 torchrun");
   CHECK(place(with(torchrun, {"TORCHELASTIC_USE_AGENT_STORE=False"})) ==
@@ -41,7 +43,7 @@ TEST_CASE("torchrun and rondorun") {
   config.port = 7000;
   CHECK(place(with(torchrun, {"TORCHELASTIC_USE_AGENT_STORE=True"}), config) ==
         "3/8 1/2 head:7000 torchrun");
-  CHECK(place({"RANK=0", "WORLD_SIZE=1"}) == "0/1 0/1 :0 torchrun");
+  CHECK(place({"RANK=0", "WORLD_SIZE=1"}) == "0/1 0/1 :0 torchrun's variables");
 }
 
 TEST_CASE("a wrong world is refused with the variable, its value and a remedy") {
