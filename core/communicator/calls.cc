@@ -40,6 +40,8 @@ void CommunicatorState::begin(const Call& call, const void* input, void* output,
   operation.start(prepared, input, output);
   operation.sequence = numbered.sequence;
   operation.fingerprint = fingerprint(numbered);
+  operation.history = history_;
+  history_ = history_ * 0x9e3779b97f4a7c15ULL + operation.fingerprint;
 }
 
 std::shared_ptr<Operation> CommunicatorState::submit(const Message& message, const void* input,

@@ -168,6 +168,7 @@ Transport* CommunicatorState::make_transport(const TransportKind& kind) {
                                    .communicator = membership_.number,
                                    .slot_bytes = config_.slot_bytes,
                                    .sockets = config_.sockets,
+                                   .timeout = config_.timeout,
                                    .interface = config_.interface,
                                    .doorbell = &doorbell_,
                                    .local = membership_.local};

@@ -106,6 +106,7 @@ void CommunicatorState::step(Patience& patience) {
   guarded([&] {
     if (engine_->progress()) {
       patience.reset();
+      if (line_->failed()) throw line_->failure();
     } else {
       idle(patience);
     }

@@ -147,6 +147,7 @@ class CommunicatorState {
   bool finalized_ = false;  ///< under role_
 
   std::uint64_t sequence_ = 0;  ///< collective calls made
+  std::uint64_t history_ = 0;   ///< their fingerprints, mixed
   std::uint64_t splits_ = 0;
   std::vector<std::uint64_t> sent_;  ///< by peer: sends made
   std::vector<std::uint64_t> received_;

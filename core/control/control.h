@@ -49,7 +49,8 @@ class ControlLine {
   virtual void report_stall_on(int peer, const std::string& what, bool expired) = 0;
   /// A frame from `peer` bore another fingerprint than this rank's call `sequence`. As
   /// report_stall, but ends in failed() in any case, naming both sides.
-  virtual void report_mismatch(int peer, std::uint64_t sequence) = 0;
+  /// `earlier`: it was in a call before, which this rank may have completed.
+  virtual void report_mismatch(int peer, std::uint64_t sequence, bool earlier = false) = 0;
   /// This rank will make no further call: its leaving is not a failure. Idempotent; the destructor
   /// does it too. A rank that waits for one that left is told so (Error{mismatch}).
   virtual void leave() noexcept = 0;

@@ -119,13 +119,14 @@ void Line::report_stall_on(int peer, const std::string& what, bool expired) {
   report({.line = number_, .peer = peer, .what = what, .expired = expired});
 }
 
-void Line::report_mismatch(int peer, std::uint64_t sequence) {
+void Line::report_mismatch(int peer, std::uint64_t sequence, bool earlier) {
   const std::uint64_t earliest = sequence >= most_calls ? sequence - most_calls + 1 : 1;
-  report({.line = number_,
-          .from = std::max(std::min(calls_.completed() + 1, sequence), earliest),
-          .to = std::max(calls_.begun(), sequence),
-          .peer = peer,
-          .mismatch = 1});
+  report(
+      {.line = number_,
+       .from = earlier ? earliest : std::max(std::min(calls_.completed() + 1, sequence), earliest),
+       .to = std::max(calls_.begun(), sequence),
+       .peer = peer,
+       .mismatch = 1});
 }
 
 void Line::report(const Stall& stall) {

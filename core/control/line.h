@@ -47,7 +47,7 @@ class Line final : public ControlLine {
   void fail(const Error& error) noexcept override;
   void report_stall(bool expired) override;
   void report_stall_on(int peer, const std::string& what, bool expired) override;
-  void report_mismatch(int peer, std::uint64_t sequence) override;
+  void report_mismatch(int peer, std::uint64_t sequence, bool earlier) override;
   void leave() noexcept override;
 
   std::uint64_t number() const { return number_; }

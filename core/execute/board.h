@@ -37,6 +37,9 @@ struct alignas(128) Post {
     std::array<std::byte, 48> payload;
     Announcement announcement;
   };
+  /// Of all collectives of this rank before this call: a disagreement that nobody read at the time
+  /// shows in the next call.
+  std::uint64_t history = 0;
   Post() : payload{} {}
 };
 static_assert(sizeof(Announcement) == 48 && sizeof(Post) == 128);
@@ -50,6 +53,8 @@ struct alignas(128) StepWord {
 inline constexpr std::uint64_t steps_per_call = 4;
 inline constexpr std::uint64_t round_0_done = 1;
 inline constexpr std::uint64_t all_done = 2;
+/// The rank has failed and will touch nobody's memory any more; nobody may touch its own.
+inline constexpr std::uint64_t gone = ~std::uint64_t{0};
 
 struct RankBoard {
   std::array<Post, 2> posts{};

@@ -1,19 +1,19 @@
 #include "core/execute/direct.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 namespace rondo::detail {
 namespace {
 
-/// Copies by the kernel land in a staging slice that the second-level cache holds together with the
-/// other operands; mapped memory is cut only so that failures are looked at now and then.
-constexpr std::size_t copied_slice_bytes = std::size_t{128} << 10;
-constexpr std::size_t mapped_slice_bytes = std::size_t{1} << 20;
-
 /// Calls whose buffers outgrow the caches write past them: measured, see bench/results.
 constexpr std::size_t streaming_bytes = std::size_t{16} << 20;
+
+/// A stopped peer may hold this rank's memory for ever; then the failure matters more.
+constexpr std::chrono::seconds longest_withdrawal{5};
 
 /// Looks at a peer's post that a call may take before it becomes a matter of patience.
 constexpr unsigned eager_looks = 64;
@@ -126,14 +126,48 @@ bool DirectEngine::advance() {
   return false;
 }
 
+bool DirectEngine::reached(std::int32_t peer, std::uint64_t step) {
+  std::uint64_t& seen = seen_[static_cast<std::size_t>(peer)];
+  if (seen >= step) return true;
+  const std::uint64_t now = board_.of(peer).progress.step.load(std::memory_order_acquire);
+  if (now == gone) return false;  // the failure itself comes by the control line
+  seen = now;
+  return seen >= step;
+}
+
 bool DirectEngine::passed(const Ranks& ranks, std::uint64_t step) {
   for (const std::int32_t peer : ranks) {
-    std::uint64_t& seen = seen_[static_cast<std::size_t>(peer)];
-    if (seen >= step) continue;
-    seen = board_.of(peer).progress.step.load(std::memory_order_acquire);
-    if (seen < step) return false;
+    if (!reached(peer, step)) return false;
   }
   return true;
+}
+
+// Either a peer that has just posted sees that this rank is gone (resolve()), or this rank sees its
+// post and waits for it: each stores, fences and then loads.
+void DirectEngine::withdraw() noexcept {
+  if (!board_) return;
+  board_.of(rank_).progress.step.store(gone, std::memory_order_release);
+  if (stage_ == Stage::enter || stage_ == Stage::finished || !announces()) return;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  const auto deadline = std::chrono::steady_clock::now() + longest_withdrawal;
+  const auto at_work = [&](std::int32_t peer) {
+    return board_.post(peer, number_).call.load(std::memory_order_acquire) >= number_ &&
+           board_.of(peer).progress.step.load(std::memory_order_acquire) <
+               step_of(number_, all_done);
+  };
+  for (const std::int32_t peer : others_) {
+    while (at_work(peer) && std::chrono::steady_clock::now() < deadline && is_there(peer))
+      std::this_thread::yield();
+  }
+}
+
+bool DirectEngine::is_there(std::int32_t peer) noexcept {
+  try {
+    access_.check(peer);
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
 }
 
 void DirectEngine::finish_step(std::uint64_t step, const Ranks& waiting) {
@@ -159,7 +193,9 @@ bool DirectEngine::enter() {
     announce(post);
   }
   post.fingerprint = operation_->fingerprint;
+  post.history = operation_->history;
   post.call.store(number_, std::memory_order_release);
+  if (announces()) std::atomic_thread_fence(std::memory_order_seq_cst);  // see withdraw()
   for (const std::int32_t peer : now) access_.wake(peer);
   return true;
 }
@@ -206,9 +242,11 @@ bool DirectEngine::gather() {
 }
 
 bool DirectEngine::check(int peer, const Post& post) {
-  if (post.fingerprint == operation_->fingerprint) return true;
+  if (post.fingerprint == operation_->fingerprint && post.history == operation_->history)
+    return true;
   if (std::exchange(reported_mismatch_, operation_->sequence) != operation_->sequence)
-    control_.report_mismatch(peer, operation_->sequence);
+    control_.report_mismatch(peer, operation_->sequence,
+                             post.fingerprint == operation_->fingerprint);
   return false;
 }
 
@@ -238,12 +276,8 @@ DirectEngine::Stage DirectEngine::after_gather() {
 /// Waits for those whose windows were of no use, since not everybody had one.
 bool DirectEngine::show_late() {
   const std::uint64_t shown = step_of(number_, round_0_done);
-  return std::all_of(others_.begin(), others_.end(), [&](std::int32_t peer) {
-    if (!shows_late(peer)) return true;
-    std::uint64_t& seen = seen_[static_cast<std::size_t>(peer)];
-    if (seen < shown) seen = board_.of(peer).progress.step.load(std::memory_order_acquire);
-    return seen >= shown;
-  });
+  return std::all_of(others_.begin(), others_.end(),
+                     [&](std::int32_t peer) { return !shows_late(peer) || reached(peer, shown); });
 }
 
 bool DirectEngine::resolve() {
@@ -256,6 +290,7 @@ bool DirectEngine::resolve() {
       return std::find(list.begin(), list.end(), peer) != list.end();
     };
     if (!touched(part().plan.touches[0]) && !touched(part().plan.touches[1])) continue;
+    if (board_.of(peer).progress.step.load(std::memory_order_acquire) == gone) return false;
     inputs_[at] = base_of(peer, place.input, part().input_bytes(peer), waiting);
     outputs_[at] = base_of(peer, place.output, part().output_bytes(peer), waiting);
   }
@@ -267,132 +302,6 @@ std::byte* DirectEngine::base_of(int peer, const Exposed& place, std::size_t byt
   std::byte* const base = access_.map(peer, place, bytes);
   waiting |= base == nullptr;
   return base;
-}
-
-/// Staged and one_shot: everything was worked out when the call was prepared.
-void DirectEngine::make_shown() {
-  const PreparedCall& prepared = *operation_->prepared;
-  for (const DirectCall::ShownMove& move : call_->shown) {
-    void* const output = operation_->output + move.output;
-    sources_.clear();
-    if (move.from != Move::everyone) {
-      const std::byte* const from =
-          shown_by(move.from) + move.sources[static_cast<std::size_t>(move.from)];
-      copy({&output, 1}, from, move.count * prepared.element_bytes, false);
-      continue;
-    }
-    for (std::size_t peer = 0; peer < move.sources.size(); ++peer)
-      sources_.push_back(shown_by(static_cast<std::int32_t>(peer)) + move.sources[peer]);
-    reduce(combination(), {&output, 1}, sources_, move.count);
-  }
-}
-
-const std::byte* DirectEngine::shown_by(std::int32_t peer) const {
-  if (peer == rank_) return operation_->input;
-  if (!staged_) return inputs_[static_cast<std::size_t>(peer)];
-  return part_->input_bytes(peer) <= inline_payload ? board_.post(peer, number_).payload.data()
-                                                    : board_.stage_in(peer, number_);
-}
-
-Combination DirectEngine::combination() const {
-  const PreparedCall& prepared = *operation_->prepared;
-  const ReduceOperator op =
-      prepared.call.op == ReduceOperator::avg ? ReduceOperator::sum : prepared.call.op;
-  return {prepared.call.type, op, prepared.scale, streaming_};
-}
-
-/// Does one slice. False when the round has nothing left.
-bool DirectEngine::round(std::size_t number) {
-  const std::vector<Move>& moves = part().plan.rounds[number];
-  while (move_ < moves.size()) {
-    if (slice(number, moves[move_])) return true;
-    ++move_;
-    elements_ = 0;
-  }
-  move_ = 0;
-  return false;
-}
-
-/// False when the move has no elements left.
-bool DirectEngine::slice(std::size_t number, const Move& move) {
-  const PreparedCall& prepared = *operation_->prepared;
-  const std::size_t element_bytes = prepared.element_bytes;
-  const std::size_t left = part().elements(move.source_chunk) - elements_;
-  if (left == 0) return false;
-  const std::size_t most =
-      (all_mapped(number, move) ? mapped_slice_bytes : copied_slice_bytes) / element_bytes;
-  const std::size_t count = std::min(left, most);
-  collect_outputs(move);
-  collect_sources(number, move, count * element_bytes);
-  if (move.from != Move::everyone) {
-    copy(destinations_, sources_[0], count * element_bytes, streaming_);
-  } else {
-    reduce(combination(), destinations_, sources_, count);
-  }
-  elements_ += count;
-  return true;
-}
-
-bool DirectEngine::is_mapped(std::size_t number, std::int32_t peer) const {
-  const auto at = static_cast<std::size_t>(peer);
-  return is_staged() || peer == rank_ || (number == 1 ? outputs_ : inputs_)[at] != nullptr;
-}
-
-bool DirectEngine::all_mapped(std::size_t number, const Move& move) const {
-  if (move.from != Move::everyone) return is_mapped(number, move.from);
-  return std::all_of(others_.begin(), others_.end(),
-                     [&](std::int32_t peer) { return is_mapped(number, peer); });
-}
-
-void DirectEngine::collect_outputs(const Move& move) {
-  const std::size_t element_bytes = operation_->prepared->element_bytes;
-  const std::size_t element = part().offsets[static_cast<std::size_t>(move.chunk)] + elements_;
-  destinations_.clear();
-  for (const std::int32_t peer : move.into) {
-    std::byte* const base =
-        peer == rank_ ? operation_->output : outputs_[static_cast<std::size_t>(peer)];
-    destinations_.push_back(base + (element - part().output(peer).begin) * element_bytes);
-  }
-  if (move.shown && is_staged())
-    destinations_.push_back(board_.stage_out(rank_, number_) + element * element_bytes);
-}
-
-void DirectEngine::collect_sources(std::size_t number, const Move& move, std::size_t bytes) {
-  const std::size_t element =
-      part().offsets[static_cast<std::size_t>(move.source_chunk)] + elements_;
-  sources_.clear();
-  std::size_t staged = 0;
-  const auto add = [&](std::int32_t peer) {
-    if (is_mapped(number, peer)) return sources_.push_back(source(number, peer, element));
-    // A copy goes straight to its destination; operands wait in the staging slices.
-    std::byte* const into = move.from != Move::everyone
-                                ? static_cast<std::byte*>(destinations_[0])
-                                : staging_.data() + staged++ * copied_slice_bytes;
-    access_.get(peer, source_address(number, peer, element), {into, bytes});
-    sources_.push_back(into);
-  };
-  if (move.from != Move::everyone) return add(move.from);
-  for (std::int32_t peer = 0; peer <= static_cast<std::int32_t>(others_.size()); ++peer) add(peer);
-}
-
-const std::byte* DirectEngine::source(std::size_t number, std::int32_t peer,
-                                      std::size_t element) const {
-  const std::size_t element_bytes = operation_->prepared->element_bytes;
-  const auto at = static_cast<std::size_t>(peer);
-  if (number == 1) {
-    if (is_staged()) return board_.stage_out(peer, number_) + element * element_bytes;
-    return outputs_[at] + (element - part().output(peer).begin) * element_bytes;
-  }
-  const std::byte* const base = shown_by(peer);
-  return base + (element - part().input(peer).begin) * element_bytes;
-}
-
-std::uint64_t DirectEngine::source_address(std::size_t number, std::int32_t peer,
-                                           std::size_t element) const {
-  const Announcement& place = announcements_[static_cast<std::size_t>(peer)];
-  const std::size_t begin = number == 1 ? part().output(peer).begin : part().input(peer).begin;
-  return (number == 1 ? place.output : place.input).address +
-         (element - begin) * operation_->prepared->element_bytes;
 }
 
 }  // namespace rondo::detail

@@ -34,8 +34,16 @@ class DirectEngine {
   /// Begins the operation, with none under way, and ends it too where the peers answer within some
   /// hundred nanoseconds. True when it has ended; else run() goes on with it.
   bool run_at_once(Operation& operation);
+  /// After a failure: tells the peers that this rank's memory is out of bounds and waits, for some
+  /// seconds at most, until none of them is still at work on it.
+  void withdraw() noexcept;
 
  private:
+  /// Copies by the kernel land in a staging slice that the second-level cache holds together with
+  /// the other operands; mapped memory is cut only so that failures are looked at now and then.
+  static constexpr std::size_t copied_slice_bytes = std::size_t{128} << 10;
+  static constexpr std::size_t mapped_slice_bytes = std::size_t{1} << 20;
+
   enum class Stage : std::uint8_t {
     enter,
     gather,
@@ -74,7 +82,9 @@ class DirectEngine {
   /// ... and its address in the peer, for get().
   std::uint64_t source_address(std::size_t number, std::int32_t peer, std::size_t element) const;
   void finish_step(std::uint64_t step, const Ranks& waiting);
+  bool reached(std::int32_t peer, std::uint64_t step);
   bool passed(const Ranks& ranks, std::uint64_t step);
+  bool is_there(std::int32_t peer) noexcept;
 
   bool is_staged() const { return staged_; }
   bool shows_once() const { return staged_ && part_->plan.mode == DirectMode::one_shot; }

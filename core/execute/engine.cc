@@ -107,7 +107,10 @@ bool Engine::run_point_to_point() {
                          (operation.sends ? 1 : 0)];
     const bool turn = std::exchange(taken, point_to_point_round_) != point_to_point_round_;
     if (turn) moved |= run(operation);
-    if (turn && operation.base == operation.prepared->slicing.passes && handed_over()) {
+    const bool sent =
+        turn && operation.base == operation.prepared->slicing.passes &&
+        (!operation.sends || sender(operation.point_to_point_peer, point_to_point_lane).flushed());
+    if (sent) {
       point_to_point_.erase(point_to_point_.begin() + static_cast<std::ptrdiff_t>(i));
       finish(operation);
     } else {
@@ -189,6 +192,7 @@ void Engine::finish(Operation& operation) {
 }
 
 void Engine::fail_all(const std::exception_ptr& failure) {
+  if (direct_) direct_->withdraw();
   for (Operation* operation : collectives_) operation->finish(failure);
   for (Operation* operation : point_to_point_) operation->finish(failure);
   collectives_.clear();

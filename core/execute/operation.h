@@ -24,6 +24,7 @@ class Operation {
   std::byte* output = nullptr;
   std::uint64_t sequence = 0;
   std::uint64_t fingerprint = 0;
+  std::uint64_t history = 0;     ///< of a collective: the fingerprints of all before it, mixed
   int point_to_point_peer = -1;  ///< >= 0: a send or receive, and with whom
   bool sends = false;            ///< of a send or receive: which
   bool direct = false;           ///< on its direct way; else by messages

@@ -19,6 +19,7 @@
 
 #include <poll.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -127,7 +128,8 @@ struct TransportSettings {
   std::uint64_t communicator = 0;  ///< the same on all ranks, unique within the job
   std::size_t slot_bytes = 0;      ///< 0: the transport's own default, scaled to `ranks`
   int sockets = 1;                 ///< tcp: sockets per pair and direction
-  std::string interface {};        ///< tcp: NCCL_SOCKET_IFNAME's syntax; empty: automatic
+  std::chrono::milliseconds timeout{300'000};  ///< RONDO_TIMEOUT: connections come about sooner
+  std::string interface {};  ///< tcp: NCCL_SOCKET_IFNAME's syntax; empty: automatic
   Doorbell* doorbell = nullptr;
   /// Ranks that live in this process share it; the local transport meets its peers here.
   std::shared_ptr<class LocalExchange> local{};

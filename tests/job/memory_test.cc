@@ -24,13 +24,21 @@ void check_told(const Result& result, std::size_t ranks, const std::string& code
 
 TEST_CASE("no memory for the shared segments: how much was needed and what to set, on both sides") {
   const std::string who = GENERATE(as<std::string>(), "", "0:", "1:");
-  const auto result = finish(job_of(
-      2, {"--transport", "shm"}, {who + "limit_file_size=65536", "join", "call=all_reduce,1000"}));
+  const auto result =
+      finish(job_of(2, {"--transport", "shm", "--algorithm", "^direct"},
+                    {who + "limit_file_size=65536", "join", "call=all_reduce,1000"}));
   check_told(result, 2, "out_of_memory", {"bytes", "RONDO_SLOT_BYTES", "RONDO_TRANSPORT=^shm"});
 }
 
+TEST_CASE("no memory for the ranks' board: what does without it") {
+  const auto result = finish(
+      job_of(2, {"--transport", "shm"}, {"limit_file_size=65536", "join", "call=all_reduce,1000"}));
+  check_told(result, 2, "out_of_memory",
+             {"board", "bytes", "RONDO_ALGORITHM=^direct", "RONDO_TRANSPORT=^shm"});
+}
+
 TEST_CASE("smaller slots fit into less memory, as the error says") {
-  auto command = job_of(2, {"--transport", "shm"},
+  auto command = job_of(2, {"--transport", "shm", "--algorithm", "^direct"},
                         {"limit_file_size=65536", "join", "every_collective=10000"});
   command.environment = {"RONDO_SLOT_BYTES=4096"};
   const auto result = finish(command);

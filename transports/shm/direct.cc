@@ -65,7 +65,8 @@ std::byte* ShmAccess::board(std::size_t bytes) {
   wanted_ = true;
   if (settings_.rank == 0) make_board(bytes);
   for (const Peer& peer : peers_) {
-    if (peer.failure) throw Error(*peer.failure);
+    // Who has joined may leave again once it has done its part: what it showed stays on the board.
+    if (peer.failure && !peer.bell) throw Error(*peer.failure);
   }
   see_whether_ready();
   return ready_ ? board_.data() + header_bytes() : nullptr;
@@ -80,8 +81,14 @@ void ShmAccess::make_board(std::size_t bytes) {
     board_memory_ = std::move(made.descriptor);
     board_ = std::move(made.mapping);
   } catch (const Error& failure) {
-    failure_ = failure;  // for good: the peers are told so too
-    throw;
+    // For good: the peers are told so too.
+    failure_ = failure.code() != ErrorCode::out_of_memory
+                   ? failure
+                   : error(ErrorCode::out_of_memory, -1,
+                           "no memory for the ranks' board of " + std::to_string(bytes) + " bytes",
+                           "RONDO_ALGORITHM=^direct does without it, RONDO_TRANSPORT=^shm without "
+                           "shared memory; or free some");
+    throw Error(*failure_);
   }
 }
 

@@ -6,7 +6,6 @@
 #include <set>
 #include <utility>
 
-#include "core/base/config.h"
 #include "core/base/interface.h"
 #include "core/base/log.h"
 #include "rondo/error.h"
@@ -44,9 +43,9 @@ std::size_t slots_of(const TransportSettings& settings) {
 
 /// A try must fail while the call that waits for it still does: the failure names the peer, which
 /// the end of the call's own patience cannot.
-std::chrono::milliseconds longest_try() {
+std::chrono::milliseconds longest_try(const TransportSettings& settings) {
   constexpr std::chrono::milliseconds most = std::chrono::seconds(10);
-  return std::min(most, read_config().timeout / 2);
+  return std::min(most, settings.timeout / 2);
 }
 
 std::string listening_address(const TransportSettings& settings) {
@@ -60,7 +59,7 @@ class TcpTransport final : public Transport {
         sockets_(usable_sockets(settings)),
         slot_bytes_(choose_slot_bytes(settings, preferred_slot_bytes, slots_of(settings))),
         meeting_(
-            settings.rank, listening_address(settings), longest_try(),
+            settings.rank, listening_address(settings), longest_try(settings),
             [this](const Hello& hello, UniqueFd socket) { arrive(hello, std::move(socket)); }) {}
 
   std::string_view name() const override { return "tcp"; }
