@@ -1,5 +1,7 @@
 // A complete call needs nothing more of this rank: peers get the rest while it blocks elsewhere.
+#include <algorithm>
 #include <barrier>
+#include <stdexcept>
 #include <vector>
 
 #include "rondo/rondo.h"
@@ -28,6 +30,73 @@ TEST_CASE("ranks may block outside rondo as soon as their own call is complete")
     });
   }
   SUCCEED("every rank came to every barrier");
+}
+
+TEST_CASE("a rank that has done its part may leave before others have begun") {
+  constexpr int ranks = 4;
+  for (const char* transport : {"shm", "local"}) {
+    test::with_world(ranks, {.transport = transport}, [&](Communicator& world) {
+      for (int round = 0; round < 40; ++round) {
+        int value = world.rank() == 0 ? round : -1;
+        {
+          Communicator once = world.dup();
+          once.broadcast(&value, &value, 1, DataType::int32, 0);
+        }
+        if (value != round) throw std::runtime_error("wrong value");
+      }
+    });
+  }
+  SUCCEED("nobody was taken for dead");
+}
+
+TEST_CASE("a send is complete though other work still has bytes to send") {
+  constexpr std::size_t count = std::size_t{8} << 20;
+  test::with_world(2, {.transport = "tcp"}, [](Communicator& world) {
+    std::vector<float> input(count, 1.0F);
+    std::vector<float> output(count);
+    int x = 1;
+    int y = 2;
+    if (world.rank() == 0) {
+      Work work = world.reduce_async(input.data(), output.data(), count, DataType::float32,
+                                     ReduceOperator::avg, 1);
+      world.send(&x, 1, DataType::int32, 1);
+      world.send(&y, 1, DataType::int32, 1);
+      work.wait();
+    } else {
+      world.recv(&x, 1, DataType::int32, 0);
+      world.recv(&y, 1, DataType::int32, 0);
+      world.reduce(input.data(), output.data(), count, DataType::float32, ReduceOperator::avg, 1);
+      if (output.back() != 1.0F || y != 2) throw std::runtime_error("wrong value");
+    }
+  });
+  SUCCEED("both sends came to their end");
+}
+
+// Every rank takes its buffer back the moment its call has thrown; whoever still wrote into it
+// would be seen at the end, when all calls of all ranks have thrown.
+TEST_CASE("nobody writes into a buffer whose call has failed") {
+  constexpr int ranks = 3;
+  constexpr std::size_t count = std::size_t{4} << 20;
+  constexpr float mine = 777;
+  std::vector<std::vector<float>> outputs(ranks);
+  std::barrier meeting(ranks);
+  test::with_world(ranks, {.transport = "local"}, [&](Communicator& world) {
+    std::vector<float> input(count, 1.0F);
+    std::vector<float>& output = outputs[static_cast<std::size_t>(world.rank())];
+    output.assign(count, 0.0F);
+    try {
+      for (int call = 0;; ++call) {
+        if (call == 20 && world.rank() == 0) world.abort("enough");
+        world.all_reduce(input.data(), output.data(), count, DataType::float32);
+      }
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::aborted) throw;
+    }
+    std::fill(output.begin(), output.end(), mine);
+    meeting.arrive_and_wait();
+  });
+  for (const auto& output : outputs)
+    CHECK(std::count(output.begin(), output.end(), mine) == static_cast<std::ptrdiff_t>(count));
 }
 
 }  // namespace
