@@ -38,13 +38,15 @@ constexpr std::string_view pipelined = "every rank sends once, pipelined";
 // clang-format off
 constexpr Rule rules[] = {
     {Collective::all_reduce, On::memory, "one_shot", 8 * KiB, 4, one_exchange},
-    {Collective::all_reduce, On::memory, "circulant", 8 * KiB, any_ranks, few_rounds},
+    {Collective::all_reduce, On::memory, "one_shot", 2 * KiB, 8, one_exchange},
+    {Collective::all_reduce, On::memory, "recursive_doubling", 8 * KiB, any_ranks, few_rounds},
     {Collective::all_reduce, On::memory, "two_shot", any_size, 4, "two exchanges, each byte moved least often"},
     {Collective::all_reduce, On::memory, "two_shot", 512 * KiB, 8, "two exchanges, each byte moved least often"},
     {Collective::all_reduce, On::loopback, "one_shot", 512 * KiB, 2, one_exchange},
     {Collective::all_reduce, On::network, "one_shot", 128 * KiB, 2, one_exchange},
     {Collective::all_reduce, On::network, "two_shot", any_size, 2, "two exchanges, each byte moved least often"},
     {Collective::all_reduce, On::network, "recursive_doubling", 32 * KiB, any_ranks, few_rounds},
+    {Collective::all_reduce, On::loopback, "recursive_doubling", 128 * KiB, 4, few_rounds},
     {Collective::all_reduce, On::loopback, "binomial_tree", 256 * KiB, any_ranks, few_messages},
     {Collective::all_reduce, On::network, "two_shot", 384 * KiB, 4, "two exchanges, each byte moved least often"},
     {Collective::all_reduce, On::network, "circulant", 128 * KiB, any_ranks, few_rounds},

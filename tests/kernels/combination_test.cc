@@ -17,11 +17,11 @@ using namespace rondo::testing;
 
 namespace {
 
-constexpr std::array<std::size_t, 5> operand_counts{1, 2, 3, 5, 8};
+constexpr std::array<std::size_t, 4> operand_counts{1, 2, 3, 8};
 constexpr std::array<std::size_t, 4> output_counts{1, 2, 3, 4};
 /// Bytes, rounded down to elements: less than a vector, less than a block, and several blocks with
 /// an odd end.
-constexpr std::array<std::size_t, 4> sizes{0, 15, 1001, 12345};
+constexpr std::array<std::size_t, 4> sizes{0, 15, 1001, 4133};
 
 /// Where buffer j starts after a cache line: all on it, all equally off it, each elsewhere.
 enum class Alignment { lines, congruent, mixed };
