@@ -143,15 +143,14 @@ bool DirectEngine::passed(const Ranks& ranks, std::uint64_t step) {
 }
 
 // Either a peer that has just posted sees that this rank is gone (resolve()), or this rank sees its
-// post and waits for it: each stores, fences and then loads.
+// post and waits for it: each stores and then loads, all four seq_cst.
 void DirectEngine::withdraw() noexcept {
   if (!board_) return;
-  board_.of(rank_).progress.step.store(gone, std::memory_order_release);
+  board_.of(rank_).progress.step.store(gone, std::memory_order_seq_cst);
   if (stage_ == Stage::enter || stage_ == Stage::finished || !announces()) return;
-  std::atomic_thread_fence(std::memory_order_seq_cst);
   const auto deadline = std::chrono::steady_clock::now() + longest_withdrawal;
   const auto at_work = [&](std::int32_t peer) {
-    return board_.post(peer, number_).call.load(std::memory_order_acquire) >= number_ &&
+    return board_.post(peer, number_).call.load(std::memory_order_seq_cst) >= number_ &&
            board_.of(peer).progress.step.load(std::memory_order_acquire) <
                step_of(number_, all_done);
   };
@@ -194,8 +193,8 @@ bool DirectEngine::enter() {
   }
   post.fingerprint = operation_->fingerprint;
   post.history = operation_->history;
-  post.call.store(number_, std::memory_order_release);
-  if (announces()) std::atomic_thread_fence(std::memory_order_seq_cst);  // see withdraw()
+  // seq_cst where memory is announced: see withdraw().
+  post.call.store(number_, announces() ? std::memory_order_seq_cst : std::memory_order_release);
   for (const std::int32_t peer : now) access_.wake(peer);
   return true;
 }
@@ -290,7 +289,7 @@ bool DirectEngine::resolve() {
       return std::find(list.begin(), list.end(), peer) != list.end();
     };
     if (!touched(part().plan.touches[0]) && !touched(part().plan.touches[1])) continue;
-    if (board_.of(peer).progress.step.load(std::memory_order_acquire) == gone) return false;
+    if (board_.of(peer).progress.step.load(std::memory_order_seq_cst) == gone) return false;
     inputs_[at] = base_of(peer, place.input, part().input_bytes(peer), waiting);
     outputs_[at] = base_of(peer, place.output, part().output_bytes(peer), waiting);
   }
