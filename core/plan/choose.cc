@@ -117,7 +117,7 @@ constexpr DirectRule direct_rules[] = {
     {Collective::all_gather, shown_once, 1 * MiB, 64, never, one_look},
     {Collective::all_gather, exposed_once, any_size, 64, 4 * MiB, in_place},
     {Collective::broadcast, shown_once, 16 * KiB, 2, never, one_look},
-    {Collective::broadcast, exposed_once, any_size, 2, never, in_place},
+    {Collective::broadcast, exposed_once, any_size, 2, 128 * KiB, in_place},
     {Collective::broadcast, shown_once, 256 * KiB, 64, never, one_look},
     {Collective::broadcast, exposed_once, any_size, 64, never, in_place},
     {Collective::reduce, shown_once, 32 * KiB, 64, never, one_look},
