@@ -23,7 +23,7 @@ def tracked_files():
     files = {}
     for name in filter(None, names):
         path = ROOT / name
-        if path.is_file():
+        if path.is_file() and path.suffix != ".png":  # pictures are no text
             files[name] = path.read_text(encoding="utf-8", errors="replace")
     return files
 
