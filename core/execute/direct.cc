@@ -144,7 +144,7 @@ bool DirectEngine::passed(const Ranks& ranks, std::uint64_t step) {
 
 // Either a peer that has just posted sees that this rank is gone (resolve()), or this rank sees its
 // post and waits for it: each stores and then loads, all four seq_cst.
-void DirectEngine::withdraw() noexcept {
+void DirectEngine::withdraw(const std::function<void()>& look) noexcept {
   if (!board_) return;
   board_.of(rank_).progress.step.store(gone, std::memory_order_seq_cst);
   if (stage_ == Stage::enter || stage_ == Stage::finished || !announces()) return;
@@ -155,13 +155,14 @@ void DirectEngine::withdraw() noexcept {
                step_of(number_, all_done);
   };
   for (const std::int32_t peer : others_) {
-    while (at_work(peer) && std::chrono::steady_clock::now() < deadline && is_there(peer))
+    while (at_work(peer) && std::chrono::steady_clock::now() < deadline && is_there(peer, look))
       std::this_thread::yield();
   }
 }
 
-bool DirectEngine::is_there(std::int32_t peer) noexcept {
+bool DirectEngine::is_there(std::int32_t peer, const std::function<void()>& look) noexcept {
   try {
+    look();
     access_.check(peer);
     return true;
   } catch (const std::exception&) {

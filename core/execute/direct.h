@@ -12,6 +12,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "core/control/control.h"
@@ -36,7 +37,8 @@ class DirectEngine {
   bool run_at_once(Operation& operation);
   /// After a failure: tells the peers that this rank's memory is out of bounds and waits, for some
   /// seconds at most, until none of them is still at work on it.
-  void withdraw() noexcept;
+  /// `look`: lets the transports notice who died.
+  void withdraw(const std::function<void()>& look) noexcept;
 
  private:
   /// Copies by the kernel land in a staging slice that the second-level cache holds together with
@@ -84,7 +86,7 @@ class DirectEngine {
   void finish_step(std::uint64_t step, const Ranks& waiting);
   bool reached(std::int32_t peer, std::uint64_t step);
   bool passed(const Ranks& ranks, std::uint64_t step);
-  bool is_there(std::int32_t peer) noexcept;
+  bool is_there(std::int32_t peer, const std::function<void()>& look) noexcept;
 
   bool is_staged() const { return staged_; }
   bool shows_once() const { return staged_ && part_->plan.mode == DirectMode::one_shot; }

@@ -192,7 +192,7 @@ void Engine::finish(Operation& operation) {
 }
 
 void Engine::fail_all(const std::exception_ptr& failure) {
-  if (direct_) direct_->withdraw();
+  if (direct_) direct_->withdraw([this] { progress_transports(); });
   for (Operation* operation : collectives_) operation->finish(failure);
   for (Operation* operation : point_to_point_) operation->finish(failure);
   collectives_.clear();

@@ -7,6 +7,8 @@
 // call.
 #pragma once
 
+#include <poll.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -106,6 +108,8 @@ class ShmAccess final : public DirectAccess {
   ReachProbe probe_{};
   const std::vector<std::string>* addresses_ = nullptr;
   std::vector<Peer> peers_{};
+  std::vector<pollfd> sockets_{};  ///< read_notes()'s own, kept so that a look allocates nothing
+  std::vector<int> owners_{};
   bool copies_ = false;
 
   std::size_t board_bytes_ = 0;  ///< as asked for, by this rank or the first peer; 0: not yet

@@ -157,17 +157,17 @@ Note ShmAccess::join(const Hello& hello, Received& received) {
 // ---- both ends
 
 bool ShmAccess::read_notes() {
-  std::vector<pollfd> sockets;
-  std::vector<int> owners;
+  sockets_.clear();
+  owners_.clear();
   for (int peer = 0; peer < settings_.ranks; ++peer) {
     if (!at(peer).socket) continue;
-    sockets.push_back({.fd = at(peer).socket.get(), .events = POLLIN, .revents = 0});
-    owners.push_back(peer);
+    sockets_.push_back({.fd = at(peer).socket.get(), .events = POLLIN, .revents = 0});
+    owners_.push_back(peer);
   }
-  if (sockets.empty() || ::poll(sockets.data(), sockets.size(), 0) <= 0) return false;
+  if (sockets_.empty() || ::poll(sockets_.data(), sockets_.size(), 0) <= 0) return false;
   bool moved = false;
-  for (std::size_t i = 0; i < sockets.size(); ++i) {
-    while (sockets[i].revents != 0 && read_note(owners[i])) moved = true;
+  for (std::size_t i = 0; i < sockets_.size(); ++i) {
+    while (sockets_[i].revents != 0 && read_note(owners_[i])) moved = true;
   }
   return moved;
 }
