@@ -10,6 +10,8 @@ ShmAccess::ShmAccess(const TransportSettings& settings)
 }
 
 void ShmAccess::meet(const std::vector<std::string>& addresses) {
+  sockets_.reserve(addresses.size());
+  owners_.reserve(addresses.size());
   addresses_ = &addresses;
   copies_ = true;
   for (int peer = 0; peer < settings_.ranks; ++peer) {
