@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/api/make_call.h"
+
 namespace rondo::test {
 namespace {
 
@@ -100,34 +102,15 @@ class Expectation {
 };
 
 void call(Communicator& world, const Request& r, const void* input, void* output) {
-  const int next = (world.rank() + 1) % world.size();
-  const int previous = (world.rank() + world.size() - 1) % world.size();
-  switch (r.collective) {
-    case Collective::all_reduce:
-      return world.all_reduce(input, output, r.count, r.type, r.op);
-    case Collective::reduce_scatter:
-      return world.reduce_scatter(input, output, r.count, r.type, r.op);
-    case Collective::all_gather:
-      return world.all_gather(input, output, r.count, r.type);
-    case Collective::broadcast:
-      return world.broadcast(input, output, r.count, r.type, r.root);
-    case Collective::reduce:
-      return world.reduce(input, output, r.count, r.type, r.op, r.root);
-    case Collective::all_to_all:
-      return world.all_to_all(input, output, r.count, r.type);
-    case Collective::scatter:
-      return world.scatter(input, output, r.count, r.type, r.root);
-    case Collective::gather:
-      return world.gather(input, output, r.count, r.type, r.root);
-    case Collective::barrier:
-      return world.barrier();
-    case Collective::send_recv: {
-      Group group;
-      world.send(input, r.count, r.type, next);
-      world.recv(output, r.count, r.type, previous);
-      return group.wait();
-    }
+  if (r.collective != Collective::send_recv) {
+    const Call call{
+        .count = r.count, .collective = r.collective, .type = r.type, .op = r.op, .root = r.root};
+    return make_call(world, call, input, output);
   }
+  Group group;  // round the ring, everybody at once
+  world.send(input, r.count, r.type, (world.rank() + 1) % world.size());
+  world.recv(output, r.count, r.type, (world.rank() + world.size() - 1) % world.size());
+  group.wait();
 }
 
 template <class Element>
