@@ -9,7 +9,7 @@
 namespace rondo::detail {
 namespace {
 
-/// Calls whose buffers outgrow the caches write past them: measured, see bench/results.
+/// Calls whose buffers outgrow the caches write past them (kernels_speed shows from where on).
 constexpr std::size_t streaming_bytes = std::size_t{16} << 20;
 
 /// A stopped peer may hold this rank's memory for ever; then the failure matters more.
