@@ -1,0 +1,80 @@
+// Which algorithm carries a call's messages: crossovers as measured, see bench/results.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "core/plan/sizes.h"
+#include "rondo/types.h"
+
+namespace rondo {
+
+/// `loopback`: a network whose two ends are one machine: processors decide there, not wires.
+enum class On : std::uint8_t { memory, loopback, network, both };
+
+/// An algorithm is the choice on such links up to `most_bytes` and `most_ranks`. First match wins.
+/// Crossovers as measured; see bench/results.
+struct Rule {
+  Collective collective;
+  On links;
+  std::string_view algorithm;
+  std::size_t most_bytes;
+  int most_ranks;
+  std::string_view why;
+};
+
+inline constexpr std::string_view one_exchange = "one exchange, latency decides";
+inline constexpr std::string_view few_rounds = "fewest rounds, latency decides";
+inline constexpr std::string_view few_messages = "fewest messages, processors decide";
+inline constexpr std::string_view least_bytes = "least bytes, neighbours only";
+inline constexpr std::string_view pipelined = "every rank sends once, pipelined";
+
+// clang-format off
+inline constexpr Rule rules[] = {
+    {Collective::all_reduce, On::memory, "one_shot", 8 * KiB, 4, one_exchange},
+    {Collective::all_reduce, On::memory, "one_shot", 2 * KiB, 8, one_exchange},
+    {Collective::all_reduce, On::memory, "recursive_doubling", 8 * KiB, any_ranks, few_rounds},
+    {Collective::all_reduce, On::memory, "two_shot", any_size, 4, "two exchanges, each byte moved least often"},
+    {Collective::all_reduce, On::memory, "two_shot", 512 * KiB, 8, "two exchanges, each byte moved least often"},
+    {Collective::all_reduce, On::loopback, "one_shot", 512 * KiB, 2, one_exchange},
+    {Collective::all_reduce, On::network, "one_shot", 128 * KiB, 2, one_exchange},
+    {Collective::all_reduce, On::network, "two_shot", any_size, 2, "two exchanges, each byte moved least often"},
+    {Collective::all_reduce, On::network, "recursive_doubling", 32 * KiB, any_ranks, few_rounds},
+    {Collective::all_reduce, On::loopback, "recursive_doubling", 128 * KiB, 4, few_rounds},
+    {Collective::all_reduce, On::loopback, "binomial_tree", 256 * KiB, any_ranks, few_messages},
+    {Collective::all_reduce, On::network, "two_shot", 384 * KiB, 4, "two exchanges, each byte moved least often"},
+    {Collective::all_reduce, On::network, "circulant", 128 * KiB, any_ranks, few_rounds},
+    {Collective::all_reduce, On::both, "ring", any_size, any_ranks, least_bytes},
+
+    {Collective::reduce_scatter, On::memory, "one_shot", any_size, 8, "one exchange, each element reduced once"},
+    {Collective::reduce_scatter, On::memory, "circulant", 64 * KiB, any_ranks, few_rounds},
+    {Collective::reduce_scatter, On::network, "one_shot", any_size, 2, one_exchange},
+    {Collective::reduce_scatter, On::network, "circulant", 256 * KiB, any_ranks, few_rounds},
+    {Collective::reduce_scatter, On::both, "ring", any_size, any_ranks, least_bytes},
+
+    {Collective::all_gather, On::memory, "one_shot", any_size, 8, "one exchange, no forwarding"},
+    {Collective::all_gather, On::memory, "circulant", 64 * KiB, any_ranks, few_rounds},
+    {Collective::all_gather, On::network, "one_shot", 4 * MiB, 2, one_exchange},
+    {Collective::all_gather, On::network, "circulant", 256 * KiB, any_ranks, few_rounds},
+    {Collective::all_gather, On::both, "ring", any_size, any_ranks, least_bytes},
+
+    {Collective::broadcast, On::memory, "one_shot", 8 * KiB, 4, one_exchange},
+    {Collective::broadcast, On::both, "binomial_tree", 64 * KiB, any_ranks, few_rounds},
+    {Collective::broadcast, On::both, "chain", any_size, any_ranks, pipelined},
+
+    {Collective::reduce, On::memory, "one_shot", 8 * KiB, 4, one_exchange},
+    {Collective::reduce, On::both, "binomial_tree", 64 * KiB, any_ranks, few_rounds},
+    {Collective::reduce, On::both, "chain", any_size, any_ranks, pipelined},
+
+    {Collective::all_to_all, On::memory, "pairwise", any_size, any_ranks, "one partner at a time"},
+    {Collective::all_to_all, On::network, "linear", any_size, 8, "no message waits for another"},
+    {Collective::all_to_all, On::both, "pairwise", any_size, any_ranks, "one partner at a time"},
+    {Collective::scatter, On::both, "binomial_tree", 64 * KiB, any_ranks, few_rounds},
+    {Collective::scatter, On::both, "linear", any_size, any_ranks, "each byte moved once"},
+    {Collective::gather, On::both, "binomial_tree", 64 * KiB, any_ranks, few_rounds},
+    {Collective::gather, On::both, "linear", any_size, any_ranks, "each byte moved once"},
+};
+// clang-format on
+
+}  // namespace rondo
