@@ -29,6 +29,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/config_infiniband.h"
 #include "core/transport/host.h"
 
 namespace rondo {
@@ -129,7 +130,8 @@ struct TransportSettings {
   std::size_t slot_bytes = 0;      ///< 0: the transport's own default, scaled to `ranks`
   int sockets = 1;                 ///< tcp: sockets per pair and direction
   std::chrono::milliseconds timeout{300'000};  ///< RONDO_TIMEOUT: connections come about sooner
-  std::string interface {};  ///< tcp: NCCL_SOCKET_IFNAME's syntax; empty: automatic
+  std::string interface {};       ///< tcp: NCCL_SOCKET_IFNAME's syntax; empty: automatic
+  InfinibandConfig infiniband{};  ///< verbs: RONDO_IB_*; verbs::make_settings() checks the rest
   Doorbell* doorbell = nullptr;
   /// Ranks that live in this process share it; the local transport meets its peers here.
   std::shared_ptr<class LocalExchange> local{};

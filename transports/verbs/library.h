@@ -1,0 +1,113 @@
+// libibverbs, loaded at run time: rondo is not linked with it, so one build runs with and without.
+//
+// How to call it: functions that infiniband/verbs.h only declares are called through the table,
+// `library().create_qp(...)`. Its inline functions that go straight to the provider
+// (ibv_post_send, ibv_post_recv, ibv_poll_cq, ibv_req_notify_cq, ibv_create_cq_ex, ibv_wr_*) are
+// called as they are. Those inline functions and macros that fall back to an exported one must not
+// be used, they do not link: ibv_reg_mr, ibv_query_port, ibv_query_gid_ex, ibv_create_qp_ex,
+// ibv_get_device_list; their counterparts are here.
+//
+// Only sources that are built when the headers are there include this one.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "transports/verbs/devices.h"
+
+namespace rondo::verbs {
+
+/// The exported functions that rondo uses, under their names without "ibv_". All are set, but for
+/// those that say so. Immutable, so thread-safe; the verbs themselves are.
+struct Library {
+  decltype(&::ibv_get_device_list) get_device_list = nullptr;
+  decltype(&::ibv_free_device_list) free_device_list = nullptr;
+  decltype(&::ibv_get_device_name) get_device_name = nullptr;
+  decltype(&::ibv_get_device_guid) get_device_guid = nullptr;  ///< network order
+  decltype(&::ibv_open_device) open_device = nullptr;
+  decltype(&::ibv_close_device) close_device = nullptr;
+  decltype(&::ibv_query_device) query_device = nullptr;
+  decltype(&::ibv_query_port) query_port_compat = nullptr;  ///< see query_port() below
+  decltype(&::_ibv_query_gid_table) query_gid_table = nullptr;
+  decltype(&::ibv_query_pkey) query_pkey = nullptr;
+  decltype(&::ibv_alloc_pd) alloc_pd = nullptr;
+  decltype(&::ibv_dealloc_pd) dealloc_pd = nullptr;
+  decltype(&::ibv_reg_mr) reg_mr = nullptr;  ///< no optional access flags; see register_memory()
+  decltype(&::ibv_reg_mr_iova2) reg_mr_iova2 = nullptr;    ///< with optional access flags
+  decltype(&::ibv_reg_dmabuf_mr) reg_dmabuf_mr = nullptr;  ///< null before rdma-core 34
+  decltype(&::ibv_dereg_mr) dereg_mr = nullptr;
+  decltype(&::ibv_create_comp_channel) create_comp_channel = nullptr;
+  decltype(&::ibv_destroy_comp_channel) destroy_comp_channel = nullptr;
+  decltype(&::ibv_create_cq) create_cq = nullptr;
+  decltype(&::ibv_destroy_cq) destroy_cq = nullptr;
+  decltype(&::ibv_get_cq_event) get_cq_event = nullptr;
+  decltype(&::ibv_ack_cq_events) ack_cq_events = nullptr;
+  decltype(&::ibv_create_srq) create_srq = nullptr;
+  decltype(&::ibv_modify_srq) modify_srq = nullptr;
+  decltype(&::ibv_destroy_srq) destroy_srq = nullptr;
+  decltype(&::ibv_create_qp) create_qp = nullptr;
+  decltype(&::ibv_modify_qp) modify_qp = nullptr;
+  decltype(&::ibv_query_qp) query_qp = nullptr;
+  decltype(&::ibv_destroy_qp) destroy_qp = nullptr;
+  decltype(&::ibv_get_async_event) get_async_event = nullptr;
+  decltype(&::ibv_ack_async_event) ack_async_event = nullptr;
+};
+
+/// The library, or why there is none. Value type.
+struct Loaded {
+  bool usable = false;
+  Library table{};
+  std::string obstacle{};  ///< "libibverbs.so.1 cannot be loaded: ...", "... lacks ibv_..."
+};
+
+/// Loads `file` and fills the table; for tests, with names of files that are not there. Never
+/// unloads: providers leave threads and handlers behind.
+Loaded load(const char* file);
+
+/// libibverbs.so.1, loaded at the first call and kept to the end of the process; never changes
+/// after that. Thread-safe.
+const Loaded& loaded();
+/// The same where it must be there (a context is open). Throws Error{configuration} if it is not.
+const Library& library();
+
+/// ibv_query_port() with every field, as the header's inline function does it. 0 or an errno.
+int query_port(const Library& table, ibv_context* context, int port, ibv_port_attr& attributes);
+
+/// Handles. Each deleter goes through library() and takes no failure seriously: what cannot be
+/// destroyed (EBUSY: something made from it still lives) is logged as an internal error. Members of
+/// a class stand in this order, so that they go in the reverse: context, domain, channel,
+/// completion queue, shared receive queue, memory regions, queue pairs.
+struct FreeProtectionDomain {
+  void operator()(ibv_pd* domain) const noexcept;
+};
+struct DestroyCompletionChannel {
+  void operator()(ibv_comp_channel* channel) const noexcept;
+};
+struct DestroyCompletionQueue {
+  void operator()(ibv_cq* queue) const noexcept;  ///< acknowledge all its events before
+};
+struct DestroySharedReceiveQueue {
+  void operator()(ibv_srq* queue) const noexcept;
+};
+struct DestroyQueuePair {
+  void operator()(ibv_qp* pair) const noexcept;
+};
+struct DeregisterMemory {
+  void operator()(ibv_mr* region) const noexcept;
+};
+using ProtectionDomain = std::unique_ptr<ibv_pd, FreeProtectionDomain>;
+using CompletionChannel = std::unique_ptr<ibv_comp_channel, DestroyCompletionChannel>;
+using CompletionQueue = std::unique_ptr<ibv_cq, DestroyCompletionQueue>;
+using SharedReceiveQueue = std::unique_ptr<ibv_srq, DestroySharedReceiveQueue>;
+using QueuePair = std::unique_ptr<ibv_qp, DestroyQueuePair>;
+using MemoryRegion = std::unique_ptr<ibv_mr, DeregisterMemory>;
+
+/// ibv_reg_mr(), optional access flags (IBV_ACCESS_RELAXED_ORDERING) included. Null with errno set
+/// where it fails; call_error() in trouble.h makes words of it.
+MemoryRegion register_memory(ibv_pd* domain, void* address, std::size_t bytes, int access);
+
+}  // namespace rondo::verbs

@@ -1,0 +1,32 @@
+// What the verbs transport goes by: InfinibandConfig, checked and in the types of the verbs.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "core/base/config_infiniband.h"
+#include "transports/verbs/selection.h"
+
+namespace rondo::verbs {
+
+/// Value type. Needs no libibverbs.
+struct Settings {
+  HcaSelection hcas{};
+  bool disabled = false;
+  int gid_index = -1;              ///< -1: choose_gid() decides
+  std::uint8_t timeout = 18;       ///< ibv_qp_attr::timeout, 1 to 31; never 0, which waits forever
+  std::uint8_t retry_count = 7;    ///< ibv_qp_attr::retry_cnt, 0 to 7
+  std::uint8_t service_level = 0;  ///< ibv_ah_attr::sl, 0 to 15
+  std::uint8_t traffic_class = 0;  ///< ibv_global_route::traffic_class
+  std::uint16_t pkey_index = 0;    ///< ibv_qp_attr::pkey_index
+  int queue_pairs = 1;             ///< for each connection, 1 to 128
+};
+
+/// Throws Error{configuration} for a RONDO_IB_HCA that cannot be parsed.
+Settings make_settings(const InfinibandConfig& config);
+
+/// The least time after which a queue pair gives up on a silent peer: (retry_count + 1) x 4.096 us
+/// x 2^timeout. Devices may take up to four times as long.
+std::chrono::microseconds retry_time(const Settings& settings);
+
+}  // namespace rondo::verbs
