@@ -1,7 +1,7 @@
 #include "core/plan/direct.h"
 
 #include <algorithm>
-#include <map>
+#include <span>
 #include <utility>
 
 #include "core/schedule/collective.h"
@@ -10,13 +10,6 @@ namespace rondo {
 namespace {
 
 using Ranks = std::vector<std::int32_t>;
-
-/// A value and the ranks whose outputs hold it at the same chunk.
-struct Wanted {
-  std::int32_t chunk = 0;
-  Expectation value{};
-  Ranks consumers{};
-};
 
 Schedule header(Collective collective, DirectMode mode, int ranks, int root) {
   const bool shares =
@@ -27,98 +20,116 @@ Schedule header(Collective collective, DirectMode mode, int ranks, int root) {
           .layout = make_layout(collective, ranks, shares ? ranks : 1)};
 }
 
-std::vector<Wanted> wanted_values(const Schedule& schedule) {
-  std::vector<Wanted> result;
-  for (int chunk = 0; chunk < schedule.layout.chunks(); ++chunk) {
-    std::map<std::pair<int, int>, Wanted> by_value;
-    for (int rank = 0; rank < schedule.ranks; ++rank) {
-      const auto value = expected(schedule, rank, chunk);
-      if (!value) continue;
-      Wanted& wanted = by_value[{value->source_chunk, value->rank}];
-      wanted.chunk = chunk;
-      wanted.value = *value;
-      wanted.consumers.push_back(rank);
-    }
-    for (auto& [key, wanted] : by_value) result.push_back(std::move(wanted));
-  }
-  return result;
-}
-
-/// Who reduces a value: whom it is for, where there is one such rank and nobody may write into its
+/// Who makes a sum: whom it is for, where there is one such rank and nobody may write into its
 /// memory, or the blocks are one a rank; else the ranks in turn.
-std::int32_t maker_of(const Wanted& wanted, DirectMode mode, const Schedule& schedule) {
-  const bool for_one = wanted.consumers.size() == 1;
-  if (for_one && (mode != DirectMode::push || !is_vector(schedule.collective)))
-    return wanted.consumers[0];
-  return wanted.chunk % schedule.ranks;
+std::int32_t maker_of(int chunk, const Ranks& consumers, DirectMode mode,
+                      const Schedule& schedule) {
+  const bool for_one = consumers.size() == 1;
+  if (for_one && (mode != DirectMode::push || !is_vector(schedule.collective))) return consumers[0];
+  return chunk % schedule.ranks;
 }
 
-void add(Ranks& ranks, std::int32_t rank, int self) {
-  if (rank != self && std::count(ranks.begin(), ranks.end(), rank) == 0) ranks.push_back(rank);
-}
+/// Ranks in the order in which they came, each once.
+class RankSet {
+ public:
+  explicit RankSet(int ranks) : has_(static_cast<std::size_t>(ranks)) {}
+  void add(std::int32_t rank) {
+    const auto at = static_cast<std::size_t>(rank);
+    if (!has_[at]) list_.push_back(rank);
+    has_[at] = true;
+  }
+  Ranks take() { return std::move(list_); }
 
-/// Notes in the plans of `maker` and of whom it touches. `at[r]` is rank r's plan.
+ private:
+  Ranks list_{};
+  std::vector<bool> has_;
+};
+
+/// Goes through what every rank makes and reads, and notes this rank's part of it.
 class Planner {
  public:
-  Planner(const Schedule& schedule, DirectMode mode) : schedule_(schedule), mode_(mode) {
-    plans_.resize(static_cast<std::size_t>(schedule.ranks));
-    for (DirectPlan& plan : plans_) {
-      plan.mode = mode;
-      plan.layout = schedule.layout;
-    }
+  Planner(const Schedule& schedule, DirectMode mode, int self)
+      : schedule_(schedule),
+        self_(self),
+        touches_{RankSet(schedule.ranks), RankSet(schedule.ranks)},
+        users_(schedule.ranks) {
+    plan_.mode = mode;
+    plan_.layout = schedule.layout;
   }
 
-  void want(const Wanted& wanted) {
-    const bool copied = wanted.value.rank >= 0;
-    if (copied || mode_ == DirectMode::one_shot) {
-      for (const std::int32_t rank : wanted.consumers) make(rank, wanted, {rank}, false);
-      return;
+  /// All that the ranks' outputs hold at a chunk.
+  void chunk(int chunk) {
+    Ranks consumers;  // of the chunk's sum, which is the same for all who want it
+    for (std::int32_t rank = 0; rank < schedule_.ranks; ++rank) {
+      const auto value = expected(schedule_, rank, chunk);
+      if (!value) continue;
+      if (value->rank < 0 && plan_.mode != DirectMode::one_shot) {
+        consumers.push_back(rank);
+      } else {
+        make(rank, {chunk, value->source_chunk, value->rank, {}, false}, {&rank, 1});
+      }
     }
-    const std::int32_t maker = maker_of(wanted, mode_, schedule_);
-    if (mode_ == DirectMode::push) return make(maker, wanted, wanted.consumers, false);
-    make(maker, wanted, {maker}, wanted.consumers.size() > 1);
-    for (const std::int32_t rank : wanted.consumers) {
-      if (rank != maker) fetch(rank, maker, wanted.chunk);
-    }
+    if (!consumers.empty()) sum(chunk, consumers);
   }
 
   void everyone_meets() {
-    for (int rank = 0; rank < schedule_.ranks; ++rank) {
-      for (int peer = 0; peer < schedule_.ranks; ++peer) touch(rank, peer, 0);
+    for (std::int32_t peer = 0; peer < schedule_.ranks; ++peer) {
+      touch(self_, peer, 0);
+      touch(peer, self_, 0);
     }
   }
 
-  DirectPlan take(int rank) { return std::move(at(rank)); }
+  DirectPlan take() {
+    for (std::size_t round = 0; round < 2; ++round) plan_.touches[round] = touches_[round].take();
+    plan_.users = users_.take();
+    return std::move(plan_);
+  }
 
  private:
-  DirectPlan& at(std::int32_t rank) { return plans_[static_cast<std::size_t>(rank)]; }
-
   void touch(std::int32_t rank, std::int32_t peer, std::size_t round) {
-    add(at(rank).touches[round], peer, rank);
-    add(at(peer).users, rank, peer);
+    if (rank == peer) return;
+    if (rank == self_) touches_[round].add(peer);
+    if (peer == self_) users_.add(rank);
   }
 
-  void make(std::int32_t maker, const Wanted& wanted, Ranks into, bool shown) {
-    const std::int32_t from = wanted.value.rank >= 0 ? wanted.value.rank : Move::everyone;
-    for (const std::int32_t rank : into) touch(maker, rank, 0);
-    for (std::int32_t rank = 0; rank < schedule_.ranks; ++rank) {
-      if (from == Move::everyone || from == rank) touch(maker, rank, 0);
+  void sum(int chunk, const Ranks& consumers) {
+    const std::int32_t maker = maker_of(chunk, consumers, plan_.mode, schedule_);
+    Move move{.chunk = chunk, .source_chunk = chunk};
+    if (plan_.mode == DirectMode::push) return make(maker, std::move(move), consumers);
+    move.shown = consumers.size() > 1;
+    make(maker, std::move(move), {&maker, 1});
+    for (const std::int32_t rank : consumers) {
+      if (rank != maker) fetch(rank, maker, chunk);
     }
+  }
+
+  void make(std::int32_t maker, Move move, std::span<const std::int32_t> into) {
+    for (const std::int32_t rank : into) touch(maker, rank, 0);
+    if (move.from != Move::everyone) {
+      touch(maker, move.from, 0);
+    } else if (maker != self_) {
+      touch(maker, self_, 0);
+    } else {
+      for (std::int32_t rank = 0; rank < schedule_.ranks; ++rank) touch(maker, rank, 0);
+    }
+    if (maker != self_) return;
+    move.into.assign(into.begin(), into.end());
     // The own output first: the others' copies are made from cached lines.
-    const auto own = std::find(into.begin(), into.end(), maker);
-    if (own != into.end()) std::iter_swap(into.begin(), own);
-    at(maker).rounds[0].push_back(
-        {wanted.chunk, wanted.value.source_chunk, from, std::move(into), shown});
+    const auto own = std::find(move.into.begin(), move.into.end(), maker);
+    if (own != move.into.end()) std::iter_swap(move.into.begin(), own);
+    plan_.rounds[0].push_back(std::move(move));
   }
 
   void fetch(std::int32_t rank, std::int32_t maker, std::int32_t chunk) {
     touch(rank, maker, 1);
-    at(rank).rounds[1].push_back({chunk, chunk, maker, {rank}, false});
+    if (rank == self_) plan_.rounds[1].push_back({chunk, chunk, maker, {rank}, false});
   }
 
   const Schedule& schedule_;
-  DirectMode mode_;
-  std::vector<DirectPlan> plans_;
+  std::int32_t self_;
+  DirectPlan plan_{};
+  std::array<RankSet, 2> touches_;
+  RankSet users_;
 };
 
 /// Ranks start at different peers, so that they do not all read the same memory at once.
@@ -133,13 +144,11 @@ void rotate(DirectPlan& plan, int rank) {
 
 DirectPlan plan_direct(Collective collective, DirectMode mode, int ranks, int root, int rank) {
   const Schedule schedule = header(collective, mode, ranks, root);
-  Planner planner(schedule, mode);
-  if (is_token(collective)) {
-    planner.everyone_meets();
-  } else {
-    for (const Wanted& wanted : wanted_values(schedule)) planner.want(wanted);
-  }
-  DirectPlan plan = planner.take(rank);
+  Planner planner(schedule, mode, rank);
+  if (is_token(collective)) planner.everyone_meets();
+  for (int chunk = 0; !is_token(collective) && chunk < schedule.layout.chunks(); ++chunk)
+    planner.chunk(chunk);
+  DirectPlan plan = planner.take();
   rotate(plan, rank);
   return plan;
 }

@@ -66,7 +66,8 @@ struct DirectPlan {
   std::vector<std::int32_t> users{};  ///< ranks that touch this rank's memory, in either round
 };
 
-/// Pure; O(ranks^2 x chunks), done once per count. Not for send_recv.
+/// Pure; O(ranks x chunks): what peers do is looked at only where it touches this rank. Not for
+/// send_recv.
 DirectPlan plan_direct(Collective collective, DirectMode mode, int ranks, int root, int rank);
 
 }  // namespace rondo
