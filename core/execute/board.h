@@ -29,20 +29,26 @@ struct Announcement {
 };
 
 struct alignas(128) Post {
-  /// Number of the call. The owner's release store publishes the rest of the line, the stage and
+  /// Number of the call. The owner's release store publishes the rest of the post, the stage and
   /// the caller's input to the readers' acquire loads.
   std::atomic<std::uint64_t> call{0};
-  std::uint64_t fingerprint = 0;
+  /// tag_of() this call: where it is as expected, nobody looks at the second cache line.
+  std::uint64_t tag = 0;
   union {
     std::array<std::byte, 48> payload;
     Announcement announcement;
   };
-  /// Of all collectives of this rank before this call: a disagreement that nobody read at the time
-  /// shows in the next call.
-  std::uint64_t history = 0;
+  std::uint64_t fingerprint = 0;
   Post() : payload{} {}
 };
 static_assert(sizeof(Announcement) == 48 && sizeof(Post) == 128);
+static_assert(offsetof(Post, fingerprint) == 64, "one hop brings number, tag and payload");
+
+/// Equal where the calls are, and all collectives of the ranks before them: a disagreement that
+/// nobody read at the time shows in the next call.
+constexpr std::uint64_t tag_of(std::uint64_t fingerprint, std::uint64_t history) {
+  return fingerprint ^ (history << 1 | history >> 63);
+}
 
 struct alignas(128) StepWord {
   /// call * steps_per_call + steps done. The owner's release store publishes what it wrote to

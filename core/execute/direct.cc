@@ -56,7 +56,11 @@ bool DirectEngine::run_at_once(Operation& operation) {
     if (look == eager_looks) return false;
   }
   stage_ = after_gather();
-  return run(operation) == Result::done;
+  if (stage_ != Stage::round_0) return run(operation) == Result::done;
+  make_shown();
+  finish_step(all_done, part_->plan.touches[0]);
+  stage_ = Stage::finished;
+  return true;
 }
 
 void DirectEngine::begin(Operation& operation) {
@@ -192,8 +196,8 @@ bool DirectEngine::enter() {
   } else {
     announce(post);
   }
+  post.tag = tag_of(operation_->fingerprint, operation_->history);
   post.fingerprint = operation_->fingerprint;
-  post.history = operation_->history;
   // seq_cst where memory is announced: see withdraw().
   post.call.store(number_, announces() ? std::memory_order_seq_cst : std::memory_order_release);
   for (const std::int32_t peer : now) access_.wake(peer);
@@ -242,8 +246,7 @@ bool DirectEngine::gather() {
 }
 
 bool DirectEngine::check(int peer, const Post& post) {
-  if (post.fingerprint == operation_->fingerprint && post.history == operation_->history)
-    return true;
+  if (post.tag == tag_of(operation_->fingerprint, operation_->history)) return true;
   if (std::exchange(reported_mismatch_, operation_->sequence) != operation_->sequence)
     control_.report_mismatch(peer, operation_->sequence,
                              post.fingerprint == operation_->fingerprint);

@@ -96,7 +96,7 @@ class DirectEngine {
     return staged_ && call_->offers_windows &&
            announcements_[static_cast<std::size_t>(rank)].in_windows != 0;
   }
-  Combination combination() const;
+  const Reduction& reduction();
   const DirectCall::Part& part() const { return *part_; }
 
   int rank_;
@@ -130,6 +130,7 @@ class DirectEngine {
   std::vector<const void*> sources_{};
   std::vector<void*> destinations_{};
   std::vector<std::byte> staging_{};
+  Reduction reduction_{};  ///< of the last call that reduced
 };
 
 }  // namespace rondo::detail

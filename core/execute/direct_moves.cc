@@ -20,7 +20,7 @@ void DirectEngine::make_shown() {
     }
     for (std::size_t peer = 0; peer < move.sources.size(); ++peer)
       sources_.push_back(shown_by(static_cast<std::int32_t>(peer)) + move.sources[peer]);
-    reduce(combination(), {&output, 1}, sources_, move.count);
+    reduction()({&output, 1}, sources_, move.count);
   }
 }
 
@@ -31,11 +31,13 @@ const std::byte* DirectEngine::shown_by(std::int32_t peer) const {
                                                     : board_.stage_in(peer, number_);
 }
 
-Combination DirectEngine::combination() const {
+const Reduction& DirectEngine::reduction() {
   const PreparedCall& prepared = *operation_->prepared;
   const ReduceOperator op =
       prepared.call.op == ReduceOperator::avg ? ReduceOperator::sum : prepared.call.op;
-  return {prepared.call.type, op, prepared.scale, streaming_};
+  const Combination wanted{prepared.call.type, op, prepared.scale, streaming_};
+  if (reduction_.combination() != wanted) reduction_ = Reduction(wanted);
+  return reduction_;
 }
 
 /// Does one slice. False when the round has nothing left.
@@ -64,7 +66,7 @@ bool DirectEngine::slice(std::size_t number, const Move& move) {
   if (move.from != Move::everyone) {
     copy(destinations_, sources_[0], count * element_bytes, streaming_);
   } else {
-    reduce(combination(), destinations_, sources_, count);
+    reduction()(destinations_, sources_, count);
   }
   elements_ += count;
   return true;

@@ -76,20 +76,29 @@ void divide_all(void* values, std::size_t divisor, std::size_t count) {
 
 }  // namespace
 
-void reduce(const Combination& how, std::span<void* const> outputs,
-            std::span<const void* const> operands, std::size_t count) {
+Reduction::Reduction(const Combination& how)
+    : how_(how),
+      scaled_(how.factor != 1.0 && !is_integer(how.type)),
+      kernel_(find_kernel(how.type, how.op, scaled_)) {
+  if (kernel_ == nullptr) throw_unknown(how.type, how.op);
+}
+
+void Reduction::operator()(std::span<void* const> outputs, std::span<const void* const> operands,
+                           std::size_t count) const {
   if (operands.empty() || outputs.empty()) {
     throw Error(ErrorCode::invalid_argument, "a reduction needs at least one operand and output");
   }
-  const bool scaled = how.factor != 1.0 && !is_integer(how.type);
-  const cpu::ReduceKernel kernel = find_kernel(how.type, how.op, scaled);
-  if (kernel == nullptr) throw_unknown(how.type, how.op);
   if (count == 0) return;
-  const std::size_t bytes = count * size_of(how.type);
-  if (operands.size() == 1 && !scaled) return copy(outputs, operands[0], bytes, how.streaming);
-  kernel({outputs.data(), outputs.size()}, {operands.data(), operands.size()}, how.streaming,
-         how.factor, bytes);
-  if (how.streaming) hwy::FlushStream();
+  const std::size_t bytes = count * size_of(how_.type);
+  if (operands.size() == 1 && !scaled_) return copy(outputs, operands[0], bytes, how_.streaming);
+  kernel_({outputs.data(), outputs.size()}, {operands.data(), operands.size()}, how_.streaming,
+          how_.factor, bytes);
+  if (how_.streaming) hwy::FlushStream();
+}
+
+void reduce(const Combination& how, std::span<void* const> outputs,
+            std::span<const void* const> operands, std::size_t count) {
+  Reduction{how}(outputs, operands, count);
 }
 
 // One operand combined with nothing. A group of outputs at a time, less the input.

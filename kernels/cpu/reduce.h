@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 
+#include "kernels/cpu/families.h"
 #include "rondo/types.h"
 
 namespace rondo {
@@ -19,6 +20,8 @@ struct Combination {
   ReduceOperator op = ReduceOperator::sum;  ///< avg is sum here: its division is the factor's
   double factor = 1.0;     ///< floats: times this before it is rounded to the type; else ignored
   bool streaming = false;  ///< results go past the caches: for data larger than they are
+
+  friend bool operator==(const Combination&, const Combination&) = default;
 };
 
 /// Every outputs[j][i] = (operands[0][i] (op) operands[1][i] (op) ...) * factor for i < count, left
@@ -28,6 +31,21 @@ struct Combination {
 /// ordered before any later one, so a release store publishes them as it does others.
 void reduce(const Combination& how, std::span<void* const> outputs,
             std::span<const void* const> operands, std::size_t count);
+
+/// The same with its kernel found beforehand, for combinations that repeat: finding it takes longer
+/// than adding up a cache line. Value type.
+class Reduction {
+ public:
+  explicit Reduction(const Combination& how = {});
+  void operator()(std::span<void* const> outputs, std::span<const void* const> operands,
+                  std::size_t count) const;
+  const Combination& combination() const { return how_; }
+
+ private:
+  Combination how_;
+  bool scaled_ = false;
+  cpu::ReduceKernel kernel_ = nullptr;
+};
 
 /// outputs[j][0..bytes) = input[0..bytes) for every j; an output equal to the input is left alone.
 /// Overlap and streaming as above.
