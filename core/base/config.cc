@@ -29,6 +29,23 @@ constexpr std::array table{
             "standard error", "where the log goes"},
     Setting{"RONDO_HOSTID", "NCCL_HOSTID", "text", "boot id and network namespace",
             "ranks with equal texts count as one machine"},
+    Setting{"RONDO_IB_DISABLE", "NCCL_IB_DISABLE", "0 or 1", "0", "1: no InfiniBand and no RoCE"},
+    Setting{"RONDO_IB_GID_INDEX", "NCCL_IB_GID_INDEX", "-1 to 65535", "-1",
+            "RoCE: the entry of the port's GID table to use; -1: chosen, RoCE v2 on IPv4 first"},
+    Setting{"RONDO_IB_HCA", "NCCL_IB_HCA", "mlx5,mlx4_0:1 or =mlx5_1 or ^mlx5_3",
+            "every active port",
+            "devices and ports: prefixes, exact names after '=', exclusion after '^'"},
+    Setting{"RONDO_IB_PKEY", "NCCL_IB_PKEY", "0 to 65535", "0",
+            "index of the partition key in the port's table"},
+    Setting{"RONDO_IB_QPS_PER_CONNECTION", "NCCL_IB_QPS_PER_CONNECTION", "1 to 128", "1",
+            "queue pairs a connection spreads over"},
+    Setting{"RONDO_IB_RETRY_CNT", "NCCL_IB_RETRY_CNT", "0 to 7", "7",
+            "how often a device sends again what nobody acknowledged"},
+    Setting{"RONDO_IB_SL", "NCCL_IB_SL", "-1 to 15", "-1", "InfiniBand service level; -1 means 0"},
+    Setting{"RONDO_IB_TC", "NCCL_IB_TC", "-1 to 255", "-1",
+            "traffic class (RoCE: DSCP and ECN bits of the IP header); -1 means 0"},
+    Setting{"RONDO_IB_TIMEOUT", "NCCL_IB_TIMEOUT", "1 to 31", "18",
+            "an acknowledgement's time is 4.096 us times 2 to this power (18: 1.07 s)"},
     Setting{"RONDO_PORT", "", "1 to 65535", "MASTER_PORT (+1 under torchrun's agent)",
             "where rank 0 listens"},
     Setting{"RONDO_SLOT_BYTES", "", "bytes, at most 1M", "the transport's own",
@@ -81,6 +98,13 @@ std::string read_integer(const std::string& value, long long least, long long mo
   return {};
 }
 
+/// -1 is NCCL's way to say "the default", which is 0.
+std::string read_or_zero(const std::string& value, long long most, int& into) {
+  std::string obstacle = read_integer(value, -1, most, into);
+  if (obstacle.empty()) into = std::max(into, 0);
+  return obstacle;
+}
+
 std::string read_level(const std::string& value, LogLevel& into) {
   constexpr std::array<std::pair<std::string_view, LogLevel>, 6> levels{{
       {"none", LogLevel::none},
@@ -115,6 +139,36 @@ constexpr std::array<Reader, table.size()> readers{
     [](const std::string& value, Config& config) {
       config.host_id = value;
       return std::string();
+    },
+    [](const std::string& value, Config& config) {
+      if (value != "0" && value != "1") return std::string("is neither 0 nor 1");
+      config.infiniband.disable = value == "1";
+      return std::string();
+    },
+    [](const std::string& value, Config& config) {
+      return read_integer(value, -1, 65535, config.infiniband.gid_index);
+    },
+    [](const std::string& value, Config& config) {
+      config.infiniband.hca = value;
+      return std::string();
+    },
+    [](const std::string& value, Config& config) {
+      return read_integer(value, 0, 65535, config.infiniband.pkey_index);
+    },
+    [](const std::string& value, Config& config) {
+      return read_integer(value, 1, 128, config.infiniband.queue_pairs);
+    },
+    [](const std::string& value, Config& config) {
+      return read_integer(value, 0, 7, config.infiniband.retry_count);
+    },
+    [](const std::string& value, Config& config) {
+      return read_or_zero(value, 15, config.infiniband.service_level);
+    },
+    [](const std::string& value, Config& config) {
+      return read_or_zero(value, 255, config.infiniband.traffic_class);
+    },
+    [](const std::string& value, Config& config) {
+      return read_integer(value, 1, 31, config.infiniband.timeout);
     },
     [](const std::string& value, Config& config) {
       return read_integer(value, 1, 65535, config.port);
@@ -180,12 +234,11 @@ std::optional<std::string> translate_algorithms(const std::string& value) {
   return text;
 }
 
-/// Set by containers, launchers and benchmarks, or true of rondo in any case (it has no
-/// InfiniBand and no GPU peer memory to disable): not worth a warning.
+/// Set by containers, launchers and benchmarks, or true of rondo in any case (it has no GPU peer
+/// memory to disable): not worth a warning.
 bool harmless(std::string_view name) {
-  constexpr std::array<std::string_view, 5> names{"NCCL_VERSION", "NCCL_ASYNC_ERROR_HANDLING",
-                                                  "NCCL_BLOCKING_WAIT", "NCCL_IB_DISABLE",
-                                                  "NCCL_P2P_DISABLE"};
+  constexpr std::array<std::string_view, 4> names{"NCCL_VERSION", "NCCL_ASYNC_ERROR_HANDLING",
+                                                  "NCCL_BLOCKING_WAIT", "NCCL_P2P_DISABLE"};
   return name.starts_with("NCCL_TESTS_") ||
          std::find(names.begin(), names.end(), name) != names.end();
 }

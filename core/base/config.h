@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/config_infiniband.h"
+
 namespace rondo {
 
 /// One row of the table of settings: the single source for parsing, --help and the README.
@@ -35,6 +37,7 @@ struct Config {
   int sockets = 1;                  ///< RONDO_SOCKETS, NCCL_NSOCKS_PERTHREAD
   std::size_t slot_bytes = 0;       ///< RONDO_SLOT_BYTES; 0: the transport's default
   std::string host_id{};            ///< RONDO_HOSTID, NCCL_HOSTID
+  InfinibandConfig infiniband{};    ///< RONDO_IB_*, NCCL_IB_*
   LogLevel debug = LogLevel::warn;  ///< RONDO_DEBUG, NCCL_DEBUG
   std::string debug_file{};         ///< RONDO_DEBUG_FILE, NCCL_DEBUG_FILE (%h host, %p pid)
   std::string warning{};            ///< names the NCCL_ variables that cannot be honoured, or empty

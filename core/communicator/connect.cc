@@ -170,6 +170,7 @@ Transport* CommunicatorState::make_transport(const TransportKind& kind) {
                                    .sockets = config_.sockets,
                                    .timeout = config_.timeout,
                                    .interface = config_.interface,
+                                   .infiniband = config_.infiniband,
                                    .doorbell = &doorbell_,
                                    .local = membership_.local};
   transports_.push_back(kind.make(settings));

@@ -59,6 +59,32 @@ TEST_CASE("every setting is read") {
   CHECK(config.debug_file == "log.%h.%p");
 }
 
+TEST_CASE("InfiniBand's settings are read under both names") {
+  const Entries values{"IB_DISABLE=1", "IB_GID_INDEX=3", "IB_HCA==mlx5_1:1",
+                       "IB_PKEY=2",    "IB_SL=5",        "IB_QPS_PER_CONNECTION=4",
+                       "IB_TC=106",    "IB_TIMEOUT=20",  "IB_RETRY_CNT=3"};
+  const InfinibandConfig wanted{.hca = "=mlx5_1:1",
+                                .disable = true,
+                                .gid_index = 3,
+                                .timeout = 20,
+                                .retry_count = 3,
+                                .service_level = 5,
+                                .traffic_class = 106,
+                                .pkey_index = 2,
+                                .queue_pairs = 4};
+  for (const std::string prefix : {"RONDO_", "NCCL_"}) {
+    Entries entries;
+    for (const auto& value : values) entries.push_back(prefix + value);
+    const auto config = config_of(entries);
+    CHECK(config.infiniband == wanted);
+    CHECK(config.warning.empty());
+  }
+  const auto automatic = config_of({"NCCL_IB_SL=-1", "NCCL_IB_TC=-1", "NCCL_IB_GID_INDEX=-1"});
+  CHECK(automatic.infiniband == InfinibandConfig{});
+  CHECK(automatic.warning.empty());
+  CHECK(config_of({"NCCL_IB_TIMEOUT=40"}).warning.find("NCCL_IB_TIMEOUT=40") != std::string::npos);
+}
+
 TEST_CASE("the table has every setting once, in order, with words for people") {
   std::string_view before;
   for (const auto& setting : settings()) {
@@ -76,7 +102,9 @@ TEST_CASE("an unknown name is refused with the nearest and all known ones") {
       error_of({"RONDO_TIMEUOT=3"}) ==
       "rondo: the environment sets RONDO_TIMEUOT, which is not a setting of rondo (did you mean "
       "RONDO_TIMEOUT?). Try: unset it; the settings are RONDO_ALGORITHM, RONDO_BOOTSTRAP_TIMEOUT, "
-      "RONDO_DEBUG, RONDO_DEBUG_FILE, RONDO_HOSTID, RONDO_PORT, RONDO_SLOT_BYTES, RONDO_SOCKETS, "
+      "RONDO_DEBUG, RONDO_DEBUG_FILE, RONDO_HOSTID, RONDO_IB_DISABLE, RONDO_IB_GID_INDEX, "
+      "RONDO_IB_HCA, RONDO_IB_PKEY, RONDO_IB_QPS_PER_CONNECTION, RONDO_IB_RETRY_CNT, RONDO_IB_SL, "
+      "RONDO_IB_TC, RONDO_IB_TIMEOUT, RONDO_PORT, RONDO_SLOT_BYTES, RONDO_SOCKETS, "
       "RONDO_SOCKET_IFNAME, RONDO_TIMEOUT, RONDO_TRANSPORT");
   CHECK(error_of({"RONDO_QUITE_ANOTHER_THING=1"}).find("did you mean") == std::string::npos);
 }
@@ -85,23 +113,19 @@ TEST_CASE("bad values are refused with the form that is expected") {
   CHECK(error_of({"RONDO_TIMEOUT=soon"}) ==
         "rondo: RONDO_TIMEOUT=soon: the value is not a number. Try: RONDO_TIMEOUT=<seconds> "
         "(longest silence of a peer inside a call before it fails; default 300)");
-  const Entries bad{"RONDO_TIMEOUT=0",
-                    "RONDO_TIMEOUT=-1",
-                    "RONDO_TIMEOUT=nan",
-                    "RONDO_TIMEOUT=inf",
-                    "RONDO_TIMEOUT=1s",
-                    "RONDO_PORT=0",
-                    "RONDO_PORT=65536",
-                    "RONDO_PORT=80x",
-                    "RONDO_SOCKETS=0",
-                    "RONDO_SOCKETS=17",
-                    "RONDO_SLOT_BYTES=0",
-                    "RONDO_SLOT_BYTES=-4",
-                    "RONDO_SLOT_BYTES=4T",
-                    "RONDO_SLOT_BYTES=K",
-                    "RONDO_SLOT_BYTES=9999G",
-                    "RONDO_DEBUG=verbose",
-                    "RONDO_SLOT_BYTES=99999999999999999999"};
+  const Entries bad{"RONDO_TIMEOUT=0",        "RONDO_TIMEOUT=-1",
+                    "RONDO_TIMEOUT=nan",      "RONDO_TIMEOUT=inf",
+                    "RONDO_TIMEOUT=1s",       "RONDO_PORT=0",
+                    "RONDO_PORT=65536",       "RONDO_PORT=80x",
+                    "RONDO_SOCKETS=0",        "RONDO_SOCKETS=17",
+                    "RONDO_SLOT_BYTES=0",     "RONDO_SLOT_BYTES=-4",
+                    "RONDO_SLOT_BYTES=4T",    "RONDO_SLOT_BYTES=K",
+                    "RONDO_SLOT_BYTES=9999G", "RONDO_DEBUG=verbose",
+                    "RONDO_IB_DISABLE=yes",   "RONDO_IB_GID_INDEX=-2",
+                    "RONDO_IB_PKEY=-1",       "RONDO_IB_QPS_PER_CONNECTION=0",
+                    "RONDO_IB_RETRY_CNT=8",   "RONDO_IB_SL=16",
+                    "RONDO_IB_TC=256",        "RONDO_IB_TIMEOUT=0",
+                    "RONDO_IB_TIMEOUT=32",    "RONDO_SLOT_BYTES=99999999999999999999"};
   for (const auto& entry : bad) {
     CAPTURE(entry);
     CHECK(error_of({entry}) != "no error");

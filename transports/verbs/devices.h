@@ -28,15 +28,15 @@ struct Port {
   int port = 0;            ///< from 1; 0: the device could not be opened, `trouble` says why
   PortState state = PortState::nop;
   LinkLayer layer = LinkLayer::unknown;
-  bool iwarp = false;             ///< TCP below instead of InfiniBand's transport: not supported
-  double speed = 0;               ///< Gbit/s of all lanes, as links are named: 100 for EDR x4
-  int mtu = 0;                    ///< active, bytes: 256 to 4096
-  std::uint16_t lid = 0;          ///< 0 on Ethernet
-  int pkeys = 0;                  ///< length of the table that RONDO_IB_PKEY indexes
-  std::uint32_t max_message = 0;  ///< bytes of one work request
-  int numa_node = -1;             ///< -1: unknown or not bound to one
-  std::vector<Gid> gids{};        ///< those that are not empty, by index
-  std::string trouble{};          ///< a verb that failed while looking, in words
+  bool infiniband_transport = true;  ///< RoCE included; iWARP, EFA and usNIC are not supported
+  double speed = 0;                  ///< Gbit/s of all lanes, as links are named: 100 for EDR x4
+  int mtu = 0;                       ///< active, bytes: 256 to 4096
+  std::uint16_t lid = 0;             ///< 0 on Ethernet
+  int pkeys = 0;                     ///< length of the table that RONDO_IB_PKEY indexes
+  std::uint32_t max_message = 0;     ///< bytes of one work request
+  int numa_node = -1;                ///< -1: unknown or not bound to one
+  std::vector<Gid> gids{};           ///< those that are not empty, by index
+  std::string trouble{};             ///< a verb that failed while looking, in words
 };
 
 /// What there is. `obstacle` is empty exactly when `ports` is not: it says in one line what is
@@ -51,7 +51,7 @@ struct Discovery {
 Discovery discover();
 
 /// Empty when rondo would use this port; otherwise why not: disabled, excluded by RONDO_IB_HCA,
-/// not active, iWARP, no LID, no fitting GID, no such partition key.
+/// not active, another transport, no LID, no fitting GID, no such partition key.
 std::string why_not(const Port& port, const Settings& settings);
 
 /// Ports without a why_not(), the fastest first, then by name and number: the same on every rank

@@ -1,0 +1,23 @@
+// What stands for discovery where libibverbs's headers were missing when rondo was built.
+#include "rondo/error.h"
+#include "transports/verbs/devices.h"
+
+namespace rondo::verbs {
+namespace {
+
+constexpr const char* why = "rondo was built without libibverbs's headers";
+constexpr const char* remedy = "apt install libibverbs-dev and build rondo again";
+
+}  // namespace
+
+Discovery discover() { return {.obstacle = why, .remedy = remedy}; }
+
+/// No context was ever opened.
+void CloseContext::operator()(ibv_context*) const noexcept {}
+
+Context open(const Port& port) {
+  throw Error(ErrorCode::configuration, port.device + " cannot be opened: " + why,
+              {.remedy = remedy});
+}
+
+}  // namespace rondo::verbs

@@ -1,0 +1,65 @@
+#include "transports/verbs/selection.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "core/base/text.h"
+#include "rondo/error.h"
+
+namespace rondo::verbs {
+namespace {
+
+[[noreturn]] void refuse(std::string_view text, const std::string& why) {
+  throw Error(ErrorCode::configuration, "RONDO_IB_HCA=" + std::string(text) + ": " + why,
+              {.remedy = "prefixes and ports such as mlx5,mlx4_0:1, exact names after '=' "
+                         "(=mlx5_1), exclusion after '^' (^mlx5_3); `rondo rdma` lists the "
+                         "devices"});
+}
+
+/// A decimal number from 1 to 255, or 0 for anything else.
+int parse_port(std::string_view text) {
+  int port = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, port);
+  return error == std::errc{} && stop == end && port >= 1 && port <= 255 ? port : 0;
+}
+
+}  // namespace
+
+HcaSelection::HcaSelection(std::string_view text) : text_(text) {
+  std::string_view rest = text;
+  if (rest.starts_with('^')) {
+    excluding_ = true;
+    rest.remove_prefix(1);
+  }
+  if (rest.starts_with('=')) {
+    exact_ = true;
+    rest.remove_prefix(1);
+  }
+  for (const std::string& part : split(rest, ',')) {
+    const auto colon = part.find(':');
+    Entry entry{.device = part.substr(0, colon)};
+    if (entry.device.empty() || entry.device.find_first_of("^= \t") != std::string::npos)
+      refuse(text, "'" + part + "' does not begin with the name of a device");
+    if (colon != std::string::npos) {
+      const std::string port = part.substr(colon + 1);
+      if (port.find(':') != std::string::npos)
+        refuse(text, "'" + part + "' names a rail or a plane, which rondo does not know");
+      entry.port = parse_port(port);
+      if (entry.port == 0) refuse(text, "'" + port + "' in '" + part + "' is not a port");
+    }
+    entries_.push_back(std::move(entry));
+  }
+  if (entries_.empty() && !text.empty()) refuse(text, "it names no device");
+}
+
+bool HcaSelection::allows(std::string_view device, int port) const {
+  if (entries_.empty()) return true;
+  const bool named = std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+    const bool fits = exact_ ? device == entry.device : device.starts_with(entry.device);
+    return fits && (entry.port == 0 || entry.port == port);
+  });
+  return named != excluding_;
+}
+
+}  // namespace rondo::verbs
