@@ -44,10 +44,10 @@ CommunicatorState::Prepared CommunicatorState::prepare_call(const Call& call) {
   check_kinds(call, rank(), size());
   const Choice choice =
       choose(call.collective, index_space_bytes(call), surroundings_, algorithms_);
-  const std::shared_ptr<PreparedCall> prepared =
-      prepare(plan_of(*choice.algorithm, call.root), call, rank(), frame_bytes_, choice.reason);
+  const std::shared_ptr<const Plan> plan = plan_of(*choice.algorithm, call.root);
+  const auto prepared = prepare(plan, call, rank(), frame_bytes_, choice.reason);
   if (choice.direct)
-    prepared->direct = prepare_direct(*choice.direct, call, size(), rank(), choice.copies);
+    prepared->direct = prepare_direct(*choice.direct, call, *plan->direct, choice.copies);
   if (rank() == 0 && log_enabled(LogLevel::info)) {  // the choice is every rank's
     log(LogLevel::info, rank(),
         std::string(name(call.collective)) + " of " + std::to_string(call.count) + " x " +
@@ -62,6 +62,7 @@ std::shared_ptr<const Plan> CommunicatorState::plan_of(const Algorithm& algorith
     Plan plan{.schedule = algorithm.build(size(), root)};
     plan.program = lower(plan.schedule, rank(), surroundings_.links == LinkClass::network);
     plan.longest = longest_message(plan.schedule);
+    plan.direct = std::make_shared<DirectPlans>(algorithm.collective, size(), root, rank());
     cached = std::make_shared<const Plan>(std::move(plan));
   }
   return cached;

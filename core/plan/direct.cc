@@ -153,4 +153,10 @@ DirectPlan plan_direct(Collective collective, DirectMode mode, int ranks, int ro
   return plan;
 }
 
+const DirectPlan& DirectPlans::of(DirectMode mode) {
+  std::optional<DirectPlan>& plan = plans_[static_cast<std::size_t>(mode)];
+  if (!plan) plan = plan_direct(collective_, mode, ranks_, root_, rank_);
+  return *plan;
+}
+
 }  // namespace rondo

@@ -21,6 +21,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/schedule/layout.h"
@@ -69,5 +70,24 @@ struct DirectPlan {
 /// Pure; O(ranks x chunks): what peers do is looked at only where it touches this rank. Not for
 /// send_recv.
 DirectPlan plan_direct(Collective collective, DirectMode mode, int ranks, int root, int rank);
+
+/// The direct plans of one collective and root, for calls of every count: each made when first
+/// wanted. Not thread-safe.
+class DirectPlans {
+ public:
+  DirectPlans(Collective collective, int ranks, int root, int rank)
+      : collective_(collective), ranks_(ranks), root_(root), rank_(rank) {}
+
+  const DirectPlan& of(DirectMode mode);
+  int ranks() const { return ranks_; }
+  int rank() const { return rank_; }
+
+ private:
+  Collective collective_;
+  int ranks_;
+  int root_;
+  int rank_;
+  std::array<std::optional<DirectPlan>, 3> plans_{};  ///< by mode
+};
 
 }  // namespace rondo

@@ -39,11 +39,11 @@ Slicing slice(const PreparedCall& prepared, std::size_t frame_bytes) {
   return {chosen, (largest + chosen - 1) / chosen};
 }
 
-DirectCall::Part direct_part(DirectMode mode, const Call& call, int ranks, int rank) {
-  DirectCall::Part part{.plan = plan_direct(call.collective, mode, ranks, call.root, rank),
-                        .element_bytes = size_of(call.type)};
-  const Layout& layout = part.plan.layout;
+DirectCall::Part direct_part(const DirectPlan& plan, const Call& call, int ranks) {
+  DirectCall::Part part{.plan = plan, .element_bytes = size_of(call.type)};
+  const Layout& layout = plan.layout;
   const Partition partition(layout, call.count, part.element_bytes);
+  part.offsets.reserve(static_cast<std::size_t>(layout.chunks()) + 1);
   for (int c = 0; c <= layout.chunks(); ++c) part.offsets.push_back(partition.offset(c));
   const auto elements = [&](Buffer buffer, int of) -> DirectCall::Part::Held {
     const ChunkSpan span = held(call.collective, buffer, layout, of, call.root);
@@ -58,6 +58,7 @@ DirectCall::Part direct_part(DirectMode mode, const Call& call, int ranks, int r
 
 std::vector<DirectCall::ShownMove> shown_moves(const DirectCall::Part& part, int rank) {
   std::vector<DirectCall::ShownMove> shown;
+  shown.reserve(part.plan.rounds[0].size());
   for (const Move& move : part.plan.rounds[0]) {
     const auto offset_of = [&](std::int32_t chunk) {
       return part.offsets[static_cast<std::size_t>(chunk)];
@@ -66,6 +67,7 @@ std::vector<DirectCall::ShownMove> shown_moves(const DirectCall::Part& part, int
         .output = (offset_of(move.chunk) - part.output(rank).begin) * part.element_bytes,
         .count = part.elements(move.source_chunk),
         .from = move.from};
+    made.sources.reserve(part.inputs.size());
     for (const DirectCall::Part::Held& input : part.inputs)
       made.sources.push_back((offset_of(move.source_chunk) - input.begin) * part.element_bytes);
     shown.push_back(std::move(made));
@@ -132,18 +134,19 @@ std::shared_ptr<PreparedCall> prepare(std::shared_ptr<const Plan> plan, const Ca
 }
 
 std::shared_ptr<const DirectCall> prepare_direct(const DirectChoice& choice, const Call& call,
-                                                 int ranks, int rank, bool copies) {
+                                                 DirectPlans& plans, bool copies) {
+  const int ranks = plans.ranks();
   auto direct = std::make_shared<DirectCall>();
   direct->staged = choice.staged;
   direct->copies = copies;
-  direct->ordinary_memory = direct_part(choice.mode, call, ranks, rank);
+  direct->ordinary_memory = direct_part(plans.of(choice.mode), call, ranks);
   if (choice.staged && choice.mode == DirectMode::one_shot)
-    direct->shown = shown_moves(direct->ordinary_memory, rank);
+    direct->shown = shown_moves(direct->ordinary_memory, plans.rank());
   direct->offers_windows = choice.staged && choice.mode == DirectMode::one_shot &&
                            call.collective == Collective::all_reduce &&
                            direct->ordinary_memory.bytes() >= least_window_bytes;
   if (!choice.staged || direct->offers_windows)
-    direct->windows = direct_part(DirectMode::push, call, ranks, rank);
+    direct->windows = direct_part(plans.of(DirectMode::push), call, ranks);
   return direct;
 }
 

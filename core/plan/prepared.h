@@ -20,7 +20,8 @@ namespace rondo {
 struct Plan {
   Schedule schedule{};
   Program program{};
-  int longest = 1;  ///< most chunks in one message, on any rank
+  int longest = 1;                        ///< most chunks in one message, on any rank
+  std::shared_ptr<DirectPlans> direct{};  ///< of the same collective; null where it has none
 };
 
 /// How messages are cut so that each is one frame (see program.h).
@@ -105,8 +106,9 @@ struct PreparedCall {
 std::shared_ptr<PreparedCall> prepare(std::shared_ptr<const Plan> plan, const Call& call, int rank,
                                       std::size_t frame_bytes, std::string reason);
 
-/// The direct way of the same call. `copies`: see DirectCall.
+/// The direct way of the same call: a plan that all counts share, and this count's offsets.
+/// `plans` must be of call.collective and call.root. `copies`: see DirectCall.
 std::shared_ptr<const DirectCall> prepare_direct(const DirectChoice& choice, const Call& call,
-                                                 int ranks, int rank, bool copies);
+                                                 DirectPlans& plans, bool copies);
 
 }  // namespace rondo

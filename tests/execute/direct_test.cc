@@ -5,6 +5,7 @@
 #include <cstring>
 #include <random>
 
+#include "core/plan/prepared.h"
 #include "core/schedule/collective.h"
 #include "kernels/cpu/reduce.h"
 #include "rondo/memory.h"
@@ -126,6 +127,22 @@ TEST_CASE("a barrier's direct plan waits for everybody") {
   CHECK(plan.rounds[0].empty());
   CHECK(plan.touches[0].size() == 4);
   CHECK(plan.users.size() == 4);
+}
+
+TEST_CASE("calls that differ in their counts share a direct plan") {
+  DirectPlans plans(Collective::all_gather, 5, 0, 3);
+  const DirectPlan* const made = &plans.of(DirectMode::one_shot);
+  for (const std::size_t count : {std::size_t{7}, std::size_t{100}}) {
+    const Call call{.count = count, .collective = Collective::all_gather, .type = DataType::int32};
+    const auto direct = prepare_direct({.staged = true}, call, plans, false);
+    CHECK(direct->ordinary_memory.bytes() == 5 * count * 4);
+    CHECK(direct->ordinary_memory.input(3).begin == 3 * count);
+    REQUIRE(direct->shown.size() == 5);
+    CHECK(direct->shown[1].output == 4 * count * 4);  // rank 3 begins with its own chunk
+  }
+  CHECK(made == &plans.of(DirectMode::one_shot));
+  CHECK(made->rounds[0].size() == 5);
+  CHECK(plans.of(DirectMode::push).mode == DirectMode::push);
 }
 
 /// A buffer in the kind of memory under test.
