@@ -145,7 +145,8 @@ TEST_CASE("mistakes are explained and end with status 2") {
   check("verify --file /nonexistent/file", "cannot read '/nonexistent/file'");
   check("simulate all_reduce -b 1Q", "'1Q' is not a size in bytes");
   check("simulate all_reduce --alpha -1", "--alpha");
-  check("sing", "unknown command 'sing'. Try: one of verify, explain, simulate, schedule, list");
+  check("sing",
+        "unknown command 'sing'. Try: one of verify, explain, simulate, schedule, list, rdma");
   check("", "a command is required");
   check("simulate", "collective is required");
   CHECK(rondo("--help").status == 0);

@@ -1,0 +1,229 @@
+// The run-time loaded library, discovery over a made-up one, and the words for every failure. Built
+// where libibverbs's headers are; needs neither the library nor a device.
+#include <endian.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <set>
+#include <string>
+
+#include "tests/catch.h"
+#include "transports/verbs/discovery.h"
+#include "transports/verbs/trouble.h"
+
+namespace rondo::testing {
+namespace {
+
+using verbs::Library;
+using verbs::Link;
+using verbs::Reach;
+
+/// What the made-up library hands out; constant but for the count of open contexts.
+struct Machine {
+  std::array<ibv_device, 2> devices{};
+  std::array<ibv_device*, 3> list{};
+  ibv_context context{};
+  int open = 0;
+
+  Machine() {
+    std::strcpy(devices[0].name, "zebra_0");
+    std::strcpy(devices[1].name, "mlx5_0");
+    list = {&devices[0], &devices[1], nullptr};
+  }
+};
+
+/// The verbs take no pointer of ours along.
+Machine& machine() {
+  static Machine the_machine;
+  return the_machine;
+}
+
+void fill(ibv_gid_entry& entry, std::uint32_t index, std::uint32_t port, std::uint32_t kind) {
+  entry = {};
+  entry.gid.raw[15] = static_cast<std::uint8_t>(index);
+  entry.gid_index = index;
+  entry.port_num = port;
+  entry.gid_type = kind;
+}
+
+int answer_port(std::uint8_t number, ibv_port_attr& attributes) {
+  if (number == 3) return EIO;
+  attributes.state = number == 1 ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
+  attributes.active_mtu = IBV_MTU_1024;
+  attributes.active_width = 2;
+  attributes.active_speed = 32;
+  attributes.lid = 7;
+  attributes.gid_tbl_len = 4;
+  attributes.pkey_tbl_len = 2;
+  attributes.link_layer = number == 1 ? IBV_LINK_LAYER_ETHERNET : IBV_LINK_LAYER_INFINIBAND;
+  return 0;
+}
+
+/// mlx5_0 has three ports, the third broken; zebra_0 may not be opened.
+Library made_up() {
+  Library table;
+  table.get_device_list = [](int* count) {
+    *count = 2;
+    return machine().list.data();
+  };
+  table.free_device_list = [](ibv_device**) {};
+  table.get_device_name = [](ibv_device* device) -> const char* { return device->name; };
+  table.get_device_guid = [](ibv_device*) -> __be64 { return htobe64(0x1122334455667788u); };
+  table.open_device = [](ibv_device* device) -> ibv_context* {
+    errno = EACCES;
+    if (device == &machine().devices[0]) return nullptr;
+    ++machine().open;
+    return &machine().context;
+  };
+  table.close_device = [](ibv_context*) { return --machine().open; };
+  table.query_device = [](ibv_context*, ibv_device_attr* attributes) {
+    attributes->phys_port_cnt = 3;
+    return 0;
+  };
+  table.query_port_compat = [](ibv_context*, std::uint8_t number, _compat_ibv_port_attr* into) {
+    return answer_port(number, *reinterpret_cast<ibv_port_attr*>(into));
+  };
+  table.query_gid_table = [](ibv_context*, ibv_gid_entry* entries, std::size_t most, std::uint32_t,
+                             std::size_t) -> ssize_t {
+    CHECK(most == 8);  // of the two ports that answer
+    fill(entries[0], 3, 1, IBV_GID_TYPE_ROCE_V2);
+    fill(entries[1], 1, 1, IBV_GID_TYPE_ROCE_V1);
+    fill(entries[2], 0, 2, IBV_GID_TYPE_IB);
+    return 3;
+  };
+  return table;
+}
+
+const Link full{
+    .rank = 1, .peer = 3, .device = "rxe1", .port = 1, .gid = "10.77.1.1", .peer_gid = "10.77.1.2"};
+
+}  // namespace
+
+TEST_CASE("a library that is missing or too old is an obstacle in words", "[verbs]") {
+  const auto missing = verbs::load("libno_such_verbs.so.1");
+  CHECK_FALSE(missing.usable);
+  CHECK(missing.obstacle.find("libno_such_verbs.so.1") != std::string::npos);
+  const auto other = verbs::load("libc.so.6");
+  CHECK_FALSE(other.usable);
+  CHECK(other.obstacle == "libc.so.6 lacks ibv_get_device_list: rondo needs rdma-core 32 or newer");
+  CHECK((verbs::loaded().usable || !verbs::loaded().obstacle.empty()));
+  CHECK(&verbs::loaded() == &verbs::loaded());
+}
+
+TEST_CASE("a port's speed from its codes", "[verbs]") {
+  CHECK(verbs::link_speed(2, 32) == 100);   // EDR x4
+  CHECK(verbs::link_speed(2, 128) == 400);  // NDR x4
+  CHECK(verbs::link_speed(1, 1) == 2.5);
+  CHECK(verbs::link_speed(8, 16) == 168);
+  CHECK(verbs::link_speed(16, 64) == 100);  // HDR x2
+  CHECK(verbs::link_speed(0, 32) == 0);
+  CHECK(verbs::link_speed(2, 0) == 0);
+  CHECK(verbs::link_speed(2, 3) == 0);
+}
+
+TEST_CASE("discovery sees devices, ports and addresses, and what fails", "[verbs]") {
+  const auto found = verbs::discover(made_up(), "/nonexistent").ports;
+  CHECK(machine().open == 0);
+  REQUIRE(found.size() == 4);
+  const auto& first = found[0];
+  CHECK((first.device == "mlx5_0" && first.port == 1 && first.guid == 0x1122334455667788u));
+  CHECK((first.state == verbs::PortState::active && first.layer == verbs::LinkLayer::ethernet));
+  CHECK((first.speed == 100 && first.mtu == 1024 && first.lid == 0 && first.pkeys == 2));
+  CHECK((first.numa_node == -1 && first.infiniband_transport && first.trouble.empty()));
+  REQUIRE(first.gids.size() == 2);
+  CHECK((first.gids[0].index == 1 && first.gids[0].kind == verbs::GidKind::roce_v1));
+  CHECK((first.gids[1].index == 3 && first.gids[1].kind == verbs::GidKind::roce_v2));
+  CHECK((found[1].port == 2 && found[1].lid == 7 && found[1].gids.size() == 1));
+  CHECK(name(found[1].state) == "down");
+  CHECK((found[2].port == 3 && found[2].trouble == "its port cannot be read (Input/output error)"));
+  CHECK((found[3].device == "zebra_0" && found[3].port == 0 && found[3].gids.empty()));
+  CHECK(found[3].trouble.starts_with("it cannot be opened (Permission denied): be root"));
+}
+
+TEST_CASE("discovery without devices says what is missing", "[verbs]") {
+  Library table = made_up();
+  table.get_device_list = [](int* count) {
+    *count = 0;
+    return machine().list.data();
+  };
+  const auto none = verbs::discover(table, "/nonexistent");
+  CHECK(none.obstacle == "the kernel shows no RDMA device");
+  CHECK(none.remedy.find("rdma_rxe") != std::string::npos);
+  const auto hidden = verbs::discover(table, "/proc/self");  // a folder with entries
+  CHECK(hidden.obstacle.find("but libibverbs shows none") != std::string::npos);
+  CHECK(hidden.remedy.find("ibverbs-providers") != std::string::npos);
+}
+
+TEST_CASE("every completion status has words of its own, and a remedy", "[verbs]") {
+  std::set<std::string> texts;
+  for (int status = IBV_WC_SUCCESS; status <= IBV_WC_TM_RNDV_INCOMPLETE; ++status) {
+    const Error error =
+        verbs::completion_error(static_cast<ibv_wc_status>(status), 0x81, "sending", full);
+    CAPTURE(status, error.what());
+    CHECK((error.rank() == 1 && error.peer() == 3 && !error.remedy().empty()));
+    CHECK(error.message().starts_with("sending failed: "));
+    CHECK(error.message().ends_with(
+        " (vendor's code 0x81) on rxe1 port 1, GID 10.77.1.1, to 10.77.1.2"));
+    CHECK(error.message().find("unknown") == std::string::npos);
+    CHECK(texts.insert(error.message()).second);
+    CHECK(verbs::is_flush(static_cast<ibv_wc_status>(status)) == (status == IBV_WC_WR_FLUSH_ERR));
+  }
+  const Error newer =
+      verbs::completion_error(static_cast<ibv_wc_status>(31), 0, "receiving", Link{});
+  CHECK(newer.message() == "receiving failed: unknown status 31");
+}
+
+TEST_CASE("the failures that people meet name the likely cause", "[verbs]") {
+  const Error gone = verbs::completion_error(IBV_WC_RETRY_EXC_ERR, 0, "sending", full);
+  CHECK(gone.code() == ErrorCode::peer_lost);
+  for (const char* hint : {"process", "RONDO_IB_GID_INDEX", "4791", "PFC", "RONDO_IB_TIMEOUT"})
+    CHECK(gone.remedy().find(hint) != std::string::npos);
+  CHECK(std::string(gone.what()).starts_with("rondo: rank 1: sending failed: retries exceeded"));
+  CHECK(verbs::completion_error(IBV_WC_RNR_RETRY_EXC_ERR, 0, "sending", full).code() ==
+        ErrorCode::timeout);
+  CHECK(verbs::completion_error(IBV_WC_REM_ACCESS_ERR, 0, "sending", full).code() ==
+        ErrorCode::internal);
+  CHECK(verbs::completion_error(IBV_WC_WR_FLUSH_ERR, 0, "sending", full).remedy() ==
+        "look for the first error, on this rank and on the peer");
+}
+
+TEST_CASE("every asynchronous event says whom it ends", "[verbs]") {
+  std::set<std::string> texts;
+  for (int event = IBV_EVENT_CQ_ERR; event <= IBV_EVENT_WQ_FATAL; ++event) {
+    const auto report = verbs::event_report(static_cast<ibv_event_type>(event), full);
+    CAPTURE(event, report.error.what());
+    CHECK(report.error.message().find("unknown") == std::string::npos);
+    CHECK(report.error.message().find(" on rxe1 port 1") != std::string::npos);
+    CHECK((report.reach == Reach::nobody || !report.error.remedy().empty()));
+    CHECK(texts.insert(report.error.message()).second);
+  }
+  const auto reach = [](ibv_event_type event) { return verbs::event_report(event, full).reach; };
+  CHECK(reach(IBV_EVENT_DEVICE_FATAL) == Reach::device);
+  CHECK(reach(IBV_EVENT_PORT_ERR) == Reach::port);
+  CHECK(reach(IBV_EVENT_PORT_ACTIVE) == Reach::nobody);
+  CHECK(reach(IBV_EVENT_QP_FATAL) == Reach::queue);
+  CHECK(reach(IBV_EVENT_GID_CHANGE) == Reach::warning);
+  CHECK(reach(static_cast<ibv_event_type>(31)) == Reach::warning);
+}
+
+TEST_CASE("a verb that fails names what to change", "[verbs]") {
+  const Error memory = verbs::call_error("registering 4096 bytes", ENOMEM, full);
+  CHECK(memory.code() == ErrorCode::out_of_memory);
+  CHECK(memory.message().starts_with("registering 4096 bytes failed: Cannot allocate memory"));
+  CHECK(memory.remedy().find("ulimit -l") != std::string::npos);
+  CHECK(verbs::call_error("x", ETIMEDOUT, full).code() == ErrorCode::peer_lost);
+  CHECK(verbs::call_error("x", EINVAL, full).remedy().find("RONDO_IB_GID_INDEX") !=
+        std::string::npos);
+  for (const int error : {EACCES, EPERM, EHOSTUNREACH, ENETUNREACH, ENOSYS, ENODEV, EIO, ENOSPC})
+    CHECK_FALSE(verbs::call_error("x", error, Link{}).remedy().empty());
+}
+
+TEST_CASE("links as text leave out what is not known", "[verbs]") {
+  CHECK(to_text(Link{}).empty());
+  CHECK(to_text(Link{.device = "mlx5_0"}) == "mlx5_0");
+  CHECK(to_text(Link{.device = "mlx5_0", .port = 2}) == "mlx5_0 port 2");
+  CHECK(to_text(full) == "rxe1 port 1, GID 10.77.1.1, to 10.77.1.2");
+}
+
+}  // namespace rondo::testing

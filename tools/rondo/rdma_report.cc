@@ -1,0 +1,175 @@
+#include "tools/rondo/rdma_report.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace rondo::tool {
+namespace {
+
+using verbs::Discovery;
+using verbs::Gid;
+using verbs::GidChoice;
+using verbs::Port;
+using verbs::Settings;
+
+constexpr std::size_t columns = 80;
+
+/// Words in lines of at most 80 columns, the first after `first`, the others indented as far.
+std::string wrapped(const std::string& first, const std::string& text) {
+  std::string all;
+  std::string line = first;
+  bool fresh = true;
+  std::istringstream words(text);
+  for (std::string word; words >> word; fresh = false) {
+    if (!fresh && line.size() + 1 + word.size() > columns) {
+      all += line + "\n";
+      line = std::string(first.size(), ' ');
+      fresh = true;
+    }
+    line += (fresh ? "" : " ") + word;
+  }
+  return all + line + "\n";
+}
+
+std::string padded(std::string_view text, std::size_t width) {
+  std::string cell(text);
+  if (cell.size() < width) cell.append(width - cell.size(), ' ');
+  return cell;
+}
+
+std::string number(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%g", value);
+  return text.data();
+}
+
+std::string without_trailing_blanks(const std::string& line) {
+  return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+}
+
+std::string row(const std::string& device, std::size_t width,
+                const std::array<std::string, 7>& cells) {
+  constexpr std::array<std::size_t, 7> widths{4, 10, 10, 6, 4, 4, 4};
+  std::string line = padded(device, width);
+  for (std::size_t i = 0; i < cells.size(); ++i) line += "  " + padded(cells[i], widths[i]);
+  return without_trailing_blanks(line);
+}
+
+/// "-" for what is zero or unknown.
+std::string known(long long value, bool is_known) { return is_known ? std::to_string(value) : "-"; }
+
+std::string gids_text(const Port& port, const GidChoice& choice, bool used) {
+  std::size_t address = 0;
+  for (const Gid& gid : port.gids) address = std::max(address, verbs::to_text(gid).size());
+  std::string text;
+  for (const Gid& gid : port.gids) {
+    const bool chosen = used && choice.found && gid.index == choice.gid.index;
+    text += without_trailing_blanks(std::string(chosen ? "  * " : "    ") + "GID " +
+                                    padded(std::to_string(gid.index), 3) + "  " +
+                                    padded(name(gid.kind), 7) + "  " +
+                                    padded(verbs::to_text(gid), address) + "  " + gid.interface);
+  }
+  return text;
+}
+
+std::string port_text(const Port& port, const Settings& settings, std::size_t width) {
+  const std::string why = why_not(port, settings);
+  const bool used = why.empty();
+  std::string text =
+      row(port.device, width,
+          {known(port.port, port.port > 0), std::string(port.port > 0 ? name(port.state) : "-"),
+           std::string(port.port > 0 ? name(port.layer) : "-"),
+           port.speed > 0 ? number(port.speed) : "-", known(port.mtu, port.mtu > 0),
+           known(port.numa_node, port.numa_node >= 0), used ? "yes" : "no"});
+  const GidChoice choice = choose_gid(port.gids, port.layer, settings.gid_index);
+  text += used ? wrapped("    used by ",
+                         "GID " + std::to_string(choice.gid.index) + ": " + choice.reason)
+               : wrapped("    not used: ", why);
+  if (port.lid != 0) text += "    LID " + std::to_string(port.lid) + "\n";
+  return text + gids_text(port, choice, used);
+}
+
+std::string settings_text(const Settings& settings) {
+  const double seconds = std::chrono::duration<double>(retry_time(settings)).count();
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.2g", seconds);
+  return wrapped("", "A silent peer is given up after " + std::string(text.data()) +
+                         " s or more (RONDO_IB_TIMEOUT=" + std::to_string(settings.timeout) +
+                         ", RONDO_IB_RETRY_CNT=" + std::to_string(settings.retry_count) + ").");
+}
+
+std::string nothing_text(const Discovery& discovery) {
+  return wrapped("", "No InfiniBand or RoCE here: " + discovery.obstacle + ".") +
+         (discovery.remedy.empty() ? "" : wrapped("To have it: ", discovery.remedy)) +
+         "Without it rondo uses tcp between machines.\n";
+}
+
+nlohmann::ordered_json port_json(const Port& port, const Settings& settings) {
+  const std::string why = why_not(port, settings);
+  const GidChoice choice = choose_gid(port.gids, port.layer, settings.gid_index);
+  std::array<char, 20> guid{};
+  std::snprintf(guid.data(), guid.size(), "%016llx", static_cast<unsigned long long>(port.guid));
+  nlohmann::ordered_json gids = nlohmann::ordered_json::array();
+  for (const Gid& gid : port.gids) {
+    gids.push_back({{"index", gid.index},
+                    {"kind", name(gid.kind)},
+                    {"address", verbs::to_text(gid)},
+                    {"interface", gid.interface}});
+  }
+  nlohmann::ordered_json json{{"device", port.device},
+                              {"guid", guid.data()},
+                              {"port", port.port},
+                              {"state", name(port.state)},
+                              {"link_layer", name(port.layer)},
+                              {"gbit_per_s", port.speed},
+                              {"mtu_bytes", port.mtu},
+                              {"lid", port.lid},
+                              {"numa_node", port.numa_node},
+                              {"gids", std::move(gids)},
+                              {"used", why.empty()}};
+  json["why_not"] = why;
+  if (why.empty()) json["gid_index"] = choice.gid.index;
+  if (why.empty()) json["why_gid"] = choice.reason;
+  return json;
+}
+
+}  // namespace
+
+std::string rdma_text(const Discovery& discovery, const Settings& settings) {
+  if (discovery.ports.empty()) return nothing_text(discovery);
+  std::size_t width = 6;
+  for (const Port& port : discovery.ports) width = std::max(width, port.device.size());
+  std::string text =
+      row("DEVICE", width, {"PORT", "STATE", "LINK", "GBIT/S", "MTU", "NUMA", "USED"});
+  for (const Port& port : discovery.ports) text += port_text(port, settings, width);
+  const auto used = usable_ports(discovery.ports, settings).size();
+  text += "\n" + wrapped("", "rondo uses " + std::to_string(used) + " of " +
+                                 std::to_string(discovery.ports.size()) +
+                                 " ports, at the addresses marked *. RONDO_IB_HCA chooses ports, "
+                                 "RONDO_IB_GID_INDEX addresses.");
+  return text + settings_text(settings);
+}
+
+nlohmann::ordered_json rdma_json(const Discovery& discovery, const Settings& settings) {
+  nlohmann::ordered_json ports = nlohmann::ordered_json::array();
+  for (const Port& port : discovery.ports) ports.push_back(port_json(port, settings));
+  return {{"obstacle", discovery.obstacle},
+          {"remedy", discovery.remedy},
+          {"ports", std::move(ports)},
+          {"settings",
+           {{"hca", settings.hcas.text()},
+            {"disabled", settings.disabled},
+            {"gid_index", settings.gid_index},
+            {"timeout", settings.timeout},
+            {"retry_count", settings.retry_count},
+            {"service_level", settings.service_level},
+            {"traffic_class", settings.traffic_class},
+            {"pkey_index", settings.pkey_index},
+            {"queue_pairs", settings.queue_pairs},
+            {"retry_us", retry_time(settings).count()}}}};
+}
+
+}  // namespace rondo::tool
