@@ -2,7 +2,7 @@
 //
 //   board      a few pages that every rank maps: flags, small payloads
 //   window     memory from rondo::allocate(): peers map it, then read and write it like their own
-//   get, put   copies to and from any memory of a peer, by the kernel or within one process
+//   get        copies from any memory of a peer, by the kernel or within one process
 //
 // Offered by transports whose ranks share a machine (Transport::direct_access()). As with channels
 // nothing blocks: what is not there yet is null, and Transport::progress() brings it. One thread at
@@ -46,14 +46,13 @@ class DirectAccess {
   /// Unmaps a peer's windows; map() maps anew those that are still there.
   virtual void forget(int peer) = 0;
 
-  /// Whether get() and put() work with every peer, tried on this rank once connected to all; the
+  /// Whether get() works with every peer, tried on this rank once connected to all; the
   /// ranks compare their answers before they rely on it. Never blocks; found out by
   /// Transport::meet(), false before.
   virtual bool copies() = 0;
-  /// Copies from, or to, a peer's memory at an address of the peer's own. Completes before it
-  /// returns. Throws Error{peer_lost} when the peer is gone, Error{system} when the kernel refuses.
+  /// Copies from a peer's memory at an address of the peer's own. Completes before it returns.
+  /// Throws Error{peer_lost} when the peer is gone, Error{system} when the kernel refuses.
   virtual void get(int peer, std::uint64_t address, std::span<std::byte> into) = 0;
-  virtual void put(int peer, std::uint64_t address, std::span<const std::byte> from) = 0;
 
   /// Rings the peer's doorbell, if it sleeps: something on the board has changed.
   virtual void wake(int peer) = 0;

@@ -55,10 +55,6 @@ void LocalAccess::get(int, std::uint64_t address, std::span<std::byte> into) {
   if (!into.empty()) std::memcpy(into.data(), pointer(address), into.size());
 }
 
-void LocalAccess::put(int, std::uint64_t address, std::span<const std::byte> from) {
-  if (!from.empty()) std::memcpy(pointer(address), from.data(), from.size());
-}
-
 void LocalAccess::wake(int peer) {
   if (const auto& bell = bells_[static_cast<std::size_t>(peer)]) ring(bell->word());
 }

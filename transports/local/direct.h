@@ -27,7 +27,6 @@ class LocalAccess final : public DirectAccess {
   void forget(int) override {}
   bool copies() override { return true; }
   void get(int peer, std::uint64_t address, std::span<std::byte> into) override;
-  void put(int peer, std::uint64_t address, std::span<const std::byte> from) override;
   void wake(int peer) override;
 
  private:

@@ -165,9 +165,4 @@ void ShmAccess::get(int peer, std::uint64_t address, std::span<std::byte> into) 
   read_from({at(peer).pid, settings_.rank, peer}, address, into);
 }
 
-void ShmAccess::put(int peer, std::uint64_t address, std::span<const std::byte> from) {
-  check(peer);
-  write_to({at(peer).pid, settings_.rank, peer}, address, from);
-}
-
 }  // namespace rondo::shm

@@ -64,7 +64,6 @@ class ShmAccess final : public DirectAccess {
   void forget(int peer) override;
   bool copies() override { return copies_; }
   void get(int peer, std::uint64_t address, std::span<std::byte> into) override;
-  void put(int peer, std::uint64_t address, std::span<const std::byte> from) override;
   void wake(int peer) override;
 
  private:

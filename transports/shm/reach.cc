@@ -24,15 +24,14 @@ std::uint64_t own_pid_namespace() {
 }
 
 /// One system call: bytes moved, or -1 with errno.
-ssize_t move_once(pid_t pid, std::uint64_t there, std::byte* here, std::size_t bytes, bool write) {
+ssize_t read_once(pid_t pid, std::uint64_t there, std::byte* here, std::size_t bytes) {
   const iovec local{here, bytes};
   // NOLINTNEXTLINE: an address of the other process, which only the kernel follows.
   const iovec remote{reinterpret_cast<void*>(there), bytes};
-  return write ? ::process_vm_writev(pid, &local, 1, &remote, 1, 0)
-               : ::process_vm_readv(pid, &local, 1, &remote, 1, 0);
+  return ::process_vm_readv(pid, &local, 1, &remote, 1, 0);
 }
 
-[[noreturn]] void throw_refusal(const Reached& process, int reason, bool write) {
+[[noreturn]] void throw_refusal(const Reached& process, int reason) {
   if (reason == ESRCH) {
     throw Error(ErrorCode::peer_lost, "the peer process ended",
                 {.rank = process.rank,
@@ -41,8 +40,8 @@ ssize_t move_once(pid_t pid, std::uint64_t there, std::byte* here, std::size_t b
   }
   throw Error(
       ErrorCode::system,
-      std::string("the kernel refuses to ") + (write ? "write to" : "read from") +
-          " the peer's memory: " + std::generic_category().message(reason),
+      "the kernel refuses to read from the peer's memory: " +
+          std::generic_category().message(reason),
       {.rank = process.rank,
        .peer = process.peer,
        .remedy = reason == EFAULT ? "check that the peer's buffers are as long as its call says"
@@ -50,30 +49,15 @@ ssize_t move_once(pid_t pid, std::uint64_t there, std::byte* here, std::size_t b
                                     "rondo::allocate()"});
 }
 
-void move_all(const Reached& process, std::uint64_t there, std::byte* here, std::size_t bytes,
-              bool write) {
-  for (std::size_t done = 0; done < bytes;) {
-    const std::size_t part = std::min(bytes - done, most_at_once);
-    const ssize_t moved = move_once(process.pid, there + done, here + done, part, write);
-    if (moved > 0) {
-      done += static_cast<std::size_t>(moved);
-    } else if (moved == 0) {
-      throw_refusal(process, EFAULT, write);
-    } else if (errno != EINTR) {
-      throw_refusal(process, errno, write);
-    }
-  }
-}
-
 }  // namespace
 
-ReachProbe::ReachProbe() : probe_(std::make_unique<Probe>()) {
+ReachProbe::ReachProbe() : number_(std::make_unique<std::uint64_t>()) {
   std::random_device random;
-  probe_->value = (std::uint64_t{random()} << 32) | random();
+  *number_ = (std::uint64_t{random()} << 32) | random();
   address_ = {.pid_namespace = own_pid_namespace(),
               .pid = ::getpid(),
-              .probe = reinterpret_cast<std::uintptr_t>(probe_.get()),
-              .value = probe_->value};
+              .probe = reinterpret_cast<std::uintptr_t>(number_.get()),
+              .value = *number_};
 }
 
 std::string to_text(const ReachAddress& address) {
@@ -92,22 +76,24 @@ ReachAddress parse_reach(const std::string& text) {
 
 bool reaches(const ReachAddress& from, const ReachAddress& to) {
   if (to.pid <= 0 || to.probe == 0 || from.pid_namespace != to.pid_namespace) return false;
-  constexpr std::size_t size = sizeof(std::uint64_t);
   std::uint64_t value = 0;
-  auto* const here = reinterpret_cast<std::byte*>(&value);
-  // Nothing is written before the number has shown that this is the right process.
-  if (move_once(to.pid, to.probe + offsetof(Probe, value), here, size, false) != size) return false;
-  return value == to.value &&
-         move_once(to.pid, to.probe + offsetof(Probe, target), here, size, true) == size;
+  const ssize_t got =
+      read_once(to.pid, to.probe, reinterpret_cast<std::byte*>(&value), sizeof(value));
+  return got == sizeof(value) && value == to.value;
 }
 
 void read_from(const Reached& process, std::uint64_t there, std::span<std::byte> into) {
-  move_all(process, there, into.data(), into.size(), false);
-}
-
-void write_to(const Reached& process, std::uint64_t there, std::span<const std::byte> from) {
-  // The kernel only reads through a local part of a write.
-  move_all(process, there, const_cast<std::byte*>(from.data()), from.size(), true);
+  for (std::size_t done = 0; done < into.size();) {
+    const std::size_t part = std::min(into.size() - done, most_at_once);
+    const ssize_t got = read_once(process.pid, there + done, into.data() + done, part);
+    if (got > 0) {
+      done += static_cast<std::size_t>(got);
+    } else if (got == 0) {
+      throw_refusal(process, EFAULT);
+    } else if (errno != EINTR) {
+      throw_refusal(process, errno);
+    }
+  }
 }
 
 }  // namespace rondo::shm

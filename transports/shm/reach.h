@@ -1,4 +1,4 @@
-// Copies to and from another process's memory by the kernel, and whether it allows them.
+// Copies from another process's memory by the kernel, and whether it allows them.
 #pragma once
 
 #include <sys/types.h>
@@ -12,14 +12,8 @@
 
 namespace rondo::shm {
 
-/// What peers try: a number that nobody else has, and a word to write to.
-struct Probe {
-  std::uint64_t value = 0;
-  std::uint64_t target = 0;
-};
-
 /// Where a process can be reached, as it says so itself: the number of its pid namespace (others
-/// number processes differently), its pid, and its probe.
+/// number processes differently), its pid, and where it has a number that nobody else has.
 struct ReachAddress {
   std::uint64_t pid_namespace = 0;
   pid_t pid = 0;
@@ -34,7 +28,7 @@ class ReachProbe {
   const ReachAddress& address() const { return address_; }
 
  private:
-  std::unique_ptr<Probe> probe_;
+  std::unique_ptr<std::uint64_t> number_;
   ReachAddress address_;
 };
 
@@ -42,11 +36,10 @@ class ReachProbe {
 std::string to_text(const ReachAddress& address);
 ReachAddress parse_reach(const std::string& text);
 
-/// Reads and writes a few bytes of the process. False when the kernel refuses, or when its number
-/// names another process here.
+/// Reads that number. False when the kernel refuses, or when its pid names another process here.
 bool reaches(const ReachAddress& from, const ReachAddress& to);
 
-/// Copy between this process's memory and address `there` of process `pid`. Error{peer_lost} when
+/// Copies from address `there` of process `pid`. Error{peer_lost} when
 /// there is no such process, Error{system} when the kernel refuses; `rank` and `peer` are for
 /// these.
 struct Reached {
@@ -55,6 +48,5 @@ struct Reached {
   int peer = -1;
 };
 void read_from(const Reached& process, std::uint64_t there, std::span<std::byte> into);
-void write_to(const Reached& process, std::uint64_t there, std::span<const std::byte> from);
 
 }  // namespace rondo::shm
