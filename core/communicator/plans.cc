@@ -19,13 +19,31 @@ std::string_view name_of(DirectMode mode) {
   return "two_shot pushing its results";
 }
 
+/// Measured times may decide only between ways that give the same bits: where both add in the order
+/// of ranks, and round once.
+OrdinaryMemory ordinary_memory(const Choice& choice, const Call& call) {
+  const bool same_bits =
+      !info(call.collective).reduces ||
+      (choice.algorithm->name == name_of(choice.direct->mode) && call.op != ReduceOperator::avg);
+  return choice.ordinary == OrdinaryMemory::measured && !same_bits ? OrdinaryMemory::messages
+                                                                   : choice.ordinary;
+}
+
 /// `otherwise`: the call by messages.
 std::string words_of_direct(const DirectCall& direct, const std::string& over,
                             const std::string& otherwise) {
   const std::string mode(name_of(direct.ordinary_memory.plan.mode));
   if (direct.staged) return "direct " + mode + " through the board over " + over;
   const std::string windows = "direct over " + over + ": in rondo::allocate() memory ";
-  if (direct.copies) return windows + "in place, else " + mode + " by the kernel's copies";
+  const std::string copies = mode + " by the kernel's copies";
+  switch (direct.ordinary) {
+    case OrdinaryMemory::copies:
+      return windows + "in place, else " + copies;
+    case OrdinaryMemory::measured:
+      return windows + "in place, else " + copies + " or " + otherwise + ", as measured";
+    case OrdinaryMemory::messages:
+      break;
+  }
   return windows + "in place, else " + otherwise;
 }
 
@@ -47,7 +65,8 @@ CommunicatorState::Prepared CommunicatorState::prepare_call(const Call& call) {
   const std::shared_ptr<const Plan> plan = plan_of(*choice.algorithm, call.root);
   const auto prepared = prepare(plan, call, rank(), frame_bytes_, choice.reason);
   if (choice.direct)
-    prepared->direct = prepare_direct(*choice.direct, call, *plan->direct, choice.copies);
+    prepared->direct =
+        prepare_direct(*choice.direct, call, *plan->direct, ordinary_memory(choice, call));
   if (rank() == 0 && log_enabled(LogLevel::info)) {  // the choice is every rank's
     log(LogLevel::info, rank(),
         std::string(name(call.collective)) + " of " + std::to_string(call.count) + " x " +

@@ -25,7 +25,8 @@ struct Announcement {
   Exposed input{};
   Exposed output{};
   std::uint64_t windows_freed = 0;  ///< see DirectAccess::windows_freed()
-  std::uint64_t in_windows = 0;     ///< 1: whatever peers touch lies in windows
+  std::uint32_t in_windows = 0;     ///< 1: whatever peers touch lies in windows
+  std::uint32_t nanoseconds = 0;    ///< that the last call of the Contest took on this rank
 };
 
 struct alignas(128) Post {

@@ -9,9 +9,6 @@
 namespace rondo::detail {
 namespace {
 
-/// Calls whose buffers outgrow the caches write past them (kernels_speed shows from where on).
-constexpr std::size_t streaming_bytes = std::size_t{16} << 20;
-
 /// A stopped peer may hold this rank's memory for ever; then the failure matters more.
 constexpr std::chrono::seconds longest_withdrawal{5};
 
@@ -71,6 +68,7 @@ void DirectEngine::begin(Operation& operation) {
   stage_ = Stage::enter;
   staged_ = call_->staged;
   by_messages_ = false;
+  copies_ = false;
   streaming_ = false;
   waited_ = 0;
   move_ = 0;
@@ -226,6 +224,7 @@ void DirectEngine::announce(Post& post) {
   const bool in_windows =
       (in == 0 || mine.input.window != 0) && (out == 0 || mine.output.window != 0);
   mine.in_windows = in_windows ? 1 : 0;
+  mine.nanoseconds = nanoseconds_;
   announcements_[static_cast<std::size_t>(rank_)] = mine;
   post.announcement = mine;
 }
@@ -251,19 +250,6 @@ bool DirectEngine::check(int peer, const Post& post) {
     control_.report_mismatch(peer, operation_->sequence,
                              post.fingerprint == operation_->fingerprint);
   return false;
-}
-
-/// Alike on every rank: all have the same announcements before them.
-void DirectEngine::decide() {
-  const auto in_windows = [](const Announcement& a) { return a.in_windows != 0; };
-  const bool all = std::all_of(announcements_.begin(), announcements_.end(), in_windows);
-  if (all) {
-    part_ = &call_->windows;
-    staged_ = false;
-  }
-  by_messages_ = !all && !call_->staged && !call_->copies;
-  if (!all && call_->copies) staging_.resize((others_.size() + 1) * copied_slice_bytes);
-  streaming_ = !staged_ && part().bytes() >= streaming_bytes;
 }
 
 DirectEngine::Stage DirectEngine::after_gather() {

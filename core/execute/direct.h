@@ -2,7 +2,8 @@
 //
 //   post    show the input, or say where the buffers lie
 //   gather  wait for the posts of those whose memory round 0 touches; exposed calls look at all
-//           posts and decide alike: windows, copies by the kernel, or messages after all
+//           posts and decide alike: windows, copies by the kernel, or messages after all, the
+//           latter two by what calls of the kind have taken so far (core/execute/contest.h)
 //   round 0, and for two_shot a second round behind a wait for its makers
 //   leave   exposed calls wait until nobody touches this rank's memory any more
 //
@@ -10,6 +11,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -17,6 +19,7 @@
 
 #include "core/control/control.h"
 #include "core/execute/board.h"
+#include "core/execute/contest.h"
 #include "core/execute/operation.h"
 #include "core/transport/direct_access.h"
 #include "kernels/cpu/reduce.h"
@@ -35,6 +38,10 @@ class DirectEngine {
   /// Begins the operation, with none under way, and ends it too where the peers answer within some
   /// hundred nanoseconds. True when it has ended; else run() goes on with it.
   bool run_at_once(Operation& operation);
+  /// The operation that run() passed on to messages, or any other one, has ended.
+  void finished() {
+    if (timed_ == Timed::running) stop_clock();
+  }
   /// After a failure: tells the peers that this rank's memory is out of bounds and waits, for some
   /// seconds at most, until none of them is still at work on it.
   /// `look`: lets the transports notice who died.
@@ -67,6 +74,9 @@ class DirectEngine {
   bool gather();
   bool check(int peer, const Post& post);
   void decide();
+  bool by_copies();
+  void settle_contest();
+  void stop_clock();
   Stage after_gather();
   bool show_late();
   bool resolve();
@@ -113,11 +123,21 @@ class DirectEngine {
   Stage stage_ = Stage::finished;
   bool staged_ = false;  ///< inputs come over the board; else peers' buffers are touched
   bool by_messages_ = false;
+  bool copies_ = false;  ///< ordinary memory, by the kernel
   bool streaming_ = false;
   std::size_t waited_ = 0;    ///< how many of a list have been waited for
   std::size_t move_ = 0;      ///< of the round
   std::size_t elements_ = 0;  ///< of the move, done
   std::uint64_t reported_mismatch_ = 0;
+
+  // The last call that ran in the contest, and how long it took on this rank.
+  Contest contest_{};
+  Contest::Kind contested_{};
+  Contest::Way way_ = Contest::Way::messages;
+  enum class Timed : std::uint8_t { nothing, running, known };
+  Timed timed_ = Timed::nothing;
+  std::chrono::steady_clock::time_point began_{};
+  std::uint32_t nanoseconds_ = 0;
 
   // What is known of each rank.
   std::vector<std::uint64_t> seen_{};  ///< newest step seen

@@ -185,6 +185,7 @@ bool Engine::foreign(const Operation& operation, int peer, std::uint64_t fingerp
 
 void Engine::finish(Operation& operation) {
   const PreparedCall& call = *operation.prepared;
+  if (direct_ && operation.point_to_point_peer < 0) direct_->finished();
   if (call.divisor > 1)
     divide(call.call.type, operation.output, call.divisor, call.output_elements);
   if (operation.point_to_point_peer < 0) control_.calls().complete(operation.sequence);

@@ -46,7 +46,7 @@ struct Choice {
   const Algorithm* algorithm = nullptr;
   std::string reason{};
   std::optional<DirectChoice> direct{};  ///< then `algorithm` is for where that cannot be
-  bool copies = false;                   ///< direct: ordinary memory is worth copying by the kernel
+  OrdinaryMemory ordinary = OrdinaryMemory::messages;  ///< direct
 };
 
 /// The names that RONDO_ALGORITHM knows for a collective.

@@ -134,11 +134,11 @@ std::shared_ptr<PreparedCall> prepare(std::shared_ptr<const Plan> plan, const Ca
 }
 
 std::shared_ptr<const DirectCall> prepare_direct(const DirectChoice& choice, const Call& call,
-                                                 DirectPlans& plans, bool copies) {
+                                                 DirectPlans& plans, OrdinaryMemory ordinary) {
   const int ranks = plans.ranks();
   auto direct = std::make_shared<DirectCall>();
   direct->staged = choice.staged;
-  direct->copies = copies;
+  direct->ordinary = ordinary;
   direct->ordinary_memory = direct_part(plans.of(choice.mode), call, ranks);
   if (choice.staged && choice.mode == DirectMode::one_shot)
     direct->shown = shown_moves(direct->ordinary_memory, plans.rank());

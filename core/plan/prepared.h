@@ -74,8 +74,8 @@ struct DirectCall {
   bool offers_windows = false;  ///< staged: but what lies in windows is exposed instead
   Part ordinary_memory{};       ///< staged calls', and exposed ones' where some memory is no window
   Part windows{};               ///< all memory lies in windows
-  std::vector<ShownMove> shown{};  ///< staged one_shot: the moves of round 0
-  bool copies = false;  ///< exposed ordinary memory is copied by the kernel; else by messages
+  std::vector<ShownMove> shown{};                      ///< staged one_shot: the moves of round 0
+  OrdinaryMemory ordinary = OrdinaryMemory::messages;  ///< exposed
 };
 
 struct PreparedCall {
@@ -107,8 +107,8 @@ std::shared_ptr<PreparedCall> prepare(std::shared_ptr<const Plan> plan, const Ca
                                       std::size_t frame_bytes, std::string reason);
 
 /// The direct way of the same call: a plan that all counts share, and this count's offsets.
-/// `plans` must be of call.collective and call.root. `copies`: see DirectCall.
+/// `plans` must be of call.collective and call.root. `ordinary`: see DirectCall.
 std::shared_ptr<const DirectCall> prepare_direct(const DirectChoice& choice, const Call& call,
-                                                 DirectPlans& plans, bool copies);
+                                                 DirectPlans& plans, OrdinaryMemory ordinary);
 
 }  // namespace rondo
