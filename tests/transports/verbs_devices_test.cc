@@ -200,7 +200,8 @@ TEST_CASE("what settings leave out says so", "[verbs]") {
   CHECK(with({.hca = "mlx4"}) == "RONDO_IB_HCA=mlx4 leaves it out");
   CHECK(with({.disable = true}) == "RONDO_IB_DISABLE=1");
   CHECK(with({.gid_index = 99}).starts_with("RONDO_IB_GID_INDEX=99, but"));
-  CHECK(with({.pkey_index = 1}) == "RONDO_IB_PKEY=1, but its table has 1 entries, from 0");
+  CHECK(with({.pkey_index = 1}) ==
+        "RONDO_IB_PKEY=1, but the last index of its table of partition keys is 0");
   CHECK_THROWS_AS(with({.hca = "mlx5_0:port"}), Error);
 }
 

@@ -7,8 +7,10 @@
 #include <cstring>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "tests/catch.h"
+#include "tests/transports/world.h"
 #include "transports/verbs/discovery.h"
 #include "transports/verbs/trouble.h"
 
@@ -153,6 +155,48 @@ TEST_CASE("discovery without devices says what is missing", "[verbs]") {
   const auto hidden = verbs::discover(table, "/proc/self");  // a folder with entries
   CHECK(hidden.obstacle.find("but libibverbs shows none") != std::string::npos);
   CHECK(hidden.remedy.find("ibverbs-providers") != std::string::npos);
+}
+
+/// Everything that the transport makes of a port, in the order that library.h states.
+void make_handles(const verbs::Port& port) {
+  const Library& table = verbs::library();
+  const verbs::Context context = verbs::open(port);
+  const verbs::ProtectionDomain domain(table.alloc_pd(context.get()));
+  REQUIRE(domain);
+  const verbs::CompletionChannel channel(table.create_comp_channel(context.get()));
+  REQUIRE(channel);
+  const verbs::CompletionQueue queue(table.create_cq(context.get(), 16, nullptr, channel.get(), 0));
+  REQUIRE(queue);
+  std::vector<std::byte> memory(8192);
+  const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+  const auto strict = verbs::register_memory(domain.get(), memory.data(), memory.size(), access);
+  const auto relaxed = verbs::register_memory(domain.get(), memory.data(), memory.size(),
+                                              access | IBV_ACCESS_RELAXED_ORDERING);
+  CHECK((strict && relaxed && strict->length == memory.size()));
+  ibv_srq_init_attr shared_attributes{};
+  shared_attributes.attr = {.max_wr = 16, .max_sge = 1, .srq_limit = 0};
+  const verbs::SharedReceiveQueue shared(table.create_srq(domain.get(), &shared_attributes));
+  ibv_qp_init_attr attributes{};
+  attributes.send_cq = queue.get();
+  attributes.recv_cq = queue.get();
+  attributes.srq = shared.get();
+  attributes.cap = {.max_send_wr = 16,
+                    .max_recv_wr = 16,
+                    .max_send_sge = 1,
+                    .max_recv_sge = 1,
+                    .max_inline_data = 0};
+  attributes.qp_type = IBV_QPT_RC;
+  const verbs::QueuePair pair(table.create_qp(domain.get(), &attributes));
+  CHECK(pair);
+}
+
+TEST_CASE("handles on the devices that are there come and go", "[verbs]") {
+  const auto found = verbs::discover();
+  const auto ports = usable_ports(found.ports, verbs::Settings{});
+  CHECK(ports.empty() == !why_none(found, verbs::Settings{}).empty());
+  const std::size_t before = open_descriptors();
+  for (const verbs::Port& port : ports) make_handles(port);
+  CHECK(open_descriptors() == before);
 }
 
 TEST_CASE("every completion status has words of its own, and a remedy", "[verbs]") {

@@ -146,6 +146,7 @@ std::string rdma_text(const Discovery& discovery, const Settings& settings) {
       row("DEVICE", width, {"PORT", "STATE", "LINK", "GBIT/S", "MTU", "NUMA", "USED"});
   for (const Port& port : discovery.ports) text += port_text(port, settings, width);
   const auto used = usable_ports(discovery.ports, settings).size();
+  if (used == 0) return text + "\nrondo uses none of them; between machines it takes tcp.\n";
   text += "\n" + wrapped("", "rondo uses " + std::to_string(used) + " of " +
                                  std::to_string(discovery.ports.size()) +
                                  " ports, at the addresses marked *. RONDO_IB_HCA chooses ports, "

@@ -48,8 +48,9 @@ std::string why_no_address(const Port& port, const Settings& settings) {
 
 std::string why_no_partition(const Port& port, const Settings& settings) {
   if (settings.pkey_index < port.pkeys) return {};
-  return "RONDO_IB_PKEY=" + std::to_string(settings.pkey_index) + ", but its table has " +
-         std::to_string(port.pkeys) + " entries, from 0";
+  return "RONDO_IB_PKEY=" + std::to_string(settings.pkey_index) +
+         ", but the last index of its table of " + "partition keys is " +
+         std::to_string(port.pkeys - 1);
 }
 
 std::string title(const Port& port) {

@@ -34,18 +34,10 @@ using LookingContext = std::unique_ptr<ibv_context, CloseThrough>;
 
 std::string message(int error) { return std::generic_category().message(error); }
 
+/// libibverbs 44 answers ENOENT where access is denied, too, so both hints are given.
 std::string opening_trouble(int error) {
-  const std::string text = "it cannot be opened (" + message(error) + ")";
-  switch (error) {
-    case EACCES:
-    case EPERM:
-      return text + ": be root or in the group that owns /dev/infiniband/uverbs*";
-    case ENOENT:
-    case ENXIO:
-      return text + ": containers need --device /dev/infiniband";
-    default:
-      return text;
-  }
+  return "it cannot be opened (" + message(error) + "): be root or in the group that owns " +
+         "/dev/infiniband/uverbs*; containers need --device /dev/infiniband";
 }
 
 int numa_node_of(const std::filesystem::path& device) {

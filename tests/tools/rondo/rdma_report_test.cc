@@ -66,6 +66,13 @@ TEST_CASE("without devices the text says why and what to do") {
   CHECK(json["ports"].empty());
 }
 
+TEST_CASE("where no port is used the text says what is") {
+  const std::string text = rdma_text(two_ports(), verbs::make_settings({.disable = true}));
+  CHECK(text.find("not used: RONDO_IB_DISABLE=1") != std::string::npos);
+  CHECK(text.find("rondo uses none of them; between machines it takes tcp.") != std::string::npos);
+  CHECK(text.find('*') == std::string::npos);
+}
+
 TEST_CASE("no line is wider than a screen") {
   Discovery wide = two_ports();
   wide.ports[0].device = "rocep129s0f0np0_bond_w24";
