@@ -6,6 +6,7 @@
 #include "transports/local/local.h"
 #include "transports/shm/shm.h"
 #include "transports/tcp/tcp.h"
+#include "transports/verbs/verbs.h"
 
 namespace rondo {
 namespace {
@@ -15,6 +16,8 @@ constexpr std::array kinds{
                   local::make},
     TransportKind{"shm", "slot rings in memory shared by processes of one machine", shm::obstacle,
                   shm::make},
+    TransportKind{"verbs", "InfiniBand and RoCE: reliable queue pairs", verbs::obstacle,
+                  verbs::make},
     TransportKind{"tcp", "TCP connections, one or more a direction", tcp::obstacle, tcp::make},
 };
 
@@ -25,6 +28,12 @@ std::span<const TransportKind> transport_kinds() { return kinds; }
 const TransportKind* find_transport(std::string_view name) {
   const auto found = std::ranges::find(kinds, name, &TransportKind::name);
   return found == kinds.end() ? nullptr : &*found;
+}
+
+HostInfo describe_host(const Config& config) {
+  HostInfo host = this_host(config.host_id);
+  verbs::describe(host, config.infiniband);
+  return host;
 }
 
 }  // namespace rondo

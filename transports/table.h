@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/config.h"
 #include "core/transport/transport.h"
 
 namespace rondo {
@@ -22,5 +23,9 @@ struct TransportKind {
 /// Best first: a pair of ranks uses the first kind without an obstacle.
 std::span<const TransportKind> transport_kinds();
 const TransportKind* find_transport(std::string_view name);
+
+/// This process's host with all that obstacles go by. Throws Error{configuration} for settings of a
+/// transport that are wrong.
+HostInfo describe_host(const Config& config);
 
 }  // namespace rondo

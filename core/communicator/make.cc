@@ -7,6 +7,7 @@
 
 #include "core/base/log.h"
 #include "core/communicator/access.h"
+#include "transports/table.h"
 
 namespace rondo {
 namespace {
@@ -77,7 +78,7 @@ Communicator Communicator::from_environment(const Options& options) {
   const MeetingPoint point{.address = placement.address, .port = placement.port};
   return translate_exceptions([&] {
     return make_world(meet(point, placement.rank, placement.ranks, placement.rank == 0,
-                           this_host(config.host_id), config.bootstrap_timeout),
+                           describe_host(config), config.bootstrap_timeout),
                       nullptr, config);
   });
 }
@@ -112,15 +113,15 @@ Communicator Communicator::from_unique_id(const UniqueId& id, int rank, int rank
   const MeetingPoint point{.address = address, .port = packed.port, .magic = packed.magic};
   return translate_exceptions([&] {
     return make_world(
-        meet(point, rank, ranks, false, this_host(config.host_id), config.bootstrap_timeout),
-        nullptr, config);
+        meet(point, rank, ranks, false, describe_host(config), config.bootstrap_timeout), nullptr,
+        config);
   });
 }
 
 std::vector<Communicator> Communicator::from_threads(int ranks, const Options& options) {
   check_ranks(0, ranks);
   const Config config = config_with(options);
-  const auto worlds = meet_threads(ranks, this_host(config.host_id));
+  const auto worlds = meet_threads(ranks, describe_host(config));
   const auto local = std::make_shared<LocalExchange>();
   std::vector<Communicator> made(worlds.size());
   std::vector<std::exception_ptr> failures(worlds.size());

@@ -122,7 +122,7 @@ template <class Value, class Archive>
 void fields_of(Value& value, Archive& archive) {
   using T = std::remove_const_t<Value>;
   if constexpr (std::is_same_v<T, HostInfo>) {
-    archive(value.host, value.hostname, value.process, value.pid);
+    archive(value.host, value.hostname, value.process, value.pid, value.rdma, value.no_rdma);
   } else if constexpr (std::is_same_v<T, CallReport>) {
     archive(value.begun, value.completed, value.calls);
   } else if constexpr (std::is_same_v<T, Hello>) {

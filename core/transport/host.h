@@ -13,10 +13,14 @@ struct HostInfo {
   std::string hostname{};     ///< for people
   std::uint64_t process = 0;  ///< pid together with its start time: equal only in one process
   int pid = 0;
+  /// Ports that the verbs transport may use, in its own words; empty: none.
+  std::string rdma{};
+  std::string no_rdma{};  ///< why there is none, for people
   friend bool operator==(const HostInfo&, const HostInfo&) = default;
 };
 
-/// This process's own. `host_id` overrides `host` when not empty.
+/// This process's own, but for what only transports know (see transports/table.h). `host_id`
+/// overrides `host` when not empty.
 HostInfo this_host(std::string_view host_id);
 
 }  // namespace rondo

@@ -39,7 +39,7 @@ TEST_CASE("default slots respect the memory limits", "[transports]") {
 TEST_CASE("the table: names, order and obstacles", "[transports]") {
   std::string names;
   for (const TransportKind& kind : transport_kinds()) names += std::string(kind.name) + " ";
-  CHECK(names == "local shm tcp ");
+  CHECK(names == "local shm verbs tcp ");
   CHECK(find_transport("carrier pigeon") == nullptr);
   const HostInfo here{.host = "a", .hostname = "node1", .process = 1, .pid = 10};
   const HostInfo process{.host = "a", .hostname = "node1", .process = 2, .pid = 11};

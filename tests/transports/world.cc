@@ -11,10 +11,21 @@
 
 namespace rondo::testing {
 
+std::string why_not_here(const TransportKind& kind) {
+  static const HostInfo here = describe_host(read_config());
+  return kind.obstacle(here, here);
+}
+
 std::vector<Variant> plain_variants() {
+  const InfinibandConfig infiniband = read_config().infiniband;
   std::vector<Variant> all;
   for (const TransportKind& kind : transport_kinds()) {
-    all.push_back({std::string(kind.name), &kind});
+    if (!why_not_here(kind).empty()) continue;
+    all.push_back({.name = std::string(kind.name), .kind = &kind, .infiniband = infiniband});
+    if (kind.name == "verbs") {
+      all.push_back({.name = "verbs, 2 queue pairs", .kind = &kind, .infiniband = infiniband});
+      all.back().infiniband.queue_pairs = 2;
+    }
     if (kind.name == "tcp") all.push_back({"tcp, 3 sockets", &kind, 3});
   }
   return all;
@@ -45,6 +56,7 @@ World::World(const Variant& variant, int ranks, std::size_t slot_bytes) {
                                      .communicator = 7,
                                      .slot_bytes = slot_bytes,
                                      .sockets = variant.sockets,
+                                     .infiniband = variant.infiniband,
                                      .doorbell = doorbells.back().get(),
                                      .local = exchange};
     transports.push_back(wrap(variant.kind->make(settings), variant.mischief));

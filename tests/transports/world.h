@@ -21,9 +21,14 @@ struct Variant {
   std::string name{};
   const TransportKind* kind = nullptr;
   int sockets = 1;
+  InfinibandConfig infiniband{};
   Mischief mischief{};
 };
-/// Every kind in the table, plain, delayed and throttled; tcp also with three sockets.
+/// Why a kind cannot be tried here, for want of devices, say; empty: it can.
+std::string why_not_here(const TransportKind& kind);
+
+/// Every kind in the table that can be tried here, plain, delayed and throttled; tcp also with
+/// three sockets, verbs with two queue pairs.
 std::vector<Variant> variants();
 /// The plain ones only.
 std::vector<Variant> plain_variants();

@@ -1,0 +1,167 @@
+// Channels over queue pairs: the receiver owns a ring of slots, the sender a ring of as many.
+//
+//   sender                                         receiver
+//   slot n mod slots, filled by the caller
+//   send on queue pair n mod (queue pairs)    ->   the receive posted there for frame n: its slot
+//                                                  peek(), release()
+//   credit: frames up to m are released       <-   every few releases
+//
+// Frame n (from 0) may be sent while n < credit + slots, so there is always a receive for it. A
+// slot of the sender's is used again for frame n + slots, which the credit for frame n permits:
+// that frame has then left. Credits come late, so depth() promises fewer frames than there are
+// slots.
+//
+// Only sources that are built when libibverbs's headers are there include this one.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/transport/transport.h"
+#include "transports/verbs/endpoint.h"
+#include "transports/verbs/letter.h"
+#include "transports/verbs/rails.h"
+#include "transports/verbs/regions.h"
+
+namespace rondo::verbs {
+
+/// Ahead of each frame's payload, in both rings.
+struct FrameHeader {
+  std::uint64_t fingerprint = 0;
+  std::uint32_t bytes = 0;   ///< of the payload
+  std::uint32_t number = 0;  ///< of the frame in its channel, modulo 2^32: a check
+};
+static_assert(sizeof(FrameHeader) == 16 && std::is_trivially_copyable_v<FrameHeader>);
+
+/// Sizes of the rings. A header lies right before its payload, which starts a cache line.
+struct Slots {
+  static constexpr std::size_t payload_offset = 64;
+  static constexpr std::size_t header_offset = payload_offset - sizeof(FrameHeader);
+  std::uint32_t count = 0;
+  std::size_t bytes = 0;  ///< of a payload
+
+  std::size_t stride() const { return payload_offset + bytes; }
+  /// Releases that make a credit.
+  std::uint32_t credit_step() const { return std::max<std::uint32_t>(count / 4, 1); }
+  std::uint32_t depth() const { return count - credit_step() + 1; }
+};
+
+/// What both ends have in common.
+struct Edge {
+  int rank = 0;
+  int peer = 0;
+  int lane = 0;
+  Slots slots{};
+  Rails& rails;
+};
+
+/// Of either direction: how it meets its other end, and how it ends.
+class ChannelEnd {
+ public:
+  ChannelEnd(const ChannelEnd&) = delete;
+  ChannelEnd& operator=(const ChannelEnd&) = delete;
+
+  bool is_open() const { return open_; }
+  bool failed() const { return failure_.has_value(); }
+  /// The first failure stays.
+  void fail(const Error& error);
+  /// The TCP connection beside the channel has come.
+  bool met() const { return met_; }
+  /// Of that connection; -1 before and after.
+  int descriptor() const { return letters_.descriptor(); }
+  /// Reads letters. Keeps a failure for the channel's own calls. True when something came of it.
+  bool read_letters();
+  /// A failure of a rail, or of one queue pair on it where `pair` is not null.
+  void fail_on(const Rail& rail, const ibv_qp* pair, const Error& error);
+
+ protected:
+  explicit ChannelEnd(const Edge& edge) : edge_(edge) {}
+  ~ChannelEnd() = default;
+
+  virtual void take(const Letter& letter) = 0;
+  virtual void peer_left(const Letter& goodbye) = 0;
+  void add_endpoint(Rail& rail, Endpoint::Capacity capacity);
+  void register_slots();
+  std::byte* slot(std::uint64_t frame) const;
+  Piece piece(const Endpoint& endpoint, std::uint64_t frame, std::size_t payload) const;
+  Endpoint& endpoint_of(std::uint64_t frame) const {
+    return *endpoints_[frame % endpoints_.size()];
+  }
+  std::vector<EndpointAddress> addresses() const;
+  /// Throws the channel's failure, or that of a queue pair.
+  void throw_failure() const;
+  void say_goodbye(std::uint64_t frames) noexcept;
+  Error error(ErrorCode code, std::string message, std::string remedy) const;
+  Error left() const;
+
+  Edge edge_;
+  bool met_ = false;
+  bool open_ = false;
+  Correspondence letters_{};
+  RegisteredMemory memory_{};
+  std::vector<std::unique_ptr<Endpoint>> endpoints_{};  // go before the memory
+  std::optional<Error> failure_{};
+};
+
+class VerbsSendChannel final : public SendChannel, public ChannelEnd {
+ public:
+  /// `pairs` queue pairs, to a peer that has these ports.
+  VerbsSendChannel(const Edge& edge, int pairs, std::vector<RailName> theirs);
+  ~VerbsSendChannel() override;
+
+  /// The peer has been reached: offers it the channel.
+  void begin(UniqueFd socket);
+
+  std::span<std::byte> acquire() override;
+  void commit(std::size_t bytes, std::uint64_t fingerprint) override;
+  bool flushed() const override;
+
+ private:
+  void take(const Letter& letter) override;
+  void peer_left(const Letter& goodbye) override;
+  void offer();
+  bool may_send();
+  void look();
+
+  int pairs_;
+  std::vector<RailName> theirs_;
+  std::uint64_t number_ = 0;    ///< of the next frame
+  std::uint64_t credited_ = 0;  ///< frames that the peer has released, as far as it told
+};
+
+class VerbsReceiveChannel final : public ReceiveChannel, public ChannelEnd {
+ public:
+  explicit VerbsReceiveChannel(const Edge& edge) : ChannelEnd(edge) {}
+  ~VerbsReceiveChannel() override;
+
+  /// The peer has connected; its offer follows.
+  void begin(UniqueFd socket);
+
+  const Frame* peek() override;
+  void release() override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void take(const Letter& letter) override;
+  void peer_left(const Letter& goodbye) override;
+  void answer(const Letter& offer);
+  void check(const Letter& offer) const;
+  void refuse(const Error& why);
+  void post_receive(std::uint64_t frame);
+  bool arrived() const;
+  const Frame* head();
+  const Frame* nothing();
+  void give_credit();
+
+  std::uint64_t number_ = 0;    ///< of the head frame
+  std::uint64_t credited_ = 0;  ///< frames that the peer knows to be released
+  bool holding_ = false;        ///< frame_ is the head frame
+  Frame frame_{};
+  std::optional<std::uint64_t> sent_{};  ///< by a peer that has left
+  Clock::time_point grace_{};            ///< when to stop waiting for the rest of them
+};
+
+}  // namespace rondo::verbs

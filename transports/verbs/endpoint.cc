@@ -1,0 +1,220 @@
+#include "transports/verbs/endpoint.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <random>
+#include <string>
+
+namespace rondo::verbs {
+namespace {
+
+// Asked for in this order: a device refuses what it cannot do. More than 256 bytes would only make
+// the work requests of some devices longer.
+constexpr std::array<std::uint32_t, 5> inline_sizes{256, 128, 64, 32, 0};
+// A receive request is always there: credits see to it. Should one be missing nevertheless, an
+// error after some tries of 0.64 ms (code 12) is better than silence.
+constexpr std::uint8_t not_ready_timer = 12;
+constexpr std::uint8_t not_ready_retries = 6;
+constexpr std::uint8_t hops = 64;
+
+ibv_mtu mtu_code(std::uint32_t bytes) {
+  for (const ibv_mtu code : {IBV_MTU_4096, IBV_MTU_2048, IBV_MTU_1024, IBV_MTU_512}) {
+    if (bytes >= std::uint32_t{128} << static_cast<unsigned>(code)) return code;
+  }
+  return IBV_MTU_256;
+}
+
+std::uint32_t random_sequence() {
+  std::random_device random;
+  return random() & 0xffffff;
+}
+
+}  // namespace
+
+Endpoint::Endpoint(Rail& rail, const Settings& settings, int peer, Capacity capacity)
+    : rail_(rail), settings_(settings), link_(rail.link(peer)), number_(rail.admit(*this)) {
+  make_pair(capacity);
+  address_ = {.number = pair_->qp_num,
+              .sequence = random_sequence(),
+              .mtu = static_cast<std::uint32_t>(rail.port().mtu),
+              .lid = rail.port().lid,
+              .kind = static_cast<std::uint8_t>(rail.gid().kind),
+              .gid = rail.gid().bytes};
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_INIT;
+  attributes.pkey_index = settings_.pkey_index;
+  attributes.port_num = static_cast<std::uint8_t>(rail.port().port);
+  // Nothing of this rank is open to peers' reads and writes; the flag lets empty writes pass, which
+  // ask_acknowledgement() sends.
+  attributes.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
+  modify(attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
+         "moving a queue pair to INIT");
+}
+
+void Endpoint::make_pair(Capacity capacity) {
+  ibv_cq* const queue = rail_.queue(capacity.sends + capacity.receives);
+  int error = 0;
+  for (const std::uint32_t inline_bytes : inline_sizes) {
+    ibv_qp_init_attr attributes{};
+    attributes.send_cq = attributes.recv_cq = queue;
+    attributes.cap.max_send_wr = capacity.sends;
+    attributes.cap.max_recv_wr = capacity.receives;
+    attributes.cap.max_send_sge = attributes.cap.max_recv_sge = 1;
+    attributes.cap.max_inline_data = inline_bytes;
+    attributes.qp_type = IBV_QPT_RC;
+    pair_.reset(library().create_qp(rail_.domain(), &attributes));
+    error = errno;
+    if (pair_) {
+      inline_bytes_ = attributes.cap.max_inline_data;
+      sends_ = capacity.sends;
+      return;
+    }
+    if (error != EINVAL) break;
+  }
+  throw call_error("creating a queue pair", error, link_);
+}
+
+void Endpoint::modify(ibv_qp_attr& attributes, int mask, std::string_view action) {
+  const int error = library().modify_qp(pair_.get(), &attributes, mask);
+  if (error != 0) throw call_error(action, error, link_);
+}
+
+void Endpoint::connect(const EndpointAddress& peer) {
+  link_.peer_gid = to_text(gid_of(peer));
+  to_ready_to_receive(peer);
+  to_ready_to_send();
+}
+
+void Endpoint::to_ready_to_receive(const EndpointAddress& peer) {
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_RTR;
+  attributes.path_mtu = mtu_code(std::min(peer.mtu, address_.mtu));
+  attributes.dest_qp_num = peer.number;
+  attributes.rq_psn = peer.sequence;
+  attributes.max_dest_rd_atomic = 1;
+  attributes.min_rnr_timer = not_ready_timer;
+  ibv_ah_attr& way = attributes.ah_attr;
+  way.port_num = static_cast<std::uint8_t>(rail_.port().port);
+  way.sl = settings_.service_level;
+  way.dlid = peer.lid;
+  const Gid& here = rail_.gid();
+  const Gid there = gid_of(peer);
+  if (here.kind != GidKind::infiniband || subnet_prefix(here) != subnet_prefix(there)) {
+    way.is_global = 1;
+    std::memcpy(way.grh.dgid.raw, peer.gid.data(), peer.gid.size());
+    way.grh.sgid_index = static_cast<std::uint8_t>(here.index);
+    way.grh.hop_limit = hops;
+    way.grh.traffic_class = settings_.traffic_class;
+  }
+  modify(attributes,
+         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+             IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+         "moving a queue pair to RTR");
+}
+
+void Endpoint::to_ready_to_send() {
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_RTS;
+  attributes.sq_psn = address_.sequence;
+  attributes.timeout = settings_.timeout;
+  attributes.retry_cnt = settings_.retry_count;
+  attributes.rnr_retry = not_ready_retries;
+  attributes.max_rd_atomic = 1;
+  modify(attributes,
+         IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+             IBV_QP_MAX_QP_RD_ATOMIC,
+         "moving a queue pair to RTS");
+}
+
+void Endpoint::post(ibv_send_wr& request, bool signalled) {
+  ++posted_;
+  request.wr_id = request_id(number_, false, posted_);
+  if (signalled || posted_ - signalled_ >= silent_sends) {
+    request.send_flags |= IBV_SEND_SIGNALED;
+    signalled_ = posted_;
+  }
+  ibv_send_wr* refused = nullptr;
+  const int error = ibv_post_send(pair_.get(), &request, &refused);
+  if (error != 0) throw call_error("posting a send", error, link_);
+}
+
+void Endpoint::send(const Piece& piece) {
+  ibv_sge part{.addr = reinterpret_cast<std::uintptr_t>(piece.begin),
+               .length = static_cast<std::uint32_t>(piece.bytes),
+               .lkey = piece.key};
+  ibv_send_wr request{};
+  request.sg_list = &part;
+  request.num_sge = 1;
+  request.opcode = IBV_WR_SEND;
+  if (piece.bytes <= inline_bytes_) request.send_flags = IBV_SEND_INLINE;
+  post(request, false);
+}
+
+void Endpoint::send_credit(std::uint32_t count) {
+  ibv_send_wr request{};
+  request.opcode = IBV_WR_SEND_WITH_IMM;
+  request.imm_data = htonl(count);
+  post(request, false);
+}
+
+void Endpoint::ask_acknowledgement() {
+  if (acknowledged() || signalled_ == posted_ || !has_room()) return;
+  ibv_send_wr request{};
+  request.opcode = IBV_WR_RDMA_WRITE;
+  post(request, true);
+}
+
+void Endpoint::receive_frame(const Piece& piece) {
+  ibv_sge part{.addr = reinterpret_cast<std::uintptr_t>(piece.begin),
+               .length = static_cast<std::uint32_t>(piece.bytes),
+               .lkey = piece.key};
+  post_receive(&part);
+}
+
+void Endpoint::receive_credit() { post_receive(nullptr); }
+
+void Endpoint::post_receive(ibv_sge* piece) {
+  ibv_recv_wr request{};
+  request.wr_id = request_id(number_, true, 0);
+  request.sg_list = piece;
+  request.num_sge = piece == nullptr ? 0 : 1;
+  ibv_recv_wr* refused = nullptr;
+  const int error = ibv_post_recv(pair_.get(), &request, &refused);
+  if (error != 0) throw call_error("posting a receive", error, link_);
+}
+
+void Endpoint::completed(const ibv_wc& completion, bool receive, std::uint32_t count) noexcept {
+  try {
+    note(completion, receive, count);
+  } catch (const Error& error) {
+    fail(error);
+  }
+}
+
+void Endpoint::note(const ibv_wc& completion, bool receive, std::uint32_t count) {
+  if (completion.status != IBV_WC_SUCCESS) [[unlikely]] {
+    const bool flushed = is_flush(completion.status);
+    if (failure_ && (flushed || !only_flushed_)) return;
+    failure_ = completion_error(completion.status, completion.vendor_err,
+                                receive ? "receiving" : "sending", link_);
+    only_flushed_ = flushed;
+  } else if (!receive) {
+    done_ += (count - static_cast<std::uint32_t>(done_)) & request_count_mask;
+  } else if ((completion.wc_flags & IBV_WC_WITH_IMM) != 0) {
+    credit_ = ntohl(completion.imm_data);
+    receive_credit();
+  } else {
+    ++frames_;
+  }
+}
+
+void Endpoint::fail(const Error& error) {
+  if (!failure_ || only_flushed_) failure_ = error;
+  only_flushed_ = false;
+}
+
+}  // namespace rondo::verbs

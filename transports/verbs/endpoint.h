@@ -1,0 +1,93 @@
+// Endpoint: one end of a reliable connection (RC), a queue pair, with its book-keeping.
+//
+// Frames and credits travel as sends: a frame fills the receive request that its receiver posted
+// for it, a credit is an empty send with an immediate number. Sends are completed silently but for
+// every 16th and for those that somebody waits for, so that a queue of sends costs few completions.
+//
+// Only sources that are built when libibverbs's headers are there include this one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "transports/verbs/endpoint_address.h"
+#include "transports/verbs/rail.h"
+
+namespace rondo::verbs {
+
+/// Registered memory as a work request names it.
+struct Piece {
+  std::byte* begin = nullptr;
+  std::size_t bytes = 0;
+  std::uint32_t key = 0;  ///< ibv_mr::lkey on the endpoint's rail
+};
+
+/// Calls that post throw Error where the device refuses; a completion that failed is kept for
+/// failure(). One thread at a time, the one that polls the rail.
+class Endpoint final : public Worker {
+ public:
+  /// Every so many sends one is signalled, so that the device's room for them comes back.
+  static constexpr std::uint32_t silent_sends = 16;
+
+  /// Most sends and receives under way at a time. `rail` outlives the endpoint.
+  struct Capacity {
+    std::uint32_t sends = 0;
+    std::uint32_t receives = 0;
+  };
+  Endpoint(Rail& rail, const Settings& settings, int peer, Capacity capacity);
+
+  const Rail& rail() const { return rail_; }
+  const EndpointAddress& address() const { return address_; }
+  /// Receives may be posted before, sends after this.
+  void connect(const EndpointAddress& peer);
+  bool is(const ibv_qp* pair) const { return pair == pair_.get(); }
+
+  /// Room for one more send.
+  bool has_room() const { return posted_ - done_ < sends_; }
+  void send(const Piece& piece);
+  void send_credit(std::uint32_t count);
+  /// Everything sent has been acknowledged by the peer's device.
+  bool acknowledged() const { return posted_ == done_; }
+  /// Sees to it that acknowledged() becomes true without another send.
+  void ask_acknowledgement();
+
+  void receive_frame(const Piece& piece);
+  void receive_credit();
+
+  /// Frames that have arrived, since the beginning.
+  std::uint64_t frames() const { return frames_; }
+  /// The last credit's number.
+  std::uint32_t credit() const { return credit_; }
+
+  void completed(const ibv_wc& completion, bool receive, std::uint32_t count) noexcept override;
+  void fail(const Error& error);
+  const std::optional<Error>& failure() const { return failure_; }
+
+ private:
+  void make_pair(Capacity capacity);
+  void modify(ibv_qp_attr& attributes, int mask, std::string_view action);
+  void to_ready_to_receive(const EndpointAddress& peer);
+  void to_ready_to_send();
+  void post(ibv_send_wr& request, bool signalled);
+  void post_receive(ibv_sge* piece);
+  void note(const ibv_wc& completion, bool receive, std::uint32_t count);
+
+  Rail& rail_;
+  Settings settings_;
+  Link link_;
+  std::uint32_t number_;  ///< on its rail
+  QueuePair pair_{};
+  EndpointAddress address_{};
+  std::uint32_t inline_bytes_ = 0;
+  std::uint64_t sends_ = 0;
+  std::uint64_t posted_ = 0;     ///< sends
+  std::uint64_t signalled_ = 0;  ///< posted_ after the last signalled one
+  std::uint64_t done_ = 0;       ///< sends known to be acknowledged
+  std::uint64_t frames_ = 0;
+  std::uint32_t credit_ = 0;
+  bool only_flushed_ = false;  ///< failure_ only follows from one that is not known yet
+  std::optional<Error> failure_{};
+};
+
+}  // namespace rondo::verbs

@@ -1,0 +1,61 @@
+// Letters: what the two ends of a channel tell each other over the TCP connection beside it, before
+// its queue pairs are connected and when an end goes.
+//
+//   sender                               receiver
+//   offer: its queue pairs, slots   ->
+//                                   <-   answer: its queue pairs; or refusal: why not
+//   ...                                  frames and credits go by the queue pairs
+//   goodbye: frames sent            <->  goodbye: frames released
+//
+// A connection that ends without a goodbye tells that the peer's process died.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "core/base/unique_fd.h"
+#include "rondo/error.h"
+#include "transports/verbs/endpoint_address.h"
+
+namespace rondo::verbs {
+
+enum class LetterKind : std::uint32_t { offer = 1, answer, refusal, goodbye };
+
+/// Value type. What a kind does not use stays at its default.
+struct Letter {
+  LetterKind kind = LetterKind::goodbye;
+  std::uint64_t slot_bytes = 0;              ///< offer
+  std::uint32_t slots = 0;                   ///< offer
+  std::uint64_t frames = 0;                  ///< goodbye: sent, or released
+  ErrorCode code = ErrorCode::internal;      ///< refusal
+  std::string text{};                        ///< refusal
+  std::vector<EndpointAddress> endpoints{};  ///< offer, answer
+};
+
+/// One end of a connection for letters. Never blocks; one thread at a time.
+class Correspondence {
+ public:
+  Correspondence() = default;
+  explicit Correspondence(UniqueFd socket) : socket_(std::move(socket)) {}
+
+  int descriptor() const { return socket_.get(); }
+  explicit operator bool() const { return static_cast<bool>(socket_); }
+  /// True when the kernel took it. A letter fits into a fresh socket's buffer.
+  bool say(const Letter& letter);
+  /// The next letter once it is here whole. Throws Error{internal} for what is no letter.
+  std::optional<Letter> hear();
+  /// The peer closed it; letters that came before have been handed out by hear().
+  bool ended() const { return ended_; }
+
+ private:
+  void read();
+
+  UniqueFd socket_{};
+  std::vector<std::byte> inbox_{};
+  bool ended_ = false;
+};
+
+}  // namespace rondo::verbs

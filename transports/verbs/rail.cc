@@ -1,0 +1,143 @@
+#include "transports/verbs/rail.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+namespace rondo::verbs {
+namespace {
+
+// Enough for dozens of channels; where more come, there are more queues.
+constexpr std::uint32_t usual_queue = 4096;
+constexpr int polled_at_once = 16;
+
+void make_nonblocking(int descriptor) {
+  ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) | O_NONBLOCK);
+}
+
+/// The queue pair in the event's element, where its kind has one there.
+const ibv_qp* pair_of(const ibv_async_event& event) {
+  switch (event.event_type) {
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR:
+    case IBV_EVENT_COMM_EST:
+    case IBV_EVENT_SQ_DRAINED:
+    case IBV_EVENT_PATH_MIG:
+    case IBV_EVENT_PATH_MIG_ERR:
+    case IBV_EVENT_QP_LAST_WQE_REACHED:
+      return event.element.qp;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+Rail::Rail(Port port, Gid gid, int rank)
+    : port_(std::move(port)), gid_(std::move(gid)), rank_(rank), context_(open(port_)) {
+  const Library& table = library();
+  domain_.reset(table.alloc_pd(context_.get()));
+  if (!domain_) throw call_error("allocating a protection domain", errno, link(-1));
+  channel_.reset(table.create_comp_channel(context_.get()));
+  if (!channel_) throw call_error("creating a completion channel", errno, link(-1));
+  make_nonblocking(channel_->fd);
+  make_nonblocking(context_->async_fd);
+  ibv_device_attr attributes{};
+  if (const int error = table.query_device(context_.get(), &attributes); error != 0) {
+    throw call_error("querying the device", error, link(-1));
+  }
+  largest_queue_ = static_cast<std::uint32_t>(std::max(attributes.max_cqe, 1));
+}
+
+Rail::~Rail() { drain_events(); }
+
+Link Rail::link(int peer) const {
+  return {.rank = rank_,
+          .peer = peer,
+          .device = port_.device,
+          .port = port_.port,
+          .gid = to_text(gid_) + " (GID " + std::to_string(gid_.index) + ")"};
+}
+
+std::uint32_t Rail::admit(Worker& worker) {
+  workers_.push_back(&worker);
+  return static_cast<std::uint32_t>(workers_.size() - 1);
+}
+
+ibv_cq* Rail::queue(std::uint32_t entries) {
+  if (queues_.empty() || queues_.back().room < entries) {
+    const std::uint32_t size = std::min(std::max(usual_queue, entries), largest_queue_);
+    Queue made{.handle = CompletionQueue(library().create_cq(context_.get(), static_cast<int>(size),
+                                                             nullptr, channel_.get(), 0)),
+               .room = std::max(size, entries)};
+    if (!made.handle) {
+      throw call_error("creating a completion queue of " + std::to_string(size) + " entries", errno,
+                       link(-1));
+    }
+    queues_.push_back(std::move(made));
+  }
+  queues_.back().room -= entries;
+  return queues_.back().handle.get();
+}
+
+bool Rail::poll() {
+  bool moved = false;
+  for (const Queue& queue : queues_) moved |= poll(queue.handle.get());
+  return moved;
+}
+
+bool Rail::poll(ibv_cq* queue) {
+  std::array<ibv_wc, polled_at_once> completions;
+  int found = polled_at_once;
+  bool moved = false;
+  while (found == polled_at_once) {
+    found = ibv_poll_cq(queue, polled_at_once, completions.data());
+    if (found < 0) throw call_error("polling a completion queue", -found, link(-1));
+    for (const ibv_wc& completion : std::span(completions).first(static_cast<std::size_t>(found))) {
+      const std::uint64_t id = completion.wr_id;
+      const auto count = static_cast<std::uint32_t>(id) & request_count_mask;
+      workers_[id >> 32]->completed(completion, (id >> 31 & 1) != 0, count);
+    }
+    moved |= found > 0;
+  }
+  return moved;
+}
+
+bool Rail::arm() {
+  drain_events();
+  for (const Queue& queue : queues_) {
+    if (const int error = ibv_req_notify_cq(queue.handle.get(), 0); error != 0) {
+      throw call_error("asking for completion events", error, link(-1));
+    }
+  }
+  return poll();
+}
+
+void Rail::drain_events() {
+  if (!channel_ || queues_.empty()) return;
+  ibv_cq* queue = nullptr;
+  void* context = nullptr;
+  while (library().get_cq_event(channel_.get(), &queue, &context) == 0) {
+    library().ack_cq_events(queue, 1);
+  }
+}
+
+void Rail::add_descriptors(std::vector<pollfd>& descriptors) const {
+  descriptors.push_back({.fd = channel_->fd, .events = POLLIN, .revents = 0});
+  descriptors.push_back({.fd = context_->async_fd, .events = POLLIN, .revents = 0});
+}
+
+std::unique_ptr<Rail::Event> Rail::next_event() {
+  ibv_async_event event{};
+  if (library().get_async_event(context_.get(), &event) != 0) return nullptr;
+  auto told =
+      std::make_unique<Event>(Event{event_report(event.event_type, link(-1)), pair_of(event)});
+  library().ack_async_event(&event);
+  return told;
+}
+
+}  // namespace rondo::verbs

@@ -1,0 +1,92 @@
+// A rail: one port of one device, opened by one transport, with its completion queues.
+//
+// Everything that ends on a rail ends in its completion queues, which the thread that holds the
+// transport polls; while nothing is to be done the completion channel's descriptor wakes it. One
+// thread at a time.
+//
+// Only sources that are built when libibverbs's headers are there include this one.
+#pragma once
+
+#include <poll.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "transports/verbs/library.h"
+#include "transports/verbs/trouble.h"
+
+namespace rondo::verbs {
+
+/// Posts work requests and is told how those ended that are signalled or failed.
+class Worker {
+ public:
+  virtual ~Worker() = default;
+  /// From within Rail::poll(). `receive`: of a receive request; `count`: of the request, see
+  /// request_id(). Of a failed completion only its status and vendor_err mean anything.
+  virtual void completed(const ibv_wc& completion, bool receive, std::uint32_t count) noexcept = 0;
+};
+
+/// ibv_wr::wr_id: the worker's number on its rail, the kind, and a number modulo 2^31 of the
+/// worker's own: completions that failed tell nothing else.
+inline constexpr std::uint32_t request_count_mask = (std::uint32_t{1} << 31) - 1;
+inline std::uint64_t request_id(std::uint32_t worker, bool receive, std::uint64_t count) {
+  return std::uint64_t{worker} << 32 | (receive ? std::uint64_t{1} << 31 : 0) |
+         (count & request_count_mask);
+}
+
+class Rail {
+ public:
+  /// Opens the port's device. Throws Error.
+  Rail(Port port, Gid gid, int rank);
+  ~Rail();
+  Rail(const Rail&) = delete;
+  Rail& operator=(const Rail&) = delete;
+
+  const Port& port() const { return port_; }
+  const Gid& gid() const { return gid_; }
+  ibv_context* context() const { return context_.get(); }
+  ibv_pd* domain() const { return domain_.get(); }
+  /// For error texts.
+  Link link(int peer) const;
+
+  /// The worker's number for request_id(). It stays until the rail goes: a queue pair's completions
+  /// may outlive it.
+  std::uint32_t admit(Worker& worker);
+  /// A completion queue with room for `entries` more. Throws Error.
+  ibv_cq* queue(std::uint32_t entries);
+  /// Hands completions to their workers. True when there were any. Throws Error where a queue is
+  /// broken.
+  bool poll();
+  /// Asks for an event at the next completion. True when completions came meanwhile, which no event
+  /// would tell.
+  bool arm();
+  /// Of the completion channel and of asynchronous events.
+  void add_descriptors(std::vector<pollfd>& descriptors) const;
+  /// The next asynchronous event: what it means, and the queue pair it is about if it is about one.
+  struct Event {
+    EventReport report;
+    const ibv_qp* pair = nullptr;
+  };
+  std::unique_ptr<Event> next_event();
+
+ private:
+  struct Queue {
+    CompletionQueue handle{};
+    std::uint32_t room = 0;
+  };
+  bool poll(ibv_cq* queue);
+  void drain_events();
+
+  Port port_;
+  Gid gid_;
+  int rank_;
+  Context context_;
+  ProtectionDomain domain_{};
+  CompletionChannel channel_{};
+  std::uint32_t largest_queue_ = 0;
+  std::vector<Queue> queues_{};
+  std::vector<Worker*> workers_{};
+};
+
+}  // namespace rondo::verbs

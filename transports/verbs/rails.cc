@@ -1,0 +1,52 @@
+#include "transports/verbs/rails.h"
+
+#include <sys/eventfd.h>
+
+namespace rondo::verbs {
+
+Rails::Rails(const Settings& settings, int rank)
+    : settings_(settings), rank_(rank), ready_(::eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (!ready_) {
+    throw Error(ErrorCode::system, "out of file descriptors",
+                {.rank = rank, .remedy = "raise the limit of open files (ulimit -n)"});
+  }
+  const Discovery found = discover();
+  const std::vector<Port> usable = usable_ports(found.ports, settings);
+  names_ = name_rails(usable, settings);
+  for (std::size_t i = 0; i < usable.size(); ++i) {
+    rails_.push_back(std::make_unique<Rail>(usable[i], names_[i].gid, rank));
+  }
+  if (!rails_.empty()) return;
+  throw Error(
+      ErrorCode::configuration, "no RDMA port to use: " + why_none(found, settings),
+      {.rank = rank,
+       .remedy = found.remedy.empty() ? "another transport in RONDO_TRANSPORT" : found.remedy});
+}
+
+Rail& Rails::choose(std::span<const RailName> theirs, int lane, int pair, int peer) {
+  const int at = choose_rail(names_, theirs, lane + pair);
+  if (at >= 0) return *rails_[static_cast<std::size_t>(at)];
+  throw Error(ErrorCode::configuration,
+              "no RDMA port reaches the peer's: " + why_apart(names_, theirs),
+              {.rank = rank_,
+               .peer = peer,
+               .remedy = "RONDO_IB_GID_INDEX or RONDO_IB_HCA on either rank, or "
+                         "RONDO_TRANSPORT=^verbs"});
+}
+
+bool Rails::poll() {
+  bool moved = false;
+  for (const auto& rail : rails_) moved |= rail->poll();
+  return moved;
+}
+
+void Rails::add_descriptors(std::vector<pollfd>& descriptors) {
+  bool moved = false;
+  for (const auto& rail : rails_) {
+    moved |= rail->arm();
+    rail->add_descriptors(descriptors);
+  }
+  if (moved) descriptors.push_back({.fd = ready_.get(), .events = POLLIN, .revents = 0});
+}
+
+}  // namespace rondo::verbs

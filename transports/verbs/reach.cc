@@ -1,0 +1,119 @@
+#include "transports/verbs/reach.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "rondo/error.h"
+#include "transports/verbs/devices.h"
+
+namespace rondo::verbs {
+namespace {
+
+constexpr std::string_view hexadecimal = "0123456789abcdef";
+constexpr int kinds = 3;
+
+[[noreturn]] void throw_malformed(std::string_view text) {
+  throw Error(ErrorCode::bootstrap,
+              "a rank's list of RDMA ports is malformed: '" + std::string(text) + "'",
+              {.remedy = "the same rondo on every rank"});
+}
+
+std::string_view take(std::string_view& text, char end) {
+  const std::size_t at = std::min(text.find(end), text.size());
+  const std::string_view part = text.substr(0, at);
+  text.remove_prefix(std::min(at + 1, text.size()));
+  return part;
+}
+
+int parse_number(std::string_view digits, int most, std::string_view whole) {
+  int number = -1;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error != std::errc{} || end != digits.data() + digits.size() || number < 0 || number > most)
+    throw_malformed(whole);
+  return number;
+}
+
+std::array<std::uint8_t, 16> parse_bytes(std::string_view digits, std::string_view whole) {
+  std::array<std::uint8_t, 16> bytes{};
+  if (digits.size() != 2 * bytes.size()) throw_malformed(whole);
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    const std::size_t value = hexadecimal.find(digits[i]);
+    if (value == std::string_view::npos) throw_malformed(whole);
+    bytes[i / 2] = static_cast<std::uint8_t>(bytes[i / 2] << 4 | value);
+  }
+  return bytes;
+}
+
+RailName parse_rail(std::string_view text) {
+  const std::string_view whole = text;
+  RailName rail{.device = std::string(take(text, '/'))};
+  rail.port = parse_number(take(text, '/'), 255, whole);
+  rail.gid.kind = static_cast<GidKind>(parse_number(take(text, '/'), kinds - 1, whole));
+  rail.gid.bytes = parse_bytes(text, whole);
+  return rail;
+}
+
+std::string title(const RailName& rail) {
+  return rail.device + " port " + std::to_string(rail.port) + " (" + to_text(rail.gid) + ")";
+}
+
+}  // namespace
+
+std::vector<RailName> name_rails(std::span<const Port> usable, const Settings& settings) {
+  std::vector<RailName> rails;
+  for (const Port& port : usable) {
+    rails.push_back(
+        {port.device, port.port, choose_gid(port.gids, port.layer, settings.gid_index).gid});
+  }
+  return rails;
+}
+
+std::string to_text(std::span<const RailName> rails) {
+  std::string text;
+  for (const RailName& rail : rails) {
+    if (!text.empty()) text += ';';
+    text += rail.device + '/' + std::to_string(rail.port) + '/' +
+            std::to_string(static_cast<int>(rail.gid.kind)) + '/';
+    for (const std::uint8_t byte : rail.gid.bytes) {
+      text += hexadecimal[byte >> 4];
+      text += hexadecimal[byte & 15];
+    }
+  }
+  return text;
+}
+
+std::vector<RailName> parse_rails(std::string_view text) {
+  std::vector<RailName> rails;
+  while (!text.empty()) rails.push_back(parse_rail(take(text, ';')));
+  return rails;
+}
+
+bool are_near(const Gid& here, const Gid& there) {
+  if (!why_no_path(here, there).empty()) return false;
+  const std::size_t same = family(here) == GidFamily::ipv4 ? 15 : 8;
+  return std::equal(here.bytes.begin(), here.bytes.begin() + same, there.bytes.begin());
+}
+
+int choose_rail(std::span<const RailName> mine, std::span<const RailName> theirs, int turn) {
+  const auto first = [&](auto reaches) {
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+      const std::size_t at = (static_cast<std::size_t>(turn) + i) % mine.size();
+      const auto suits = [&](const RailName& rail) { return reaches(mine[at].gid, rail.gid); };
+      if (std::ranges::any_of(theirs, suits)) return static_cast<int>(at);
+    }
+    return -1;
+  };
+  const int near = first(are_near);
+  if (near >= 0) return near;
+  return first([](const Gid& here, const Gid& there) { return why_no_path(here, there).empty(); });
+}
+
+std::string why_apart(std::span<const RailName> mine, std::span<const RailName> theirs) {
+  if (mine.empty() || theirs.empty()) return "no RDMA port";
+  if (choose_rail(mine, theirs, 0) >= 0) return {};
+  return title(mine[0]) + " and " + title(theirs[0]) + ": " +
+         why_no_path(mine[0].gid, theirs[0].gid);
+}
+
+}  // namespace rondo::verbs

@@ -1,0 +1,46 @@
+#include "transports/verbs/regions.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+
+namespace rondo::verbs {
+
+void RegisteredMemory::Unmap::operator()(std::byte* memory) const { ::munmap(memory, bytes); }
+
+RegisteredMemory::RegisteredMemory(std::size_t bytes, int rank, int peer) {
+  // Registering pins every page, so they may as well be made now, which is faster.
+  void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  if (memory == MAP_FAILED) {
+    throw Error(ErrorCode::out_of_memory,
+                "no memory for a channel of " + std::to_string(bytes) + " bytes",
+                {.rank = rank, .peer = peer, .remedy = "a smaller RONDO_SLOT_BYTES"});
+  }
+  memory_ = {static_cast<std::byte*>(memory), Unmap{bytes}};
+}
+
+void RegisteredMemory::open_to(const Rail& rail, int peer) {
+  const auto same = [&](const Region& region) { return region.rail == &rail; };
+  if (std::ranges::any_of(regions_, same)) return;
+  const std::size_t bytes = memory_.get_deleter().bytes;
+  // A receive's completion comes after its data whatever the order on the bus, so the device may
+  // choose that.
+  MemoryRegion handle = register_memory(rail.domain(), data(), bytes,
+                                        IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_RELAXED_ORDERING);
+  if (!handle) {
+    throw call_error("registering " + std::to_string(bytes) + " bytes", errno, rail.link(peer));
+  }
+  regions_.push_back({&rail, std::move(handle)});
+}
+
+std::uint32_t RegisteredMemory::key(const Rail& rail) const {
+  for (const Region& region : regions_) {
+    if (region.rail == &rail) return region.handle->lkey;
+  }
+  throw Error(ErrorCode::internal, "memory used on a rail that it is not open to");
+}
+
+}  // namespace rondo::verbs

@@ -1,0 +1,43 @@
+// Registered memory: what devices read and write, pinned in physical memory while it lives.
+//
+// Channels register their slots once, when they connect; nothing is registered on the data path.
+//
+// Only sources that are built when libibverbs's headers are there include this one.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "transports/verbs/library.h"
+#include "transports/verbs/rail.h"
+
+namespace rondo::verbs {
+
+/// Page-aligned memory, open to the devices of some rails for local use only.
+class RegisteredMemory {
+ public:
+  RegisteredMemory() = default;
+  /// Throws Error{out_of_memory} where there is none or where it may not be pinned.
+  RegisteredMemory(std::size_t bytes, int rank, int peer);
+  /// Lets the rail's device at it, once; `rail` outlives the memory. Throws Error.
+  void open_to(const Rail& rail, int peer);
+
+  std::byte* data() const { return memory_.get(); }
+  /// What work requests on that rail name it by. Of rails that open_to() was called with.
+  std::uint32_t key(const Rail& rail) const;
+
+ private:
+  struct Unmap {
+    std::size_t bytes = 0;
+    void operator()(std::byte* memory) const;
+  };
+  struct Region {
+    const Rail* rail;
+    MemoryRegion handle;
+  };
+  std::unique_ptr<std::byte, Unmap> memory_{nullptr, Unmap{}};
+  std::vector<Region> regions_{};  // goes before the memory
+};
+
+}  // namespace rondo::verbs

@@ -1,0 +1,226 @@
+#include "transports/verbs/verbs.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "core/base/interface.h"
+#include "core/base/log.h"
+#include "rondo/error.h"
+#include "transports/tcp/meeting.h"
+#include "transports/verbs/channel.h"
+#include "transports/verbs/rails.h"
+
+namespace rondo::verbs {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using tcp::Contact;
+using tcp::Hello;
+
+constexpr std::size_t preferred_slot_bytes = std::size_t{64} << 10;
+constexpr std::uint32_t slots = 8;
+// Idle progress() calls between looks at the clock, and time between looks at what is rare: new
+// connections, peers that die, asynchronous events.
+constexpr unsigned idle_calls = 64;
+constexpr std::chrono::milliseconds between_looks{10};
+constexpr char separator = '|';
+
+/// Peer and lane.
+using End = std::pair<int, int>;
+
+/// A try must fail while the call that waits for it still does.
+std::chrono::milliseconds longest_try(const TransportSettings& settings) {
+  constexpr std::chrono::milliseconds most = std::chrono::seconds(10);
+  return std::min(most, settings.timeout / 2);
+}
+
+std::string listening_address(const TransportSettings& settings) {
+  return choose_interfaces(settings.interface, interface_addresses()).front().address;
+}
+
+/// Where a peer is met, and its ports.
+struct Address {
+  Contact contact{};
+  std::vector<RailName> rails{};
+};
+
+Address parse_address(const std::string& text) {
+  const std::size_t end = text.find(separator);
+  if (end == std::string::npos) return {};  // a rank that does not use this transport
+  return {tcp::parse_contact(std::string_view(text).substr(0, end)),
+          parse_rails(std::string_view(text).substr(end + 1))};
+}
+
+class VerbsTransport final : public Transport {
+ public:
+  explicit VerbsTransport(const TransportSettings& settings)
+      : settings_(settings),
+        rails_(make_settings(settings.infiniband), settings.rank),
+        slots_{.count = slots,
+               .bytes = choose_slot_bytes(settings, preferred_slot_bytes, 2 * slots)},
+        meeting_(
+            settings.rank, listening_address(settings), longest_try(settings),
+            [this](const Hello& hello, UniqueFd socket) { arrive(hello, std::move(socket)); }) {}
+
+  std::string_view name() const override { return "verbs"; }
+  LinkClass link_class() const override { return LinkClass::network; }
+  std::string address() const override {
+    return tcp::to_text(meeting_.contact()) + separator + to_text(rails_.names());
+  }
+  std::size_t slot_bytes() const override { return slots_.bytes; }
+  int depth() const override { return static_cast<int>(slots_.depth()); }
+
+  void meet(std::vector<std::string> addresses) override {
+    addresses_.clear();
+    for (const std::string& address : addresses) addresses_.push_back(parse_address(address));
+  }
+
+  SendChannel& sender(int peer, int lane) override {
+    auto& channel = senders_[{peer, lane}];
+    if (!channel) {
+      const Address& address = address_of(peer);
+      channel = std::make_unique<VerbsSendChannel>(edge(peer, lane), rails_.settings().queue_pairs,
+                                                   address.rails);
+      connect(*channel, address.contact, peer, lane);
+      count_expected();
+    }
+    return *channel;
+  }
+
+  ReceiveChannel& receiver(int peer, int lane) override {
+    VerbsReceiveChannel& channel = receiver_at({peer, lane});
+    if (asked_.insert({peer, lane}).second) count_expected();
+    return channel;
+  }
+
+  bool progress() override {
+    bool moved = rails_.poll();
+    const bool due = look_is_due();
+    if (expected_ == 0 && !due) return moved;
+    moved |= meeting_.poll();
+    moved |= read_letters();
+    if (due) take_events();
+    if (moved) count_expected();
+    return moved;
+  }
+
+  void add_descriptors(std::vector<pollfd>& descriptors) const override {
+    meeting_.add_descriptors(descriptors);
+    rails_.add_descriptors(descriptors);
+    const auto add = [&](const auto& channels) {
+      for (const auto& [end, channel] : channels) {
+        if (channel->descriptor() < 0) continue;
+        descriptors.push_back({.fd = channel->descriptor(), .events = POLLIN, .revents = 0});
+      }
+    };
+    add(senders_);
+    add(receivers_);
+  }
+
+ private:
+  Edge edge(int peer, int lane) {
+    return {.rank = settings_.rank, .peer = peer, .lane = lane, .slots = slots_, .rails = rails_};
+  }
+
+  const Address& address_of(int peer) const {
+    if (static_cast<std::size_t>(peer) < addresses_.size())
+      return addresses_[static_cast<std::size_t>(peer)];
+    throw Error(ErrorCode::internal, "sender() before meet()",
+                {.rank = settings_.rank, .peer = peer});
+  }
+
+  VerbsReceiveChannel& receiver_at(const End& end) {
+    auto& channel = receivers_[end];
+    if (!channel) channel = std::make_unique<VerbsReceiveChannel>(edge(end.first, end.second));
+    return *channel;
+  }
+
+  void connect(VerbsSendChannel& channel, const Contact& contact, int peer, int lane) {
+    const Hello hello{.magic = contact.magic,
+                      .communicator = settings_.communicator,
+                      .from = settings_.rank,
+                      .to = peer,
+                      .lane = lane,
+                      .sockets = 1,
+                      .slot_bytes = slots_.bytes};
+    meeting_.connect(
+        contact, hello, [&channel](UniqueFd socket) { channel.begin(std::move(socket)); },
+        [&channel](const Error& error) { channel.fail(error); });
+  }
+
+  void arrive(const Hello& hello, UniqueFd socket) {
+    if (hello.version != Hello{}.version || hello.communicator != settings_.communicator ||
+        hello.to != settings_.rank || hello.from < 0 || hello.from >= settings_.ranks ||
+        hello.lane < 0) {
+      return warn("dropped a connection for verbs that is not for this communicator");
+    }
+    VerbsReceiveChannel& channel = receiver_at({hello.from, hello.lane});
+    if (channel.met()) return warn("dropped a second connection for one channel");
+    channel.begin(std::move(socket));
+  }
+
+  /// All connections: to answer offers, and to learn of peers that went.
+  bool read_letters() {
+    bool moved = false;
+    for (auto& [end, channel] : senders_) moved |= channel->read_letters();
+    for (auto& [end, channel] : receivers_) moved |= channel->read_letters();
+    return moved;
+  }
+
+  void take_events() {
+    for (const auto& rail : rails_.all()) {
+      while (const auto event = rail->next_event()) take_event(*rail, *event);
+    }
+  }
+
+  void take_event(const Rail& rail, const Rail::Event& event) {
+    const auto& [reach, error] = event.report;
+    if (reach == Reach::nobody) return;
+    if (reach == Reach::warning) return warn(error.message());
+    const ibv_qp* const pair = reach == Reach::queue ? event.pair : nullptr;
+    for (auto& [end, channel] : senders_) channel->fail_on(rail, pair, error);
+    for (auto& [end, channel] : receivers_) channel->fail_on(rail, pair, error);
+  }
+
+  /// Channels that this rank waits to see connected: while there are any, every progress() looks.
+  void count_expected() {
+    auto waits = [](const auto& channel) { return !channel.is_open() && !channel.failed(); };
+    expected_ =
+        std::ranges::count_if(senders_, [&](const auto& entry) { return waits(*entry.second); });
+    expected_ +=
+        std::ranges::count_if(asked_, [&](const End& end) { return waits(receiver_at(end)); });
+  }
+
+  bool look_is_due() {
+    if (++idle_ % idle_calls != 0) return false;
+    const auto now = Clock::now();
+    if (now - looked_ < between_looks) return false;
+    looked_ = now;
+    return true;
+  }
+
+  void warn(std::string_view text) const { log(LogLevel::warn, settings_.rank, text); }
+
+  TransportSettings settings_;
+  mutable Rails rails_;  ///< add_descriptors() arms them. Before the channels: goes after them.
+  Slots slots_;
+  std::vector<Address> addresses_;
+  std::map<End, std::unique_ptr<VerbsSendChannel>> senders_;
+  std::map<End, std::unique_ptr<VerbsReceiveChannel>> receivers_;
+  std::set<End> asked_;  ///< receivers that this rank asked for
+  std::ptrdiff_t expected_ = 0;
+  unsigned idle_ = 0;
+  Clock::time_point looked_{};
+  tcp::Meeting meeting_;  // last: its callbacks use all of the above
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> make(const TransportSettings& settings) {
+  return std::make_unique<VerbsTransport>(settings);
+}
+
+}  // namespace rondo::verbs
