@@ -1,10 +1,13 @@
 // The run-time loaded library, discovery over a made-up one, and the words for every failure. Built
 // where libibverbs's headers are; needs neither the library nor a device.
 #include <endian.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <set>
 #include <string>
 #include <vector>
@@ -141,6 +144,27 @@ TEST_CASE("discovery sees devices, ports and addresses, and what fails", "[verbs
   CHECK((found[2].port == 3 && found[2].trouble == "its port cannot be read (Input/output error)"));
   CHECK((found[3].device == "zebra_0" && found[3].port == 0 && found[3].gids.empty()));
   CHECK(found[3].trouble.starts_with("it cannot be opened (Permission denied): be root"));
+}
+
+TEST_CASE("the kernel's files tell the NUMA node, and speeds that the verbs cannot", "[verbs]") {
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("rondo_verbs_" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder / "mlx5_0" / "device");
+  std::filesystem::create_directories(folder / "mlx5_0" / "ports" / "1");
+  std::ofstream(folder / "mlx5_0" / "device" / "numa_node") << "1\n";
+  std::ofstream(folder / "mlx5_0" / "ports" / "1" / "rate") << "800 Gb/sec (4X XDR)\n";
+  Library table = made_up();
+  table.query_port_compat = [](ibv_context*, std::uint8_t number, _compat_ibv_port_attr* into) {
+    auto& attributes = *reinterpret_cast<ibv_port_attr*>(into);
+    const int result = answer_port(number, attributes);
+    attributes.active_speed = 0;
+    return result;
+  };
+  const auto found = verbs::discover(table, folder).ports;
+  std::filesystem::remove_all(folder);
+  REQUIRE(found.size() == 4);
+  CHECK((found[0].numa_node == 1 && found[0].speed == 800));
+  CHECK((found[1].numa_node == 1 && found[1].speed == 0));
 }
 
 TEST_CASE("discovery without devices says what is missing", "[verbs]") {

@@ -40,10 +40,12 @@ std::string opening_trouble(int error) {
          "/dev/infiniband/uverbs*; containers need --device /dev/infiniband";
 }
 
-int numa_node_of(const std::filesystem::path& device) {
-  std::ifstream file(device / "device" / "numa_node");
-  int node = -1;
-  return file >> node ? node : -1;
+/// The number that a file begins with, or `otherwise`.
+template <class Number>
+Number read_number(const std::filesystem::path& path, Number otherwise) {
+  std::ifstream file(path);
+  Number number{};
+  return file >> number ? number : otherwise;
 }
 
 PortState state_of(ibv_port_state state) {
@@ -90,7 +92,8 @@ class Look {
     blank_.device = table.get_device_name(&device);
     blank_.guid = be64toh(table.get_device_guid(&device));
     blank_.infiniband_transport = device.transport_type == IBV_TRANSPORT_IB;
-    blank_.numa_node = numa_node_of(classes / blank_.device);
+    folder_ = classes / blank_.device;
+    blank_.numa_node = read_number(folder_ / "device" / "numa_node", -1);
     if (context_ == nullptr) blank_.trouble = opening_trouble(error);
   }
 
@@ -121,6 +124,9 @@ class Look {
     port.state = state_of(attributes.state);
     port.layer = layer_of(device_, attributes.link_layer);
     port.speed = link_speed(attributes.active_width, attributes.active_speed);
+    // Links faster than the verbs' codes reach (XDR) show here: "800 Gb/sec (4X XDR)".
+    if (port.speed == 0)
+      port.speed = read_number(folder_ / "ports" / std::to_string(number) / "rate", 0.0);
     port.mtu = mtu_bytes(attributes.active_mtu);
     port.lid = port.layer == LinkLayer::infiniband ? attributes.lid : std::uint16_t{0};
     port.pkeys = attributes.pkey_tbl_len;
@@ -153,6 +159,7 @@ class Look {
   const Library& table_;
   ibv_device& device_;
   LookingContext context_;
+  std::filesystem::path folder_{};  ///< the kernel's, of this device
   Port blank_{};
   mutable std::size_t gid_entries_ = 0;
 };

@@ -123,6 +123,17 @@ TEST_CASE("list names what there is") {
     CHECK(run.says(each));
 }
 
+TEST_CASE("rdma answers on any machine") {
+  const Run run = rondo("rdma");
+  INFO(run.output);
+  CHECK(run.status == 0);
+  CHECK((run.says("No InfiniBand or RoCE here: ") || run.says("DEVICE")));
+  const Run json = rondo("rdma --json");
+  CHECK(json.status == 0);
+  CHECK(json.says("\"ports\": ["));
+  CHECK(rondo("rdma --gids").status == 2);
+}
+
 TEST_CASE("mistakes are explained and end with status 2") {
   const auto check = [](const std::string& arguments, const std::string& words) {
     const Run run = rondo(arguments);
