@@ -78,19 +78,16 @@ std::byte* ShmAccess::board(std::size_t bytes) {
 void ShmAccess::make_board(std::size_t bytes) {
   if (board_) return;
   try {
-    SharedMemory made =
-        make_shared_memory(header_bytes() + bytes, "the ranks' board", {.rank = settings_.rank});
+    SharedMemory made = make_shared_memory(
+        header_bytes() + bytes, "the ranks' board",
+        {.rank = settings_.rank,
+         .remedy = "RONDO_ALGORITHM=^direct does without it, RONDO_TRANSPORT=^shm without shared "
+                   "memory; or free some"});
     board_memory_ = std::move(made.descriptor);
     board_ = std::move(made.mapping);
   } catch (const Error& failure) {
-    // For good: the peers are told so too.
-    failure_ = failure.code() != ErrorCode::out_of_memory
-                   ? failure
-                   : error(ErrorCode::out_of_memory, -1,
-                           "no memory for the ranks' board of " + std::to_string(bytes) + " bytes",
-                           "RONDO_ALGORITHM=^direct does without it, RONDO_TRANSPORT=^shm without "
-                           "shared memory; or free some");
-    throw Error(*failure_);
+    failure_ = failure;  // for good: the peers are told so too
+    throw;
   }
 }
 
