@@ -1,7 +1,11 @@
 // Measures a transport between two processes: one-way latency of small frames (half a ping-pong)
 // and the rate of a stream of full slots, each copied in and out once. Not a test.
 //
-//   transport_perf [TRANSPORT [SLOT_BYTES [SOCKETS]]]
+//   transport_perf [TRANSPORT [SLOT_BYTES [SOCKETS [PERCENT [HCA [HCA]]]]]]
+//
+// SLOT_BYTES 0 means the transport's own. PERCENT of the usual rounds, for slow (emulated)
+// machines. HCA: RONDO_IB_HCA of both processes, the second one's own last; without, and for all
+// other settings of InfiniBand, the environment decides.
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/config.h"
 #include "core/transport/doorbell.h"
 #include "transports/table.h"
 
@@ -123,7 +128,7 @@ std::string swap_addresses(const std::string& mine, int reading, int writing) {
 }
 
 void measure(const TransportKind& kind, int rank, int reading, int writing,
-             TransportSettings settings) {
+             TransportSettings settings, int percent) {
   Doorbell doorbell;
   settings.rank = rank;
   settings.doorbell = &doorbell;
@@ -135,11 +140,11 @@ void measure(const TransportKind& kind, int rank, int reading, int writing,
   if (rank == 0) {
     std::printf("%s, slots of %zu B\n", std::string(kind.name).c_str(), transport->slot_bytes());
   }
-  const bool memory = kind.name != "tcp";
+  const bool memory = transport->link_class() == LinkClass::memory;
   for (const std::size_t bytes : {0, 8, 40, 64, 1024, 4096, 16384}) {
-    ping_pong(pair, rank, bytes, memory ? 50000 : 5000);
+    ping_pong(pair, rank, bytes, (memory ? 500 : 50) * percent);
   }
-  const std::size_t total = std::size_t{memory ? 128U : 32U} << 20;
+  const std::size_t total = (std::size_t{memory ? 128U : 32U} << 20) / 100 * percent;
   for (std::size_t frame = 4096; frame < transport->slot_bytes(); frame *= 4) {
     stream(pair, rank, frame, total, true);
   }
@@ -159,15 +164,18 @@ int main(int count, char** arguments) {
   rondo::TransportSettings settings{.ranks = 2, .communicator = 1};
   if (count > 2) settings.slot_bytes = std::strtoul(arguments[2], nullptr, 10);
   if (count > 3) settings.sockets = std::atoi(arguments[3]);
+  const int percent = count > 4 ? std::atoi(arguments[4]) : 100;
+  settings.infiniband = rondo::read_config().infiniband;
   std::array<int, 2> forth{};
   std::array<int, 2> back{};
   if (::pipe(forth.data()) != 0 || ::pipe(back.data()) != 0) return 1;
   const pid_t child = ::fork();
+  if (count > 5) settings.infiniband.hca = arguments[child == 0 ? count - 1 : 5];
   if (child == 0) {
-    rondo::measure(*kind, 1, forth[0], back[1], settings);
+    rondo::measure(*kind, 1, forth[0], back[1], settings, percent);
     return 0;
   }
-  rondo::measure(*kind, 0, back[0], forth[1], settings);
+  rondo::measure(*kind, 0, back[0], forth[1], settings, percent);
   int status = 0;
   ::waitpid(child, &status, 0);
   return status == 0 ? 0 : 1;

@@ -60,7 +60,7 @@ void ChannelEnd::fail_on(const Rail& rail, const ibv_qp* pair, const Error& fail
 
 void ChannelEnd::add_endpoint(Rail& rail, Endpoint::Capacity capacity) {
   endpoints_.push_back(
-      std::make_unique<Endpoint>(rail, edge_.rails.settings(), edge_.peer, capacity));
+      std::make_unique<Endpoint>(rail, edge_.rails.settings(), edge_.peer, capacity, edge_.credit));
 }
 
 void ChannelEnd::register_slots() {
@@ -160,7 +160,7 @@ bool VerbsSendChannel::may_send() {
 void VerbsSendChannel::look() {
   edge_.rails.poll();
   throw_failure();
-  credited_ += endpoints_[0]->credit() - static_cast<std::uint32_t>(credited_);
+  credited_ += edge_.credit.granted - static_cast<std::uint32_t>(credited_);
 }
 
 std::span<std::byte> VerbsSendChannel::acquire() {
@@ -190,7 +190,7 @@ void VerbsSendChannel::commit(std::size_t bytes, std::uint64_t fingerprint) {
 bool VerbsSendChannel::flushed() const {
   // What the peer has released has arrived, whether or not its device could still say so.
   if (credited_ == number_) return true;
-  if (endpoints_[0]->credit() == static_cast<std::uint32_t>(number_)) return true;
+  if (edge_.credit.granted == static_cast<std::uint32_t>(number_)) return true;
   const auto acknowledged = [](const auto& endpoint) { return endpoint->acknowledged(); };
   if (std::ranges::all_of(endpoints_, acknowledged)) return true;
   throw_failure();
@@ -239,7 +239,7 @@ void VerbsReceiveChannel::answer(const Letter& offer) {
     add_endpoint(rail, {.sends = 4 * Endpoint::silent_sends, .receives = receives});
   }
   register_slots();
-  for (std::uint64_t frame = 0; frame < edge_.slots.count; ++frame) post_receive(frame);
+  post_receives();
   for (std::size_t i = 0; i < pairs; ++i) endpoints_[i]->connect(offer.endpoints[i]);
   if (!letters_.say({.kind = LetterKind::answer, .endpoints = addresses()})) throw left();
   open_ = true;
@@ -249,9 +249,12 @@ void VerbsReceiveChannel::refuse(const Error& why) {
   letters_.say({.kind = LetterKind::refusal, .code = why.code(), .text = why.message()});
 }
 
-void VerbsReceiveChannel::post_receive(std::uint64_t frame) {
-  Endpoint& endpoint = endpoint_of(frame);
-  endpoint.receive_frame(piece(endpoint, frame, edge_.slots.bytes));
+void VerbsReceiveChannel::post_receives() {
+  for (; posted_ < number_ + edge_.slots.count; ++posted_) {
+    Endpoint& endpoint = endpoint_of(posted_);
+    endpoint.receive_frame(piece(endpoint, posted_, edge_.slots.bytes));
+  }
+  edge_.credit.released = static_cast<std::uint32_t>(number_);
 }
 
 void VerbsReceiveChannel::peer_left(const Letter& goodbye) {
@@ -293,31 +296,30 @@ const Frame* VerbsReceiveChannel::head() {
 const Frame* VerbsReceiveChannel::nothing() {
   if (sent_ && (number_ >= *sent_ || Clock::now() > grace_)) fail(left());
   throw_failure();
-  give_credit();
+  give_slots_back();
   return nullptr;
 }
 
 void VerbsReceiveChannel::release() {
   if (!holding_) throw error(ErrorCode::internal, "release() without a frame", {});
   holding_ = false;
-  const std::uint64_t released = number_++;
+  ++number_;
+  // The last one waits until there is time, or for the next one: an answer goes first.
+  if (number_ + edge_.slots.count > posted_ + 1) give_slots_back();
+}
+
+void VerbsReceiveChannel::give_slots_back() {
   // Once the peer is gone only what has arrived matters.
   if (failure_ || sent_) return;
   try {
-    post_receive(released + edge_.slots.count);
-    give_credit();
+    post_receives();
+    if (edge_.credit.untold() < edge_.slots.credit_step()) return;
+    Endpoint& endpoint = *endpoints_[0];
+    if (!endpoint.has_room()) edge_.rails.poll();
+    if (endpoint.has_room()) endpoint.send_credit();  // else the next time
   } catch (const Error& failure) {
     fail(failure);
   }
-}
-
-void VerbsReceiveChannel::give_credit() {
-  if (number_ - credited_ < edge_.slots.credit_step() || sent_) return;
-  Endpoint& endpoint = *endpoints_[0];
-  if (!endpoint.has_room()) edge_.rails.poll();
-  if (!endpoint.has_room()) return;  // the next peek() tries again
-  endpoint.send_credit(static_cast<std::uint32_t>(number_));
-  credited_ = number_;
 }
 
 }  // namespace rondo::verbs

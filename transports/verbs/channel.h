@@ -4,7 +4,8 @@
 //   slot n mod slots, filled by the caller
 //   send on queue pair n mod (queue pairs)    ->   the receive posted there for frame n: its slot
 //                                                  peek(), release()
-//   credit: frames up to m are released       <-   every few releases
+//   credit: frames up to m are released       <-   with every frame of the opposite channel, or
+//                                                  by itself every few releases
 //
 // Frame n (from 0) may be sent while n < credit + slots, so there is always a receive for it. A
 // slot of the sender's is used again for frame n + slots, which the credit for frame n permits:
@@ -43,9 +44,11 @@ struct Slots {
   std::size_t bytes = 0;  ///< of a payload
 
   std::size_t stride() const { return payload_offset + bytes; }
-  /// Releases that make a credit.
-  std::uint32_t credit_step() const { return std::max<std::uint32_t>(count / 4, 1); }
-  std::uint32_t depth() const { return count - credit_step() + 1; }
+  /// Releases that are worth a credit of their own. Each costs a packet, and half of the slots are
+  /// enough to keep a wire busy meanwhile.
+  std::uint32_t credit_step() const { return count / 2; }
+  /// One release may wait for the next before its slot is given back.
+  std::uint32_t depth() const { return count - credit_step(); }
 };
 
 /// What both ends have in common.
@@ -55,6 +58,7 @@ struct Edge {
   int lane = 0;
   Slots slots{};
   Rails& rails;
+  Credit& credit;  ///< of both directions
 };
 
 /// Of either direction: how it meets its other end, and how it ends.
@@ -150,15 +154,15 @@ class VerbsReceiveChannel final : public ReceiveChannel, public ChannelEnd {
   void answer(const Letter& offer);
   void check(const Letter& offer) const;
   void refuse(const Error& why);
-  void post_receive(std::uint64_t frame);
   bool arrived() const;
   const Frame* head();
   const Frame* nothing();
-  void give_credit();
+  void post_receives();
+  void give_slots_back();
 
-  std::uint64_t number_ = 0;    ///< of the head frame
-  std::uint64_t credited_ = 0;  ///< frames that the peer knows to be released
-  bool holding_ = false;        ///< frame_ is the head frame
+  std::uint64_t number_ = 0;  ///< of the head frame
+  std::uint64_t posted_ = 0;  ///< frames that there was a receive for, or is
+  bool holding_ = false;      ///< frame_ is the head frame
   Frame frame_{};
   std::optional<std::uint64_t> sent_{};  ///< by a peer that has left
   Clock::time_point grace_{};            ///< when to stop waiting for the rest of them

@@ -35,8 +35,13 @@ std::uint32_t random_sequence() {
 
 }  // namespace
 
-Endpoint::Endpoint(Rail& rail, const Settings& settings, int peer, Capacity capacity)
-    : rail_(rail), settings_(settings), link_(rail.link(peer)), number_(rail.admit(*this)) {
+Endpoint::Endpoint(Rail& rail, const Settings& settings, int peer, Capacity capacity,
+                   Credit& credit)
+    : rail_(rail),
+      credit_(credit),
+      settings_(settings),
+      link_(rail.link(peer)),
+      number_(rail.admit(*this)) {
   make_pair(capacity);
   address_ = {.number = pair_->qp_num,
               .sequence = random_sequence(),
@@ -142,23 +147,27 @@ void Endpoint::post(ibv_send_wr& request, bool signalled) {
   if (error != 0) throw call_error("posting a send", error, link_);
 }
 
-void Endpoint::send(const Piece& piece) {
-  ibv_sge part{.addr = reinterpret_cast<std::uintptr_t>(piece.begin),
-               .length = static_cast<std::uint32_t>(piece.bytes),
-               .lkey = piece.key};
-  ibv_send_wr request{};
-  request.sg_list = &part;
-  request.num_sge = 1;
-  request.opcode = IBV_WR_SEND;
-  if (piece.bytes <= inline_bytes_) request.send_flags = IBV_SEND_INLINE;
+void Endpoint::post_with_credit(ibv_send_wr& request) {
+  request.opcode = IBV_WR_SEND_WITH_IMM;
+  request.imm_data = htonl(credit_.released);
+  credit_.told = credit_.released;
   post(request, false);
 }
 
-void Endpoint::send_credit(std::uint32_t count) {
+void Endpoint::send(const Piece& frame) {
+  ibv_sge part{.addr = reinterpret_cast<std::uintptr_t>(frame.begin),
+               .length = static_cast<std::uint32_t>(frame.bytes),
+               .lkey = frame.key};
   ibv_send_wr request{};
-  request.opcode = IBV_WR_SEND_WITH_IMM;
-  request.imm_data = htonl(count);
-  post(request, false);
+  request.sg_list = &part;
+  request.num_sge = 1;
+  if (frame.bytes <= inline_bytes_) request.send_flags = IBV_SEND_INLINE;
+  post_with_credit(request);
+}
+
+void Endpoint::send_credit() {
+  ibv_send_wr request{};
+  post_with_credit(request);
 }
 
 void Endpoint::ask_acknowledgement() {
@@ -204,10 +213,9 @@ void Endpoint::note(const ibv_wc& completion, bool receive, std::uint32_t count)
     only_flushed_ = flushed;
   } else if (!receive) {
     done_ += (count - static_cast<std::uint32_t>(done_)) & request_count_mask;
-  } else if ((completion.wc_flags & IBV_WC_WITH_IMM) != 0) {
-    credit_ = ntohl(completion.imm_data);
-    receive_credit();
   } else {
+    credit_.grant(ntohl(completion.imm_data));
+    if (completion.byte_len == 0) return receive_credit();
     ++frames_;
   }
 }

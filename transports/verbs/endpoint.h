@@ -1,8 +1,9 @@
 // Endpoint: one end of a reliable connection (RC), a queue pair, with its book-keeping.
 //
-// Frames and credits travel as sends: a frame fills the receive request that its receiver posted
-// for it, a credit is an empty send with an immediate number. Sends are completed silently but for
-// every 16th and for those that somebody waits for, so that a queue of sends costs few completions.
+// Frames and credits travel as sends with an immediate number, the credit: a frame fills the
+// receive request that its receiver posted for it, and a send without a frame is empty. Sends are
+// completed silently but for every 16th and for those that somebody waits for, so that a queue of
+// sends costs few completions.
 //
 // Only sources that are built when libibverbs's headers are there include this one.
 #pragma once
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "transports/verbs/credit.h"
 #include "transports/verbs/endpoint_address.h"
 #include "transports/verbs/rail.h"
 
@@ -30,12 +32,13 @@ class Endpoint final : public Worker {
   /// Every so many sends one is signalled, so that the device's room for them comes back.
   static constexpr std::uint32_t silent_sends = 16;
 
-  /// Most sends and receives under way at a time. `rail` outlives the endpoint.
+  /// Most sends and receives under way at a time.
   struct Capacity {
     std::uint32_t sends = 0;
     std::uint32_t receives = 0;
   };
-  Endpoint(Rail& rail, const Settings& settings, int peer, Capacity capacity);
+  /// `rail` and `credit` outlive the endpoint.
+  Endpoint(Rail& rail, const Settings& settings, int peer, Capacity capacity, Credit& credit);
 
   const Rail& rail() const { return rail_; }
   const EndpointAddress& address() const { return address_; }
@@ -45,8 +48,9 @@ class Endpoint final : public Worker {
 
   /// Room for one more send.
   bool has_room() const { return posted_ - done_ < sends_; }
-  void send(const Piece& piece);
-  void send_credit(std::uint32_t count);
+  /// A frame, and the credit that there is to tell.
+  void send(const Piece& frame);
+  void send_credit();
   /// Everything sent has been acknowledged by the peer's device.
   bool acknowledged() const { return posted_ == done_; }
   /// Sees to it that acknowledged() becomes true without another send.
@@ -57,8 +61,6 @@ class Endpoint final : public Worker {
 
   /// Frames that have arrived, since the beginning.
   std::uint64_t frames() const { return frames_; }
-  /// The last credit's number.
-  std::uint32_t credit() const { return credit_; }
 
   void completed(const ibv_wc& completion, bool receive, std::uint32_t count) noexcept override;
   void fail(const Error& error);
@@ -70,10 +72,12 @@ class Endpoint final : public Worker {
   void to_ready_to_receive(const EndpointAddress& peer);
   void to_ready_to_send();
   void post(ibv_send_wr& request, bool signalled);
+  void post_with_credit(ibv_send_wr& request);
   void post_receive(ibv_sge* piece);
   void note(const ibv_wc& completion, bool receive, std::uint32_t count);
 
   Rail& rail_;
+  Credit& credit_;
   Settings settings_;
   Link link_;
   std::uint32_t number_;  ///< on its rail
@@ -85,7 +89,6 @@ class Endpoint final : public Worker {
   std::uint64_t signalled_ = 0;  ///< posted_ after the last signalled one
   std::uint64_t done_ = 0;       ///< sends known to be acknowledged
   std::uint64_t frames_ = 0;
-  std::uint32_t credit_ = 0;
   bool only_flushed_ = false;  ///< failure_ only follows from one that is not known yet
   std::optional<Error> failure_{};
 };

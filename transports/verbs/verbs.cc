@@ -122,7 +122,12 @@ class VerbsTransport final : public Transport {
 
  private:
   Edge edge(int peer, int lane) {
-    return {.rank = settings_.rank, .peer = peer, .lane = lane, .slots = slots_, .rails = rails_};
+    return {.rank = settings_.rank,
+            .peer = peer,
+            .lane = lane,
+            .slots = slots_,
+            .rails = rails_,
+            .credit = credits_[{peer, lane}]};
   }
 
   const Address& address_of(int peer) const {
@@ -208,6 +213,7 @@ class VerbsTransport final : public Transport {
   mutable Rails rails_;  ///< add_descriptors() arms them. Before the channels: goes after them.
   Slots slots_;
   std::vector<Address> addresses_;
+  std::map<End, Credit> credits_;
   std::map<End, std::unique_ptr<VerbsSendChannel>> senders_;
   std::map<End, std::unique_ptr<VerbsReceiveChannel>> receivers_;
   std::set<End> asked_;  ///< receivers that this rank asked for

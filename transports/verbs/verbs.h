@@ -6,9 +6,9 @@
 // - Ports that may be used are rails (rails.h). Lanes, and the RONDO_IB_QPS_PER_CONNECTION queue
 //   pairs of a channel, are dealt out over them in turn; frame n takes queue pair n modulo their
 //   number.
-// - Data goes by sends into receives that are posted for each slot, and credits by empty sends with
-//   an immediate number, not by writes to exchanged addresses: no memory is open to peers at all,
-//   and both wake a rank that sleeps.
+// - Data goes by sends into receives that are posted for each slot, and credits as the sends'
+//   immediate numbers, not by writes to exchanged addresses: no memory is open to peers at all, and
+//   both wake a rank that sleeps.
 // - Frames go through slots, which are registered once; user memory is not registered. A frame from
 //   the user's own memory would have to stay untouched until the peer's device has acknowledged it,
 //   and only memory whose end is told could be kept registered.
