@@ -108,6 +108,45 @@ TEST_CASE("tcp: bytes that are no frame are an error, not data", "[transports]")
         }) == "internal: what arrived on a TCP connection is not the next frame");
 }
 
+TEST_CASE("tcp: two ranks end up with one connection, whoever makes it", "[transports]") {
+  // Bit r: rank r sends before the other one has anything of it.
+  const unsigned first = GENERATE(1U, 2U, 3U);
+  CAPTURE(first);
+  World world(tcp_variant(), 2);
+  const std::size_t before = open_descriptors();
+  std::array<std::uint64_t, 2> sent{};
+  std::array<std::uint64_t, 2> received{};
+  const auto send_one = [&](int rank) {
+    const std::uint64_t number = sent[static_cast<std::size_t>(rank)]++;
+    send(world, world[rank].sender(1 - rank, 0), pattern(3, number, 5000), number);
+  };
+  const auto receive_one = [&](int rank) {
+    const std::uint64_t number = received[static_cast<std::size_t>(rank)]++;
+    CHECK(receive(world, world[rank].receiver(1 - rank, 0)) ==
+          Message{number, pattern(3, number, 5000)});
+  };
+  // Both begin to connect before either can have heard of it.
+  for (int rank = 0; rank < 2; ++rank) {
+    if ((first >> rank & 1) != 0) world[rank].sender(1 - rank, 0);
+  }
+  for (int rank = 0; rank < 2; ++rank) {
+    if ((first >> rank & 1) != 0) send_one(rank);
+  }
+  for (int round = 0; round < 5; ++round) {
+    for (int rank = 0; rank < 2; ++rank) {
+      while (received[static_cast<std::size_t>(1 - rank)] < sent[static_cast<std::size_t>(rank)])
+        receive_one(1 - rank);
+      send_one(rank);
+    }
+  }
+  receive_one(0);
+  // Its two ends lie in this process.
+  CHECK_NOTHROW(wait_until([&] {
+    world.progress();
+    return open_descriptors() == before + 2;
+  }));
+}
+
 TEST_CASE("tcp: ranks with different settings refuse each other", "[transports]") {
   World world(tcp_variant(), 2, 8192);
   const TransportSettings settings{.rank = 0,

@@ -15,9 +15,13 @@ TcpSendChannel::TcpSendChannel(std::size_t slot_bytes, int sockets, Ends ends, B
   for (int i = 0; i < sockets; ++i) writers_.emplace_back(slot_bytes, ends);
 }
 
-void TcpSendChannel::connect(std::size_t index, UniqueFd socket) {
-  writers_[index].connect(std::move(socket));
+void TcpSendChannel::connect(std::size_t index, Connection connection) {
+  writers_[index].connect(std::move(connection));
   --unconnected_;
+}
+
+void TcpSendChannel::move_to(std::size_t index, Connection connection) {
+  writers_[index].move_to(std::move(connection));
 }
 
 void TcpSendChannel::fail(const Error& error) {
@@ -103,16 +107,26 @@ void TcpSendChannel::add_descriptors(std::vector<pollfd>& descriptors) const {
 }
 
 TcpReceiveChannel::TcpReceiveChannel(std::size_t slot_bytes, int sockets, Ends ends)
-    : unconnected_(static_cast<std::size_t>(sockets)), slot_bytes_(slot_bytes), ends_(ends) {
+    : of_peer_(static_cast<std::size_t>(sockets)),
+      unconnected_(of_peer_.size()),
+      slot_bytes_(slot_bytes),
+      ends_(ends) {
   readers_.reserve(unconnected_);
   for (int i = 0; i < sockets; ++i) readers_.emplace_back(slot_bytes, ends);
 }
 
-bool TcpReceiveChannel::connect(std::size_t index, UniqueFd socket) {
-  if (readers_[index].connected()) return false;
-  readers_[index].connect(std::move(socket));
-  --unconnected_;
-  return true;
+void TcpReceiveChannel::connect(std::size_t index, Connection connection, bool own, bool last) {
+  if (!readers_[index].connected()) --unconnected_;
+  if (!own) of_peer_[index] = connection;
+  readers_[index].add(std::move(connection), own, last);
+}
+
+void TcpReceiveChannel::connect_no_more() {
+  for (StreamReader& reader : readers_) reader.add_no_more();
+}
+
+bool TcpReceiveChannel::settled() const {
+  return std::ranges::all_of(readers_, [](const StreamReader& reader) { return reader.settled(); });
 }
 
 void TcpReceiveChannel::fail(const Error& error) {
@@ -206,8 +220,7 @@ std::size_t TcpReceiveChannel::receive_into(std::span<std::byte> destination) {
 
 void TcpReceiveChannel::add_descriptors(std::vector<pollfd>& descriptors) const {
   if (!waited_for_ || failure_ || !connected()) return;
-  const StreamReader& head = readers_[number_ % readers_.size()];
-  descriptors.push_back({.fd = head.descriptor(), .events = POLLIN, .revents = 0});
+  readers_[number_ % readers_.size()].add_descriptors(descriptors);
 }
 
 }  // namespace rondo::tcp

@@ -1,7 +1,9 @@
-// Channels over one or more TCP sockets: frame n travels on socket n mod sockets, and the receiver
-// takes frames in that order, so several sockets work while order holds.
+// Channels over one or more TCP connections: frame n travels on number n mod sockets, and the
+// receiver takes frames in that order, so several work while order holds. The two channels of a
+// pair of ranks and a lane share their connections.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -21,8 +23,11 @@ class TcpSendChannel final : public SendChannel {
   /// `backlog` outlives the channel and has room for every channel.
   TcpSendChannel(std::size_t slot_bytes, int sockets, Ends ends, Backlog& backlog);
 
-  void connect(std::size_t index, UniqueFd socket);
+  void connect(std::size_t index, Connection connection);
+  /// What has not begun to be sent on this connection goes by another one.
+  void move_to(std::size_t index, Connection connection);
   bool connected() const { return unconnected_ == 0; }
+  bool connected(std::size_t index) const { return writers_[index].connected(); }
   void fail(const Error& error);
   bool failed() const { return failure_.has_value(); }
   /// Writes on. Keeps a failure for the next call of the user.
@@ -56,9 +61,15 @@ class TcpReceiveChannel final : public ReceiveChannel {
  public:
   TcpReceiveChannel(std::size_t slot_bytes, int sockets, Ends ends);
 
-  /// False when that socket is there already.
-  bool connect(std::size_t index, UniqueFd socket);
+  /// A connection by which frames may come, see StreamReader::add().
+  void connect(std::size_t index, Connection connection, bool own, bool last);
   bool connected() const { return unconnected_ == 0; }
+  /// This end has not been able to make a connection, which some readers wait for.
+  void connect_no_more();
+  /// Every further frame comes by a connection that is known.
+  bool settled() const;
+  /// The connection that the peer made; null where there is none in use.
+  Connection of_peer(std::size_t index) const { return of_peer_[index].lock(); }
   void fail(const Error& error);
   bool failed() const { return failure_.has_value(); }
   /// Only while somebody waits for what this channel has not got.
@@ -78,6 +89,7 @@ class TcpReceiveChannel final : public ReceiveChannel {
   auto guarded(Body body) -> decltype(body());
 
   std::vector<StreamReader> readers_;
+  std::vector<std::weak_ptr<const UniqueFd>> of_peer_;  ///< made by the peer, by index
   std::size_t unconnected_;
   std::size_t slot_bytes_;
   Ends ends_;

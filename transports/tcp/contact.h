@@ -28,11 +28,12 @@ std::string to_text(const Contact& contact);
 /// Throws Error{bootstrap} for text that to_text() does not make.
 Contact parse_contact(std::string_view text);
 
-/// What a sender says first on each of its sockets. Nothing is answered.
+/// What a rank says first on each connection that it makes. Nothing is answered; frames follow,
+/// both ways.
 struct Hello {
   std::uint64_t magic = 0;  ///< of the receiver's Contact
   std::uint64_t communicator = 0;
-  std::uint32_t version = 1;
+  std::uint32_t version = 2;
   std::int32_t from = 0;
   std::int32_t to = 0;
   std::int32_t lane = 0;

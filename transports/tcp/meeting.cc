@@ -160,6 +160,7 @@ class Meeting::State {
                        if (error || stranger->hello.magic != contact_.magic) {
                          return warn("dropped a stranger on the TCP port");
                        }
+                       tune(stranger->socket);
                        on_arrival_(stranger->hello, hand_over(stranger->socket));
                      });
   }
@@ -210,10 +211,14 @@ class Meeting::State {
     ::setsockopt(descriptor, IPPROTO_TCP, TCP_CONGESTION, algorithm.data(), algorithm.size());
   }
 
-  void say_hello(const std::shared_ptr<Attempt>& attempt) {
+  static void tune(Socket& socket) {
     error_code ignored;
-    attempt->socket.set_option(asio::ip::tcp::no_delay(true), ignored);
-    if (stays_on_machine(attempt->socket)) do_not_pace(attempt->socket.native_handle());
+    socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+    if (stays_on_machine(socket)) do_not_pace(socket.native_handle());
+  }
+
+  void say_hello(const std::shared_ptr<Attempt>& attempt) {
+    tune(attempt->socket);
     asio::async_write(attempt->socket, asio::buffer(&attempt->hello, sizeof(Hello)),
                       [this, attempt](const error_code& error, std::size_t) {
                         if (error) return retry(attempt, error);

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "rondo/error.h"
 
@@ -54,6 +55,15 @@ std::span<std::byte> StreamWriter::acquire() {
   return {slot((first_ + pending_) % slots) + payload_offset, slot_bytes_};
 }
 
+void StreamWriter::move_to(Connection connection) {
+  next_ = std::move(connection);
+  move_between_frames();
+}
+
+void StreamWriter::move_between_frames() {
+  if (next_ && pending_ == 0 && finished()) connection_ = std::exchange(next_, nullptr);
+}
+
 void StreamWriter::commit(std::size_t bytes, std::uint64_t fingerprint, std::uint32_t number) {
   const std::size_t index = (first_ + pending_) % slots;
   const FrameHeader header{fingerprint, static_cast<std::uint32_t>(bytes), number};
@@ -71,7 +81,7 @@ bool StreamWriter::flush() {
   while (pending_ > 0) {
     Unsent& part = unsent_[first_];
     iovec bytes{slot(first_) + part.begin, part.end - part.begin};
-    const std::size_t sent = write_parts(socket_.get(), {&bytes, 1}, ends_);
+    const std::size_t sent = write_parts(descriptor(), {&bytes, 1}, ends_);
     if (sent == 0) break;
     moved = true;
     part.begin += sent;
@@ -79,6 +89,7 @@ bool StreamWriter::flush() {
     first_ = (first_ + 1) % slots;
     --pending_;
   }
+  move_between_frames();
   return moved;
 }
 
@@ -105,15 +116,64 @@ std::size_t StreamWriter::direct(std::span<const std::byte> bytes) {
       iovec{const_cast<std::byte*>(bytes.data()), bytes.size()},
   };
   const std::size_t skipped = direct_header_left_ == 0 ? 1 : 0;
-  const std::size_t sent = write_parts(socket_.get(), std::span(parts).subspan(skipped), ends_);
+  const std::size_t sent = write_parts(descriptor(), std::span(parts).subspan(skipped), ends_);
   const std::size_t of_header = std::min(sent, direct_header_left_);
   direct_header_left_ -= of_header;
   direct_left_ -= sent - of_header;
+  move_between_frames();
   return sent - of_header;
+}
+
+void StreamReader::add(Connection connection, bool own, bool last) {
+  if (settled_) return;
+  connected_ = true;
+  more_to_come_ = !last && std::ranges::none_of(candidates_, &Candidate::own);
+  candidates_.push_back({std::move(connection), own, last});
+}
+
+void StreamReader::add_no_more() {
+  more_to_come_ = false;
+  for (Candidate& candidate : candidates_) candidate.last = true;
+}
+
+void StreamReader::add_descriptors(std::vector<pollfd>& descriptors) const {
+  const auto add = [&](const Connection& connection) {
+    descriptors.push_back({.fd = connection->get(), .events = POLLIN, .revents = 0});
+  };
+  if (settled()) return add(connection_);
+  for (const Candidate& candidate : candidates_) add(candidate.connection);
+}
+
+StreamReader::Look StreamReader::look(const Candidate& candidate, std::uint32_t number) {
+  FrameHeader next;
+  const ssize_t seen =
+      ::recv(candidate.connection->get(), &next, sizeof(next), MSG_PEEK | MSG_DONTWAIT);
+  if (seen == 0 || (seen < 0 && !would_block(errno))) return Look::ended;
+  if (seen < static_cast<ssize_t>(sizeof(next))) return Look::nothing;
+  return next.number == number || !candidate.own ? Look::next_frame : Look::nothing;
+}
+
+/// Finds out by which connection the next frame comes. False: none has come.
+bool StreamReader::find(std::uint32_t number) {
+  if (end_ > begin_) return true;  // its beginning came along with the frame before
+  for (auto candidate = candidates_.begin(); candidate != candidates_.end();) {
+    const Look found = look(*candidate, number);
+    if (found == Look::next_frame) {
+      connection_ = candidate->connection;
+      settled_ = candidate->last;
+      if (settled_) candidates_.clear();
+      return true;
+    }
+    // The peer lets go of a connection once it goes on with another.
+    candidate = found == Look::ended ? candidates_.erase(candidate) : candidate + 1;
+  }
+  if (candidates_.empty() && !more_to_come_) throw_lost(ends_, "the peer closed it");
+  return false;
 }
 
 const FrameHeader* StreamReader::header(std::uint32_t number) {
   if (header_) return &*header_;
+  if (!settled() && !find(number)) return nullptr;
   if (end_ - begin_ < sizeof(FrameHeader)) {
     std::memmove(staging_.data(), staging_.data() + begin_, end_ - begin_);
     end_ -= begin_;
@@ -151,7 +211,7 @@ std::size_t StreamReader::receive(std::span<std::byte> destination, bool ahead) 
   msghdr message{};
   message.msg_iov = parts.data() + (destination.empty() ? 1 : 0);
   message.msg_iovlen = (destination.empty() ? 0 : 1) + (ahead ? 1 : 0);
-  const ssize_t received = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT);
+  const ssize_t received = ::recvmsg(connection_->get(), &message, MSG_DONTWAIT);
   if (received == 0) throw_lost(ends_, "the peer closed it");
   if (received < 0) {
     if (would_block(errno)) return 0;

@@ -1,9 +1,13 @@
-// The data path of one TCP socket, one direction: frames out, frames in.
+// The data path: frames out, frames in. A writer and a reader share one connection, so that the
+// answers to data ride on data: an acknowledgement that travels alone costs a third of a short
+// message.
 //
 // All reads and writes are non-blocking system calls on the caller's thread. A frame is a header
 // and its payload; a frame from a slot leaves in one send(), one from the caller's memory in one
 // sendmsg() of header and payload.
 #pragma once
+
+#include <poll.h>
 
 #include <array>
 #include <cstddef>
@@ -13,6 +17,7 @@
 #include <optional>
 #include <span>
 #include <type_traits>
+#include <vector>
 
 #include "core/base/unique_fd.h"
 
@@ -30,6 +35,9 @@ struct Ends {
   int rank = -1;
   int peer = -1;
 };
+
+/// A socket that a writer and a reader use, each one way. Closed when both have let go.
+using Connection = std::shared_ptr<const UniqueFd>;
 
 /// 64-byte aligned memory; pages that are never touched are never taken.
 class Buffer {
@@ -53,9 +61,11 @@ class StreamWriter {
  public:
   StreamWriter(std::size_t slot_bytes, Ends ends) : slot_bytes_(slot_bytes), ends_(ends) {}
 
-  void connect(UniqueFd socket) { socket_ = std::move(socket); }
-  bool connected() const { return static_cast<bool>(socket_); }
-  int descriptor() const { return socket_.get(); }
+  void connect(Connection connection) { connection_ = std::move(connection); }
+  /// Frames that have not begun go by this connection instead.
+  void move_to(Connection connection);
+  bool connected() const { return connection_ != nullptr; }
+  int descriptor() const { return connection_->get(); }
 
   /// A free slot's payload memory, or empty while the kernel has not taken both.
   std::span<std::byte> acquire();
@@ -79,9 +89,11 @@ class StreamWriter {
   };
 
   std::byte* slot(std::size_t index) const;
+  void move_between_frames();
   std::size_t direct(std::span<const std::byte> bytes);
 
-  UniqueFd socket_{};
+  Connection connection_{};
+  Connection next_{};  ///< null: none to move to
   std::size_t slot_bytes_;
   Ends ends_;
   Buffer memory_{};
@@ -93,15 +105,24 @@ class StreamWriter {
   std::size_t direct_left_ = 0;  ///< payload bytes of the send_from() frame still to come
 };
 
-/// Frames out of a socket. What the kernel hands over beyond the asked-for bytes waits in a small
+/// Frames out of a connection: the one by which they come. Two may come about at once, one made by
+/// each end, and the writer starts with one and may go on with the other; numbers tell the order.
+/// What the kernel hands over beyond the asked-for bytes waits in a small
 /// staging area, so that a small frame costs one system call and its successor often none.
 class StreamReader {
  public:
   StreamReader(std::size_t slot_bytes, Ends ends) : slot_bytes_(slot_bytes), ends_(ends) {}
 
-  void connect(UniqueFd socket) { socket_ = std::move(socket); }
-  bool connected() const { return static_cast<bool>(socket_); }
-  int descriptor() const { return socket_.get(); }
+  /// A connection by which frames may come. `own`: this end made it, and frames before those on it
+  /// may still come by another; `last`: frames on it mean that no more come by others. Otherwise
+  /// this end's own is still to come.
+  void add(Connection connection, bool own, bool last);
+  /// This end's own does not come.
+  void add_no_more();
+  bool connected() const { return connected_; }
+  /// The connection is known by which all further frames come.
+  bool settled() const { return settled_; }
+  void add_descriptors(std::vector<pollfd>& descriptors) const;
 
   /// The current frame's header once it has arrived. Throws Error: peer_lost at the stream's end,
   /// internal when the bytes are no frame `number`.
@@ -114,9 +135,22 @@ class StreamReader {
 
  private:
   static constexpr std::size_t staging_bytes = 4096;
-  std::size_t receive(std::span<std::byte> destination, bool ahead);
+  struct Candidate {
+    Connection connection;
+    bool own;
+    bool last;
+  };
+  enum class Look : std::uint8_t { nothing, next_frame, ended };
 
-  UniqueFd socket_{};
+  std::size_t receive(std::span<std::byte> destination, bool ahead);
+  static Look look(const Candidate& candidate, std::uint32_t number);
+  bool find(std::uint32_t number);
+
+  Connection connection_{};              ///< of the current frame
+  std::vector<Candidate> candidates_{};  ///< of the next one, until settled
+  bool connected_ = false;               ///< there was a candidate
+  bool more_to_come_ = false;            ///< candidates
+  bool settled_ = false;
   std::size_t slot_bytes_;
   Ends ends_;
   std::optional<FrameHeader> header_{};

@@ -78,7 +78,7 @@ class TcpTransport final : public Transport {
     if (!channel) {
       channel = std::make_unique<TcpSendChannel>(slot_bytes_, sockets_, ends(peer), backlog_);
       backlog_.reserve(senders_.size());
-      connect(*channel, peer, lane);
+      connect(*channel, {peer, lane});
       count_expected();
     }
     return *channel;
@@ -92,6 +92,7 @@ class TcpTransport final : public Transport {
 
   bool progress() override {
     bool moved = false;
+    if (expected_ > 0) count_expected();  // frames may have told by which connection they come
     // From the back: flush() takes finished channels out.
     for (std::size_t i = backlog_.size(); i-- > 0;) moved |= backlog_[i]->flush();
     if (expected_ == 0 && !look_is_due()) return moved;
@@ -121,28 +122,48 @@ class TcpTransport final : public Transport {
     return *channel;
   }
 
-  void connect(TcpSendChannel& channel, int peer, int lane) {
-    if (static_cast<std::size_t>(peer) >= contacts_.size()) {
+  /// Takes the connections that the peer has made, and makes those that it has not.
+  void connect(TcpSendChannel& channel, const End& end) {
+    if (static_cast<std::size_t>(end.first) >= contacts_.size()) {
       throw Error(ErrorCode::internal, "sender() before meet()",
-                  {.rank = settings_.rank, .peer = peer});
+                  {.rank = settings_.rank, .peer = end.first});
     }
-    const Contact& contact = contacts_[static_cast<std::size_t>(peer)];
+    const auto peers = receivers_.find(end);
     for (int i = 0; i < sockets_; ++i) {
-      const Hello hello{.magic = contact.magic,
-                        .communicator = settings_.communicator,
-                        .from = settings_.rank,
-                        .to = peer,
-                        .lane = lane,
-                        .socket = i,
-                        .sockets = sockets_,
-                        .slot_bytes = slot_bytes_};
-      meeting_.connect(
-          contact, hello,
-          [&channel, i](UniqueFd socket) {
-            channel.connect(static_cast<std::size_t>(i), std::move(socket));
-          },
-          [&channel](const Error& error) { channel.fail(error); });
+      const auto index = static_cast<std::size_t>(i);
+      const Connection made = peers == receivers_.end() ? nullptr : peers->second->of_peer(index);
+      if (made) {
+        channel.connect(index, made);
+      } else {
+        begin_connecting(channel, end, i);
+      }
     }
+  }
+
+  void begin_connecting(TcpSendChannel& channel, const End& end, int socket) {
+    const Contact& contact = contacts_[static_cast<std::size_t>(end.first)];
+    const auto index = static_cast<std::size_t>(socket);
+    const Hello hello{.magic = contact.magic,
+                      .communicator = settings_.communicator,
+                      .from = settings_.rank,
+                      .to = end.first,
+                      .lane = end.second,
+                      .socket = socket,
+                      .sockets = sockets_,
+                      .slot_bytes = slot_bytes_};
+    meeting_.connect(
+        contact, hello,
+        [this, &channel, end, index](UniqueFd made) {
+          if (channel.connected(index)) return;  // by the peer's, which came first
+          const auto connection = std::make_shared<const UniqueFd>(std::move(made));
+          channel.connect(index, connection);
+          receiver_at(end).connect(index, connection, true, true);
+        },
+        [this, &channel, end, index](const Error& error) {
+          if (channel.connected(index)) return;
+          channel.fail(error);
+          receiver_at(end).connect_no_more();
+        });
   }
 
   void arrive(const Hello& hello, UniqueFd socket) {
@@ -155,9 +176,27 @@ class TcpTransport final : public Transport {
     if (hello.sockets != sockets_ || hello.slot_bytes != slot_bytes_) {
       return channel.fail(different_settings(hello));
     }
-    const bool known = hello.socket >= sockets_ ||
-                       !channel.connect(static_cast<std::size_t>(hello.socket), std::move(socket));
-    if (known) warn("dropped a second TCP connection for one channel");
+    const auto index = static_cast<std::size_t>(hello.socket);
+    if (hello.socket >= sockets_ || channel.of_peer(index)) {
+      return warn("dropped a second TCP connection for one channel");
+    }
+    share(channel, hello, std::make_shared<const UniqueFd>(std::move(socket)));
+  }
+
+  /// Where both ranks have made a connection, the lower rank's becomes the common one: the higher
+  /// rank goes on with it, and its own carries no more than the frames that it began before.
+  void share(TcpReceiveChannel& channel, const Hello& hello, const Connection& connection) {
+    const auto index = static_cast<std::size_t>(hello.socket);
+    const auto sender = senders_.find({hello.from, hello.lane});
+    const bool sends = sender != senders_.end() && !sender->second->failed();
+    const bool lower = settings_.rank < hello.from;
+    channel.connect(index, connection, false, !(lower && sends));
+    if (lower || !sends) return;
+    if (sender->second->connected(index)) {
+      sender->second->move_to(index, connection);
+    } else {
+      sender->second->connect(index, connection);
+    }
   }
 
   Error different_settings(const Hello& hello) const {
@@ -172,13 +211,16 @@ class TcpTransport final : public Transport {
                   .remedy = "the same RONDO_SOCKETS and RONDO_SLOT_BYTES on every rank"});
   }
 
-  /// Channels that this rank waits to see connected: while there are any, every progress() looks.
+  /// Channels whose connections are still to come, as far as this rank knows: while there are any,
+  /// every progress() looks.
   void count_expected() {
-    auto waits = [](const auto& channel) { return !channel.connected() && !channel.failed(); };
-    expected_ =
-        std::ranges::count_if(senders_, [&](const auto& entry) { return waits(*entry.second); });
-    expected_ +=
-        std::ranges::count_if(asked_, [&](const End& end) { return waits(receiver_at(end)); });
+    expected_ = std::ranges::count_if(senders_, [](const auto& entry) {
+      return !entry.second->connected() && !entry.second->failed();
+    });
+    expected_ += std::ranges::count_if(asked_, [&](const End& end) {
+      const TcpReceiveChannel& channel = receiver_at(end);
+      return !channel.settled() && !channel.failed();
+    });
   }
 
   bool look_is_due() {
