@@ -36,24 +36,29 @@ class Rondo final : public rondo::compare::Library {
     constexpr auto type = rondo::DataType::float32;
     switch (call.collective) {
       case Collective::all_reduce:
-        return world_.all_reduce(call.input, call.output, call.block, type);
+        return communicator().all_reduce(call.input, call.output, call.block, type);
       case Collective::reduce_scatter:
-        return world_.reduce_scatter(call.input, call.output, call.block, type);
+        return communicator().reduce_scatter(call.input, call.output, call.block, type);
       case Collective::all_gather:
-        return world_.all_gather(call.input, call.output, call.block, type);
+        return communicator().all_gather(call.input, call.output, call.block, type);
       case Collective::broadcast: {
         float* buffer = call.root == rank() ? call.input : call.output;
-        return world_.broadcast(buffer, buffer, call.block, type, call.root);
+        return communicator().broadcast(buffer, buffer, call.block, type, call.root);
       }
       case Collective::all_to_all:
-        return world_.all_to_all(call.input, call.output, call.block, type);
+        return communicator().all_to_all(call.input, call.output, call.block, type);
       case Collective::copy:
         throw std::invalid_argument("a plain copy is compare_copy's");
     }
   }
 
  private:
+  /// One for each kind of memory, as in a program that uses one kind: a communicator finds out
+  /// which way is faster from the calls made on it.
+  rondo::Communicator& communicator() { return shared_ ? on_allocated_ : world_; }
+
   rondo::Communicator world_ = rondo::Communicator::from_environment();
+  rondo::Communicator on_allocated_ = world_.dup();
   bool shared_ = false;
 };
 

@@ -19,32 +19,27 @@ std::string_view name_of(DirectMode mode) {
   return "two_shot pushing its results";
 }
 
-/// Measured times may decide only between ways that give the same bits: where both add in the order
-/// of ranks, and round once.
-OrdinaryMemory ordinary_memory(const Choice& choice, const Call& call) {
-  const bool same_bits =
-      !info(call.collective).reduces ||
-      (choice.algorithm->name == name_of(choice.direct->mode) && call.op != ReduceOperator::avg);
-  return choice.ordinary == OrdinaryMemory::measured && !same_bits ? OrdinaryMemory::messages
-                                                                   : choice.ordinary;
+/// From here on times decide between the direct way and messages; below, calls take microseconds
+/// and looking them up twice would show.
+constexpr std::size_t measured_from = std::size_t{16} * 1024 + 1;
+
+/// Times may decide only between ways that give the same bits: where both add in the order of
+/// ranks, and round once.
+bool same_bits(const Choice& choice, const Call& call) {
+  return !info(call.collective).reduces ||
+         (choice.algorithm->name == name_of(choice.direct->mode) && call.op != ReduceOperator::avg);
 }
 
 /// `otherwise`: the call by messages.
 std::string words_of_direct(const DirectCall& direct, const std::string& over,
                             const std::string& otherwise) {
   const std::string mode(name_of(direct.ordinary_memory.plan.mode));
-  if (direct.staged) return "direct " + mode + " through the board over " + over;
-  const std::string windows = "direct over " + over + ": in rondo::allocate() memory ";
-  const std::string copies = mode + " by the kernel's copies";
-  switch (direct.ordinary) {
-    case OrdinaryMemory::copies:
-      return windows + "in place, else " + copies;
-    case OrdinaryMemory::measured:
-      return windows + "in place, else " + copies + " or " + otherwise + ", as measured";
-    case OrdinaryMemory::messages:
-      break;
-  }
-  return windows + "in place, else " + otherwise;
+  const std::string measured = direct.measured ? " or " + otherwise + ", as measured" : "";
+  if (direct.staged) return "direct " + mode + " through the board over " + over + measured;
+  const std::string windows =
+      "direct over " + over + ": in rondo::allocate() memory in place, else ";
+  if (direct.copies) return windows + mode + " by the kernel's copies" + measured;
+  return windows + otherwise;
 }
 
 }  // namespace
@@ -58,15 +53,23 @@ const CommunicatorState::Prepared& CommunicatorState::lookup(const Call& call) {
   return calls_.find(call, [&] { return prepare_call(call); });
 }
 
+std::shared_ptr<const DirectCall> CommunicatorState::direct_call(const Choice& choice,
+                                                                 const Call& call,
+                                                                 DirectPlans& plans) const {
+  const std::shared_ptr<DirectCall> direct = prepare_direct(*choice.direct, call, plans);
+  const bool equal = same_bits(choice, call);
+  direct->copies = !direct->staged && surroundings_.copies && (choice.forced || equal);
+  direct->measured = !choice.forced && equal && index_space_bytes(call) >= measured_from;
+  return direct;
+}
+
 CommunicatorState::Prepared CommunicatorState::prepare_call(const Call& call) {
   check_kinds(call, rank(), size());
   const Choice choice =
       choose(call.collective, index_space_bytes(call), surroundings_, algorithms_);
   const std::shared_ptr<const Plan> plan = plan_of(*choice.algorithm, call.root);
   const auto prepared = prepare(plan, call, rank(), frame_bytes_, choice.reason);
-  if (choice.direct)
-    prepared->direct =
-        prepare_direct(*choice.direct, call, *plan->direct, ordinary_memory(choice, call));
+  if (choice.direct) prepared->direct = direct_call(choice, call, *plan->direct);
   if (rank() == 0 && log_enabled(LogLevel::info)) {  // the choice is every rank's
     log(LogLevel::info, rank(),
         std::string(name(call.collective)) + " of " + std::to_string(call.count) + " x " +

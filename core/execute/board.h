@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/execute/contest.h"
 #include "core/plan/direct.h"
 #include "core/transport/direct_access.h"
 
@@ -25,8 +26,7 @@ struct Announcement {
   Exposed input{};
   Exposed output{};
   std::uint64_t windows_freed = 0;  ///< see DirectAccess::windows_freed()
-  std::uint32_t in_windows = 0;     ///< 1: whatever peers touch lies in windows
-  std::uint32_t nanoseconds = 0;    ///< that the last call of the Contest took on this rank
+  std::uint64_t in_windows = 0;     ///< 1: whatever peers touch lies in windows
 };
 
 struct alignas(128) Post {
@@ -40,6 +40,7 @@ struct alignas(128) Post {
     Announcement announcement;
   };
   std::uint64_t fingerprint = 0;
+  Contest::Times times{};  ///< where the call settles a contest
   Post() : payload{} {}
 };
 static_assert(sizeof(Announcement) == 48 && sizeof(Post) == 128);

@@ -46,6 +46,7 @@ DirectEngine::Result DirectEngine::run(Operation& operation) {
 }
 
 bool DirectEngine::run_at_once(Operation& operation) {
+  if (operation.prepared->direct->measured) return false;
   begin(operation);
   if (!shows_once() || !enter()) return false;
   stage_ = Stage::gather;
@@ -64,11 +65,11 @@ void DirectEngine::begin(Operation& operation) {
   operation_ = &operation;
   call_ = operation.prepared->direct.get();
   part_ = &call_->ordinary_memory;
+  by_messages_ = goes_by_messages();
+  if (by_messages_) return;
   ++number_;
   stage_ = Stage::enter;
   staged_ = call_->staged;
-  by_messages_ = false;
-  copies_ = false;
   streaming_ = false;
   waited_ = 0;
   move_ = 0;
@@ -186,7 +187,7 @@ bool DirectEngine::enter() {
   }
   Ranks& readers = readers_[number_ & 1];
   if (number_ > 2 && !passed(readers, step_of(number_ - 2, all_done))) return false;
-  const Ranks& now = is_staged() ? part().plan.users : others_;
+  const Ranks& now = looks_at_all() ? others_ : part().plan.users;
   readers.assign(now.begin(), now.end());
   Post& post = board_.post(rank_, number_);
   if (is_staged()) {
@@ -196,6 +197,7 @@ bool DirectEngine::enter() {
   }
   post.tag = tag_of(operation_->fingerprint, operation_->history);
   post.fingerprint = operation_->fingerprint;
+  if (turn_.settles) post.times = contest_.best(kind_);
   // seq_cst where memory is announced: see withdraw().
   post.call.store(number_, announces() ? std::memory_order_seq_cst : std::memory_order_release);
   for (const std::int32_t peer : now) access_.wake(peer);
@@ -224,13 +226,12 @@ void DirectEngine::announce(Post& post) {
   const bool in_windows =
       (in == 0 || mine.input.window != 0) && (out == 0 || mine.output.window != 0);
   mine.in_windows = in_windows ? 1 : 0;
-  mine.nanoseconds = nanoseconds_;
   announcements_[static_cast<std::size_t>(rank_)] = mine;
   post.announcement = mine;
 }
 
 bool DirectEngine::gather() {
-  const Ranks& awaited = is_staged() ? part().plan.touches[0] : others_;
+  const Ranks& awaited = looks_at_all() ? others_ : part().plan.touches[0];
   for (; waited_ < awaited.size(); ++waited_) {
     const std::int32_t peer = awaited[waited_];
     const Post& post = board_.post(peer, number_);
@@ -240,6 +241,7 @@ bool DirectEngine::gather() {
     seen = std::max(seen, step_of(number_ - 1, all_done));
     if (announces()) announcements_[static_cast<std::size_t>(peer)] = post.announcement;
   }
+  if (turn_.settles) settle_contest();
   if (announces()) decide();
   return true;
 }

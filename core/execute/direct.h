@@ -35,12 +35,12 @@ class DirectEngine {
   /// Goes on with the operation, which is run to its end before another one. by_messages: the
   /// memory does not allow it, on any rank; nothing has been written. Throws what `access` throws.
   Result run(Operation& operation);
-  /// Begins the operation, with none under way, and ends it too where the peers answer within some
-  /// hundred nanoseconds. True when it has ended; else run() goes on with it.
+  /// Begins a short operation, with none under way, and ends it too where the peers answer within
+  /// some hundred nanoseconds. True when it has ended; else run() begins or goes on with it.
   bool run_at_once(Operation& operation);
-  /// The operation that run() passed on to messages, or any other one, has ended.
+  /// The operation, on whichever way, has ended.
   void finished() {
-    if (timed_ == Timed::running) stop_clock();
+    if (turn_.timed) stop_clock();
   }
   /// After a failure: tells the peers that this rank's memory is out of bounds and waits, for some
   /// seconds at most, until none of them is still at work on it.
@@ -74,9 +74,9 @@ class DirectEngine {
   bool gather();
   bool check(int peer, const Post& post);
   void decide();
-  bool by_copies();
-  void settle_contest();
+  bool goes_by_messages();
   void stop_clock();
+  void settle_contest();
   Stage after_gather();
   bool show_late();
   bool resolve();
@@ -101,6 +101,8 @@ class DirectEngine {
   bool is_staged() const { return staged_; }
   bool shows_once() const { return staged_ && part_->plan.mode == DirectMode::one_shot; }
   bool announces() const { return !call_->staged || call_->offers_windows; }
+  /// All ranks look at all ranks' posts.
+  bool looks_at_all() const { return !staged_ || turn_.settles; }
   /// Staged, but this rank offered its window: to show after all.
   bool shows_late(std::int32_t rank) const {
     return staged_ && call_->offers_windows &&
@@ -123,21 +125,16 @@ class DirectEngine {
   Stage stage_ = Stage::finished;
   bool staged_ = false;  ///< inputs come over the board; else peers' buffers are touched
   bool by_messages_ = false;
-  bool copies_ = false;  ///< ordinary memory, by the kernel
   bool streaming_ = false;
   std::size_t waited_ = 0;    ///< how many of a list have been waited for
   std::size_t move_ = 0;      ///< of the round
   std::size_t elements_ = 0;  ///< of the move, done
   std::uint64_t reported_mismatch_ = 0;
 
-  // The last call that ran in the contest, and how long it took on this rank.
   Contest contest_{};
-  Contest::Kind contested_{};
-  Contest::Way way_ = Contest::Way::messages;
-  enum class Timed : std::uint8_t { nothing, running, known };
-  Timed timed_ = Timed::nothing;
+  Contest::Kind kind_{};  ///< of the call under way, where it is measured
+  Contest::Turn turn_{};
   std::chrono::steady_clock::time_point began_{};
-  std::uint32_t nanoseconds_ = 0;
 
   // What is known of each rank.
   std::vector<std::uint64_t> seen_{};  ///< newest step seen

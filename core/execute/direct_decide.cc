@@ -1,7 +1,7 @@
-// What all ranks decide alike, having the same announcements before them: how the memory of an
-// exposed call is reached. Part of DirectEngine.
+// What all ranks decide alike: whether a call goes the direct way, having heard the same times; and
+// how an exposed call's memory is reached, having the same announcements before them. Part of
+// DirectEngine.
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "core/base/log.h"
@@ -15,54 +15,53 @@ constexpr std::size_t streaming_bytes = std::size_t{16} << 20;
 
 }  // namespace
 
-void DirectEngine::decide() {
-  settle_contest();
-  const auto in_windows = [](const Announcement& a) { return a.in_windows != 0; };
-  if (std::all_of(announcements_.begin(), announcements_.end(), in_windows)) {
-    part_ = &call_->windows;
-    staged_ = false;
-  } else if (!call_->staged) {
-    copies_ = by_copies();
-    by_messages_ = !copies_;
-  }
-  if (copies_) staging_.resize((others_.size() + 1) * copied_slice_bytes);
-  streaming_ = !staged_ && part().bytes() >= streaming_bytes;
+bool DirectEngine::goes_by_messages() {
+  turn_ = {};
+  if (!call_->measured) return false;
+  kind_ = {operation_->prepared->call.collective, part_->bytes()};
+  turn_ = contest_.next(kind_);
+  if (turn_.timed) began_ = std::chrono::steady_clock::now();
+  return turn_.way == Contest::Way::messages || (turn_.looks && !announces());
 }
 
-bool DirectEngine::by_copies() {
-  if (call_->ordinary != OrdinaryMemory::measured) return call_->ordinary == OrdinaryMemory::copies;
-  contested_ = {operation_->prepared->call.collective, part().bytes()};
-  way_ = contest_.next(contested_);
-  timed_ = Timed::running;
-  began_ = std::chrono::steady_clock::now();
-  return way_ == Contest::Way::copies;
-}
-
-/// A call's clock runs from when everybody is there: late ranks do not count.
 void DirectEngine::stop_clock() {
   const auto took = std::chrono::steady_clock::now() - began_;
   const auto whole = std::chrono::duration_cast<std::chrono::nanoseconds>(took).count();
-  constexpr auto most = std::numeric_limits<std::uint32_t>::max();
-  nanoseconds_ = static_cast<std::uint32_t>(std::min<std::int64_t>(whole, most));
-  timed_ = Timed::known;
+  contest_.add(kind_, turn_.way, static_cast<std::uint64_t>(whole));
+  turn_.timed = false;
 }
 
 /// A call takes as long as on its slowest rank.
 void DirectEngine::settle_contest() {
-  if (std::exchange(timed_, Timed::nothing) != Timed::known) return;
-  std::uint32_t slowest = 0;
-  for (const Announcement& rank : announcements_) slowest = std::max(slowest, rank.nanoseconds);
-  if (!contest_.record(contested_, way_, slowest) || rank_ != 0 || !log_enabled(LogLevel::info))
-    return;
-  const auto microseconds = [&](Contest::Way way) {
-    return std::to_string(contest_.nanoseconds(contested_, way) / 1000) + " us";
+  Contest::Times slowest = contest_.best(kind_);
+  for (const std::int32_t peer : others_) {
+    const Contest::Times& its = board_.post(peer, number_).times;
+    for (std::size_t way = 0; way < slowest.size(); ++way)
+      slowest[way] = std::max(slowest[way], its[way]);
+  }
+  if (!contest_.settle(kind_, slowest) || rank_ != 0 || !log_enabled(LogLevel::info)) return;
+  const bool direct = contest_.faster(kind_) == Contest::Way::direct;
+  const auto time = [&](Contest::Way way) {
+    return std::to_string(slowest[static_cast<std::size_t>(way)] / 1000) + " us";
   };
-  const bool copies = contest_.faster(contested_) == Contest::Way::copies;
   log(LogLevel::info, rank_,
-      std::string(name(contested_.collective)) + " of about " + std::to_string(contested_.bytes) +
-          " B in ordinary memory: " + microseconds(Contest::Way::messages) + " by messages, " +
-          microseconds(Contest::Way::copies) + " by the kernel's copies; " +
-          (copies ? "copies" : "messages") + " from here on");
+      std::string(name(kind_.collective)) + " of about " + std::to_string(kind_.bytes) +
+          " B: " + time(Contest::Way::direct) + " direct, " + time(Contest::Way::messages) +
+          " by messages; " + (direct ? "direct" : "by messages") + " from here on");
+}
+
+void DirectEngine::decide() {
+  const auto in_windows = [](const Announcement& a) { return a.in_windows != 0; };
+  const bool all = std::all_of(announcements_.begin(), announcements_.end(), in_windows);
+  if (call_->measured) contest_.saw(kind_, all);
+  if (all) {
+    part_ = &call_->windows;
+    staged_ = false;
+  }
+  const bool copies = call_->copies && !turn_.looks;
+  by_messages_ = !all && !call_->staged && !copies;
+  if (!all && copies) staging_.resize((others_.size() + 1) * copied_slice_bytes);
+  streaming_ = !staged_ && part().bytes() >= streaming_bytes;
 }
 
 }  // namespace rondo::detail

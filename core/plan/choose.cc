@@ -165,8 +165,7 @@ Choice choose(Collective collective, std::size_t bytes, const Surroundings& arou
   const DirectRule* rule = direct_allowed ? find_direct_rule(collective, bytes, around) : nullptr;
   if (rule == nullptr) return choice;
   choice.direct = rule->way;
-  if (around.copies && forced) choice.ordinary = OrdinaryMemory::copies;
-  if (around.copies && !forced && rule->measured) choice.ordinary = OrdinaryMemory::measured;
+  choice.forced = forced;
   choice.reason = std::string(rule->why) + (forced ? ", forced" : "");
   return choice;
 }

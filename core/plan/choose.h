@@ -46,7 +46,7 @@ struct Choice {
   const Algorithm* algorithm = nullptr;
   std::string reason{};
   std::optional<DirectChoice> direct{};  ///< then `algorithm` is for where that cannot be
-  OrdinaryMemory ordinary = OrdinaryMemory::messages;  ///< direct
+  bool forced = false;                   ///< direct: whatever it costs
 };
 
 /// The names that RONDO_ALGORITHM knows for a collective.

@@ -37,13 +37,6 @@ struct DirectChoice {
   DirectMode mode = DirectMode::one_shot;  ///< of staged calls and of ordinary memory
 };
 
-/// How an exposed call moves what lies in no window.
-enum class OrdinaryMemory : std::uint8_t {
-  messages,
-  copies,   ///< by the kernel
-  measured  ///< whichever of the two has been faster (core/execute/contest.h)
-};
-
 /// Most ranks that share a board.
 inline constexpr int most_direct_ranks = 64;
 

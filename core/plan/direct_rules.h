@@ -16,7 +16,6 @@ struct DirectRule {
   DirectChoice way;
   std::size_t most_bytes;
   int most_ranks;
-  bool measured;  ///< exposed: the kernel's copies may beat messages; times decide
   std::string_view why;
 };
 
@@ -30,34 +29,34 @@ inline constexpr std::string_view in_place = "memory to memory, no copies in bet
 
 // clang-format off
 inline constexpr DirectRule direct_rules[] = {
-    {Collective::all_reduce, shown_once, 32 * KiB, 4, false, one_look},
-    {Collective::all_reduce, exposed_twice, any_size, 4, true, in_place},
-    {Collective::all_reduce, shown_once, 16 * KiB, 64, false, one_look},
-    {Collective::all_reduce, shown_twice, 256 * KiB, 64, false, own_share},
-    {Collective::all_reduce, exposed_twice, any_size, 64, true, in_place},
-    {Collective::reduce_scatter, shown_once, 16 * KiB, 2, false, one_look},
-    {Collective::reduce_scatter, exposed_once, any_size, 2, true, in_place},
-    {Collective::reduce_scatter, shown_once, 256 * KiB, 64, false, one_look},
-    {Collective::reduce_scatter, exposed_once, any_size, 64, true, in_place},
-    {Collective::all_gather, shown_once, 16 * KiB, 2, false, one_look},
-    {Collective::all_gather, exposed_once, any_size, 2, true, in_place},
-    {Collective::all_gather, shown_once, 1 * MiB, 64, false, one_look},
-    {Collective::all_gather, exposed_once, any_size, 64, true, in_place},
-    {Collective::broadcast, shown_once, 16 * KiB, 2, false, one_look},
-    {Collective::broadcast, exposed_once, any_size, 2, true, in_place},
-    {Collective::broadcast, shown_once, 256 * KiB, 64, false, one_look},
-    {Collective::broadcast, exposed_once, any_size, 64, true, in_place},
-    {Collective::reduce, shown_once, 32 * KiB, 64, false, one_look},
-    {Collective::reduce, exposed_once, any_size, 64, false, in_place},
-    {Collective::all_to_all, shown_once, 16 * KiB, 2, false, one_look},
-    {Collective::all_to_all, exposed_once, any_size, 2, true, in_place},
-    {Collective::all_to_all, shown_once, 256 * KiB, 64, false, one_look},
-    {Collective::all_to_all, exposed_once, any_size, 64, true, in_place},
-    {Collective::scatter, shown_once, 32 * KiB, 64, false, one_look},
-    {Collective::scatter, exposed_once, any_size, 64, true, in_place},
-    {Collective::gather, shown_once, 32 * KiB, 64, false, one_look},
-    {Collective::gather, exposed_once, any_size, 64, true, in_place},
-    {Collective::barrier, shown_once, any_size, 64, false, one_look},
+    {Collective::all_reduce, shown_once, 32 * KiB, 4, one_look},
+    {Collective::all_reduce, exposed_twice, any_size, 4, in_place},
+    {Collective::all_reduce, shown_once, 16 * KiB, 64, one_look},
+    {Collective::all_reduce, shown_twice, 256 * KiB, 64, own_share},
+    {Collective::all_reduce, exposed_twice, any_size, 64, in_place},
+    {Collective::reduce_scatter, shown_once, 16 * KiB, 2, one_look},
+    {Collective::reduce_scatter, exposed_once, any_size, 2, in_place},
+    {Collective::reduce_scatter, shown_once, 256 * KiB, 64, one_look},
+    {Collective::reduce_scatter, exposed_once, any_size, 64, in_place},
+    {Collective::all_gather, shown_once, 16 * KiB, 2, one_look},
+    {Collective::all_gather, exposed_once, any_size, 2, in_place},
+    {Collective::all_gather, shown_once, 1 * MiB, 64, one_look},
+    {Collective::all_gather, exposed_once, any_size, 64, in_place},
+    {Collective::broadcast, shown_once, 16 * KiB, 2, one_look},
+    {Collective::broadcast, exposed_once, any_size, 2, in_place},
+    {Collective::broadcast, shown_once, 256 * KiB, 64, one_look},
+    {Collective::broadcast, exposed_once, any_size, 64, in_place},
+    {Collective::reduce, shown_once, 32 * KiB, 64, one_look},
+    {Collective::reduce, exposed_once, any_size, 64, in_place},
+    {Collective::all_to_all, shown_once, 16 * KiB, 2, one_look},
+    {Collective::all_to_all, exposed_once, any_size, 2, in_place},
+    {Collective::all_to_all, shown_once, 256 * KiB, 64, one_look},
+    {Collective::all_to_all, exposed_once, any_size, 64, in_place},
+    {Collective::scatter, shown_once, 32 * KiB, 64, one_look},
+    {Collective::scatter, exposed_once, any_size, 64, in_place},
+    {Collective::gather, shown_once, 32 * KiB, 64, one_look},
+    {Collective::gather, exposed_once, any_size, 64, in_place},
+    {Collective::barrier, shown_once, any_size, 64, one_look},
 };
 // clang-format on
 

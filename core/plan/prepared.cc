@@ -56,6 +56,13 @@ DirectCall::Part direct_part(const DirectPlan& plan, const Call& call, int ranks
   return part;
 }
 
+/// Who writes into windows. Where one rank holds everything the others fetch it, on processors of
+/// their own, instead of waiting for that one to hand it out.
+DirectMode window_mode(Collective collective) {
+  const bool one_source = collective == Collective::broadcast || collective == Collective::scatter;
+  return one_source ? DirectMode::one_shot : DirectMode::push;
+}
+
 std::vector<DirectCall::ShownMove> shown_moves(const DirectCall::Part& part, int rank) {
   std::vector<DirectCall::ShownMove> shown;
   shown.reserve(part.plan.rounds[0].size());
@@ -133,12 +140,11 @@ std::shared_ptr<PreparedCall> prepare(std::shared_ptr<const Plan> plan, const Ca
   return prepared;
 }
 
-std::shared_ptr<const DirectCall> prepare_direct(const DirectChoice& choice, const Call& call,
-                                                 DirectPlans& plans, OrdinaryMemory ordinary) {
+std::shared_ptr<DirectCall> prepare_direct(const DirectChoice& choice, const Call& call,
+                                           DirectPlans& plans) {
   const int ranks = plans.ranks();
   auto direct = std::make_shared<DirectCall>();
   direct->staged = choice.staged;
-  direct->ordinary = ordinary;
   direct->ordinary_memory = direct_part(plans.of(choice.mode), call, ranks);
   if (choice.staged && choice.mode == DirectMode::one_shot)
     direct->shown = shown_moves(direct->ordinary_memory, plans.rank());
@@ -146,7 +152,7 @@ std::shared_ptr<const DirectCall> prepare_direct(const DirectChoice& choice, con
                            call.collective == Collective::all_reduce &&
                            direct->ordinary_memory.bytes() >= least_window_bytes;
   if (!choice.staged || direct->offers_windows)
-    direct->windows = direct_part(plans.of(DirectMode::push), call, ranks);
+    direct->windows = direct_part(plans.of(window_mode(call.collective)), call, ranks);
   return direct;
 }
 

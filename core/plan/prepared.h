@@ -74,8 +74,9 @@ struct DirectCall {
   bool offers_windows = false;  ///< staged: but what lies in windows is exposed instead
   Part ordinary_memory{};       ///< staged calls', and exposed ones' where some memory is no window
   Part windows{};               ///< all memory lies in windows
-  std::vector<ShownMove> shown{};                      ///< staged one_shot: the moves of round 0
-  OrdinaryMemory ordinary = OrdinaryMemory::messages;  ///< exposed
+  std::vector<ShownMove> shown{};  ///< staged one_shot: the moves of round 0
+  bool copies = false;    ///< exposed ordinary memory is copied by the kernel; else by messages
+  bool measured = false;  ///< by messages where those have been faster (core/execute/contest.h)
 };
 
 struct PreparedCall {
@@ -107,8 +108,9 @@ std::shared_ptr<PreparedCall> prepare(std::shared_ptr<const Plan> plan, const Ca
                                       std::size_t frame_bytes, std::string reason);
 
 /// The direct way of the same call: a plan that all counts share, and this count's offsets.
-/// `plans` must be of call.collective and call.root. `ordinary`: see DirectCall.
-std::shared_ptr<const DirectCall> prepare_direct(const DirectChoice& choice, const Call& call,
-                                                 DirectPlans& plans, OrdinaryMemory ordinary);
+/// `plans` must be of call.collective and call.root. Whether copies
+/// serve, and whether times decide, is the caller's to say.
+std::shared_ptr<DirectCall> prepare_direct(const DirectChoice& choice, const Call& call,
+                                           DirectPlans& plans);
 
 }  // namespace rondo

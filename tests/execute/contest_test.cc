@@ -17,74 +17,129 @@ namespace {
 
 using Way = Contest::Way;
 constexpr Contest::Kind kind{Collective::broadcast, 100'000};
+constexpr int period = Contest::period;
 
-/// Makes `calls` calls that take as long as `times` say; how many went by copies.
+/// What a call takes, by way.
 struct Times {
+  std::uint32_t direct;
   std::uint32_t messages;
-  std::uint32_t copies;
 };
-int copied(Contest& contest, int calls, const Times& times, const Contest::Kind& of = kind) {
-  int by_copies = 0;
-  for (int call = 0; call < calls; ++call) {
-    const Way way = contest.next(of);
-    by_copies += way == Way::copies ? 1 : 0;
-    contest.record(of, way, way == Way::copies ? times.copies : times.messages);
-  }
-  return by_copies;
+
+struct Tally {
+  int direct = 0;
+  int messages = 0;
+};
+
+/// One call that takes as long as `times` say, on all ranks alike.
+Way call(Contest& contest, const Times& times, const Contest::Kind& of = kind) {
+  const Contest::Turn turn = contest.next(of);
+  if (turn.settles) contest.settle(of, contest.best(of));
+  if (turn.timed)
+    contest.add(of, turn.way, turn.way == Way::direct ? times.direct : times.messages);
+  return turn.way;
 }
 
-constexpr int turns = Contest::turns;
-constexpr int period = Contest::period;
+Tally calls(Contest& contest, int count, const Times& times, const Contest::Kind& of = kind) {
+  Tally tally;
+  for (int i = 0; i < count; ++i)
+    ++(call(contest, times, of) == Way::direct ? tally.direct : tally.messages);
+  return tally;
+}
+
+/// Calls of a period that try both ways, the one that settles included.
+int trial(const Contest::Kind& of) {
+  return static_cast<int>(Contest::blocks * Contest::block(of.bytes)) + 1;
+}
 
 TEST_CASE("both ways are tried in turn, then the faster one is taken") {
   Contest contest;
-  CHECK(copied(contest, turns, {200, 100}) == turns / 2);
-  CHECK(contest.faster(kind) == Way::copies);
-  CHECK(copied(contest, period - turns, {200, 100}) == period - turns);
-  CHECK(contest.nanoseconds(kind, Way::messages) == 200);
-  CHECK(contest.nanoseconds(kind, Way::copies) == 100);
+  const Tally tried = calls(contest, trial(kind), {200, 100});
+  CHECK(tried.direct == tried.messages + 1);
+  CHECK(contest.faster(kind) == Way::messages);
+  const Tally taken = calls(contest, period - trial(kind), {200, 100});
+  CHECK(taken.messages > 9 * taken.direct);
 
   Contest second;
-  CHECK(copied(second, period, {100, 200}) == turns / 2);
+  calls(second, trial(kind), {100, 200});
+  CHECK(contest.best(kind) == Contest::Times{200, 100});
+  CHECK(calls(second, period - trial(kind), {100, 200}).messages == 0);
+}
+
+TEST_CASE("among messages a call goes direct now and then, to see windows") {
+  Contest contest;
+  calls(contest, period, {200, 100});
+  REQUIRE(contest.faster(kind) == Way::messages);
+  calls(contest, trial(kind), {200, 100});
+  int between = 0;
+  while (call(contest, {200, 100}) == Way::messages) ++between;
+  CHECK(between < 16);
+  contest.saw(kind, true);
+  CHECK(calls(contest, 2 * period, {200, 100}).messages == 0);
+  contest.saw(kind, false);
+  CHECK(calls(contest, period, {200, 100}).messages > period / 2);
 }
 
 TEST_CASE("what has changed is noticed within a period") {
   Contest contest;
-  copied(contest, period, {100, 200});
+  calls(contest, period, {100, 200});
+  REQUIRE(contest.faster(kind) == Way::direct);
+  calls(contest, period, {400, 200});
   REQUIRE(contest.faster(kind) == Way::messages);
-  CHECK(copied(contest, period, {400, 200}) == turns / 2 + period - turns);
-  CHECK(copied(contest, period, {100, 200}) == turns / 2);
+  calls(contest, period, {100, 200});
+  CHECK(contest.faster(kind) == Way::direct);
 }
 
-TEST_CASE("a rank that is held up decides nothing") {
-  Contest contest;
-  for (int call = 0; call < turns; ++call) {
-    const Way way = contest.next(kind);
-    const std::uint32_t delay = call < turns - 2 ? 1'000'000 : 0;
-    const std::uint32_t usual = way == Way::copies ? 100 : 200;
-    CHECK(contest.record(kind, way, usual + delay) == (call + 1 == turns));
+TEST_CASE("a rank that is held up once decides nothing") {
+  for (int late = 0; late < trial(kind); ++late) {
+    Contest contest;
+    for (int i = 0; i < trial(kind); ++i) {
+      const std::uint32_t delay = i == late ? 1'000'000 : 0;
+      call(contest, {200 + delay, 100 + delay});
+    }
+    CHECK(contest.faster(kind) == Way::messages);
   }
-  CHECK(contest.faster(kind) == Way::copies);
+}
+
+TEST_CASE("the slowest rank's times count") {
+  Contest contest;
+  CHECK(contest.settle(kind, {300, 100}));
+  CHECK(contest.faster(kind) == Way::messages);
+  CHECK_FALSE(contest.settle(kind, {300, 100}));
+  CHECK(contest.settle(kind, {300, 400}));
+  CHECK(contest.faster(kind) == Way::direct);
 }
 
 TEST_CASE("ways that are about equal do not take turns for ever") {
   Contest contest;
-  copied(contest, period, {100, 95});
+  contest.settle(kind, {100, 95});
+  CHECK(contest.faster(kind) == Way::direct);
+  contest.settle(kind, {100, 80});
+  REQUIRE(contest.faster(kind) == Way::messages);
+  contest.settle(kind, {80, 85});
   CHECK(contest.faster(kind) == Way::messages);
-  copied(contest, period, {100, 80});
-  REQUIRE(contest.faster(kind) == Way::copies);
-  copied(contest, period, {80, 85});
-  CHECK(contest.faster(kind) == Way::copies);
 }
 
-TEST_CASE("collectives and sizes compete by themselves") {
+TEST_CASE("collectives and sizes compete by themselves, large ones in shorter blocks") {
   Contest contest;
-  copied(contest, period, {200, 100});
-  const Contest::Kind larger{kind.collective, kind.bytes * 2};
+  calls(contest, period, {200, 100});
+  const Contest::Kind large{kind.collective, std::size_t{64} << 20};
   const Contest::Kind gathered{Collective::all_gather, kind.bytes};
-  CHECK(copied(contest, period, {100, 200}, larger) == turns / 2);
-  CHECK(copied(contest, period, {100, 200}, gathered) == turns / 2);
-  CHECK(contest.faster({kind.collective, kind.bytes + 1}) == Way::copies);
+  CHECK(contest.faster({kind.collective, kind.bytes + 1}) == Way::messages);
+  CHECK(contest.faster(large) == Way::direct);
+  CHECK(contest.faster(gathered) == Way::direct);
+  CHECK(trial(large) < trial(kind));
+  calls(contest, trial(large), {200, 100}, large);
+  CHECK(contest.faster(large) == Way::messages);
+}
+
+TEST_CASE("a new kind does as the next smaller one, for a period") {
+  Contest contest;
+  calls(contest, period, {200, 100});
+  const Contest::Kind twice{kind.collective, kind.bytes * 2};
+  CHECK(call(contest, {100, 200}, twice) == Way::messages);
+  CHECK(calls(contest, period / 2, {100, 200}, twice).direct < period / 8);
+  calls(contest, period, {100, 200}, twice);
+  CHECK(contest.faster(twice) == Way::direct);
 }
 
 /// Floats of many magnitudes: the order of a sum shows in its bits.
@@ -96,12 +151,12 @@ std::vector<float> floats(std::size_t count, int rank) {
   return values;
 }
 
-/// Every result of `turns` equal calls, which go turn about, on one rank.
+/// Every result of equal calls that go turn about, on one rank.
 std::vector<std::vector<float>> results(Communicator& comm, const Call& call) {
   const std::size_t whole = call.count * static_cast<std::size_t>(comm.size());
   const std::vector<float> input = floats(whole, comm.rank());
   std::vector<std::vector<float>> all;
-  for (int turn = 0; turn < turns; ++turn) {
+  for (int turn = 0; turn < trial({call.collective, whole * sizeof(float)}); ++turn) {
     std::vector<float> output(whole);
     test::make_call(comm, call, input.data(), output.data());
     all.push_back(std::move(output));

@@ -134,7 +134,7 @@ TEST_CASE("calls that differ in their counts share a direct plan") {
   const DirectPlan* const made = &plans.of(DirectMode::one_shot);
   for (const std::size_t count : {std::size_t{7}, std::size_t{100}}) {
     const Call call{.count = count, .collective = Collective::all_gather, .type = DataType::int32};
-    const auto direct = prepare_direct({.staged = true}, call, plans, OrdinaryMemory::messages);
+    const auto direct = prepare_direct({.staged = true}, call, plans);
     CHECK(direct->ordinary_memory.bytes() == 5 * count * 4);
     CHECK(direct->ordinary_memory.input(3).begin == 3 * count);
     REQUIRE(direct->shown.size() == 5);
