@@ -81,10 +81,10 @@ std::string nearness(const std::vector<Result>& results, int ranks) {
   }
   text += "#\n";
   for (const Verdict& verdict : judge(results, ranks)) {
-    text += line("# %s: %s: %.0f%% [%.0f..%.0f], wanted %.0f%%",
+    text += line("# %s: %s: %.0f%% [%.0f..%.0f], wanted %.0f%%; %.3f us more",
                  verdict.reached() ? "reached" : "MISSED", verdict.goal.c_str(),
                  verdict.share.median * 100, verdict.share.low * 100, verdict.share.high * 100,
-                 verdict.wanted * 100);
+                 verdict.wanted * 100, verdict.beyond.median * micro);
   }
   return text;
 }
@@ -140,6 +140,7 @@ nlohmann::ordered_json floor_json(const FloorOptions& options, const std::vector
     document["verdicts"].push_back({{"goal", verdict.goal},
                                     {"wanted_per_cent", verdict.wanted * 100},
                                     {"per_cent", spread_json(verdict.share, 100)},
+                                    {"us_more", spread_json(verdict.beyond, micro)},
                                     {"reached", verdict.reached()}});
   }
   return document;

@@ -34,15 +34,14 @@ const Result* raw_memory(const std::vector<Result>& results, std::size_t bytes) 
                 find(results, probe::by_hand_streaming, bytes));
 }
 
-Spread scaled(Spread spread, double factor) {
-  return {spread.low * factor, spread.median * factor, spread.high * factor};
-}
-
 void add_verdict(std::vector<Verdict>& verdicts, std::string goal, double wanted,
-                 const Result* floor, const Result* actual, double factor = 1) {
+                 const Result* floor, const Result* actual) {
   if (floor == nullptr || actual == nullptr) return;
-  verdicts.push_back(
-      {std::move(goal), wanted, scaled(ratio_spread(floor->samples, actual->samples), factor)});
+  std::vector<double> beyond;
+  for (std::size_t i = 0; i < std::min(floor->samples.size(), actual->samples.size()); ++i)
+    beyond.push_back(actual->samples[i] - floor->samples[i]);
+  verdicts.push_back({std::move(goal), wanted, ratio_spread(floor->samples, actual->samples),
+                      spread_of(std::move(beyond))});
 }
 
 }  // namespace

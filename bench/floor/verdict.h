@@ -27,6 +27,7 @@ struct Verdict {
   std::string goal{};
   double wanted = 0;  ///< least share of the floor
   Spread share{};
+  Spread beyond{};  ///< seconds that rondo takes more than the floor, sample by sample
   bool reached() const { return share.median >= wanted; }
 };
 /// Those whose sizes were measured.

@@ -69,6 +69,7 @@ TEST_CASE("rondo is judged by the faster raw way of the same size") {
   REQUIRE(verdicts.size() == 3);
   CHECK(near(verdicts[0].share.median, 0.6));
   CHECK_FALSE(verdicts[0].reached());
+  CHECK(near(verdicts[0].beyond.median, 4e-3));
   CHECK(verdicts[1].reached());
   CHECK(near(verdicts[2].share.median, 0.9));
   CHECK(verdicts[2].reached());
@@ -145,7 +146,7 @@ TEST_CASE("a price is judged where there is a goal for its size") {
 
 TEST_CASE("command lines of floor and price name what they refuse") {
   const char* good[] = {"rondo_floor", "-n", "3", "-s", "8,1M", "--against"};
-  const FloorCommand floor = parse_floor_options(6, good);
+  const auto floor = parse_floor_options(6, good);
   REQUIRE_FALSE(floor.status);
   CHECK(floor.options.ranks == 3);
   CHECK(floor.options.against);
