@@ -189,28 +189,19 @@ std::vector<std::size_t> Options::sizes() const {
   return list;
 }
 
-Parsed parse_options(std::string_view program, int argc, const char* const* argv) {
-  Parsed parsed;
+Command<Options> parse_options(std::string_view program, int argc, const char* const* argv) {
+  Command<Options> command;
+  Options& options = command.options;
   CLI::App app("Measures and checks a collective of rondo, as nccl-tests does for NCCL.",
                std::string(program));
   app.get_formatter()->column_width(36);
-  add_own(app, parsed.options);
-  add_sweep(app, parsed.options);
-  add_selection(app, parsed.options);
-  add_reporting(app, parsed.options);
-  add_foreign(app, parsed.options);
-  try {
-    app.parse(argc, argv);
-    check_together(parsed.options);
-  } catch (const CLI::CallForHelp&) {
-    parsed.status = 0;
-    parsed.text = app.help();
-  } catch (const CLI::ParseError& error) {
-    parsed.status = 2;
-    parsed.text =
-        std::string(program) + ": " + error.what() + "\nTry " + std::string(program) + " --help\n";
-  }
-  return parsed;
+  add_own(app, options);
+  add_sweep(app, options);
+  add_selection(app, options);
+  add_reporting(app, options);
+  add_foreign(app, options);
+  parse(app, argc, argv, command, [&] { check_together(options); });
+  return command;
 }
 
 }  // namespace rondo::bench

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "bench/common/command.h"
 #include "rondo/types.h"
 
 namespace rondo::bench {
@@ -47,15 +47,6 @@ struct Options {
   std::vector<std::size_t> sizes() const;
 };
 
-/// What to do after reading the command line.
-struct Parsed {
-  Options options{};
-  /// Set when the program should print `text` and end with this status: 0 for --help (to standard
-  /// output), 2 for a bad option (to standard error).
-  std::optional<int> status{};
-  std::string text{};
-};
-
-Parsed parse_options(std::string_view program, int argc, const char* const* argv);
+Command<Options> parse_options(std::string_view program, int argc, const char* const* argv);
 
 }  // namespace rondo::bench

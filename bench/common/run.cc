@@ -101,11 +101,8 @@ int run_threads(const Options& options, Body body) {
 
 int run(const Program& program, int argc, const char* const* argv) {
   const bool speaks = is_first_process();
-  const Parsed parsed = parse_options(program.name, argc, argv);
-  if (parsed.status) {
-    if (speaks) std::fputs(parsed.text.c_str(), *parsed.status == 0 ? stdout : stderr);
-    return *parsed.status;
-  }
+  const Command<Options> parsed = parse_options(program.name, argc, argv);
+  if (parsed.status) return speaks ? parsed.end() : *parsed.status;
   for (const std::string& note : parsed.options.notes) {
     if (speaks) std::fprintf(stderr, "%s: %s\n", program.name.data(), note.c_str());
   }

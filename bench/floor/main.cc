@@ -3,7 +3,6 @@
 //   rondo_floor --against --json floor.json
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <optional>
 
 #include "bench/common/json_report.h"
@@ -68,38 +67,21 @@ std::vector<Result> measure_all(Member& member, const FloorOptions& options, Sha
   return results;
 }
 
-void write_json(const FloorOptions& options, const std::vector<Result>& results) {
-  if (options.json.empty()) return;
-  const std::string file = claim_file(options.json);
-  std::ofstream(file) << floor_json(options, results).dump(2) << '\n';
-  std::printf("# written to %s\n", file.c_str());
-}
-
-int run(const FloorOptions& options) {
+void run(const FloorOptions& options) {
   const std::size_t largest = *std::max_element(options.sizes.begin(), options.sizes.end());
   Shared shared(options, largest);
   run_team(options.ranks, [&](Member& member) {
     const std::vector<Result> results = measure_all(member, options, shared, largest);
     if (member.rank() != 0) return;
     std::fputs(floor_text(options, results).c_str(), stdout);
-    write_json(options, results);
+    write_json(options.json, floor_json(options, results));
   });
-  return 0;
 }
 
 }  // namespace
 }  // namespace rondo::bench
 
 int main(int argc, char** argv) {
-  const auto command = rondo::bench::parse_floor_options(argc, argv);
-  if (command.status) {
-    std::fputs(command.text.c_str(), *command.status == 0 ? stdout : stderr);
-    return *command.status;
-  }
-  try {
-    return rondo::bench::run(command.options);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "rondo_floor: %s\n", error.what());
-    return 1;
-  }
+  using namespace rondo::bench;
+  return run_command("rondo_floor", parse_floor_options(argc, argv), run);
 }

@@ -10,11 +10,7 @@
 namespace rondo::bench {
 namespace {
 
-constexpr std::size_t kilobyte = 1024;
-constexpr std::size_t megabyte = 1024 * kilobyte;
-
-}  // namespace
-
+/// Throws CLI::ValidationError.
 std::vector<std::size_t> parse_sizes(const std::string& text) {
   std::vector<std::size_t> sizes;
   for (const std::string& part : split(text, ',')) {
@@ -28,33 +24,34 @@ std::vector<std::size_t> parse_sizes(const std::string& text) {
   return sizes;
 }
 
-FloorCommand parse_floor_options(int argc, const char* const* argv) {
-  FloorCommand command;
-  FloorOptions& options = command.options;
-  options.ranks = std::max(2, allowed_cores());
-  options.sizes = {8,        kilobyte,      8 * kilobyte, 64 * kilobyte,
-                   megabyte, 16 * megabyte, 64 * megabyte};
-  CLI::App app("Measures what this machine can do at best, and how near rondo comes to it.",
-               "rondo_floor");
-  app.add_option("-n,--ranks", options.ranks, "processes, one to a core [as many as cores]")
-      ->check(CLI::Range(2, Member::Board::most_members));
-  app.add_option("--rounds", options.rounds, "samples of each measurement [15]")
+}  // namespace
+
+void add_team_options(CLI::App& app, TeamOptions& options, const TeamDefaults& defaults) {
+  options.sizes = parse_sizes(defaults.sizes);
+  app.add_option("-n,--ranks", options.ranks, "processes, one to a core [" + defaults.ranks + "]")
+      ->check(CLI::Range(2, defaults.most_ranks));
+  app.add_option("--rounds", options.rounds,
+                 "samples of each measurement [" + std::to_string(options.rounds) + "]")
       ->check(CLI::Range(3, 10000));
   app.add_option_function<std::string>(
          "-s,--sizes", [&](const std::string& text) { options.sizes = parse_sizes(text); },
-         "sizes of the vectors [8,1K,8K,64K,1M,16M,64M]")
+         "sizes of the vectors [" + defaults.sizes + "]")
       ->type_name("SIZE,...");
-  app.add_flag("--against", options.against, "also run rondo's all_reduce, in turn, and judge it");
   app.add_option("--json", options.json, "also write the results as JSON")->type_name("FILE");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    command.status = 0;
-    command.text = app.help();
-  } catch (const CLI::ParseError& error) {
-    command.status = 2;
-    command.text = std::string("rondo_floor: ") + error.what() + "\nTry rondo_floor --help\n";
-  }
+}
+
+Command<FloorOptions> parse_floor_options(int argc, const char* const* argv) {
+  Command<FloorOptions> command;
+  FloorOptions& options = command.options;
+  options.ranks = std::max(2, allowed_cores());
+  CLI::App app("Measures what this machine can do at best, and how near rondo comes to it.",
+               "rondo_floor");
+  add_team_options(app, options,
+                   {.ranks = "as many as cores",
+                    .sizes = "8,1K,8K,64K,1M,16M,64M",
+                    .most_ranks = Member::Board::most_members});
+  app.add_flag("--against", options.against, "also run rondo's all_reduce, in turn, and judge it");
+  parse(app, argc, argv, command);
   return command;
 }
 

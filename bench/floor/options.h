@@ -2,30 +2,35 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "bench/common/command.h"
+
 namespace rondo::bench {
 
-struct FloorOptions {
-  int ranks = 2;                     ///< -n; the number of cores where not given, at least 2
+/// What programs that measure with a team have in common.
+struct TeamOptions {
+  int ranks = 2;                     ///< -n
   int rounds = 15;                   ///< --rounds
-  bool against = false;              ///< --against
-  std::vector<std::size_t> sizes{};  ///< -s
+  std::vector<std::size_t> sizes{};  ///< -s: of vectors of float32, whole elements
   std::string json{};                ///< --json
 };
 
-/// What to do after reading a command line: run, or print `text` and end with `status`.
-struct FloorCommand {
-  FloorOptions options{};
-  std::optional<int> status{};
-  std::string text{};
+/// How their help says what they do where nothing is given.
+struct TeamDefaults {
+  std::string ranks{};
+  std::string sizes{};  ///< as people write them: "8,64K,16M"
+  int most_ranks = 2;
 };
 
-/// Sizes of vectors of float32, as people write them: "8,64K,16M". Throws CLI::ValidationError.
-std::vector<std::size_t> parse_sizes(const std::string& text);
+/// Adds these options to `app`, which keeps referring to `options`, and sets the default sizes.
+void add_team_options(CLI::App& app, TeamOptions& options, const TeamDefaults& defaults);
 
-FloorCommand parse_floor_options(int argc, const char* const* argv);
+struct FloorOptions : TeamOptions {
+  bool against = false;  ///< --against
+};
+
+Command<FloorOptions> parse_floor_options(int argc, const char* const* argv);
 
 }  // namespace rondo::bench

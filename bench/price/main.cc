@@ -1,9 +1,7 @@
 // rondo_price: what interpreting a schedule costs, against the same algorithm written by hand.
 //
 //   rondo_price --transport shm -s 8,64K,16M
-#include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 
 #include "bench/common/json_report.h"
@@ -47,7 +45,7 @@ void measure_size(Member& member, const PriceOptions& options, std::size_t bytes
   }
 }
 
-int run(const PriceOptions& options) {
+void run(const PriceOptions& options) {
   SharedMemory meeting(Wire::meeting_bytes);
   run_team(options.ranks, [&](Member& member) {
     const AllSides all = make_sides(member, options, meeting);
@@ -59,27 +57,14 @@ int run(const PriceOptions& options) {
     member.meet();  // nobody's channels go while somebody uses them
     if (member.rank() != 0) return;
     std::fputs(price_text(options, prices).c_str(), stdout);
-    if (options.json.empty()) return;
-    const std::string file = claim_file(options.json);
-    std::ofstream(file) << price_json(options, prices).dump(2) << '\n';
-    std::printf("# written to %s\n", file.c_str());
+    write_json(options.json, price_json(options, prices));
   });
-  return 0;
 }
 
 }  // namespace
 }  // namespace rondo::bench
 
 int main(int argc, char** argv) {
-  const auto command = rondo::bench::parse_price_options(argc, argv);
-  if (command.status) {
-    std::fputs(command.text.c_str(), *command.status == 0 ? stdout : stderr);
-    return *command.status;
-  }
-  try {
-    return rondo::bench::run(command.options);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "rondo_price: %s\n", error.what());
-    return 1;
-  }
+  using namespace rondo::bench;
+  return run_command("rondo_price", parse_price_options(argc, argv), run);
 }

@@ -8,7 +8,7 @@ using namespace rondo::bench;
 
 namespace {
 
-Parsed parse(std::vector<const char*> arguments) {
+Command<bench::Options> parse(std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), "all_reduce_perf");
   return parse_options("all_reduce_perf", static_cast<int>(arguments.size()), arguments.data());
 }
@@ -20,7 +20,7 @@ bool contains(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_CASE("defaults are nccl-tests'") {
-  const Parsed parsed = parse({});
+  const Command<bench::Options> parsed = parse({});
   REQUIRE_FALSE(parsed.status);
   const bench::Options& options = parsed.options;
   CHECK(options.sizes() == std::vector<std::size_t>{std::size_t{32} << 20});
@@ -35,7 +35,7 @@ TEST_CASE("defaults are nccl-tests'") {
 }
 
 TEST_CASE("every option is read, short and long") {
-  const Parsed parsed = parse(
+  const Command<bench::Options> parsed = parse(
       {"-t", "4",    "-b",          "8",    "-e",          "64K",  "-f",      "8", "-n", "5",
        "-m", "2",    "-w",          "3",    "-N",          "0",    "-c",      "2", "-o", "max",
        "-d", "half", "-r",          "3",    "-z",          "3",    "-T",      "9", "-C", "1",
@@ -69,7 +69,7 @@ TEST_CASE("every option is read, short and long") {
 }
 
 TEST_CASE("all selects every type, operator and root") {
-  const Parsed parsed = parse({"-d", "all", "-o", "all", "-r", "all"});
+  const Command<bench::Options> parsed = parse({"-d", "all", "-o", "all", "-r", "all"});
   REQUIRE_FALSE(parsed.status);
   CHECK(parsed.options.types.size() == data_types.size());
   CHECK(parsed.options.operators.size() == reduce_operators.size());
@@ -90,8 +90,8 @@ TEST_CASE("sizes step linearly without a factor") {
 }
 
 TEST_CASE("options of GPUs are accepted with one line each") {
-  const Parsed parsed = parse({"-g", "1", "-G", "2", "-y", "0", "-R", "1", "-x", "0", "-D", "0",
-                               "-V", "4", "-p", "1", "-M", "1"});
+  const Command<bench::Options> parsed = parse({"-g", "1", "-G", "2", "-y", "0", "-R", "1", "-x",
+                                                "0", "-D", "0", "-V", "4", "-p", "1", "-M", "1"});
   REQUIRE_FALSE(parsed.status);
   CHECK(parsed.options.notes.size() == 9);
   CHECK(contains(parsed.options.notes.front(), "-g,--ngpus is ignored: ranks run on CPUs"));
@@ -115,7 +115,7 @@ TEST_CASE("a bad option is refused with what is wrong and what to write") {
       {{"--nonsense"}, "--nonsense"},
       {{"-t"}, "--nthreads"}};
   for (const Bad& row : bad) {
-    const Parsed parsed = parse(row.arguments);
+    const Command<bench::Options> parsed = parse(row.arguments);
     CAPTURE(parsed.text, row.says);
     CHECK(parsed.status == 2);
     CHECK(contains(parsed.text, row.says));
@@ -124,7 +124,7 @@ TEST_CASE("a bad option is refused with what is wrong and what to write") {
 }
 
 TEST_CASE("help lists the options and ends with status 0") {
-  const Parsed parsed = parse({"-h"});
+  const Command<bench::Options> parsed = parse({"-h"});
   CHECK(parsed.status == 0);
   for (const char* option : {"--minbytes", "--stepfactor", "--transport", "--algorithm", "--fresh",
                              "--ngpus", "--per_iter_skip"}) {
