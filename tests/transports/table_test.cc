@@ -1,4 +1,5 @@
 // Doorbells, default slot sizes, the table of transports, and what transports leave behind.
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <vector>
@@ -53,6 +54,18 @@ TEST_CASE("the table: names, order and obstacles", "[transports]") {
   CHECK(obstacle("shm", here, process).empty());
   CHECK(obstacle("shm", here, machine) == "the ranks are on different machines (node1, node2)");
   CHECK(obstacle("tcp", here, machine).empty());
+}
+
+TEST_CASE("every kind of transport is tried where it can be, and what cannot is told",
+          "[transports]") {
+  std::vector<std::string> tried;
+  for (const Variant& variant : plain_variants()) tried.emplace_back(variant.kind->name);
+  for (const TransportKind& kind : transport_kinds()) {
+    const std::string why = why_not_here(kind);
+    CAPTURE(kind.name, why);
+    CHECK((std::ranges::count(tried, kind.name) > 0) == why.empty());
+    if (!why.empty()) WARN("not tried: " + std::string(kind.name) + ": " + why);
+  }
 }
 
 TEST_CASE("worlds leave no file descriptor behind; a thousand connections", "[transports]") {

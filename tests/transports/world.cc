@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <filesystem>
@@ -13,6 +14,12 @@ namespace rondo::testing {
 
 std::string why_not_here(const TransportKind& kind) {
   static const HostInfo here = describe_host(read_config());
+  std::vector<std::string_view> names;
+  for (const TransportKind& row : transport_kinds()) names.push_back(row.name);
+  const char* const wanted = std::getenv("TESTED_TRANSPORTS");
+  const std::string text = wanted == nullptr ? "" : wanted;
+  if (!Selection(text, names, "TESTED_TRANSPORTS").allows(kind.name))
+    return "TESTED_TRANSPORTS=" + text;
   return kind.obstacle(here, here);
 }
 

@@ -24,7 +24,8 @@ struct Variant {
   InfinibandConfig infiniband{};
   Mischief mischief{};
 };
-/// Why a kind cannot be tried here, for want of devices, say; empty: it can.
+/// Why a kind cannot be tried here, for want of devices or because TESTED_TRANSPORTS leaves it out;
+/// empty: it can.
 std::string why_not_here(const TransportKind& kind);
 
 /// Every kind in the table that can be tried here, plain, delayed and throttled; tcp also with

@@ -133,11 +133,15 @@ void Rail::add_descriptors(std::vector<pollfd>& descriptors) const {
 
 std::unique_ptr<Rail::Event> Rail::next_event() {
   ibv_async_event event{};
-  if (library().get_async_event(context_.get(), &event) != 0) return nullptr;
-  auto told =
-      std::make_unique<Event>(Event{event_report(event.event_type, link(-1)), pair_of(event)});
-  library().ack_async_event(&event);
-  return told;
+  while (library().get_async_event(context_.get(), &event) == 0) {
+    auto told =
+        std::make_unique<Event>(Event{event_report(event.event_type, link(-1)), pair_of(event)});
+    const bool elsewhere =
+        told->report.reach == Reach::port && event.element.port_num != port_.port;
+    library().ack_async_event(&event);
+    if (!elsewhere) return told;
+  }
+  return nullptr;
 }
 
 }  // namespace rondo::verbs

@@ -63,7 +63,8 @@ class Rail {
   bool arm();
   /// Of the completion channel and of asynchronous events.
   void add_descriptors(std::vector<pollfd>& descriptors) const;
-  /// The next asynchronous event: what it means, and the queue pair it is about if it is about one.
+  /// The next asynchronous event that concerns this rail: what it means, and the queue pair it is
+  /// about if it is about one. Null: none is there.
   struct Event {
     EventReport report;
     const ibv_qp* pair = nullptr;

@@ -11,12 +11,10 @@ Rails::Rails(const Settings& settings, int rank)
                 {.rank = rank, .remedy = "raise the limit of open files (ulimit -n)"});
   }
   const Discovery found = discover();
-  const std::vector<Port> usable = usable_ports(found.ports, settings);
-  names_ = name_rails(usable, settings);
-  for (std::size_t i = 0; i < usable.size(); ++i) {
-    rails_.push_back(std::make_unique<Rail>(usable[i], names_[i].gid, rank));
-  }
-  if (!rails_.empty()) return;
+  ports_ = usable_ports(found.ports, settings);
+  names_ = name_rails(ports_, settings);
+  rails_.resize(ports_.size());
+  if (!ports_.empty()) return;
   throw Error(
       ErrorCode::configuration, "no RDMA port to use: " + why_none(found, settings),
       {.rank = rank,
@@ -24,8 +22,8 @@ Rails::Rails(const Settings& settings, int rank)
 }
 
 Rail& Rails::choose(std::span<const RailName> theirs, int lane, int pair, int peer) {
-  const int at = choose_rail(names_, theirs, lane + pair);
-  if (at >= 0) return *rails_[static_cast<std::size_t>(at)];
+  const int chosen = choose_rail(names_, theirs, lane + pair);
+  if (chosen >= 0) return opened(static_cast<std::size_t>(chosen));
   throw Error(ErrorCode::configuration,
               "no RDMA port reaches the peer's: " + why_apart(names_, theirs),
               {.rank = rank_,
@@ -34,15 +32,23 @@ Rail& Rails::choose(std::span<const RailName> theirs, int lane, int pair, int pe
                          "RONDO_TRANSPORT=^verbs"});
 }
 
+Rail& Rails::opened(std::size_t at) {
+  if (!rails_[at]) {
+    rails_[at] = std::make_unique<Rail>(ports_[at], names_[at].gid, rank_);
+    open_.push_back(rails_[at].get());
+  }
+  return *rails_[at];
+}
+
 bool Rails::poll() {
   bool moved = false;
-  for (const auto& rail : rails_) moved |= rail->poll();
+  for (Rail* rail : open_) moved |= rail->poll();
   return moved;
 }
 
 void Rails::add_descriptors(std::vector<pollfd>& descriptors) {
   bool moved = false;
-  for (const auto& rail : rails_) {
+  for (Rail* rail : open_) {
     moved |= rail->arm();
     rail->add_descriptors(descriptors);
   }

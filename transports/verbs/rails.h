@@ -1,4 +1,4 @@
-// The rails of a transport: every port it uses, opened.
+// The rails of a transport: the ports that it may use, opened when a channel first takes them.
 //
 // Only sources that are built when libibverbs's headers are there include this one.
 #pragma once
@@ -16,7 +16,7 @@ namespace rondo::verbs {
 
 class Rails {
  public:
-  /// Opens every usable port. Throws Error{configuration} where there is none.
+  /// Finds the usable ports. Throws Error{configuration} where there is none.
   Rails(const Settings& settings, int rank);
 
   const Settings& settings() const { return settings_; }
@@ -30,13 +30,18 @@ class Rails {
   /// Descriptors that become ready when something ends on any rail, or at once where something
   /// has ended meanwhile.
   void add_descriptors(std::vector<pollfd>& descriptors);
-  std::span<const std::unique_ptr<Rail>> all() const { return rails_; }
+  /// Those that are open.
+  std::span<Rail* const> open() const { return open_; }
 
  private:
+  Rail& opened(std::size_t at);
+
   Settings settings_;
   int rank_;
-  std::vector<RailName> names_{};
-  std::vector<std::unique_ptr<Rail>> rails_{};
+  std::vector<Port> ports_{};
+  std::vector<RailName> names_{};               ///< of ports_
+  std::vector<std::unique_ptr<Rail>> rails_{};  ///< of ports_; null until one is taken
+  std::vector<Rail*> open_{};
   UniqueFd ready_;  ///< always
 };
 

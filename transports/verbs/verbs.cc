@@ -101,7 +101,7 @@ class VerbsTransport final : public Transport {
     const bool due = look_is_due();
     if (expected_ == 0 && !due) return moved;
     moved |= meeting_.poll();
-    moved |= read_letters();
+    moved |= read_letters(due);
     if (due) take_events();
     if (moved) count_expected();
     return moved;
@@ -167,16 +167,30 @@ class VerbsTransport final : public Transport {
     channel.begin(std::move(socket));
   }
 
-  /// All connections: to answer offers, and to learn of peers that went.
-  bool read_letters() {
+  /// What makes channels open, and if `all`, what tells of peers that went.
+  bool read_letters(bool all) {
     bool moved = false;
-    for (auto& [end, channel] : senders_) moved |= channel->read_letters();
-    for (auto& [end, channel] : receivers_) moved |= channel->read_letters();
+    watched_.clear();
+    ends_.clear();
+    for (auto& [end, channel] : senders_) moved |= read_letters(*channel);
+    for (auto& [end, channel] : receivers_) moved |= read_letters(*channel);
+    if (!all || watched_.empty() || ::poll(watched_.data(), watched_.size(), 0) <= 0) return moved;
+    for (std::size_t i = 0; i < watched_.size(); ++i) {
+      if (watched_[i].revents != 0) moved |= ends_[i]->read_letters();
+    }
     return moved;
   }
 
+  bool read_letters(ChannelEnd& channel) {
+    if (!channel.is_open()) return channel.read_letters();
+    if (channel.descriptor() < 0) return false;
+    watched_.push_back({.fd = channel.descriptor(), .events = POLLIN, .revents = 0});
+    ends_.push_back(&channel);
+    return false;
+  }
+
   void take_events() {
-    for (const auto& rail : rails_.all()) {
+    for (Rail* rail : rails_.open()) {
       while (const auto event = rail->next_event()) take_event(*rail, *event);
     }
   }
@@ -216,7 +230,9 @@ class VerbsTransport final : public Transport {
   std::map<End, Credit> credits_;
   std::map<End, std::unique_ptr<VerbsSendChannel>> senders_;
   std::map<End, std::unique_ptr<VerbsReceiveChannel>> receivers_;
-  std::set<End> asked_;  ///< receivers that this rank asked for
+  std::set<End> asked_;              ///< receivers that this rank asked for
+  std::vector<pollfd> watched_{};    ///< connections of open channels, one poll() for all
+  std::vector<ChannelEnd*> ends_{};  ///< whose they are
   std::ptrdiff_t expected_ = 0;
   unsigned idle_ = 0;
   Clock::time_point looked_{};
