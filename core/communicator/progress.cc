@@ -87,7 +87,7 @@ void CommunicatorState::guarded(Body body) {
 /// Completes a call that this thread has just begun.
 void CommunicatorState::complete(Operation& operation) {
   bool done = false;
-  guarded([&] { done = engine_->run_at_once(&operation); });
+  guarded([&] { done = engine_->run_at_once(&operation, patience_.backoff().looks_at_once()); });
   if (!done) drive(operation);
 }
 

@@ -25,6 +25,10 @@ constexpr std::uint32_t looks_per_clock = 8;
 /// A peer that is in the same call answers within so many looks: neither a pause nor the clock,
 /// each as long as several looks, may come between.
 constexpr std::uint32_t eager_looks = 16;
+/// Where it may well wait for this very core.
+constexpr std::uint32_t crowded_looks = 8;
+static_assert(eager_looks % looks_per_clock == 0 && crowded_looks % looks_per_clock == 0,
+              "the clock is first read behind the last of them");
 constexpr std::chrono::nanoseconds shortest_spin{300};
 constexpr microseconds spin_and_yield{200};
 
@@ -32,22 +36,24 @@ constexpr microseconds spin_and_yield{200};
 
 // Time, not counts: a look at shared memory takes nanoseconds, one at a socket half a microsecond.
 Backoff::Backoff(bool crowded)
-    : longest_spin_(crowded ? microseconds(1) : microseconds(10)), spin_(longest_spin_) {}
+    : looks_(crowded ? crowded_looks : eager_looks),
+      longest_spin_(crowded ? microseconds(0) : microseconds(10)),
+      spin_(longest_spin_) {}
 
 void Backoff::learn() {
   if (stage_ == Stage::spin) spin_ = std::min(spin_ * 2, longest_spin_);
-  if (stage_ == Stage::yield) spin_ = std::max(spin_ / 2, shortest_spin);
+  if (stage_ == Stage::yield) spin_ = std::max(spin_ / 2, std::min(shortest_spin, longest_spin_));
 }
 
 Backoff::Stage Backoff::judge() {
   const auto now = Clock::now();
-  if (idle_ == eager_looks + 1) since_ = now;
+  if (idle_ == looks_ + 1) since_ = now;
   const auto waited = now - since_;
   return waited < spin_ ? Stage::spin : waited < spin_and_yield ? Stage::yield : Stage::sleep;
 }
 
 bool Backoff::pause() {
-  if (++idle_ <= eager_looks) {
+  if (++idle_ <= looks_) {
     stage_ = Stage::spin;
     return false;
   }

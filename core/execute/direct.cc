@@ -12,9 +12,6 @@ namespace {
 /// A stopped peer may hold this rank's memory for ever; then the failure matters more.
 constexpr std::chrono::seconds longest_withdrawal{5};
 
-/// Looks at a peer's post that a call may take before it becomes a matter of patience.
-constexpr unsigned eager_looks = 64;
-
 std::uint64_t step_of(std::uint64_t call, std::uint64_t step) {
   return call * steps_per_call + step;
 }
@@ -45,13 +42,13 @@ DirectEngine::Result DirectEngine::run(Operation& operation) {
   return moved ? Result::moved : Result::waiting;
 }
 
-bool DirectEngine::run_at_once(Operation& operation) {
+bool DirectEngine::run_at_once(Operation& operation, std::uint32_t looks) {
   if (operation.prepared->direct->measured) return false;
   begin(operation);
   if (!shows_once() || !enter()) return false;
   stage_ = Stage::gather;
-  for (unsigned look = 0; !gather(); ++look) {
-    if (look == eager_looks) return false;
+  for (std::uint32_t look = 0; !gather(); ++look) {
+    if (look == looks) return false;
   }
   stage_ = after_gather();
   if (stage_ != Stage::round_0) return run(operation) == Result::done;

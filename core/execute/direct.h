@@ -36,8 +36,9 @@ class DirectEngine {
   /// memory does not allow it, on any rank; nothing has been written. Throws what `access` throws.
   Result run(Operation& operation);
   /// Begins a short operation, with none under way, and ends it too where the peers answer within
-  /// some hundred nanoseconds. True when it has ended; else run() begins or goes on with it.
-  bool run_at_once(Operation& operation);
+  /// some hundred nanoseconds, `looks` looks. True when it has ended; else run() begins or goes on
+  /// with it.
+  bool run_at_once(Operation& operation, std::uint32_t looks);
   /// The operation, on whichever way, has ended.
   void finished() {
     if (turn_.timed) stop_clock();

@@ -55,9 +55,9 @@ void Engine::submit(Operation* operation) {
   (operation->point_to_point_peer >= 0 ? point_to_point_ : collectives_).push_back(operation);
 }
 
-bool Engine::run_at_once(Operation* operation) {
+bool Engine::run_at_once(Operation* operation, std::uint32_t looks) {
   collectives_.push_back(operation);
-  if (collectives_.size() > 1 || !operation->direct || !direct_->run_at_once(*operation))
+  if (collectives_.size() > 1 || !operation->direct || !direct_->run_at_once(*operation, looks))
     return false;
   collectives_.pop_back();
   finish(*operation);

@@ -34,8 +34,9 @@ class Engine {
   /// Takes the operation into its queue. It stays alive until it is done.
   void submit(Operation* operation);
   /// Takes a collective and completes it here and now, where nothing else is under way and the
-  /// peers answer at once. False: it is in the queue, perhaps begun. Throws what progress() throws.
-  bool run_at_once(Operation* operation);
+  /// peers answer within `looks` looks. False: it is in the queue, perhaps begun. Throws what
+  /// progress() throws.
+  bool run_at_once(Operation* operation, std::uint32_t looks);
   /// Moves whatever can be moved. True when anything did. Throws what a transport throws.
   bool progress();
   /// Progress of connections and pending writes only; for idle moments. True when anything moved.
