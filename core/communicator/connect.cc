@@ -188,6 +188,17 @@ void CommunicatorState::log_transports() const {
     text += "; " + std::string(transport->name()) + " to " + rank_list(peers);
   }
   log(LogLevel::info, rank(), text);
+  if (rank() != 0 || config_.algorithm.empty()) return;  // the settings are every rank's
+  std::string unbound;
+  for (const CollectiveInfo& row : collectives) {
+    const bool has_choice = algorithm_names(row.collective).size() > 1;
+    if (has_choice && !algorithms_.restricts(row.collective))
+      unbound += (unbound.empty() ? "" : ", ") + std::string(row.name);
+  }
+  if (!unbound.empty()) {
+    log(LogLevel::info, rank(),
+        "RONDO_ALGORITHM=" + config_.algorithm + " binds nothing of " + unbound);
+  }
 }
 
 void CommunicatorState::connect_transports() {
