@@ -70,10 +70,10 @@ std::uint32_t Rail::admit(Worker& worker) {
 
 ibv_cq* Rail::queue(std::uint32_t entries) {
   if (queues_.empty() || queues_.back().room < entries) {
-    const std::uint32_t size = std::min(std::max(usual_queue, entries), largest_queue_);
+    const std::uint32_t size = std::max(std::min(usual_queue, largest_queue_), entries);
     Queue made{.handle = CompletionQueue(library().create_cq(context_.get(), static_cast<int>(size),
                                                              nullptr, channel_.get(), 0)),
-               .room = std::max(size, entries)};
+               .room = size};
     if (!made.handle) {
       throw call_error("creating a completion queue of " + std::to_string(size) + " entries", errno,
                        link(-1));

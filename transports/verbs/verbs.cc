@@ -10,8 +10,9 @@
 #include "core/base/log.h"
 #include "rondo/error.h"
 #include "transports/tcp/meeting.h"
-#include "transports/verbs/channel.h"
 #include "transports/verbs/rails.h"
+#include "transports/verbs/receive_channel.h"
+#include "transports/verbs/send_channel.h"
 
 namespace rondo::verbs {
 namespace {

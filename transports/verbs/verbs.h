@@ -2,7 +2,7 @@
 //
 // - A channel is a TCP connection, made as the tcp transport makes its own, over which both ends
 //   tell each other their queue pairs and which tells that a peer died (letter.h); then the queue
-//   pairs carry everything (channel.h, endpoint.h).
+//   pairs carry everything (channel_end.h, endpoint.h).
 // - Ports that may be used are rails (rails.h). Lanes, and the RONDO_IB_QPS_PER_CONNECTION queue
 //   pairs of a channel, are dealt out over them in turn; frame n takes queue pair n modulo their
 //   number.

@@ -1,4 +1,5 @@
-// Channels over queue pairs: the receiver owns a ring of slots, the sender a ring of as many.
+// Channels over queue pairs, and what both ends have in common: the receiver owns a ring of slots,
+// the sender a ring of as many.
 //
 //   sender                                         receiver
 //   slot n mod slots, filled by the caller
@@ -15,7 +16,6 @@
 // Only sources that are built when libibverbs's headers are there include this one.
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -107,65 +107,6 @@ class ChannelEnd {
   RegisteredMemory memory_{};
   std::vector<std::unique_ptr<Endpoint>> endpoints_{};  // go before the memory
   std::optional<Error> failure_{};
-};
-
-class VerbsSendChannel final : public SendChannel, public ChannelEnd {
- public:
-  /// `pairs` queue pairs, to a peer that has these ports.
-  VerbsSendChannel(const Edge& edge, int pairs, std::vector<RailName> theirs);
-  ~VerbsSendChannel() override;
-
-  /// The peer has been reached: offers it the channel.
-  void begin(UniqueFd socket);
-
-  std::span<std::byte> acquire() override;
-  void commit(std::size_t bytes, std::uint64_t fingerprint) override;
-  bool flushed() const override;
-
- private:
-  void take(const Letter& letter) override;
-  void peer_left(const Letter& goodbye) override;
-  void offer();
-  bool may_send();
-  void look();
-
-  int pairs_;
-  std::vector<RailName> theirs_;
-  std::uint64_t number_ = 0;    ///< of the next frame
-  std::uint64_t credited_ = 0;  ///< frames that the peer has released, as far as it told
-};
-
-class VerbsReceiveChannel final : public ReceiveChannel, public ChannelEnd {
- public:
-  explicit VerbsReceiveChannel(const Edge& edge) : ChannelEnd(edge) {}
-  ~VerbsReceiveChannel() override;
-
-  /// The peer has connected; its offer follows.
-  void begin(UniqueFd socket);
-
-  const Frame* peek() override;
-  void release() override;
-
- private:
-  using Clock = std::chrono::steady_clock;
-
-  void take(const Letter& letter) override;
-  void peer_left(const Letter& goodbye) override;
-  void answer(const Letter& offer);
-  void check(const Letter& offer) const;
-  void refuse(const Error& why);
-  bool arrived() const;
-  const Frame* head();
-  const Frame* nothing();
-  void post_receives();
-  void give_slots_back();
-
-  std::uint64_t number_ = 0;  ///< of the head frame
-  std::uint64_t posted_ = 0;  ///< frames that there was a receive for, or is
-  bool holding_ = false;      ///< frame_ is the head frame
-  Frame frame_{};
-  std::optional<std::uint64_t> sent_{};  ///< by a peer that has left
-  Clock::time_point grace_{};            ///< when to stop waiting for the rest of them
 };
 
 }  // namespace rondo::verbs

@@ -1,0 +1,101 @@
+#include "transports/verbs/channel_end.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+namespace rondo::verbs {
+namespace {
+
+constexpr const char* its_own_output = "look at that rank's own output for why it ended";
+
+}  // namespace
+
+void ChannelEnd::fail(const Error& error) {
+  if (!failure_) failure_ = error;
+}
+
+Error ChannelEnd::error(ErrorCode code, std::string message, std::string remedy) const {
+  return Error(code, std::move(message),
+               {.rank = edge_.rank, .peer = edge_.peer, .remedy = std::move(remedy)});
+}
+
+Error ChannelEnd::left() const {
+  return error(ErrorCode::peer_lost, "the peer closed its end of the channel", its_own_output);
+}
+
+bool ChannelEnd::read_letters() {
+  if (!letters_) return false;
+  bool moved = false;
+  try {
+    while (const std::optional<Letter> letter = letters_.hear()) {
+      moved = true;
+      if (letter->kind == LetterKind::goodbye) {
+        peer_left(*letter);
+        letters_ = {};
+        return true;
+      }
+      take(*letter);
+    }
+    if (!letters_.ended()) return moved;
+    fail(error(ErrorCode::peer_lost, "the peer process ended or closed its connection",
+               its_own_output));
+  } catch (const Error& failure) {
+    fail(failure);
+  }
+  letters_ = {};
+  return true;
+}
+
+void ChannelEnd::fail_on(const Rail& rail, const ibv_qp* pair, const Error& failure) {
+  const auto hit = [&](const std::unique_ptr<Endpoint>& endpoint) {
+    return &endpoint->rail() == &rail && (pair == nullptr || endpoint->is(pair));
+  };
+  if (std::ranges::none_of(endpoints_, hit)) return;
+  ErrorDetails details = failure.details();
+  details.peer = edge_.peer;
+  fail(Error(failure.code(), failure.message(), details));
+}
+
+void ChannelEnd::add_endpoint(Rail& rail, Endpoint::Capacity capacity) {
+  endpoints_.push_back(
+      std::make_unique<Endpoint>(rail, edge_.rails.settings(), edge_.peer, capacity, edge_.credit));
+}
+
+void ChannelEnd::register_slots() {
+  memory_ = RegisteredMemory(edge_.slots.count * edge_.slots.stride(), edge_.rank, edge_.peer);
+  for (const auto& endpoint : endpoints_) memory_.open_to(endpoint->rail(), edge_.peer);
+}
+
+std::byte* ChannelEnd::slot(std::uint64_t frame) const {
+  return memory_.data() + frame % edge_.slots.count * edge_.slots.stride();
+}
+
+Piece ChannelEnd::piece(const Endpoint& endpoint, std::uint64_t frame, std::size_t payload) const {
+  return {slot(frame) + Slots::header_offset, sizeof(FrameHeader) + payload,
+          memory_.key(endpoint.rail())};
+}
+
+std::vector<EndpointAddress> ChannelEnd::addresses() const {
+  std::vector<EndpointAddress> all;
+  for (const auto& endpoint : endpoints_) all.push_back(endpoint->address());
+  return all;
+}
+
+void ChannelEnd::throw_failure() const {
+  if (failure_) throw Error(*failure_);
+  for (const auto& endpoint : endpoints_) {
+    if (endpoint->failure()) throw Error(*endpoint->failure());
+  }
+}
+
+void ChannelEnd::say_goodbye(std::uint64_t frames) noexcept {
+  try {
+    if (letters_) letters_.say({.kind = LetterKind::goodbye, .frames = frames});
+  } catch (...) {
+    return;  // no memory: the end of the connection tells the peer as well
+  }
+}
+
+}  // namespace rondo::verbs

@@ -1,0 +1,131 @@
+#include "transports/verbs/receive_channel.h"
+
+#include <cstring>
+#include <string>
+#include <utility>
+
+namespace rondo::verbs {
+
+VerbsReceiveChannel::~VerbsReceiveChannel() { say_goodbye(number_); }
+
+void VerbsReceiveChannel::begin(UniqueFd socket) {
+  letters_ = Correspondence(std::move(socket));
+  met_ = true;
+}
+
+void VerbsReceiveChannel::take(const Letter& letter) {
+  try {
+    check(letter);
+    answer(letter);
+  } catch (const Error& why) {
+    refuse(why);
+    throw;
+  }
+}
+
+void VerbsReceiveChannel::check(const Letter& offer) const {
+  if (offer.kind != LetterKind::offer || open_ || offer.endpoints.empty()) {
+    throw error(ErrorCode::internal, "the peer speaks another verbs protocol",
+                "the same rondo on every rank");
+  }
+  if (offer.slot_bytes == edge_.slots.bytes && offer.slots == edge_.slots.count) return;
+  throw error(ErrorCode::configuration,
+              "the peer uses slots of " + std::to_string(offer.slot_bytes) +
+                  " bytes, this rank of " + std::to_string(edge_.slots.bytes),
+              "the same RONDO_SLOT_BYTES on every rank");
+}
+
+void VerbsReceiveChannel::answer(const Letter& offer) {
+  const auto pairs = static_cast<std::uint32_t>(offer.endpoints.size());
+  const std::uint32_t receives = (edge_.slots.count + pairs - 1) / pairs;
+  for (std::uint32_t pair = 0; pair < pairs; ++pair) {
+    const RailName there{.gid = gid_of(offer.endpoints[pair])};
+    Rail& rail =
+        edge_.rails.choose(std::span(&there, 1), edge_.lane, static_cast<int>(pair), edge_.peer);
+    add_endpoint(rail, {.sends = 4 * Endpoint::silent_sends, .receives = receives});
+  }
+  register_slots();
+  post_receives();
+  for (std::size_t i = 0; i < pairs; ++i) endpoints_[i]->connect(offer.endpoints[i]);
+  if (!letters_.say({.kind = LetterKind::answer, .endpoints = addresses()})) throw left();
+  open_ = true;
+}
+
+void VerbsReceiveChannel::refuse(const Error& why) {
+  letters_.say({.kind = LetterKind::refusal, .code = why.code(), .text = why.message()});
+}
+
+void VerbsReceiveChannel::post_receives() {
+  for (; posted_ < number_ + edge_.slots.count; ++posted_) {
+    Endpoint& endpoint = endpoint_of(posted_);
+    endpoint.receive_frame(piece(endpoint, posted_, edge_.slots.bytes));
+  }
+  edge_.credit.released = static_cast<std::uint32_t>(number_);
+}
+
+void VerbsReceiveChannel::peer_left(const Letter& goodbye) {
+  // All that the peer was sure of has arrived; what it was not may still come.
+  constexpr std::chrono::seconds grace{1};
+  sent_ = goodbye.frames;
+  grace_ = Clock::now() + grace;
+}
+
+bool VerbsReceiveChannel::arrived() const {
+  return endpoint_of(number_).frames() > number_ / endpoints_.size();
+}
+
+const Frame* VerbsReceiveChannel::peek() {
+  if (holding_) return &frame_;
+  if (!open_) [[unlikely]] {
+    throw_failure();
+    return nullptr;
+  }
+  if (arrived()) return head();
+  edge_.rails.poll();
+  return arrived() ? head() : nothing();
+}
+
+const Frame* VerbsReceiveChannel::head() {
+  FrameHeader header;
+  std::memcpy(&header, slot(number_) + Slots::header_offset, sizeof(header));
+  if (header.number != static_cast<std::uint32_t>(number_) || header.bytes > edge_.slots.bytes)
+      [[unlikely]] {
+    fail(error(ErrorCode::internal, "what arrived in a slot is not the next frame",
+               "the same rondo on every rank; look for stray writes in that process"));
+    throw Error(*failure_);
+  }
+  frame_ = {header.fingerprint, {slot(number_) + Slots::payload_offset, header.bytes}};
+  holding_ = true;
+  return &frame_;
+}
+
+const Frame* VerbsReceiveChannel::nothing() {
+  if (sent_ && (number_ >= *sent_ || Clock::now() > grace_)) fail(left());
+  throw_failure();
+  give_slots_back();
+  return nullptr;
+}
+
+void VerbsReceiveChannel::release() {
+  if (!holding_) throw error(ErrorCode::internal, "release() without a frame", {});
+  holding_ = false;
+  ++number_;
+  // The last one waits until there is time, or for the next one: an answer goes first.
+  if (number_ + edge_.slots.count > posted_ + 1) give_slots_back();
+}
+
+void VerbsReceiveChannel::give_slots_back() {
+  // Once the peer is gone only what has arrived matters.
+  if (failure_ || sent_) return;
+  try {
+    post_receives();
+    if (edge_.credit.untold() < edge_.slots.credit_step()) return;
+    Endpoint& endpoint = *endpoints_[0];
+    if (!endpoint.has_room()) edge_.rails.poll();
+    if (endpoint.has_room()) endpoint.send_credit();  // else the next time
+  } catch (const Error& failure) {
+    fail(failure);
+  }
+}
+
+}  // namespace rondo::verbs

@@ -1,0 +1,47 @@
+// The receiving end of a channel: see channel_end.h.
+//
+// Only sources that are built when libibverbs's headers are there include this one.
+#pragma once
+
+#include <chrono>
+#include <optional>
+
+#include "core/transport/transport.h"
+#include "transports/verbs/channel_end.h"
+
+namespace rondo::verbs {
+
+class VerbsReceiveChannel final : public ReceiveChannel, public ChannelEnd {
+ public:
+  explicit VerbsReceiveChannel(const Edge& edge) : ChannelEnd(edge) {}
+  ~VerbsReceiveChannel() override;
+
+  /// The peer has connected; its offer follows.
+  void begin(UniqueFd socket);
+
+  const Frame* peek() override;
+  void release() override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void take(const Letter& letter) override;
+  void peer_left(const Letter& goodbye) override;
+  void answer(const Letter& offer);
+  void check(const Letter& offer) const;
+  void refuse(const Error& why);
+  bool arrived() const;
+  const Frame* head();
+  const Frame* nothing();
+  void post_receives();
+  void give_slots_back();
+
+  std::uint64_t number_ = 0;  ///< of the head frame
+  std::uint64_t posted_ = 0;  ///< frames that there was a receive for, or is
+  bool holding_ = false;      ///< frame_ is the head frame
+  Frame frame_{};
+  std::optional<std::uint64_t> sent_{};  ///< by a peer that has left
+  Clock::time_point grace_{};            ///< when to stop waiting for the rest of them
+};
+
+}  // namespace rondo::verbs
