@@ -1,0 +1,123 @@
+// One-way latency and rate between two devices joined by a cable, measured from one end, as
+// perftest measures them.
+//
+//   link_rate verbs|tcp|socket QUEUE_PAIRS WORK...      WORK = latency:BYTES:ROUNDS |
+//   rate:BYTES:COUNT
+//
+// Prints a line for each: "latency BYTES SECONDS", the median of half a round trip, or
+// "rate BYTES BYTES_PER_SECOND" of so many messages in a stream. Which devices: the environment's
+// LINK_RATE_HCAS, LINK_RATE_ADDRESSES and LINK_RATE_INTERFACES, each "FIRST SECOND".
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "bench/rdma/wire.h"
+#include "core/base/text.h"
+#include "rondo/error.h"
+
+namespace rondo::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr int warm_up_rounds = 20;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+/// Of two words in the environment, this rank's.
+std::string of_rank(const char* name, int rank) {
+  const char* const text = std::getenv(name);
+  const auto words = split(text == nullptr ? "" : text, ' ');
+  if (words.size() != 2)
+    throw Error(ErrorCode::configuration, std::string(name) + " is not of the form FIRST SECOND");
+  return words[static_cast<std::size_t>(rank)];
+}
+
+/// Rank 0's result; rank 1 answers.
+double latency(Wire& wire, int rank, std::size_t bytes, int rounds) {
+  std::vector<std::byte> data(bytes);
+  std::vector<double> times;
+  for (int round = -warm_up_rounds; round < rounds; ++round) {
+    const auto begin = Clock::now();
+    if (rank == 0) wire.send(data);
+    wire.receive(data);
+    if (rank == 1) wire.send(data);
+    if (round >= 0) times.push_back(seconds_since(begin) / 2);
+  }
+  std::ranges::nth_element(times, times.begin() + rounds / 2);
+  return times[static_cast<std::size_t>(rounds / 2)];
+}
+
+double rate(Wire& wire, int rank, std::size_t bytes, int count) {
+  std::vector<std::byte> data(bytes, std::byte{1});
+  std::byte answer{};
+  const auto stream = [&](int messages) {
+    for (int i = 0; i < messages; ++i) rank == 0 ? wire.send(data) : wire.receive(data);
+    rank == 0 ? wire.receive({&answer, 1}) : wire.send({&answer, 1});
+  };
+  stream(2);  // pages, windows and caches
+  const auto begin = Clock::now();
+  stream(count);
+  return static_cast<double>(bytes) * count / seconds_since(begin);
+}
+
+void work(Wire& wire, int rank, const std::string& text) {
+  const auto parts = split(text, ':');
+  const bool is_latency = parts.size() == 3 && parts[0] == "latency";
+  if (!is_latency && (parts.size() != 3 || parts[0] != "rate"))
+    throw Error(ErrorCode::configuration, "'" + text + "' is neither a latency nor a rate");
+  const std::size_t bytes = std::stoul(parts[1]);
+  const int count = std::stoi(parts[2]);
+  const double result =
+      is_latency ? latency(wire, rank, bytes, count) : rate(wire, rank, bytes, count);
+  if (rank == 0) std::printf("%s %zu %.9g\n", parts[0].c_str(), bytes, result);
+}
+
+int run(WireSettings settings, const std::vector<std::string>& works) {
+  try {
+    settings.hca = "=" + of_rank("LINK_RATE_HCAS", settings.rank);
+    settings.address = of_rank("LINK_RATE_ADDRESSES", settings.rank);
+    settings.interface = "=" + of_rank("LINK_RATE_INTERFACES", settings.rank);
+    const auto wire = make_wire(settings);
+    for (const std::string& text : works) work(*wire, settings.rank, text);
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "link_rate: end %d: %s\n", settings.rank, error.what());
+    return 1;
+  }
+}
+
+}  // namespace
+}  // namespace rondo::bench
+
+int main(int argc, char** argv) {
+  if (argc < 4) {
+    std::fprintf(stderr, "usage: link_rate verbs|tcp|socket QUEUE_PAIRS WORK...\n");
+    return 2;
+  }
+  rondo::bench::WireSettings settings{.way = argv[1], .queue_pairs = std::atoi(argv[2])};
+  const std::vector<std::string> works(argv + 3, argv + argc);
+  std::array<int, 2> forth{};
+  std::array<int, 2> back{};
+  if (::pipe(forth.data()) != 0 || ::pipe(back.data()) != 0) return 1;
+  const pid_t child = ::fork();
+  settings.rank = child == 0 ? 1 : 0;
+  settings.reading = child == 0 ? forth[0] : back[0];
+  settings.writing = child == 0 ? back[1] : forth[1];
+  // The other ends are closed, so that a read ends when the other process does.
+  ::close(child == 0 ? forth[1] : back[1]);
+  ::close(child == 0 ? back[0] : forth[0]);
+  const int result = rondo::bench::run(settings, works);
+  if (child == 0) return result;
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return result != 0 || status != 0 ? 1 : 0;
+}

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Measures in the guest, in turns, and writes the samples as JSON. bench/rdma/run starts it."""
+import argparse
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+import perftest  # noqa: E402
+
+SMALL = 8
+LATENCY_ROUNDS = 500
+# Bytes of a message, and how many of them make a measurement: long enough to mean something, on
+# devices that move some 30 MB/s.
+STREAMS = {4096: 2000, 65536: 250, 1 << 20: 24}
+QUEUE_PAIRS = (1, 2)
+
+ENVIRONMENT = {"LINK_RATE_HCAS": "rxe1 rxe2", "LINK_RATE_ADDRESSES": "10.77.1.1 10.77.1.2",
+               "LINK_RATE_INTERFACES": "veth1 veth2"}
+
+# tcp connects from no address of its own choice: then, too, packets go by the cable.
+RULES = ("rule add pref 13 from 0.0.0.0/32 to 10.77.1.2 lookup 101",
+         "rule add pref 14 from 0.0.0.0/32 to 10.77.1.1 lookup 102")
+
+
+def link_rate(program, way, queue_pairs):
+    """{(what, bytes): value} of everything that is measured, in one pair of processes."""
+    work = [f"latency:{SMALL}:{LATENCY_ROUNDS}"] if queue_pairs == 1 else []
+    work += [f"rate:{size}:{count}" for size, count in STREAMS.items()]
+    done = subprocess.run([program, way, str(queue_pairs), *work], capture_output=True, text=True,
+                          env={**os.environ, **ENVIRONMENT}, timeout=300)
+    if done.returncode != 0:
+        raise perftest.Failure(f"{program} {way} {queue_pairs} {work}:\n{done.stderr}")
+    lines = [line.split() for line in done.stdout.splitlines()]
+    return {(what, int(size)): float(value) for what, size, value in lines}
+
+
+def bytes_on_cable():
+    folder = pathlib.Path("/sys/class/net/veth1/statistics")
+    return sum(int((folder / name).read_text()) for name in ("tx_bytes", "rx_bytes"))
+
+
+def measured_by_perftest(queue_pairs):
+    results = {}
+    if queue_pairs == 1:
+        for program in ("ib_write_lat", "ib_send_lat"):
+            results[program, "latency", SMALL] = perftest.latency(program, SMALL, LATENCY_ROUNDS)
+    for size, count in STREAMS.items():
+        for program in ("ib_write_bw", "ib_send_bw"):
+            results[program, "rate", size] = perftest.rate(program, size, count, queue_pairs)
+    return results
+
+
+def measured_by_rondo(program, way, queue_pairs):
+    before = bytes_on_cable()
+    results = link_rate(program, way, queue_pairs)
+    if bytes_on_cable() - before < sum(size * count for size, count in STREAMS.items()):
+        raise perftest.Failure(f"{way} has not gone by the cable")
+    return {(way, what, size): value for (what, size), value in results.items()}
+
+
+def one_round(program):
+    """[(by whom, what, bytes, queue pairs, value)]"""
+    rows = []
+    for queue_pairs in QUEUE_PAIRS:
+        parts = [measured_by_rondo(program, "verbs", queue_pairs), measured_by_perftest(queue_pairs)]
+        if queue_pairs == 1:
+            parts += [measured_by_rondo(program, way, 1) for way in ("tcp", "socket")]
+        rows += [(*key, queue_pairs, value) for part in parts for key, value in part.items()]
+    return rows
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("program", help="link_rate")
+    parser.add_argument("--seconds", type=float, default=60, help="start no round after these")
+    parser.add_argument("--rounds", type=int, default=7, help="at most")
+    arguments = parser.parse_args()
+    for rule in RULES:
+        subprocess.run(["ip", *rule.split()], check=True)
+    rounds, begin = [], time.monotonic()
+    while len(rounds) < arguments.rounds:
+        rounds.append(one_round(arguments.program))
+        print(f"round {len(rounds)} after {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
+        if time.monotonic() - begin > arguments.seconds:
+            break
+    json.dump({"kernel": platform.release(), "rounds": rounds}, sys.stdout)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except perftest.Failure as failure:
+        sys.exit(f"measure.py: {failure}")

@@ -1,0 +1,84 @@
+"""What the samples say. Ratios are taken within a round, where nothing else has changed; of them
+and of the values the median counts, and the spread is told."""
+import statistics
+
+LATENCY_LIMIT = 1.2  # of ib_write_lat's
+RATE_LIMIT = 0.9  # of ib_write_bw's
+
+
+class Samples:
+    """Values by (by whom, what, bytes, queue pairs), one for each round, in order."""
+
+    def __init__(self, rounds):
+        self._rounds = [{tuple(row[:4]): row[4] for row in one} for one in rounds]
+
+    def keys(self):
+        return list(self._rounds[0])
+
+    def values(self, key):
+        return [one[key] for one in self._rounds]
+
+    def ratios(self, key, base):
+        return [one[key] / one[base] for one in self._rounds]
+
+
+def spread_text(values, scale):
+    return (f"{statistics.median(values) * scale:8.1f}   {min(values) * scale:8.1f} to"
+            f"{max(values) * scale:8.1f}")
+
+
+def table(samples):
+    lines = [f"{'by':<13}{'what':<9}{'bytes':>8}{'QPs':>5}    median        spread"]
+    order = sorted(samples.keys(), key=lambda key: (key[1], key[2], key[3]))
+    for who, what, size, queue_pairs in order:
+        scale, unit = (1e6, "us") if what == "latency" else (1e-6, "MB/s")
+        text = spread_text(samples.values((who, what, size, queue_pairs)), scale)
+        lines.append(f"{who:<13}{what:<9}{size:>8}{queue_pairs:>5}  {text} {unit}")
+    return lines
+
+
+def ratio_text(ratios):
+    return f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+
+
+def judge(text, ratios, kept):
+    return {"what": text, "ratio": ratio_text(ratios),
+            "kept": bool(kept(statistics.median(ratios)))}
+
+
+def rate_verdicts(samples):
+    size = max(key[2] for key in samples.keys())
+    for queue_pairs in sorted({key[3] for key in samples.keys()}):
+        ratios = samples.ratios(("verbs", "rate", size, queue_pairs),
+                                ("ib_write_bw", "rate", size, queue_pairs))
+        yield judge(f"{size} B, {queue_pairs} queue pairs: rate at least {RATE_LIMIT} of ib_write_bw",
+                    ratios, lambda ratio: ratio >= RATE_LIMIT)
+
+
+def latency_verdict(samples):
+    size = min(key[2] for key in samples.keys())
+    ratios = samples.ratios(("verbs", "latency", size, 1), ("ib_write_lat", "latency", size, 1))
+    return judge(f"{size} B ping-pong: at most {LATENCY_LIMIT} of ib_write_lat", ratios,
+                 lambda ratio: ratio <= LATENCY_LIMIT)
+
+
+def tcp_verdicts(samples):
+    """Where the devices themselves are faster than the kernel's tcp, rondo over them must be."""
+    for size in sorted({key[2] for key in samples.keys() if key[1] == "rate"}):
+        devices = samples.ratios(("ib_write_bw", "rate", size, 1), ("socket", "rate", size, 1))
+        ratios = samples.ratios(("verbs", "rate", size, 1), ("tcp", "rate", size, 1))
+        if statistics.median(devices) > 1:
+            yield judge(f"{size} B: verbs faster than tcp", ratios, lambda ratio: ratio > 1)
+        else:
+            yield {"what": f"{size} B: verbs against tcp; no verdict, since ib_write_bw reaches only "
+                           f"{ratio_text(devices)} of a socket's rate here",
+                   "ratio": ratio_text(ratios), "kept": None}
+
+
+def verdicts(samples):
+    return [latency_verdict(samples), *rate_verdicts(samples), *tcp_verdicts(samples)]
+
+
+def verdict_lines(judged):
+    words = {True: "kept", False: "MISSED", None: "-"}
+    return [f"{words[one['kept']]:<7} {one['what']}: {one['ratio']}" for one in judged]

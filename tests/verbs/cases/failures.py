@@ -1,0 +1,114 @@
+"""What breaks while ranks work: each of them is told, by name, and nothing hangs."""
+import os
+import re
+import signal
+
+import place
+from job import failure_of
+from place import CLOCK, require
+
+# A device gives a peer up after less than two seconds, see on_two_devices(); it may take four times
+# as long. The rest is for emulated processors.
+DEVICE_SECONDS = 40
+PROCESS_SECONDS = 30
+
+
+def on_two_devices(rank):
+    """Three tries of half a second each. (rxe takes 7 tries, the default, for tries without end.)"""
+    return {"RONDO_IB_HCA": "=rxe1" if rank < 2 else "=rxe2", "RONDO_IB_TIMEOUT": "17",
+            "RONDO_IB_RETRY_CNT": "2"}
+
+
+def start_turning(jobs, environment_of, size):
+    ranks = jobs.alone(4, "up", "join", f"loop=all_reduce,{size}", environment_of=environment_of)
+    for rank in ranks:
+        rank.wait_for("turning ")
+    return ranks
+
+
+def end_in(ranks, seconds):
+    """{rank: (code, peer, text)} once all have ended with an error."""
+    begin = CLOCK.now()
+    try:
+        for rank in ranks:
+            status = rank.status(max(1, seconds - (CLOCK.now() - begin)))
+            require(status == 3, f"a rank ended with status {status}", rank.log)
+    finally:
+        for rank in ranks:
+            rank.kill()
+    return {number: failure_of(rank) for number, rank in enumerate(ranks)}
+
+
+def everything(failures):
+    return "\n".join(text for _, _, text in failures.values())
+
+
+def require_named(failures, device):
+    """Each rank names a peer, and those whose own connection broke the device."""
+    for rank, (code, peer, text) in failures.items():
+        require(0 <= peer < 4 and peer != rank and f"rank {peer}" in text,
+                f"rank {rank} names no peer ({code}, {peer})", everything(failures))
+        require(re.search(device, text), f"rank {rank} names no device", everything(failures))
+
+
+def broken(jobs, *command):
+    """A job across the cable after the command has broken it. (Devices are not removed: `rdma link
+    delete` waits until the last process has let go, and after `ip link delete` Linux 6.1 may wait
+    for ever for what rxe has forgotten.)"""
+    ranks = start_turning(jobs, on_two_devices, 50000)
+    place.output_of(*command)
+    try:
+        require_named(end_in(ranks, DEVICE_SECONDS), r"rxe[12]")
+    finally:
+        place.make_devices()
+
+
+def cable_pulled(jobs):
+    """Both devices know at once: their ports are down."""
+    broken(jobs, "ip", "link", "set", "veth1", "down")
+
+
+def cable_silent(jobs):
+    """No device learns of it: they send again until they give up."""
+    place.output_of("modprobe", "sch_netem")
+    broken(jobs, "tc", "qdisc", "add", "dev", "veth1", "root", "netem", "loss", "100%")
+
+
+def killed(jobs, lost, size):
+    ranks = start_turning(jobs, lambda rank: {"RONDO_IB_HCA": "=rxe0"}, size)
+    victim = ranks.pop(lost)
+    process = int(re.search(r"up \d+ (\d+)", victim.text)[1])
+    os.kill(process, signal.SIGKILL)
+    for code, peer, text in end_in(ranks, PROCESS_SECONDS).values():
+        require((code, peer) == ("peer_lost", lost), f"{code} {peer} is told for the killed", text)
+        require(f"pid {process})" in text, "the killed process is not named", text)
+
+
+def peer_killed_in_small_calls(jobs):
+    killed(jobs, 1, 100)
+
+
+def peer_killed_in_large_calls(jobs):
+    killed(jobs, 2, 300000)
+
+
+def peer_stopped(jobs):
+    """A silence is no loss of a connection: the limit of a call ends it."""
+    ranks = jobs.alone(3, "up", "join", "loop=all_reduce,1000",
+                       environment_of=lambda rank: {"RONDO_TIMEOUT": "5", "RONDO_IB_HCA": "=rxe0"})
+    for rank in ranks:
+        rank.wait_for("turning ")
+    silent = ranks.pop(1)
+    silent.send_signal(signal.SIGSTOP)
+    try:
+        for code, peer, text in end_in(ranks, PROCESS_SECONDS).values():
+            require((code, peer) == ("timeout", 1), f"{code} {peer} is told for the stopped", text)
+    finally:
+        silent.kill()
+
+
+def no_such_device(jobs):
+    job = jobs.start(2, jobs.program("job_rank_program"), "join", "call=all_reduce,10",
+                     RONDO_IB_HCA="=mlx5_7")
+    require(job.status() == 3, "a device that is not there is no error", job.log)
+    require("mlx5_7" in job.text and "Try: " in job.text, "the error does not say so", job.log)

@@ -1,0 +1,95 @@
+"""The guest as the cases see it: its devices, their counters, what the kernel keeps for them."""
+import pathlib
+import re
+import subprocess
+import threading
+import time
+
+DEVICES_SCRIPT = pathlib.Path(__file__).resolve().parents[1] / "guest" / "devices"
+LARGEST_MTU = 4200  # of the network devices; makes the largest active MTU of RoCE, 4096
+
+
+class Failure(Exception):
+    """What went wrong, with the log that shows it."""
+
+
+def require(condition, text, log=""):
+    if not condition:
+        raise Failure(f"{text}\n{log}" if log else text)
+
+
+class Clock:
+    """Seconds since the start, without those for which the whole guest stood still: an emulated
+    machine may be stopped by its host, and its clock jumps on when it goes on."""
+
+    LONGEST_TICK = 2.0
+
+    def __init__(self):
+        self._seconds = 0.0
+        self._last = time.monotonic()
+        self._lock = threading.Lock()
+        threading.Thread(target=self._tick, daemon=True).start()
+
+    def _tick(self):
+        while True:
+            time.sleep(0.2)
+            self.now()
+
+    def now(self):
+        with self._lock:
+            now = time.monotonic()
+            self._seconds += min(now - self._last, self.LONGEST_TICK)
+            self._last = now
+            return self._seconds
+
+
+CLOCK = Clock()
+
+
+def wait_until(condition, seconds):
+    """Whether it came true in time."""
+    end = CLOCK.now() + seconds
+    while not condition():
+        if CLOCK.now() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def output_of(*words):
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    require(done.returncode == 0, f"{' '.join(words)} ended with status {done.returncode}",
+            done.stdout + done.stderr)
+    return done.stdout
+
+
+def make_devices(mtu=LARGEST_MTU):
+    """Anew, whatever has become of them."""
+    output_of("/bin/sh", str(DEVICES_SCRIPT), str(mtu))
+
+
+def active_mtus():
+    return re.findall(r"active_mtu:\s+(\d+)", output_of("ibv_devinfo"))
+
+
+def resources():
+    """{device: "pd 1 cq 1 qp 1 ..."}: what processes, or a leak, keep open."""
+    lines = output_of("rdma", "resource", "show").splitlines()
+    return {name: kept.strip() for name, kept in re.findall(r"\d+: (\w+): (.*)", "\n".join(lines))}
+
+
+def queue_pairs_of(device):
+    """Reliable connections that processes have."""
+    return output_of("rdma", "resource", "show", "qp", "link", device).count("type RC")
+
+
+def packets_sent(device):
+    """By an RDMA device, also to itself."""
+    path = pathlib.Path("/sys/class/infiniband", device, "ports/1/hw_counters/sent_pkts")
+    return int(path.read_text())
+
+
+def bytes_on_cable():
+    """What rxe1's end has sent and received."""
+    folder = pathlib.Path("/sys/class/net/veth1/statistics")
+    return sum(int((folder / name).read_text()) for name in ("tx_bytes", "rx_bytes"))

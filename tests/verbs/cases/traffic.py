@@ -1,0 +1,139 @@
+"""Data over the devices, every element checked, in the ways that they can be set up."""
+import re
+
+import place
+from place import require
+
+# What ranks of a job that covers much in little time do: tests/job/rank_program.cc.
+EVERYTHING = ("join", "describe=1000", "every_collective=0", "every_collective=1000",
+              "every_collective=50000", "every_operator=100", "overlap=1000", "split=1000",
+              "finalize")
+SWEEP = ("-b", "8", "-e", "512K", "-f", "16", "-n", "2", "-w", "1")
+
+ON_TWO_DEVICES = ("0,1:set=RONDO_IB_HCA==rxe1", "2,3:set=RONDO_IB_HCA==rxe2")
+
+
+def require_over(jobs, text):
+    require(f" over {jobs.transport} " in text, f"the ranks do not use {jobs.transport}", text)
+
+
+def one_device(jobs):
+    before = place.packets_sent("rxe0")
+    require_over(jobs, jobs.ranks(4, *EVERYTHING, RONDO_IB_HCA="=rxe0"))
+    require(place.packets_sent("rxe0") > before + 100, "rxe0 has sent nothing")
+
+
+def across_the_cable(jobs):
+    before = place.bytes_on_cable()
+    require_over(jobs, jobs.ranks(4, *ON_TWO_DEVICES, *EVERYTHING))
+    require(place.bytes_on_cable() > before + 1_000_000, "nothing has crossed the cable")
+
+
+def threads_as_ranks(jobs):
+    jobs.measured(1, "all_reduce_perf", "-t", "3", *SWEEP, RONDO_IB_HCA="=rxe0")
+
+
+def bench_programs(jobs):
+    for name in ("all_reduce", "alltoall", "broadcast", "sendrecv"):
+        jobs.measured(3, f"{name}_perf", *SWEEP)
+
+
+def odd_sizes(jobs):
+    """Around slots, with elements that are not aligned."""
+    jobs.measured(2, "sendrecv_perf", "-b", "65530", "-e", "65540", "-i", "1", "-d", "uint8", "-n",
+                  "1", "-w", "0", "-u", "3", RONDO_IB_HCA="=rxe0")
+
+
+def small_slots(jobs):
+    jobs.ranks(4, "join", "every_collective=20000", "overlap=1000", "finalize",
+               RONDO_SLOT_BYTES="4096", RONDO_IB_HCA="=rxe0")
+
+
+def algorithms_of(listing):
+    """{collective: [algorithm]} from `rondo list`."""
+    algorithms, collective = {}, None
+    for line in listing.split("TRANSPORTS")[0].splitlines()[1:]:
+        if name := re.fullmatch(r"  (\w+)", line):
+            collective = algorithms.setdefault(name[1], [])
+        elif name := re.match(r"    (\w+) +\w", line):
+            collective.append(name[1])
+    return algorithms
+
+
+def every_algorithm(jobs):
+    """One job for each number of ranks, which joins anew for each set of forced algorithms."""
+    algorithms = algorithms_of(place.output_of(jobs.program("rondo"), "list"))
+    require(len(algorithms) >= 10 and len(algorithms["all_reduce"]) >= 9,
+            "cannot read the output of rondo list", str(algorithms))
+    for ranks in (2, 3, 4):
+        script = []
+        for turn in range(max(map(len, algorithms.values()))):
+            forced = ";".join(f"{collective}:{names[turn % len(names)]}"
+                              for collective, names in algorithms.items())
+            script += [f"set=RONDO_ALGORITHM={forced}", f"set=RONDO_PORT={29500 + turn}",
+                       f"0:say={forced}", "join", "every_collective=1",
+                       "every_collective=30000", "finalize"]
+        jobs.ranks(ranks, *script)
+
+
+def some_queue_pairs(jobs):
+    """Twice as many with RONDO_IB_QPS_PER_CONNECTION=2 as with 1, while the ranks stand."""
+    counts = {}
+    for number in ("1", "2"):
+        job = jobs.start(2, jobs.program("job_rank_program"), "join", "call=all_reduce,100000",
+                         "every_collective=50000", "say=stands", "wait", RONDO_IB_HCA="=rxe0",
+                         RONDO_IB_QPS_PER_CONNECTION=number)
+        job.wait_for("stands ", 2)
+        counts[number] = place.queue_pairs_of("rxe0")
+        job.kill()
+    require(counts["2"] == 2 * counts["1"] > 0, f"queue pairs by setting: {counts}")
+
+
+def both_rails(jobs):
+    """Two devices at once: both carry data."""
+    before = {name: place.packets_sent(name) for name in ("rxe1", "rxe2")}
+    for extra in ({}, {"RONDO_IB_QPS_PER_CONNECTION": "2"}):
+        jobs.ranks(4, "join", "every_collective=30000", "finalize", RONDO_IB_HCA="rxe1,rxe2",
+                   **extra)
+    sent = {name: place.packets_sent(name) - count for name, count in before.items()}
+    require(min(sent.values()) > 100, f"packets sent by device: {sent}")
+
+
+def small_packets(jobs):
+    """An active MTU of 1024 instead of 4096."""
+    require(place.active_mtus() == ["4096"] * 3, "the active MTU is not 4096 before")
+    place.make_devices(1500)
+    try:
+        require(place.active_mtus() == ["1024"] * 3, "the active MTU did not become 1024")
+        across_the_cable(jobs)
+    finally:
+        place.make_devices()
+
+
+def two_hosts(jobs):
+    """As on two machines, no transport forced: memory inside, devices between."""
+    text = jobs.ranks(4, "0,1:set=RONDO_HOSTID=first", "2,3:set=RONDO_HOSTID=second",
+                      *ON_TWO_DEVICES, *EVERYTHING, RONDO_TRANSPORT="local,shm,verbs,tcp")
+    require("verbs" in text, "the devices are not used between the hosts", text)
+
+
+def one_host_without_devices(jobs):
+    """Then all go by tcp."""
+    text = jobs.ranks(4, "0,1:set=RONDO_HOSTID=first", "2,3:set=RONDO_HOSTID=second",
+                      "0,1:set=RONDO_IB_DISABLE=1", *EVERYTHING, RONDO_TRANSPORT="local,shm,verbs,tcp")
+    require("tcp" in text and "verbs" not in text, "not over tcp", text)
+
+
+def contract(jobs):
+    done = jobs.run("transports_test", "[transports]", TESTED_TRANSPORTS=jobs.transport)
+    require("All tests passed" in done, "transports_test says nothing", done)
+
+
+def listing(jobs):
+    """rondo rdma shows all three, with the address that is used."""
+    text = jobs.run("rondo", "rdma")
+    for device, address in (("rxe0", "10.77.0.1"), ("rxe1", "10.77.1.1"), ("rxe2", "10.77.1.2")):
+        require(re.search(rf"^{device} +1 +active +Ethernet +\S+ +4096 .* yes$", text,
+                          re.MULTILINE), f"{device} is not listed as used", text)
+        require(re.search(rf"^ +\* GID 1 +RoCE v2 +{re.escape(address)} ", text, re.MULTILINE),
+                f"{address} is not the GID in use", text)
