@@ -18,7 +18,7 @@ constexpr std::array kinds{
                   shm::make},
     TransportKind{"verbs", "InfiniBand and RoCE: reliable queue pairs", verbs::obstacle,
                   verbs::make},
-    TransportKind{"tcp", "TCP connections, one or more a direction", tcp::obstacle, tcp::make},
+    TransportKind{"tcp", "TCP connections, one or more a pair of ranks", tcp::obstacle, tcp::make},
 };
 
 }  // namespace

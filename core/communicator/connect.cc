@@ -94,12 +94,12 @@ CommunicatorState::CommunicatorState(Membership membership, const Config& config
       line_(membership_.world->open(membership_.number, membership_.members)),
       sent_(membership_.members.size()),
       received_(membership_.members.size()),
-      patience_(false, config.timeout) {
+      patience_(false, false, config.timeout) {
   try {
     agree_on_settings();
     algorithms_ = AlgorithmSelection(config_.algorithm, "RONDO_ALGORITHM");
     transport_of_ = pick_transports();
-    patience_ = Patience(crowded_, config_.timeout);
+    patience_ = patience();
     connect_transports();
     descriptors_.reserve(descriptors_per_peer * membership_.members.size());
     engine_ = std::make_unique<Engine>(rank(), transport_of_, connect_direct(), *line_);
@@ -108,6 +108,12 @@ CommunicatorState::CommunicatorState(Membership membership, const Config& config
     line_->fail(error);  // the others must not wait for a rank that gave up
     throw;
   }
+}
+
+Patience CommunicatorState::patience() const {
+  const bool system_calls = std::ranges::any_of(
+      transports_, [](const auto& transport) { return transport->looks_are_system_calls(); });
+  return {crowded_, system_calls, config_.timeout};
 }
 
 void CommunicatorState::agree_on_settings() {

@@ -12,8 +12,9 @@ class Patience {
  public:
   using Clock = std::chrono::steady_clock;
 
-  Patience(bool crowded, std::chrono::milliseconds timeout)
-      : backoff_(crowded), timeout_(timeout) {}
+  /// See Backoff.
+  Patience(bool crowded, bool system_calls, std::chrono::milliseconds timeout)
+      : backoff_(crowded, system_calls), timeout_(timeout) {}
 
   /// Something moved.
   void reset() {

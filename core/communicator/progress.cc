@@ -175,7 +175,7 @@ void CommunicatorState::carry_on_in_background() {
 }
 
 void CommunicatorState::background() {
-  Patience patience(crowded_, config_.timeout);
+  Patience patience = this->patience();
   std::unique_lock lock(role_);
   for (;;) {
     background_wakes_.wait(lock, [&] {

@@ -122,6 +122,7 @@ class CommunicatorState {
   void step(Patience& patience);
   bool look();
   void drain();
+  Patience patience() const;  ///< for a wait on these transports
   void idle(Patience& patience);
   void sleep(Patience& patience);
   void report_stall(Patience& patience);

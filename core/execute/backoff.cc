@@ -35,9 +35,11 @@ constexpr microseconds spin_and_yield{200};
 }  // namespace
 
 // Time, not counts: a look at shared memory takes nanoseconds, one at a socket half a microsecond.
-Backoff::Backoff(bool crowded)
-    : looks_(crowded ? crowded_looks : eager_looks),
-      longest_spin_(crowded ? microseconds(0) : microseconds(10)),
+Backoff::Backoff(bool crowded, bool system_calls)
+    : looks_(system_calls ? 0
+             : crowded    ? crowded_looks
+                          : eager_looks),
+      longest_spin_(system_calls || crowded ? microseconds(0) : microseconds(10)),
       spin_(longest_spin_) {}
 
 void Backoff::learn() {

@@ -96,6 +96,8 @@ class Transport {
 
   virtual std::string_view name() const = 0;
   virtual LinkClass link_class() const { return LinkClass::memory; }
+  /// Looking for a frame enters the kernel, which a waiting rank reckons with.
+  virtual bool looks_are_system_calls() const { return false; }
   /// What peers need to know to connect. Exchanged once among all ranks, before first use.
   virtual std::string address() const = 0;
   /// addresses[rank]; this rank's own included.
@@ -128,7 +130,7 @@ struct TransportSettings {
   int ranks = 1;
   std::uint64_t communicator = 0;  ///< the same on all ranks, unique within the job
   std::size_t slot_bytes = 0;      ///< 0: the transport's own default, scaled to `ranks`
-  int sockets = 1;                 ///< tcp: sockets per pair and direction
+  int sockets = 1;                 ///< tcp: sockets per pair of ranks
   std::chrono::milliseconds timeout{300'000};  ///< RONDO_TIMEOUT: connections come about sooner
   std::string interface {};       ///< tcp: NCCL_SOCKET_IFNAME's syntax; empty: automatic
   InfinibandConfig infiniband{};  ///< verbs: RONDO_IB_*; verbs::make_settings() checks the rest

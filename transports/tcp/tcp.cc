@@ -64,6 +64,7 @@ class TcpTransport final : public Transport {
 
   std::string_view name() const override { return "tcp"; }
   LinkClass link_class() const override { return LinkClass::network; }
+  bool looks_are_system_calls() const override { return true; }
   std::string address() const override { return to_text(meeting_.contact()); }
   std::size_t slot_bytes() const override { return slot_bytes_; }
   int depth() const override { return 2 * sockets_; }
