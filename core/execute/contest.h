@@ -25,6 +25,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/schedule/collective.h"
 #include "rondo/types.h"
 
 namespace rondo::detail {
@@ -88,7 +89,6 @@ class Contest {
     std::uint64_t summed = 0;
     Times best{};
   };
-  static constexpr std::size_t collectives_kept = 16;
   static constexpr std::size_t sizes_kept = 65;
 
   /// A kind counts as smaller up to so many powers of two.
@@ -99,7 +99,7 @@ class Contest {
   State& at(const Kind& kind) { return states_[place(kind)]; }
   const State& at(const Kind& kind) const { return states_[place(kind)]; }
 
-  std::array<State, collectives_kept * sizes_kept> states_{};
+  std::array<State, collectives.size() * sizes_kept> states_{};
 };
 
 }  // namespace rondo::detail
