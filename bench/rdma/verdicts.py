@@ -7,19 +7,19 @@ RATE_LIMIT = 0.9  # of ib_write_bw's
 
 
 class Samples:
-    """Values by (by whom, what, bytes, queue pairs), one for each round, in order."""
+    """Values by (by whom, what, bytes, queue pairs). Not every round has all."""
 
     def __init__(self, rounds):
         self._rounds = [{tuple(row[:4]): row[4] for row in one} for one in rounds]
 
     def keys(self):
-        return list(self._rounds[0])
+        return list({key: None for one in self._rounds for key in one})
 
     def values(self, key):
-        return [one[key] for one in self._rounds]
+        return [one[key] for one in self._rounds if key in one]
 
     def ratios(self, key, base):
-        return [one[key] / one[base] for one in self._rounds]
+        return [one[key] / one[base] for one in self._rounds if key in one and base in one]
 
 
 def spread_text(values, scale):
@@ -38,7 +38,8 @@ def table(samples):
 
 
 def ratio_text(ratios):
-    return f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+    return (f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}, "
+            f"{len(ratios)} rounds)")
 
 
 def judge(text, ratios, kept):

@@ -19,6 +19,9 @@ import place  # noqa: E402
 import traffic  # noqa: E402
 from job import Jobs  # noqa: E402
 
+FROZEN_SECONDS = 3  # longer than any emulated machine takes for its own work
+MOST_TRIES = 4
+
 CASES = [
     ("rondo rdma lists the devices", traffic.listing),
     ("the contract of transports", traffic.contract),
@@ -54,6 +57,20 @@ def run_case(function, jobs, kept):
     return None
 
 
+def run_undisturbed(name, function, jobs, kept):
+    """As run_case(). Ranks of a guest that stood still rightly take each other for lost: such a
+    failure says nothing, and the case is run again."""
+    for _ in range(MOST_TRIES):
+        frozen = place.CLOCK.frozen()
+        reason = run_case(function, jobs, kept)
+        frozen = place.CLOCK.frozen() - frozen
+        if not reason or frozen < FROZEN_SECONDS:
+            break
+        print(f"again: the guest stood still for {frozen:.0f} s while it ran: {name}", flush=True)
+        place.make_devices()
+    return reason
+
+
 def tell(name, reason, seconds):
     print(f"{'FAILED' if reason else 'ok':<6} {seconds:6.1f} s  {name}", flush=True)
     if reason:
@@ -64,7 +81,7 @@ def run_all(cases, jobs):
     kept, failed = place.resources(), []
     for name, function in cases:
         begin = place.CLOCK.now()
-        reason = run_case(function, jobs, kept)
+        reason = run_undisturbed(name, function, jobs, kept)
         tell(name, reason, place.CLOCK.now() - begin)
         if reason:
             failed.append(name)

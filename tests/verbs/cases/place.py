@@ -26,6 +26,7 @@ class Clock:
 
     def __init__(self):
         self._seconds = 0.0
+        self._frozen = 0.0
         self._last = time.monotonic()
         self._lock = threading.Lock()
         threading.Thread(target=self._tick, daemon=True).start()
@@ -38,9 +39,16 @@ class Clock:
     def now(self):
         with self._lock:
             now = time.monotonic()
-            self._seconds += min(now - self._last, self.LONGEST_TICK)
+            tick = min(now - self._last, self.LONGEST_TICK)
+            self._seconds += tick
+            self._frozen += now - self._last - tick
             self._last = now
             return self._seconds
+
+    def frozen(self):
+        """Seconds left out so far."""
+        self.now()
+        return self._frozen
 
 
 CLOCK = Clock()
