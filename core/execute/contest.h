@@ -25,7 +25,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/schedule/collective.h"
 #include "rondo/types.h"
 
 namespace rondo::detail {
