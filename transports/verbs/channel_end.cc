@@ -49,13 +49,22 @@ bool ChannelEnd::read_letters() {
 }
 
 void ChannelEnd::fail_on(const Rail& rail, const ibv_qp* pair, const Error& failure) {
-  const auto hit = [&](const std::unique_ptr<Endpoint>& endpoint) {
-    return &endpoint->rail() == &rail && (pair == nullptr || endpoint->is(pair));
-  };
-  if (std::ranges::none_of(endpoints_, hit)) return;
   ErrorDetails details = failure.details();
   details.peer = edge_.peer;
-  fail(Error(failure.code(), failure.message(), details));
+  for (const auto& endpoint : endpoints_) {
+    if (&endpoint->rail() == &rail && (pair == nullptr || endpoint->is(pair)))
+      endpoint->fail(Error(failure.code(), failure.message(), details));
+  }
+}
+
+const Error* ChannelEnd::find_break() {
+  if (!open_ || failure_ || !letters_) return nullptr;
+  for (const auto& endpoint : endpoints_) {
+    if (!endpoint->failure()) continue;
+    fail(*endpoint->failure());
+    return &*failure_;
+  }
+  return nullptr;
 }
 
 void ChannelEnd::add_endpoint(Rail& rail, Endpoint::Capacity capacity) {

@@ -79,6 +79,9 @@ class ChannelEnd {
   bool read_letters();
   /// A failure of a rail, or of one queue pair on it where `pair` is not null.
   void fail_on(const Rail& rail, const ibv_qp* pair, const Error& error);
+  /// Found once: a queue pair has failed though the peer is still there, so that what was on its
+  /// way is lost. The channel has failed then; null: all is well, or known.
+  const Error* find_break();
 
  protected:
   explicit ChannelEnd(const Edge& edge) : edge_(edge) {}

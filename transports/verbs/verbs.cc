@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -103,8 +104,9 @@ class VerbsTransport final : public Transport {
     if (expected_ == 0 && !due) return moved;
     moved |= meeting_.poll();
     moved |= read_letters(due);
-    if (due) take_events();
     if (moved) count_expected();
+    if (due) take_events();
+    if (due) look_for_breaks();
     return moved;
   }
 
@@ -203,6 +205,21 @@ class VerbsTransport final : public Transport {
     const ibv_qp* const pair = reach == Reach::queue ? event.pair : nullptr;
     for (auto& [end, channel] : senders_) channel->fail_on(rail, pair, error);
     for (auto& [end, channel] : receivers_) channel->fail_on(rail, pair, error);
+  }
+
+  /// A frame that is lost on the way leaves its receiver waiting, who knows of nothing, while its
+  /// sender may be done with the channel. So this is told here, and not only by the channel.
+  void look_for_breaks() {
+    std::optional<Error> found;
+    const auto look = [&](auto& channels) {
+      for (auto& [end, channel] : channels) {
+        const Error* const error = channel->find_break();
+        if (error != nullptr && !found) found = *error;
+      }
+    };
+    look(senders_);
+    look(receivers_);
+    if (found) throw Error(*found);
   }
 
   /// Channels that this rank waits to see connected: while there are any, every progress() looks.
