@@ -15,6 +15,7 @@ RondoProbes::RondoProbes(Member& member, SharedMemory& meeting, std::size_t larg
       window_input_(allocate(largest)),
       window_output_(allocate(largest)),
       shm_(join("shm")),
+      shm_windows_(shm_.dup()),
       tcp_(join("tcp")) {}
 
 Communicator RondoProbes::join(const char* transport) {
@@ -49,12 +50,13 @@ void RondoProbes::add(std::size_t bytes, std::vector<Probe>& probes) {
   auto* const input = reinterpret_cast<float*>(input_.data());
   auto* const output = reinterpret_cast<float*>(output_.data());
   add(probe::rondo_heap, shm_, bytes, input, output, probes);
-  add(probe::rondo_window, shm_, bytes, static_cast<float*>(window_input_.data()),
+  add(probe::rondo_window, shm_windows_, bytes, static_cast<float*>(window_input_.data()),
       static_cast<float*>(window_output_.data()), probes);
   add(probe::rondo_tcp, tcp_, bytes, input, output, probes);
 }
 
 void RondoProbes::finalize() {
+  shm_windows_.finalize();
   shm_.finalize();
   tcp_.finalize();
 }

@@ -35,6 +35,9 @@ class RondoProbes {
   Memory window_input_;
   Memory window_output_;
   Communicator shm_;
+  /// A communicator finds out which way is faster from the calls made on it: one for each kind of
+  /// memory.
+  Communicator shm_windows_;
   Communicator tcp_;
   std::size_t salt_ = 0;
 };
