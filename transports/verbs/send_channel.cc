@@ -105,7 +105,9 @@ bool VerbsSendChannel::flushed() const {
   if (edge_.credit.granted == static_cast<std::uint32_t>(number_)) return true;
   const auto acknowledged = [](const auto& endpoint) { return endpoint->acknowledged(); };
   if (std::ranges::all_of(endpoints_, acknowledged)) return true;
-  throw_failure();
+  // A queue pair may also have failed because the peer has taken everything and gone: progress()
+  // finds out which.
+  if (failure_) throw Error(*failure_);
   for (const auto& endpoint : endpoints_) endpoint->ask_acknowledgement();
   return false;
 }

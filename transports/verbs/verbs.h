@@ -8,7 +8,9 @@
 //   number.
 // - Data goes by sends into receives that are posted for each slot, and credits as the sends'
 //   immediate numbers, not by writes to exchanged addresses: no memory is open to peers at all, and
-//   both wake a rank that sleeps.
+//   both wake a rank that sleeps. Sends are as fast: on Soft-RoCE perftest measured 64, 70 and 69
+//   MiB/s for sends of 64 KB beside 46, 66 and 70 for writes, and 12 to 22 us for a send of 8 B
+//   beside 16 to 21 us for a write.
 // - Frames go through slots, which are registered once; user memory is not registered. A frame from
 //   the user's own memory would have to stay untouched until the peer's device has acknowledged it,
 //   and only memory whose end is told could be kept registered.
