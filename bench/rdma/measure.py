@@ -19,6 +19,7 @@ LATENCY_ROUNDS = 500
 STREAMS = {4096: 2000, 65536: 250, 1 << 20: 24}
 LARGE = max(STREAMS)
 QUEUE_PAIRS = (1, 2)
+FULL_EVERY = 5  # rounds, one has all rows of the table
 
 ENVIRONMENT = {"LINK_RATE_HCAS": "rxe1 rxe2", "LINK_RATE_ADDRESSES": "10.77.1.1 10.77.1.2",
                "LINK_RATE_INTERFACES": "veth1 veth2"}
@@ -85,13 +86,14 @@ def main():
     parser.add_argument("program", help="link_rate")
     parser.add_argument("--seconds", type=float, default=60, help="start no round after these")
     parser.add_argument("--rounds", type=int, default=25, help="at most")
-    parser.add_argument("--full-every", type=int, default=5, help="so many rounds one has all rows")
+    parser.add_argument("--brief", action="store_true", help="only what the verdicts need")
     arguments = parser.parse_args()
     for rule in RULES:
         subprocess.run(["ip", *rule.split()], check=True)
     rounds, begin = [], time.monotonic()
     while len(rounds) < arguments.rounds:
-        rounds.append(one_round(arguments.program, full=len(rounds) % arguments.full_every == 0))
+        full = not arguments.brief and len(rounds) % FULL_EVERY == 0
+        rounds.append(one_round(arguments.program, full))
         print(f"round {len(rounds)} after {time.monotonic() - begin:.0f} s", file=sys.stderr,
               flush=True)
         if time.monotonic() - begin > arguments.seconds:

@@ -25,17 +25,19 @@ def is_listening(port):
 
 def run(program, size, iterations, *more):
     """The columns of its row of results."""
+    # Each end on a core of its own, as link_rate's.
+    on_core = ["taskset", "-c"]
     words = [program, "-F", "-x", "1", "-s", str(size), "-n", str(iterations), "-p", str(PORT),
              *more]
-    server = subprocess.Popen([*words, "-d", SERVER[0]], stdout=subprocess.PIPE,
+    server = subprocess.Popen([*on_core, "1", *words, "-d", SERVER[0]], stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True)
     try:
         while not is_listening(PORT):
             if server.poll() is not None:
                 raise Failure(f"{' '.join(words)}:\n{server.stdout.read()}")
             time.sleep(0.02)
-        client = subprocess.run([*words, "-d", CLIENT, SERVER[1]], capture_output=True, text=True,
-                                timeout=60)
+        client = subprocess.run([*on_core, "0", *words, "-d", CLIENT, SERVER[1]],
+                                capture_output=True, text=True, timeout=60)
         server.communicate(timeout=60)
     finally:
         server.kill()

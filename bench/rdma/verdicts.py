@@ -65,7 +65,7 @@ def latency_verdict(samples):
 
 def tcp_verdicts(samples):
     """Where the devices themselves are faster than the kernel's tcp, rondo over them must be."""
-    for size in sorted({key[2] for key in samples.keys() if key[1] == "rate"}):
+    for size in sorted({key[2] for key in samples.keys() if key[:2] == ("tcp", "rate")}):
         devices = samples.ratios(("ib_write_bw", "rate", size, 1), ("socket", "rate", size, 1))
         ratios = samples.ratios(("verbs", "rate", size, 1), ("tcp", "rate", size, 1))
         if statistics.median(devices) > 1:
