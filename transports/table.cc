@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "transports/local/local.h"
 #include "transports/shm/shm.h"
@@ -32,7 +33,14 @@ const TransportKind* find_transport(std::string_view name) {
 
 HostInfo describe_host(const Config& config) {
   HostInfo host = this_host(config.host_id);
-  verbs::describe(host, config.infiniband);
+  std::vector<std::string_view> names;
+  for (const TransportKind& kind : kinds) names.push_back(kind.name);
+  // Looking at devices takes milliseconds each: not where they are not wanted.
+  if (Selection(config.transport, names, "RONDO_TRANSPORT").allows("verbs")) {
+    verbs::describe(host, config.infiniband);
+  } else {
+    host.no_rdma = "not looked for: RONDO_TRANSPORT=" + config.transport + " there";
+  }
   return host;
 }
 

@@ -24,8 +24,8 @@ struct TransportKind {
 std::span<const TransportKind> transport_kinds();
 const TransportKind* find_transport(std::string_view name);
 
-/// This process's host with all that obstacles go by. Throws Error{configuration} for settings of a
-/// transport that are wrong.
+/// This process's host with all that obstacles go by, as far as `config` may use it. Throws
+/// Error{configuration} for settings of a transport that are wrong.
 HostInfo describe_host(const Config& config);
 
 }  // namespace rondo
