@@ -8,6 +8,7 @@ needed_programs=(
   depmod:kmod
   modprobe:kmod
   xz:xz-utils
+  zstd:zstd
   ip:iproute2
   rdma:iproute2
 )
