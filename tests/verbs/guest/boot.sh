@@ -112,8 +112,8 @@ run_in_guest() {
   local attempt
   work=$(mktemp -d "${TMPDIR:-/tmp}/verbs-guest.XXXXXX")
   trap clean_up EXIT
-  trap 'exit 130' INT
-  trap 'exit 143' TERM HUP
+  trap 'say "interrupted"; exit 130' INT
+  trap 'say "told to end by a signal"; exit 143' TERM HUP
   prepare_job "$@"
   # QEMU before 8.1 may lose, very rarely, one virtual processor's change of code that another is
   # just translating; the guest's kernel, which patches itself while it starts, then dies. The
