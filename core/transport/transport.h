@@ -130,7 +130,7 @@ struct TransportSettings {
   int ranks = 1;
   std::uint64_t communicator = 0;  ///< the same on all ranks, unique within the job
   std::size_t slot_bytes = 0;      ///< 0: the transport's own default, scaled to `ranks`
-  int sockets = 1;                 ///< tcp: sockets per pair of ranks
+  int sockets = 1;                 ///< tcp: sockets per pair of ranks and lane
   std::chrono::milliseconds timeout{300'000};  ///< RONDO_TIMEOUT: connections come about sooner
   std::string interface {};       ///< tcp: NCCL_SOCKET_IFNAME's syntax; empty: automatic
   InfinibandConfig infiniband{};  ///< verbs: RONDO_IB_*; verbs::make_settings() checks the rest

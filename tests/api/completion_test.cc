@@ -32,6 +32,24 @@ TEST_CASE("ranks may block outside rondo as soon as their own call is complete")
   SUCCEED("every rank came to every barrier");
 }
 
+// Both ends of a pair may connect at once; who is done closes both connections, and the other end
+// may not have accepted the one that its last frame came by.
+TEST_CASE("a rank that is done may close its connections while others still read") {
+  for (const int ranks : {2, 4}) {
+    test::with_world(ranks, {.transport = "tcp"}, [&](Communicator& world) {
+      for (int round = 1; round <= 60; ++round) {
+        int sum = 0;
+        {
+          Communicator once = world.dup();
+          once.all_reduce(&round, &sum, 1, DataType::int32);
+        }
+        if (sum != round * ranks) throw std::runtime_error("wrong sum");
+      }
+    });
+  }
+  SUCCEED("nobody was taken for dead");
+}
+
 TEST_CASE("a rank that has done its part may leave before others have begun") {
   constexpr int ranks = 4;
   for (const char* transport : {"shm", "local"}) {

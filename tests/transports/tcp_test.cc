@@ -12,6 +12,7 @@
 #include "tests/catch.h"
 #include "tests/transports/world.h"
 #include "transports/tcp/contact.h"
+#include "transports/tcp/stream.h"
 
 namespace rondo::testing {
 namespace {
@@ -145,6 +146,76 @@ TEST_CASE("tcp: two ranks end up with one connection, whoever makes it", "[trans
     world.progress();
     return open_descriptors() == before + 2;
   }));
+}
+
+/// `bytes` of a stream, waited for.
+void read_all(int socket, void* into, std::size_t bytes) {
+  REQUIRE(::recv(socket, into, bytes, MSG_WAITALL) == static_cast<ssize_t>(bytes));
+}
+void write_all(int socket, const void* from, std::size_t bytes) {
+  REQUIRE(::send(socket, from, bytes, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes));
+}
+
+// The peer is played here: it connects at the same time as rank 0, sends by its own connection,
+// reads by rank 0's, is done and closes both, before rank 0 has accepted anything.
+TEST_CASE("tcp: a frame on a connection not yet accepted outlives the end of the own one",
+          "[transports]") {
+  const UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in here{};
+  here.sin_family = AF_INET;
+  here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof(here);
+  REQUIRE(::bind(listener.get(), reinterpret_cast<sockaddr*>(&here), length) == 0);
+  REQUIRE(::listen(listener.get(), 1) == 0);
+  REQUIRE(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&here), &length) == 0);
+
+  Doorbell doorbell;
+  const TransportSettings settings{.rank = 0,
+                                   .ranks = 2,
+                                   .communicator = 7,
+                                   .slot_bytes = 8192,
+                                   .interface = "=lo",
+                                   .doorbell = &doorbell};
+  const auto transport = tcp_variant().kind->make(settings);
+  const tcp::Contact own = tcp::parse_contact(transport->address());
+  const tcp::Contact peers{.magic = 1, .endpoints = {{"127.0.0.1", ntohs(here.sin_port)}}};
+  transport->meet({transport->address(), tcp::to_text(peers)});
+  SendChannel& out = transport->sender(1, 0);
+  ReceiveChannel& in = transport->receiver(1, 0);
+  constexpr std::size_t bytes = 100;
+  while (out.acquire().empty()) transport->progress();
+  out.commit(bytes, 42);
+
+  struct {
+    tcp::FrameHeader header{42, bytes, 0};
+    std::array<std::byte, bytes> payload{};
+  } frame;
+  {
+    const UniqueFd made = connect_to(own.endpoints.front());
+    const tcp::Hello hello{.magic = own.magic,
+                           .communicator = 7,
+                           .from = 1,
+                           .to = 0,
+                           .socket = 0,
+                           .sockets = 1,
+                           .slot_bytes = 8192};
+    write_all(made.get(), &hello, sizeof(hello));
+    write_all(made.get(), &frame, sizeof(tcp::FrameHeader) + bytes);
+    const UniqueFd accepted(::accept(listener.get(), nullptr, nullptr));
+    tcp::Hello heard;
+    read_all(accepted.get(), &heard, sizeof(heard));
+    read_all(accepted.get(), &frame, sizeof(tcp::FrameHeader) + bytes);
+  }
+  CHECK(in.peek() == nullptr);  // only the end of the own connection is there to be seen
+  const Frame* arrived = nullptr;
+  CHECK_NOTHROW(wait_until([&] {
+    transport->progress();
+    arrived = in.peek();
+    return arrived != nullptr;
+  }));
+  REQUIRE(arrived != nullptr);
+  CHECK(arrived->fingerprint == 42);
+  CHECK(arrived->payload.size() == bytes);
 }
 
 TEST_CASE("tcp: ranks with different settings refuse each other", "[transports]") {

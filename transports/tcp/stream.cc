@@ -127,7 +127,8 @@ std::size_t StreamWriter::direct(std::span<const std::byte> bytes) {
 void StreamReader::add(Connection connection, bool own, bool last) {
   if (settled_) return;
   connected_ = true;
-  more_to_come_ = !last && std::ranges::none_of(candidates_, &Candidate::own);
+  (own ? own_came_ : peers_came_) = true;
+  more_to_come_ = !last && !own_came_;
   candidates_.push_back({std::move(connection), own, last});
 }
 
@@ -150,7 +151,10 @@ StreamReader::Look StreamReader::look(const Candidate& candidate, std::uint32_t 
       ::recv(candidate.connection->get(), &next, sizeof(next), MSG_PEEK | MSG_DONTWAIT);
   if (seen == 0 || (seen < 0 && !would_block(errno))) return Look::ended;
   if (seen < static_cast<ssize_t>(sizeof(next))) return Look::nothing;
-  return next.number == number || !candidate.own ? Look::next_frame : Look::nothing;
+  // Later frames wait for those before them, which come by the peer's connection; earlier ones than
+  // expected are no frames, which header() says.
+  const bool later = static_cast<std::int32_t>(next.number - number) > 0;
+  return candidate.own && later ? Look::nothing : Look::next_frame;
 }
 
 /// Finds out by which connection the next frame comes. False: none has come.
@@ -167,8 +171,18 @@ bool StreamReader::find(std::uint32_t number) {
     // The peer lets go of a connection once it goes on with another.
     candidate = found == Look::ended ? candidates_.erase(candidate) : candidate + 1;
   }
-  if (candidates_.empty() && !more_to_come_) throw_lost(ends_, "the peer closed it");
+  if (candidates_.empty() && !may_still_come()) throw_lost(ends_, "the peer closed it");
   return false;
+}
+
+/// A peer that is done closes every connection, and the end of this rank's own may be seen before
+/// the peer's has been accepted, with the frames on it.
+bool StreamReader::may_still_come() {
+  if (more_to_come_) return true;
+  if (peers_came_) return false;
+  const auto now = std::chrono::steady_clock::now();
+  if (!ended_) ended_ = now;
+  return now - *ended_ < longest_crossing;
 }
 
 const FrameHeader* StreamReader::header(std::uint32_t number) {

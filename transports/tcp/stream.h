@@ -10,6 +10,7 @@
 #include <poll.h>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -107,8 +108,8 @@ class StreamWriter {
 
 /// Frames out of a connection: the one by which they come. Two may come about at once, one made by
 /// each end, and the writer starts with one and may go on with the other; numbers tell the order.
-/// What the kernel hands over beyond the asked-for bytes waits in a small
-/// staging area, so that a small frame costs one system call and its successor often none.
+/// What the kernel hands over beyond the asked-for bytes waits in a small staging area, so that a
+/// small frame costs one system call and its successor often none.
 class StreamReader {
  public:
   StreamReader(std::size_t slot_bytes, Ends ends) : slot_bytes_(slot_bytes), ends_(ends) {}
@@ -135,6 +136,8 @@ class StreamReader {
 
  private:
   static constexpr std::size_t staging_bytes = 4096;
+  /// After the end of the own connection the peer's may still be on its way for so long.
+  static constexpr std::chrono::seconds longest_crossing{1};
   struct Candidate {
     Connection connection;
     bool own;
@@ -145,11 +148,15 @@ class StreamReader {
   std::size_t receive(std::span<std::byte> destination, bool ahead);
   static Look look(const Candidate& candidate, std::uint32_t number);
   bool find(std::uint32_t number);
+  bool may_still_come();
 
   Connection connection_{};              ///< of the current frame
   std::vector<Candidate> candidates_{};  ///< of the next one, until settled
   bool connected_ = false;               ///< there was a candidate
   bool more_to_come_ = false;            ///< candidates
+  bool own_came_ = false;
+  bool peers_came_ = false;
+  std::optional<std::chrono::steady_clock::time_point> ended_{};  ///< the last candidate's end
   bool settled_ = false;
   std::size_t slot_bytes_;
   Ends ends_;

@@ -1,6 +1,6 @@
 // tcp: ranks anywhere, channels are TCP connections; works wherever addresses do.
 //
-// A connection serves one direction of one pair in one lane, opened by the sender at first use. See
+// A connection serves one pair of ranks in one lane, both ways, opened by whoever sends first. See
 // meeting.h for how ends meet, channel.h and stream.h for how frames travel.
 #pragma once
 
