@@ -127,7 +127,7 @@ using Message =
 /// The communicator that a message is about; std::nullopt for those of the meeting and Bye.
 std::optional<std::uint64_t> line_of(const Message& message);
 
-inline constexpr std::uint32_t protocol_version = 1;
+inline constexpr std::uint32_t protocol_version = 2;
 
 struct Preamble {
   std::uint32_t version = protocol_version;

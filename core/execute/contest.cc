@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 #include <utility>
 
 namespace rondo::detail {
@@ -26,46 +25,39 @@ void Contest::inherit(const Kind& kind) {
 
 Contest::Turn Contest::next(const Kind& kind) {
   State& state = at(kind);
-  if (!state.begun) inherit(kind);
-  if (state.windows) return {Way::direct};
+  const bool first = !state.begun;
+  if (first) inherit(kind);
+  if (state.windows) return {.way = Way::direct};
   const std::uint64_t length = block(kind.bytes);
   const std::uint64_t call = std::exchange(state.call, (state.call + 1) % period);
   if (call == 0) state.best = {};
-  if (call < blocks * length)
+  if (call < blocks * length) {
+    if (call % length == 0) state.sum = state.summed = 0;
     return {.way = call / length % 2 == 0 ? Way::direct : Way::messages, .timed = true};
+  }
   if (call == blocks * length) return {.way = Way::direct, .settles = true};
-  const bool looks = state.faster == Way::messages && call % look_every(kind.bytes) == 0;
+  const bool looks = state.faster == Way::messages && (first || call % look_every(kind.bytes) == 0);
   return {.way = looks ? Way::direct : state.faster, .looks = looks};
 }
 
+// A block that lost a call to windows counts for nothing.
 void Contest::add(const Kind& kind, Way way, std::uint64_t nanoseconds) {
   State& state = at(kind);
   state.sum += nanoseconds;
-  const std::uint64_t length = block(kind.bytes);
-  if (++state.summed < length) return;
-  constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
-  const std::uint64_t mean = std::clamp<std::uint64_t>(state.sum / length, 1, most);
-  std::uint32_t& best = state.best[static_cast<std::size_t>(way)];
-  best = best == 0 ? static_cast<std::uint32_t>(mean)
-                   : std::min(best, static_cast<std::uint32_t>(mean));
-  state.sum = 0;
-  state.summed = 0;
-}
-
-void Contest::saw(const Kind& kind, bool all_in_windows) {
-  State& state = at(kind);
-  state.windows = all_in_windows;
-  if (!all_in_windows) return;
-  state.call = 0;
-  state.sum = 0;
-  state.summed = 0;
+  if (++state.summed < block(kind.bytes)) return;
+  const std::uint64_t mean = std::max<std::uint64_t>(state.sum / state.summed, 1);
+  std::uint64_t& best = state.best[static_cast<std::size_t>(way)];
+  best = best == 0 ? mean : std::min(best, mean);
 }
 
 Contest::Times Contest::best(const Kind& kind) const { return at(kind).best; }
 
 bool Contest::settle(const Kind& kind, const Times& slowest) {
   State& state = at(kind);
-  const auto time = [&](Way way) { return double{1} * slowest[static_cast<std::size_t>(way)]; };
+  const auto time = [&](Way way) {
+    return static_cast<double>(slowest[static_cast<std::size_t>(way)]);
+  };
+  if (time(Way::direct) == 0 || time(Way::messages) == 0) return false;
   const Way rival = state.faster == Way::direct ? Way::messages : Way::direct;
   const bool changes = time(rival) < time(state.faster) * clearly;
   if (changes) state.faster = rival;

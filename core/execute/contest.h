@@ -41,13 +41,13 @@ class Contest {
 
   struct Turn {
     Way way = Way::direct;
-    bool looks = false;    ///< direct, but only if all memory lies in windows
+    bool looks = false;    ///< direct if all memory lies in windows, or it is a staged call
     bool timed = false;    ///< tell add() how long it took
     bool settles = false;  ///< a direct call in which the ranks tell each other best()
   };
 
-  /// Nanoseconds by way; 0: none yet.
-  using Times = std::array<std::uint32_t, 2>;
+  /// Nanoseconds by way; 0: none.
+  using Times = std::array<std::uint64_t, 2>;
 
   /// How the next call of this kind goes.
   Turn next(const Kind& kind);
@@ -58,9 +58,9 @@ class Contest {
   /// Before a settling call goes on: the greatest of all ranks' times. True when the faster way is
   /// now known for the first time, or has changed.
   bool settle(const Kind& kind, const Times& slowest);
-  /// In every direct call that looked: whether all memory lies in windows. Then the times so far
-  /// are worth nothing.
-  void saw(const Kind& kind, bool all_in_windows);
+  /// In every direct call that looked: whether all memory lies in windows. How long such a call
+  /// took is not for add().
+  void saw(const Kind& kind, bool all_in_windows) { at(kind).windows = all_in_windows; }
 
   Way faster(const Kind& kind) const { return at(kind).faster; }
 

@@ -106,7 +106,7 @@ bool DirectEngine::advance() {
         finish_step(round_0_done, part().plan.users);
         stage_ = Stage::round_1;
       } else {
-        finish_step(all_done, part().plan.touches[0]);
+        finish_step(all_done, looks_at_all() ? others_ : part().plan.touches[0]);
         stage_ = Stage::leave;
       }
       return true;

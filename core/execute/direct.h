@@ -2,10 +2,12 @@
 //
 //   post    show the input, or say where the buffers lie
 //   gather  wait for the posts of those whose memory round 0 touches; exposed calls look at all
-//           posts and decide alike: windows, copies by the kernel, or messages after all, the
-//           latter two by what calls of the kind have taken so far (core/execute/contest.h)
+//           posts and decide alike: windows, copies by the kernel, or messages after all
 //   round 0, and for two_shot a second round behind a wait for its makers
 //   leave   exposed calls wait until nobody touches this rank's memory any more
+//
+// Before all that, calls above 16 KB may turn to messages at once, by what calls of the kind have
+// taken so far (core/execute/contest.h).
 //
 // Not thread-safe: whoever calls holds the communicator's progress role.
 #pragma once

@@ -2,7 +2,7 @@
 // how an exposed call's memory is reached, having the same announcements before them. Part of
 // DirectEngine.
 #include <algorithm>
-#include <utility>
+#include <string>
 
 #include "core/base/log.h"
 #include "core/execute/direct.h"
@@ -44,10 +44,12 @@ void DirectEngine::settle_contest() {
   const auto time = [&](Contest::Way way) {
     return std::to_string(slowest[static_cast<std::size_t>(way)] / 1000) + " us";
   };
+  const std::string directly =
+      call_->staged || call_->copies ? "direct" : "behind a look for rondo::allocate() memory";
   log(LogLevel::info, rank_,
-      std::string(name(kind_.collective)) + " of about " + std::to_string(kind_.bytes) +
-          " B: " + time(Contest::Way::direct) + " direct, " + time(Contest::Way::messages) +
-          " by messages; " + (direct ? "direct" : "by messages") + " from here on");
+      std::string(name(kind_.collective)) + " of about " + std::to_string(kind_.bytes) + " B: " +
+          time(Contest::Way::direct) + " " + directly + ", " + time(Contest::Way::messages) +
+          " by messages; " + (direct ? directly : "by messages") + " from here on");
 }
 
 void DirectEngine::decide() {
@@ -57,6 +59,7 @@ void DirectEngine::decide() {
   if (all) {
     part_ = &call_->windows;
     staged_ = false;
+    turn_.timed = false;
   }
   const bool copies = call_->copies && !turn_.looks;
   by_messages_ = !all && !call_->staged && !copies;

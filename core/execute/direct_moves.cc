@@ -58,8 +58,8 @@ bool DirectEngine::slice(std::size_t number, const Move& move) {
   const std::size_t element_bytes = prepared.element_bytes;
   const std::size_t left = part().elements(move.source_chunk) - elements_;
   if (left == 0) return false;
-  const std::size_t most =
-      (all_mapped(number, move) ? mapped_slice_bytes : copied_slice_bytes) / element_bytes;
+  const bool staging = move.from == Move::everyone && !all_mapped(number, move);
+  const std::size_t most = (staging ? copied_slice_bytes : mapped_slice_bytes) / element_bytes;
   const std::size_t count = std::min(left, most);
   collect_outputs(move);
   collect_sources(number, move, count * element_bytes);

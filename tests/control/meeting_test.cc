@@ -219,9 +219,9 @@ TEST_CASE("another version of the protocol ends the meeting for all") {
   Child zero([=] { return meet_and_exchange(port, 0, 2, long_enough); });
   const auto future = connect_plainly(port);
   const auto greeting = encode(control::Preamble{
-      .version = 2, .magic = control::default_magic(static_cast<std::uint16_t>(port))});
+      .version = control::protocol_version + 1, .magic = control::default_magic(static_cast<std::uint16_t>(port))});
   ::send(future.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL);
-  CHECK(says(zero.report(), "speaks version 2 of the control protocol, the others version 1"));
+  CHECK(says(zero.report(), "speaks version 3 of the control protocol, the others version 2"));
 }
 
 TEST_CASE("a rank that dies during the meeting ends it for all") {

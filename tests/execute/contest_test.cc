@@ -1,4 +1,4 @@
-// The contest between messages and the kernel's copies: fed with made-up times, and at work.
+// The contest between the direct way and messages: fed with made-up times, and at work.
 #include "core/execute/contest.h"
 
 #include <array>
@@ -79,6 +79,22 @@ TEST_CASE("among messages a call goes direct now and then, to see windows") {
   CHECK(calls(contest, period, {200, 100}).messages > period / 2);
 }
 
+TEST_CASE("a call in windows among those that are timed shifts no block") {
+  for (int in_windows = 0; in_windows < trial(kind); ++in_windows) {
+    Contest contest;
+    for (int i = 0; i < in_windows; ++i) call(contest, {200, 100});
+    if (contest.next(kind).way == Way::direct) {  // not timed: it sees windows
+      contest.saw(kind, true);
+      contest.next(kind);
+      contest.saw(kind, false);
+    } else {
+      contest.add(kind, Way::messages, 100);
+    }
+    calls(contest, 2 * period, {200, 100});
+    CHECK(contest.faster(kind) == Way::messages);
+  }
+}
+
 TEST_CASE("what has changed is noticed within a period") {
   Contest contest;
   calls(contest, period, {100, 200});
@@ -136,7 +152,7 @@ TEST_CASE("a new kind does as the next smaller one, for a period") {
   Contest contest;
   calls(contest, period, {200, 100});
   const Contest::Kind twice{kind.collective, kind.bytes * 2};
-  CHECK(call(contest, {100, 200}, twice) == Way::messages);
+  CHECK(contest.next(twice).looks);
   CHECK(calls(contest, period / 2, {100, 200}, twice).direct < period / 8);
   calls(contest, period, {100, 200}, twice);
   CHECK(contest.faster(twice) == Way::direct);
