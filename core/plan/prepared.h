@@ -108,8 +108,8 @@ std::shared_ptr<PreparedCall> prepare(std::shared_ptr<const Plan> plan, const Ca
                                       std::size_t frame_bytes, std::string reason);
 
 /// The direct way of the same call: a plan that all counts share, and this count's offsets.
-/// `plans` must be of call.collective and call.root. Whether copies serve, and whether times decide,
-/// is the caller's to say.
+/// `plans` must be of call.collective and call.root. Whether copies serve, and whether times
+/// decide, is the caller's to say.
 std::shared_ptr<DirectCall> prepare_direct(const DirectChoice& choice, const Call& call,
                                            DirectPlans& plans);
 

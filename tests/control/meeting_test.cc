@@ -218,8 +218,9 @@ TEST_CASE("another version of the protocol ends the meeting for all") {
   const int port = free_port();
   Child zero([=] { return meet_and_exchange(port, 0, 2, long_enough); });
   const auto future = connect_plainly(port);
-  const auto greeting = encode(control::Preamble{
-      .version = control::protocol_version + 1, .magic = control::default_magic(static_cast<std::uint16_t>(port))});
+  const auto greeting =
+      encode(control::Preamble{.version = control::protocol_version + 1,
+                               .magic = control::default_magic(static_cast<std::uint16_t>(port))});
   ::send(future.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL);
   CHECK(says(zero.report(), "speaks version 3 of the control protocol, the others version 2"));
 }
