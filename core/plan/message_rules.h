@@ -70,6 +70,7 @@ inline constexpr Rule rules[] = {
     {Collective::reduce, On::both, "binomial_tree", 64 * KiB, any_ranks, few_rounds},
     {Collective::reduce, On::both, "chain", any_size, any_ranks, pipelined},
 
+    {Collective::all_to_all, On::memory, "linear", 2 * MiB, 8, "no message waits for another"},
     {Collective::all_to_all, On::memory, "pairwise", any_size, any_ranks, "one partner at a time"},
     {Collective::all_to_all, On::network, "linear", any_size, 8, "no message waits for another"},
     {Collective::all_to_all, On::both, "pairwise", any_size, any_ranks, "one partner at a time"},
