@@ -18,7 +18,7 @@ void Contest::inherit(const Kind& kind) {
     const State& state = at({kind.collective, kind.bytes >> smaller});
     if (!state.known) continue;
     heir.faster = state.faster;
-    heir.call = blocks * block(kind.bytes) + 1;
+    heir.call = period - inherited;
     return;
   }
 }

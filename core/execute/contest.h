@@ -8,7 +8,7 @@
 //
 //   calls of a kind   DDD MMM DDD MMM DDD MMM S | the faster way ... | DDD MMM ...     128 in all
 //
-// A kind that comes up for the first time does as the next smaller one that knows, for a period.
+// A kind that comes up for the first time does as the next smaller one that knows, for a few calls.
 //
 // Six blocks in turn; a way's time is that of its best block, since longer ones are those of a rank
 // that was held up. In call S, a direct one, every rank tells every other one its times, and all
@@ -66,7 +66,8 @@ class Contest {
 
   static constexpr std::uint64_t period = 128;
   static constexpr std::uint64_t blocks = 6;
-  static constexpr double clearly = 0.9;  ///< faster only by a tenth: no to and fro
+  static constexpr std::uint64_t inherited = 16;  ///< calls of a new kind before its first trial
+  static constexpr double clearly = 0.9;          ///< faster only by a tenth: no to and fro
   /// Calls of a block.
   static constexpr std::uint64_t block(std::size_t bytes) { return bytes < large ? 3 : 1; }
   /// Among messages each so many-th call looks for windows: a meeting of all ranks, which large

@@ -148,13 +148,14 @@ TEST_CASE("collectives and sizes compete by themselves, large ones in shorter bl
   CHECK(contest.faster(large) == Way::messages);
 }
 
-TEST_CASE("a new kind does as the next smaller one, for a period") {
+TEST_CASE("a new kind does as the next smaller one, for a few calls") {
+  constexpr int inherited = Contest::inherited;
   Contest contest;
   calls(contest, period, {200, 100});
   const Contest::Kind twice{kind.collective, kind.bytes * 2};
   CHECK(contest.next(twice).looks);
-  CHECK(calls(contest, period / 2, {100, 200}, twice).direct < period / 8);
-  calls(contest, period, {100, 200}, twice);
+  CHECK(calls(contest, inherited - 1, {100, 200}, twice).direct == 0);
+  calls(contest, trial(twice), {100, 200}, twice);
   CHECK(contest.faster(twice) == Way::direct);
 }
 
