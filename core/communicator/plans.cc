@@ -19,8 +19,8 @@ std::string_view name_of(DirectMode mode) {
   return "two_shot pushing its results";
 }
 
-/// From here on times decide between the direct way and messages; below, calls take microseconds
-/// and looking them up twice would show.
+/// From here on times decide between the direct way and messages. Shorter calls are made at once
+/// (Engine::run_at_once()), which cannot turn to messages, and the board always wins there.
 constexpr std::size_t measured_from = std::size_t{16} * 1024 + 1;
 
 /// Times may decide only between ways that give the same bits: where both add in the order of
