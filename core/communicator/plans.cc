@@ -20,7 +20,7 @@ std::string_view name_of(DirectMode mode) {
 }
 
 /// From here on times decide between the direct way and messages. Shorter calls are made at once
-/// (Engine::run_at_once()), which cannot turn to messages, and the board always wins there.
+/// (Engine::run_at_once()), which cannot turn to messages; there the table decides.
 constexpr std::size_t measured_from = std::size_t{16} * 1024 + 1;
 
 /// Times may decide only between ways that give the same bits: where both add in the order of
