@@ -25,8 +25,10 @@ GLOO_RING = Variant("gloo", "gloo", "ring")
 GLOO_BCUBE = Variant("gloo bcube", "gloo", "bcube")
 COPY = Variant("copy", "copy", "heap", False)
 COPY_STREAM = Variant("copy stream", "copy", "stream", False)
+SOCKET = Variant("socket", "sockets", "one", False)
+SOCKET_PAIR = Variant("socket pair", "sockets", "two", False)
 
-LAUNCHERS = {"rondo": None, "copy": None, "gloo": None, "openmpi": "mpirun.openmpi",
+LAUNCHERS = {"rondo": None, "copy": None, "sockets": None, "gloo": None, "openmpi": "mpirun.openmpi",
              "mpich": "mpirun.mpich"}
 
 
@@ -35,11 +37,12 @@ def variants(link, collective):
     if link == "shm":
         own = [RONDO, ALLOCATE, OPENMPI, MPICH]
         return own + [COPY, COPY_STREAM] if collective == "all_reduce" else own
+    raw = [SOCKET, SOCKET_PAIR] if link == "tcp" else []
     if collective == "all_reduce":
-        return [RONDO, OPENMPI, MPICH, GLOO_RING, GLOO_BCUBE]
+        return [RONDO, OPENMPI, MPICH, GLOO_RING, GLOO_BCUBE] + raw
     if collective == "reduce_scatter":
-        return [RONDO, OPENMPI, MPICH]
-    return [RONDO, OPENMPI, MPICH, GLOO_RING]
+        return [RONDO, OPENMPI, MPICH] + raw
+    return [RONDO, OPENMPI, MPICH, GLOO_RING] + raw
 
 
 def cores():
@@ -111,5 +114,6 @@ def processes(library, link, ranks, folder, socket, scratch):
         return [([*openmpi_command(link, ranks, bind), driver, socket], {})]
     if library == "mpich":
         return [([*mpich_command(link, ranks, bind), driver, socket], {})]
-    extra = {"GLOO_STORE": scratch} if library == "gloo" else {"COMPARE_BIND": "1"}
-    return by_environment(driver, socket, ranks, extra)
+    extra = {"gloo": {"GLOO_STORE": scratch}, "sockets": {"SOCKETS_STORE": scratch},
+             "copy": {"COMPARE_BIND": "1"}}
+    return by_environment(driver, socket, ranks, extra[library])

@@ -48,6 +48,8 @@ class Library {
   virtual Floats allocate(std::size_t count) { return heap_floats(count); }
   /// One blocking call.
   virtual void run(const Call& call) = 0;
+  /// Whether outputs are the collective's; else bytes only move, and nobody checks them.
+  virtual bool computes() const { return true; }
 
   /// Returns after every rank has entered. The same for every library: its smallest all-reduce.
   virtual void barrier() {

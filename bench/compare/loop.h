@@ -122,7 +122,7 @@ class Loop {
         take_sample(buffers, command.calls, reply);
       }
     }
-    reply.wrong = buffers.count_wrong();
+    if (library_.computes()) reply.wrong = buffers.count_wrong();
     return reply;
   }
 

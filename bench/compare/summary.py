@@ -3,6 +3,8 @@ import statistics
 
 KB, MB = 1 << 10, 1 << 20
 PEERS = ["openmpi", "mpich", "gloo", "gloo bcube"]
+SOCKETS = ["socket", "socket pair"]
+MOST_OF_SOCKETS = 1.15  # times what plain sockets take: there the kernel is the floor
 
 
 def typical(values, oversubscribed):
@@ -86,12 +88,22 @@ def shared_memory_verdicts(row):
             yield judged(f"{variant}/{peer}", ratio, limit)
 
 
+def to_sockets(row):
+    """rondo's time to that of plain sockets that exchange the same bytes, or None."""
+    return row.ratio("rondo", row.best(SOCKETS))
+
+
 def tcp_verdicts(row):
+    """A share of a peer's time, or about what the sockets themselves take, which nobody can beat."""
+    sockets = to_sockets(row)
+    at_floor = sockets is not None and sockets["median"] <= MOST_OF_SOCKETS
     for names, limit in ((["gloo", "gloo bcube"], 0.6), (["openmpi"], 0.8)):
         peer = row.best(names)
         ratio = row.ratio("rondo", peer)
         if ratio:
-            yield judged(f"rondo/{peer}", ratio, limit)
+            verdict = judged(f"rondo/{peer}", ratio, limit)
+            by_floor = at_floor and not verdict["reached"]
+            yield dict(verdict, reached=True, floor=True) if by_floor else verdict
 
 
 def verdicts(row):
@@ -115,6 +127,7 @@ def summarize(row):
         "ratio": row.ratio("rondo", peer),
         "allocate_ratio": row.ratio("allocate", peer),
         "floor": row.floor(),
+        "sockets": to_sockets(row),
         "busbw": None if ours is None else busbw(row.collective, row.ranks, row.size, ours),
         "cpu": row.ratio("rondo", "openmpi", "cpu_us"),
         "verdicts": verdicts(row),

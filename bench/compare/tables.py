@@ -38,13 +38,18 @@ def time_text(line, name):
 def verdict_text(verdicts):
     missed = [f"MISSED {one['what']} {one['value']:.2f} > {one['limit']:.2f}"
               for one in verdicts if not one["reached"]]
-    return ", ".join(missed) if missed else "reached" if verdicts else ""
+    if missed or not verdicts:
+        return ", ".join(missed)
+    by_floor = any(one.get("floor") for one in verdicts)
+    return "reached (the sockets' floor)" if by_floor else "reached"
 
 
-def row_cells(line, columns, with_floor):
+def row_cells(line, columns, with_floor, with_sockets):
     cells = [size_text(line["size"])] + [time_text(line, name) for name in columns]
     if with_floor:
         cells.append(number(line["floor"]))
+    if with_sockets:
+        cells.append(ratio_text(line["sockets"]))
     cells += [line["peer"] or "-", ratio_text(line["ratio"])]
     if "allocate" in columns:
         cells.append("-" if line["allocate_ratio"] is None
@@ -53,8 +58,9 @@ def row_cells(line, columns, with_floor):
     return cells + [number(line["busbw"]), number(processor), verdict_text(line["verdicts"])]
 
 
-def header(columns, with_floor):
-    names = ["size", *columns] + (["floor"] if with_floor else []) + ["best peer", "rondo/peer"]
+def header(columns, with_floor, with_sockets):
+    names = ["size", *columns] + (["floor"] if with_floor else [])
+    names += (["rondo/sockets"] if with_sockets else []) + ["best peer", "rondo/peer"]
     names += ["allocate/peer"] if "allocate" in columns else []
     return names + ["busbw", "cpu/openmpi", "verdict"]
 
@@ -81,13 +87,14 @@ def section_text(section):
     """Title, table, and what could not be measured."""
     lines = [summary.summarize(summary.Row(section, row)) for row in section["rows"]]
     with_floor = any(line["floor"] is not None for line in lines)
+    with_sockets = any(line["sockets"] is not None for line in lines)
     columns = COLUMNS[section["link"]]
     caches = "" if section["cache"] == "warm" else ", caches flushed"
     text = [f"{section['collective']}, float32, {section['ranks']} ranks, {section['link']}{caches}: "
             "median us of the slowest rank; ratios are medians over rounds [min..max]; busbw in GB/s"]
     if lines:
-        rows = [header(columns, with_floor)]
-        rows += [row_cells(line, columns, with_floor) for line in lines]
+        rows = [header(columns, with_floor, with_sockets)]
+        rows += [row_cells(line, columns, with_floor, with_sockets) for line in lines]
         text += aligned(rows)
     text += notes_of(section, lines)
     return "\n".join(text)

@@ -178,6 +178,17 @@ class Verdicts(unittest.TestCase):
                          {"rondo/gloo bcube": (0.6, True), "rondo/openmpi": (0.8, False),
                           "cpu/openmpi": (1.0, True)})
 
+    def test_over_tcp_plain_sockets_are_a_floor(self):
+        cells = {"rondo": measured([5]), "openmpi": measured([5]), "socket": measured([9]),
+                 "socket pair": measured([4.4])}
+        whole = section({8: cells}, link="tcp")
+        self.assertEqual(self.verdict(8, cells, link="tcp")["rondo/openmpi"], (0.8, True))
+        self.assertRegex(tables.section_text(whole),
+                         r"1\.14 \[1\.14\.\.1\.14\] .* reached \(the sockets' floor\)")
+        cells["socket pair"] = measured([4.3])  # 1.163 times as long as the floor
+        self.assertEqual(self.verdict(8, cells, link="tcp")["rondo/openmpi"], (0.8, False))
+        self.assertIn("MISSED rondo/openmpi 1.00 > 0.80", tables.section_text(whole))
+
     def test_nothing_to_compare_is_no_verdict(self):
         self.assertEqual(self.verdict(8, {"rondo": measured([1])}), {})
 
