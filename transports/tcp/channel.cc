@@ -1,7 +1,6 @@
 #include "transports/tcp/channel.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace rondo::tcp {
@@ -107,10 +106,7 @@ void TcpSendChannel::add_descriptors(std::vector<pollfd>& descriptors) const {
 }
 
 TcpReceiveChannel::TcpReceiveChannel(std::size_t slot_bytes, int sockets, Ends ends)
-    : of_peer_(static_cast<std::size_t>(sockets)),
-      unconnected_(of_peer_.size()),
-      slot_bytes_(slot_bytes),
-      ends_(ends) {
+    : of_peer_(static_cast<std::size_t>(sockets)), unconnected_(of_peer_.size()), ends_(ends) {
   readers_.reserve(unconnected_);
   for (int i = 0; i < sockets; ++i) readers_.emplace_back(slot_bytes, ends);
 }
@@ -159,13 +155,10 @@ const Frame* TcpReceiveChannel::peek() {
       throw Error(ErrorCode::internal, "a frame begun by receive_into() is finished by it",
                   {.rank = ends_.rank, .peer = ends_.peer});
     }
-    if (!payload_) payload_ = Buffer(slot_bytes_, ends_);
-    if (arrived_ < head->bytes) {
-      arrived_ += reader().read({payload_.data() + arrived_, head->bytes - arrived_}, true);
-      if (arrived_ < head->bytes) return nullptr;
-    }
+    const std::byte* payload = reader().payload();
+    if (payload == nullptr) return nullptr;
     waited_for_ = false;
-    frame_ = {head->fingerprint, {payload_.data(), head->bytes}};
+    frame_ = {head->fingerprint, {payload, head->bytes}};
     holding_ = true;
     return &frame_;
   });
@@ -182,7 +175,7 @@ void TcpReceiveChannel::release() {
 void TcpReceiveChannel::finish() {
   reader().next();
   ++number_;
-  arrived_ = handed_ = 0;
+  handed_ = 0;
   holding_ = false;
 }
 
@@ -201,16 +194,7 @@ std::size_t TcpReceiveChannel::receive_into(std::span<std::byte> destination) {
   return guarded([&] {
     const std::size_t bytes = header()->bytes;
     destination = destination.first(std::min(destination.size(), bytes - handed_));
-    // First what peek() has read into the channel's own memory.
-    const std::size_t ready = std::min(arrived_ - handed_, destination.size());
-    if (ready > 0) std::memcpy(destination.data(), payload_.data() + handed_, ready);
-    std::size_t filled = ready;
-    if (ready < destination.size()) {
-      const bool ends_frame = handed_ + destination.size() == bytes;
-      const std::size_t got = reader().read(destination.subspan(ready), ends_frame);
-      arrived_ += got;
-      filled += got;
-    }
+    const std::size_t filled = reader().read(destination);
     handed_ += filled;
     waited_for_ = filled < destination.size();
     if (bytes > 0 && handed_ == bytes) finish();

@@ -91,11 +91,8 @@ class TcpReceiveChannel final : public ReceiveChannel {
   std::vector<StreamReader> readers_;
   std::vector<std::weak_ptr<const UniqueFd>> of_peer_;  ///< made by the peer, by index
   std::size_t unconnected_;
-  std::size_t slot_bytes_;
   Ends ends_;
-  Buffer payload_{};          ///< made at the first peek(); the head frame of it
-  std::size_t arrived_ = 0;   ///< payload bytes of the head frame read from the socket
-  std::size_t handed_ = 0;    ///< of them, taken by receive_into()
+  std::size_t handed_ = 0;    ///< payload bytes of the head frame taken by receive_into()
   std::uint64_t number_ = 0;  ///< of the head frame
   bool holding_ = false;      ///< frame_ is the head frame, whole
   bool waited_for_ = false;   ///< the last look found less than was wanted

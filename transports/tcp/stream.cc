@@ -24,11 +24,15 @@ namespace {
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
+/// One part by send(), which costs less than sendmsg().
 std::size_t write_parts(int socket, std::span<iovec> parts, const Ends& ends) {
+  constexpr int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
   msghdr message{};
   message.msg_iov = parts.data();
   message.msg_iovlen = parts.size();
-  const ssize_t sent = ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  const ssize_t sent = parts.size() == 1
+                           ? ::send(socket, parts[0].iov_base, parts[0].iov_len, flags)
+                           : ::sendmsg(socket, &message, flags);
   if (sent >= 0) return static_cast<std::size_t>(sent);
   if (would_block(errno)) return 0;
   throw_lost(ends, std::generic_category().message(errno));
@@ -189,52 +193,109 @@ const FrameHeader* StreamReader::header(std::uint32_t number) {
   if (header_) return &*header_;
   if (!settled() && !find(number)) return nullptr;
   if (end_ - begin_ < sizeof(FrameHeader)) {
-    std::memmove(staging_.data(), staging_.data() + begin_, end_ - begin_);
-    end_ -= begin_;
-    begin_ = 0;
-    receive({}, true);
-    if (end_ < sizeof(FrameHeader)) return nullptr;
+    make_room(header_offset);
+    receive_more(sizeof(FrameHeader) - (end_ - begin_) + along_);
+    if (end_ - begin_ < sizeof(FrameHeader)) return nullptr;
   }
   FrameHeader arrived;
-  std::memcpy(&arrived, staging_.data() + begin_, sizeof(arrived));
+  std::memcpy(&arrived, memory_.data() + begin_, sizeof(arrived));
   if (arrived.number != number || arrived.bytes > slot_bytes_) {
     throw Error(ErrorCode::internal, "what arrived on a TCP connection is not the next frame",
                 {.rank = ends_.rank, .peer = ends_.peer, .remedy = "the same rondo on every rank"});
   }
   begin_ += sizeof(arrived);
+  left_ = arrived.bytes;
+  handed_out_ = false;
   header_ = arrived;
   return &*header_;
 }
 
-std::size_t StreamReader::read(std::span<std::byte> destination, bool ends_frame) {
-  const std::size_t staged = std::min(destination.size(), end_ - begin_);
-  std::memcpy(destination.data(), staging_.data() + begin_, staged);
-  begin_ += staged;
-  if (staged == destination.size()) return staged;
-  // The staging area is used up: from here bytes go straight to their place, and where that
-  // completes the frame, the beginning of the next one comes along.
-  begin_ = end_ = 0;
-  return staged + receive(destination.subspan(staged), ends_frame);
+std::size_t StreamReader::read(std::span<std::byte> destination) {
+  handed_out_ = true;
+  const std::size_t ready = std::min(destination.size(), end_ - begin_);
+  if (ready > 0) std::memcpy(destination.data(), memory_.data() + begin_, ready);
+  begin_ += ready;
+  std::size_t filled = ready;
+  if (ready < destination.size()) {
+    // The memory is used up: from here bytes go straight to their place, and where that completes
+    // the frame, the beginning of the next one comes along.
+    begin_ = end_ = header_offset;
+    const bool ends_frame = left_ == destination.size();
+    filled += receive(destination.subspan(ready), ends_frame ? ahead() : 0);
+  }
+  left_ -= filled;
+  return filled;
 }
 
-std::size_t StreamReader::receive(std::span<std::byte> destination, bool ahead) {
+const std::byte* StreamReader::payload() {
+  const std::size_t alignment = left_ > 40 ? 64 : 8;  // see ReceiveChannel::peek()
+  if (end_ - begin_ < left_ || begin_ % alignment != 0) {
+    make_room(payload_offset);
+    if (end_ - begin_ < left_) receive_more(left_ - (end_ - begin_) + ahead());
+    if (end_ - begin_ < left_) return nullptr;
+  }
+  return memory_.data() + begin_;
+}
+
+void StreamReader::next() {
+  // Frames of a call are mostly alike, and so are calls.
+  const std::size_t bytes = header_->bytes;
+  along_ = handed_out_ && bytes > copied_bytes ? 0 : std::max(bytes, short_bytes);
+  begin_ += left_;
+  left_ = 0;
+  header_.reset();
+}
+
+/// What to ask for behind the current frame. Behind a long one only a header, so that the payload
+/// can go straight to its place.
+std::size_t StreamReader::ahead() const {
+  return sizeof(FrameHeader) + (header_->bytes > short_bytes ? 0 : short_bytes);
+}
+
+/// Bytes that have arrived come to lie from `offset` on, so that there is room behind them.
+void StreamReader::make_room(std::size_t offset) {
+  if (!memory_) memory_ = Buffer(payload_offset + slot_bytes_ + 2 * short_bytes, ends_);
+  const std::size_t bytes = end_ - begin_;
+  if (begin_ != offset && bytes > 0)
+    std::memmove(memory_.data() + offset, memory_.data() + begin_, bytes);
+  begin_ = offset;
+  end_ = offset + bytes;
+}
+
+/// Into the own memory, behind what is there.
+std::size_t StreamReader::receive_more(std::size_t wanted) {
+  const ssize_t received = ::recv(connection_->get(), memory_.data() + end_, wanted, MSG_DONTWAIT);
+  const std::size_t bytes = checked(received);
+  end_ += bytes;
+  return bytes;
+}
+
+/// Into `destination`, and where that is full up to `ahead` bytes into the own memory.
+std::size_t StreamReader::receive(std::span<std::byte> destination, std::size_t ahead) {
+  if (ahead == 0) {
+    return checked(
+        ::recv(connection_->get(), destination.data(), destination.size(), MSG_DONTWAIT));
+  }
+  make_room(header_offset);
   std::array<iovec, 2> parts{
       iovec{destination.data(), destination.size()},
-      iovec{staging_.data() + end_, staging_bytes - end_},
+      iovec{memory_.data() + end_, ahead},
   };
   msghdr message{};
-  message.msg_iov = parts.data() + (destination.empty() ? 1 : 0);
-  message.msg_iovlen = (destination.empty() ? 0 : 1) + (ahead ? 1 : 0);
-  const ssize_t received = ::recvmsg(connection_->get(), &message, MSG_DONTWAIT);
-  if (received == 0) throw_lost(ends_, "the peer closed it");
-  if (received < 0) {
-    if (would_block(errno)) return 0;
-    throw_lost(ends_, std::generic_category().message(errno));
-  }
-  const auto bytes = static_cast<std::size_t>(received);
+  message.msg_iov = parts.data();
+  message.msg_iovlen = parts.size();
+  const std::size_t bytes = checked(::recvmsg(connection_->get(), &message, MSG_DONTWAIT));
   const std::size_t placed = std::min(bytes, destination.size());
   end_ += bytes - placed;
   return placed;
+}
+
+/// What a system call received; 0: nothing there yet.
+std::size_t StreamReader::checked(ssize_t received) const {
+  if (received > 0) return static_cast<std::size_t>(received);
+  if (received == 0) throw_lost(ends_, "the peer closed it");
+  if (would_block(errno)) return 0;
+  throw_lost(ends_, std::generic_category().message(errno));
 }
 
 }  // namespace rondo::tcp

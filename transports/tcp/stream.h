@@ -108,8 +108,8 @@ class StreamWriter {
 
 /// Frames out of a connection: the one by which they come. Two may come about at once, one made by
 /// each end, and the writer starts with one and may go on with the other; numbers tell the order.
-/// What the kernel hands over beyond the asked-for bytes waits in a small staging area, so that a
-/// small frame costs one system call and its successor often none.
+/// A frame that is as long as the one before it costs one system call, and what the kernel hands
+/// over beyond it waits in the reader's memory, so that a small one's successor often costs none.
 class StreamReader {
  public:
   StreamReader(std::size_t slot_bytes, Ends ends) : slot_bytes_(slot_bytes), ends_(ends) {}
@@ -128,14 +128,23 @@ class StreamReader {
   /// The current frame's header once it has arrived. Throws Error: peer_lost at the stream's end,
   /// internal when the bytes are no frame `number`.
   const FrameHeader* header(std::uint32_t number);
-  /// Reads the current frame's payload into `destination` (no longer than what is left of it);
-  /// 0: nothing there yet.
-  std::size_t read(std::span<std::byte> destination, bool ends_frame);
-  /// The current frame has been read whole: the next header is looked for.
-  void next() { header_.reset(); }
+  /// Reads the next part of the current frame's payload into `destination` (no longer than what is
+  /// left of it); 0: nothing there yet.
+  std::size_t read(std::span<std::byte> destination);
+  /// What read() has not handed out of the current frame, once all of it has arrived, else null.
+  /// Valid until next(). Of a whole frame it is aligned as ReceiveChannel::peek() says.
+  const std::byte* payload();
+  /// Done with the current frame: the next header is looked for.
+  void next();
 
  private:
-  static constexpr std::size_t staging_bytes = 4096;
+  /// Short frames are read along with their predecessors.
+  static constexpr std::size_t short_bytes = 4096;
+  /// Up to here copying out of the reader's memory costs less than a second system call.
+  static constexpr std::size_t copied_bytes = std::size_t{16} << 10;
+  // Where an empty memory is filled from: a header right before a payload that starts a cache line.
+  static constexpr std::size_t payload_offset = 64;
+  static constexpr std::size_t header_offset = payload_offset - sizeof(FrameHeader);
   /// After the end of the own connection the peer's may still be on its way for so long.
   static constexpr std::chrono::seconds longest_crossing{1};
   struct Candidate {
@@ -145,7 +154,11 @@ class StreamReader {
   };
   enum class Look : std::uint8_t { nothing, next_frame, ended };
 
-  std::size_t receive(std::span<std::byte> destination, bool ahead);
+  std::size_t receive(std::span<std::byte> destination, std::size_t ahead);
+  std::size_t receive_more(std::size_t wanted);
+  void make_room(std::size_t offset);
+  std::size_t ahead() const;
+  std::size_t checked(ssize_t received) const;
   static Look look(const Candidate& candidate, std::uint32_t number);
   bool find(std::uint32_t number);
   bool may_still_come();
@@ -161,9 +174,12 @@ class StreamReader {
   std::size_t slot_bytes_;
   Ends ends_;
   std::optional<FrameHeader> header_{};
-  std::size_t begin_ = 0;
-  std::size_t end_ = 0;
-  std::array<std::byte, staging_bytes> staging_;  // [begin_, end_) is valid
+  Buffer memory_{};        ///< for a slot and what is read ahead of it; made at first use
+  std::size_t begin_ = 0;  ///< [begin_, end_) of it has arrived and not been handed out
+  std::size_t end_ = 0;    ///< as large as begin_: empty
+  std::size_t left_ = 0;   ///< payload bytes of the current frame not handed out by read()
+  std::size_t along_ = short_bytes;  ///< payload bytes to ask for along with the next header
+  bool handed_out_ = false;          ///< of the current frame, by read(), at least in part
 };
 
 }  // namespace rondo::tcp

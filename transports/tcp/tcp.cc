@@ -34,11 +34,11 @@ int usable_sockets(const TransportSettings& settings) {
   return std::clamp(settings.sockets, 1, most_sockets);
 }
 
-/// Slots that a rank touches for one peer in one lane: one a socket to send, one to receive. What
-/// moves from and into place takes none, and a socket's second one is for a kernel that falls
-/// behind.
+/// Slots that a rank touches for one peer in one lane: one a socket to send, one a socket to
+/// receive. What moves from and into place takes none, and a socket's second one to send is for a
+/// kernel that falls behind.
 std::size_t slots_of(const TransportSettings& settings) {
-  return static_cast<std::size_t>(usable_sockets(settings)) + 1;
+  return 2 * static_cast<std::size_t>(usable_sockets(settings));
 }
 
 /// A try must fail while the call that waits for it still does: the failure names the peer, which
