@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "core/schedule/contribution_domain.h"
+#include "core/schedule/explain_numbers.h"
 #include "core/schedule/verify.h"
 #include "rondo/error.h"
 
@@ -12,28 +14,49 @@ namespace {
 
 constexpr int most_detailed = 64;
 
-/// The Domain of contributions that also writes down what happens.
+/// The Domain of contributions that also writes down what happens, and carries numbers along.
 class Recorder {
  public:
-  using Value = ContributionDomain::Value;
+  struct Value {
+    ContributionDomain::Value contributions{};  ///< one for each chunk
+    NumberMemory::Run numbers{};                ///< likewise, where there are inputs
+  };
 
-  Recorder(const Schedule& header, bool detailed)
+  Recorder(const Schedule& header, bool detailed, const ExplainOptions& options)
       : header_(header),
         detailed_(detailed),
         memory_(
-            header, [](const Site&, const std::string&) {}, false) {}
-
-  Value read(const Site& site, const Chunk& run) { return memory_.read(site, run); }
-  Value combine(const Site& site, std::span<Value> operands) {
-    return memory_.combine(site, operands);
+            header, [](const Site&, const std::string&) {}, false) {
+    if (options.sizes) {
+      element_bytes_ = size_of(options.sizes->type);
+      partition_.emplace(header.layout, options.sizes->count, element_bytes_);
+    }
+    if (!options.inputs.empty()) numbers_.emplace(header, partition_.value(), options.inputs);
   }
+
+  Value read(const Site& site, const Chunk& run) {
+    return {memory_.read(site, run),
+            numbers_ ? numbers_->read(site.rank, run) : NumberMemory::Run()};
+  }
+
+  Value combine(const Site& site, std::span<Value> operands) {
+    std::vector<ContributionDomain::Value> contributions;
+    std::vector<NumberMemory::Run> numbers;
+    for (Value& operand : operands) {
+      contributions.push_back(std::move(operand.contributions));
+      numbers.push_back(std::move(operand.numbers));
+    }
+    return {memory_.combine(site, contributions), NumberMemory::sum(numbers)};
+  }
+
   static Value arrive(const Site&, int, Value value) { return value; }
 
   void write(const Site& site, const Chunk& run, const Value& value) {
-    memory_.write(site, run, value);
+    memory_.write(site, run, value.contributions);
+    if (numbers_) numbers_->write(site.rank, run, value.numbers);
     if (!detailed_) return;
     round(site).results.push_back(
-        {site.rank, site.lane, run.buffer, site.op->operands > 1, pieces(value)});
+        {site.rank, site.lane, run.buffer, site.op->operands > 1, pieces(value), run});
   }
 
   Value depart(const Site& site, int peer, Value value) {
@@ -41,10 +64,12 @@ class Recorder {
     ++at.message_count;
     at.totals.resize(static_cast<std::size_t>(header_.ranks));
     RankTotal& own = at.totals[static_cast<std::size_t>(site.rank)];
+    const std::uint64_t bytes = bytes_of(site.op->extent);
     ++own.messages;
+    own.bytes += bytes;
     if (!is_token(header_.collective))
-      own.sent += static_cast<double>(value.size()) / header_.layout.chunks();
-    if (detailed_) at.messages.push_back({site.rank, peer, site.lane, pieces(value)});
+      own.sent += static_cast<double>(value.contributions.size()) / header_.layout.chunks();
+    if (detailed_) at.messages.push_back({site.rank, peer, site.lane, pieces(value), bytes});
     return value;
   }
 
@@ -55,6 +80,7 @@ class Recorder {
       for (std::size_t rank = 0; rank < running.size(); ++rank) {
         running[rank].messages += round.totals[rank].messages;
         running[rank].sent += round.totals[rank].sent;
+        running[rank].bytes += round.totals[rank].bytes;
       }
       round.totals = running;
       const auto by_rank = [](const auto& a, const auto& b) { return rank_of(a) < rank_of(b); };
@@ -78,43 +104,72 @@ class Recorder {
     return at;
   }
 
+  std::uint64_t bytes_of(const Chunk& run) const {
+    if (!partition_ || is_token(header_.collective)) return 0;
+    return partition_->size(run) * element_bytes_;
+  }
+
   Piece piece(const Contribution& value) const {
     if (value.fault == Contribution::Fault::undefined) return {};
     return {value.chunk, value.count, memory_.algebra().contributors(value)};
   }
   std::vector<Piece> pieces(const Value& values) const {
     std::vector<Piece> all;
-    for (const Contribution& value : values) all.push_back(piece(value));
+    for (std::size_t i = 0; i < values.contributions.size(); ++i) {
+      all.push_back(piece(values.contributions[i]));
+      if (i < values.numbers.size()) all.back().numbers = values.numbers[i];
+    }
     return all;
   }
   std::vector<Piece> outputs(int rank) const {
     const ChunkSpan span =
         held(header_.collective, Buffer::output, header_.layout, rank, header_.root);
     std::vector<Piece> all;
-    for (int i = 0; i < span.count; ++i) all.push_back(piece(memory_.output(rank, span.first + i)));
+    for (int chunk = span.first; chunk < span.first + span.count; ++chunk) {
+      all.push_back(piece(memory_.output(rank, chunk)));
+      if (numbers_) all.back().numbers = numbers_->read(rank, rondo::output(chunk)).front();
+    }
     return all;
   }
 
   const Schedule& header_;
   bool detailed_;
   ContributionDomain memory_;
+  std::size_t element_bytes_ = 0;
+  std::optional<Partition> partition_{};
+  std::optional<NumberMemory> numbers_{};
   std::map<std::pair<int, std::uint32_t>, ExplainedRound> rounds_{};
 };
 
+void check_options(const Schedule& schedule, const ExplainOptions& options) {
+  if (options.inputs.empty()) return;
+  const auto reject = [](const std::string& what, const std::string& remedy) {
+    throw Error(ErrorCode::invalid_argument, what, {.remedy = remedy});
+  };
+  if (is_token(schedule.collective))
+    reject("a " + std::string(name(schedule.collective)) + " carries no values",
+           "a collective that moves data");
+  if (!options.sizes) reject("values without a count of elements", "sizes");
+}
+
 }  // namespace
 
-Explanation explain(const Schedule& schedule) {
+Explanation explain(const Schedule& schedule, const ExplainOptions& options) {
   check_header(schedule);
-  Explanation explanation;
-  explanation.header = schedule;
+  check_options(schedule, options);
+  Explanation explanation{.header = schedule, .sizes = options.sizes, .inputs = options.inputs};
   explanation.header.steps = nullptr;
   explanation.detailed = schedule.ranks <= most_detailed;
   const Report report = verify(schedule);
   explanation.findings = report.findings;
-  Recorder recorder(schedule, explanation.detailed);
+  Recorder recorder(schedule, explanation.detailed, options);
   try {
     run(schedule, recorder);
     if (report.ok()) explanation.counts = count(schedule);
+    if (report.ok() && options.sizes && !is_token(schedule.collective))
+      explanation.bytes = simulate(schedule, partition_of(explanation),
+                                   static_cast<double>(size_of(options.sizes->type)), Costs())
+                              .busiest();
   } catch (const Error&) {
     // The verifier has met the same error and lists it among the findings.
   }
@@ -122,33 +177,9 @@ Explanation explain(const Schedule& schedule) {
   return explanation;
 }
 
-CostFormulas lower_bound(Collective collective) {
-  const auto formulas = [](std::string_view rounds, std::string_view sent,
-                           std::string_view received, std::string_view reduced) {
-    return CostFormulas{rounds, {}, sent, received, reduced};
-  };
-  switch (collective) {
-    case Collective::all_reduce:
-      return formulas("q", "2(P-1)/P", "2(P-1)/P", "(P-1)/P");
-    case Collective::reduce_scatter:
-      return formulas("q", "(P-1)/P", "(P-1)/P", "(P-1)/P");
-    case Collective::reduce:
-      return formulas("q", "min(1,P-1)", "min(1,P-1)", "(P-1)/P");
-    case Collective::broadcast:
-      return formulas("q", "min(1,P-1)", "min(1,P-1)", "0");
-    case Collective::all_gather:
-    case Collective::all_to_all:
-      return formulas("q", "(P-1)/P", "(P-1)/P", "0");
-    case Collective::scatter:
-      return formulas("q", "(P-1)/P", "min(1,P-1)/P", "0");
-    case Collective::gather:
-      return formulas("q", "min(1,P-1)/P", "(P-1)/P", "0");
-    case Collective::barrier:
-      return formulas("q", "0", "0", "0");
-    case Collective::send_recv:
-      return formulas("min(1,P-1)", "min(1,P-1)", "min(1,P-1)", "0");
-  }
-  return {};
+Partition partition_of(const Explanation& explanation) {
+  const ExplainedSizes& sizes = explanation.sizes.value();
+  return {explanation.header.layout, sizes.count, size_of(sizes.type)};
 }
 
 }  // namespace rondo

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@ struct Piece {
   int chunk = -1;                   ///< -1: nothing
   std::uint32_t count = 0;          ///< contributions in it
   std::vector<int> contributors{};  ///< ascending
+  std::vector<double> numbers{};    ///< its elements, where explain() was given inputs
 
   friend bool operator==(const Piece&, const Piece&) = default;
 };
@@ -25,6 +27,7 @@ struct ExplainedMessage {
   int to = 0;
   int lane = 0;
   std::vector<Piece> pieces{};
+  std::uint64_t bytes = 0;  ///< where sizes are known
 };
 
 /// What a step left in memory.
@@ -34,11 +37,13 @@ struct ExplainedResult {
   Buffer buffer = Buffer::output;
   bool reduced = false;  ///< combined from several operands
   std::vector<Piece> pieces{};
+  Chunk into{};  ///< where it lies: one chunk of the run for each piece
 };
 
 struct RankTotal {
   std::uint64_t messages = 0;  ///< sent
   double sent = 0;             ///< in units of the whole index space N
+  std::uint64_t bytes = 0;     ///< sent, where sizes are known
 
   friend bool operator==(const RankTotal&, const RankTotal&) = default;
 };
@@ -53,6 +58,19 @@ struct ExplainedRound {
   std::vector<RankTotal> totals{};           ///< per rank, up to and with this round
 };
 
+/// Real sizes instead of N.
+struct ExplainedSizes {
+  std::size_t count = 0;  ///< elements as a call counts them: of the vector, or of each block
+  DataType type = DataType::float32;
+};
+
+struct ExplainOptions {
+  std::optional<ExplainedSizes> sizes{};
+  /// Numbers to carry through; needs sizes. By rank, as many as its input buffer holds (none where
+  /// it has none). Steps that combine add them up, in float64 whatever the type.
+  std::vector<std::vector<double>> inputs{};
+};
+
 struct Explanation {
   Schedule header{};      ///< without steps
   bool detailed = false;  ///< messages and results are kept (up to 64 ranks)
@@ -61,10 +79,17 @@ struct Explanation {
   std::vector<RankTotal> totals{};
   CostCounts counts{};
   std::vector<std::string> findings{};  ///< the verifier's: empty when the schedule is right
+  std::optional<ExplainedSizes> sizes{};
+  std::vector<std::vector<double>> inputs{};  ///< as given
+  RankCost bytes{};  ///< the busiest rank's, in bytes, where sizes are known; no time
 };
 
-/// Explains wrong schedules too, as far as they go; `findings` says what is wrong.
-Explanation explain(const Schedule& schedule);
+/// Explains wrong schedules too, as far as they go; `findings` says what is wrong. Throws
+/// Error{invalid_argument} for inputs of the wrong number or without sizes.
+Explanation explain(const Schedule& schedule, const ExplainOptions& options = {});
+
+/// Where the chunks lie. Only where sizes are known.
+Partition partition_of(const Explanation& explanation);
 
 /// Formulas to show beside what was counted; empty ones are left out.
 struct CostFormulas {
@@ -76,7 +101,8 @@ struct CostFormulas {
 };
 
 /// Tables of at most `width` columns for up to 8 ranks where they fit, lists where they do not,
-/// sums per phase beyond.
+/// sums per phase beyond. With sizes in bytes rather than N; with inputs also what each rank holds
+/// after every round.
 std::string render(const Explanation& explanation, const CostFormulas& cost,
                    std::size_t width = 80);
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "core/schedule/explain_holdings.h"
+#include "rondo/error.h"
 #include "tests/catch.h"
 #include "tests/schedule/handmade.h"
 
@@ -51,6 +53,8 @@ all-gather
   2  c*      d*      a*      b*
   3  b*      c*      d*      a*
 
+Complete after reduce-scatter: rank 0 has a, rank 1 b, rank 2 c, rank 3 d
+
 Messages and elements that every rank has sent by then
 reduce-scatter
   1  1 message, 0.25N
@@ -67,12 +71,12 @@ Output at the end
   rank 2: a* b* c* d*
   rank 3: a* b* c* d*
 
-Busiest rank  cost line                       counted   lower bound
-rounds        2(P-1) = 6                      6         q = 2
-hops          2(P-1) = 6                      6
-sent          2(P-1)/P N = 1.5 N              1.5 N     2(P-1)/P N = 1.5 N
-received                                      1.5 N     2(P-1)/P N = 1.5 N
-reduced       (P-1)/P N = 0.75 N              0.75 N    (P-1)/P N = 0.75 N
+Busiest rank  cost line           counted  lower bound
+rounds        2(P-1) = 6          6        q = 2
+hops          2(P-1) = 6          6
+sent          2(P-1)/P N = 1.5 N  1.5 N    2(P-1)/P N = 1.5 N
+received                          1.5 N    2(P-1)/P N = 1.5 N
+reduced       (P-1)/P N = 0.75 N  0.75 N   (P-1)/P N = 0.75 N
 P = 4 ranks, q = ceil(log2 P) = 2; hops: messages that must follow each other
 Verified: every output is right, nothing can wait for ever.
 )");
@@ -98,6 +102,119 @@ TEST_CASE("the data behind the text") {
                                                      {3, 4, {0, 1, 2, 3}}});
   CHECK(explanation.findings.empty());
   CHECK(explanation.counts.hops == 6);
+}
+
+TEST_CASE("with sizes: real ranges, bytes instead of N") {
+  const Explanation explanation =
+      explain(handmade::ring(4), {.sizes = ExplainedSizes{.count = 10, .type = DataType::float64}});
+  CHECK(explanation.rounds[1].messages[0].bytes == 16);  // c, elements 5 and 6
+  CHECK(explanation.rounds[1].totals[0].bytes == 24 + 16);
+  CHECK(explanation.totals[0].bytes == 120);
+  CHECK(explanation.bytes.reduced == 64);  // ranks 1 and 3, which add the short chunks a and c once
+  const std::string text = render(explanation, ring_cost);
+  INFO(text);
+  CHECK(text.find(R"(10 elements of float64 (80 B) in 4 chunks a to d
+elements: a 0-1, b 2-4, c 5-6, d 7-9
+)") != std::string::npos);
+  CHECK(text.find(R"(Messages and bytes sent by then
+     rank 0  rank 1  rank 2  rank 3
+reduce-scatter
+  1  1 24B   1 16B   1 24B   1 16B
+  2  2 40B   2 40B   2 40B   2 40B
+  3  3 64B   3 56B   3 64B   3 56B
+)") != std::string::npos);
+  CHECK(text.find(R"(Busiest rank  cost line           counted  lower bound
+rounds        2(P-1) = 6          6        q = 2
+hops          2(P-1) = 6          6
+sent          2(P-1)/P N = 120 B  120 B    2(P-1)/P N = 120 B
+received                          120 B    2(P-1)/P N = 120 B
+reduced       (P-1)/P N = 60 B    64 B     (P-1)/P N = 60 B
+)") != std::string::npos);
+  CHECK(text.find("N = 80 B; its chunks differ in size, which the formulas do not know\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("numbers are carried through and added up") {
+  const ExplainOptions options{.sizes = ExplainedSizes{.count = 3},
+                               .inputs = {{1, 2, 3}, {10, 20, 30}, {100, 200, 400}}};
+  const std::string text = render(explain(handmade::ring(3), options), ring_cost);
+  INFO(text);
+  CHECK(text.find(R"(
+What each rank holds, as numbers; [..] has been written in that round
+at the start
+          a      b      c
+  rank 0  1      2      3
+  rank 1  10     20     30
+  rank 2  100    200    400
+reduce-scatter, after round 1
+          a      b      c
+  rank 0  1      [202]  3
+  rank 1  10     20     [33]
+  rank 2  [110]  200    400
+reduce-scatter, after round 2
+          a      b      c
+  rank 0  [111]  202    3
+  rank 1  10     [222]  33
+  rank 2  110    200    [433]
+all-gather, after round 1
+          a      b      c
+  rank 0  111    202    [433]
+  rank 1  [111]  222    33
+  rank 2  110    [222]  433
+all-gather, after round 2
+          a      b      c
+  rank 0  111    [222]  433
+  rank 1  111    222    [433]
+  rank 2  [111]  222    433
+)") != std::string::npos);
+}
+
+TEST_CASE("numbers and sizes that do not fit are refused") {
+  const auto refused = [](const ExplainOptions& options, const std::string& words) {
+    try {
+      explain(handmade::ring(2), options);
+      FAIL("not refused: " << words);
+    } catch (const Error& error) {
+      CHECK(std::string(error.what()).find(words) != std::string::npos);
+    }
+  };
+  refused({.inputs = {{1, 2}, {3, 4}}}, "values without a count");
+  refused({.sizes = ExplainedSizes{.count = 2}, .inputs = {{1, 2}}}, "values of 1 ranks for 2");
+  refused({.sizes = ExplainedSizes{.count = 2}, .inputs = {{1, 2}, {3}}},
+          "1 values for an input of 2");
+}
+
+TEST_CASE("what a rank holds: output before the fullest scratch before its input") {
+  const Explanation explanation = explain(
+      handmade::listed(Collective::all_reduce, 2,
+                       {{receive(1, scratch(0, 0)), receive_reduce(1, input(1), scratch(1, 1)),
+                         receive(1, output(1)).at(0, 1), receive(1, scratch(0, 1)).at(0, 2),
+                         receive(1, output(0)).at(0, 2)},
+                        {send(0, input(0)), send(0, input(1)), send(0, input(1)).at(0, 1),
+                         send(0, input(1)).at(0, 2), send(0, input(0)).at(0, 2)}}));
+  const auto at = [&](std::size_t rounds, std::size_t chunk) {
+    return holdings(explanation, rounds)[0][chunk];
+  };
+  CHECK(at(0, 0).piece == Piece{0, 1, {0}});
+  CHECK_FALSE(at(0, 0).fresh);
+  CHECK(at(1, 0).piece == Piece{0, 1, {0}});  // another rank's single contribution adds nothing
+  CHECK(at(1, 1).piece == Piece{1, 2, {0, 1}});
+  CHECK(at(1, 1).fresh);
+  CHECK(at(1, 1).buffer == Buffer::scratch);
+  CHECK(at(2, 1).piece == Piece{1, 1, {1}});
+  CHECK(at(2, 1).buffer == Buffer::output);
+  CHECK_FALSE(at(3, 1).fresh);  // scratch behind output counts no more
+  CHECK(at(9, 0).fresh);
+}
+
+TEST_CASE("cost lines too wide for the table stand alone") {
+  const std::string text = render(
+      explain(handmade::ring(2)),
+      {.rounds = "2(P-1)", .hops = "(((((((((((2(P-1))))))))))))+P-P+P-P+P-P+P-P", .sent = "1"});
+  INFO(text);
+  CHECK(widest(text) <= 80);
+  CHECK(text.find("hops          (((((((((((2(P-1))))))))))))+P-P+P-P+P-P+P-P = 2\n"
+                  "                          2\n") != std::string::npos);
 }
 
 TEST_CASE("tables fit 80 columns up to 8 ranks, and are summed up beyond") {

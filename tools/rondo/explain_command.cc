@@ -3,55 +3,63 @@
 #include <memory>
 
 #include "core/schedule/explain.h"
-#include "rondo/error.h"
-#include "tools/rondo/arguments.h"
 #include "tools/rondo/commands.h"
+#include "tools/rondo/explain_options.h"
 
 namespace rondo::tool {
 namespace {
 
-struct Arguments {
-  std::string collective{};
-  std::string algorithm{};
-  std::string file{};
-  int ranks = 4;
-  int root = 0;
-  std::size_t width = 80;
-};
+void explain_one(const ExplainArguments& arguments) {
+  const Schedule schedule = schedule_of(arguments);
+  const Explanation explanation = explain(schedule, options_of(arguments, schedule));
+  const CostFormulas cost = arguments.file.empty() ? formulas_of(schedule) : CostFormulas();
+  std::fputs(render(explanation, cost, arguments.width).c_str(), stdout);
+}
 
-void explain_one(const Arguments& arguments) {
-  if (arguments.collective.empty() == arguments.file.empty())
-    throw Error(ErrorCode::invalid_argument, "explain what?",
-                {.remedy = "either COLLECTIVE or --file FILE, e.g. rondo explain all_reduce"});
-  const Schedule schedule = arguments.file.empty()
-                                ? build_schedule(arguments.collective, arguments.algorithm,
-                                                 arguments.ranks, arguments.root)
-                                : read_schedule(arguments.file);
-  const Algorithm* row = arguments.file.empty() ? row_of(schedule) : nullptr;
-  CostFormulas cost;
-  if (row != nullptr)
-    cost = {row->cost.rounds, row->cost.hops, row->cost.sent, {}, row->cost.reduced};
-  std::fputs(render(rondo::explain(schedule), cost, arguments.width).c_str(), stdout);
+void add_what(CLI::App& command, ExplainArguments& arguments) {
+  command.add_option("collective", arguments.collective, "e.g. all_reduce (see rondo list)");
+  command.add_option("-a,--algorithm", arguments.algorithm,
+                     "e.g. ring; by default the first that rondo list shows");
+  command.add_option("-n,--ranks", arguments.ranks, "number of ranks")->capture_default_str();
+  command.add_option("-r,--root", arguments.root, "root rank")->capture_default_str();
+  command.add_option("-f,--file", arguments.file,
+                     "a schedule's text form instead, - for standard input");
+  command.add_option("--width", arguments.width, "columns to use, from 40")
+      ->check(CLI::Range(40, 1000))
+      ->capture_default_str();
 }
 
 }  // namespace
 
 void add_explain(CLI::App& program) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<ExplainArguments>();
   CLI::App* command = program.add_subcommand(
       "explain",
       "Shows a collective round by round: what each rank sends, whose contributions each chunk\n"
       "holds, what it has cost so far, and the lower bound.\n"
-      "Example: rondo explain all_reduce --algorithm ring --ranks 4");
-  command->add_option("collective", arguments->collective, "e.g. all_reduce (see rondo list)");
-  command->add_option("-a,--algorithm", arguments->algorithm,
-                      "e.g. ring; by default the first that rondo list shows");
-  command->add_option("-n,--ranks", arguments->ranks, "number of ranks")->capture_default_str();
-  command->add_option("-r,--root", arguments->root, "root rank")->capture_default_str();
-  command->add_option("-f,--file", arguments->file,
-                      "a schedule's text form instead, - for standard input");
-  command->add_option("--width", arguments->width, "columns to use")->capture_default_str();
-  command->callback([arguments] { explain_one(*arguments); });
+      "Examples: rondo explain all_reduce --algorithm ring --ranks 4\n"
+      "          rondo explain all_reduce -a ring -n 4 --count 10 --type float64\n"
+      "          rondo explain all_reduce -a ring -n 2 --values '1,2;30,40'");
+  add_what(*command, *arguments);
+  CLI::Option* count = command->add_option(
+      "-c,--count", arguments->count,
+      "elements, as the call counts them (of the vector, or of each block): the chunks' real\n"
+      "ranges, and bytes instead of N");
+  command->add_option("-t,--type", arguments->type,
+                      "element type of --count and --values, by default float32");
+  CLI::Option* values =
+      command
+          ->add_option(
+              "--values", arguments->values,
+              "carries numbers through and shows what each rank holds after each round, up\n"
+              "to 8 ranks; reductions add up. '1,2;3,4': by rank that has an input; without\n"
+              "them element i of rank r is r*10+i")
+          ->expected(0, 1);
+  command->callback([arguments, count, values] {
+    arguments->has_count = count->count() > 0;
+    arguments->has_values = values->count() > 0;
+    explain_one(*arguments);
+  });
 }
 
 }  // namespace rondo::tool

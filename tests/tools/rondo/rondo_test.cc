@@ -96,8 +96,35 @@ all-gather
   2  d*      a*      b*      c*
   3  c*      d*      a*      b*
 )"));
-  CHECK(run.says("rounds        2(P-1) = 6                      6         q = 2\n"));
+  CHECK(run.says("rounds        2(P-1) = 6          6        q = 2\n"));
   CHECK(rondo("explain --file -", pair).says("  rank 1: a*\n"));
+}
+
+TEST_CASE("explain with sizes and values") {
+  const Run sized = rondo("explain all_gather -a ring -n 3 --count 5 --type float64");
+  INFO(sized.output);
+  CHECK(sized.status == 0);
+  CHECK(sized.says(R"(3 blocks of 5 elements of float64 (120 B) in 3 chunks a to c
+elements: a 0-4, b 5-9, c 10-14
+)"));
+  CHECK(sized.says("sent          (P-1)/P N = 80 B  80 B     (P-1)/P N = 80 B\n"));
+  const Run values = rondo("explain broadcast -a chain -n 3 --root 1 --values 1,2,-3.5");
+  INFO(values.output);
+  CHECK(values.status == 0);
+  CHECK(values.says(R"(broadcast, after round 1
+          a
+  rank 0  .
+  rank 1  [1 2 -3.5]
+  rank 2  [1 2 -3.5]
+)"));
+  CHECK(rondo("explain all_reduce -a ring -n 2 --values").says(R"(at the start
+          a     b
+  rank 0  0     1
+  rank 1  10    11
+)"));
+  const Run many = rondo("explain all_reduce -a ring -n 100 --count 1000");
+  CHECK(many.says("chunks of 10 elements\n"));
+  CHECK(many.says("reduce-scatter            99        9900   99 messages, 3960 B\n"));
 }
 
 TEST_CASE("schedule prints what verify and explain read") {
@@ -146,6 +173,19 @@ TEST_CASE("mistakes are explained and end with status 2") {
   check("explain all_reduce -n 0", "--ranks is 0");
   check("explain broadcast -n 4 -r 4", "root 4 is not one of 4 ranks. Try: a root from 0 to 3");
   check("explain", "explain what?");
+  check("explain all_reduce --count 0", "--count is 0. Try: a number of elements from 1 to ");
+  check("explain all_reduce --type int8", "--type is for --count or --values");
+  check("explain all_reduce --count 4 --type int9", "unknown type 'int9'. Try: one of int8, ");
+  check("explain barrier --count 4", "a barrier has no elements");
+  check("explain all_reduce --values 1,2",
+        "--values has lists for 1 ranks, but 4 of 4 have an input");
+  check("explain all_reduce -n 2 --values '1,2;3'",
+        "--values has 1 numbers for rank 1, whose input has 2");
+  check("explain all_gather -n 2 -c 2 --values '1,2;3'", "1 numbers for rank 1, whose input has 2");
+  check("explain all_reduce -n 2 --values '1,2;3,x'", "'x' in --values is not a number");
+  check("explain all_reduce -n 2 --values '1,2;3,inf'", "'inf' in --values is not a number");
+  check("explain all_reduce -c 2000000 --values", "would show 2000000 numbers a rank");
+  check("explain all_reduce --width 20", "--width");
   check("verify", "verify what?");
   check("verify --all all_reduce", "verify what?");
   check("verify all_reduce -n 9-3", "the range '9-3' in --ranks is empty");

@@ -1,0 +1,150 @@
+#include "core/schedule/explain_names.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+
+#include "core/schedule/collective.h"
+
+namespace rondo {
+namespace {
+
+constexpr int most_letters = 26;
+constexpr int most_digits = 10;  ///< ranks that one digit names
+constexpr std::size_t most_elements = 4;
+
+/// "0-3+12".
+std::string ranges(const std::vector<int>& ranks) {
+  std::string words;
+  for (std::size_t i = 0; i < ranks.size();) {
+    std::size_t end = i + 1;
+    while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) ++end;
+    words += (words.empty() ? "" : "+") + std::to_string(ranks[i]);
+    if (end - i > 1) words += "-" + std::to_string(ranks[end - 1]);
+    i = end;
+  }
+  return words;
+}
+
+}  // namespace
+
+bool ChunkNames::letters() const { return header_.layout.chunks() <= most_letters; }
+
+std::string ChunkNames::chunk(int chunk) const {
+  if (is_token(header_.collective)) return "t";
+  return letters() ? std::string(1, static_cast<char>('a' + chunk)) : std::to_string(chunk);
+}
+
+std::string ChunkNames::prefix(int chunk) const {
+  const bool number = !letters() && !is_token(header_.collective);
+  return this->chunk(chunk) + (number ? ":" : "");
+}
+
+bool ChunkNames::complete(const Piece& piece) const {
+  return header_.ranks > 1 && piece.contributors.size() == static_cast<std::size_t>(header_.ranks);
+}
+
+std::string ChunkNames::contributors(const Piece& piece) const {
+  if (complete(piece)) return "*";
+  if (header_.ranks > most_digits) return ranges(piece.contributors);
+  std::string digits;
+  for (const int rank : piece.contributors) digits += std::to_string(rank);
+  return digits;
+}
+
+std::string ChunkNames::pieces(const std::vector<Piece>& pieces) const {
+  std::string words;
+  for (std::size_t i = 0; i < pieces.size();) {
+    std::size_t end = i + 1;
+    while (end < pieces.size() && pieces[end].contributors == pieces[i].contributors &&
+           pieces[end].chunk == (pieces[end - 1].chunk + 1) % header_.layout.chunks())
+      ++end;
+    if (!words.empty()) words += ",";
+    words += run(pieces, i, end);
+    i = end;
+  }
+  return words;
+}
+
+std::string ChunkNames::run(const std::vector<Piece>& pieces, std::size_t begin,
+                            std::size_t end) const {
+  if (pieces[begin].chunk < 0) return "?";
+  std::string names = prefix(pieces[begin].chunk);
+  if (end - begin > 3)
+    names += "-" + prefix(pieces[end - 1].chunk);
+  else
+    for (std::size_t i = begin + 1; i < end; ++i) names += prefix(pieces[i].chunk);
+  return names + contributors(pieces[begin]);
+}
+
+std::optional<int> ChunkNames::parse(std::string_view name) const {
+  for (int chunk = 0; chunk < header_.layout.chunks(); ++chunk)
+    if (this->chunk(chunk) == name) return chunk;
+  return std::nullopt;
+}
+
+std::string ChunkNames::phase(int phase) const {
+  const auto index = static_cast<std::size_t>(phase);
+  return index < header_.phases.size() ? header_.phases[index]
+                                       : "phase " + std::to_string(phase + 1);
+}
+
+std::string number_text(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.4g", value);
+  return text.data();
+}
+
+std::string size_text(double bytes, std::string_view between) {
+  static constexpr std::array<std::string_view, 5> units{"B", "KiB", "MiB", "GiB", "TiB"};
+  constexpr double exact = 1e5;  // up to here every byte is shown
+  std::size_t unit = 0;
+  if (bytes >= exact)
+    for (; bytes >= 1024 && unit + 1 < units.size(); ++unit) bytes /= 1024;
+  std::array<char, 48> text{};
+  std::snprintf(text.data(), text.size(), unit == 0 ? "%.6g" : "%.4g", bytes);
+  return std::string(text.data()) + std::string(between) + std::string(units[unit]);
+}
+
+std::string elements_text(const std::vector<double>& elements) {
+  const auto text = [](double value) {
+    std::array<char, 40> digits{};
+    std::snprintf(digits.data(), digits.size(), "%.8g", value);
+    return std::string(digits.data());
+  };
+  std::string words;
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    if (elements.size() > most_elements && i == most_elements - 2) {
+      words += " ..";
+      i = elements.size() - 1;
+    }
+    words += (i == 0 ? "" : " ") + text(elements[i]);
+  }
+  return words;
+}
+
+std::string padded(std::string text, std::size_t width) {
+  if (text.size() < width) text.append(width - text.size(), ' ');
+  return text;
+}
+
+std::string wrapped(const std::string& first, const std::vector<std::string>& words,
+                    std::size_t indent, std::size_t width) {
+  std::string text = first;
+  std::size_t column = first.size();
+  for (const std::string& word : words) {
+    if (column + 1 + word.size() > width && column > indent) {
+      text += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (column > 0) {
+      text += " ";
+      ++column;
+    }
+    text += word;
+    column += word.size();
+  }
+  return text + "\n";
+}
+
+}  // namespace rondo

@@ -1,0 +1,39 @@
+// What `rondo explain` is asked for, checked.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/schedule/explain.h"
+
+namespace rondo::tool {
+
+struct ExplainArguments {
+  std::string collective{};
+  std::string algorithm{};
+  std::string file{};
+  int ranks = 4;
+  int root = 0;
+  std::size_t width = 80;
+  bool has_count = false;
+  long long count = 0;
+  std::string type{};
+  bool has_values = false;
+  std::string values{};  ///< "1,2;3,4": numbers by rank; empty: rank r's element i is r*10+i
+  bool step = false;
+};
+
+/// A row's cost line, for render().
+CostFormulas formulas_of(const Schedule& schedule);
+
+/// The schedule that is asked for. Throws Error{invalid_argument} that lists what is known.
+Schedule schedule_of(const ExplainArguments& arguments);
+
+/// Sizes and inputs. Throws Error{invalid_argument} for a count of 0, an unknown type, values of
+/// the wrong number.
+ExplainOptions options_of(const ExplainArguments& arguments, const Schedule& schedule);
+
+/// "1,2,3;4,5,6": one list for each rank that has an input.
+std::vector<std::vector<double>> parse_values(const std::string& text);
+
+}  // namespace rondo::tool
