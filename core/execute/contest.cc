@@ -11,14 +11,20 @@ std::size_t Contest::place(const Kind& kind) {
          static_cast<std::size_t>(std::bit_width(kind.bytes));
 }
 
+std::uint64_t Contest::rest_of(double ratio) {
+  return static_cast<std::uint64_t>(std::max(shortest_rest, price * (ratio - 1)));
+}
+
+// What has only been inherited is believed half as much.
 void Contest::inherit(const Kind& kind) {
   State& heir = at(kind);
   heir.begun = true;
   for (std::size_t smaller = 1; smaller <= akin; ++smaller) {
     const State& state = at({kind.collective, kind.bytes >> smaller});
-    if (!state.known) continue;
+    if (state.ratio == 0) continue;
     heir.faster = state.faster;
-    heir.call = period - inherited;
+    heir.ratio = state.known ? state.ratio : 1 + (state.ratio - 1) / 2;
+    heir.rest = rest_of(heir.ratio);
     return;
   }
 }
@@ -28,40 +34,58 @@ Contest::Turn Contest::next(const Kind& kind) {
   const bool first = !state.begun;
   if (first) inherit(kind);
   if (state.windows) return {.way = Way::direct};
-  const std::uint64_t length = block(kind.bytes);
-  const std::uint64_t call = std::exchange(state.call, (state.call + 1) % period);
-  if (call == 0) state.best = {};
-  if (call < blocks * length) {
-    if (call % length == 0) state.sum = state.summed = 0;
-    return {.way = call / length % 2 == 0 ? Way::direct : Way::messages, .timed = true};
-  }
-  if (call == blocks * length) return {.way = Way::direct, .settles = true};
-  const bool looks = state.faster == Way::messages && (first || call % look_every(kind.bytes) == 0);
+  if (state.ratio == 0 && first) return {.way = Way::direct, .looks = true};
+  if (state.rest == 0) return trial(state);
+  const bool looks =
+      state.faster == Way::messages && (first || state.rest % look_every(kind.bytes) == 0);
+  --state.rest;
   return {.way = looks ? Way::direct : state.faster, .looks = looks};
 }
 
-// A block that lost a call to windows counts for nothing.
+Contest::Turn Contest::trial(State& state) {
+  if (state.step == 0) {
+    state.best = {};
+    if (state.ratio == 0) ++state.step;
+  }
+  const Way slower = state.faster == Way::direct ? Way::messages : Way::direct;
+  switch (state.step++) {
+    case 0:
+    case 1:
+      return {.way = state.faster, .timed = true};
+    case 2:
+      return {.way = slower, .timed = true};
+    default:
+      state.step = 0;
+      return {.way = Way::direct, .settles = true};
+  }
+}
+
 void Contest::add(const Kind& kind, Way way, std::uint64_t nanoseconds) {
-  State& state = at(kind);
-  state.sum += nanoseconds;
-  if (++state.summed < block(kind.bytes)) return;
-  const std::uint64_t mean = std::max<std::uint64_t>(state.sum / state.summed, 1);
-  std::uint64_t& best = state.best[static_cast<std::size_t>(way)];
-  best = best == 0 ? mean : std::min(best, mean);
+  std::uint64_t& best = at(kind).best[static_cast<std::size_t>(way)];
+  const std::uint64_t time = std::max<std::uint64_t>(nanoseconds, 1);
+  best = best == 0 ? time : std::min(best, time);
 }
 
 Contest::Times Contest::best(const Kind& kind) const { return at(kind).best; }
 
+// A trial that lost a call to windows, or the whole of one way, says nothing.
 bool Contest::settle(const Kind& kind, const Times& slowest) {
   State& state = at(kind);
+  state.rest = rest_of(1);
   const auto time = [&](Way way) {
     return static_cast<double>(slowest[static_cast<std::size_t>(way)]);
   };
   if (time(Way::direct) == 0 || time(Way::messages) == 0) return false;
   const Way rival = state.faster == Way::direct ? Way::messages : Way::direct;
   const bool changes = time(rival) < time(state.faster) * clearly;
+  const bool news = !std::exchange(state.known, true) || changes;
   if (changes) state.faster = rival;
-  return !std::exchange(state.known, true) || changes;
+  const double ratio = std::max(time(Way::direct), time(Way::messages)) /
+                       std::min(time(Way::direct), time(Way::messages));
+  state.ratio = std::min(ratio, most_ratio);
+  state.unchanged = news ? 0 : std::min(state.unchanged + 1, most_doublings);
+  state.rest = rest_of(state.ratio) << state.unchanged;
+  return news;
 }
 
 }  // namespace rondo::detail

@@ -6,13 +6,16 @@
 // on how far apart the processors are, on the kernel, the load and the number of ranks to a core,
 // by up to four times either way, and changes while a job runs: no table can know.
 //
-//   calls of a kind   DDD MMM DDD MMM DDD MMM S | the faster way ... | DDD MMM ...     128 in all
+//   a new kind   ? D M S w w w w ... w F F s S w w w ...      w, F: the faster way; s: the slower
+//   one
 //
-// A kind that comes up for the first time does as the next smaller one that knows, for a few calls.
-//
-// Six blocks in turn; a way's time is that of its best block, since longer ones are those of a rank
-// that was held up. In call S, a direct one, every rank tells every other one its times, and all
-// take the greatest: all choose alike. Large calls make blocks of one.
+// In call S every rank tells every other one its times and all take the greatest, so that all
+// choose alike, for that very call too. The best of several calls counts: longer ones are those of
+// a rank that was held up. A look at the slower way must be paid for: it comes behind so many calls
+// that its extra time is a sixteenth of theirs, and ever more seldom while nothing changes. A kind
+// that comes up for the first time believes the next smaller one until it can pay for a look of its
+// own. Where none is known the first call goes by messages, so that neither way is timed while it
+// makes its connections.
 //
 // Only direct calls see whether all buffers lie in windows, where direct always wins. So among
 // messages a call looks now and then, and after one that saw windows all go direct.
@@ -41,9 +44,9 @@ class Contest {
 
   struct Turn {
     Way way = Way::direct;
-    bool looks = false;    ///< direct if all memory lies in windows, or it is a staged call
+    bool looks = false;    ///< direct only if all memory lies in windows
     bool timed = false;    ///< tell add() how long it took
-    bool settles = false;  ///< a direct call in which the ranks tell each other best()
+    bool settles = false;  ///< the ranks tell each other best(), then take the faster way
   };
 
   /// Nanoseconds by way; 0: none.
@@ -53,7 +56,7 @@ class Contest {
   Turn next(const Kind& kind);
   /// How long the call that next() spoke of took on this rank.
   void add(const Kind& kind, Way way, std::uint64_t nanoseconds);
-  /// This rank's best block of each way, per call.
+  /// This rank's best call of each way in the trial under way.
   Times best(const Kind& kind) const;
   /// Before a settling call goes on: the greatest of all ranks' times. True when the faster way is
   /// now known for the first time, or has changed.
@@ -64,12 +67,13 @@ class Contest {
 
   Way faster(const Kind& kind) const { return at(kind).faster; }
 
-  static constexpr std::uint64_t period = 128;
-  static constexpr std::uint64_t blocks = 6;
-  static constexpr std::uint64_t inherited = 16;  ///< calls of a new kind before its first trial
-  static constexpr double clearly = 0.9;          ///< faster only by a tenth: no to and fro
-  /// Calls of a block.
-  static constexpr std::uint64_t block(std::size_t bytes) { return bytes < large ? 3 : 1; }
+  /// Calls the faster way that pay for one whose way takes twice as long.
+  static constexpr double price = 16;
+  /// Calls between trials of ways that are about equal.
+  static constexpr double shortest_rest = 4;
+  static constexpr double most_ratio = 4;        ///< beyond it a time is that of a rank held up
+  static constexpr unsigned most_doublings = 3;  ///< of the rest, while trials find nothing new
+  static constexpr double clearly = 0.9;         ///< faster only by a tenth: no to and fro
   /// Among messages each so many-th call looks for windows: a meeting of all ranks, which large
   /// calls hardly notice.
   static constexpr std::uint64_t look_every(std::size_t bytes) {
@@ -78,15 +82,15 @@ class Contest {
   }
 
  private:
-  static constexpr std::size_t large = std::size_t{1} << 20;
   struct State {
-    std::uint64_t call = 0;  ///< of the period
     Way faster = Way::direct;
     bool begun = false;
-    bool known = false;  ///< by calls of its own
+    bool known = false;  ///< by a trial of its own
     bool windows = false;
-    std::uint64_t sum = 0;  ///< nanoseconds of the block under way
-    std::uint64_t summed = 0;
+    double ratio = 0;        ///< the slower way's time to the faster one's; 0: no idea
+    std::uint64_t rest = 0;  ///< calls before the next trial
+    unsigned step = 0;       ///< of the trial
+    unsigned unchanged = 0;  ///< trials that found nothing new, up to most_doublings
     Times best{};
   };
   static constexpr std::size_t sizes_kept = 65;
@@ -95,7 +99,9 @@ class Contest {
   static constexpr std::size_t akin = 3;
 
   static std::size_t place(const Kind& kind);
+  static std::uint64_t rest_of(double ratio);
   void inherit(const Kind& kind);
+  Turn trial(State& state);
   State& at(const Kind& kind) { return states_[place(kind)]; }
   const State& at(const Kind& kind) const { return states_[place(kind)]; }
 

@@ -239,7 +239,11 @@ bool DirectEngine::gather() {
     if (announces()) announcements_[static_cast<std::size_t>(peer)] = post.announcement;
   }
   if (turn_.settles) settle_contest();
-  if (announces()) decide();
+  if (announces()) {
+    decide();
+  } else {
+    by_messages_ = wants_messages();
+  }
   return true;
 }
 
@@ -252,7 +256,7 @@ bool DirectEngine::check(int peer, const Post& post) {
 }
 
 DirectEngine::Stage DirectEngine::after_gather() {
-  if (!staged_) return Stage::resolve;
+  if (!staged_ || by_messages_) return Stage::resolve;
   if (!call_->offers_windows) return Stage::round_0;
   if (shows_late(rank_)) {
     std::memcpy(board_.stage_in(rank_, number_), operation_->input, part().input_bytes(rank_));

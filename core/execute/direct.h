@@ -78,6 +78,7 @@ class DirectEngine {
   bool check(int peer, const Post& post);
   void decide();
   bool goes_by_messages();
+  bool wants_messages() const;
   void stop_clock();
   void settle_contest();
   Stage after_gather();

@@ -52,6 +52,11 @@ void DirectEngine::settle_contest() {
           " by messages; " + (direct ? directly : "by messages") + " from here on");
 }
 
+/// What a settling call has found out holds for itself.
+bool DirectEngine::wants_messages() const {
+  return turn_.looks || (turn_.settles && contest_.faster(kind_) == Contest::Way::messages);
+}
+
 void DirectEngine::decide() {
   const auto in_windows = [](const Announcement& a) { return a.in_windows != 0; };
   const bool all = std::all_of(announcements_.begin(), announcements_.end(), in_windows);
@@ -61,9 +66,8 @@ void DirectEngine::decide() {
     staged_ = false;
     turn_.timed = false;
   }
-  const bool copies = call_->copies && !turn_.looks;
-  by_messages_ = !all && !call_->staged && !copies;
-  if (!all && copies) staging_.resize((others_.size() + 1) * copied_slice_bytes);
+  by_messages_ = !all && (wants_messages() || !(call_->staged || call_->copies));
+  if (!all && call_->copies) staging_.resize((others_.size() + 1) * copied_slice_bytes);
   streaming_ = !staged_ && part().bytes() >= streaming_bytes;
 }
 

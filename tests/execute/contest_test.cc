@@ -17,7 +17,6 @@ namespace {
 
 using Way = Contest::Way;
 constexpr Contest::Kind kind{Collective::broadcast, 100'000};
-constexpr int period = Contest::period;
 
 /// What a call takes, by way.
 struct Times {
@@ -30,10 +29,14 @@ struct Tally {
   int messages = 0;
 };
 
-/// One call that takes as long as `times` say, on all ranks alike.
+/// One call that takes as long as `times` say, on all ranks alike, in ordinary memory.
 Way call(Contest& contest, const Times& times, const Contest::Kind& of = kind) {
   const Contest::Turn turn = contest.next(of);
-  if (turn.settles) contest.settle(of, contest.best(of));
+  if (turn.looks) return Way::messages;
+  if (turn.settles) {
+    contest.settle(of, contest.best(of));
+    return contest.faster(of);
+  }
   if (turn.timed)
     contest.add(of, turn.way, turn.way == Way::direct ? times.direct : times.messages);
   return turn.way;
@@ -46,70 +49,98 @@ Tally calls(Contest& contest, int count, const Times& times, const Contest::Kind
   return tally;
 }
 
-/// Calls of a period that try both ways, the one that settles included.
-int trial(const Contest::Kind& of) {
-  return static_cast<int>(Contest::blocks * Contest::block(of.bytes)) + 1;
-}
+/// Calls until a new kind has settled.
+constexpr int first_trial = 4;
+/// Calls within which a trial comes, however long nothing has changed.
+constexpr int longest_rest = 400;
 
-TEST_CASE("both ways are tried in turn, then the faster one is taken") {
+TEST_CASE("both ways are tried once, then the faster one is taken") {
   Contest contest;
-  const Tally tried = calls(contest, trial(kind), {200, 100});
-  CHECK(tried.direct == tried.messages + 1);
+  const Tally tried = calls(contest, first_trial, {200, 100});
+  CHECK(tried.direct == 1);
+  CHECK(contest.best(kind) == Contest::Times{200, 100});
   CHECK(contest.faster(kind) == Way::messages);
-  const Tally taken = calls(contest, period - trial(kind), {200, 100});
-  CHECK(taken.messages > 9 * taken.direct);
+  CHECK(calls(contest, 16, {200, 100}).direct == 0);
 
   Contest second;
-  calls(second, trial(kind), {100, 200});
-  CHECK(contest.best(kind) == Contest::Times{200, 100});
-  CHECK(calls(second, period - trial(kind), {100, 200}).messages == 0);
+  CHECK(calls(second, first_trial, {100, 200}).direct == 2);
+  CHECK(calls(second, 16, {100, 200}).messages == 0);
+}
+
+TEST_CASE("looks at the slower way cost little, and ever less") {
+  for (const std::uint32_t slower : {115U, 150U, 200U, 400U}) {
+    Contest contest;
+    const Times times{slower, 100};
+    calls(contest, first_trial, times);
+    const int soon = calls(contest, 200, times).direct;
+    calls(contest, 3 * longest_rest, times);
+    const int later = calls(contest, 200, times).direct;
+    INFO("the slower way takes " << slower << ", looks " << soon << ", " << later);
+    CHECK(soon > 0);
+    CHECK(soon * static_cast<int>(slower - 100) <= 200 * 100 / 16);
+    CHECK(later < soon);
+  }
 }
 
 TEST_CASE("among messages a call goes direct now and then, to see windows") {
   Contest contest;
-  calls(contest, period, {200, 100});
+  CHECK(contest.next(kind).looks);
+  calls(contest, first_trial - 1, {400, 100});
   REQUIRE(contest.faster(kind) == Way::messages);
-  calls(contest, trial(kind), {200, 100});
   int between = 0;
-  while (call(contest, {200, 100}) == Way::messages) ++between;
+  while (!contest.next(kind).looks) ++between;
   CHECK(between < 16);
   contest.saw(kind, true);
-  CHECK(calls(contest, 2 * period, {200, 100}).messages == 0);
+  CHECK(calls(contest, longest_rest, {400, 100}).messages == 0);
   contest.saw(kind, false);
-  CHECK(calls(contest, period, {200, 100}).messages > period / 2);
+  CHECK(calls(contest, longest_rest, {400, 100}).messages > longest_rest / 2);
 }
 
-// Times so close that a block of both ways would decide otherwise.
-TEST_CASE("a call in windows among those that are timed shifts no block") {
-  for (int in_windows = 0; in_windows < trial(kind); ++in_windows) {
+TEST_CASE("a trial that loses calls to windows comes again") {
+  for (int in_windows = 0; in_windows < first_trial; ++in_windows) {
     Contest contest;
-    for (int i = 0; i < in_windows; ++i) call(contest, {100, 80});
-    if (contest.next(kind).way == Way::direct) {  // not timed: it sees windows
+    calls(contest, in_windows, {100, 80});
+    const Contest::Turn turn = contest.next(kind);
+    if (turn.way == Way::direct) {  // not timed: it sees windows
       contest.saw(kind, true);
       contest.next(kind);
       contest.saw(kind, false);
     } else {
       contest.add(kind, Way::messages, 80);
     }
-    calls(contest, 2 * period, {100, 80});
+    calls(contest, 16, {100, 80});
+    INFO("call " << in_windows);
     CHECK(contest.faster(kind) == Way::messages);
   }
 }
 
-TEST_CASE("what has changed is noticed within a period") {
+TEST_CASE("what has changed is noticed, however long nothing changed") {
   Contest contest;
-  calls(contest, period, {100, 200});
+  calls(contest, 5 * longest_rest, {100, 400});
   REQUIRE(contest.faster(kind) == Way::direct);
-  calls(contest, period, {400, 200});
+  calls(contest, longest_rest, {400, 200});
   REQUIRE(contest.faster(kind) == Way::messages);
-  calls(contest, period, {100, 200});
+  calls(contest, longest_rest, {100, 200});
   CHECK(contest.faster(kind) == Way::direct);
 }
 
-TEST_CASE("a rank that is held up once decides nothing") {
-  for (int late = 0; late < trial(kind); ++late) {
+TEST_CASE("a rank that is held up once decides nothing that others have found before") {
+  for (int late = 0; late < longest_rest; ++late) {
     Contest contest;
-    for (int i = 0; i < trial(kind); ++i) {
+    calls(contest, first_trial, {120, 100});
+    for (int i = 0; i < longest_rest; ++i) {
+      const std::uint32_t delay = i == late ? 1'000'000 : 0;
+      call(contest, {120 + delay, 100 + delay});
+      if (contest.faster(kind) != Way::messages) FAIL("call " << late << " was late, " << i);
+    }
+  }
+  SUCCEED("messages in every call");
+}
+
+TEST_CASE("a rank that is held up in the first trial of all is outvoted soon") {
+  for (int late = 0; late < first_trial; ++late) {
+    Contest contest;
+    for (int i = 0; i < 64; ++i) {
       const std::uint32_t delay = i == late ? 1'000'000 : 0;
       call(contest, {200 + delay, 100 + delay});
     }
@@ -136,28 +167,29 @@ TEST_CASE("ways that are about equal do not take turns for ever") {
   CHECK(contest.faster(kind) == Way::messages);
 }
 
-TEST_CASE("collectives and sizes compete by themselves, large ones in shorter blocks") {
+TEST_CASE("collectives and sizes compete by themselves") {
   Contest contest;
-  calls(contest, period, {200, 100});
+  calls(contest, first_trial, {200, 100});
   const Contest::Kind large{kind.collective, std::size_t{64} << 20};
   const Contest::Kind gathered{Collective::all_gather, kind.bytes};
   CHECK(contest.faster({kind.collective, kind.bytes + 1}) == Way::messages);
   CHECK(contest.faster(large) == Way::direct);
   CHECK(contest.faster(gathered) == Way::direct);
-  CHECK(trial(large) < trial(kind));
-  calls(contest, trial(large), {200, 100}, large);
-  CHECK(contest.faster(large) == Way::messages);
 }
 
-TEST_CASE("a new kind does as the next smaller one, for a few calls") {
-  constexpr int inherited = Contest::inherited;
+TEST_CASE("a new kind does as the next smaller one until it can pay for a look of its own") {
   Contest contest;
-  calls(contest, period, {200, 100});
+  calls(contest, first_trial, {200, 100});
   const Contest::Kind twice{kind.collective, kind.bytes * 2};
+  const Contest::Kind eightfold{kind.collective, kind.bytes * 8};
   CHECK(contest.next(twice).looks);
-  CHECK(calls(contest, inherited - 1, {100, 200}, twice).direct == 0);
-  calls(contest, trial(twice), {100, 200}, twice);
+  CHECK(calls(contest, 15, {100, 200}, twice).direct == 0);
+  CHECK(calls(contest, 8, {100, 200}, eightfold).direct == 0);
+  calls(contest, first_trial, {100, 200}, twice);
   CHECK(contest.faster(twice) == Way::direct);
+  CHECK(contest.faster(eightfold) == Way::messages);
+  calls(contest, first_trial, {100, 200}, eightfold);
+  CHECK(contest.faster(eightfold) == Way::direct);
 }
 
 /// Floats of many magnitudes: the order of a sum shows in its bits.
@@ -169,12 +201,12 @@ std::vector<float> floats(std::size_t count, int rank) {
   return values;
 }
 
-/// Every result of equal calls that go turn about, on one rank.
+/// Every result of equal calls that go either way, on one rank.
 std::vector<std::vector<float>> results(Communicator& comm, const Call& call) {
   const std::size_t whole = call.count * static_cast<std::size_t>(comm.size());
   const std::vector<float> input = floats(whole, comm.rank());
   std::vector<std::vector<float>> all;
-  for (int turn = 0; turn < trial({call.collective, whole * sizeof(float)}); ++turn) {
+  for (int turn = 0; turn < 2 * first_trial; ++turn) {
     std::vector<float> output(whole);
     test::make_call(comm, call, input.data(), output.data());
     all.push_back(std::move(output));
