@@ -1,5 +1,6 @@
 #include "core/schedule/explain_names.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -51,6 +52,20 @@ std::string ChunkNames::contributors(const Piece& piece) const {
   std::string digits;
   for (const int rank : piece.contributors) digits += std::to_string(rank);
   return digits;
+}
+
+std::string ChunkNames::short_list(const Piece& piece) const {
+  std::string best = contributors(piece);
+  const auto offer = [&](const std::string& words) {
+    if (words.size() < best.size()) best = words;
+  };
+  offer(ranges(piece.contributors));
+  if (piece.contributors.size() + 1 != static_cast<std::size_t>(header_.ranks)) return best;
+  int missing = 0;
+  while (std::binary_search(piece.contributors.begin(), piece.contributors.end(), missing))
+    ++missing;
+  offer("*-" + std::to_string(missing));
+  return best;
 }
 
 std::string ChunkNames::pieces(const std::vector<Piece>& pieces) const {

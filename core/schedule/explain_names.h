@@ -23,6 +23,8 @@ class ChunkNames {
   std::string prefix(int chunk) const;
   /// "all" of them is "*"; ranks beyond 9 are set apart: "0-3+12".
   std::string contributors(const Piece& piece) const;
+  /// The same, or what is shorter: ranges, "0-6" rather than "0123456", or "*-3", all but rank 3.
+  std::string short_list(const Piece& piece) const;
   /// Runs of chunks with the same contributors: "d0", "bc03", "g-b*" (wrapping). "?" for nothing.
   std::string pieces(const std::vector<Piece>& pieces) const;
   /// The chunk of that name.

@@ -5,6 +5,7 @@
 #include "core/schedule/explain.h"
 #include "tools/rondo/commands.h"
 #include "tools/rondo/explain_options.h"
+#include "tools/rondo/step/terminal.h"
 
 namespace rondo::tool {
 namespace {
@@ -12,6 +13,7 @@ namespace {
 void explain_one(const ExplainArguments& arguments) {
   const Schedule schedule = schedule_of(arguments);
   const Explanation explanation = explain(schedule, options_of(arguments, schedule));
+  if (arguments.step) return step::show(explanation);
   const CostFormulas cost = arguments.file.empty() ? formulas_of(schedule) : CostFormulas();
   std::fputs(render(explanation, cost, arguments.width).c_str(), stdout);
 }
@@ -41,6 +43,8 @@ void add_explain(CLI::App& program) {
       "          rondo explain all_reduce -a ring -n 4 --count 10 --type float64\n"
       "          rondo explain all_reduce -a ring -n 2 --values '1,2;30,40'");
   add_what(*command, *arguments);
+  command->add_flag("-s,--step", arguments->step,
+                    "goes through the rounds in this terminal, forward and back; ? shows the keys");
   CLI::Option* count = command->add_option(
       "-c,--count", arguments->count,
       "elements, as the call counts them (of the vector, or of each block): the chunks' real\n"

@@ -1,0 +1,12 @@
+// Built where ncurses's headers are missing.
+#include "rondo/error.h"
+#include "tools/rondo/step/terminal.h"
+
+namespace rondo::tool::step {
+
+void show(const Explanation&) {
+  throw Error(ErrorCode::configuration, "this rondo was built without ncurses, which --step needs",
+              {.remedy = "install libncurses-dev and build again"});
+}
+
+}  // namespace rondo::tool::step

@@ -1,0 +1,15 @@
+// What terminfo knows of the terminal, behind a wall: <term.h> defines macros such as `lines`.
+#pragma once
+
+namespace rondo::tool::step {
+
+enum class Cursor {
+  unknown,  ///< no such terminal in the database
+  fixed,    ///< it cannot move its cursor
+  moves,
+};
+
+/// Of the terminal that $TERM names.
+Cursor cursor_of_terminal();
+
+}  // namespace rondo::tool::step
