@@ -34,6 +34,14 @@ std::size_t piece_elements(const PreparedCall& call, const Chunk& run, std::uint
   return chunk_elements(call, wrapped(call, run, piece), pass);
 }
 
+void move(void* to, const void* from, std::size_t bytes, bool streaming) {
+  if (streaming) {
+    copy({&to, 1}, from, bytes, true);
+  } else {
+    std::memcpy(to, from, bytes);
+  }
+}
+
 std::uint32_t pieces_of(const PreparedCall& call, const Chunk& run) {
   return contiguous(call, run) ? 1 : run.count;
 }
@@ -140,17 +148,20 @@ void Engine::combine(const Instance& instance, std::byte* slot) {
     const std::size_t elements = piece_elements(call, op.extent, piece, instance.pass);
     if (elements == 0) continue;
     std::byte* in_slot = slot == nullptr ? nullptr : slot + frame_offset;
-    std::byte* destination = op.writes ? local(instance, op.into, piece) : in_slot;
-    if (destination != nullptr) combine_piece(instance, destination, piece, frame_offset, elements);
-    // The second copy reads what the cache just took.
-    if (op.writes && slot != nullptr)
-      std::memcpy(in_slot, destination, elements * call.element_bytes);
+    std::byte* const kept = op.writes ? local(instance, op.into, piece) : nullptr;
+    const bool streams = call.streaming && op.last;
+    // What goes past the caches goes last: the second copy reads what the cache just took.
+    std::byte* const made = kept == nullptr || (streams && in_slot != nullptr) ? in_slot : kept;
+    void* const again = made == kept ? in_slot : kept;
+    if (made != nullptr)
+      combine_piece(instance, made, streams && made == kept, piece, frame_offset, elements);
+    if (again != nullptr) move(again, made, elements * call.element_bytes, streams);
     frame_offset += elements * call.element_bytes;
   }
 }
 
-void Engine::combine_piece(const Instance& instance, std::byte* destination, std::uint32_t piece,
-                           std::size_t frame_offset, std::size_t elements) {
+void Engine::combine_piece(const Instance& instance, std::byte* destination, bool streaming,
+                           std::uint32_t piece, std::size_t frame_offset, std::size_t elements) {
   const PreparedCall& call = *instance.operation.prepared;
   const auto operands = call.plan->program.operands_of(instance.op);
   sources_.clear();
@@ -175,10 +186,12 @@ void Engine::combine_piece(const Instance& instance, std::byte* destination, std
     }
     sources_.push_back(source);
   }
+  void* const to = destination;
   if (sources_.size() > 1)
-    return reduce(call.call.type, call.call.op, destination, sources_, elements);
+    return reduce({.type = call.call.type, .op = call.call.op, .streaming = streaming}, {&to, 1},
+                  sources_, elements);
   if (sources_[0] != destination)
-    std::memcpy(destination, sources_[0], elements * call.element_bytes);
+    move(destination, sources_[0], elements * call.element_bytes, streaming);
 }
 
 std::byte* Engine::local(const Instance& instance, const Chunk& chunk, std::uint32_t piece) {

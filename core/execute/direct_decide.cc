@@ -6,14 +6,9 @@
 
 #include "core/base/log.h"
 #include "core/execute/direct.h"
+#include "core/plan/sizes.h"
 
 namespace rondo::detail {
-namespace {
-
-/// Calls whose buffers outgrow the caches write past them (kernels_speed shows from where on).
-constexpr std::size_t streaming_bytes = std::size_t{16} << 20;
-
-}  // namespace
 
 bool DirectEngine::goes_by_messages() {
   turn_ = {};
@@ -68,7 +63,7 @@ void DirectEngine::decide() {
   }
   by_messages_ = !all && (wants_messages() || !(call_->staged || call_->copies));
   if (!all && call_->copies) staging_.resize((others_.size() + 1) * copied_slice_bytes);
-  streaming_ = !staged_ && part().bytes() >= streaming_bytes;
+  streaming_ = !staged_ && operation_->prepared->results_bytes() >= cached_results;
 }
 
 }  // namespace rondo::detail

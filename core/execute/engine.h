@@ -77,8 +77,8 @@ class Engine {
   std::uint32_t note_in_place(std::size_t bytes);
   bool frames_arrived(const Instance& instance, std::size_t bytes);
   void combine(const Instance& instance, std::byte* slot);
-  void combine_piece(const Instance& instance, std::byte* destination, std::uint32_t piece,
-                     std::size_t frame_offset, std::size_t elements);
+  void combine_piece(const Instance& instance, std::byte* destination, bool streaming,
+                     std::uint32_t piece, std::size_t frame_offset, std::size_t elements);
   std::byte* local(const Instance& instance, const Chunk& chunk, std::uint32_t piece);
   /// Reports a frame of another call; true when it is one.
   bool foreign(const Operation& operation, int peer, std::uint64_t fingerprint);

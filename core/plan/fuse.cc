@@ -98,6 +98,11 @@ void fuse(Drafts& drafts, int chunks, bool sends_from_place) {
     if (drafts[i].alive) drop_unread(drafts, i, chunks);
   }
   std::erase_if(drafts, [](const Draft& draft) { return !draft.alive; });
+  for (std::size_t i = 0; i < drafts.size(); ++i) {
+    Op& op = drafts[i].op;
+    op.last =
+        op.writes && op.into.buffer == Buffer::output && !read_later(drafts, i, i, op.into, chunks);
+  }
 }
 
 }  // namespace rondo

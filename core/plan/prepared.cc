@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/plan/sizes.h"
 #include "rondo/error.h"
 
 namespace rondo {
@@ -107,6 +108,10 @@ std::shared_ptr<PreparedCall> prepare(std::shared_ptr<const Plan> plan, const Ca
   prepared->output_begin = begin(out);
   prepared->input_elements = partition.offset(in.first + in.count) - begin(in);
   prepared->output_elements = partition.offset(out.first + out.count) - begin(out);
+  // Of two ranks one that only receives waits for lines of the other's cache: stores that go to
+  // memory at once would hold those up.
+  prepared->streaming = prepared->results_bytes() >= cached_results &&
+                        (schedule.ranks > 2 || prepared->input_elements > 0);
 
   const std::size_t shortest_frame =
       static_cast<std::size_t>(prepared->plan->longest) * prepared->element_bytes;

@@ -91,6 +91,7 @@ struct PreparedCall {
   std::size_t input_elements = 0;              ///< held by the user's input on this rank
   std::size_t output_elements = 0;             ///< and by its output
   std::size_t scratch_bytes = 0;               ///< all slots together
+  bool streaming = false;                      ///< by messages: results go past the caches
   bool tokens = false;                         ///< empty messages travel too: barrier
   double scale = 1.0;                          ///< floats under avg: factor of every input element
   std::size_t divisor = 1;                     ///< integers under avg: of every output element
@@ -98,6 +99,10 @@ struct PreparedCall {
   std::shared_ptr<const DirectCall> direct{};  ///< null: by messages
 
   int chunks() const { return plan->schedule.layout.chunks(); }
+  /// Of all ranks together, where they are alike.
+  std::size_t results_bytes() const {
+    return output_elements * element_bytes * static_cast<std::size_t>(plan->schedule.ranks);
+  }
 };
 
 /// Pure. `plan` must be of call.collective; the call's count is per block, or of the vector.

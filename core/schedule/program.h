@@ -44,6 +44,7 @@ struct Op {
   std::uint16_t phase = 0;
   std::uint32_t round = 0;
   bool writes = false;  ///< `into` is valid
+  bool last = false;    ///< and an output chunk that no later op of the pass reads
   Chunk into{};
   Chunk extent{};  ///< the chunks whose elements the op works on; only first and count matter
 };

@@ -93,6 +93,21 @@ TEST_CASE("results that are kept are sent from there where channels can") {
         "3 -> output[1]\n");
 }
 
+TEST_CASE("last are the writes of results that nothing reads again") {
+  const auto last = [](std::string_view algorithm, bool sends_from_place) {
+    const Schedule schedule = find_algorithm(Collective::all_reduce, algorithm)->build(4, 0);
+    std::string chunks;
+    for (const Op& op : lower(schedule, 0, sends_from_place).ops)
+      if (op.last) chunks += std::to_string(op.into.first);
+    return chunks;
+  };
+  // Sent on as they are made, chunks go to the slot first and then, past the caches, to the output.
+  CHECK(last("ring", false) == "0321");
+  CHECK(last("ring", true) == "1");
+  // Two_shot's own chunk goes to three peers: one as it is made, two from the output.
+  CHECK(last("two_shot", false) == "321");
+}
+
 TEST_CASE("a one-shot reduction reads all its channels in one op, in rank order") {
   const Algorithm* one_shot = find_algorithm(Collective::all_reduce, "one_shot");
   REQUIRE(one_shot != nullptr);
