@@ -23,6 +23,10 @@ constexpr std::array table{
             "chosen by size", "force or exclude algorithms"},
     Setting{"RONDO_BOOTSTRAP_TIMEOUT", "", "seconds", "60",
             "how long the ranks wait for each other at the start"},
+    Setting{"RONDO_COMM_BLOCKING", "NCCL_COMM_BLOCKING", "0 or 1", "what the program asks for",
+            "NCCL's API: whether calls wait"},
+    Setting{"RONDO_COMM_ID", "NCCL_COMM_ID", "address:port of rank 0", "where the id was made",
+            "unique ids name this place"},
     Setting{"RONDO_DEBUG", "NCCL_DEBUG", "NONE, VERSION, WARN, INFO or TRACE", "WARN",
             "how much is logged"},
     Setting{"RONDO_DEBUG_FILE", "NCCL_DEBUG_FILE", "file name; %h is the host, %p the pid",
@@ -46,6 +50,8 @@ constexpr std::array table{
             "traffic class (RoCE: DSCP and ECN bits of the IP header); -1 means 0"},
     Setting{"RONDO_IB_TIMEOUT", "NCCL_IB_TIMEOUT", "1 to 31", "18",
             "an acknowledgement's time is 4.096 us times 2 to this power (18: 1.07 s)"},
+    Setting{"RONDO_NCCL_VERSION", "", "20000 to 29999", "22809",
+            "NCCL's API: the version that programs are told"},
     Setting{"RONDO_PORT", "", "1 to 65535", "MASTER_PORT (+1 under torchrun's agent)",
             "where rank 0 listens"},
     Setting{"RONDO_SLOT_BYTES", "", "bytes, at most 1M", "the transport's own",
@@ -105,6 +111,12 @@ std::string read_or_zero(const std::string& value, long long most, int& into) {
   return obstacle;
 }
 
+std::string read_flag(const std::string& value, bool& into) {
+  if (value != "0" && value != "1") return "is neither 0 nor 1";
+  into = value == "1";
+  return {};
+}
+
 std::string read_level(const std::string& value, LogLevel& into) {
   constexpr std::array<std::pair<std::string_view, LogLevel>, 6> levels{{
       {"none", LogLevel::none},
@@ -131,6 +143,16 @@ constexpr std::array<Reader, table.size()> readers{
     [](const std::string& value, Config& config) {
       return read_seconds(value, config.bootstrap_timeout);
     },
+    [](const std::string& value, Config& config) {
+      bool blocks = true;
+      std::string obstacle = read_flag(value, blocks);
+      if (obstacle.empty()) config.blocking = blocks;
+      return obstacle;
+    },
+    [](const std::string& value, Config& config) {
+      config.meeting = value;
+      return std::string();
+    },
     [](const std::string& value, Config& config) { return read_level(value, config.debug); },
     [](const std::string& value, Config& config) {
       config.debug_file = value;
@@ -141,9 +163,7 @@ constexpr std::array<Reader, table.size()> readers{
       return std::string();
     },
     [](const std::string& value, Config& config) {
-      if (value != "0" && value != "1") return std::string("is neither 0 nor 1");
-      config.infiniband.disable = value == "1";
-      return std::string();
+      return read_flag(value, config.infiniband.disable);
     },
     [](const std::string& value, Config& config) {
       return read_integer(value, -1, 65535, config.infiniband.gid_index);
@@ -169,6 +189,9 @@ constexpr std::array<Reader, table.size()> readers{
     },
     [](const std::string& value, Config& config) {
       return read_integer(value, 1, 31, config.infiniband.timeout);
+    },
+    [](const std::string& value, Config& config) {
+      return read_integer(value, 20000, 29999, config.nccl_version);
     },
     [](const std::string& value, Config& config) {
       return read_integer(value, 1, 65535, config.port);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,6 +38,9 @@ struct Config {
   int sockets = 1;                  ///< RONDO_SOCKETS, NCCL_NSOCKS_PERTHREAD
   std::size_t slot_bytes = 0;       ///< RONDO_SLOT_BYTES; 0: the transport's default
   std::string host_id{};            ///< RONDO_HOSTID, NCCL_HOSTID
+  std::string meeting{};            ///< RONDO_COMM_ID, NCCL_COMM_ID
+  std::optional<bool> blocking{};   ///< RONDO_COMM_BLOCKING, NCCL_COMM_BLOCKING
+  int nccl_version = 22809;         ///< RONDO_NCCL_VERSION
   InfinibandConfig infiniband{};    ///< RONDO_IB_*, NCCL_IB_*
   LogLevel debug = LogLevel::warn;  ///< RONDO_DEBUG, NCCL_DEBUG
   std::string debug_file{};         ///< RONDO_DEBUG_FILE, NCCL_DEBUG_FILE (%h host, %p pid)

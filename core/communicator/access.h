@@ -11,6 +11,9 @@ struct CommunicatorAccess {
   static Communicator make(std::shared_ptr<CommunicatorState> state) {
     return Communicator(std::move(state));
   }
+  static const std::shared_ptr<CommunicatorState>& state(const Communicator& communicator) {
+    return communicator.state_;
+  }
   static Work make(std::shared_ptr<CommunicatorState> state, std::shared_ptr<Operation> operation) {
     Work work;
     work.state_ = std::move(state);

@@ -251,34 +251,4 @@ DirectAccess* CommunicatorState::connect_direct() {
   return surroundings_.direct ? access : nullptr;
 }
 
-std::shared_ptr<CommunicatorState> CommunicatorState::split(int color, int key) {
-  require_usable();
-  const std::vector<std::string> all =
-      line_->exchange(std::to_string(color) + " " + std::to_string(key));
-  ++splits_;
-  struct Candidate {
-    int key;
-    int rank;
-  };
-  std::vector<Candidate> same;
-  for (int peer = 0; peer < size(); ++peer) {
-    std::istringstream text(all[static_cast<std::size_t>(peer)]);
-    int its_color = 0;
-    int its_key = 0;
-    text >> its_color >> its_key;
-    if (its_color == color) same.push_back({its_key, peer});
-  }
-  if (color < 0) return nullptr;
-  std::stable_sort(same.begin(), same.end(),
-                   [](const Candidate& a, const Candidate& b) { return a.key < b.key; });
-  Membership child{.world = membership_.world, .local = membership_.local};
-  for (const Candidate& candidate : same) {
-    if (candidate.rank == rank()) child.rank = static_cast<int>(child.members.size());
-    child.members.push_back(membership_.members[static_cast<std::size_t>(candidate.rank)]);
-  }
-  // The fingerprint is only a good 64-bit mix here: parent, how often it was split, color.
-  child.number = fingerprint(Call{.sequence = splits_, .count = membership_.number, .root = color});
-  return std::make_shared<CommunicatorState>(std::move(child), config_);
-}
-
 }  // namespace rondo::detail

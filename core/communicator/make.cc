@@ -1,10 +1,12 @@
 // Making the first communicator of a job: from the environment, a unique id, or threads.
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <new>
 #include <numeric>
 #include <thread>
 
+#include "core/base/environment.h"
 #include "core/base/log.h"
 #include "core/communicator/access.h"
 #include "transports/table.h"
@@ -48,6 +50,21 @@ auto translate_exceptions(Make&& make) {
   }
 }
 
+/// RONDO_COMM_ID: "10.0.0.1:29500", "[fe80::1]:29500", "name:29500".
+MeetingPoint parse_meeting(const std::string& text) {
+  const std::size_t colon = std::min(text.rfind(':'), text.size());
+  const std::string digits = text.substr(std::min(colon + 1, text.size()));
+  const long long port = parse_integer(digits).value_or(0);
+  std::string address = text.substr(0, colon);
+  if (address.size() > 2 && address.front() == '[' && address.back() == ']')
+    address = address.substr(1, address.size() - 2);
+  if (port < 1 || port > 65535 || address.empty()) {
+    throw Error(ErrorCode::configuration, "RONDO_COMM_ID=" + text + " is no address and port",
+                {.remedy = "give rank 0's address and a free port there, as in 10.0.0.1:29500"});
+  }
+  return {.address = address, .port = static_cast<std::uint16_t>(port)};
+}
+
 Communicator make_world(std::shared_ptr<Control> world, std::shared_ptr<LocalExchange> local,
                         const Config& config) {
   Membership everyone{.world = std::move(world), .local = std::move(local)};
@@ -85,7 +102,9 @@ Communicator Communicator::from_environment(const Options& options) {
 
 UniqueId make_unique_id() {
   const Config config = config_with({});
-  const MeetingPoint point = serve_meeting(config.interface);
+  // A place without a magic is where rank 0 will serve: see from_unique_id().
+  const MeetingPoint point =
+      config.meeting.empty() ? serve_meeting(config.interface) : parse_meeting(config.meeting);
   PackedId packed{.magic = point.magic, .port = point.port, .address = {}};
   if (point.address.size() >= sizeof packed.address) {
     throw Error(ErrorCode::bootstrap,
@@ -111,9 +130,10 @@ Communicator Communicator::from_unique_id(const UniqueId& id, int rank, int rank
         {.rank = rank, .remedy = "pass on the bytes that make_unique_id() returned, unchanged"});
   }
   const MeetingPoint point{.address = address, .port = packed.port, .magic = packed.magic};
+  const bool serving = point.magic == 0 && rank == 0;
   return translate_exceptions([&] {
     return make_world(
-        meet(point, rank, ranks, false, describe_host(config), config.bootstrap_timeout), nullptr,
+        meet(point, rank, ranks, serving, describe_host(config), config.bootstrap_timeout), nullptr,
         config);
   });
 }

@@ -169,6 +169,11 @@ void CommunicatorState::require_usable() const {
   if (line_->failed()) throw line_->failure();
 }
 
+std::optional<Error> CommunicatorState::failure() const {
+  if (!line_->failed()) return std::nullopt;
+  return line_->failure();
+}
+
 void CommunicatorState::carry_on_in_background() {
   const Turn turn(*this);  // whose end wakes the thread
   if (!background_.joinable() && !stopping_) background_ = std::thread([this] { background(); });

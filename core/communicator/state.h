@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -82,6 +83,12 @@ class CommunicatorState {
 
   /// Collective over the members. Not for ranks that leave (negative color): they pass color < 0.
   std::shared_ptr<CommunicatorState> split(int color, int key);
+  /// The same where this communicator has failed or was aborted on every rank, but all ranks live.
+  std::shared_ptr<CommunicatorState> split_after_failure(int color, int key);
+  /// Collective over the members that are not `excluded`; works after a failure, too.
+  std::shared_ptr<CommunicatorState> shrink(const std::vector<int>& excluded);
+  /// Why no further call can succeed, if so. Any thread.
+  std::optional<Error> failure() const;
   void abort(const std::string& reason) noexcept;
   void finalize();
   std::string describe(const Call& call);
@@ -90,6 +97,8 @@ class CommunicatorState {
   class Turn;  ///< holds the progress role
   using Prepared = std::shared_ptr<const PreparedCall>;
 
+  std::shared_ptr<CommunicatorState> split(ControlLine& line, int color, int key);
+  std::shared_ptr<CommunicatorState> child(const std::vector<int>& ranks, std::uint64_t number);
   void agree_on_settings();
   void connect_transports();
   /// The direct way, where every rank has it to every other one.
@@ -152,6 +161,8 @@ class CommunicatorState {
   std::uint64_t sequence_ = 0;  ///< collective calls made
   std::uint64_t history_ = 0;   ///< their fingerprints, mixed
   std::uint64_t splits_ = 0;
+  std::uint64_t shrinks_ = 0;
+  std::uint64_t repairs_ = 0;        ///< splits after a failure
   std::vector<std::uint64_t> sent_;  ///< by peer: sends made
   std::vector<std::uint64_t> received_;
   CallCache calls_;

@@ -27,6 +27,7 @@ LAYERS = [
     ["core/plan"],
     ["core/execute"],
     ["core/communicator", "core/include/rondo/rondo.h"],
+    ["core/nccl"],
     ["tools", "bench", "tests"],
 ]
 

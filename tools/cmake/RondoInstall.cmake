@@ -6,6 +6,11 @@ install(TARGETS rondo EXPORT rondoTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/core/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
+# NCCL's API in folders of its own: neither the library nor the header hides NVIDIA's by accident.
+install(TARGETS nccl LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/rondo/nccl)
+install(FILES ${PROJECT_SOURCE_DIR}/core/nccl/include/nccl.h
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rondo/nccl)
+
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/rondo)
 install(EXPORT rondoTargets NAMESPACE rondo:: DESTINATION ${package_folder})
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/rondoConfig.cmake.in

@@ -72,6 +72,26 @@ function(rondo_library)
   endif()
 endfunction()
 
+# rondo_nccl_library(SOURCES a.cc ...): libnccl.so.2 in build/<preset>/lib/nccl, with every layer inside
+# it and nothing but NCCL's names leaving it.
+function(rondo_nccl_library)
+  cmake_parse_arguments(ARG "" "" "SOURCES" ${ARGN})
+  get_property(layers GLOBAL PROPERTY RONDO_LAYERS)
+  add_library(nccl SHARED ${ARG_SOURCES})
+  foreach(layer ${layers})
+    target_sources(nccl PRIVATE $<TARGET_OBJECTS:${layer}>)
+    target_link_libraries(nccl PRIVATE ${layer})
+  endforeach()
+  target_link_libraries(nccl PRIVATE Threads::Threads PkgConfig::HWY ${CMAKE_DL_LIBS})
+  target_compile_definitions(nccl PRIVATE RONDO_NCCL_PLAIN)   # the same with and without CUDA's headers
+  target_include_directories(nccl INTERFACE ${PROJECT_SOURCE_DIR}/core/nccl/include)
+  set(exports ${CMAKE_CURRENT_SOURCE_DIR}/exports.map)
+  # nodelete: its threads and their thread-local state outlive a dlclose().
+  target_link_options(nccl PRIVATE LINKER:--version-script=${exports} LINKER:-z,nodelete)
+  set_target_properties(nccl PROPERTIES SOVERSION 2 LINK_DEPENDS ${exports}
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/nccl)
+endfunction()
+
 # rondo_program(NAME [INTERNAL] SOURCES ... [LIBRARIES ...]): an executable in build/<preset>/bin,
 # on librondo, installed unless INTERNAL.
 function(rondo_program name)

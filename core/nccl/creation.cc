@@ -1,0 +1,113 @@
+// Unique ids and first communicators.
+#include <bit>
+#include <string>
+
+#include "core/communicator/access.h"
+#include "core/nccl/exports.h"
+#include "core/nccl/groups.h"
+#include "core/nccl/handles.h"
+
+namespace rondo::nccl {
+namespace {
+
+void check_place(int rank, int ranks) {
+  if (ranks >= 1 && rank >= 0 && rank < ranks) return;
+  throw Error(
+      ErrorCode::invalid_argument,
+      "rank " + std::to_string(rank) + " of " + std::to_string(ranks) + " ranks does not exist",
+      {.remedy = "use nranks >= 1 and 0 <= rank < nranks"});
+}
+
+ncclResult_t init_rank(ncclComm_t* comm, int ranks, const ncclUniqueId& id, int rank,
+                       const ncclConfig_t* config) {
+  require(comm, "comm");
+  *comm = NCCL_COMM_NULL;
+  check_place(rank, ranks);
+  const auto member = std::make_shared<Member>(read_traits(config, {}));
+  const auto ours = std::bit_cast<UniqueId>(id);
+  *comm = add_handle(member);
+  return issue(Making{member,
+                      [ours, rank, ranks] {
+                        return detail::CommunicatorAccess::state(
+                            Communicator::from_unique_id(ours, rank, ranks));
+                      },
+                      comm});
+}
+
+void init_all(ncclComm_t* comms, int ranks, const int* devices) {
+  require(comms, "comm");
+  check_place(0, ranks);
+  for (int rank = 0; devices != nullptr && rank < ranks; ++rank) {
+    if (devices[rank] >= 0) continue;
+    throw Error(ErrorCode::invalid_argument,
+                "devlist[" + std::to_string(rank) + "] is " + std::to_string(devices[rank]),
+                {.remedy = "devices are numbered from 0"});
+  }
+  const std::vector<Communicator> made = Communicator::from_threads(ranks);
+  for (int rank = 0; rank < ranks; ++rank) {
+    const Traits traits{.device = devices != nullptr ? devices[rank] : rank};
+    auto member = std::make_shared<Member>(traits);
+    const State state = detail::CommunicatorAccess::state(made[static_cast<std::size_t>(rank)]);
+    member->make([&] { return state; });
+    comms[rank] = add_handle(std::move(member));
+  }
+}
+
+void unique_id(ncclUniqueId* out) {
+  require(out, "uniqueId");
+  *out = std::bit_cast<ncclUniqueId>(make_unique_id());
+}
+
+}  // namespace
+}  // namespace rondo::nccl
+
+using namespace rondo::nccl;
+
+RONDO_NCCL_EXPORT(ncclGetUniqueId);
+ncclResult_t ncclGetUniqueId(ncclUniqueId* uniqueId) {
+  return guarded("ncclGetUniqueId", [&] { unique_id(uniqueId); });
+}
+
+RONDO_NCCL_EXPORT(ncclCommGetUniqueId);
+ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId* uniqueId) {
+  return guarded("ncclCommGetUniqueId", [&] {
+    member_of(comm)->state();
+    unique_id(uniqueId);
+  });
+}
+
+RONDO_NCCL_EXPORT(ncclCommInitRank);
+ncclResult_t ncclCommInitRank(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank) {
+  return guarded_in_group("ncclCommInitRank",
+                          [&] { return init_rank(comm, nranks, commId, rank, nullptr); });
+}
+
+RONDO_NCCL_EXPORT(ncclCommInitRankConfig);
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank,
+                                    ncclConfig_t* config) {
+  return guarded_in_group("ncclCommInitRankConfig",
+                          [&] { return init_rank(comm, nranks, commId, rank, config); });
+}
+
+RONDO_NCCL_EXPORT(ncclCommInitRankScalable);
+ncclResult_t ncclCommInitRankScalable(ncclComm_t* newcomm, int nranks, int myrank, int nId,
+                                      ncclUniqueId* commIds, ncclConfig_t* config) {
+  return guarded_in_group("ncclCommInitRankScalable", [&] {
+    require(commIds, "commIds");
+    if (nId < 1 || nId > nranks) {
+      throw rondo::Error(
+          rondo::ErrorCode::invalid_argument,
+          "nId is " + std::to_string(nId) + " for " + std::to_string(nranks) + " ranks",
+          {.remedy = "pass at least one unique id and at most one a rank"});
+    }
+    return init_rank(newcomm, nranks, commIds[0], myrank, config);
+  });
+}
+
+RONDO_NCCL_EXPORT(ncclCommInitAll);
+ncclResult_t ncclCommInitAll(ncclComm_t* comm, int ndev, const int* devlist) {
+  return guarded_in_group("ncclCommInitAll", [&] {
+    init_all(comm, ndev, devlist);
+    return ncclSuccess;
+  });
+}

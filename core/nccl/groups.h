@@ -1,0 +1,48 @@
+// Group calls: what a thread asks for between ncclGroupStart and ncclGroupEnd happens at the end,
+// together.
+#pragma once
+
+#include <memory>
+
+#include "core/nccl/errors.h"
+#include "core/nccl/operations.h"
+
+namespace rondo::nccl {
+
+/// A communicator to make.
+struct Making {
+  std::shared_ptr<Member> member{};  ///< null: this rank takes part but will be in none
+  Maker maker{};
+  ncclComm_t* out = nullptr;  ///< holds the member's handle until the making fails
+};
+
+/// Runs it, or leaves it to this thread's group. Throws what is wrong with it.
+ncclResult_t issue(Operation operation);
+/// The same. A communicator that does not block is made in the background: ncclInProgress.
+ncclResult_t issue(Making making);
+
+/// Of this thread.
+bool in_group();
+/// The exception being handled fails the group, if there is one.
+void fail_group() noexcept;
+void start_group();
+/// The outermost end runs everything and throws the first failure; one that was thrown in the group
+/// before is thrown again, and nothing is run. Throws Error{invalid_usage} outside a group.
+ncclResult_t end_group();
+/// The same, but nothing is run.
+void drop_group();
+
+/// guarded() for functions that a group puts off: their errors fail the group as well.
+template <class Body>
+ncclResult_t guarded_in_group(const char* function, Body&& body) noexcept {
+  return guarded(function, [&] {
+    try {
+      return body();
+    } catch (...) {
+      fail_group();
+      throw;
+    }
+  });
+}
+
+}  // namespace rondo::nccl

@@ -1,0 +1,29 @@
+// Questions to the library itself.
+#include "core/base/config.h"
+#include "core/base/log.h"
+#include "core/nccl/errors.h"
+#include "core/nccl/exports.h"
+
+using namespace rondo::nccl;
+
+RONDO_NCCL_EXPORT(ncclGetVersion);
+ncclResult_t ncclGetVersion(int* version) {
+  return guarded("ncclGetVersion", [&] {
+    require(version, "version");
+    *version = rondo::read_config().nccl_version;
+  });
+}
+
+RONDO_NCCL_EXPORT(ncclGetErrorString);
+const char* ncclGetErrorString(ncclResult_t result) { return words_of(result); }
+
+RONDO_NCCL_EXPORT(ncclGetLastError);
+const char* ncclGetLastError(ncclComm_t /*comm*/) { return last_error(); }
+
+RONDO_NCCL_EXPORT(ncclResetDebugInit);
+void ncclResetDebugInit() {
+  guarded("ncclResetDebugInit", [] {
+    const rondo::Config config = rondo::read_config();
+    rondo::configure_log(config.debug, config.debug_file);
+  });
+}

@@ -1,0 +1,143 @@
+#include "core/nccl/member.h"
+
+#include <new>
+
+#include "core/communicator/access.h"
+
+namespace rondo::nccl {
+
+Member::~Member() {
+  if (making_.joinable()) making_.join();
+}
+
+void Member::make(const Maker& maker) {
+  try {
+    state_ = maker();
+    phase_.store(Phase::ready, std::memory_order_release);
+  } catch (const Error& error) {
+    error_ = error;
+    phase_.store(Phase::failed, std::memory_order_release);
+    throw;
+  } catch (const std::exception& error) {
+    error_ = Error(ErrorCode::internal, error.what());
+    phase_.store(Phase::failed, std::memory_order_release);
+    throw;
+  }
+}
+
+void Member::make_in_background(Maker maker) {
+  making_ = std::thread([this, maker = std::move(maker)] {
+    try {
+      make(maker);
+    } catch (const std::exception&) {
+      // poll() tells.
+    }
+  });
+}
+
+detail::CommunicatorState& Member::made() {
+  switch (phase_.load(std::memory_order_acquire)) {
+    case Phase::failed:
+      throw *error_;
+    case Phase::making:
+      break;
+    case Phase::ready:
+      return *state_;
+  }
+  throw Error(ErrorCode::invalid_argument, "this communicator is still in the making",
+              {.remedy = "ask ncclCommGetAsyncError until it says ncclSuccess"});
+}
+
+detail::CommunicatorState& Member::parent() {
+  detail::CommunicatorState& state = made();
+  // relaxed: only the thread that makes calls sets and needs it.
+  if (unfinished_.load(std::memory_order_relaxed) && !works_are_done()) {
+    throw Error(ErrorCode::invalid_argument, "the call before is still in progress",
+                {.remedy = "ask ncclCommGetAsyncError until it says ncclSuccess"});
+  }
+  return state;
+}
+
+detail::CommunicatorState& Member::state() {
+  detail::CommunicatorState& state = parent();
+  if (is_revoked()) {
+    throw Error(ErrorCode::invalid_usage, "this communicator was revoked",
+                {.rank = state.rank(), .remedy = "split, shrink or destroy it"});
+  }
+  return state;
+}
+
+bool Member::works_are_done() {
+  const std::scoped_lock lock(mutex_);
+  std::erase_if(pending_, [&](Pending& pending) {
+    try {
+      return pending.work.test();
+    } catch (const Error& error) {
+      if (!work_error_) work_error_ = error;
+      return true;
+    }
+  });
+  if (pending_.empty()) unfinished_.store(false, std::memory_order_relaxed);
+  return pending_.empty();
+}
+
+bool Member::poll() {
+  if (phase_.load(std::memory_order_acquire) == Phase::making) return false;
+  const detail::CommunicatorState& state = made();
+  if (!works_are_done()) return false;
+  if (is_revoked()) return true;
+  if (const auto failure = state.failure()) throw *failure;
+  const std::scoped_lock lock(mutex_);
+  if (work_error_) throw *work_error_;
+  return true;
+}
+
+void Member::keep(Pending pending) {
+  const std::scoped_lock lock(mutex_);
+  work_error_.reset();
+  pending_.push_back(std::move(pending));
+  unfinished_.store(true, std::memory_order_relaxed);
+}
+
+void Member::abort() {
+  if (phase_.load(std::memory_order_acquire) == Phase::ready)
+    state_->abort("ncclCommAbort was called");
+}
+
+void Member::revoke() {
+  detail::CommunicatorState& state = made();
+  revoked_.store(true, std::memory_order_release);
+  state.abort("ncclCommRevoke was called");
+}
+
+void Member::stop() {
+  made().abort("the communicator is shrunk with NCCL_SHRINK_ABORT");
+  std::vector<Pending> ended;
+  {
+    const std::scoped_lock lock(mutex_);
+    ended.swap(pending_);
+  }
+  for (Pending& pending : ended) {
+    try {
+      pending.work.wait();
+    } catch (const Error&) {
+      // It was stopped, as was asked for.
+    }
+  }
+}
+
+void Member::close() {
+  if (making_.joinable()) making_.join();
+  if (phase_.load(std::memory_order_acquire) != Phase::ready) return;
+  if (!is_revoked() && !state_->failure()) state_->finalize();
+}
+
+void Member::finalize() {
+  if (is_revoked()) {
+    throw Error(ErrorCode::invalid_usage, "a revoked communicator cannot be finalized",
+                {.remedy = "destroy it"});
+  }
+  made().finalize();
+}
+
+}  // namespace rondo::nccl

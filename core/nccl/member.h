@@ -1,0 +1,102 @@
+// Member: one rank of a communicator as a client of the C API holds it: a communicator of rondo's
+// that may still be in the making, and what the C API hangs on it.
+//
+// Threads: one at a time, as NCCL asks for, but poll() and abort() may come from any. Whoever uses
+// a member shares its ownership, so one that another thread aborts stays in memory until it is
+// left.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "core/communicator/state.h"
+#include "core/nccl/operators.h"
+#include "core/nccl/settings.h"
+
+namespace rondo::nccl {
+
+using State = std::shared_ptr<detail::CommunicatorState>;
+/// Makes the communicator; collective. Null: this rank is in none.
+using Maker = std::function<State()>;
+
+/// Asynchronous work and the memory it reads that is not the user's.
+struct Pending {
+  Work work{};
+  std::vector<std::byte> scratch{};
+};
+
+/// A buffer that the client registered.
+struct Registration {
+  void* pointer = nullptr;
+  std::size_t bytes = 0;
+};
+
+class Member {
+ public:
+  explicit Member(const Traits& traits) : traits_(traits) {}
+  ~Member();
+  Member(const Member&) = delete;
+  Member& operator=(const Member&) = delete;
+
+  const Traits& traits() const { return traits_; }
+
+  /// Makes the communicator on this thread. Throws what `maker` throws.
+  void make(const Maker& maker);
+  /// The same on a thread of its own; poll() says when it is done.
+  void make_in_background(Maker maker);
+
+  /// The communicator, made and with nothing under way. Throws Error{invalid_argument} while
+  /// something is, Error{invalid_usage} when it was revoked, and the error that it failed with.
+  detail::CommunicatorState& state();
+  /// The same for making others from it, which a revoked or failed one can do.
+  detail::CommunicatorState& parent();
+  /// For work to hold on to; once made.
+  const State& share() const { return state_; }
+  bool is_revoked() const { return revoked_.load(std::memory_order_acquire); }
+
+  /// True when nothing is under way. Throws the error that the communicator or work on it failed
+  /// with. Any thread.
+  bool poll();
+  /// Leaves work under way: poll() asks after it.
+  void keep(Pending pending);
+
+  /// Ends everything under way, here and on the other ranks. Any thread.
+  void abort();
+  void revoke();
+  /// Ends everything under way and waits for its end, so that others can be made from it.
+  void stop();
+  void finalize();
+  /// Before it is given up: finalizes what is neither revoked nor broken.
+  void close();
+
+  Operators& operators() { return operators_; }
+  std::map<std::uintptr_t, Registration>& registrations() { return registrations_; }
+
+ private:
+  enum class Phase { making, ready, failed };
+
+  detail::CommunicatorState& made();
+  bool works_are_done();
+
+  const Traits traits_;
+  /// Release when `state_` or `error_` is written, acquire before they are read.
+  std::atomic<Phase> phase_{Phase::making};
+  std::atomic<bool> revoked_{false};     ///< release and acquire: what was aborted stays so
+  std::atomic<bool> unfinished_{false};  ///< relaxed: a hint that `pending_` may hold something
+  State state_{};
+  std::optional<Error> error_{};  ///< why it could not be made
+  std::mutex mutex_{};
+  std::vector<Pending> pending_{};     ///< under mutex_
+  std::optional<Error> work_error_{};  ///< under mutex_
+  Operators operators_{};
+  std::map<std::uintptr_t, Registration> registrations_{};  ///< by the handle's number
+  std::thread making_{};
+};
+
+}  // namespace rondo::nccl

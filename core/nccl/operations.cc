@@ -1,0 +1,137 @@
+#include "core/nccl/operations.h"
+
+#include <exception>
+
+#include "core/communicator/access.h"
+#include "core/communicator/arguments.h"
+#include "core/nccl/memory.h"
+
+namespace rondo::nccl {
+namespace {
+
+using detail::CommunicatorAccess;
+using detail::Message;
+
+bool is_message(const Operation& operation) {
+  return operation.call.collective == Collective::send_recv;
+}
+
+Message message_of(const Operation& operation) {
+  return {operation.call, operation.peer, operation.sends};
+}
+
+/// What this rank gives: its input, or that times the operator's scalar, which then lies in
+/// `scratch`.
+const void* input_of(const Operation& operation, int ranks, std::vector<std::byte>& scratch) {
+  if (operation.factor == nullptr || operation.call.count == 0) return operation.input;
+  const bool in_blocks = operation.call.collective == Collective::reduce_scatter;
+  const std::size_t count =
+      operation.call.count * (in_blocks ? static_cast<std::size_t>(ranks) : 1);
+  scratch.resize(count * size_of(operation.call.type));
+  operation.factor->apply(scratch.data(), operation.input, count);
+  return scratch.data();
+}
+
+/// `deferred`: this thread is about to wait.
+Pending start(const Operation& operation, bool deferred) {
+  detail::CommunicatorState& state = operation.member->state();
+  Pending pending;
+  const void* const input = input_of(operation, state.size(), pending.scratch);
+  auto work = is_message(operation)
+                  ? state.start(message_of(operation), input, operation.output, deferred)
+                  : state.start(operation.call, input, operation.output, deferred);
+  pending.work = CommunicatorAccess::make(operation.member->share(), std::move(work));
+  return pending;
+}
+
+/// Keeps the first failure of several calls.
+class FirstFailure {
+ public:
+  template <class Body>
+  void watch(Body&& body) {
+    try {
+      body();
+    } catch (...) {
+      if (!first_) first_ = std::current_exception();
+    }
+  }
+  void rethrow() const {
+    if (first_) std::rethrow_exception(first_);
+  }
+
+ private:
+  std::exception_ptr first_{};
+};
+
+/// Work on several communicators must go on while this thread waits for one of them.
+void keep_all_moving(const std::vector<Pending>& started) {
+  for (const Pending& pending : started) {
+    const State& state = CommunicatorAccess::state(pending.work);
+    if (state != CommunicatorAccess::state(started.front().work)) state->carry_on_in_background();
+  }
+}
+
+}  // namespace
+
+void check_places(const Operation& operation) {
+  if (operation.call.count == 0) return;
+  require_host(operation.input, "the send buffer");
+  require_host(operation.output, "the receive buffer");
+}
+
+void check_arguments(const Operation& operation) {
+  const detail::CommunicatorState& state = operation.member->state();
+  const Call& call = operation.call;
+  if (is_message(operation)) {
+    const void* const buffer = operation.sends ? operation.input : operation.output;
+    detail::check_message(call, buffer, operation.peer, state.rank(), state.size());
+  } else {
+    detail::check_call(call, operation.input, operation.output, state.rank(), state.size());
+  }
+}
+
+ncclResult_t run(const Operation& operation) {
+  check_places(operation);
+  // A collective's arguments are checked as it begins.
+  if (is_message(operation) || operation.factor != nullptr) check_arguments(operation);
+  finish_stream(operation.stream);
+  Member& member = *operation.member;
+  if (!member.traits().blocking) {
+    member.keep(start(operation, false));
+    return ncclInProgress;
+  }
+  detail::CommunicatorState& state = member.state();
+  std::vector<std::byte> scratch;
+  const void* const input = input_of(operation, state.size(), scratch);
+  if (is_message(operation)) {
+    state.call(message_of(operation), input, operation.output);
+  } else {
+    state.call(operation.call, input, operation.output);
+  }
+  return ncclSuccess;
+}
+
+ncclResult_t run(std::span<const Operation> operations) {
+  FirstFailure failure;
+  std::vector<Pending> started;
+  bool in_progress = false;
+  for (const Operation& operation : operations) {
+    failure.watch([&] {
+      finish_stream(operation.stream);
+      const bool waits = operation.member->traits().blocking;
+      Pending pending = start(operation, waits);
+      if (waits) {
+        started.push_back(std::move(pending));
+      } else {
+        operation.member->keep(std::move(pending));
+        in_progress = true;
+      }
+    });
+  }
+  keep_all_moving(started);
+  for (Pending& pending : started) failure.watch([&] { pending.work.wait(); });
+  failure.rethrow();
+  return in_progress ? ncclInProgress : ncclSuccess;
+}
+
+}  // namespace rondo::nccl

@@ -1,0 +1,186 @@
+// The settings in force, by NCCL's names: what ncclParam... functions read.
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/config.h"
+#include "core/base/environment.h"
+#include "core/base/log.h"
+#include "core/nccl/errors.h"
+#include "core/nccl/exports.h"
+
+namespace rondo::nccl {
+namespace {
+
+const Setting* find(std::string_view key) {
+  const auto rows = settings();
+  const auto row = std::ranges::find(rows, key, &Setting::alias);
+  return row == rows.end() || key.empty() ? nullptr : &*row;
+}
+
+const Setting& known(const char* key) {
+  require(key, "key");
+  const Setting* const row = find(key);
+  if (row != nullptr) return *row;
+  throw Error(ErrorCode::invalid_argument, "rondo honours no setting " + std::string(key),
+              {.remedy = "ncclParamGetAllParameterKeys lists those that it does"});
+}
+
+const Setting& bound(ncclParamHandle_t handle) {
+  const auto rows = settings();
+  const auto number = reinterpret_cast<std::uintptr_t>(handle);
+  if (number >= 1 && number <= rows.size()) return rows[number - 1];
+  throw Error(ErrorCode::invalid_argument, "this is no parameter's handle",
+              {.remedy = "pass what ncclParamBind returned"});
+}
+
+/// rondo's name wins over NCCL's; the default is the table's words for it.
+std::string value_of(const Setting& setting) {
+  const Environment environment(Environment::of_process());
+  if (const auto value = environment.find(setting.name)) return *value;
+  if (const auto value = environment.find(setting.alias)) return *value;
+  return std::string(setting.fallback);
+}
+
+template <class Integer>
+ncclResult_t read_integer(const char* function, ncclParamHandle_t handle, Integer* out) {
+  return guarded(function, [&] {
+    require(out, "out");
+    const Setting& setting = bound(handle);
+    const auto value = parse_integer(value_of(setting));
+    if (!value || !std::in_range<Integer>(*value)) {
+      throw Error(ErrorCode::invalid_argument,
+                  std::string(setting.alias) + " is \"" + value_of(setting) +
+                      "\", which is no number of this type",
+                  {.remedy = "use ncclParamGetStr"});
+    }
+    *out = static_cast<Integer>(*value);
+  });
+}
+
+/// What the C API returns a pointer to stays until the thread's next call of the same kind.
+struct Answers {
+  std::string of_handle{};
+  std::string of_key{};
+  std::vector<const char*> keys{};
+};
+
+Answers& answers() {
+  thread_local Answers mine;
+  return mine;
+}
+
+}  // namespace
+}  // namespace rondo::nccl
+
+using namespace rondo::nccl;
+
+RONDO_NCCL_EXPORT(ncclParamBind);
+ncclResult_t ncclParamBind(ncclParamHandle_t* out, const char* key) {
+  return guarded("ncclParamBind", [&] {
+    require(out, "out");
+    const auto index = &known(key) - rondo::settings().data();
+    *out = reinterpret_cast<ncclParamHandle_t>(static_cast<std::uintptr_t>(index) + 1);
+  });
+}
+
+RONDO_NCCL_EXPORT(ncclParamGetI8);
+ncclResult_t ncclParamGetI8(ncclParamHandle_t h, int8_t* out) {
+  return read_integer("ncclParamGetI8", h, out);
+}
+
+RONDO_NCCL_EXPORT(ncclParamGetI16);
+ncclResult_t ncclParamGetI16(ncclParamHandle_t h, int16_t* out) {
+  return read_integer("ncclParamGetI16", h, out);
+}
+
+RONDO_NCCL_EXPORT(ncclParamGetI32);
+ncclResult_t ncclParamGetI32(ncclParamHandle_t h, int32_t* out) {
+  return read_integer("ncclParamGetI32", h, out);
+}
+
+RONDO_NCCL_EXPORT(ncclParamGetI64);
+ncclResult_t ncclParamGetI64(ncclParamHandle_t h, int64_t* out) {
+  return read_integer("ncclParamGetI64", h, out);
+}
+
+RONDO_NCCL_EXPORT(ncclParamGetU8);
+ncclResult_t ncclParamGetU8(ncclParamHandle_t h, uint8_t* out) {
+  return read_integer("ncclParamGetU8", h, out);
+}
+
+RONDO_NCCL_EXPORT(ncclParamGetU16);
+ncclResult_t ncclParamGetU16(ncclParamHandle_t h, uint16_t* out) {
+  return read_integer("ncclParamGetU16", h, out);
+}
+
+RONDO_NCCL_EXPORT(ncclParamGetU32);
+ncclResult_t ncclParamGetU32(ncclParamHandle_t h, uint32_t* out) {
+  return read_integer("ncclParamGetU32", h, out);
+}
+
+RONDO_NCCL_EXPORT(ncclParamGetU64);
+ncclResult_t ncclParamGetU64(ncclParamHandle_t h, uint64_t* out) {
+  return read_integer("ncclParamGetU64", h, out);
+}
+
+RONDO_NCCL_EXPORT(ncclParamGetStr);
+ncclResult_t ncclParamGetStr(ncclParamHandle_t h, const char** out) {
+  return guarded("ncclParamGetStr", [&] {
+    require(out, "out");
+    answers().of_handle = value_of(bound(h));
+    *out = answers().of_handle.c_str();
+  });
+}
+
+RONDO_NCCL_EXPORT(ncclParamGet);
+ncclResult_t ncclParamGet(ncclParamHandle_t h, void* out, int maxLen, int* len) {
+  return guarded("ncclParamGet", [&] {
+    require(out, "out");
+    require(len, "len");
+    const std::string value = value_of(bound(h));
+    *len = static_cast<int>(value.size()) + 1;  // the text and its end
+    if (maxLen < *len) {
+      throw rondo::Error(rondo::ErrorCode::invalid_argument,
+                         "the value takes " + std::to_string(*len) + " bytes, maxLen is " +
+                             std::to_string(maxLen));
+    }
+    std::memcpy(out, value.c_str(), value.size() + 1);
+  });
+}
+
+RONDO_NCCL_EXPORT(ncclParamGetParameter);
+ncclResult_t ncclParamGetParameter(const char* key, const char** value, int* valueLen) {
+  return guarded("ncclParamGetParameter", [&] {
+    require(value, "value");
+    answers().of_key = value_of(known(key));
+    *value = answers().of_key.c_str();
+    if (valueLen != nullptr) *valueLen = static_cast<int>(answers().of_key.size());
+  });
+}
+
+RONDO_NCCL_EXPORT(ncclParamGetAllParameterKeys);
+ncclResult_t ncclParamGetAllParameterKeys(const char*** table, int* tableLen) {
+  return guarded("ncclParamGetAllParameterKeys", [&] {
+    require(table, "table");
+    require(tableLen, "tableLen");
+    answers().keys.clear();
+    for (const rondo::Setting& setting : rondo::settings()) {  // literals, so they end with a 0
+      if (!setting.alias.empty()) answers().keys.push_back(setting.alias.data());
+    }
+    *table = answers().keys.data();
+    *tableLen = static_cast<int>(answers().keys.size());
+  });
+}
+
+RONDO_NCCL_EXPORT(ncclParamDumpAll);
+void ncclParamDumpAll() {
+  guarded("ncclParamDumpAll", [] {
+    for (const rondo::Setting& setting : rondo::settings()) {
+      if (setting.alias.empty()) continue;
+      rondo::log(rondo::LogLevel::warn, -1, std::string(setting.alias) + "=" + value_of(setting));
+    }
+  });
+}

@@ -1,0 +1,91 @@
+#include "core/nccl/settings.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <string>
+
+#include "core/base/config.h"
+#include "rondo/error.h"
+
+namespace rondo::nccl {
+namespace {
+
+// The layouts that programs are built with.
+static_assert(sizeof(ncclUniqueId) == 128 && sizeof(ncclSimInfo_t) == 24);
+static_assert(sizeof(ncclWaitSignalDesc_t) == 16 && sizeof(ncclResult_t) == 4);
+static_assert(sizeof(ncclConfig_t) == 120 && offsetof(ncclConfig_t, blocking) == 16);
+static_assert(offsetof(ncclConfig_t, netName) == 32 && offsetof(ncclConfig_t, commName) == 48);
+static_assert(offsetof(ncclConfig_t, nvlinkCentricSched) == 76);   // 2.28 ends behind it
+static_assert(offsetof(ncclConfig_t, graphStreamOrdering) == 92);  // 2.30
+static_assert(offsetof(ncclConfig_t, hostCftMode) == 108);         // 2.31
+static_assert(sizeof(ncclCollConfig_t) == 72 && offsetof(ncclCollConfig_t, algSelection) == 40);
+static_assert(offsetof(ncclCollConfig_t, launchCompletionEvent) == 64);  // 2.31 ends before it
+
+constexpr unsigned int magic = NCCL_API_MAGIC;
+
+[[noreturn]] void reject(const std::string& what, const std::string& remedy) {
+  throw Error(ErrorCode::invalid_argument, what, {.remedy = remedy});
+}
+
+/// The caller's struct, as much as it has of it, over `own`'s defaults.
+template <class Settings>
+Settings copy_of(const Settings& theirs, Settings own, std::size_t least, const char* initializer) {
+  std::size_t size = 0;
+  std::memcpy(&size, &theirs, sizeof size);
+  const std::string remedy = std::string("begin with ") + initializer;
+  if (size < least) reject("the settings' size is " + std::to_string(size), remedy);
+  std::memcpy(&own, &theirs, std::min(size, sizeof own));
+  if (own.magic != magic) reject("the settings were not initialised", remedy);
+  return own;
+}
+
+void check_flag(int value, const char* name) {
+  if (value == NCCL_CONFIG_UNDEF_INT || value == 0 || value == 1) return;
+  reject(std::string(name) + " is " + std::to_string(value), "use 0 or 1");
+}
+
+void check_counts(int least, int most) {
+  const bool set_least = least != NCCL_CONFIG_UNDEF_INT;
+  const bool set_most = most != NCCL_CONFIG_UNDEF_INT;
+  if ((set_least && least <= 0) || (set_most && most <= 0) ||
+      (set_least && set_most && least > most)) {
+    reject("minCTAs and maxCTAs are " + std::to_string(least) + " and " + std::to_string(most),
+           "use positive numbers, minCTAs not above maxCTAs");
+  }
+}
+
+}  // namespace
+
+Traits read_traits(const ncclConfig_t* config, const Traits& inherited) {
+  Traits traits = inherited;
+  if (config != nullptr) {
+    constexpr std::size_t first_version = offsetof(ncclConfig_t, cgaClusterSize);  // 2.14's end
+    const ncclConfig_t all =
+        copy_of(*config, NCCL_CONFIG_INITIALIZER, first_version, "NCCL_CONFIG_INITIALIZER");
+    check_flag(all.blocking, "blocking");
+    check_flag(all.splitShare, "splitShare");
+    check_flag(all.shrinkShare, "shrinkShare");
+    check_counts(all.minCTAs, all.maxCTAs);
+    if (all.blocking != NCCL_CONFIG_UNDEF_INT) traits.blocking = all.blocking == 1;
+  }
+  traits.blocking = read_config().blocking.value_or(traits.blocking);
+  return traits;
+}
+
+void check_call_settings(const ncclCollConfig_t* config) {
+  if (config == nullptr) return;
+  constexpr std::size_t first_version = offsetof(ncclCollConfig_t, launchCompletionEvent);
+  const ncclCollConfig_t all =
+      copy_of(*config, NCCL_COLLCONFIG_INITIALIZER, first_version, "NCCL_COLLCONFIG_INITIALIZER");
+  check_counts(all.minCTAs, all.maxCTAs);
+  const bool selects = all.algSelection != nullptr && all.algSelection[0] != '\0';
+  if (!selects || all.forceAlgSelection == 0) return;
+  throw Error(
+      ErrorCode::invalid_usage,
+      "rondo cannot force the algorithm \"" + std::string(all.algSelection) + "\" for one call",
+      {.remedy = "set RONDO_ALGORITHM (or NCCL_ALGO) for the job, or forceAlgSelection to "
+                 "0 to let rondo choose"});
+}
+
+}  // namespace rondo::nccl
