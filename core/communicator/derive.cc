@@ -20,18 +20,19 @@ constexpr int repaired = -2;  // the line over which a failed communicator is sp
 
 std::shared_ptr<CommunicatorState> CommunicatorState::split(int color, int key) {
   require_usable();
-  return split(*line_, color, key);
+  return split(line_, color, key);
 }
 
 std::shared_ptr<CommunicatorState> CommunicatorState::split_after_failure(int color, int key) {
   const auto line = membership_.world->open(child_number(membership_.number, ++repairs_, repaired),
                                             membership_.members);
-  return split(*line, color, key);
+  return split(line, color, key);
 }
 
-std::shared_ptr<CommunicatorState> CommunicatorState::split(ControlLine& line, int color, int key) {
+std::shared_ptr<CommunicatorState> CommunicatorState::split(
+    const std::shared_ptr<ControlLine>& line, int color, int key) {
   const std::vector<std::string> all =
-      line.exchange(std::to_string(color) + " " + std::to_string(key));
+      line->exchange(std::to_string(color) + " " + std::to_string(key));
   ++splits_;
   struct Candidate {
     int key;

@@ -97,7 +97,8 @@ class CommunicatorState {
   class Turn;  ///< holds the progress role
   using Prepared = std::shared_ptr<const PreparedCall>;
 
-  std::shared_ptr<CommunicatorState> split(ControlLine& line, int color, int key);
+  std::shared_ptr<CommunicatorState> split(const std::shared_ptr<ControlLine>& line, int color,
+                                           int key);
   std::shared_ptr<CommunicatorState> child(const std::vector<int>& ranks, std::uint64_t number);
   void agree_on_settings();
   void connect_transports();

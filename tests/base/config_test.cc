@@ -30,6 +30,8 @@ TEST_CASE("an empty environment gives the defaults") {
   CHECK(config.sockets == 1);
   CHECK(config.debug == LogLevel::warn);
   CHECK(config.warning.empty());
+  CHECK_FALSE(config.blocking.has_value());
+  CHECK(config.nccl_version == 22809);
 }
 
 TEST_CASE("every setting is read") {
@@ -45,6 +47,9 @@ TEST_CASE("every setting is read") {
       "RONDO_HOSTID=here",
       "RONDO_DEBUG=info",
       "RONDO_DEBUG_FILE=log.%h.%p",
+      "RONDO_COMM_ID=10.0.0.1:29500",
+      "RONDO_COMM_BLOCKING=0",
+      "RONDO_NCCL_VERSION=23007",
   });
   CHECK(config.transport == "^shm");
   CHECK(config.algorithm == "all_reduce:ring");
@@ -57,6 +62,9 @@ TEST_CASE("every setting is read") {
   CHECK(config.host_id == "here");
   CHECK(config.debug == LogLevel::info);
   CHECK(config.debug_file == "log.%h.%p");
+  CHECK(config.meeting == "10.0.0.1:29500");
+  CHECK(config.blocking == false);
+  CHECK(config.nccl_version == 23007);
 }
 
 TEST_CASE("InfiniBand's settings are read under both names") {
@@ -102,9 +110,10 @@ TEST_CASE("an unknown name is refused with the nearest and all known ones") {
       error_of({"RONDO_TIMEUOT=3"}) ==
       "rondo: the environment sets RONDO_TIMEUOT, which is not a setting of rondo (did you mean "
       "RONDO_TIMEOUT?). Try: unset it; the settings are RONDO_ALGORITHM, RONDO_BOOTSTRAP_TIMEOUT, "
-      "RONDO_DEBUG, RONDO_DEBUG_FILE, RONDO_HOSTID, RONDO_IB_DISABLE, RONDO_IB_GID_INDEX, "
-      "RONDO_IB_HCA, RONDO_IB_PKEY, RONDO_IB_QPS_PER_CONNECTION, RONDO_IB_RETRY_CNT, RONDO_IB_SL, "
-      "RONDO_IB_TC, RONDO_IB_TIMEOUT, RONDO_PORT, RONDO_SLOT_BYTES, RONDO_SOCKETS, "
+      "RONDO_COMM_BLOCKING, RONDO_COMM_ID, RONDO_DEBUG, RONDO_DEBUG_FILE, RONDO_HOSTID, "
+      "RONDO_IB_DISABLE, RONDO_IB_GID_INDEX, RONDO_IB_HCA, RONDO_IB_PKEY, "
+      "RONDO_IB_QPS_PER_CONNECTION, RONDO_IB_RETRY_CNT, RONDO_IB_SL, RONDO_IB_TC, "
+      "RONDO_IB_TIMEOUT, RONDO_NCCL_VERSION, RONDO_PORT, RONDO_SLOT_BYTES, RONDO_SOCKETS, "
       "RONDO_SOCKET_IFNAME, RONDO_TIMEOUT, RONDO_TRANSPORT");
   CHECK(error_of({"RONDO_QUITE_ANOTHER_THING=1"}).find("did you mean") == std::string::npos);
 }

@@ -6,6 +6,7 @@
 
 #include "algorithms/table.h"
 #include "core/base/config.h"
+#include "core/nccl/symbols.h"
 #include "tests/catch.h"
 #include "transports/table.h"
 
@@ -47,10 +48,23 @@ string transports_table() {
   return table;
 }
 
+string nccl_table() {
+  string table = "| functions | here | remark |\n|---|---|---|\n";
+  for (const auto& row : rondo::nccl::symbol_rows()) {
+    string names = "`" + string(row.names) + "`";
+    for (auto at = names.find(' '); at != string::npos; at = names.find(' ', at + 4))
+      names.replace(at, 1, "`, `");
+    table += "| " + names + " | " + string(rondo::nccl::name(row.support)) + " | " +
+             string(row.remark) + " |\n";
+  }
+  return table;
+}
+
 TEST_CASE("the README's tables are the code's") {
   std::ifstream file(RONDO_README);
   const string readme{std::istreambuf_iterator<char>(file), {}};
-  for (const auto& table : {settings_table(), algorithms_table(), transports_table()}) {
+  for (const auto& table :
+       {settings_table(), algorithms_table(), transports_table(), nccl_table()}) {
     const bool holds = readme.find("\n\n" + table + "\n") != string::npos;
     if (!holds) std::cerr << "README.md should hold:\n\n" << table << "\n";
     CHECK(holds);

@@ -83,7 +83,7 @@ function(rondo_nccl_library)
     target_link_libraries(nccl PRIVATE ${layer})
   endforeach()
   target_link_libraries(nccl PRIVATE Threads::Threads PkgConfig::HWY ${CMAKE_DL_LIBS})
-  target_compile_definitions(nccl PRIVATE RONDO_NCCL_PLAIN)   # the same with and without CUDA's headers
+  target_compile_definitions(nccl PRIVATE RONDO_NCCL_PLAIN)   # whether CUDA is there or not
   target_include_directories(nccl INTERFACE ${PROJECT_SOURCE_DIR}/core/nccl/include)
   set(exports ${CMAKE_CURRENT_SOURCE_DIR}/exports.map)
   # nodelete: its threads and their thread-local state outlive a dlclose().

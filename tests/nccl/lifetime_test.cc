@@ -1,0 +1,265 @@
+// Communicators that do not block, those that end, and everything a program can do wrong.
+#include <cstdlib>
+#include <cstring>
+
+#include "tests/catch.h"
+#include "tests/nccl/members.h"
+
+namespace rondo::test {
+namespace {
+
+constexpr ncclConfig_t untouched_config = NCCL_CONFIG_INITIALIZER;
+
+ncclConfig_t without_blocking() {
+  ncclConfig_t config = untouched_config;
+  config.blocking = 0;
+  return config;
+}
+
+TEST_CASE("a communicator that does not block says when it is made and when calls are complete") {
+  with_unique_id(2, [](int rank, const ncclUniqueId& id) {
+    ncclConfig_t config = without_blocking();
+    ncclComm_t comm = nullptr;
+    expect(ncclCommInitRankConfig(&comm, 2, id, rank, &config), ncclInProgress);
+    expect(settled(comm));
+    std::vector<float> values(1000, 1);
+    expect(ncclAllReduce(values.data(), values.data(), 1000, ncclFloat, ncclSum, comm, nullptr),
+           ncclInProgress);
+    expect(settled(comm));
+    expect_that(values == std::vector<float>(1000, 2), "the call is complete");
+    expect(ncclGroupStart());
+    expect(ncclAllReduce(values.data(), values.data(), 10, ncclFloat, ncclSum, comm, nullptr));
+    expect(ncclGroupEnd(), ncclInProgress);
+    expect(settled(comm));
+    ncclComm_t child = nullptr;
+    expect(ncclCommSplit(comm, 0, 0, &child, nullptr), ncclInProgress);
+    expect(settled(child));
+    expect(ncclCommDestroy(child));
+    expect(ncclCommFinalize(comm));
+    expect(ncclCommDestroy(comm));
+    expect_that(values.front() == 4, "twice doubled");
+  });
+}
+
+TEST_CASE("nothing is called on a communicator in the making or with a call in progress") {
+  ncclUniqueId id;
+  expect(ncclGetUniqueId(&id));
+  ncclConfig_t config = without_blocking();
+  std::vector<ncclComm_t> comms(2);
+  expect(ncclCommInitRankConfig(&comms[0], 2, id, 0, &config), ncclInProgress);
+  int count = 0;
+  CHECK_NOTHROW(
+      expect_error(ncclCommCount(comms[0], &count), ncclInvalidArgument, "still in the making"));
+  expect(ncclCommInitRankConfig(&comms[1], 2, id, 1, &config), ncclInProgress);
+  for (const ncclComm_t comm : comms) expect(settled(comm));
+  float value = 1;
+  expect(ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, comms[0], nullptr), ncclInProgress);
+  CHECK_NOTHROW(
+      expect_error(ncclCommCount(comms[0], &count), ncclInvalidArgument, "still in progress"));
+  float other = 1;
+  expect(ncclAllReduce(&other, &other, 1, ncclFloat, ncclSum, comms[1], nullptr), ncclInProgress);
+  for (const ncclComm_t comm : comms) expect(settled(comm));
+  CHECK(value == 2);
+  destroy(comms);
+}
+
+TEST_CASE("NCCL_COMM_BLOCKING wins over what the program asks for") {
+  ::setenv("NCCL_COMM_BLOCKING", "0", 1);
+  ncclUniqueId id;
+  expect(ncclGetUniqueId(&id));
+  ncclComm_t comm = nullptr;
+  CHECK(ncclCommInitRank(&comm, 1, id, 0) == ncclInProgress);
+  CHECK(settled(comm) == ncclSuccess);
+  ::unsetenv("NCCL_COMM_BLOCKING");
+  expect(ncclCommDestroy(comm));
+}
+
+TEST_CASE("the config's size decides what is read of it") {
+  struct Old {  // as a program built with 2.14 passes it; what lies behind is its own business
+    ncclConfig_t config = untouched_config;
+  } old;
+  std::memset(reinterpret_cast<char*>(&old.config) + 24, 0x5a, sizeof old.config - 24);
+  old.config.size = 24;
+  old.config.version = 21400;
+  ncclUniqueId id;
+  expect(ncclGetUniqueId(&id));
+  ncclComm_t comm = nullptr;
+  expect(ncclCommInitRankConfig(&comm, 1, id, 0, &old.config));
+  expect(ncclCommDestroy(comm));
+  struct Future {
+    ncclConfig_t known = untouched_config;
+    int unknown[8] = {};
+  } future;
+  future.known.size = sizeof future;
+  future.known.version = 29900;
+  expect(ncclGetUniqueId(&id));
+  expect(ncclCommInitRankConfig(&comm, 1, id, 0, &future.known));
+  expect(ncclCommDestroy(comm));
+  ncclConfig_t wrong = untouched_config;
+  wrong.magic = 1;
+  CHECK_NOTHROW(expect_error(ncclCommInitRankConfig(&comm, 1, id, 0, &wrong), ncclInvalidArgument,
+                             "NCCL_CONFIG_INITIALIZER"));
+  wrong = untouched_config;
+  wrong.blocking = 3;
+  CHECK_NOTHROW(expect_error(ncclCommInitRankConfig(&comm, 1, id, 0, &wrong), ncclInvalidArgument,
+                             "blocking is 3"));
+  wrong = untouched_config;
+  wrong.minCTAs = 9;
+  wrong.maxCTAs = 8;
+  CHECK_NOTHROW(expect_error(ncclCommInitRankConfig(&comm, 1, id, 0, &wrong), ncclInvalidArgument,
+                             "minCTAs"));
+}
+
+TEST_CASE("scalable init, its arguments and those of the others") {
+  std::vector<ncclUniqueId> ids(2);
+  for (ncclUniqueId& id : ids) expect(ncclGetUniqueId(&id));
+  on_all_ranks(2, [&](int rank) {
+    ncclComm_t comm = nullptr;
+    expect(ncclCommInitRankScalable(&comm, 2, rank, 2, ids.data(), nullptr));
+    expect_sum(comm, 1, 2);
+    expect(ncclCommDestroy(comm));
+  });
+  ncclComm_t comm = nullptr;
+  const int negative = -1;
+  CHECK_NOTHROW(expect_error(ncclCommInitRankScalable(&comm, 2, 0, 3, ids.data(), nullptr),
+                             ncclInvalidArgument, "nId is 3"));
+  CHECK_NOTHROW(
+      expect_error(ncclCommInitRank(&comm, 0, ids[0], 0), ncclInvalidArgument, "rank 0 of 0"));
+  CHECK_NOTHROW(
+      expect_error(ncclCommInitRank(nullptr, 1, ids[0], 0), ncclInvalidArgument, "comm is null"));
+  CHECK_NOTHROW(expect_error(ncclCommInitRank(&comm, 1, ncclUniqueId{}, 0), ncclInvalidArgument,
+                             "names no meeting"));
+  CHECK(comm == nullptr);
+  CHECK_NOTHROW(expect_error(ncclCommInitAll(&comm, 0, nullptr), ncclInvalidArgument, "of 0"));
+  CHECK_NOTHROW(
+      expect_error(ncclCommInitAll(&comm, 1, &negative), ncclInvalidArgument, "devlist[0]"));
+  CHECK_NOTHROW(expect_error(ncclGetUniqueId(nullptr), ncclInvalidArgument, "uniqueId is null"));
+}
+
+TEST_CASE("null, strange and destroyed communicators") {
+  float value = 1;
+  const auto call = [&](ncclComm_t comm) {
+    return ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, comm, nullptr);
+  };
+  CHECK_NOTHROW(expect_error(call(nullptr), ncclInvalidArgument, "the communicator is null"));
+  CHECK_NOTHROW(expect_error(call(reinterpret_cast<ncclComm_t>(&value)), ncclInvalidArgument,
+                             "no communicator of rondo's"));
+  std::vector<ncclComm_t> comms = init_all(1);
+  expect(call(comms[0]));
+  expect(ncclCommFinalize(comms[0]));
+  CHECK_NOTHROW(expect_error(call(comms[0]), ncclInvalidUsage, "finalized"));
+  expect(ncclCommDestroy(comms[0]));
+  CHECK_NOTHROW(expect_error(call(comms[0]), ncclInvalidArgument, "was destroyed"));
+  CHECK_NOTHROW(expect_error(ncclCommDestroy(comms[0]), ncclInvalidArgument, "was destroyed"));
+  CHECK_NOTHROW(expect_error(ncclCommAbort(comms[0]), ncclInvalidArgument, "was destroyed"));
+  CHECK(ncclCommDestroy(nullptr) == ncclSuccess);
+  CHECK(ncclCommAbort(nullptr) == ncclSuccess);
+  CHECK(ncclCommFinalize(nullptr) == ncclSuccess);
+}
+
+TEST_CASE("a call's arguments") {
+  with_members(2, [](int, ncclComm_t comm) {
+    std::vector<float> data(8);
+    float* const in = data.data();
+    float* const out = in + 4;
+    const auto all_reduce = [&](const void* from, void* to, std::size_t count, int type, int op) {
+      return ncclAllReduce(from, to, count, numbered<ncclDataType_t>(type),
+                           numbered<ncclRedOp_t>(op), comm, nullptr);
+    };
+    expect_error(all_reduce(nullptr, out, 4, ncclFloat, ncclSum), ncclInvalidArgument,
+                 "input is null");
+    expect_error(all_reduce(in, nullptr, 4, ncclFloat, ncclSum), ncclInvalidArgument,
+                 "output is null");
+    expect_error(all_reduce(in, in + 1, 4, ncclFloat, ncclSum), ncclInvalidArgument, "overlap");
+    expect_error(all_reduce(in, out, 4, ncclNumTypes, ncclSum), ncclInvalidArgument,
+                 "data type 12");
+    expect_error(all_reduce(in, out, 4, -1, ncclSum), ncclInvalidArgument, "data type -1");
+    expect_error(all_reduce(in, out, 4, ncclFloat, 99), ncclInvalidArgument, "operator 99");
+    expect_error(all_reduce(in, out, 4, ncclFloat, -1), ncclInvalidArgument, "operator -1");
+    expect_error(all_reduce(in, out, ~std::size_t{0}, ncclFloat, ncclSum), ncclInvalidArgument,
+                 "address space");
+    expect_error(ncclBroadcast(in, out, 4, ncclFloat, 2, comm, nullptr), ncclInvalidArgument,
+                 "root 2");
+    expect_error(ncclReduce(in, out, 4, ncclFloat, ncclSum, -1, comm, nullptr), ncclInvalidArgument,
+                 "root -1");
+    expect_error(ncclSend(in, 4, ncclFloat, 2, comm, nullptr), ncclInvalidArgument, "peer 2");
+    expect_error(ncclRecv(nullptr, 4, ncclFloat, 0, comm, nullptr), ncclInvalidArgument,
+                 "buffer is null");
+    expect_error(ncclAlltoAll(in, in, 2, ncclFloat, comm, nullptr), ncclInvalidArgument,
+                 "in place");
+    expect_error(ncclCommCount(comm, nullptr), ncclInvalidArgument, "count is null");
+    expect_sum(comm, 1, 2);  // and the communicator still works
+  });
+}
+
+TEST_CASE("an operator belongs to its communicator and type") {
+  const std::vector<ncclComm_t> comms = init_all(2);
+  float two = 2;
+  ncclRedOp_t op = ncclSum;
+  expect(ncclRedOpCreatePreMulSum(&op, &two, ncclFloat, ncclScalarHostImmediate, comms[0]));
+  float value = 1;
+  CHECK_NOTHROW(expect_error(ncclAllReduce(&value, &value, 1, ncclFloat, op, comms[1], nullptr),
+                             ncclInvalidArgument, "does not exist"));
+  CHECK_NOTHROW(expect_error(ncclAllReduce(&value, &value, 1, ncclInt, op, comms[0], nullptr),
+                             ncclInvalidArgument, "made for float32, not for int32"));
+  CHECK_NOTHROW(expect_error(ncclRedOpDestroy(op, comms[1]), ncclInvalidArgument, "not made for"));
+  CHECK_NOTHROW(expect_error(ncclRedOpDestroy(ncclSum, comms[0]), ncclInvalidArgument, "own"));
+  CHECK_NOTHROW(
+      expect_error(ncclRedOpCreatePreMulSum(&op, nullptr, ncclFloat, ncclScalarDevice, comms[0]),
+                   ncclInvalidArgument, "scalar is null"));
+  destroy(comms);
+}
+
+TEST_CASE("ranks that disagree are told so, all of them") {
+  const std::vector<ncclComm_t> comms = init_all(3);
+  on_all_ranks(3, [&](int rank) {
+    const ncclComm_t comm = comms[static_cast<std::size_t>(rank)];
+    std::vector<float> values(8);
+    expect_error(ncclAllReduce(values.data(), values.data(), rank == 2 ? 4 : 8, ncclFloat, ncclSum,
+                               comm, nullptr),
+                 ncclInvalidUsage, "4 x float32");
+    ncclResult_t state = ncclSuccess;
+    expect(ncclCommGetAsyncError(comm, &state));
+    expect_that(state == ncclInvalidUsage, "the communicator has failed");
+    expect(ncclCommAbort(comm));
+  });
+}
+
+TEST_CASE("abort gets another thread, and the other ranks, out of a call") {
+  const std::vector<ncclComm_t> comms = init_all(2);
+  std::thread stuck([&] {
+    float value = 1;
+    // Ends as the communicator is aborted, or finds it gone if it comes later than that.
+    const ncclResult_t result =
+        ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, comms[0], nullptr);
+    if (result != ncclRemoteError && result != ncclInvalidArgument) std::terminate();
+  });
+  expect(ncclCommAbort(comms[0]));
+  stuck.join();
+  while (settled(comms[1]) == ncclSuccess) std::this_thread::yield();
+  float value = 1;
+  CHECK_NOTHROW(
+      expect_error(ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, comms[1], nullptr),
+                   ncclRemoteError, "ncclCommAbort was called"));
+  expect(ncclCommAbort(comms[1]));
+}
+
+TEST_CASE("the library's own answers") {
+  int version = 0;
+  expect(ncclGetVersion(&version));
+  CHECK(version == 22809);
+  ::setenv("RONDO_NCCL_VERSION", "23007", 1);
+  expect(ncclGetVersion(&version));
+  CHECK(version == 23007);
+  ::setenv("RONDO_NCCL_VERSION", "seven", 1);
+  CHECK_NOTHROW(expect_error(ncclGetVersion(&version), ncclInvalidUsage, "RONDO_NCCL_VERSION"));
+  ::unsetenv("RONDO_NCCL_VERSION");
+  CHECK_NOTHROW(expect_error(ncclGetVersion(nullptr), ncclInvalidArgument, "version is null"));
+  CHECK(std::string(ncclGetErrorString(ncclSuccess)) == "no error");
+  CHECK(std::string(ncclGetErrorString(ncclTimeout)) == "timeout");
+  CHECK(std::string(ncclGetErrorString(numbered<ncclResult_t>(-1))) == "unknown result code");
+  CHECK(std::string(ncclGetErrorString(ncclNumResults)) == "unknown result code");
+}
+
+}  // namespace
+}  // namespace rondo::test

@@ -1,0 +1,88 @@
+// NCCL communicators for tests: ranks as threads of this process, and what calls return.
+#pragma once
+
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "core/nccl/include/nccl.h"
+#include "tests/api/threads.h"
+
+namespace rondo::test {
+
+/// A number as a C program can pass it, whether the enum has it or not.
+template <class Enum>
+Enum numbered(int number) {
+  static_assert(sizeof(Enum) == sizeof number);
+  Enum value;
+  std::memcpy(&value, &number, sizeof value);
+  return value;
+}
+
+/// Throws unless `result` is `wanted`: a test's threads cannot use Catch's macros.
+inline void expect(ncclResult_t result, ncclResult_t wanted = ncclSuccess) {
+  if (result == wanted) return;
+  throw std::runtime_error(std::string("got \"") + ncclGetErrorString(result) + "\", not \"" +
+                           ncclGetErrorString(wanted) +
+                           "\"; last error: " + ncclGetLastError(nullptr));
+}
+
+/// The result and words of a failure that must come.
+inline void expect_error(ncclResult_t result, ncclResult_t wanted, const std::string& part) {
+  expect(result, wanted);
+  const std::string words = ncclGetLastError(nullptr);
+  if (words.find(part) == std::string::npos)
+    throw std::runtime_error("\"" + part + "\" is not in: " + words);
+}
+
+inline void expect_that(bool holds, const std::string& what) {
+  if (!holds) throw std::runtime_error("not so: " + what);
+}
+
+inline std::vector<ncclComm_t> init_all(int ranks) {
+  std::vector<ncclComm_t> comms(static_cast<std::size_t>(ranks));
+  expect(ncclCommInitAll(comms.data(), ranks, nullptr));
+  return comms;
+}
+
+inline void destroy(const std::vector<ncclComm_t>& comms) {
+  for (const ncclComm_t comm : comms) expect(ncclCommDestroy(comm));
+}
+
+/// Runs body(rank, comm) on a thread for each rank of a new communicator.
+template <class Body>
+void with_members(int ranks, Body&& body) {
+  const std::vector<ncclComm_t> comms = init_all(ranks);
+  on_all_ranks(ranks, [&](int rank) { body(rank, comms[static_cast<std::size_t>(rank)]); });
+  destroy(comms);
+}
+
+/// Runs body(rank, id) on a thread for each rank, to make communicators with.
+template <class Body>
+void with_unique_id(int ranks, Body&& body) {
+  ncclUniqueId id;
+  expect(ncclGetUniqueId(&id));
+  on_all_ranks(ranks, [&](int rank) { body(rank, id); });
+}
+
+/// Sums `values` over the communicator's ranks and checks every element.
+inline void expect_sum(ncclComm_t comm, float mine, float sum, std::size_t count = 100) {
+  std::vector<float> values(count, mine);
+  expect(ncclAllReduce(values.data(), values.data(), count, ncclFloat, ncclSum, comm, nullptr));
+  for (const float value : values) {
+    expect_that(value == sum, std::to_string(value) + " == " + std::to_string(sum));
+  }
+}
+
+/// Asks until nothing is in progress; the communicator's state then. Ends, as every call does.
+inline ncclResult_t settled(ncclComm_t comm) {
+  ncclResult_t state = ncclInProgress;
+  while (state == ncclInProgress) {
+    expect(ncclCommGetAsyncError(comm, &state));
+    std::this_thread::yield();
+  }
+  return state;
+}
+
+}  // namespace rondo::test
