@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""libnccl.so.2 exports what symbols.txt says, twice over, and nothing else.
+
+    symbols_test.py LIBRARY              against symbols.txt
+    symbols_test.py LIBRARY --installed  against an NCCL of this machine; 77 where there is none
+"""
+
+import pathlib
+import subprocess
+import sys
+
+LIST = pathlib.Path(__file__).with_name("symbols.txt")
+SKIPPED = 77
+# Exported by NCCL without being in any of its headers.
+INTERNAL = {"ncclResetDebugInitInternal"}
+
+
+def exported(library):
+    """Its dynamic symbols: {name: kind as nm tells it}."""
+    lines = subprocess.run(["nm", "-D", "--defined-only", library], check=True, text=True,
+                           stdout=subprocess.PIPE).stdout.splitlines()
+    return {line.split()[-1]: line.split()[-2] for line in lines}
+
+
+def soname(library):
+    lines = subprocess.run(["readelf", "-d", library], check=True, text=True,
+                           stdout=subprocess.PIPE).stdout.splitlines()
+    return [line.split("[")[1].rstrip("]") for line in lines if "(SONAME)" in line]
+
+
+def check_list(library):
+    names = [line for line in LIST.read_text(encoding="utf-8").splitlines()
+             if not line.startswith("#")]
+    assert names == sorted(set(names)), "symbols.txt is not sorted"
+    wanted = {name: "W" for name in names} | {"p" + name: "T" for name in names}
+    has = exported(library)
+    assert soname(library) == ["libnccl.so.2"], soname(library)
+    for name in sorted(wanted.keys() | has.keys()):
+        if wanted.get(name) != has.get(name):
+            print(f"{name}: exported as {has.get(name)}, wanted {wanted.get(name)}")
+    return 0 if has == wanted else 1
+
+
+def installed():
+    """An NCCL of this machine: where the loader looks, or in CUDA's toolkit."""
+    cache = subprocess.run(["/sbin/ldconfig", "-p"], check=True, text=True,
+                           stdout=subprocess.PIPE).stdout.splitlines()
+    found = [line.split("=> ")[1] for line in cache if line.strip().startswith("libnccl.so.2 ")]
+    found += pathlib.Path("/usr/local").glob("cuda*/lib*/libnccl.so.2")
+    return found[0] if found else None
+
+
+def check_installed(library):
+    other = installed()
+    if other is None:
+        print("SKIPPED: no NCCL is installed on this machine to compare with")
+        return SKIPPED
+    theirs = {name for name in exported(other) if name.startswith(("nccl", "pnccl"))}
+    missing = sorted(theirs - exported(library).keys() - INTERNAL)
+    print(f"{other} exports {len(theirs)} names, of which {library} lacks {missing}")
+    return 1 if missing or len(theirs) < 50 else 0
+
+
+if __name__ == "__main__":
+    check = check_installed if "--installed" in sys.argv else check_list
+    sys.exit(check(sys.argv[1]))
