@@ -26,13 +26,14 @@ struct Ring {
   int ranks = 1;
   int lane = 0;
   int lanes = 1;
+  int parts = 1;  ///< of a lane's part of a block, which travel one behind the other
 
   /// The rank `hops` further along the lane's direction; negative hops go back.
   int at(int hops) const { return wrap(lane % 2 == 0 ? rank + hops : rank - hops, ranks); }
   int next() const { return at(1); }
   int previous() const { return at(-1); }
-  /// The lane's part of the block that the rank `hops` further along owns.
-  int chunk(int hops) const { return at(hops) * lanes + lane; }
+  /// The lane's part of the block that the rank `hops` further along owns, or a part of that.
+  int chunk(int hops, int part = 0) const { return (at(hops) * lanes + lane) * parts + part; }
 };
 
 /// An edge of a tree. `level` is the broadcast round in which it is used, 0 next to the root; a

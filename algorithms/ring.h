@@ -14,6 +14,11 @@ Schedule bidirectional_ring_all_reduce(int ranks, int root);
 Schedule bidirectional_ring_reduce_scatter(int ranks, int root);
 Schedule bidirectional_ring_all_gather(int ranks, int root);
 
+/// Chunks travel in halves, one behind the other: while one is added up the other moves.
+Schedule segmented_ring_all_reduce(int ranks, int root);
+Schedule segmented_ring_reduce_scatter(int ranks, int root);
+Schedule segmented_ring_all_gather(int ranks, int root);
+
 /// Once round the ring, from the root or to it: the chain.
 Schedule ring_broadcast(int ranks, int root);
 Schedule ring_reduce(int ranks, int root);

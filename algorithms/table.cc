@@ -22,6 +22,8 @@ using enum Collective;
 constexpr Algorithm rows[] = {
     {all_reduce, "ring", "neighbours only, least traffic",
      {"2(P-1)", "2(P-1)", "2(P-1)/P", "(P-1)/P"}, false, ring_all_reduce},
+    {all_reduce, "segmented_ring", "a ring whose chunks travel in halves",
+     {"4(P-1)", "4(P-1)", "2(P-1)/P", "(P-1)/P"}, false, segmented_ring_all_reduce},
     {all_reduce, "bidirectional_ring", "two rings, opposite ways round",
      {"2(P-1)", "2(P-1)", "2(P-1)/P", "(P-1)/P"}, false, bidirectional_ring_all_reduce},
     {all_reduce, "two_shot", "each rank adds a chunk and shows it to all",
@@ -42,6 +44,8 @@ constexpr Algorithm rows[] = {
 
     {reduce_scatter, "ring", "neighbours only, least traffic",
      {"P-1", "P-1", "(P-1)/P", "(P-1)/P"}, false, ring_reduce_scatter},
+    {reduce_scatter, "segmented_ring", "a ring whose chunks travel in halves",
+     {"2(P-1)", "2(P-1)", "(P-1)/P", "(P-1)/P"}, false, segmented_ring_reduce_scatter},
     {reduce_scatter, "bidirectional_ring", "two rings, opposite ways round",
      {"P-1", "P-1", "(P-1)/P", "(P-1)/P"}, false, bidirectional_ring_reduce_scatter},
     {reduce_scatter, "circulant", "least rounds with least traffic, any number of ranks",
@@ -51,6 +55,8 @@ constexpr Algorithm rows[] = {
 
     {all_gather, "ring", "neighbours only, least traffic",
      {"P-1", "P-1", "(P-1)/P", "0"}, false, ring_all_gather},
+    {all_gather, "segmented_ring", "a ring whose chunks travel in halves",
+     {"2(P-1)", "2(P-1)", "(P-1)/P", "0"}, false, segmented_ring_all_gather},
     {all_gather, "bidirectional_ring", "two rings, opposite ways round",
      {"P-1", "P-1", "(P-1)/P", "0"}, false, bidirectional_ring_all_gather},
     {all_gather, "circulant", "least rounds with least traffic, any number of ranks",

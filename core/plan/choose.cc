@@ -66,6 +66,8 @@ bool is_on(On on, const Surroundings& around) {
       return !network;
     case On::loopback:
       return network && around.one_machine;
+    case On::wire:
+      return network && !around.one_machine;
     case On::network:
       return network;
     case On::both:

@@ -11,7 +11,7 @@
 namespace rondo {
 
 /// `loopback`: a network whose two ends are one machine: processors decide there, not wires.
-enum class On : std::uint8_t { memory, loopback, network, both };
+enum class On : std::uint8_t { memory, loopback, wire, network, both };
 
 /// An algorithm is the choice on such links up to `most_bytes` and `most_ranks`. First match wins.
 /// Crossovers as measured; see bench/results.
@@ -28,6 +28,8 @@ inline constexpr std::string_view one_exchange = "one exchange, latency decides"
 inline constexpr std::string_view few_rounds = "fewest rounds, latency decides";
 inline constexpr std::string_view few_messages = "fewest messages, processors decide";
 inline constexpr std::string_view least_bytes = "least bytes, neighbours only";
+inline constexpr std::string_view least_gaps =
+    "least bytes, the wire carries one half while the other is added up";
 inline constexpr std::string_view pipelined = "every rank sends once, pipelined";
 
 // clang-format off
@@ -44,22 +46,36 @@ inline constexpr Rule rules[] = {
     {Collective::all_reduce, On::loopback, "binomial_tree", 512 * KiB, 4, few_messages},
     {Collective::all_reduce, On::loopback, "binomial_tree", 256 * KiB, any_ranks, few_messages},
     {Collective::all_reduce, On::network, "recursive_doubling", 32 * KiB, any_ranks, few_rounds},
-    {Collective::all_reduce, On::network, "circulant", 96 * KiB, any_ranks, few_rounds},
-    {Collective::all_reduce, On::network, "two_shot", 384 * KiB, 4, "two exchanges, each byte moved least often"},
-    {Collective::all_reduce, On::network, "circulant", 128 * KiB, any_ranks, few_rounds},
+    {Collective::all_reduce, On::wire, "circulant", 96 * KiB, any_ranks, few_rounds},
+    {Collective::all_reduce, On::wire, "ring", 192 * KiB, 4, least_bytes},
+    {Collective::all_reduce, On::wire, "segmented_ring", any_size, 4, least_gaps},
+    {Collective::all_reduce, On::wire, "ring", 384 * KiB, 8, least_bytes},
+    {Collective::all_reduce, On::wire, "segmented_ring", any_size, 8, least_gaps},
+    {Collective::all_reduce, On::wire, "ring", 1 * MiB, any_ranks, least_bytes},
+    {Collective::all_reduce, On::wire, "segmented_ring", any_size, any_ranks, least_gaps},
     {Collective::all_reduce, On::both, "ring", any_size, any_ranks, least_bytes},
 
     {Collective::reduce_scatter, On::memory, "one_shot", any_size, 8, "one exchange, each element reduced once"},
     {Collective::reduce_scatter, On::memory, "circulant", 64 * KiB, any_ranks, few_rounds},
     {Collective::reduce_scatter, On::network, "one_shot", any_size, 2, one_exchange},
-    {Collective::reduce_scatter, On::network, "circulant", 256 * KiB, any_ranks, few_rounds},
+    {Collective::reduce_scatter, On::wire, "circulant", 96 * KiB, any_ranks, few_rounds},
+    {Collective::reduce_scatter, On::wire, "ring", 192 * KiB, 4, least_bytes},
+    {Collective::reduce_scatter, On::wire, "segmented_ring", any_size, 4, least_gaps},
+    {Collective::reduce_scatter, On::wire, "ring", 1 * MiB, any_ranks, least_bytes},
+    {Collective::reduce_scatter, On::wire, "segmented_ring", any_size, any_ranks, least_gaps},
+    {Collective::reduce_scatter, On::loopback, "circulant", 256 * KiB, any_ranks, few_rounds},
     {Collective::reduce_scatter, On::both, "ring", any_size, any_ranks, least_bytes},
 
     {Collective::all_gather, On::memory, "one_shot", any_size, 8, "one exchange, no forwarding"},
     {Collective::all_gather, On::memory, "circulant", 64 * KiB, any_ranks, few_rounds},
     {Collective::all_gather, On::network, "one_shot", 4 * MiB, 2, one_exchange},
     {Collective::all_gather, On::loopback, "circulant", 1 * MiB, 4, few_rounds},
-    {Collective::all_gather, On::network, "circulant", 256 * KiB, any_ranks, few_rounds},
+    {Collective::all_gather, On::wire, "circulant", 96 * KiB, any_ranks, few_rounds},
+    {Collective::all_gather, On::wire, "ring", 192 * KiB, 4, least_bytes},
+    {Collective::all_gather, On::wire, "segmented_ring", any_size, 4, least_gaps},
+    {Collective::all_gather, On::wire, "ring", 1 * MiB, any_ranks, least_bytes},
+    {Collective::all_gather, On::wire, "segmented_ring", any_size, any_ranks, least_gaps},
+    {Collective::all_gather, On::loopback, "circulant", 256 * KiB, any_ranks, few_rounds},
     {Collective::all_gather, On::both, "ring", any_size, any_ranks, least_bytes},
 
     {Collective::broadcast, On::memory, "one_shot", 8 * KiB, 4, one_exchange},

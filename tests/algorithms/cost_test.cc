@@ -47,7 +47,7 @@ void check_cost(const Algorithm& row, int ranks, int root) {
 
 /// The comment at the top of the file that builds the row, line by line.
 std::vector<std::string> head_comment(const Algorithm& row) {
-  const std::string_view file = row.name == "bidirectional_ring" ? "ring" : row.name;
+  const std::string_view file = row.name.ends_with("ring") ? "ring" : row.name;
   std::ifstream source(std::string(RONDO_ALGORITHMS_FOLDER "/") + std::string(file) + ".cc");
   std::vector<std::string> lines;
   for (std::string line; std::getline(source, line) && line.starts_with("//");)
