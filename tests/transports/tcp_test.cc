@@ -1,10 +1,15 @@
 // What only the tcp transport has: addresses as text, strangers on its port, broken streams.
 #include <arpa/inet.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <array>
 #include <cstring>
+#include <optional>
+#include <thread>
+#include <utility>
 
 #include "core/base/log.h"
 #include "core/base/unique_fd.h"
@@ -42,6 +47,26 @@ UniqueFd connect_to(const tcp::Endpoint& endpoint) {
 void write_bytes(const UniqueFd& socket, std::span<const std::byte> bytes) {
   CHECK(::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
         static_cast<ssize_t>(bytes.size()));
+}
+
+/// Two ends of a connection through the loopback.
+std::array<UniqueFd, 2> connected_pair() {
+  const UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in here{};
+  here.sin_family = AF_INET;
+  here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof(here);
+  REQUIRE(::bind(listener.get(), reinterpret_cast<sockaddr*>(&here), length) == 0);
+  REQUIRE(::listen(listener.get(), 1) == 0);
+  REQUIRE(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&here), &length) == 0);
+  UniqueFd made = connect_to({"127.0.0.1", ntohs(here.sin_port)});
+  return {std::move(made), UniqueFd(::accept(listener.get(), nullptr, nullptr))};
+}
+
+/// Closes it as the kernel does for a process that is killed with input unread.
+void reset(UniqueFd socket) {
+  const linger at_once{.l_onoff = 1, .l_linger = 0};
+  REQUIRE(::setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)) == 0);
 }
 
 template <class Body>
@@ -216,6 +241,90 @@ TEST_CASE("tcp: a frame on a connection not yet accepted outlives the end of the
   REQUIRE(arrived != nullptr);
   CHECK(arrived->fingerprint == 42);
   CHECK(arrived->payload.size() == bytes);
+}
+
+/// What rank 1 says once rank 0, played here, has sent `sent` and then reset the connection.
+std::string failure_after_reset(std::span<const std::byte> sent) {
+  World world(tcp_variant(), 2, 8192);
+  ReceiveChannel& in = world[1].receiver(0, 0);
+  {
+    const tcp::Contact contact = tcp::parse_contact(world[1].address());
+    UniqueFd socket = connect_to(contact.endpoints.front());
+    const tcp::Hello hello{.magic = contact.magic,
+                           .communicator = 7,
+                           .from = 0,
+                           .to = 1,
+                           .sockets = 1,
+                           .slot_bytes = 8192};
+    write_bytes(socket, std::as_bytes(std::span(&hello, 1)));
+    write_bytes(socket, sent);
+    // A reset discards what has not been read.
+    REQUIRE(failure([&] {
+              world.progress();
+              CHECK(in.peek() == nullptr);
+              int unread = 0;
+              return ::ioctl(socket.get(), SIOCOUTQ, &unread) == 0 && unread == 0 &&
+                     in.fingerprint().has_value() == (sent.size() >= sizeof(tcp::FrameHeader));
+            }) == "none");
+    reset(std::move(socket));
+  }
+  return failure([&] {
+    world.progress();
+    return in.peek() != nullptr;
+  });
+}
+
+TEST_CASE("tcp: a reset connection is told from one that was closed", "[transports]") {
+  configure_log(LogLevel::none, "");
+  const std::string reset =
+      "peer_lost: the TCP connection broke: it was reset: the peer's process was killed, or left "
+      "without reading what it was sent";
+  const tcp::FrameHeader begun{1, 100, 0};
+  CHECK(failure_after_reset(std::as_bytes(std::span(&begun, 1))) == reset);
+  configure_log(LogLevel::warn, "");
+}
+
+TEST_CASE("tcp: a reset of one of two possible connections is told, too", "[transports]") {
+  tcp::StreamReader reader(8192, {.rank = 1, .peer = 0});
+  std::array<UniqueFd, 2> ends = connected_pair();
+  reader.add(std::make_shared<const UniqueFd>(std::move(ends[0])), true, false);
+  reader.add_no_more();
+  reset(std::move(ends[1]));
+  CHECK(failure([&] { return reader.header(0) != nullptr; }).find("it was reset") !=
+        std::string::npos);
+}
+
+// Without care the kernel of a rank that closes a connection with unread input throws away what is
+// still on its way to the peer.
+TEST_CASE("tcp: what a rank sent arrives although it leaves without reading", "[transports]") {
+  constexpr std::size_t slot_bytes = 8192;
+  World world(tcp_variant(), 2, slot_bytes);
+  SendChannel& out = world[0].sender(1, 0);
+  ReceiveChannel& in = world[1].receiver(0, 0);
+  send(world, world[1].sender(0, 0), pattern(9, 0, 100), 1);  // never read
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
+  const auto receive_one = [&] {
+    const std::optional<Message> message = try_receive(in);
+    if (!message) return;
+    CHECK(*message == Message{received, pattern(9, received, slot_bytes)});
+    ++received;
+  };
+  // As much as both kernels hold, and then so much less that all of it is theirs.
+  while (sent < 4000 && (sent == 0 || out.flushed())) {
+    world.progress();
+    if (try_send(out, pattern(9, sent, slot_bytes), sent)) ++sent;
+  }
+  wait_until([&] {
+    world[0].progress();
+    if (!out.flushed()) receive_one();
+    return out.flushed();
+  });
+  const std::jthread leaving([&] { world.transports[0].reset(); });
+  CHECK_NOTHROW(wait_until([&] {
+    receive_one();
+    return received == sent;
+  }));
 }
 
 TEST_CASE("tcp: ranks with different settings refuse each other", "[transports]") {

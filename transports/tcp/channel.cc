@@ -23,6 +23,12 @@ void TcpSendChannel::move_to(std::size_t index, Connection connection) {
   writers_[index].move_to(std::move(connection));
 }
 
+void TcpSendChannel::add_connections(std::vector<Connection>& connections) const {
+  for (const StreamWriter& writer : writers_) {
+    if (writer.connected()) connections.push_back(writer.connection());
+  }
+}
+
 void TcpSendChannel::fail(const Error& error) {
   if (!failure_) failure_ = error;
 }

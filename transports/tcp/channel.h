@@ -28,6 +28,8 @@ class TcpSendChannel final : public SendChannel {
   void move_to(std::size_t index, Connection connection);
   bool connected() const { return unconnected_ == 0; }
   bool connected(std::size_t index) const { return writers_[index].connected(); }
+  /// Those by which frames were sent.
+  void add_connections(std::vector<Connection>& connections) const;
   void fail(const Error& error);
   bool failed() const { return failure_.has_value(); }
   /// Writes on. Keeps a failure for the next call of the user.

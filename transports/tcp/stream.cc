@@ -22,6 +22,16 @@ namespace {
                .remedy = "look at that rank's own output for why it ended"});
 }
 
+/// What ended a connection, in words. 0: its end was reached in order.
+std::string words_of_end(int error) {
+  // A process that is killed, or leaves in the middle of a call, leaves input unread: then its
+  // kernel resets the connection.
+  if (error == ECONNRESET)
+    return "it was reset: the peer's process was killed, or left without reading what it was sent";
+  if (error == 0 || error == EPIPE) return "the peer closed it";
+  return std::generic_category().message(error);
+}
+
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
 /// One part by send(), which costs less than sendmsg().
@@ -35,7 +45,7 @@ std::size_t write_parts(int socket, std::span<iovec> parts, const Ends& ends) {
                            : ::sendmsg(socket, &message, flags);
   if (sent >= 0) return static_cast<std::size_t>(sent);
   if (would_block(errno)) return 0;
-  throw_lost(ends, std::generic_category().message(errno));
+  throw_lost(ends, words_of_end(errno));
 }
 
 }  // namespace
@@ -153,7 +163,11 @@ StreamReader::Look StreamReader::look(const Candidate& candidate, std::uint32_t 
   FrameHeader next;
   const ssize_t seen =
       ::recv(candidate.connection->get(), &next, sizeof(next), MSG_PEEK | MSG_DONTWAIT);
-  if (seen == 0 || (seen < 0 && !would_block(errno))) return Look::ended;
+  if (seen < 0 && would_block(errno)) return Look::nothing;
+  if (seen <= 0) {
+    if (seen < 0) error_ = errno;
+    return Look::ended;
+  }
   if (seen < static_cast<ssize_t>(sizeof(next))) return Look::nothing;
   // Later frames wait for those before them, which come by the peer's connection; earlier ones than
   // expected are no frames, which header() says.
@@ -175,7 +189,7 @@ bool StreamReader::find(std::uint32_t number) {
     // The peer lets go of a connection once it goes on with another.
     candidate = found == Look::ended ? candidates_.erase(candidate) : candidate + 1;
   }
-  if (candidates_.empty() && !may_still_come()) throw_lost(ends_, "the peer closed it");
+  if (candidates_.empty() && !may_still_come()) throw_lost(ends_, words_of_end(error_));
   return false;
 }
 
@@ -293,9 +307,9 @@ std::size_t StreamReader::receive(std::span<std::byte> destination, std::size_t 
 /// What a system call received; 0: nothing there yet.
 std::size_t StreamReader::checked(ssize_t received) const {
   if (received > 0) return static_cast<std::size_t>(received);
-  if (received == 0) throw_lost(ends_, "the peer closed it");
+  if (received == 0) throw_lost(ends_, words_of_end(0));
   if (would_block(errno)) return 0;
-  throw_lost(ends_, std::generic_category().message(errno));
+  throw_lost(ends_, words_of_end(errno));
 }
 
 }  // namespace rondo::tcp

@@ -66,6 +66,7 @@ class StreamWriter {
   /// Frames that have not begun go by this connection instead.
   void move_to(Connection connection);
   bool connected() const { return connection_ != nullptr; }
+  const Connection& connection() const { return connection_; }
   int descriptor() const { return connection_->get(); }
 
   /// A free slot's payload memory, or empty while the kernel has not taken both.
@@ -159,7 +160,7 @@ class StreamReader {
   void make_room(std::size_t offset);
   std::size_t ahead() const;
   std::size_t checked(ssize_t received) const;
-  static Look look(const Candidate& candidate, std::uint32_t number);
+  Look look(const Candidate& candidate, std::uint32_t number);
   bool find(std::uint32_t number);
   bool may_still_come();
 
@@ -170,6 +171,7 @@ class StreamReader {
   bool own_came_ = false;
   bool peers_came_ = false;
   std::optional<std::chrono::steady_clock::time_point> ended_{};  ///< the last candidate's end
+  int error_ = 0;                                                 ///< that ended it; 0: in order
   bool settled_ = false;
   std::size_t slot_bytes_;
   Ends ends_;

@@ -10,6 +10,7 @@
 #include "core/base/log.h"
 #include "rondo/error.h"
 #include "transports/tcp/channel.h"
+#include "transports/tcp/farewell.h"
 #include "transports/tcp/meeting.h"
 
 namespace rondo::tcp {
@@ -61,6 +62,12 @@ class TcpTransport final : public Transport {
         meeting_(
             settings.rank, listening_address(settings), longest_try(settings),
             [this](const Hello& hello, UniqueFd socket) { arrive(hello, std::move(socket)); }) {}
+
+  ~TcpTransport() override {
+    std::vector<Connection> used;
+    for (const auto& [end, channel] : senders_) channel->add_connections(used);
+    deliver(used);
+  }
 
   std::string_view name() const override { return "tcp"; }
   LinkClass link_class() const override { return LinkClass::network; }
