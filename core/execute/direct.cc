@@ -219,6 +219,9 @@ void DirectEngine::announce(Post& post) {
   Announcement mine;
   if (in > 0) mine.input = access_.expose(operation_->input, in);
   if (out > 0) mine.output = access_.expose(operation_->output, out);
+  const DirectPlan& plan = call_->windows.plan;
+  if (mine.input.window != 0) access_.offer(mine.input, plan.users);
+  if (mine.output.window != 0 && plan.touches_outputs()) access_.offer(mine.output, plan.users);
   mine.windows_freed = access_.windows_freed();
   const bool in_windows =
       (in == 0 || mine.input.window != 0) && (out == 0 || mine.output.window != 0);
@@ -284,7 +287,9 @@ bool DirectEngine::resolve() {
     if (!touched(part().plan.touches[0]) && !touched(part().plan.touches[1])) continue;
     if (board_.of(peer).progress.step.load(std::memory_order_seq_cst) == gone) return false;
     inputs_[at] = base_of(peer, place.input, part().input_bytes(peer), waiting);
-    outputs_[at] = base_of(peer, place.output, part().output_bytes(peer), waiting);
+    outputs_[at] = part().plan.touches_outputs()
+                       ? base_of(peer, place.output, part().output_bytes(peer), waiting)
+                       : nullptr;
   }
   return !waiting;
 }

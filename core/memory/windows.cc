@@ -61,6 +61,12 @@ std::optional<Window> Windows::find(const void* memory, std::size_t bytes) const
   return window;
 }
 
+bool Windows::has(std::uint64_t number) const {
+  const std::shared_lock lock(mutex_);
+  return std::ranges::any_of(entries_,
+                             [&](const Entry& entry) { return entry.window.number == number; });
+}
+
 std::optional<Windows::Handle> Windows::open(std::uint64_t number) const {
   const std::shared_lock lock(mutex_);
   const auto found =

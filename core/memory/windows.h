@@ -43,6 +43,9 @@ class Windows {
   };
   std::optional<Handle> open(std::uint64_t number) const;
 
+  /// Whether a window is still there.
+  bool has(std::uint64_t number) const;
+
   /// How many have been freed so far. Relaxed: only the number counts, what it says about memory
   /// is found out by open().
   std::uint64_t freed() const { return freed_.load(std::memory_order_relaxed); }

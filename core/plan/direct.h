@@ -65,6 +65,9 @@ struct DirectPlan {
   std::array<std::vector<Move>, 2> rounds{};
   std::array<std::vector<std::int32_t>, 2> touches{};  ///< ranks whose memory each round touches
   std::vector<std::int32_t> users{};  ///< ranks that touch this rank's memory, in either round
+
+  /// Whether ranks touch others' outputs, not only inputs.
+  bool touches_outputs() const { return mode != DirectMode::one_shot; }
 };
 
 /// Pure; O(ranks x chunks): what peers do is looked at only where it touches this rank. Not for

@@ -36,14 +36,19 @@ class DirectAccess {
 
   /// How peers name `bytes` of this rank's memory. In a window only where all of it lies in one.
   virtual Exposed expose(const void* memory, std::size_t bytes) const = 0;
-  /// Windows of this process freed so far. Peers that see it change call forget().
-  virtual std::uint64_t windows_freed() const = 0;
+  /// Sends `peers`, who are about to hear of the place and to touch it, what their map() needs,
+  /// once for each window. Where that cannot be sent now, map() asks for it.
+  virtual void offer(const Exposed& place, std::span<const std::int32_t> peers) = 0;
+  /// Windows of this process freed so far; tells those who may have them mapped which ones. Peers
+  /// that see the number change call forget().
+  virtual std::uint64_t windows_freed() = 0;
 
   /// Where a peer's window memory lies in this process; null until it is mapped. Once board() is
   /// there; `place.window` is not 0. Throws Error{invalid_argument} when the peer has no such
   /// window or it is too short.
   virtual std::byte* map(int peer, const Exposed& place, std::size_t bytes) = 0;
-  /// Unmaps a peer's windows; map() maps anew those that are still there.
+  /// Unmaps those of a peer's windows that it has freed. Numbers are never used again, so what
+  /// stays mapped a while longer holds memory and does no harm.
   virtual void forget(int peer) = 0;
 
   /// Whether get() works with every peer, tried on this rank once connected to all; the

@@ -3,86 +3,13 @@
 
 #include <atomic>
 #include <cstring>
-#include <optional>
 
 #include "rondo/error.h"
 #include "rondo/memory.h"
 #include "tests/catch.h"
-#include "tests/transports/world.h"
+#include "tests/transports/direct_world.h"
 
 namespace rondo::testing {
-namespace {
-
-constexpr std::size_t board_bytes = 10000;
-
-/// A few ranks' transports, as in world.h, but bare: decorators are about channels.
-struct Ranks {
-  Ranks(const std::string& kind, int ranks) {
-    std::vector<std::string> addresses;
-    for (int rank = 0; rank < ranks; ++rank) {
-      doorbells.push_back(std::make_unique<Doorbell>());
-      transports.push_back(find_transport(kind)->make({.rank = rank,
-                                                       .ranks = ranks,
-                                                       .communicator = 7,
-                                                       .slot_bytes = 8192,
-                                                       .doorbell = doorbells.back().get(),
-                                                       .local = exchange}));
-      addresses.push_back(transports.back()->address());
-    }
-    for (const auto& transport : transports) transport->meet(addresses);
-  }
-  Transport& operator[](int rank) { return *transports[static_cast<std::size_t>(rank)]; }
-  void progress() {
-    for (const auto& transport : transports) {
-      if (transport) transport->progress();
-    }
-  }
-
-  std::shared_ptr<LocalExchange> exchange = std::make_shared<LocalExchange>();
-  std::vector<std::unique_ptr<Doorbell>> doorbells{};
-  std::vector<std::unique_ptr<Transport>> transports{};
-};
-
-std::string any_kind() { return GENERATE(as<std::string>(), "local", "shm"); }
-
-DirectAccess& access(Ranks& ranks, int rank) { return *ranks[rank].direct_access(); }
-
-/// Every rank's board, once all have it.
-std::vector<std::byte*> boards(Ranks& world, std::size_t bytes = board_bytes) {
-  std::vector<std::byte*> all(world.transports.size());
-  wait_until([&] {
-    world.progress();
-    bool there = true;
-    for (std::size_t rank = 0; rank < all.size(); ++rank) {
-      all[rank] = access(world, static_cast<int>(rank)).board(bytes);
-      there &= all[rank] != nullptr;
-    }
-    return there;
-  });
-  return all;
-}
-
-std::byte* map(Ranks& world, int rank, int peer, const Exposed& place, std::size_t bytes) {
-  std::byte* mapped = nullptr;
-  wait_until([&] {
-    world.progress();
-    return (mapped = access(world, rank).map(peer, place, bytes)) != nullptr;
-  });
-  return mapped;
-}
-
-std::optional<Error> failure(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error;
-  }
-  return std::nullopt;
-}
-
-std::uint64_t address_of(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); }
-
-}  // namespace
 
 TEST_CASE("direct access: transports that share memory offer it, networks do not", "[direct]") {
   for (const TransportKind& kind : transport_kinds()) {
@@ -226,77 +153,6 @@ TEST_CASE("direct access: ordinary memory is no window between processes", "[dir
   CHECK(place.address == address_of(ordinary.data()));
   const Memory memory = allocate(100);
   CHECK(access(world, 0).expose(memory.data(), 101).window == 0);
-}
-
-TEST_CASE("direct access: freed windows are counted, and are not there any more", "[direct]") {
-  Ranks world("shm", 2);
-  boards(world);
-  const std::uint64_t freed = access(world, 1).windows_freed();
-  Memory memory = allocate(5000);
-  const Exposed place = access(world, 1).expose(memory.data(), 5000);
-  CHECK(map(world, 0, 1, place, 5000) != nullptr);
-  const std::size_t before = open_descriptors();
-  memory = Memory();
-  CHECK(open_descriptors() == before - 1);
-  CHECK(access(world, 1).windows_freed() == freed + 1);
-  access(world, 0).forget(1);
-  const auto error = failure([&] { map(world, 0, 1, place, 5000); });
-  REQUIRE(error);
-  CHECK(error->code() == ErrorCode::invalid_argument);
-  CHECK(error->rank() == 0);
-  CHECK(error->peer() == 1);
-  CHECK(error->message() ==
-        "the peer has no window " + std::to_string(place.window) + " (any more)");
-  CHECK(!error->remedy().empty());
-  // The error was about that window only.
-  const Memory other = allocate(5000);
-  CHECK(map(world, 0, 1, access(world, 1).expose(other.data(), 5000), 5000) != nullptr);
-}
-
-TEST_CASE("direct access: a place beyond its window is refused", "[direct]") {
-  Ranks world("shm", 2);
-  boards(world);
-  const Memory memory = allocate(8192);
-  const Exposed place = access(world, 1).expose(memory.data(), 8192);
-  CHECK(map(world, 0, 1, place, 8192) != nullptr);
-  const auto check = [&](std::uint64_t address, std::size_t bytes) {
-    const auto error = failure(
-        [&] { access(world, 0).map(1, {.address = address, .window = place.window}, bytes); });
-    REQUIRE(error);
-    CHECK(error->code() == ErrorCode::invalid_argument);
-    CHECK(error->peer() == 1);
-  };
-  check(place.address, 8193);
-  check(place.address + 8192, 1);
-  check(place.address - 1, 1);
-  check(place.address + 1, ~std::size_t{0});
-}
-
-TEST_CASE("direct access: an answer that comes after forget() does no harm", "[direct]") {
-  Ranks world("shm", 2);
-  boards(world);
-  const Memory memory = allocate(8192);
-  const Exposed place = access(world, 1).expose(memory.data(), 8192);
-  CHECK(access(world, 0).map(1, place, 8192) == nullptr);  // asked
-  access(world, 0).forget(1);
-  CHECK(access(world, 0).map(1, place, 8192) == nullptr);  // and asked again
-  CHECK(map(world, 0, 1, place, 8192) != nullptr);
-  for (int i = 0; i < 1000; ++i) world.progress();
-  CHECK(access(world, 0).map(1, place, 8192) != nullptr);
-}
-
-TEST_CASE("direct access: many windows in any order", "[direct]") {
-  Ranks world("shm", 3);
-  boards(world);
-  std::vector<Memory> memories;
-  for (int i = 0; i < 50; ++i) memories.push_back(allocate(4096 * static_cast<std::size_t>(i + 1)));
-  for (int i = 0; i < 50; ++i) {
-    const Memory& memory = memories[static_cast<std::size_t>(i * 7 % 50)];
-    const Exposed place = access(world, 2).expose(memory.data(), memory.size());
-    static_cast<std::byte*>(memory.data())[memory.size() - 1] = static_cast<std::byte>(i);
-    const std::byte* const mapped = map(world, i % 2, 2, place, memory.size());
-    CHECK(mapped[memory.size() - 1] == static_cast<std::byte>(i));
-  }
 }
 
 TEST_CASE("direct access: get() copies any memory of a peer", "[direct]") {

@@ -22,7 +22,8 @@ class LocalAccess final : public DirectAccess {
   std::byte* board(std::size_t bytes) override;
   void check(int peer) override;
   Exposed expose(const void* memory, std::size_t bytes) const override;
-  std::uint64_t windows_freed() const override { return 0; }
+  void offer(const Exposed&, std::span<const std::int32_t>) override {}
+  std::uint64_t windows_freed() override { return 0; }
   std::byte* map(int peer, const Exposed& place, std::size_t bytes) override;
   void forget(int) override {}
   bool copies() override { return true; }

@@ -1,5 +1,6 @@
 #include "transports/shm/direct.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace rondo::shm {
@@ -129,6 +130,8 @@ Exposed ShmAccess::expose(const void* memory, std::size_t bytes) const {
 std::byte* ShmAccess::map(int peer, const Exposed& place, std::size_t bytes) {
   PeerWindows& windows = at(peer).windows;
   if (std::byte* const here = windows.find(place, bytes)) return here;
+  forget(peer);  // an offer may lie in the socket
+  if (std::byte* const here = windows.find(place, bytes)) return here;
   windows.check_refused(place.window);
   check(peer);
   if (!windows.is_asked(place.window)) ask(peer, place.window);
@@ -149,9 +152,38 @@ void ShmAccess::ask(int peer, std::uint64_t number) {
   count_unsettled();
 }
 
+void ShmAccess::offer(const Exposed& place, std::span<const std::int32_t> peers) {
+  const std::vector<bool>& to = sent(place.window);
+  for (const std::int32_t peer : peers) {
+    if (!to[static_cast<std::size_t>(peer)]) send_window(peer, place.window);
+  }
+}
+
+std::vector<bool>& ShmAccess::sent(std::uint64_t number) {
+  const auto found = std::ranges::find(sent_, number, &Sent::window);
+  if (found != sent_.end()) return found->to;
+  sent_.push_back({number, std::vector<bool>(peers_.size())});
+  return sent_.back().to;
+}
+
+std::uint64_t ShmAccess::windows_freed() {
+  const std::uint64_t freed = windows_->freed();
+  if (std::exchange(freed_, freed) == freed) return freed;
+  std::erase_if(sent_, [&](const Sent& sent) {
+    if (windows_->has(sent.window)) return false;
+    for (std::size_t peer = 0; peer < peers_.size(); ++peer) {
+      if (sent.to[peer]) peers_[peer].to_free.push_back(sent.window);
+    }
+    return true;
+  });
+  for (Peer& peer : peers_) send_freed(peer);
+  return freed;
+}
+
 void ShmAccess::forget(int peer) {
-  at(peer).windows.forget();
-  count_unsettled();
+  bool moved = false;
+  while (read_note(peer)) moved = true;
+  if (moved) count_unsettled();
 }
 
 // ---- copies

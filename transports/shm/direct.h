@@ -59,7 +59,8 @@ class ShmAccess final : public DirectAccess {
   std::byte* board(std::size_t bytes) override;
   void check(int peer) override;
   Exposed expose(const void* memory, std::size_t bytes) const override;
-  std::uint64_t windows_freed() const override { return windows_->freed(); }
+  void offer(const Exposed& place, std::span<const std::int32_t> peers) override;
+  std::uint64_t windows_freed() override;
   std::byte* map(int peer, const Exposed& place, std::size_t bytes) override;
   void forget(int peer) override;
   bool copies() override { return copies_; }
@@ -73,8 +74,15 @@ class ShmAccess final : public DirectAccess {
     std::unique_ptr<PeerDoorbell> bell{};  ///< there once the peer has joined
     PeerWindows windows;
     std::vector<std::uint64_t> to_answer{};  ///< windows that the peer asked for
+    std::vector<std::uint64_t> to_free{};    ///< windows it was sent that have been freed since
     pid_t pid = 0;
     std::optional<Error> failure{};
+  };
+
+  /// One of this process's windows that some peers have been sent.
+  struct Sent {
+    std::uint64_t window = 0;
+    std::vector<bool> to{};  ///< by rank
   };
 
   Error error(ErrorCode code, int peer, std::string message, std::string remedy) const;
@@ -98,7 +106,9 @@ class ShmAccess final : public DirectAccess {
   void take(int peer, const Note& note, Received& received);
   void take_joined(int peer, const Note& note, Received& received);
   bool answer_asks(int peer);
-  bool send_window(Peer& peer, std::uint64_t number);
+  bool send_window(int peer, std::uint64_t number);
+  void send_freed(Peer& peer);
+  std::vector<bool>& sent(std::uint64_t number);
   void ask(int peer, std::uint64_t number);
   void count_unsettled();
 
@@ -118,6 +128,8 @@ class ShmAccess final : public DirectAccess {
   Mapping board_{};
   std::optional<Error> failure_{};  ///< of the board
 
+  std::vector<Sent> sent_{};
+  std::uint64_t freed_ = 0;      ///< windows freed, when sent_ was last gone through
   std::uint32_t asks_seen_ = 0;  ///< of this rank's counter
   std::size_t unsettled_ = 0;    ///< peers with which something is asked or to be answered
 };

@@ -37,6 +37,8 @@ bool ShmAccess::progress() {
   // Before the sockets are read: what is counted later is looked at later.
   if (board_) asks_seen_ = counter(settings_.rank).asks.load(std::memory_order_acquire);
   moved |= read_notes();
+  windows_freed();
+  for (Peer& peer : peers_) send_freed(peer);
   if (unsettled_ > 0) {
     for (int peer = 0; peer < settings_.ranks; ++peer) moved |= answer_asks(peer);
   }
@@ -68,6 +70,7 @@ void ShmAccess::lose(Peer& peer, const Error& failure) {
   if (!peer.failure) peer.failure = failure;
   peer.socket.reset();
   peer.to_answer.clear();
+  peer.to_free.clear();
   peer.windows.give_up();
 }
 
@@ -203,6 +206,8 @@ void ShmAccess::take(int peer, const Note& note, Received& received) {
     case Note::Kind::window:
       return other.windows.settle(
           note, received.descriptors.empty() ? UniqueFd() : std::move(received.descriptors[0]));
+    case Note::Kind::freed:
+      return other.windows.drop(note.window);
   }
   throw error(ErrorCode::internal, peer, "an unknown note on a direct connection", {});
 }
@@ -210,7 +215,7 @@ void ShmAccess::take(int peer, const Note& note, Received& received) {
 bool ShmAccess::answer_asks(int peer) {
   Peer& other = at(peer);
   const auto taken = std::ranges::find_if_not(
-      other.to_answer, [&](std::uint64_t number) { return send_window(other, number); });
+      other.to_answer, [&](std::uint64_t number) { return send_window(peer, number); });
   const bool moved = taken != other.to_answer.begin();
   other.to_answer.erase(other.to_answer.begin(), taken);
   if (moved && other.bell) ring(other.bell->word());
@@ -218,15 +223,27 @@ bool ShmAccess::answer_asks(int peer) {
 }
 
 /// False when the socket does not take it now.
-bool ShmAccess::send_window(Peer& peer, std::uint64_t number) {
+bool ShmAccess::send_window(int peer, std::uint64_t number) {
+  const UniqueFd& socket = at(peer).socket;
   Note note{.kind = Note::Kind::window, .verdict = Verdict::refused, .window = number};
   const auto handle = windows_->open(number);
-  if (!handle) return send(peer.socket, bytes_of(note), {});
+  if (!handle) return send(socket, bytes_of(note), {});
   note.base = reinterpret_cast<std::uintptr_t>(handle->window.base);
   note.bytes = handle->window.bytes;
   note.verdict = handle->descriptor ? Verdict::accepted : Verdict::no_descriptors;
-  if (!handle->descriptor) return send(peer.socket, bytes_of(note), {});
-  return send(peer.socket, bytes_of(note), std::array{handle->descriptor.get()});
+  if (!handle->descriptor) return send(socket, bytes_of(note), {});
+  if (!send(socket, bytes_of(note), std::array{handle->descriptor.get()})) return false;
+  sent(number)[static_cast<std::size_t>(peer)] = true;
+  return true;
+}
+
+/// What the socket does not take stays for the next time.
+void ShmAccess::send_freed(Peer& peer) {
+  const auto kept = std::ranges::find_if_not(peer.to_free, [&](std::uint64_t number) {
+    const Note note{.kind = Note::Kind::freed, .window = number};
+    return send(peer.socket, bytes_of(note), {});
+  });
+  peer.to_free.erase(peer.to_free.begin(), kept);
 }
 
 }  // namespace rondo::shm

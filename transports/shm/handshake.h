@@ -14,7 +14,9 @@
 //   doorbell's memfd
 //   rings and maps                    <-----  Note joined + its doorbell's memfd
 //                                             [+ the board's memfd, from rank 0]
+//   Note window + the window's memfd  <---->  unasked, before the first call that touches it
 //   Note ask (window's number)        <---->  Note window + the window's memfd, or why not
+//   Note freed (window's number)      <---->  to whom the window was sent: unmaps it
 #pragma once
 
 #include <cstdint>
@@ -23,7 +25,7 @@
 namespace rondo::shm {
 
 inline constexpr std::uint64_t protocol_magic = 0x6d68732d6f646e72;  // "rndo-shm"
-inline constexpr std::uint32_t protocol_version = 1;
+inline constexpr std::uint32_t protocol_version = 2;
 
 /// In the place of a lane: the connection of direct access. slot_bytes is the board's size.
 inline constexpr std::int32_t direct_lane = -1;
@@ -53,7 +55,7 @@ static_assert(sizeof(Welcome) == 32 && std::is_trivially_copyable_v<Welcome>);
 
 /// On a direct connection, behind the hello.
 struct Note {
-  enum class Kind : std::uint32_t { joined, ask, window };
+  enum class Kind : std::uint32_t { joined, ask, window, freed };
 
   std::uint64_t magic = protocol_magic;
   Kind kind = Kind::joined;

@@ -50,8 +50,9 @@ bool PeerWindows::is_asked(std::uint64_t number) const {
 }
 
 void PeerWindows::settle(const Note& note, const UniqueFd& memory) {
-  // After forget() an answer may come that nobody waits for.
-  if (std::erase(asked_, note.window) == 0) return;
+  const bool asked = std::erase(asked_, note.window) > 0;
+  // The question and the offer may have crossed.
+  if (std::ranges::find(mapped_, note.window, &Mapped::number) != mapped_.end()) return;
   Verdict verdict = note.verdict;
   if (verdict == Verdict::accepted && !memory) verdict = Verdict::no_descriptors;
   if (verdict == Verdict::accepted) {
@@ -62,7 +63,7 @@ void PeerWindows::settle(const Note& note, const UniqueFd& memory) {
     }
     verdict = Verdict::no_memory;
   }
-  refused_.push_back({note.window, verdict});
+  if (asked) refused_.push_back({note.window, verdict});
 }
 
 void PeerWindows::check_refused(std::uint64_t number) {
@@ -73,10 +74,8 @@ void PeerWindows::check_refused(std::uint64_t number) {
   throw refusal(number, verdict, rank_, peer_);
 }
 
-void PeerWindows::forget() {
-  mapped_.clear();
-  asked_.clear();
-  refused_.clear();
+void PeerWindows::drop(std::uint64_t number) {
+  std::erase_if(mapped_, [&](const Mapped& window) { return window.number == number; });
 }
 
 }  // namespace rondo::shm

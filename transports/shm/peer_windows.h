@@ -25,15 +25,15 @@ class PeerWindows {
   bool is_asked(std::uint64_t number) const;
   /// Whether any answer is to come.
   bool waits() const { return !asked_.empty(); }
-  /// The peer's answer: maps the window, or remembers why there is none.
+  /// The peer's answer or offer: maps the window, or remembers why there is none.
   void settle(const Note& note, const UniqueFd& memory);
   /// Throws why a window that was asked for could not be had, once: the next call asks anew.
   void check_refused(std::uint64_t number);
 
   /// No answer will come any more.
   void give_up() { asked_.clear(); }
-  /// Unmaps everything.
-  void forget();
+  /// Unmaps a window that the peer has freed.
+  void drop(std::uint64_t number);
 
  private:
   struct Mapped {
