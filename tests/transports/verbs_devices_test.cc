@@ -1,6 +1,10 @@
 // The verbs transport's view of devices, over made-up ones: RONDO_IB_HCA, the choice of GIDs, which
 // ports are used and why not the others. Needs no device, no libibverbs and not its headers.
+#include <sched.h>
+#include <unistd.h>
+
 #include <array>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -252,6 +256,44 @@ TEST_CASE("discovery answers on any machine", "[verbs]") {
     CHECK(port.port >= 0);
   }
   CHECK_THROWS_AS(verbs::open(Port{.device = "no_such_device", .port = 1}), Error);
+}
+
+TEST_CASE("of equally fast ports those near the process come first", "[verbs]") {
+  std::vector<Port> ports{roce_port("a", 1, 100), roce_port("b", 1, 100), roce_port("c", 1, 200)};
+  ports[0].numa_node = 0;
+  ports[1].numa_node = 1;
+  ports[2].numa_node = 0;
+  const auto order = [&](int node) {
+    Settings settings;
+    settings.numa_node = node;
+    std::string names;
+    for (const Port& port : usable_ports(ports, settings)) names += port.device;
+    return names;
+  };
+  CHECK(order(-1) == "cab");
+  CHECK(order(0) == "cab");
+  CHECK(order(1) == "cba");
+}
+
+TEST_CASE("the process's NUMA node, from the kernel's folders of processors", "[verbs]") {
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("rondo_numa_" + std::to_string(::getpid()));
+  const auto link = [&](int processor, const std::string& node) {
+    std::filesystem::create_directories(folder / ("cpu" + std::to_string(processor)) / node);
+  };
+  for (int processor = 0; processor < CPU_SETSIZE; ++processor) link(processor, "node3");
+  const int together = verbs::process_numa_node(folder);
+  cpu_set_t allowed;
+  REQUIRE(::sched_getaffinity(0, sizeof(allowed), &allowed) == 0);
+  int first = 0;
+  while (!CPU_ISSET(first, &allowed)) ++first;
+  std::filesystem::remove_all(folder / ("cpu" + std::to_string(first)));
+  link(first, "node1");
+  const int apart = verbs::process_numa_node(folder);
+  std::filesystem::remove_all(folder);
+  CHECK(together == 3);
+  CHECK(apart == (CPU_COUNT(&allowed) == 1 ? 1 : -1));
+  CHECK(verbs::process_numa_node("/nonexistent") == -1);
 }
 
 }  // namespace rondo::testing

@@ -82,6 +82,9 @@ Library made_up() {
     return &machine().context;
   };
   table.close_device = [](ibv_context*) { return --machine().open; };
+  static ibv_pd domain;
+  table.alloc_pd = [](ibv_context*) { return &domain; };
+  table.dealloc_pd = [](ibv_pd*) { return 0; };
   table.query_device = [](ibv_context*, ibv_device_attr* attributes) {
     attributes->phys_port_cnt = 3;
     return 0;
@@ -223,6 +226,98 @@ TEST_CASE("handles on the devices that are there come and go", "[verbs]") {
   CHECK(open_descriptors() == before);
 }
 
+namespace {
+
+/// What a made-up library was asked to register.
+struct Asked {
+  std::uint64_t address = 0;
+  std::size_t bytes = 0;
+  std::uint64_t offset = 0;
+  int descriptor = -1;
+  int access = 0;
+  int answer = 0;  ///< errno; 0: the region
+};
+Asked& asked() {
+  static Asked the_question;
+  return the_question;
+}
+
+/// Its regions are none that any library made, so they are not deregistered.
+struct Answer {
+  explicit Answer(verbs::MemoryRegion made) : region(std::move(made)) {}
+  ~Answer() { (void)region.release(); }
+  verbs::MemoryRegion region;
+};
+
+Library registering() {
+  static ibv_mr region{};
+  Library table = made_up();
+  table.reg_mr_iova2 = [](ibv_pd*, void* address, std::size_t bytes, std::uint64_t,
+                          unsigned access) {
+    asked() = {.address = reinterpret_cast<std::uintptr_t>(address),
+               .bytes = bytes,
+               .access = static_cast<int>(access)};
+    return &region;
+  };
+  table.reg_dmabuf_mr = [](ibv_pd*, std::uint64_t offset, std::size_t bytes, std::uint64_t address,
+                           int descriptor, int access) -> ibv_mr* {
+    const int answer = asked().answer;
+    asked() = {address, bytes, offset, descriptor, access, answer};
+    errno = answer;
+    return answer == 0 ? &region : nullptr;
+  };
+  return table;
+}
+
+}  // namespace
+
+TEST_CASE("optional access flags reach the call that knows them", "[verbs]") {
+  std::array<std::byte, 64> memory{};
+  const Answer answer(verbs::register_memory(registering(), nullptr, memory.data(), memory.size(),
+                                             IBV_ACCESS_RELAXED_ORDERING));
+  CHECK(answer.region);
+  CHECK(asked().address == reinterpret_cast<std::uintptr_t>(memory.data()));
+  CHECK(asked().bytes == 64);
+  CHECK(asked().access == IBV_ACCESS_RELAXED_ORDERING);
+}
+
+TEST_CASE("a dma-buf is registered by descriptor, offset, length and address", "[verbs]") {
+  asked() = {};
+  const verbs::DmaBuffer buffer{
+      .descriptor = 9, .offset = 4096, .bytes = 8192, .address = 0x7f0000000000};
+  const Answer answer(
+      verbs::register_dmabuf(registering(), nullptr, buffer, IBV_ACCESS_LOCAL_WRITE));
+  CHECK(answer.region);
+  CHECK((asked().descriptor == 9 && asked().offset == 4096 && asked().bytes == 8192));
+  CHECK((asked().address == 0x7f0000000000 && asked().access == IBV_ACCESS_LOCAL_WRITE));
+}
+
+TEST_CASE("whether dma-bufs can be registered is asked with a descriptor that is none", "[verbs]") {
+  asked() = {.answer = EBADF};
+  CHECK(verbs::why_no_dmabuf(registering(), nullptr).empty());
+  CHECK(asked().descriptor == -1);
+  asked() = {.answer = EOPNOTSUPP};
+  CHECK(verbs::why_no_dmabuf(registering(), nullptr) ==
+        "the driver refuses (Operation not supported)");
+  Library old = registering();
+  old.reg_dmabuf_mr = nullptr;
+  CHECK(verbs::why_no_dmabuf(old, nullptr).starts_with("libibverbs lacks it"));
+  CHECK_FALSE(verbs::register_dmabuf(old, nullptr, {}, 0));
+  CHECK(errno == EOPNOTSUPP);
+}
+
+TEST_CASE("a port that is not well is told instead of what the device noticed", "[verbs]") {
+  const Error down = verbs::port_error(verbs::PortCondition::down, "sending", full);
+  CHECK(down.code() == ErrorCode::system);
+  CHECK(down.message() ==
+        "sending failed: the port is down on rxe1 port 1, GID 10.77.1.1, to 10.77.1.2");
+  CHECK(down.remedy().find("ip link") != std::string::npos);
+  const Error gone = verbs::port_error(verbs::PortCondition::gone, "receiving", full);
+  CHECK(gone.code() == ErrorCode::system);
+  CHECK(gone.message().starts_with("receiving failed: the device is gone on rxe1 port 1"));
+  CHECK(gone.remedy().find("dmesg") != std::string::npos);
+}
+
 TEST_CASE("every completion status has words of its own, and a remedy", "[verbs]") {
   std::set<std::string> texts;
   for (int status = IBV_WC_SUCCESS; status <= IBV_WC_TM_RNDV_INCOMPLETE; ++status) {
@@ -269,7 +364,7 @@ TEST_CASE("every asynchronous event says whom it ends", "[verbs]") {
   const auto reach = [](ibv_event_type event) { return verbs::event_report(event, full).reach; };
   CHECK(reach(IBV_EVENT_DEVICE_FATAL) == Reach::device);
   CHECK(reach(IBV_EVENT_PORT_ERR) == Reach::port);
-  CHECK(reach(IBV_EVENT_PORT_ACTIVE) == Reach::nobody);
+  CHECK(reach(IBV_EVENT_PORT_ACTIVE) == Reach::back);
   CHECK(reach(IBV_EVENT_QP_FATAL) == Reach::queue);
   CHECK(reach(IBV_EVENT_GID_CHANGE) == Reach::warning);
   CHECK(reach(static_cast<ibv_event_type>(31)) == Reach::warning);

@@ -88,6 +88,12 @@ std::string port_text(const Port& port, const Settings& settings, std::size_t wi
   text += used ? wrapped("    used by ",
                          "GID " + std::to_string(choice.gid.index) + ": " + choice.reason)
                : wrapped("    not used: ", why);
+  if (used && port.numa_node >= 0 && settings.numa_node >= 0) {
+    text += "    on NUMA node " + std::to_string(port.numa_node) +
+            (is_near(port, settings) ? ", as this process\n" : ", this process on another\n");
+  }
+  if (port.port > 0)
+    text += wrapped("    dma-buf: ", port.no_dmabuf.empty() ? "yes" : "no, " + port.no_dmabuf);
   if (port.lid != 0) text += "    LID " + std::to_string(port.lid) + "\n";
   return text + gids_text(port, choice, used);
 }
@@ -128,6 +134,8 @@ nlohmann::ordered_json port_json(const Port& port, const Settings& settings) {
                               {"mtu_bytes", port.mtu},
                               {"lid", port.lid},
                               {"numa_node", port.numa_node},
+                              {"dmabuf", port.no_dmabuf.empty()},
+                              {"why_no_dmabuf", port.no_dmabuf},
                               {"gids", std::move(gids)},
                               {"used", why.empty()}};
   json["why_not"] = why;
@@ -150,7 +158,13 @@ std::string rdma_text(const Discovery& discovery, const Settings& settings) {
   text += "\n" + wrapped("", "rondo uses " + std::to_string(used) + " of " +
                                  std::to_string(discovery.ports.size()) +
                                  " ports, at the addresses marked *. RONDO_IB_HCA chooses ports, "
-                                 "RONDO_IB_GID_INDEX addresses.");
+                                 "RONDO_IB_GID_INDEX addresses. The fastest come first; of "
+                                 "these those " +
+                                 (settings.numa_node < 0
+                                      ? std::string("near the process, once it is bound to the "
+                                                    "processors of one NUMA node.")
+                                      : "near this process, on NUMA node " +
+                                            std::to_string(settings.numa_node) + "."));
   return text + settings_text(settings);
 }
 
@@ -170,6 +184,7 @@ nlohmann::ordered_json rdma_json(const Discovery& discovery, const Settings& set
             {"traffic_class", settings.traffic_class},
             {"pkey_index", settings.pkey_index},
             {"queue_pairs", settings.queue_pairs},
+            {"numa_node", settings.numa_node},
             {"retry_us", retry_time(settings).count()}}}};
 }
 

@@ -76,12 +76,17 @@ std::string why_not(const Port& port, const Settings& settings) {
   return why_no_partition(port, settings);
 }
 
+bool is_near(const Port& port, const Settings& settings) {
+  return settings.numa_node >= 0 && port.numa_node == settings.numa_node;
+}
+
 std::vector<Port> usable_ports(const std::vector<Port>& ports, const Settings& settings) {
   std::vector<Port> usable;
   std::copy_if(ports.begin(), ports.end(), std::back_inserter(usable),
                [&](const Port& port) { return why_not(port, settings).empty(); });
-  std::ranges::sort(usable, {}, [](const Port& port) {
-    return std::tuple(-port.speed, std::string_view(port.device), port.port);
+  std::ranges::sort(usable, {}, [&](const Port& port) {
+    return std::tuple(-port.speed, !is_near(port, settings), std::string_view(port.device),
+                      port.port);
   });
   return usable;
 }

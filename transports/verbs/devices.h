@@ -36,6 +36,7 @@ struct Port {
   std::uint32_t max_message = 0;     ///< bytes of one work request
   int numa_node = -1;                ///< -1: unknown or not bound to one
   std::vector<Gid> gids{};           ///< those that are not empty, by index
+  std::string no_dmabuf{};           ///< why the device cannot reach other devices' memory
   std::string trouble{};             ///< a verb that failed while looking, in words
 };
 
@@ -54,8 +55,11 @@ Discovery discover();
 /// not active, another transport, no LID, no fitting GID, no such partition key.
 std::string why_not(const Port& port, const Settings& settings);
 
-/// Ports without a why_not(), the fastest first, then by name and number: the same on every rank
-/// of a machine. Empty where there is none.
+/// On the process's NUMA node, where both are known.
+bool is_near(const Port& port, const Settings& settings);
+
+/// Ports without a why_not(): the fastest first, of these the near ones, then by name and number.
+/// Empty where there is none.
 std::vector<Port> usable_ports(const Settings& settings);
 std::vector<Port> usable_ports(const std::vector<Port>& ports, const Settings& settings);
 /// Why usable_ports() is empty: the obstacle, or every port with its why_not(); for obstacle texts

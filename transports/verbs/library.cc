@@ -160,13 +160,34 @@ void DeregisterMemory::operator()(ibv_mr* region) const noexcept {
 }
 
 MemoryRegion register_memory(ibv_pd* domain, void* address, std::size_t bytes, int access) {
-  const Library& table = library();
+  return register_memory(library(), domain, address, bytes, access);
+}
+
+MemoryRegion register_memory(const Library& table, ibv_pd* domain, void* address, std::size_t bytes,
+                             int access) {
   const auto flags = static_cast<unsigned>(access);
   if ((flags & IBV_ACCESS_OPTIONAL_RANGE) == 0)
     return MemoryRegion(table.reg_mr(domain, address, bytes, access));
   // Its own address as the remote one. The library leaves out what the device cannot do.
   const auto iova = reinterpret_cast<std::uintptr_t>(address);
   return MemoryRegion(table.reg_mr_iova2(domain, address, bytes, iova, flags));
+}
+
+MemoryRegion register_dmabuf(const Library& table, ibv_pd* domain, const DmaBuffer& buffer,
+                             int access) {
+  errno = EOPNOTSUPP;
+  if (table.reg_dmabuf_mr == nullptr) return nullptr;
+  return MemoryRegion(table.reg_dmabuf_mr(domain, buffer.offset, buffer.bytes, buffer.address,
+                                          buffer.descriptor, access));
+}
+
+std::string why_no_dmabuf(const Library& table, ibv_pd* domain) {
+  if (table.reg_dmabuf_mr == nullptr) return "libibverbs lacks it: rdma-core 34 or newer has it";
+  constexpr int none = -1;
+  const MemoryRegion region =
+      register_dmabuf(table, domain, {.descriptor = none, .bytes = 4096}, IBV_ACCESS_LOCAL_WRITE);
+  if (region || errno == EBADF) return {};
+  return "the driver refuses (" + std::generic_category().message(errno) + ")";
 }
 
 }  // namespace rondo::verbs

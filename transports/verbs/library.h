@@ -109,5 +109,22 @@ using MemoryRegion = std::unique_ptr<ibv_mr, DeregisterMemory>;
 /// ibv_reg_mr(), optional access flags (IBV_ACCESS_RELAXED_ORDERING) included. Null with errno set
 /// where it fails; call_error() in trouble.h makes words of it.
 MemoryRegion register_memory(ibv_pd* domain, void* address, std::size_t bytes, int access);
+MemoryRegion register_memory(const Library& table, ibv_pd* domain, void* address, std::size_t bytes,
+                             int access);
+
+/// Where a piece of a device's memory is, as its owner's dma-buf tells.
+struct DmaBuffer {
+  int descriptor = -1;       ///< the caller's; of no use after registering
+  std::uint64_t offset = 0;  ///< of the piece in the dma-buf
+  std::size_t bytes = 0;
+  std::uint64_t address = 0;  ///< what work requests name its beginning by
+};
+/// ibv_reg_dmabuf_mr(). Null with errno set where it fails: EOPNOTSUPP also for a library older
+/// than rdma-core 34, which lacks it.
+MemoryRegion register_dmabuf(const Library& table, ibv_pd* domain, const DmaBuffer& buffer,
+                             int access);
+/// Empty when the device's driver registers dma-bufs; otherwise why not. Tried with a descriptor
+/// that is none: drivers that can say EBADF, those that cannot EOPNOTSUPP.
+std::string why_no_dmabuf(const Library& table, ibv_pd* domain);
 
 }  // namespace rondo::verbs

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 
 #include "core/base/config_infiniband.h"
 #include "transports/verbs/selection.h"
@@ -20,10 +21,15 @@ struct Settings {
   std::uint8_t traffic_class = 0;  ///< ibv_global_route::traffic_class
   std::uint16_t pkey_index = 0;    ///< ibv_qp_attr::pkey_index
   int queue_pairs = 1;             ///< for each connection, 1 to 128
+  int numa_node = -1;              ///< near which ports are preferred; -1: none
 };
 
 /// Throws Error{configuration} for a RONDO_IB_HCA that cannot be parsed.
 Settings make_settings(const InfinibandConfig& config);
+
+/// The NUMA node of all processors that this process may run on; -1 where they are of several, or
+/// nobody knows. `processors`: the kernel's folder of them.
+int process_numa_node(const std::filesystem::path& processors = "/sys/devices/system/cpu");
 
 /// The least time after which a queue pair gives up on a silent peer: (retry_count + 1) x 4.096 us
 /// x 2^timeout. Devices may take up to four times as long.

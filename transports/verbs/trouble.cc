@@ -14,6 +14,8 @@ namespace {
 constexpr const char* ours =
     "report it, with the output of RONDO_DEBUG=INFO; RONDO_TRANSPORT=^verbs goes around it";
 constexpr const char* unused = "a driver's error: rondo uses nothing of that kind; see dmesg";
+constexpr const char* look_at_cable =
+    "look at the cable, the switch and `ip link`; RONDO_IB_HCA chooses other ports";
 constexpr const char* kernel_log = "look at the kernel's log (dmesg) on both hosts";
 
 struct Words {
@@ -144,12 +146,10 @@ constexpr std::array event_words{
                {ErrorCode::system, "the device failed for good",
                 "look at the kernel's log (dmesg); RONDO_IB_HCA=^<device> leaves it out"}},
     EventWords{IBV_EVENT_PORT_ACTIVE,
-               Reach::nobody,
+               Reach::back,
                {ErrorCode::system, "the port became active", "nothing"}},
-    EventWords{IBV_EVENT_PORT_ERR,
-               Reach::port,
-               {ErrorCode::system, "the port went down",
-                "look at the cable, the switch and `ip link`; RONDO_IB_HCA chooses other ports"}},
+    EventWords{
+        IBV_EVENT_PORT_ERR, Reach::port, {ErrorCode::system, "the port went down", look_at_cable}},
     EventWords{IBV_EVENT_LID_CHANGE,
                Reach::warning,
                {ErrorCode::system,
@@ -257,6 +257,18 @@ Error completion_error(ibv_wc_status status, std::uint32_t vendor_error, std::st
   const std::string number = "unknown status " + std::to_string(static_cast<int>(status));
   return make_error({ErrorCode::system, number, kernel_log}, before, vendor_text(vendor_error),
                     link);
+}
+
+Error port_error(PortCondition condition, std::string_view action, const Link& link) {
+  const Words down{ErrorCode::system, "the port is down", look_at_cable};
+  const Words gone{ErrorCode::system, "the device is gone",
+                   "look at the kernel's log (dmesg) for who removed it; RONDO_IB_HCA chooses "
+                   "other devices"};
+  const Words well{ErrorCode::internal, "a port that is well was taken for one that is not", ours};
+  const Words& words = condition == PortCondition::down   ? down
+                       : condition == PortCondition::gone ? gone
+                                                          : well;
+  return make_error(words, std::string(action) + " failed: ", "", link);
 }
 
 bool is_flush(ibv_wc_status status) { return status == IBV_WC_WR_FLUSH_ERR; }

@@ -34,12 +34,19 @@ Error completion_error(ibv_wc_status status, std::uint32_t vendor_error, std::st
 /// True for the one status that only follows another failure: report it if nothing better came.
 bool is_flush(ibv_wc_status status);
 
+/// What has become of a port whose work failed.
+enum class PortCondition : std::uint8_t { well, down, gone };
+/// What to tell instead of a completion's status where the port is not well, since the status then
+/// only says where the device noticed: Error{system}.
+Error port_error(PortCondition condition, std::string_view action, const Link& link);
+
 /// Whom an asynchronous event ends.
 enum class Reach : std::uint8_t {
   nobody,   ///< good news or none: log it at most
   warning,  ///< work goes on, people should know: log `error.what()`
   queue,    ///< the queue pair, completion queue or shared receive queue in the event's element
-  port,     ///< every queue pair of the port in the event's element
+  port,     ///< every queue pair of the port in the event's element, if it stays down
+  back,     ///< nobody: the port in the event's element is well again
   device,   ///< everything made from the context
 };
 struct EventReport {

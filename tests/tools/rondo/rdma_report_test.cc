@@ -1,6 +1,7 @@
 // What `rondo rdma` prints, for made-up devices.
 #include "tools/rondo/rdma_report.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -27,7 +28,8 @@ Discovery two_ports() {
                   .speed = 2.5,
                   .mtu = 4096,
                   .pkeys = 1,
-                  .gids = {v6, v4}};
+                  .gids = {v6, v4},
+                  .no_dmabuf = "the driver refuses (Operation not supported)"};
   const Port closed{.device = "zebra_0",
                     .guid = 0xabc,
                     .trouble =
@@ -41,6 +43,7 @@ TEST_CASE("the table of devices") {
         R"(DEVICE   PORT  STATE       LINK        GBIT/S  MTU   NUMA  USED
 rxe0     1     active      Ethernet    2.5     4096  -     yes
     used by GID 1: the first RoCE v2 address on IPv4
+    dma-buf: no, the driver refuses (Operation not supported)
     GID 0    RoCE v2  fe80::5254:ff:fe00:1  dummy0
   * GID 1    RoCE v2  10.77.0.1             dummy0
 zebra_0  -     -           -           -       -     -     no
@@ -48,10 +51,26 @@ zebra_0  -     -           -           -       -     -     no
               that owns /dev/infiniband/uverbs*
 
 rondo uses 1 of 2 ports, at the addresses marked *. RONDO_IB_HCA chooses ports,
-RONDO_IB_GID_INDEX addresses.
+RONDO_IB_GID_INDEX addresses. The fastest come first; of these those near the
+process, once it is bound to the processors of one NUMA node.
 A silent peer is given up after 8.6 s or more (RONDO_IB_TIMEOUT=18,
 RONDO_IB_RETRY_CNT=7).
 )");
+}
+
+TEST_CASE("a port's NUMA node is told beside the process's") {
+  Discovery near = two_ports();
+  near.ports[0].numa_node = 1;
+  near.ports[0].no_dmabuf.clear();
+  verbs::Settings settings;
+  settings.numa_node = 1;
+  std::string text = rdma_text(near, settings);
+  CHECK(text.find("    on NUMA node 1, as this process\n    dma-buf: yes\n") != std::string::npos);
+  std::ranges::replace(text, '\n', ' ');  // where lines end is no matter
+  CHECK(text.find("of these those near this process, on NUMA node 1.") != std::string::npos);
+  settings.numa_node = 0;
+  CHECK(rdma_text(near, settings).find("on NUMA node 1, this process on another") !=
+        std::string::npos);
 }
 
 TEST_CASE("without devices the text says why and what to do") {
