@@ -72,7 +72,8 @@ bool Engine::attempt(const Instance& instance) {
   }
   if (moves_only && !first.is_channel() && op.out_peer >= 0 && !op.writes && call.scale == 1.0) {
     SendChannel& out = sender(op.out_peer, op.lane);
-    if (out.sends_from_place()) return send_in_place(instance, out, bytes);
+    const bool may_change = op.rewritten && out.holds_places();
+    if (out.sends_from_place() && !may_change) return send_in_place(instance, out, bytes);
   }
   if (!frames_arrived(instance, bytes)) return false;
   std::byte* slot = nullptr;

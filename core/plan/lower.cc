@@ -107,6 +107,20 @@ std::vector<std::vector<Dependency>> dependencies_of(const std::vector<Draft>& d
   return result;
 }
 
+/// Sets Op::rewritten of those that send a local chunk as it is. Passes share no memory but
+/// scratch, lanes none.
+void find_rewritten(std::vector<Draft>& drafts, int chunks) {
+  for (auto draft = drafts.begin(); draft != drafts.end(); ++draft) {
+    if (draft->op.out_peer < 0 || draft->op.writes || draft->operands.size() != 1) continue;
+    const Operand& sent = draft->operands[0];
+    if (sent.is_channel()) continue;
+    draft->op.rewritten = sent.chunk.buffer == Buffer::scratch ||
+                          std::any_of(draft + 1, drafts.end(), [&](const Draft& later) {
+                            return writes(later, sent.chunk, chunks);
+                          });
+  }
+}
+
 Draft draft_of(const Schedule& schedule, int rank, const Step& step, int lane) {
   Draft draft;
   draft.op = to_op(step, lane, draft.operands);
@@ -190,6 +204,7 @@ Program lower(const Schedule& schedule, int rank, bool sends_from_place) {
     while (const Step* step = steps.next())
       lane.drafts.push_back(draft_of(schedule, rank, *step, index));
     fuse(lane.drafts, chunks, sends_from_place);
+    find_rewritten(lane.drafts, chunks);
     lane.dependencies = dependencies_of(lane.drafts, chunks);
   }
   Program program = interleave(lanes);

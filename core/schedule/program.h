@@ -45,6 +45,9 @@ struct Op {
   std::uint32_t round = 0;
   bool writes = false;  ///< `into` is valid
   bool last = false;    ///< and an output chunk that no later op of the pass reads
+  /// Of an op that sends a local chunk as it is: a later op writes there, or the memory is scratch,
+  /// so channels that hold places must not send from it.
+  bool rewritten = false;
   Chunk into{};
   Chunk extent{};  ///< the chunks whose elements the op works on; only first and count matter
 };

@@ -56,6 +56,9 @@ class SendChannel {
   /// make one frame of 1 to slot_bytes() bytes; an empty frame goes by commit().
   virtual bool sends_from_place() const { return false; }
   virtual std::size_t send_from(std::span<const std::byte> bytes, std::uint64_t fingerprint);
+  /// Memory that send_from() took may still be read after it: whoever passed it keeps it as it is
+  /// until this channel's flushed(), or the transport's, is true.
+  virtual bool holds_places() const { return false; }
 
   /// True when everything committed has reached memory or a kernel that outlives this process's
   /// use.
@@ -112,7 +115,8 @@ class Transport {
 
   /// Accepts connections, finishes handshakes, flushes writes. True when something moved.
   virtual bool progress() = 0;
-  /// True when nothing committed on any channel waits for progress().
+  /// True when nothing committed on any channel waits for progress(), and no memory that
+  /// send_from() took is still to be read.
   virtual bool flushed() const { return true; }
   /// Descriptors whose readiness means progress() or a channel may move. A transport that rings
   /// the doorbell instead adds nothing.

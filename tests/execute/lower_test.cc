@@ -65,6 +65,35 @@ TEST_CASE("every algorithm's lowered programs verify, at every root") {
   }
 }
 
+TEST_CASE("what is sent from memory that a later op writes is marked") {
+  std::size_t marked = 0;
+  std::size_t others = 0;
+  for (const Algorithm& row : algorithms()) {
+    for (const Program& program : lower_all(row.build(4, 0), true)) {
+      for (std::size_t i = 0; i < program.ops.size(); ++i) {
+        const Op& op = program.ops[i];
+        const auto operands = program.operands_of(op);
+        if (op.out_peer < 0 || op.writes || operands.size() != 1 || operands[0].is_channel())
+          continue;
+        const Chunk& sent = operands[0].chunk;
+        bool written = sent.buffer == Buffer::scratch;
+        for (std::size_t later = i + 1; later < program.ops.size(); ++later) {
+          const Op& other = program.ops[later];
+          // Runs that wrap are none of this test's: it looks at single chunks.
+          if (!other.writes || other.into.buffer == Buffer::scratch) continue;
+          if (other.into.count == 1 && sent.count == 1 && other.into.first == sent.first)
+            written = true;
+        }
+        INFO(name(row.collective) << " " << row.name << " op " << i);
+        if (sent.count == 1 && written) CHECK(op.rewritten);
+        ++(op.rewritten ? marked : others);
+      }
+    }
+  }
+  CHECK(marked > 0);
+  CHECK(others > marked);  // most could go from place
+}
+
 TEST_CASE("a ring becomes receive-reduce-sends that touch no scratch") {
   const Algorithm* ring = find_algorithm(Collective::all_reduce, "ring");
   REQUIRE(ring != nullptr);

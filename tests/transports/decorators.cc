@@ -90,6 +90,7 @@ class WrappedSender final : public SendChannel {
     return sent;
   }
 
+  bool holds_places() const override { return inner_.holds_places(); }
   bool flushed() const override {
     mood_.check(peer_);
     return inner_.flushed();
@@ -201,6 +202,7 @@ class WrappedTransport final : public Transport {
   std::size_t slot_bytes() const override { return inner_->slot_bytes(); }
   int depth() const override { return inner_->depth(); }
   bool progress() override { return inner_->progress(); }
+  bool flushed() const override { return inner_->flushed(); }
   void add_descriptors(std::vector<pollfd>& descriptors) const override {
     inner_->add_descriptors(descriptors);
   }

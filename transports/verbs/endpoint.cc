@@ -28,6 +28,12 @@ ibv_mtu mtu_code(std::uint32_t bytes) {
   return IBV_MTU_256;
 }
 
+ibv_sge part_of(const Piece& piece) {
+  return {.addr = reinterpret_cast<std::uintptr_t>(piece.begin),
+          .length = static_cast<std::uint32_t>(piece.bytes),
+          .lkey = piece.key};
+}
+
 std::uint32_t random_sequence() {
   std::random_device random;
   return random() & 0xffffff;
@@ -60,6 +66,14 @@ Endpoint::Endpoint(Rail& rail, const Settings& settings, int peer, Capacity capa
          "moving a queue pair to INIT");
 }
 
+Endpoint::~Endpoint() { hold_place(false); }
+
+void Endpoint::hold_place(bool holds) {
+  if (holds == holds_place_) return;
+  holds_place_ = holds;
+  rail_.count_reader(holds ? 1 : -1);
+}
+
 void Endpoint::make_pair(Capacity capacity) {
   ibv_cq* const queue = rail_.queue(capacity.sends + capacity.receives);
   int error = 0;
@@ -68,7 +82,8 @@ void Endpoint::make_pair(Capacity capacity) {
     attributes.send_cq = attributes.recv_cq = queue;
     attributes.cap.max_send_wr = capacity.sends;
     attributes.cap.max_recv_wr = capacity.receives;
-    attributes.cap.max_send_sge = attributes.cap.max_recv_sge = 1;
+    attributes.cap.max_send_sge = 2;  // a header and a payload elsewhere
+    attributes.cap.max_recv_sge = 1;
     attributes.cap.max_inline_data = inline_bytes;
     attributes.qp_type = IBV_QPT_RC;
     pair_.reset(library().create_qp(rail_.domain(), &attributes));
@@ -137,10 +152,12 @@ void Endpoint::to_ready_to_send() {
 
 void Endpoint::post(ibv_send_wr& request, bool signalled) {
   ++posted_;
+  ++rail_.tally().sends;
   request.wr_id = request_id(number_, false, posted_);
   if (signalled || posted_ - signalled_ >= silent_sends) {
     request.send_flags |= IBV_SEND_SIGNALED;
     signalled_ = posted_;
+    ++rail_.tally().signalled;
   }
   ibv_send_wr* refused = nullptr;
   const int error = ibv_post_send(pair_.get(), &request, &refused);
@@ -154,15 +171,25 @@ void Endpoint::post_with_credit(ibv_send_wr& request) {
   post(request, false);
 }
 
-void Endpoint::send(const Piece& frame) {
-  ibv_sge part{.addr = reinterpret_cast<std::uintptr_t>(frame.begin),
-               .length = static_cast<std::uint32_t>(frame.bytes),
-               .lkey = frame.key};
+void Endpoint::post_parts(std::span<ibv_sge> parts, unsigned flags) {
   ibv_send_wr request{};
-  request.sg_list = &part;
-  request.num_sge = 1;
-  if (frame.bytes <= inline_bytes_) request.send_flags = IBV_SEND_INLINE;
+  request.sg_list = parts.data();
+  request.num_sge = static_cast<int>(parts.size());
+  request.send_flags = flags;
   post_with_credit(request);
+}
+
+void Endpoint::send(const Piece& frame) {
+  ibv_sge part = part_of(frame);
+  post_parts({&part, 1}, frame.bytes <= inline_bytes_ ? IBV_SEND_INLINE : 0);
+}
+
+void Endpoint::send(const Piece& header, const Piece& payload) {
+  std::array<ibv_sge, 2> parts{part_of(header), part_of(payload)};
+  post_parts(parts, 0);
+  place_ = posted_;
+  hold_place(true);
+  ++rail_.tally().from_place;
 }
 
 void Endpoint::send_credit() {
@@ -178,9 +205,7 @@ void Endpoint::ask_acknowledgement() {
 }
 
 void Endpoint::receive_frame(const Piece& piece) {
-  ibv_sge part{.addr = reinterpret_cast<std::uintptr_t>(piece.begin),
-               .length = static_cast<std::uint32_t>(piece.bytes),
-               .lkey = piece.key};
+  ibv_sge part = part_of(piece);
   post_receive(&part);
 }
 
@@ -206,13 +231,18 @@ void Endpoint::completed(const ibv_wc& completion, bool receive, std::uint32_t c
 
 void Endpoint::note(const ibv_wc& completion, bool receive, std::uint32_t count) {
   if (completion.status != IBV_WC_SUCCESS) [[unlikely]] {
+    hold_place(false);  // the queue pair is in the error state
     const bool flushed = is_flush(completion.status);
     if (failure_ && (flushed || !only_flushed_)) return;
-    failure_ = completion_error(completion.status, completion.vendor_err,
-                                receive ? "receiving" : "sending", link_);
+    const char* const action = receive ? "receiving" : "sending";
+    const PortCondition port = flushed ? PortCondition::well : rail_.condition();
+    failure_ = port == PortCondition::well
+                   ? completion_error(completion.status, completion.vendor_err, action, link_)
+                   : port_error(port, action, link_);
     only_flushed_ = flushed;
   } else if (!receive) {
     done_ += (count - static_cast<std::uint32_t>(done_)) & request_count_mask;
+    if (done_ >= place_) hold_place(false);
   } else {
     credit_.grant(ntohl(completion.imm_data));
     if (completion.byte_len == 0) return receive_credit();

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "transports/verbs/credit.h"
 #include "transports/verbs/endpoint_address.h"
@@ -20,7 +21,7 @@ namespace rondo::verbs {
 
 /// Registered memory as a work request names it.
 struct Piece {
-  std::byte* begin = nullptr;
+  const std::byte* begin = nullptr;
   std::size_t bytes = 0;
   std::uint32_t key = 0;  ///< ibv_mr::lkey on the endpoint's rail
 };
@@ -39,7 +40,11 @@ class Endpoint final : public Worker {
   };
   /// `rail` and `credit` outlive the endpoint.
   Endpoint(Rail& rail, const Settings& settings, int peer, Capacity capacity, Credit& credit);
+  ~Endpoint() override;
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
 
+  Rail& rail() { return rail_; }
   const Rail& rail() const { return rail_; }
   const EndpointAddress& address() const { return address_; }
   /// Receives may be posted before, sends after this.
@@ -50,6 +55,12 @@ class Endpoint final : public Worker {
   bool has_room() const { return posted_ - done_ < sends_; }
   /// A frame, and the credit that there is to tell.
   void send(const Piece& frame);
+  /// The same of a frame whose payload lies elsewhere, in memory that stays as it is while
+  /// holds_place().
+  void send(const Piece& header, const Piece& payload);
+  /// The device may still read a payload of send(header, payload). A queue pair that has failed
+  /// reads nothing any more.
+  bool holds_place() const { return holds_place_; }
   void send_credit();
   /// Everything sent has been acknowledged by the peer's device.
   bool acknowledged() const { return posted_ == done_; }
@@ -73,7 +84,9 @@ class Endpoint final : public Worker {
   void to_ready_to_send();
   void post(ibv_send_wr& request, bool signalled);
   void post_with_credit(ibv_send_wr& request);
+  void post_parts(std::span<ibv_sge> parts, unsigned flags);
   void post_receive(ibv_sge* piece);
+  void hold_place(bool holds);
   void note(const ibv_wc& completion, bool receive, std::uint32_t count);
 
   Rail& rail_;
@@ -88,6 +101,8 @@ class Endpoint final : public Worker {
   std::uint64_t posted_ = 0;     ///< sends
   std::uint64_t signalled_ = 0;  ///< posted_ after the last signalled one
   std::uint64_t done_ = 0;       ///< sends known to be acknowledged
+  std::uint64_t place_ = 0;      ///< posted_ after the last one from the user's memory
+  bool holds_place_ = false;     ///< counted by the rail
   std::uint64_t frames_ = 0;
   bool only_flushed_ = false;  ///< failure_ only follows from one that is not known yet
   std::optional<Error> failure_{};

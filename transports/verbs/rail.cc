@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "transports/verbs/regions.h"
+
 namespace rondo::verbs {
 namespace {
 
@@ -38,7 +40,11 @@ const ibv_qp* pair_of(const ibv_async_event& event) {
 }  // namespace
 
 Rail::Rail(Port port, Gid gid, int rank)
-    : port_(std::move(port)), gid_(std::move(gid)), rank_(rank), context_(open(port_)) {
+    : port_(std::move(port)),
+      gid_(std::move(gid)),
+      rank_(rank),
+      context_(open(port_)),
+      regions_(windows_of_process(), *this, RegionCache::Limits()) {
   const Library& table = library();
   domain_.reset(table.alloc_pd(context_.get()));
   if (!domain_) throw call_error("allocating a protection domain", errno, link(-1));
@@ -63,9 +69,22 @@ Link Rail::link(int peer) const {
           .gid = to_text(gid_) + " (GID " + std::to_string(gid_.index) + ")"};
 }
 
+std::string Rail::account() const {
+  const auto text = [](std::uint64_t number) { return std::to_string(number); };
+  return port_.device + " port " + std::to_string(port_.port) + ": " + text(tally_.sends) +
+         " sends, " + text(tally_.from_place) + " of them from place, " + text(tally_.signalled) +
+         " with a completion; " + text(regions_.registrations()) +
+         " registrations of allocate() memory, " + text(regions_.registered_bytes()) +
+         " bytes at the end";
+}
+
 std::uint32_t Rail::admit(Worker& worker) {
   workers_.push_back(&worker);
   return static_cast<std::uint32_t>(workers_.size() - 1);
+}
+
+Registration Rail::register_block(const Block& block) {
+  return verbs::register_block(*this, block);
 }
 
 ibv_cq* Rail::queue(std::uint32_t entries) {
@@ -124,6 +143,25 @@ void Rail::drain_events() {
   while (library().get_cq_event(channel_.get(), &queue, &context) == 0) {
     library().ack_cq_events(queue, 1);
   }
+}
+
+PortCondition Rail::condition() const {
+  ibv_port_attr attributes{};
+  if (query_port(library(), context_.get(), port_.port, attributes) != 0)
+    return PortCondition::gone;
+  return attributes.state == IBV_PORT_ACTIVE ? PortCondition::well : PortCondition::down;
+}
+
+void Rail::note_down(const Error& error, std::chrono::microseconds patience) {
+  if (!down_) down_ = {error, std::chrono::steady_clock::now() + patience};
+}
+
+std::optional<Error> Rail::given_up() {
+  if (!down_ || std::chrono::steady_clock::now() < down_->until) return std::nullopt;
+  const Error error = down_->error;
+  down_.reset();
+  if (condition() == PortCondition::well) return std::nullopt;
+  return error;
 }
 
 void Rail::add_descriptors(std::vector<pollfd>& descriptors) const {

@@ -9,11 +9,15 @@
 
 #include <poll.h>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "transports/verbs/library.h"
+#include "transports/verbs/region_cache.h"
 #include "transports/verbs/trouble.h"
 
 namespace rondo::verbs {
@@ -35,11 +39,11 @@ inline std::uint64_t request_id(std::uint32_t worker, bool receive, std::uint64_
          (count & request_count_mask);
 }
 
-class Rail {
+class Rail final : public RegionCache::Device {
  public:
   /// Opens the port's device. Throws Error.
   Rail(Port port, Gid gid, int rank);
-  ~Rail();
+  ~Rail() override;
   Rail(const Rail&) = delete;
   Rail& operator=(const Rail&) = delete;
 
@@ -47,6 +51,21 @@ class Rail {
   const Gid& gid() const { return gid_; }
   ibv_context* context() const { return context_.get(); }
   ibv_pd* domain() const { return domain_.get(); }
+  /// Of the user's memory, what the device knows.
+  RegionCache& regions() { return regions_; }
+  Registration register_block(const Block& block) override;
+  bool reads_blocks() const override { return readers_ > 0; }
+  /// A queue pair begins to read from the user's memory (1) or has ended it (-1).
+  void count_reader(int change) { readers_ += change; }
+  /// What has been posted on it, for people and tests.
+  struct Tally {
+    std::uint64_t sends = 0;       ///< frames, credits and questions
+    std::uint64_t from_place = 0;  ///< of them, frames from the user's memory
+    std::uint64_t signalled = 0;   ///< of them, those that ask for a completion
+  };
+  Tally& tally() { return tally_; }
+  /// The same in a line.
+  std::string account() const;
   /// For error texts.
   Link link(int peer) const;
 
@@ -61,6 +80,14 @@ class Rail {
   /// Asks for an event at the next completion. True when completions came meanwhile, which no event
   /// would tell.
   bool arm();
+  /// Asks the device.
+  PortCondition condition() const;
+  /// The port went down, or is back. Queue pairs send again for a while, so it may come back in
+  /// time.
+  void note_down(const Error& error, std::chrono::microseconds patience);
+  void note_back() { down_.reset(); }
+  /// The failure that note_down() was told of once patience is over and the port still not well.
+  std::optional<Error> given_up();
   /// Of the completion channel and of asynchronous events.
   void add_descriptors(std::vector<pollfd>& descriptors) const;
   /// The next asynchronous event that concerns this rail: what it means, and the queue pair it is
@@ -88,6 +115,14 @@ class Rail {
   std::uint32_t largest_queue_ = 0;
   std::vector<Queue> queues_{};
   std::vector<Worker*> workers_{};
+  Tally tally_{};
+  int readers_ = 0;
+  struct Down {
+    Error error;
+    std::chrono::steady_clock::time_point until;
+  };
+  std::optional<Down> down_{};
+  RegionCache regions_;  // goes before the domain
 };
 
 }  // namespace rondo::verbs

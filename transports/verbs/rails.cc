@@ -2,6 +2,8 @@
 
 #include <sys/eventfd.h>
 
+#include <algorithm>
+
 namespace rondo::verbs {
 
 Rails::Rails(const Settings& settings, int rank)
@@ -44,6 +46,14 @@ bool Rails::poll() {
   bool moved = false;
   for (Rail* rail : open_) moved |= rail->poll();
   return moved;
+}
+
+bool Rails::read_blocks() const {
+  return std::ranges::any_of(open_, [](const Rail* rail) { return rail->reads_blocks(); });
+}
+
+void Rails::forget_freed() {
+  for (Rail* rail : open_) rail->regions().forget_freed();
 }
 
 void Rails::add_descriptors(std::vector<pollfd>& descriptors) {

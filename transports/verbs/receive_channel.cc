@@ -28,6 +28,16 @@ void VerbsReceiveChannel::check(const Letter& offer) const {
     throw error(ErrorCode::internal, "the peer speaks another verbs protocol",
                 "the same rondo on every rank");
   }
+  const auto pairs = static_cast<std::size_t>(edge_.rails.settings().queue_pairs);
+  if (offer.endpoints.size() != pairs) {
+    const auto who = [](int rank, std::size_t count) {
+      return "rank " + std::to_string(rank) + " uses " + std::to_string(count);
+    };
+    throw error(ErrorCode::configuration,
+                who(edge_.peer, offer.endpoints.size()) + " queue pairs a connection, " +
+                    who(edge_.rank, pairs) + " (RONDO_IB_QPS_PER_CONNECTION)",
+                "the same RONDO_IB_QPS_PER_CONNECTION on every rank");
+  }
   if (offer.slot_bytes == edge_.slots.bytes && offer.slots == edge_.slots.count) return;
   throw error(ErrorCode::configuration,
               "the peer uses slots of " + std::to_string(offer.slot_bytes) +

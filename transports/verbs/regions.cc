@@ -26,8 +26,6 @@ void RegisteredMemory::open_to(const Rail& rail, int peer) {
   const auto same = [&](const Region& region) { return region.rail == &rail; };
   if (std::ranges::any_of(regions_, same)) return;
   const std::size_t bytes = memory_.get_deleter().bytes;
-  // A receive's completion comes after its data whatever the order on the bus, so the device may
-  // choose that.
   MemoryRegion handle = register_memory(rail.domain(), data(), bytes,
                                         IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_RELAXED_ORDERING);
   if (!handle) {
@@ -41,6 +39,27 @@ std::uint32_t RegisteredMemory::key(const Rail& rail) const {
     if (region.rail == &rail) return region.handle->lkey;
   }
   throw Error(ErrorCode::internal, "memory used on a rail that it is not open to");
+}
+
+Registration register_block(const Rail& rail, const Block& block) {
+  const auto address = reinterpret_cast<std::uintptr_t>(block.base);
+  // Devices may read what is registered, without another flag.
+  constexpr int access = IBV_ACCESS_RELAXED_ORDERING;
+  const DmaBuffer buffer{.descriptor = block.dmabuf,
+                         .offset = block.dmabuf_offset,
+                         .bytes = block.bytes,
+                         .address = address};
+  MemoryRegion handle =
+      block.dmabuf >= 0
+          ? register_dmabuf(library(), rail.domain(), buffer, access)
+          : register_memory(rail.domain(), const_cast<std::byte*>(block.base), block.bytes, access);
+  if (!handle) {
+    throw call_error("registering " + std::to_string(block.bytes) + " bytes" +
+                         (block.dmabuf >= 0 ? " of a dma-buf" : ""),
+                     errno, rail.link(-1));
+  }
+  const std::uint32_t key = handle->lkey;
+  return {std::make_shared<MemoryRegion>(std::move(handle)), key};
 }
 
 }  // namespace rondo::verbs

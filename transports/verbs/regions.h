@@ -1,6 +1,14 @@
 // Registered memory: what devices read and write, pinned in physical memory while it lives.
 //
-// Channels register their slots once, when they connect; nothing is registered on the data path.
+// Channels register their slots once, when they connect; of the user's memory a RegionCache says
+// what is registered, and when.
+//
+// Everything is registered with relaxed ordering (IBV_ACCESS_RELAXED_ORDERING, which the library
+// leaves out where a device or its driver does not know it): the device may then write a message's
+// parts to memory in any order, which the host's bridges carry faster. That is safe because nobody
+// looks at memory to find out what has arrived: a slot is read after the completion of its receive,
+// which comes after all of its data whatever the order, and is written again only by a receive that
+// is posted afterwards. Memory that is sent from is only read.
 //
 // Only sources that are built when libibverbs's headers are there include this one.
 #pragma once
@@ -11,6 +19,7 @@
 
 #include "transports/verbs/library.h"
 #include "transports/verbs/rail.h"
+#include "transports/verbs/region_cache.h"
 
 namespace rondo::verbs {
 
@@ -39,5 +48,8 @@ class RegisteredMemory {
   std::unique_ptr<std::byte, Unmap> memory_{nullptr, Unmap{}};
   std::vector<Region> regions_{};  // goes before the memory
 };
+
+/// For RegionCache: a block that the rail's device may read from. `rail` outlives it. Throws Error.
+Registration register_block(const Rail& rail, const Block& block);
 
 }  // namespace rondo::verbs

@@ -7,6 +7,14 @@
 
 namespace rondo::verbs {
 
+namespace {
+
+// Shorter payloads are copied also from memory that the device knows: a second part of a work
+// request costs more than that.
+constexpr std::size_t least_from_place = 4096;
+
+}  // namespace
+
 VerbsSendChannel::VerbsSendChannel(const Edge& edge, int pairs, std::vector<RailName> theirs)
     : ChannelEnd(edge), pairs_(pairs), theirs_(std::move(theirs)) {}
 
@@ -81,17 +89,17 @@ std::span<std::byte> VerbsSendChannel::acquire() {
   return {slot(number_) + Slots::payload_offset, edge_.slots.bytes};
 }
 
-void VerbsSendChannel::commit(std::size_t bytes, std::uint64_t fingerprint) {
-  if (failure_) throw Error(*failure_);
-  if (!open_ || !may_send() || bytes > edge_.slots.bytes) {
-    throw error(ErrorCode::internal, "commit() without acquire()", {});
-  }
+void VerbsSendChannel::write_header(std::size_t bytes, std::uint64_t fingerprint) {
   const FrameHeader header{fingerprint, static_cast<std::uint32_t>(bytes),
                            static_cast<std::uint32_t>(number_)};
   std::memcpy(slot(number_) + Slots::header_offset, &header, sizeof(header));
+}
+
+/// The next frame, by `send(endpoint)`.
+template <class Send>
+void VerbsSendChannel::post(Send send) {
   try {
-    Endpoint& endpoint = endpoint_of(number_);
-    endpoint.send(piece(endpoint, number_, bytes));
+    send(endpoint_of(number_));
   } catch (const Error& failure) {
     fail(failure);
     throw;
@@ -99,16 +107,57 @@ void VerbsSendChannel::commit(std::size_t bytes, std::uint64_t fingerprint) {
   ++number_;
 }
 
+void VerbsSendChannel::commit(std::size_t bytes, std::uint64_t fingerprint) {
+  if (failure_) throw Error(*failure_);
+  if (!open_ || !may_send() || bytes > edge_.slots.bytes) {
+    throw error(ErrorCode::internal, "commit() without acquire()", {});
+  }
+  write_header(bytes, fingerprint);
+  post([&](Endpoint& endpoint) { endpoint.send(piece(endpoint, number_, bytes)); });
+}
+
+std::size_t VerbsSendChannel::send_from(std::span<const std::byte> bytes,
+                                        std::uint64_t fingerprint) {
+  if (bytes.empty() || bytes.size() > edge_.slots.bytes)
+    throw error(ErrorCode::internal, "send_from() takes frames of 1 byte to a slot", {});
+  const std::span<std::byte> slot = acquire();
+  if (slot.empty()) return 0;
+  std::optional<std::uint32_t> key;
+  if (bytes.size() >= least_from_place) key = endpoint_of(number_).rail().regions().key(bytes);
+  if (!key) {
+    std::memcpy(slot.data(), bytes.data(), bytes.size());
+    commit(bytes.size(), fingerprint);
+    return bytes.size();
+  }
+  write_header(bytes.size(), fingerprint);
+  post([&](Endpoint& endpoint) {
+    endpoint.send(piece(endpoint, number_, 0), {bytes.data(), bytes.size(), *key});
+  });
+  return bytes.size();
+}
+
+bool VerbsSendChannel::holds_place() const {
+  // A channel that failed will send nothing that counts, and keeps nobody waiting.
+  if (failure_) return false;
+  return std::ranges::any_of(endpoints_, [](const auto& end) { return end->holds_place(); });
+}
+
+void VerbsSendChannel::ask_acknowledgements() const {
+  for (const auto& endpoint : endpoints_) endpoint->ask_acknowledgement();
+}
+
 bool VerbsSendChannel::flushed() const {
-  // What the peer has released has arrived, whether or not its device could still say so.
-  if (credited_ == number_) return true;
-  if (edge_.credit.granted == static_cast<std::uint32_t>(number_)) return true;
+  // What the peer has released has arrived, whether or not its device could still say so. But its
+  // device may be sent it once more, so memory that it lies in must stay.
+  const bool free = !holds_place();
+  if (free && credited_ == number_) return true;
+  if (free && edge_.credit.granted == static_cast<std::uint32_t>(number_)) return true;
   const auto acknowledged = [](const auto& endpoint) { return endpoint->acknowledged(); };
   if (std::ranges::all_of(endpoints_, acknowledged)) return true;
   // A queue pair may also have failed because the peer has taken everything and gone: progress()
   // finds out which.
   if (failure_) throw Error(*failure_);
-  for (const auto& endpoint : endpoints_) endpoint->ask_acknowledgement();
+  ask_acknowledgements();
   return false;
 }
 

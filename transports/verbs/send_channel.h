@@ -21,13 +21,24 @@ class VerbsSendChannel final : public SendChannel, public ChannelEnd {
 
   std::span<std::byte> acquire() override;
   void commit(std::size_t bytes, std::uint64_t fingerprint) override;
+  bool sends_from_place() const override { return true; }
+  std::size_t send_from(std::span<const std::byte> bytes, std::uint64_t fingerprint) override;
+  bool holds_places() const override { return true; }
   bool flushed() const override;
+
+  /// The device may still read memory that send_from() took.
+  bool holds_place() const;
+  /// Sees to it that it becomes false without another frame.
+  void ask_acknowledgements() const;
 
  private:
   void take(const Letter& letter) override;
   void peer_left(const Letter& goodbye) override;
   void offer();
   bool may_send();
+  void write_header(std::size_t bytes, std::uint64_t fingerprint);
+  template <class Send>
+  void post(Send send);
   void look();
 
   int pairs_;

@@ -67,6 +67,11 @@ class VerbsTransport final : public Transport {
             settings.rank, listening_address(settings), longest_try(settings),
             [this](const Hello& hello, UniqueFd socket) { arrive(hello, std::move(socket)); }) {}
 
+  ~VerbsTransport() override {
+    if (!log_enabled(LogLevel::info)) return;
+    for (const Rail* rail : rails_.open()) log(LogLevel::info, settings_.rank, rail->account());
+  }
+
   std::string_view name() const override { return "verbs"; }
   LinkClass link_class() const override { return LinkClass::network; }
   std::string address() const override {
@@ -105,9 +110,22 @@ class VerbsTransport final : public Transport {
     moved |= meeting_.poll();
     moved |= read_letters(due);
     if (moved) count_expected();
+    if (due) rails_.forget_freed();
     if (due) take_events();
     if (due) look_for_breaks();
     return moved;
+  }
+
+  bool flushed() const override {
+    if (!rails_.read_blocks()) return true;
+    rails_.poll();
+    bool free = true;
+    for (const auto& [end, channel] : senders_) {
+      if (!channel->holds_place()) continue;
+      channel->ask_acknowledgements();
+      free = false;
+    }
+    return free;
   }
 
   void add_descriptors(std::vector<pollfd>& descriptors) const override {
@@ -195,14 +213,32 @@ class VerbsTransport final : public Transport {
   void take_events() {
     for (Rail* rail : rails_.open()) {
       while (const auto event = rail->next_event()) take_event(*rail, *event);
+      if (const auto error = rail->given_up()) fail_all(*rail, nullptr, *error);
     }
   }
 
-  void take_event(const Rail& rail, const Rail::Event& event) {
+  void take_event(Rail& rail, const Rail::Event& event) {
     const auto& [reach, error] = event.report;
-    if (reach == Reach::nobody) return;
-    if (reach == Reach::warning) return warn(error.message());
-    const ibv_qp* const pair = reach == Reach::queue ? event.pair : nullptr;
+    switch (reach) {
+      case Reach::nobody:
+        return;
+      case Reach::back:
+        rail.note_back();
+        return log(LogLevel::info, settings_.rank, error.message());
+      case Reach::warning:
+        return warn(error.message());
+      case Reach::port:
+        rail.note_down(error, retry_time(rails_.settings()));
+        return warn(error.message());
+      case Reach::queue:
+        return fail_all(rail, event.pair, error);
+      case Reach::device:
+        return fail_all(rail, nullptr, error);
+    }
+  }
+
+  /// Every channel of the rail, or those of one queue pair on it.
+  void fail_all(const Rail& rail, const ibv_qp* pair, const Error& error) {
     for (auto& [end, channel] : senders_) channel->fail_on(rail, pair, error);
     for (auto& [end, channel] : receivers_) channel->fail_on(rail, pair, error);
   }

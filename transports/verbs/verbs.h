@@ -11,14 +11,21 @@
 //   both wake a rank that sleeps. Sends are as fast: on Soft-RoCE perftest measured 64, 70 and 69
 //   MiB/s for sends of 64 KB beside 46, 66 and 70 for writes, and 12 to 22 us for a send of 8 B
 //   beside 16 to 21 us for a write.
-// - Frames go through slots, which are registered once; user memory is not registered. A frame from
-//   the user's own memory would have to stay untouched until the peer's device has acknowledged it,
-//   and only memory whose end is told could be kept registered.
+// - Frames arrive in slots, which are registered once, and leave from slots or, of allocate()
+// memory
+//   and from 4 KiB on, from where they lie: a work request then has two parts, the header in the
+//   slot and the payload in its place. Which memory is registered, and when: region_cache.h. Such a
+//   payload stays untouched until the peer's device has acknowledged it (holds_places()).
+// - Nothing is received into place. A receive is posted before it is known which message will fill
+//   it; to know, executors would have to announce destinations ahead of their turn, or open them to
+//   the peer's writes and await its answer, which costs a trip before each message. What is
+//   received to be reduced, the most of it, is read where it arrived anyway.
 //
 // Registered memory: a channel that is in use takes 8 slots at either end, of 64 KiB with few
 // ranks, smaller with many, so that the limits of core/transport/transport.h hold: 256 MiB a rank.
-// The limit of locked memory (ulimit -l) must allow it. Besides, a device takes some KiB for each
-// queue pair.
+// Besides, for each device in use, at most 64 blocks of allocate() memory and 16 GiB, which are the
+// user's anyway. The limit of locked memory (ulimit -l) must allow the slots; blocks that it does
+// not allow are copied. A device takes some KiB more for each queue pair.
 #pragma once
 
 #include <memory>

@@ -58,14 +58,47 @@ def broken(jobs, *command):
     ranks = start_turning(jobs, on_two_devices, 50000)
     place.output_of(*command)
     try:
-        require_named(end_in(ranks, DEVICE_SECONDS), r"rxe[12]")
+        failures = end_in(ranks, DEVICE_SECONDS)
+        require_named(failures, r"rxe[12]")
+        return everything(failures)
     finally:
         place.make_devices()
 
 
 def cable_pulled(jobs):
     """Both devices know at once: their ports are down."""
-    broken(jobs, "ip", "link", "set", "veth1", "down")
+    text = broken(jobs, "ip", "link", "set", "veth1", "down")
+    require(re.search(r"the port (is|went) down", text), "nobody says that a port is down", text)
+
+
+def port_flaps(jobs):
+    """A port that comes back in time is only a warning; one that does not is an error by its name.
+    (The device's packets to itself need no carrier.)"""
+    ranks = start_turning(jobs, lambda rank: {**on_two_devices(rank), "RONDO_IB_HCA": "=rxe0"}, 1000)
+    try:
+        place.set_carrier("dummy0", False)
+        for rank in ranks:
+            rank.wait_for("the port went down on rxe0 port 1")
+        place.set_carrier("dummy0", True)
+        sent = place.packets_sent("rxe0")
+        # Longer than the devices' patience with the port.
+        require(not place.wait_until(lambda: any(rank.has_ended() for rank in ranks), 4),
+                "a rank has ended", "\n".join(rank.log for rank in ranks))
+        require(place.packets_sent("rxe0") > sent + 100, "nothing is sent any more")
+        place.set_carrier("dummy0", False)
+        text = everything(end_in(ranks, DEVICE_SECONDS))
+        require("the port went down on rxe0 port 1" in text, "the port is not named", text)
+    finally:
+        place.set_carrier("dummy0", True)
+
+
+def queue_pairs_differ(jobs):
+    job = jobs.start(2, jobs.program("job_rank_program"), "1:set=RONDO_IB_QPS_PER_CONNECTION=2",
+                     "join", "call=all_reduce,10", RONDO_IB_HCA="=rxe0")
+    require(job.status() == 3, "different numbers of queue pairs are no error", job.log)
+    told = (r"rank 1 uses 2 queue pairs a connection, rank 0 uses 1 "
+            r"|rank 0 uses 1 queue pairs a connection, rank 1 uses 2 ")
+    require(re.search(told, job.text), "the error does not name both numbers", job.log)
 
 
 def cable_silent(jobs):

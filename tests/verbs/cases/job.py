@@ -42,7 +42,7 @@ class Running:
 
     def wait_for(self, part, count=1):
         def there():
-            return self._text.count(part) >= count or self._process.poll() is not None
+            return self._text.count(part) >= count or self.has_ended()
         in_time = wait_until(there, HANG_SECONDS)
         if self._text.count(part) < count:
             self.kill()
@@ -56,6 +56,9 @@ class Running:
             raise Failure(f"did not end within {seconds} s", self.log)
         self._reader.join(10)
         return self._process.returncode
+
+    def has_ended(self):
+        return self._process.poll() is not None
 
     def kill(self):
         try:

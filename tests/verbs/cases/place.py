@@ -97,6 +97,10 @@ def packets_sent(device):
     return int(path.read_text())
 
 
+def set_carrier(interface, there):
+    pathlib.Path("/sys/class/net", interface, "carrier").write_text("1" if there else "0")
+
+
 def bytes_on_cable():
     """What rxe1's end has sent and received."""
     folder = pathlib.Path("/sys/class/net/veth1/statistics")

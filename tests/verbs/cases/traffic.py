@@ -89,6 +89,39 @@ def some_queue_pairs(jobs):
     require(counts["2"] == 2 * counts["1"] > 0, f"queue pairs by setting: {counts}")
 
 
+ACCOUNT = re.compile(r": (\d+) sends, (\d+) of them from place, (\d+) with a completion; "
+                     r"(\d+) registrations of allocate\(\) memory, (\d+) bytes at the end")
+CALLS_A_ROUND = 5
+GENERATIONS = 2
+BUFFERS = 2  # of a generation
+
+
+def accounts(jobs, rounds):
+    """What each rank says of its sends after so many rounds in each generation of buffers."""
+    ranks = 3
+    job = jobs.start(ranks, jobs.program("verbs_windows_program"), str(GENERATIONS), str(rounds),
+                     "50000", RONDO_IB_HCA="=rxe0", RONDO_DEBUG="INFO")
+    text = job.require_success()
+    found = [tuple(map(int, match)) for match in ACCOUNT.findall(text)]
+    require(len(found) == ranks, "not every rank gives an account of its sends", text)
+    return found, text
+
+
+def from_place(jobs):
+    """Buffers that are freed and made anew, at the same addresses, are right in every element. More
+    rounds in the same buffers cost no registration more, and completions as few as promised: one in
+    16 sends and one at the end of a call to each of two peers."""
+    few, _ = accounts(jobs, 4)
+    many, text = accounts(jobs, 8)
+    for rank, (before, after) in enumerate(zip(few, many)):
+        sends, placed, signalled, registrations, _ = after
+        require(placed > before[1] > 0, f"rank {rank} has not sent from place", text)
+        require(0 < registrations == before[3] <= GENERATIONS * BUFFERS,
+                f"rank {rank}: {before[3]} registrations in 4 rounds, {registrations} in 8", text)
+        most = sends / 16 + 2 * 8 * GENERATIONS * CALLS_A_ROUND
+        require(signalled <= most, f"rank {rank}: {signalled} completions, at most {most}", text)
+
+
 def both_rails(jobs):
     """Two devices at once: both carry data."""
     before = {name: place.packets_sent(name) for name in ("rxe1", "rxe2")}
@@ -137,3 +170,5 @@ def listing(jobs):
                           re.MULTILINE), f"{device} is not listed as used", text)
         require(re.search(rf"^ +\* GID 1 +RoCE v2 +{re.escape(address)} ", text, re.MULTILINE),
                 f"{address} is not the GID in use", text)
+    require(len(re.findall(r"^    dma-buf: (?:yes$|no, )", text, re.MULTILINE)) == 3,
+            "it is not told whether devices take dma-bufs", text)

@@ -1,0 +1,151 @@
+// The contract of core/transport/transport.h as far as the caller's own memory is concerned:
+// sending from it and receiving into it, for every transport in the table.
+#include <algorithm>
+#include <cstddef>
+#include <random>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+#include "rondo/memory.h"
+#include "tests/catch.h"
+#include "tests/transports/variants.h"
+
+namespace rondo::testing {
+namespace {
+
+constexpr std::size_t slot = 8192;
+
+/// Sends frames by slots or from place, as the dice fall; step() moves a little.
+struct MixedSender {
+  SendChannel& out;
+  const std::vector<std::vector<std::byte>>& frames;
+  std::mt19937 dice;
+  std::size_t number = 0;
+  std::size_t begun = 0;  ///< bytes of the frame already sent from place
+
+  void step() {
+    if (number == frames.size()) return;
+    const std::vector<std::byte>& frame = frames[number];
+    const bool in_place =
+        begun > 0 || direct || (out.sends_from_place() && !frame.empty() && dice() % 2 == 0);
+    if (!in_place) {
+      if (try_send(out, frame, number)) ++number;
+      return;
+    }
+    direct = true;
+    begun += out.send_from(std::span(frame).subspan(begun), number);
+    if (begun < frame.size()) return;
+    ++number;
+    begun = 0;
+    direct = false;
+  }
+  bool direct = false;  ///< the frame goes from place, though maybe nothing of it has gone yet
+};
+
+struct MixedReceiver {
+  ReceiveChannel& in;
+  const std::vector<std::vector<std::byte>>& frames;
+  std::mt19937 dice;
+  std::size_t number = 0;
+  std::size_t begun = 0;
+  std::vector<std::byte> place{};
+
+  void step() {
+    if (number == frames.size()) return;
+    const bool may_place = in.receives_into_place() && !frames[number].empty();
+    if (begun == 0 && (!may_place || dice() % 3 == 0)) {
+      peek();
+    } else {
+      read_part();
+    }
+  }
+
+  void peek() {
+    const Frame* frame = in.peek();
+    // A frame that was looked at may still be read into place.
+    if (frame == nullptr || (in.receives_into_place() && dice() % 2 == 0)) return;
+    check(frame->fingerprint, frame->payload);
+    in.release();
+  }
+
+  void read_part() {
+    const auto fingerprint = in.fingerprint();
+    if (!fingerprint) return;
+    place.resize(frames[number].size());
+    const std::size_t most = std::min<std::size_t>(1 + dice() % 5000, place.size() - begun);
+    begun += in.receive_into(std::span(place).subspan(begun, most));
+    if (begun < place.size()) return;
+    check(*fingerprint, place);
+    begun = 0;
+  }
+
+  void check(std::uint64_t fingerprint, std::span<const std::byte> payload) {
+    if (fingerprint != number || !std::ranges::equal(payload, frames[number])) {
+      throw std::runtime_error("frame " + std::to_string(number) + " is not what was sent");
+    }
+    ++number;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("slots and places mix on either side of a channel", "[transports]") {
+  const Variant variant = any_variant(variants());
+  const unsigned seed = GENERATE(1U, 2U, 3U);
+  CAPTURE(variant.name, seed);
+  std::mt19937 dice(seed);
+  std::vector<std::vector<std::byte>> frames;
+  for (std::uint64_t i = 0; i < 150; ++i) {
+    const std::size_t most = i % 3 == 0 ? 50 : slot;
+    frames.push_back(pattern(seed, i, dice() % (most + 1)));
+  }
+  World world(variant, 2, slot);
+  MixedSender sender{world[0].sender(1, 0), frames, std::mt19937(seed + 10)};
+  MixedReceiver receiver{world[1].receiver(0, 0), frames, std::mt19937(seed + 20)};
+  CHECK_NOTHROW(wait_until([&] {
+    world.progress();
+    for (unsigned i = dice() % 4; i > 0; --i) sender.step();
+    for (unsigned i = dice() % 4; i > 0; --i) receiver.step();
+    return receiver.number == frames.size();
+  }));
+  // What has arrived may still have to be acknowledged.
+  CHECK_NOTHROW(wait_until([&] {
+    world.progress();
+    return sender.out.flushed();
+  }));
+}
+
+TEST_CASE("memory that was sent from is the caller's again once all is flushed", "[transports]") {
+  const Variant variant = any_variant(variants());
+  CAPTURE(variant.name);
+  World world(variant, 2, slot);
+  SendChannel& out = world[0].sender(1, 0);
+  ReceiveChannel& in = world[1].receiver(0, 0);
+  if (!out.sends_from_place()) {
+    CHECK_FALSE(out.holds_places());
+    return;
+  }
+  Memory memory = allocate(slot);  // what devices may read in place
+  const std::span<std::byte> place(static_cast<std::byte*>(memory.data()), slot);
+  for (std::uint64_t number = 0; number < 12; ++number) {
+    const std::vector<std::byte> frame = pattern(11, number, slot);
+    std::ranges::copy(frame, place.begin());
+    std::size_t done = 0;
+    wait_until([&] {
+      world.progress();
+      if (done < slot) done += out.send_from(place.subspan(done), number);
+      return done == slot;
+    });
+    if (out.holds_places()) {
+      wait_until([&] {
+        world.progress();
+        return world[0].flushed();
+      });
+    }
+    std::ranges::fill(place, std::byte{0xee});
+    CHECK(receive(world, in) == Message{number, frame});
+  }
+}
+
+}  // namespace rondo::testing

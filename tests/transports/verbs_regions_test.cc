@@ -1,0 +1,221 @@
+// Which memory a device is told of and when: over a made-up device and made-up memory, and over the
+// windows of this process. Needs no device, no libibverbs and not its headers.
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "rondo/error.h"
+#include "rondo/memory.h"
+#include "tests/catch.h"
+#include "transports/verbs/region_cache.h"
+
+namespace rondo::testing {
+namespace {
+
+using verbs::Block;
+using verbs::RegionCache;
+using verbs::Registration;
+
+/// Memory is only looked at by address, so any will do.
+class MadeUpBlocks final : public verbs::BlockSource {
+ public:
+  std::optional<Block> find(const void* memory, std::size_t bytes) const override {
+    const auto* const begin = static_cast<const std::byte*>(memory);
+    for (const Block& block : blocks_) {
+      if (begin >= block.base && begin + bytes <= block.base + block.bytes) return block;
+    }
+    return std::nullopt;
+  }
+  std::uint64_t freed() const override { return freed_; }
+
+  /// The `index`-th thousand bytes of an array of them.
+  std::span<const std::byte> make(std::size_t index, std::size_t bytes = 1000, int dmabuf = -1) {
+    const std::byte* const base = array_.data() + 1000 * index;
+    blocks_.push_back({.number = ++last_, .base = base, .bytes = bytes, .dmabuf = dmabuf});
+    return {base, bytes};
+  }
+  void free(std::span<const std::byte> memory) {
+    std::erase_if(blocks_, [&](const Block& block) { return block.base == memory.data(); });
+    ++freed_;
+  }
+
+ private:
+  std::vector<std::byte> array_ = std::vector<std::byte>(20'000);
+  std::vector<Block> blocks_{};
+  std::uint64_t last_ = 0;
+  std::uint64_t freed_ = 0;
+};
+
+class MadeUpDevice final : public RegionCache::Device {
+ public:
+  Registration register_block(const Block& block) override {
+    if (refuses) throw Error(ErrorCode::out_of_memory, "no more memory may be locked");
+    ++made;
+    const auto forget = [this](const std::uint64_t* number) {
+      known.erase(*number);
+      delete number;
+    };
+    known[block.number] = static_cast<std::uint32_t>(made);
+    return {std::shared_ptr<std::uint64_t>(std::make_unique<std::uint64_t>(block.number).release(),
+                                           forget),
+            static_cast<std::uint32_t>(made)};
+  }
+  bool reads_blocks() const override { return reads; }
+
+  bool refuses = false;
+  bool reads = false;
+  int made = 0;
+  std::map<std::uint64_t, std::uint32_t> known{};  ///< keys by block
+};
+
+struct Setting {
+  explicit Setting(RegionCache::Limits limits = {.blocks = 3, .bytes = 2500})
+      : cache(blocks, device, limits) {}
+
+  /// Has it sent whole so often that it is registered.
+  std::uint32_t earn(std::span<const std::byte> memory) {
+    CHECK_FALSE(cache.key(memory));
+    const auto key = cache.key(memory);
+    REQUIRE(key);
+    return *key;
+  }
+
+  std::shared_ptr<MadeUpBlocks> blocks = std::make_shared<MadeUpBlocks>();
+  MadeUpDevice device{};
+  RegionCache cache;
+};
+
+}  // namespace
+
+TEST_CASE("memory that nobody watches is never registered", "[verbs]") {
+  Setting setting;
+  const std::vector<std::byte> heap(1000);
+  for (int i = 0; i < 10; ++i) CHECK_FALSE(setting.cache.key(heap));
+  CHECK(setting.device.made == 0);
+}
+
+TEST_CASE("a block is registered once as much was copied as it holds, and once only", "[verbs]") {
+  Setting setting;
+  const auto block = setting.blocks->make(0);
+  for (int i = 0; i < 4; ++i) CHECK_FALSE(setting.cache.key(block.subspan(100, 250)));
+  CHECK(setting.device.made == 0);
+  for (int i = 0; i < 100; ++i) CHECK(setting.cache.key(block.subspan(7, 13)) == 1u);
+  CHECK(setting.device.made == 1);
+  CHECK(setting.cache.registrations() == 1);
+  CHECK(setting.cache.registered_bytes() == 1000);
+  CHECK_FALSE(setting.cache.key({block.data() + 500, 501}));  // beyond its end
+}
+
+TEST_CASE("a freed block is let go, and its successor is another", "[verbs]") {
+  Setting setting;
+  const auto block = setting.blocks->make(0);
+  setting.earn(block);
+  setting.blocks->free(block);
+  SECTION("before anything else is sent") {
+    setting.cache.forget_freed();
+    CHECK(setting.device.known.empty());
+    CHECK(setting.cache.registered_bytes() == 0);
+    CHECK_FALSE(setting.cache.key(block));
+  }
+  SECTION("when another one lies there") {
+    const auto successor = setting.blocks->make(0);
+    CHECK_FALSE(setting.cache.key(successor));
+    CHECK(setting.device.known.empty());
+    CHECK(setting.cache.key(successor) == 2u);
+  }
+}
+
+TEST_CASE("one freed block leaves the others registered", "[verbs]") {
+  Setting setting;
+  const auto first = setting.blocks->make(0);
+  const auto second = setting.blocks->make(1);
+  setting.earn(first);
+  const auto key = setting.earn(second);
+  setting.blocks->free(first);
+  CHECK(setting.cache.key(second) == key);
+  CHECK(setting.device.known.size() == 1);
+  CHECK(setting.device.made == 2);
+}
+
+TEST_CASE("beyond the bytes the least recently used registration goes", "[verbs]") {
+  Setting setting;
+  const auto first = setting.blocks->make(0);
+  const auto second = setting.blocks->make(1);
+  setting.earn(first);
+  setting.earn(second);
+  CHECK(setting.cache.key(first) == 1u);  // the second is the older one now
+  const auto third = setting.blocks->make(2);
+  CHECK_FALSE(setting.cache.key(third));
+  SECTION("while nothing is read") {
+    CHECK(setting.cache.key(third) == 3u);
+    CHECK(setting.device.known == std::map<std::uint64_t, std::uint32_t>{{1, 1}, {3, 3}});
+    CHECK(setting.cache.registered_bytes() == 2000);
+    CHECK_FALSE(setting.cache.key(second));  // it must earn it anew
+  }
+  SECTION("not while the device may still read") {
+    setting.device.reads = true;
+    CHECK_FALSE(setting.cache.key(third));
+    CHECK(setting.device.known.size() == 2);
+    CHECK(setting.cache.key(first) == 1u);
+  }
+}
+
+TEST_CASE("beyond the number of blocks the least recently used goes", "[verbs]") {
+  Setting setting({.blocks = 2, .bytes = 100'000});
+  const auto first = setting.blocks->make(0);
+  const auto second = setting.blocks->make(1);
+  const auto third = setting.blocks->make(2);
+  setting.earn(first);
+  setting.earn(second);
+  setting.device.reads = true;
+  CHECK_FALSE(setting.cache.key(third));
+  CHECK_FALSE(setting.cache.key(third));
+  CHECK(setting.device.known.size() == 2);
+  setting.device.reads = false;
+  setting.earn(third);
+  CHECK(setting.device.known == std::map<std::uint64_t, std::uint32_t>{{2, 2}, {3, 3}});
+}
+
+TEST_CASE("a block longer than the limit is copied for ever", "[verbs]") {
+  Setting setting;
+  const auto block = setting.blocks->make(0, 2501);
+  for (int i = 0; i < 5; ++i) CHECK_FALSE(setting.cache.key(block));
+  CHECK(setting.device.made == 0);
+}
+
+TEST_CASE("what the device refuses is copied, and it is not asked again", "[verbs]") {
+  Setting setting;
+  const auto block = setting.blocks->make(0);
+  setting.device.refuses = true;
+  for (int i = 0; i < 3; ++i) CHECK_FALSE(setting.cache.key(block));
+  setting.device.refuses = false;
+  for (int i = 0; i < 3; ++i) CHECK_FALSE(setting.cache.key(block));
+  CHECK(setting.device.made == 0);
+}
+
+TEST_CASE("a device's memory is registered at once, or it is an error", "[verbs]") {
+  Setting setting;
+  const auto block = setting.blocks->make(0, 1000, 5);
+  setting.device.refuses = true;
+  CHECK_THROWS_AS(setting.cache.key(block), Error);
+  setting.device.refuses = false;
+  CHECK(setting.cache.key(block.first(10)) == 1u);
+  CHECK(setting.cache.key(block.last(10)) == 1u);
+}
+
+TEST_CASE("the windows of this process are such memory", "[verbs]") {
+  MadeUpDevice device;
+  RegionCache cache(verbs::windows_of_process(), device, RegionCache::Limits());
+  Memory memory = allocate(8192);
+  const std::span<const std::byte> whole(static_cast<const std::byte*>(memory.data()), 8192);
+  CHECK_FALSE(cache.key(whole));
+  CHECK(cache.key(whole.subspan(4096, 100)) == 1u);
+  memory = {};
+  cache.forget_freed();
+  CHECK(device.known.empty());
+}
+
+}  // namespace rondo::testing

@@ -1,0 +1,119 @@
+#include "transports/verbs/region_cache.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/memory/windows.h"
+#include "rondo/error.h"
+
+namespace rondo::verbs {
+namespace {
+
+class WindowSource final : public BlockSource {
+ public:
+  std::optional<Block> find(const void* memory, std::size_t bytes) const override {
+    const auto window = windows_->find(memory, bytes);
+    if (!window) return std::nullopt;
+    return Block{.number = window->number, .base = window->base, .bytes = window->bytes};
+  }
+  std::uint64_t freed() const override { return windows_->freed(); }
+
+ private:
+  std::shared_ptr<Windows> windows_ = Windows::of_process();
+};
+
+bool contains(const Block& block, std::span<const std::byte> memory) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
+  const auto base = reinterpret_cast<std::uintptr_t>(block.base);
+  return begin >= base && begin - base <= block.bytes &&
+         memory.size() <= block.bytes - (begin - base);
+}
+
+}  // namespace
+
+std::shared_ptr<const BlockSource> windows_of_process() {
+  return std::make_shared<const WindowSource>();
+}
+
+RegionCache::RegionCache(std::shared_ptr<const BlockSource> source, Device& device, Limits limits)
+    : source_(std::move(source)), device_(device), limits_(limits), freed_(source_->freed()) {
+  entries_.reserve(limits_.blocks);
+}
+
+std::optional<std::uint32_t> RegionCache::key(std::span<const std::byte> memory) {
+  forget_freed();
+  Entry* const entry = entry_of(memory);
+  if (entry == nullptr) return std::nullopt;
+  entry->used = ++uses_;
+  if (entry->registration.handle) return entry->registration.key;
+  const bool can_copy = entry->block.dmabuf < 0;
+  if (can_copy && (entry->refused || entry->copied < entry->block.bytes)) {
+    entry->copied += memory.size();
+    return std::nullopt;
+  }
+  if (make_room(entry->block.bytes)) register_entry(*entry);
+  if (entry->registration.handle) return entry->registration.key;
+  return std::nullopt;
+}
+
+RegionCache::Entry* RegionCache::entry_of(std::span<const std::byte> memory) {
+  const auto known = std::ranges::find_if(
+      entries_, [&](const Entry& entry) { return contains(entry.block, memory); });
+  if (known != entries_.end()) return &*known;
+  const auto block = source_->find(memory.data(), memory.size());
+  if (!block) return nullptr;
+  if (entries_.size() == limits_.blocks) {
+    const auto oldest = std::ranges::min_element(entries_, {}, &Entry::used);
+    if (oldest->registration.handle && device_.reads_blocks()) return nullptr;
+    release(*oldest);
+    entries_.erase(oldest);
+  }
+  entries_.push_back({.block = *block});
+  return &entries_.back();
+}
+
+void RegionCache::register_entry(Entry& entry) {
+  try {
+    entry.registration = device_.register_block(entry.block);
+    ++registrations_;
+    registered_bytes_ += entry.block.bytes;
+  } catch (const Error&) {
+    if (entry.block.dmabuf >= 0) throw;
+    entry.refused = true;  // most likely the limit of locked memory; copying needs none
+  }
+}
+
+bool RegionCache::make_room(std::size_t bytes) {
+  if (bytes > limits_.bytes) return false;
+  while (registered_bytes_ > limits_.bytes - bytes) {
+    if (device_.reads_blocks()) return false;
+    Entry* oldest = nullptr;
+    for (Entry& entry : entries_) {
+      const bool older = oldest == nullptr || entry.used < oldest->used;
+      if (entry.registration.handle && older) oldest = &entry;
+    }
+    release(*oldest);
+  }
+  return true;
+}
+
+/// The block must earn its registration anew.
+void RegionCache::release(Entry& entry) {
+  if (entry.registration.handle) registered_bytes_ -= entry.block.bytes;
+  entry.registration = {};
+  entry.copied = 0;
+}
+
+void RegionCache::forget_freed() {
+  const std::uint64_t freed = source_->freed();
+  if (freed == freed_) return;
+  freed_ = freed;
+  std::erase_if(entries_, [&](Entry& entry) {
+    const auto now = source_->find(entry.block.base, entry.block.bytes);
+    if (now && now->number == entry.block.number) return false;
+    release(entry);
+    return true;
+  });
+}
+
+}  // namespace rondo::verbs

@@ -1,0 +1,109 @@
+// Which of the user's memory a device reads in place, registered once, and which is copied.
+//
+// Only memory whose end is told can stay registered: windows (rondo::allocate()) and blocks of
+// devices that their owners offer as dma-bufs. Other memory may be unmapped behind our back, by
+// free() or munmap(); its registration would then name pages that nobody sees any more, and what is
+// mapped there next would be sent wrongly without an error. A library cannot watch for that safely
+// (hooks of malloc and munmap miss direct system calls and other libraries' own hooks), so such
+// memory is copied into slots.
+//
+// Registering a byte costs about what copying it does, and pins its page. So a block is registered
+// once as many bytes have been copied out of it as it has: whatever comes, that costs at most twice
+// the better of both ways. What a device owns cannot be copied, so it is registered at once.
+//
+// Needs no libibverbs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace rondo::verbs {
+
+/// Memory whose end is told. Value type.
+struct Block {
+  std::uint64_t number = 0;  ///< of its source, never used again
+  const std::byte* base = nullptr;
+  std::size_t bytes = 0;
+  /// Of a device's memory, its owner's; -1: memory of this process. `base` is then the address that
+  /// the owner knows it by, and `dmabuf_offset` where it begins in the dma-buf.
+  int dmabuf = -1;
+  std::uint64_t dmabuf_offset = 0;
+};
+
+/// The owner of blocks. Thread-safe.
+class BlockSource {
+ public:
+  virtual ~BlockSource() = default;
+  /// The block in which all of [memory, memory + bytes) lies.
+  virtual std::optional<Block> find(const void* memory, std::size_t bytes) const = 0;
+  /// How many have been freed so far; grows before the memory may be another's.
+  virtual std::uint64_t freed() const = 0;
+};
+/// Those of rondo::allocate().
+std::shared_ptr<const BlockSource> windows_of_process();
+
+/// A block known to a device. It is known no more when the last owner of `handle` goes.
+struct Registration {
+  std::shared_ptr<void> handle{};
+  std::uint32_t key = 0;  ///< ibv_mr::lkey
+};
+
+/// The blocks that one device knows. One thread at a time. Of itself it allocates nothing but at a
+/// block's first use.
+class RegionCache {
+ public:
+  struct Limits {
+    std::size_t blocks = 64;
+    std::size_t bytes = std::size_t{16} << 30;  ///< registered at a time
+  };
+  /// The device that the cache is for.
+  class Device {
+   public:
+    virtual ~Device() = default;
+    /// Throws Error where the device refuses: then the block is copied from then on.
+    virtual Registration register_block(const Block& block) = 0;
+    /// It may still be reading a block: then none can be let go.
+    virtual bool reads_blocks() const = 0;
+  };
+
+  /// `device` outlives the cache.
+  RegionCache(std::shared_ptr<const BlockSource> source, Device& device, Limits limits);
+
+  /// What work requests name the memory by; nothing: it is to be copied, which is noted. The least
+  /// recently used block makes room where a limit is reached. Throws what register_block() throws
+  /// for memory of a device, which nobody can copy.
+  std::optional<std::uint32_t> key(std::span<const std::byte> memory);
+  /// Lets go of blocks that were freed. key() does so, too.
+  void forget_freed();
+
+  std::uint64_t registrations() const { return registrations_; }  ///< made so far
+  std::size_t registered_bytes() const { return registered_bytes_; }
+
+ private:
+  struct Entry {
+    Block block{};
+    std::size_t copied = 0;  ///< bytes, before it was registered
+    Registration registration{};
+    bool refused = false;
+    std::uint64_t used = 0;
+  };
+  Entry* entry_of(std::span<const std::byte> memory);
+  void register_entry(Entry& entry);
+  bool make_room(std::size_t bytes);
+  void release(Entry& entry);
+
+  std::shared_ptr<const BlockSource> source_;
+  Device& device_;
+  Limits limits_;
+  std::vector<Entry> entries_{};
+  std::uint64_t freed_ = 0;
+  std::uint64_t uses_ = 0;
+  std::uint64_t registrations_ = 0;
+  std::size_t registered_bytes_ = 0;
+};
+
+}  // namespace rondo::verbs
