@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Measures in the guest, in turns, and writes the samples as JSON. bench/rdma/run starts it."""
 import argparse
+import functools
 import json
 import os
 import pathlib
 import platform
+import statistics
 import subprocess
 import sys
 import time
@@ -61,10 +63,17 @@ def rates(programs, sizes, queue_pairs):
 
 def brief_round(program):
     """What the verdicts on perftest need; speeds here come and go within seconds, so that many
-    short rounds tell more than a few long ones. [(queue pairs, {...})]"""
-    return [(1, link_rate(program, "verbs", 1, [LARGE])), (1, latencies(["ib_write_lat"])),
-            (1, rates(["ib_write_bw"], [LARGE], 1)), (2, link_rate(program, "verbs", 2, [LARGE])),
-            (2, rates(["ib_write_bw"], [LARGE], 2))]
+    short rounds tell more than a few long ones, and each program of perftest stands between two
+    runs of rondo, whose mean counts: what drifts steadily falls out. [(queue pairs, {...})]"""
+    parts = []
+    for queue_pairs in QUEUE_PAIRS:
+        rondo = functools.partial(link_rate, program, "verbs", queue_pairs, [LARGE])
+        parts.append((queue_pairs, rondo()))
+        if queue_pairs == 1:
+            parts.append((1, latencies(["ib_write_lat"])))
+        parts += [(queue_pairs, rates(["ib_write_bw"], [LARGE], queue_pairs)),
+                  (queue_pairs, rondo())]
+    return parts
 
 
 def full_round(program):
@@ -76,9 +85,12 @@ def full_round(program):
 
 
 def one_round(program, full):
-    """[(by whom, what, bytes, queue pairs, value)]"""
-    parts = full_round(program) if full else brief_round(program)
-    return [(*key, queue_pairs, value) for queue_pairs, part in parts for key, value in part.items()]
+    """[(by whom, what, bytes, queue pairs, value)]; of what was measured twice the mean."""
+    values = {}
+    for queue_pairs, part in full_round(program) if full else brief_round(program):
+        for key, value in part.items():
+            values.setdefault((*key, queue_pairs), []).append(value)
+    return [(*key, statistics.mean(several)) for key, several in values.items()]
 
 
 def main():

@@ -1,5 +1,6 @@
 """What the samples say. Ratios are taken within a round, where nothing else has changed; of them
 and of the values the median counts, and the spread is told."""
+import math
 import statistics
 
 LATENCY_LIMIT = 1.2  # of ib_write_lat's
@@ -37,14 +38,32 @@ def table(samples):
     return lines
 
 
+def interval(ratios):
+    """Two of the ratios, in order, between which the true median lies with 95 %: whatever their
+    distribution, the median has as many of them below as a fair coin shows heads. The outermost
+    where there are too few."""
+    order, count = sorted(ratios), len(ratios)
+    outside, left = 0.0, 0
+    while left < count // 2:
+        outside += math.comb(count, left) / 2 ** count
+        if outside > 0.025:
+            break
+        left += 1
+    left = max(left - 1, 0)
+    return order[left], order[count - 1 - left]
+
+
 def ratio_text(ratios):
-    return (f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}, "
-            f"{len(ratios)} rounds)")
+    low, high = interval(ratios)
+    return (f"{statistics.median(ratios):.2f} (median; with 95 % {low:.2f} to {high:.2f}; "
+            f"all {min(ratios):.2f} to {max(ratios):.2f}, {len(ratios)} rounds)")
 
 
 def judge(text, ratios, kept):
-    return {"what": text, "ratio": ratio_text(ratios),
-            "kept": bool(kept(statistics.median(ratios)))}
+    """`firm`: both ends of the interval say the same."""
+    verdict = bool(kept(statistics.median(ratios)))
+    return {"what": text, "ratio": ratio_text(ratios), "kept": verdict,
+            "firm": all(bool(kept(end)) == verdict for end in interval(ratios))}
 
 
 def rate_verdicts(samples):
@@ -73,7 +92,7 @@ def tcp_verdicts(samples):
         else:
             yield {"what": f"{size} B: verbs against tcp; no verdict, since ib_write_bw reaches only "
                            f"{ratio_text(devices)} of a socket's rate here",
-                   "ratio": ratio_text(ratios), "kept": None}
+                   "ratio": ratio_text(ratios), "kept": None, "firm": True}
 
 
 def verdicts(samples):
@@ -82,4 +101,5 @@ def verdicts(samples):
 
 def verdict_lines(judged):
     words = {True: "kept", False: "MISSED", None: "-"}
-    return [f"{words[one['kept']]:<7} {one['what']}: {one['ratio']}" for one in judged]
+    return [f"{words[one['kept']]:<7} {one['what']}: {one['ratio']}"
+            f"{'' if one.get('firm', True) else '; not firm'}" for one in judged]
