@@ -9,8 +9,8 @@ namespace rondo::verbs {
 
 namespace {
 
-// Shorter payloads are copied also from memory that the device knows: a second part of a work
-// request costs more than that.
+// Shorter payloads are copied also from memory that the device knows, reckoned to cost less than a
+// second part of a work request, which the device fetches by itself. Not measured on an adapter.
 constexpr std::size_t least_from_place = 4096;
 
 }  // namespace
