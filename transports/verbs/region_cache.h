@@ -7,9 +7,10 @@
 // (hooks of malloc and munmap miss direct system calls and other libraries' own hooks), so such
 // memory is copied into slots.
 //
-// Registering a byte is reckoned to cost what copying it does, and pins its page. So a block is registered
-// once as many bytes have been copied out of it as it has: whatever comes, that costs at most twice
-// the better of both ways. What a device owns cannot be copied, so it is registered at once.
+// Registering a byte is reckoned to cost what copying it does, and pins its page. So a block is
+// registered once as many bytes have been copied out of it as it has: whatever comes, that costs at
+// most twice the better of both ways. What a device owns cannot be copied, so it is registered at
+// once.
 //
 // Needs no libibverbs.
 #pragma once
