@@ -31,12 +31,28 @@ const TransportKind* find_transport(std::string_view name) {
   return found == kinds.end() ? nullptr : &*found;
 }
 
-HostInfo describe_host(const Config& config) {
-  HostInfo host = this_host(config.host_id);
+std::vector<std::string_view> transport_names() {
   std::vector<std::string_view> names;
   for (const TransportKind& kind : kinds) names.push_back(kind.name);
+  return names;
+}
+
+const TransportKind* best_transport(const Selection& selection, const HostInfo& here,
+                                    const HostInfo& there, std::string& obstacles) {
+  for (const TransportKind& kind : kinds) {
+    std::string obstacle =
+        selection.allows(kind.name) ? kind.obstacle(here, there) : "not allowed by RONDO_TRANSPORT";
+    if (obstacle.empty()) obstacle = kind.obstacle(there, here);
+    if (obstacle.empty()) return &kind;
+    obstacles += (obstacles.empty() ? "" : "; ") + std::string(kind.name) + ": " + obstacle;
+  }
+  return nullptr;
+}
+
+HostInfo describe_host(const Config& config) {
+  HostInfo host = this_host(config.host_id);
   // Looking at devices takes milliseconds each: not where they are not wanted.
-  if (Selection(config.transport, names, "RONDO_TRANSPORT").allows("verbs")) {
+  if (Selection(config.transport, transport_names(), "RONDO_TRANSPORT").allows("verbs")) {
     verbs::describe(host, config.infiniband);
   } else {
     host.no_rdma = "not looked for: RONDO_TRANSPORT=" + config.transport + " there";

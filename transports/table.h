@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/config.h"
 #include "core/transport/transport.h"
@@ -23,6 +24,14 @@ struct TransportKind {
 /// Best first: a pair of ranks uses the first kind without an obstacle.
 std::span<const TransportKind> transport_kinds();
 const TransportKind* find_transport(std::string_view name);
+
+/// The first kind that is allowed and has no obstacle between the two hosts, both ways; null where
+/// there is none. What stood in the way of better ones is added to `obstacles`.
+const TransportKind* best_transport(const Selection& selection, const HostInfo& here,
+                                    const HostInfo& there, std::string& obstacles);
+
+/// Their names, best first.
+std::vector<std::string_view> transport_names();
 
 /// This process's host with all that obstacles go by, as far as `config` may use it. Throws
 /// Error{configuration} for settings of a transport that are wrong.

@@ -60,25 +60,6 @@ std::size_t kind_index(const Transport& transport) {
   return static_cast<std::size_t>(std::find_if(kinds.begin(), kinds.end(), same) - kinds.begin());
 }
 
-std::vector<std::string_view> transport_names() {
-  std::vector<std::string_view> names;
-  for (const TransportKind& kind : transport_kinds()) names.push_back(kind.name);
-  return names;
-}
-
-/// The first kind that is allowed and has no obstacle between the two hosts, both ways.
-const TransportKind* best_kind(const Selection& selection, const HostInfo& here,
-                               const HostInfo& there, std::string& obstacles) {
-  for (const TransportKind& kind : transport_kinds()) {
-    std::string obstacle =
-        selection.allows(kind.name) ? kind.obstacle(here, there) : "not allowed by RONDO_TRANSPORT";
-    if (obstacle.empty()) obstacle = kind.obstacle(there, here);
-    if (obstacle.empty()) return &kind;
-    obstacles += (obstacles.empty() ? "" : "; ") + std::string(kind.name) + ": " + obstacle;
-  }
-  return nullptr;
-}
-
 /// Whether this machine has more of the ranks than cores.
 bool more_ranks_than_cores(const std::vector<HostInfo>& hosts, const std::string& here) {
   const auto local =
@@ -156,7 +137,7 @@ std::vector<Transport*> CommunicatorState::pick_transports() {
     const auto at = static_cast<std::size_t>(peer);
     if (peer == rank()) continue;
     std::string obstacles;
-    const TransportKind* kind = best_kind(selection, here, hosts[at], obstacles);
+    const TransportKind* kind = best_transport(selection, here, hosts[at], obstacles);
     if (kind == nullptr) {
       throw Error(ErrorCode::configuration, "no transport reaches the peer (" + obstacles + ")",
                   {.rank = rank(), .peer = peer, .remedy = "allow another one in RONDO_TRANSPORT"});

@@ -108,13 +108,10 @@ class CommunicatorState {
   std::vector<Transport*> pick_transports();
   Transport* make_transport(const TransportKind& kind);
   void log_transports() const;
-  std::size_t index_space_bytes(const Call& call) const;
   const Prepared& lookup(const Call& call);
   Prepared prepare_call(const Call& call);
-  std::shared_ptr<const DirectCall> direct_call(const Choice& choice, const Call& call,
-                                                DirectPlans& plans) const;
-  /// "ring over shm in 4 passes of 65536 B a chunk (why)".
-  std::string words(const PreparedCall& prepared) const;
+  /// "shm", "shm+tcp".
+  std::string transport_list() const;
   std::shared_ptr<const Plan> plan_of(const Algorithm& algorithm, int root);
   Prepared lookup(const Message& message);
   Prepared prepare_message(const Message& message);

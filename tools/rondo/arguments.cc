@@ -102,6 +102,24 @@ Collective collective_by_name(const std::string& name) {
   return *found;
 }
 
+DataType type_by_name(const std::string& name) {
+  for (const DataTypeInfo& row : data_types)
+    if (row.name == name) return row.type;
+  reject("unknown type '" + name + "'", "one of " + names_of(data_types));
+}
+
+ReduceOperator operator_by_name(const std::string& name) {
+  for (const ReduceOperatorInfo& row : reduce_operators)
+    if (row.name == name) return row.op;
+  reject("unknown operator '" + name + "'", "one of " + names_of(reduce_operators));
+}
+
+void check_ranks(int ranks) {
+  if (ranks < 1 || ranks > most_ranks)
+    reject("--ranks is " + std::to_string(ranks),
+           "a number from 1 to " + std::to_string(most_ranks));
+}
+
 std::vector<const Algorithm*> algorithms_by_name(Collective collective,
                                                  const std::string& algorithm) {
   std::vector<const Algorithm*> rows;
@@ -126,9 +144,7 @@ void check_root(int root, int ranks) {
 Schedule build_schedule(const std::string& collective, const std::string& algorithm, int ranks,
                         int root) {
   const Collective found = collective_by_name(collective);
-  if (ranks < 1 || ranks > most_ranks)
-    reject("--ranks is " + std::to_string(ranks),
-           "a number from 1 to " + std::to_string(most_ranks));
+  check_ranks(ranks);
   check_root(root, ranks);
   return algorithms_by_name(found, algorithm).front()->build(ranks, root);
 }

@@ -24,6 +24,12 @@ std::string bytes_text(double bytes);
 
 Collective collective_by_name(const std::string& name);
 
+DataType type_by_name(const std::string& name);
+ReduceOperator operator_by_name(const std::string& name);
+
+/// Throws Error{invalid_argument} unless there may be so many.
+void check_ranks(int ranks);
+
 /// The rows of a collective: one when `algorithm` is given, all when it is empty.
 std::vector<const Algorithm*> algorithms_by_name(Collective collective,
                                                  const std::string& algorithm);

@@ -101,15 +101,6 @@ std::vector<std::vector<double>> made_up(const Schedule& schedule, std::size_t c
   return inputs;
 }
 
-DataType type_of(const std::string& text) {
-  for (const DataTypeInfo& row : data_types)
-    if (row.name == text) return row.type;
-  std::string known;
-  for (const DataTypeInfo& row : data_types)
-    known += (known.empty() ? "" : ", ") + std::string(row.name);
-  reject("unknown type '" + text + "'", "one of " + known);
-}
-
 }  // namespace
 
 std::vector<std::vector<double>> parse_values(const std::string& text) {
@@ -149,7 +140,7 @@ ExplainOptions options_of(const ExplainArguments& arguments, const Schedule& sch
   // Without a count: one element in each chunk.
   options.sizes = {.count = arguments.has_count ? static_cast<std::size_t>(arguments.count)
                                                 : static_cast<std::size_t>(schedule.layout.parts)};
-  if (!arguments.type.empty()) options.sizes->type = type_of(arguments.type);
+  if (!arguments.type.empty()) options.sizes->type = type_by_name(arguments.type);
   if (!arguments.has_values) return options;
   if (arguments.values.empty()) {
     options.inputs = made_up(schedule, options.sizes->count);

@@ -26,7 +26,8 @@ int main(int argc, char** argv) {
   CLI::App program{
       "Looks at collective algorithms without running them: proves them right, shows what they "
       "do,\n"
-      "predicts their time; and at the RDMA devices here. `rondo COMMAND --help` tells more."};
+      "predicts their time; says how a call would go; and looks at the RDMA devices here. `rondo "
+      "COMMAND --help` tells more."};
   program.name("rondo");
   program.require_subcommand(1);
   int status = 0;
@@ -35,6 +36,7 @@ int main(int argc, char** argv) {
   rondo::tool::add_simulate(program);
   rondo::tool::add_schedule(program);
   rondo::tool::add_list(program);
+  rondo::tool::add_why(program);
   rondo::tool::add_rdma(program);
   try {
     program.parse(argc, argv);

@@ -1,5 +1,4 @@
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -7,12 +6,10 @@
 #include "rondo/error.h"
 #include "tools/rondo/arguments.h"
 #include "tools/rondo/commands.h"
+#include "tools/rondo/predict.h"
 
 namespace rondo::tool {
 namespace {
-
-/// More steps than this take minutes; they are simulated when the algorithm is named.
-constexpr std::uint64_t most_steps = 100'000'000;
 
 struct Arguments {
   std::string collective{};
@@ -20,61 +17,21 @@ struct Arguments {
   std::string ranks = "8";
   std::string bytes = "1M";
   int root = 0;
-  Costs costs{.alpha = 1e-6, .beta = 1e-10, .gamma = 5e-11};
+  Costs costs = default_costs;
   bool ports_per_lane = false;
 };
 
-struct Row {
-  const Algorithm* algorithm = nullptr;
-  bool simulated = false;
-  RankCost cost{};
-};
-
-/// Steps of rank 0 times ranks, counted no further than needed.
-std::uint64_t rough_steps(const Schedule& schedule) {
-  const auto ranks = static_cast<std::uint64_t>(schedule.ranks);
-  std::uint64_t steps = 0;
-  for (int lane = 0; lane < schedule.lanes; ++lane) {
-    Steps all = schedule.steps(0, lane);
-    while (all.next() != nullptr && steps * ranks <= most_steps) ++steps;
-  }
-  return steps * ranks;
-}
-
-Row simulate_row(const Algorithm& algorithm, int ranks, const Arguments& arguments, double bytes) {
-  const Schedule schedule = algorithm.build(ranks, arguments.root);
-  if (arguments.algorithm.empty() && rough_steps(schedule) > most_steps) return {&algorithm};
-  return {&algorithm, true, simulate(schedule, bytes, arguments.costs).busiest()};
-}
-
-void print(const Row& row, double fastest) {
-  const std::string algorithm(row.algorithm->name);
-  if (!row.simulated) {
-    std::printf("%-20s %14s   too many steps to compare; name it with --algorithm\n",
-                algorithm.c_str(), "-");
-    return;
-  }
-  std::printf("%-20s %14.3f %9.2fx %10llu %14s %14s\n", algorithm.c_str(), row.cost.seconds * 1e6,
-              fastest > 0 ? row.cost.seconds / fastest : 1.0,
-              static_cast<unsigned long long>(row.cost.messages), bytes_text(row.cost.sent).c_str(),
-              bytes_text(row.cost.reduced).c_str());
-}
-
 void simulate_ranks(const Arguments& arguments, Collective collective, int ranks, double bytes) {
   check_root(arguments.root, ranks);
-  std::vector<Row> rows;
-  for (const Algorithm* algorithm : algorithms_by_name(collective, arguments.algorithm))
-    rows.push_back(simulate_row(*algorithm, ranks, arguments, bytes));
-  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
-    if (a.simulated != b.simulated) return a.simulated;
-    return a.cost.seconds < b.cost.seconds;
-  });
+  const std::vector<Prediction> rows =
+      predict(algorithms_by_name(collective, arguments.algorithm), ranks, arguments.root,
+              [&](const Schedule& schedule) { return simulate(schedule, bytes, arguments.costs); });
   std::printf("%s, %d ranks, N = %s: alpha %g s, beta %g s/byte, gamma %g s/byte\n",
               arguments.collective.c_str(), ranks, bytes_text(bytes).c_str(), arguments.costs.alpha,
               arguments.costs.beta, arguments.costs.gamma);
-  std::printf("%-20s %14s %10s %10s %14s %14s\n", "algorithm", "predicted us", "relative",
-              "messages", "sent", "reduced");
-  for (const Row& row : rows) print(row, rows.front().cost.seconds);
+  std::fputs(prediction_headings().c_str(), stdout);
+  for (const Prediction& row : rows)
+    std::fputs(prediction_line(row, rows.front().cost.seconds).c_str(), stdout);
 }
 
 void simulate_all(Arguments arguments) {

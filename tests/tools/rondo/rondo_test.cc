@@ -196,8 +196,21 @@ TEST_CASE("mistakes are explained and end with status 2") {
   check("verify --file /nonexistent/file", "cannot read '/nonexistent/file'");
   check("simulate all_reduce -b 1Q", "'1Q' is not a size in bytes");
   check("simulate all_reduce --alpha -1", "--alpha");
+  check("why all_reduce", "how large is the all_reduce?");
+  check("why all_reduce 2", "2 is less than an element. Try: at least 4 B");
+  check("why all_gather 4 -n 2", "4 is less than an element for each rank. Try: at least 8 B");
+  check("why barrier 1M", "a barrier has no size");
+  check("why all_reduced 1M", "unknown collective 'all_reduced'");
+  check("why all_reduce 1M -a chian", "'chian' is not a known name");
+  check("why all_reduce 1M -t int7", "unknown type 'int7'. Try: one of int8, ");
+  check("why all_reduce 1M -o plus", "unknown operator 'plus'. Try: one of sum, ");
+  check("why all_reduce 1M -n 0", "--ranks is 0");
+  check("why broadcast 1M -n 4 -r 4", "root 4 is not one of 4 ranks");
+  check("why all_reduce 1M --transport smoke", "'smoke' is not a known name");
+  check("why all_reduce 1M --transport shm --apart", "no transport reaches the peer");
+  check("why all_reduce 1M --alpha -1", "--alpha");
   check("sing",
-        "unknown command 'sing'. Try: one of verify, explain, simulate, schedule, list, rdma");
+        "unknown command 'sing'. Try: one of verify, explain, simulate, schedule, list, why, rdma");
   check("", "a command is required");
   check("simulate", "collective is required");
   CHECK(rondo("--help").status == 0);

@@ -1,0 +1,94 @@
+#include "core/plan/decide.h"
+
+#include "core/plan/lower.h"
+
+namespace rondo {
+namespace {
+
+/// From here on times decide between the direct way and messages. Shorter calls are made at once
+/// (Engine::run_at_once()), which cannot turn to messages; there the table decides.
+constexpr std::size_t measured_from = std::size_t{16} * 1024 + 1;
+
+/// Times may decide only between ways that give the same bits: where both add in the order of
+/// ranks, and round once.
+bool same_bits(const Choice& choice, const Call& call) {
+  return !info(call.collective).reduces ||
+         (choice.algorithm->name == name_of(choice.direct->mode) && call.op != ReduceOperator::avg);
+}
+
+std::shared_ptr<const DirectCall> direct_call(const Choice& choice, const Call& call,
+                                              DirectPlans& plans, const Surroundings& around) {
+  const std::shared_ptr<DirectCall> direct = prepare_direct(*choice.direct, call, plans);
+  const bool equal = same_bits(choice, call);
+  direct->copies = !direct->staged && around.copies && (choice.forced || equal);
+  direct->measured =
+      !choice.forced && equal && index_space_bytes(call, around.ranks) >= measured_from;
+  return direct;
+}
+
+/// `otherwise`: the call by messages.
+std::string words_of_direct(const DirectCall& direct, const std::string& over,
+                            const std::string& otherwise) {
+  const std::string mode(name_of(direct.ordinary_memory.plan.mode));
+  const std::string measured = direct.measured ? " or " + otherwise + ", as measured" : "";
+  if (direct.staged) return "direct " + mode + " through the board over " + over + measured;
+  const std::string windows =
+      "direct over " + over + ": in rondo::allocate() memory in place, else ";
+  if (direct.copies) return windows + mode + " by the kernel's copies" + measured;
+  return windows + otherwise;
+}
+
+}  // namespace
+
+std::string_view name_of(DirectMode mode) {
+  switch (mode) {
+    case DirectMode::one_shot:
+      return "one_shot";
+    case DirectMode::two_shot:
+      return "two_shot";
+    case DirectMode::push:
+      break;
+  }
+  return "two_shot pushing its results";
+}
+
+std::size_t index_space_bytes(const Call& call, int ranks) {
+  const std::size_t blocks = is_vector(call.collective) ? 1 : static_cast<std::size_t>(ranks);
+  return call.count * size_of(call.type) * blocks;
+}
+
+std::shared_ptr<const Plan> make_plan(const Algorithm& algorithm, int root, int rank,
+                                      const Surroundings& around) {
+  Plan plan{.schedule = algorithm.build(around.ranks, root)};
+  plan.program = lower(plan.schedule, rank, around.links == LinkClass::network);
+  plan.longest = longest_message(plan.schedule);
+  plan.direct = std::make_shared<DirectPlans>(algorithm.collective, around.ranks, root, rank);
+  return std::make_shared<const Plan>(std::move(plan));
+}
+
+std::shared_ptr<PreparedCall> decide(const Choice& choice, std::shared_ptr<const Plan> plan,
+                                     const Call& call, int rank, const Surroundings& around,
+                                     std::size_t frame_bytes) {
+  const auto prepared = prepare(std::move(plan), call, rank, frame_bytes, choice.reason);
+  if (choice.direct) prepared->direct = direct_call(choice, call, *prepared->plan->direct, around);
+  return prepared;
+}
+
+std::string words(const PreparedCall& prepared, std::string_view over) {
+  std::string text = prepared.plan->schedule.algorithm;
+  if (!over.empty()) text += " over " + std::string(over);
+  if (prepared.slicing.passes > 1) {
+    text += " in " + std::to_string(prepared.slicing.passes) + " passes of " +
+            std::to_string(prepared.slicing.slice * prepared.element_bytes) + " B a chunk";
+  }
+  if (prepared.direct) text = words_of_direct(*prepared.direct, std::string(over), text);
+  return text + " (" + prepared.reason + ")";
+}
+
+std::string sentence(const PreparedCall& prepared, std::string_view over) {
+  const Call& call = prepared.call;
+  return std::string(name(call.collective)) + " of " + std::to_string(call.count) + " x " +
+         std::string(name(call.type)) + ": " + words(prepared, over);
+}
+
+}  // namespace rondo

@@ -1,0 +1,37 @@
+// Decision: from a call to how it will go, and that in words. What communicators do and what
+// `rondo why` says come from here.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/plan/choose.h"
+#include "core/plan/prepared.h"
+
+namespace rondo {
+
+/// Of the index space: all blocks of a block collective.
+std::size_t index_space_bytes(const Call& call, int ranks);
+
+/// One rank's plan of an algorithm.
+std::shared_ptr<const Plan> make_plan(const Algorithm& algorithm, int root, int rank,
+                                      const Surroundings& around);
+
+/// The call by messages, and the direct way where the choice has one. `plan` must be of
+/// choice.algorithm and call.root; frame_bytes as for prepare().
+std::shared_ptr<PreparedCall> decide(const Choice& choice, std::shared_ptr<const Plan> plan,
+                                     const Call& call, int rank, const Surroundings& around,
+                                     std::size_t frame_bytes);
+
+/// "ring over shm in 4 passes of 65536 B a chunk (why)". `over`: the transports.
+std::string words(const PreparedCall& prepared, std::string_view over);
+
+/// "all_reduce of 1024 x float32: " and the words.
+std::string sentence(const PreparedCall& prepared, std::string_view over);
+
+/// The algorithm whose result a direct way gives.
+std::string_view name_of(DirectMode mode);
+
+}  // namespace rondo

@@ -1,0 +1,181 @@
+// `rondo why`: the report from given facts, and that jobs do go as it says.
+#include <array>
+#include <cstdio>
+#include <sstream>
+
+#include "rondo/error.h"
+#include "tests/catch.h"
+#include "tools/rondo/predict.h"
+#include "tools/rondo/why/report.h"
+
+using namespace rondo;
+using namespace rondo::tool;
+
+namespace {
+
+why::Facts shared_memory(int ranks) {
+  return {.around = {.ranks = ranks, .one_machine = true, .direct = ranks <= 64, .copies = true},
+          .transport = "shm",
+          .passed_over = "local: other processes",
+          .reaches_memory = true,
+          .frame_bytes = 65536};
+}
+
+why::Facts network(int ranks) {
+  return {.around = {.ranks = ranks, .links = LinkClass::network},
+          .transport = "tcp",
+          .frame_bytes = 524288};
+}
+
+Call all_reduce(std::uint64_t count) {
+  return {.count = count, .collective = Collective::all_reduce, .type = DataType::float32};
+}
+
+std::string report(const Call& call, const why::Facts& facts, const std::string& selection = {}) {
+  return why::report(call, facts, AlgorithmSelection(selection, "test"),
+                     {.alpha = 1e-6, .beta = 1e-9, .gamma = 0});
+}
+
+bool has(const std::string& text, const std::string& words) {
+  INFO(text);
+  const bool found = text.find(words) != std::string::npos;
+  CHECK(found);
+  return found;
+}
+
+std::string output_of(const std::string& command) {
+  FILE* pipe = popen(command.c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  std::string text;
+  std::array<char, 4096> part{};
+  while (const std::size_t size = std::fread(part.data(), 1, part.size(), pipe))
+    text.append(part.data(), size);
+  pclose(pipe);
+  return text;
+}
+
+/// What `rondo why` says first, on one line.
+std::string first_sentence(const std::string& report) {
+  std::istringstream words(report.substr(0, report.find("\n\n")));
+  std::string line;
+  for (std::string word; words >> word;) line += (line.empty() ? "" : " ") + word;
+  return line;
+}
+
+/// What the job's log says of its calls of that size.
+std::string logged_sentence(const std::string& log, const std::string& begin) {
+  const std::size_t at = log.find("INFO  " + begin);
+  if (at == std::string::npos) return "nothing in the log: " + log;
+  const std::string line = log.substr(at + 6);
+  return line.substr(0, line.find('\n'));
+}
+
+}  // namespace
+
+TEST_CASE("the whole report, as a person reads it") {
+  CHECK(report(all_reduce(262144), shared_memory(4)) ==
+
+        R"(all_reduce of 262144 x float32: direct over shm: in rondo::allocate() memory in
+  place, else two_shot by the kernel's copies or two_shot over shm in 4 passes
+  of 65536 B a chunk, as measured (memory to memory, no copies in between)
+
+transport   shm, with messages of up to 65536 B (local: other processes)
+way         direct: memory from rondo::allocate() is read and written in place;
+            what lies elsewhere is fetched by copies that the kernel makes
+            (two_shot)
+why         memory to memory, no copies in between
+contest     the calls themselves try both, direct and by messages, and take what
+            is faster here
+messages    two_shot, 1 lane, 4 chunks: where the call goes by messages
+slices      4 passes, each of up to 65536 B of every chunk, so that receiving,
+            reducing and sending overlap
+
+Predicted by messages: alpha 1e-06 s, beta 1e-09 s/byte, gamma 0 s/byte
+  algorithm              predicted us   relative
+  circulant                  1576.864      1.00x
+  ring                       1578.864      1.00x
+* two_shot                   1578.864      1.00x
+  bidirectional_ring         1584.864      1.01x
+  recursive_doubling         2099.152      1.33x
+  one_shot                   3148.728      2.00x
+  double_tree                3677.016      2.33x
+  binomial_tree              4198.304      2.66x
+  chain                      6297.456      3.99x
+*: the messages' algorithm here. The choice comes from a table of what was
+measured, not from these predictions of a plain clock without slices; where the
+two disagree, --alpha, --beta and --gamma may not be this machine's.
+)");
+}
+
+TEST_CASE("the reasons for each way") {
+  has(report(all_reduce(64), shared_memory(4)), "way         direct: every rank shows its input");
+  has(report(all_reduce(64), shared_memory(4)), "contest     none: the table decides");
+  has(report(all_reduce(64), network(4)),
+      "way         by messages: over tcp no rank reaches another one's memory\n");
+  const std::string large = report(all_reduce(1 << 20), network(4));
+  has(large, "messages    ring, 1 lane, 4 chunks\n");
+  has(large, "\n* ring ");
+  has(large, "slices      2 passes, each of up to 512 KiB of every chunk");
+  has(report(all_reduce(64), shared_memory(4), "^direct"),
+      "way         by messages: direct is excluded\n");
+  has(report(all_reduce(64), shared_memory(65)), "way         by messages: direct is for up to 64");
+  has(report(all_reduce(64), shared_memory(4), "chain"), "\n* chain ");
+  const std::string forced = report(all_reduce(1 << 20), shared_memory(4), "direct");
+  has(forced, "why         memory to memory, no copies in between, forced\n");
+  has(forced, "contest     none: the table decides");
+  why::Facts facts = shared_memory(4);
+  facts.around.copies = false;
+  has(report(all_reduce(1 << 20), facts), "what lies elsewhere goes by messages\n");
+  Call average = all_reduce(1 << 20);
+  average.op = ReduceOperator::avg;  // adds in another order either way: times must not decide
+  has(report(average, shared_memory(4)), "contest     none: the table decides");
+}
+
+TEST_CASE("one rank, and collectives without sizes") {
+  const std::string alone =
+      report(all_reduce(64), {.around = {.ranks = 1}, .frame_bytes = 1 << 20});
+  has(alone, "transport   none: there is one rank\n");
+  CHECK(alone.find("Predicted") == std::string::npos);
+  const std::string barrier = report({.collective = Collective::barrier}, network(3));
+  has(barrier, "\n* dissemination                 2.000      1.00x\n");
+  CHECK(barrier.find("\nslices") == std::string::npos);
+}
+
+TEST_CASE("what cannot be is an error") {
+  CHECK_THROWS_AS(report(all_reduce(64), network(4), "direct"), Error);
+  CHECK_THROWS_AS(report(all_reduce(64), network(4),
+                         "all_reduce:^ring,bidirectional_ring,two_shot,"
+                         "circulant,double_tree,one_shot,recursive_doubling,binomial_tree,chain,"
+                         "direct"),
+                  Error);
+}
+
+TEST_CASE("predictions are sorted; those that would take minutes are left out") {
+  const Algorithm* ring = find_algorithm(Collective::all_reduce, "ring");
+  const Algorithm* tree = find_algorithm(Collective::all_reduce, "binomial_tree");
+  const auto simulation = [](const Schedule& schedule) {
+    return simulate(schedule, 1e3, {.alpha = 1e-6});
+  };
+  const auto few = predict({ring, tree}, 16, 0, simulation);
+  CHECK(few[0].algorithm == tree);  // 8 rounds against 30
+  CHECK(few[1].algorithm == ring);
+  const auto many = predict({ring, tree}, 20000, 0, simulation);
+  CHECK(many[0].algorithm == tree);
+  CHECK_FALSE(many[1].simulated);
+}
+
+TEST_CASE("jobs go as it says, in the same words") {
+  for (const std::string transport : {"shm", "tcp"}) {
+    for (const std::string bytes : {"64", "1M"}) {
+      const std::string what = bytes + " --transport " + transport;
+      const std::string report =
+          output_of("'" RONDO_PROGRAM "' why all_reduce --ranks 2 " + what + " 2>&1");
+      const std::string log = output_of(
+          "RONDO_DEBUG=INFO '" RONDORUN_PROGRAM "' -n 2 '" PERF_PROGRAM "' -n 1 -w 1 -b " + bytes +
+          " -e " + bytes + " --transport " + transport + " 2>&1");
+      const std::string said = first_sentence(report);
+      REQUIRE(said.starts_with("all_reduce of "));
+      CHECK(logged_sentence(log, said.substr(0, said.find(':'))) == said);
+    }
+  }
+}

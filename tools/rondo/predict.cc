@@ -1,0 +1,68 @@
+#include "tools/rondo/predict.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include "tools/rondo/arguments.h"
+
+namespace rondo::tool {
+namespace {
+
+/// More steps than this take minutes; they are simulated when the algorithm is named.
+constexpr std::uint64_t most_steps = 100'000'000;
+
+/// Steps of rank 0 times ranks, counted no further than needed.
+std::uint64_t rough_steps(const Schedule& schedule) {
+  const auto ranks = static_cast<std::uint64_t>(schedule.ranks);
+  std::uint64_t steps = 0;
+  for (int lane = 0; lane < schedule.lanes; ++lane) {
+    Steps all = schedule.steps(0, lane);
+    while (all.next() != nullptr && steps * ranks <= most_steps) ++steps;
+  }
+  return steps * ranks;
+}
+
+}  // namespace
+
+std::vector<Prediction> predict(const std::vector<const Algorithm*>& rows, int ranks, int root,
+                                const Simulate& simulate) {
+  std::vector<Prediction> all;
+  for (const Algorithm* row : rows) {
+    const Schedule schedule = row->build(ranks, root);
+    if (rows.size() > 1 && rough_steps(schedule) > most_steps)
+      all.push_back({row});
+    else
+      all.push_back({row, true, simulate(schedule).busiest()});
+  }
+  std::stable_sort(all.begin(), all.end(), [](const Prediction& a, const Prediction& b) {
+    if (a.simulated != b.simulated) return a.simulated;
+    return a.cost.seconds < b.cost.seconds;
+  });
+  return all;
+}
+
+std::string prediction_headings() {
+  std::array<char, 128> line{};
+  std::snprintf(line.data(), line.size(), "%-20s %14s %10s %10s %14s %14s\n", "algorithm",
+                "predicted us", "relative", "messages", "sent", "reduced");
+  return line.data();
+}
+
+std::string prediction_line(const Prediction& row, double fastest, const std::string& mark) {
+  const std::string algorithm(row.algorithm->name);
+  std::array<char, 192> line{};
+  if (!row.simulated)
+    std::snprintf(line.data(), line.size(),
+                  "%-20s %14s   too many steps to compare; name it with --algorithm",
+                  algorithm.c_str(), "-");
+  else
+    std::snprintf(line.data(), line.size(), "%-20s %14.3f %9.2fx %10llu %14s %14s",
+                  algorithm.c_str(), row.cost.seconds * 1e6,
+                  fastest > 0 ? row.cost.seconds / fastest : 1.0,
+                  static_cast<unsigned long long>(row.cost.messages),
+                  bytes_text(row.cost.sent).c_str(), bytes_text(row.cost.reduced).c_str());
+  return line.data() + mark + "\n";
+}
+
+}  // namespace rondo::tool

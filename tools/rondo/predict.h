@@ -1,0 +1,33 @@
+// Predicted times of a collective's algorithms, fastest first.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "algorithms/table.h"
+#include "core/schedule/simulate.h"
+
+namespace rondo::tool {
+
+struct Prediction {
+  const Algorithm* algorithm = nullptr;
+  bool simulated = false;  ///< false: it would take minutes
+  RankCost cost{};         ///< the busiest rank's
+};
+
+/// Defaults of the programs: a fast network between machines, say.
+inline constexpr Costs default_costs{.alpha = 1e-6, .beta = 1e-10, .gamma = 5e-11};
+
+/// How a schedule of any of the algorithms is simulated.
+using Simulate = std::function<Simulation(const Schedule&)>;
+
+/// Schedules with more steps than take seconds are left out, unless there is one row only.
+std::vector<Prediction> predict(const std::vector<const Algorithm*>& rows, int ranks, int root,
+                                const Simulate& simulate);
+
+/// "ring   12.000   1.00x   6   ..." under headings(); `mark` stands behind it.
+std::string prediction_line(const Prediction& row, double fastest, const std::string& mark = {});
+std::string prediction_headings();
+
+}  // namespace rondo::tool

@@ -1,0 +1,136 @@
+#include "tools/rondo/why/report.h"
+
+#include <array>
+#include <cstdio>
+#include <sstream>
+
+#include "core/plan/decide.h"
+#include "core/schedule/collective.h"
+#include "core/schedule/explain_names.h"
+#include "tools/rondo/predict.h"
+
+namespace rondo::tool::why {
+namespace {
+
+constexpr std::size_t width = 80;
+constexpr std::size_t indent = 12;
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+/// "label      text", wrapped.
+std::string item(const std::string& label, const std::string& text) {
+  return wrapped(padded(label, indent - 1), words_of(text), indent, width);
+}
+
+std::string transport_text(const Facts& facts) {
+  if (facts.transport.empty()) return "none: there is one rank";
+  std::string text = facts.transport + ", with messages of up to " +
+                     size_text(static_cast<double>(facts.frame_bytes));
+  return facts.passed_over.empty() ? text : text + " (" + facts.passed_over + ")";
+}
+
+std::string direct_text(const PreparedCall& prepared) {
+  const DirectCall& direct = *prepared.direct;
+  const std::string mode(name_of(direct.ordinary_memory.plan.mode));
+  if (direct.staged)
+    return "direct: every rank shows its input on a board that all of them map, and reads the "
+           "others' there (" +
+           mode + ")";
+  std::string text = "direct: memory from rondo::allocate() is read and written in place";
+  if (direct.copies)
+    text += "; what lies elsewhere is fetched by copies that the kernel makes (" + mode + ")";
+  else
+    text += "; what lies elsewhere goes by messages";
+  return text;
+}
+
+std::string no_direct_text(const Facts& facts, const Call& call,
+                           const AlgorithmSelection& selection) {
+  const std::string by = "by messages";
+  if (facts.transport.empty()) return "none: the call copies input to output";
+  if (!selection.allows(call.collective, direct_name)) return by + ": direct is excluded";
+  if (!facts.reaches_memory)
+    return by + ": over " + facts.transport + " no rank reaches another one's memory";
+  if (!facts.around.direct)
+    return by + ": direct is for up to " + std::to_string(most_direct_ranks) + " ranks";
+  return by + ": no direct way is in the table for this collective and size";
+}
+
+std::string contest_text(const PreparedCall& prepared) {
+  if (!prepared.direct) return "none: there is one way";
+  if (prepared.direct->measured)
+    return "the calls themselves try both, direct and by messages, and take what is faster here";
+  return "none: the table decides (short, forced, or both ways would not give the same bits)";
+}
+
+std::string slices_text(const PreparedCall& prepared) {
+  const double bytes = static_cast<double>(prepared.slicing.slice * prepared.element_bytes);
+  if (prepared.slicing.passes <= 1)
+    return "none: the largest chunk has " + size_text(bytes) + ", which one message carries";
+  return std::to_string(prepared.slicing.passes) + " passes, each of up to " + size_text(bytes) +
+         " of every chunk, so that receiving, reducing and sending overlap";
+}
+
+std::string predictions(const Call& call, const PreparedCall& prepared, const Facts& facts,
+                        const Costs& costs) {
+  std::vector<const Algorithm*> rows;
+  for (const Algorithm& row : algorithms())
+    if (row.collective == call.collective) rows.push_back(&row);
+  const std::vector<Prediction> all =
+      predict(rows, facts.around.ranks, call.root, [&](const Schedule& schedule) {
+        const Partition partition(schedule.layout, call.count, size_of(call.type));
+        return simulate(schedule, partition, static_cast<double>(size_of(call.type)), costs);
+      });
+  std::array<char, 128> title{};
+  std::snprintf(title.data(), title.size(),
+                "\nPredicted by messages: alpha %g s, beta %g s/byte, gamma %g s/byte\n",
+                costs.alpha, costs.beta, costs.gamma);
+  std::string text = title.data();
+  const std::string headings = prediction_headings();
+  text += "  " + headings.substr(0, headings.find("   messages")) + "\n";
+  for (const Prediction& row : all) {
+    const bool chosen = row.algorithm->name == prepared.plan->schedule.algorithm;
+    const std::string line = prediction_line(row, all.front().cost.seconds);
+    // Name, time and relation: what else there is `rondo simulate` shows.
+    text += (chosen ? "* " : "  ") + (row.simulated ? line.substr(0, 46) + "\n" : line);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string report(const Call& call, const Facts& facts, const AlgorithmSelection& selection,
+                   const Costs& costs) {
+  const std::size_t bytes = index_space_bytes(call, facts.around.ranks);
+  const Choice choice = choose(call.collective, bytes, facts.around, selection);
+  const auto plan = make_plan(*choice.algorithm, call.root, 0, facts.around);
+  const auto prepared = decide(choice, plan, call, 0, facts.around, facts.frame_bytes);
+  const Schedule& schedule = plan->schedule;
+  std::string text = wrapped("", words_of(sentence(*prepared, facts.transport)), 2, width);
+  text += "\n" + item("transport", transport_text(facts));
+  text += item("way",
+               prepared->direct ? direct_text(*prepared) : no_direct_text(facts, call, selection));
+  text += item("why", choice.reason);
+  text += item("contest", contest_text(*prepared));
+  const std::string lanes =
+      std::to_string(schedule.lanes) + (schedule.lanes == 1 ? " lane" : " lanes");
+  text += item("messages", schedule.algorithm + ", " + lanes + ", " +
+                               std::to_string(schedule.layout.chunks()) +
+                               (schedule.layout.chunks() == 1 ? " chunk" : " chunks") +
+                               (prepared->direct ? ": where the call goes by messages" : ""));
+  if (!is_token(call.collective)) text += item("slices", slices_text(*prepared));
+  if (facts.around.ranks == 1) return text;
+  text += predictions(call, *prepared, facts, costs);
+  text +=
+      "*: the messages' algorithm here. The choice comes from a table of what was\n"
+      "measured, not from these predictions of a plain clock without slices; where the\n"
+      "two disagree, --alpha, --beta and --gamma may not be this machine's.\n";
+  return text;
+}
+
+}  // namespace rondo::tool::why

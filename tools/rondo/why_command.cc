@@ -1,0 +1,105 @@
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+
+#include "core/base/log.h"
+#include "core/schedule/collective.h"
+#include "rondo/error.h"
+#include "tools/rondo/arguments.h"
+#include "tools/rondo/commands.h"
+#include "tools/rondo/predict.h"
+#include "tools/rondo/why/report.h"
+
+namespace rondo::tool {
+namespace {
+
+struct Arguments {
+  std::string collective{};
+  std::string bytes{};
+  std::string type = "float32";
+  std::string op = "sum";
+  std::string algorithm{};
+  std::string transport{};
+  int ranks = 4;
+  int root = 0;
+  bool apart = false;
+  Costs costs = default_costs;
+};
+
+[[noreturn]] void reject(const std::string& what, const std::string& remedy) {
+  throw Error(ErrorCode::invalid_argument, what, {.remedy = remedy});
+}
+
+/// Elements of the vector, or of each block.
+std::uint64_t count_of(const Arguments& arguments, Collective collective, std::size_t element) {
+  if (is_token(collective)) {
+    if (!arguments.bytes.empty()) reject("a barrier has no size", "rondo why barrier");
+    return 0;
+  }
+  if (arguments.bytes.empty())
+    reject("how large is the " + arguments.collective + "?",
+           "a size in bytes behind it, such as 1M");
+  const double bytes = parse_bytes(arguments.bytes);
+  const double blocks = is_vector(collective) ? 1 : arguments.ranks;
+  const double count = std::floor(bytes / (static_cast<double>(element) * blocks));
+  if (count < 1)
+    reject(arguments.bytes + " is less than an element" + (blocks > 1 ? " for each rank" : ""),
+           "at least " + bytes_text(static_cast<double>(element) * blocks));
+  return static_cast<std::uint64_t>(count);
+}
+
+Call call_of(const Arguments& arguments) {
+  Call call{.collective = collective_by_name(arguments.collective), .root = arguments.root};
+  if (!is_token(call.collective)) call.type = type_by_name(arguments.type);
+  call.op = operator_by_name(arguments.op);
+  call.count = count_of(arguments, call.collective, size_of(call.type));
+  return call;
+}
+
+void tell_why(const Arguments& arguments) {
+  check_ranks(arguments.ranks);
+  check_root(arguments.root, arguments.ranks);
+  const Call call = call_of(arguments);
+  Config config = read_config();
+  if (!arguments.transport.empty()) config.transport = arguments.transport;
+  if (!arguments.algorithm.empty()) config.algorithm = arguments.algorithm;
+  const why::Facts facts = why::facts_here(config, arguments.ranks, arguments.apart);
+  const AlgorithmSelection selection(config.algorithm, "--algorithm or RONDO_ALGORITHM");
+  std::fputs(why::report(call, facts, selection, arguments.costs).c_str(), stdout);
+}
+
+}  // namespace
+
+void add_why(CLI::App& program) {
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = program.add_subcommand(
+      "why",
+      "Says how a call would go on this machine and why: transport, direct or by messages,\n"
+      "algorithm, lanes and slices, in the words of RONDO_DEBUG=INFO; and the predicted times of\n"
+      "all algorithms. Heeds the environment's RONDO_ settings. Starts no ranks.\n"
+      "Example: rondo why all_reduce 1M --ranks 4");
+  command->add_option("collective", arguments->collective, "e.g. all_reduce (see rondo list)")
+      ->required();
+  command->add_option(
+      "bytes", arguments->bytes,
+      "e.g. 1M: the vector, or all blocks together where there is a block per rank");
+  command->add_option("-n,--ranks", arguments->ranks, "number of ranks")->capture_default_str();
+  command->add_option("-t,--type", arguments->type, "element type")->capture_default_str();
+  command->add_option("-o,--op", arguments->op, "operator of reductions")->capture_default_str();
+  command->add_option("-r,--root", arguments->root, "root rank")->capture_default_str();
+  command->add_option("-a,--algorithm", arguments->algorithm,
+                      "in the place of RONDO_ALGORITHM: ring, direct, ^direct, ...");
+  command->add_option("--transport", arguments->transport,
+                      "in the place of RONDO_TRANSPORT: shm, tcp, ^shm, ...");
+  command->add_flag("--apart", arguments->apart, "each rank on a machine of its own like this one");
+  const auto cost = [&](const char* option, double& value, const char* what) {
+    command->add_option(option, value, what)->check(CLI::NonNegativeNumber)->capture_default_str();
+  };
+  cost("--alpha", arguments->costs.alpha, "of the predictions: seconds a message");
+  cost("--beta", arguments->costs.beta, "of the predictions: seconds a byte");
+  cost("--gamma", arguments->costs.gamma, "of the predictions: seconds a reduced byte");
+  command->callback([arguments] { tell_why(*arguments); });
+}
+
+}  // namespace rondo::tool
