@@ -26,8 +26,8 @@ int main(int argc, char** argv) {
   CLI::App program{
       "Looks at collective algorithms without running them: proves them right, shows what they "
       "do,\n"
-      "predicts their time; says how a call would go; and looks at the RDMA devices here. `rondo "
-      "COMMAND --help` tells more."};
+      "predicts their time, says how a call would go; and lists the RDMA devices here.\n"
+      "`rondo COMMAND --help` tells more."};
   program.name("rondo");
   program.require_subcommand(1);
   int status = 0;
