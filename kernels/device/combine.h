@@ -1,0 +1,209 @@
+// The functor of all device reductions: vectors of elements combined in registers, k sources in one
+// pass, rounded once. The numbers are those of kernels/cpu/reduce.h.
+//
+// The operator is looked at once for a group of vectors, outside the loop over their elements: all
+// threads take the same branch, memory is the limit, and one instantiation serves all operators of
+// a type.
+#pragma once
+
+#include "kernels/device/element.h"
+
+namespace rondo::device {
+
+/// How sources are combined. avg is sum here: its division is a factor's, or divide's.
+struct Recipe {
+  DataType type = DataType::float32;
+  ReduceOperator op = ReduceOperator::sum;
+  double before = 1.0;  ///< floats: scaled sources are multiplied by this and rounded to the type
+  double after = 1.0;   ///< floats: the result is multiplied by this before it is rounded
+};
+
+/// Elements in a row. `scaled`: this rank's own input under avg. Without initializers, which memory
+/// that a block shares cannot have.
+struct Source {
+  const std::byte* data;
+  bool scaled;
+};
+
+struct Sources {
+  const Source* list = nullptr;
+  std::uint32_t count = 0;
+};
+
+/// Where results go: one place, or two.
+struct Targets {
+  std::byte* first = nullptr;
+  std::byte* second = nullptr;  ///< null: none
+};
+
+/// A thread's part of work that `threads` share.
+struct Share {
+  std::size_t thread = 0;
+  std::size_t threads = 1;
+};
+
+/// Memory of `lanes` elements, loaded and stored as a whole.
+template <class E, int lanes>
+struct alignas(lanes * sizeof(typename E::Storage)) Vector {
+  typename E::Storage lane[lanes];
+};
+
+/// Integers wrap: they are added and multiplied without a sign, in at least 32 bits.
+template <class W>
+using Wrapping = std::conditional_t<(sizeof(W) > 4), std::uint64_t, std::uint32_t>;
+
+template <class W>
+RONDO_DEVICE inline W add(W a, W b) {
+  if constexpr (std::is_integral_v<W>) {
+    return static_cast<W>(static_cast<Wrapping<W>>(a) + static_cast<Wrapping<W>>(b));
+  } else {
+    return a + b;
+  }
+}
+template <class W>
+RONDO_DEVICE inline W multiply(W a, W b) {
+  if constexpr (std::is_integral_v<W>) {
+    return static_cast<W>(static_cast<Wrapping<W>>(a) * static_cast<Wrapping<W>>(b));
+  } else {
+    return a * b;
+  }
+}
+// A NaN on the left is kept; one on the right is not less than anything, so it is taken.
+template <class W>
+RONDO_DEVICE inline W smaller(W a, W b) {
+  return a < b || a != a ? a : b;
+}
+template <class W>
+RONDO_DEVICE inline W larger(W a, W b) {
+  return b < a || a != a ? a : b;
+}
+
+/// Some vectors while they are worked on.
+template <class E, int lanes, int vectors>
+struct Work {
+  typename E::Work at[vectors][lanes];
+
+  /// Widens vector v; a scaled source is rounded to its type first, as if it had been stored.
+  RONDO_DEVICE void set(int v, const Vector<E, lanes>& from, double factor) {
+    for (int i = 0; i < lanes; ++i) {
+      at[v][i] = E::widen(from.lane[i]);
+      if constexpr (std::is_floating_point_v<typename E::Work>) {
+        if (factor != 1.0)
+          at[v][i] = E::widen(E::narrow(at[v][i] * static_cast<typename E::Work>(factor)));
+      }
+    }
+  }
+  template <class Function>
+  RONDO_DEVICE void each(const Work& next, const Function& function) {
+    for (int v = 0; v < vectors; ++v) {
+      for (int i = 0; i < lanes; ++i) at[v][i] = function(at[v][i], next.at[v][i]);
+    }
+  }
+  RONDO_DEVICE void merge(ReduceOperator op, const Work& next) {
+    using W = typename E::Work;
+    switch (op) {
+      case ReduceOperator::sum:
+      case ReduceOperator::avg:
+        return each(next, [](W a, W b) { return add(a, b); });
+      case ReduceOperator::prod:
+        return each(next, [](W a, W b) { return multiply(a, b); });
+      case ReduceOperator::min:
+        return each(next, [](W a, W b) { return smaller(a, b); });
+      case ReduceOperator::max:
+        return each(next, [](W a, W b) { return larger(a, b); });
+    }
+  }
+  RONDO_DEVICE Vector<E, lanes> result(int v, double factor) const {
+    Vector<E, lanes> to;
+    for (int i = 0; i < lanes; ++i) {
+      auto value = at[v][i];
+      if constexpr (std::is_floating_point_v<typename E::Work>) {
+        if (factor != 1.0) value *= static_cast<typename E::Work>(factor);
+      }
+      to.lane[i] = E::narrow(value);
+    }
+    return to;
+  }
+};
+
+/// `vectors` vectors of one source, `stride` vectors apart, the first at vector `first`: all loads
+/// are under way at once.
+template <class E, int lanes, int vectors>
+RONDO_DEVICE inline Work<E, lanes, vectors> load_work(const Recipe& recipe, const Source& source,
+                                                      std::size_t first, std::size_t stride) {
+  using V = Vector<E, lanes>;
+  V loaded[vectors];
+  for (int v = 0; v < vectors; ++v)
+    loaded[v] = load_vector<V>(source.data + (first + v * stride) * sizeof(V));
+  const double factor = source.scaled ? recipe.before : 1.0;
+  Work<E, lanes, vectors> work;
+  for (int v = 0; v < vectors; ++v) work.set(v, loaded[v], factor);
+  return work;
+}
+
+/// As many vectors of the result.
+template <class E, int lanes, int vectors>
+RONDO_DEVICE inline void combine_vectors(const Recipe& recipe, const Sources& sources,
+                                         const Targets& targets, std::size_t first,
+                                         std::size_t stride) {
+  using V = Vector<E, lanes>;
+  auto work = load_work<E, lanes, vectors>(recipe, sources.list[0], first, stride);
+  for (std::uint32_t j = 1; j < sources.count; ++j)
+    work.merge(recipe.op, load_work<E, lanes, vectors>(recipe, sources.list[j], first, stride));
+  for (int v = 0; v < vectors; ++v) {
+    const V result = work.result(v, recipe.after);
+    const std::size_t offset = (first + v * stride) * sizeof(V);
+    store_vector(targets.first + offset, result);
+    if (targets.second != nullptr) store_vector(targets.second + offset, result);
+  }
+}
+
+RONDO_DEVICE inline bool all_aligned(const Sources& sources, const Targets& targets) {
+  for (std::uint32_t j = 0; j < sources.count; ++j) {
+    if (!is_aligned(sources.list[j].data, 16)) return false;
+  }
+  return is_aligned(targets.first, 16) && is_aligned(targets.second, 16);
+}
+
+/// A thread's share of `count` elements: groups of 16-byte vectors, single vectors, single
+/// elements. A target may be a source; other overlap is not allowed. Pointers are aligned to their
+/// elements; all of them to 16 bytes is fastest.
+template <class E>
+RONDO_DEVICE inline void combine_share(const Recipe& recipe, const Sources& sources,
+                                       const Targets& targets, std::size_t count, Share share) {
+  constexpr std::size_t lanes = 16 / sizeof(typename E::Storage);
+  constexpr std::size_t group = lanes > 8 ? 2 : 4;  // what registers hold beside each other
+  const std::size_t vectors = all_aligned(sources, targets) ? count / lanes : 0;
+  std::size_t vector = share.thread;
+  for (; vector + (group - 1) * share.threads < vectors; vector += group * share.threads)
+    combine_vectors<E, lanes, group>(recipe, sources, targets, vector, share.threads);
+  for (; vector < vectors; vector += share.threads)
+    combine_vectors<E, lanes, 1>(recipe, sources, targets, vector, 0);
+  for (std::size_t i = vectors * lanes + share.thread; i < count; i += share.threads)
+    combine_vectors<E, 1, 1>(recipe, sources, targets, i, 0);
+}
+
+/// Out of line: one copy of the code a type, with registers of its own.
+template <class E>
+[[gnu::noinline]] RONDO_DEVICE void combine_as(const Recipe& recipe, const Sources& sources,
+                                               const Targets& targets, std::size_t count,
+                                               Share share) {
+  combine_share<E>(recipe, sources, targets, count, share);
+}
+
+RONDO_DEVICE inline void combine_any(const Recipe& recipe, const Sources& sources,
+                                     const Targets& targets, std::size_t count, Share share) {
+  visit_type(recipe.type, [&](auto tag) {
+    combine_as<Element<decltype(tag)::value>>(recipe, sources, targets, count, share);
+  });
+}
+
+/// One source that is not scaled is copied bit by bit: as integers, which nothing rounds.
+constexpr DataType copying_type(std::size_t element_bytes) {
+  return element_bytes == 8   ? DataType::uint64
+         : element_bytes == 4 ? DataType::uint32
+         : element_bytes == 2 ? DataType::uint16
+                              : DataType::uint8;
+}
+
+}  // namespace rondo::device

@@ -1,0 +1,121 @@
+// How an element is stored, what it is worked on as, and the way there and back.
+#pragma once
+
+#include <type_traits>
+
+#include "kernels/device/portable.h"
+#include "rondo/types.h"
+
+#ifdef __CUDACC__
+#include "kernels/cuda/convert.cuh"
+#else
+#include "kernels/cpu/convert.h"
+#endif
+
+namespace rondo::device {
+
+/// Stored as it is worked on.
+template <class T>
+struct PlainElement {
+  using Storage = T;
+  using Work = T;
+  RONDO_DEVICE static T widen(T value) { return value; }
+  RONDO_DEVICE static T narrow(T value) { return value; }
+};
+
+template <DataType type>
+struct Element;
+template <>
+struct Element<DataType::int8> : PlainElement<std::int8_t> {};
+template <>
+struct Element<DataType::uint8> : PlainElement<std::uint8_t> {};
+template <>
+struct Element<DataType::int16> : PlainElement<std::int16_t> {};
+template <>
+struct Element<DataType::uint16> : PlainElement<std::uint16_t> {};
+template <>
+struct Element<DataType::int32> : PlainElement<std::int32_t> {};
+template <>
+struct Element<DataType::uint32> : PlainElement<std::uint32_t> {};
+template <>
+struct Element<DataType::int64> : PlainElement<std::int64_t> {};
+template <>
+struct Element<DataType::uint64> : PlainElement<std::uint64_t> {};
+template <>
+struct Element<DataType::float32> : PlainElement<float> {};
+template <>
+struct Element<DataType::float64> : PlainElement<double> {};
+
+// Small floats are their codes, worked on in float32 and rounded to nearest even.
+template <>
+struct Element<DataType::float16> {
+  using Storage = std::uint16_t;
+  using Work = float;
+  RONDO_DEVICE static float widen(Storage code) { return float16_to_float(code); }
+  RONDO_DEVICE static Storage narrow(float value) { return float_to_float16(value); }
+};
+template <>
+struct Element<DataType::bfloat16> {
+  using Storage = std::uint16_t;
+  using Work = float;
+  RONDO_DEVICE static float widen(Storage code) { return bfloat16_to_float(code); }
+  RONDO_DEVICE static Storage narrow(float value) { return float_to_bfloat16(value); }
+};
+template <>
+struct Element<DataType::float8_e4m3> {
+  using Storage = std::uint8_t;
+  using Work = float;
+  RONDO_DEVICE static float widen(Storage code) { return float8_e4m3_to_float(code); }
+  RONDO_DEVICE static Storage narrow(float value) { return float_to_float8_e4m3(value); }
+};
+template <>
+struct Element<DataType::float8_e5m2> {
+  using Storage = std::uint8_t;
+  using Work = float;
+  RONDO_DEVICE static float widen(Storage code) { return float8_e5m2_to_float(code); }
+  RONDO_DEVICE static Storage narrow(float value) { return float_to_float8_e5m2(value); }
+};
+
+template <DataType type>
+struct TypeTag {
+  static constexpr DataType value = type;
+};
+
+/// Calls visit with the TypeTag of `type`: one instantiation a type, whatever the operator.
+/// constexpr, so that hosts choose kernels by it, too.
+template <class Visit>
+constexpr auto visit_type(DataType type, const Visit& visit) {
+  switch (type) {
+    case DataType::int8:
+      return visit(TypeTag<DataType::int8>{});
+    case DataType::uint8:
+      return visit(TypeTag<DataType::uint8>{});
+    case DataType::int16:
+      return visit(TypeTag<DataType::int16>{});
+    case DataType::uint16:
+      return visit(TypeTag<DataType::uint16>{});
+    case DataType::int32:
+      return visit(TypeTag<DataType::int32>{});
+    case DataType::uint32:
+      return visit(TypeTag<DataType::uint32>{});
+    case DataType::int64:
+      return visit(TypeTag<DataType::int64>{});
+    case DataType::uint64:
+      return visit(TypeTag<DataType::uint64>{});
+    case DataType::float16:
+      return visit(TypeTag<DataType::float16>{});
+    case DataType::bfloat16:
+      return visit(TypeTag<DataType::bfloat16>{});
+    case DataType::float32:
+      return visit(TypeTag<DataType::float32>{});
+    case DataType::float64:
+      return visit(TypeTag<DataType::float64>{});
+    case DataType::float8_e4m3:
+      return visit(TypeTag<DataType::float8_e4m3>{});
+    case DataType::float8_e5m2:
+      break;
+  }
+  return visit(TypeTag<DataType::float8_e5m2>{});
+}
+
+}  // namespace rondo::device

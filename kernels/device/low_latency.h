@@ -1,0 +1,106 @@
+// An op by the low-latency protocol: every thread takes packets as they come, combines them and
+// sends the result on, with no barrier until the op's end.
+#pragma once
+
+#include "kernels/device/lane_view.h"
+#include "kernels/device/packets.h"
+#include "kernels/device/team.h"
+
+namespace rondo::device {
+
+template <class Team, class E>
+class LowLatencyOp {
+ public:
+  /// `element_bytes`: of the call's type; E may be a wider or narrower one where bits are copied.
+  RONDO_DEVICE LowLatencyOp(Team& team, const LaneView& view, const Recipe& recipe,
+                            const ImageOp& op, std::uint64_t pass)
+      : team_(team), view_(view), recipe_(recipe), op_(op), pass_(pass) {}
+
+  /// False when a wait was ended; for all threads of the team alike.
+  RONDO_DEVICE bool run() {
+    bool whole = true;
+    if (op_.out_peer >= 0) whole = take_slot();
+    std::uint64_t packets = 0;
+    for (std::uint32_t piece = 0; piece < op_.extent_count; ++piece) {
+      const std::uint64_t count = view_.elements(op_, piece, pass_);
+      if (whole) whole = move_piece(piece, count);
+      packets += count;
+    }
+    // A message without data is one packet without elements: the peer must hear of it.
+    if (packets == 0 && whole && team_.lane() == 0) whole = move_packet(0, 0, 0);
+    if (team_.any(!whole)) return false;
+    return_credits(team_, view_, op_, pass_);
+    return true;
+  }
+
+ private:
+  using P = Payload<E>;
+
+  /// Every thread waits by itself: all look at one word, which costs less than a barrier.
+  RONDO_DEVICE bool take_slot() {
+    const std::uint64_t step = view_.step_to(op_, pass_);
+    const bool free = await_credit(view_, op_, pass_, step);
+    out_ = view_.packets(view_.to(static_cast<std::uint32_t>(op_.out_peer)), step);
+    flag_ = flag_of(view_.image.arena, step);
+    if (!wipe_due(view_.image.arena, step)) return free;
+    for (std::uint32_t i = team_.lane(); free && i < view_.image.arena.packets; i += team_.lanes())
+      store_pair_relaxed(out_ + i, {});
+    team_.synchronize();  // before anybody writes what somebody else wiped
+    return free;
+  }
+
+  RONDO_DEVICE bool move_piece(std::uint32_t piece, std::uint64_t count) {
+    for (std::uint64_t i = team_.lane(); i * P::lanes < count; i += team_.lanes()) {
+      if (!move_packet(piece, i, count - i * P::lanes)) return false;
+    }
+    return true;
+  }
+
+  /// Packet i of a piece, whose last packets have `count` elements left.
+  RONDO_DEVICE bool move_packet(std::uint32_t piece, std::uint64_t i, std::uint64_t count) {
+    const std::uint64_t in_message = piece * (view_.slice_bytes() / packet_payload) + i;
+    const std::uint64_t offset = i * packet_payload;
+    PayloadSum<E> sum(recipe_);
+    for (std::uint32_t j = 0; j < op_.operands; ++j) {
+      const ImageOperand& operand = view_.operand(op_, j);
+      if (operand.peer < 0) {
+        sum.add(P::load(view_.local(operand.chunk, piece, pass_) + offset, count),
+                operand.chunk.buffer == Buffer::input);
+        continue;
+      }
+      std::uint64_t bits = 0;
+      if (!await_packet(operand, in_message, bits)) return false;
+      sum.add(P::elements(bits), false);
+    }
+    const auto result = sum.result();
+    if (op_.writes != 0) P::store(view_.local(op_.into, piece, pass_) + offset, count, result);
+    if (out_ != nullptr) put_packet(out_ + in_message, P::bits(result), flag_);
+    return true;
+  }
+
+  RONDO_DEVICE bool await_packet(const ImageOperand& operand, std::uint64_t in_message,
+                                 std::uint64_t& bits) const {
+    const auto peer = static_cast<std::uint32_t>(operand.peer);
+    const std::uint64_t step = view_.step_from(operand, pass_);
+    const Packet* packet = view_.packets(view_.from(peer), step) + in_message;
+    const std::uint32_t flag = flag_of(view_.image.arena, step);
+    WordPair words;
+    const bool arrived = wait_until(
+        *view_.context.control, view_.waiting_for(Awaited::message, peer, op_, pass_, step), [&] {
+          words = load_pair_relaxed(packet);
+          return has_flag(words, flag);
+        });
+    bits = payload_of(words);
+    return arrived;
+  }
+
+  Team& team_;
+  const LaneView& view_;
+  const Recipe& recipe_;
+  const ImageOp& op_;
+  std::uint64_t pass_;
+  Packet* out_ = nullptr;
+  std::uint32_t flag_ = 0;
+};
+
+}  // namespace rondo::device

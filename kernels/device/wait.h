@@ -1,0 +1,82 @@
+// Waiting for a peer, and how it ends when the peer never comes.
+//
+// Every wait looks at the rank's abort word now and then, and gives up after the rank's patience.
+// Whoever ends first raises the abort word, so that all teams of the rank end, and says in the
+// rank's failure record what it waited for. Channels are in an unknown state afterwards: the arena
+// must be made anew.
+#pragma once
+
+#include "kernels/device/fences.h"
+
+namespace rondo::device {
+
+enum class Awaited : std::uint32_t { message, credit, small_message };
+enum class Ending : std::uint32_t { aborted, out_of_patience };
+
+/// What a team waited for when it ended. Read it once the kernel has ended.
+struct Failure {
+  Ending ending = Ending::aborted;
+  Awaited awaited = Awaited::message;
+  std::uint32_t lane = 0;
+  std::uint32_t stripe = 0;
+  std::uint32_t op = 0;  ///< in the rank's program
+  std::uint32_t peer = 0;
+  std::uint64_t pass = 0;
+  std::uint64_t step = 0;  ///< the message of that channel, counted from the arena's making
+};
+static_assert(sizeof(Failure) == 40);
+
+/// One a rank, in memory that its teams and the host reach. The host raises `abort` to end the
+/// rank's teams; new ones are zero but for the patience.
+struct Control {
+  std::uint64_t abort = 0;     ///< not 0: end
+  std::uint64_t failed = 0;    ///< not 0: `failure` says why; taken by the first to fail
+  std::uint64_t patience = 0;  ///< looks at one word before a wait gives up; 0: for ever
+  Failure failure{};
+};
+
+/// One thread's wait for one word. `what`: without its ending, which the wait decides.
+class Wait {
+ public:
+  RONDO_DEVICE Wait(Control& control, const Failure& what) : control_(control), what_(what) {}
+
+  /// False: stop waiting, the record is written.
+  RONDO_DEVICE bool go_on() {
+    ++looks_;
+    // The abort word may lie in the host's memory, far away: not at every look.
+    if (looks_ % looks_per_abort == 0 && load_relaxed(&control_.abort) != 0)
+      return end(Ending::aborted);
+    if (control_.patience != 0 && looks_ >= control_.patience) return end(Ending::out_of_patience);
+    pause();
+    return true;
+  }
+
+ private:
+  static constexpr std::uint64_t looks_per_abort = 32;
+
+  RONDO_DEVICE bool end(Ending ending) {
+    if (exchange_if(&control_.failed, 0, 1)) {
+      what_.ending = ending;
+      control_.failure = what_;
+    }
+    store_relaxed(&control_.abort, 1);
+    return false;
+  }
+
+  Control& control_;
+  Failure what_;
+  std::uint64_t looks_ = 0;
+};
+
+/// Waits until `ready()`, by looking. False when the wait was ended.
+template <class Ready>
+RONDO_DEVICE inline bool wait_until(Control& control, const Failure& what, const Ready& ready) {
+  if (ready()) return true;
+  Wait wait(control, what);
+  do {
+    if (!wait.go_on()) return false;
+  } while (!ready());
+  return true;
+}
+
+}  // namespace rondo::device
