@@ -1,0 +1,48 @@
+// The resident kernel: the device interpreter (kernels/device/interpret.h) with a block for every
+// rank, lane and stripe. All blocks wait for each other, so all must run at once: the launch is
+// cooperative and refused where the device cannot hold them.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/device/lane_view.h"
+#include "kernels/device/small.h"
+
+namespace rondo {
+
+inline constexpr std::uint32_t resident_threads = 512;  ///< of a block, at most
+
+/// What a launch runs: some ranks of a group that live on this device. Device memory, which must
+/// stay as it is until the kernel has ended; a captured graph launches with the same again.
+struct ResidentLaunch {
+  const device::RankContext* contexts = nullptr;  ///< of these ranks
+  std::uint32_t ranks = 1;
+  std::uint32_t lanes = 1;                   ///< of their images, at most
+  std::uint32_t stripes = 1;                 ///< likewise
+  std::uint32_t threads = resident_threads;  ///< of a block; a multiple of 32
+
+  std::uint32_t blocks() const { return ranks * lanes * stripes; }
+};
+
+/// The same for the calls of kernels/device/small.h.
+struct SmallLaunch {
+  const device::SmallCall* calls = nullptr;
+  std::uint32_t ranks = 1;
+  std::uint32_t stripes = 1;
+  std::uint32_t threads = resident_threads;
+
+  std::uint32_t blocks() const { return ranks * stripes; }
+};
+
+/// Blocks of `threads` threads that the current device runs at once.
+std::uint32_t resident_blocks(std::uint32_t threads);
+
+/// Enqueue on `stream`, a cudaStream_t, and return; may be captured into a graph. Ranks on other
+/// devices or in other processes are launched by their owners: nothing may come between them that
+/// waits for all. Throws Error{invalid_argument} where the blocks cannot run at once, Error{system}
+/// where the launch fails. Thread-safe. Whether waits ended early is in each rank's Control, once
+/// the stream has come so far.
+void launch_resident(const ResidentLaunch& launch, void* stream);
+void launch_small(const SmallLaunch& launch, void* stream);
+
+}  // namespace rondo
