@@ -1,0 +1,114 @@
+#include "tests/gpu/group.h"
+
+#include <algorithm>
+
+namespace rondo::gpu_test {
+
+using device::demand;
+using device::DeviceMemory;
+
+Group::Group(const device::ArenaShape& shape, std::uint64_t patience) : shape_(shape) {
+  device::check(shape);
+  std::vector<std::byte*> places;
+  for (std::uint32_t rank = 0; rank < shape.ranks; ++rank) {
+    arenas_.emplace_back(device::ArenaPlaces(shape).bytes());
+    places.push_back(arenas_.back().data());
+  }
+  places_ = DeviceMemory(places);
+  std::vector<device::Control> controls(shape.ranks);
+  for (device::Control& control : controls) control.patience = patience;
+  controls_ = DeviceMemory(controls);
+}
+
+std::string Group::failures() const {
+  std::vector<device::Control> controls(shape_.ranks);
+  controls_.copy_to(controls.data(), controls_.bytes());
+  std::string words;
+  for (std::size_t rank = 0; rank < controls.size(); ++rank) {
+    const device::Failure& failure = controls[rank].failure;
+    if (controls[rank].failed == 0) continue;
+    words += "rank " + std::to_string(rank) + " lane " + std::to_string(failure.lane) + " stripe " +
+             std::to_string(failure.stripe) + " op " + std::to_string(failure.op) +
+             " waited for peer " + std::to_string(failure.peer) + " at step " +
+             std::to_string(failure.step) + "; ";
+  }
+  return words;
+}
+
+Call::Call(const Group& group, const std::vector<Rank>& ranks) {
+  std::vector<device::RankContext> contexts;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const Rank& from = ranks[rank];
+    const auto& image = *reinterpret_cast<const device::Image*>(from.image.data());
+    images_.emplace_back(from.image);
+    inputs_.emplace_back(from.input);
+    outputs_.emplace_back(from.output_bytes);
+    scratch_.emplace_back(device::scratch_bytes(image));
+    if (from.in_place) outputs_.back().copy_from(from.input.data(), from.input.size());
+    contexts.push_back({.image = images_.back().data(),
+                        .input = (from.in_place ? outputs_ : inputs_).back().data(),
+                        .output = outputs_.back().data(),
+                        .scratch = scratch_.back().data(),
+                        .arenas = group.arenas(),
+                        .control = group.control(rank)});
+    launch_.lanes = std::max(launch_.lanes, image.lanes);
+    launch_.stripes = std::max(launch_.stripes, image.stripes);
+  }
+  contexts_ = DeviceMemory(contexts);
+  launch_.contexts = contexts_.as<device::RankContext>();
+  launch_.ranks = static_cast<std::uint32_t>(ranks.size());
+}
+
+std::vector<std::byte> Call::output(std::size_t rank) const {
+  std::vector<std::byte> bytes(outputs_[rank].bytes());
+  outputs_[rank].copy_to(bytes.data(), bytes.size());
+  return bytes;
+}
+
+namespace {
+
+/// What a stream captured, ready to be launched.
+class Graph {
+ public:
+  Graph(const device::Stream& stream, int launches, const std::function<void(void*)>& launch) {
+    demand(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal),
+           "beginning a capture");
+    for (int i = 0; i < launches; ++i) launch(stream.get());
+    demand(cudaStreamEndCapture(stream.get(), &graph_), "ending a capture");
+    demand(cudaGraphInstantiate(&ready_, graph_, 0), "making a graph ready");
+  }
+  ~Graph() {
+    if (ready_ != nullptr) (void)cudaGraphExecDestroy(ready_);
+    if (graph_ != nullptr) (void)cudaGraphDestroy(graph_);
+  }
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  void run(const device::Stream& stream) const {
+    demand(cudaGraphLaunch(ready_, stream.get()), "launching a graph");
+  }
+
+ private:
+  cudaGraph_t graph_ = nullptr;
+  cudaGraphExec_t ready_ = nullptr;
+};
+
+}  // namespace
+
+double seconds_in_graph(int launches, const std::function<void(void* stream)>& launch) {
+  const device::Stream stream;
+  const Graph graph(stream, launches, launch);
+  std::vector<double> times;
+  for (int i = 0; i < 13; ++i) {
+    device::Event begin, end;
+    begin.record(stream);
+    graph.run(stream);
+    end.record(stream);
+    const double time = end.seconds_since(begin) / launches;
+    if (i >= 3) times.push_back(time);
+  }
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2];
+}
+
+}  // namespace rondo::gpu_test

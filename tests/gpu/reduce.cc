@@ -1,0 +1,148 @@
+// Device reductions against the CPU kernels, then their speed beside a copy's.
+#include "kernels/cpu/reduce.h"
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/cuda/memory.h"
+#include "kernels/cuda/reduce.h"
+#include "tests/gpu/report.h"
+#include "tests/kernels/buffers.h"
+
+namespace rondo::gpu_test {
+namespace {
+
+using device::DeviceMemory;
+using device::Event;
+using device::Stream;
+
+struct Case {
+  DataType type;
+  ReduceOperator op;
+  std::size_t count;
+  int operands;
+  std::size_t offset;  ///< elements that every other buffer lies off 16 bytes
+  double factor;
+};
+
+/// Elements of one reduction that differ from the CPU kernels'.
+template <class E>
+std::size_t wrong_elements(const Case& c, std::mt19937& random) {
+  const std::size_t bytes = c.count * sizeof(typename E::Storage);
+  std::vector<testing::Buffer> inputs;
+  std::vector<DeviceMemory> memory;
+  std::vector<const void*> host, there;
+  for (int j = 0; j < c.operands; ++j) {
+    inputs.emplace_back(bytes, 0);
+    testing::fill<E>(inputs.back(), random);
+    const std::size_t offset = j % 2 == 1 ? c.offset * sizeof(typename E::Storage) : 0;
+    memory.emplace_back(bytes + 64);
+    memory.back().copy_from(inputs.back().data, bytes, offset);
+    there.push_back(memory.back().data() + offset);
+  }
+  for (const testing::Buffer& input : inputs) host.push_back(input.data);
+  std::vector<std::byte> expected(bytes);
+  void* into = expected.data();
+  reduce({.type = c.type, .op = c.op, .factor = c.factor}, {&into, 1}, host, c.count);
+  const DeviceMemory output(bytes + 64);
+  reduce_on_device({.type = c.type, .op = c.op, .factor = c.factor}, output.data(), there.data(),
+                   c.operands, c.count, nullptr);
+  testing::Buffer got(bytes, 0);
+  output.copy_to(got.data, bytes);
+  return testing::count_wrong<E>(expected, got);
+}
+
+/// `brief`: few types, for tools that slow everything down.
+int check_numbers(bool brief) {
+  int wrong_cases = 0;
+  std::mt19937 random(1);
+  for (const DataTypeInfo& type : data_types) {
+    if (brief && type.type != DataType::float32 && type.type != DataType::float8_e4m3) continue;
+    for (const ReduceOperatorInfo& op : reduce_operators) {
+      for (const std::size_t count : {1, 31, 1000, 100003}) {
+        for (const int operands : {1, 2, 8}) {
+          for (const std::size_t offset : {0, 1}) {
+            const Case c{type.type, op.op, count, operands, offset, operands == 8 ? 1.0 / 3 : 1.0};
+            const std::size_t wrong = testing::with_element(
+                type.type, [&](auto e) { return wrong_elements<decltype(e)>(c, random); });
+            if (wrong == 0) continue;
+            ++wrong_cases;
+            Line("wrong")
+                .text("type", type.name)
+                .text("op", op.name)
+                .number("count", static_cast<double>(count))
+                .number("operands", operands)
+                .number("offset", static_cast<double>(offset))
+                .number("elements", static_cast<double>(wrong));
+          }
+        }
+      }
+    }
+  }
+  return wrong_cases;
+}
+
+/// The median time of `work` in its stream, in seconds.
+template <class Work>
+double seconds(const Stream& stream, const Work& work) {
+  std::vector<double> times;
+  for (int i = 0; i < 13; ++i) {
+    Event begin, end;
+    begin.record(stream);
+    work();
+    end.record(stream);
+    if (i >= 3) times.push_back(end.seconds_since(begin));
+  }
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2];
+}
+
+/// Gigabytes a second, read and written.
+void measure(std::size_t bytes) {
+  const Stream stream;
+  const DeviceMemory output(bytes);
+  std::vector<DeviceMemory> inputs;
+  std::vector<const void*> pointers;
+  for (int j = 0; j < 8; ++j) {
+    inputs.emplace_back(bytes);
+    pointers.push_back(inputs.back().data());
+  }
+  const double copy = seconds(stream, [&] {
+    device::demand(
+        cudaMemcpyAsync(output.data(), pointers[0], bytes, cudaMemcpyDeviceToDevice, stream.get()),
+        "copying on the device");
+  });
+  const double copied = 2 * static_cast<double>(bytes) / copy * 1e-9;
+  Line("copy").number("bytes", static_cast<double>(bytes)).number("gigabytes_per_second", copied);
+  for (const DataTypeInfo& type : data_types) {
+    for (const int operands : {2, 8}) {
+      const double time = seconds(stream, [&] {
+        reduce_on_device({.type = type.type}, output.data(), pointers.data(), operands,
+                         bytes / type.bytes, stream.get());
+      });
+      const double reduced = (operands + 1) * static_cast<double>(bytes) / time * 1e-9;
+      Line("reduction")
+          .text("type", type.name)
+          .number("operands", operands)
+          .number("bytes", static_cast<double>(bytes))
+          .number("gigabytes_per_second", reduced)
+          .number("of_copy", reduced / copied);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rondo::gpu_test
+
+/// With "--check" the numbers alone; "--brief" few of them.
+int main(int count, char** arguments) {
+  using namespace rondo::gpu_test;
+  const std::string option = count > 1 ? arguments[1] : "";
+  return program([&] {
+    const int wrong = check_numbers(option == "--brief");
+    if (option.empty() && wrong == 0) measure(std::size_t{1} << 28);
+    return wrong;
+  });
+}

@@ -1,0 +1,62 @@
+// What the GPU programs say: one JSON object a line on standard output, for tests/gpu/run.
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include "kernels/cuda/probe.h"
+#include "rondo/error.h"
+
+namespace rondo::gpu_test {
+
+inline constexpr int no_device = 77;  ///< exit status of a program that could not run at all
+
+/// A line under way: {"kind":"...", ...}. Names and texts need no escaping. Printed when it goes.
+class Line {
+ public:
+  explicit Line(std::string_view kind) { text("kind", kind); }
+  ~Line() {
+    std::printf("{%s}\n", fields_.c_str());
+    std::fflush(stdout);
+  }
+  Line(const Line&) = delete;
+  Line& operator=(const Line&) = delete;
+
+  Line& text(std::string_view name, std::string_view value) {
+    return add(name, '"' + std::string(value) + '"');
+  }
+  Line& number(std::string_view name, double value) {
+    char digits[40];
+    std::snprintf(digits, sizeof(digits), "%.6g", value);
+    return add(name, digits);
+  }
+
+ private:
+  Line& add(std::string_view name, const std::string& value) {
+    if (!fields_.empty()) fields_ += ", ";
+    fields_ += '"' + std::string(name) + "\": " + value;
+    return *this;
+  }
+  std::string fields_{};
+};
+
+/// Runs `body`, which returns how many checks failed. Without a device: says so, status 77.
+template <class Body>
+int program(const Body& body) {
+  try {
+    const CudaProbe probe = probe_cuda();
+    if (!probe.usable) {
+      std::fprintf(stderr, "not run: %s\n", probe.reason.c_str());
+      return no_device;
+    }
+    const int wrong = body();
+    Line("summary").number("wrong", wrong);
+    return wrong == 0 ? 0 : 1;
+  } catch (const Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}
+
+}  // namespace rondo::gpu_test
