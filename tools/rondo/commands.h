@@ -9,6 +9,7 @@ namespace rondo::tool {
 /// parsed; `status` becomes the exit status where that is not 0.
 void add_verify(CLI::App& program, int& status);
 void add_explain(CLI::App& program);
+void add_learn(CLI::App& program);
 void add_simulate(CLI::App& program);
 void add_schedule(CLI::App& program);
 void add_list(CLI::App& program);

@@ -5,6 +5,7 @@
 #include "core/schedule/explain.h"
 #include "tools/rondo/commands.h"
 #include "tools/rondo/explain_options.h"
+#include "tools/rondo/page/explain_page.h"
 #include "tools/rondo/step/terminal.h"
 
 namespace rondo::tool {
@@ -35,6 +36,7 @@ void add_what(CLI::App& command, ExplainArguments& arguments) {
 
 void add_explain(CLI::App& program) {
   const auto arguments = std::make_shared<ExplainArguments>();
+  const auto page = std::make_shared<PageArguments>();
   CLI::App* command = program.add_subcommand(
       "explain",
       "Shows a collective round by round: what each rank sends, whose contributions each chunk\n"
@@ -59,10 +61,14 @@ void add_explain(CLI::App& program) {
               "to 8 ranks; reductions add up. '1,2;3,4': by rank that has an input; without\n"
               "them element i of rank r is r*10+i")
           ->expected(0, 1);
-  command->callback([arguments, count, values] {
+  add_page_options(*command, *page);
+  command->callback([arguments, page, count, values] {
     arguments->has_count = count->count() > 0;
     arguments->has_values = values->count() > 0;
-    explain_one(*arguments);
+    if (page->wanted())
+      write_explained_page(schedule_of(*arguments), !arguments->file.empty(), *page);
+    else
+      explain_one(*arguments);
   });
 }
 

@@ -33,6 +33,7 @@ int main(int argc, char** argv) {
   int status = 0;
   rondo::tool::add_verify(program, status);
   rondo::tool::add_explain(program);
+  rondo::tool::add_learn(program);
   rondo::tool::add_simulate(program);
   rondo::tool::add_schedule(program);
   rondo::tool::add_list(program);

@@ -1,0 +1,39 @@
+// The data of a page: schedules, what the verifier and the explainer say of them, costs.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "algorithms/table.h"
+#include "core/schedule/schedule.h"
+
+namespace rondo::tool {
+
+/// More ranks than this do not fit on a page, and their contributions are not kept as sets.
+inline constexpr int most_page_ranks = 64;
+/// The largest page, in bytes.
+inline constexpr std::size_t most_page_bytes = 400 * 1000;
+
+struct PageContent {
+  std::string title{};
+  std::vector<Schedule> schedules{};  ///< the first is shown; others can be chosen in the page
+  int compared = -1;                  ///< index of the one beside it at the start; -1: none
+  std::string command{};              ///< what makes this page again; empty: not shown
+  std::string lesson{};               ///< HTML of our own, above the stage; may be empty
+  std::string editor{};               ///< text form in the editor at the start; empty: the first's
+  bool editor_open = false;
+  double bytes = 1 << 20;  ///< N at the start
+  double alpha = 5e-6;     ///< seconds a message, at the start
+  double beta = 1e-10;     ///< seconds a byte
+  double gamma = 2.5e-11;  ///< seconds a reduced byte
+};
+
+/// Throws Error{invalid_argument} for schedules that do not fit on a page.
+nlohmann::ordered_json page_data(const PageContent& content);
+
+/// JSON for a <script> element: ASCII only, without '<', '>' and '&', so no text in it can end the
+/// element.
+std::string script_safe(const nlohmann::ordered_json& data);
+
+}  // namespace rondo::tool

@@ -1,0 +1,16 @@
+# Writes OUTPUT, a C++ file that holds the files named in SOURCES (paths below FOLDER) as text.
+# Raw strings have a delimiter that no source contains; GCC sets no limit to their length.
+set(text "// Made from the files below tools/rondo/page by embed.cmake.\n")
+string(APPEND text "#include \"tools/rondo/page/assets.h\"\n\n#include \"rondo/error.h\"\n\n")
+string(APPEND text "namespace rondo::tool {\nnamespace {\n\nconstexpr Asset all[] = {\n")
+file(STRINGS ${SOURCES} names)
+foreach(name ${names})
+  file(READ ${FOLDER}/${name} content)
+  string(APPEND text "    {\"${name}\", R\"embedded(${content})embedded\"},\n")
+endforeach()
+string(APPEND text "};\n\n}  // namespace\n\nstd::span<const Asset> assets() { return all; }\n\n")
+string(APPEND text "std::string_view asset(std::string_view name) {\n")
+string(APPEND text "  for (const Asset& each : all)\n    if (each.name == name) return each.text;\n")
+string(APPEND text "  throw Error(ErrorCode::internal, \"no asset \" + std::string(name));\n}\n\n")
+string(APPEND text "}  // namespace rondo::tool\n")
+file(WRITE ${OUTPUT} "${text}")

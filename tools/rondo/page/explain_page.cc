@@ -1,0 +1,41 @@
+#include "tools/rondo/page/explain_page.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "rondo/error.h"
+#include "tools/rondo/page/page.h"
+
+namespace rondo::tool {
+namespace {
+
+std::string command_of(const Schedule& schedule, const PageArguments& arguments) {
+  std::string words = "rondo explain " + std::string(name(schedule.collective));
+  words += " --algorithm " + schedule.algorithm + " --ranks " + std::to_string(schedule.ranks);
+  if (schedule.root != 0) words += " --root " + std::to_string(schedule.root);
+  if (!arguments.compare.empty()) words += " --compare " + arguments.compare;
+  return words + " --html FILE";
+}
+
+}  // namespace
+
+void add_page_options(CLI::App& command, PageArguments& arguments) {
+  command.add_option("--html", arguments.file,
+                     "write a page to watch it in, one file for any browser (up to 64 ranks)");
+  command.add_option("--compare", arguments.compare,
+                     "with --html: an algorithm that the page shows beside it, on the same clock");
+}
+
+void write_explained_page(const Schedule& schedule, const PageArguments& arguments) {
+  if (arguments.file.empty())
+    throw Error(ErrorCode::invalid_argument, "--compare is for pages", {.remedy = "--html FILE"});
+  PageContent content = explained_page(schedule, arguments.compare);
+  if (find_algorithm(schedule.collective, schedule.algorithm) != nullptr)
+    content.command = command_of(schedule, arguments);
+  const std::string html = page_html(content);
+  write_page(arguments.file, html);
+  std::printf("wrote %s, %zu KB: open it in a browser\n", arguments.file.c_str(),
+              (html.size() + 500) / 1000);
+}
+
+}  // namespace rondo::tool

@@ -1,0 +1,24 @@
+// `rondo explain --html`: the options, and the page they ask for.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <string>
+
+#include "core/schedule/schedule.h"
+
+namespace rondo::tool {
+
+struct PageArguments {
+  std::string file{};
+  std::string compare{};
+
+  bool wanted() const { return !file.empty() || !compare.empty(); }
+};
+
+void add_page_options(CLI::App& command, PageArguments& arguments);
+
+/// Throws Error{invalid_argument} where the schedule does not fit on a page, the algorithm to
+/// compare with is unknown, or the file cannot be written.
+void write_explained_page(const Schedule& schedule, const PageArguments& arguments);
+
+}  // namespace rondo::tool

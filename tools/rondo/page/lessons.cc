@@ -1,0 +1,164 @@
+#include "tools/rondo/page/lessons.h"
+
+#include <array>
+#include <string_view>
+
+#include "core/schedule/text.h"
+#include "tools/rondo/page/assets.h"
+#include "tools/rondo/page/page.h"
+
+namespace rondo::tool {
+namespace {
+
+struct Lesson {
+  std::string_view name;  ///< of its text in lessons/ and of its page
+  std::string_view title;
+  std::string_view summary;
+  PageContent (*content)();
+};
+
+/// The naive all-reduce, which no row of the table offers: all send to rank 0, which answers.
+Schedule star_all_reduce(int ranks) {
+  std::string centre = "rank 0\n";
+  std::string others;
+  for (int rank = 1; rank < ranks; ++rank) {
+    const std::string round = " round " + std::to_string(rank) + "\n";
+    const std::string number = std::to_string(rank);
+    centre += "phase collect" + round + "receive_reduce " + (rank == 1 ? "input" : "output") +
+              "[0] then from " + number + " into output[0]\n";
+    others += "rank " + number + "\nphase collect" + round + "send input[0] to 0\nphase answer" +
+              round + "receive from 0 into output[0]\n";
+  }
+  for (int rank = 1; rank < ranks; ++rank)
+    centre += "phase answer round " + std::to_string(rank) + "\nsend output[0] to " +
+              std::to_string(rank) + "\n";
+  return parse_schedule("collective all_reduce\nalgorithm star\nranks " + std::to_string(ranks) +
+                            "\nphases collect answer\n" + centre + others,
+                        "the star");
+}
+
+Schedule built(Collective collective, std::string_view algorithm, int ranks) {
+  return find_algorithm(collective, algorithm)->build(ranks, 0);
+}
+
+/// Two to compare, and the other algorithms of the first one's collective to choose from.
+PageContent compared(Schedule first, Schedule second) {
+  PageContent content = explained_page(first, "");
+  std::erase_if(content.schedules, [&](const Schedule& schedule) {
+    return schedule.collective == second.collective && schedule.algorithm == second.algorithm;
+  });
+  content.schedules.insert(content.schedules.begin() + 1, std::move(second));
+  content.compared = 1;
+  return content;
+}
+
+PageContent one_rank() {
+  return compared(star_all_reduce(8), built(Collective::all_reduce, "ring", 8));
+}
+PageContent tree() {
+  return compared(built(Collective::all_reduce, "binomial_tree", 8), star_all_reduce(8));
+}
+PageContent reduce_scatter() {
+  return explained_page(built(Collective::reduce_scatter, "ring", 4), "");
+}
+PageContent all_gather() { return explained_page(built(Collective::all_gather, "ring", 4), ""); }
+PageContent least_traffic() {
+  return explained_page(built(Collective::all_reduce, "ring", 8), "recursive_doubling");
+}
+PageContent crossover() {
+  PageContent content = explained_page(built(Collective::all_reduce, "ring", 16), "binomial_tree");
+  content.bytes = 1 << 16;
+  return content;
+}
+PageContent double_tree() {
+  return explained_page(built(Collective::all_reduce, "double_tree", 8), "binomial_tree");
+}
+PageContent zero() {
+  return compared(built(Collective::reduce_scatter, "ring", 4),
+                  built(Collective::all_gather, "ring", 4));
+}
+PageContent write_your_own() {
+  PageContent content = explained_page(built(Collective::all_reduce, "recursive_doubling", 2), "");
+  content.editor_open = true;
+  return content;
+}
+
+constexpr std::array lessons{
+    Lesson{"one_rank", "Why not send everything to one rank?",
+           "A star does the job, and its middle does all the work.", one_rank},
+    Lesson{"tree", "Trees: few rounds", "Sums go up, the result comes down.", tree},
+    Lesson{"reduce_scatter", "The ring, first half: reduce-scatter",
+           "Everybody sums one chunk. And who ends with which one?", reduce_scatter},
+    Lesson{"all_gather", "The ring, second half: all-gather",
+           "Finished chunks go round until everybody has them all.", all_gather},
+    Lesson{"least_traffic",
+           "Why 2(P\xe2\x88\x92"
+           "1)/P?",
+           "What no all-reduce can do with less of, and who reaches it.", least_traffic},
+    Lesson{"crossover", "Latency, bandwidth, and the crossover",
+           "When the ring loses to the tree, with sliders.", crossover},
+    Lesson{"double_tree", "Two trees at once", "Few rounds and no idle links.", double_tree},
+    Lesson{"zero", "What ZeRO sends", "An all-reduce taken apart, and what it saves.", zero},
+    Lesson{"write_your_own", "Write your own schedule",
+           "Five kinds of step, an editor, and a verifier that looks over your shoulder.",
+           write_your_own},
+};
+
+std::string link(std::string_view name, std::string_view text) {
+  return "<a href=\"" + std::string(name) + ".html\">" + html_text(text) + "</a>";
+}
+
+std::string heading(std::size_t number) {
+  std::string words =
+      "<header class=\"lesson\">\n<nav aria-label=\"Lessons\">" + link("index", "All lessons");
+  if (number > 0) words += link(lessons[number - 1].name, "\xe2\x86\x90 Before");
+  if (number + 1 < lessons.size())
+    words += link(lessons[number + 1].name,
+                  "Next: " + std::string(lessons[number + 1].title) + " \xe2\x86\x92");
+  return words + "</nav>\n<h1>" + std::to_string(number + 1) + ". " +
+         html_text(lessons[number].title) + "</h1>\n";
+}
+
+SiteFile lesson_file(std::size_t number) {
+  const Lesson& lesson = lessons[number];
+  PageContent content = lesson.content();
+  content.title = lesson.title;
+  content.lesson = heading(number) +
+                   std::string(asset("lessons/" + std::string(lesson.name) + ".html")) +
+                   "</header>\n";
+  return {std::string(lesson.name) + ".html", page_html(content)};
+}
+
+SiteFile index_file() {
+  std::string html =
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n"
+      "<title>Learn how collectives work</title>\n<style>\n";
+  html += std::string(asset("web/theme.css")) + std::string(asset("web/layout.css"));
+  html +=
+      "</style>\n</head>\n<body>\n<main class=\"lesson\">\n<h1>How collectives work</h1>\n"
+      "<p>Processes that compute together must sum, share and exchange what they have. These "
+      "lessons show how, with the schedules that rondo runs: play them, step through them, change "
+      "the machine under them, and write one yourself.</p>\n<ol class=\"lessons\">\n";
+  for (const Lesson& lesson : lessons)
+    html +=
+        "<li>" + link(lesson.name, lesson.title) + "<br>" + html_text(lesson.summary) + "</li>\n";
+  html +=
+      "</ol>\n<p>A page for any other algorithm and number of ranks: <code>rondo explain "
+      "all_reduce "
+      "--algorithm ring --ranks 8 --compare double_tree --html ring.html</code>; what there is: "
+      "<code>rondo list</code>.</p>\n</main>\n</body>\n</html>\n";
+  return {"index.html", std::move(html)};
+}
+
+}  // namespace
+
+std::vector<SiteFile> learning_site() {
+  std::vector<SiteFile> files{index_file()};
+  for (std::size_t number = 0; number < lessons.size(); ++number)
+    files.push_back(lesson_file(number));
+  return files;
+}
+
+}  // namespace rondo::tool

@@ -1,0 +1,104 @@
+#include "tools/rondo/page/page.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "rondo/error.h"
+#include "tools/rondo/arguments.h"
+#include "tools/rondo/page/assets.h"
+#include "tools/rondo/page/encode.h"
+
+namespace rondo::tool {
+namespace {
+
+/// Steps of all schedules of a page together, so that page and program stay below the limit.
+constexpr std::size_t most_step_bytes = 150 * 1000;
+
+void replace(std::string& text, std::string_view mark, std::string_view with) {
+  const std::size_t at = text.find(mark);
+  if (at == std::string::npos)
+    throw Error(ErrorCode::internal, "page.html has no " + std::string(mark));
+  text.replace(at, mark.size(), with);
+}
+
+std::string joined(std::string_view ending) {
+  std::string all;
+  for (const Asset& each : assets())
+    if (each.name.ends_with(ending)) all += each.text;
+  return all;
+}
+
+}  // namespace
+
+std::string html_text(std::string_view text) {
+  std::string safe;
+  for (const char each : text) {
+    if (each == '<')
+      safe += "&lt;";
+    else if (each == '>')
+      safe += "&gt;";
+    else if (each == '&')
+      safe += "&amp;";
+    else if (each == '"')
+      safe += "&quot;";
+    else
+      safe += each;
+  }
+  return safe;
+}
+
+std::string page_html(const PageContent& content) {
+  const std::string data = script_safe(page_data(content));
+  std::string html(asset("web/page.html"));
+  replace(html, "{styles}", joined(".css"));
+  replace(html, "{title}", html_text(content.title));
+  replace(html, "{lesson}",
+          content.lesson.empty()
+              ? "<header class=\"lesson\"><h1>" + html_text(content.title) + "</h1></header>"
+              : content.lesson);
+  replace(html, "{data}", data);
+  replace(html, "{scripts}", joined(".js"));
+  if (html.size() > most_page_bytes)
+    throw Error(ErrorCode::invalid_argument,
+                "the page would have " + std::to_string(html.size() / 1000) + " KB, at most " +
+                    std::to_string(most_page_bytes / 1000),
+                {.remedy = "fewer ranks, chunks or steps"});
+  return html;
+}
+
+PageContent explained_page(const Schedule& schedule, const std::string& compare) {
+  PageContent content;
+  const std::string collective(name(schedule.collective));
+  content.title = collective + (schedule.algorithm.empty() ? "" : " by " + schedule.algorithm) +
+                  ", " + std::to_string(schedule.ranks) + " ranks";
+  content.schedules.push_back(schedule);
+  if (schedule.ranks > most_page_ranks) return content;  // page_data() refuses it
+  std::size_t bytes = encode_steps(schedule).dump().size();
+  const auto add = [&](const Algorithm& row, bool needed) {
+    Schedule other = row.build(schedule.ranks, schedule.root);
+    const std::size_t size = encode_steps(other).dump().size();
+    if (!needed && bytes + size > most_step_bytes) return;
+    bytes += size;
+    content.schedules.push_back(std::move(other));
+  };
+  if (!compare.empty()) {
+    add(*algorithms_by_name(schedule.collective, compare).front(), true);
+    content.compared = 1;
+  }
+  for (const Algorithm* row : algorithms_by_name(schedule.collective, ""))
+    if (row->name != schedule.algorithm && row->name != compare) add(*row, false);
+  return content;
+}
+
+void write_page(const std::string& path, std::string_view html) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file.write(html.data(), static_cast<std::streamsize>(html.size()));
+  file.close();
+  if (!file)
+    throw Error(ErrorCode::invalid_argument, "cannot write '" + path + "': " + std::strerror(errno),
+                {.remedy = "a file in a folder that exists and may be written"});
+}
+
+}  // namespace rondo::tool

@@ -1,0 +1,172 @@
+// The page's state: which schedules are shown, at which costs, at which instant; and what follows
+// from it. Everything that changes goes through here, so that all parts of the page agree.
+
+const byId = (id) => document.getElementById(id);
+
+class App {
+  constructor(data) {
+    this.data = data;
+    this.schedules = data.schedules.map(decodeSchedule);
+    this.costs = { alpha: data.alpha, beta: data.beta, gamma: data.gamma, bytes: data.bytes };
+    this.shown = data.compared >= 0 ? [0, data.compared] : [0];
+    const stages = [...document.querySelectorAll(".stage")];
+    this.stages = stages.map((element) =>
+      new Stage(element, (stage, rank) => this.choose(stage, rank)));
+    const axes = [...document.querySelectorAll(".axis")];
+    this.axes = axes.map((element) => new TimeAxis(element, (time) => this.player.seek(time)));
+    this.chart = new CostChart(byId("chart"));
+    this.player = new Player(() => this.timeChanged(), () => this.cameToRest());
+    this.chosen = { stage: 0, rank: 0 };
+    this.replays = [];
+  }
+
+  /** What runs at these costs; a barrier carries nothing. */
+  costsOf(schedule) {
+    return { ...this.costs, bytes: isToken(schedule.collective) ? 0 : this.costs.bytes };
+  }
+
+  /** After another choice of algorithms, or other costs. */
+  replay() {
+    const shown = this.shown.map((index) => this.schedules[index]);
+    this.replays = shown.map((schedule) => new Replay(playSchedule(schedule, this.costsOf(schedule))));
+    const end = Math.max(...this.replays.map((replay) => replay.end), 1e-12);
+    document.body.classList.toggle("comparing", shown.length > 1);
+    this.stages.forEach((stage, i) => { stage.element.hidden = i >= shown.length; });
+    this.axes.forEach((axis, i) => { axis.canvas.parentElement.hidden = i >= shown.length; });
+    this.replays.forEach((replay, i) => {
+      this.stages[i].show(replay);
+      this.axes[i].show(replay, end);
+    });
+    this.player.retime(this.commonStops(end), end);
+    this.sayCosts();
+    this.scheduleChart();
+  }
+
+  /** Stops of all replays in order, those closer than a thousandth of the whole as one. */
+  commonStops(end) {
+    const all = this.replays.flatMap((replay) => replay.stops).sort((a, b) => a - b);
+    return all.filter((stop, i) => i + 1 === all.length || all[i + 1] - stop > end * 1e-3);
+  }
+
+  /** The chart needs runs of its own; it waits until the sliders rest for a frame. */
+  scheduleChart() {
+    clearTimeout(this.chartTimer);
+    this.chartTimer = setTimeout(() => this.drawChart(), 60);
+  }
+  drawChart() {
+    this.chart.show(this.shown.map((index) => this.schedules[index]), this.costs);
+  }
+
+  resize() {
+    for (let i = 0; i < this.replays.length; ++i) {
+      this.stages[i].resize();
+      this.axes[i].resize();
+    }
+    this.draw();
+  }
+
+  recolour() {
+    this.colours = themeColours();
+    for (const part of [...this.stages, ...this.axes]) part.stale = true;
+    if (this.replays.length > 0) this.draw();
+  }
+
+  timeChanged() {
+    for (const replay of this.replays) replay.seek(Math.min(this.player.time, replay.end));
+    this.draw();
+    this.onTime?.();
+  }
+
+  cameToRest() {
+    this.stages.forEach((stage, i) => { if (this.replays[i]) stage.describe(); });
+    this.showDetails();
+    this.onRest?.();
+  }
+
+  /** Messages that came to an end since the stop before this instant. */
+  settled(replay) {
+    const { player } = this;
+    return replay.settledWithin(player.previousStop(), player.time);
+  }
+
+  draw() {
+    if (!this.colours) return;
+    this.replays.forEach((replay, i) => {
+      this.stages[i].draw(this.colours, this.settled(replay));
+      this.axes[i].draw(this.colours, this.player.time);
+    });
+  }
+
+  choose(stage, rank) {
+    this.chosen = { stage: this.stages.indexOf(stage), rank };
+    this.stages.forEach((each) => {
+      each.chosen = each === stage ? rank : -1;
+      each.stale = true;
+    });
+    this.draw();
+    this.showDetails();
+  }
+
+  showDetails() {
+    const replay = this.replays[this.chosen.stage] ?? this.replays[0];
+    if (!replay) return;
+    const rank = Math.min(this.chosen.rank, replay.schedule.ranks - 1);
+    const { messages, share } = replay.sentBy(rank);
+    const of = this.replays.length > 1 ? ` of ${algorithmTitle(replay.schedule)}` : "";
+    byId("rank-title").textContent = `Rank ${rank}${of}`;
+    byId("rank-sent").textContent = isToken(replay.schedule.collective)
+      ? `sent so far: ${plural(messages, "message")}`
+      : `sent so far: ${plural(messages, "message")}, ${threeDigits(share)} N = ` +
+        `${bytesText(share * this.costs.bytes)}`;
+    byId("rank-chunks").replaceChildren(...holdingRows(replay, rank));
+  }
+
+  /** The caption: where the clock stands, then what happened last in every algorithm shown. */
+  captions() {
+    const { player } = this;
+    const passed = player.stops.filter((stop) => stop <= player.time || player.near(stop, player.time));
+    const here = passed.length > 0 && player.near(passed[passed.length - 1], player.time);
+    const place = player.time <= 0 ? "Start." : player.time >= player.end ? "End."
+      : `${here ? "" : "After "}${here ? "Stop" : "stop"} ${passed.length} of ${player.stops.length}.`;
+    const all = this.replays.map((replay) => {
+      const name = this.replays.length > 1 ? `${algorithmTitle(replay.schedule)}: ` : "";
+      return `${name}${this.captionOf(replay)}`;
+    });
+    return all.length > 1 ? [place, ...all] : [`${place} ${all[0]}`];
+  }
+
+  captionOf(replay) {
+    const { time } = this.player;
+    if (time <= 0) return "Every rank holds its own input.";
+    if (time > replay.end * (1 + 1e-9)) return `done since ${timeText(replay.end)}.`;
+    const settled = this.settled(replay);
+    return settled.length > 0 ? roundSentence(replay.schedule, settled, false)
+      : roundSentence(replay.schedule, replay.flying(), true);
+  }
+
+  sayCosts() {
+    const lines = this.replays.map((replay) => costSentence(replay, this.costs));
+    byId("cost-lines").replaceChildren(...lines.map((line) => tableElement("p", line)));
+  }
+}
+
+/** The cost line with the numbers put in, and what no algorithm can beat. */
+function costSentence(replay, costs) {
+  const { schedule, play } = replay;
+  const { cost, counts, bound } = schedule;
+  const formula = (text) => text.replaceAll("-", "−").replaceAll("<=", "≤ ");
+  const { messages, bytes, reduced, t } = play.end;
+  const terms = [`${messages} × ${timeText(costs.alpha)}`];
+  if (bytes > 0 && !isToken(schedule.collective))
+    terms.push(`${threeDigits(bytes)} N ÷ ${rateText(1 / costs.beta)}`);
+  if (reduced > 0 && costs.gamma > 0 && !isToken(schedule.collective))
+    terms.push(`${threeDigits(reduced)} N ÷ ${rateText(1 / costs.gamma)}`);
+  let words = `${algorithmTitle(schedule)}: ${terms.join(" + ")} = ${timeText(t)}.`;
+  if (cost && counts)
+    words += ` Rounds ${formula(cost.rounds)} = ${threeDigits(counts.rounds)}; the busiest rank sends ` +
+      `${formula(cost.sent)} N = ${threeDigits(counts.sent)} N.`;
+  if (bound?.rounds)
+    words += ` Nothing can do with fewer than ${threeDigits(bound.rounds.value)} rounds` +
+      (bound.sent.value > 0 ? ` or ${threeDigits(bound.sent.value)} N.` : ".");
+  return words;
+}

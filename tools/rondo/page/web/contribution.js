@@ -1,0 +1,84 @@
+// Contributions: what a chunk of memory is made of. {set: bits of ranks, count, chunk, tree, fault}.
+// The same rules as core/schedule/contribution.cc; a tree (the order of combination) is the number
+// of its shape rather than a hash.
+
+class ContributionAlgebra {
+  constructor(schedule) {
+    this.ranks = schedule.ranks;
+    this.token = isToken(schedule.collective);
+    this.everyone = (1n << BigInt(schedule.ranks)) - 1n;
+    this.trees = new Map();
+    this.leaves = new Map();
+  }
+
+  static nothing() {
+    return { set: 0n, count: 0, chunk: -1, tree: -1, fault: "undefined" };
+  }
+
+  leaf(rank, chunk) {
+    const key = chunk * this.ranks + rank;
+    if (!this.leaves.has(key)) {
+      this.leaves.set(key, { set: 1n << BigInt(rank), count: 1, chunk, tree: this.shape(`${rank}`),
+        fault: "" });
+    }
+    return this.leaves.get(key);
+  }
+
+  shape(text) {
+    if (!this.trees.has(text)) this.trees.set(text, this.trees.size);
+    return this.trees.get(text);
+  }
+
+  /** Left to right, as one combination of all operands. Faults of operands spread. */
+  combine(operands) {
+    let value = operands[0];
+    for (let i = 1; i < operands.length; ++i) value = this.merge(value, operands[i]);
+    const tree = this.shape(`(${operands.map((operand) => operand.tree).join(" ")})`);
+    return { ...value, tree };
+  }
+
+  merge(left, right) {
+    const value = { ...left, fault: left.fault || right.fault };
+    if (value.fault) return value;
+    if (left.chunk !== right.chunk) value.fault = "mixed";
+    value.set = left.set | right.set;
+    if (this.token) {
+      value.count = countBits(value.set);
+      return value;
+    }
+    if ((left.set & right.set) !== 0n) value.fault = "twice";
+    value.count = left.count + right.count;
+    return value;
+  }
+
+  satisfies(value, wanted) {
+    if (value.fault || value.chunk !== wanted.chunk) return false;
+    if (value.count !== (wanted.rank < 0 ? this.ranks : 1)) return false;
+    if (this.token) return true;
+    return value.set === (wanted.rank < 0 ? this.everyone : 1n << BigInt(wanted.rank));
+  }
+
+  text(value) {
+    if (value.fault === "undefined") return "nothing";
+    const words = `{${ranksOf(value.set).join(" ")}} of chunk ${value.chunk}`;
+    if (value.fault === "mixed") return `${words} mixed with another chunk`;
+    if (value.fault === "twice") return `${words} with a rank counted twice`;
+    return words;
+  }
+
+  expectationText(wanted) {
+    const who = wanted.rank < 0 ? "every rank once" : `{${wanted.rank}}`;
+    return `${who} of chunk ${wanted.chunk}`;
+  }
+}
+
+/** Members of a set, ascending. */
+function ranksOf(set) {
+  const ranks = [];
+  for (let rank = 0, rest = set; rest !== 0n; ++rank, rest >>= 1n) {
+    if (rest & 1n) ranks.push(rank);
+  }
+  return ranks;
+}
+
+const countBits = (set) => ranksOf(set).length;

@@ -1,0 +1,169 @@
+// What the stepping loop runs over: clocks (when), memory (what is where), and both together.
+
+/** An instant with what made it: t = messages * alpha + N * (bytes * beta + reduced * gamma). */
+const dawn = { t: 0, messages: 0, bytes: 0, reduced: 0 };
+const later = (a, b) => (b.t > a.t ? b : a);
+
+/**
+ * An alpha-beta-gamma clock for every rank and lane, as core/schedule/simulate.h has it: a message
+ * occupies one out port and one in port; a lane that receives waits for the message's end.
+ */
+class Clocks {
+  constructor(schedule, costs) {
+    this.costs = costs;
+    this.lanes = schedule.lanes;
+    this.chunks = schedule.chunks;
+    this.clocks = schedule.lists.map(() => dawn);
+    this.outFree = Array.from({ length: schedule.ranks }, () => dawn);
+    this.inFree = Array.from({ length: schedule.ranks }, () => dawn);
+  }
+
+  now(site) { return this.clocks[site.rank * this.lanes + site.lane]; }
+  set(site, instant) { this.clocks[site.rank * this.lanes + site.lane] = instant; }
+
+  /** When the op could start, as an instant; `arrived` in seconds. */
+  startInstant(site) {
+    const { out } = site.op;
+    const now = this.now(site);
+    return out < 0 ? now : later(later(now, this.outFree[site.rank]), this.inFree[out]);
+  }
+  start(site, arrived) { return Math.max(arrived, this.startInstant(site).t); }
+
+  depart(site, peer) {
+    const share = site.op.count / this.chunks;
+    const { alpha, beta, bytes } = this.costs;
+    const begin = this.startInstant(site);
+    const end = { t: begin.t + alpha + share * bytes * beta, messages: begin.messages + 1,
+      bytes: begin.bytes + share, reduced: begin.reduced };
+    this.outFree[site.rank] = this.inFree[peer] = end;
+    return { begin, end };
+  }
+
+  arrive(site, end) { this.set(site, later(this.now(site), end)); }
+
+  combine(site, operands) {
+    const share = ((operands - 1) * site.op.count) / this.chunks;
+    const now = this.now(site);
+    this.set(site, { ...now, t: now.t + share * this.costs.bytes * this.costs.gamma,
+      reduced: now.reduced + share });
+  }
+
+  /** When the last lane is done. */
+  end() { return this.clocks.reduce(later, dawn); }
+}
+
+/** Clocks alone: how long would it take. */
+class ClockDomain {
+  constructor(schedule, costs) { this.clocks = new Clocks(schedule, costs); }
+  start(site, arrived) { return this.clocks.start(site, arrived); }
+  arrival(message) { return message.t; }
+  read() { return null; }
+  write() {}
+  combine(site, operands) { this.clocks.combine(site, operands.length); }
+  arrive(site, _peer, message) { this.clocks.arrive(site, message); }
+  depart(site, peer) { return this.clocks.depart(site, peer).end; }
+}
+
+/** The last lane's end of a run at these costs: an instant. */
+function predict(schedule, costs) {
+  const domain = new ClockDomain(schedule, costs);
+  new Machine(schedule, domain).run();
+  return domain.clocks.end();
+}
+
+/** Every rank's buffers, holding contributions; complains of everything a step does wrong. */
+class Memory {
+  constructor(schedule, complain) {
+    this.schedule = schedule;
+    this.complain = complain;
+    this.algebra = new ContributionAlgebra(schedule);
+    this.apart = schedule.lanes > 1;
+    this.cells = Array.from({ length: schedule.ranks }, () => new Map());
+    this.readers = Array.from({ length: schedule.ranks }, () => new Map());
+  }
+
+  key(run, chunk) {
+    const place = run.buffer === "output" ? 0 : run.slot + 1;
+    return place * this.schedule.chunks + chunk;
+  }
+  chunkAt(run, i) { return (run.first + i) % this.schedule.chunks; }
+  cell(rank, run, chunk) { return this.cells[rank].get(this.key(run, chunk)); }
+  output(rank, chunk) {
+    return this.cells[rank].get(chunk)?.value ?? ContributionAlgebra.nothing();
+  }
+
+  read(site, run) {
+    return Array.from({ length: run.count }, (_, i) => {
+      const chunk = this.chunkAt(run, i);
+      if (!holdsChunk(this.schedule, run.buffer, site.rank, chunk)) {
+        this.complain(site, `reads ${runText(run, chunk)}, which this rank's buffer does not have`);
+        return ContributionAlgebra.nothing();
+      }
+      return run.buffer === "input" ? this.readInput(site, chunk)
+        : this.readWritten(site, run, chunk);
+    });
+  }
+
+  readInput(site, chunk) {
+    if (mayAlias(this.schedule.collective) && this.cells[site.rank].has(chunk))
+      this.complain(site, `reads input chunk ${chunk} after output of the same chunk was ` +
+        "written: wrong when in place");
+    const readers = this.readers[site.rank];
+    const before = readers.get(chunk) ?? site.lane;
+    readers.set(chunk, before === site.lane ? site.lane : this.schedule.lanes);
+    return this.algebra.leaf(site.rank, chunk);
+  }
+
+  readWritten(site, run, chunk) {
+    const cell = this.cell(site.rank, run, chunk);
+    if (cell === undefined) {
+      this.complain(site, `reads ${runText(run, chunk)}, which nothing has written`);
+      return ContributionAlgebra.nothing();
+    }
+    if (this.apart && cell.lane !== site.lane)
+      this.complain(site, `reads ${runText(run, chunk)}, which lane ${cell.lane} writes: lanes ` +
+        "run in any order");
+    return cell.value;
+  }
+
+  combine(site, operands) {
+    return operands[0].map((_, i) => {
+      const column = operands.map((operand) => operand[i]);
+      const value = this.algebra.combine(column);
+      if (value.fault && column.every((operand) => !operand.fault))
+        this.complain(site, `combines ${column.map((each) => this.algebra.text(each)).join(" with ")}`);
+      return value;
+    });
+  }
+
+  write(site, run, values) {
+    values.forEach((value, i) => {
+      const chunk = this.chunkAt(run, i);
+      if (!holdsChunk(this.schedule, run.buffer, site.rank, chunk)) {
+        this.complain(site, `writes ${runText(run, chunk)}, which this rank's buffer does not have`);
+        return;
+      }
+      const cell = this.cell(site.rank, run, chunk);
+      if (this.apart && cell !== undefined && cell.lane !== site.lane)
+        this.complain(site, `writes ${runText(run, chunk)}, which lane ${cell.lane} writes too`);
+      this.cells[site.rank].set(this.key(run, chunk), { value, lane: site.lane });
+    });
+  }
+
+  /** Complains of input that one lane read and whose output another lane wrote. */
+  checkLanes() {
+    if (!this.apart || !mayAlias(this.schedule.collective)) return;
+    this.readers.forEach((readers, rank) => {
+      for (const [chunk, reader] of readers) {
+        const writer = this.cells[rank].get(chunk)?.lane;
+        if (writer !== undefined && writer !== reader)
+          this.complain(null, `rank ${rank}: lane ${writer} writes output chunk ${chunk}, whose ` +
+            "input another lane reads: wrong when in place");
+      }
+    });
+  }
+}
+
+/** "input 3", "scratch slot 2 chunk 5". */
+const runText = (run, chunk) =>
+  `${run.buffer}${run.buffer === "scratch" ? ` slot ${run.slot}` : ""} chunk ${chunk}`;

@@ -1,0 +1,37 @@
+// Starts the page when it has been read. `rondoPage` is for tests and for the curious: a look at
+// the state, not a way to change it.
+
+function start() {
+  const data = JSON.parse(byId("data").textContent);
+  const app = new App(data);
+  const theme = new Theme(byId("theme"), () => app.recolour());
+  const controls = new Controls(app);
+  app.replay();
+  controls.fillTables();
+  const editor = new Editor(byId("editor"), (schedule) => {
+    app.schedules = app.schedules.filter((each) => !each.typed);
+    app.schedules.push({ ...schedule, typed: true, algorithm: schedule.algorithm || "your own" });
+    app.shown = [app.schedules.length - 1];
+    controls.fillChoices();
+    app.player.time = 0;
+    app.replay();
+    controls.fillTables();
+    byId("stages").scrollIntoView({ block: "nearest" });
+    byId("play").focus();
+  });
+  byId("editor").open = data.editorOpen;
+  // A long text is written out only when somebody looks at it.
+  const fill = () => {
+    if (byId("editor").open && editor.area.value === "")
+      editor.set(data.editor || scheduleText(app.schedules[0]));
+  };
+  byId("editor").addEventListener("toggle", fill);
+  fill();
+  byId("command").textContent = data.command;
+  byId("command-box").hidden = data.command === "";
+  document.documentElement.dataset.ready = "true";
+  window.rondoPage = Object.freeze({ app, theme, checkText, scheduleText, roundDigests, outputsDigest,
+    layoutOf, timeOverSize });
+}
+
+start();

@@ -1,0 +1,117 @@
+// The clock that all replays of a page share: play, pause, step, seek. It knows no picture; it
+// calls `onTime(time)` whenever the time has changed and `onStop()` when it comes to rest.
+
+const reducedMotion = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+class Player {
+  constructor(onTime, onStop) {
+    this.onTime = onTime;
+    this.onStop = onStop;
+    this.time = 0;
+    this.end = 0;
+    this.stops = [];
+    this.speed = 1;
+    this.playing = false;
+    this.until = Infinity;
+    this.frames = [];  // lengths of the last frames in milliseconds
+    this.frame = (now) => this.tick(now);
+  }
+
+  /** New instants to stop at, keeping the place: the same part of the whole. */
+  retime(stops, end) {
+    const part = this.end > 0 ? this.time / this.end : 0;
+    const at = this.end > 0 ? this.stops.findIndex((stop) => this.near(stop, this.time)) : -1;
+    const kept = at >= 0 && stops.length === this.stops.length ? stops[at] : part * end;
+    this.stops = stops;
+    this.end = end;
+    this.until = Infinity;
+    this.seek(part >= 1 ? end : kept);
+  }
+
+  near(a, b) { return Math.abs(a - b) <= this.end * 1e-9; }
+
+  /** Seconds of the model that pass in a second: the whole takes 4 to 20 s at speed 1. */
+  get rate() {
+    const seconds = Math.min(20, Math.max(4, this.stops.length * 1.1));
+    return (this.end / seconds) * this.speed;
+  }
+
+  seek(time) {
+    this.time = Math.max(0, Math.min(this.end, time));
+    this.onTime(this.time);
+    if (!this.playing) this.onStop();
+  }
+
+  play() {
+    if (this.playing) return;
+    if (this.time >= this.end) this.time = 0;
+    this.until = Infinity;
+    this.start();
+  }
+
+  start() {
+    this.playing = true;
+    this.last = null;
+    this.onTime(this.time);
+    requestAnimationFrame(this.frame);
+  }
+
+  pause() {
+    this.playing = false;
+    this.onTime(this.time);
+    this.onStop();
+  }
+
+  toggle() { if (this.playing) this.pause(); else this.play(); }
+
+  nextStop() { return this.stops.find((stop) => stop > this.time && !this.near(stop, this.time)); }
+  previousStop() {
+    return this.stops.findLast((stop) => stop < this.time && !this.near(stop, this.time)) ?? 0;
+  }
+
+  /** To the next stop: shown as it happens, or at once where motion is not wanted. */
+  forward() {
+    const hurried = this.playing && this.until < Infinity;
+    const target = hurried ? this.until : this.nextStop();
+    if (target === undefined) return;
+    if (reducedMotion() || hurried) {
+      this.playing = false;
+      this.seek(target);
+      return;
+    }
+    this.until = target;
+    if (!this.playing) this.start();
+  }
+
+  back() {
+    this.playing = false;
+    this.seek(this.previousStop());
+  }
+
+  tick(now) {
+    if (!this.playing) return;
+    const elapsed = this.last === null ? 0 : now - this.last;
+    this.last = now;
+    if (elapsed > 0) {
+      this.frames.push(elapsed);
+      if (this.frames.length > 600) this.frames.shift();
+    }
+    this.time = reducedMotion() ? this.jump(elapsed) : this.time + (Math.min(elapsed, 100) / 1000) * this.rate;
+    const limit = Math.min(this.until, this.end);
+    if (this.time >= limit) {
+      this.time = limit;
+      this.pause();
+      return;
+    }
+    this.onTime(this.time);
+    requestAnimationFrame(this.frame);
+  }
+
+  /** Without motion: from stop to stop, one a second at speed 1. */
+  jump(elapsed) {
+    this.rest = (this.rest ?? 0) + elapsed * this.speed;
+    if (this.rest < 1000) return this.time;
+    this.rest = 0;
+    return this.nextStop() ?? this.end;
+  }
+}

@@ -1,0 +1,129 @@
+// A played schedule as time passes: what every rank holds at an instant, where messages are, and at
+// which instants it is worth to stop.
+
+/** One cell of the picture: the value with most contributions, and all that is there beside it. */
+const emptyCell = { best: null, all: 0n };
+
+class Replay {
+  constructor(play) {
+    this.play = play;
+    this.schedule = play.schedule;
+    this.messages = [...play.messages].sort((a, b) => a.begin - b.begin);
+    this.writes = play.writes.map((write, order) => ({ ...write, order }))
+      .sort((a, b) => a.time - b.time || a.order - b.order);
+    this.end = play.end.t;
+    this.longest = this.messages.reduce((most, each) => Math.max(most, each.settled - each.begin), 0);
+    this.stops = this.findStops();
+    this.rewind();
+  }
+
+  /** Instants at which something has come to an end; those that lie closely together are one. */
+  findStops() {
+    const shortest = this.messages.reduce((least, each) => Math.min(least, each.end - each.begin),
+      Infinity);
+    const gap = Number.isFinite(shortest) ? Math.max(shortest * 0.2, this.end * 1e-9) : 0;
+    const times = this.messages.map((message) => message.settled);
+    if (this.writes.length > 0) times.push(this.writes[this.writes.length - 1].time);
+    times.sort((a, b) => a - b);
+    const stops = [];
+    times.forEach((time, i) => {
+      if (i + 1 === times.length || times[i + 1] - time > gap) stops.push(time);
+    });
+    return stops.filter((time) => time > 0);
+  }
+
+  rewind() {
+    this.applied = 0;
+    this.time = 0;
+    const { schedule } = this;
+    this.memory = Array.from({ length: schedule.ranks }, () => new Map());
+    this.cells = Array.from({ length: schedule.ranks * schedule.chunks }, () => emptyCell);
+    const { algebra } = this.play.memory;
+    for (let rank = 0; rank < schedule.ranks; ++rank) {
+      const { first, count } = held(schedule, "input", rank);
+      if (schedule.collective === "all_to_all") continue;  // shown beside its output
+      for (let i = 0; i < count; ++i)
+        this.store(rank, "input", first + i, algebra.leaf(rank, first + i));
+    }
+  }
+
+  store(rank, place, chunk, value) {
+    const { memory } = this;
+    if (!memory[rank].has(chunk)) memory[rank].set(chunk, new Map());
+    const places = memory[rank].get(chunk);
+    places.set(place, value);
+    let best = null;
+    let all = 0n;
+    for (const each of places.values()) {
+      if (each.fault === "undefined") continue;
+      if (best === null || each.count > best.count) best = each;
+      all |= each.set;
+    }
+    this.cells[rank * this.schedule.chunks + chunk] = { best, all };
+  }
+
+  /** Moves to an instant, forth or back. */
+  seek(time) {
+    if (time < this.time) this.rewind();
+    this.time = time;
+    const until = time * (1 + 1e-12);
+    for (; this.applied < this.writes.length; ++this.applied) {
+      const write = this.writes[this.applied];
+      if (write.time > until) break;
+      const place = write.run.buffer === "scratch" ? `scratch${write.run.slot}` : write.run.buffer;
+      write.values.forEach((value, i) => {
+        const chunk = (write.run.first + i) % this.schedule.chunks;
+        if (holdsChunk(this.schedule, write.run.buffer, write.rank, chunk))
+          this.store(write.rank, place, chunk, value);
+      });
+    }
+  }
+
+  cell(rank, chunk) { return this.cells[rank * this.schedule.chunks + chunk]; }
+
+  /** What the output buffer of a rank holds now; the end state is compared with the explainer's. */
+  outputAt(rank, chunk) {
+    return this.memory[rank].get(chunk)?.get("output") ?? ContributionAlgebra.nothing();
+  }
+
+  /** Messages on their way now. */
+  flying() {
+    const { messages, time } = this;
+    const flying = [];
+    for (let i = this.firstAfter(time - this.longest); i < messages.length; ++i) {
+      if (messages[i].begin > time) break;
+      if (messages[i].settled > time) flying.push(messages[i]);
+    }
+    return flying;
+  }
+
+  /** Messages that came to an end after `from` and not after `to`. */
+  settledWithin(from, to) {
+    const slack = 1e-12 * to;
+    return this.messages.filter(({ settled }) => settled > from + slack && settled <= to + slack);
+  }
+
+  firstAfter(time) {
+    let low = 0;
+    let high = this.messages.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.messages[middle].begin < time) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** Bytes and messages that a rank has sent until now. */
+  sentBy(rank) {
+    let messages = 0;
+    let share = 0;
+    for (const message of this.messages) {
+      if (message.begin > this.time) break;
+      if (message.from !== rank || message.end > this.time * (1 + 1e-12)) continue;
+      ++messages;
+      share += message.values.length / this.schedule.chunks;
+    }
+    return { messages, share };
+  }
+}

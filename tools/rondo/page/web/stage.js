@@ -1,0 +1,187 @@
+// The stage: all ranks of one algorithm on a canvas, with a button over each for keyboard and
+// screen reader. What stands still is drawn once, to a canvas behind, until it changes.
+
+class Stage {
+  constructor(element, onChoose) {
+    this.element = element;
+    this.canvas = element.querySelector("canvas");
+    this.buttons = element.querySelector(".ranks");
+    this.heading = element.querySelector("h2");
+    this.note = element.querySelector(".note");
+    this.behind = document.createElement("canvas");
+    this.onChoose = onChoose;
+    this.chosen = -1;
+    this.buttons.addEventListener("keydown", (event) => this.moveFocus(event));
+  }
+
+  show(replay) {
+    const sameSchedule = this.replay?.schedule === replay.schedule;
+    this.replay = replay;
+    if (sameSchedule) {
+      this.stale = true;
+      return;
+    }
+    this.layout = layoutOf(replay.schedule);
+    this.curves = new Map();
+    this.makeButtons();
+    this.resize();
+    const { schedule } = replay;
+    this.heading.textContent = `${collectiveTitle(schedule)}: ${algorithmTitle(schedule)}`;
+    this.note.textContent = schedule.summary ?? "";
+    this.canvas.setAttribute("aria-label", `${plural(schedule.ranks, "rank")} drawn as a ` +
+      `${layoutNames[this.layout.kind]}; the table of rounds below says the same in words`);
+  }
+
+  makeButtons() {
+    const { ranks } = this.replay.schedule;
+    this.buttons.replaceChildren(...Array.from({ length: ranks }, (_, rank) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.tabIndex = rank === 0 ? 0 : -1;
+      button.dataset.rank = `${rank}`;
+      const choose = () => this.onChoose(this, rank);
+      button.addEventListener("pointerenter", choose);
+      button.addEventListener("focus", choose);
+      return button;
+    }));
+  }
+
+  /** Arrow keys walk from rank to rank, and stay here. */
+  moveFocus(event) {
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const all = [...this.buttons.children];
+    const at = all.indexOf(document.activeElement);
+    const next = all[(at + step + all.length) % all.length];
+    all.forEach((button) => { button.tabIndex = button === next ? 0 : -1; });
+    next.focus();
+  }
+
+  resize() {
+    if (!this.replay) return;
+    const { schedule } = this.replay;
+    const width = this.element.clientWidth;
+    const tall = this.layout.kind === "tree" ? 60 : 0;
+    const wanted = (schedule.ranks <= 4 ? 390 : schedule.ranks <= 8 ? 430 : schedule.ranks <= 20 ? 540 : 660) + tall;
+    const flat = this.layout.kind === "line" && schedule.ranks <= 8 ? 0.6 : 1;
+    const height = Math.round(Math.min(wanted * flat, Math.max(240, width * 1.15)));
+    this.width = width;
+    this.height = height;
+    this.scale = Math.min(2, window.devicePixelRatio || 1);
+    for (const canvas of [this.canvas, this.behind]) {
+      canvas.width = Math.round(width * this.scale);
+      canvas.height = Math.round(height * this.scale);
+    }
+    this.canvas.style.height = `${height}px`;
+    const shape = schedule.chunks >= 12 ? 1.5 : schedule.chunks >= 5 ? 1.3 : 1.12;
+    const gap = schedule.ranks > 20 ? 12 : schedule.ranks > 8 ? 24 : 34;
+    this.boxes = fitBoxes(this.positionsWithin(width, height), width, height, shape, gap);
+    this.curves.clear();
+    this.placeButtons();
+    this.stale = true;
+  }
+
+  /** A small ring is no wider than pleasant: its links would look like a line's. */
+  positionsWithin(width, height) {
+    const { kind, positions } = this.layout;
+    const round = ["ring", "circle", "star", "cube"].includes(kind) && positions.length <= 20;
+    const part = round ? Math.min(1, (height * (positions.length > 8 ? 2.4 : 1.9)) / width) : 1;
+    return positions.map(({ x, y }) => ({ x: 0.5 + (x - 0.5) * part, y }));
+  }
+
+  box(rank) {
+    const { x, y } = this.boxes.centres[rank];
+    const { width, height } = this.boxes;
+    return { x: x - width / 2, y: y - height / 2, width, height };
+  }
+
+  placeButtons() {
+    [...this.buttons.children].forEach((button, rank) => {
+      const box = this.box(rank);
+      Object.assign(button.style, { left: `${box.x}px`, top: `${box.y}px`,
+        width: `${box.width}px`, height: `${box.height}px` });
+    });
+  }
+
+  /** Says what each rank holds to those who do not see the bars. */
+  describe() {
+    [...this.buttons.children].forEach((button, rank) => {
+      button.setAttribute("aria-label", rankSentence(this.replay, rank));
+    });
+  }
+
+  curve(from, to) {
+    const key = from * this.replay.schedule.ranks + to;
+    if (!this.curves.has(key))
+      this.curves.set(key, curveBetween(this.boxes.centres[from], this.boxes.centres[to], this.boxes));
+    return this.curves.get(key);
+  }
+
+  drawBehind(colours) {
+    const context = this.behind.getContext("2d");
+    context.setTransform(this.scale, 0, 0, this.scale, 0, 0);
+    context.clearRect(0, 0, this.width, this.height);
+    context.strokeStyle = colours.line;
+    context.lineWidth = 1;
+    const { links } = this.layout;
+    if (links.length <= 700) {
+      context.globalAlpha = links.length > 120 ? 0.35 : 1;
+      for (const { from, to, lane } of links) {
+        context.setLineDash(lane % 2 === 1 ? [4, 4] : []);
+        strokeCurve(context, this.curve(from, to));
+      }
+      context.setLineDash([]);
+      context.globalAlpha = 1;
+    }
+    for (let rank = 0; rank < this.replay.schedule.ranks; ++rank)
+      drawBox(context, this.replay, rank, this.box(rank), colours, rank === this.chosen);
+    this.drawnWrites = this.replay.applied;
+    this.stale = false;
+  }
+
+  /** `settled`: the messages whose arrows stay while the clock stands still. */
+  draw(colours, settled) {
+    if (this.stale || this.drawnWrites !== this.replay.applied) this.drawBehind(colours);
+    const context = this.canvas.getContext("2d");
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.clearRect(0, 0, this.canvas.width, this.canvas.height);
+    context.drawImage(this.behind, 0, 0);
+    context.setTransform(this.scale, 0, 0, this.scale, 0, 0);
+    const { schedule, time } = this.replay;
+    const flying = this.replay.flying();
+    const shown = flying.length > 0 ? flying : settled;
+    const small = shown.length > 40 || this.boxes.width < 60;
+    const colourOf = (message) => chunkColours[colourIndex(schedule, message.values[0])];
+    context.globalAlpha = shown.length > 300 ? 0.35 : 0.9;
+    for (const message of shown)
+      drawArrow(context, this.curve(message.from, message.to), colourOf(message), small ? 1 : 2);
+    context.globalAlpha = 1;
+    for (const message of flying) {
+      const part = Math.min(1, (time - message.begin) / (message.end - message.begin || 1));
+      drawCargo(context, message, schedule, this.curve(message.from, message.to).at(part), small, colours);
+    }
+    if (flying.length === 0 && !small)
+      for (const message of settled)
+        drawCargo(context, message, schedule, this.curve(message.from, message.to).at(0.5), small, colours);
+  }
+}
+
+/** "rank 2 holds: a complete; b of ranks 1 and 2; c nothing". */
+function rankSentence(replay, rank) {
+  const { schedule } = replay;
+  const full = fullCount(schedule);
+  const groups = new Map();
+  for (let chunk = 0; chunk < schedule.chunks; ++chunk) {
+    const { best } = replay.cell(rank, chunk);
+    const state = best === null ? "nothing" : best.count >= full && full > 1 ? "complete"
+      : `from ${whoText(ranksOf(best.set), schedule.ranks)}`;
+    if (!groups.has(state)) groups.set(state, []);
+    groups.get(state).push(chunkName(chunk, schedule.chunks));
+  }
+  const words = [...groups].map(([state, names]) =>
+    (names.length === schedule.chunks && names.length > 1 ? `all chunks ${state}`
+      : names.length > 8 ? `${names.length} chunks ${state}` : `${names.join(", ")} ${state}`));
+  return `rank ${rank} holds: ${words.join("; ")}`;
+}

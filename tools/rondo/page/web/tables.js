@@ -1,0 +1,93 @@
+// The table of rounds: the same as the picture, in words, for screen readers, for paper, and for
+// those who like tables better. Columns are ranks up to 8, beyond a line tells of each round.
+
+const tableElement = (name, text = "", attributes = {}) => {
+  const element = document.createElement(name);
+  element.textContent = text;
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  return element;
+};
+
+const mostColumns = 8;
+
+/** Messages by label, in the order of phases and rounds. */
+function roundsOf(replay) {
+  const rounds = new Map();
+  for (const message of replay.messages) {
+    const key = message.phase * 1e6 + message.round;
+    if (!rounds.has(key)) rounds.set(key, []);
+    rounds.get(key).push(message);
+  }
+  return [...rounds].sort((a, b) => a[0] - b[0]).map(([, messages]) => messages);
+}
+
+function sentLines(messages, schedule) {
+  const told = messages.slice(0, 3).map((message) => `${cargoText(message, schedule)} → ${message.to}`);
+  return told.join("; ") + (messages.length > 3 ? `; ${messages.length - 3} more` : "");
+}
+
+function wideRow(messages, schedule) {
+  const row = tableElement("tr");
+  for (let rank = 0; rank < schedule.ranks; ++rank) {
+    const own = messages.filter((message) => message.from === rank);
+    row.append(tableElement("td", own.length === 0 ? "–" : sentLines(own, schedule)));
+  }
+  return row;
+}
+
+function narrowRow(messages, schedule) {
+  const row = tableElement("tr");
+  const share = messages.reduce((sum, message) => sum + message.values.length, 0) / schedule.chunks;
+  const sample = messages.slice(0, 3).map((message) =>
+    `${message.from} → ${message.to}: ${cargoText(message, schedule)}`);
+  row.append(tableElement("td", `${messages.length}`), tableElement("td", `${threeDigits(share)} N`),
+    tableElement("td", sample.join("; ") + (messages.length > 3 ? "; …" : "")));
+  return row;
+}
+
+/** Rows: rounds. Each cell: what a rank sends, whose contributions are in it, and to whom. */
+function roundTable(replay) {
+  const { schedule } = replay;
+  const wide = schedule.ranks <= mostColumns;
+  const table = tableElement("table", "", { class: "rounds" });
+  const caption = `${collectiveTitle(schedule)} by ${algorithmTitle(schedule)} on ` +
+    `${plural(schedule.ranks, "rank")}: what is sent in each round, “chunk contributors → receiver”`;
+  table.append(tableElement("caption", caption));
+  const head = tableElement("tr");
+  const titles = wide ? Array.from({ length: schedule.ranks }, (_, rank) => `rank ${rank}`)
+    : ["messages", "sent by all", "for example"];
+  for (const title of ["round", ...titles]) head.append(tableElement("th", title, { scope: "col" }));
+  const body = tableElement("tbody");
+  for (const messages of roundsOf(replay)) {
+    const row = wide ? wideRow(messages, schedule) : narrowRow(messages, schedule);
+    const label = labelText(schedule, messages[0].phase, messages[0].round);
+    row.prepend(tableElement("th", label, { scope: "row" }));
+    body.append(row);
+  }
+  const top = tableElement("thead");
+  top.append(head);
+  table.append(top, body);
+  return table;
+}
+
+/** What a rank holds now: a row for each chunk. */
+function holdingRows(replay, rank) {
+  const { schedule } = replay;
+  const full = fullCount(schedule);
+  const rows = [];
+  for (let chunk = 0; chunk < schedule.chunks; ++chunk) {
+    const { best, all } = replay.cell(rank, chunk);
+    const row = tableElement("tr");
+    const swatch = tableElement("span", "", { class: "swatch", "aria-hidden": "true" });
+    if (best !== null) swatch.style.background = chunkColours[colourIndex(schedule, best)];
+    const name = tableElement("th", "", { scope: "row" });
+    name.append(swatch, chunkName(chunk, schedule.chunks));
+    const beside = best === null ? 0 : countBits(all & ~best.set);
+    const state = best === null ? "nothing yet"
+      : `${best.count >= full && full > 1 ? "✓ " : ""}${whoText(ranksOf(best.set), schedule.ranks)}` +
+        (beside > 0 && full > 1 ? ` (and ${beside} beside it)` : "");
+    row.append(name, tableElement("td", state));
+    rows.push(row);
+  }
+  return rows;
+}
