@@ -4,7 +4,8 @@
 const sliders = {
   alpha: { get: (costs) => Math.log10(costs.alpha), set: (costs, value) => { costs.alpha = 10 ** value; },
     text: (costs) => timeText(costs.alpha) },
-  bandwidth: { get: (costs) => -Math.log10(costs.beta), set: (costs, value) => { costs.beta = 10 ** -value; },
+  bandwidth: { get: (costs) => -Math.log10(costs.beta),
+    set: (costs, value) => { costs.beta = 10 ** -value; },
     text: (costs) => rateText(1 / costs.beta) },
   reducing: { get: (costs) => -Math.log10(costs.gamma), set: (costs, value) => { costs.gamma = 10 ** -value; },
     text: (costs) => rateText(1 / costs.gamma) },

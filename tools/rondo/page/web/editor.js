@@ -143,7 +143,8 @@ class Editor {
     const right = findings.length === 0;
     this.verdict.dataset.state = right ? "right" : "wrong";
     this.verdict.textContent = right
-      ? `✓ Right: every contribution arrives exactly once, nobody waits for ever (${plural(schedule.ranks, "rank")}).`
+      ? `✓ Right for ${plural(schedule.ranks, "rank")}: every contribution arrives exactly once, ` +
+        "nobody waits for ever."
       : schedule === null ? "✗ This cannot be read yet." : "✗ Wrong.";
     this.list.replaceChildren(...findings.map((finding) => tableElement("li", finding)));
     this.playButton.disabled = schedule === null;

@@ -3,12 +3,12 @@
 
 const layoutOfAlgorithm = {
   ring: "ring", bidirectional_ring: "ring", circulant: "circle", two_shot: "circle",
-  pairwise: "circle", dissemination: "circle", double_tree: "tree", binomial_tree: "tree", recursive_doubling: "cube",
-  chain: "line", one_shot: "star", linear: "star",
+  pairwise: "circle", dissemination: "circle", double_tree: "tree", binomial_tree: "tree",
+  recursive_doubling: "cube", chain: "line", one_shot: "star", linear: "star",
 };
 
-const layoutNames = { ring: "ring", circle: "circle", tree: "tree", cube: "hypercube", line: "line", star: "star",
-  levels: "two levels" };
+const layoutNames = { ring: "ring", circle: "circle", tree: "tree", cube: "hypercube",
+  line: "line", star: "star", levels: "two levels" };
 
 /** Distinct {from, to, lane} of a schedule's messages. */
 function linksOf(schedule) {
@@ -128,7 +128,7 @@ function starPositions(ranks, root) {
 /** Bits of the rank number are directions: a square, a cube, two cubes, then a grid. */
 function cubePositions(ranks) {
   const bits = Math.max(1, Math.ceil(Math.log2(ranks)));
-  const small = [[1, 0], [0, 1], [0.42, -0.36], [2.1, 0]];
+  const small = [[1, 0], [0, 1], [0.5, -0.5], [2.1, 0]];
   const large = [[1, 0], [0, 1], [2, 0], [0, 2], [4, 0], [0, 4]];
   const directions = bits <= 4 ? small : large;
   const points = Array.from({ length: ranks }, (_, rank) => {

@@ -96,7 +96,8 @@ class Player {
       this.frames.push(elapsed);
       if (this.frames.length > 600) this.frames.shift();
     }
-    this.time = reducedMotion() ? this.jump(elapsed) : this.time + (Math.min(elapsed, 100) / 1000) * this.rate;
+    this.time = reducedMotion() ? this.jump(elapsed)
+      : this.time + (Math.min(elapsed, 100) / 1000) * this.rate;
     const limit = Math.min(this.until, this.end);
     if (this.time >= limit) {
       this.time = limit;

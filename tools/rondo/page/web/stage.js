@@ -1,10 +1,14 @@
 // The stage: all ranks of one algorithm on a canvas, with a button over each for keyboard and
 // screen reader. What stands still is drawn once, to a canvas behind, until it changes.
 
+/** Pixels for up to so many ranks. */
+const stageHeights = [[4, 390], [8, 430], [20, 540], [Infinity, 660]];
+
 class Stage {
   constructor(element, onChoose) {
     this.element = element;
     this.canvas = element.querySelector("canvas");
+    this.picture = element.querySelector(".picture");
     this.buttons = element.querySelector(".ranks");
     this.heading = element.querySelector("h2");
     this.note = element.querySelector(".note");
@@ -19,6 +23,7 @@ class Stage {
     this.replay = replay;
     if (sameSchedule) {
       this.stale = true;
+      if (this.picture.clientWidth !== this.width) this.resize();
       return;
     }
     this.layout = layoutOf(replay.schedule);
@@ -62,11 +67,11 @@ class Stage {
   resize() {
     if (!this.replay) return;
     const { schedule } = this.replay;
-    const width = this.element.clientWidth;
+    const width = this.picture.clientWidth;
     const tall = this.layout.kind === "tree" ? 60 : 0;
-    const wanted = (schedule.ranks <= 4 ? 390 : schedule.ranks <= 8 ? 430 : schedule.ranks <= 20 ? 540 : 660) + tall;
+    const [, wanted] = stageHeights.find(([ranks]) => schedule.ranks <= ranks);
     const flat = this.layout.kind === "line" && schedule.ranks <= 8 ? 0.6 : 1;
-    const height = Math.round(Math.min(wanted * flat, Math.max(240, width * 1.15)));
+    const height = Math.round(Math.min((wanted + tall) * flat, Math.max(240, width * 1.15)));
     this.width = width;
     this.height = height;
     this.scale = Math.min(2, window.devicePixelRatio || 1);
@@ -75,8 +80,9 @@ class Stage {
       canvas.height = Math.round(height * this.scale);
     }
     this.canvas.style.height = `${height}px`;
-    const shape = schedule.chunks >= 12 ? 1.5 : schedule.chunks >= 5 ? 1.3 : 1.12;
-    const gap = schedule.ranks > 20 ? 12 : schedule.ranks > 8 ? 24 : 34;
+    const narrow = this.layout.kind === "tree" && schedule.ranks > 20;
+    const shape = narrow ? 0.62 : schedule.chunks >= 12 ? 1.5 : schedule.chunks >= 5 ? 1.3 : 1.12;
+    const gap = narrow ? 5 : schedule.ranks > 20 ? 12 : schedule.ranks > 8 ? 24 : 34;
     this.boxes = fitBoxes(this.positionsWithin(width, height), width, height, shape, gap);
     this.curves.clear();
     this.placeButtons();
@@ -151,7 +157,7 @@ class Stage {
     context.setTransform(this.scale, 0, 0, this.scale, 0, 0);
     const { schedule, time } = this.replay;
     const flying = this.replay.flying();
-    const shown = flying.length > 0 ? flying : settled;
+    const shown = flying.length > 0 ? flying.filter(({ end }) => end >= time) : settled;
     const small = shown.length > 40 || this.boxes.width < 60;
     const colourOf = (message) => chunkColours[colourIndex(schedule, message.values[0])];
     context.globalAlpha = shown.length > 300 ? 0.35 : 0.9;
@@ -160,7 +166,9 @@ class Stage {
     context.globalAlpha = 1;
     for (const message of flying) {
       const part = Math.min(1, (time - message.begin) / (message.end - message.begin || 1));
-      drawCargo(context, message, schedule, this.curve(message.from, message.to).at(part), small, colours);
+      const waits = time > message.end;  // there, but not yet taken: a dot at the receiver's edge
+      drawCargo(context, message, schedule, this.curve(message.from, message.to).at(part), small || waits,
+        colours);
     }
     if (flying.length === 0 && !small)
       for (const message of settled)

@@ -70,7 +70,7 @@ function cargoSentence(values, schedule) {
   if (isToken(schedule.collective)) return `the news of ${whoText(members, schedule.ranks)}`;
   if (new Set(values.map((value) => value.set)).size > 1) return `${name} of several ranks`;
   return members.length === 1 ? `${name} of rank ${members[0]}`
-    : `${name}, the sum of ${whoText(members, schedule.ranks)}`;
+    : `${name}, the sum of ${whoText(members, schedule.ranks)},`;
 }
 
 function whoText(members, ranks) {

@@ -1,0 +1,23 @@
+#!/usr/bin/env python3
+"""Opens pages in a headless Chromium and uses them as readers do: plays, steps, scrubs, compares, by
+mouse and by keyboard alone. What the page shows at the end is compared with rondo's explainer.
+
+    browser_test.py RONDO FOLDER [TEST...]
+"""
+
+import sys
+import unittest
+
+from browser import browser
+from editing import Editing
+from every_algorithm import EveryAlgorithm
+from playing import Comparing, Playing
+from reading import Learning, WithoutAMouse
+
+__all__ = ["Comparing", "Editing", "EveryAlgorithm", "Learning", "Playing", "WithoutAMouse"]
+
+if __name__ == "__main__":
+    try:
+        unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=2)
+    finally:
+        browser.quit()

@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""The commands that write and serve pages: what they write, what they refuse, how they end.
+
+    command_test.py RONDO FOLDER
+"""
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+import unittest
+import urllib.error
+import urllib.request
+
+from support import MOST_PAGE_BYTES, folder, rondo, rondo_program
+
+LESSONS = ["one_rank", "tree", "reduce_scatter", "all_gather", "least_traffic", "crossover",
+           "double_tree", "zero", "write_your_own"]
+
+
+class WritingPages(unittest.TestCase):
+    def test_says_what_it_wrote(self):
+        path = folder / "ring.html"
+        status, output, _ = rondo("explain", "all_reduce", "-a", "ring", "-n", 4, "--html", path)
+        self.assertEqual(status, 0)
+        self.assertRegex(output, rf"wrote {path}, \d+ KB")
+        page = path.read_text()
+        self.assertTrue(page.startswith("<!DOCTYPE html>"))
+        self.assertNotRegex(page, r'(src|href)="(https?:)?//')
+        self.assertEqual(page.count("</script>"), 2)
+
+    def refused(self, words, *arguments):
+        status, output, errors = rondo("explain", *arguments)
+        self.assertEqual(status, 2)
+        self.assertEqual(output, "")
+        for word in words:
+            self.assertIn(word, errors)
+
+    def test_refuses_what_fits_on_no_page(self):
+        page = ["--html", folder / "none.html"]
+        self.refused(["65 ranks do not fit on a page", "at most 64"], "all_reduce", "-n", 65, *page)
+        self.refused(["no algorithm 'rng'", "bidirectional_ring"], "all_reduce", "-a", "rng", *page)
+        self.refused(["no algorithm 'tree'"], "all_reduce", "--compare", "tree", *page)
+        self.refused(["--compare is for pages"], "all_reduce", "--compare", "ring")
+        self.refused(["cannot write", "no/folder"], "all_reduce", "--html", folder / "no/folder/x")
+        self.assertFalse((folder / "none.html").exists())
+
+    def test_refuses_a_full_disk(self):
+        self.refused(["cannot write '/dev/full'", "space"], "all_reduce", "--html", "/dev/full")
+
+    def test_refuses_too_many_chunks_and_steps(self):
+        many = folder / "many.txt"
+        many.write_text("collective broadcast\nranks 2\nparts 9000\n")
+        self.refused(["9000 chunks on 2 ranks", "16384"], "--file", many, "--html", folder / "x")
+        steps = "".join(f"copy input[{i % 50}] into scratch{i}[{i % 50}]\n" for i in range(40000))
+        many.write_text(f"collective broadcast\nranks 2\nparts 50\nrank 0\n{steps}")
+        self.refused(["the page would have", "at most 400"], "--file", many, "--html", folder / "x")
+
+    def test_text_of_others_cannot_leave_the_data(self):
+        evil = folder / "evil.txt"
+        evil.write_text('collective all_reduce\nalgorithm </script><script>alert(1)</script>\n'
+                        'ranks 1\nphases "<!--<script>" "\u2028&"\nrank 0\n'
+                        'copy input[0] into output[0]\n', encoding="utf-8")
+        path = folder / "evil.html"
+        self.assertEqual(rondo("explain", "--file", evil, "--html", path)[0], 0)
+        page = path.read_text(encoding="utf-8")
+        self.assertEqual(page.count("</script>"), 2)
+        self.assertNotIn("<!--<script>", page)
+        self.assertNotIn("\u2028", page)
+
+
+class Lessons(unittest.TestCase):
+    def test_writes_a_folder(self):
+        site = folder / "new" / "site"
+        status, output, _ = rondo("learn", "--output", site)
+        self.assertEqual(status, 0)
+        self.assertIn("index.html", output)
+        names = sorted(path.name for path in site.iterdir())
+        self.assertEqual(names, sorted(["index.html", *(f"{name}.html" for name in LESSONS)]))
+        index = (site / "index.html").read_text()
+        self.assertEqual(re.findall(r'<li><a href="(\w+)\.html', index), LESSONS)
+        for path in site.iterdir():
+            self.assertLess(path.stat().st_size, MOST_PAGE_BYTES)
+            for link in re.findall(r'href="(\w+\.html)"', path.read_text()):
+                self.assertIn(link, names)
+
+    def test_refuses_a_folder_that_cannot_be(self):
+        (folder / "file").write_text("")
+        status, _, errors = rondo("learn", "--output", folder / "file" / "below")
+        self.assertEqual(status, 2)
+        self.assertIn("cannot make the folder", errors)
+        self.assertEqual(rondo("learn", "--port", 1, "--output", "x")[0], 2)
+        self.assertEqual(rondo("learn", "--port", 65536)[0], 2)
+
+    def start(self):
+        server = subprocess.Popen([rondo_program, "learn"], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(server.stdout.close)
+        self.addCleanup(server.kill)
+        address = re.search(r"http://127\.0\.0\.1:(\d+)/", server.stdout.readline())
+        return server, address.group(0), int(address.group(1))
+
+    def test_serves_until_interrupted(self):
+        server, address, port = self.start()
+        with urllib.request.urlopen(address) as reply:
+            self.assertIn("How collectives work", reply.read().decode())
+        with urllib.request.urlopen(address + "tree.html?x") as reply:
+            self.assertEqual(reply.headers["Content-Type"], "text/html; charset=utf-8")
+            self.assertIn("Trees: few rounds", reply.read().decode())
+        for target in ("nothing.html", "../../etc/passwd"):
+            with self.assertRaises(urllib.error.HTTPError) as error:
+                urllib.request.urlopen(address + target)
+            self.assertEqual(error.exception.code, 404)
+            error.exception.close()
+        status, _, errors = rondo("learn", "--port", port)
+        self.assertEqual(status, 2)
+        self.assertIn(f"cannot listen on port {port}", errors)
+        server.send_signal(signal.SIGINT)
+        self.assertEqual(server.wait(timeout=60), 0)
+
+    def test_bears_with_odd_clients(self):
+        server, address, port = self.start()
+        idle = socket.create_connection(("127.0.0.1", port))
+        self.addCleanup(idle.close)
+        for request, start in ((b"POST / HTTP/1.1\r\n\r\n", b"HTTP/1.1 405"),
+                               (b"HEAD / HTTP/1.1\r\n\r\n", b"HTTP/1.1 200"),
+                               (b"\r\n\r\n", b"HTTP/1.1 405"), (b"x" * 40000, b"")):
+            with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
+                client.sendall(request)
+                with client.makefile("rb") as reply:
+                    try:
+                        self.assertTrue(reply.read().startswith(start))
+                    except ConnectionResetError:
+                        self.assertEqual(start, b"")
+        with urllib.request.urlopen(address) as reply:
+            self.assertEqual(reply.status, 200)
+        server.send_signal(signal.SIGTERM)
+        self.assertEqual(server.wait(timeout=60), 0)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -1,0 +1,65 @@
+"""The editor: its verdicts are those of `rondo verify`; text of others stays text."""
+
+import json
+import subprocess
+
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
+
+import schedules
+from browser import Page, browser, element, run, wait_for
+from support import folder, rondo, rondo_program, write_page
+
+
+class Editing(Page):
+    def verdict(self, text):
+        """As rondo verify has it: 0 right, 1 wrong, 2 not a schedule."""
+        return subprocess.run([rondo_program, "verify", "--file", "-"], input=text, text=True, timeout=60,
+                              check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+
+    def test_verdicts_are_those_of_rondo_verify(self):
+        self.open(write_page("verdicts", "all_reduce", "-n", 2))
+        texts = list(schedules.right_and_wrong(rondo))
+        ours = run("""return arguments[0].map((text) => {
+          const {schedule, findings} = rondoPage.checkText(text);
+          return schedule === null ? 2 : findings.length > 0 ? 1 : 0; });""", texts)
+        theirs = [self.verdict(text) for text in texts]
+        for text, our, their in zip(texts, ours, theirs):
+            self.assertEqual(our, their, text)
+        self.assertGreater(min(map(theirs.count, (0, 1, 2))), 8, theirs)
+
+    def test_writes_checks_and_plays(self):
+        self.open(write_page("editor", "all_reduce", "-a", "recursive_doubling", "-n", 2))
+        browser.find_element(By.CSS_SELECTOR, "#editor > summary").click()
+        area = browser.find_element(By.CSS_SELECTOR, "#editor textarea")
+        wait_for(lambda: area.get_attribute("value") != "", "the text")
+        self.assertEqual(area.get_attribute("value"),
+                         rondo("schedule", "all_reduce", "-a", "recursive_doubling", "-n", 2)[1])
+        verdict = element("verdict")
+        self.assertIn("Right", verdict.text)
+        area.send_keys(Keys.CONTROL, Keys.END)
+        area.send_keys("send input[0] to 0")
+        wait_for(lambda: "Wrong" in verdict.text, "the verdict")
+        self.assertIn("were never received", browser.find_element(By.CSS_SELECTOR, ".findings").text)
+        browser.find_element(By.CSS_SELECTOR, ".play-text").click()
+        self.assertIn("were never received", element("problems").text)
+        choice = Select(browser.find_element(By.CSS_SELECTOR, ".editor-buttons select"))
+        choice.select_by_visible_text("two levels, right")
+        browser.find_element(By.CSS_SELECTOR, ".play-text").click()
+        self.assertFalse(element("problem-box").is_displayed())
+        self.assertEqual(run("return app.stages[0].layout.kind"), "levels")
+        for option in choice.options[1:]:
+            choice.select_by_visible_text(option.text)
+            self.assertEqual("right" in option.text, self.verdict(area.get_attribute("value")) == 0)
+            self.assertEqual("right" in option.text, verdict.get_attribute("data-state") == "right")
+
+    def test_text_of_others_stays_text(self):
+        evil = folder / "evil.txt"
+        evil.write_text("collective all_reduce\nalgorithm </script><img/src=x/onerror=alert(1)>\n"
+                        'ranks 1\nphases "<b>\u2028&amp;"\nrank 0\ncopy input[0] into output[0]\n',
+                        encoding="utf-8")
+        self.open(write_page("evil", "--file", evil))
+        self.assertIn("</script><img/src=x/onerror=alert(1)>", browser.title)
+        self.assertEqual(browser.find_elements(By.TAG_NAME, "img"), [])
+        self.assertIn("<b>\u2028&amp;", json.dumps(run("return app.schedules[0].phases"), ensure_ascii=False))

@@ -1,0 +1,74 @@
+"""What pages play and show at the end is what rondo's explainer saw, for every algorithm."""
+
+from browser import Page, run
+from support import algorithms, rondo, write_page
+
+
+class EveryAlgorithm(Page):
+    """What the page plays and shows at the end is what rondo's explainer saw, round by round."""
+
+    CHECK = """
+      const wrong = [];
+      const first = document.getElementById('first');
+      for (const index of app.schedules.keys()) {
+        first.value = index;
+        first.dispatchEvent(new Event('change'));
+        const [replay] = app.replays;
+        const {schedule, play} = replay;
+        const near = (a, b) => Math.abs(a - b) <= 1e-9 * Math.max(a, b);
+        const check = (what, good) => { if (!good) wrong.push(`${schedule.algorithm}: ${what}`); };
+        app.player.seek(app.player.end);
+        check('end state', rondoPage.outputsDigest(schedule, (rank, chunk) =>
+          replay.outputAt(rank, chunk)) === schedule.outputs);
+        check('rounds', JSON.stringify(rondoPage.roundDigests(play)) ===
+          JSON.stringify(schedule.rounds));
+        check('findings', play.findings.length === 0 && schedule.findings.length === 0);
+        check('time', near(replay.end, schedule.seconds));
+        check('chart', near(rondoPage.timeOverSize(schedule, app.costsOf(schedule), 8, 2 ** 30)(
+          app.costs.bytes), schedule.seconds));
+        check('stops', replay.stops.length > 0 && near(replay.stops.at(-1), replay.end));
+        check('places', rondoPage.layoutOf(schedule).positions.every(({x, y}) =>
+          x >= -1e-9 && x <= 1 + 1e-9 && y >= -1e-9 && y <= 1 + 1e-9));
+        check('says so', document.getElementById('agreement').textContent.includes('agrees'));
+        const text = rondoPage.scheduleText(schedule);
+        app.texts = {...app.texts, [schedule.algorithm]: text};
+      }
+      return wrong;"""
+
+    def check(self, collective, names, ranks):
+        address = write_page(f"{collective}_{names[0]}_{ranks}", collective, "-a", names[0], "-n", ranks,
+                             *(["-r", ranks - 1] if collective in ("broadcast", "gather") else []))
+        self.open(address)
+        self.assertEqual(run(self.CHECK), [], f"{collective}, {ranks} ranks")
+        return run("return app.texts")
+
+    def test_ends_as_explained(self):
+        for collective, names in algorithms().items():
+            for ranks in (2, 3, 4, 5, 8, 16, 64):
+                seen = self.check(collective, names, ranks)
+                for name in names:
+                    if name not in seen:
+                        seen.update(self.check(collective, [name], ranks))
+                self.assertEqual(sorted(names), sorted(seen))
+                if ranks == 5 and collective not in ("broadcast", "gather"):
+                    for name in names:
+                        self.assertEqual(rondo("schedule", collective, "-a", name, "-n", 5)[1], seen[name])
+
+    def test_shows_what_collectives_promise(self):
+        """Said once more here, without rondo: who must hold whose contributions in the end."""
+        everybody = list(range(4))
+        promises = {
+            "all_reduce": lambda rank, chunk: everybody, "all_gather": lambda rank, chunk: [chunk],
+            "reduce_scatter": lambda rank, chunk: everybody, "broadcast": lambda rank, chunk: [0],
+            "all_to_all": lambda rank, chunk: [chunk], "scatter": lambda rank, chunk: [0]}
+        for collective, promise in promises.items():
+            self.open(write_page(f"promise_{collective}", collective, "-n", 4))
+            held = run("""app.player.seek(app.player.end);
+              const [replay] = app.replays;
+              return replay.memory.map((places) => [...places].filter(([, values]) => values.has('output'))
+                .map(([chunk, values]) => [chunk, [...values.get('output').set.toString(2)].reverse()
+                  .flatMap((bit, rank) => (bit === '1' ? [rank] : []))]));""")
+            for rank, chunks in enumerate(held):
+                self.assertTrue(chunks, collective)
+                for chunk, contributors in chunks:
+                    self.assertEqual(contributors, promise(rank, chunk), f"{collective} {rank} {chunk}")
