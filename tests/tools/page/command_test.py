@@ -4,6 +4,7 @@
     command_test.py RONDO FOLDER
 """
 
+import json
 import re
 import signal
 import socket
@@ -46,6 +47,10 @@ class WritingPages(unittest.TestCase):
         self.refused(["cannot write", "no/folder"], "all_reduce", "--html", folder / "no/folder/x")
         self.assertFalse((folder / "none.html").exists())
 
+    def test_refuses_what_only_tables_have(self):
+        self.assertEqual(rondo("explain", "all_reduce", "--html", folder / "x", "--count", 4)[0], 2)
+        self.assertFalse((folder / "x").exists())
+
     def test_refuses_a_full_disk(self):
         self.refused(["cannot write '/dev/full'", "space"], "all_reduce", "--html", "/dev/full")
 
@@ -56,6 +61,16 @@ class WritingPages(unittest.TestCase):
         steps = "".join(f"copy input[{i % 50}] into scratch{i}[{i % 50}]\n" for i in range(40000))
         many.write_text(f"collective broadcast\nranks 2\nparts 50\nrank 0\n{steps}")
         self.refused(["the page would have", "at most 400"], "--file", many, "--html", folder / "x")
+
+    def test_own_schedules_get_no_table_row_by_their_name(self):
+        text = folder / "own.txt"
+        text.write_text("collective all_reduce\nalgorithm ring\nranks 1\n"
+                        "rank 0\ncopy input[0] into output[0]\n")
+        path = folder / "own.html"
+        self.assertEqual(rondo("explain", "--file", text, "--html", path)[0], 0)
+        first = json.loads(re.search(r'id="data">(.*)</script>', path.read_text()).group(1))["schedules"][0]
+        self.assertNotIn("cost", first)
+        self.assertEqual(first["ranks"], 1)
 
     def test_text_of_others_cannot_leave_the_data(self):
         evil = folder / "evil.txt"

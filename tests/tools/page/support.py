@@ -26,11 +26,11 @@ def algorithms():
     table = {}
     collective = None
     for line in rondo("list")[1].splitlines()[1:]:
-        if line and not line.startswith(" "):
-            break
-        if line.startswith("    "):
+        if not line.startswith("  "):
+            break  # other tables follow
+        if line.startswith("    ") and " = " not in line:
             table[collective].append(line.split()[0])
-        elif line.startswith("  "):
+        elif " " not in line.strip():
             collective = line.strip()
             table[collective] = []
     return table

@@ -61,7 +61,7 @@ void add_row(Json& data, const Schedule& schedule) {
   data["cost"] = {{"rounds", row->cost.rounds}, {"sent", row->cost.sent}};
 }
 
-Json schedule_data(const Schedule& schedule, const PageContent& content) {
+Json schedule_data(const Schedule& schedule, bool from_table, const PageContent& content) {
   check_size(schedule);
   const Explanation explanation = explain(schedule);
   Json data{{"collective", name(schedule.collective)},
@@ -72,7 +72,7 @@ Json schedule_data(const Schedule& schedule, const PageContent& content) {
             {"depth", schedule.depth},
             {"parts", schedule.layout.parts},
             {"phases", schedule.phases}};
-  add_row(data, schedule);
+  if (from_table) add_row(data, schedule);
   data["bound"] = bound(schedule);
   data["findings"] = explanation.findings;
   data["rounds"] = rounds(explanation);
@@ -100,8 +100,10 @@ nlohmann::ordered_json page_data(const PageContent& content) {
             {"beta", content.beta},
             {"gamma", content.gamma}};
   Json schedules = Json::array();
-  for (const Schedule& schedule : content.schedules)
-    schedules.push_back(schedule_data(schedule, content));
+  for (const Schedule& schedule : content.schedules) {
+    const bool from_table = !schedules.empty() || !content.own_text;
+    schedules.push_back(schedule_data(schedule, from_table, content));
+  }
   data["schedules"] = std::move(schedules);
   return data;
 }

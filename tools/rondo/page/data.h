@@ -18,6 +18,7 @@ inline constexpr std::size_t most_page_bytes = 400 * 1000;
 struct PageContent {
   std::string title{};
   std::vector<Schedule> schedules{};  ///< the first is shown; others can be chosen in the page
+  bool own_text = false;              ///< the first is somebody's own, whatever algorithm it names
   int compared = -1;                  ///< index of the one beside it at the start; -1: none
   std::string command{};              ///< what makes this page again; empty: not shown
   std::string lesson{};               ///< HTML of our own, above the stage; may be empty

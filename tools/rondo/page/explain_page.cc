@@ -20,18 +20,21 @@ std::string command_of(const Schedule& schedule, const PageArguments& arguments)
 }  // namespace
 
 void add_page_options(CLI::App& command, PageArguments& arguments) {
-  command.add_option("--html", arguments.file,
-                     "write a page to watch it in, one file for any browser (up to 64 ranks)");
+  CLI::Option* html =
+      command.add_option("--html", arguments.file,
+                         "write a page to watch it in, one file for any browser (up to 64 ranks)");
+  for (const char* table_only : {"--count", "--type", "--values", "--width", "--step"})
+    if (CLI::Option* other = command.get_option_no_throw(table_only)) html->excludes(other);
   command.add_option("--compare", arguments.compare,
                      "with --html: an algorithm that the page shows beside it, on the same clock");
 }
 
-void write_explained_page(const Schedule& schedule, const PageArguments& arguments) {
+void write_explained_page(const Schedule& schedule, bool own_text, const PageArguments& arguments) {
   if (arguments.file.empty())
     throw Error(ErrorCode::invalid_argument, "--compare is for pages", {.remedy = "--html FILE"});
   PageContent content = explained_page(schedule, arguments.compare);
-  if (find_algorithm(schedule.collective, schedule.algorithm) != nullptr)
-    content.command = command_of(schedule, arguments);
+  content.own_text = own_text;
+  if (!own_text) content.command = command_of(schedule, arguments);
   const std::string html = page_html(content);
   write_page(arguments.file, html);
   std::printf("wrote %s, %zu KB: open it in a browser\n", arguments.file.c_str(),

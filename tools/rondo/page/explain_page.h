@@ -15,10 +15,12 @@ struct PageArguments {
   bool wanted() const { return !file.empty() || !compare.empty(); }
 };
 
+/// After all other options have been added: those that say how tables look exclude --html.
 void add_page_options(CLI::App& command, PageArguments& arguments);
 
-/// Throws Error{invalid_argument} where the schedule does not fit on a page, the algorithm to
-/// compare with is unknown, or the file cannot be written.
-void write_explained_page(const Schedule& schedule, const PageArguments& arguments);
+/// `own_text`: the schedule is a user's, not one of the table's. Throws Error{invalid_argument}
+/// where it does not fit on a page, the algorithm to compare with is unknown, or the file cannot be
+/// written.
+void write_explained_page(const Schedule& schedule, bool own_text, const PageArguments& arguments);
 
 }  // namespace rondo::tool

@@ -166,7 +166,7 @@ function costSentence(replay, costs) {
     words += ` Rounds ${formula(cost.rounds)} = ${threeDigits(counts.rounds)}; the busiest rank sends ` +
       `${formula(cost.sent)} N = ${threeDigits(counts.sent)} N.`;
   if (bound?.rounds)
-    words += ` Nothing can do with fewer than ${threeDigits(bound.rounds.value)} rounds` +
+    words += ` Nothing can do with fewer than ${plural(bound.rounds.value, "round")}` +
       (bound.sent.value > 0 ? ` or ${threeDigits(bound.sent.value)} N.` : ".");
   return words;
 }

@@ -18,7 +18,7 @@ function chartScales(least, most) {
     (Math.log(value) - Math.log(low)) / (Math.log(high) - Math.log(low) || 1);
   return {
     x: (bytes) => left + part(bytes, chartSizes.low, chartSizes.high) * (width - left - right),
-    y: (time) => height - bottom - part(time, least, most) * (height - top - bottom),
+    y: (time) => height - bottom - part(Math.max(time, least), least, most) * (height - top - bottom),
   };
 }
 

@@ -57,10 +57,10 @@ function recogniseLayout(schedule, links) {
 }
 
 function layoutKind(schedule, links) {
-  const kind = layoutOfAlgorithm[schedule.algorithm] ?? recogniseLayout(schedule, links);
+  const known = Object.hasOwn(layoutOfAlgorithm, schedule.algorithm);
+  const kind = known ? layoutOfAlgorithm[schedule.algorithm] : recogniseLayout(schedule, links);
   const rooted = ["broadcast", "reduce", "scatter", "gather"].includes(schedule.collective);
-  if (kind === "star" && !rooted && schedule.algorithm) return "circle";
-  return kind;
+  return kind === "star" && known && !rooted ? "circle" : kind;
 }
 
 /** Round an ellipse, clockwise from the top, the same way apart; many along a rectangle. */

@@ -2,7 +2,7 @@
 // screen reader. What stands still is drawn once, to a canvas behind, until it changes.
 
 /** Pixels for up to so many ranks. */
-const stageHeights = [[4, 390], [8, 430], [20, 540], [Infinity, 660]];
+const stageHeights = [[2, 240], [4, 390], [8, 430], [20, 540], [Infinity, 660]];
 
 class Stage {
   constructor(element, onChoose) {
@@ -82,7 +82,8 @@ class Stage {
     this.canvas.style.height = `${height}px`;
     const narrow = this.layout.kind === "tree" && schedule.ranks > 20;
     const shape = narrow ? 0.62 : schedule.chunks >= 12 ? 1.5 : schedule.chunks >= 5 ? 1.3 : 1.12;
-    const gap = narrow ? 5 : schedule.ranks > 20 ? 12 : schedule.ranks > 8 ? 24 : 34;
+    const close = schedule.ranks > 20 || (schedule.ranks > 8 && width < 700);
+    const gap = narrow ? 5 : close ? 12 : schedule.ranks > 8 ? 24 : 34;
     this.boxes = fitBoxes(this.positionsWithin(width, height), width, height, shape, gap);
     this.curves.clear();
     this.placeButtons();
