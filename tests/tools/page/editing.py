@@ -44,6 +44,13 @@ class Editing(Page):
         self.assertIn("were never received", browser.find_element(By.CSS_SELECTOR, ".findings").text)
         browser.find_element(By.CSS_SELECTOR, ".play-text").click()
         self.assertIn("were never received", element("problems").text)
+        for wrong in ("collective barrier\nranks 2\nrank 0\nsend input[0] to 0\n",
+                      "collective barrier\nranks 3\nlanes 2\n"):
+            run("const area = document.querySelector('#editor textarea'); area.value = arguments[0];"
+                "area.dispatchEvent(new Event('input'))", wrong)
+            browser.find_element(By.CSS_SELECTOR, ".play-text").click()
+            wait_for(lambda: browser.find_elements(By.CSS_SELECTOR, "#chart .curve"), "the chart")
+            self.assertTrue(element("problem-box").is_displayed())
         choice = Select(browser.find_element(By.CSS_SELECTOR, ".editor-buttons select"))
         choice.select_by_visible_text("two levels, right")
         browser.find_element(By.CSS_SELECTOR, ".play-text").click()

@@ -64,10 +64,14 @@ class ClockDomain {
   depart(site, peer) { return this.clocks.depart(site, peer).end; }
 }
 
-/** The last lane's end of a run at these costs: an instant. */
+/** The last lane's end of a run at these costs, as far as a wrong schedule goes: an instant. */
 function predict(schedule, costs) {
   const domain = new ClockDomain(schedule, costs);
-  new Machine(schedule, domain).run();
+  try {
+    new Machine(schedule, domain).run();
+  } catch (error) {
+    if (!(error instanceof ScheduleError)) throw error;  // it is among the findings
+  }
   return domain.clocks.end();
 }
 

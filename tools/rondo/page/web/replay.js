@@ -41,7 +41,6 @@ class Replay {
     const { algebra } = this.play.memory;
     for (let rank = 0; rank < schedule.ranks; ++rank) {
       const { first, count } = held(schedule, "input", rank);
-      if (schedule.collective === "all_to_all") continue;  // shown beside its output
       for (let i = 0; i < count; ++i)
         this.store(rank, "input", first + i, algebra.leaf(rank, first + i));
     }
@@ -52,6 +51,8 @@ class Replay {
     if (!memory[rank].has(chunk)) memory[rank].set(chunk, new Map());
     const places = memory[rank].get(chunk);
     places.set(place, value);
+    // Nothing is combined in an all-to-all: what arrives takes the place of what was to leave.
+    if (place === "output" && this.schedule.collective === "all_to_all") places.delete("input");
     let best = null;
     let all = 0n;
     for (const each of places.values()) {

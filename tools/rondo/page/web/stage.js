@@ -71,7 +71,8 @@ class Stage {
     const tall = this.layout.kind === "tree" ? 60 : 0;
     const [, wanted] = stageHeights.find(([ranks]) => schedule.ranks <= ranks);
     const flat = this.layout.kind === "line" && schedule.ranks <= 8 ? 0.6 : 1;
-    const height = Math.round(Math.min((wanted + tall) * flat, Math.max(240, width * 1.15)));
+    const visible = Math.max(300, window.innerHeight - 200);  // with the player below it
+    const height = Math.round(Math.min((wanted + tall) * flat, visible, Math.max(240, width * 1.15)));
     this.width = width;
     this.height = height;
     this.scale = Math.min(2, window.devicePixelRatio || 1);
