@@ -2,8 +2,8 @@
 // recognised by who sends to whom. Positions lie within [0, 1] x [0, 1].
 
 const layoutOfAlgorithm = {
-  ring: "ring", bidirectional_ring: "ring", circulant: "circle", two_shot: "circle",
-  pairwise: "circle", dissemination: "circle", double_tree: "tree", binomial_tree: "tree",
+  ring: "ring", bidirectional_ring: "ring", segmented_ring: "ring", circulant: "circle",
+  two_shot: "circle", pairwise: "circle", dissemination: "circle", double_tree: "tree", binomial_tree: "tree",
   recursive_doubling: "cube", chain: "line", one_shot: "star", linear: "star",
 };
 
