@@ -82,6 +82,8 @@ Blocks& blocks() {
 
 }  // namespace
 
+bool has_driver() { return driver() != nullptr; }
+
 Place place_of(const void* pointer) {
   const Driver* const cuda = driver();
   if (cuda == nullptr || pointer == nullptr) return Place::host;

@@ -13,6 +13,9 @@ namespace rondo::nccl {
 
 enum class Place { host, device };
 
+/// Whether the driver is loaded. Without it there is nothing to ask it: one look serves a call.
+bool has_driver();
+
 /// Thread-safe. Without the driver in this process every pointer is host memory.
 Place place_of(const void* pointer);
 

@@ -74,7 +74,7 @@ void keep_all_moving(const std::vector<Pending>& started) {
 }  // namespace
 
 void check_places(const Operation& operation) {
-  if (operation.call.count == 0) return;
+  if (operation.call.count == 0 || !has_driver()) return;
   require_host(operation.input, "the send buffer");
   require_host(operation.output, "the receive buffer");
 }
@@ -91,10 +91,12 @@ void check_arguments(const Operation& operation) {
 }
 
 ncclResult_t run(const Operation& operation) {
-  check_places(operation);
+  if (has_driver()) {
+    check_places(operation);
+    finish_stream(operation.stream);
+  }
   // A collective's arguments are checked as it begins.
   if (is_message(operation) || operation.factor != nullptr) check_arguments(operation);
-  finish_stream(operation.stream);
   Member& member = *operation.member;
   if (!member.traits().blocking) {
     member.keep(start(operation, false));
