@@ -28,10 +28,11 @@ constexpr std::array types{
 };
 static_assert(types.size() == ncclNumTypes);
 
-/// What rank `rank` gives: ones and twos, in a pattern of its own.
+/// What rank `rank` gives: ones and twos, in a pattern of its own without a period.
 Numbers given(int rank, std::size_t count) {
   Numbers numbers(count);
-  for (std::size_t i = 0; i < count; ++i) numbers[i] = 1 + static_cast<double>(i >> rank & 1);
+  for (std::size_t i = 0; i < count; ++i)
+    numbers[i] = 1 + static_cast<double>(i * 2654435761U >> (20 + rank) & 1);
   return numbers;
 }
 
@@ -202,7 +203,8 @@ TEST_CASE("these tests would notice wrong data") {
   CHECK_NOTHROW(at.check(wrong, {1, 2, 3}, "right"));
   wrong.back() ^= std::byte{1};
   CHECK_THROWS(at.check(wrong, {1, 2, 3}, "wrong"));
-  CHECK(combined(4, 8, ncclSum, false) == Numbers{4, 5, 5, 6, 5, 6, 6, 7});
+  CHECK(combined(2, 100, ncclSum, false) != combined(2, 100, ncclProd, false));
+  CHECK(given(0, 100) != given(1, 100));
 }
 
 /// Each rank multiplies by its rank plus 2 before the sum.

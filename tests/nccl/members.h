@@ -54,7 +54,15 @@ inline void destroy(const std::vector<ncclComm_t>& comms) {
 template <class Body>
 void with_members(int ranks, Body&& body) {
   const std::vector<ncclComm_t> comms = init_all(ranks);
-  on_all_ranks(ranks, [&](int rank) { body(rank, comms[static_cast<std::size_t>(rank)]); });
+  on_all_ranks(ranks, [&](int rank) {
+    const ncclComm_t comm = comms[static_cast<std::size_t>(rank)];
+    try {
+      body(rank, comm);
+    } catch (...) {
+      ncclCommAbort(comm);  // the others would wait for this rank
+      throw;
+    }
+  });
   destroy(comms);
 }
 
