@@ -1,6 +1,7 @@
 #include "core/execute/direct.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -27,7 +28,9 @@ DirectEngine::DirectEngine(int rank, int ranks, DirectAccess& access, ControlLin
   outputs_.resize(count);
   announcements_.resize(count);
   for (std::int32_t peer = 0; peer < ranks; ++peer) {
-    if (peer != rank) others_.push_back(peer);
+    if (peer == rank) continue;
+    others_.push_back(peer);
+    others_bits_ |= std::uint64_t{1} << peer;
   }
 }
 
@@ -182,10 +185,7 @@ bool DirectEngine::enter() {
     if (memory == nullptr) return false;
     board_ = Board(memory, ranks);
   }
-  Ranks& readers = readers_[number_ & 1];
-  if (number_ > 2 && !passed(readers, step_of(number_ - 2, all_done))) return false;
-  const Ranks& now = looks_at_all() ? others_ : part().plan.users;
-  readers.assign(now.begin(), now.end());
+  if (!take_places()) return false;
   Post& post = board_.post(rank_, number_);
   if (is_staged()) {
     show_input(post);
@@ -197,7 +197,24 @@ bool DirectEngine::enter() {
   if (turn_.settles) post.times = contest_.best(kind_);
   // seq_cst where memory is announced: see withdraw().
   post.call.store(number_, announces() ? std::memory_order_seq_cst : std::memory_order_release);
-  for (const std::int32_t peer : now) access_.wake(peer);
+  for (const std::int32_t peer : looks_at_all() ? others_ : part().plan.users) access_.wake(peer);
+  return true;
+}
+
+bool DirectEngine::is_over(const Use& use) {
+  for (std::uint64_t left = use.readers; left != 0; left &= left - 1) {
+    if (!reached(std::countr_zero(left), step_of(use.call, all_done))) return false;
+  }
+  return true;
+}
+
+/// Claims the post of this call, with its note, and the stage where that is wanted.
+bool DirectEngine::take_places() {
+  Use& post = posts_[number_ % places];
+  Use& stage = stages_[number_ & 1];
+  if (!is_over(post) || (fills_stage() && !is_over(stage))) return false;
+  post = {number_, looks_at_all() ? others_bits_ : part().users};
+  if (fills_stage()) stage = post;
   return true;
 }
 
@@ -208,9 +225,7 @@ void DirectEngine::show_input(Post& post) {
     announce(post);
     if (shows_late(rank_)) return;
   }
-  std::byte* const to =
-      bytes <= inline_payload ? post.payload.data() : board_.stage_in(rank_, number_);
-  std::memcpy(to, operation_->input, bytes);
+  std::memcpy(board_.shown(rank_, number_, bytes), operation_->input, bytes);
 }
 
 void DirectEngine::announce(Post& post) {
@@ -262,7 +277,8 @@ DirectEngine::Stage DirectEngine::after_gather() {
   if (!staged_ || by_messages_) return Stage::resolve;
   if (!call_->offers_windows) return Stage::round_0;
   if (shows_late(rank_)) {
-    std::memcpy(board_.stage_in(rank_, number_), operation_->input, part().input_bytes(rank_));
+    const std::size_t bytes = part().input_bytes(rank_);
+    std::memcpy(board_.shown(rank_, number_, bytes), operation_->input, bytes);
     finish_step(round_0_done, part().plan.users);
   }
   return Stage::late;

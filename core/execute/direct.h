@@ -100,9 +100,22 @@ class DirectEngine {
   void finish_step(std::uint64_t step, const Ranks& waiting);
   bool reached(std::int32_t peer, std::uint64_t step);
   bool passed(const Ranks& ranks, std::uint64_t step);
+  /// A place on this rank's board and who reads it, a bit for each rank.
+  struct Use {
+    std::uint64_t call = 0;
+    std::uint64_t readers = 0;
+  };
+  /// Nobody reads it any more.
+  bool is_over(const Use& use);
+  bool take_places();
   bool is_there(std::int32_t peer, const std::function<void()>& look) noexcept;
 
   bool is_staged() const { return staged_; }
+  /// More than a note's worth goes over the board.
+  bool fills_stage() const {
+    return staged_ &&
+           (part_->plan.mode == DirectMode::two_shot || part_->input_bytes(rank_) > note_bytes);
+  }
   bool shows_once() const { return staged_ && part_->plan.mode == DirectMode::one_shot; }
   bool announces() const { return !call_->staged || call_->offers_windows; }
   /// All ranks look at all ranks' posts.
@@ -120,6 +133,7 @@ class DirectEngine {
   ControlLine& control_;
   Board board_{};
   Ranks others_{};
+  std::uint64_t others_bits_ = 0;  ///< the same, a bit each
 
   // The call under way.
   Operation* operation_ = nullptr;
@@ -146,7 +160,8 @@ class DirectEngine {
   std::vector<std::byte*> inputs_{};  ///< exposed: mapped; null: reached by get()
   std::vector<std::byte*> outputs_{};
   std::vector<Announcement> announcements_{};
-  std::array<Ranks, 2> readers_{};  ///< of the last post in each place
+  std::array<Use, places> posts_{};  ///< the last use of each, and of its note
+  std::array<Use, 2> stages_{};
 
   std::vector<const void*> sources_{};
   std::vector<void*> destinations_{};

@@ -27,8 +27,7 @@ void DirectEngine::make_shown() {
 const std::byte* DirectEngine::shown_by(std::int32_t peer) const {
   if (peer == rank_) return operation_->input;
   if (!staged_) return inputs_[static_cast<std::size_t>(peer)];
-  return part_->input_bytes(peer) <= inline_payload ? board_.post(peer, number_).payload.data()
-                                                    : board_.stage_in(peer, number_);
+  return board_.shown(peer, number_, part_->input_bytes(peer));
 }
 
 const Reduction& DirectEngine::reduction() {

@@ -50,6 +50,7 @@ DirectCall::Part direct_part(const DirectPlan& plan, const Call& call, int ranks
     const ChunkSpan span = held(call.collective, buffer, layout, of, call.root);
     return {partition.offset(span.first), partition.offset(span.first + span.count)};
   };
+  for (const std::int32_t user : plan.users) part.users |= std::uint64_t{1} << user;
   for (int of = 0; of < ranks; ++of) {
     part.inputs.push_back(elements(Buffer::input, of));
     part.outputs.push_back(elements(Buffer::output, of));

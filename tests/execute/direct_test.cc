@@ -4,6 +4,8 @@
 
 #include <cstring>
 #include <random>
+#include <stdexcept>
+#include <string>
 
 #include "core/plan/prepared.h"
 #include "core/schedule/collective.h"
@@ -264,6 +266,57 @@ TEST_CASE("direct calls do what the collectives promise: shm, windows") {
 
 TEST_CASE("direct calls do what the collectives promise: shm, windows on some ranks") {
   check_everything("shm", 3, Where::even_ranks);
+}
+
+/// A vector of bytes that are all `value`, and rank 0's broadcast of it.
+struct Given {
+  explicit Given(std::size_t bytes, int value) : data(bytes, static_cast<std::uint8_t>(value)) {}
+  Work broadcast(Communicator& comm) {
+    return comm.broadcast_async(data.data(), data.data(), data.size(), DataType::uint8, 0);
+  }
+  std::vector<std::uint8_t> data;
+};
+
+void run_ahead(const char* transport, std::size_t bytes, int calls) {
+  INFO(transport << ", " << bytes << " bytes");
+  auto comms = Communicator::from_threads(2, {.transport = transport, .algorithm = "direct"});
+  test::on_all_ranks(2, [&](int rank) { comms[static_cast<std::size_t>(rank)].barrier(); });
+  std::vector<Given> given;
+  for (int call = 0; call <= calls; ++call) given.emplace_back(bytes, call + 1);
+  for (int call = 0; call < calls; ++call)
+    REQUIRE(given[static_cast<std::size_t>(call)].broadcast(comms[0]).test());
+  Work one_more = given.back().broadcast(comms[0]);
+  CHECK_FALSE(one_more.test());  // its place is the first call's, which rank 1 has yet to read
+  for (const Given& expected : given) {
+    Given taken(bytes, 0);
+    taken.broadcast(comms[1]).wait();
+    CHECK(taken.data == expected.data);
+  }
+  one_more.wait();
+}
+
+TEST_CASE("a rank that only gives runs ahead as far as its places on the board reach") {
+  for (const char* const transport : {"local", "shm"}) {
+    for (const std::size_t bytes : {8, 48, 49, 2048}) run_ahead(transport, bytes, 8);
+    for (const std::size_t bytes : {2049, 16384}) run_ahead(transport, bytes, 2);
+  }
+}
+
+TEST_CASE("calls of all sizes share the board, whoever is ahead") {
+  constexpr int ranks = 3;
+  constexpr std::array<std::size_t, 6> sizes{1, 48, 500, 2048, 2100, 9000};
+  test::with_world(ranks, {.transport = "shm", .algorithm = "direct"}, [&](Communicator& comm) {
+    std::mt19937 random(99);  // the same on every rank
+    for (int call = 0; call < 2000; ++call) {
+      const std::size_t bytes = sizes[random() % sizes.size()];
+      const int root = static_cast<int>(random() % ranks);
+      Given mine(bytes, call + comm.rank());
+      comm.broadcast(mine.data.data(), mine.data.data(), bytes, DataType::uint8, root);
+      if (mine.data != Given(bytes, call + root).data)
+        throw std::runtime_error("wrong data in call " + std::to_string(call));
+    }
+  });
+  SUCCEED("every byte came from its root");
 }
 
 }  // namespace
