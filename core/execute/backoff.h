@@ -26,8 +26,9 @@ class Backoff {
   bool pause();
   /// How often to look at once for an answer that is a hop away, before pause().
   std::uint32_t looks_at_once() const { return longest_spin_.count() > 0 ? 4 * looks_ : looks_; }
-  /// True every so often: time to look at what is costly to look at.
-  bool look_around() const { return idle_ % 32 == 31; }
+  /// True every so often: time to look at what is costly to look at. Counted over all waits too,
+  /// since where every answer comes soon no single one is long enough.
+  bool look_around() { return ++asked_ % 256 == 0 || idle_ % 32 == 31; }
 
  private:
   enum class Stage : std::uint8_t { spin, yield, sleep };
@@ -42,6 +43,7 @@ class Backoff {
   std::chrono::nanoseconds spin_;
   Clock::time_point since_{};
   std::uint32_t idle_ = 0;
+  std::uint32_t asked_ = 0;
   Stage stage_ = Stage::spin;
 };
 

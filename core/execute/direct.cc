@@ -30,7 +30,8 @@ DirectEngine::DirectEngine(int rank, int ranks, DirectAccess& access, ControlLin
   for (std::int32_t peer = 0; peer < ranks; ++peer) {
     if (peer == rank) continue;
     others_.push_back(peer);
-    others_bits_ |= std::uint64_t{1} << peer;
+    // Larger worlds have no direct calls (core/plan/direct_rules.h).
+    if (peer < most_direct_ranks) others_bits_ |= std::uint64_t{1} << peer;
   }
 }
 

@@ -29,6 +29,9 @@
 
 namespace rondo {
 
+/// Sets of ranks on the direct way are words with a bit for each rank.
+inline constexpr int most_direct_ranks = 64;
+
 enum class DirectMode : std::uint8_t { one_shot, two_shot, push };
 
 /// Which direct way a call takes.

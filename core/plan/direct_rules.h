@@ -1,6 +1,7 @@
 // Which calls go the direct way, and how: crossovers as measured, see bench/results.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string_view>
 
@@ -59,5 +60,9 @@ inline constexpr DirectRule direct_rules[] = {
     {Collective::barrier, shown_once, any_size, 64, one_look},
 };
 // clang-format on
+
+static_assert(std::ranges::all_of(direct_rules, [](const DirectRule& rule) {
+  return rule.most_ranks <= most_direct_ranks;
+}));
 
 }  // namespace rondo

@@ -44,7 +44,7 @@ struct DirectCall {
     };
     std::vector<Held> inputs{};  ///< by rank: what its buffer holds
     std::vector<Held> outputs{};
-    std::uint64_t users = 0;  ///< the plan's, a bit each: at most 64 ranks go the direct way
+    std::uint64_t users = 0;  ///< the plan's, a bit each
 
     std::size_t elements(std::int32_t chunk) const {
       const auto at = static_cast<std::size_t>(chunk);
