@@ -29,9 +29,6 @@
 
 namespace rondo {
 
-/// Sets of ranks on the direct way are words with a bit for each rank.
-inline constexpr int most_direct_ranks = 64;
-
 enum class DirectMode : std::uint8_t { one_shot, two_shot, push };
 
 /// Which direct way a call takes.
@@ -40,7 +37,7 @@ struct DirectChoice {
   DirectMode mode = DirectMode::one_shot;  ///< of staged calls and of ordinary memory
 };
 
-/// Most ranks that share a board.
+/// Most ranks that share a board: sets of them are words with a bit for each rank.
 inline constexpr int most_direct_ranks = 64;
 
 /// What a rank can show on the board in one call.
