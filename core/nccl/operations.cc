@@ -1,6 +1,7 @@
 #include "core/nccl/operations.h"
 
 #include <exception>
+#include <utility>
 
 #include "core/communicator/access.h"
 #include "core/communicator/arguments.h"
@@ -116,7 +117,8 @@ ncclResult_t run(const Operation& operation) {
 ncclResult_t run(std::span<const Operation> operations) {
   FirstFailure failure;
   std::vector<Pending> started;
-  bool in_progress = false;
+  // Handed over behind the last one: a member with calls under way takes no other.
+  std::vector<std::pair<Member*, Pending>> left;
   for (const Operation& operation : operations) {
     failure.watch([&] {
       finish_stream(operation.stream);
@@ -125,15 +127,15 @@ ncclResult_t run(std::span<const Operation> operations) {
       if (waits) {
         started.push_back(std::move(pending));
       } else {
-        operation.member->keep(std::move(pending));
-        in_progress = true;
+        left.emplace_back(operation.member.get(), std::move(pending));
       }
     });
   }
   keep_all_moving(started);
+  for (auto& [member, pending] : left) member->keep(std::move(pending));
   for (Pending& pending : started) failure.watch([&] { pending.work.wait(); });
   failure.rethrow();
-  return in_progress ? ncclInProgress : ncclSuccess;
+  return left.empty() ? ncclSuccess : ncclInProgress;
 }
 
 }  // namespace rondo::nccl

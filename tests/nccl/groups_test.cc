@@ -96,6 +96,28 @@ TEST_CASE("ncclCommInitAll within a group") {
   destroy({comms.begin(), comms.end()});
 }
 
+TEST_CASE("a group of several calls of one communicator that does not block") {
+  with_unique_id(2, [](int rank, const ncclUniqueId& id) {
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    ncclComm_t comm = nullptr;
+    expect(ncclCommInitRankConfig(&comm, 2, id, rank, &config), ncclInProgress);
+    expect(settled(comm));
+    std::vector<int> sent(100'000, rank);
+    std::vector<int> received(sent.size(), -1);
+    std::vector<int> sums(sent.size(), rank + 1);
+    expect(ncclGroupStart());
+    expect(ncclSend(sent.data(), sent.size(), ncclInt, 1 - rank, comm, nullptr));
+    expect(ncclAllReduce(sums.data(), sums.data(), sums.size(), ncclInt, ncclSum, comm, nullptr));
+    expect(ncclRecv(received.data(), received.size(), ncclInt, 1 - rank, comm, nullptr));
+    expect(ncclGroupEnd(), ncclInProgress);
+    expect(settled(comm));
+    expect_that(received == std::vector<int>(sent.size(), 1 - rank), "what the peer sent");
+    expect_that(sums == std::vector<int>(sums.size(), 3), "the sum of both");
+    expect(ncclCommDestroy(comm));
+  });
+}
+
 TEST_CASE("an error within a group comes again at its end, and nothing of it happens") {
   const std::vector<ncclComm_t> comms = init_all(2);
   std::vector<float> values = one_each(2);
