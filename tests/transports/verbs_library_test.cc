@@ -368,6 +368,10 @@ TEST_CASE("every asynchronous event says whom it ends", "[verbs]") {
   CHECK(reach(IBV_EVENT_QP_FATAL) == Reach::queue);
   CHECK(reach(IBV_EVENT_GID_CHANGE) == Reach::warning);
   CHECK(reach(static_cast<ibv_event_type>(31)) == Reach::warning);
+  for (const auto type : {IBV_EVENT_PORT_ACTIVE, IBV_EVENT_PORT_ERR, IBV_EVENT_GID_CHANGE}) {
+    const ibv_async_event event{.element = {.port_num = 2}, .event_type = type};
+    CHECK((verbs::concerns(event, 2) && !verbs::concerns(event, 1)));
+  }
 }
 
 TEST_CASE("a verb that fails names what to change", "[verbs]") {

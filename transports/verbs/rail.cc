@@ -174,10 +174,9 @@ std::unique_ptr<Rail::Event> Rail::next_event() {
   while (library().get_async_event(context_.get(), &event) == 0) {
     auto told =
         std::make_unique<Event>(Event{event_report(event.event_type, link(-1)), pair_of(event)});
-    const bool elsewhere =
-        told->report.reach == Reach::port && event.element.port_num != port_.port;
+    const bool here = concerns(event, port_.port);
     library().ack_async_event(&event);
-    if (!elsewhere) return told;
+    if (here) return told;
   }
   return nullptr;
 }

@@ -280,6 +280,21 @@ EventReport event_report(ibv_event_type event, const Link& link) {
   return {Reach::warning, make_error({ErrorCode::system, number, kernel_log}, "", "", link)};
 }
 
+bool concerns(const ibv_async_event& event, int port) {
+  switch (event.event_type) {
+    case IBV_EVENT_PORT_ACTIVE:
+    case IBV_EVENT_PORT_ERR:
+    case IBV_EVENT_LID_CHANGE:
+    case IBV_EVENT_PKEY_CHANGE:
+    case IBV_EVENT_SM_CHANGE:
+    case IBV_EVENT_CLIENT_REREGISTER:
+    case IBV_EVENT_GID_CHANGE:
+      return event.element.port_num == port;
+    default:
+      return true;
+  }
+}
+
 Error call_error(std::string_view action, int error, const Link& link) {
   const std::string text = std::string(action) +
                            " failed: " + std::generic_category().message(error) +

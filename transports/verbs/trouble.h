@@ -56,6 +56,8 @@ struct EventReport {
 /// Every ibv_event_type, an unknown one included (a warning). The event stays the caller's to
 /// acknowledge.
 EventReport event_report(ibv_event_type event, const Link& link);
+/// False of what happened to another port of the device: every context hears of all of them.
+bool concerns(const ibv_async_event& event, int port);
 
 /// A verb that failed with `error` (an errno; verbs that return -1 leave it in errno). `action`:
 /// "creating a queue pair", "registering 4194304 bytes", "moving a queue pair to RTR".
