@@ -6,10 +6,13 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <chrono>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "core/base/log.h"
 #include "core/base/unique_fd.h"
@@ -17,6 +20,7 @@
 #include "tests/catch.h"
 #include "tests/transports/world.h"
 #include "transports/tcp/contact.h"
+#include "transports/tcp/farewell.h"
 #include "transports/tcp/stream.h"
 
 namespace rondo::testing {
@@ -325,6 +329,23 @@ TEST_CASE("tcp: what a rank sent arrives although it leaves without reading", "[
     receive_one();
     return received == sent;
   }));
+}
+
+TEST_CASE("tcp: a peer that sends without end and takes nothing keeps no rank from leaving",
+          "[transports]") {
+  auto [leaver, peer] = connected_pair();
+  const std::vector<std::byte> bytes(std::size_t{4} << 20);
+  while (::send(leaver.get(), bytes.data(), bytes.size(), MSG_DONTWAIT) > 0) {
+  }
+  const std::jthread sends([&] {
+    while (::send(peer.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) > 0) {
+    }
+  });
+  const auto begin = std::chrono::steady_clock::now();
+  tcp::deliver({std::make_shared<const UniqueFd>(std::move(leaver))});
+  const auto took = std::chrono::steady_clock::now() - begin;
+  ::shutdown(peer.get(), SHUT_RDWR);
+  CHECK(took < std::chrono::seconds(6));  // two seconds where nobody else wants the processors
 }
 
 TEST_CASE("tcp: ranks with different settings refuse each other", "[transports]") {

@@ -14,6 +14,8 @@ namespace {
 // Counted, not clocked: a process that was stopped meanwhile has not waited.
 constexpr int longest_wait_ms = 2000;
 constexpr std::size_t scrap_bytes = std::size_t{64} << 10;
+/// Reads of a connection at a time: a peer that sends without end must not hold the others up.
+constexpr int most_reads = 4;
 
 /// Bytes that the peer's kernel has not acknowledged.
 bool delivered(int socket) {
@@ -24,11 +26,10 @@ bool delivered(int socket) {
 /// False at the stream's end, or when it broke.
 bool drain(int socket) {
   std::array<std::byte, scrap_bytes> scrap;
-  ssize_t got = 0;
-  do {
+  ssize_t got = 1;
+  for (int reads = 0; got > 0 && reads < most_reads; ++reads)
     got = ::recv(socket, scrap.data(), scrap.size(), MSG_DONTWAIT);
-  } while (got > 0);
-  return got < 0 && (errno == EAGAIN || errno == EINTR);
+  return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
 }  // namespace
