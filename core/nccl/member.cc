@@ -5,15 +5,25 @@
 #include "core/communicator/access.h"
 
 namespace rondo::nccl {
+namespace {
+
+constexpr const char* aborted = "ncclCommAbort was called";
+
+}  // namespace
 
 Member::~Member() {
-  if (making_.joinable()) making_.join();
+  if (making_.get_id() == std::this_thread::get_id()) {
+    making_.detach();  // given up in the making, whose thread was left as the last owner
+  } else if (making_.joinable()) {
+    making_.join();
+  }
 }
 
 void Member::make(const Maker& maker) {
   try {
     state_ = maker();
-    phase_.store(Phase::ready, std::memory_order_release);
+    phase_.store(Phase::ready, std::memory_order_seq_cst);
+    if (aborted_.load(std::memory_order_seq_cst)) state_->abort(aborted);
   } catch (const Error& error) {
     error_ = error;
     phase_.store(Phase::failed, std::memory_order_release);
@@ -26,9 +36,9 @@ void Member::make(const Maker& maker) {
 }
 
 void Member::make_in_background(Maker maker) {
-  making_ = std::thread([this, maker = std::move(maker)] {
+  making_ = std::thread([self = shared_from_this(), maker = std::move(maker)] {
     try {
-      make(maker);
+      self->make(maker);
     } catch (const std::exception&) {
       // poll() tells.
     }
@@ -100,8 +110,8 @@ void Member::keep(Pending pending) {
 }
 
 void Member::abort() {
-  if (phase_.load(std::memory_order_acquire) == Phase::ready)
-    state_->abort("ncclCommAbort was called");
+  aborted_.store(true, std::memory_order_seq_cst);
+  if (phase_.load(std::memory_order_seq_cst) == Phase::ready) state_->abort(aborted);
 }
 
 void Member::revoke() {

@@ -37,7 +37,7 @@ struct Registration {
   std::size_t bytes = 0;
 };
 
-class Member {
+class Member : public std::enable_shared_from_this<Member> {
  public:
   explicit Member(const Traits& traits) : traits_(traits) {}
   ~Member();
@@ -66,7 +66,9 @@ class Member {
   /// Leaves work under way: poll() asks after it.
   void keep(Pending pending);
 
-  /// Ends everything under way, here and on the other ranks. Any thread.
+  /// Ends everything under way, here and on the other ranks; waits for nothing. What is still in
+  /// the making, with ranks that may never come, ends by itself when it is made or fails. Any
+  /// thread.
   void abort();
   void revoke();
   /// Ends everything under way and waits for its end, so that others can be made from it.
@@ -85,8 +87,11 @@ class Member {
   bool works_are_done();
 
   const Traits traits_;
-  /// Release when `state_` or `error_` is written, acquire before they are read.
+  /// Release when `state_` or `error_` is written, acquire before they are read. seq_cst with
+  /// `aborted_`: who makes and who aborts each store one and load the other, so one of them sees
+  /// both.
   std::atomic<Phase> phase_{Phase::making};
+  std::atomic<bool> aborted_{false};
   std::atomic<bool> revoked_{false};     ///< release and acquire: what was aborted stays so
   std::atomic<bool> unfinished_{false};  ///< relaxed: a hint that `pending_` may hold something
   State state_{};

@@ -1,4 +1,5 @@
 // Communicators that do not block, those that end, and everything a program can do wrong.
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 
@@ -242,6 +243,23 @@ TEST_CASE("abort gets another thread, and the other ranks, out of a call") {
       expect_error(ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, comms[1], nullptr),
                    ncclRemoteError, "ncclCommAbort was called"));
   expect(ncclCommAbort(comms[1]));
+}
+
+TEST_CASE("abort does not wait for ranks that have not come to the making") {
+  ncclUniqueId id;
+  expect(ncclGetUniqueId(&id));
+  ncclConfig_t config = without_blocking();
+  ncclComm_t comm = nullptr;
+  expect(ncclCommInitRankConfig(&comm, 2, id, 0, &config), ncclInProgress);
+  const auto begin = std::chrono::steady_clock::now();
+  expect(ncclCommAbort(comm));
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));  // of 60
+  // Who comes later is told.
+  ncclComm_t late = nullptr;
+  ncclResult_t state = ncclCommInitRank(&late, 2, id, 1);
+  while (state == ncclSuccess) expect(ncclCommGetAsyncError(late, &state));
+  CHECK(state == ncclRemoteError);
+  expect(ncclCommAbort(late));
 }
 
 TEST_CASE("the library's own answers") {
