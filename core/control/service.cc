@@ -87,6 +87,10 @@ class Service::Room {
   }
 
   std::uint16_t port() const { return port_; }
+  bool is_over() {
+    const std::lock_guard lock(mutex_);
+    return complete_ && present_ == 0;
+  }
 
  private:
   void listen(std::uint16_t port);
@@ -119,9 +123,10 @@ class Service::Room {
   std::optional<Hub> hub_;             ///< the meeting is complete
   std::mutex mutex_;
   std::condition_variable changed_;
-  int present_ = 0;      ///< ranks still connected; under mutex_
-  int others_ = 0;       ///< those of them in other processes, to wait for; under mutex_
-  bool failed_ = false;  ///< so has the meeting; under mutex_
+  bool complete_ = false;  ///< all had come when they were counted last; under mutex_
+  int present_ = 0;        ///< ranks still connected; under mutex_
+  int others_ = 0;         ///< those of them in other processes, to wait for; under mutex_
+  bool failed_ = false;    ///< so has the meeting; under mutex_
   std::thread thread_;
 };
 
@@ -370,6 +375,7 @@ void Service::Room::say_goodbye() {
 
 void Service::Room::count() {
   const std::lock_guard lock(mutex_);
+  complete_ = hub_.has_value();
   present_ =
       static_cast<int>(by_rank_.size() - std::count(by_rank_.begin(), by_rank_.end(), nullptr));
   others_ = static_cast<int>(
@@ -386,6 +392,7 @@ Service::Service(std::uint16_t port, std::uint64_t magic, const HostInfo& host)
 Service::~Service() = default;
 
 std::uint16_t Service::port() const { return room_->port(); }
+bool Service::is_over() const { return room_->is_over(); }
 
 /// Any constant would do; the port in it keeps apart what strays between two jobs' ports.
 std::uint64_t default_magic(std::uint16_t port) { return 0x72'6f'6e'64'6f'00'00'00ULL + port; }

@@ -23,6 +23,8 @@ class Service {
   Service& operator=(const Service&) = delete;
 
   std::uint16_t port() const;
+  /// All ranks had come, and all have left: nobody needs the service any more. Any thread.
+  bool is_over() const;
   static constexpr std::chrono::milliseconds linger{3000};
 
  private:

@@ -200,8 +200,9 @@ MeetingPoint serve_meeting(const std::string& interface) {
   std::random_device random;
   point.magic = (std::uint64_t{random()} << 32 | random()) | 1;
   static std::mutex mutex;
-  static std::vector<std::unique_ptr<control::Service>> services;  // end with the process
+  static std::vector<std::unique_ptr<control::Service>> services;  // at the latest until exit
   const std::lock_guard lock(mutex);
+  std::erase_if(services, [](const auto& service) { return service->is_over(); });
   services.push_back(std::make_unique<control::Service>(0, point.magic, this_host("")));
   point.port = services.back()->port();
   return point;

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "tests/catch.h"
 #include "tests/nccl/members.h"
@@ -62,6 +63,26 @@ TEST_CASE("nothing is called on a communicator in the making or with a call in p
   for (const ncclComm_t comm : comms) expect(settled(comm));
   CHECK(value == 2);
   destroy(comms);
+}
+
+TEST_CASE("what a unique id takes is given back once its communicator is gone") {
+  const auto make_and_destroy = [](int times) {
+    for (int i = 0; i < times; ++i) {
+      ncclUniqueId id;
+      expect(ncclGetUniqueId(&id));
+      ncclComm_t comm = nullptr;
+      expect(ncclCommInitRank(&comm, 1, id, 0));
+      expect(ncclCommDestroy(comm));
+    }
+  };
+  const auto descriptors = [] {
+    namespace fs = std::filesystem;
+    return std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
+  };
+  make_and_destroy(2);
+  const auto before = descriptors();
+  make_and_destroy(50);
+  CHECK(descriptors() < before + 50);  // the last ones may still be at it; each had four
 }
 
 TEST_CASE("NCCL_COMM_BLOCKING wins over what the program asks for") {
