@@ -11,11 +11,11 @@
 //   both wake a rank that sleeps. Sends are as fast: on Soft-RoCE perftest measured 64, 70 and 69
 //   MiB/s for sends of 64 KB beside 46, 66 and 70 for writes, and 12 to 22 us for a send of 8 B
 //   beside 16 to 21 us for a write.
-// - Frames arrive in slots, which are registered once, and leave from slots or, of allocate()
-// memory
-//   and from 4 KiB on, from where they lie: a work request then has two parts, the header in the
-//   slot and the payload in its place. Which memory is registered, and when: region_cache.h. Such a
-//   payload stays untouched until the peer's device has acknowledged it (holds_places()).
+// - Frames arrive in slots, which are registered once, and leave from slots. Those of 4 KiB and
+//   more of allocate() memory leave from where they lie: a work request then has two parts, the
+//   header in the slot and the payload in its place. Which memory is registered, and when:
+//   region_cache.h. Such a payload stays untouched until the peer's device has acknowledged it
+//   (holds_places()).
 // - Nothing is received into place. A receive is posted before it is known which message will fill
 //   it; to know, executors would have to announce destinations ahead of their turn, or open them to
 //   the peer's writes and await its answer, which costs a trip before each message. What is

@@ -14,8 +14,8 @@
 namespace rondo {
 
 /// Owns a block from allocate(). Movable handle; the destructor frees the block: complete all work
-/// on it first. Peers that have mapped it let go at their next call in such memory, or at the end
-/// of the communicator; until then the pages stay taken.
+/// on it first. Peers that have mapped it let go when they next look at their connections, at the
+/// latest at the end of the communicator; until then the pages stay taken.
 class Memory {
  public:
   Memory() = default;
