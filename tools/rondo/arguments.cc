@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -153,7 +154,8 @@ Schedule read_schedule(const std::string& path) {
   std::ifstream file;
   if (path != "-") {
     file.open(path);
-    if (!file) reject("cannot read '" + path + "'", "the path of a schedule's text");
+    if (!file || std::filesystem::is_directory(path))
+      reject("cannot read '" + path + "'", "the path of a schedule's text");
   }
   std::istream& from = path == "-" ? std::cin : file;
   const std::string text{std::istreambuf_iterator<char>(from), {}};

@@ -194,6 +194,7 @@ TEST_CASE("mistakes are explained and end with status 2") {
   check("verify broadcast -n 4 -r five", "--root 'five' is not a rank");
   check("verify --all -a chian", "no algorithm 'chian'");
   check("verify --file /nonexistent/file", "cannot read '/nonexistent/file'");
+  check("explain --file /", "cannot read '/'");
   check("simulate all_reduce -b 1Q", "'1Q' is not a size in bytes");
   check("simulate all_reduce --alpha -1", "--alpha");
   check("why all_reduce", "how large is the all_reduce?");
