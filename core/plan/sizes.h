@@ -8,7 +8,6 @@ namespace rondo {
 inline constexpr std::size_t KiB = 1024;
 inline constexpr std::size_t MiB = 1024 * KiB;
 inline constexpr std::size_t any_size = ~std::size_t{0};
-inline constexpr std::size_t never = ~std::size_t{0};
 /// Results that are larger, those of all ranks together, are written past the caches: they would
 /// not stay there until somebody reads them. With readers behind every call it is a gain from here
 /// on, without any far below.
