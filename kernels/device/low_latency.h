@@ -11,7 +11,7 @@ namespace rondo::device {
 template <class Team, class E>
 class LowLatencyOp {
  public:
-  /// `element_bytes`: of the call's type; E may be a wider or narrower one where bits are copied.
+  /// E is the call's type, or as wide an integer where bits are copied.
   RONDO_DEVICE LowLatencyOp(Team& team, const LaneView& view, const Recipe& recipe,
                             const ImageOp& op, std::uint64_t pass)
       : team_(team), view_(view), recipe_(recipe), op_(op), pass_(pass) {}

@@ -75,9 +75,10 @@ class SmallRun {
     const auto box = static_cast<std::uint32_t>(phase * 2 + number_ % 2);
     return reinterpret_cast<Packet*>(call_.arenas[owner] + places_.mailbox(stripe_, box, from));
   }
-  /// This rank's packets in others' mailboxes, wiped when their turn comes, before anybody writes.
+  /// This rank's packets in others' mailboxes, wiped when their turn comes, before anybody writes:
+  /// calls take a pair of boxes in turn, so two calls in a row wipe.
   RONDO_DEVICE void wipe() {
-    if (!wipe_due(call_.arena, number_)) return;
+    if (number_ / 2 % call_.arena.wipe_interval != 0) return;
     for (std::uint32_t peer = 0; peer < call_.arena.ranks; ++peer) {
       for (std::uint32_t i = team_.lane(); i < call_.arena.mailbox; i += team_.lanes()) {
         store_pair_relaxed(mailbox(peer, 0, call_.rank) + i, {});

@@ -117,6 +117,18 @@ TEST_CASE("hand-written small all-reduces: every type and operator") {
   }
 }
 
+TEST_CASE("both of a pair of mailboxes are wiped, whatever the depth of the channels") {
+  std::mt19937 random(3);
+  ArenaShape shape = mailboxes(2);
+  shape.depth = 1;
+  HostGroup group(shape);
+  for (int call = 0; call < 100; ++call) {
+    // Packets that were last written a period of flags ago.
+    const std::uint64_t count = call % 32 == 1 ? 64 : 1;
+    check(group, {SmallAlgorithm::one_shot, count}, random);
+  }
+}
+
 TEST_CASE("a small all-reduce whose peer never comes ends and says so") {
   HostGroup group(mailboxes(2));
   group.control(0).patience = 50;
