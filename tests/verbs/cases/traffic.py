@@ -97,10 +97,12 @@ BUFFERS = 2  # of a generation
 
 
 def accounts(jobs, rounds):
-    """What each rank says of its sends after so many rounds in each generation of buffers."""
+    """What each rank says of its sends after so many rounds in each generation of buffers. By rings,
+    where every rank sends as much as the others."""
     ranks = 3
     job = jobs.start(ranks, jobs.program("verbs_windows_program"), str(GENERATIONS), str(rounds),
-                     "50000", RONDO_IB_HCA="=rxe0", RONDO_DEBUG="INFO")
+                     "50000", RONDO_IB_HCA="=rxe0", RONDO_DEBUG="INFO",
+                     RONDO_ALGORITHM="all_reduce:ring;all_gather:ring")
     text = job.require_success()
     found = [tuple(map(int, match)) for match in ACCOUNT.findall(text)]
     require(len(found) == ranks, "not every rank gives an account of its sends", text)
