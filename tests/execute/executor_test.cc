@@ -129,12 +129,11 @@ TEST_CASE("executors equal the reference: results past the caches") {
       std::vector<Communicator> comms = Communicator::from_threads(ranks, forcing(row, "local"));
       const std::size_t count =
           cached_results / sizeof(float) / static_cast<std::size_t>(ranks) | 1;
-      for (const bool in_place : {false, true}) {
-        if (in_place && row.collective == Collective::all_to_all) continue;
-        // Odd, so that blocks begin off the boundaries of vectors.
-        check(comms, {row, ranks, 0, count, DataType::float32, ReduceOperator::sum, in_place},
-              random);
-      }
+      // One way each: as large as this, both would take minutes under sanitizers.
+      const bool in_place = ranks == 4 && row.collective != Collective::all_to_all;
+      // Odd, so that blocks begin off the boundaries of vectors.
+      check(comms, {row, ranks, 0, count, DataType::float32, ReduceOperator::sum, in_place},
+            random);
     }
   }
 }
