@@ -1,6 +1,5 @@
 #include "core/nccl/member.h"
 
-#include <new>
 
 #include "core/communicator/access.h"
 

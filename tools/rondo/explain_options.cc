@@ -1,6 +1,5 @@
 #include "tools/rondo/explain_options.h"
 
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <string_view>
