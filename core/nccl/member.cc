@@ -1,6 +1,5 @@
 #include "core/nccl/member.h"
 
-
 #include "core/communicator/access.h"
 
 namespace rondo::nccl {
