@@ -1,0 +1,49 @@
+// Random numbers that are the same on every machine and standard library.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numbers>
+#include <utility>
+#include <vector>
+
+namespace rondo::train {
+
+/// A well-mixed function of two numbers (splitmix64's).
+constexpr std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t value = a * 0x9e3779b97f4a7c15ULL + b + 0x632be59bd9b4e019ULL;
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111ebULL;
+  return value ^ (value >> 31);
+}
+
+/// A sequence named by its seed. Its whole state is one number.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(seed) {}
+
+  std::uint64_t next() { return mix(0, state_ += 0x9e3779b97f4a7c15ULL); }
+  /// At least 0, below 1.
+  double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
+  /// Below `bound`, which is above 0.
+  std::size_t below(std::size_t bound) {
+    return static_cast<std::size_t>(uniform() * static_cast<double>(bound));
+  }
+  double normal() {
+    const double radius = std::sqrt(-2 * std::log(1 - uniform()));
+    return radius * std::cos(2 * std::numbers::pi * uniform());
+  }
+  /// Fisher and Yates.
+  template <class T>
+  void shuffle(std::vector<T>& values) {
+    for (std::size_t end = values.size(); end > 1; --end) {
+      std::swap(values[end - 1], values[below(end)]);
+    }
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+}  // namespace rondo::train

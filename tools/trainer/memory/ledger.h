@@ -1,0 +1,62 @@
+// Who holds how much memory: every large array of the trainer is counted here under what it is for,
+// so that the textbook's bytes per parameter can be compared with what was really taken.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace rondo::train {
+
+enum class Use : std::uint8_t {
+  parameters,    ///< what forward and backward read, in the type of the computation
+  gradients,     ///< what lives until the optimizer's step
+  optimizer,     ///< momentum, moments
+  master,        ///< float32 copies of parameters kept in a narrower type
+  activations,   ///< what backward needs of forward, and scratch of the operations
+  buckets,       ///< copies made for the wire
+  working,       ///< units unpacked or gathered while they are computed
+  compensation,  ///< what compression has not sent yet
+};
+
+struct UseInfo {
+  Use use;
+  std::string_view name;
+};
+
+inline constexpr std::array uses{
+    UseInfo{Use::parameters, "parameters"},   UseInfo{Use::gradients, "gradients"},
+    UseInfo{Use::optimizer, "optimizer"},     UseInfo{Use::master, "master weights"},
+    UseInfo{Use::activations, "activations"}, UseInfo{Use::buckets, "buckets"},
+    UseInfo{Use::working, "working units"},   UseInfo{Use::compensation, "compensation"},
+};
+
+/// Counts in bytes. One rank's; one thread at a time.
+class Ledger {
+ public:
+  /// `limit`: bytes in all; 0 is none.
+  explicit Ledger(std::size_t limit = 0) : limit_(limit) {}
+  Ledger(const Ledger&) = delete;
+  Ledger& operator=(const Ledger&) = delete;
+
+  /// Throws Error{out_of_memory} where the limit would be passed; nothing is counted then.
+  void take(Use use, std::size_t bytes);
+  void give(Use use, std::size_t bytes) noexcept;
+
+  std::size_t held(Use use) const { return held_[static_cast<std::size_t>(use)]; }
+  std::size_t peak(Use use) const { return peak_[static_cast<std::size_t>(use)]; }
+  std::size_t held() const { return total_; }
+  std::size_t peak() const { return total_peak_; }
+  /// Forgets the peaks, as after set-up: they begin again from what is held now.
+  void restart_peaks();
+
+ private:
+  std::size_t limit_;
+  std::size_t total_ = 0;
+  std::size_t total_peak_ = 0;
+  std::array<std::size_t, uses.size()> held_{};
+  std::array<std::size_t, uses.size()> peak_{};
+};
+
+}  // namespace rondo::train

@@ -1,0 +1,54 @@
+// A model: pure computation over units whose parameters a Store holds.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "tools/trainer/data/batch.h"
+#include "tools/trainer/math/narrow.h"
+#include "tools/trainer/memory/ledger.h"
+#include "tools/trainer/model/store.h"
+#include "tools/trainer/model/unit.h"
+
+namespace rondo::train {
+
+/// Equal on every rank.
+struct ModelOptions {
+  std::string kind = "gpt";                  ///< "gpt" or "mlp"
+  std::size_t outputs = 0;                   ///< vocabulary of the text, classes of the points
+  std::size_t inputs = 0;                    ///< longest text block, features of a point
+  std::size_t layers = 4;                    ///< blocks of the GPT, hidden layers of the MLP
+  std::size_t heads = 4;                     ///< GPT only; divides `width`
+  std::size_t width = 128;                   ///< embedding or hidden layer
+  Precision precision = Precision::float32;  ///< every operation's result is rounded to it
+  bool checkpoint_activations = false;       ///< keep a block's input only, compute the rest again
+};
+
+/// One rank's model; one thread at a time. Real is double in the tests of gradients.
+template <class Real>
+class Model {
+ public:
+  virtual ~Model() = default;
+
+  virtual const Layout& layout() const = 0;
+  /// Returns the sum (not the mean) of the losses of the batch's targets. With `keep`, what
+  /// backward needs is kept until then. Leaves the scores behind: scores().
+  virtual double forward(const Batch& batch, Store<Real>& store, bool keep) = 0;
+  /// Adds `scale` times the gradient of what forward returned for the same batch.
+  virtual void backward(const Batch& batch, Store<Real>& store, double scale) = 0;
+  /// Of the last forward: `outputs` scores a target, before softmax.
+  virtual std::span<const Real> scores() const = 0;
+  /// Floating-point operations of one forward and backward over a batch of `rows`.
+  virtual double operations(std::size_t rows) const = 0;
+};
+
+/// Throws Error{invalid_argument} for options that make no model.
+template <class Real>
+std::unique_ptr<Model<Real>> make_model(const ModelOptions& options, Ledger& ledger);
+
+/// The values a unit starts from: the same for the same seed, whatever the strategy and the ranks.
+void start_values(const Unit& unit, std::uint64_t seed, std::span<float> values);
+
+}  // namespace rondo::train

@@ -1,0 +1,83 @@
+// Optimizers over flat ranges of the model, so that a shard is just a range.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tools/trainer/model/unit.h"
+
+namespace rondo::train {
+
+/// Equal on every rank.
+struct OptimizerOptions {
+  std::string kind = "adamw";  ///< "sgd" or "adamw"
+  double momentum = 0.9;       ///< sgd
+  double beta1 = 0.9;          ///< adamw: decay of the first moment
+  double beta2 = 0.99;         ///< adamw: decay of the second moment
+  double epsilon = 1e-8;       ///< adamw
+  double weight_decay = 0.1;   ///< of matrices; decoupled in adamw, added to the gradient in sgd
+};
+
+/// One range [begin, begin + parameters.size()) of the flat model. All spans have its length;
+/// `states` holds Optimizer::states() of them, zero before the first step.
+struct Range {
+  std::size_t begin = 0;
+  std::span<float> parameters{};  ///< float32: the master weights where parameters are narrower
+  std::span<const float> gradients{};
+  std::vector<std::span<float>> states{};
+};
+
+/// What holds for a whole step.
+struct Step {
+  std::size_t number = 1;     ///< from 1: steps that were really taken (skipped ones do not count)
+  double learning_rate = 0;   ///< of this step
+  double gradient_scale = 1;  ///< gradients are multiplied by it first: clipping and loss scale
+};
+
+/// Holds no values itself: update() is a pure function of its arguments. Any thread.
+class Optimizer {
+ public:
+  explicit Optimizer(const Layout& layout);
+  virtual ~Optimizer() = default;
+  /// Floats of state for each parameter: 0 or 1 with sgd, 2 with adamw.
+  virtual std::size_t states() const = 0;
+  /// Takes one step on a range of any alignment to units and parameters.
+  void update(const Range& range, const Step& step) const;
+
+ protected:
+  /// The same for a part of one parameter: decayed or not as a whole.
+  virtual void update_run(const Range& run, const Step& step, bool decays) const = 0;
+
+ private:
+  struct Run {
+    std::size_t end;  ///< in the flat model
+    bool decays;
+  };
+  std::vector<Run> runs_{};  ///< ascending; neighbours differ in `decays`
+};
+
+/// Throws Error{invalid_argument} for an unknown kind or numbers out of range.
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, const Layout& layout);
+
+/// Linear warm-up to `peak` over `warm_up` steps, then a cosine down to `floor` at step `steps`.
+struct LearningRate {
+  double peak = 1e-3;
+  double floor = 1e-4;
+  std::size_t warm_up = 0;
+  std::size_t steps = 1;
+
+  /// `step` from 0.
+  double at(std::size_t step) const;
+};
+
+/// What a gradient of global norm `norm` is multiplied by so that it is at most `limit`; 1 where
+/// `limit` is 0.
+double clip_scale(double norm, double limit);
+
+/// The sum of squares in double.
+double sum_of_squares(std::span<const float> values);
+
+}  // namespace rondo::train

@@ -1,0 +1,106 @@
+// How ranks share the work of training: who holds which parameters, gradients and optimizer state,
+// and what goes over the wire when. A model sees a strategy as its Store.
+//
+// A step, on every rank alike:
+//   begin_step(A)
+//   A times: begin_micro_step(last), model.forward, model.backward, end_micro_step()
+//   step(...)
+// An evaluation is a model.forward outside of it. Gradients are *averaged* over the ranks, so the
+// caller scales losses by ranks / (targets of the global batch).
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rondo/rondo.h"
+#include "tools/trainer/math/narrow.h"
+#include "tools/trainer/memory/ledger.h"
+#include "tools/trainer/model/store.h"
+#include "tools/trainer/model/unit.h"
+#include "tools/trainer/optimize/optimizer.h"
+#include "tools/trainer/report/stopwatch.h"
+
+namespace rondo::train {
+
+/// Equal on every rank.
+struct StrategyOptions {
+  std::string kind = "ddp";                  ///< a name of strategies()
+  std::size_t bucket_bytes = 25U << 20;      ///< of gradients in one call, on the wire
+  Precision precision = Precision::float32;  ///< of the parameters that the model computes with
+  Precision wire = Precision::float32;       ///< of gradients on the wire; not wider than precision
+  bool sync_every_micro_step = false;        ///< accumulate without no_sync
+  bool overlap = true;                       ///< communicate while backward goes on
+  double top_k = 0;                          ///< share of a bucket's gradients sent; 0: all of them
+};
+
+/// What a strategy works with. All of it outlives the strategy.
+struct Workplace {
+  Communicator& world;
+  const Layout& layout;
+  const Optimizer& optimizer;
+  Ledger& ledger;
+  Stopwatch& watch;  ///< waiting for peers is Phase::communication
+};
+
+struct StepRequest {
+  Step step{};            ///< gradient_scale: 1 / loss scale; clipping is the strategy's
+  double clip = 0;        ///< largest global norm of the (unscaled) gradient; 0: no limit
+  bool skip_bad = false;  ///< leave everything as it is where the norm is not finite
+};
+
+struct StepOutcome {
+  double norm = 0;       ///< global, of the unscaled gradient, before clipping; equal on every rank
+  bool skipped = false;  ///< the norm was not finite and skip_bad was set: alike on every rank
+};
+
+/// One rank's; one thread at a time. Every call but parameters() and gradients() may be collective.
+/// Errors are rondo::Error, after which only destruction is left.
+class Strategy : public Store<float> {
+ public:
+  virtual std::string_view name() const = 0;
+
+  /// Takes over a unit's first parameters, float32, equal on every rank. Every unit once, before
+  /// anything else; see broadcast_start().
+  virtual void adopt(std::size_t unit, std::span<const float> values) = 0;
+
+  virtual void begin_step(std::size_t micro_steps) = 0;
+  /// `last`: the gradients of this one complete the step's sum.
+  virtual void begin_micro_step(bool last) = 0;
+  virtual void end_micro_step() = 0;
+  virtual StepOutcome step(const StepRequest& request) = 0;
+
+  /// For checkpoints: the float32 parameters and optimizer state this rank answers for, as ranges
+  /// of the flat model (gradients empty). Over all ranks every element is covered; a rank that
+  /// holds a copy of what a lower rank holds still lists it: owner() tells who writes.
+  virtual std::vector<Range> shards() = 0;
+  /// Whether this rank is the one that saves its shards (replicated: rank 0 only).
+  virtual bool writes_shards() const = 0;
+  /// After shards() were written to: what is derived from them (narrow copies) is made again.
+  virtual void shards_changed() = 0;
+
+  /// What this rank holds of a unit that must be the same, bit for bit, on every rank, in elements
+  /// of `bytes / unit.size`; empty where the strategy holds no whole copy.
+  virtual std::span<const std::byte> replica(std::size_t unit) const = 0;
+};
+
+struct StrategyInfo {
+  std::string_view name;
+  std::string_view summary;
+  std::unique_ptr<Strategy> (*make)(const Workplace&, const StrategyOptions&);
+};
+
+/// The one table; tests walk it.
+std::span<const StrategyInfo> strategies();
+
+/// Throws Error{invalid_argument} for a kind that is not in the table, or options that do not go
+/// together.
+std::unique_ptr<Strategy> make_strategy(const Workplace& place, const StrategyOptions& options);
+
+/// Rank 0's start values for every unit, broadcast and adopted. Collective.
+void broadcast_start(Strategy& strategy, const Workplace& place, std::uint64_t seed);
+
+}  // namespace rondo::train
