@@ -200,4 +200,6 @@ std::string Communicator::describe(Collective collective, std::size_t count, Dat
   return usable(state_).describe(reducing(collective, count, type, op, root));
 }
 
+Traffic Communicator::traffic() const { return usable(state_).traffic(); }
+
 }  // namespace rondo

@@ -68,4 +68,9 @@ std::string CommunicatorState::describe(const Call& call) {
   return words(*lookup(call), transport_list());
 }
 
+Traffic CommunicatorState::traffic() {
+  const Turn turn(*this);
+  return engine_->traffic();
+}
+
 }  // namespace rondo::detail

@@ -92,6 +92,7 @@ class CommunicatorState {
   void abort(const std::string& reason) noexcept;
   void finalize();
   std::string describe(const Call& call);
+  Traffic traffic();
 
  private:
   class Turn;  ///< holds the progress role

@@ -86,7 +86,10 @@ bool Engine::attempt(const Instance& instance) {
     slot = free.data();
   }
   combine(instance, slot);
-  if (op.out_peer >= 0) sender(op.out_peer, op.lane).commit(bytes, instance.operation.fingerprint);
+  if (op.out_peer >= 0) {
+    sender(op.out_peer, op.lane).commit(bytes, instance.operation.fingerprint);
+    note_sent(instance, bytes);
+  }
   for (const Operand& operand : call.plan->program.operands_of(op)) {
     if (operand.is_channel()) receiver(operand.peer, op.lane).release();
   }
@@ -99,7 +102,18 @@ bool Engine::send_in_place(const Instance& instance, SendChannel& out, std::size
       instance.operation.prepared->plan->program.operands[instance.op.first_operand].chunk, 0);
   const std::span<const std::byte> rest{from + instance.moved, bytes - instance.moved};
   instance.moved += note_in_place(out.send_from(rest, instance.operation.fingerprint));
-  return instance.moved == bytes;
+  if (instance.moved < bytes) return false;
+  note_sent(instance, bytes);
+  return true;
+}
+
+/// A frame has left. A message is as many frames as there are passes in which it has bytes left.
+void Engine::note_sent(const Instance& instance, std::size_t bytes) {
+  sent_.messages += instance.pass == 0 ? 1 : 0;
+  ++sent_.frames;
+  sent_.payload_bytes += bytes;
+  sent_.header_bytes +=
+      transports_[static_cast<std::size_t>(instance.op.out_peer)]->frame_header_bytes();
 }
 
 bool Engine::receive_in_place(const Instance& instance, ReceiveChannel& in, int peer,

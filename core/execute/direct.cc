@@ -58,7 +58,7 @@ bool DirectEngine::run_at_once(Operation& operation, std::uint32_t looks) {
   if (stage_ != Stage::round_0) return run(operation) == Result::done;
   make_shown();
   finish_step(all_done, part_->plan.touches[0]);
-  stage_ = Stage::finished;
+  end();
   return true;
 }
 
@@ -122,7 +122,7 @@ bool DirectEngine::advance() {
       return true;
     case Stage::leave:
       if (!is_staged() && !passed(part().plan.users, step_of(number_, all_done))) return false;
-      stage_ = Stage::finished;
+      end();
       return true;
     case Stage::finished:
       break;

@@ -41,6 +41,8 @@ class DirectEngine {
   /// some hundred nanoseconds, `looks` looks. True when it has ended; else run() begins or goes on
   /// with it.
   bool run_at_once(Operation& operation, std::uint32_t looks);
+  /// Of all operations that ended here so far.
+  Given given() const { return given_; }
   /// The operation, on whichever way, has ended.
   void finished() {
     if (turn_.timed) stop_clock();
@@ -110,6 +112,12 @@ class DirectEngine {
   bool take_places();
   bool is_there(std::int32_t peer, const std::function<void()>& look) noexcept;
 
+  void end() {
+    stage_ = Stage::finished;
+    given_.messages += part_->given.messages;
+    given_.bytes += part_->given.bytes;
+  }
+
   bool is_staged() const { return staged_; }
   /// More than a note's worth goes over the board.
   bool fills_stage() const {
@@ -153,6 +161,8 @@ class DirectEngine {
   Contest::Kind kind_{};  ///< of the call under way, where it is measured
   Contest::Turn turn_{};
   std::chrono::steady_clock::time_point began_{};
+
+  Given given_{};
 
   // What is known of each rank.
   std::vector<std::uint64_t> seen_{};  ///< newest step seen

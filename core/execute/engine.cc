@@ -210,6 +210,16 @@ bool Engine::flushed() const {
                      [](const SendChannel* out) { return out->flushed(); });
 }
 
+Traffic Engine::traffic() const {
+  Traffic all = sent_;
+  if (!direct_) return all;
+  const Given given = direct_->given();
+  all.messages += given.messages;
+  all.payload_bytes += given.bytes;
+  all.direct_bytes = given.bytes;
+  return all;
+}
+
 void Engine::add_descriptors(std::vector<pollfd>& descriptors) const {
   for (const Transport* transport : distinct_) transport->add_descriptors(descriptors);
 }

@@ -16,6 +16,7 @@
 #include "core/execute/direct.h"
 #include "core/execute/operation.h"
 #include "core/transport/transport.h"
+#include "rondo/traffic.h"
 
 namespace rondo::detail {
 
@@ -50,6 +51,8 @@ class Engine {
   /// The oldest send or receive under way; null when none.
   const Operation* oldest_point_to_point() const;
   bool only_point_to_point() const { return collectives_.empty() && !point_to_point_.empty(); }
+  /// Of all operations so far.
+  Traffic traffic() const;
 
  private:
   struct Link {
@@ -75,6 +78,7 @@ class Engine {
   bool send_in_place(const Instance& instance, SendChannel& out, std::size_t bytes);
   bool receive_in_place(const Instance& instance, ReceiveChannel& in, int peer, std::size_t bytes);
   std::uint32_t note_in_place(std::size_t bytes);
+  void note_sent(const Instance& instance, std::size_t bytes);
   bool frames_arrived(const Instance& instance, std::size_t bytes);
   void combine(const Instance& instance, std::byte* slot);
   void combine_piece(const Instance& instance, std::byte* destination, bool streaming,
@@ -105,6 +109,7 @@ class Engine {
   std::vector<std::byte> staging_;       ///< one scaled slice of input
   std::vector<const void*> sources_;     ///< operands of the op being run
   std::vector<Frame> frames_;            ///< its frames, by operand
+  Traffic sent_{};                       ///< by messages
   bool moved_in_place_ = false;          ///< part of a frame moved during this progress()
   std::uint64_t reported_mismatch_ = 0;  ///< sequence already reported
 };

@@ -103,8 +103,17 @@ class Planner {
     }
   }
 
+  void give(std::int32_t from, std::int32_t to, std::int32_t chunk) {
+    if (from == self_ && to != self_) plan_.given.push_back(chunk);
+  }
+
   void make(std::int32_t maker, Move move, std::span<const std::int32_t> into) {
-    for (const std::int32_t rank : into) touch(maker, rank, 0);
+    for (const std::int32_t rank : into) {
+      touch(maker, rank, 0);
+      give(maker, rank, move.chunk);
+    }
+    const bool reads_self = move.from == Move::everyone || move.from == self_;
+    if (reads_self) give(self_, maker, move.source_chunk);
     if (move.from != Move::everyone) {
       touch(maker, move.from, 0);
     } else if (maker != self_) {
@@ -122,6 +131,7 @@ class Planner {
 
   void fetch(std::int32_t rank, std::int32_t maker, std::int32_t chunk) {
     touch(rank, maker, 1);
+    give(maker, rank, chunk);
     if (rank == self_) plan_.rounds[1].push_back({chunk, chunk, maker, {rank}, false});
   }
 

@@ -65,6 +65,8 @@ struct DirectPlan {
   std::array<std::vector<Move>, 2> rounds{};
   std::array<std::vector<std::int32_t>, 2> touches{};  ///< ranks whose memory each round touches
   std::vector<std::int32_t> users{};  ///< ranks that touch this rank's memory, in either round
+  /// Chunks that leave this rank, once for each peer that takes one: read by it, or stored there.
+  std::vector<std::int32_t> given{};
 
   /// Whether ranks touch others' outputs, not only inputs.
   bool touches_outputs() const { return mode != DirectMode::one_shot; }

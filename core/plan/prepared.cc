@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/plan/sizes.h"
+#include "core/schedule/collective.h"
 #include "rondo/error.h"
 
 namespace rondo {
@@ -40,6 +41,17 @@ Slicing slice(const PreparedCall& prepared, std::size_t frame_bytes) {
   return {chosen, (largest + chosen - 1) / chosen};
 }
 
+Given given_by(const DirectCall::Part& part, Collective collective) {
+  if (is_token(collective)) return {part.plan.users.size(), 0};
+  Given given;
+  for (const std::int32_t chunk : part.plan.given) {
+    const std::size_t elements = part.elements(chunk);
+    given.messages += elements > 0 ? 1 : 0;
+    given.bytes += elements * part.element_bytes;
+  }
+  return given;
+}
+
 DirectCall::Part direct_part(const DirectPlan& plan, const Call& call, int ranks) {
   DirectCall::Part part{.plan = plan, .element_bytes = size_of(call.type)};
   const Layout& layout = plan.layout;
@@ -55,6 +67,7 @@ DirectCall::Part direct_part(const DirectPlan& plan, const Call& call, int ranks
     part.inputs.push_back(elements(Buffer::input, of));
     part.outputs.push_back(elements(Buffer::output, of));
   }
+  part.given = given_by(part, call.collective);
   return part;
 }
 

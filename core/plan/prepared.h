@@ -30,6 +30,12 @@ struct Slicing {
   std::uint64_t passes = 1;
 };
 
+/// What a rank gives its peers by a direct call, see rondo/traffic.h.
+struct Given {
+  std::uint64_t messages = 0;
+  std::uint64_t bytes = 0;
+};
+
 /// The direct way of a call, where its ranks reach each other's memory.
 struct DirectCall {
   /// A plan with element counts. Positions are elements of the index space.
@@ -45,6 +51,7 @@ struct DirectCall {
     std::vector<Held> inputs{};  ///< by rank: what its buffer holds
     std::vector<Held> outputs{};
     std::uint64_t users = 0;  ///< the plan's, a bit each
+    Given given{};            ///< the plan's, in all
 
     std::size_t elements(std::int32_t chunk) const {
       const auto at = static_cast<std::size_t>(chunk);

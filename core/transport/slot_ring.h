@@ -34,6 +34,8 @@ struct alignas(64) SlotHeader {
   std::array<std::byte, inline_bytes> inlined{};
 };
 static_assert(sizeof(SlotHeader) == 64);
+/// Of a SlotHeader, what tells about the frame: number, fingerprint, length.
+inline constexpr std::size_t slot_header_bytes = offsetof(SlotHeader, inlined);
 
 struct RingControl {
   /// Frames that the reader is done with. Its release store pairs with the writer's acquire load

@@ -111,6 +111,8 @@ class Transport {
   virtual ReceiveChannel& receiver(int peer, int lane) = 0;
 
   virtual std::size_t slot_bytes() const = 0;
+  /// What goes along with the payload of each frame.
+  virtual std::size_t frame_header_bytes() const = 0;
   virtual int depth() const = 0;
 
   /// Accepts connections, finishes handshakes, flushes writes. True when something moved.

@@ -200,6 +200,7 @@ class WrappedTransport final : public Transport {
   }
 
   std::size_t slot_bytes() const override { return inner_->slot_bytes(); }
+  std::size_t frame_header_bytes() const override { return inner_->frame_header_bytes(); }
   int depth() const override { return inner_->depth(); }
   bool progress() override { return inner_->progress(); }
   bool flushed() const override { return inner_->flushed(); }

@@ -53,6 +53,7 @@ class LocalTransport final : public Transport {
   }
 
   std::size_t slot_bytes() const override { return shape_.slot_bytes; }
+  std::size_t frame_header_bytes() const override { return slot_header_bytes; }
   int depth() const override { return static_cast<int>(shape_.depth); }
   bool progress() override { return false; }
 

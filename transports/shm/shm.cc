@@ -82,6 +82,7 @@ class ShmTransport final : public Transport {
   }
   DirectAccess* direct_access() override { return &access_; }
   std::size_t slot_bytes() const override { return shape_.slot_bytes; }
+  std::size_t frame_header_bytes() const override { return slot_header_bytes; }
   int depth() const override { return static_cast<int>(shape_.depth); }
 
   SendChannel& sender(int peer, int lane) override {

@@ -74,6 +74,7 @@ class TcpTransport final : public Transport {
   bool looks_are_system_calls() const override { return true; }
   std::string address() const override { return to_text(meeting_.contact()); }
   std::size_t slot_bytes() const override { return slot_bytes_; }
+  std::size_t frame_header_bytes() const override { return sizeof(FrameHeader); }
   int depth() const override { return 2 * sockets_; }
 
   void meet(std::vector<std::string> addresses) override {

@@ -78,6 +78,7 @@ class VerbsTransport final : public Transport {
     return tcp::to_text(meeting_.contact()) + separator + to_text(rails_.names());
   }
   std::size_t slot_bytes() const override { return slots_.bytes; }
+  std::size_t frame_header_bytes() const override { return sizeof(FrameHeader); }
   int depth() const override { return static_cast<int>(slots_.depth()); }
 
   void meet(std::vector<std::string> addresses) override {

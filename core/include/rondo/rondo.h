@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "rondo/error.h"
+#include "rondo/traffic.h"
 #include "rondo/types.h"
 
 namespace rondo {
@@ -152,6 +153,9 @@ class Communicator {
   /// Local; `count` as for the call itself.
   std::string describe(Collective collective, std::size_t count, DataType type,
                        ReduceOperator op = ReduceOperator::sum, int root = 0) const;
+  /// What this rank has sent in this communicator so far; of a call once it is complete. Local;
+  /// works after a failure, too. See rondo/traffic.h for what counts.
+  Traffic traffic() const;
 
  private:
   friend struct detail::CommunicatorAccess;
