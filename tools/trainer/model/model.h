@@ -33,12 +33,12 @@ class Model {
   virtual ~Model() = default;
 
   virtual const Layout& layout() const = 0;
-  /// Returns the sum (not the mean) of the losses of the batch's targets. With `keep`, what
-  /// backward needs is kept until then. Leaves the scores behind: scores().
-  virtual double forward(const Batch& batch, Store<Real>& store, bool keep) = 0;
+  /// Returns the sum (not the mean) of the losses of the batch's targets. Leaves behind what
+  /// backward needs, and the scores.
+  virtual double forward(const Batch& batch, Store<Real>& store) = 0;
   /// Adds `scale` times the gradient of what forward returned for the same batch.
   virtual void backward(const Batch& batch, Store<Real>& store, double scale) = 0;
-  /// Of the last forward: `outputs` scores a target, before softmax.
+  /// Of the last forward, until backward: `outputs` scores a target, before softmax.
   virtual std::span<const Real> scores() const = 0;
   /// Floating-point operations of one forward and backward over a batch of `rows`.
   virtual double operations(std::size_t rows) const = 0;

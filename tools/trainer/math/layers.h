@@ -1,0 +1,76 @@
+// The layers of an MLP and a transformer, each with its backward pass written by hand.
+//
+// Real is float or double. Matrices are row-major: `rows` of as many columns as the name says.
+// Backward functions *add* to gradients of parameters; gradients of activations they write, or add
+// where the name of the argument says `sum`. Spans of the activations' forward must be the same.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace rondo::train {
+
+template <class Real>
+using In = std::span<const Real>;
+template <class Real>
+using Out = std::span<Real>;
+
+/// output (rows x outputs) = input (rows x inputs) * weight^T (outputs x inputs) + bias.
+template <class Real>
+void linear(In<Real> input, In<Real> weight, In<Real> bias, Out<Real> output);
+
+template <class Real>
+struct LinearGradients {
+  Out<Real> input;  ///< empty: not wanted
+  Out<Real> weight, bias;
+};
+template <class Real>
+void linear_backward(In<Real> output_gradient, In<Real> input, In<Real> weight,
+                     const LinearGradients<Real>& gradients);
+
+/// What layer_norm keeps for backward, one number a row.
+template <class Real>
+struct NormStatistics {
+  Out<Real> mean, inverse_deviation;
+};
+/// output = gain * (input - mean) / deviation + bias, row by row of `gain.size()` columns.
+template <class Real>
+void layer_norm(In<Real> input, In<Real> gain, In<Real> bias, Out<Real> output,
+                const NormStatistics<Real>& kept);
+
+template <class Real>
+struct NormGradients {
+  Out<Real> input_sum, gain, bias;
+};
+template <class Real>
+void layer_norm_backward(In<Real> output_gradient, In<Real> input, In<Real> gain,
+                         const NormStatistics<Real>& kept, const NormGradients<Real>& gradients);
+
+/// x Phi(x) in its tanh form.
+template <class Real>
+void gelu(In<Real> input, Out<Real> output);
+/// `input_gradient` may be `output_gradient`.
+template <class Real>
+void gelu_backward(In<Real> output_gradient, In<Real> input, Out<Real> input_gradient);
+
+/// output = a + b; may be either.
+template <class Real>
+void add(In<Real> a, In<Real> b, Out<Real> output);
+
+/// output row i = token_table[tokens[i]] + position_table[i mod columns].
+template <class Real>
+void embed(std::span<const std::int32_t> tokens, std::size_t columns, In<Real> token_table,
+           In<Real> position_table, Out<Real> output);
+template <class Real>
+void embed_backward(In<Real> output_gradient, std::span<const std::int32_t> tokens,
+                    std::size_t columns, Out<Real> token_gradient, Out<Real> position_gradient);
+
+/// Sum over rows of -log softmax(scores)[target]; `targets.size()` rows. In double, whatever Real.
+template <class Real>
+double cross_entropy(In<Real> scores, std::span<const std::int32_t> targets);
+/// In place: scores become scale * (softmax(scores) - one at the target).
+template <class Real>
+void cross_entropy_backward(Out<Real> scores, std::span<const std::int32_t> targets, Real scale);
+
+}  // namespace rondo::train
