@@ -78,9 +78,8 @@ class Ddp final : public Strategy {
   }
   bool writes_shards() const override { return place_.world.rank() == 0; }
   void shards_changed() override { replica_.master_changed(); }
-  std::span<const std::byte> replica(std::size_t unit) const override {
-    return replica_.bytes(unit);
-  }
+  std::span<const std::byte> replica(std::size_t unit) override { return replica_.bytes(unit); }
+  std::size_t calls() const override { return buckets_.size(); }
 
  private:
   std::unique_ptr<Reduction> make_reduction() {

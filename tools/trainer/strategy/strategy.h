@@ -82,9 +82,19 @@ class Strategy : public Store<float> {
   /// After shards() were written to: what is derived from them (narrow copies) is made again.
   virtual void shards_changed() = 0;
 
-  /// What this rank holds of a unit that must be the same, bit for bit, on every rank, in elements
-  /// of `bytes / unit.size`; empty where the strategy holds no whole copy.
-  virtual std::span<const std::byte> replica(std::size_t unit) const = 0;
+  /// What must be the same, bit for bit, on every rank: the unit's parameters as the model computes
+  /// with them, in elements of `bytes / unit.size`. Collective (a sharded unit is gathered for it);
+  /// valid until the next call of any kind.
+  virtual std::span<const std::byte> replica(std::size_t unit) = 0;
+
+  /// Waits until nothing of this rank's is on the wire any more, as parameters that are gathered
+  /// while the next step begins; for those who count or measure. Collective.
+  virtual void settle() {}
+  /// Elements that travel in each pass over the model beside its own, so that every rank has a
+  /// block of the same size.
+  virtual std::size_t padding() const { return 0; }
+  /// Collective calls that a pass over the model (all gradients, or all parameters) is cut into.
+  virtual std::size_t calls() const = 0;
 };
 
 struct StrategyInfo {
