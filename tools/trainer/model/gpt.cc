@@ -72,8 +72,18 @@ class Gpt final : public Model<Real> {
   const Layout& layout() const override { return layout_; }
   std::span<const Real> scores() const override { return activations_->scores.span(); }
 
+  void reserve(std::size_t rows, std::size_t columns) override {
+    if (activations_ && activations_->shape.blocks == rows &&
+        activations_->shape.length == columns) {
+      return;
+    }
+    activations_.reset();
+    const AttentionShape shape{rows, columns, options_.heads, options_.width};
+    activations_.emplace(ledger_, options_, shape);
+  }
+
   double forward(const Batch& batch, Store<Real>& store) override {
-    fit(batch);
+    reserve(batch.rows, batch.columns);
     auto& a = *activations_;
     const Block<Real> block(a.shape, options_.precision);
     store.before_forward(0);
@@ -125,16 +135,6 @@ class Gpt final : public Model<Real> {
   }
   BlockView<const Real> block_view(Store<Real>& store, std::size_t block) const {
     return {store.parameters(block + 1), layout_.unit(block + 1)};
-  }
-
-  void fit(const Batch& batch) {
-    const AttentionShape shape{batch.rows, batch.columns, options_.heads, options_.width};
-    if (activations_ && activations_->shape.blocks == shape.blocks &&
-        activations_->shape.length == shape.length) {
-      return;
-    }
-    activations_.reset();
-    activations_.emplace(ledger_, options_, shape);
   }
 
   void head(const RootView<const Real>& root) {

@@ -35,8 +35,26 @@ class Mlp final : public Model<Real> {
   const Layout& layout() const override { return layout_; }
   std::span<const Real> scores() const override { return sums_.back().span(); }
 
+  void reserve(std::size_t rows, std::size_t) override {
+    if (rows == rows_ && !values_.empty()) return;
+    values_.clear();
+    sums_.clear();
+    const auto take = [&](std::size_t columns) {
+      return Array<Real>(ledger_, Use::activations, rows * columns);
+    };
+    values_.push_back(take(options_.inputs));
+    for (std::size_t layer = 0; layer < options_.layers; ++layer) {
+      values_.push_back(take(options_.width));
+      sums_.push_back(take(options_.width));
+    }
+    sums_.push_back(take(options_.outputs));
+    gradient_ = take(options_.width);
+    inner_ = take(options_.width);
+    rows_ = rows;
+  }
+
   double forward(const Batch& batch, Store<Real>& store) override {
-    fit(batch.rows);
+    reserve(batch.rows, batch.columns);
     std::copy(batch.features.begin(), batch.features.end(), values_[0].data());
     for (std::size_t layer = 0; layer <= options_.layers; ++layer) {
       store.before_forward(layer);
@@ -90,24 +108,6 @@ class Mlp final : public Model<Real> {
     if (layer == 0) return;
     gelu_backward<Real>(inner_.span(), sums_[layer - 1].span(), gradient_.span());
     settle(gradient_.span());
-  }
-
-  void fit(std::size_t rows) {
-    if (rows == rows_ && !values_.empty()) return;
-    values_.clear();
-    sums_.clear();
-    const auto take = [&](std::size_t columns) {
-      return Array<Real>(ledger_, Use::activations, rows * columns);
-    };
-    values_.push_back(take(options_.inputs));
-    for (std::size_t layer = 0; layer < options_.layers; ++layer) {
-      values_.push_back(take(options_.width));
-      sums_.push_back(take(options_.width));
-    }
-    sums_.push_back(take(options_.outputs));
-    gradient_ = take(options_.width);
-    inner_ = take(options_.width);
-    rows_ = rows;
   }
 
   ModelOptions options_;

@@ -33,6 +33,8 @@ class Model {
   virtual ~Model() = default;
 
   virtual const Layout& layout() const = 0;
+  /// Takes the memory for batches of this shape now; forward does it where the shape changes.
+  virtual void reserve(std::size_t rows, std::size_t columns) = 0;
   /// Returns the sum (not the mean) of the losses of the batch's targets. Leaves behind what
   /// backward needs, and the scores.
   virtual double forward(const Batch& batch, Store<Real>& store) = 0;

@@ -1,0 +1,210 @@
+// The options of rondo-train by name.
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <map>
+
+#include "rondo/error.h"
+#include "tools/trainer/options.h"
+
+namespace rondo::train {
+namespace {
+
+constexpr const char* purpose =
+    "Trains a small model on N ranks, and shows what communication costs.\n"
+    "Run it by itself, or on N ranks: rondorun -n N rondo-train [OPTIONS]";
+
+constexpr const char* closing =
+    "Every number of ranks trains the same: --batch is shared out, and losses and gradients are\n"
+    "averaged over all of it. Only rank 0 prints. A failure ends every rank with exit status 1.";
+
+/// As written on the command line, before it is checked.
+struct Raw {
+  double bucket_mb = 25;
+  std::size_t memory_limit_mb = 0;
+  std::string wire{};
+  std::string compress{};
+  bool pad = false;
+  bool no_shuffle = false;
+  bool no_overlap = false;
+};
+
+std::map<std::string, Precision> precision_names() {
+  std::map<std::string, Precision> names;
+  for (const PrecisionInfo& row : precisions) names.emplace(row.name, row.precision);
+  return names;
+}
+
+void add_model(CLI::App& app, Options& options) {
+  auto* const group = app.add_option_group("Model and data");
+  ModelOptions& model = options.model;
+  group->add_option("--model", model.kind, "gpt (characters of a text) or mlp (points of spirals)")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"gpt", "mlp"}));
+  group->add_option("--data", options.data,
+                    "gpt: a text file, the same on every host; default: "
+                    "built-in stories");
+  group->add_option("--block", options.block, "gpt: characters the model looks back on")
+      ->capture_default_str();
+  group->add_option("--layers", model.layers, "Blocks of the gpt, hidden layers of the mlp")
+      ->capture_default_str();
+  group->add_option("--heads", model.heads, "gpt: attention heads; divide the width")
+      ->capture_default_str();
+  group->add_option("--width", model.width, "Numbers per character, or per hidden layer")
+      ->capture_default_str();
+  group->add_option("--points", options.points, "mlp: points of the spirals")
+      ->capture_default_str();
+  group->add_option("--classes", options.classes, "mlp: spirals")->capture_default_str();
+  group->add_option("--seed", options.seed, "Of start values, order and points")
+      ->capture_default_str();
+}
+
+void add_training(CLI::App& app, Options& options, Raw& raw) {
+  auto* const group = app.add_option_group("Training");
+  group->add_option("--steps", options.steps, "Steps of the optimizer")->capture_default_str();
+  group->add_option("--batch", options.batch, "Samples a step, over all ranks")
+      ->capture_default_str();
+  group->add_option("--accumulate", options.accumulate, "Micro-steps that a step is cut into")
+      ->capture_default_str();
+  group->add_flag("--no-shuffle", raw.no_shuffle, "The same order in every epoch");
+  group->add_flag("--pad", raw.pad,
+                  "Fill an epoch's last batch from its beginning, instead of dropping it");
+  group->add_option("--optimizer", options.optimizer.kind, "adamw or sgd")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"adamw", "sgd"}));
+  group->add_option("--learning-rate", options.rate.peak, "After warm-up")->capture_default_str();
+  group->add_option("--minimum-rate", options.rate.floor, "At the end of the cosine")
+      ->capture_default_str();
+  group->add_option("--warm-up", options.rate.warm_up, "Steps to the full learning rate")
+      ->capture_default_str();
+  group->add_option("--momentum", options.optimizer.momentum, "sgd")->capture_default_str();
+  group->add_option("--weight-decay", options.optimizer.weight_decay, "Of matrices")
+      ->capture_default_str();
+  group->add_option("--clip", options.clip, "Largest norm of the whole gradient; 0: any")
+      ->capture_default_str();
+}
+
+void add_sharing(CLI::App& app, Options& options, Raw& raw) {
+  auto* const group = app.add_option_group("Sharing the work");
+  StrategyOptions& strategy = options.strategy;
+  std::string table;
+  for (const StrategyInfo& row : strategies()) {
+    table += (table.empty() ? "" : "; ") + std::string(row.name) + ": " + std::string(row.summary);
+  }
+  group->add_option("--strategy", strategy.kind, table)->capture_default_str();
+  group->add_option("--bucket-mb", raw.bucket_mb, "Gradients in one call, in MiB on the wire")
+      ->capture_default_str();
+  group->add_flag("--sync-every-micro-step", strategy.sync_every_micro_step,
+                  "Average gradients in every micro-step, not only in a step's last (no_sync)");
+  group->add_flag("--no-overlap", raw.no_overlap, "Communicate after backward, not meanwhile");
+  group
+      ->add_option("--precision", strategy.precision,
+                   "Type of the computation and the wire, with float32 master weights: float32, "
+                   "bf16 or fp16 (with a dynamic loss scale)")
+      ->transform(CLI::CheckedTransformer(precision_names()))
+      ->type_name("TYPE");
+  group->add_option("--wire", raw.wire, "Type of float32 gradients on the wire")
+      ->type_name("TYPE")
+      ->check(CLI::IsMember({"float32", "bf16", "fp16"}));
+  group->add_option("--loss-scale", options.loss_scale, "fp16: where it starts")
+      ->capture_default_str();
+  group->add_option("--compress", raw.compress,
+                    "topk:SHARE sends the SHARE of largest gradients (topk:0.01), the rest later");
+  group->add_flag("--checkpoint-activations", options.model.checkpoint_activations,
+                  "gpt: keep only what enters a block; compute the rest again in backward");
+  group->add_option("--memory-limit", raw.memory_limit_mb,
+                    "MiB of arrays a rank may take; 0: any number");
+  group->add_option("--threads", options.threads, "Threads of a rank's matrix products")
+      ->capture_default_str();
+}
+
+void add_reports(CLI::App& app, Options& options) {
+  auto* const group = app.add_option_group("Reports");
+  group->add_option("--validate-every", options.validate_every, "Steps; 0: never")
+      ->capture_default_str();
+  group
+      ->add_option("--check-every", options.check_every,
+                   "Steps between comparisons of the ranks' parameters, bit by bit; 0: never")
+      ->capture_default_str();
+  group->add_option("--log", options.log, "FILE.csv or FILE.json: every step")->type_name("FILE");
+  group->add_option("--plot", options.plot, "FILE.svg: loss, and where the time went")
+      ->type_name("FILE");
+  group->add_option("--sample", options.sample, "gpt: characters to write at the end");
+  group->add_option("--prompt", options.prompt, "gpt: what they follow");
+  group->add_option("--temperature", options.temperature, "gpt: how freely they are drawn")
+      ->capture_default_str();
+  group
+      ->add_option("--progress", options.progress,
+                   "bar, lines or none; auto: a bar on a terminal, lines elsewhere")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "bar", "lines", "none"}));
+}
+
+double top_k_share(const std::string& text) {
+  const std::string prefix = "topk:";
+  std::size_t used = 0;
+  double share = 0;
+  try {
+    if (text.starts_with(prefix)) share = std::stod(text.substr(prefix.size()), &used);
+  } catch (const std::exception&) {
+    used = 0;
+  }
+  if (used == 0 || prefix.size() + used != text.size() || !(share > 0 && share <= 1)) {
+    throw CLI::ValidationError("--compress", "'" + text +
+                                                 "' is not topk:SHARE, with a SHARE above "
+                                                 "0 and at most 1, as in topk:0.01");
+  }
+  return share;
+}
+
+bool ends_with(const std::string& name, const std::string& ending) {
+  return name.empty() || name.ends_with(ending);
+}
+
+void finish(const Raw& raw, Options& options) {
+  StrategyOptions& strategy = options.strategy;
+  if (!(raw.bucket_mb > 0 && raw.bucket_mb < 1e6)) {
+    throw CLI::ValidationError("--bucket-mb", "above 0, as in --bucket-mb 25");
+  }
+  strategy.bucket_bytes = static_cast<std::size_t>(std::ceil(raw.bucket_mb * 1048576.0));
+  strategy.wire = raw.wire.empty() ? strategy.precision : precision_names().at(raw.wire);
+  strategy.overlap = !raw.no_overlap;
+  if (!raw.compress.empty()) strategy.top_k = top_k_share(raw.compress);
+  options.memory_limit = raw.memory_limit_mb << 20U;
+  options.drop_last = !raw.pad;
+  options.shuffle = !raw.no_shuffle;
+  options.rate.steps = options.steps;
+  if (options.steps == 0) throw CLI::ValidationError("--steps", "counts from 1");
+  if (!ends_with(options.log, ".csv") && !ends_with(options.log, ".json")) {
+    throw CLI::ValidationError("--log", "a name that ends in .csv or .json");
+  }
+  if (!ends_with(options.plot, ".svg")) {
+    throw CLI::ValidationError("--plot", "a name that ends in .svg");
+  }
+  if (options.sample > 0 && options.model.kind != "gpt") {
+    throw CLI::ValidationError("--sample", "only the gpt writes text");
+  }
+}
+
+}  // namespace
+
+CommandLine read_command_line(int argc, char** argv, bool speaks) {
+  CLI::App app(purpose, "rondo-train");
+  app.footer(closing);
+  CommandLine line;
+  Raw raw;
+  add_model(app, line.options);
+  add_training(app, line.options, raw);
+  add_sharing(app, line.options, raw);
+  add_reports(app, line.options);
+  try {
+    app.parse(argc, argv);
+    finish(raw, line.options);
+  } catch (const CLI::ParseError& stop) {
+    std::ostringstream silence;
+    line.leave = speaks ? app.exit(stop) : app.exit(stop, silence, silence);
+    if (line.leave != 0) line.leave = 2;
+  }
+  return line;
+}
+
+}  // namespace rondo::train

@@ -1,0 +1,52 @@
+// rondo-train: a data-parallel trainer on rondo's public API.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <string>
+
+#include "tools/trainer/agreement.h"
+#include "tools/trainer/run.h"
+
+namespace {
+
+using namespace rondo::train;
+
+/// What every rank throws alike is said once; what one rank found ends the others, too.
+int train(const Options& options) {
+  auto world = rondo::Communicator::from_environment();
+  try {
+    run(options, world, std::cout, ::isatty(STDOUT_FILENO) == 1);
+    world.finalize();
+    return 0;
+  } catch (const AgreedError& error) {
+    if (world.rank() == 0) std::cerr << error.what() << std::endl;
+    world.finalize();
+    return 1;
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << std::endl;
+    world.abort(error.what());
+    return 1;
+  }
+}
+
+/// Mistakes on the command line are said by one rank, known without meeting the others.
+bool speaks() {
+  for (const char* name : {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"}) {
+    if (const char* const rank = std::getenv(name)) return std::string(rank) == "0";
+  }
+  return true;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const CommandLine line = read_command_line(argc, argv, speaks());
+  if (line.leave >= 0) return line.leave;
+  try {
+    return train(line.options);
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << std::endl;
+    return 1;
+  }
+}

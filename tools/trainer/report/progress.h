@@ -1,0 +1,40 @@
+// What a person sees while training goes on.
+#pragma once
+
+#include <cstddef>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "tools/trainer/memory/ledger.h"
+#include "tools/trainer/report/record.h"
+
+namespace rondo::train {
+
+enum class ProgressStyle : unsigned char { bar, lines, none };
+
+/// Rank 0's.
+class Progress {
+ public:
+  Progress(std::ostream& out, ProgressStyle style, RunRecord run);
+
+  void start();
+  /// After every step; `steps` are all so far.
+  void show(const std::vector<StepRecord>& steps);
+  void finish(const std::vector<StepRecord>& steps, const Ledger& memory);
+
+ private:
+  std::string line(const std::vector<StepRecord>& steps) const;
+  std::string bar(double share) const;
+
+  std::ostream& out_;
+  ProgressStyle style_;
+  RunRecord run_;
+};
+
+/// "1:05" or "2:03:09".
+std::string clock_text(double seconds);
+/// "950", "41.2k", "3.1M".
+std::string count_text(double count);
+
+}  // namespace rondo::train

@@ -1,0 +1,51 @@
+// What a run tells its reports.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rondo/traffic.h"
+#include "tools/trainer/report/stopwatch.h"
+
+namespace rondo::train {
+
+struct StepRecord {
+  std::size_t step = 0;  ///< from 1
+  double loss = 0;       ///< mean over the global batch, before the step
+  double norm = 0;       ///< of the gradient, before clipping
+  double rate = 0;       ///< learning rate
+  double loss_scale = 1;
+  bool skipped = false;  ///< fp16: the gradients overflowed somewhere, nothing was changed
+  std::optional<double> validation{};  ///< mean loss after the step, where it was measured
+  PhaseSeconds phases{};               ///< of rank 0, in the step alone (not in validation)
+  Traffic traffic{};                   ///< sent by rank 0 in the step by the strategy
+
+  double seconds() const {
+    double sum = 0;
+    for (const double phase : phases) sum += phase;
+    return sum;
+  }
+};
+
+/// What stays the same over a run.
+struct RunRecord {
+  int ranks = 1;
+  std::string strategy{};
+  std::string settings{};  ///< settings_json()
+  std::string unit{};      ///< what a target is: "tokens" or "samples"
+  std::size_t parameters = 0;
+  std::size_t steps = 0;
+  std::size_t targets_per_step = 0;
+  double operations_per_step = 0;  ///< of all ranks
+};
+
+/// Shares of a stretch of steps.
+struct Share {
+  double targets_per_second = 0;
+  double communication = 0;  ///< exposed, of the time: 0 to 1
+};
+Share share_of(const RunRecord& run, const std::vector<StepRecord>& steps, std::size_t last);
+
+}  // namespace rondo::train

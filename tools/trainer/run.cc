@@ -1,0 +1,68 @@
+#include "tools/trainer/run.h"
+
+#include <fstream>
+#include <ostream>
+
+#include "tools/trainer/agreement.h"
+#include "tools/trainer/report/log.h"
+#include "tools/trainer/report/progress.h"
+#include "tools/trainer/session.h"
+
+namespace rondo::train {
+namespace {
+
+constexpr std::size_t validation_samples = 256;
+
+ProgressStyle style_of(const Options& options, bool terminal, int rank) {
+  if (rank != 0 || options.progress == "none") return ProgressStyle::none;
+  if (options.progress == "auto") return terminal ? ProgressStyle::bar : ProgressStyle::lines;
+  return options.progress == "bar" ? ProgressStyle::bar : ProgressStyle::lines;
+}
+
+bool due(std::size_t step, std::size_t every, std::size_t steps) {
+  return every > 0 && (step % every == 0 || step == steps);
+}
+
+/// Finds out before the work, not after it, that a report cannot be written.
+void try_reports(const Options& options, const RunRecord& record) {
+  for (const std::string& path : {options.log, options.plot}) {
+    if (!path.empty()) write_report(path, record, {});
+  }
+}
+
+}  // namespace
+
+std::vector<StepRecord> run(const Options& options, Communicator& world, std::ostream& out,
+                            bool terminal) {
+  const bool first = world.rank() == 0;
+  Session session(options, world);
+  const RunRecord record = session.run_record();
+  together(world, [&] {
+    if (first) try_reports(options, record);
+  });
+  Progress progress(out, style_of(options, terminal, world.rank()), record);
+  progress.start();
+  std::vector<StepRecord> steps;
+  while (session.position().step < options.steps) {
+    steps.push_back(session.step());
+    const std::size_t step = steps.back().step;
+    if (due(step, options.validate_every, options.steps)) {
+      steps.back().validation = session.validate(validation_samples);
+    }
+    if (due(step, options.check_every, options.steps)) session.check();
+    progress.show(steps);
+  }
+  progress.finish(steps, session.memory());
+  if (options.sample > 0) {
+    const auto text = session.write(options.prompt, options.sample, options.temperature);
+    if (first) out << "\n" << text << std::endl;
+  }
+  together(world, [&] {
+    for (const std::string& path : {options.log, options.plot}) {
+      if (first && !path.empty()) write_report(path, record, steps);
+    }
+  });
+  return steps;
+}
+
+}  // namespace rondo::train

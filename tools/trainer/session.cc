@@ -1,0 +1,210 @@
+#include "tools/trainer/session.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tools/trainer/agreement.h"
+#include "tools/trainer/data/random.h"
+#include "tools/trainer/math/blas.h"
+#include "tools/trainer/strategy/consistency.h"
+
+namespace rondo::train {
+namespace {
+
+constexpr std::size_t story_bytes = 200'000;
+constexpr std::size_t calm_steps = 200;  // fp16: so many good steps double the loss scale
+
+[[noreturn]] void refuse(const std::string& message, const std::string& remedy) {
+  throw Error(ErrorCode::invalid_argument, message, {.remedy = remedy});
+}
+
+}  // namespace
+
+Session::Session(const Options& options, Communicator& world)
+    : options_(options), world_(world), control_(world.dup()), ledger_(options.memory_limit) {
+  const std::string settings = settings_json(options_);
+  require_equal(control_, fingerprint(std::as_bytes(std::span(settings))), "options");
+  together(control_, [&] { set_up(); });
+  require_equal(control_, data_->fingerprint(), "data");
+  broadcast_start(*strategy_, {world_, layout(), *optimizer_, ledger_, watch_}, options_.seed);
+}
+
+// Nothing here communicates: ranks agree on what went wrong afterwards.
+void Session::set_up() {
+  set_product_threads(options_.threads);
+  check_options();
+  make_data();
+  options_.model.inputs = data_->inputs();
+  options_.model.outputs = data_->outputs();
+  options_.model.precision = options_.strategy.precision;
+  model_ = make_model<float>(options_.model, ledger_);
+  optimizer_ = make_optimizer(options_.optimizer, layout());
+  strategy_ = make_strategy({world_, layout(), *optimizer_, ledger_, watch_}, options_.strategy);
+  const std::size_t micro_batches = static_cast<std::size_t>(world_.size()) * options_.accumulate;
+  model_->reserve((options_.batch + micro_batches - 1) / micro_batches, data_->inputs());
+  sampler_ = std::make_unique<Sampler>(SamplerOptions{.samples = data_->samples(Part::training),
+                                                      .batch = options_.batch,
+                                                      .ranks = world_.size(),
+                                                      .rank = world_.rank(),
+                                                      .shuffle = options_.shuffle,
+                                                      .seed = options_.seed,
+                                                      .drop_last = options_.drop_last});
+  const bool scaled = options_.strategy.precision == Precision::fp16;
+  position_.loss_scale = scaled ? options_.loss_scale : 1;
+}
+
+void Session::check_options() const {
+  if (options_.batch == 0 || options_.accumulate == 0 || options_.threads < 1) {
+    refuse("--batch, --accumulate and --threads count from 1", "--batch 32 --accumulate 1");
+  }
+  const std::size_t parts = static_cast<std::size_t>(world_.size()) * options_.accumulate;
+  if (options_.batch < parts) {
+    refuse("a global batch of " + std::to_string(options_.batch) + " does not reach for " +
+               std::to_string(world_.size()) + " ranks with " +
+               std::to_string(options_.accumulate) + " micro-steps each",
+           "--batch " + std::to_string(parts) + " or more, or fewer ranks");
+  }
+  if (!(options_.rate.peak > 0) || options_.rate.floor < 0 || options_.clip < 0 ||
+      !(options_.loss_scale >= 1) || !(options_.temperature > 0)) {
+    refuse("a rate, a limit or a scale is out of range",
+           "a learning rate and a temperature above 0, --clip not below 0, --loss-scale from 1");
+  }
+}
+
+void Session::make_data() {
+  if (options_.model.kind == "mlp") {
+    if (!options_.data.empty()) refuse("the mlp classifies built-in points", "no --data");
+    data_ = make_spirals(options_.points, options_.classes, options_.seed);
+  } else {
+    data_ = make_text(options_.data.empty() ? story_text(story_bytes) : read_text(options_.data),
+                      options_.block);
+  }
+  const std::size_t samples = data_->samples(Part::training);
+  if (options_.drop_last && samples < options_.batch) {
+    refuse("the data holds " + std::to_string(samples) + " samples, less than a global batch of " +
+               std::to_string(options_.batch),
+           "more data, a smaller --batch or --block, or --pad");
+  }
+}
+
+StepRecord Session::step() {
+  watch_.take();
+  const Traffic sent = world_.traffic();
+  StepRecord record{.step = position_.step + 1};
+  record.rate = options_.rate.at(position_.step);
+  record.loss_scale = position_.loss_scale;
+  record.loss = average(run_micro_steps(sampler_->at(position_.step)),
+                        options_.batch * data_->targets_per_sample());
+  if (!std::isfinite(record.loss)) {
+    throw AgreedError(
+        ErrorCode::invalid_argument,
+        "the loss of step " + std::to_string(record.step) + " is not a number",
+        {.remedy = "a lower --learning-rate, a longer --warm-up, --clip 1, or float32"});
+  }
+  StepRequest request{.step = {.number = position_.taken + 1,
+                               .learning_rate = record.rate,
+                               .gradient_scale = 1 / position_.loss_scale},
+                      .clip = options_.clip,
+                      .skip_bad = options_.strategy.precision == Precision::fp16};
+  const StepOutcome outcome = strategy_->step(request);
+  record.norm = outcome.norm;
+  record.skipped = outcome.skipped;
+  judge(outcome);
+  record.phases = watch_.take();
+  record.traffic = world_.traffic() - sent;
+  return record;
+}
+
+/// The sum of this rank's losses.
+double Session::run_micro_steps(const std::vector<std::size_t>& numbers) {
+  const auto targets = static_cast<double>(options_.batch * data_->targets_per_sample());
+  const double scale = position_.loss_scale * static_cast<double>(world_.size()) / targets;
+  const std::span<const std::size_t> all = numbers;
+  double loss = 0;
+  strategy_->begin_step(options_.accumulate);
+  for (std::size_t micro = 0; micro < options_.accumulate; ++micro) {
+    const std::size_t begin = micro * all.size() / options_.accumulate;
+    const std::size_t end = (micro + 1) * all.size() / options_.accumulate;
+    Batch batch;
+    {
+      const auto scope = watch_.in(Phase::data);
+      batch = data_->batch(Part::training, all.subspan(begin, end - begin));
+    }
+    strategy_->begin_micro_step(micro + 1 == options_.accumulate);
+    {
+      const auto scope = watch_.in(Phase::forward);
+      loss += model_->forward(batch, *strategy_);
+    }
+    {
+      const auto scope = watch_.in(Phase::backward);
+      model_->backward(batch, *strategy_, scale);
+    }
+    strategy_->end_micro_step();
+  }
+  return loss;
+}
+
+double Session::average(double sum, std::size_t targets) {
+  const auto scope = watch_.in(Phase::communication);
+  control_.all_reduce(&sum, &sum, 1, DataType::float64);
+  return sum / static_cast<double>(targets);
+}
+
+// The loss scale is halved where gradients overflowed, and doubled after a calm stretch. Every rank
+// sees the same outcome.
+void Session::judge(const StepOutcome& outcome) {
+  ++position_.step;
+  if (outcome.skipped) {
+    position_.good = 0;
+    position_.loss_scale /= 2;
+    if (position_.loss_scale >= 1) return;
+    throw AgreedError(ErrorCode::invalid_argument,
+                      "gradients overflow in fp16 even without a loss scale (step " +
+                          std::to_string(position_.step) + ")",
+                      {.remedy = "a lower --learning-rate, or --precision bf16"});
+  }
+  if (!std::isfinite(outcome.norm)) {
+    throw AgreedError(ErrorCode::invalid_argument,
+                      "the gradient of step " + std::to_string(position_.step) + " is not a number",
+                      {.remedy = "a lower --learning-rate or a longer --warm-up"});
+  }
+  ++position_.taken;
+  if (options_.strategy.precision == Precision::fp16 && ++position_.good == calm_steps) {
+    position_.good = 0;
+    position_.loss_scale *= 2;
+  }
+}
+
+double Session::validate(std::size_t samples) {
+  const std::size_t available = std::min(samples, data_->samples(Part::validation));
+  const auto ranks = static_cast<std::size_t>(world_.size());
+  const std::size_t batch =
+      std::max(std::min(options_.batch / options_.accumulate, available), ranks);
+  Sampler sampler({.samples = available,
+                   .batch = batch,
+                   .ranks = world_.size(),
+                   .rank = world_.rank(),
+                   .shuffle = false,
+                   .drop_last = available >= batch});
+  double loss = 0;
+  for (std::size_t step = 0; step < sampler.steps_per_epoch(); ++step) {
+    loss += model_->forward(data_->batch(Part::validation, sampler.at(step)), *strategy_);
+  }
+  return average(loss, sampler.steps_per_epoch() * batch * data_->targets_per_sample());
+}
+
+void Session::check() { check_replicas(control_, layout(), *strategy_); }
+
+RunRecord Session::run_record() const {
+  const bool text = options_.model.kind == "gpt";
+  return {.ranks = world_.size(),
+          .strategy = std::string(strategy_->name()),
+          .settings = settings_json(options_),
+          .unit = text ? "tokens" : "samples",
+          .parameters = layout().size(),
+          .steps = options_.steps,
+          .targets_per_step = options_.batch * data_->targets_per_sample(),
+          .operations_per_step = model_->operations(options_.batch)};
+}
+
+}  // namespace rondo::train

@@ -1,0 +1,72 @@
+// Training, step by step: the data, the model, the strategy and the optimizer of one rank.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "rondo/rondo.h"
+#include "tools/trainer/data/dataset.h"
+#include "tools/trainer/data/sampler.h"
+#include "tools/trainer/memory/ledger.h"
+#include "tools/trainer/model/model.h"
+#include "tools/trainer/optimize/optimizer.h"
+#include "tools/trainer/options.h"
+#include "tools/trainer/report/record.h"
+#include "tools/trainer/report/stopwatch.h"
+#include "tools/trainer/strategy/strategy.h"
+
+namespace rondo::train {
+
+/// What a checkpoint must keep beside the strategy's shards; equal on every rank.
+struct Position {
+  std::size_t step = 0;   ///< steps done, skipped ones too: the sampler's place
+  std::size_t taken = 0;  ///< steps the optimizer took
+  double loss_scale = 1;
+  std::size_t good = 0;  ///< steps since the loss scale was changed
+};
+
+/// One rank's; every call but the const ones is collective. Errors that concern all ranks are
+/// AgreedError on all of them; others mean that this rank must abort the communicator.
+class Session {
+ public:
+  Session(const Options& options, Communicator& world);
+
+  /// One step of the optimizer, over one global batch.
+  StepRecord step();
+  /// Mean loss over (at most `samples` of) the validation part.
+  double validate(std::size_t samples);
+  /// Throws AgreedError where ranks that should hold the same parameters do not.
+  void check();
+  /// `count` characters that the model writes after `prompt`; the same on every rank.
+  std::string write(const std::string& prompt, std::size_t count, double temperature);
+
+  const Position& position() const { return position_; }
+  void set_position(const Position& position) { position_ = position; }
+  Strategy& strategy() { return *strategy_; }
+  const Layout& layout() const { return model_->layout(); }
+  const Ledger& memory() const { return ledger_; }
+  RunRecord run_record() const;
+
+ private:
+  void set_up();
+  void check_options() const;
+  void make_data();
+  double run_micro_steps(const std::vector<std::size_t>& numbers);
+  double average(double sum, std::size_t targets);
+  void judge(const StepOutcome& outcome);
+
+  Options options_;
+  Communicator& world_;   ///< the strategy's traffic and nothing else
+  Communicator control_;  ///< losses, agreements, checks
+  Ledger ledger_;
+  Stopwatch watch_{};
+  std::unique_ptr<Dataset> data_{};
+  std::unique_ptr<Model<float>> model_{};
+  std::unique_ptr<Optimizer> optimizer_{};
+  std::unique_ptr<Strategy> strategy_{};
+  std::unique_ptr<Sampler> sampler_{};
+  Position position_{};
+};
+
+}  // namespace rondo::train

@@ -1,0 +1,21 @@
+// Do all ranks hold the same parameters, bit for bit?
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "rondo/rondo.h"
+#include "tools/trainer/model/unit.h"
+#include "tools/trainer/strategy/strategy.h"
+
+namespace rondo::train {
+
+/// A number that differs, in all likelihood, where the bytes do.
+std::uint64_t fingerprint(std::span<const std::byte> bytes);
+
+/// Collective. Throws AgreedError that names the first tensor that differs, and the first rank
+/// whose copy is not rank 0's.
+void check_replicas(Communicator& world, const Layout& layout, Strategy& strategy);
+
+}  // namespace rondo::train

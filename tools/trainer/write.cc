@@ -1,0 +1,48 @@
+// Text from a trained model, character by character.
+#include <algorithm>
+#include <cmath>
+
+#include "tools/trainer/data/random.h"
+#include "tools/trainer/session.h"
+
+namespace rondo::train {
+namespace {
+
+/// One of the scores' indices, with the probability of softmax(scores / temperature).
+std::int32_t draw(std::span<const float> scores, double temperature, Random& random) {
+  const float largest = *std::max_element(scores.begin(), scores.end());
+  std::vector<double> sums;
+  double sum = 0;
+  for (const float score : scores) {
+    sum += std::exp(static_cast<double>(score - largest) / temperature);
+    sums.push_back(sum);
+  }
+  const double point = random.uniform() * sum;
+  const auto found = std::upper_bound(sums.begin(), sums.end() - 1, point);
+  return static_cast<std::int32_t>(found - sums.begin());
+}
+
+}  // namespace
+
+// Every rank computes, as a strategy may need all of them; rank 0 draws, so all write the same.
+std::string Session::write(const std::string& prompt, std::size_t count, double temperature) {
+  std::vector<std::int32_t> tokens;
+  for (const char character : prompt) tokens.push_back(data_->token(character));
+  if (tokens.empty()) tokens.push_back(0);
+  std::string text;
+  Random random(mix(options_.seed, 2));
+  while (text.size() < count) {
+    const std::size_t length = std::min(tokens.size(), data_->inputs());
+    Batch batch{.rows = 1, .columns = length};
+    batch.tokens.assign(tokens.end() - static_cast<std::ptrdiff_t>(length), tokens.end());
+    batch.targets.assign(length, 0);
+    model_->forward(batch, *strategy_);
+    std::int32_t next = draw(model_->scores().last(data_->outputs()), temperature, random);
+    control_.broadcast(&next, &next, 1, DataType::int32, 0);
+    tokens.push_back(next);
+    text += data_->character(next);
+  }
+  return text;
+}
+
+}  // namespace rondo::train
