@@ -5,6 +5,7 @@
 #include "tools/trainer/model/model.h"
 #include "tools/trainer/strategy/ddp.h"
 #include "tools/trainer/strategy/strategy.h"
+#include "tools/trainer/strategy/zero/zero.h"
 
 namespace rondo::train {
 namespace {
@@ -12,6 +13,12 @@ namespace {
 constexpr std::array table{
     StrategyInfo{"ddp", "every rank holds everything; gradients are all-reduced in buckets",
                  &make_ddp},
+    StrategyInfo{"zero1", "optimizer state is sharded; gradients are reduce-scattered once a step",
+                 &make_zero1},
+    StrategyInfo{"zero2", "gradients are sharded, too: reduce-scattered in every micro-step",
+                 &make_zero2},
+    StrategyInfo{"zero3", "parameters are sharded, too: gathered unit by unit, then given up",
+                 &make_zero3},
 };
 
 [[noreturn]] void refuse(const std::string& message, const std::string& remedy) {

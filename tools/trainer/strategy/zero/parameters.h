@@ -1,0 +1,47 @@
+// Where a rank has the parameters that the model computes with: all of them, or its own blocks and
+// what it gathers of the others.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "tools/trainer/strategy/strategy.h"
+#include "tools/trainer/strategy/zero/partition.h"
+
+namespace rondo::train {
+
+enum class Pass : unsigned char { forward, backward };
+
+/// One rank's; the same calls on every rank. The workplace and the partition outlive it.
+class Parameters {
+ public:
+  virtual ~Parameters() = default;
+
+  virtual void adopt(std::size_t unit, std::span<const float> values) = 0;
+  /// A pass opens every unit once.
+  virtual void open(std::size_t unit, Pass pass) = 0;
+  virtual void close(std::size_t unit) = 0;
+  virtual std::span<const float> at(std::size_t unit) = 0;
+
+  /// float32 only: this rank's block of a segment without its padding, for the optimizer to change.
+  virtual std::span<float> own(std::size_t segment) = 0;
+  /// 16 bits only: the same, rounded from the master weights.
+  virtual void write_own(std::size_t segment, std::span<const float> master) = 0;
+  /// The block has changed: whoever holds a copy gets the new one, at the latest when it is opened.
+  virtual void own_changed(std::size_t segment) = 0;
+
+  virtual std::span<const std::byte> replica(std::size_t unit) = 0;
+  virtual void settle() = 0;
+};
+
+/// Every rank holds all; changed blocks are all-gathered, in the background.
+std::unique_ptr<Parameters> replicated_parameters(const Workplace& place,
+                                                  const Partition& partition,
+                                                  const StrategyOptions& options);
+/// Every rank holds its own blocks. A segment (of one unit) is gathered before it is computed,
+/// while the one before it still is, and given up behind it.
+std::unique_ptr<Parameters> sharded_parameters(const Workplace& place, const Partition& partition,
+                                               const StrategyOptions& options);
+
+}  // namespace rondo::train

@@ -1,0 +1,83 @@
+#include <vector>
+
+#include "tools/trainer/strategy/working.h"
+#include "tools/trainer/strategy/zero/parameters.h"
+#include "tools/trainer/strategy/zero/pending.h"
+#include "tools/trainer/strategy/zero/values.h"
+
+namespace rondo::train {
+namespace {
+
+class Replicated final : public Parameters {
+ public:
+  Replicated(const Workplace& place, const Partition& partition, const StrategyOptions& options)
+      : place_(place),
+        partition_(partition),
+        overlap_(options.overlap),
+        values_(place.ledger, Use::parameters, options.precision, partition.whole_size()),
+        working_(place.ledger, place.layout),
+        gathers_(partition.segments().size()) {}
+
+  void adopt(std::size_t unit, std::span<const float> values) override {
+    values_.write(begin(unit), values);
+  }
+  void open(std::size_t unit, Pass) override {
+    gathers_[partition_.segment_of(unit)].wait(place_.watch);
+    if (values_.is_narrow()) values_.read(begin(unit), working_.open(unit));
+  }
+  void close(std::size_t unit) override {
+    if (values_.is_narrow()) working_.close(unit);
+  }
+  std::span<const float> at(std::size_t unit) override {
+    return values_.is_narrow() ? working_.at(unit) : values_.floats(begin(unit), size(unit));
+  }
+
+  std::span<float> own(std::size_t segment) override {
+    return values_.floats(own_begin(segment), partition_.owned(segment).size);
+  }
+  void write_own(std::size_t segment, std::span<const float> master) override {
+    values_.write(own_begin(segment), master);
+  }
+  void own_changed(std::size_t segment) override {
+    const Segment& cut = partition_.segment(segment);
+    gathers_[segment] = Pending(place_.world.all_gather_async(
+        values_.at(own_begin(segment)), values_.at(cut.whole), cut.block, values_.type()));
+    if (!overlap_) gathers_[segment].wait(place_.watch);
+  }
+
+  std::span<const std::byte> replica(std::size_t unit) override {
+    gathers_[partition_.segment_of(unit)].wait(place_.watch);
+    return values_.bytes(begin(unit), size(unit));
+  }
+  void settle() override {
+    for (Pending& gather : gathers_) gather.wait(place_.watch);
+  }
+
+ private:
+  std::size_t begin(std::size_t unit) const {
+    return partition_.segment(partition_.segment_of(unit)).whole +
+           partition_.offset_in_segment(unit);
+  }
+  std::size_t size(std::size_t unit) const { return place_.layout.unit(unit).size; }
+  std::size_t own_begin(std::size_t segment) const {
+    const Segment& cut = partition_.segment(segment);
+    return cut.whole + partition_.rank() * cut.block;
+  }
+
+  Workplace place_;
+  const Partition& partition_;
+  bool overlap_;
+  Values values_;
+  WorkingUnits working_;  ///< 16 bits only
+  std::vector<Pending> gathers_;
+};
+
+}  // namespace
+
+std::unique_ptr<Parameters> replicated_parameters(const Workplace& place,
+                                                  const Partition& partition,
+                                                  const StrategyOptions& options) {
+  return std::make_unique<Replicated>(place, partition, options);
+}
+
+}  // namespace rondo::train

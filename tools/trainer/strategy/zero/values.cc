@@ -1,0 +1,79 @@
+#include "tools/trainer/strategy/zero/values.h"
+
+#include <algorithm>
+
+namespace rondo::train {
+
+Values::Values(Ledger& ledger, Use use, Precision precision, std::size_t count)
+    : precision_(precision) {
+  if (is_narrow()) {
+    narrow_ = {ledger, use, count};
+  } else {
+    wide_ = {ledger, use, count};
+  }
+}
+
+void Values::zero() {
+  wide_.zero();
+  narrow_.zero();
+}
+
+std::byte* Values::at(std::size_t index) {
+  return is_narrow() ? reinterpret_cast<std::byte*>(narrow_.data() + index)
+                     : reinterpret_cast<std::byte*>(wide_.data() + index);
+}
+
+std::span<const std::byte> Values::bytes(std::size_t begin, std::size_t count) const {
+  return is_narrow() ? std::as_bytes(narrow_.span().subspan(begin, count))
+                     : std::as_bytes(wide_.span().subspan(begin, count));
+}
+
+void Values::read(std::size_t begin, std::span<float> into) const {
+  if (is_narrow()) {
+    widen(narrow_.span().subspan(begin, into.size()), into, precision_);
+  } else {
+    const auto from = wide_.span().subspan(begin, into.size());
+    std::copy(from.begin(), from.end(), into.begin());
+  }
+}
+
+void Values::write(std::size_t begin, std::span<const float> from) {
+  if (is_narrow()) {
+    narrow(from, narrow_.span().subspan(begin, from.size()), precision_);
+  } else {
+    std::copy(from.begin(), from.end(), wide_.span().subspan(begin, from.size()).begin());
+  }
+}
+
+void Values::add(std::size_t begin, std::span<const float> terms) {
+  if (is_narrow()) {
+    const auto sum = narrow_.span().subspan(begin, terms.size());
+    for (std::size_t i = 0; i < sum.size(); ++i) {
+      sum[i] = narrow(widen(sum[i], precision_) + terms[i], precision_);
+    }
+  } else {
+    const auto sum = wide_.span().subspan(begin, terms.size());
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += terms[i];
+  }
+}
+
+void Values::add(std::size_t begin, const Values& terms, std::size_t terms_begin,
+                 std::size_t count) {
+  if (!is_narrow()) return add(begin, terms.wide_.span().subspan(terms_begin, count));
+  const auto from = terms.narrow_.span().subspan(terms_begin, count);
+  const auto sum = narrow_.span().subspan(begin, count);
+  for (std::size_t i = 0; i < count; ++i) {
+    sum[i] = narrow(widen(sum[i], precision_) + widen(from[i], precision_), precision_);
+  }
+}
+
+Values Pool::take(std::size_t count) {
+  const auto fits = [&](const Values& values) { return values.size() == count; };
+  const auto found = std::find_if(idle_.begin(), idle_.end(), fits);
+  if (found == idle_.end()) return {*ledger_, use_, precision_, count};
+  Values taken = std::move(*found);
+  idle_.erase(found);
+  return taken;
+}
+
+}  // namespace rondo::train

@@ -1,0 +1,64 @@
+// An array of float32 or 16-bit floats, chosen when the program runs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "tools/trainer/math/narrow.h"
+#include "tools/trainer/memory/array.h"
+
+namespace rondo::train {
+
+/// Owns `size()` zeroed elements, counted in the ledger. Movable.
+class Values {
+ public:
+  Values() = default;
+  Values(Ledger& ledger, Use use, Precision precision, std::size_t count);
+
+  std::size_t size() const { return is_narrow() ? narrow_.size() : wide_.size(); }
+  bool empty() const { return size() == 0; }
+  bool is_narrow() const { return precision_ != Precision::float32; }
+  DataType type() const { return info(precision_).wire; }
+  void zero();
+
+  /// Where element `index` lies.
+  std::byte* at(std::size_t index);
+  std::span<const std::byte> bytes(std::size_t begin, std::size_t count) const;
+  /// float32 only: the elements themselves.
+  std::span<float> floats(std::size_t begin, std::size_t count) {
+    return wide_.span().subspan(begin, count);
+  }
+  /// Converted from and to float32.
+  void read(std::size_t begin, std::span<float> into) const;
+  void write(std::size_t begin, std::span<const float> from);
+  /// Adds, rounding once.
+  void add(std::size_t begin, std::span<const float> terms);
+  void add(std::size_t begin, const Values& terms, std::size_t terms_begin, std::size_t count);
+
+ private:
+  Precision precision_ = Precision::float32;
+  Array<float> wide_{};
+  Array<std::uint16_t> narrow_{};
+};
+
+/// Arrays that are taken for a short while, again and again: memory once taken is kept for the next
+/// of that size. Contents are left over from before.
+class Pool {
+ public:
+  Pool(Ledger& ledger, Use use, Precision precision)
+      : ledger_(&ledger), use_(use), precision_(precision) {}
+
+  Values take(std::size_t count);
+  void give(Values values) { idle_.push_back(std::move(values)); }
+
+ private:
+  Ledger* ledger_;
+  Use use_;
+  Precision precision_;
+  std::vector<Values> idle_{};
+};
+
+}  // namespace rondo::train
