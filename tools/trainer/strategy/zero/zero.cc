@@ -23,7 +23,6 @@ class Zero final : public Strategy {
   Zero(const Workplace& place, const StrategyOptions& options, const Parts& parts)
       : name_(parts.name),
         place_(place),
-        scalars_(place.world.dup()),
         partition_(place.layout, place.world.size(), place.world.rank(), parts.segment_elements),
         parameters_(parts.parameters(place, partition_, options)),
         gradients_(parts.gradients(place, partition_, options)),
@@ -31,6 +30,7 @@ class Zero final : public Strategy {
 
   std::string_view name() const override { return name_; }
   void adopt(std::size_t unit, std::span<const float> values) override {
+    if (!scalars_) scalars_ = place_.world.dup();
     parameters_->adopt(unit, values);
     owned_.adopt(unit, values);
   }
@@ -83,7 +83,8 @@ class Zero final : public Strategy {
  private:
   std::string_view name_;
   Workplace place_;
-  Communicator scalars_;  ///< for the norm
+  Communicator scalars_{};  ///< for the norm; made with the first unit, as nothing before it is
+                            ///< collective
   Partition partition_;
   std::unique_ptr<Parameters> parameters_;
   std::unique_ptr<Gradients> gradients_;

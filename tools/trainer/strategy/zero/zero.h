@@ -15,7 +15,7 @@
 
 namespace rondo::train {
 
-/// Collective. Throw Error{invalid_argument} for options that only ddp has.
+/// Throw Error{invalid_argument} for options that only ddp has.
 std::unique_ptr<Strategy> make_zero1(const Workplace& place, const StrategyOptions& options);
 std::unique_ptr<Strategy> make_zero2(const Workplace& place, const StrategyOptions& options);
 std::unique_ptr<Strategy> make_zero3(const Workplace& place, const StrategyOptions& options);
