@@ -2,6 +2,8 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <map>
+#include <optional>
+#include <sstream>
 
 #include "rondo/error.h"
 #include "tools/trainer/options.h"
@@ -21,6 +23,7 @@ constexpr const char* closing =
 struct Raw {
   double bucket_mb = 25;
   std::size_t memory_limit_mb = 0;
+  std::optional<double> weight_decay{};
   std::string wire{};
   std::string compress{};
   bool pad = false;
@@ -77,8 +80,8 @@ void add_training(CLI::App& app, Options& options, Raw& raw) {
   group->add_option("--warm-up", options.rate.warm_up, "Steps to the full learning rate")
       ->capture_default_str();
   group->add_option("--momentum", options.optimizer.momentum, "sgd")->capture_default_str();
-  group->add_option("--weight-decay", options.optimizer.weight_decay, "Of matrices")
-      ->capture_default_str();
+  group->add_option("--weight-decay", raw.weight_decay,
+                    "Of matrices; default: 0.1 with adamw, 0 with sgd");
   group->add_option("--clip", options.clip, "Largest norm of the whole gradient; 0: any")
       ->capture_default_str();
 }
@@ -169,6 +172,8 @@ void finish(const Raw& raw, Options& options) {
   strategy.wire = raw.wire.empty() ? strategy.precision : precision_names().at(raw.wire);
   strategy.overlap = !raw.no_overlap;
   if (!raw.compress.empty()) strategy.top_k = top_k_share(raw.compress);
+  options.optimizer.weight_decay =
+      raw.weight_decay.value_or(options.optimizer.kind == "adamw" ? 0.1 : 0.0);
   options.memory_limit = raw.memory_limit_mb << 20U;
   options.drop_last = !raw.pad;
   options.shuffle = !raw.no_shuffle;

@@ -1,0 +1,82 @@
+// rondo-train as a user starts it.
+#include "tests/catch.h"
+#include "tests/tools/rondorun/support/process.h"
+
+namespace {
+
+using namespace rondo::test;
+using Words = std::vector<std::string>;
+
+const Words quick{"--layers", "1",  "--width", "16", "--heads", "2",
+                  "--block",  "16", "--batch", "6",  "--steps", "6"};
+
+struct Ended {
+  int status = -1;
+  std::string output{}, error{};
+};
+
+Ended trained(const Words& launcher, const Words& options) {
+  Command command{.words = launcher};
+  command.words.push_back(RONDO_TRAIN_PATH);
+  command.words.insert(command.words.end(), options.begin(), options.end());
+  Process process(command);
+  const int status = process.wait();
+  return {status, process.output(), process.error()};
+}
+
+Words operator+(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+bool says(const std::string& text, const std::string& part) {
+  INFO(text);
+  const bool found = text.find(part) != std::string::npos;
+  CHECK(found);
+  return found;
+}
+
+TEST_CASE("ranks train, write text and leave a log and a picture") {
+  const TemporaryFolder folder;
+  const std::string log = folder / "log.json";
+  const std::string plot = folder / "plot.svg";
+  const auto ended = trained({rondorun(), "-n", "3"},
+                             quick + Words{"--log", log, "--plot", plot, "--sample", "30"});
+  CHECK(ended.error == "");
+  CHECK(ended.status == 0);
+  says(ended.output, "ddp on 3 ranks, 96 tokens a step");
+  says(ended.output, "step 6/6  loss ");
+  says(ended.output, "time a step, rank 0 (ms):");
+  says(read_file(log), "\"step\": 6");
+  says(read_file(plot), "</svg>");
+}
+
+TEST_CASE("it runs without a launcher, too") {
+  const auto ended = trained({}, quick + Words{"--model", "mlp", "--points", "100"});
+  CHECK(ended.error == "");
+  CHECK(ended.status == 0);
+  says(ended.output, "ddp on 1 rank, 6 samples a step");
+}
+
+TEST_CASE("mistakes end every rank at once, and are said once") {
+  struct Case {
+    Words options;
+    std::string words;
+    int status;
+  };
+  const auto wrong = GENERATE(values<Case>({
+      {{"--data", "/nowhere"}, "cannot read the text /nowhere", 1},
+      {{"--learning-rate", "1e30", "--warm-up", "0"}, "is not a number", 1},
+      {{"--strategy", "magic"}, "there is no strategy 'magic'", 1},
+      {{"--compress", "topk"}, "is not topk:SHARE", 2},
+      {{"--log", "x.txt"}, "ends in .csv or .json", 2},
+      {{"--model", "cnn"}, "--model", 2},
+      {{"--bucket-mb", "0"}, "above 0, as in --bucket-mb 25", 2},
+  }));
+  const auto ended = trained({rondorun(), "-n", "2"}, quick + wrong.options);
+  CHECK(ended.status == wrong.status);
+  says(ended.error, wrong.words);
+  CHECK(ended.error.find(wrong.words) == ended.error.rfind(wrong.words));
+}
+
+}  // namespace

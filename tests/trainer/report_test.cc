@@ -1,0 +1,123 @@
+// What a run looks like: lines, a bar, tables and a picture.
+#include <sstream>
+
+#include "rondo/error.h"
+#include "tests/catch.h"
+#include "tools/trainer/report/log.h"
+#include "tools/trainer/report/plot.h"
+#include "tools/trainer/report/progress.h"
+
+namespace {
+
+using namespace rondo::train;
+
+RunRecord run_record() {
+  return {.ranks = 2,
+          .strategy = "ddp",
+          .settings = R"({"model": "gpt"})",
+          .unit = "tokens",
+          .parameters = 12345,
+          .steps = 4,
+          .targets_per_step = 100,
+          .operations_per_step = 1e9};
+}
+
+std::vector<StepRecord> three_steps() {
+  std::vector<StepRecord> steps;
+  for (std::size_t step = 1; step <= 3; ++step) {
+    StepRecord record{
+        .step = step, .loss = 4.0 - static_cast<double>(step), .norm = 0.5, .rate = 0.1};
+    record.phases = {0.0, 0.0, 0.25, 0.5, 0.125, 0.125};
+    record.traffic.payload_bytes = 1000;
+    steps.push_back(record);
+  }
+  steps[1].validation = 2.5;
+  return steps;
+}
+
+TEST_CASE("a line says loss, speed, communication and the time to go") {
+  std::ostringstream out;
+  Progress progress(out, ProgressStyle::lines, run_record());
+  progress.start();
+  progress.show(three_steps());
+  CHECK(
+      out.str() ==
+      "12.3k parameters, ddp on 2 ranks, 100 tokens a step\n"
+      "step 3/4  loss 1.0000  validation 2.5000  100 tokens/s  communication 12.5 %  0:01 to go\n");
+}
+
+TEST_CASE("a bar stays on its line until the end") {
+  std::ostringstream out;
+  Progress progress(out, ProgressStyle::bar, run_record());
+  auto steps = three_steps();
+  progress.show(steps);
+  CHECK(out.str().find("\rstep 3/4 [##################......]  loss 1.0000") == 0);
+  CHECK(out.str().find('\n') == std::string::npos);
+  steps.push_back({.step = 4, .loss = 0.5});
+  progress.show(steps);
+  CHECK(out.str().back() == '\n');
+}
+
+TEST_CASE("the end says where the time and the memory went") {
+  std::ostringstream out;
+  Ledger ledger;
+  ledger.take(Use::gradients, 3U << 20);
+  Progress progress(out, ProgressStyle::lines, run_record());
+  progress.finish(three_steps(), ledger);
+  CHECK(out.str() ==
+        "\nloss 3.0000 -> 1.0000 in 0:03, 100 tokens/s, 1.0 GFLOP/s\n"
+        "time a step, rank 0 (ms):  other 0.00  data 0.00  forward 250.00  backward 500.00  "
+        "communication 125.00  optimizer 125.00\n"
+        "memory a rank (MiB):  gradients 3.00  at most 3.00 in all\n");
+}
+
+TEST_CASE("times and counts read well") {
+  CHECK(clock_text(65) == "1:05");
+  CHECK(clock_text(3725) == "1:02:05");
+  CHECK(count_text(950) == "950");
+  CHECK(count_text(41'234) == "41.2k");
+  CHECK(count_text(3.14e6) == "3.1M");
+}
+
+TEST_CASE("CSV has a line a step") {
+  std::ostringstream out;
+  write_csv(out, three_steps());
+  CHECK(out.str() ==
+        "step,loss,validation,norm,rate,loss_scale,skipped,other_s,data_s,forward_s,backward_s,"
+        "communication_s,optimizer_s,messages,payload_bytes,header_bytes\n"
+        "1,3,,0.5,0.1,1,0,0,0,0.25,0.5,0.125,0.125,0,1000,0\n"
+        "2,2,2.5,0.5,0.1,1,0,0,0,0.25,0.5,0.125,0.125,0,1000,0\n"
+        "3,1,,0.5,0.1,1,0,0,0,0.25,0.5,0.125,0.125,0,1000,0\n");
+}
+
+TEST_CASE("JSON has the settings and a row a step") {
+  std::ostringstream out;
+  write_json(out, run_record(), three_steps());
+  const std::string text = out.str();
+  for (const std::string part : {"\"ranks\": 2", "\"model\": \"gpt\"", "\"validation\": 2.5",
+                                 "\"backward\": 0.5", "\"payload_bytes\": 1000"}) {
+    INFO(part);
+    CHECK(text.find(part) != std::string::npos);
+  }
+}
+
+TEST_CASE("the picture holds the curve, the dots and the bars") {
+  const auto svg = plot_svg(run_record(), three_steps());
+  CHECK(svg.find("<svg ") == 0);
+  CHECK(svg.find("</svg>") == svg.size() - 7);
+  CHECK(svg.find("<polyline") != std::string::npos);
+  const auto count = [&](const std::string& part) {
+    int found = 0;
+    for (auto at = svg.find(part); at != std::string::npos; at = svg.find(part, at + 1)) ++found;
+    return found;
+  };
+  CHECK(count("<circle") == 1);
+  CHECK(count("<rect") == 3 * 6 + 6);
+  CHECK(svg.find("nan") == std::string::npos);
+}
+
+TEST_CASE("a report that cannot be written says so") {
+  CHECK_THROWS_AS(write_report("/nowhere/report.csv", run_record(), {}), rondo::Error);
+}
+
+}  // namespace

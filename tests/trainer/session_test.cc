@@ -1,0 +1,191 @@
+// Precision, compression, and what goes wrong: on every rank together.
+#include "tools/trainer/session.h"
+
+#include <cmath>
+#include <limits>
+#include <mutex>
+
+#include "tests/catch.h"
+#include "tests/trainer/train.h"
+#include "tools/trainer/strategy/consistency.h"
+
+namespace {
+
+using namespace rondo;
+using test::small_gpt_options;
+using train::Precision;
+
+double last_loss(const test::Trained& trained) { return trained.steps.back().loss; }
+
+TEST_CASE("16-bit computation, a 16-bit wire and compression learn nearly as well") {
+  auto options = small_gpt_options();
+  options.steps = options.rate.steps = 40;
+  const auto plain = test::train_on(2, options);
+  CHECK(last_loss(plain) < 0.8 * plain.steps.front().loss);
+  for (const auto precision : {Precision::bf16, Precision::fp16}) {
+    auto narrow = options;
+    narrow.strategy.precision = narrow.strategy.wire = precision;
+    const auto trained = test::train_on(2, narrow);
+    CHECK(last_loss(trained) == Approx(last_loss(plain)).epsilon(0.05));
+    CHECK(last_loss(trained) != last_loss(plain));
+    CHECK(trained.steps[5].traffic.payload_bytes * 2 == plain.steps[5].traffic.payload_bytes);
+  }
+  auto wire = options;
+  wire.strategy.wire = Precision::bf16;
+  CHECK(last_loss(test::train_on(2, wire)) == Approx(last_loss(plain)).epsilon(0.02));
+  auto sparse = options;
+  sparse.strategy.top_k = 0.1;
+  const auto trained = test::train_on(2, sparse);
+  CHECK(last_loss(trained) == Approx(last_loss(plain)).epsilon(0.15));
+  CHECK(trained.steps[5].traffic.payload_bytes < plain.steps[5].traffic.payload_bytes / 4);
+}
+
+TEST_CASE("with all gradients sent, top-k is plain averaging") {
+  auto options = small_gpt_options();
+  const auto plain = test::train_on(2, options);
+  options.strategy.top_k = 1;
+  CHECK(last_loss(test::train_on(2, options)) == Approx(last_loss(plain)).epsilon(1e-4));
+}
+
+TEST_CASE("a loss scale that overflows is halved on every rank until it fits") {
+  auto options = small_gpt_options();
+  options.strategy.precision = options.strategy.wire = Precision::fp16;
+  options.loss_scale = 0x1p40;
+  options.steps = 30;
+  const auto trained = test::train_on(3, options);
+  CHECK(trained.steps[0].skipped);
+  CHECK(trained.steps[1].loss_scale == 0x1p39);
+  CHECK_FALSE(trained.steps.back().skipped);
+  CHECK(last_loss(trained) < trained.steps[0].loss);
+}
+
+/// Every rank's error.
+std::vector<std::string> errors_of(int ranks, const train::Options& options) {
+  std::vector<std::string> errors(static_cast<std::size_t>(ranks));
+  test::on_world(ranks, [&](Communicator& world) {
+    std::ostringstream out;
+    try {
+      train::run(options, world, out, false);
+    } catch (const train::AgreedError& error) {
+      errors[static_cast<std::size_t>(world.rank())] = error.what();
+    }
+  });
+  return errors;
+}
+
+void check_refused(const train::Options& options, const std::string& part) {
+  const auto errors = errors_of(3, options);
+  INFO(errors[0]);
+  CHECK(errors[0].find(part) != std::string::npos);
+  CHECK(errors[0] == errors[1]);
+  CHECK(errors[0] == errors[2]);
+}
+
+TEST_CASE("what cannot be trained is refused on every rank together, in the same words") {
+  const auto good = small_gpt_options();
+  auto options = good;
+  options.data = "/nowhere/text";
+  check_refused(options, "cannot read the text /nowhere/text");
+  options = good;
+  options.data = "/";
+  check_refused(options, "cannot read the text /");
+  options = good;
+  options.data = "/dev/null";
+  check_refused(options, "is empty");
+  options = good;
+  options.block = 30'000;
+  check_refused(options, "is too short");
+  options = good;
+  options.batch = 5;
+  options.accumulate = 2;
+  check_refused(options, "does not reach for 3 ranks with 2 micro-steps");
+  options = good;
+  options.batch = 100'000;
+  check_refused(options, "samples, less than a global batch of 100000");
+  options = good;
+  options.memory_limit = 300'000;
+  check_refused(options, "the limit is 300000");
+  options = good;
+  options.rate.peak = std::numeric_limits<double>::infinity();
+  check_refused(options, "is not a number");
+  options = good;
+  options.strategy.kind = "magic";
+  check_refused(options, "there is no strategy 'magic'");
+  options = good;
+  options.strategy.top_k = 0.5;
+  options.strategy.wire = Precision::bf16;
+  check_refused(options, "top-k sends float32 values");
+  options = good;
+  options.log = "/nowhere/log.csv";
+  check_refused(options, "cannot write /nowhere/log.csv");
+}
+
+TEST_CASE("an error that one rank finds is every rank's") {
+  std::vector<std::string> errors(3);
+  test::on_world(3, [&](Communicator& world) {
+    try {
+      train::together(world, [&] {
+        if (world.rank() != 0) throw std::runtime_error("rank " + std::to_string(world.rank()));
+      });
+    } catch (const train::AgreedError& error) {
+      errors[static_cast<std::size_t>(world.rank())] = error.message();
+    }
+  });
+  CHECK(errors == std::vector<std::string>{"rank 1", "rank 1", "rank 1"});
+}
+
+TEST_CASE("ranks with other options are found out before they train") {
+  int refused = 0;
+  std::mutex lock;
+  test::on_world(2, [&](Communicator& world) {
+    auto options = small_gpt_options();
+    options.rate.peak += world.rank();
+    try {
+      train::Session session(options, world);
+    } catch (const train::AgreedError& error) {
+      const std::scoped_lock hold(lock);
+      refused += error.message() == "the ranks do not have the same options";
+    }
+  });
+  CHECK(refused == 2);
+}
+
+TEST_CASE("the check names the first rank and tensor that differ") {
+  std::vector<std::string> errors(3);
+  test::on_world(3, [&](Communicator& world) {
+    train::Session session(small_gpt_options(), world);
+    session.step();
+    session.check();
+    auto shards = session.strategy().shards();
+    const auto& block = session.layout().unit(1);
+    if (world.rank() == 2) {
+      float& value = shards[0].parameters[block.begin + block.parameters[2].offset];
+      value = std::nextafter(value, 1.0F);
+    }
+    session.strategy().shards_changed();
+    try {
+      session.check();
+    } catch (const train::AgreedError& error) {
+      errors[static_cast<std::size_t>(world.rank())] = error.message();
+    }
+  });
+  for (const auto& error : errors) {
+    CHECK(error == "rank 2 holds other values of block1.packing.weight than rank 0");
+  }
+}
+
+TEST_CASE("validation and written text do not depend on the number of ranks") {
+  auto options = small_gpt_options();
+  options.validate_every = 10;
+  options.sample = 40;
+  options.temperature = 0.01;
+  const auto alone = test::train_on(1, options);
+  const auto three = test::train_on(3, options);
+  REQUIRE(alone.steps.back().validation);
+  REQUIRE(three.steps.back().validation);
+  CHECK(*three.steps.back().validation == Approx(*alone.steps.back().validation).epsilon(1e-3));
+  CHECK(alone.text == three.text);
+  CHECK(alone.text.size() == 42);
+}
+
+}  // namespace

@@ -1,0 +1,69 @@
+// Small trainings on ranks that are threads.
+#pragma once
+
+#include <exception>
+#include <sstream>
+#include <vector>
+
+#include "tests/api/threads.h"
+#include "tools/trainer/agreement.h"
+#include "tools/trainer/run.h"
+
+namespace rondo::test {
+
+/// A GPT that takes some milliseconds a step: 12 samples of 16 characters of the built-in text.
+inline train::Options small_gpt_options() {
+  train::Options options;
+  options.model.layers = 2;
+  options.model.heads = 2;
+  options.model.width = 32;
+  options.block = 16;
+  options.batch = 12;
+  options.steps = 20;
+  options.rate = {.peak = 5e-3, .floor = 5e-4, .warm_up = 2, .steps = 20};
+  options.strategy.bucket_bytes = 20'000;
+  options.validate_every = 0;
+  options.check_every = 10;
+  options.progress = "none";
+  return options;
+}
+
+inline train::Options small_mlp_options() {
+  train::Options options = small_gpt_options();
+  options.model.kind = "mlp";
+  options.points = 600;
+  options.batch = 60;
+  return options;
+}
+
+/// Runs body(world) for every rank; a rank that fails alone aborts the others, as main() does.
+template <class Body>
+void on_world(int ranks, Body&& body) {
+  with_world(ranks, {}, [&](Communicator& world) {
+    try {
+      body(world);
+    } catch (const train::AgreedError&) {
+      throw;
+    } catch (const std::exception& failure) {
+      world.abort(failure.what());
+      throw;
+    }
+  });
+}
+
+/// What rank 0 records, and what it prints.
+struct Trained {
+  std::vector<train::StepRecord> steps{};
+  std::string text{};
+};
+inline Trained train_on(int ranks, const train::Options& options) {
+  Trained trained;
+  on_world(ranks, [&](Communicator& world) {
+    std::ostringstream out;
+    auto steps = train::run(options, world, out, false);
+    if (world.rank() == 0) trained = {std::move(steps), out.str()};
+  });
+  return trained;
+}
+
+}  // namespace rondo::test
