@@ -107,10 +107,7 @@ bool Engine::run_point_to_point() {
                          (operation.sends ? 1 : 0)];
     const bool turn = std::exchange(taken, point_to_point_round_) != point_to_point_round_;
     if (turn) moved |= run(operation);
-    const bool sent =
-        turn && operation.base == operation.prepared->slicing.passes &&
-        (!operation.sends || sender(operation.point_to_point_peer, point_to_point_lane).flushed());
-    if (sent) {
+    if (turn && operation.base == operation.prepared->slicing.passes && handed_over(operation)) {
       point_to_point_.erase(point_to_point_.begin() + static_cast<std::ptrdiff_t>(i));
       finish(operation);
     } else {
@@ -201,8 +198,16 @@ void Engine::fail_all(const std::exception_ptr& failure) {
 }
 
 bool Engine::handed_over() const {
+  for (Transport* transport : distinct_) transport->settle();
   return std::all_of(distinct_.begin(), distinct_.end(),
                      [](const Transport* transport) { return transport->flushed(); });
+}
+
+bool Engine::handed_over(const Operation& point_to_point) {
+  const int peer = point_to_point.point_to_point_peer;
+  if (point_to_point.sends) return sender(peer, point_to_point_lane).handed_over();
+  transports_[static_cast<std::size_t>(peer)]->settle();
+  return true;
 }
 
 bool Engine::flushed() const {

@@ -89,6 +89,8 @@ class Engine {
   /// Nothing sent waits for this process: a caller may compute, or block elsewhere, for as long as
   /// it likes once its call is complete, and its peers must not wait for that.
   bool handed_over() const;
+  /// The same of a send or receive whose ops are complete.
+  bool handed_over(const Operation& point_to_point);
   void finish(Operation& operation);
   Link& link(int peer, int lane);
   SendChannel& sender(int peer, int lane);

@@ -57,8 +57,11 @@ class SendChannel {
   virtual bool sends_from_place() const { return false; }
   virtual std::size_t send_from(std::span<const std::byte> bytes, std::uint64_t fingerprint);
   /// Memory that send_from() took may still be read after it: whoever passed it keeps it as it is
-  /// until this channel's flushed(), or the transport's, is true.
+  /// until handed_over(), or the transport's flushed(), is true.
   virtual bool holds_places() const { return false; }
+  /// True when nothing committed waits for progress(), and no memory that send_from() took is still
+  /// to be read.
+  virtual bool handed_over() const { return flushed(); }
 
   /// True when everything committed has reached memory or a kernel that outlives this process's
   /// use.
@@ -117,9 +120,12 @@ class Transport {
 
   /// Accepts connections, finishes handshakes, flushes writes. True when something moved.
   virtual bool progress() = 0;
-  /// True when nothing committed on any channel waits for progress(), and no memory that
-  /// send_from() took is still to be read.
+  /// True when every sender is handed_over().
   virtual bool flushed() const { return true; }
+  /// Tells peers now what they may wait for and what would else be put off until progress() finds
+  /// time: that frames which left from place have been released. For ranks that have received all
+  /// that they are to receive, and may not call again for long.
+  virtual void settle() {}
   /// Descriptors whose readiness means progress() or a channel may move. A transport that rings
   /// the doorbell instead adds nothing.
   virtual void add_descriptors(std::vector<pollfd>& descriptors) const;

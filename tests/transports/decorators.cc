@@ -95,6 +95,10 @@ class WrappedSender final : public SendChannel {
     mood_.check(peer_);
     return inner_.flushed();
   }
+  bool handed_over() const override {
+    mood_.check(peer_);
+    return inner_.handed_over();
+  }
 
  private:
   bool spoils_next() const {
@@ -204,6 +208,7 @@ class WrappedTransport final : public Transport {
   int depth() const override { return inner_->depth(); }
   bool progress() override { return inner_->progress(); }
   bool flushed() const override { return inner_->flushed(); }
+  void settle() override { inner_->settle(); }
   void add_descriptors(std::vector<pollfd>& descriptors) const override {
     inner_->add_descriptors(descriptors);
   }

@@ -63,10 +63,10 @@ class MadeUpDevice final : public RegionCache::Device {
                                            forget),
             static_cast<std::uint32_t>(made)};
   }
-  bool reads_blocks() const override { return reads; }
+  std::uint64_t oldest_read() const override { return oldest; }
 
   bool refuses = false;
-  bool reads = false;
+  std::uint64_t oldest = nothing_read;
   int made = 0;
   std::map<std::uint64_t, std::uint32_t> known{};  ///< keys by block
 };
@@ -128,6 +128,43 @@ TEST_CASE("a freed block is let go, and its successor is another", "[verbs]") {
   }
 }
 
+TEST_CASE("a freed block that may be sent once more stays known until it may not", "[verbs]") {
+  Setting setting;
+  const auto block = setting.blocks->make(0);
+  const auto other = setting.blocks->make(1);
+  setting.earn(block);
+  setting.earn(other);
+  CHECK(setting.cache.uses() == 4);
+  setting.device.oldest = 2;
+  setting.blocks->free(block);
+  CHECK_FALSE(setting.cache.forget_freed());
+  CHECK(setting.device.known.size() == 2);
+  CHECK(setting.cache.registered_bytes() == 2000);
+
+  const auto successor = setting.blocks->make(0);
+  CHECK_FALSE(setting.cache.key(successor));  // has to earn its own
+  CHECK(setting.cache.key(other) == 2u);
+  CHECK(setting.device.known.size() == 2);
+
+  setting.device.oldest = 3;
+  CHECK(setting.cache.forget_freed());
+  CHECK(setting.device.known == std::map<std::uint64_t, std::uint32_t>{{2, 2}});
+  CHECK(setting.cache.registered_bytes() == 1000);
+}
+
+TEST_CASE("freed blocks that stay known take room, and nothing else makes it", "[verbs]") {
+  Setting setting({.blocks = 3, .bytes = 1500});
+  const auto block = setting.blocks->make(0);
+  setting.earn(block);
+  setting.device.oldest = 2;
+  setting.blocks->free(block);
+  const auto next = setting.blocks->make(1);
+  for (int i = 0; i < 3; ++i) CHECK_FALSE(setting.cache.key(next));
+  setting.device.oldest = RegionCache::Device::nothing_read;
+  CHECK(setting.cache.key(next) == 2u);
+  CHECK(setting.device.known.size() == 1);
+}
+
 TEST_CASE("one freed block leaves the others registered", "[verbs]") {
   Setting setting;
   const auto first = setting.blocks->make(0);
@@ -155,11 +192,16 @@ TEST_CASE("beyond the bytes the least recently used registration goes", "[verbs]
     CHECK(setting.cache.registered_bytes() == 2000);
     CHECK_FALSE(setting.cache.key(second));  // it must earn it anew
   }
-  SECTION("not while the device may still read") {
-    setting.device.reads = true;
+  SECTION("not while the device may still read it") {
+    setting.device.oldest = 1;
     CHECK_FALSE(setting.cache.key(third));
     CHECK(setting.device.known.size() == 2);
     CHECK(setting.cache.key(first) == 1u);
+  }
+  SECTION("while the device may still read what was used later") {
+    setting.device.oldest = 5;  // the last use of the first, after two of each
+    CHECK(setting.cache.key(third) == 3u);
+    CHECK(setting.device.known == std::map<std::uint64_t, std::uint32_t>{{1, 1}, {3, 3}});
   }
 }
 
@@ -170,11 +212,11 @@ TEST_CASE("beyond the number of blocks the least recently used goes", "[verbs]")
   const auto third = setting.blocks->make(2);
   setting.earn(first);
   setting.earn(second);
-  setting.device.reads = true;
+  setting.device.oldest = 1;
   CHECK_FALSE(setting.cache.key(third));
   CHECK_FALSE(setting.cache.key(third));
   CHECK(setting.device.known.size() == 2);
-  setting.device.reads = false;
+  setting.device.oldest = 3;  // the first block's last use was the second
   setting.earn(third);
   CHECK(setting.device.known == std::map<std::uint64_t, std::uint32_t>{{2, 2}, {3, 3}});
 }

@@ -13,9 +13,17 @@
 // that frame has then left. Credits come late, so depth() promises fewer frames than there are
 // slots.
 //
+// The same credit gives a caller back the memory that frame n left from: no completion is asked
+// for. The frame has arrived whole, and should its acknowledgement be lost, so that the sender's
+// device reads the memory again and sends it once more, then the receiver's device acknowledges
+// what is a duplicate and looks at nothing in it (InfiniBand Architecture Specification, volume 1,
+// C9-105: only reads and atomics are done again). So other bytes may lie there by then; but the
+// device must still know the memory, see RegionCache.
+//
 // Only sources that are built when libibverbs's headers are there include this one.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -32,7 +40,8 @@ namespace rondo::verbs {
 struct FrameHeader {
   std::uint64_t fingerprint = 0;
   std::uint32_t bytes = 0;   ///< of the payload
-  std::uint32_t number = 0;  ///< of the frame in its channel, modulo 2^32: a check
+  std::uint16_t number = 0;  ///< of the frame in its channel, modulo 2^16: a check
+  std::uint16_t lent = 0;    ///< 1: the payload left from its place, and its owner waits for credit
 };
 static_assert(sizeof(FrameHeader) == 16 && std::is_trivially_copyable_v<FrameHeader>);
 
@@ -51,6 +60,20 @@ struct Slots {
   std::uint32_t depth() const { return count - credit_step(); }
 };
 
+class VerbsSendChannel;
+class VerbsReceiveChannel;
+
+/// Of one transport: channels between which credits are due, each once.
+struct Debts {
+  std::vector<VerbsSendChannel*> lent{};      ///< may still hold memory of callers
+  std::vector<VerbsReceiveChannel*> owing{};  ///< may still have to tell that they let go of some
+
+  template <class Channel>
+  static void enlist(std::vector<Channel*>& list, Channel* channel) {
+    if (std::ranges::find(list, channel) == list.end()) list.push_back(channel);
+  }
+};
+
 /// What both ends have in common.
 struct Edge {
   int rank = 0;
@@ -59,6 +82,7 @@ struct Edge {
   Slots slots{};
   Rails& rails;
   Credit& credit;  ///< of both directions
+  Debts& debts;
 };
 
 /// Of either direction: how it meets its other end, and how it ends.

@@ -71,7 +71,7 @@ Endpoint::~Endpoint() { hold_place(false); }
 void Endpoint::hold_place(bool holds) {
   if (holds == holds_place_) return;
   holds_place_ = holds;
-  rail_.count_reader(holds ? 1 : -1);
+  holds ? rail_.add_reader(*this) : rail_.remove_reader(*this);
 }
 
 void Endpoint::make_pair(Capacity capacity) {
@@ -91,6 +91,7 @@ void Endpoint::make_pair(Capacity capacity) {
     if (pair_) {
       inline_bytes_ = attributes.cap.max_inline_data;
       sends_ = capacity.sends;
+      uses_.resize(sends_);
       return;
     }
     if (error != EINVAL) break;
@@ -152,6 +153,7 @@ void Endpoint::to_ready_to_send() {
 
 void Endpoint::post(ibv_send_wr& request, bool signalled) {
   ++posted_;
+  uses_[posted_ % sends_] = 0;
   ++rail_.tally().sends;
   request.wr_id = request_id(number_, false, posted_);
   if (signalled || posted_ - signalled_ >= silent_sends) {
@@ -188,8 +190,17 @@ void Endpoint::send(const Piece& header, const Piece& payload) {
   std::array<ibv_sge, 2> parts{part_of(header), part_of(payload)};
   post_parts(parts, 0);
   place_ = posted_;
+  uses_[posted_ % sends_] = rail_.regions().uses();
   hold_place(true);
   ++rail_.tally().from_place;
+}
+
+std::uint64_t Endpoint::oldest_read() const {
+  // What is not acknowledged may be sent once more, whether or not the peer has released it.
+  for (std::uint64_t number = done_ + 1; number <= place_; ++number) {
+    if (const std::uint64_t use = uses_[number % sends_]; use != 0) return use;
+  }
+  return RegionCache::Device::nothing_read;
 }
 
 void Endpoint::send_credit() {

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "transports/verbs/credit.h"
 #include "transports/verbs/endpoint_address.h"
@@ -55,8 +56,8 @@ class Endpoint final : public Worker {
   bool has_room() const { return posted_ - done_ < sends_; }
   /// A frame, and the credit that there is to tell.
   void send(const Piece& frame);
-  /// The same of a frame whose payload lies elsewhere, in memory that stays as it is while
-  /// holds_place().
+  /// The same of a frame whose payload lies elsewhere, in memory that RegionCache has just told the
+  /// key of. It stays known to the device while holds_place().
   void send(const Piece& header, const Piece& payload);
   /// The device may still read a payload of send(header, payload). A queue pair that has failed
   /// reads nothing any more.
@@ -74,6 +75,7 @@ class Endpoint final : public Worker {
   std::uint64_t frames() const { return frames_; }
 
   void completed(const ibv_wc& completion, bool receive, std::uint32_t count) noexcept override;
+  std::uint64_t oldest_read() const override;
   void fail(const Error& error);
   const std::optional<Error>& failure() const { return failure_; }
 
@@ -102,7 +104,10 @@ class Endpoint final : public Worker {
   std::uint64_t signalled_ = 0;  ///< posted_ after the last signalled one
   std::uint64_t done_ = 0;       ///< sends known to be acknowledged
   std::uint64_t place_ = 0;      ///< posted_ after the last one from the user's memory
-  bool holds_place_ = false;     ///< counted by the rail
+  bool holds_place_ = false;     ///< the rail knows
+  /// Of the last sends_ sends, by their numbers modulo that: which use of the cached regions they
+  /// read; 0: none.
+  std::vector<std::uint64_t> uses_{};
   std::uint64_t frames_ = 0;
   bool only_flushed_ = false;  ///< failure_ only follows from one that is not known yet
   std::optional<Error> failure_{};

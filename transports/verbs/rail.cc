@@ -80,11 +80,18 @@ std::string Rail::account() const {
 
 std::uint32_t Rail::admit(Worker& worker) {
   workers_.push_back(&worker);
+  readers_.reserve(workers_.capacity());  // so that sending allocates nothing
   return static_cast<std::uint32_t>(workers_.size() - 1);
 }
 
 Registration Rail::register_block(const Block& block) {
   return verbs::register_block(*this, block);
+}
+
+std::uint64_t Rail::oldest_read() const {
+  std::uint64_t oldest = RegionCache::Device::nothing_read;
+  for (const Worker* reader : readers_) oldest = std::min(oldest, reader->oldest_read());
+  return oldest;
 }
 
 ibv_cq* Rail::queue(std::uint32_t entries) {

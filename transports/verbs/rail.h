@@ -29,6 +29,8 @@ class Worker {
   /// From within Rail::poll(). `receive`: of a receive request; `count`: of the request, see
   /// request_id(). Of a failed completion only its status and vendor_err mean anything.
   virtual void completed(const ibv_wc& completion, bool receive, std::uint32_t count) noexcept = 0;
+  /// The oldest of RegionCache::uses() that its queue pair may still read memory of.
+  virtual std::uint64_t oldest_read() const = 0;
 };
 
 /// ibv_wr::wr_id: the worker's number on its rail, the kind, and a number modulo 2^31 of the
@@ -54,9 +56,10 @@ class Rail final : public RegionCache::Device {
   /// Of the user's memory, what the device knows.
   RegionCache& regions() { return regions_; }
   Registration register_block(const Block& block) override;
-  bool reads_blocks() const override { return readers_ > 0; }
-  /// A queue pair begins to read from the user's memory (1) or has ended it (-1).
-  void count_reader(int change) { readers_ += change; }
+  std::uint64_t oldest_read() const override;
+  /// A queue pair begins to read from the user's memory, or has ended it.
+  void add_reader(const Worker& worker) { readers_.push_back(&worker); }
+  void remove_reader(const Worker& worker) { std::erase(readers_, &worker); }
   /// What has been posted on it, for people and tests.
   struct Tally {
     std::uint64_t sends = 0;       ///< frames, credits and questions
@@ -116,7 +119,7 @@ class Rail final : public RegionCache::Device {
   std::vector<Queue> queues_{};
   std::vector<Worker*> workers_{};
   Tally tally_{};
-  int readers_ = 0;
+  std::vector<const Worker*> readers_{};  ///< of the user's memory; each once
   struct Down {
     Error error;
     std::chrono::steady_clock::time_point until;

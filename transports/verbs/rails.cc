@@ -48,12 +48,10 @@ bool Rails::poll() {
   return moved;
 }
 
-bool Rails::read_blocks() const {
-  return std::ranges::any_of(open_, [](const Rail* rail) { return rail->reads_blocks(); });
-}
-
-void Rails::forget_freed() {
-  for (Rail* rail : open_) rail->regions().forget_freed();
+bool Rails::forget_freed() {
+  bool all = true;
+  for (Rail* rail : open_) all &= rail->regions().forget_freed();
+  return all;
 }
 
 void Rails::add_descriptors(std::vector<pollfd>& descriptors) {

@@ -27,10 +27,9 @@ class Rails {
 
   /// As Rail::poll(), on all.
   bool poll();
-  /// A device may still be reading the user's memory.
-  bool read_blocks() const;
-  /// Lets go of the user's memory that has been freed.
-  void forget_freed();
+  /// Lets go of the user's memory that has been freed. False: a device may have to read some of it
+  /// once more.
+  bool forget_freed();
   /// Descriptors that become ready when something ends on any rail, or at once where something
   /// has ended meanwhile.
   void add_descriptors(std::vector<pollfd>& descriptors);

@@ -98,7 +98,7 @@ const Frame* VerbsReceiveChannel::peek() {
 const Frame* VerbsReceiveChannel::head() {
   FrameHeader header;
   std::memcpy(&header, slot(number_) + Slots::header_offset, sizeof(header));
-  if (header.number != static_cast<std::uint32_t>(number_) || header.bytes > edge_.slots.bytes)
+  if (header.number != static_cast<std::uint16_t>(number_) || header.bytes > edge_.slots.bytes)
       [[unlikely]] {
     fail(error(ErrorCode::internal, "what arrived in a slot is not the next frame",
                "the same rondo on every rank; look for stray writes in that process"));
@@ -106,13 +106,14 @@ const Frame* VerbsReceiveChannel::head() {
   }
   frame_ = {header.fingerprint, {slot(number_) + Slots::payload_offset, header.bytes}};
   holding_ = true;
+  head_lent_ = header.lent != 0;
   return &frame_;
 }
 
 const Frame* VerbsReceiveChannel::nothing() {
   if (sent_ && (number_ >= *sent_ || Clock::now() > grace_)) fail(left());
   throw_failure();
-  give_slots_back();
+  give_slots_back(edge_.slots.credit_step());
   return nullptr;
 }
 
@@ -120,16 +121,26 @@ void VerbsReceiveChannel::release() {
   if (!holding_) throw error(ErrorCode::internal, "release() without a frame", {});
   holding_ = false;
   ++number_;
+  if (head_lent_) {
+    lent_ = number_;
+    Debts::enlist(edge_.debts.owing, this);
+  }
   // The last one waits until there is time, or for the next one: an answer goes first.
-  if (number_ + edge_.slots.count > posted_ + 1) give_slots_back();
+  if (number_ + edge_.slots.count > posted_ + 1) give_slots_back(edge_.slots.credit_step());
 }
 
-void VerbsReceiveChannel::give_slots_back() {
+bool VerbsReceiveChannel::owes() const {
+  if (failure_ || sent_) return false;
+  const std::uint64_t told = posted_ - edge_.slots.count - edge_.credit.untold();
+  return lent_ > told;
+}
+
+void VerbsReceiveChannel::give_slots_back(std::uint32_t step) {
   // Once the peer is gone only what has arrived matters.
   if (failure_ || sent_) return;
   try {
     post_receives();
-    if (edge_.credit.untold() < edge_.slots.credit_step()) return;
+    if (edge_.credit.untold() < step) return;
     Endpoint& endpoint = *endpoints_[0];
     if (!endpoint.has_room()) edge_.rails.poll();
     if (endpoint.has_room()) endpoint.send_credit();  // else the next time

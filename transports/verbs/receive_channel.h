@@ -22,6 +22,11 @@ class VerbsReceiveChannel final : public ReceiveChannel, public ChannelEnd {
   const Frame* peek() override;
   void release() override;
 
+  /// The peer has not been told yet that this rank has released frames which left from place.
+  bool owes() const;
+  /// Tells it, where the device has room.
+  void tell() { give_slots_back(1); }
+
  private:
   using Clock = std::chrono::steady_clock;
 
@@ -34,11 +39,14 @@ class VerbsReceiveChannel final : public ReceiveChannel, public ChannelEnd {
   const Frame* head();
   const Frame* nothing();
   void post_receives();
-  void give_slots_back();
+  /// Tells of them once so many are untold.
+  void give_slots_back(std::uint32_t step);
 
   std::uint64_t number_ = 0;  ///< of the head frame
   std::uint64_t posted_ = 0;  ///< frames that there was a receive for, or is
+  std::uint64_t lent_ = 0;    ///< frames up to the last released one that left from place
   bool holding_ = false;      ///< frame_ is the head frame
+  bool head_lent_ = false;    ///< it left from place
   Frame frame_{};
   std::optional<std::uint64_t> sent_{};  ///< by a peer that has left
   Clock::time_point grace_{};            ///< when to stop waiting for the rest of them

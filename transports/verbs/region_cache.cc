@@ -1,6 +1,7 @@
 #include "transports/verbs/region_cache.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "core/memory/windows.h"
@@ -64,7 +65,7 @@ RegionCache::Entry* RegionCache::entry_of(std::span<const std::byte> memory) {
   if (!block) return nullptr;
   if (entries_.size() == limits_.blocks) {
     const auto oldest = std::ranges::min_element(entries_, {}, &Entry::used);
-    if (oldest->registration.handle && device_.reads_blocks()) return nullptr;
+    if (is_read(*oldest)) return nullptr;
     release(*oldest);
     entries_.erase(oldest);
   }
@@ -86,15 +87,19 @@ void RegionCache::register_entry(Entry& entry) {
 bool RegionCache::make_room(std::size_t bytes) {
   if (bytes > limits_.bytes) return false;
   while (registered_bytes_ > limits_.bytes - bytes) {
-    if (device_.reads_blocks()) return false;
     Entry* oldest = nullptr;
     for (Entry& entry : entries_) {
       const bool older = oldest == nullptr || entry.used < oldest->used;
       if (entry.registration.handle && older) oldest = &entry;
     }
+    if (oldest == nullptr || is_read(*oldest)) return false;
     release(*oldest);
   }
   return true;
+}
+
+bool RegionCache::is_read(const Entry& entry) const {
+  return entry.registration.handle && entry.used >= device_.oldest_read();
 }
 
 /// The block must earn its registration anew.
@@ -104,16 +109,30 @@ void RegionCache::release(Entry& entry) {
   entry.copied = 0;
 }
 
-void RegionCache::forget_freed() {
-  const std::uint64_t freed = source_->freed();
-  if (freed == freed_) return;
-  freed_ = freed;
-  std::erase_if(entries_, [&](Entry& entry) {
+bool RegionCache::forget_freed() {
+  if (const std::uint64_t freed = source_->freed(); freed != freed_) {
+    freed_ = freed;
+    retire_freed();
+  }
+  if (!retired_.empty()) release_retired();
+  return retired_.empty();
+}
+
+void RegionCache::retire_freed() {
+  const auto lives = [this](const Entry& entry) {
     const auto now = source_->find(entry.block.base, entry.block.bytes);
-    if (now && now->number == entry.block.number) return false;
-    release(entry);
-    return true;
-  });
+    return now && now->number == entry.block.number;
+  };
+  const auto freed = std::partition(entries_.begin(), entries_.end(), lives);
+  std::move(freed, entries_.end(), std::back_inserter(retired_));
+  entries_.erase(freed, entries_.end());
+}
+
+void RegionCache::release_retired() {
+  const auto is_kept = [this](const Entry& entry) { return is_read(entry); };
+  const auto unread = std::partition(retired_.begin(), retired_.end(), is_kept);
+  std::for_each(unread, retired_.end(), [this](Entry& entry) { release(entry); });
+  retired_.erase(unread, retired_.end());
 }
 
 }  // namespace rondo::verbs

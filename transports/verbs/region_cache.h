@@ -67,8 +67,10 @@ class RegionCache {
     virtual ~Device() = default;
     /// Throws Error where the device refuses: then the block is copied from then on.
     virtual Registration register_block(const Block& block) = 0;
-    /// It may still be reading a block: then none can be let go.
-    virtual bool reads_blocks() const = 0;
+    static constexpr std::uint64_t nothing_read = ~std::uint64_t{0};
+    /// The oldest of uses() that it may still read memory of, be it only to send it once more:
+    /// blocks used then or later stay known to it. nothing_read: none.
+    virtual std::uint64_t oldest_read() const = 0;
   };
 
   /// `device` outlives the cache.
@@ -78,9 +80,12 @@ class RegionCache {
   /// recently used block makes room where a limit is reached. Throws what register_block() throws
   /// for memory of a device, which nobody can copy.
   std::optional<std::uint32_t> key(std::span<const std::byte> memory);
-  /// Lets go of blocks that were freed. key() does so, too.
-  void forget_freed();
+  /// Lets go of blocks that were freed. key() does so, too. False where the device may still read
+  /// some of them: their pages stay pinned until a later call.
+  bool forget_freed();
 
+  /// Of memory in blocks, so far. The last key() was this one.
+  std::uint64_t uses() const { return uses_; }
   std::uint64_t registrations() const { return registrations_; }  ///< made so far
   std::size_t registered_bytes() const { return registered_bytes_; }
 
@@ -96,11 +101,15 @@ class RegionCache {
   void register_entry(Entry& entry);
   bool make_room(std::size_t bytes);
   void release(Entry& entry);
+  bool is_read(const Entry& entry) const;
+  void retire_freed();
+  void release_retired();
 
   std::shared_ptr<const BlockSource> source_;
   Device& device_;
   Limits limits_;
   std::vector<Entry> entries_{};
+  std::vector<Entry> retired_{};  ///< freed by their owner, still known to the device
   std::uint64_t freed_ = 0;
   std::uint64_t uses_ = 0;
   std::uint64_t registrations_ = 0;

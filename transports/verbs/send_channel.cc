@@ -12,6 +12,8 @@ namespace {
 // Shorter payloads are copied also from memory that the device knows, reckoned to cost less than a
 // second part of a work request, which the device fetches by itself. Not measured on an adapter.
 constexpr std::size_t least_from_place = 4096;
+// A peer that takes part in the call gives its credit sooner.
+constexpr std::chrono::milliseconds longest_wait_for_credit{20};
 
 }  // namespace
 
@@ -32,8 +34,8 @@ void VerbsSendChannel::begin(UniqueFd socket) {
 }
 
 void VerbsSendChannel::offer() {
-  // Credits that may be on their way at a time: a step each, and one that is being answered.
-  const std::uint32_t credits = edge_.slots.count / edge_.slots.credit_step() + 2;
+  // Credits that may be on their way at a time: one for each frame, and one that is being answered.
+  const std::uint32_t credits = edge_.slots.count + 1;
   for (int pair = 0; pair < pairs_; ++pair) {
     Rail& rail = edge_.rails.choose(theirs_, edge_.lane, pair, edge_.peer);
     // Frames without credit, those done silently, and a question whether all have arrived.
@@ -89,9 +91,11 @@ std::span<std::byte> VerbsSendChannel::acquire() {
   return {slot(number_) + Slots::payload_offset, edge_.slots.bytes};
 }
 
-void VerbsSendChannel::write_header(std::size_t bytes, std::uint64_t fingerprint) {
-  const FrameHeader header{fingerprint, static_cast<std::uint32_t>(bytes),
-                           static_cast<std::uint32_t>(number_)};
+void VerbsSendChannel::write_header(std::size_t bytes, std::uint64_t fingerprint, bool lent) {
+  const FrameHeader header{.fingerprint = fingerprint,
+                           .bytes = static_cast<std::uint32_t>(bytes),
+                           .number = static_cast<std::uint16_t>(number_),
+                           .lent = static_cast<std::uint16_t>(lent ? 1 : 0)};
   std::memcpy(slot(number_) + Slots::header_offset, &header, sizeof(header));
 }
 
@@ -112,7 +116,7 @@ void VerbsSendChannel::commit(std::size_t bytes, std::uint64_t fingerprint) {
   if (!open_ || !may_send() || bytes > edge_.slots.bytes) {
     throw error(ErrorCode::internal, "commit() without acquire()", {});
   }
-  write_header(bytes, fingerprint);
+  write_header(bytes, fingerprint, false);
   post([&](Endpoint& endpoint) { endpoint.send(piece(endpoint, number_, bytes)); });
 }
 
@@ -129,35 +133,53 @@ std::size_t VerbsSendChannel::send_from(std::span<const std::byte> bytes,
     commit(bytes.size(), fingerprint);
     return bytes.size();
   }
-  write_header(bytes.size(), fingerprint);
+  write_header(bytes.size(), fingerprint, true);
   post([&](Endpoint& endpoint) {
     endpoint.send(piece(endpoint, number_, 0), {bytes.data(), bytes.size(), *key});
   });
+  lent_ = number_;
+  awaited_ = false;
+  reminded_.reset();
+  Debts::enlist(edge_.debts.lent, this);
   return bytes.size();
 }
 
 bool VerbsSendChannel::holds_place() const {
   // A channel that failed will send nothing that counts, and keeps nobody waiting.
   if (failure_) return false;
+  const auto uncredited =
+      static_cast<std::int32_t>(static_cast<std::uint32_t>(lent_) - edge_.credit.granted);
+  if (uncredited <= 0) return false;
   return std::ranges::any_of(endpoints_, [](const auto& end) { return end->holds_place(); });
 }
 
+bool VerbsSendChannel::handed_over() const {
+  awaited_ = holds_place();
+  return !awaited_;
+}
+
+void VerbsSendChannel::remind(Clock::time_point now) {
+  if (!awaited_) return;
+  if (!reminded_) reminded_ = now;
+  if (now - *reminded_ >= longest_wait_for_credit) ask_acknowledgements();
+}
+
 void VerbsSendChannel::ask_acknowledgements() const {
-  for (const auto& endpoint : endpoints_) endpoint->ask_acknowledgement();
+  for (const auto& endpoint : endpoints_) {
+    if (endpoint->holds_place()) endpoint->ask_acknowledgement();
+  }
 }
 
 bool VerbsSendChannel::flushed() const {
-  // What the peer has released has arrived, whether or not its device could still say so. But its
-  // device may be sent it once more, so memory that it lies in must stay.
-  const bool free = !holds_place();
-  if (free && credited_ == number_) return true;
-  if (free && edge_.credit.granted == static_cast<std::uint32_t>(number_)) return true;
+  // What the peer has released has arrived, whether or not its device could still say so.
+  if (credited_ == number_) return true;
+  if (edge_.credit.granted == static_cast<std::uint32_t>(number_)) return true;
   const auto acknowledged = [](const auto& endpoint) { return endpoint->acknowledged(); };
   if (std::ranges::all_of(endpoints_, acknowledged)) return true;
   // A queue pair may also have failed because the peer has taken everything and gone: progress()
   // finds out which.
   if (failure_) throw Error(*failure_);
-  ask_acknowledgements();
+  for (const auto& endpoint : endpoints_) endpoint->ask_acknowledgement();
   return false;
 }
 

@@ -3,6 +3,8 @@
 // Only sources that are built when libibverbs's headers are there include this one.
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <vector>
 
 #include "core/transport/transport.h"
@@ -12,6 +14,8 @@ namespace rondo::verbs {
 
 class VerbsSendChannel final : public SendChannel, public ChannelEnd {
  public:
+  using Clock = std::chrono::steady_clock;
+
   /// `pairs` queue pairs, to a peer that has these ports.
   VerbsSendChannel(const Edge& edge, int pairs, std::vector<RailName> theirs);
   ~VerbsSendChannel() override;
@@ -24,27 +28,34 @@ class VerbsSendChannel final : public SendChannel, public ChannelEnd {
   bool sends_from_place() const override { return true; }
   std::size_t send_from(std::span<const std::byte> bytes, std::uint64_t fingerprint) override;
   bool holds_places() const override { return true; }
+  bool handed_over() const override;
   bool flushed() const override;
 
-  /// The device may still read memory that send_from() took.
-  bool holds_place() const;
-  /// Sees to it that it becomes false without another frame.
+  /// For times when handed_over() is asked in vain: the peer's credit comes while it is in the same
+  /// call; of one that takes long, the device is asked whether the frames have arrived.
+  void remind(Clock::time_point now);
+  /// Has the device tell what it has done with memory that send_from() took.
   void ask_acknowledgements() const;
 
  private:
+  /// What send_from() took may still be read, to be sent for the first time.
+  bool holds_place() const;
   void take(const Letter& letter) override;
   void peer_left(const Letter& goodbye) override;
   void offer();
   bool may_send();
-  void write_header(std::size_t bytes, std::uint64_t fingerprint);
+  void write_header(std::size_t bytes, std::uint64_t fingerprint, bool lent);
   template <class Send>
   void post(Send send);
   void look();
 
   int pairs_;
   std::vector<RailName> theirs_;
-  std::uint64_t number_ = 0;    ///< of the next frame
-  std::uint64_t credited_ = 0;  ///< frames that the peer has released, as far as it told
+  std::uint64_t number_ = 0;      ///< of the next frame
+  std::uint64_t credited_ = 0;    ///< frames that the peer has released, as far as it told
+  std::uint64_t lent_ = 0;        ///< frames up to the last that left from place
+  mutable bool awaited_ = false;  ///< somebody waits for the credit of those
+  std::optional<Clock::time_point> reminded_{};
 };
 
 }  // namespace rondo::verbs

@@ -92,6 +92,7 @@ class VerbsTransport final : public Transport {
       const Address& address = address_of(peer);
       channel = std::make_unique<VerbsSendChannel>(edge(peer, lane), rails_.settings().queue_pairs,
                                                    address.rails);
+      debts_.lent.reserve(senders_.size());
       connect(*channel, address.contact, peer, lane);
       count_expected();
     }
@@ -107,26 +108,29 @@ class VerbsTransport final : public Transport {
   bool progress() override {
     bool moved = rails_.poll();
     const bool due = look_is_due();
+    settle();
+    remind();
     if (expected_ == 0 && !due) return moved;
     moved |= meeting_.poll();
     moved |= read_letters(due);
     if (moved) count_expected();
-    if (due) rails_.forget_freed();
+    if (due) forget_freed();
     if (due) take_events();
     if (due) look_for_breaks();
     return moved;
   }
 
   bool flushed() const override {
-    if (!rails_.read_blocks()) return true;
+    if (debts_.lent.empty()) return true;
     rails_.poll();
-    bool free = true;
-    for (const auto& [end, channel] : senders_) {
-      if (!channel->holds_place()) continue;
-      channel->ask_acknowledgements();
-      free = false;
-    }
-    return free;
+    std::erase_if(debts_.lent, [](const auto* channel) { return channel->handed_over(); });
+    return debts_.lent.empty();
+  }
+
+  void settle() override {
+    if (debts_.owing.empty()) return;
+    for (VerbsReceiveChannel* channel : debts_.owing) channel->tell();
+    std::erase_if(debts_.owing, [](const auto* channel) { return !channel->owes(); });
   }
 
   void add_descriptors(std::vector<pollfd>& descriptors) const override {
@@ -149,7 +153,8 @@ class VerbsTransport final : public Transport {
             .lane = lane,
             .slots = slots_,
             .rails = rails_,
-            .credit = credits_[{peer, lane}]};
+            .credit = credits_[{peer, lane}],
+            .debts = debts_};
   }
 
   const Address& address_of(int peer) const {
@@ -161,7 +166,10 @@ class VerbsTransport final : public Transport {
 
   VerbsReceiveChannel& receiver_at(const End& end) {
     auto& channel = receivers_[end];
-    if (!channel) channel = std::make_unique<VerbsReceiveChannel>(edge(end.first, end.second));
+    if (!channel) {
+      channel = std::make_unique<VerbsReceiveChannel>(edge(end.first, end.second));
+      debts_.owing.reserve(receivers_.size());
+    }
     return *channel;
   }
 
@@ -238,6 +246,17 @@ class VerbsTransport final : public Transport {
     }
   }
 
+  void remind() {
+    if (debts_.lent.empty()) return;
+    const auto now = Clock::now();
+    for (VerbsSendChannel* channel : debts_.lent) channel->remind(now);
+  }
+
+  void forget_freed() {
+    if (rails_.forget_freed()) return;
+    for (const auto& [end, channel] : senders_) channel->ask_acknowledgements();
+  }
+
   /// Every channel of the rail, or those of one queue pair on it.
   void fail_all(const Rail& rail, const ibv_qp* pair, const Error& error) {
     for (auto& [end, channel] : senders_) channel->fail_on(rail, pair, error);
@@ -283,6 +302,7 @@ class VerbsTransport final : public Transport {
   Slots slots_;
   std::vector<Address> addresses_;
   std::map<End, Credit> credits_;
+  mutable Debts debts_{};  ///< flushed() strikes out what is paid
   std::map<End, std::unique_ptr<VerbsSendChannel>> senders_;
   std::map<End, std::unique_ptr<VerbsReceiveChannel>> receivers_;
   std::set<End> asked_;              ///< receivers that this rank asked for
