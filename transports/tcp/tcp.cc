@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
-#include <set>
 #include <utility>
 
 #include "core/base/interface.h"
 #include "core/base/log.h"
+#include "core/transport/channel_table.h"
 #include "rondo/error.h"
 #include "transports/tcp/channel.h"
 #include "transports/tcp/farewell.h"
@@ -16,20 +15,27 @@
 namespace rondo::tcp {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // Few large system calls beat many small ones: while a rank is inside one, the other's
 // acknowledgements wait for it, and pages freed by them are used again where they are cached. On
 // loopback 1 MB broadcast in frames of 512 KiB took 0.8 of the time that it took in frames of 256
 // KiB. Frames of 1 MiB leave a core's cache when they are reduced.
 constexpr std::size_t preferred_slot_bytes = std::size_t{512} << 10;
 constexpr int most_sockets = 16;
-// Idle progress() calls between looks at the clock, and time between looks at the listener.
-constexpr unsigned idle_calls = 64;
+// Between looks at the listener.
 constexpr std::chrono::milliseconds between_looks{2};
 
-/// Peer and lane.
-using End = std::pair<int, int>;
+using Channels = ChannelTable<TcpSendChannel, TcpReceiveChannel>;
+using End = Channels::End;
+
+/// Not connected yet, as far as this rank knows.
+struct IsExpected {
+  bool operator()(const TcpSendChannel& channel) const {
+    return !channel.connected() && !channel.failed();
+  }
+  bool operator()(const TcpReceiveChannel& channel) const {
+    return !channel.settled() && !channel.failed();
+  }
+};
 
 int usable_sockets(const TransportSettings& settings) {
   return std::clamp(settings.sockets, 1, most_sockets);
@@ -65,7 +71,7 @@ class TcpTransport final : public Transport {
 
   ~TcpTransport() override {
     std::vector<Connection> used;
-    for (const auto& [end, channel] : senders_) channel->add_connections(used);
+    for (const auto& [end, channel] : channels_.senders()) channel->add_connections(used);
     deliver(used);
   }
 
@@ -83,19 +89,20 @@ class TcpTransport final : public Transport {
   }
 
   SendChannel& sender(int peer, int lane) override {
-    auto& channel = senders_[{peer, lane}];
-    if (!channel) {
-      channel = std::make_unique<TcpSendChannel>(slot_bytes_, sockets_, ends(peer), backlog_);
-      backlog_.reserve(senders_.size());
-      connect(*channel, {peer, lane});
+    const auto [channel, is_new] = channels_.sender({peer, lane}, [&] {
+      return std::make_unique<TcpSendChannel>(slot_bytes_, sockets_, ends(peer), backlog_);
+    });
+    if (is_new) {
+      backlog_.reserve(channels_.senders().size());
+      connect(channel, {peer, lane});
       count_expected();
     }
-    return *channel;
+    return channel;
   }
 
   ReceiveChannel& receiver(int peer, int lane) override {
     TcpReceiveChannel& channel = receiver_at({peer, lane});
-    if (asked_.insert({peer, lane}).second) count_expected();
+    if (channels_.want({peer, lane})) count_expected();
     return channel;
   }
 
@@ -104,7 +111,7 @@ class TcpTransport final : public Transport {
     if (expected_ > 0) count_expected();  // frames may have told by which connection they come
     // From the back: flush() takes finished channels out.
     for (std::size_t i = backlog_.size(); i-- > 0;) moved |= backlog_[i]->flush();
-    if (expected_ == 0 && !look_is_due()) return moved;
+    if (expected_ == 0 && !look_.is_due()) return moved;
     if (meeting_.poll()) {
       count_expected();
       moved = true;
@@ -116,19 +123,18 @@ class TcpTransport final : public Transport {
 
   void add_descriptors(std::vector<pollfd>& descriptors) const override {
     meeting_.add_descriptors(descriptors);
-    for (const auto& [end, channel] : senders_) channel->add_descriptors(descriptors);
-    for (const auto& [end, channel] : receivers_) channel->add_descriptors(descriptors);
+    for (const auto& [end, channel] : channels_.senders()) channel->add_descriptors(descriptors);
+    for (const auto& [end, channel] : channels_.receivers()) channel->add_descriptors(descriptors);
   }
 
  private:
   Ends ends(int peer) const { return {settings_.rank, peer}; }
 
   TcpReceiveChannel& receiver_at(const End& end) {
-    auto& channel = receivers_[end];
-    if (!channel) {
-      channel = std::make_unique<TcpReceiveChannel>(slot_bytes_, sockets_, ends(end.first));
-    }
-    return *channel;
+    const auto make = [&] {
+      return std::make_unique<TcpReceiveChannel>(slot_bytes_, sockets_, ends(end.first));
+    };
+    return channels_.receiver(end, make).first;
   }
 
   /// Takes the connections that the peer has made, and makes those that it has not.
@@ -137,10 +143,10 @@ class TcpTransport final : public Transport {
       throw Error(ErrorCode::internal, "sender() before meet()",
                   {.rank = settings_.rank, .peer = end.first});
     }
-    const auto peers = receivers_.find(end);
+    const TcpReceiveChannel* const peers = channels_.find_receiver(end);
     for (int i = 0; i < sockets_; ++i) {
       const auto index = static_cast<std::size_t>(i);
-      const Connection made = peers == receivers_.end() ? nullptr : peers->second->of_peer(index);
+      const Connection made = peers == nullptr ? nullptr : peers->of_peer(index);
       if (made) {
         channel.connect(index, made);
       } else {
@@ -196,15 +202,15 @@ class TcpTransport final : public Transport {
   /// rank goes on with it, and its own carries no more than the frames that it began before.
   void share(TcpReceiveChannel& channel, const Hello& hello, const Connection& connection) {
     const auto index = static_cast<std::size_t>(hello.socket);
-    const auto sender = senders_.find({hello.from, hello.lane});
-    const bool sends = sender != senders_.end() && !sender->second->failed();
+    TcpSendChannel* const sender = channels_.find_sender({hello.from, hello.lane});
+    const bool sends = sender != nullptr && !sender->failed();
     const bool lower = settings_.rank < hello.from;
     channel.connect(index, connection, false, !(lower && sends));
     if (lower || !sends) return;
-    if (sender->second->connected(index)) {
-      sender->second->move_to(index, connection);
+    if (sender->connected(index)) {
+      sender->move_to(index, connection);
     } else {
-      sender->second->connect(index, connection);
+      sender->connect(index, connection);
     }
   }
 
@@ -222,23 +228,7 @@ class TcpTransport final : public Transport {
 
   /// Channels whose connections are still to come, as far as this rank knows: while there are any,
   /// every progress() looks.
-  void count_expected() {
-    expected_ = std::ranges::count_if(senders_, [](const auto& entry) {
-      return !entry.second->connected() && !entry.second->failed();
-    });
-    expected_ += std::ranges::count_if(asked_, [&](const End& end) {
-      const TcpReceiveChannel& channel = receiver_at(end);
-      return !channel.settled() && !channel.failed();
-    });
-  }
-
-  bool look_is_due() {
-    if (++idle_ % idle_calls != 0) return false;
-    const auto now = Clock::now();
-    if (now - looked_ < between_looks) return false;
-    looked_ = now;
-    return true;
-  }
+  void count_expected() { expected_ = channels_.count_wanted(IsExpected()); }
 
   void warn(std::string_view text) const { log(LogLevel::warn, settings_.rank, text); }
 
@@ -247,12 +237,9 @@ class TcpTransport final : public Transport {
   std::size_t slot_bytes_;
   std::vector<Contact> contacts_;
   Backlog backlog_;
-  std::map<End, std::unique_ptr<TcpSendChannel>> senders_;
-  std::map<End, std::unique_ptr<TcpReceiveChannel>> receivers_;
-  std::set<End> asked_;  ///< receivers that this rank asked for
+  Channels channels_;
   std::ptrdiff_t expected_ = 0;
-  unsigned idle_ = 0;
-  Clock::time_point looked_{};
+  RareLook look_{between_looks};
   Meeting meeting_;  // last: its callbacks use all of the above
 };
 

@@ -4,11 +4,11 @@
 #include <chrono>
 #include <map>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "core/base/interface.h"
 #include "core/base/log.h"
+#include "core/transport/channel_table.h"
 #include "rondo/error.h"
 #include "transports/tcp/meeting.h"
 #include "transports/verbs/rails.h"
@@ -24,14 +24,12 @@ using tcp::Hello;
 
 constexpr std::size_t preferred_slot_bytes = std::size_t{64} << 10;
 constexpr std::uint32_t slots = 8;
-// Idle progress() calls between looks at the clock, and time between looks at what is rare: new
-// connections, peers that die, asynchronous events.
-constexpr unsigned idle_calls = 64;
+// Between looks at what is rare: new connections, peers that die, asynchronous events.
 constexpr std::chrono::milliseconds between_looks{10};
 constexpr char separator = '|';
 
-/// Peer and lane.
-using End = std::pair<int, int>;
+using Channels = ChannelTable<VerbsSendChannel, VerbsReceiveChannel>;
+using End = Channels::End;
 
 /// A try must fail while the call that waits for it still does.
 std::chrono::milliseconds longest_try(const TransportSettings& settings) {
@@ -87,27 +85,28 @@ class VerbsTransport final : public Transport {
   }
 
   SendChannel& sender(int peer, int lane) override {
-    auto& channel = senders_[{peer, lane}];
-    if (!channel) {
-      const Address& address = address_of(peer);
-      channel = std::make_unique<VerbsSendChannel>(edge(peer, lane), rails_.settings().queue_pairs,
-                                                   address.rails);
-      debts_.lent.reserve(senders_.size());
-      connect(*channel, address.contact, peer, lane);
+    const Address& address = address_of(peer);
+    const auto [channel, is_new] = channels_.sender({peer, lane}, [&] {
+      return std::make_unique<VerbsSendChannel>(edge(peer, lane), rails_.settings().queue_pairs,
+                                                address.rails);
+    });
+    if (is_new) {
+      debts_.lent.reserve(channels_.senders().size());
+      connect(channel, address.contact, peer, lane);
       count_expected();
     }
-    return *channel;
+    return channel;
   }
 
   ReceiveChannel& receiver(int peer, int lane) override {
     VerbsReceiveChannel& channel = receiver_at({peer, lane});
-    if (asked_.insert({peer, lane}).second) count_expected();
+    if (channels_.want({peer, lane})) count_expected();
     return channel;
   }
 
   bool progress() override {
     bool moved = rails_.poll();
-    const bool due = look_is_due();
+    const bool due = look_.is_due();
     settle();
     remind();
     if (expected_ == 0 && !due) return moved;
@@ -142,8 +141,8 @@ class VerbsTransport final : public Transport {
         descriptors.push_back({.fd = channel->descriptor(), .events = POLLIN, .revents = 0});
       }
     };
-    add(senders_);
-    add(receivers_);
+    add(channels_.senders());
+    add(channels_.receivers());
   }
 
  private:
@@ -165,12 +164,10 @@ class VerbsTransport final : public Transport {
   }
 
   VerbsReceiveChannel& receiver_at(const End& end) {
-    auto& channel = receivers_[end];
-    if (!channel) {
-      channel = std::make_unique<VerbsReceiveChannel>(edge(end.first, end.second));
-      debts_.owing.reserve(receivers_.size());
-    }
-    return *channel;
+    const auto [channel, is_new] = channels_.receiver(
+        end, [&] { return std::make_unique<VerbsReceiveChannel>(edge(end.first, end.second)); });
+    if (is_new) debts_.owing.reserve(channels_.receivers().size());
+    return channel;
   }
 
   void connect(VerbsSendChannel& channel, const Contact& contact, int peer, int lane) {
@@ -202,8 +199,8 @@ class VerbsTransport final : public Transport {
     bool moved = false;
     watched_.clear();
     ends_.clear();
-    for (auto& [end, channel] : senders_) moved |= read_letters(*channel);
-    for (auto& [end, channel] : receivers_) moved |= read_letters(*channel);
+    for (auto& [end, channel] : channels_.senders()) moved |= read_letters(*channel);
+    for (auto& [end, channel] : channels_.receivers()) moved |= read_letters(*channel);
     if (!all || watched_.empty() || ::poll(watched_.data(), watched_.size(), 0) <= 0) return moved;
     for (std::size_t i = 0; i < watched_.size(); ++i) {
       if (watched_[i].revents != 0) moved |= ends_[i]->read_letters();
@@ -254,13 +251,13 @@ class VerbsTransport final : public Transport {
 
   void forget_freed() {
     if (rails_.forget_freed()) return;
-    for (const auto& [end, channel] : senders_) channel->ask_acknowledgements();
+    for (const auto& [end, channel] : channels_.senders()) channel->ask_acknowledgements();
   }
 
   /// Every channel of the rail, or those of one queue pair on it.
   void fail_all(const Rail& rail, const ibv_qp* pair, const Error& error) {
-    for (auto& [end, channel] : senders_) channel->fail_on(rail, pair, error);
-    for (auto& [end, channel] : receivers_) channel->fail_on(rail, pair, error);
+    for (auto& [end, channel] : channels_.senders()) channel->fail_on(rail, pair, error);
+    for (auto& [end, channel] : channels_.receivers()) channel->fail_on(rail, pair, error);
   }
 
   /// A frame that is lost on the way leaves its receiver waiting, who knows of nothing, while its
@@ -273,26 +270,15 @@ class VerbsTransport final : public Transport {
         if (error != nullptr && !found) found = *error;
       }
     };
-    look(senders_);
-    look(receivers_);
+    look(channels_.senders());
+    look(channels_.receivers());
     if (found) throw Error(*found);
   }
 
   /// Channels that this rank waits to see connected: while there are any, every progress() looks.
   void count_expected() {
-    auto waits = [](const auto& channel) { return !channel.is_open() && !channel.failed(); };
-    expected_ =
-        std::ranges::count_if(senders_, [&](const auto& entry) { return waits(*entry.second); });
-    expected_ +=
-        std::ranges::count_if(asked_, [&](const End& end) { return waits(receiver_at(end)); });
-  }
-
-  bool look_is_due() {
-    if (++idle_ % idle_calls != 0) return false;
-    const auto now = Clock::now();
-    if (now - looked_ < between_looks) return false;
-    looked_ = now;
-    return true;
+    expected_ = channels_.count_wanted(
+        [](const auto& channel) { return !channel.is_open() && !channel.failed(); });
   }
 
   void warn(std::string_view text) const { log(LogLevel::warn, settings_.rank, text); }
@@ -303,14 +289,11 @@ class VerbsTransport final : public Transport {
   std::vector<Address> addresses_;
   std::map<End, Credit> credits_;
   mutable Debts debts_{};  ///< flushed() strikes out what is paid
-  std::map<End, std::unique_ptr<VerbsSendChannel>> senders_;
-  std::map<End, std::unique_ptr<VerbsReceiveChannel>> receivers_;
-  std::set<End> asked_;              ///< receivers that this rank asked for
+  Channels channels_;
   std::vector<pollfd> watched_{};    ///< connections of open channels, one poll() for all
   std::vector<ChannelEnd*> ends_{};  ///< whose they are
   std::ptrdiff_t expected_ = 0;
-  unsigned idle_ = 0;
-  Clock::time_point looked_{};
+  RareLook look_{between_looks};
   tcp::Meeting meeting_;  // last: its callbacks use all of the above
 };
 
