@@ -1,12 +1,16 @@
 // One-way latency and rate between two devices joined by a cable, measured from one end, as
 // perftest measures them.
 //
-//   link_rate verbs|tcp|socket QUEUE_PAIRS WORK...      WORK = latency:BYTES:ROUNDS |
-//   rate:BYTES:COUNT
+//   link_rate verbs|tcp|socket QUEUE_PAIRS WORK...
 //
-// Prints a line for each: "latency BYTES SECONDS", the median of half a round trip, or
-// "rate BYTES BYTES_PER_SECOND" of so many messages in a stream. Which devices: the environment's
-// LINK_RATE_HCAS, LINK_RATE_ADDRESSES and LINK_RATE_INTERFACES, each "FIRST SECOND".
+//   WORK = latency:BYTES:ROUNDS   the median of half a round trip, in seconds
+//          rate:BYTES:COUNT       so many messages in a stream, in bytes per second; from memory of
+//                                 allocate(), which verbs sends from in place
+//          staged:BYTES:COUNT     the same from ordinary memory, which verbs copies into slots
+//          copy:BYTES:COUNT       nothing is sent: what copying such memory reaches
+//
+// Prints a line for each, "rate BYTES VALUE". Which devices: the environment's LINK_RATE_HCAS,
+// LINK_RATE_ADDRESSES and LINK_RATE_INTERFACES, each "FIRST SECOND".
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +20,8 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -58,9 +64,7 @@ double latency(Wire& wire, int rank, std::size_t bytes, int rounds) {
   return times[static_cast<std::size_t>(rounds / 2)];
 }
 
-double rate(Wire& wire, int rank, std::size_t bytes, int count) {
-  const Memory block = allocate(bytes);  // verbs sends from it in place, the others copy
-  const std::span<std::byte> data(static_cast<std::byte*>(block.data()), bytes);
+double rate(Wire& wire, int rank, std::span<std::byte> data, int count) {
   std::byte answer{};
   const auto stream = [&](int messages) {
     for (int i = 0; i < messages; ++i) rank == 0 ? wire.send(data) : wire.receive(data);
@@ -69,18 +73,39 @@ double rate(Wire& wire, int rank, std::size_t bytes, int count) {
   stream(3);  // pages, windows, caches, registrations
   const auto begin = Clock::now();
   stream(count);
+  return static_cast<double>(data.size()) * count / seconds_since(begin);
+}
+
+double copy_rate(std::size_t bytes, int count) {
+  const std::vector<std::byte> from(bytes, std::byte{1});
+  std::vector<std::byte> into(bytes);
+  const auto begin = Clock::now();
+  for (int i = 0; i < count; ++i) {
+    std::memcpy(into.data(), from.data(), bytes);
+    asm volatile("" : : "r"(into.data()) : "memory");  // somebody may look: not left out
+  }
   return static_cast<double>(bytes) * count / seconds_since(begin);
+}
+
+double measured(Wire& wire, int rank, const std::string& kind, std::size_t bytes, int count) {
+  if (kind == "latency") return latency(wire, rank, bytes, count);
+  if (kind == "copy") return copy_rate(bytes, count);
+  if (kind == "staged") {
+    std::vector<std::byte> data(bytes);
+    return rate(wire, rank, data, count);
+  }
+  if (kind != "rate")
+    throw Error(ErrorCode::configuration, "'" + kind + "' is none of latency, rate, staged, copy");
+  const Memory block = allocate(bytes);
+  return rate(wire, rank, {static_cast<std::byte*>(block.data()), bytes}, count);
 }
 
 void work(Wire& wire, int rank, const std::string& text) {
   const auto parts = split(text, ':');
-  const bool is_latency = parts.size() == 3 && parts[0] == "latency";
-  if (!is_latency && (parts.size() != 3 || parts[0] != "rate"))
-    throw Error(ErrorCode::configuration, "'" + text + "' is neither a latency nor a rate");
+  if (parts.size() != 3)
+    throw Error(ErrorCode::configuration, "'" + text + "' is not of the form KIND:BYTES:COUNT");
   const std::size_t bytes = std::stoul(parts[1]);
-  const int count = std::stoi(parts[2]);
-  const double result =
-      is_latency ? latency(wire, rank, bytes, count) : rate(wire, rank, bytes, count);
+  const double result = measured(wire, rank, parts[0], bytes, std::stoi(parts[2]));
   if (rank == 0) std::printf("%s %zu %.9g\n", parts[0].c_str(), bytes, result);
 }
 
