@@ -46,6 +46,8 @@ CASES = [
     ("a port that flaps", failures.port_flaps),
     ("the cable is pulled", failures.cable_pulled),
     ("the cable loses everything", failures.cable_silent),
+    ("the network device below is deleted", failures.network_device_deleted),
+    ("a device is deleted", failures.device_deleted),
 ]
 
 

@@ -213,6 +213,7 @@ void Endpoint::ask_acknowledgement() {
   ibv_send_wr request{};
   request.opcode = IBV_WR_RDMA_WRITE;
   post(request, true);
+  ++rail_.tally().questions;
 }
 
 void Endpoint::receive_frame(const Piece& piece) {

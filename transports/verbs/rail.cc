@@ -73,9 +73,9 @@ std::string Rail::account() const {
   const auto text = [](std::uint64_t number) { return std::to_string(number); };
   return port_.device + " port " + std::to_string(port_.port) + ": " + text(tally_.sends) +
          " sends, " + text(tally_.from_place) + " of them from place, " + text(tally_.signalled) +
-         " with a completion; " + text(regions_.registrations()) +
-         " registrations of allocate() memory, " + text(regions_.registered_bytes()) +
-         " bytes at the end";
+         " with a completion (" + text(tally_.questions) + " asked extra); " +
+         text(regions_.registrations()) + " registrations of allocate() memory, " +
+         text(regions_.registered_bytes()) + " bytes at the end";
 }
 
 std::uint32_t Rail::admit(Worker& worker) {

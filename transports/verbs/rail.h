@@ -65,6 +65,7 @@ class Rail final : public RegionCache::Device {
     std::uint64_t sends = 0;       ///< frames, credits and questions
     std::uint64_t from_place = 0;  ///< of them, frames from the user's memory
     std::uint64_t signalled = 0;   ///< of them, those that ask for a completion
+    std::uint64_t questions = 0;   ///< of these, empty ones posted for nothing but that
   };
   Tally& tally() { return tally_; }
   /// The same in a line.

@@ -14,8 +14,9 @@
 // - Frames arrive in slots, which are registered once, and leave from slots. Those of 4 KiB and
 //   more of allocate() memory leave from where they lie: a work request then has two parts, the
 //   header in the slot and the payload in its place. Which memory is registered, and when:
-//   region_cache.h. Such a payload stays untouched until the peer's device has acknowledged it
-//   (holds_places()).
+//   region_cache.h. Such a payload stays untouched until the peer has released its frame, or its
+//   device has acknowledged it (holds_places()); credits come anyway, so that steady calls ask for
+//   no completion but every 16th. An acknowledgement is asked for where a credit takes long.
 // - Nothing is received into place. A receive is posted before it is known which message will fill
 //   it; to know, executors would have to announce destinations ahead of their turn, or open them to
 //   the peer's writes and await its answer, which costs a trip before each message. What is

@@ -52,14 +52,14 @@ def require_named(failures, device):
 
 
 def broken(jobs, *command):
-    """A job across the cable after the command has broken it. (Devices are not removed: `rdma link
-    delete` waits until the last process has let go, and after `ip link delete` Linux 6.1 may wait
-    for ever for what rxe has forgotten.)"""
+    """What a job across the cable says after the command has broken it. The command may have to
+    wait until the ranks have let go."""
     ranks = start_turning(jobs, on_two_devices, 50000)
-    place.output_of(*command)
+    breaking = place.Begun(*command)
     try:
         failures = end_in(ranks, DEVICE_SECONDS)
         require_named(failures, r"rxe[12]")
+        breaking.require_success(DEVICE_SECONDS)
         return everything(failures)
     finally:
         place.make_devices()
@@ -90,6 +90,33 @@ def port_flaps(jobs):
         require("the port went down on rxe0 port 1" in text, "the port is not named", text)
     finally:
         place.set_carrier("dummy0", True)
+
+
+def network_device_deleted(jobs):
+    """The devices above its ends go with it, whoever uses them."""
+    text = broken(jobs, "ip", "link", "delete", "veth1")
+    require("the device is gone on rxe" in text, "nobody says that a device is gone", text)
+
+
+def device_deleted(jobs):
+    """Linux takes an RDMA device from its list at once, and waits with the rest until nobody uses it
+    any more: ranks work on, and once they have ended it goes."""
+    ranks = start_turning(jobs, on_two_devices, 50000)
+    deletion = place.Begun("rdma", "link", "delete", "rxe1")
+    try:
+        require(place.wait_until(lambda: "rxe1" not in place.device_names(), DEVICE_SECONDS),
+                "the device is still listed")
+        before = place.bytes_on_cable()
+        require(place.wait_until(lambda: place.bytes_on_cable() > before + 5_000_000 or
+                                 any(rank.has_ended() for rank in ranks), DEVICE_SECONDS),
+                "ranks neither work nor end", "\n".join(rank.log for rank in ranks))
+        if not any(rank.has_ended() for rank in ranks):
+            require(not deletion.has_ended(), "a device in use has gone without a word")
+            ranks.pop().kill()
+        require_named(end_in(ranks, DEVICE_SECONDS), "rank 3" if len(ranks) == 3 else r"rxe[12]")
+        deletion.require_success(DEVICE_SECONDS)
+    finally:
+        place.make_devices()
 
 
 def queue_pairs_differ(jobs):

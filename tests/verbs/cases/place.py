@@ -71,6 +71,29 @@ def output_of(*words):
     return done.stdout
 
 
+class Begun:
+    """A command that may take long, since the kernel may."""
+
+    def __init__(self, *words):
+        self._words = words
+        self._process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                         text=True)
+
+    def has_ended(self):
+        return self._process.poll() is not None
+
+    def require_success(self, seconds):
+        text = " ".join(self._words)
+        require(wait_until(self.has_ended, seconds), f"{text} has not ended after {seconds} s",
+                output_of("dmesg"))
+        require(self._process.returncode == 0,
+                f"{text} ended with status {self._process.returncode}", self._process.stdout.read())
+
+
+def device_names():
+    return re.findall(r"^link (\w+)/", output_of("rdma", "link"), re.MULTILINE)
+
+
 def make_devices(mtu=LARGEST_MTU):
     """Anew, whatever has become of them."""
     output_of("/bin/sh", str(DEVICES_SCRIPT), str(mtu))
