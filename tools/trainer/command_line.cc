@@ -120,6 +120,35 @@ void add_sharing(CLI::App& app, Options& options, Raw& raw) {
       ->capture_default_str();
 }
 
+void add_checkpoints(CLI::App& app, CheckpointOptions& options) {
+  auto* const group = app.add_option_group("Checkpoints");
+  auto* const folder = group->add_option("--checkpoint", options.folder,
+                                         "Folder to save to, the same for all hosts");
+  folder->type_name("DIR");
+  group->add_option("--checkpoint-every", options.every, "Steps, and behind the last; 0: never")
+      ->capture_default_str()
+      ->needs(folder);
+  group->add_option("--checkpoint-keep", options.keep, "So many of the newest are kept")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber)
+      ->needs(folder);
+  group
+      ->add_option("--checkpoint-format", options.format,
+                   "sharded: every rank writes what it holds; whole: one file, by rank 0")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"sharded", "whole"}))
+      ->needs(folder);
+  group
+      ->add_flag("--resume", options.resume,
+                 "Go on from the newest checkpoint, on any number of ranks and with any "
+                 "strategy; begin where there is none")
+      ->needs(folder);
+  group
+      ->add_flag("--resume-older", options.older,
+                 "--resume; a checkpoint that is damaged is set aside for the one before it")
+      ->needs(folder);
+}
+
 void add_reports(CLI::App& app, Options& options) {
   auto* const group = app.add_option_group("Reports");
   group->add_option("--validate-every", options.validate_every, "Steps; 0: never")
@@ -178,6 +207,7 @@ void finish(const Raw& raw, Options& options) {
   options.drop_last = !raw.pad;
   options.shuffle = !raw.no_shuffle;
   options.rate.steps = options.steps;
+  options.checkpoint.resume |= options.checkpoint.older;
   if (options.steps == 0) throw CLI::ValidationError("--steps", "counts from 1");
   if (!ends_with(options.log, ".csv") && !ends_with(options.log, ".json")) {
     throw CLI::ValidationError("--log", "a name that ends in .csv or .json");
@@ -200,6 +230,7 @@ CommandLine read_command_line(int argc, char** argv, bool speaks) {
   add_model(app, line.options);
   add_training(app, line.options, raw);
   add_sharing(app, line.options, raw);
+  add_checkpoints(app, line.options.checkpoint);
   add_reports(app, line.options);
   try {
     app.parse(argc, argv);

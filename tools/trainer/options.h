@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "tools/trainer/checkpoint/options.h"
 #include "tools/trainer/model/model.h"
 #include "tools/trainer/optimize/optimizer.h"
 #include "tools/trainer/strategy/strategy.h"
@@ -36,6 +37,7 @@ struct Options {
   std::size_t memory_limit = 0;     ///< bytes a rank; 0: none
   int threads = 1;                  ///< of matrix products
 
+  CheckpointOptions checkpoint{};
   std::string log{};   ///< .csv or .json
   std::string plot{};  ///< .svg
   std::size_t sample = 0;

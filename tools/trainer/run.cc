@@ -23,6 +23,13 @@ bool due(std::size_t step, std::size_t every, std::size_t steps) {
   return every > 0 && (step % every == 0 || step == steps);
 }
 
+/// Goes on where a checkpoint was left, if one is asked for and there.
+void start(Session& session, Checkpoints& checkpoints, std::ostream& out, bool speaks) {
+  const auto found = checkpoints.start();
+  if (found.position) session.set_position(*found.position);
+  if (speaks && !found.words.empty()) out << found.words << std::endl;
+}
+
 /// Finds out before the work, not after it, that a report cannot be written.
 void try_reports(const Options& options, const RunRecord& record) {
   for (const std::string& path : {options.log, options.plot}) {
@@ -40,6 +47,11 @@ std::vector<StepRecord> run(const Options& options, Communicator& world, std::os
   together(world, [&] {
     if (first) try_reports(options, record);
   });
+  Checkpoints checkpoints = session.checkpoints();
+  const CheckpointOptions& saving = options.checkpoint;
+  if (!saving.folder.empty()) {
+    start(session, checkpoints, out, first && options.progress != "none");
+  }
   Progress progress(out, style_of(options, terminal, world.rank()), record);
   progress.start();
   std::vector<StepRecord> steps;
@@ -50,6 +62,9 @@ std::vector<StepRecord> run(const Options& options, Communicator& world, std::os
       steps.back().validation = session.validate(validation_samples);
     }
     if (due(step, options.check_every, options.steps)) session.check();
+    if (!saving.folder.empty() && due(step, saving.every, options.steps)) {
+      checkpoints.save(session.position());
+    }
     progress.show(steps);
   }
   progress.finish(steps, session.memory());

@@ -57,6 +57,10 @@ void Session::check_options() const {
   if (options_.batch == 0 || options_.accumulate == 0 || options_.threads < 1) {
     refuse("--batch, --accumulate and --threads count from 1", "--batch 32 --accumulate 1");
   }
+  if (!options_.checkpoint.folder.empty() && options_.strategy.top_k > 0) {
+    refuse("a checkpoint does not hold what compression has not sent yet",
+           "--checkpoint without --compress");
+  }
   const std::size_t parts = static_cast<std::size_t>(world_.size()) * options_.accumulate;
   if (options_.batch < parts) {
     refuse("a global batch of " + std::to_string(options_.batch) + " does not reach for " +
@@ -191,6 +195,25 @@ double Session::validate(std::size_t samples) {
     loss += model_->forward(data_->batch(Part::validation, sampler.at(step)), *strategy_);
   }
   return average(loss, sampler.steps_per_epoch() * batch * data_->targets_per_sample());
+}
+
+Checkpoints Session::checkpoints(Hook hook) {
+  return {options_.checkpoint,  control_,   *strategy_, layout(),
+          optimizer_->states(), identity(), hook};
+}
+
+// Learning rates, precision, strategy and the number of ranks may change on the way; what a step is
+// made of may not.
+Identity Session::identity() const {
+  const auto number = [](std::uint64_t value) { return std::to_string(value); };
+  return {{"model", options_.model.kind},
+          {"heads", number(options_.model.kind == "gpt" ? options_.model.heads : 0)},
+          {"optimizer", options_.optimizer.kind},
+          {"data (its fingerprint)", number(data_->fingerprint())},
+          {"batch", number(options_.batch)},
+          {"seed", number(options_.seed)},
+          {"shuffling", options_.shuffle ? "on" : "off"},
+          {"an epoch's last batch", options_.drop_last ? "dropped" : "padded"}};
 }
 
 void Session::check() { check_replicas(control_, layout(), *strategy_); }

@@ -6,25 +6,19 @@
 #include <string>
 
 #include "rondo/rondo.h"
+#include "tools/trainer/checkpoint/checkpoints.h"
 #include "tools/trainer/data/dataset.h"
 #include "tools/trainer/data/sampler.h"
 #include "tools/trainer/memory/ledger.h"
 #include "tools/trainer/model/model.h"
 #include "tools/trainer/optimize/optimizer.h"
 #include "tools/trainer/options.h"
+#include "tools/trainer/position.h"
 #include "tools/trainer/report/record.h"
 #include "tools/trainer/report/stopwatch.h"
 #include "tools/trainer/strategy/strategy.h"
 
 namespace rondo::train {
-
-/// What a checkpoint must keep beside the strategy's shards; equal on every rank.
-struct Position {
-  std::size_t step = 0;   ///< steps done, skipped ones too: the sampler's place
-  std::size_t taken = 0;  ///< steps the optimizer took
-  double loss_scale = 1;
-  std::size_t good = 0;  ///< steps since the loss scale was changed
-};
 
 /// One rank's; every call but the const ones is collective. Errors that concern all ranks are
 /// AgreedError on all of them; others mean that this rank must abort the communicator.
@@ -41,6 +35,8 @@ class Session {
   /// `count` characters that the model writes after `prompt`; the same on every rank.
   std::string write(const std::string& prompt, std::size_t count, double temperature);
 
+  /// Saves and resumes this session; the session outlives it. `hook`: for tests.
+  Checkpoints checkpoints(Hook hook = nullptr);
   const Position& position() const { return position_; }
   void set_position(const Position& position) { position_ = position; }
   Strategy& strategy() { return *strategy_; }
@@ -52,6 +48,7 @@ class Session {
   void set_up();
   void check_options() const;
   void make_data();
+  Identity identity() const;
   double run_micro_steps(const std::vector<std::size_t>& numbers);
   double average(double sum, std::size_t targets);
   void judge(const StepOutcome& outcome);

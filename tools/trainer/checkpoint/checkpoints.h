@@ -1,0 +1,62 @@
+// Saving a training so that it can go on: at any instant the folder holds either the new checkpoint
+// or the ones before it, whole.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "rondo/rondo.h"
+#include "tools/trainer/checkpoint/folder.h"
+#include "tools/trainer/checkpoint/manifest.h"
+#include "tools/trainer/checkpoint/options.h"
+#include "tools/trainer/checkpoint/shards.h"
+#include "tools/trainer/strategy/strategy.h"
+
+namespace rondo::train {
+
+/// One rank's; every call is collective. Errors are AgreedErrors on every rank; another Error means
+/// that a peer is gone. The rest of its arguments outlives it.
+class Checkpoints {
+ public:
+  /// `identity`: what a run that goes on must have in common with the one that saved. `hook`: for
+  /// tests only.
+  Checkpoints(CheckpointOptions options, Communicator& control, Strategy& strategy,
+              const Layout& layout, std::size_t states, Identity identity, Hook hook = nullptr);
+
+  struct Start {
+    std::optional<Position> position{};  ///< empty: the training begins
+    std::string words{};                 ///< for people, one or more lines: what was found
+  };
+  /// Once, before the first step; puts the strategy where the newest checkpoint has it, whatever
+  /// the strategy and the number of ranks that saved it. Refuses a folder with checkpoints where
+  /// resume is not asked for, and a checkpoint of another training.
+  Start start();
+
+  /// Returns when the disk has it.
+  void save(const Position& position);
+
+ private:
+  Manifest expected() const;
+  std::optional<std::size_t> newest();
+  Manifest verified(std::size_t step);
+  void verify_files(std::size_t step, const Manifest& manifest) const;
+  void set_aside(std::size_t step);
+  SavedFile write_own(const std::filesystem::path& folder);
+  void publish(const Position& position, const std::vector<SavedFile>& files);
+  void at(const char* point) const {
+    if (hook_ != nullptr) hook_(point);
+  }
+  bool first() const { return control_.rank() == 0; }
+
+  CheckpointOptions options_;
+  Communicator& control_;
+  Strategy& strategy_;
+  const Layout& layout_;
+  std::size_t states_;
+  Identity identity_;
+  Hook hook_;
+  Folder folder_;
+};
+
+}  // namespace rondo::train

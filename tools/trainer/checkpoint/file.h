@@ -1,0 +1,60 @@
+// Files that are on the disk before anybody is told so.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+
+namespace rondo::train {
+
+/// A number that differs, in all likelihood, where the bytes do, however they are cut into pieces.
+/// It finds what disks and interrupted copies do, not what people forge.
+class Digest {
+ public:
+  void add(std::span<const std::byte> bytes);
+  /// 16 hexadecimal digits.
+  std::string text() const;
+
+ private:
+  void add_word(std::uint64_t word);
+
+  std::uint64_t value_ = 0;
+  std::uint64_t bytes_ = 0;
+  std::uint64_t tail_ = 0;  ///< the bytes_ % 8 last bytes
+};
+
+/// An open file. Every error is an Error{system} that names the path and what the system says.
+class File {
+ public:
+  static File create(const std::filesystem::path& path);
+  static File open(const std::filesystem::path& path);
+  File(File&& other) noexcept;
+  File& operator=(File&&) = delete;
+  ~File();
+
+  /// Appends all of it.
+  void write(std::span<const std::byte> bytes);
+  /// Reads all of it; that the file ends before is an error, too.
+  void read_at(std::uint64_t offset, std::span<std::byte> bytes) const;
+  std::uint64_t size() const;
+  /// Returns when the disk has it.
+  void sync();
+
+ private:
+  File(int descriptor, std::filesystem::path path);
+
+  int descriptor_;
+  std::filesystem::path path_;
+};
+
+/// Returns when the disk has the folder's names.
+void sync_folder(const std::filesystem::path& folder);
+/// Writes a small file and returns when the disk has it.
+void write_durably(const std::filesystem::path& path, const std::string& text);
+/// All of a small file.
+std::string read_whole(const std::filesystem::path& path);
+Digest digest_of(const std::filesystem::path& path);
+
+}  // namespace rondo::train
