@@ -10,7 +10,9 @@ namespace rondo::verbs {
 namespace {
 
 // Shorter payloads are copied also from memory that the device knows, reckoned to cost less than a
-// second part of a work request, which the device fetches by itself. Not measured on an adapter.
+// second part of a work request, which the device fetches by itself, and than the wait for a credit
+// at the end of the call. Not measured on an adapter. Soft-RoCE gives no reason for any limit: from
+// 1 KiB to 1 MiB streams from place reached 1.0 to 1.4 times what staged ones did.
 constexpr std::size_t least_from_place = 4096;
 // A peer that takes part in the call gives its credit sooner.
 constexpr std::chrono::milliseconds longest_wait_for_credit{20};
@@ -34,8 +36,9 @@ void VerbsSendChannel::begin(UniqueFd socket) {
 }
 
 void VerbsSendChannel::offer() {
-  // Credits that may be on their way at a time: one for each frame, and one that is being answered.
-  const std::uint32_t credits = edge_.slots.count + 1;
+  // Credits that may be on their way at a time: one for each frame, and as many that other queue
+  // pairs have overtaken with later ones.
+  const std::uint32_t credits = 2 * edge_.slots.count;
   for (int pair = 0; pair < pairs_; ++pair) {
     Rail& rail = edge_.rails.choose(theirs_, edge_.lane, pair, edge_.peer);
     // Frames without credit, those done silently, and a question whether all have arrived.

@@ -20,7 +20,8 @@
 // - Nothing is received into place. A receive is posted before it is known which message will fill
 //   it; to know, executors would have to announce destinations ahead of their turn, or open them to
 //   the peer's writes and await its answer, which costs a trip before each message. What is
-//   received to be reduced, the most of it, is read where it arrived anyway.
+//   received to be reduced, the most of it, is read where it arrived anyway. In the guest the copy
+//   out of slots takes 2 % of the time of 1 MB.
 //
 // Registered memory: a channel that is in use takes 8 slots at either end, of 64 KiB with few
 // ranks, smaller with many, so that the limits of core/transport/transport.h hold: 256 MiB a rank.
