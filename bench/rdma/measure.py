@@ -76,6 +76,13 @@ def brief_round(program):
     return parts
 
 
+def latency_round(program):
+    """One after the other and back: seconds, so that many rounds find time."""
+    rondo = functools.partial(link_rate, program, "verbs", 1, [])
+    return [(1, latencies(["ib_write_lat"])), (1, rondo()), (1, rondo()),
+            (1, latencies(["ib_write_lat"]))]
+
+
 def full_round(program):
     parts = [(1, latencies(["ib_write_lat", "ib_send_lat"]))]
     for queue_pairs in QUEUE_PAIRS:
@@ -84,10 +91,10 @@ def full_round(program):
     return parts + [(1, link_rate(program, way, 1, STREAMS)) for way in ("tcp", "socket")]
 
 
-def one_round(program, full):
+def one_round(measure, program):
     """[(by whom, what, bytes, queue pairs, value)]; of what was measured twice the mean."""
     values = {}
-    for queue_pairs, part in full_round(program) if full else brief_round(program):
+    for queue_pairs, part in measure(program):
         for key, value in part.items():
             values.setdefault((*key, queue_pairs), []).append(value)
     return [(*key, statistics.mean(several)) for key, several in values.items()]
@@ -99,13 +106,15 @@ def main():
     parser.add_argument("--seconds", type=float, default=60, help="start no round after these")
     parser.add_argument("--rounds", type=int, default=25, help="at most")
     parser.add_argument("--brief", action="store_true", help="only what the verdicts need")
+    parser.add_argument("--latency", action="store_true", help="only latencies")
     arguments = parser.parse_args()
+    seldom = latency_round if arguments.latency else brief_round
     for rule in RULES:
         subprocess.run(["ip", *rule.split()], check=True)
     rounds, begin = [], time.monotonic()
     while len(rounds) < arguments.rounds:
-        full = not arguments.brief and len(rounds) % FULL_EVERY == 0
-        rounds.append(one_round(arguments.program, full))
+        full = not arguments.brief and not arguments.latency and len(rounds) % FULL_EVERY == 0
+        rounds.append(one_round(full_round if full else seldom, arguments.program))
         print(f"round {len(rounds)} after {time.monotonic() - begin:.0f} s", file=sys.stderr,
               flush=True)
         if time.monotonic() - begin > arguments.seconds:

@@ -68,7 +68,7 @@ def judge(text, ratios, kept):
 
 def rate_verdicts(samples):
     size = max(key[2] for key in samples.keys())
-    for queue_pairs in sorted({key[3] for key in samples.keys()}):
+    for queue_pairs in sorted({key[3] for key in samples.keys() if key[1] == "rate"}):
         ratios = samples.ratios(("verbs", "rate", size, queue_pairs),
                                 ("ib_write_bw", "rate", size, queue_pairs))
         yield judge(f"{size} B, {queue_pairs} queue pairs: rate at least {RATE_LIMIT} of ib_write_bw",
