@@ -198,8 +198,8 @@ double Session::validate(std::size_t samples) {
 }
 
 Checkpoints Session::checkpoints(Hook hook) {
-  return {options_.checkpoint,  control_,   *strategy_, layout(),
-          optimizer_->states(), identity(), hook};
+  return {options_.checkpoint,  control_,   *strategy_,     layout(),
+          optimizer_->states(), identity(), std::move(hook)};
 }
 
 // Learning rates, precision, strategy and the number of ranks may change on the way; what a step is

@@ -36,7 +36,7 @@ class Session {
   std::string write(const std::string& prompt, std::size_t count, double temperature);
 
   /// Saves and resumes this session; the session outlives it. `hook`: for tests.
-  Checkpoints checkpoints(Hook hook = nullptr);
+  Checkpoints checkpoints(Hook hook = {});
   const Position& position() const { return position_; }
   void set_position(const Position& position) { position_ = position; }
   Strategy& strategy() { return *strategy_; }

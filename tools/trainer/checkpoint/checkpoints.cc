@@ -63,7 +63,7 @@ Checkpoints::Checkpoints(CheckpointOptions options, Communicator& control, Strat
       layout_(layout),
       states_(states),
       identity_(std::move(identity)),
-      hook_(hook),
+      hook_(std::move(hook)),
       folder_(options_.folder) {}
 
 Manifest Checkpoints::expected() const {

@@ -22,7 +22,7 @@ class Checkpoints {
   /// `identity`: what a run that goes on must have in common with the one that saved. `hook`: for
   /// tests only.
   Checkpoints(CheckpointOptions options, Communicator& control, Strategy& strategy,
-              const Layout& layout, std::size_t states, Identity identity, Hook hook = nullptr);
+              const Layout& layout, std::size_t states, Identity identity, Hook hook = {});
 
   struct Start {
     std::optional<Position> position{};  ///< empty: the training begins
@@ -45,7 +45,7 @@ class Checkpoints {
   SavedFile write_own(const std::filesystem::path& folder);
   void publish(const Position& position, const std::vector<SavedFile>& files);
   void at(const char* point) const {
-    if (hook_ != nullptr) hook_(point);
+    if (hook_) hook_(point);
   }
   bool first() const { return control_.rank() == 0; }
 

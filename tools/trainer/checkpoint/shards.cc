@@ -122,12 +122,12 @@ void read_overlap(const File& file, const Extent& run, std::size_t first, std::s
 }  // namespace
 
 SavedFile write_shard(const std::filesystem::path& folder, int rank,
-                      const std::vector<Range>& ranges, Hook hook) {
+                      const std::vector<Range>& ranges, const Hook& hook) {
   Writer writer(folder, shard_name(rank));
   const std::size_t arrays = ranges.empty() ? 0 : ranges[0].states.size() + 1;
   for (std::size_t array = 0; array < arrays; ++array) {
     for (const Range& range : ranges) writer.write(array_of(range, array));
-    if (hook != nullptr) hook("shard half written");
+    if (hook) hook("shard half written");
   }
   SavedFile saved = writer.finish();
   for (const Range& range : ranges) saved.runs.push_back({range.begin, range.parameters.size()});

@@ -3,6 +3,8 @@
 
 #include <exception>
 #include <filesystem>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "rondo/rondo.h"
@@ -11,12 +13,12 @@
 
 namespace rondo::train {
 
-/// Where tests end a process. Points have names: see checkpoints.cc.
-using Hook = void (*)(const char* point);
+/// Where tests end a process. Points have names: see checkpoints.cc. Empty: nothing is called.
+using Hook = std::function<void(const char* point)>;
 
 /// Local. Writes this rank's ranges into a file of its own; returns when the disk has it.
 SavedFile write_shard(const std::filesystem::path& folder, int rank,
-                      const std::vector<Range>& ranges, Hook hook);
+                      const std::vector<Range>& ranges, const Hook& hook);
 
 /// Collective. Every rank gives the ranges it answers for, none where another rank has the same;
 /// rank 0 writes them into one file in the order of the flat model. What goes wrong with the file

@@ -1,0 +1,215 @@
+// Checkpoints: trainings that go on to the same bits, on other ranks and strategies too; what is
+// damaged or foreign is refused on every rank.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tests/catch.h"
+#include "tests/tools/rondorun/support/process.h"
+#include "tests/trainer/train.h"
+#include "tools/trainer/checkpoint/file.h"
+
+namespace {
+
+using namespace rondo;
+using test::Trained;
+
+train::Options saving_to(const std::string& folder, const std::string& strategy) {
+  auto options = test::small_gpt_options();
+  options.steps = options.rate.steps = 9;
+  options.check_every = 3;
+  options.strategy.kind = strategy;
+  options.checkpoint.folder = folder;
+  options.checkpoint.every = 3;
+  return options;
+}
+
+train::Options resuming(train::Options options) {
+  options.checkpoint.resume = true;
+  return options;
+}
+
+/// The losses of the last `count` steps.
+std::vector<double> last_losses(const Trained& trained, std::size_t count) {
+  REQUIRE(trained.steps.size() >= count);
+  std::vector<double> losses;
+  for (std::size_t i = trained.steps.size() - count; i < trained.steps.size(); ++i) {
+    losses.push_back(trained.steps[i].loss);
+  }
+  return losses;
+}
+
+void forget_newest(const std::string& folder) {
+  std::filesystem::remove_all(folder + "/step-00000009");
+}
+
+TEST_CASE("a training goes on to the same bits on as many ranks") {
+  for (const auto& row : train::strategies()) {
+    for (const std::string format : {"sharded", "whole"}) {
+      for (const auto precision : {train::Precision::float32, train::Precision::fp16}) {
+        const test::TemporaryFolder scratch;
+        const std::string folder = scratch / "checkpoints";
+        auto options = saving_to(folder, std::string(row.name));
+        options.checkpoint.format = format;
+        options.strategy.precision = options.strategy.wire = precision;
+        options.accumulate = 2;
+        INFO(row.name << ", " << format);
+        const auto whole = test::train_on(2, options);
+        forget_newest(folder);
+        const auto rest = test::train_on(2, resuming(options));
+        CHECK(rest.steps.front().step == 7);
+        CHECK(last_losses(rest, 3) == last_losses(whole, 3));
+      }
+    }
+  }
+}
+
+TEST_CASE("and correctly on any number of ranks, with any strategy") {
+  const test::TemporaryFolder scratch;
+  const std::string folder = scratch / "checkpoints";
+  const auto options = saving_to(folder, "zero3");
+  const auto expected = last_losses(test::train_on(3, options), 3);
+  for (const auto& row : train::strategies()) {
+    for (const int ranks : {1, 2, 4}) {
+      forget_newest(folder);
+      auto other = resuming(options);
+      other.strategy.kind = row.name;
+      const auto rest = last_losses(test::train_on(ranks, other), 3);
+      for (std::size_t i = 0; i < 3; ++i) CHECK(rest[i] == Approx(expected[i]).epsilon(1e-5));
+    }
+  }
+}
+
+TEST_CASE("only the newest checkpoints are kept, and nothing unfinished") {
+  const test::TemporaryFolder scratch;
+  const std::string folder = scratch / "checkpoints";
+  auto options = saving_to(folder, "zero1");
+  options.checkpoint.every = 1;
+  options.checkpoint.keep = 3;
+  std::filesystem::create_directories(folder + "/step-00000777.unfinished");
+  test::train_on(2, options);
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  CHECK(names == std::vector<std::string>{"step-00000007", "step-00000008", "step-00000009"});
+}
+
+/// What every rank says alike.
+std::string refusal(int ranks, const train::Options& options) {
+  std::vector<std::string> words(static_cast<std::size_t>(ranks));
+  test::on_world(ranks, [&](Communicator& world) {
+    std::ostringstream out;
+    try {
+      train::run(options, world, out, false);
+    } catch (const train::AgreedError& error) {
+      words[static_cast<std::size_t>(world.rank())] = error.what();
+    }
+  });
+  for (const auto& other : words) CHECK(other == words[0]);
+  return words[0];
+}
+
+bool says(const std::string& text, const std::string& part) {
+  INFO(text);
+  const bool found = text.find(part) != std::string::npos;
+  CHECK(found);
+  return found;
+}
+
+TEST_CASE("a checkpoint of another training is refused on every rank") {
+  const test::TemporaryFolder scratch;
+  const std::string folder = scratch / "checkpoints";
+  const auto options = saving_to(folder, "zero2");
+  test::train_on(2, options);
+  says(refusal(2, options), "holds a checkpoint of step 9");
+  auto other = resuming(options);
+  other.model.width = 16;
+  says(refusal(2, other), "another model: token.table of 37 x 32 where this one has token.table");
+  other = resuming(options);
+  other.model.layers = 3;
+  says(refusal(2, other), "nothing more where this one has block3.norm1.gain");
+  other = resuming(options);
+  other.optimizer.kind = "sgd";
+  says(refusal(2, other), "2 numbers of optimizer state a parameter, this optimizer has 1");
+  other = resuming(options);
+  other.batch = 24;
+  says(refusal(2, other), "batch is 24 here and 12 there");
+  other = options;
+  other.checkpoint.folder = "/proc/none";
+  says(refusal(2, other), "the checkpoint folder /proc/none");
+  other = options;
+  other.strategy = {.kind = "ddp", .top_k = 0.1};
+  says(refusal(2, other), "--checkpoint without --compress");
+}
+
+void change_byte(const std::string& path) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(1000);
+  const auto byte = static_cast<char>(file.get() ^ 1);
+  file.seekp(1000);
+  file.put(byte);
+  REQUIRE(file.good());
+}
+
+TEST_CASE("a damaged checkpoint is refused on every rank, by the file's name") {
+  const test::TemporaryFolder scratch;
+  const std::string folder = scratch / "checkpoints";
+  const auto options = saving_to(folder, "zero1");
+  const auto whole = test::train_on(2, options);
+  const std::string newest = folder + "/step-00000009";
+  const auto refused = [&](const std::string& part) {
+    says(refusal(3, resuming(options)), part);
+    std::filesystem::remove_all(newest);
+    test::train_on(2, resuming(options));
+  };
+  change_byte(newest + "/shard-0001.bin");
+  refused(newest + " is damaged: shard-0001.bin is not as it was written");
+  std::filesystem::resize_file(newest + "/shard-0000.bin", 100);
+  refused("shard-0000.bin has 100 bytes where ");
+  std::filesystem::remove(newest + "/shard-0000.bin");
+  refused("lacks shard-0000.bin");
+  std::filesystem::remove(newest + "/manifest.json");
+  refused("cannot open");
+  std::filesystem::resize_file(newest + "/manifest.json", 200);
+  refused("is no manifest");
+  change_byte(newest + "/manifest.json");
+  refused("manifest.json is ");
+
+  change_byte(newest + "/shard-0001.bin");
+  auto older = resuming(options);
+  older.checkpoint.older = true;
+  older.progress = "lines";
+  const auto rest = test::train_on(2, older);
+  says(rest.text, "set aside: the checkpoint " + newest + " is damaged");
+  says(rest.text, "resumed at step 6, saved by zero1 on 2 ranks");
+  CHECK(last_losses(rest, 3) == last_losses(whole, 3));
+  CHECK(std::filesystem::exists(newest + ".broken"));
+}
+
+TEST_CASE("a digest does not depend on how bytes are cut, but on each of them") {
+  std::vector<std::byte> bytes(100);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 37);
+  train::Digest whole;
+  whole.add(bytes);
+  for (std::size_t cut = 0; cut < bytes.size(); ++cut) {
+    train::Digest parts;
+    parts.add(std::span(bytes).first(cut));
+    parts.add(std::span(bytes).subspan(cut));
+    CHECK(parts.text() == whole.text());
+    auto other = bytes;
+    other[cut] ^= std::byte{1};
+    train::Digest changed;
+    changed.add(other);
+    CHECK(changed.text() != whole.text());
+    train::Digest shorter;
+    shorter.add(std::span(bytes).first(cut));
+    CHECK(shorter.text() != whole.text());
+  }
+}
+
+}  // namespace

@@ -1,0 +1,98 @@
+// kill -9 in the middle of a checkpoint: what is there afterwards is whole, and the training goes
+// on to the bits that it would have come to.
+#include <signal.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/catch.h"
+#include "tests/tools/rondorun/support/process.h"
+
+namespace {
+
+using namespace rondo::test;
+
+struct Ended {
+  int status = -1;
+  std::string output{}, error{};
+};
+
+Ended trained(const std::string& folder, const std::vector<std::string>& killed) {
+  Command command{.words = {rondorun(), "-n", "2", RONDO_KILLED_PATH, folder}};
+  command.words.insert(command.words.end(), killed.begin(), killed.end());
+  Process process(command);
+  const int status = process.wait();
+  return {status, process.output(), process.error()};
+}
+
+std::string last_line(const std::string& text) { return text.substr(text.rfind("loss ")); }
+
+TEST_CASE("a rank that is killed while it saves leaves the last checkpoint whole") {
+  struct Kill {
+    std::string rank, point, resumed;
+  };
+  const std::vector<Kill> kills{
+      {"0", "begun", "resumed at 3"},           {"1", "shard half written", "resumed at 3"},
+      {"all", "shard written", "resumed at 3"}, {"0", "manifest written", "resumed at 3"},
+      {"0", "renamed", "resumed at 6"},         {"0", "pruned", "resumed at 6"},
+  };
+  const TemporaryFolder scratch;
+  const auto whole = trained(scratch / "whole", {});
+  REQUIRE(whole.status == 0);
+  for (const Kill& kill : kills) {
+    INFO(kill.rank << " killed when " << kill.point);
+    const std::string folder = scratch / ("killed " + kill.point);
+    const auto killed = trained(folder, {kill.rank, kill.point});
+    CHECK(killed.status != 0);
+    CHECK(killed.output.find("loss") == std::string::npos);
+    const auto rest = trained(folder, {});
+    INFO(rest.output << rest.error);
+    CHECK(rest.status == 0);
+    CHECK(rest.output.find(kill.resumed) != std::string::npos);
+    CHECK(last_line(rest.output) == last_line(whole.output));
+  }
+}
+
+TEST_CASE("a run that is killed as a whole, at any time, goes on from its last checkpoint") {
+  const TemporaryFolder scratch;
+  const std::string folder = scratch / "checkpoints";
+  const std::vector<std::string> words{rondorun(),
+                                       "-n",
+                                       "2",
+                                       RONDO_TRAIN_PATH,
+                                       "--layers",
+                                       "1",
+                                       "--width",
+                                       "8",
+                                       "--heads",
+                                       "1",
+                                       "--block",
+                                       "8",
+                                       "--batch",
+                                       "4",
+                                       "--steps",
+                                       "200000",
+                                       "--checkpoint",
+                                       folder,
+                                       "--checkpoint-every",
+                                       "5",
+                                       "--resume",
+                                       "--validate-every",
+                                       "0",
+                                       "--progress",
+                                       "lines"};
+  {
+    Process process({.words = words});
+    process.wait_until([&] { return std::filesystem::exists(folder + "/step-00000010"); },
+                       "the second checkpoint");
+    for (const pid_t id : process.living()) ::kill(id, SIGKILL);
+    process.wait_none_living();
+  }
+  Process process({.words = words});
+  process.wait_for("resumed at step ");
+  for (const pid_t id : process.living()) ::kill(id, SIGKILL);
+  process.wait_none_living();
+}
+
+}  // namespace
