@@ -62,6 +62,10 @@ constexpr std::array table{
             "network interface: prefixes, exact names after '=', exclusion after '^'"},
     Setting{"RONDO_TIMEOUT", "", "seconds", "300",
             "longest silence of a peer inside a call before it fails"},
+    Setting{"RONDO_TRACE", "", "file name", "no trace",
+            "records calls and their steps into this file, .RANK behind it, for `rondo trace`"},
+    Setting{"RONDO_TRACE_LIMIT", "", "1000 to 100000000", "1000000",
+            "events that a rank's trace keeps, the newest; 32 B each"},
     Setting{"RONDO_TRANSPORT", "", "shm,tcp or ^shm", "best for each pair",
             "force or exclude transports"},
 };
@@ -205,6 +209,13 @@ constexpr std::array<Reader, table.size()> readers{
       return std::string();
     },
     [](const std::string& value, Config& config) { return read_seconds(value, config.timeout); },
+    [](const std::string& value, Config& config) {
+      config.trace = value;
+      return std::string();
+    },
+    [](const std::string& value, Config& config) {
+      return read_integer(value, 1000, 100'000'000, config.trace_limit);
+    },
     [](const std::string& value, Config& config) {
       config.transport = value;
       return std::string();

@@ -44,7 +44,9 @@ struct Config {
   InfinibandConfig infiniband{};    ///< RONDO_IB_*, NCCL_IB_*
   LogLevel debug = LogLevel::warn;  ///< RONDO_DEBUG, NCCL_DEBUG
   std::string debug_file{};         ///< RONDO_DEBUG_FILE, NCCL_DEBUG_FILE (%h host, %p pid)
-  std::string warning{};            ///< names the NCCL_ variables that cannot be honoured, or empty
+  std::string trace{};              ///< RONDO_TRACE; empty: no trace
+  std::size_t trace_limit = 1'000'000;  ///< RONDO_TRACE_LIMIT: events a rank
+  std::string warning{};  ///< names the NCCL_ variables that cannot be honoured, or empty
 };
 
 /// Reads the process's environment. Throws Error{configuration} for an unknown RONDO_ name or a bad

@@ -44,6 +44,7 @@ void CommunicatorState::begin(const Call& call, const void* input, void* output,
   operation.fingerprint = fingerprint(numbered);
   operation.history = history_;
   history_ = history_ * 0x9e3779b97f4a7c15ULL + operation.fingerprint;
+  if (trace_) operation.traced = trace_->begin({.prepared = prepared}, numbered.sequence);
 }
 
 std::shared_ptr<Operation> CommunicatorState::submit(const Message& message, const void* input,
@@ -58,6 +59,11 @@ std::shared_ptr<Operation> CommunicatorState::submit(const Message& message, con
   operation->sends = message.sends;
   operation->sequence = numbered.sequence;
   operation->fingerprint = fingerprint(numbered);
+  if (trace_) {
+    operation->traced = trace_->begin(
+        {.prepared = operation->prepared, .peer = message.peer, .sends = message.sends},
+        numbered.sequence);
+  }
   engine_->submit(operation.get());
   return operation;
 }

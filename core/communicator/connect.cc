@@ -24,6 +24,7 @@ std::string settings_text(const Config& config) {
   std::ostringstream text;
   text << config.transport << '\n'
        << config.algorithm << '\n'
+       << config.trace << '\n'
        << config.slot_bytes << '\n'
        << config.sockets << '\n';
   return text.str();
@@ -34,6 +35,7 @@ void take_settings(const std::string& text, Config& config) {
   std::string line;
   std::getline(lines, config.transport);
   std::getline(lines, config.algorithm);
+  std::getline(lines, config.trace);
   lines >> config.slot_bytes >> config.sockets;
 }
 
@@ -85,6 +87,7 @@ CommunicatorState::CommunicatorState(Membership membership, const Config& config
     descriptors_.reserve(descriptors_per_peer * membership_.members.size());
     engine_ = std::make_unique<Engine>(rank(), transport_of_, connect_direct(), *line_);
     log_transports();
+    start_trace();
   } catch (const Error& error) {
     line_->fail(error);  // the others must not wait for a rank that gave up
     throw;
@@ -102,8 +105,8 @@ void CommunicatorState::agree_on_settings() {
   const std::vector<std::string> all = line_->exchange(mine);
   if (all[0] != mine) {
     log(LogLevel::warn, rank(),
-        "this rank's transport, algorithm or buffer settings differ from rank 0's; rank 0's are "
-        "used");
+        "this rank's transport, algorithm, buffer or trace settings differ from rank 0's; rank 0's "
+        "are used");
   }
   take_settings(all[0], config_);
   if (config_.slot_bytes > largest_slot_bytes) {

@@ -159,6 +159,7 @@ void CommunicatorState::fail(const Error& error) {
   engine_->fail_all(std::make_exception_ptr(line_->failed() ? line_->failure() : error));
   for (const auto& operation : to_self_) operation->finish(std::make_exception_ptr(error));
   to_self_.clear();
+  write_trace();  // this process may not live much longer
 }
 
 void CommunicatorState::require_usable() const {
@@ -205,16 +206,19 @@ void CommunicatorState::abort(const std::string& reason) noexcept {
   ring(doorbell_.word());
 }
 
-void CommunicatorState::finalize() {
+void CommunicatorState::close(bool together) {
   Turn turn(*this);
   if (finalized_) return;
   finalized_ = true;
   try {
     drain();
+    if (together && trace_ && !line_->failed()) compare_clocks();
   } catch (...) {
+    write_trace();
     line_->leave();
     throw;
   }
+  write_trace();
   line_->leave();
 }
 
@@ -239,7 +243,7 @@ void CommunicatorState::drain() {
 
 CommunicatorState::~CommunicatorState() {
   try {
-    finalize();
+    close(false);
   } catch (const std::exception& error) {
     log(LogLevel::warn, rank(), std::string("while finalizing: ") + error.what());
   }

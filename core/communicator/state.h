@@ -27,6 +27,7 @@
 #include "core/plan/call_cache.h"
 #include "core/plan/choose.h"
 #include "core/plan/prepared.h"
+#include "core/trace/recorder.h"
 #include "core/transport/direct_access.h"
 #include "core/transport/doorbell.h"
 #include "core/transport/local_exchange.h"
@@ -90,7 +91,8 @@ class CommunicatorState {
   /// Why no further call can succeed, if so. Any thread.
   std::optional<Error> failure() const;
   void abort(const std::string& reason) noexcept;
-  void finalize();
+  /// Completes what is under way and leaves. Where several machines are traced, collective.
+  void finalize() { close(true); }
   std::string describe(const Call& call);
   Traffic traffic();
 
@@ -109,6 +111,11 @@ class CommunicatorState {
   std::vector<Transport*> pick_transports();
   Transport* make_transport(const TransportKind& kind);
   void log_transports() const;
+  /// Where RONDO_TRACE asks for it: a recorder, with how far this rank's clock is from rank 0's.
+  void start_trace();
+  /// Collective: measures that, where the ranks' machines differ.
+  void compare_clocks();
+  void write_trace() noexcept;
   const Prepared& lookup(const Call& call);
   Prepared prepare_call(const Call& call);
   /// "shm", "shm+tcp".
@@ -129,6 +136,8 @@ class CommunicatorState {
   void drive(Operation& operation);
   void step(Patience& patience);
   bool look();
+  /// `together`: the other ranks do the same now, so they may be waited for.
+  void close(bool together);
   void drain();
   Patience patience() const;  ///< for a wait on these transports
   void idle(Patience& patience);
@@ -147,7 +156,8 @@ class CommunicatorState {
   std::size_t frame_bytes_ = 0;  ///< least slot size of all ranks' channels
   Doorbell doorbell_;
   std::vector<std::unique_ptr<Transport>> transports_;
-  std::vector<Transport*> transport_of_;  ///< by peer
+  std::vector<Transport*> transport_of_;    ///< by peer
+  std::unique_ptr<trace::Recorder> trace_;  ///< null: nothing is recorded
   std::unique_ptr<Engine> engine_;
 
   std::mutex role_;

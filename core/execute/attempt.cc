@@ -54,15 +54,18 @@ std::size_t run_elements(const PreparedCall& call, const Chunk& run, std::uint64
   return elements;
 }
 
+std::size_t number_of(const Operation& operation, const Op& op) {
+  return static_cast<std::size_t>(&op - operation.prepared->plan->program.ops.data());
+}
+
 }  // namespace
 
 bool Engine::attempt(const Instance& instance) {
   const PreparedCall& call = *instance.operation.prepared;
   const Op& op = instance.op;
-  const std::size_t bytes =
-      call.op_bytes.empty()
-          ? run_elements(call, op.extent, instance.pass) * call.element_bytes
-          : call.op_bytes[static_cast<std::size_t>(&op - call.plan->program.ops.data())];
+  const std::size_t bytes = call.op_bytes.empty()
+                                ? run_elements(call, op.extent, instance.pass) * call.element_bytes
+                                : call.op_bytes[number_of(instance.operation, op)];
   if (bytes == 0 && !call.tokens) return true;  // both ends know that there is nothing to say
   const Operand& first = call.plan->program.operands[op.first_operand];
   const bool moves_only = op.operands == 1 && bytes > 0 && pieces_of(call, op.extent) == 1;
@@ -85,6 +88,7 @@ bool Engine::attempt(const Instance& instance) {
                   {.rank = rank_, .peer = op.out_peer});
     slot = free.data();
   }
+  if (trace_ != nullptr) note_begin(instance, trace::Recorder::now());
   combine(instance, slot);
   if (op.out_peer >= 0) {
     sender(op.out_peer, op.lane).commit(bytes, instance.operation.fingerprint);
@@ -93,7 +97,23 @@ bool Engine::attempt(const Instance& instance) {
   for (const Operand& operand : call.plan->program.operands_of(op)) {
     if (operand.is_channel()) receiver(operand.peer, op.lane).release();
   }
+  if (trace_ != nullptr) note_end(instance, bytes);
   return true;
+}
+
+/// What moves in place enters the kernel, which takes its time: so the clock is read before.
+std::int64_t Engine::time_if_traced() const {
+  return trace_ == nullptr ? 0 : trace::Recorder::now();
+}
+
+void Engine::note_begin(const Instance& instance, std::int64_t time) const {
+  const Operation& operation = instance.operation;
+  trace_->op_began(operation.traced, number_of(operation, instance.op), instance.pass, time);
+}
+
+void Engine::note_end(const Instance& instance, std::size_t bytes) const {
+  const Operation& operation = instance.operation;
+  trace_->op_ended(operation.traced, number_of(operation, instance.op), instance.pass, bytes);
 }
 
 bool Engine::send_in_place(const Instance& instance, SendChannel& out, std::size_t bytes) {
@@ -101,8 +121,11 @@ bool Engine::send_in_place(const Instance& instance, SendChannel& out, std::size
       instance,
       instance.operation.prepared->plan->program.operands[instance.op.first_operand].chunk, 0);
   const std::span<const std::byte> rest{from + instance.moved, bytes - instance.moved};
-  instance.moved += note_in_place(out.send_from(rest, instance.operation.fingerprint));
+  const std::int64_t before = time_if_traced();
+  instance.moved +=
+      note_in_place(instance, before, out.send_from(rest, instance.operation.fingerprint));
   if (instance.moved < bytes) return false;
+  if (trace_ != nullptr) note_end(instance, bytes);
   note_sent(instance, bytes);
   return true;
 }
@@ -124,12 +147,16 @@ bool Engine::receive_in_place(const Instance& instance, ReceiveChannel& in, int 
   }
   const std::span<std::byte> rest{local(instance, instance.op.into, 0) + instance.moved,
                                   bytes - instance.moved};
-  instance.moved += note_in_place(in.receive_into(rest));
+  const std::int64_t before = time_if_traced();
+  instance.moved += note_in_place(instance, before, in.receive_into(rest));
+  if (trace_ != nullptr && instance.moved == bytes) note_end(instance, bytes);
   return instance.moved == bytes;
 }
 
-std::uint32_t Engine::note_in_place(std::size_t bytes) {
+std::uint32_t Engine::note_in_place(const Instance& instance, std::int64_t before,
+                                    std::size_t bytes) {
   if (bytes > 0) moved_in_place_ = true;
+  if (trace_ != nullptr && bytes > 0 && instance.moved == 0) note_begin(instance, before);
   return static_cast<std::uint32_t>(bytes);  // a frame is at most 1 MiB long
 }
 

@@ -176,6 +176,7 @@ bool DirectEngine::is_there(std::int32_t peer, const std::function<void()>& look
 
 void DirectEngine::finish_step(std::uint64_t step, const Ranks& waiting) {
   board_.of(rank_).progress.step.store(step_of(number_, step), std::memory_order_release);
+  if (trace_ != nullptr) trace_->stepped(operation_->traced, step, part_->plan.mode);
   for (const std::int32_t peer : waiting) access_.wake(peer);
 }
 
@@ -198,6 +199,7 @@ bool DirectEngine::enter() {
   if (turn_.settles) post.times = contest_.best(kind_);
   // seq_cst where memory is announced: see withdraw().
   post.call.store(number_, announces() ? std::memory_order_seq_cst : std::memory_order_release);
+  if (trace_ != nullptr) trace_->posted(operation_->traced);
   for (const std::int32_t peer : looks_at_all() ? others_ : part().plan.users) access_.wake(peer);
   return true;
 }
@@ -257,6 +259,7 @@ bool DirectEngine::gather() {
     seen = std::max(seen, step_of(number_ - 1, all_done));
     if (announces()) announcements_[static_cast<std::size_t>(peer)] = post.announcement;
   }
+  if (trace_ != nullptr) trace_->seen(operation_->traced);
   if (turn_.settles) settle_contest();
   if (announces()) {
     decide();

@@ -23,6 +23,7 @@
 #include "core/execute/board.h"
 #include "core/execute/contest.h"
 #include "core/execute/operation.h"
+#include "core/trace/recorder.h"
 #include "core/transport/direct_access.h"
 #include "kernels/cpu/reduce.h"
 
@@ -32,6 +33,8 @@ class DirectEngine {
  public:
   /// `access` and `control` outlive the engine.
   DirectEngine(int rank, int ranks, DirectAccess& access, ControlLine& control);
+
+  void set_trace(trace::Recorder* recorder) { trace_ = recorder; }
 
   enum class Result : std::uint8_t { waiting, moved, done, by_messages };
   /// Goes on with the operation, which is run to its end before another one. by_messages: the
@@ -173,6 +176,7 @@ class DirectEngine {
   std::array<Use, places> posts_{};  ///< the last use of each, and of its note
   std::array<Use, 2> stages_{};
 
+  trace::Recorder* trace_ = nullptr;
   std::vector<const void*> sources_{};
   std::vector<void*> destinations_{};
   std::vector<std::byte> staging_{};

@@ -51,6 +51,11 @@ Engine::Engine(int rank, std::vector<Transport*> transports, DirectAccess* acces
                                              control);
 }
 
+void Engine::set_trace(trace::Recorder* recorder) {
+  trace_ = recorder;
+  if (direct_) direct_->set_trace(recorder);
+}
+
 void Engine::submit(Operation* operation) {
   (operation->point_to_point_peer >= 0 ? point_to_point_ : collectives_).push_back(operation);
 }
@@ -186,6 +191,7 @@ void Engine::finish(Operation& operation) {
   if (call.divisor > 1)
     divide(call.call.type, operation.output, call.divisor, call.output_elements);
   if (operation.point_to_point_peer < 0) control_.calls().complete(operation.sequence);
+  if (trace_ != nullptr) trace_->end(operation.traced, operation.direct);
   operation.finish();
 }
 

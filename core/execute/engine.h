@@ -15,6 +15,7 @@
 #include "core/control/control.h"
 #include "core/execute/direct.h"
 #include "core/execute/operation.h"
+#include "core/trace/recorder.h"
 #include "core/transport/transport.h"
 #include "rondo/traffic.h"
 
@@ -31,6 +32,9 @@ class Engine {
   Engine(int rank, std::vector<Transport*> transports, DirectAccess* access, ControlLine& control);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
+
+  /// Every operation from here on is recorded; null: none. It outlives the engine.
+  void set_trace(trace::Recorder* recorder);
 
   /// Takes the operation into its queue. It stays alive until it is done.
   void submit(Operation* operation);
@@ -77,8 +81,11 @@ class Engine {
   bool attempt(const Instance& instance);
   bool send_in_place(const Instance& instance, SendChannel& out, std::size_t bytes);
   bool receive_in_place(const Instance& instance, ReceiveChannel& in, int peer, std::size_t bytes);
-  std::uint32_t note_in_place(std::size_t bytes);
   void note_sent(const Instance& instance, std::size_t bytes);
+  std::uint32_t note_in_place(const Instance& instance, std::int64_t before, std::size_t bytes);
+  std::int64_t time_if_traced() const;
+  void note_begin(const Instance& instance, std::int64_t time) const;
+  void note_end(const Instance& instance, std::size_t bytes) const;
   bool frames_arrived(const Instance& instance, std::size_t bytes);
   void combine(const Instance& instance, std::byte* slot);
   void combine_piece(const Instance& instance, std::byte* destination, bool streaming,
@@ -112,6 +119,7 @@ class Engine {
   std::vector<const void*> sources_;     ///< operands of the op being run
   std::vector<Frame> frames_;            ///< its frames, by operand
   Traffic sent_{};                       ///< by messages
+  trace::Recorder* trace_ = nullptr;     ///< null: nothing is recorded
   bool moved_in_place_ = false;          ///< part of a frame moved during this progress()
   std::uint64_t reported_mismatch_ = 0;  ///< sequence already reported
 };

@@ -28,6 +28,7 @@ class Operation {
   int point_to_point_peer = -1;  ///< >= 0: a send or receive, and with whom
   bool sends = false;            ///< of a send or receive: which
   bool direct = false;           ///< on its direct way; else by messages
+  std::uint32_t traced = 0;      ///< its number in the trace, where there is one
 
   /// Position of `base`.
   std::uint64_t pass = 0;

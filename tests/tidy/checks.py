@@ -25,6 +25,7 @@ LAYERS = [
     ["core/memory", "core/schedule", "core/transport", "core/control", "kernels"],
     ["algorithms", "transports"],
     ["core/plan"],
+    ["core/trace"],
     ["core/execute"],
     ["core/communicator", "core/include/rondo/rondo.h"],
     ["core/nccl"],

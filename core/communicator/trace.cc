@@ -1,0 +1,84 @@
+// Recording what a communicator does, where RONDO_TRACE asks for it.
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <random>
+#include <sstream>
+
+#include "core/base/log.h"
+#include "core/communicator/state.h"
+
+namespace rondo::detail {
+namespace {
+
+/// Meetings in a row: the shortest decides, so a few that were held up do not matter.
+constexpr int meetings_in_a_row = 8;
+
+std::string random_name() {
+  std::random_device device;
+  std::array<char, 17> digits{};
+  std::snprintf(digits.data(), digits.size(), "%08x%08x", device(), device());
+  return digits.data();
+}
+
+/// The process's first traced world has the plain name. Global, since nothing else knows of all
+/// communicators that a process makes.
+bool first_world() {
+  static std::atomic<bool> taken{false};
+  return !taken.exchange(true, std::memory_order_relaxed);  // counts to one, orders nothing
+}
+
+}  // namespace
+
+void CommunicatorState::start_trace() {
+  if (config_.trace.empty()) return;
+  const bool world = membership_.number == 0;
+  const std::string run =
+      line_->exchange(rank() != 0 ? "" : random_name() + (world && first_world() ? " 1" : " 0"))[0];
+  const std::vector<HostInfo> hosts = member_hosts();
+  const HostInfo& here = hosts[static_cast<std::size_t>(rank())];
+  trace::Origin origin{.path = config_.trace,
+                       .run = run.substr(0, run.find(' ')),
+                       .communicator = world ? "world" : "part",
+                       .rank = rank(),
+                       .ranks = size(),
+                       .world_rank = membership_.members[static_cast<std::size_t>(rank())],
+                       .host = here.hostname,
+                       .clock = here.host,
+                       .over = transport_list()};
+  if (!run.ends_with(" 1")) origin.path += "." + origin.run.substr(0, 8);
+  origin.path += "." + std::to_string(rank());
+  trace_ = std::make_unique<trace::Recorder>(std::move(origin), config_.trace_limit);
+  engine_->set_trace(trace_.get());
+  compare_clocks();
+}
+
+void CommunicatorState::compare_clocks() {
+  const std::vector<HostInfo> hosts = member_hosts();
+  const auto with_root = [&](const HostInfo& host) { return host.host == hosts[0].host; };
+  if (std::ranges::all_of(hosts, with_root)) return;
+  std::vector<trace::Meeting> meetings;
+  std::int64_t received = 0;
+  for (int number = 0; number <= meetings_in_a_row; ++number) {
+    const std::int64_t sent = trace::Recorder::now();
+    // When this meeting begins, and when the one before ended.
+    std::istringstream root(
+        line_->exchange(std::to_string(sent) + " " + std::to_string(received))[0]);
+    received = trace::Recorder::now();
+    trace::Meeting meeting{.sent = sent, .received = received};
+    std::int64_t before = 0;
+    root >> meeting.root_sent >> before;
+    if (!meetings.empty()) meetings.back().root_received = before;
+    if (number < meetings_in_a_row) meetings.push_back(meeting);
+  }
+  const auto offset = trace::estimate(meetings);
+  if (offset && !with_root(hosts[static_cast<std::size_t>(rank())])) trace_->set_offset(*offset);
+}
+
+void CommunicatorState::write_trace() noexcept {
+  if (!trace_) return;
+  if (line_->failed()) trace_->failed(line_->failure().what());
+  trace_->write();
+}
+
+}  // namespace rondo::detail
