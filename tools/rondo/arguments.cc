@@ -19,10 +19,6 @@ namespace {
 
 constexpr int most_ranks = 1 << 20;
 
-[[noreturn]] void reject(const std::string& what, const std::string& remedy) {
-  throw Error(ErrorCode::invalid_argument, what, {.remedy = remedy});
-}
-
 int rank_number(std::string_view text, std::string_view whole) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -41,6 +37,10 @@ std::string names_of(const Rows& rows) {
 }
 
 }  // namespace
+
+[[noreturn]] void reject(const std::string& what, const std::string& remedy) {
+  throw Error(ErrorCode::invalid_argument, what, {.remedy = remedy});
+}
 
 std::vector<int> parse_ranks(std::string_view text) {
   std::set<int> ranks;

@@ -1,6 +1,7 @@
 // What the subcommands' arguments mean, checked with words that list what is known.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,9 @@
 #include "core/schedule/schedule.h"
 
 namespace rondo::tool {
+
+/// Throws Error{invalid_argument}: what is wrong, and what to do.
+[[noreturn]] void reject(const std::string& what, const std::string& remedy);
 
 /// "4", "1-64", "4,7,1-16,1024": ascending, without duplicates.
 std::vector<int> parse_ranks(std::string_view text);

@@ -8,12 +8,13 @@ namespace rondo::tool {
 /// Each adds its subcommand to the program. What it does runs when the command line has been
 /// parsed; `status` becomes the exit status where that is not 0.
 void add_verify(CLI::App& program, int& status);
-void add_explain(CLI::App& program);
+void add_explain(CLI::App& program, int& status);
 void add_learn(CLI::App& program);
 void add_simulate(CLI::App& program);
 void add_schedule(CLI::App& program);
 void add_list(CLI::App& program);
 void add_why(CLI::App& program);
+void add_trace(CLI::App& program);
 void add_rdma(CLI::App& program);
 
 }  // namespace rondo::tool

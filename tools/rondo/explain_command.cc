@@ -3,38 +3,86 @@
 #include <memory>
 
 #include "core/schedule/explain.h"
+#include "tools/rondo/arguments.h"
 #include "tools/rondo/commands.h"
 #include "tools/rondo/explain_options.h"
+#include "tools/rondo/option_checks.h"
 #include "tools/rondo/page/explain_page.h"
 #include "tools/rondo/step/terminal.h"
+#include "tools/rondo/trace/explain_real.h"
+#include "tools/rondo/trace/load.h"
+#include "tools/rondo/trace/real.h"
 
 namespace rondo::tool {
 namespace {
 
-void explain_one(const ExplainArguments& arguments) {
+/// More take so long that one wonders.
+constexpr int most_silent_ranks = 1000;
+
+/// The exit status: 1 where the schedule is wrong.
+int explain_one(const ExplainArguments& arguments) {
   const Schedule schedule = schedule_of(arguments);
-  const Explanation explanation = explain(schedule, options_of(arguments, schedule));
-  if (arguments.step) return step::show(explanation);
-  const CostFormulas cost = arguments.file.empty() ? formulas_of(schedule) : CostFormulas();
-  std::fputs(render(explanation, cost, arguments.width).c_str(), stdout);
+  const ExplainOptions options = options_of(arguments, schedule);
+  if (schedule.ranks > most_silent_ranks)
+    std::fprintf(stderr,
+                 "rondo: goes through every step of %d ranks, which can take minutes; `rondo "
+                 "simulate` says costs alone sooner\n",
+                 schedule.ranks);
+  const Explanation explanation = explain(schedule, options);
+  if (arguments.step) {
+    step::show(explanation);
+  } else {
+    const CostFormulas cost = arguments.file.empty() ? formulas_of(schedule) : CostFormulas();
+    std::fputs(render(explanation, cost, arguments.width).c_str(), stdout);
+  }
+  return explanation.findings.empty() ? 0 : 1;
+}
+
+struct RealArguments {
+  std::vector<std::string> files{};
+  std::size_t call = 0;  ///< 0: the slowest
+};
+
+void explain_trace(const RealArguments& real, std::size_t width) {
+  const Timeline timeline = load_timeline(real.files);
+  const TracedCall& call = real.call > 0 ? timeline.call(real.call) : slowest_playable(timeline);
+  std::fputs(explain_real(call, width).c_str(), stdout);
 }
 
 void add_what(CLI::App& command, ExplainArguments& arguments) {
   command.add_option("collective", arguments.collective, "e.g. all_reduce (see rondo list)");
-  command.add_option("-a,--algorithm", arguments.algorithm,
-                     "e.g. ring; by default the first that rondo list shows");
-  command.add_option("-n,--ranks", arguments.ranks, "number of ranks")->capture_default_str();
-  command.add_option("-r,--root", arguments.root, "root rank")->capture_default_str();
-  command.add_option("-f,--file", arguments.file,
-                     "a schedule's text form instead, - for standard input");
+  CLI::Option* algorithm =
+      command.add_option("-a,--algorithm", arguments.algorithm,
+                         "e.g. ring; by default the first that rondo list shows");
+  CLI::Option* ranks =
+      command.add_option("-n,--ranks", arguments.ranks, "number of ranks")->capture_default_str();
+  CLI::Option* root =
+      command.add_option("-r,--root", arguments.root, "root rank")->capture_default_str();
+  command
+      .add_option("-f,--file", arguments.file,
+                  "a schedule's text form instead, - for standard input; it says ranks and root")
+      ->excludes(algorithm)
+      ->excludes(ranks)
+      ->excludes(root);
   command.add_option("--width", arguments.width, "columns to use, from 40")
       ->check(CLI::Range(40, 1000))
       ->capture_default_str();
 }
 
+void add_real_options(CLI::App& command, RealArguments& arguments) {
+  CLI::Option* files = command.add_option(
+      "--from-trace", arguments.files,
+      "a real call instead, with times: the files that RONDO_TRACE=FILE left, or FILE");
+  for (const char* other : {"--algorithm", "--ranks", "--root", "--file", "--count", "--type",
+                            "--values", "--step", "--html", "--compare"})
+    files->excludes(command.get_option(other));
+  command.add_option("--call", arguments.call,
+                     "with --from-trace: which, as `rondo trace` numbers them; else the slowest");
+}
+
 }  // namespace
 
-void add_explain(CLI::App& program) {
+void add_explain(CLI::App& program, int& status) {
   const auto arguments = std::make_shared<ExplainArguments>();
   const auto page = std::make_shared<PageArguments>();
   CLI::App* command = program.add_subcommand(
@@ -43,7 +91,9 @@ void add_explain(CLI::App& program) {
       "holds, what it has cost so far, and the lower bound.\n"
       "Examples: rondo explain all_reduce --algorithm ring --ranks 4\n"
       "          rondo explain all_reduce -a ring -n 4 --count 10 --type float64\n"
-      "          rondo explain all_reduce -a ring -n 2 --values '1,2;30,40'");
+      "          rondo explain all_reduce -a ring -n 2 --values '1,2;30,40'\n"
+      "          rondo explain --from-trace run\n"
+      "Exit status 1 when the schedule is wrong.");
   add_what(*command, *arguments);
   command->add_flag("-s,--step", arguments->step,
                     "goes through the rounds in this terminal, forward and back; ? shows the keys");
@@ -62,13 +112,18 @@ void add_explain(CLI::App& program) {
               "them element i of rank r is r*10+i")
           ->expected(0, 1);
   add_page_options(*command, *page);
-  command->callback([arguments, page, count, values] {
+  const auto real = std::make_shared<RealArguments>();
+  add_real_options(*command, *real);
+  command->callback([arguments, page, real, count, values, command, &status] {
+    refuse_empty(*command, {"--html", "--compare", "--file"});
+    if (!real->files.empty()) return explain_trace(*real, arguments->width);
+    if (real->call > 0) reject("--call is for traces", "--from-trace FILE...");
     arguments->has_count = count->count() > 0;
     arguments->has_values = values->count() > 0;
     if (page->wanted())
       write_explained_page(schedule_of(*arguments), !arguments->file.empty(), *page);
     else
-      explain_one(*arguments);
+      status = explain_one(*arguments);
   });
 }
 

@@ -15,10 +15,6 @@ constexpr long long most_elements = 1'000'000'000'000;
 constexpr std::size_t most_values = 65536;
 constexpr double rank_step = 10;  ///< element i of rank r is rank_step * r + i
 
-[[noreturn]] void reject(const std::string& what, const std::string& remedy) {
-  throw Error(ErrorCode::invalid_argument, what, {.remedy = remedy});
-}
-
 double value_of(const std::string& text) {
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);

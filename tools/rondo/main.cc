@@ -26,18 +26,21 @@ int main(int argc, char** argv) {
   CLI::App program{
       "Looks at collective algorithms without running them: proves them right, shows what they "
       "do,\n"
-      "predicts their time, says how a call would go; and lists the RDMA devices here.\n"
+      "predicts their time, says how a call would go and how recorded ones went; and lists the "
+      "RDMA\n"
+      "devices here.\n"
       "`rondo COMMAND --help` tells more."};
   program.name("rondo");
   program.require_subcommand(1);
   int status = 0;
   rondo::tool::add_verify(program, status);
-  rondo::tool::add_explain(program);
+  rondo::tool::add_explain(program, status);
   rondo::tool::add_learn(program);
   rondo::tool::add_simulate(program);
   rondo::tool::add_schedule(program);
   rondo::tool::add_list(program);
   rondo::tool::add_why(program);
+  rondo::tool::add_trace(program);
   rondo::tool::add_rdma(program);
   try {
     program.parse(argc, argv);

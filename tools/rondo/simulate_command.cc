@@ -6,6 +6,7 @@
 #include "rondo/error.h"
 #include "tools/rondo/arguments.h"
 #include "tools/rondo/commands.h"
+#include "tools/rondo/option_checks.h"
 #include "tools/rondo/predict.h"
 
 namespace rondo::tool {
@@ -68,7 +69,7 @@ void add_simulate(CLI::App& program) {
       ->capture_default_str();
   command->add_option("-r,--root", arguments->root, "root rank")->capture_default_str();
   const auto cost = [&](const char* option, double& value, const char* what) {
-    command->add_option(option, value, what)->check(CLI::NonNegativeNumber)->capture_default_str();
+    command->add_option(option, value, what)->check(cost_obstacle)->capture_default_str();
   };
   cost("--alpha", arguments->costs.alpha, "seconds a message");
   cost("--beta", arguments->costs.beta, "seconds a byte");

@@ -8,6 +8,7 @@
 #include "rondo/error.h"
 #include "tools/rondo/arguments.h"
 #include "tools/rondo/commands.h"
+#include "tools/rondo/option_checks.h"
 #include "tools/rondo/predict.h"
 #include "tools/rondo/why/report.h"
 
@@ -26,10 +27,6 @@ struct Arguments {
   bool apart = false;
   Costs costs = default_costs;
 };
-
-[[noreturn]] void reject(const std::string& what, const std::string& remedy) {
-  throw Error(ErrorCode::invalid_argument, what, {.remedy = remedy});
-}
 
 /// Elements of the vector, or of each block.
 std::uint64_t count_of(const Arguments& arguments, Collective collective, std::size_t element) {
@@ -94,7 +91,7 @@ void add_why(CLI::App& program) {
                       "in the place of RONDO_TRANSPORT: shm, tcp, ^shm, ...");
   command->add_flag("--apart", arguments->apart, "each rank on a machine of its own like this one");
   const auto cost = [&](const char* option, double& value, const char* what) {
-    command->add_option(option, value, what)->check(CLI::NonNegativeNumber)->capture_default_str();
+    command->add_option(option, value, what)->check(cost_obstacle)->capture_default_str();
   };
   cost("--alpha", arguments->costs.alpha, "of the predictions: seconds a message");
   cost("--beta", arguments->costs.beta, "of the predictions: seconds a byte");

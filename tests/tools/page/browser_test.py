@@ -13,8 +13,9 @@ from editing import Editing
 from every_algorithm import EveryAlgorithm
 from playing import Comparing, Playing
 from reading import Learning, WithoutAMouse
+from real_run import RealRun
 
-__all__ = ["Comparing", "Editing", "EveryAlgorithm", "Learning", "Playing", "WithoutAMouse"]
+__all__ = ["Comparing", "Editing", "EveryAlgorithm", "Learning", "Playing", "RealRun", "WithoutAMouse"]
 
 if __name__ == "__main__":
     try:

@@ -102,7 +102,9 @@ nlohmann::ordered_json page_data(const PageContent& content) {
   Json schedules = Json::array();
   for (const Schedule& schedule : content.schedules) {
     const bool from_table = !schedules.empty() || !content.own_text;
-    schedules.push_back(schedule_data(schedule, from_table, content));
+    Json one = schedule_data(schedule, from_table, content);
+    if (schedules.empty() && !content.real.empty()) one["real"] = Json::parse(content.real);
+    schedules.push_back(std::move(one));
   }
   data["schedules"] = std::move(schedules);
   return data;

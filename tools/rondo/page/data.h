@@ -24,6 +24,7 @@ struct PageContent {
   std::string lesson{};               ///< HTML of our own, above the stage; may be empty
   std::string editor{};               ///< text form in the editor at the start; empty: the first's
   bool editor_open = false;
+  std::string real{};  ///< JSON of how the first one really ran (see replay.js); empty: it did not
   double bytes = 1 << 20;  ///< N at the start
   double alpha = 5e-6;     ///< seconds a message, at the start
   double beta = 1e-10;     ///< seconds a byte

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "rondo/error.h"
+#include "tools/rondo/arguments.h"
 #include "tools/rondo/commands.h"
 #include "tools/rondo/page/lessons.h"
 #include "tools/rondo/page/page.h"
@@ -55,9 +56,14 @@ void add_learn(CLI::App& program) {
       command->add_option("-p,--port", arguments->port, "port to serve on; 0: any that is free")
           ->check(CLI::Range(0, 65535))
           ->capture_default_str();
-  command->add_option("-o,--output", arguments->folder, "write files into this folder instead")
-      ->excludes(port);
-  command->callback([arguments] { learn(*arguments); });
+  CLI::Option* output =
+      command->add_option("-o,--output", arguments->folder, "write files into this folder instead")
+          ->excludes(port);
+  command->callback([arguments, output] {
+    if (output->count() > 0 && arguments->folder.empty())
+      reject("--output is empty", "a folder behind it, or leave it out");
+    learn(*arguments);
+  });
 }
 
 }  // namespace rondo::tool

@@ -25,6 +25,7 @@ using boost::system::error_code;
 
 constexpr std::size_t most_request_bytes = 16 * 1024;
 constexpr std::chrono::seconds most_waiting{10};
+constexpr std::chrono::milliseconds between_failures{100};
 
 std::string reply(std::string_view status, std::string_view body, bool with_body) {
   std::string text = "HTTP/1.1 " + std::string(status) +
@@ -87,13 +88,33 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::string reply_{};
 };
 
-void accept_all(tcp::acceptor& acceptor, const std::vector<SiteFile>& files) {
-  acceptor.async_accept([&](error_code error, tcp::socket socket) {
-    if (error == asio::error::operation_aborted) return;
-    if (!error) std::make_shared<Connection>(std::move(socket), files)->start();
-    accept_all(acceptor, files);
-  });
-}
+/// Without a free descriptor accepting fails at once, again and again: then it rests for a while.
+class Acceptor {
+ public:
+  Acceptor(tcp::acceptor& acceptor, const std::vector<SiteFile>& files)
+      : acceptor_(acceptor), rest_(acceptor.get_executor()), files_(files) {}
+
+  void accept_all() {
+    acceptor_.async_accept([this](error_code error, tcp::socket socket) {
+      if (error == asio::error::operation_aborted) return;
+      if (error) return accept_later();
+      std::make_shared<Connection>(std::move(socket), files_)->start();
+      accept_all();
+    });
+  }
+
+ private:
+  void accept_later() {
+    rest_.expires_after(between_failures);
+    rest_.async_wait([this](error_code error) {
+      if (!error) accept_all();
+    });
+  }
+
+  tcp::acceptor& acceptor_;
+  asio::steady_timer rest_;
+  const std::vector<SiteFile>& files_;
+};
 
 tcp::acceptor listen(asio::io_context& context, int port) {
   const tcp::endpoint here(asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(port));
@@ -114,7 +135,8 @@ void serve(const std::vector<SiteFile>& files, int port,
   tcp::acceptor acceptor = listen(context, port);
   asio::signal_set signals(context, SIGINT, SIGTERM);
   signals.async_wait([&](error_code, int) { context.stop(); });
-  accept_all(acceptor, files);
+  Acceptor accepting(acceptor, files);
+  accepting.accept_all();
   ready("http://127.0.0.1:" + std::to_string(acceptor.local_endpoint().port()) + "/");
   context.run();
 }

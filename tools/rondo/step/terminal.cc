@@ -15,7 +15,7 @@
 #include <string>
 #include <utility>
 
-#include "rondo/error.h"
+#include "tools/rondo/arguments.h"
 #include "tools/rondo/step/interruptions.h"
 #include "tools/rondo/step/state.h"
 #include "tools/rondo/step/terminfo.h"
@@ -25,10 +25,6 @@ namespace rondo::tool::step {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-[[noreturn]] void reject(const std::string& what, const std::string& remedy) {
-  throw Error(ErrorCode::invalid_argument, what, {.remedy = remedy});
-}
 
 /// ncurses on this process's terminal, which is restored at the end. ncurses keeps its state in
 /// globals: one at a time.

@@ -52,7 +52,6 @@ std::string direct_text(const PreparedCall& prepared) {
 std::string no_direct_text(const Facts& facts, const Call& call,
                            const AlgorithmSelection& selection) {
   const std::string by = "by messages";
-  if (facts.transport.empty()) return "none: the call copies input to output";
   if (!selection.allows(call.collective, direct_name)) return by + ": direct is excluded";
   if (!facts.reaches_memory)
     return by + ": over " + facts.transport + " no rank reaches another one's memory";
@@ -102,10 +101,23 @@ std::string predictions(const Call& call, const PreparedCall& prepared, const Fa
   return text;
 }
 
+/// A rank alone talks to nobody: which algorithm the table has for that says nothing.
+std::string report_alone(const Call& call, const Facts& facts) {
+  return std::string(name(call.collective)) +
+         (is_token(call.collective)
+              ? std::string()
+              : " of " + std::to_string(call.count) + " x " + std::string(name(call.type))) +
+         " on one rank\n\n" + item("transport", transport_text(facts)) +
+         item("way", is_token(call.collective) ? "none: there is nobody to wait for"
+                                               : "none: the call copies input to output") +
+         item("why", "there is nobody to talk to; --ranks says how many there are");
+}
+
 }  // namespace
 
 std::string report(const Call& call, const Facts& facts, const AlgorithmSelection& selection,
                    const Costs& costs) {
+  if (facts.around.ranks == 1) return report_alone(call, facts);
   const std::size_t bytes = index_space_bytes(call, facts.around.ranks);
   const Choice choice = choose(call.collective, bytes, facts.around, selection);
   const auto plan = make_plan(*choice.algorithm, call.root, 0, facts.around);
@@ -124,7 +136,6 @@ std::string report(const Call& call, const Facts& facts, const AlgorithmSelectio
                                (schedule.layout.chunks() == 1 ? " chunk" : " chunks") +
                                (prepared->direct ? ": where the call goes by messages" : ""));
   if (!is_token(call.collective)) text += item("slices", slices_text(*prepared));
-  if (facts.around.ranks == 1) return text;
   text += predictions(call, *prepared, facts, costs);
   text +=
       "*: the messages' algorithm here. The choice comes from a table of what was\n"

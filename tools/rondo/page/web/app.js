@@ -28,9 +28,11 @@ class App {
   /** After another choice of algorithms, or other costs. */
   replay() {
     const shown = this.shown.map((index) => this.schedules[index]);
-    this.replays = shown.map((schedule) => new Replay(playSchedule(schedule, this.costsOf(schedule))));
+    this.replays = shown.map((schedule) =>
+      new Replay(asItRan(playSchedule(schedule, this.costsOf(schedule)))));
     const end = Math.max(...this.replays.map((replay) => replay.end), 1e-12);
     document.body.classList.toggle("comparing", shown.length > 1);
+    document.body.classList.toggle("real", shown.every((schedule) => schedule.real));
     this.stages.forEach((stage, i) => { stage.element.hidden = i >= shown.length; });
     this.axes.forEach((axis, i) => { axis.canvas.parentElement.hidden = i >= shown.length; });
     this.replays.forEach((replay, i) => {
@@ -54,7 +56,8 @@ class App {
     this.chartTimer = setTimeout(() => this.drawChart(), 60);
   }
   drawChart() {
-    this.chart.show(this.shown.map((index) => this.schedules[index]), this.costs);
+    const predicted = this.shown.map((index) => this.schedules[index]).filter((each) => !each.real);
+    if (predicted.length > 0) this.chart.show(predicted, this.costs);
   }
 
   resize() {
@@ -145,8 +148,9 @@ class App {
   }
 
   sayCosts() {
-    const lines = this.replays.map((replay) => costSentence(replay, this.costs));
-    byId("cost-lines").replaceChildren(...lines.map((line) => tableElement("p", line)));
+    const lines = this.replays.map((replay) => (replay.schedule.real ? realElement(replay)
+      : tableElement("p", costSentence(replay, this.costs))));
+    byId("cost-lines").replaceChildren(...lines);
   }
 }
 

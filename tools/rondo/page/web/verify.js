@@ -24,7 +24,7 @@ class Recorder {
     this.memory.write(site, run, values);
     const { rank, lane, op } = site;
     this.writes.push({ rank, lane, run, values, phase: op.phase, round: op.round,
-      reduced: op.operands.length > 1, time: this.clocks.now(site).t });
+      reduced: op.operands.length > 1, time: this.clocks.now(site).t, message: this.taken ?? null });
     if (this.taken) this.taken.settled = this.clocks.now(site).t;
     this.taken = null;
   }

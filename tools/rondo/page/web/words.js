@@ -31,7 +31,8 @@ const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 /** Chunks have letters while letters last, as in textbooks. */
 const chunkName = (chunk, chunks) => (chunks <= 26 ? String.fromCharCode(97 + chunk) : `${chunk}`);
 
-const algorithmTitle = (schedule) => (schedule.algorithm || "unnamed").replaceAll("_", " ");
+const algorithmTitle = (schedule) => (schedule.algorithm || "unnamed").replaceAll("_", " ") +
+  (schedule.real ? ", as it ran" : "");
 const collectiveTitle = (schedule) => collectives[schedule.collective].title;
 
 /** "0", "0+3", "0–5", "7 ranks". */

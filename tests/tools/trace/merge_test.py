@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""The merger with traces made by hand: what it says of them, and which it refuses.
+
+    merge_test.py RONDO FOLDER RONDORUN ALL_REDUCE_PERF
+"""
+
+import json
+import re
+import sys
+import unittest
+
+from support import folder, hand_made, rondo
+
+
+def chrome(paths, name):
+    path = folder / f"{name}.json"
+    status, _, errors = rondo("trace", *paths, "--chrome", path)
+    assert status == 0, errors
+    return json.loads(path.read_text())["traceEvents"]
+
+
+class Summaries(unittest.TestCase):
+    maxDiff = None
+
+    def test_names_the_late_rank(self):
+        paths = hand_made("late", late=5000)
+        status, output, errors = rondo("trace", *paths)
+        self.assertEqual((status, errors), (0, ""))
+        self.assertEqual(output, LATE)
+
+    def test_one_call_alone(self):
+        paths = hand_made("one", late=5000)
+        self.assertEqual(rondo("trace", *paths, "--call", 1)[1], LATE.split("in the mean.\n\n")[1])
+        for number in (0, 2):
+            status, output, errors = rondo("trace", *paths, "--call", number)
+            self.assertEqual((status, output), (2, ""))
+            self.assertIn("--call", errors)
+
+    def test_takes_the_name_of_the_run(self):
+        hand_made("name", late=5000)
+        self.assertEqual(rondo("trace", folder / "name")[1], LATE)
+
+    def test_explains_with_times(self):
+        paths = hand_made("explain", late=5000)
+        status, output, errors = rondo("explain", "--from-trace", *paths)
+        self.assertEqual((status, errors), (0, ""))
+        for words in ("reduce-scatter", "b0>1@0.1", "a1>0@5.1", "all-gather", "a*>1@7.0", "6.9 1:5.0"):
+            self.assertIn(words, output.replace("  ", " "), output)
+
+
+class Clocks(unittest.TestCase):
+    def arrivals(self, paths, name):
+        return [event["ts"] for event in chrome(paths, name) if event["ph"] == "f"]
+
+    def test_offsets_are_taken_away(self):
+        plain = self.arrivals(hand_made("same"), "same")
+        ahead = hand_made("ahead", ahead=70000, offsets=[(70000, 70000, 50)])
+        self.assertEqual(self.arrivals(ahead, "ahead"), plain)
+        self.assertIn("70.0 us ahead of rank 0's, at most 0.1 us off", rondo("trace", *ahead)[1])
+
+    def test_drift_is_a_line(self):
+        """Compared twice; the clock gains 1000 ns over 10000, of which half by the middle."""
+        offsets = [(70000, 69500, 50), (80000, 70500, 50)]
+        plain = self.arrivals(hand_made("same"), "same")
+        drifted = self.arrivals(hand_made("drift", ahead=70000, offsets=offsets), "drift")
+        self.assertEqual(len(drifted), len(plain))
+        for time, truth in zip(drifted, plain):
+            self.assertLessEqual(abs(time - truth), 0.9)
+        self.assertNotEqual(drifted, plain)
+
+    def test_times_that_cannot_be_are_said(self):
+        paths = hand_made("odd", ahead=70000, offsets=[(70000, 20000, 50)])
+        self.assertIn("came before being sent", rondo("trace", *paths)[1])
+
+    def test_clocks_never_compared_are_said(self):
+        def another(rank, text):
+            return text.replace("clock a", "clock b") if rank == 1 else text
+        paths = hand_made("apart", change=another)
+        self.assertIn("The clocks of rank 1 were never compared", rondo("trace", *paths)[1])
+
+
+class Parts(unittest.TestCase):
+    def test_a_missing_rank_is_said(self):
+        paths = hand_made("missing")
+        status, output, _ = rondo("trace", paths[0])
+        self.assertEqual(status, 0)
+        self.assertIn("There is no trace of rank 1 of 2", output)
+        self.assertIn("4 messages left or came in one rank's trace only", output)
+        status, _, errors = rondo("trace", paths[0], "--html", folder / "x.html")
+        self.assertEqual(status, 2)
+        self.assertIn("can be told round by round", errors)
+
+    def test_a_killed_rank_is_said(self):
+        def killed(rank, text):
+            return text if rank == 0 else text.split("base")[0] + "base 0\nlost 0 0\n"
+        output = rondo("trace", *hand_made("killed", change=killed))[1]
+        self.assertIn("The traces of rank 1 are empty", output)
+
+    def test_losses_and_failures_are_said(self):
+        def lost(rank, text):
+            return text.replace("lost 0 0", "failed rank 0 died\nlost 2000 3")
+        output = rondo("trace", *hand_made("lost", change=lost))[1]
+        for words in ("lost its oldest 2000 events", "left out 3 calls", "failed: rank 0 died"):
+            self.assertIn(words, output)
+
+
+class Refusals(unittest.TestCase):
+    def refused(self, words, *arguments):
+        status, output, errors = rondo("trace", *arguments)
+        self.assertEqual((status, output), (2, ""), errors)
+        for word in words:
+            self.assertIn(word, errors)
+
+    def test_what_is_no_trace(self):
+        stranger = folder / "stranger"
+        stranger.write_text("hello\n")
+        self.refused(["is no trace of rondo", "RONDO_TRACE"], stranger)
+        stranger.write_text("")
+        self.refused(["is no trace of rondo"], stranger)
+        stranger.write_text("rondo trace 2\n")
+        self.refused(["another form"], stranger)
+        self.refused(["there is no trace", "RONDO_TRACE="], folder / "nothing")
+        self.refused(["--html is empty"], stranger, "--html", "")
+
+    def test_what_does_not_belong_together(self):
+        paths = hand_made("twice")
+        self.refused(["both of rank 0"], paths[0], paths[0])
+        def other(rank, text):
+            return text.replace("00c0ffee", "00decaff") if rank == 1 else text
+        self.refused(["another run"], *hand_made("mixed", change=other))
+
+    def test_every_cut_is_seen(self):
+        """A file that ends anywhere but at its end is refused, or, in its head, is a killed rank's."""
+        paths = hand_made("cut")
+        whole = paths[1].read_text()
+        for size in range(0, len(whole) - 1, 7):
+            paths[1].write_text(whole[:size])
+            status, output, errors = rondo("trace", *paths)
+            self.assertTrue(status == 2 and "'" in errors, (size, output, errors))
+
+    def test_changed_lines_are_refused_or_said(self):
+        """Whatever a line is changed to, the merger ends in words: nothing crashes."""
+        paths = hand_made("changed")
+        lines = paths[1].read_text().splitlines()
+        refused = 0
+        for number in range(1, len(lines)):
+            for change in ("x", "-1", "999999999999999999999", ""):
+                words = lines[number].split(" ")
+                words[-1] = change
+                changed = [*lines[:number], " ".join(words), *lines[number + 1:]]
+                paths[1].write_text("\n".join(changed) + "\n")
+                status, _, errors = rondo("trace", *paths)
+                self.assertIn(status, (0, 2), (lines[number], change, errors))
+                refused += status == 2
+            paths[1].write_text("\n".join([*lines[:number], *lines[number + 1:]]) + "\n")
+            self.assertIn(rondo("trace", *paths)[0], (0, 2), lines[number])
+        self.assertGreater(refused, 40)
+
+
+LATE = """\
+2 ranks over tcp, 1 calls in 8.3 us
+Clocks: one, of one machine.
+
+  call        size  way   count  median us  slowest us its call  waiting
+  all_reduce  32 B  ring      1        8.3         8.3        1     86 %
+
+  rank  in calls us  waiting us  for others us  delayed others us  came last
+  0             8.3         7.5            5.0                0.0          0
+  1             3.3         2.5            0.0                5.0          1
+
+Slowest rank: 1, for which others waited 5.0 us, 100 % of all waiting for late ranks.
+Slowest link: 0 to 1, 4.3 us from a send's begin to its end (2 messages, 32 B).
+Slowest round: all_reduce, reduce-scatter round 1, 7.5 us on rank 0.
+The last rank came 5.0 us behind the first one, in the mean.
+
+Call 1: all_reduce #1, 8 x float32, ring, 8.3 us from 0.0 us on
+  rank  came us  left us  worked us  waited us  for late ranks us
+  0         0.0      8.3        0.8        7.5             1: 5.0
+  1         5.0      8.3        0.8        2.5                  -
+Slowest rank: 1, for which others waited 5.0 us, 100 % of all waiting for late ranks.
+Slowest link: 0 to 1, 4.3 us from a send's begin to its end (2 messages, 32 B).
+Slowest round: all_reduce, reduce-scatter round 1, 7.5 us on rank 0.
+"""
+
+if __name__ == "__main__":
+    assert re
+    unittest.main(argv=sys.argv[:1], verbosity=2)

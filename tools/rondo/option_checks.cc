@@ -1,0 +1,28 @@
+#include "tools/rondo/option_checks.h"
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdlib>
+
+#include "tools/rondo/arguments.h"
+
+namespace rondo::tool {
+
+void refuse_empty(const CLI::App& command, std::initializer_list<const char*> options) {
+  for (const char* option : options) {
+    const CLI::Option& each = *command.get_option(option);
+    if (each.count() > 0 && each.as<std::string>().empty())
+      reject(std::string(option) + " is empty", "a name behind it, or leave it out");
+  }
+}
+
+std::string cost_obstacle(const std::string& text) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  const bool number = !text.empty() && *end == '\0';
+  return number && std::isfinite(value) && value >= 0
+             ? std::string()
+             : "'" + text + "' is no number of seconds, such as 1e-6";
+}
+
+}  // namespace rondo::tool

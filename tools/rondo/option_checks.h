@@ -1,0 +1,17 @@
+// Checks of options that command lines share.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <initializer_list>
+#include <string>
+
+namespace rondo::tool {
+
+/// Throws Error{invalid_argument} where one of these options was given an empty text: a script's
+/// unset variable rather than what anybody meant.
+void refuse_empty(const CLI::App& command, std::initializer_list<const char*> options);
+
+/// For CLI::Option::check(): a finite number, not below 0.
+std::string cost_obstacle(const std::string& text);
+
+}  // namespace rondo::tool

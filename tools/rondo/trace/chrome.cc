@@ -1,0 +1,130 @@
+#include "tools/rondo/trace/chrome.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "tools/rondo/trace/findings.h"
+
+namespace rondo::tool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int call_track = 0;
+constexpr int wait_track = 1;
+constexpr int first_lane_track = 10;
+constexpr int tracks_per_lane = 64;
+
+double microseconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1000; }
+
+class ChromeWriter {
+ public:
+  explicit ChromeWriter(const Timeline& timeline) : timeline_(timeline) {}
+
+  std::string write() {
+    for (int rank = 0; rank < timeline_.ranks; ++rank) name_rank(rank);
+    for (const TracedCall& call : timeline_.calls) add(call);
+    for (const auto& [track, name] : track_names_)
+      events_.push_back({{"ph", "M"},
+                         {"name", "thread_name"},
+                         {"pid", track.first},
+                         {"tid", track.second},
+                         {"args", {{"name", name}}}});
+    const Json all{{"traceEvents", std::move(events_)}, {"displayTimeUnit", "ns"}};
+    return all.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
+  }
+
+ private:
+  void name_rank(int rank) {
+    const TraceFile& file = timeline_.files[static_cast<std::size_t>(rank)];
+    if (file.path.empty()) return;
+    events_.push_back({{"ph", "M"},
+                       {"name", "process_name"},
+                       {"pid", rank},
+                       {"args", {{"name", "rank " + std::to_string(rank) + " on " + file.host}}}});
+    events_.push_back({{"ph", "M"},
+                       {"name", "process_sort_index"},
+                       {"pid", rank},
+                       {"args", {{"sort_index", rank}}}});
+    track_names_[{rank, call_track}] = "calls";
+    track_names_[{rank, wait_track}] = "waits";
+  }
+
+  void slice(int rank, int track, const std::string& name, std::int64_t begin, std::int64_t end,
+             Json arguments) {
+    events_.push_back({{"ph", "X"},
+                       {"name", name},
+                       {"pid", rank},
+                       {"tid", track},
+                       {"ts", microseconds(begin)},
+                       {"dur", microseconds(std::max<std::int64_t>(end - begin, 1))},
+                       {"args", std::move(arguments)}});
+  }
+
+  /// The lane's first track that is free by then.
+  int track_of(int rank, const Work& work) {
+    int track = first_lane_track + work.lane * tracks_per_lane;
+    const int last = track + tracks_per_lane - 1;
+    while (track < last && busy_until_[{rank, track}] > work.begin) ++track;
+    busy_until_[{rank, track}] = std::max(work.end, work.begin + 1);
+    track_names_[{rank, track}] = "lane " + std::to_string(work.lane);
+    return track;
+  }
+
+  void add(const TracedCall& call) {
+    std::map<std::tuple<int, int, std::uint64_t>, int> tracks;  // rank, op, slice
+    for (int rank = 0; rank < static_cast<int>(call.ranks.size()); ++rank) {
+      const RankCall& own = call.ranks[static_cast<std::size_t>(rank)];
+      if (!own.there) continue;
+      slice(rank, call_track, call_name(call) + " " + way_name(call), own.begin, own.end,
+            {{"call", call.number},
+             {"sequence", call.sequence},
+             {"bytes", call.bytes()},
+             {"ended", own.ended}});
+      for (const Work& work : own.work) {
+        add_wait(call, rank, work);
+        if (work.kind == Work::Kind::leave) continue;
+        const int track = track_of(rank, work);
+        if (work.kind == Work::Kind::op) tracks[{rank, work.op, work.pass}] = track;
+        slice(rank, track, names_.of(call, work), work.begin, work.end,
+              {{"call", call.number}, {"slice", work.pass}});
+      }
+    }
+    for (const TracedMessage& message : call.messages)
+      add_arrow(message, tracks[{message.from, message.send_op, message.pass}],
+                tracks[{message.to, message.receive_op, message.pass}]);
+  }
+
+  void add_wait(const TracedCall& call, int rank, const Work& work) {
+    if (work.waited() <= 0) return;
+    const std::string name = work.late < 0 ? "wait" : "wait for rank " + std::to_string(work.late);
+    slice(rank, wait_track, name, work.waits, work.begin,
+          {{"call", call.number}, {"before", names_.of(call, work)}, {"late_ns", work.late_for}});
+  }
+
+  void add_arrow(const TracedMessage& message, int from_track, int to_track) {
+    const auto end = [&](const char* phase, int rank, int track, std::int64_t time) {
+      Json event{{"ph", phase}, {"cat", "message"}, {"name", "message"},       {"id", arrows_},
+                 {"pid", rank}, {"tid", track},     {"ts", microseconds(time)}};
+      if (*phase == 'f') event["bp"] = "e";
+      events_.push_back(std::move(event));
+    };
+    ++arrows_;
+    end("s", message.from, from_track, message.begin);
+    end("f", message.to, to_track, message.received);
+  }
+
+  const Timeline& timeline_;
+  WorkNames names_{};
+  Json events_ = Json::array();
+  std::map<std::pair<int, int>, std::int64_t> busy_until_{};
+  std::map<std::pair<int, int>, std::string> track_names_{};
+  std::size_t arrows_ = 0;
+};
+
+}  // namespace
+
+std::string chrome_json(const Timeline& timeline) { return ChromeWriter(timeline).write(); }
+
+}  // namespace rondo::tool

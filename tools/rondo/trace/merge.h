@@ -1,0 +1,18 @@
+// One call's events, and the call that they make. Private to the merger.
+#pragma once
+
+#include <vector>
+
+#include "tools/rondo/trace/timeline.h"
+
+namespace rondo::tool {
+
+struct CallEvents {
+  TracedCall call{};
+  std::vector<std::vector<const TracedEvent*>> events{};  ///< by rank, in the order of recording
+};
+
+/// Fills in what ranks did, messages and waits. How many messages came before they were sent.
+std::size_t build_call(const Timeline& timeline, CallEvents& events);
+
+}  // namespace rondo::tool

@@ -1,0 +1,222 @@
+#include "tools/rondo/trace/summary.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdarg>
+#include <cstdio>
+#include <map>
+
+#include "tools/rondo/arguments.h"
+#include "tools/rondo/trace/findings.h"
+
+namespace rondo::tool {
+namespace {
+
+std::string microseconds(std::int64_t nanoseconds) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.1f", static_cast<double>(nanoseconds) / 1000);
+  return text.data();
+}
+
+std::string share(std::int64_t part, std::int64_t whole) {
+  std::array<char, 16> text{};
+  const double percent =
+      whole > 0 ? 100 * static_cast<double>(part) / static_cast<double>(whole) : 0;
+  std::snprintf(text.data(), text.size(), "%.0f %%", percent);
+  return text.data();
+}
+
+/// Columns as wide as they must be: the first ones to the left, numbers to the right.
+class Table {
+ public:
+  explicit Table(std::size_t left) : left_(left) {}
+
+  void row(std::vector<std::string> cells) {
+    if (widths_.size() < cells.size()) widths_.resize(cells.size());
+    for (std::size_t i = 0; i < cells.size(); ++i)
+      widths_[i] = std::max(widths_[i], cells[i].size());
+    rows_.push_back(std::move(cells));
+  }
+  std::string text() const {
+    std::string all;
+    for (const auto& cells : rows_) {
+      std::string line = "  ";
+      for (std::size_t i = 0; i < cells.size(); ++i) {
+        const std::string room(widths_[i] - cells[i].size(), ' ');
+        line += (i == 0 ? "" : "  ") + (i < left_ ? cells[i] + room : room + cells[i]);
+      }
+      line.erase(line.find_last_not_of(' ') + 1);
+      all += line + "\n";
+    }
+    return all;
+  }
+
+ private:
+  std::size_t left_;
+  std::vector<std::size_t> widths_{};
+  std::vector<std::vector<std::string>> rows_{};
+};
+
+std::vector<const TracedCall*> complete_calls(const Timeline& timeline) {
+  std::vector<const TracedCall*> calls;
+  for (const TracedCall& call : timeline.calls)
+    if (call.complete()) calls.push_back(&call);
+  return calls;
+}
+
+std::string clocks_text(const Timeline& timeline) {
+  std::string text;
+  for (std::size_t rank = 0; rank < timeline.clocks.size(); ++rank) {
+    const RankClock& clock = timeline.clocks[rank];
+    if (clock.same || clock.offsets.empty()) continue;
+    const trace::Offset& first = clock.offsets.front();
+    text += "  rank " + std::to_string(rank) + ": " + microseconds(first.ahead) +
+            " us ahead of rank 0's, at most " + microseconds(first.uncertainty) + " us off";
+    if (clock.offsets.size() > 1)
+      text += "; at the end " + microseconds(clock.offsets.back().ahead) + ", at most " +
+              microseconds(clock.offsets.back().uncertainty) + " off";
+    text += "\n";
+  }
+  return text.empty() ? "Clocks: one, of one machine.\n" : "Clocks:\n" + text;
+}
+
+/// One row for each collective, size and way.
+std::string calls_table(const Timeline& timeline) {
+  struct Kind {
+    std::vector<std::int64_t> times{};
+    std::int64_t inside = 0;
+    std::int64_t waited = 0;
+    const TracedCall* slowest = nullptr;
+  };
+  std::map<std::array<std::string, 3>, Kind> kinds;
+  std::vector<std::array<std::string, 3>> order;
+  for (const TracedCall& call : timeline.calls) {
+    const std::array<std::string, 3> key{
+        call_name(call), bytes_text(static_cast<double>(call.bytes())), way_name(call)};
+    const auto [at, is_new] = kinds.try_emplace(key);
+    if (is_new) order.push_back(key);
+    Kind& kind = at->second;
+    kind.times.push_back(call.took());
+    for (const RankCall& rank : call.ranks) {
+      if (!rank.there) continue;
+      kind.inside += rank.end - rank.begin;
+      kind.waited += rank.waited();
+    }
+    if (kind.slowest == nullptr || kind.slowest->took() < call.took()) kind.slowest = &call;
+  }
+  Table table(3);
+  table.row({"call", "size", "way", "count", "median us", "slowest us", "its call", "waiting"});
+  for (const auto& key : order) {
+    Kind& kind = kinds[key];
+    std::sort(kind.times.begin(), kind.times.end());
+    table.row({key[0], key[1], key[2], std::to_string(kind.times.size()),
+               microseconds(kind.times[kind.times.size() / 2]), microseconds(kind.times.back()),
+               std::to_string(kind.slowest->number), share(kind.waited, kind.inside)});
+  }
+  return table.text();
+}
+
+std::string ranks_table(const Findings& findings) {
+  Table table(1);
+  table.row(
+      {"rank", "in calls us", "waiting us", "for others us", "delayed others us", "came last"});
+  for (std::size_t rank = 0; rank < findings.ranks.size(); ++rank) {
+    const RankFindings& each = findings.ranks[rank];
+    table.row({std::to_string(rank), microseconds(each.inside), microseconds(each.waited),
+               microseconds(each.excused), microseconds(each.delayed), std::to_string(each.last)});
+  }
+  return table.text();
+}
+
+std::string slowest_text(const Findings& findings) {
+  std::string text;
+  const int rank = findings.slowest_rank();
+  if (rank < 0) {
+    text += "Slowest rank: none, nobody waited for another one.\n";
+  } else {
+    std::int64_t all = 0;
+    for (const RankFindings& each : findings.ranks) all += each.delayed;
+    const std::int64_t own = findings.ranks[static_cast<std::size_t>(rank)].delayed;
+    text += "Slowest rank: " + std::to_string(rank) + ", for which others waited " +
+            microseconds(own) + " us, " + share(own, all) + " of all waiting for late ranks.\n";
+  }
+  if (const LinkFindings* link = findings.slowest_link()) {
+    const auto messages = static_cast<std::int64_t>(link->messages);
+    text += "Slowest link: " + std::to_string(link->from) + " to " + std::to_string(link->to) +
+            ", " + microseconds(link->carried / messages) +
+            " us for a message that is sent and waited for (" + std::to_string(messages) +
+            " messages, " + bytes_text(static_cast<double>(link->bytes)) + ").\n";
+  }
+  if (const RoundFindings* round = findings.slowest_round())
+    text += "Slowest round: " + round->name + ", " + microseconds(round->took) + " us on rank " +
+            std::to_string(round->rank) + ".\n";
+  return text;
+}
+
+std::string notes_text(const Timeline& timeline) {
+  if (timeline.notes.empty()) return {};
+  std::string text = "\nThis is a part:\n";
+  for (const std::string& note : timeline.notes) text += "  " + note + "\n";
+  return text;
+}
+
+/// "1 12.0, 3 4.5": for which ranks it waited, in microseconds.
+std::string for_whom(const RankCall& rank, std::size_t ranks) {
+  std::string words;
+  for (std::size_t peer = 0; peer < ranks; ++peer) {
+    const std::int64_t late = rank.late_for(static_cast<int>(peer));
+    if (late == 0) continue;
+    words += (words.empty() ? "" : ", ") + std::to_string(peer) + ": " + microseconds(late);
+  }
+  return words.empty() ? "-" : words;
+}
+
+}  // namespace
+
+std::string call_text(const TracedCall& call) {
+  std::string text = "Call " + std::to_string(call.number) + ": " + call_name(call) + " #" +
+                     std::to_string(call.sequence) + ", " + std::to_string(call.form.count) +
+                     " x " + std::string(name(call.form.type)) + ", " + way_name(call) + ", " +
+                     microseconds(call.took()) + " us from " + microseconds(call.begin) + " us on" +
+                     (call.complete() ? "" : " (not complete)") + "\n";
+  Table table(1);
+  table.row({"rank", "came us", "left us", "worked us", "waited us", "for late ranks us"});
+  for (std::size_t rank = 0; rank < call.ranks.size(); ++rank) {
+    const RankCall& each = call.ranks[rank];
+    if (!each.there) continue;
+    std::int64_t worked = 0;
+    for (const Work& work : each.work) worked += work.end - work.begin;
+    table.row({std::to_string(rank), microseconds(each.begin - call.begin),
+               each.ended ? microseconds(each.end - call.begin) : "-", microseconds(worked),
+               microseconds(each.waited()), for_whom(each, call.ranks.size())});
+  }
+  WorkNames names;
+  return text + table.text() + slowest_text(find({&call}, call.ranks.size(), names));
+}
+
+std::string summary_text(const Timeline& timeline) {
+  const auto calls = complete_calls(timeline);
+  const std::int64_t end =
+      std::max_element(timeline.calls.begin(), timeline.calls.end(),
+                       [](const TracedCall& a, const TracedCall& b) { return a.end < b.end; })
+          ->end;
+  std::string over;
+  for (const TraceFile& file : timeline.files)
+    if (over.empty()) over = file.over;
+  std::string text =
+      std::to_string(timeline.ranks) + " ranks over " + (over.empty() ? "nothing" : over) + ", " +
+      std::to_string(timeline.calls.size()) +
+      (timeline.calls.size() == 1 ? " call in " : " calls in ") + microseconds(end) + " us\n" +
+      clocks_text(timeline) + notes_text(timeline) + "\n" + calls_table(timeline);
+  if (!calls.empty()) {
+    WorkNames names;
+    const Findings findings = find(calls, static_cast<std::size_t>(timeline.ranks), names);
+    text += "\n" + ranks_table(findings) + "\n" + slowest_text(findings);
+    text += "The last rank came " +
+            microseconds(findings.arrivals / static_cast<std::int64_t>(calls.size())) +
+            " us behind the first one, in the mean.\n";
+  }
+  return text + "\n" + call_text(timeline.slowest());
+}
+
+}  // namespace rondo::tool
