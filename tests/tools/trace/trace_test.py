@@ -7,7 +7,6 @@ direct way; ranks on "several machines", whose clocks are then compared.
 
 import json
 import os
-import re
 import subprocess
 import sys
 import unittest
@@ -43,8 +42,8 @@ class Runs(unittest.TestCase):
 
     def test_messages(self):
         for transport in ("shm", "tcp"):
-            path = traced_run(transport, "-b", "1M", "-e", "1M", "-n", 2, "-w", 1, "--transport", transport,
-                              "--algorithm", "ring")
+            path = traced_run(transport, "-b", "1M", "-e", "1M", "-n", 2, "-w", 1,
+                              "--transport", transport, "--algorithm", "ring")
             summary = self.check_messages(path, 6 * 4)
             self.assertRegex(summary, rf"4 ranks over {transport}, \d+ calls")
             for words in ("Clocks: one", "Slowest rank: ", "Slowest link: ", "Slowest round: "):
@@ -68,10 +67,10 @@ class Runs(unittest.TestCase):
         """One clock in truth: so what is measured must hold 0, within its uncertainty."""
         path = folder / "hosts"
         script = 'RONDO_HOSTID=host$RANK exec "$@"'
-        run = subprocess.run([rondorun, "-n", "4", "sh", "-c", script, "sh", all_reduce_perf, "-b", "1M", "-e",
-                              "1M", "-n", "2", "-w", "1", "--algorithm", "ring"], text=True, timeout=240,
+        run = subprocess.run([rondorun, "-n", "4", "sh", "-c", script, "sh", all_reduce_perf, "-b", "1M",
+                              "-e", "1M", "-n", "2", "-w", "1", "--algorithm", "ring"], text=True,
                              env={**os.environ, "RONDO_TRACE": str(path)}, stdout=subprocess.PIPE,
-                             stderr=subprocess.STDOUT, check=False)
+                             stderr=subprocess.STDOUT, timeout=240, check=False)
         self.assertEqual(run.returncode, 0, run.stdout)
         uncertain = 0
         self.assertEqual(lines(folder / "hosts.0", "offset"), [])
@@ -82,11 +81,12 @@ class Runs(unittest.TestCase):
                 self.assertLessEqual(abs(int(ahead)), int(unsure))
                 uncertain = max(uncertain, int(unsure))
         summary = self.check_messages(path, 6 * 4, uncertain=2 * uncertain / 1000)
-        self.assertRegex(summary, r"rank 3: -?\d+\.\d us ahead of rank 0's, at most \d+\.\d us off; at the end")
+        self.assertRegex(summary,
+                         r"rank 3: -?\d+\.\d us ahead of rank 0's, at most \d+\.\d us off; at the end")
 
     def test_a_small_limit_keeps_the_newest(self):
-        path = traced_run("limit", "-b", "1M", "-e", "1M", "-n", 40, "--transport", "shm", "--algorithm", "ring",
-                          RONDO_TRACE_LIMIT="1000")
+        path = traced_run("limit", "-b", "1M", "-e", "1M", "-n", 40, "--transport", "shm",
+                          "--algorithm", "ring", RONDO_TRACE_LIMIT="1000")
         lost = int(lines(folder / "limit.1", "lost")[0][1])
         events = int(lines(folder / "limit.1", "end")[0][1])
         self.assertLessEqual(events, 1000)
@@ -94,14 +94,13 @@ class Runs(unittest.TestCase):
         self.assertRegex(rondo("trace", path)[1], r"Rank 1 lost its oldest \d+ events")
 
     def test_a_name_that_cannot_be_written(self):
-        run = subprocess.run([rondorun, "-n", "2", all_reduce_perf, "-b", "8", "-e", "8"], text=True, timeout=240,
+        run = subprocess.run([rondorun, "-n", "2", all_reduce_perf, "-b", "8", "-e", "8"], text=True,
                              env={**os.environ, "RONDO_TRACE": str(folder / "no" / "folder")},
-                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=240, check=False)
         self.assertNotEqual(run.returncode, 0)
         self.assertIn("cannot write the trace", run.stdout)
         self.assertIn("RONDO_TRACE", run.stdout)
 
 
 if __name__ == "__main__":
-    assert re
     unittest.main(argv=sys.argv[:1], verbosity=2)
