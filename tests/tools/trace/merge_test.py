@@ -160,7 +160,7 @@ LATE = """\
 2 ranks over tcp, 1 calls in 8.3 us
 Clocks: one, of one machine.
 
-  call        size  way   count  median us  slowest us its call  waiting
+  call        size  way   count  median us  slowest us  is call  waiting
   all_reduce  32 B  ring      1        8.3         8.3        1     86 %
 
   rank  in calls us  waiting us  for others us  delayed others us  came last

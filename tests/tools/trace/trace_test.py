@@ -48,7 +48,8 @@ class Runs(unittest.TestCase):
             self.assertRegex(summary, rf"4 ranks over {transport}, \d+ calls")
             for words in ("Clocks: one", "Slowest rank: ", "Slowest link: ", "Slowest round: "):
                 self.assertIn(words, summary)
-            explained = rondo("explain", "--from-trace", path)[1]
+            row = next(line.split() for line in summary.splitlines() if "all_reduce  1 MiB" in line)
+            explained = rondo("explain", "--from-trace", path, "--call", row[-3])[1]
             self.assertIn("reduce-scatter", explained)
             self.assertRegex(explained, r"d0>1@\d+\.\d")
 

@@ -181,7 +181,6 @@ class Matcher {
                                 .sent = send.work->end,
                                 .received = receive.work->begin,
                                 .settled = receive.work->end,
-                                .wanted = receive.work->waits,
                                 .send_op = send.work->op,
                                 .receive_op = receive.work->op});
     }

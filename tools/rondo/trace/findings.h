@@ -39,8 +39,7 @@ struct LinkFindings {
   int to = 0;
   std::uint64_t messages = 0;
   std::uint64_t bytes = 0;
-  /// From the send's begin, or since the receiver is there, to its end at the receiver; in all.
-  std::int64_t carried = 0;
+  std::int64_t carried = 0;  ///< from the send's begin to its end at the receiver, in all
 };
 
 struct RoundFindings {

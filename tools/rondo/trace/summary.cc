@@ -105,7 +105,7 @@ std::string calls_table(const Timeline& timeline) {
     if (kind.slowest == nullptr || kind.slowest->took() < call.took()) kind.slowest = &call;
   }
   Table table(3);
-  table.row({"call", "size", "way", "count", "median us", "slowest us", "its call", "waiting"});
+  table.row({"call", "size", "way", "count", "median us", "slowest us", "is call", "waiting"});
   for (const auto& key : order) {
     Kind& kind = kinds[key];
     std::sort(kind.times.begin(), kind.times.end());
@@ -143,9 +143,9 @@ std::string slowest_text(const Findings& findings) {
   if (const LinkFindings* link = findings.slowest_link()) {
     const auto messages = static_cast<std::int64_t>(link->messages);
     text += "Slowest link: " + std::to_string(link->from) + " to " + std::to_string(link->to) +
-            ", " + microseconds(link->carried / messages) +
-            " us for a message that is sent and waited for (" + std::to_string(messages) +
-            " messages, " + bytes_text(static_cast<double>(link->bytes)) + ").\n";
+            ", " + microseconds(link->carried / messages) + " us from a send's begin to its end (" +
+            std::to_string(messages) + " messages, " +
+            bytes_text(static_cast<double>(link->bytes)) + ").\n";
   }
   if (const RoundFindings* round = findings.slowest_round())
     text += "Slowest round: " + round->name + ", " + microseconds(round->took) + " us on rank " +
@@ -205,8 +205,7 @@ std::string summary_text(const Timeline& timeline) {
     if (over.empty()) over = file.over;
   std::string text =
       std::to_string(timeline.ranks) + " ranks over " + (over.empty() ? "nothing" : over) + ", " +
-      std::to_string(timeline.calls.size()) +
-      (timeline.calls.size() == 1 ? " call in " : " calls in ") + microseconds(end) + " us\n" +
+      std::to_string(timeline.calls.size()) + " calls in " + microseconds(end) + " us\n" +
       clocks_text(timeline) + notes_text(timeline) + "\n" + calls_table(timeline);
   if (!calls.empty()) {
     WorkNames names;

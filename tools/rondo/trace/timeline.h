@@ -41,7 +41,6 @@ struct TracedMessage {
   std::int64_t sent = 0;      ///< and has handed it over
   std::int64_t received = 0;  ///< the receiver's work begins
   std::int64_t settled = 0;   ///< and has put it where it belongs
-  std::int64_t wanted = 0;    ///< since when the receiver waits for it
   int send_op = -1;
   int receive_op = -1;
 };

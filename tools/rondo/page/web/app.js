@@ -44,11 +44,10 @@ class App {
     this.scheduleChart();
   }
 
-  /** Stops of all replays in order; in predictions those closer than a thousandth are one. */
+  /** Stops of all replays in order, those closer than a thousandth of the whole as one. */
   commonStops(end) {
     const all = this.replays.flatMap((replay) => replay.stops).sort((a, b) => a - b);
-    const gap = this.replays.some((replay) => replay.schedule.real) ? 0 : end * 1e-3;
-    return all.filter((stop, i) => i + 1 === all.length || all[i + 1] - stop > gap);
+    return all.filter((stop, i) => i + 1 === all.length || all[i + 1] - stop > end * 1e-3);
   }
 
   /** The chart needs runs of its own; it waits until the sliders rest for a frame. */
