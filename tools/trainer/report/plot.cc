@@ -52,14 +52,20 @@ double across(double step, double steps) {
   return left + (right - left) * (steps > 1 ? (step - 1) / (steps - 1) : 0.5);
 }
 
+/// 1, 2, 2.5 or 5 times a power of ten, so that four of them reach `value`.
+double tick_for(double value) {
+  const double power = std::pow(10, std::floor(std::log10(std::max(value, 1e-9) / 4)));
+  for (const double factor : {1.0, 2.0, 2.5, 5.0}) {
+    if (4 * factor * power >= value) return factor * power;
+  }
+  return 10 * power;
+}
+
 std::string loss_panel(const std::vector<StepRecord>& steps) {
   double high = 0;
-  double low = steps.front().loss;
-  for (const StepRecord& step : steps) {
+  for (const StepRecord& step : steps)
     high = std::max({high, step.loss, step.validation.value_or(0)});
-    low = std::min({low, step.loss, step.validation.value_or(low)});
-  }
-  const Axis axis{40, 260, std::floor(low * 4) / 4, std::ceil(high * 4 + 1e-9) / 4 + 1e-9};
+  const Axis axis{40, 260, 0, 4 * tick_for(high)};
   const auto last = static_cast<double>(steps.back().step);
   std::string line;
   std::string marks;
@@ -98,7 +104,7 @@ std::string time_panel(const std::vector<StepRecord>& steps) {
     for (const double phase : means.back()) sum += phase;
     high = std::max(high, sum);
   }
-  const Axis axis{320, 500, 0, std::max(high, 1e-6)};
+  const Axis axis{320, 500, 0, 4 * tick_for(high)};
   std::string text = axis.draw("time a step, rank 0 (ms)");
   const double wide = (right - left) / static_cast<double>(columns);
   for (std::size_t column = 0; column < columns; ++column) {
