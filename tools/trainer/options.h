@@ -21,28 +21,28 @@ struct Options {
   std::size_t classes = 3;
 
   OptimizerOptions optimizer{};
-  LearningRate rate{.peak = 2e-3, .floor = 2e-4, .warm_up = 20, .steps = 300};
+  LearningRate rate{.peak = 4e-3, .floor = 4e-4, .warm_up = 20, .steps = 400};
   double clip = 1;  ///< largest global norm of the gradient; 0: none
   StrategyOptions strategy{};
   double loss_scale = 65536;  ///< fp16 only: where it starts
 
-  std::size_t steps = 300;
-  std::size_t batch = 32;
+  std::size_t steps = 400;
+  std::size_t batch = 24;
   std::size_t accumulate = 1;  ///< micro-steps a step
   std::uint64_t seed = 1;
   bool shuffle = true;
   bool drop_last = true;
-  std::size_t validate_every = 50;  ///< steps; 0: never
-  std::size_t check_every = 50;     ///< steps between comparisons of the ranks' parameters
-  std::size_t memory_limit = 0;     ///< bytes a rank; 0: none
-  int threads = 1;                  ///< of matrix products
+  std::size_t validate_every = 100;  ///< steps; 0: never
+  std::size_t check_every = 100;     ///< steps between comparisons of the ranks' parameters
+  std::size_t memory_limit = 0;      ///< bytes a rank; 0: none
+  int threads = 1;                   ///< of matrix products
 
   CheckpointOptions checkpoint{};
   std::string log{};   ///< .csv or .json
   std::string plot{};  ///< .svg
   std::size_t sample = 0;
   std::string prompt = "\n";
-  double temperature = 0.8;
+  double temperature = 0.5;
   std::string progress = "auto";  ///< auto, bar, lines or none
 };
 

@@ -55,7 +55,7 @@ void Session::set_up() {
 
 void Session::check_options() const {
   if (options_.batch == 0 || options_.accumulate == 0 || options_.threads < 1) {
-    refuse("--batch, --accumulate and --threads count from 1", "--batch 32 --accumulate 1");
+    refuse("--batch, --accumulate and --threads count from 1", "--batch 24 --accumulate 1");
   }
   if (!options_.checkpoint.folder.empty() && options_.strategy.top_k > 0) {
     refuse("a checkpoint does not hold what compression has not sent yet",
