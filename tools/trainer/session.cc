@@ -93,12 +93,16 @@ void Session::make_data() {
 
 StepRecord Session::step() {
   watch_.take();
-  const Traffic sent = world_.traffic();
+  if (!counted_) counted_ = world_.traffic();
   StepRecord record{.step = position_.step + 1};
   record.rate = options_.rate.at(position_.step);
   record.loss_scale = position_.loss_scale;
   record.loss = average(run_micro_steps(sampler_->at(position_.step)),
                         options_.batch * data_->targets_per_sample());
+  // Here nothing is on the wire: parameters that the step before had gathered were waited for in
+  // forward. What this step has gathered belongs to the next one's record.
+  record.traffic = world_.traffic() - *counted_;
+  counted_ = world_.traffic();
   if (!std::isfinite(record.loss)) {
     throw AgreedError(
         ErrorCode::invalid_argument,
@@ -115,7 +119,6 @@ StepRecord Session::step() {
   record.skipped = outcome.skipped;
   judge(outcome);
   record.phases = watch_.take();
-  record.traffic = world_.traffic() - sent;
   return record;
 }
 
@@ -146,6 +149,16 @@ double Session::run_micro_steps(const std::vector<std::size_t>& numbers) {
     strategy_->end_micro_step();
   }
   return loss;
+}
+
+/// What `work` sends is in no step's record.
+template <class Work>
+void Session::beside_steps(Work work) {
+  strategy_->settle();
+  const Traffic before = world_.traffic();
+  work();
+  // Modulo 2^64: it grows by what work sent.
+  if (counted_) counted_ = *counted_ - (before - world_.traffic());
 }
 
 double Session::average(double sum, std::size_t targets) {
@@ -191,9 +204,11 @@ double Session::validate(std::size_t samples) {
                    .shuffle = false,
                    .drop_last = available >= batch});
   double loss = 0;
-  for (std::size_t step = 0; step < sampler.steps_per_epoch(); ++step) {
-    loss += model_->forward(data_->batch(Part::validation, sampler.at(step)), *strategy_);
-  }
+  beside_steps([&] {
+    for (std::size_t step = 0; step < sampler.steps_per_epoch(); ++step) {
+      loss += model_->forward(data_->batch(Part::validation, sampler.at(step)), *strategy_);
+    }
+  });
   return average(loss, sampler.steps_per_epoch() * batch * data_->targets_per_sample());
 }
 
@@ -216,7 +231,9 @@ Identity Session::identity() const {
           {"an epoch's last batch", options_.drop_last ? "dropped" : "padded"}};
 }
 
-void Session::check() { check_replicas(control_, layout(), *strategy_); }
+void Session::check() {
+  beside_steps([&] { check_replicas(control_, layout(), *strategy_); });
+}
 
 RunRecord Session::run_record() const {
   const bool text = options_.model.kind == "gpt";

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "rondo/rondo.h"
@@ -50,6 +51,8 @@ class Session {
   void make_data();
   Identity identity() const;
   double run_micro_steps(const std::vector<std::size_t>& numbers);
+  template <class Work>
+  void beside_steps(Work work);
   double average(double sum, std::size_t targets);
   void judge(const StepOutcome& outcome);
 
@@ -64,6 +67,7 @@ class Session {
   std::unique_ptr<Strategy> strategy_{};
   std::unique_ptr<Sampler> sampler_{};
   Position position_{};
+  std::optional<Traffic> counted_{};  ///< of world_: what is in records, or in no step
 };
 
 }  // namespace rondo::train

@@ -110,6 +110,7 @@ Checkpoints::Start Checkpoints::start() {
     const auto ranges = strategy_.shards();
     together(control_, [&] { of(path, [&] { read_shards(path, manifest, ranges); }); });
     strategy_.shards_changed();
+    strategy_.settle();
     start.position = manifest.position;
     start.words += "resumed at step " + std::to_string(*step) + ", saved by " + manifest.made_by;
     return start;

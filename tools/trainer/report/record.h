@@ -20,7 +20,8 @@ struct StepRecord {
   bool skipped = false;  ///< fp16: the gradients overflowed somewhere, nothing was changed
   std::optional<double> validation{};  ///< mean loss after the step, where it was measured
   PhaseSeconds phases{};               ///< of rank 0, in the step alone (not in validation)
-  Traffic traffic{};                   ///< sent by rank 0 in the step by the strategy
+  Traffic traffic{};  ///< sent by rank 0's strategy since the step before; zero1 and zero2 gather
+                      ///< what a step has changed while the next begins, and count it there
 
   double seconds() const {
     double sum = 0;
