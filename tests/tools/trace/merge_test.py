@@ -157,7 +157,7 @@ class Refusals(unittest.TestCase):
 
 
 LATE = """\
-2 ranks over tcp, 1 calls in 8.3 us
+2 ranks over tcp, 1 call in 8.3 us
 Clocks: one, of one machine.
 
   call        size  way   count  median us  slowest us  is call  waiting
@@ -168,7 +168,7 @@ Clocks: one, of one machine.
   1             3.3         2.5            0.0                5.0          1
 
 Slowest rank: 1, for which others waited 5.0 us, 100 % of all waiting for late ranks.
-Slowest link: 0 to 1, 4.3 us from a send's begin to its end (2 messages, 32 B).
+Slowest link: 1 to 0, 1.6 us a message that was waited for (2 messages, 32 B).
 Slowest round: all_reduce, reduce-scatter round 1, 7.5 us on rank 0.
 The last rank came 5.0 us behind the first one, in the mean.
 
@@ -177,7 +177,7 @@ Call 1: all_reduce #1, 8 x float32, ring, 8.3 us from 0.0 us on
   0         0.0      8.3        0.8        7.5             1: 5.0
   1         5.0      8.3        0.8        2.5                  -
 Slowest rank: 1, for which others waited 5.0 us, 100 % of all waiting for late ranks.
-Slowest link: 0 to 1, 4.3 us from a send's begin to its end (2 messages, 32 B).
+Slowest link: 1 to 0, 1.6 us a message that was waited for (2 messages, 32 B).
 Slowest round: all_reduce, reduce-scatter round 1, 7.5 us on rank 0.
 """
 

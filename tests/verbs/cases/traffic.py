@@ -92,7 +92,6 @@ def some_queue_pairs(jobs):
 ACCOUNT = re.compile(r": (\d+) sends, (\d+) of them from place, (\d+) with a completion "
                      r"\((\d+) asked extra\); "
                      r"(\d+) registrations of allocate\(\) memory, (\d+) bytes at the end")
-CALLS_A_ROUND = 5
 GENERATIONS = 2
 BUFFERS = 2  # of a generation
 
@@ -113,8 +112,8 @@ def accounts(jobs, rounds):
 def from_place(jobs):
     """Buffers that are freed and made anew, at the same addresses, are right in every element. More
     rounds in the same buffers cost no registration more, and completions as few as promised: one in
-    16 sends. Those asked for because a peer comes late are told apart; there are few, as the peers
-    are in the same calls."""
+    16 sends. Those asked for because a peer comes late are told apart: how many depends on how long
+    the machine lets a peer wait for its turn, so nothing is required of them."""
     few, _ = accounts(jobs, 4)
     many, text = accounts(jobs, 8)
     for rank, (before, after) in enumerate(zip(few, many)):
@@ -124,8 +123,6 @@ def from_place(jobs):
                 f"rank {rank}: {before[4]} registrations in 4 rounds, {registrations} in 8", text)
         require(signalled - extra <= sends / 16,
                 f"rank {rank}: {signalled - extra} completions of {sends} sends", text)
-        calls = 8 * GENERATIONS * CALLS_A_ROUND
-        require(extra <= calls / 4, f"rank {rank}: asked extra {extra} times in {calls} calls", text)
 
 
 def both_rails(jobs):

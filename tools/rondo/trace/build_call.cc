@@ -179,6 +179,7 @@ class Matcher {
                                 .bytes = send.bytes,
                                 .begin = send.work->begin,
                                 .sent = send.work->end,
+                                .wanted = receive.work->waits,
                                 .received = receive.work->begin,
                                 .settled = receive.work->end,
                                 .send_op = send.work->op,

@@ -84,7 +84,8 @@ Findings find(const std::vector<const TracedCall*>& calls, std::size_t ranks, Wo
       link.to = message.to;
       ++link.messages;
       link.bytes += message.bytes;
-      link.carried += std::max<std::int64_t>(0, message.settled - message.begin);
+      const std::int64_t since = std::max(message.begin, message.wanted);
+      link.carried += std::max<std::int64_t>(0, message.settled - since);
     }
     for (std::size_t rank = 0; rank < call->ranks.size(); ++rank)
       for (const Work& work : call->ranks[rank].work) {

@@ -39,7 +39,9 @@ struct LinkFindings {
   int to = 0;
   std::uint64_t messages = 0;
   std::uint64_t bytes = 0;
-  std::int64_t carried = 0;  ///< from the send's begin to its end at the receiver, in all
+  /// From the send's begin, or from when the receiver wanted it if that was later (its own
+  /// lateness is not the link's), to its end at the receiver, in all.
+  std::int64_t carried = 0;
 };
 
 struct RoundFindings {

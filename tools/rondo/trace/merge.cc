@@ -183,7 +183,7 @@ void shift_to_zero(Timeline& timeline) {
     }
     for (TracedMessage& message : call.messages)
       for (std::int64_t* time :
-           {&message.begin, &message.sent, &message.received, &message.settled})
+           {&message.begin, &message.sent, &message.wanted, &message.received, &message.settled})
         shift(*time);
   }
 }

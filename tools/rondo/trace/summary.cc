@@ -26,6 +26,11 @@ std::string share(std::int64_t part, std::int64_t whole) {
   return text.data();
 }
 
+/// "1 call", "2 calls".
+std::string counted(std::int64_t number, const std::string& thing) {
+  return std::to_string(number) + " " + thing + (number == 1 ? "" : "s");
+}
+
 /// Columns as wide as they must be: the first ones to the left, numbers to the right.
 class Table {
  public:
@@ -143,9 +148,9 @@ std::string slowest_text(const Findings& findings) {
   if (const LinkFindings* link = findings.slowest_link()) {
     const auto messages = static_cast<std::int64_t>(link->messages);
     text += "Slowest link: " + std::to_string(link->from) + " to " + std::to_string(link->to) +
-            ", " + microseconds(link->carried / messages) + " us from a send's begin to its end (" +
-            std::to_string(messages) + " messages, " +
-            bytes_text(static_cast<double>(link->bytes)) + ").\n";
+            ", " + microseconds(link->carried / messages) + " us a message that was waited for (" +
+            counted(messages, "message") + ", " + bytes_text(static_cast<double>(link->bytes)) +
+            ").\n";
   }
   if (const RoundFindings* round = findings.slowest_round())
     text += "Slowest round: " + round->name + ", " + microseconds(round->took) + " us on rank " +
@@ -203,10 +208,11 @@ std::string summary_text(const Timeline& timeline) {
   std::string over;
   for (const TraceFile& file : timeline.files)
     if (over.empty()) over = file.over;
-  std::string text =
-      std::to_string(timeline.ranks) + " ranks over " + (over.empty() ? "nothing" : over) + ", " +
-      std::to_string(timeline.calls.size()) + " calls in " + microseconds(end) + " us\n" +
-      clocks_text(timeline) + notes_text(timeline) + "\n" + calls_table(timeline);
+  std::string text = std::to_string(timeline.ranks) + " ranks over " +
+                     (over.empty() ? "nothing" : over) + ", " +
+                     counted(static_cast<std::int64_t>(timeline.calls.size()), "call") + " in " +
+                     microseconds(end) + " us\n" + clocks_text(timeline) + notes_text(timeline) +
+                     "\n" + calls_table(timeline);
   if (!calls.empty()) {
     WorkNames names;
     const Findings findings = find(calls, static_cast<std::size_t>(timeline.ranks), names);

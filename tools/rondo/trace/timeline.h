@@ -39,7 +39,8 @@ struct TracedMessage {
   std::uint64_t bytes = 0;
   std::int64_t begin = 0;     ///< the sender's work begins
   std::int64_t sent = 0;      ///< and has handed it over
-  std::int64_t received = 0;  ///< the receiver's work begins
+  std::int64_t wanted = 0;    ///< the receiver has nothing else to do
+  std::int64_t received = 0;  ///< its work begins
   std::int64_t settled = 0;   ///< and has put it where it belongs
   int send_op = -1;
   int receive_op = -1;
