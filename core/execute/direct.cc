@@ -7,6 +7,8 @@
 #include <thread>
 #include <utility>
 
+#include "core/execute/cache_line.h"
+
 namespace rondo::detail {
 namespace {
 
@@ -51,6 +53,9 @@ bool DirectEngine::run_at_once(Operation& operation, std::uint32_t looks) {
   begin(operation);
   if (!shows_once() || !enter()) return false;
   stage_ = Stage::gather;
+  // While the posts travel.
+  claim_next_places();
+  lay_out_shown();
   for (std::uint32_t look = 0; !gather(); ++look) {
     if (look == looks) return false;
   }
@@ -102,6 +107,7 @@ bool DirectEngine::advance() {
       return true;
     case Stage::round_0:
       if (shows_once()) {
+        lay_out_shown();
         make_shown();
       } else if (round(0)) {
         return true;
@@ -205,6 +211,7 @@ bool DirectEngine::enter() {
 }
 
 bool DirectEngine::is_over(const Use& use) {
+  if (use.call <= over_) return true;
   for (std::uint64_t left = use.readers; left != 0; left &= left - 1) {
     if (!reached(std::countr_zero(left), step_of(use.call, all_done))) return false;
   }
@@ -221,8 +228,22 @@ bool DirectEngine::take_places() {
   return true;
 }
 
+/// A post that peers have read costs a hop to write to again: their copies must go first. The next
+/// call's are told so while this one waits for its peers, unless somebody may still have to read.
+void DirectEngine::claim_next_places() {
+  const std::uint64_t next = number_ + 1;
+  if (posts_[next % places].call > over_) return;
+  const Post& post = board_.post(rank_, next);
+  claim_line(&post);
+  claim_line(&post.fingerprint);  // peers' prefetchers have read that, too
+  const std::size_t bytes = call_->shown_bytes;
+  if (bytes <= inline_payload || bytes > note_bytes) return;
+  const std::byte* const note = board_.shown(rank_, next, bytes);
+  for (std::size_t offset = 0; offset < bytes; offset += 64) claim_line(note + offset);
+}
+
 void DirectEngine::show_input(Post& post) {
-  const std::size_t bytes = part().input_bytes(rank_);
+  const std::size_t bytes = call_->shown_bytes;
   if (bytes == 0 || part().plan.users.empty()) return;
   if (call_->offers_windows) {
     announce(post);
@@ -260,6 +281,7 @@ bool DirectEngine::gather() {
     if (announces()) announcements_[static_cast<std::size_t>(peer)] = post.announcement;
   }
   if (trace_ != nullptr) trace_->seen(operation_->traced);
+  if (awaited.size() == others_.size()) over_ = number_ - 1;
   if (turn_.settles) settle_contest();
   if (announces()) {
     decide();

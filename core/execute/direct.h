@@ -83,13 +83,17 @@ class DirectEngine {
   bool check(int peer, const Post& post);
   void decide();
   bool goes_by_messages();
-  bool wants_messages() const;
+  /// What a settling call has found out holds for itself.
+  bool wants_messages() const {
+    return turn_.looks || (turn_.settles && contest_.faster(kind_) == Contest::Way::messages);
+  }
   void stop_clock();
   void settle_contest();
   Stage after_gather();
   bool show_late();
   bool resolve();
   std::byte* base_of(int peer, const Exposed& place, std::size_t bytes, bool& waiting);
+  void lay_out_shown();
   void make_shown();
   const std::byte* shown_by(std::int32_t peer) const;
   bool round(std::size_t number);
@@ -113,6 +117,7 @@ class DirectEngine {
   /// Nobody reads it any more.
   bool is_over(const Use& use);
   bool take_places();
+  void claim_next_places();
   bool is_there(std::int32_t peer, const std::function<void()>& look) noexcept;
 
   void end() {
@@ -124,8 +129,7 @@ class DirectEngine {
   bool is_staged() const { return staged_; }
   /// More than a note's worth goes over the board.
   bool fills_stage() const {
-    return staged_ &&
-           (part_->plan.mode == DirectMode::two_shot || part_->input_bytes(rank_) > note_bytes);
+    return staged_ && (call_->shown_bytes > note_bytes || part_->plan.mode == DirectMode::two_shot);
   }
   bool shows_once() const { return staged_ && part_->plan.mode == DirectMode::one_shot; }
   bool announces() const { return !call_->staged || call_->offers_windows; }
@@ -136,7 +140,7 @@ class DirectEngine {
     return staged_ && call_->offers_windows &&
            announcements_[static_cast<std::size_t>(rank)].in_windows != 0;
   }
-  const Reduction& reduction();
+  void find_reduction();
   const DirectCall::Part& part() const { return *part_; }
 
   int rank_;
@@ -145,6 +149,7 @@ class DirectEngine {
   Board board_{};
   Ranks others_{};
   std::uint64_t others_bits_ = 0;  ///< the same, a bit each
+  std::uint64_t over_ = 0;         ///< all others have ended this call, and those before it
 
   // The call under way.
   Operation* operation_ = nullptr;

@@ -47,11 +47,6 @@ void DirectEngine::settle_contest() {
           " by messages; " + (direct ? directly : "by messages") + " from here on");
 }
 
-/// What a settling call has found out holds for itself.
-bool DirectEngine::wants_messages() const {
-  return turn_.looks || (turn_.settles && contest_.faster(kind_) == Contest::Way::messages);
-}
-
 void DirectEngine::decide() {
   const auto in_windows = [](const Announcement& a) { return a.in_windows != 0; };
   const bool all = std::all_of(announcements_.begin(), announcements_.end(), in_windows);

@@ -6,21 +6,33 @@
 
 namespace rondo::detail {
 
-/// Staged and one_shot: everything was worked out when the call was prepared.
-void DirectEngine::make_shown() {
-  const PreparedCall& prepared = *operation_->prepared;
+/// Staged and one_shot: all that need not wait for the posts. The operands of every move in a row.
+void DirectEngine::lay_out_shown() {
+  sources_.clear();
   for (const DirectCall::ShownMove& move : call_->shown) {
-    void* const output = operation_->output + move.output;
-    sources_.clear();
+    const auto add = [&](std::int32_t peer) {
+      sources_.push_back(shown_by(peer) + move.sources[static_cast<std::size_t>(peer)]);
+    };
     if (move.from != Move::everyone) {
-      const std::byte* const from =
-          shown_by(move.from) + move.sources[static_cast<std::size_t>(move.from)];
-      copy({&output, 1}, from, move.count * prepared.element_bytes, false);
+      add(move.from);
       continue;
     }
-    for (std::size_t peer = 0; peer < move.sources.size(); ++peer)
-      sources_.push_back(shown_by(static_cast<std::int32_t>(peer)) + move.sources[peer]);
-    reduction()({&output, 1}, sources_, move.count);
+    for (std::int32_t peer = 0; peer < static_cast<std::int32_t>(move.sources.size()); ++peer)
+      add(peer);
+    find_reduction();
+  }
+}
+
+void DirectEngine::make_shown() {
+  const void* const* operands = sources_.data();
+  for (const DirectCall::ShownMove& move : call_->shown) {
+    void* const output = operation_->output + move.output;
+    if (move.from != Move::everyone) {
+      copy({&output, 1}, *operands++, move.count * operation_->prepared->element_bytes, false);
+      continue;
+    }
+    reduction_({&output, 1}, {operands, move.sources.size()}, move.count);
+    operands += move.sources.size();
   }
 }
 
@@ -30,13 +42,13 @@ const std::byte* DirectEngine::shown_by(std::int32_t peer) const {
   return board_.shown(peer, number_, part_->input_bytes(peer));
 }
 
-const Reduction& DirectEngine::reduction() {
+/// Keeps the reduction of this call at hand.
+void DirectEngine::find_reduction() {
   const PreparedCall& prepared = *operation_->prepared;
   const ReduceOperator op =
       prepared.call.op == ReduceOperator::avg ? ReduceOperator::sum : prepared.call.op;
   const Combination wanted{prepared.call.type, op, prepared.scale, streaming_};
   if (reduction_.combination() != wanted) reduction_ = Reduction(wanted);
-  return reduction_;
 }
 
 /// Does one slice. False when the round has nothing left.
@@ -65,7 +77,8 @@ bool DirectEngine::slice(std::size_t number, const Move& move) {
   if (move.from != Move::everyone) {
     copy(destinations_, sources_[0], count * element_bytes, streaming_);
   } else {
-    reduction()(destinations_, sources_, count);
+    find_reduction();
+    reduction_(destinations_, sources_, count);
   }
   elements_ += count;
   return true;

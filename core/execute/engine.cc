@@ -65,7 +65,8 @@ bool Engine::run_at_once(Operation* operation, std::uint32_t looks) {
   if (collectives_.size() > 1 || !operation->direct || !direct_->run_at_once(*operation, looks))
     return false;
   collectives_.pop_back();
-  finish(*operation);
+  conclude(*operation);
+  operation->finish_alone();
   return true;
 }
 
@@ -185,13 +186,17 @@ bool Engine::foreign(const Operation& operation, int peer, std::uint64_t fingerp
   return true;
 }
 
-void Engine::finish(Operation& operation) {
+void Engine::conclude(Operation& operation) {
   const PreparedCall& call = *operation.prepared;
   if (direct_ && operation.point_to_point_peer < 0) direct_->finished();
   if (call.divisor > 1)
     divide(call.call.type, operation.output, call.divisor, call.output_elements);
   if (operation.point_to_point_peer < 0) control_.calls().complete(operation.sequence);
   if (trace_ != nullptr) trace_->end(operation.traced, operation.direct);
+}
+
+void Engine::finish(Operation& operation) {
+  conclude(operation);
   operation.finish();
 }
 

@@ -38,9 +38,9 @@ class Engine {
 
   /// Takes the operation into its queue. It stays alive until it is done.
   void submit(Operation* operation);
-  /// Takes a collective and completes it here and now, where nothing else is under way and the
-  /// peers answer within `looks` looks. False: it is in the queue, perhaps begun. Throws what
-  /// progress() throws.
+  /// Takes a collective that only its caller waits for, and completes it here and now, where
+  /// nothing else is under way and the peers answer within `looks` looks. False: it is in the
+  /// queue, perhaps begun. Throws what progress() throws.
   bool run_at_once(Operation* operation, std::uint32_t looks);
   /// Moves whatever can be moved. True when anything did. Throws what a transport throws.
   bool progress();
@@ -98,6 +98,8 @@ class Engine {
   bool handed_over() const;
   /// The same of a send or receive whose ops are complete.
   bool handed_over(const Operation& point_to_point);
+  /// The caller's results are complete.
+  void conclude(Operation& operation);
   void finish(Operation& operation);
   Link& link(int peer, int lane);
   SendChannel& sender(int peer, int lane);

@@ -58,6 +58,8 @@ class Operation {
     done.store(false, std::memory_order_relaxed);  // made visible by the role's hand-over
   }
   bool is_done() const { return done.load(std::memory_order_acquire); }
+  /// The same for a call that nobody but its caller waits for: there is nobody to notify.
+  void finish_alone() { done.store(true, std::memory_order_release); }
   void finish(std::exception_ptr failure = nullptr) {
     error = std::move(failure);
     done.store(true, std::memory_order_release);

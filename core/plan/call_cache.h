@@ -17,18 +17,23 @@ class CallCache {
  public:
   using Entry = std::shared_ptr<const PreparedCall>;
 
+  CallCache() = default;
+  CallCache(const CallCache&) = delete;
+  CallCache& operator=(const CallCache&) = delete;
+
   /// The entry of calls equal to `key` but for the sequence; made by make() when there is none.
   template <class Make>
   const Entry& find(const Call& key, Make&& make) {
+    if (*newest_ && same((*newest_)->call, key)) return *newest_;
     Set& set = sets_[set_of(key)];
     for (const Entry& entry : set.ways) {
-      if (entry && same(entry->call, key)) return entry;
+      if (entry && same(entry->call, key)) return *(newest_ = &entry);
     }
     Entry made = std::forward<Make>(make)();
     Entry& way = set.ways[set.oldest];
     set.oldest = (set.oldest + 1) % set.ways.size();
     way = std::move(made);
-    return way;
+    return *(newest_ = &way);
   }
 
  private:
@@ -53,6 +58,7 @@ class CallCache {
 
   static constexpr int set_bits = 6;
   std::array<Set, std::size_t{1} << set_bits> sets_{};
+  const Entry* newest_ = &sets_[0].ways[0];  ///< what find() returned last: most calls repeat
 };
 
 }  // namespace rondo

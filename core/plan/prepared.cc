@@ -165,6 +165,7 @@ std::shared_ptr<DirectCall> prepare_direct(const DirectChoice& choice, const Cal
   auto direct = std::make_shared<DirectCall>();
   direct->staged = choice.staged;
   direct->ordinary_memory = direct_part(plans.of(choice.mode), call, ranks);
+  direct->shown_bytes = direct->ordinary_memory.input_bytes(plans.rank());
   if (choice.staged && choice.mode == DirectMode::one_shot)
     direct->shown = shown_moves(direct->ordinary_memory, plans.rank());
   direct->offers_windows = choice.staged && choice.mode == DirectMode::one_shot &&

@@ -83,6 +83,7 @@ struct DirectCall {
   Part ordinary_memory{};       ///< staged calls', and exposed ones' where some memory is no window
   Part windows{};               ///< all memory lies in windows
   std::vector<ShownMove> shown{};  ///< staged one_shot: the moves of round 0
+  std::size_t shown_bytes = 0;     ///< of this rank's input
   bool copies = false;    ///< exposed ordinary memory is copied by the kernel; else by messages
   bool measured = false;  ///< by messages where those have been faster (core/execute/contest.h)
 };
