@@ -19,6 +19,7 @@ class Clocks {
   struct Value {
     double arrival = 0;
     double bytes = 0;
+    bool at_hand = false;  ///< the lane's last step made it
   };
 
   Clocks(const Schedule& header, const Costs& costs, Size size)
@@ -26,44 +27,56 @@ class Clocks {
         size_(std::move(size)),
         lanes_(static_cast<std::size_t>(header.lanes)),
         clocks_(static_cast<std::size_t>(header.ranks) * lanes_),
+        made_(clocks_.size()),
         out_free_(clocks_.size()),
         in_free_(clocks_.size()),
+        processors_(costs.processors > 0 ? costs.processors : header.ranks),
+        processor_free_(static_cast<std::size_t>(processors_)),
         costs_of_(static_cast<std::size_t>(header.ranks)) {}
 
   double start(const Site& site, double arrived) const {
-    const double now = std::max(arrived, clocks_[index(site.rank, site.lane)]);
+    double now = std::max(arrived, clocks_[index(site.rank, site.lane)]);
+    if (works()) now = std::max(now, processor_of(site.rank));
     const int peer = site.op->out_peer;
     if (peer < 0 || costs_.ports == Ports::unlimited) return now;
     return std::max({now, out_free_[port(site.rank, site.lane)], in_free_[port(peer, site.lane)]});
   }
   static double arrival(const Value& value) { return value.arrival; }
 
-  static Value read(const Site&, const Chunk&) { return {}; }
-  static void write(const Site&, const Chunk&, const Value&) {}
+  Value read(const Site& site, const Chunk& chunk) const {
+    return {.at_hand = chunk == made_[index(site.rank, site.lane)]};
+  }
+  void write(const Site& site, const Chunk& chunk, const Value&) {
+    made_[index(site.rank, site.lane)] = chunk;
+  }
 
   Value arrive(const Site& site, int, Value message) {
     double& now = clocks_[index(site.rank, site.lane)];
     now = std::max(now, message.arrival);
     cost(site.rank).received += message.bytes;
+    work(site, message.bytes * costs_.copy);
     return {};
   }
 
   Value combine(const Site& site, std::span<Value> operands) {
     const double bytes = static_cast<double>(operands.size() - 1) * size_(site.op->extent);
-    clocks_[index(site.rank, site.lane)] += bytes * costs_.gamma;
+    work(site, bytes * costs_.gamma);
     cost(site.rank).reduced += bytes;
     return {};
   }
 
-  Value depart(const Site& site, int peer, Value) {
+  Value depart(const Site& site, int peer, Value value) {
     const double bytes = size_(site.op->extent);
     RankCost& own = cost(site.rank);
     ++own.messages;
     own.sent += bytes;
-    const double end = start(site, 0) + costs_.alpha + bytes * costs_.beta;
+    work(site, bytes * (value.at_hand ? costs_.forward : costs_.copy));
+    const double left = start(site, 0) + bytes * costs_.beta;
+    const bool on_the_way = costs_.slices > 1 || works();
     if (costs_.ports != Ports::unlimited)
-      out_free_[port(site.rank, site.lane)] = in_free_[port(peer, site.lane)] = end;
-    return {end, bytes};
+      out_free_[port(site.rank, site.lane)] = in_free_[port(peer, site.lane)] =
+          on_the_way ? left : left + costs_.alpha;
+    return {left + costs_.alpha, bytes};
   }
 
   Simulation result() const {
@@ -76,6 +89,20 @@ class Clocks {
   }
 
  private:
+  bool works() const { return costs_.copy > 0; }
+  double& processor_of(int rank) {
+    return processor_free_[static_cast<std::size_t>(rank % processors_)];
+  }
+  double processor_of(int rank) const {
+    return processor_free_[static_cast<std::size_t>(rank % processors_)];
+  }
+  /// The lane goes on once its processor has done it.
+  void work(const Site& site, double seconds) {
+    double& now = clocks_[index(site.rank, site.lane)];
+    if (works()) now = std::max(now, processor_of(site.rank));
+    now += seconds;
+    if (works()) processor_of(site.rank) = now;
+  }
   std::size_t index(int rank, int lane) const {
     return static_cast<std::size_t>(rank) * lanes_ + static_cast<std::size_t>(lane);
   }
@@ -88,8 +115,11 @@ class Clocks {
   Size size_;
   std::size_t lanes_;
   std::vector<double> clocks_;    ///< rank * lanes + lane
+  std::vector<Chunk> made_;       ///< by the last step that wrote one
   std::vector<double> out_free_;  ///< by port
   std::vector<double> in_free_;
+  int processors_;
+  std::vector<double> processor_free_;
   std::vector<RankCost> costs_of_;
 };
 
@@ -105,11 +135,34 @@ void demand_clean(const Outcome& outcome, const Schedule& header) {
                   " cannot be simulated: " + describe(outcome, header).front());
 }
 
+/// Every message in so many pieces: as many times the lanes, which go their ways independently.
+Schedule in_slices(const Schedule& schedule, int slices) {
+  Schedule cut = schedule;
+  cut.lanes = schedule.lanes * slices;
+  cut.steps = [steps = schedule.steps, lanes = schedule.lanes](int rank, int lane) {
+    return steps(rank, lane % lanes);
+  };
+  return cut;
+}
+
+/// Messages are those of the schedule again, not slices.
+Simulation whole(Simulation simulation, int slices) {
+  for (RankCost& rank : simulation.ranks) rank.messages /= static_cast<std::uint64_t>(slices);
+  return simulation;
+}
+
 Simulation simulate_sized(const Schedule& schedule, const Costs& costs, Size size) {
   check_header(schedule);
-  Clocks clocks(schedule, costs, std::move(size));
-  demand_clean(run(schedule, clocks), schedule);
-  return clocks.result();
+  if (costs.slices <= 1) {
+    Clocks clocks(schedule, costs, std::move(size));
+    demand_clean(run(schedule, clocks), schedule);
+    return clocks.result();
+  }
+  const Schedule cut = in_slices(schedule, costs.slices);
+  Clocks clocks(cut, costs,
+                [&](const Chunk& run) { return size(run) / static_cast<double>(costs.slices); });
+  demand_clean(run(cut, clocks), cut);
+  return whole(clocks.result(), costs.slices);
 }
 
 }  // namespace

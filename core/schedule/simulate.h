@@ -6,6 +6,15 @@
 // hold it up. Combining k operands of n bytes takes (k - 1) n gamma. A ring all-reduce of N bytes
 // takes exactly 2(P-1)(alpha + N/P beta) + (P-1) N/P gamma. Waiting for room in a channel costs
 // nothing: depth is a matter of correctness (see verify.h).
+//
+// Two things make this clock one of a real machine, both off unless asked for:
+// - slices: every message moves in so many pieces, each of which goes its way through the schedule
+//   as soon as it can, as executors do it. Then alpha is time on the way and occupies no port: the
+//   next slice follows at once.
+// - processors: on one machine it is they who move bytes. Each message takes n `copy` of its
+//   sender's processor and as much of its receiver's, combining takes n gamma of the processor, and
+//   ranks that share a processor take turns. What a lane has just received or combined it sends on
+//   for n `forward`, since executors do both at once. Alpha occupies nothing here either.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +38,10 @@ struct Costs {
   double beta = 0;   ///< seconds a byte
   double gamma = 0;  ///< seconds a reduced byte
   Ports ports = Ports::one;
+  double copy = 0;     ///< processor's seconds a byte, at either end of a message
+  double forward = 0;  ///< the same, of sending on what the lane's last step made
+  int processors = 0;  ///< rank r works on number r modulo these; 0: each rank has its own
+  int slices = 1;      ///< of each message
 };
 
 struct RankCost {

@@ -110,3 +110,57 @@ TEST_CASE("a stuck schedule cannot be simulated") {
   CHECK_THROWS_AS(
       simulate(listed(Collective::broadcast, 1, {{}, {receive(0, output(0))}}), 1, costs), Error);
 }
+
+TEST_CASE("a chain in k slices takes (P - 1) alpha + (P - 2 + k) N/k beta: alpha is on the way") {
+  for (const int ranks : {2, 3, 8}) {
+    for (const int slices : {2, 7, 64}) {
+      Costs sliced = costs;
+      sliced.slices = slices;
+      const Simulation simulation = simulate(chain(ranks, 1), 1e6, sliced);
+      const RankCost busiest = simulation.busiest();
+      CHECK(
+          busiest.seconds ==
+          Approx((ranks - 1) * alpha + (ranks - 2 + slices) * 1e6 / slices * beta).epsilon(1e-12));
+      CHECK(busiest.messages == 1);
+      CHECK(busiest.sent == Approx(1e6));
+    }
+  }
+}
+
+TEST_CASE("a ring in slices is never faster than its bytes, nor slower than whole messages") {
+  for (const int ranks : {2, 4, 7}) {
+    Costs sliced = costs;
+    sliced.slices = 16;
+    const double whole = simulate(handmade::ring(ranks), 1e6, costs).busiest().seconds;
+    const double cut = simulate(handmade::ring(ranks), 1e6, sliced).busiest().seconds;
+    CHECK(cut >= 2 * (ranks - 1) * 1e6 / ranks * beta);
+    CHECK(cut < whole);
+  }
+}
+
+TEST_CASE("processors move the bytes: those who share one take turns") {
+  const double copy = 4e-10;
+  for (const int ranks : {2, 4, 8}) {
+    const Schedule ring = handmade::ring(ranks);
+    // Everybody copies 2(P-1)/P N out and as much in, and adds (P-1)/P N.
+    const double work = 2 * 2 * (ranks - 1) * 1e6 / ranks * copy;
+    const double adding = (ranks - 1) * 1e6 / ranks * gamma_cost;
+    Costs own{.alpha = alpha,
+              .gamma = gamma_cost,
+              .ports = Ports::unlimited,
+              .copy = copy,
+              .forward = copy};
+    CHECK(simulate(ring, 1e6, own).busiest().seconds ==
+          Approx(work + adding + 2 * (ranks - 1) * alpha).epsilon(1e-12));
+    own.forward = copy / 2;  // of the 2(P-1) messages all but the first
+    CHECK(simulate(ring, 1e6, own).busiest().seconds ==
+          Approx(work + adding + 2 * (ranks - 1) * alpha -
+                 (2 * (ranks - 1) - 1) * 1e6 / ranks * copy / 2)
+              .epsilon(1e-12));
+    own.forward = copy;
+    own.processors = 1;
+    own.alpha = 0;
+    CHECK(simulate(ring, 1e6, own).busiest().seconds ==
+          Approx(ranks * (work + adding)).epsilon(1e-12));
+  }
+}

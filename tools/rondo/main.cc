@@ -42,6 +42,7 @@ int main(int argc, char** argv) {
   rondo::tool::add_why(program);
   rondo::tool::add_trace(program);
   rondo::tool::add_rdma(program);
+  rondo::tool::add_calibrate(program, status);
   try {
     program.parse(argc, argv);
   } catch (const CLI::RequiredError& error) {

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 
+#include "core/plan/lower.h"
+#include "rondo/error.h"
 #include "tools/rondo/arguments.h"
 
 namespace rondo::tool {
@@ -11,6 +14,7 @@ namespace {
 
 /// More steps than this take minutes; they are simulated when the algorithm is named.
 constexpr std::uint64_t most_steps = 100'000'000;
+constexpr int most_slices = 4096;
 
 /// Steps of rank 0 times ranks, counted no further than needed.
 std::uint64_t rough_steps(const Schedule& schedule) {
@@ -40,6 +44,29 @@ std::vector<Prediction> predict(const std::vector<const Algorithm*>& rows, int r
     return a.cost.seconds < b.cost.seconds;
   });
   return all;
+}
+
+int slices_of(const Schedule& schedule, double bytes, double most_bytes) {
+  const double most = most_bytes / longest_message(schedule);
+  const double chunk = bytes / schedule.layout.chunks();
+  if (most >= 1 && chunk <= most * most_slices)
+    return static_cast<int>(std::max(1.0, std::ceil(chunk / most)));
+  throw Error(ErrorCode::invalid_argument,
+              "slices of " + bytes_text(most_bytes) + " cut chunks of " + bytes_text(chunk) +
+                  " into more than " + std::to_string(most_slices),
+              {.remedy = "longer slices, such as --slice 512K"});
+}
+
+std::string costs_text(const Costs& costs) {
+  std::array<char, 160> text{};
+  if (costs.copy > 0)
+    std::snprintf(text.data(), text.size(),
+                  "alpha %.4g s, copy %.4g s/byte at either end, gamma %.4g s/byte, %d processors",
+                  costs.alpha, costs.copy, costs.gamma, costs.processors);
+  else
+    std::snprintf(text.data(), text.size(), "alpha %g s, beta %g s/byte, gamma %g s/byte",
+                  costs.alpha, costs.beta, costs.gamma);
+  return text.data();
 }
 
 std::string prediction_headings() {

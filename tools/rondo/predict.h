@@ -26,6 +26,13 @@ using Simulate = std::function<Simulation(const Schedule&)>;
 std::vector<Prediction> predict(const std::vector<const Algorithm*>& rows, int ranks, int root,
                                 const Simulate& simulate);
 
+/// Into how many slices executors cut a schedule's messages where one carries at most `most_bytes`.
+/// Throws Error{invalid_argument} where that makes too many to simulate.
+int slices_of(const Schedule& schedule, double bytes, double most_bytes);
+
+/// "alpha 1e-06 s, beta 1e-10 s/byte, gamma 5e-11 s/byte", or what processors take instead of beta.
+std::string costs_text(const Costs& costs);
+
 /// "ring   12.000   1.00x   6   ..." under headings(); `mark` stands behind it.
 std::string prediction_line(const Prediction& row, double fastest, const std::string& mark = {});
 std::string prediction_headings();

@@ -5,6 +5,7 @@
 #include "core/schedule/simulate.h"
 #include "rondo/error.h"
 #include "tools/rondo/arguments.h"
+#include "tools/rondo/calibrate/profile.h"
 #include "tools/rondo/commands.h"
 #include "tools/rondo/option_checks.h"
 #include "tools/rondo/predict.h"
@@ -19,17 +20,37 @@ struct Arguments {
   std::string bytes = "1M";
   int root = 0;
   Costs costs = default_costs;
+  std::string slice{};
+  std::string profile{};
+  std::string transport = "shm";
   bool ports_per_lane = false;
 };
 
+/// What a profile says of calls of this size; else what the command line says.
+Costs costs_of(const Arguments& arguments, int ranks, double bytes) {
+  if (arguments.profile.empty()) return arguments.costs;
+  const Profile profile = read_profile(arguments.profile);
+  const std::string words = foreign_words(profile);
+  if (!words.empty()) std::fprintf(stderr, "rondo: %s\n", words.c_str());
+  return profile.costs(profile.link(arguments.transport, ranks), bytes, DataType::float32,
+                       ReduceOperator::sum);
+}
+
+Simulation simulated(const Schedule& schedule, double bytes, Costs costs,
+                     const Arguments& arguments) {
+  if (!arguments.slice.empty())
+    costs.slices = slices_of(schedule, bytes, parse_bytes(arguments.slice));
+  return simulate(schedule, bytes, costs);
+}
+
 void simulate_ranks(const Arguments& arguments, Collective collective, int ranks, double bytes) {
   check_root(arguments.root, ranks);
-  const std::vector<Prediction> rows =
-      predict(algorithms_by_name(collective, arguments.algorithm), ranks, arguments.root,
-              [&](const Schedule& schedule) { return simulate(schedule, bytes, arguments.costs); });
-  std::printf("%s, %d ranks, N = %s: alpha %g s, beta %g s/byte, gamma %g s/byte\n",
-              arguments.collective.c_str(), ranks, bytes_text(bytes).c_str(), arguments.costs.alpha,
-              arguments.costs.beta, arguments.costs.gamma);
+  const Costs costs = costs_of(arguments, ranks, bytes);
+  const std::vector<Prediction> rows = predict(
+      algorithms_by_name(collective, arguments.algorithm), ranks, arguments.root,
+      [&](const Schedule& schedule) { return simulated(schedule, bytes, costs, arguments); });
+  std::printf("%s, %d ranks, N = %s: %s\n", arguments.collective.c_str(), ranks,
+              bytes_text(bytes).c_str(), costs_text(costs).c_str());
   std::fputs(prediction_headings().c_str(), stdout);
   for (const Prediction& row : rows)
     std::fputs(prediction_line(row, rows.front().cost.seconds).c_str(), stdout);
@@ -55,7 +76,7 @@ void add_simulate(CLI::App& program) {
       "simulate",
       "Predicts the time of every algorithm of a collective, fastest first: a message of n bytes\n"
       "takes alpha + n beta and holds the sender's out port and the receiver's in port, reducing\n"
-      "n bytes takes n gamma. Messages go whole: what pipelining in slices gains is not in it.\n"
+      "n bytes takes n gamma. Messages go whole, unless --slice cuts them as executors do.\n"
       "Messages, sent and reduced are the busiest rank's.\n"
       "Example: rondo simulate all_reduce --ranks 8 --bytes 64K --alpha 2e-6 --beta 1e-10");
   command->add_option("collective", arguments->collective, "e.g. all_reduce (see rondo list)")
@@ -74,6 +95,16 @@ void add_simulate(CLI::App& program) {
   cost("--alpha", arguments->costs.alpha, "seconds a message");
   cost("--beta", arguments->costs.beta, "seconds a byte");
   cost("--gamma", arguments->costs.gamma, "seconds a reduced byte");
+  CLI::Option* const profile = command->add_option(
+      "--profile", arguments->profile,
+      "what `rondo calibrate` measured, in the place of alpha, beta and gamma: ranks on one\n"
+      "machine, whose processors move the bytes (float32, sum)");
+  command->add_option("--transport", arguments->transport, "of the profile")
+      ->needs(profile)
+      ->capture_default_str();
+  command->add_option("--slice", arguments->slice,
+                      "cut longer messages into slices of at most so many bytes, e.g. 512K, which\n"
+                      "overlap; alpha is then time on the way, which holds no port");
   command->add_flag("--ports-per-lane", arguments->ports_per_lane,
                     "lanes have ports of their own instead of sharing the rank's");
   command->callback([arguments] { simulate_all(*arguments); });

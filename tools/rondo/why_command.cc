@@ -4,9 +4,11 @@
 #include <memory>
 
 #include "core/base/log.h"
+#include "core/plan/decide.h"
 #include "core/schedule/collective.h"
 #include "rondo/error.h"
 #include "tools/rondo/arguments.h"
+#include "tools/rondo/calibrate/profile.h"
 #include "tools/rondo/commands.h"
 #include "tools/rondo/option_checks.h"
 #include "tools/rondo/predict.h"
@@ -25,6 +27,7 @@ struct Arguments {
   int ranks = 4;
   int root = 0;
   bool apart = false;
+  std::string profile{};
   Costs costs = default_costs;
 };
 
@@ -54,6 +57,16 @@ Call call_of(const Arguments& arguments) {
   return call;
 }
 
+/// What a profile says of such calls here; else what the command line says.
+Costs costs_of(const Arguments& arguments, const Call& call, const why::Facts& facts) {
+  if (arguments.profile.empty() || facts.transport.empty()) return arguments.costs;
+  const Profile profile = read_profile(arguments.profile);
+  const std::string words = foreign_words(profile);
+  if (!words.empty()) std::fprintf(stderr, "rondo: %s\n", words.c_str());
+  const auto bytes = static_cast<double>(index_space_bytes(call, arguments.ranks));
+  return profile.costs(profile.link(facts.transport, arguments.ranks), bytes, call.type, call.op);
+}
+
 void tell_why(const Arguments& arguments) {
   check_ranks(arguments.ranks);
   check_root(arguments.root, arguments.ranks);
@@ -63,7 +76,7 @@ void tell_why(const Arguments& arguments) {
   if (!arguments.algorithm.empty()) config.algorithm = arguments.algorithm;
   const why::Facts facts = why::facts_here(config, arguments.ranks, arguments.apart);
   const AlgorithmSelection selection(config.algorithm, "--algorithm or RONDO_ALGORITHM");
-  std::fputs(why::report(call, facts, selection, arguments.costs).c_str(), stdout);
+  std::fputs(why::report(call, facts, selection, costs_of(arguments, call, facts)).c_str(), stdout);
 }
 
 }  // namespace
@@ -96,6 +109,8 @@ void add_why(CLI::App& program) {
   cost("--alpha", arguments->costs.alpha, "of the predictions: seconds a message");
   cost("--beta", arguments->costs.beta, "of the predictions: seconds a byte");
   cost("--gamma", arguments->costs.gamma, "of the predictions: seconds a reduced byte");
+  command->add_option("--profile", arguments->profile,
+                      "what `rondo calibrate` measured, in the place of these three");
   command->callback([arguments] { tell_why(*arguments); });
 }
 

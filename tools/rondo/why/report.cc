@@ -83,13 +83,14 @@ std::string predictions(const Call& call, const PreparedCall& prepared, const Fa
   const std::vector<Prediction> all =
       predict(rows, facts.around.ranks, call.root, [&](const Schedule& schedule) {
         const Partition partition(schedule.layout, call.count, size_of(call.type));
-        return simulate(schedule, partition, static_cast<double>(size_of(call.type)), costs);
+        Costs of_row = costs;
+        if (costs.copy > 0)  // a real machine's clock: then slices as they are cut here
+          of_row.slices =
+              slices_of(schedule, static_cast<double>(index_space_bytes(call, facts.around.ranks)),
+                        static_cast<double>(facts.frame_bytes));
+        return simulate(schedule, partition, static_cast<double>(size_of(call.type)), of_row);
       });
-  std::array<char, 128> title{};
-  std::snprintf(title.data(), title.size(),
-                "\nPredicted by messages: alpha %g s, beta %g s/byte, gamma %g s/byte\n",
-                costs.alpha, costs.beta, costs.gamma);
-  std::string text = title.data();
+  std::string text = "\nPredicted by messages: " + costs_text(costs) + "\n";
   const std::string headings = prediction_headings();
   text += "  " + headings.substr(0, headings.find("   messages")) + "\n";
   for (const Prediction& row : all) {

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""bench/formula's arithmetic, verdicts and table; nothing is measured."""
+import json
+import pathlib
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.dont_write_bytecode = True
+sys.path[:0] = [str(ROOT / "bench" / "formula"), str(ROOT / "bench" / "hosts"),
+                str(ROOT / "bench" / "compare")]
+
+import measured  # noqa: E402
+import table  # noqa: E402
+
+NETWORK = {"hosts": 4, "rate": "1gbit", "payload_gb_s": 0.1, "measured_by": "a test"}
+MODEL = {"alpha": 0, "beta": 1e-8, "gamma": 1e-10, "slice": 1 << 19}
+
+
+def row(algorithm, seconds):
+    return {"algorithm": algorithm, "bytes": 10_000_000, "simulated": 0.16,
+            "link_bytes": 15_000_000, "samples": seconds}
+
+
+def document(*rows):
+    return table.document(list(rows), NETWORK, MODEL, 5.0, "rondo at 0")
+
+
+class Formula(unittest.TestCase):
+    def test_a_row_is_judged_by_its_median_against_the_prediction(self):
+        whole = document(row("ring", [0.156, 0.9, 0.15]), row("double_tree", [0.21]))
+        ring, tree = whole["rows"]
+        self.assertAlmostEqual(ring["measured"], 0.156)
+        self.assertAlmostEqual(ring["off_per_cent"], 4.0)
+        self.assertTrue(ring["within"])
+        self.assertFalse(tree["within"])
+        self.assertEqual(table.missed(whole), 1)
+
+    def test_latency_counts_by_hops_and_trees_fill_with_a_slice(self):
+        model = dict(MODEL, alpha=1e-3, slice=100_000)  # 1 ms on a link
+        self.assertAlmostEqual(table.formula(row("ring", []), NETWORK, model), 0.156)
+        self.assertAlmostEqual(table.formula(row("circulant", []), NETWORK, model), 0.154)
+        self.assertAlmostEqual(table.formula(row("double_tree", []), NETWORK, model), 0.158)
+
+    def test_the_least_time_is_what_the_links_carry(self):
+        # 2 * 3/4 * 10 MB at 100 MB/s
+        self.assertAlmostEqual(document(row("ring", [0.15]))["rows"][0]["least"], 0.15)
+
+    def test_the_table_says_what_is_off(self):
+        text = table.text(document(row("ring", [0.15]), row("circulant", [0.3])))
+        self.assertIn("1 of 2 within 5 % of the prediction", text)
+        self.assertIn("+100.0 %", text)
+        self.assertIn("OFF", text)
+
+    def test_a_document_is_saved_as_json_and_as_text(self):
+        whole = document(row("ring", [0.15]))
+        with tempfile.TemporaryDirectory() as folder:
+            first, _ = table.save(whole, pathlib.Path(folder))
+            second, words = table.save(whole, pathlib.Path(folder))
+            self.assertNotEqual(first, second)
+            self.assertEqual(json.loads(second.read_text()), whole)
+            self.assertEqual(words.read_text(), table.text(whole))
+
+    def test_sizes_are_read_as_programs_write_them(self):
+        self.assertEqual(measured.size_of("64M"), 64 << 20)
+        self.assertEqual(measured.bytes_of("1.5", "MiB"), 1.5 * (1 << 20))
+        with self.assertRaises(measured.Failure):
+            measured.size_of("64 MB")
+
+
+if __name__ == "__main__":
+    unittest.main()

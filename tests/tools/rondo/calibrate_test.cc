@@ -1,0 +1,242 @@
+// Profiles: what follows from samples, files good and bad, and the command itself.
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "rondo/error.h"
+#include "tests/catch.h"
+#include "tools/rondo/calibrate/plot.h"
+#include "tools/rondo/calibrate/report.h"
+
+using namespace rondo;
+using namespace rondo::tool;
+
+namespace {
+
+constexpr double alpha = 1e-6;
+
+struct Run {
+  int status = -1;
+  std::string output{};  ///< standard error too
+};
+
+Run run_program(const std::string& arguments) {
+  FILE* pipe = popen(("'" RONDO_PROGRAM "' " + arguments + " 2>&1").c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  Run run;
+  std::array<char, 4096> part{};
+  while (const std::size_t size = std::fread(part.data(), 1, part.size(), pipe))
+    run.output.append(part.data(), size);
+  const int status = pclose(pipe);
+  run.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return run;
+}
+
+bench::Spread exactly(double seconds) { return {seconds, seconds, seconds}; }
+
+/// alpha + n times `a_byte(n)`.
+template <class Rate>
+Curve curve(Rate a_byte, double offset = alpha) {
+  Curve all;
+  for (const double bytes : {1024.0, 65536.0, 4194304.0})
+    all.push_back({bytes, exactly(offset + bytes * a_byte(bytes))});
+  return all;
+}
+
+Profile made_up() {
+  const auto constant = [](double value) { return [value](double) { return value; }; };
+  LinkProfile link{.transport = "shm", .ranks = 2, .cores = 2, .alpha = exactly(alpha)};
+  link.one_way = curve(constant(2e-10));
+  link.exchange = curve(constant(4e-10));
+  link.meeting = exactly(5e-7);
+  link.fetch = curve(constant(1e-10), 5e-7);
+  GammaProfile gamma{.type = DataType::float32, .op = ReduceOperator::sum};
+  gamma.copies = curve(constant(1e-10), 0);
+  gamma.reduces = curve(constant(1.5e-10), 0);
+  LinkProfile crowded = link;
+  crowded.ranks = 4;
+  crowded.exchange = curve(constant(6e-10), 3 * alpha);  // three rounds
+  return {.machine = {"a processor", 2, "6.1"},
+          .date = "2026-01-01T00:00:00Z",
+          .version = "1",
+          .links = {link, crowded},
+          .gammas = {gamma}};
+}
+
+/// A file with this content, gone at the end.
+class File {
+ public:
+  explicit File(const std::string& text) : path_(std::string(RONDO_TEST_FOLDER) + "/profile.json") {
+    std::ofstream(path_) << text;
+  }
+  ~File() { std::filesystem::remove(path_); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+std::string refusal(const std::string& text) {
+  const File file(text);
+  try {
+    read_profile(file.path());
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::invalid_argument);
+    return error.what();
+  }
+  return "accepted";
+}
+
+std::string with(const std::string& from, const std::string& to) {
+  std::string text = to_json(made_up()).dump();
+  const std::size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+}  // namespace
+
+TEST_CASE("seconds a byte are those of the samples, interpolated in between, level beyond") {
+  const Curve rising = curve([](double bytes) { return bytes < 2048 ? 1e-10 : 3e-10; });
+  CHECK(seconds_a_byte(rising, 1024, alpha) == Approx(1e-10));
+  CHECK(seconds_a_byte(rising, 65536, alpha) == Approx(3e-10));
+  CHECK(seconds_a_byte(rising, 8192, alpha) == Approx(2e-10));  // half way along the logarithm
+  CHECK(seconds_a_byte(rising, 1, alpha) == Approx(1e-10));
+  CHECK(seconds_a_byte(rising, 1e12, alpha) == Approx(3e-10));
+  CHECK(seconds_a_byte({}, 1024, alpha) == 0);
+}
+
+TEST_CASE("constants: half an exchange at each end, a core's time where ranks share it") {
+  const Profile profile = made_up();
+  CHECK(profile.links[0].copy(1 << 20) == Approx(2e-10));
+  CHECK(profile.links[0].forward(1 << 20) == Approx(1e-10));
+  CHECK(profile.links[1].copy(1 << 20) == Approx(1e-10));  // two ranks a core, 3/2 of the bytes
+  CHECK(profile.links[0].fetched(1 << 20) == Approx(2e-10));
+  CHECK(profile.gammas[0].gamma(1 << 20) == Approx(5e-11));
+  const Costs costs =
+      profile.costs(profile.links[0], 1 << 20, DataType::float32, ReduceOperator::sum);
+  CHECK(costs.alpha == Approx(alpha));
+  CHECK(costs.copy == Approx(2e-10));
+  CHECK(costs.gamma == Approx(5e-11));
+  CHECK(costs.forward == Approx(1e-10));
+  CHECK(costs.processors == 2);
+}
+
+TEST_CASE("a number of ranks that was not measured takes the nearest that shares cores alike") {
+  const Profile profile = made_up();
+  CHECK(profile.link("shm", 2).ranks == 2);
+  CHECK(profile.link("shm", 3).ranks == 4);
+  CHECK(profile.link("shm", 64).ranks == 4);
+  CHECK_THROWS_WITH(profile.link("tcp", 2), Catch::Contains("shm of 2 ranks, shm of 4 ranks") &&
+                                                Catch::Contains("--transport tcp"));
+  CHECK_THROWS_WITH(profile.reduction(DataType::int8, ReduceOperator::sum),
+                    Catch::Contains("--types int8"));
+  CHECK(profile.reduction(DataType::float32, ReduceOperator::max).op == ReduceOperator::sum);
+}
+
+TEST_CASE("a profile is read as it was written") {
+  const Profile profile = made_up();
+  const File file("");
+  write_profile(profile, file.path());
+  const Profile again = read_profile(file.path());
+  CHECK(to_json(again) == to_json(profile));
+  CHECK(again.machine == profile.machine);
+  CHECK_THROWS_AS(write_profile(profile, "/no/such/folder/profile.json"), Error);
+}
+
+TEST_CASE("bad profiles are refused in words") {
+  CHECK_THAT(refusal("{"), Catch::Contains("it is not JSON, or cut off"));
+  CHECK_THAT(refusal("[1]"), Catch::Contains("it is no calibration profile"));
+  CHECK_THAT(refusal(with("\"schema\":1", "\"schema\":2")),
+             Catch::Contains("its schema is 2, this rondo reads 1"));
+  CHECK_THAT(refusal(with("\"alpha\"", "\"alfa\"")), Catch::Contains("\"alpha\" is missing"));
+  CHECK_THAT(refusal(with("\"ranks\":2", "\"ranks\":-2")),
+             Catch::Contains("\"ranks\" is not a number from 1 on"));
+  CHECK_THAT(refusal(with("\"bytes\":1024.0", "\"bytes\":1e9")),
+             Catch::Contains("the sizes of \"one_way\" do not grow"));
+  CHECK_THAT(refusal(with("\"float32\"", "\"float31\"")),
+             Catch::Contains("unknown type 'float31'"));
+  CHECK_THAT(refusal(with("\"low\":1e-06", "\"low\":\"x\"")),
+             Catch::Contains("\"low\" is not a number from 0 on"));
+  CHECK_THROWS_WITH(read_profile("/no/such/file"),
+                    Catch::Contains("no such file") && Catch::Contains("rondo calibrate"));
+  CHECK_THAT(foreign_words(made_up()), Catch::Contains("another machine (a processor with 2"));
+}
+
+TEST_CASE("one beta for all sizes is the least off; the picture shows every curve") {
+  CHECK(straight_beta(made_up().links[0].exchange, alpha) == Approx(4e-10));
+  const std::string svg = plot_svg(made_up());
+  CHECK_THAT(svg, Catch::StartsWith("<svg") && Catch::EndsWith("</svg>\n"));
+  CHECK_THAT(svg, Catch::Contains("shm, 4 ranks on 2 cores") && Catch::Contains("float32 sum"));
+  CHECK(svg.find("nan") == std::string::npos);
+}
+
+TEST_CASE("verdicts are medians over the sizes from 64 KiB on") {
+  const auto row = [](const char* algorithm, double bytes, double predicted) {
+    CheckRow made{.transport = "tcp", .predicted = predicted};
+    made.measured = {algorithm, bytes, exactly(1.0), ""};
+    return made;
+  };
+  const std::vector<CheckRow> rows{row("ring", 1024, 9.0), row("ring", 65536, 1.1),
+                                   row("ring", 1e6, 0.8), row("ring", 1e7, 1.3),
+                                   row("tree", 65536, 1.5)};
+  const auto verdicts = verdicts_of(rows);
+  REQUIRE(verdicts.size() == 2);
+  CHECK(verdicts[0].off == Approx(0.2));
+  CHECK(verdicts[1].off == Approx(0.5));
+  CHECK_THAT(verdicts_text(verdicts, 30), Catch::Contains("within") && Catch::Contains("OFF"));
+}
+
+TEST_CASE("the command measures, writes a profile that simulate and why take, and a picture") {
+  const File file("");
+  const std::string svg = file.path() + ".svg";
+  const auto made = run_program(
+      "calibrate --transport shm --sizes 1K,64K --rounds 3 "
+      "--types float32 --check --algorithms ring,default "
+      "--limit 1000000 --output " +
+      file.path() + " --plot " + svg);
+  INFO(made.output);
+  CHECK(made.status == 0);
+  CHECK_THAT(made.output, Catch::Contains("shm, 2 ranks on") && Catch::Contains("exchange us") &&
+                              Catch::Contains("direct (two_shot)"));
+  const Profile profile = read_profile(file.path());
+  CHECK(profile.machine == this_machine());
+  REQUIRE(profile.links.size() == 1);
+  CHECK(profile.links[0].alpha.median > 0);
+  CHECK(profile.links[0].exchange.size() == 2);
+  CHECK(std::filesystem::file_size(svg) > 1000);
+  std::filesystem::remove(svg);
+  const auto simulated =
+      run_program("simulate all_reduce --ranks 2 --bytes 64K --slice 32K --profile " + file.path());
+  CHECK(simulated.status == 0);
+  CHECK_THAT(simulated.output, Catch::Contains("s/byte at either end"));
+  const auto why =
+      run_program("why all_reduce 64K --ranks 2 --transport shm --profile " + file.path());
+  CHECK(why.status == 0);
+  CHECK_THAT(why.output, Catch::Contains("s/byte at either end"));
+}
+
+TEST_CASE("wrong use of the command is told in words") {
+  struct Case {
+    const char* words;
+    const char* told;
+  };
+  const auto wrong = GENERATE(values<Case>({
+      {"calibrate --ranks 1", "--ranks 1"},
+      {"calibrate --sizes 4M,1K", "do not grow at 1K"},
+      {"calibrate --sizes 7", "not between 64 bytes and 1 GiB"},
+      {"calibrate --check --algorithms sing", "no algorithm 'sing'"},
+      {"calibrate --types float31", "unknown type 'float31'"},
+      {"calibrate --transport pigeon", "pigeon"},
+      {"simulate all_reduce --profile /no/such/file", "no such file"},
+      {"simulate all_reduce --transport tcp", "--profile"},
+      {"simulate all_reduce --slice 1", "slices"},
+  }));
+  const auto result = run_program(wrong.words);
+  INFO(result.output);
+  CHECK(result.status == 2);
+  CHECK_THAT(result.output, Catch::Contains(wrong.told));
+}

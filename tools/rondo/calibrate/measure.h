@@ -1,0 +1,45 @@
+// Measuring: ranks of this program's own, each bound to a core, which take turns at every kind of
+// call, so that all constants are of the same minutes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/floor/trial.h"
+#include "tools/rondo/calibrate/profile.h"
+
+namespace rondo::tool {
+
+struct CalibrateOptions {
+  std::vector<std::string> transports{"shm", "tcp"};
+  std::vector<int> ranks{2};
+  std::vector<double> sizes{};  ///< bytes of a message, growing
+  std::vector<DataType> types{};
+  std::vector<ReduceOperator> ops{ReduceOperator::sum};
+  int rounds = 11;
+  std::vector<std::string> checked{};  ///< all_reduce algorithms to hold against their predictions
+};
+
+/// An all_reduce that was timed in the same rounds as the constants.
+struct Checked {
+  std::string algorithm{};  ///< "default": what a program gets that forces nothing
+  double bytes = 0;
+  bench::Spread seconds{};
+  std::string how{};  ///< in the words of Communicator::describe()
+};
+
+/// One transport between so many ranks.
+struct LinkMeasurement {
+  LinkProfile link{};
+  std::vector<Checked> checked{};
+  GammaProfile gamma{};  ///< of float32 and sum, in the same rounds as what was checked
+};
+
+/// Forks the ranks; the calling process must have one thread. Throws std::runtime_error where a
+/// rank fails; what it says is on standard error.
+LinkMeasurement measure_link(const CalibrateOptions& options, const std::string& transport,
+                             int ranks);
+/// Of all types and operators asked for, on as many cores at once as `ranks` use.
+std::vector<GammaProfile> measure_reductions(const CalibrateOptions& options, int ranks);
+
+}  // namespace rondo::tool

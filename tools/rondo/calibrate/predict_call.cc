@@ -1,0 +1,97 @@
+#include "tools/rondo/calibrate/predict_call.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include "core/plan/decide.h"
+#include "tools/rondo/arguments.h"
+#include "tools/rondo/why/facts.h"
+
+namespace rondo::tool {
+namespace {
+
+/// The direct way combines what the kernel copied slice by slice, from the second-level cache.
+constexpr double staged_slice = 128 << 10;
+
+std::string micro(double seconds) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.4g us", seconds * 1e6);
+  return text.data();
+}
+
+std::string nano(double seconds) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.4g", seconds * 1e9);
+  return text.data();
+}
+
+Costs costs_of(const LinkProfile& link, const GammaProfile& gamma, double bytes, int slices) {
+  return {.alpha = link.alpha.median,
+          .gamma = gamma.gamma(bytes),
+          .ports = Ports::unlimited,
+          .copy = link.copy(bytes),
+          .forward = link.forward(bytes),
+          .processors = link.cores,
+          .slices = slices};
+}
+
+CallPrediction by_messages(const LinkProfile& link, const GammaProfile& gamma,
+                           const PreparedCall& prepared, double bytes) {
+  const Schedule& schedule = prepared.plan->schedule;
+  const int slices = static_cast<int>(prepared.slicing.passes);
+  const Costs costs = costs_of(link, gamma, bytes, slices);
+  const RankCost most = simulate(schedule, bytes, costs).busiest();
+  CallPrediction found{.seconds = most.seconds};
+  found.way = schedule.algorithm;
+  if (slices > 1) found.way += " in " + std::to_string(slices) + " slices";
+  found.formula = "alpha " + micro(costs.alpha) + "; ns/B: copy " + nano(costs.copy) + ", gamma " +
+                  nano(costs.gamma) + "; moves " + bytes_text(most.sent + most.received) +
+                  ", adds " + bytes_text(most.reduced);
+  return found;
+}
+
+CallPrediction directly(const LinkProfile& link, const GammaProfile& gamma,
+                        const DirectCall& direct) {
+  const DirectCall::Part& part = direct.ordinary_memory;
+  const double taken = static_cast<double>(part.given.bytes);  // all give and take alike
+  const bool shares = part.plan.mode != DirectMode::one_shot;
+  const double others = link.ranks - 1;
+  const double added = static_cast<double>(part.bytes()) * (shares ? others / link.ranks : others);
+  const double fetch = link.fetched(static_cast<double>(part.bytes()));
+  const double combine =
+      direct.staged ? gamma.gamma(static_cast<double>(part.bytes())) : gamma.alone(staged_slice);
+  const double turns = static_cast<double>(link.ranks) / link.cores;
+  const int meetings = shares ? 2 : 1;
+  CallPrediction found;
+  found.seconds = meetings * link.meeting.median + turns * (taken * fetch + added * combine);
+  found.way = "direct (" + std::string(name_of(part.plan.mode)) + ")";
+  found.formula = std::to_string(meetings) + " meetings of " + micro(link.meeting.median) +
+                  "; ns/B: fetch " + nano(fetch) + ", combine " + nano(combine) + "; takes " +
+                  bytes_text(taken) + ", adds " + bytes_text(added);
+  return found;
+}
+
+}  // namespace
+
+CallPrediction predict_all_reduce(const LinkProfile& link, const GammaProfile& gamma,
+                                  const std::string& algorithm, double bytes) {
+  Config config;
+  config.transport = link.transport;
+  const why::Facts facts = why::facts_here(config, link.ranks, false);
+  const AlgorithmSelection selection(algorithm == "default" ? "" : algorithm, "the algorithm");
+  const Call call{.count = static_cast<std::size_t>(bytes) / sizeof(float),
+                  .collective = Collective::all_reduce,
+                  .type = DataType::float32};
+  const Choice choice =
+      choose(call.collective, index_space_bytes(call, link.ranks), facts.around, selection);
+  const auto plan = make_plan(*choice.algorithm, 0, 0, facts.around);
+  const auto prepared = decide(choice, plan, call, 0, facts.around, facts.frame_bytes);
+  const CallPrediction messages = by_messages(link, gamma, *prepared, bytes);
+  if (!prepared->direct) return messages;
+  const CallPrediction direct = directly(link, gamma, *prepared->direct);
+  const bool contested = prepared->direct->measured;  // the calls take what is faster
+  return contested && messages.seconds < direct.seconds ? messages : direct;
+}
+
+}  // namespace rondo::tool

@@ -1,0 +1,118 @@
+#include "tools/rondo/calibrate/profile.h"
+
+#include <sched.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <tuple>
+
+#include "bench/floor/team.h"
+#include "rondo/error.h"
+
+namespace rondo::tool {
+namespace {
+
+std::string cpu_model() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown CPU";
+}
+
+double a_byte(const Knot& knot, double alpha) {
+  return std::max(0.0, knot.seconds.median - alpha) / knot.bytes;
+}
+
+std::string known_links(const Profile& profile) {
+  std::string words;
+  for (const LinkProfile& link : profile.links)
+    words += (words.empty() ? "" : ", ") + link.transport + " of " + std::to_string(link.ranks) +
+             " ranks";
+  return words;
+}
+
+}  // namespace
+
+double seconds_a_byte(const Curve& curve, double bytes, double alpha) {
+  if (curve.empty()) return 0;
+  const auto above = std::find_if(curve.begin(), curve.end(),
+                                  [&](const Knot& knot) { return knot.bytes >= bytes; });
+  if (above == curve.end()) return a_byte(curve.back(), alpha);
+  if (above == curve.begin() || above->bytes <= bytes) return a_byte(*above, alpha);
+  const Knot& below = *(above - 1);
+  const double along = std::log(bytes / below.bytes) / std::log(above->bytes / below.bytes);
+  return a_byte(below, alpha) * (1 - along) + a_byte(*above, alpha) * along;
+}
+
+// Where ranks share cores an exchange takes as long as all of a core's ranks together.
+double LinkProfile::copy(double bytes) const {
+  const double sent = 2.0 * (ranks - 1) / ranks;  // in units of bytes, and received
+  const double rounds = (ranks - 1) * alpha.median;
+  return seconds_a_byte(exchange, bytes, rounds) / (2 * sent) * cores / ranks;
+}
+
+// What is written twice is read once: half of a copy. Over sockets the kernel reads it again.
+double LinkProfile::forward(double bytes) const {
+  return transport == "shm" ? copy(bytes) / 2 : copy(bytes);
+}
+
+double LinkProfile::fetched(double bytes) const {
+  const double others = static_cast<double>(ranks - 1) / ranks;
+  return seconds_a_byte(fetch, bytes, meeting.median) / others * cores / ranks;
+}
+
+double GammaProfile::gamma(double bytes) const {
+  return std::max(0.0, alone(bytes) - seconds_a_byte(copies, bytes, 0));
+}
+
+double GammaProfile::alone(double bytes) const { return seconds_a_byte(reduces, bytes, 0); }
+
+Machine this_machine() {
+  utsname system{};
+  ::uname(&system);
+  return {cpu_model(), bench::allowed_cores(), system.release};
+}
+
+const LinkProfile& Profile::link(const std::string& transport, int ranks) const {
+  const LinkProfile* best = nullptr;
+  const auto distance = [&](const LinkProfile& one) {
+    const bool crowded = ranks > machine.cores;
+    return std::tuple(one.crowded() != crowded, std::abs(one.ranks - ranks));
+  };
+  for (const LinkProfile& one : links) {
+    if (one.transport != transport) continue;
+    if (best == nullptr || distance(one) < distance(*best)) best = &one;
+  }
+  if (best != nullptr) return *best;
+  throw Error(ErrorCode::invalid_argument, "the profile has nothing about '" + transport + "'",
+              {.remedy = "it has " + known_links(*this) + "; `rondo calibrate --transport " +
+                         transport + "` measures it"});
+}
+
+const GammaProfile& Profile::reduction(DataType type, ReduceOperator op) const {
+  const GammaProfile* found = nullptr;
+  for (const GammaProfile& one : gammas) {
+    if (one.type != type) continue;
+    if (found == nullptr || one.op == op) found = &one;
+  }
+  if (found != nullptr) return *found;
+  throw Error(
+      ErrorCode::invalid_argument, "the profile has no reductions of " + std::string(name(type)),
+      {.remedy = "`rondo calibrate --types " + std::string(name(type)) + "` measures them"});
+}
+
+Costs Profile::costs(const LinkProfile& link, double bytes, DataType type,
+                     ReduceOperator op) const {
+  return {.alpha = link.alpha.median,
+          .gamma = reduction(type, op).gamma(bytes),
+          .ports = Ports::unlimited,
+          .copy = link.copy(bytes),
+          .forward = link.forward(bytes),
+          .processors = machine.cores};
+}
+
+}  // namespace rondo::tool

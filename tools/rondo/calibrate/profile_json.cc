@@ -1,0 +1,208 @@
+// Profiles as files.
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+
+#include "rondo/error.h"
+#include "tools/rondo/calibrate/profile.h"
+
+namespace rondo::tool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* what = "rondo calibration profile";
+constexpr int schema = 1;
+
+/// What is wrong with a profile's content.
+struct Defect : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+const Json& field(const Json& json, const char* name) {
+  if (!json.is_object() || !json.contains(name))
+    throw Defect(std::string("\"") + name + "\" is missing");
+  return json.at(name);
+}
+
+double number(const Json& json, const char* name) {
+  const Json& value = field(json, name);
+  if (!value.is_number() || !std::isfinite(value.get<double>()) || value.get<double>() < 0)
+    throw Defect(std::string("\"") + name + "\" is not a number from 0 on");
+  return value.get<double>();
+}
+
+int whole(const Json& json, const char* name) {
+  const Json& value = field(json, name);
+  if (!value.is_number_integer() || value.get<std::int64_t>() < 1 ||
+      value.get<std::int64_t>() > 1'000'000)
+    throw Defect(std::string("\"") + name + "\" is not a number from 1 on");
+  return value.get<int>();
+}
+
+std::string text(const Json& json, const char* name) {
+  const Json& value = field(json, name);
+  if (!value.is_string()) throw Defect(std::string("\"") + name + "\" is not a text");
+  return value.get<std::string>();
+}
+
+const Json& list(const Json& json, const char* name) {
+  const Json& value = field(json, name);
+  if (!value.is_array()) throw Defect(std::string("\"") + name + "\" is not a list");
+  return value;
+}
+
+Json to_json(const bench::Spread& spread) {
+  return {{"low", spread.low}, {"median", spread.median}, {"high", spread.high}};
+}
+
+bench::Spread spread_from_json(const Json& json) {
+  return {number(json, "low"), number(json, "median"), number(json, "high")};
+}
+
+Json to_json(const Curve& curve) {
+  Json knots = Json::array();
+  for (const Knot& knot : curve)
+    knots.push_back({{"bytes", knot.bytes}, {"seconds", to_json(knot.seconds)}});
+  return knots;
+}
+
+Curve curve_from_json(const Json& json, const char* name) {
+  Curve curve;
+  for (const Json& knot : list(json, name)) {
+    const double bytes = number(knot, "bytes");
+    if (bytes <= (curve.empty() ? 0 : curve.back().bytes))
+      throw Defect(std::string("the sizes of \"") + name + "\" do not grow");
+    curve.push_back({bytes, spread_from_json(field(knot, "seconds"))});
+  }
+  return curve;
+}
+
+/// Constants that follow from the samples: for people, and not read again.
+Json pieces(const LinkProfile& link) {
+  Json all = Json::array();
+  for (const Knot& knot : link.exchange)
+    all.push_back({{"bytes", knot.bytes},
+                   {"beta_one_way", seconds_a_byte(link.one_way, knot.bytes, link.alpha.median)},
+                   {"beta_exchange", seconds_a_byte(link.exchange, knot.bytes, link.alpha.median)},
+                   {"copy", link.copy(knot.bytes)}});
+  return all;
+}
+
+Profile from_json(const Json& json) {
+  if (!json.is_object() || !json.contains("what") || json.at("what") != what)
+    throw Defect("it is no calibration profile");
+  if (whole(json, "schema") != schema)
+    throw Defect("its schema is " + std::to_string(whole(json, "schema")) + ", this rondo reads " +
+                 std::to_string(schema));
+  const Json& machine = field(json, "machine");
+  Profile profile{
+      .machine = {text(machine, "cpu"), whole(machine, "cores"), text(machine, "kernel")},
+      .date = text(json, "date"),
+      .version = text(json, "rondo_version")};
+  for (const Json& link : list(json, "links")) profile.links.push_back(link_from_json(link));
+  for (const Json& gamma : list(json, "gamma")) profile.gammas.push_back(gamma_from_json(gamma));
+  return profile;
+}
+
+}  // namespace
+
+Json to_json(const LinkProfile& link) {
+  return {{"transport", link.transport},
+          {"ranks", link.ranks},
+          {"cores", link.cores},
+          {"placement", link.crowded() ? "ranks share cores" : "a core for each rank"},
+          {"alpha", to_json(link.alpha)},
+          {"one_way", to_json(link.one_way)},
+          {"exchange", to_json(link.exchange)},
+          {"seconds_a_byte", pieces(link)},
+          {"meeting", to_json(link.meeting)},
+          {"fetch", to_json(link.fetch)}};
+}
+
+LinkProfile link_from_json(const Json& json) {
+  LinkProfile link{.transport = text(json, "transport"),
+                   .ranks = whole(json, "ranks"),
+                   .cores = whole(json, "cores"),
+                   .alpha = spread_from_json(field(json, "alpha")),
+                   .one_way = curve_from_json(json, "one_way"),
+                   .exchange = curve_from_json(json, "exchange"),
+                   .meeting = spread_from_json(field(json, "meeting")),
+                   .fetch = curve_from_json(json, "fetch")};
+  if (link.exchange.empty()) throw Defect("\"exchange\" has no samples");
+  if (link.cores > link.ranks) throw Defect("\"cores\" are more than \"ranks\"");
+  return link;
+}
+
+Json to_json(const GammaProfile& gamma) {
+  Json sizes = Json::array();
+  for (const Knot& knot : gamma.reduces)
+    sizes.push_back({{"bytes", knot.bytes}, {"gamma", gamma.gamma(knot.bytes)}});
+  return {{"type", name(gamma.type)},
+          {"op", name(gamma.op)},
+          {"copies", to_json(gamma.copies)},
+          {"reduces", to_json(gamma.reduces)},
+          {"seconds_a_byte", sizes}};
+}
+
+GammaProfile gamma_from_json(const Json& json) {
+  const auto type = parse_data_type(text(json, "type"));
+  const auto op = parse_reduce_operator(text(json, "op"));
+  if (!type) throw Defect("unknown type '" + text(json, "type") + "'");
+  if (!op) throw Defect("unknown operator '" + text(json, "op") + "'");
+  return {*type, *op, curve_from_json(json, "copies"), curve_from_json(json, "reduces")};
+}
+
+Json to_json(const Profile& profile) {
+  Json json{{"what", what},
+            {"schema", schema},
+            {"date", profile.date},
+            {"rondo_version", profile.version},
+            {"machine",
+             {{"cpu", profile.machine.cpu},
+              {"cores", profile.machine.cores},
+              {"kernel", profile.machine.kernel}}},
+            {"links", Json::array()},
+            {"gamma", Json::array()}};
+  for (const LinkProfile& link : profile.links) json["links"].push_back(to_json(link));
+  for (const GammaProfile& gamma : profile.gammas) json["gamma"].push_back(to_json(gamma));
+  return json;
+}
+
+Profile read_profile(const std::string& path) {
+  const auto refuse = [&](const std::string& why) -> Error {
+    return Error(ErrorCode::invalid_argument, "cannot use the profile '" + path + "': " + why,
+                 {.remedy = "`rondo calibrate --output " + path + "` makes one"});
+  };
+  std::ifstream file(path);
+  if (!file || std::filesystem::is_directory(path)) throw refuse("there is no such file to read");
+  try {
+    return from_json(Json::parse(file));
+  } catch (const Json::exception&) {
+    throw refuse("it is not JSON, or cut off");
+  } catch (const Defect& defect) {
+    throw refuse(defect.what());
+  }
+}
+
+void write_profile(const Profile& profile, const std::string& path) {
+  std::ofstream file(path);
+  file << to_json(profile).dump(1) << '\n';
+  file.close();
+  if (!file)
+    throw Error(ErrorCode::system, "cannot write the profile '" + path + "'",
+                {.remedy = "another --output, in a folder that is there and may be written"});
+}
+
+std::string foreign_words(const Profile& profile) {
+  const Machine here = this_machine();
+  if (profile.machine.cpu == here.cpu && profile.machine.cores == here.cores) return {};
+  const auto words = [](const Machine& machine) {
+    return machine.cpu + " with " + std::to_string(machine.cores) + " cores";
+  };
+  return "the profile is of another machine (" + words(profile.machine) +
+         "; this one: " + words(here) + ")";
+}
+
+}  // namespace rondo::tool

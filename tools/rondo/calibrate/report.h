@@ -1,0 +1,42 @@
+// What `rondo calibrate` prints.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/rondo/calibrate/measure.h"
+
+namespace rondo::tool {
+
+std::string link_text(const LinkProfile& link);
+std::string gammas_text(const std::vector<GammaProfile>& gammas);
+
+/// One all_reduce beside its prediction.
+struct CheckRow {
+  std::string transport{};
+  int ranks = 2;
+  Checked measured{};
+  std::string way{};
+  std::string formula{};
+  double predicted = 0;
+
+  double difference() const { return predicted > 0 ? predicted / measured.seconds.median - 1 : 0; }
+};
+
+/// Predictions from the constants of the same rounds.
+std::vector<CheckRow> check_rows(const LinkMeasurement& measurement);
+
+/// The median over sizes from 64 KiB on of how far predictions are off, of each algorithm.
+struct CheckVerdict {
+  std::string transport{};
+  int ranks = 2;
+  std::string algorithm{};
+  double off = 0;
+};
+std::vector<CheckVerdict> verdicts_of(const std::vector<CheckRow>& rows);
+
+std::string check_text(const std::vector<CheckRow>& rows);
+std::string verdicts_text(const std::vector<CheckVerdict>& verdicts, double limit);
+nlohmann::ordered_json check_json(const std::vector<CheckRow>& rows);
+
+}  // namespace rondo::tool
