@@ -157,6 +157,11 @@ void add_reports(CLI::App& app, Options& options) {
       ->add_option("--check-every", options.check_every,
                    "Steps between comparisons of the ranks' parameters, bit by bit; 0: never")
       ->capture_default_str();
+  group->add_flag(
+      "--validate", options.validate,
+      "At the end, each textbook formula (bytes, messages, memory, overlap, speed-up)\n"
+      "beside what was measured; calls go round rings unless RONDO_ALGORITHM is set, and\n"
+      "--validate-every and --check-every are off");
   group->add_option("--log", options.log, "FILE.csv or FILE.json: every step")->type_name("FILE");
   group->add_option("--plot", options.plot, "FILE.svg: loss, and where the time went")
       ->type_name("FILE");

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tools/trainer/agreement.h"
+#include "tools/trainer/prove.h"
 #include "tools/trainer/run.h"
 
 namespace {
@@ -14,7 +15,9 @@ using namespace rondo::train;
 
 /// What every rank throws alike is said once; what one rank found ends the others, too.
 int train(const Options& options) {
-  auto world = rondo::Communicator::from_environment();
+  // Formulas are those of rings.
+  const bool rings = options.validate && !algorithm_is_chosen();
+  auto world = rondo::Communicator::from_environment({.algorithm = rings ? "ring" : ""});
   try {
     run(options, world, std::cout, ::isatty(STDOUT_FILENO) == 1);
     world.finalize();

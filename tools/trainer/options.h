@@ -38,8 +38,9 @@ struct Options {
   int threads = 1;                   ///< of matrix products
 
   CheckpointOptions checkpoint{};
-  std::string log{};   ///< .csv or .json
-  std::string plot{};  ///< .svg
+  bool validate = false;  ///< formulas beside what is measured, at the end; calls go round rings
+  std::string log{};      ///< .csv or .json
+  std::string plot{};     ///< .svg
   std::size_t sample = 0;
   std::string prompt = "\n";
   double temperature = 0.5;

@@ -4,6 +4,7 @@
 #include <ostream>
 
 #include "tools/trainer/agreement.h"
+#include "tools/trainer/prove.h"
 #include "tools/trainer/report/log.h"
 #include "tools/trainer/report/progress.h"
 #include "tools/trainer/session.h"
@@ -55,19 +56,26 @@ std::vector<StepRecord> run(const Options& options, Communicator& world, std::os
   Progress progress(out, style_of(options, terminal, world.rank()), record);
   progress.start();
   std::vector<StepRecord> steps;
+  const Traffic before = world.traffic();
   while (session.position().step < options.steps) {
     steps.push_back(session.step());
     const std::size_t step = steps.back().step;
-    if (due(step, options.validate_every, options.steps)) {
+    if (!options.validate && due(step, options.validate_every, options.steps)) {
       steps.back().validation = session.validate(validation_samples);
     }
-    if (due(step, options.check_every, options.steps)) session.check();
+    if (!options.validate && due(step, options.check_every, options.steps)) session.check();
     if (!saving.folder.empty() && due(step, saving.every, options.steps)) {
       checkpoints.save(session.position());
     }
     progress.show(steps);
   }
   progress.finish(steps, session.memory());
+  if (options.validate && !steps.empty()) {
+    session.strategy().settle();
+    const Traffic sent = world.traffic() - before;
+    const std::string text = validation_text(evidence_of(session, world, options, steps, sent));
+    if (first) out << text << std::flush;
+  }
   if (options.sample > 0) {
     const auto text = session.write(options.prompt, options.sample, options.temperature);
     if (first) out << "\n" << text << std::endl;

@@ -146,7 +146,7 @@ void add_options(CLI::App& command, Arguments& arguments) {
       ->check(CLI::Range(3, 1001))
       ->capture_default_str();
   command.add_option("-o,--output", arguments.output,
-                     "write the profile, which simulate, why and explain --html take as --profile");
+                     "write the profile, which simulate and why take as --profile");
   command.add_option("--plot", arguments.plot, "write an SVG of samples and fits");
   command.add_flag("--check", arguments.check,
                    "also time all_reduces in the same rounds, and hold them against what the\n"

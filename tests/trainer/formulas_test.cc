@@ -1,0 +1,132 @@
+// The textbook's numbers, and that formulas of accumulation and sharding agree with each other.
+#include "tools/trainer/report/formulas.h"
+
+#include <sstream>
+
+#include "rondo/error.h"
+#include "tests/api/threads.h"
+#include "tests/catch.h"
+#include "tools/trainer/report/validation.h"
+#include "tools/trainer/run.h"
+
+using namespace rondo;
+using namespace rondo::train;
+
+namespace {
+
+/// Seven billion parameters with Adam in mixed precision.
+Traits mixed(int ranks) {
+  return {.ranks = ranks,
+          .parameters = 7'000'000'000,
+          .gradient_wire = 2,
+          .parameter_wire = 2,
+          .parameter_bytes = 2,
+          .gradient_bytes = 2,
+          .state_bytes = 12};
+}
+
+}  // namespace
+
+TEST_CASE("7 billion parameters on 8 ranks: 112, 38.5, 26.25 and 14 GB") {
+  CHECK(memory("ddp", mixed(8)).value == Approx(112e9));
+  CHECK(memory("zero1", mixed(8)).value == Approx(38.5e9));
+  CHECK(memory("zero2", mixed(8)).value == Approx(26.25e9));
+  CHECK(memory("zero3", mixed(8)).value == Approx(14e9));
+  const Traits alone{.ranks = 1, .parameters = 1000};
+  for (const char* strategy : {"ddp", "zero1", "zero2", "zero3"}) {
+    CHECK(memory(strategy, alone).value == Approx(16000));
+    CHECK(bytes_a_step(strategy, alone).value == 0);
+  }
+}
+
+TEST_CASE("a step sends 2f, 2f, 2f and 3f times the model; with A micro-steps 2f, 2f, A+1 and 3A") {
+  for (const int ranks : {2, 3, 4, 8}) {
+    Traits traits{.ranks = ranks, .parameters = 1200};
+    const double unit = 4800.0 * (ranks - 1) / ranks;
+    CHECK(bytes_a_step("ddp", traits).value == Approx(2 * unit));
+    CHECK(bytes_a_step("zero1", traits).value == Approx(2 * unit));
+    CHECK(bytes_a_step("zero2", traits).value == Approx(2 * unit));
+    CHECK(bytes_a_step("zero3", traits).value == Approx(3 * unit));
+    traits.micro_steps = 5;
+    CHECK(bytes_a_step("ddp", traits).value == Approx(2 * unit));
+    CHECK(bytes_a_step("zero1", traits).value == Approx(2 * unit));
+    CHECK(bytes_a_step("zero2", traits).value == Approx(6 * unit));
+    CHECK(bytes_a_step("zero3", traits).value == Approx(15 * unit));
+    traits.reduces_every_micro_step = true;
+    CHECK(bytes_a_step("ddp", traits).value == Approx(10 * unit));
+    CHECK(bytes_a_step("ddp", traits).text == "2A f G");
+  }
+}
+
+TEST_CASE("padding travels, and calls make messages") {
+  const Traits traits{.ranks = 4, .parameters = 1000, .padding = 8, .calls = 3};
+  CHECK(bytes_a_step("zero1", traits).value == Approx(2 * 0.75 * 4032));
+  CHECK(memory("zero1", traits).value == Approx(1000 * (8 + 8 / 4.0)));
+  CHECK(ring_messages_a_step("ddp", traits).value == Approx(2 * 3 * 3));
+  CHECK(ring_messages_a_step("zero3", traits).value == Approx(3 * 3 * 3));
+}
+
+TEST_CASE("speed-up: what is hidden costs nothing, what is not counts in full") {
+  CHECK(speed_up(8, 1.0, 0.5, 0.5) == Approx(8));
+  CHECK(speed_up(8, 1.0, 0.5, 0.7) == Approx(8));
+  CHECK(speed_up(8, 1.0, 1.0, 0.0) == Approx(4));
+  CHECK(speed_up(1, 0.0, 0.0, 0.0) == 0);
+}
+
+TEST_CASE("a strategy without a formula is refused by name") {
+  CHECK_THROWS_WITH(bytes_a_step("zero9", {}), Catch::Contains("zero9"));
+  CHECK_THROWS_AS(memory("", {}), Error);
+}
+
+TEST_CASE("a validation says what is exact, what is within its bar and what is off") {
+  Evidence evidence{.strategy = "zero2",
+                    .traits = {.ranks = 4, .parameters = 1200, .calls = 2},
+                    .rings = true,
+                    .payload = 7200,
+                    .messages = 12,
+                    .alone = 0.010};
+  evidence.held[static_cast<std::size_t>(Use::parameters)] = 4800;
+  evidence.held[static_cast<std::size_t>(Use::gradients)] = 1200;
+  evidence.held[static_cast<std::size_t>(Use::optimizer)] = 2400;
+  evidence.phases[static_cast<std::size_t>(Phase::forward)] = 0.020;
+  evidence.phases[static_cast<std::size_t>(Phase::communication)] = 0.004;
+  for (const ValidationRow& row : validation_rows(evidence)) {
+    INFO(row.what);
+    CHECK(row.within());
+    if (row.what == "payload a rank") CHECK(row.difference() == 0);
+    if (row.what == "overlap") CHECK(row.measured == Approx(60));
+    if (row.what == "speed-up") CHECK(row.predicted == Approx(4 * 20.0 / 24));
+  }
+  evidence.payload += 4;
+  CHECK_THAT(validation_text(evidence), Catch::Contains("OFF"));
+  evidence.payload -= 4;
+  CHECK_THAT(validation_text(evidence), !Catch::Contains("OFF"));
+  evidence.held[static_cast<std::size_t>(Use::optimizer)] = 9600;
+  CHECK_FALSE(validation_rows(evidence)[2].within());
+}
+
+TEST_CASE("what every strategy sends and holds is what its formula says, for any number of ranks") {
+  for (const StrategyInfo& row : strategies()) {
+    for (const int ranks : {1, 2, 3, 4}) {
+      train::Options options;
+      options.model.kind = "mlp";
+      options.model.width = 64;
+      options.model.layers = 3;
+      options.points = 400;
+      options.steps = 3;
+      options.batch = 12;
+      options.accumulate = 2;
+      options.progress = "none";
+      options.validate = true;
+      options.strategy.kind = row.name;
+      std::ostringstream out;
+      rondo::test::with_world(ranks, {.algorithm = "ring"}, [&](Communicator& world) {
+        std::ostringstream silence;
+        train::run(options, world, world.rank() == 0 ? out : silence, false);
+      });
+      INFO(row.name << " on " << ranks << " ranks:\n" << out.str());
+      CHECK_THAT(out.str(), Catch::Contains("payload a rank") && Catch::Contains("within"));
+      CHECK_THAT(out.str(), !Catch::Contains("OFF"));
+    }
+  }
+}

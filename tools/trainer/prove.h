@@ -1,0 +1,21 @@
+// From a run to the evidence that formulas are held against.
+#pragma once
+
+#include <vector>
+
+#include "rondo/rondo.h"
+#include "tools/trainer/report/record.h"
+#include "tools/trainer/report/validation.h"
+#include "tools/trainer/session.h"
+
+namespace rondo::train {
+
+/// Collective. `sent`: this rank's traffic of all `steps`, settled. Times the steps' communication
+/// alone at the end.
+Evidence evidence_of(Session& session, Communicator& world, const Options& options,
+                     const std::vector<StepRecord>& steps, const Traffic& sent);
+
+/// RONDO_ALGORITHM, or NCCL's name for it, is set: then calls need not go round rings.
+bool algorithm_is_chosen();
+
+}  // namespace rondo::train

@@ -1,0 +1,97 @@
+#include "tools/trainer/report/validation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace rondo::train {
+namespace {
+
+constexpr double of_bytes = 0;  ///< per cent: bytes and messages are exact
+constexpr double of_memory = 5;
+
+double of(const PhaseSeconds& phases, Phase phase) {
+  return phases[static_cast<std::size_t>(phase)];
+}
+
+double held(const Evidence& evidence, Use use) {
+  return evidence.held[static_cast<std::size_t>(use)];
+}
+
+template <class... Values>
+std::string print(const char* form, Values... values) {
+  std::array<char, 256> text{};
+  std::snprintf(text.data(), text.size(), form, values...);
+  return text.data();
+}
+
+/// Six digits, without exponents where people read bytes.
+std::string number(double value) {
+  return value >= 1e5 ? print("%.0f", value) : print("%.5g", value);
+}
+
+void add_times(const Evidence& evidence, std::vector<ValidationRow>& rows) {
+  const double compute = of(evidence.phases, Phase::forward) +
+                         of(evidence.phases, Phase::backward) +
+                         of(evidence.phases, Phase::optimizer);
+  const double exposed = of(evidence.phases, Phase::communication);
+  const double hidden = std::max(0.0, evidence.alone - exposed);
+  const int ranks = evidence.traits.ranks;
+  double step = 0;
+  for (const double seconds : evidence.phases) step += seconds;
+  rows.push_back({"time a step", "t_c + max(0, t_comm - hidden)",
+                  1e3 * (compute + evidence.alone - hidden), 1e3 * step, "ms"});
+  rows.push_back(
+      {"communication", "t_comm alone; exposed", 1e3 * evidence.alone, 1e3 * exposed, "ms"});
+  rows.push_back({"overlap", "hidden/t_comm", 100,
+                  evidence.alone > 0 ? 100 * hidden / evidence.alone : 100, "%"});
+  rows.push_back({"speed-up", "P t_c/(t_c + max(0, t_comm - hidden))",
+                  speed_up(ranks, compute, evidence.alone, hidden), ranks * compute / step, ""});
+}
+
+}  // namespace
+
+double ValidationRow::difference() const {
+  if (predicted == measured) return 0;
+  return predicted == 0 ? 100 : 100 * (measured / predicted - 1);
+}
+
+bool ValidationRow::within() const { return limit < 0 || std::abs(difference()) <= limit + 1e-9; }
+
+std::vector<ValidationRow> validation_rows(const Evidence& evidence) {
+  const Formula bytes = bytes_a_step(evidence.strategy, evidence.traits);
+  const Formula bytes_held = memory(evidence.strategy, evidence.traits);
+  std::vector<ValidationRow> rows{
+      {"payload a rank", bytes.text, bytes.value, evidence.payload, "B", of_bytes}};
+  if (evidence.rings) {
+    const Formula messages = ring_messages_a_step(evidence.strategy, evidence.traits);
+    rows.push_back(
+        {"messages, rounds", messages.text, messages.value, evidence.messages, "", of_bytes});
+  }
+  const double state = held(evidence, Use::parameters) + held(evidence, Use::gradients) +
+                       held(evidence, Use::optimizer) + held(evidence, Use::master);
+  rows.push_back({"memory a rank", bytes_held.text, bytes_held.value, state, "B", of_memory});
+  if (evidence.traits.ranks > 1) add_times(evidence, rows);
+  return rows;
+}
+
+std::string validation_text(const Evidence& evidence) {
+  std::string text = print("\nformulas of %s: P = %d, %zu parameters", evidence.strategy.c_str(),
+                           evidence.traits.ranks, evidence.traits.parameters);
+  if (evidence.traits.padding > 0) text += print(" + %zu padding", evidence.traits.padding);
+  text += print(", A = %zu, f = (P-1)/P\n%-18s %-38s %14s %14s %-5s %9s\n",
+                evidence.traits.micro_steps, "what", "formula", "predicted", "measured", "", "off");
+  for (const ValidationRow& row : validation_rows(evidence)) {
+    text += print("%-18s %-38s %14s %14s %-5s %+8.2f%%", row.what.c_str(), row.formula.c_str(),
+                  number(row.predicted).c_str(), number(row.measured).c_str(), row.unit.c_str(),
+                  row.difference());
+    text += row.limit < 0 ? "\n" : row.within() ? "  within\n" : "  OFF\n";
+  }
+  text += "beside it (MiB):";
+  for (const Use use : {Use::buckets, Use::working, Use::compensation, Use::activations})
+    text += print("  %s %.2f", std::string(uses[static_cast<std::size_t>(use)].name).c_str(),
+                  held(evidence, use) / 1048576);
+  return text + "\n";
+}
+
+}  // namespace rondo::train

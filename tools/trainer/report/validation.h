@@ -1,0 +1,52 @@
+// `rondo-train --validate`: each textbook formula beside what this run measured.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "rondo/rondo.h"
+#include "tools/trainer/memory/ledger.h"
+#include "tools/trainer/options.h"
+#include "tools/trainer/report/formulas.h"
+#include "tools/trainer/report/stopwatch.h"
+
+namespace rondo::train {
+
+/// What a run gives formulas to work on, and what it measured.
+struct Evidence {
+  std::string strategy{};
+  Traits traits{};
+  bool rings = false;   ///< every call goes round a ring: then messages have a formula
+  double payload = 0;   ///< bytes that a rank sent in a step, mean over ranks and steps
+  double messages = 0;  ///< likewise
+  std::array<double, uses.size()> held{};  ///< bytes by use, the largest rank's peak
+  PhaseSeconds phases{};                   ///< of a step on rank 0, median of each
+  double alone = 0;  ///< seconds of the same calls with nothing else to do, the slowest rank's
+};
+
+struct ValidationRow {
+  std::string what{};
+  std::string formula{};
+  double predicted = 0;
+  double measured = 0;
+  std::string unit{};
+  double limit = -1;  ///< of the difference, in per cent; < 0: nothing is promised
+
+  double difference() const;  ///< per cent of the prediction
+  bool within() const;
+};
+
+std::vector<ValidationRow> validation_rows(const Evidence& evidence);
+/// The table, and what is in the memory beside the formula.
+std::string validation_text(const Evidence& evidence);
+
+/// Of the options: what of a run formulas ask for. `padding` and `calls` are the strategy's.
+Traits traits_of(const Options& options, int ranks, std::size_t parameters, std::size_t padding,
+                 std::size_t calls, std::size_t states);
+
+/// Collective. Seconds of the calls that a step of the strategy makes, with buffers of its own and
+/// nothing to compute meanwhile: the least of some tries, the slowest rank's.
+double communication_alone(Communicator& world, const std::string& strategy, const Traits& traits);
+
+}  // namespace rondo::train
