@@ -129,12 +129,24 @@ void CommunicatorState::sleep(Patience& patience) {
     if (descriptors_.empty()) {
       doorbell_.sleep(doorbell_sleep);
     } else {
-      ::poll(descriptors_.data(), descriptors_.size(),
-             transports_.size() == 1 ? descriptor_sleep_ms : 1);
+      sleep_on_descriptors();
     }
   }
   doorbell_.disarm();
   report_stall(patience);
+}
+
+void CommunicatorState::sleep_on_descriptors() {
+  const int longest = transports_.size() == 1 ? descriptor_sleep_ms : 1;
+  if (!waker_.is_open()) {  // there is no second thread
+    ::poll(descriptors_.data(), descriptors_.size(), longest);
+    return;
+  }
+  descriptors_.push_back({.fd = waker_.descriptor(), .events = POLLIN, .revents = 0});
+  waker_.arm();
+  if (callers_.load(std::memory_order_seq_cst) == 0)
+    ::poll(descriptors_.data(), descriptors_.size(), longest);
+  waker_.disarm();
 }
 
 void CommunicatorState::report_stall(Patience& patience) {
@@ -177,7 +189,9 @@ std::optional<Error> CommunicatorState::failure() const {
 
 void CommunicatorState::carry_on_in_background() {
   const Turn turn(*this);  // whose end wakes the thread
-  if (!background_.joinable() && !stopping_) background_ = std::thread([this] { background(); });
+  if (background_.joinable() || stopping_) return;
+  if (!waker_.is_open()) waker_.open();
+  background_ = std::thread([this] { background(); });
 }
 
 void CommunicatorState::background() {
@@ -204,6 +218,7 @@ void CommunicatorState::abort(const std::string& reason) noexcept {
     // Out of memory while describing the abort: there is nobody left to tell.
   }
   ring(doorbell_.word());
+  waker_.wake();
 }
 
 void CommunicatorState::close(bool together) {

@@ -22,6 +22,7 @@
 
 #include "core/base/config.h"
 #include "core/communicator/patience.h"
+#include "core/communicator/waker.h"
 #include "core/control/control.h"
 #include "core/execute/engine.h"
 #include "core/plan/call_cache.h"
@@ -142,6 +143,7 @@ class CommunicatorState {
   Patience patience() const;  ///< for a wait on these transports
   void idle(Patience& patience);
   void sleep(Patience& patience);
+  void sleep_on_descriptors();
   void report_stall(Patience& patience);
   void fail(const Error& error);
   void require_usable() const;
@@ -162,6 +164,7 @@ class CommunicatorState {
 
   std::mutex role_;
   std::atomic<int> callers_{0};  ///< threads that wait for the role
+  Waker waker_;                  ///< of who sleeps on descriptors with the role in its hands
   std::condition_variable background_wakes_;
   std::thread background_;
   bool stopping_ = false;   ///< under role_

@@ -32,10 +32,12 @@ class CommunicatorState::Turn {
   bool wanted() const { return state_.callers_.load(std::memory_order_relaxed) > 0; }
 
  private:
-  // relaxed: a hint for the background thread, which gives way; the mutex orders everything else.
+  // A hint for the background thread, which gives way; the mutex orders everything else.
+  // Sequentially consistent with its look before it sleeps (Waker::arm()).
   void announce() {
-    state_.callers_.fetch_add(1, std::memory_order_relaxed);
+    state_.callers_.fetch_add(1, std::memory_order_seq_cst);
     ring(state_.doorbell_.word());  // it may be asleep with the role in its hands
+    state_.waker_.wake();
   }
   void withdraw() { state_.callers_.fetch_sub(1, std::memory_order_relaxed); }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <initializer_list>
 
 namespace rondo::train {
 namespace {
@@ -13,16 +14,31 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-PhaseSeconds medians(const std::vector<StepRecord>& steps) {
-  PhaseSeconds all{};
-  for (std::size_t phase = 0; phase < all.size(); ++phase) {
-    std::vector<double> seconds;
-    // The first step connects, and takes pages.
-    for (std::size_t step = steps.size() > 1 ? 1 : 0; step < steps.size(); ++step)
-      seconds.push_back(steps[step].phases[phase]);
-    all[phase] = median(std::move(seconds));
+double seconds_in(const StepRecord& step, std::initializer_list<Phase> phases) {
+  double sum = 0;
+  for (const Phase phase : phases) sum += step.phases[static_cast<std::size_t>(phase)];
+  return sum;
+}
+
+/// Collective: medians over the steps, of each the slowest and the least delayed rank.
+void add_seconds(Communicator& world, const std::vector<StepRecord>& steps, Evidence& evidence) {
+  // The first step connects, and takes pages.
+  const std::size_t first = steps.size() > 1 ? 1 : 0;
+  std::vector<double> whole;
+  std::vector<double> compute;
+  std::vector<double> exposed;
+  for (std::size_t step = first; step < steps.size(); ++step) {
+    whole.push_back(steps[step].seconds());
+    compute.push_back(seconds_in(steps[step], {Phase::forward, Phase::backward, Phase::optimizer}));
+    exposed.push_back(seconds_in(steps[step], {Phase::communication}));
   }
-  return all;
+  world.all_reduce(compute.data(), compute.data(), compute.size(), DataType::float64,
+                   ReduceOperator::max);
+  world.all_reduce(exposed.data(), exposed.data(), exposed.size(), DataType::float64,
+                   ReduceOperator::min);
+  evidence.step = median(std::move(whole));
+  evidence.compute = median(std::move(compute));
+  evidence.exposed = median(std::move(exposed));
 }
 
 }  // namespace
@@ -48,7 +64,7 @@ Evidence evidence_of(Session& session, Communicator& world, const Options& optio
     evidence.held[use] = static_cast<double>(session.memory().peak(uses[use].use));
   world.all_reduce(evidence.held.data(), evidence.held.data(), evidence.held.size(),
                    DataType::float64, ReduceOperator::max);
-  evidence.phases = medians(steps);
+  add_seconds(world, steps, evidence);
   evidence.alone = communication_alone(world, evidence.strategy, evidence.traits);
   return evidence;
 }

@@ -10,10 +10,6 @@ namespace {
 constexpr double of_bytes = 0;  ///< per cent: bytes and messages are exact
 constexpr double of_memory = 5;
 
-double of(const PhaseSeconds& phases, Phase phase) {
-  return phases[static_cast<std::size_t>(phase)];
-}
-
 double held(const Evidence& evidence, Use use) {
   return evidence.held[static_cast<std::size_t>(use)];
 }
@@ -31,22 +27,17 @@ std::string number(double value) {
 }
 
 void add_times(const Evidence& evidence, std::vector<ValidationRow>& rows) {
-  const double compute = of(evidence.phases, Phase::forward) +
-                         of(evidence.phases, Phase::backward) +
-                         of(evidence.phases, Phase::optimizer);
-  const double exposed = of(evidence.phases, Phase::communication);
-  const double hidden = std::max(0.0, evidence.alone - exposed);
+  const double hidden = std::max(0.0, evidence.alone - evidence.exposed);
   const int ranks = evidence.traits.ranks;
-  double step = 0;
-  for (const double seconds : evidence.phases) step += seconds;
   rows.push_back({"time a step", "t_c + max(0, t_comm - hidden)",
-                  1e3 * (compute + evidence.alone - hidden), 1e3 * step, "ms"});
-  rows.push_back(
-      {"communication", "t_comm alone; exposed", 1e3 * evidence.alone, 1e3 * exposed, "ms"});
+                  1e3 * (evidence.compute + evidence.alone - hidden), 1e3 * evidence.step, "ms"});
+  rows.push_back({"communication", "t_comm alone; exposed", 1e3 * evidence.alone,
+                  1e3 * evidence.exposed, "ms"});
   rows.push_back({"overlap", "hidden/t_comm", 100,
                   evidence.alone > 0 ? 100 * hidden / evidence.alone : 100, "%"});
   rows.push_back({"speed-up", "P t_c/(t_c + max(0, t_comm - hidden))",
-                  speed_up(ranks, compute, evidence.alone, hidden), ranks * compute / step, ""});
+                  speed_up(ranks, evidence.compute, evidence.alone, hidden),
+                  ranks * evidence.compute / evidence.step, ""});
 }
 
 }  // namespace

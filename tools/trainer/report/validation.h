@@ -21,7 +21,12 @@ struct Evidence {
   double payload = 0;   ///< bytes that a rank sent in a step, mean over ranks and steps
   double messages = 0;  ///< likewise
   std::array<double, uses.size()> held{};  ///< bytes by use, the largest rank's peak
-  PhaseSeconds phases{};                   ///< of a step on rank 0, median of each
+  /// Seconds of a step, medians over the steps.
+  double step = 0;     ///< on rank 0
+  double compute = 0;  ///< of the rank that computed longest
+  /// For how long the rank that waited least waited for communication: the others waited for that
+  /// rank as well.
+  double exposed = 0;
   double alone = 0;  ///< seconds of the same calls with nothing else to do, the slowest rank's
 };
 
