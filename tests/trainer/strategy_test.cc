@@ -1,6 +1,8 @@
 // Every strategy on 1 to 4 ranks: the bytes of the formula, one model on all ranks, one norm.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,7 @@ namespace {
 
 using namespace rondo::train;
 using rondo::Communicator;
+namespace test = rondo::test;
 
 TEST_CASE("without overlap not a bit is different") {
   for (const StrategyInfo& row : strategies()) {
@@ -20,6 +23,35 @@ TEST_CASE("without overlap not a bit is different") {
     setup.strategy.overlap = false;
     CHECK(losses_of(3, setup, 5) == overlapped);
   }
+}
+
+/// Whether the strategy of rank 0, ended in the middle of backward as by an error, went only once
+/// rank 1 had come to the calls that rank 0 had started.
+bool waits_for_started_calls(const StrategyOptions& strategy) {
+  std::atomic<bool> entered{false};
+  bool waited = false;
+  test::with_world(2, {}, [&](Communicator& world) {
+    auto rig = std::make_unique<Rig>(world, Setup{.strategy = strategy});
+    const std::size_t last = rig->layout().units().size() - 1;
+    // Release: partner of rank 0's acquire below.
+    if (world.rank() == 1) entered.store(true, std::memory_order_release);
+    rig->strategy().begin_step(1);
+    rig->strategy().begin_micro_step(true);
+    rig->strategy().before_backward(last);
+    rig->strategy().after_backward(last);
+    rig.reset();
+    if (world.rank() == 0) waited = entered.load(std::memory_order_acquire);
+  });
+  return waited;
+}
+
+TEST_CASE("gradients do not go while a call that was started still reads them") {
+  for (const StrategyInfo& row : strategies()) {
+    INFO(row.name);
+    CHECK(waits_for_started_calls({.kind = std::string(row.name), .bucket_bytes = 200}));
+  }
+  CHECK(waits_for_started_calls({.bucket_bytes = 200, .wire = Precision::bf16}));
+  CHECK(waits_for_started_calls({.bucket_bytes = 200, .top_k = 0.5}));
 }
 
 /// Passes over the model that a rank sends (P-1)/P of, in a step.

@@ -89,7 +89,7 @@ class Ddp final : public Strategy {
     if (options_.wire != options_.precision) {
       return reduce_narrow(place_, buckets_, replica_.float_gradients(), options_.wire);
     }
-    return reduce_in_place(place_.world, buckets_, replica_.gradient_bytes(), options_.wire);
+    return reduce_in_place(place_, buckets_, replica_.gradient_bytes(), options_.wire);
   }
 
   /// Starts the buckets that are complete once `unit` is, as units complete from the last to the

@@ -3,14 +3,15 @@
 #include <utility>
 
 #include "tools/trainer/memory/array.h"
+#include "tools/trainer/strategy/zero/pending.h"
 
 namespace rondo::train {
 namespace {
 
 class InPlace final : public Reduction {
  public:
-  InPlace(Communicator& world, std::vector<Bucket> buckets, void* gradients, Precision precision)
-      : world_(world),
+  InPlace(const Workplace& place, std::vector<Bucket> buckets, void* gradients, Precision precision)
+      : place_(place),
         buckets_(std::move(buckets)),
         works_(buckets_.size()),
         gradients_(static_cast<std::byte*>(gradients)),
@@ -18,15 +19,15 @@ class InPlace final : public Reduction {
 
   void start(std::size_t bucket) override {
     std::byte* const begin = gradients_ + buckets_[bucket].begin * type_.bytes;
-    works_[bucket] = world_.all_reduce_async(begin, begin, buckets_[bucket].size(), type_.wire,
-                                             ReduceOperator::avg);
+    works_[bucket] = Pending(place_.world.all_reduce_async(begin, begin, buckets_[bucket].size(),
+                                                           type_.wire, ReduceOperator::avg));
   }
-  void finish(std::size_t bucket) override { works_[bucket].wait(); }
+  void finish(std::size_t bucket) override { works_[bucket].wait(place_.watch); }
 
  private:
-  Communicator& world_;
+  Workplace place_;
   std::vector<Bucket> buckets_;
-  std::vector<Work> works_;
+  std::vector<Pending> works_;
   std::byte* gradients_;
   const PrecisionInfo& type_;
 };
@@ -35,21 +36,21 @@ class Narrow final : public Reduction {
  public:
   Narrow(const Workplace& place, std::vector<Bucket> buckets, std::span<float> gradients,
          Precision wire)
-      : world_(place.world),
+      : place_(place),
         buckets_(std::move(buckets)),
-        works_(buckets_.size()),
         gradients_(gradients),
         packed_(place.ledger, Use::buckets, gradients.size()),
+        works_(buckets_.size()),
         wire_(wire) {}
 
   void start(std::size_t bucket) override {
     const auto packed = part(packed_.span(), bucket);
     narrow(part(gradients_, bucket), packed, wire_);
-    works_[bucket] = world_.all_reduce_async(packed.data(), packed.data(), packed.size(),
-                                             info(wire_).wire, ReduceOperator::avg);
+    works_[bucket] = Pending(place_.world.all_reduce_async(
+        packed.data(), packed.data(), packed.size(), info(wire_).wire, ReduceOperator::avg));
   }
   void finish(std::size_t bucket) override {
-    works_[bucket].wait();
+    works_[bucket].wait(place_.watch);
     widen(part(packed_.span(), bucket), part(gradients_, bucket), wire_);
   }
 
@@ -59,19 +60,19 @@ class Narrow final : public Reduction {
     return whole.subspan(buckets_[bucket].begin, buckets_[bucket].size());
   }
 
-  Communicator& world_;
+  Workplace place_;
   std::vector<Bucket> buckets_;
-  std::vector<Work> works_;
   std::span<float> gradients_;
   Array<std::uint16_t> packed_;
+  std::vector<Pending> works_;  ///< behind packed_, which they send
   Precision wire_;
 };
 
 }  // namespace
 
-std::unique_ptr<Reduction> reduce_in_place(Communicator& world, std::vector<Bucket> buckets,
+std::unique_ptr<Reduction> reduce_in_place(const Workplace& place, std::vector<Bucket> buckets,
                                            void* gradients, Precision precision) {
-  return std::make_unique<InPlace>(world, std::move(buckets), gradients, precision);
+  return std::make_unique<InPlace>(place, std::move(buckets), gradients, precision);
 }
 
 std::unique_ptr<Reduction> reduce_narrow(const Workplace& place, std::vector<Bucket> buckets,

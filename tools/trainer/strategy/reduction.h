@@ -15,6 +15,7 @@
 namespace rondo::train {
 
 /// One rank's. Buckets are started in the same order on every rank, and finished in that order.
+/// The destructor waits for what was started and not finished: gradients must outlive it.
 class Reduction {
  public:
   virtual ~Reduction() = default;
@@ -25,7 +26,7 @@ class Reduction {
 };
 
 /// Gradients of `precision`, the whole flat model from `gradients` on, averaged where they lie.
-std::unique_ptr<Reduction> reduce_in_place(Communicator& world, std::vector<Bucket> buckets,
+std::unique_ptr<Reduction> reduce_in_place(const Workplace& place, std::vector<Bucket> buckets,
                                            void* gradients, Precision precision);
 
 /// float32 gradients that travel rounded to `wire`, through buffers of their own.

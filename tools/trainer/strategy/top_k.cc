@@ -7,6 +7,7 @@
 
 #include "tools/trainer/memory/array.h"
 #include "tools/trainer/strategy/reduction.h"
+#include "tools/trainer/strategy/zero/pending.h"
 
 namespace rondo::train {
 namespace {
@@ -15,10 +16,10 @@ class TopK final : public Reduction {
  public:
   TopK(const Workplace& place, std::vector<Bucket> buckets, std::span<float> gradients,
        double share)
-      : world_(place.world),
+      : place_(place),
         gradients_(gradients),
         rest_(place.ledger, Use::compensation, gradients.size()) {
-    const auto ranks = static_cast<std::size_t>(world_.size());
+    const auto ranks = static_cast<std::size_t>(place_.world.size());
     for (const Bucket& bucket : buckets) {
       const auto wanted = std::ceil(share * static_cast<double>(bucket.size()));
       const auto kept = std::clamp<std::size_t>(static_cast<std::size_t>(wanted), 1, bucket.size());
@@ -31,18 +32,18 @@ class TopK final : public Reduction {
     const auto gradients = gradients_.subspan(message.bucket.begin, message.bucket.size());
     const auto rest = rest_.span().subspan(message.bucket.begin, message.bucket.size());
     for (std::size_t i = 0; i < rest.size(); ++i) rest[i] += gradients[i];
-    Entry* const own = message.entries.data() + world_.rank() * message.kept;
+    Entry* const own = message.entries.data() + place_.world.rank() * message.kept;
     select(rest, {own, message.kept});
-    message.work = world_.all_gather_async(own, message.entries.data(),
-                                           message.kept * sizeof(Entry), DataType::uint8);
+    message.work = Pending(place_.world.all_gather_async(
+        own, message.entries.data(), message.kept * sizeof(Entry), DataType::uint8));
   }
 
   void finish(std::size_t bucket) override {
     Message& message = messages_[bucket];
-    message.work.wait();
+    message.work.wait(place_.watch);
     const auto gradients = gradients_.subspan(message.bucket.begin, message.bucket.size());
     std::fill(gradients.begin(), gradients.end(), 0.0F);
-    const float share = 1.0F / static_cast<float>(world_.size());
+    const float share = 1.0F / static_cast<float>(place_.world.size());
     for (const Entry& entry : message.entries.span()) gradients[entry.index] += entry.value * share;
   }
 
@@ -55,7 +56,7 @@ class TopK final : public Reduction {
     Bucket bucket;
     std::size_t kept;
     Array<Entry> entries;  ///< `kept` of every rank, in rank order
-    Work work{};
+    Pending work{};        ///< behind entries, which it sends
   };
 
   /// Moves the entries of largest magnitude from `rest` into `kept`.
@@ -74,7 +75,7 @@ class TopK final : public Reduction {
     }
   }
 
-  Communicator& world_;
+  Workplace place_;
   std::span<float> gradients_;
   Array<float> rest_;
   std::vector<Message> messages_{};
