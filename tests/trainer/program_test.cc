@@ -1,4 +1,6 @@
 // rondo-train as a user starts it.
+#include <algorithm>
+
 #include "tests/catch.h"
 #include "tests/tools/rondorun/support/process.h"
 
@@ -58,6 +60,14 @@ TEST_CASE("it runs without a launcher, too") {
   says(ended.output, "ddp on 1 rank, 6 samples a step");
 }
 
+TEST_CASE("the help is text") {
+  const auto ended = trained({}, {"--help"});
+  CHECK(ended.status == 0);
+  says(ended.output, "--precision TYPE:{float32,bf16,fp16}=float32");
+  const auto printable = [](char byte) { return byte == '\n' || (byte >= ' ' && byte <= '~'); };
+  CHECK(std::all_of(ended.output.begin(), ended.output.end(), printable));
+}
+
 TEST_CASE("mistakes end every rank at once, and are said once") {
   struct Case {
     Words options;
@@ -72,6 +82,8 @@ TEST_CASE("mistakes end every rank at once, and are said once") {
       {{"--log", "x.txt"}, "ends in .csv or .json", 2},
       {{"--model", "cnn"}, "--model", 2},
       {{"--bucket-mb", "0"}, "above 0, as in --bucket-mb 25", 2},
+      {{"--precision", "1"}, "--precision: 1 not in {float32,bf16,fp16}", 2},
+      {{"--checkpoint", "x", "--checkpoint-keep", "0"}, "--checkpoint-keep: counts from 1", 2},
   }));
   const auto ended = trained({rondorun(), "-n", "2"}, quick + wrong.options);
   CHECK(ended.status == wrong.status);

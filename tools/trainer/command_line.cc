@@ -1,9 +1,11 @@
 // The options of rondo-train by name.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
-#include <map>
 #include <optional>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "rondo/error.h"
 #include "tools/trainer/options.h"
@@ -24,6 +26,7 @@ struct Raw {
   double bucket_mb = 25;
   std::size_t memory_limit_mb = 0;
   std::optional<double> weight_decay{};
+  std::string precision = "float32";
   std::string wire{};
   std::string compress{};
   bool pad = false;
@@ -31,10 +34,16 @@ struct Raw {
   bool no_overlap = false;
 };
 
-std::map<std::string, Precision> precision_names() {
-  std::map<std::string, Precision> names;
-  for (const PrecisionInfo& row : precisions) names.emplace(row.name, row.precision);
-  return names;
+// Numbers of the enumeration stay out of what people read and write.
+Precision precision_of(const std::string& name) {
+  const auto named = [&](const PrecisionInfo& row) { return row.name == name; };
+  return std::find_if(precisions.begin(), precisions.end(), named)->precision;
+}
+
+CLI::IsMember one_of_precisions() {
+  std::vector<std::string> names;
+  for (const PrecisionInfo& row : precisions) names.emplace_back(row.name);
+  return CLI::IsMember(names);
 }
 
 void add_model(CLI::App& app, Options& options) {
@@ -100,14 +109,15 @@ void add_sharing(CLI::App& app, Options& options, Raw& raw) {
                   "Average gradients in every micro-step, not only in a step's last (no_sync)");
   group->add_flag("--no-overlap", raw.no_overlap, "Communicate after backward, not meanwhile");
   group
-      ->add_option("--precision", strategy.precision,
-                   "Type of the computation and the wire, with float32 master weights: float32, "
-                   "bf16 or fp16 (with a dynamic loss scale)")
-      ->transform(CLI::CheckedTransformer(precision_names()))
-      ->type_name("TYPE");
+      ->add_option("--precision", raw.precision,
+                   "Type of the computation and the wire, with float32 master weights; fp16 under "
+                   "a dynamic loss scale")
+      ->capture_default_str()
+      ->type_name("TYPE")
+      ->check(one_of_precisions());
   group->add_option("--wire", raw.wire, "Type of float32 gradients on the wire")
       ->type_name("TYPE")
-      ->check(CLI::IsMember({"float32", "bf16", "fp16"}));
+      ->check(one_of_precisions());
   group->add_option("--loss-scale", options.loss_scale, "fp16: where it starts")
       ->capture_default_str();
   group->add_option("--compress", raw.compress,
@@ -130,7 +140,6 @@ void add_checkpoints(CLI::App& app, CheckpointOptions& options) {
       ->needs(folder);
   group->add_option("--checkpoint-keep", options.keep, "So many of the newest are kept")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber)
       ->needs(folder);
   group
       ->add_option("--checkpoint-format", options.format,
@@ -203,7 +212,8 @@ void finish(const Raw& raw, Options& options) {
     throw CLI::ValidationError("--bucket-mb", "above 0, as in --bucket-mb 25");
   }
   strategy.bucket_bytes = static_cast<std::size_t>(std::ceil(raw.bucket_mb * 1048576.0));
-  strategy.wire = raw.wire.empty() ? strategy.precision : precision_names().at(raw.wire);
+  strategy.precision = precision_of(raw.precision);
+  strategy.wire = raw.wire.empty() ? strategy.precision : precision_of(raw.wire);
   strategy.overlap = !raw.no_overlap;
   if (!raw.compress.empty()) strategy.top_k = top_k_share(raw.compress);
   options.optimizer.weight_decay =
@@ -214,6 +224,9 @@ void finish(const Raw& raw, Options& options) {
   options.rate.steps = options.steps;
   options.checkpoint.resume |= options.checkpoint.older;
   if (options.steps == 0) throw CLI::ValidationError("--steps", "counts from 1");
+  if (options.checkpoint.keep == 0) {
+    throw CLI::ValidationError("--checkpoint-keep", "counts from 1");
+  }
   if (!ends_with(options.log, ".csv") && !ends_with(options.log, ".json")) {
     throw CLI::ValidationError("--log", "a name that ends in .csv or .json");
   }
