@@ -120,6 +120,31 @@ TEST_CASE("what cannot be trained is refused on every rank together, in the same
   check_refused(options, "cannot write /nowhere/log.csv");
 }
 
+TEST_CASE("numbers that are none, or too large to be multiplied, are refused") {
+  const auto good = small_gpt_options();
+  auto options = good;
+  options.batch = std::numeric_limits<std::size_t>::max();
+  options.drop_last = false;
+  check_refused(options, "count from 1, to at most");
+  options = good;
+  options.accumulate = std::size_t{1} << 63;
+  check_refused(options, "count from 1, to at most");
+  options = good;
+  options.model.width = std::size_t{1} << 62;
+  check_refused(options, "fits nowhere");
+  for (double train::Options::*number : {&train::Options::clip, &train::Options::loss_scale}) {
+    options = good;
+    options.*number = std::numeric_limits<double>::quiet_NaN();
+    check_refused(options, "is out of range");
+  }
+  options = good;
+  options.rate.floor = std::numeric_limits<double>::quiet_NaN();
+  check_refused(options, "is out of range");
+  options = good;
+  options.loss_scale = std::numeric_limits<double>::infinity();
+  check_refused(options, "is out of range");
+}
+
 TEST_CASE("an error that one rank finds is every rank's") {
   std::vector<std::string> errors(3);
   test::on_world(3, [&](Communicator& world) {

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t story_bytes = 200'000;
 constexpr std::size_t calm_steps = 200;  // fp16: so many good steps double the loss scale
+constexpr std::size_t most = 1U << 24;   // of what is counted: products of counts must not overflow
 
 [[noreturn]] void refuse(const std::string& message, const std::string& remedy) {
   throw Error(ErrorCode::invalid_argument, message, {.remedy = remedy});
@@ -54,8 +55,10 @@ void Session::set_up() {
 }
 
 void Session::check_options() const {
-  if (options_.batch == 0 || options_.accumulate == 0 || options_.threads < 1) {
-    refuse("--batch, --accumulate and --threads count from 1", "--batch 24 --accumulate 1");
+  const auto counts = [](std::size_t value) { return value >= 1 && value <= most; };
+  if (!counts(options_.batch) || !counts(options_.accumulate) || options_.threads < 1) {
+    refuse("--batch, --accumulate and --threads count from 1, to at most " + std::to_string(most),
+           "--batch 24 --accumulate 1");
   }
   if (!options_.checkpoint.folder.empty() && options_.strategy.top_k > 0) {
     refuse("a checkpoint does not hold what compression has not sent yet",
@@ -68,16 +71,19 @@ void Session::check_options() const {
                std::to_string(options_.accumulate) + " micro-steps each",
            "--batch " + std::to_string(parts) + " or more, or fewer ranks");
   }
-  if (!(options_.rate.peak > 0) || options_.rate.floor < 0 || options_.clip < 0 ||
-      !(options_.loss_scale >= 1) || !(options_.temperature > 0)) {
+  if (!(options_.rate.peak > 0) || !(options_.rate.floor >= 0) || !(options_.clip >= 0) ||
+      !(options_.loss_scale >= 1 && std::isfinite(options_.loss_scale)) ||
+      !std::isfinite(options_.rate.floor) || !(options_.temperature > 0)) {
     refuse("a rate, a limit or a scale is out of range",
-           "a learning rate and a temperature above 0, --clip not below 0, --loss-scale from 1");
+           "a learning rate and a temperature above 0, --minimum-rate and --clip not below 0, a "
+           "finite --loss-scale from 1");
   }
 }
 
 void Session::make_data() {
   if (options_.model.kind == "mlp") {
     if (!options_.data.empty()) refuse("the mlp classifies built-in points", "no --data");
+    if (options_.points > most) refuse("too many --points", std::to_string(most) + " or fewer");
     data_ = make_spirals(options_.points, options_.classes, options_.seed);
   } else {
     data_ = make_text(options_.data.empty() ? story_text(story_bytes) : read_text(options_.data),

@@ -17,6 +17,11 @@ void check(const ModelOptions& options) {
   if (options.outputs == 0 || options.inputs == 0 || options.layers == 0 || options.width == 0) {
     refuse("a model of no layers, width, inputs or outputs learns nothing", "numbers above 0");
   }
+  constexpr std::size_t most = 1U << 16;  // products of these must not overflow
+  if (options.outputs > most || options.layers > most || options.width > most) {
+    refuse("a model of so many layers, classes or such a width fits nowhere",
+           "numbers up to " + std::to_string(most));
+  }
   if (gpt && (options.heads == 0 || options.width % options.heads != 0)) {
     refuse("a width of " + std::to_string(options.width) + " does not split into " +
                std::to_string(options.heads) + " heads",
