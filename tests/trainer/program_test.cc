@@ -53,6 +53,21 @@ TEST_CASE("ranks train, write text and leave a log and a picture") {
   says(read_file(plot), "</svg>");
 }
 
+TEST_CASE("a run that is refused, or has nothing left to do, leaves the log before it alone") {
+  const TemporaryFolder folder;
+  const std::string log = folder / "log.csv";
+  const Words saved = quick + Words{"--checkpoint", folder / "saved", "--log", log};
+  REQUIRE(trained({}, saved).status == 0);
+  const std::string before = read_file(log);
+  says(before, "\n6,");
+  const auto refused = trained({}, saved);
+  CHECK(refused.status == 1);
+  says(refused.error, "holds a checkpoint of step 6");
+  CHECK(read_file(log) == before);
+  CHECK(trained({}, saved + Words{"--resume"}).status == 0);
+  CHECK(read_file(log) == before);
+}
+
 TEST_CASE("it runs without a launcher, too") {
   const auto ended = trained({}, quick + Words{"--model", "mlp", "--points", "100"});
   CHECK(ended.error == "");

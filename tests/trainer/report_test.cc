@@ -118,6 +118,8 @@ TEST_CASE("the picture holds the curve, the dots and the bars") {
 
 TEST_CASE("a report that cannot be written says so") {
   CHECK_THROWS_AS(write_report("/nowhere/report.csv", run_record(), {}), rondo::Error);
+  CHECK_THROWS_AS(try_report("/nowhere/report.csv"), rondo::Error);
+  CHECK_THROWS_AS(try_report("/"), rondo::Error);
 }
 
 }  // namespace

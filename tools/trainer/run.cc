@@ -32,9 +32,17 @@ void start(Session& session, Checkpoints& checkpoints, std::ostream& out, bool s
 }
 
 /// Finds out before the work, not after it, that a report cannot be written.
-void try_reports(const Options& options, const RunRecord& record) {
+void try_reports(const Options& options) {
   for (const std::string& path : {options.log, options.plot}) {
-    if (!path.empty()) write_report(path, record, {});
+    if (!path.empty()) try_report(path);
+  }
+}
+
+/// Of a run that had nothing left to do nothing is written: what an earlier one left stays.
+void write_reports(const Options& options, const RunRecord& record,
+                   const std::vector<StepRecord>& steps) {
+  for (const std::string& path : {options.log, options.plot}) {
+    if (!path.empty() && !steps.empty()) write_report(path, record, steps);
   }
 }
 
@@ -46,7 +54,7 @@ std::vector<StepRecord> run(const Options& options, Communicator& world, std::os
   Session session(options, world);
   const RunRecord record = session.run_record();
   together(world, [&] {
-    if (first) try_reports(options, record);
+    if (first) try_reports(options);
   });
   Checkpoints checkpoints = session.checkpoints();
   const CheckpointOptions& saving = options.checkpoint;
@@ -81,9 +89,7 @@ std::vector<StepRecord> run(const Options& options, Communicator& world, std::os
     if (first) out << "\n" << text << std::endl;
   }
   together(world, [&] {
-    for (const std::string& path : {options.log, options.plot}) {
-      if (first && !path.empty()) write_report(path, record, steps);
-    }
+    if (first) write_reports(options, record, steps);
   });
   return steps;
 }

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -10,6 +11,17 @@
 #include "tools/trainer/report/plot.h"
 
 namespace rondo::train {
+namespace {
+
+std::string unfinished(const std::string& path) { return path + ".unfinished"; }
+
+[[noreturn]] void cannot_write(const std::string& path) {
+  std::remove(unfinished(path).c_str());
+  throw Error(ErrorCode::system, "cannot write " + path,
+              {.remedy = "a folder that exists, may be written to and is not full"});
+}
+
+}  // namespace
 
 void write_csv(std::ostream& out, const std::vector<StepRecord>& steps) {
   out << "step,loss,validation,norm,rate,loss_scale,skipped";
@@ -53,10 +65,17 @@ void write_json(std::ostream& out, const RunRecord& run, const std::vector<StepR
   out << json.dump(1) << "\n";
 }
 
+void try_report(const std::string& path) {
+  std::ofstream out(unfinished(path), std::ios::binary);
+  std::error_code ignored;
+  if (!out || std::filesystem::is_directory(path, ignored)) cannot_write(path);
+  out.close();
+  std::remove(unfinished(path).c_str());
+}
+
 void write_report(const std::string& path, const RunRecord& run,
                   const std::vector<StepRecord>& steps) {
-  const std::string unfinished = path + ".unfinished";
-  std::ofstream out(unfinished, std::ios::binary);
+  std::ofstream out(unfinished(path), std::ios::binary);
   if (path.ends_with(".csv")) {
     write_csv(out, steps);
   } else if (path.ends_with(".json")) {
@@ -65,11 +84,7 @@ void write_report(const std::string& path, const RunRecord& run,
     out << plot_svg(run, steps);
   }
   out.close();
-  if (!out || std::rename(unfinished.c_str(), path.c_str()) != 0) {
-    std::remove(unfinished.c_str());
-    throw Error(ErrorCode::system, "cannot write " + path,
-                {.remedy = "a folder that exists, may be written to and is not full"});
-  }
+  if (!out || std::rename(unfinished(path).c_str(), path.c_str()) != 0) cannot_write(path);
 }
 
 }  // namespace rondo::train
