@@ -2,6 +2,7 @@
 #include "tools/trainer/session.h"
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <mutex>
 
@@ -159,12 +160,13 @@ TEST_CASE("an error that one rank finds is every rank's") {
   CHECK(errors == std::vector<std::string>{"rank 1", "rank 1", "rank 1"});
 }
 
-TEST_CASE("ranks with other options are found out before they train") {
+/// Ranks that refuse to train where rank 1 has other options.
+int refusals(const std::function<void(train::Options&)>& change) {
   int refused = 0;
   std::mutex lock;
   test::on_world(2, [&](Communicator& world) {
     auto options = small_gpt_options();
-    options.rate.peak += world.rank();
+    if (world.rank() == 1) change(options);
     try {
       train::Session session(options, world);
     } catch (const train::AgreedError& error) {
@@ -172,7 +174,20 @@ TEST_CASE("ranks with other options are found out before they train") {
       refused += error.message() == "the ranks do not have the same options";
     }
   });
-  CHECK(refused == 2);
+  return refused;
+}
+
+TEST_CASE("ranks with other options are found out before they train") {
+  CHECK(refusals([](train::Options& options) { options.rate.peak += 1; }) == 2);
+  CHECK(refusals([](train::Options& options) { options.sample = 5; }) == 2);
+  CHECK(refusals([](train::Options& options) { options.checkpoint.folder = "saved"; }) == 2);
+  CHECK(refusals([](train::Options& options) { options.progress = "none"; }) == 0);
+}
+
+TEST_CASE("a name that is not UTF-8 is refused as what it is: missing") {
+  auto options = small_gpt_options();
+  options.data = "/nowhere/\xff";
+  check_refused(options, "cannot read the text /nowhere/");
 }
 
 TEST_CASE("the check names the first rank and tensor that differ") {

@@ -3,9 +3,18 @@
 #include <nlohmann/json.hpp>
 
 namespace rondo::train {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// A name of a file that is not UTF-8 is no error, only not readable.
+std::string text_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
 
 std::string settings_json(const Options& options) {
-  using Json = nlohmann::ordered_json;
   const ModelOptions& model = options.model;
   const OptimizerOptions& optimizer = options.optimizer;
   const StrategyOptions& strategy = options.strategy;
@@ -44,7 +53,18 @@ std::string settings_json(const Options& options) {
       {"validate_every", options.validate_every},
       {"check_every", options.check_every},
   };
-  return json.dump();
+  return text_of(json);
+}
+
+std::string common_settings(const Options& options) {
+  const CheckpointOptions& checkpoint = options.checkpoint;
+  return settings_json(options) + text_of({{"checkpoint", checkpoint.folder},
+                                           {"checkpoint_every", checkpoint.every},
+                                           {"checkpoint_format", checkpoint.format},
+                                           {"resume", checkpoint.resume},
+                                           {"resume_older", checkpoint.older},
+                                           {"sample", options.sample},
+                                           {"prompt", options.prompt}});
 }
 
 }  // namespace rondo::train

@@ -47,9 +47,10 @@ struct Options {
   std::string progress = "auto";  ///< auto, bar, lines or none
 };
 
-/// Every setting that shapes the training, by name, as JSON: what a log records and what ranks
-/// compare.
+/// Every setting that shapes the training, by name, as JSON: what a log records.
 std::string settings_json(const Options& options);
+/// These, and the others that ranks must have in common to call the same things: what they compare.
+std::string common_settings(const Options& options);
 
 /// From main()'s arguments; `leave` is the exit status where help or a mistake ends the program
 /// (said on standard output or error by `speaks`), else negative.

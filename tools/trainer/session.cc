@@ -23,7 +23,7 @@ constexpr std::size_t most = 1U << 24;   // of what is counted: products of coun
 
 Session::Session(const Options& options, Communicator& world)
     : options_(options), world_(world), control_(world.dup()), ledger_(options.memory_limit) {
-  const std::string settings = settings_json(options_);
+  const std::string settings = common_settings(options_);
   require_equal(control_, fingerprint(std::as_bytes(std::span(settings))), "options");
   together(control_, [&] { set_up(); });
   require_equal(control_, data_->fingerprint(), "data");
