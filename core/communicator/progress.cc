@@ -171,7 +171,7 @@ void CommunicatorState::fail(const Error& error) {
   engine_->fail_all(std::make_exception_ptr(line_->failed() ? line_->failure() : error));
   for (const auto& operation : to_self_) operation->finish(std::make_exception_ptr(error));
   to_self_.clear();
-  write_trace();  // this process may not live much longer
+  write_trace(false);  // this process may not live much longer
 }
 
 void CommunicatorState::require_usable() const {
@@ -227,13 +227,12 @@ void CommunicatorState::close(bool together) {
   finalized_ = true;
   try {
     drain();
-    if (together && trace_ && !line_->failed()) compare_clocks();
   } catch (...) {
-    write_trace();
+    write_trace(false);
     line_->leave();
     throw;
   }
-  write_trace();
+  write_trace(together);
   line_->leave();
 }
 

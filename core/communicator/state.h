@@ -116,7 +116,8 @@ class CommunicatorState {
   void start_trace();
   /// Collective: measures that, where the ranks' machines differ.
   void compare_clocks();
-  void write_trace() noexcept;
+  /// `together`: as for close().
+  void write_trace(bool together) noexcept;
   const Prepared& lookup(const Call& call);
   Prepared prepare_call(const Call& call);
   /// "shm", "shm+tcp".

@@ -75,9 +75,18 @@ void CommunicatorState::compare_clocks() {
   if (offset && !with_root(hosts[static_cast<std::size_t>(rank())])) trace_->set_offset(*offset);
 }
 
-void CommunicatorState::write_trace() noexcept {
+void CommunicatorState::write_trace(bool together) noexcept {
   if (!trace_) return;
-  if (line_->failed()) trace_->failed(line_->failure().what());
+  try {
+    if (line_->failed())
+      trace_->failed(line_->failure().what());
+    else if (together)
+      compare_clocks();
+  } catch (const std::exception& error) {
+    // A rank left without finalize(), which it may: a trace is not worth a run.
+    log(LogLevel::warn, rank(),
+        std::string("the clocks are not compared at the end of the trace: ") + error.what());
+  }
   trace_->write();
 }
 
