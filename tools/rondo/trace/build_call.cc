@@ -204,11 +204,15 @@ void blame(Work& work, int rank, std::int64_t since) {
 }
 
 void blame_senders(TracedCall& call) {
+  // A call may have hundreds of thousands of slices, so each is looked up.
+  std::vector<std::map<std::pair<std::uint64_t, int>, Work*>> by_op(call.ranks.size());
+  for (std::size_t rank = 0; rank < call.ranks.size(); ++rank)
+    for (Work& work : call.ranks[rank].work)
+      if (work.kind == Work::Kind::op) by_op[rank][{work.pass, work.op}] = &work;
   for (const TracedMessage& message : call.messages) {
-    RankCall& to = call.ranks[static_cast<std::size_t>(message.to)];
-    for (Work& work : to.work)
-      if (work.kind == Work::Kind::op && work.op == message.receive_op && work.pass == message.pass)
-        blame(work, message.from, message.sent);
+    const auto& ops = by_op[static_cast<std::size_t>(message.to)];
+    const auto received = ops.find({message.pass, message.receive_op});
+    if (received != ops.end()) blame(*received->second, message.from, message.sent);
   }
 }
 
