@@ -102,6 +102,24 @@ class Parts(unittest.TestCase):
         for words in ("lost its oldest 2000 events", "left out 3 calls", "failed: rank 0 died"):
             self.assertIn(words, output)
 
+    def test_ranks_that_disagreed_made_two_calls(self):
+        """A run fails where ranks call different collectives: its traces must show them."""
+        def other(rank, text):
+            return text if rank == 0 else text.replace(" all_reduce ring ", " all_gather ring ")
+        status, output, errors = rondo("trace", *hand_made("disagree", change=other))
+        self.assertEqual(status, 0, errors)
+        self.assertIn("2 calls did not end, or not on every rank that took part", output)
+        for collective in ("all_reduce  32 B", "all_gather  64 B"):
+            self.assertRegex(output, rf"{collective}  ring +1 ")
+
+    def test_a_call_that_nobody_ended_is_on_the_way_it_began(self):
+        def waits(rank, text):
+            begun = text[:text.index("\nb ")]
+            return begun + ("\np 7000 1\nlost 0 0\nend 2\n" if rank == 0 else "\nlost 0 0\nend 1\n")
+        status, output, errors = rondo("trace", *hand_made("waits", change=waits))
+        self.assertEqual(status, 0, errors)
+        self.assertRegex(output, r"all_reduce  32 B  direct +1 ")
+
 
 class Refusals(unittest.TestCase):
     def refused(self, words, *arguments):

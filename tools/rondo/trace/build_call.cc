@@ -255,6 +255,17 @@ void begin_second_rounds(TracedCall& call) {
   }
 }
 
+/// Only the end of a call says which way it went. One that nobody ended was on its direct way where
+/// there are posts and nothing went by messages.
+bool waits_directly(const TracedCall& call) {
+  bool posted = false;
+  for (const RankCall& rank : call.ranks) {
+    if (rank.ended || find_work(rank, Work::Kind::op) != nullptr) return call.direct;
+    posted |= find_work(rank, Work::Kind::post) != nullptr;
+  }
+  return posted;
+}
+
 }  // namespace
 
 std::size_t build_call(const Timeline& timeline, CallEvents& events) {
@@ -266,6 +277,7 @@ std::size_t build_call(const Timeline& timeline, CallEvents& events) {
         .read(events.events[rank], call);
     call.end = std::max(call.end, call.ranks[rank].end);
   }
+  call.direct = waits_directly(call);
   const std::size_t contradictions = Matcher(timeline, events).match();
   blame_senders(call);
   if (call.direct) {

@@ -102,11 +102,14 @@ void note_losses(Timeline& timeline) {
 }
 
 /// What makes events of several ranks one call: collectives by sequence, messages by pair too.
-using Key = std::tuple<int, int, std::uint64_t>;
+/// Ranks that disagree about the collective, on which a run fails, made several calls.
+using Key = std::tuple<int, int, std::uint64_t, Collective>;
 
 Key key_of(const TraceFile& file, const TracedForm& form, std::uint64_t sequence) {
-  if (form.peer < 0) return {-1, -1, sequence};
-  return form.sends ? Key{file.rank, form.peer, sequence} : Key{form.peer, file.rank, sequence};
+  const Collective collective = file.plans[form.plan].collective;
+  if (form.peer < 0) return {-1, -1, sequence, collective};
+  return form.sends ? Key{file.rank, form.peer, sequence, collective}
+                    : Key{form.peer, file.rank, sequence, collective};
 }
 
 /// Hands every event to the call that it is of.
@@ -152,10 +155,6 @@ class Collector {
         call.from = form.sends ? file.rank : form.peer;
         call.to = form.sends ? form.peer : file.rank;
       }
-    } else if (file.plans[form.plan].collective != call.plan->collective) {
-      reject("'" + file.path + "' has a " + std::string(name(file.plans[form.plan].collective)) +
-                 " where other ranks have a " + std::string(name(call.plan->collective)),
-             "files of one run only");
     }
     call.begin = std::min(call.begin, time);
     return found;
