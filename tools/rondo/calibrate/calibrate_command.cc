@@ -1,7 +1,10 @@
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 
@@ -12,6 +15,7 @@
 #include "tools/rondo/calibrate/plot.h"
 #include "tools/rondo/calibrate/report.h"
 #include "tools/rondo/commands.h"
+#include "tools/rondo/option_checks.h"
 
 namespace rondo::tool {
 namespace {
@@ -93,6 +97,17 @@ void write_text(const std::string& text, const std::string& path) {
                 {.remedy = "a path in a folder that is there and may be written"});
 }
 
+/// What cannot be written is said before the minute of measuring, not behind it.
+void require_folder_of(const char* option, const std::string& path) {
+  if (path.empty()) return;
+  const auto folder = std::filesystem::absolute(path).parent_path();
+  const bool writable =
+      ::access(folder.c_str(), W_OK | X_OK) == 0 && !std::filesystem::is_directory(path);
+  if (!writable)
+    reject("cannot write '" + path + "' (" + option + ")",
+           "a path in a folder that is there and may be written");
+}
+
 void show(const std::string& text) {
   std::fputs(text.c_str(), stdout);
   std::fflush(stdout);  // before the next ranks are forked
@@ -172,7 +187,12 @@ void add_calibrate(CLI::App& program, int& status) {
       "medians with quartiles. Takes half a minute; nothing else should run meanwhile.\n"
       "Example: rondo calibrate --ranks 2,4 --output profile.json --plot profile.svg --check");
   add_options(*command, *arguments);
-  command->callback([arguments, &status] { status = calibrate(*arguments); });
+  command->callback([arguments, command, &status] {
+    refuse_empty(*command, {"--output", "--plot"});
+    require_folder_of("--output", arguments->output);
+    require_folder_of("--plot", arguments->plot);
+    status = calibrate(*arguments);
+  });
 }
 
 }  // namespace rondo::tool
