@@ -180,6 +180,7 @@ int refusals(const std::function<void(train::Options&)>& change) {
 TEST_CASE("ranks with other options are found out before they train") {
   CHECK(refusals([](train::Options& options) { options.rate.peak += 1; }) == 2);
   CHECK(refusals([](train::Options& options) { options.sample = 5; }) == 2);
+  CHECK(refusals([](train::Options& options) { options.validate = true; }) == 2);
   CHECK(refusals([](train::Options& options) { options.checkpoint.folder = "saved"; }) == 2);
   CHECK(refusals([](train::Options& options) { options.progress = "none"; }) == 0);
 }

@@ -63,6 +63,7 @@ std::string common_settings(const Options& options) {
                                            {"checkpoint_format", checkpoint.format},
                                            {"resume", checkpoint.resume},
                                            {"resume_older", checkpoint.older},
+                                           {"validate", options.validate},
                                            {"sample", options.sample},
                                            {"prompt", options.prompt}});
 }
