@@ -233,6 +233,9 @@ void finish(const Raw& raw, Options& options) {
   if (!ends_with(options.plot, ".svg")) {
     throw CLI::ValidationError("--plot", "a name that ends in .svg");
   }
+  if (options.validate && strategy.top_k > 0) {
+    throw CLI::ValidationError("--validate", "there is no formula for --compress");
+  }
   if (options.sample > 0 && options.model.kind != "gpt") {
     throw CLI::ValidationError("--sample", "only the gpt writes text");
   }
