@@ -99,7 +99,7 @@ boot() {
 
 report_death() {
   cat "$work/qemu" >&2
-  $verbose || tail -n 40 "$work/console" >&2
+  $verbose || tail -n 120 "$work/console" >&2
   case $status in
     started) fail "the guest died while the command ran" ;;
     failed) fail "the guest could not make its RDMA devices" ;;
