@@ -49,10 +49,10 @@ class ChannelTable {
   template <class Channel, class Make>
   static std::pair<Channel&, bool> made(std::map<End, std::unique_ptr<Channel>>& channels,
                                         const End& end, Make make) {
-    auto& channel = channels[end];
-    const bool is_new = channel == nullptr;
-    if (is_new) channel = make();
-    return {*channel, is_new};
+    if (Channel* const there = found(channels, end)) return {*there, false};
+    // Made first: where that throws, the table has no empty place.
+    std::unique_ptr<Channel> channel = make();
+    return {*channels.emplace(end, std::move(channel)).first->second, true};
   }
   template <class Channel>
   static Channel* found(const std::map<End, std::unique_ptr<Channel>>& channels, const End& end) {

@@ -100,6 +100,9 @@ TEST_CASE("a validation says what is exact, what is within its bar and what is o
   }
   evidence.payload += 4;
   CHECK_THAT(validation_text(evidence), Catch::Contains("OFF"));
+  evidence.skipped = 1;  // formulas are of steps that were taken
+  CHECK_THAT(validation_text(evidence), !Catch::Contains("OFF") && Catch::Contains("skipped"));
+  evidence.skipped = 0;
   evidence.payload -= 4;
   CHECK_THAT(validation_text(evidence), !Catch::Contains("OFF"));
   evidence.held[static_cast<std::size_t>(Use::optimizer)] = 9600;

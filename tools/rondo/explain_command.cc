@@ -76,8 +76,10 @@ void add_real_options(CLI::App& command, RealArguments& arguments) {
   for (const char* other : {"--algorithm", "--ranks", "--root", "--file", "--count", "--type",
                             "--values", "--step", "--html", "--compare"})
     files->excludes(command.get_option(other));
-  command.add_option("--call", arguments.call,
-                     "with --from-trace: which, as `rondo trace` numbers them; else the slowest");
+  command
+      .add_option("--call", arguments.call,
+                  "with --from-trace: which, as `rondo trace` numbers them; else the slowest")
+      ->check(CLI::Range(1, 1000000000));
 }
 
 }  // namespace

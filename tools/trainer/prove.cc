@@ -65,6 +65,9 @@ Evidence evidence_of(Session& session, Communicator& world, const Options& optio
   world.all_reduce(evidence.held.data(), evidence.held.data(), evidence.held.size(),
                    DataType::float64, ReduceOperator::max);
   add_seconds(world, steps, evidence);
+  evidence.steps = steps.size();
+  evidence.skipped = static_cast<std::size_t>(
+      std::ranges::count_if(steps, [](const StepRecord& step) { return step.skipped; }));
   evidence.alone = communication_alone(world, evidence.strategy, evidence.traits);
   return evidence;
 }

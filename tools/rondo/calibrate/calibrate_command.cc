@@ -172,7 +172,9 @@ void add_options(CLI::App& command, Arguments& arguments) {
       ->delimiter(',')
       ->capture_default_str();
   command.add_option("--limit", arguments.limit, "of --check, in per cent")
-      ->check(CLI::PositiveNumber)
+      ->check([](const std::string& text) {
+        return cost_obstacle(text).empty() ? std::string() : "'" + text + "' is no per cent";
+      })
       ->capture_default_str();
 }
 

@@ -63,12 +63,12 @@ void add_trace(CLI::App& program) {
       "for calls, waits and lanes, arrows for messages");
   command->add_option("--html", arguments->html,
                       "write a page that plays a call as it went (up to 64 ranks)");
-  command->add_option("--call", arguments->call,
-                      "one call, by its number in the summary; else all, and the slowest one");
+  command
+      ->add_option("--call", arguments->call,
+                   "one call, by its number in the summary; else all, and the slowest one")
+      ->check(CLI::Range(1, 1000000000));
   command->callback([arguments, command] {
     refuse_empty(*command, {"--chrome", "--html"});
-    if (command->count("--call") > 0 && arguments->call == 0)
-      reject("--call is 0", "a number from 1, as the summary has them");
     show_trace(*arguments);
   });
 }

@@ -9,6 +9,7 @@ namespace {
 
 constexpr double of_bytes = 0;  ///< per cent: bytes and messages are exact
 constexpr double of_memory = 5;
+constexpr double nothing_promised = -1;
 
 double held(const Evidence& evidence, Use use) {
   return evidence.held[static_cast<std::size_t>(use)];
@@ -52,12 +53,13 @@ bool ValidationRow::within() const { return limit < 0 || std::abs(difference()) 
 std::vector<ValidationRow> validation_rows(const Evidence& evidence) {
   const Formula bytes = bytes_a_step(evidence.strategy, evidence.traits);
   const Formula bytes_held = memory(evidence.strategy, evidence.traits);
+  const double sent = evidence.skipped > 0 ? nothing_promised : of_bytes;
   std::vector<ValidationRow> rows{
-      {"payload a rank", bytes.text, bytes.value, evidence.payload, "B", of_bytes}};
+      {"payload a rank", bytes.text, bytes.value, evidence.payload, "B", sent}};
   if (evidence.rings) {
     const Formula messages = ring_messages_a_step(evidence.strategy, evidence.traits);
     rows.push_back(
-        {"messages, rounds", messages.text, messages.value, evidence.messages, "", of_bytes});
+        {"messages, rounds", messages.text, messages.value, evidence.messages, "", sent});
   }
   const double state = held(evidence, Use::parameters) + held(evidence, Use::gradients) +
                        held(evidence, Use::optimizer) + held(evidence, Use::master);
@@ -78,6 +80,9 @@ std::string validation_text(const Evidence& evidence) {
                   row.difference());
     text += row.limit < 0 ? "\n" : row.within() ? "  within\n" : "  OFF\n";
   }
+  if (evidence.skipped > 0)
+    text += print("%zu of %zu steps were skipped (fp16 overflowed); formulas are of steps taken\n",
+                  evidence.skipped, evidence.steps);
   text += "beside it (MiB):";
   for (const Use use : {Use::buckets, Use::working, Use::compensation, Use::activations})
     text += print("  %s %.2f", std::string(uses[static_cast<std::size_t>(use)].name).c_str(),

@@ -17,9 +17,11 @@ namespace rondo::train {
 struct Evidence {
   std::string strategy{};
   Traits traits{};
-  bool rings = false;   ///< every call goes round a ring: then messages have a formula
-  double payload = 0;   ///< bytes that a rank sent in a step, mean over ranks and steps
-  double messages = 0;  ///< likewise
+  std::size_t steps = 0;    ///< measured
+  std::size_t skipped = 0;  ///< of them: fp16 overflowed, so zero1 and zero2 gathered nothing
+  bool rings = false;       ///< every call goes round a ring: then messages have a formula
+  double payload = 0;       ///< bytes that a rank sent in a step, mean over ranks and steps
+  double messages = 0;      ///< likewise
   std::array<double, uses.size()> held{};  ///< bytes by use, the largest rank's peak
   /// Seconds of a step, medians over the steps.
   double step = 0;     ///< on rank 0
