@@ -247,7 +247,10 @@ void Endpoint::note(const ibv_wc& completion, bool receive, std::uint32_t count)
     const bool flushed = is_flush(completion.status);
     if (failure_ && (flushed || !only_flushed_)) return;
     const char* const action = receive ? "receiving" : "sending";
-    const PortCondition port = flushed ? PortCondition::well : rail_.condition();
+    const PortCondition port = flushed ? PortCondition::well
+                               : completion.status == IBV_WC_LOC_QP_OP_ERR
+                                   ? rail_.condition_behind_refusal()
+                                   : rail_.condition();
     failure_ = port == PortCondition::well
                    ? completion_error(completion.status, completion.vendor_err, action, link_)
                    : port_error(port, action, link_);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <thread>
 #include <utility>
 
 #include "transports/verbs/regions.h"
@@ -157,6 +158,17 @@ PortCondition Rail::condition() const {
   if (query_port(library(), context_.get(), port_.port, attributes) != 0)
     return PortCondition::gone;
   return attributes.state == IBV_PORT_ACTIVE ? PortCondition::well : PortCondition::down;
+}
+
+PortCondition Rail::condition_behind_refusal() const {
+  constexpr int looks = 100;
+  constexpr std::chrono::milliseconds between{5};
+  PortCondition found = condition();
+  for (int look = 1; found == PortCondition::well && look < looks; ++look) {
+    std::this_thread::sleep_for(between);
+    found = condition();
+  }
+  return found;
 }
 
 void Rail::note_down(const Error& error, std::chrono::microseconds patience) {

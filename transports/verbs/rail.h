@@ -86,6 +86,9 @@ class Rail final : public RegionCache::Device {
   bool arm();
   /// Asks the device.
   PortCondition condition() const;
+  /// The same when the device has just refused work that cannot be at fault: it may notice before
+  /// the port's state tells, so one that is well is asked again, for half a second at most.
+  PortCondition condition_behind_refusal() const;
   /// The port went down, or is back. Queue pairs send again for a while, so it may come back in
   /// time.
   void note_down(const Error& error, std::chrono::microseconds patience);
