@@ -261,7 +261,7 @@ HWY_INLINE void map(const Function& function, Outputs outputs, bool streaming, s
     map_vectors<Codec, 4 / Codec::parts>(full, function, outputs, streaming, bytes);
   } else if (hn::Lanes(sixteen_bytes) < hn::Lanes(full) && bytes >= 16) {
     map_vectors<Codec, 1>(sixteen_bytes, function, outputs, streaming, bytes);
-  } else if (bytes >= 8) {
+  } else if (sizeof(Word) < 8 && bytes >= 8) {  // one word of 8 bytes is no vector
     map_vectors<Codec, 1>(eight_bytes, function, outputs, false, bytes);  // a stream writes sixteen
   } else {
     map_words<Codec>(function, outputs, bytes);
