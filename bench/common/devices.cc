@@ -5,9 +5,9 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 
 #include "bench/common/gather.h"
+#include "bench/floor/team.h"
 
 extern char** environ;  // NOLINT: POSIX declares it nowhere else
 
@@ -32,15 +32,6 @@ void copy_text(std::array<char, Size>& target, const std::string& text) {
 std::string host_name() {
   std::array<char, 256> name{};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
-}
-
-std::string cpu_model() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown CPU";
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <new>
 #include <span>
 #include <stdexcept>
@@ -95,6 +96,15 @@ SharedMemory::SharedMemory(std::size_t bytes) : bytes_(std::max<std::size_t>(byt
 }
 
 SharedMemory::~SharedMemory() { ::munmap(memory_, bytes_); }
+
+std::string cpu_model() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown CPU";
+}
 
 int allowed_cores() { return std::max(1, static_cast<int>(cores().size())); }
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string>
 
 namespace rondo::bench {
 
@@ -30,6 +31,8 @@ class SharedMemory {
 
 /// Cores that this process may use.
 int allowed_cores();
+/// The processor's name, as the kernel tells it.
+std::string cpu_model();
 
 /// One process of a team, as it sees itself.
 class Member {

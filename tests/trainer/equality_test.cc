@@ -10,15 +10,6 @@ namespace {
 
 using namespace rondo::train;
 
-double largest_difference(const std::vector<double>& losses, const std::vector<double>& expected) {
-  REQUIRE(losses.size() == expected.size());
-  double largest = 0;
-  for (std::size_t i = 0; i < losses.size(); ++i) {
-    largest = std::max(largest, std::fabs(losses[i] - expected[i]) / expected[i]);
-  }
-  return largest;
-}
-
 void check_equality(Setup setup) {
   constexpr std::size_t steps = 50;
   setup.strategy.bucket_bytes = 2000;

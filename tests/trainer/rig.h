@@ -1,6 +1,7 @@
 // A rank that trains, without the program around it: for tests of strategies and checkpoints.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <numeric>
@@ -9,6 +10,7 @@
 
 #include "rondo/rondo.h"
 #include "tests/api/threads.h"
+#include "tests/catch.h"
 #include "tools/trainer/data/random.h"
 #include "tools/trainer/model/model.h"
 #include "tools/trainer/strategy/strategy.h"
@@ -159,6 +161,16 @@ inline std::vector<double> losses_of(int ranks, const Setup& setup, std::size_t 
     }
   });
   return losses;
+}
+
+/// The largest relative one of all steps.
+inline double largest_difference(const std::vector<double>& losses,
+                                 const std::vector<double>& expected) {
+  REQUIRE(losses.size() == expected.size());
+  double largest = 0;
+  for (std::size_t i = 0; i < losses.size(); ++i)
+    largest = std::max(largest, std::fabs(losses[i] - expected[i]) / expected[i]);
+  return largest;
 }
 
 inline ModelOptions small_points() {

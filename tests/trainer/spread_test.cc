@@ -14,15 +14,6 @@ using namespace rondo::train;
 
 constexpr std::size_t steps = 200;
 
-double largest_difference(const std::vector<double>& losses, const std::vector<double>& expected) {
-  REQUIRE(losses.size() == expected.size());
-  double largest = 0;
-  for (std::size_t i = 0; i < losses.size(); ++i) {
-    largest = std::max(largest, std::fabs(losses[i] - expected[i]) / expected[i]);
-  }
-  return largest;
-}
-
 TEST_CASE("AdamW's losses are one rank's, up to the order of summation") {
   Setup setup{.optimizer = {.kind = "adamw"}, .rate = 0.003, .clip = 1};
   setup.strategy.bucket_bytes = 2000;

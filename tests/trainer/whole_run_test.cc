@@ -10,6 +10,8 @@ using namespace rondo;
 
 double largest_difference(const std::vector<train::StepRecord>& a,
                           const std::vector<train::StepRecord>& b) {
+  REQUIRE(!a.empty());
+  REQUIRE(a.size() == b.size());
   double worst = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     worst = std::max(worst, std::fabs(a[i].loss - b[i].loss) / b[i].loss);

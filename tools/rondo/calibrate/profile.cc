@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <tuple>
 
 #include "bench/floor/team.h"
@@ -13,15 +12,6 @@
 
 namespace rondo::tool {
 namespace {
-
-std::string cpu_model() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown CPU";
-}
 
 double a_byte(const Knot& knot, double alpha) {
   return std::max(0.0, knot.seconds.median - alpha) / knot.bytes;
@@ -74,7 +64,7 @@ double GammaProfile::alone(double bytes) const { return seconds_a_byte(reduces, 
 Machine this_machine() {
   utsname system{};
   ::uname(&system);
-  return {cpu_model(), bench::allowed_cores(), system.release};
+  return {bench::cpu_model(), bench::allowed_cores(), system.release};
 }
 
 const LinkProfile& Profile::link(const std::string& transport, int ranks) const {

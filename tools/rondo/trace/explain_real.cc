@@ -1,7 +1,5 @@
 #include "tools/rondo/trace/explain_real.h"
 
-#include <array>
-#include <cstdio>
 #include <map>
 
 #include "core/schedule/explain_names.h"
@@ -12,12 +10,6 @@
 
 namespace rondo::tool {
 namespace {
-
-std::string microseconds(std::int64_t nanoseconds) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.1f", static_cast<double>(nanoseconds) / 1000);
-  return text.data();
-}
 
 class RealTables {
  public:

@@ -12,12 +12,6 @@
 namespace rondo::tool {
 namespace {
 
-std::string microseconds(std::int64_t nanoseconds) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.1f", static_cast<double>(nanoseconds) / 1000);
-  return text.data();
-}
-
 std::string share(std::int64_t part, std::int64_t whole) {
   std::array<char, 16> text{};
   const double percent =

@@ -1,6 +1,8 @@
 #include "tools/rondo/trace/timeline.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 
 #include "tools/rondo/arguments.h"
 #include "tools/rondo/trace/load.h"
@@ -25,6 +27,12 @@ Timeline load_timeline(const std::vector<std::string>& names) {
   std::vector<TraceFile> files;
   for (const std::string& path : trace_paths(names)) files.push_back(read_trace(path));
   return merge(std::move(files));
+}
+
+std::string microseconds(std::int64_t nanoseconds) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.1f", static_cast<double>(nanoseconds) / 1000);
+  return text.data();
 }
 
 std::string call_name(const TracedCall& call) {

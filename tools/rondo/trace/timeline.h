@@ -107,6 +107,8 @@ struct Timeline {
 /// Missing ranks, lost events and ranks that died make notes.
 Timeline merge(std::vector<TraceFile> files);
 
+/// "12.3", for tables in microseconds.
+std::string microseconds(std::int64_t nanoseconds);
 /// "all_reduce", "send 0 to 1".
 std::string call_name(const TracedCall& call);
 /// "ring", "direct, two_shot".

@@ -22,7 +22,7 @@ class Passes {
         block_((traits.parameters / calls_ + static_cast<std::size_t>(world.size())) /
                static_cast<std::size_t>(world.size())),
         whole_(block_ * static_cast<std::size_t>(world.size())),
-        buffer_(whole_) {}
+        buffer_(whole_, 1.0F) {}
 
   void all_reduce(double wire) {
     for (std::size_t call = 0; call < calls_; ++call)

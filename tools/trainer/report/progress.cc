@@ -1,20 +1,13 @@
 #include "tools/trainer/report/progress.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <ostream>
 #include <utility>
 
+#include "tools/trainer/report/print.h"
+
 namespace rondo::train {
 namespace {
-
-template <class... Values>
-std::string print(const char* format, Values... values) {
-  std::array<char, 160> text{};
-  std::snprintf(text.data(), text.size(), format, values...);
-  return text.data();
-}
 
 double total_seconds(const std::vector<StepRecord>& steps) {
   double sum = 0;

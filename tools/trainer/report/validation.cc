@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
+
+#include "tools/trainer/report/print.h"
 
 namespace rondo::train {
 namespace {
@@ -13,13 +14,6 @@ constexpr double nothing_promised = -1;
 
 double held(const Evidence& evidence, Use use) {
   return evidence.held[static_cast<std::size_t>(use)];
-}
-
-template <class... Values>
-std::string print(const char* form, Values... values) {
-  std::array<char, 256> text{};
-  std::snprintf(text.data(), text.size(), form, values...);
-  return text.data();
 }
 
 /// Six digits, without exponents where people read bytes.

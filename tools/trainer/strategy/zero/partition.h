@@ -55,6 +55,13 @@ class Partition {
   std::size_t offset_in_segment(std::size_t unit) const {
     return begins_[unit] - segments_[segment_of_[unit]].begin;
   }
+  /// In a whole array: where a unit begins, and where this rank's block of a segment does.
+  std::size_t whole_begin(std::size_t unit) const {
+    return segments_[segment_of_[unit]].whole + offset_in_segment(unit);
+  }
+  std::size_t own_block(std::size_t segment) const {
+    return segments_[segment].whole + rank_ * segments_[segment].block;
+  }
   /// What this rank owns of a segment, without padding: a prefix of its block, which can be empty.
   Extent owned(std::size_t segment) const;
 

@@ -19,51 +19,44 @@ class Replicated final : public Parameters {
         gathers_(partition.segments().size()) {}
 
   void adopt(std::size_t unit, std::span<const float> values) override {
-    values_.write(begin(unit), values);
+    values_.write(partition_.whole_begin(unit), values);
   }
   void open(std::size_t unit, Pass) override {
     gathers_[partition_.segment_of(unit)].wait(place_.watch);
-    if (values_.is_narrow()) values_.read(begin(unit), working_.open(unit));
+    if (values_.is_narrow()) values_.read(partition_.whole_begin(unit), working_.open(unit));
   }
   void close(std::size_t unit) override {
     if (values_.is_narrow()) working_.close(unit);
   }
   std::span<const float> at(std::size_t unit) override {
-    return values_.is_narrow() ? working_.at(unit) : values_.floats(begin(unit), size(unit));
+    return values_.is_narrow() ? working_.at(unit)
+                               : values_.floats(partition_.whole_begin(unit), size(unit));
   }
 
   std::span<float> own(std::size_t segment) override {
-    return values_.floats(own_begin(segment), partition_.owned(segment).size);
+    return values_.floats(partition_.own_block(segment), partition_.owned(segment).size);
   }
   void write_own(std::size_t segment, std::span<const float> master) override {
-    values_.write(own_begin(segment), master);
+    values_.write(partition_.own_block(segment), master);
   }
   void own_changed(std::size_t segment) override {
     const Segment& cut = partition_.segment(segment);
-    gathers_[segment] = Pending(place_.world.all_gather_async(
-        values_.at(own_begin(segment)), values_.at(cut.whole), cut.block, values_.type()));
+    gathers_[segment] =
+        Pending(place_.world.all_gather_async(values_.at(partition_.own_block(segment)),
+                                              values_.at(cut.whole), cut.block, values_.type()));
     if (!overlap_) gathers_[segment].wait(place_.watch);
   }
 
   std::span<const std::byte> replica(std::size_t unit) override {
     gathers_[partition_.segment_of(unit)].wait(place_.watch);
-    return values_.bytes(begin(unit), size(unit));
+    return values_.bytes(partition_.whole_begin(unit), size(unit));
   }
   void settle() override {
     for (Pending& gather : gathers_) gather.wait(place_.watch);
   }
 
  private:
-  std::size_t begin(std::size_t unit) const {
-    return partition_.segment(partition_.segment_of(unit)).whole +
-           partition_.offset_in_segment(unit);
-  }
   std::size_t size(std::size_t unit) const { return place_.layout.unit(unit).size; }
-  std::size_t own_begin(std::size_t segment) const {
-    const Segment& cut = partition_.segment(segment);
-    return cut.whole + partition_.rank() * cut.block;
-  }
-
   Workplace place_;
   const Partition& partition_;
   bool overlap_;

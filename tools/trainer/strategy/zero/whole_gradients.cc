@@ -32,15 +32,16 @@ class Whole final : public Gradients {
   }
   void close(std::size_t unit) override {
     if (values_.is_narrow()) {
-      values_.add(begin(unit), working_.at(unit));
+      values_.add(partition_.whole_begin(unit), working_.at(unit));
       working_.close(unit);
     }
     const std::size_t segment = partition_.segment_of(unit);
     if (--missing_[segment] == 0 && last_ && overlap_) reduce(segment);
   }
   std::span<float> at(std::size_t unit) override {
-    return values_.is_narrow() ? working_.at(unit)
-                               : values_.floats(begin(unit), place_.layout.unit(unit).size);
+    return values_.is_narrow()
+               ? working_.at(unit)
+               : values_.floats(partition_.whole_begin(unit), place_.layout.unit(unit).size);
   }
   void end_micro_step() override {
     if (!last_) return;
@@ -51,26 +52,20 @@ class Whole final : public Gradients {
   }
 
   std::span<const float> own(std::size_t segment, Extent part, std::span<float> scratch) override {
-    const Segment& cut = partition_.segment(segment);
     const std::size_t skipped = part.begin - partition_.owned(segment).begin;
-    const std::size_t from = cut.whole + partition_.rank() * cut.block + skipped;
+    const std::size_t from = partition_.own_block(segment) + skipped;
     if (!values_.is_narrow()) return values_.floats(from, part.size);
     values_.read(from, scratch.first(part.size));
     return scratch.first(part.size);
   }
 
  private:
-  std::size_t begin(std::size_t unit) const {
-    return partition_.segment(partition_.segment_of(unit)).whole +
-           partition_.offset_in_segment(unit);
-  }
-
   /// Into this rank's own block, where it lies.
   void reduce(std::size_t segment) {
     const Segment& cut = partition_.segment(segment);
     works_[segment] = Pending(place_.world.reduce_scatter_async(
-        values_.at(cut.whole), values_.at(cut.whole + partition_.rank() * cut.block), cut.block,
-        values_.type(), ReduceOperator::avg));
+        values_.at(cut.whole), values_.at(partition_.own_block(segment)), cut.block, values_.type(),
+        ReduceOperator::avg));
   }
 
   Workplace place_;
