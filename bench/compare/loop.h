@@ -121,6 +121,8 @@ class Loop {
       } else {
         take_sample(buffers, command.calls, reply);
       }
+      // Who is done does not write its next data on a core that others still want for this call.
+      library_.barrier();
     }
     if (library_.computes()) reply.wrong = buffers.count_wrong();
     return reply;
