@@ -107,4 +107,6 @@ Available available_memory(const Path& root) {
   return available;
 }
 
+Available available_memory() { return available_memory("/"); }
+
 }  // namespace rondo

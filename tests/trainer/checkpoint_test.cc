@@ -105,7 +105,7 @@ std::string refusal(int ranks, const train::Options& options) {
   test::on_world(ranks, [&](Communicator& world) {
     std::ostringstream out;
     try {
-      train::run(options, world, out, false);
+      train::run(options, world, out, 0);
     } catch (const train::AgreedError& error) {
       words[static_cast<std::size_t>(world.rank())] = error.what();
     }
@@ -176,7 +176,7 @@ TEST_CASE("a damaged checkpoint is refused on every rank, by the file's name") {
   std::filesystem::remove(newest + "/manifest.json");
   refused("cannot open");
   std::filesystem::resize_file(newest + "/manifest.json", 200);
-  refused("is no manifest");
+  refused("is cut off, or is none");
   change_byte(newest + "/manifest.json");
   refused("manifest.json is ");
 

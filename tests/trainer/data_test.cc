@@ -114,6 +114,44 @@ TEST_CASE("any number of ranks sees the same global batches") {
   CHECK(step_of_all(1, 0) != step_of_all(1, 2));  // 2 steps an epoch: another order
 }
 
+/// What all ranks see in an epoch, in the order of a batch.
+Numbers epoch_of_all(SamplerOptions options, std::size_t epoch) {
+  const Sampler steps(options);
+  Numbers all(steps.steps_per_epoch() * options.batch);
+  for (options.rank = 0; options.rank < options.ranks; ++options.rank) {
+    Sampler sampler(options);
+    auto place = static_cast<std::size_t>(options.rank);
+    for (std::size_t step = 0; step < steps.steps_per_epoch(); ++step) {
+      for (const std::size_t number : sampler.at(epoch * steps.steps_per_epoch() + step)) {
+        all[place] = number;
+        place += static_cast<std::size_t>(options.ranks);
+      }
+    }
+  }
+  return all;
+}
+
+TEST_CASE("each epoch is a shuffle of its own, that the seed and the epoch decide") {
+  const SamplerOptions dropping{.samples = 22, .batch = 4, .ranks = 2, .seed = 9};
+  SamplerOptions padding = dropping;
+  padding.drop_last = false;
+  SamplerOptions other_seed = dropping;
+  other_seed.seed = 10;
+  for (std::size_t epoch = 0; epoch < 3; ++epoch) {
+    const Numbers dropped = epoch_of_all(dropping, epoch);
+    const Numbers padded = epoch_of_all(padding, epoch);
+    REQUIRE(dropped.size() == 20);
+    REQUIRE(padded.size() == 24);
+    CHECK(std::set<std::size_t>(dropped.begin(), dropped.end()).size() == 20);
+    CHECK(std::set<std::size_t>(padded.begin(), padded.end()).size() == 22);
+    CHECK(std::equal(dropped.begin(), dropped.end(), padded.begin()));
+    CHECK(std::equal(padded.begin(), padded.begin() + 2, padded.begin() + 22));
+    CHECK(dropped != epoch_of_all(dropping, epoch + 1));
+    CHECK(dropped != epoch_of_all(other_seed, epoch));
+    CHECK(dropped == epoch_of_all(dropping, epoch));
+  }
+}
+
 TEST_CASE("a sampler can begin anywhere") {
   Sampler running({.samples = 25, .batch = 10, .seed = 3});
   for (std::size_t step = 0; step < 3; ++step) running.at(step);

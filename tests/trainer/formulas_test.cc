@@ -126,7 +126,7 @@ TEST_CASE("what every strategy sends and holds is what its formula says, for any
       std::ostringstream out;
       rondo::test::with_world(ranks, {.algorithm = "ring"}, [&](Communicator& world) {
         std::ostringstream silence;
-        train::run(options, world, world.rank() == 0 ? out : silence, false);
+        train::run(options, world, world.rank() == 0 ? out : silence, 0);
       });
       INFO(row.name << " on " << ranks << " ranks:\n" << out.str());
       CHECK_THAT(out.str(), Catch::Contains("payload a rank") && Catch::Contains("within"));

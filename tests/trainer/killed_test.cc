@@ -54,8 +54,21 @@ TEST_CASE("a rank that is killed while it saves leaves the last checkpoint whole
   }
 }
 
+/// The steps of a CSV log, in the order of its whole rows.
+std::vector<int> logged_steps(const std::string& path) {
+  std::vector<int> steps;
+  if (!std::filesystem::exists(path)) return steps;
+  const std::string text = read_file(path);
+  for (auto at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1)) {
+    if (text.find('\n', at + 1) != std::string::npos)
+      steps.push_back(std::stoi(text.substr(at + 1)));
+  }
+  return steps;
+}
+
 TEST_CASE("a run that is killed as a whole, at any time, goes on from its last checkpoint") {
   const TemporaryFolder scratch;
+  const std::string log = scratch / "log.csv";
   const std::string folder = scratch / "checkpoints";
   const std::vector<std::string> words{rondorun(),
                                        "-n",
@@ -81,7 +94,9 @@ TEST_CASE("a run that is killed as a whole, at any time, goes on from its last c
                                        "--validate-every",
                                        "0",
                                        "--progress",
-                                       "lines"};
+                                       "lines",
+                                       "--log",
+                                       log};
   {
     Process process({.words = words});
     process.wait_until([&] { return std::filesystem::exists(folder + "/step-00000010"); },
@@ -89,10 +104,20 @@ TEST_CASE("a run that is killed as a whole, at any time, goes on from its last c
     for (const pid_t id : process.living()) ::kill(id, SIGKILL);
     process.wait_none_living();
   }
+  const auto before = logged_steps(log);
+  REQUIRE(before.size() >= 10);
   Process process({.words = words});
   process.wait_for("resumed at step ");
+  process.wait_until(
+      [&] {
+        const auto steps = logged_steps(log);
+        return !steps.empty() && steps.back() > before.back();
+      },
+      "steps behind those that were lost");
   for (const pid_t id : process.living()) ::kill(id, SIGKILL);
   process.wait_none_living();
+  const auto steps = logged_steps(log);
+  for (std::size_t i = 0; i < steps.size(); ++i) CHECK(steps[i] == static_cast<int>(i) + 1);
 }
 
 }  // namespace

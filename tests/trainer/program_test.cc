@@ -49,7 +49,9 @@ TEST_CASE("ranks train, write text and leave a log and a picture") {
   says(ended.output, "ddp on 3 ranks, 96 tokens a step");
   says(ended.output, "step 6/6  loss ");
   says(ended.output, "time a step, rank 0 (ms):");
-  says(read_file(log), "\"step\": 6");
+  says(read_file(log), "\"step\":6");
+  says(ended.output, "payload a rank");
+  says(ended.output, "log " + log + ", plot " + plot);
   says(read_file(plot), "</svg>");
 }
 
@@ -69,7 +71,8 @@ TEST_CASE("a run that is refused, or has nothing left to do, leaves the log befo
 }
 
 TEST_CASE("it runs without a launcher, too") {
-  const auto ended = trained({}, quick + Words{"--model", "mlp", "--points", "100"});
+  const auto ended = trained({}, {"--model", "mlp", "--points", "100", "--layers", "1", "--width",
+                                  "16", "--batch", "6", "--steps", "6"});
   CHECK(ended.error == "");
   CHECK(ended.status == 0);
   says(ended.output, "ddp on 1 rank, 6 samples a step");
@@ -97,6 +100,9 @@ TEST_CASE("mistakes end every rank at once, and are said once") {
       {{"--validate", "--compress", "topk:0.1"}, "there is no formula for --compress", 2},
       {{"--log", "x.txt"}, "ends in .csv or .json", 2},
       {{"--model", "cnn"}, "--model", 2},
+      {{"--sample", "5", "--prompt", "Z\x7f"}, "the text has no '", 1},
+      {{"--momentum", "0.5"}, "--momentum concerns --optimizer sgd", 2},
+      {{"--formulas", "full", "--profile", "/nowhere"}, "--profile /nowhere: there is no such", 1},
       {{"--bucket-mb", "0"}, "above 0, as in --bucket-mb 25", 2},
       {{"--precision", "1"}, "--precision: 1 not in {float32,bf16,fp16}", 2},
       {{"--checkpoint", "x", "--checkpoint-keep", "0"}, "--checkpoint-keep: counts from 1", 2},

@@ -1,8 +1,10 @@
 // What a run looks like: lines, a bar, tables and a picture.
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "rondo/error.h"
 #include "tests/catch.h"
+#include "tests/tools/rondorun/support/process.h"
 #include "tools/trainer/report/log.h"
 #include "tools/trainer/report/plot.h"
 #include "tools/trainer/report/progress.h"
@@ -10,6 +12,10 @@
 namespace {
 
 using namespace rondo::train;
+using rondo::test::read_file;
+using rondo::test::TemporaryFolder;
+using rondo::test::write_file;
+using Json = nlohmann::ordered_json;
 
 RunRecord run_record() {
   return {.ranks = 2,
@@ -58,6 +64,18 @@ TEST_CASE("a bar stays on its line until the end") {
   CHECK(out.str().back() == '\n');
 }
 
+TEST_CASE("a bar's line fits into a narrow terminal, and into a very narrow one") {
+  for (const std::size_t columns : {100U, 40U}) {
+    std::ostringstream out;
+    Progress progress(out, ProgressStyle::bar, run_record(), columns);
+    progress.show(three_steps());
+    const std::string line = out.str().substr(1, out.str().find('\033') - 1);
+    CHECK(line.size() < columns);
+    CHECK(line.find("step 3/4  loss 1.0000") == 0);
+    CHECK((line.find("0:01 to go") != std::string::npos) == (columns == 100));
+  }
+}
+
 TEST_CASE("the end says where the time and the memory went") {
   std::ostringstream out;
   Ledger ledger;
@@ -79,26 +97,74 @@ TEST_CASE("times and counts read well") {
   CHECK(count_text(3.14e6) == "3.1M");
 }
 
-TEST_CASE("CSV has a line a step") {
-  std::ostringstream out;
-  write_csv(out, three_steps());
-  CHECK(out.str() ==
-        "step,loss,validation,norm,rate,loss_scale,skipped,other_s,data_s,forward_s,backward_s,"
-        "communication_s,optimizer_s,messages,payload_bytes,header_bytes\n"
-        "1,3,,0.5,0.1,1,0,0,0,0.25,0.5,0.125,0.125,0,1000,0\n"
-        "2,2,2.5,0.5,0.1,1,0,0,0,0.25,0.5,0.125,0.125,0,1000,0\n"
-        "3,1,,0.5,0.1,1,0,0,0,0.25,0.5,0.125,0.125,0,1000,0\n");
+/// What a log holds when each of the steps has been written.
+std::string logged(const std::string& path, const std::vector<StepRecord>& steps,
+                   std::size_t resumed = 0) {
+  StepLog log(path, run_record(), resumed);
+  for (const StepRecord& step : steps) log.append(step);
+  return read_file(path);
 }
 
-TEST_CASE("JSON has the settings and a row a step") {
-  std::ostringstream out;
-  write_json(out, run_record(), three_steps());
-  const std::string text = out.str();
-  for (const std::string part : {"\"ranks\": 2", "\"model\": \"gpt\"", "\"validation\": 2.5",
-                                 "\"backward\": 0.5", "\"payload_bytes\": 1000"}) {
-    INFO(part);
-    CHECK(text.find(part) != std::string::npos);
+const std::string csv_rows =
+    "step,loss,validation,norm,rate,loss_scale,skipped,other_s,data_s,forward_s,backward_s,"
+    "communication_s,optimizer_s,messages,payload_bytes,header_bytes\n"
+    "1,3,,0.5,0.1,1,0,0,0,0.25,0.5,0.125,0.125,0,1000,0\n"
+    "2,2,2.5,0.5,0.1,1,0,0,0,0.25,0.5,0.125,0.125,0,1000,0\n"
+    "3,1,,0.5,0.1,1,0,0,0,0.25,0.5,0.125,0.125,0,1000,0\n";
+
+TEST_CASE("CSV has a line a step") {
+  const TemporaryFolder folder;
+  CHECK(logged(folder / "log.csv", three_steps()) == csv_rows);
+}
+
+TEST_CASE("JSON is whole after every step, and has the settings, a row a step and formulas") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "log.json";
+  StepLog log(path, run_record(), 0);
+  std::size_t count = 0;
+  for (const StepRecord& step : three_steps()) {
+    log.append(step);
+    const Json json = Json::parse(read_file(path));
+    CHECK(json.at("ranks") == 2);
+    CHECK(json.at("settings").at("model") == "gpt");
+    CHECK(json.at("steps").size() == ++count);
+    CHECK(json.at("steps").back().at("seconds").at("backward") == 0.5);
   }
+  log.add_formulas({{"payload", "2f G", 100, 100, "B", 0}});
+  const Json json = Json::parse(read_file(path));
+  CHECK(json.at("steps").at(1).at("validation") == 2.5);
+  CHECK(json.at("formulas").at(0).at("predicted") == 100);
+}
+
+TEST_CASE("a resumed run goes on in the log, and replaces what was trained again") {
+  const TemporaryFolder folder;
+  for (const std::string name : {"log.csv", "log.json"}) {
+    const std::string path = folder / name;
+    auto steps = three_steps();
+    const std::string whole = logged(path, steps);
+    for (const std::string cut : {"", "3,1,,0."}) {  // killed between rows, and in one
+      if (!cut.empty() && name == "log.csv") write_file(path, whole + cut);
+      steps[1].loss = 7;  // of the run that was killed behind the checkpoint of step 1
+      steps[2].loss = 8;
+      const std::string text = logged(path, {steps[1], steps[2]}, 1);
+      for (const std::string row : {"1,3,", "2,7,", "3,8,"}) {
+        INFO(text);
+        const std::string json = "\"step\":" + row.substr(0, 1) + ",\"loss\":" + row.substr(2, 1);
+        CHECK(text.find(name == "log.csv" ? "\n" + row : json) != std::string::npos);
+      }
+      CHECK(text.find("2,2,") == std::string::npos);
+      if (name == "log.json") CHECK(Json::parse(text).at("steps").size() == 3);
+    }
+  }
+}
+
+TEST_CASE("a run that begins anew begins its log anew; what is no log is not gone on with") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "log.csv";
+  write_file(path, "dear diary\n");
+  CHECK_THROWS_AS(StepLog(path, run_record(), 2).check(), rondo::Error);
+  CHECK(read_file(path) == "dear diary\n");
+  CHECK(logged(path, three_steps()) == csv_rows);
 }
 
 TEST_CASE("the picture holds the curve, the dots and the bars") {
@@ -117,8 +183,10 @@ TEST_CASE("the picture holds the curve, the dots and the bars") {
 }
 
 TEST_CASE("a report that cannot be written says so") {
-  CHECK_THROWS_AS(write_report("/nowhere/report.csv", run_record(), {}), rondo::Error);
-  CHECK_THROWS_AS(try_report("/nowhere/report.csv"), rondo::Error);
+  CHECK_THROWS_AS(StepLog("/nowhere/report.csv", run_record(), 0).check(), rondo::Error);
+  CHECK_THROWS_AS(StepLog("/nowhere/report.csv", run_record(), 0).append({}), rondo::Error);
+  CHECK_THROWS_AS(write_plot("/nowhere/report.svg", run_record(), three_steps()), rondo::Error);
+  CHECK_THROWS_AS(try_report("/nowhere/report.svg"), rondo::Error);
   CHECK_THROWS_AS(try_report("/"), rondo::Error);
 }
 

@@ -66,7 +66,7 @@ std::vector<std::string> errors_of(int ranks, const train::Options& options) {
   test::on_world(ranks, [&](Communicator& world) {
     std::ostringstream out;
     try {
-      train::run(options, world, out, false);
+      train::run(options, world, out, 0);
     } catch (const train::AgreedError& error) {
       errors[static_cast<std::size_t>(world.rank())] = error.what();
     }
@@ -105,7 +105,7 @@ TEST_CASE("what cannot be trained is refused on every rank together, in the same
   check_refused(options, "samples, less than a global batch of 100000");
   options = good;
   options.memory_limit = 300'000;
-  check_refused(options, "the limit is 300000");
+  check_refused(options, "the limit is 0.29 MiB");
   options = good;
   options.rate.peak = std::numeric_limits<double>::infinity();
   check_refused(options, "is not a number");
@@ -116,6 +116,13 @@ TEST_CASE("what cannot be trained is refused on every rank together, in the same
   options.strategy.top_k = 0.5;
   options.strategy.wire = Precision::bf16;
   check_refused(options, "top-k sends float32 values");
+  options = good;
+  options.sample = 5;
+  options.prompt = "The f\xc3\xb6x";
+  check_refused(options, "the text has no '\xc3\xb6', so the model does not know it");
+  options = good;
+  options.profile = "/nowhere/profile.json";
+  check_refused(options, "there is no such file, or it is not JSON");
   options = good;
   options.log = "/nowhere/log.csv";
   check_refused(options, "cannot write /nowhere/log.csv");

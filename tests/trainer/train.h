@@ -60,7 +60,7 @@ inline Trained train_on(int ranks, const train::Options& options) {
   Trained trained;
   on_world(ranks, [&](Communicator& world) {
     std::ostringstream out;
-    auto steps = train::run(options, world, out, false);
+    auto steps = train::run(options, world, out, 0);
     if (world.rank() == 0) trained = {std::move(steps), out.str()};
   });
   return trained;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rondo/error.h"
+#include "tools/trainer/concerns.h"
 #include "tools/trainer/options.h"
 
 namespace rondo::train {
@@ -19,7 +20,10 @@ constexpr const char* purpose =
 
 constexpr const char* closing =
     "Every number of ranks trains the same: --batch is shared out, and losses and gradients are\n"
-    "averaged over all of it. Only rank 0 prints. A failure ends every rank with exit status 1.";
+    "averaged over all of it. Only rank 0 prints. A failure ends every rank with exit status 1, a\n"
+    "mistake on the command line with 2. Not there: cuBLAS and optimizer state offloaded from a "
+    "GPU\n"
+    "to its host (this trainer computes on CPUs), and quantised wires (bf16 and fp16 are).";
 
 /// As written on the command line, before it is checked.
 struct Raw {
@@ -29,6 +33,7 @@ struct Raw {
   std::string precision = "float32";
   std::string wire{};
   std::string compress{};
+  std::string formulas = "brief";
   bool pad = false;
   bool no_shuffle = false;
   bool no_overlap = false;
@@ -125,7 +130,7 @@ void add_sharing(CLI::App& app, Options& options, Raw& raw) {
   group->add_flag("--checkpoint-activations", options.model.checkpoint_activations,
                   "gpt: keep only what enters a block; compute the rest again in backward");
   group->add_option("--memory-limit", raw.memory_limit_mb,
-                    "MiB of arrays a rank may take; 0: any number");
+                    "MiB of arrays a rank may take; 0: what is free. Known before training");
   group->add_option("--threads", options.threads, "Threads of a rank's matrix products")
       ->capture_default_str();
 }
@@ -158,7 +163,7 @@ void add_checkpoints(CLI::App& app, CheckpointOptions& options) {
       ->needs(folder);
 }
 
-void add_reports(CLI::App& app, Options& options) {
+void add_reports(CLI::App& app, Options& options, Raw& raw) {
   auto* const group = app.add_option_group("Reports");
   group->add_option("--validate-every", options.validate_every, "Steps; 0: never")
       ->capture_default_str();
@@ -171,11 +176,24 @@ void add_reports(CLI::App& app, Options& options) {
       "At the end, each textbook formula (bytes, messages, memory, overlap, speed-up)\n"
       "beside what was measured; calls go round rings unless RONDO_ALGORITHM is set, and\n"
       "--validate-every and --check-every are off");
-  group->add_option("--log", options.log, "FILE.csv or FILE.json: every step")->type_name("FILE");
+  group
+      ->add_option("--formulas", raw.formulas,
+                   "At the end, formulas beside measurements: brief: bytes, messages and memory; "
+                   "full: time, overlap, speed-up and bandwidth, too (--validate is full); none")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"none", "brief", "full"}));
+  group
+      ->add_option("--profile", options.profile,
+                   "Of `rondo calibrate --output FILE`: what the link carries, beside busbw")
+      ->type_name("FILE");
+  group
+      ->add_option("--log", options.log,
+                   "FILE.csv or FILE.json: every step, as it ends; a resumed run goes on in it")
+      ->type_name("FILE");
   group->add_option("--plot", options.plot, "FILE.svg: loss, and where the time went")
       ->type_name("FILE");
   group->add_option("--sample", options.sample, "gpt: characters to write at the end");
-  group->add_option("--prompt", options.prompt, "gpt: what they follow");
+  group->add_option("--prompt", options.prompt, "gpt: what they follow; default: a new line");
   group->add_option("--temperature", options.temperature, "gpt: how freely they are drawn")
       ->capture_default_str();
   group
@@ -236,8 +254,11 @@ void finish(const Raw& raw, Options& options) {
   if (options.validate && strategy.top_k > 0) {
     throw CLI::ValidationError("--validate", "there is no formula for --compress");
   }
-  if (options.sample > 0 && options.model.kind != "gpt") {
-    throw CLI::ValidationError("--sample", "only the gpt writes text");
+  if (raw.formulas != "brief")
+    options.formulas = raw.formulas == "full" ? Formulas::full : Formulas::none;
+  if (options.validate) options.formulas = Formulas::full;
+  if (options.rate.floor > options.rate.peak) {
+    throw CLI::ValidationError("--minimum-rate", "above --learning-rate, where the cosine begins");
   }
 }
 
@@ -252,10 +273,13 @@ CommandLine read_command_line(int argc, char** argv, bool speaks) {
   add_training(app, line.options, raw);
   add_sharing(app, line.options, raw);
   add_checkpoints(app, line.options.checkpoint);
-  add_reports(app, line.options);
+  add_reports(app, line.options, raw);
   try {
     app.parse(argc, argv);
     finish(raw, line.options);
+    const auto given = [&](const std::string& option) { return app.count(option) > 0; };
+    const std::string idle = idle_option(line.options, given);
+    if (!idle.empty()) throw CLI::ValidationError(idle);
   } catch (const CLI::ParseError& stop) {
     std::ostringstream silence;
     line.leave = speaks ? app.exit(stop) : app.exit(stop, silence, silence);

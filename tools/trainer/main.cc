@@ -1,4 +1,5 @@
 // rondo-train: a data-parallel trainer on rondo's public API.
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -13,13 +14,21 @@ namespace {
 
 using namespace rondo::train;
 
+/// Of standard output; 0 where it is no terminal.
+std::size_t terminal_columns() {
+  if (::isatty(STDOUT_FILENO) != 1) return 0;
+  winsize size{};
+  const bool told = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return told ? size.ws_col : 80;
+}
+
 /// What every rank throws alike is said once; what one rank found ends the others, too.
 int train(const Options& options) {
   // Formulas are those of rings.
   const bool rings = options.validate && !algorithm_is_chosen();
   auto world = rondo::Communicator::from_environment({.algorithm = rings ? "ring" : ""});
   try {
-    run(options, world, std::cout, ::isatty(STDOUT_FILENO) == 1);
+    run(options, world, std::cout, terminal_columns());
     world.finalize();
     return 0;
   } catch (const AgreedError& error) {

@@ -64,6 +64,8 @@ std::string common_settings(const Options& options) {
                                            {"resume", checkpoint.resume},
                                            {"resume_older", checkpoint.older},
                                            {"validate", options.validate},
+                                           {"formulas", options.formulas},
+                                           {"memory_limit", options.memory_limit},
                                            {"sample", options.sample},
                                            {"prompt", options.prompt}});
 }

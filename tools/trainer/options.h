@@ -12,6 +12,13 @@
 
 namespace rondo::train {
 
+/// How much of a run is held against formulas.
+enum class Formulas : unsigned char {
+  none,
+  brief,  ///< bytes, messages and memory: nothing is done for it
+  full,   ///< time, overlap, speed-up and bandwidth, too: communication is timed alone at the end
+};
+
 /// Equal on every rank. Counts of samples are of the global batch.
 struct Options {
   ModelOptions model{};  ///< inputs and outputs come from the data
@@ -38,11 +45,14 @@ struct Options {
   int threads = 1;                   ///< of matrix products
 
   CheckpointOptions checkpoint{};
-  bool validate = false;  ///< formulas beside what is measured, at the end; calls go round rings
-  std::string log{};      ///< .csv or .json
-  std::string plot{};     ///< .svg
+  bool validate =
+      false;  ///< every formula, and nothing that would disturb it; calls go round rings
+  Formulas formulas = Formulas::brief;  ///< beside what is measured, at the end; validate: full
+  std::string profile{};                ///< of `rondo calibrate`: what the link can carry
+  std::string log{};                    ///< .csv or .json
+  std::string plot{};                   ///< .svg
   std::size_t sample = 0;
-  std::string prompt = "\n";
+  std::string prompt{};  ///< empty: a line begins
   double temperature = 0.5;
   std::string progress = "auto";  ///< auto, bar, lines or none
 };

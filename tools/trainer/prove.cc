@@ -48,9 +48,12 @@ bool algorithm_is_chosen() {
 }
 
 Evidence evidence_of(Session& session, Communicator& world, const Options& options,
-                     const std::vector<StepRecord>& steps, const Traffic& sent) {
+                     const std::vector<StepRecord>& steps) {
   const Strategy& strategy = session.strategy();
-  Evidence evidence{.strategy = std::string(strategy.name()), .rings = !algorithm_is_chosen()};
+  const Traffic sent = session.sent_in_steps();
+  Evidence evidence{.strategy = std::string(strategy.name()),
+                    .rings = options.validate && !algorithm_is_chosen(),
+                    .full = options.formulas == Formulas::full};
   evidence.traits =
       traits_of(options, world.size(), session.layout().size(), strategy.padding(),
                 strategy.calls(), make_optimizer(options.optimizer, session.layout())->states());
@@ -64,12 +67,26 @@ Evidence evidence_of(Session& session, Communicator& world, const Options& optio
     evidence.held[use] = static_cast<double>(session.memory().peak(uses[use].use));
   world.all_reduce(evidence.held.data(), evidence.held.data(), evidence.held.size(),
                    DataType::float64, ReduceOperator::max);
-  add_seconds(world, steps, evidence);
   evidence.steps = steps.size();
   evidence.skipped = static_cast<std::size_t>(
       std::ranges::count_if(steps, [](const StepRecord& step) { return step.skipped; }));
+  if (!evidence.full) return evidence;
+  add_seconds(world, steps, evidence);
   evidence.alone = communication_alone(world, evidence.strategy, evidence.traits);
   return evidence;
+}
+
+Link link_of(Session& session, Communicator& world, const Options& options) {
+  const std::size_t calls = std::max<std::size_t>(1, session.strategy().calls());
+  const std::size_t count = std::max<std::size_t>(1, session.layout().size() / calls);
+  const std::string call = world.describe(Collective::all_reduce, count, DataType::float32);
+  const bool network = call.find("tcp") != std::string::npos;
+  const bool verbs = call.find("verbs") != std::string::npos;
+  return read_link(options.profile,
+                   network ? "tcp"
+                   : verbs ? "verbs"
+                           : "shm",
+                   world.size(), static_cast<double>(count * sizeof(float)));
 }
 
 }  // namespace rondo::train

@@ -10,10 +10,14 @@
 
 namespace rondo::train {
 
-/// Collective. `sent`: this rank's traffic of all `steps`, settled. Times the steps' communication
-/// alone at the end.
+/// Collective; of a run of some `steps`. Where options.formulas is full, times the steps'
+/// communication alone at the end.
 Evidence evidence_of(Session& session, Communicator& world, const Options& options,
-                     const std::vector<StepRecord>& steps, const Traffic& sent);
+                     const std::vector<StepRecord>& steps);
+
+/// Local. What options.profile says of the transport that the steps' calls go over. Throws
+/// Error{invalid_argument} for a profile that is none.
+Link link_of(Session& session, Communicator& world, const Options& options);
 
 /// RONDO_ALGORITHM, or NCCL's name for it, is set: then calls need not go round rings.
 bool algorithm_is_chosen();

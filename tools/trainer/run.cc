@@ -1,11 +1,11 @@
 #include "tools/trainer/run.h"
 
-#include <fstream>
 #include <ostream>
+#include <utility>
 
 #include "tools/trainer/agreement.h"
+#include "tools/trainer/files.h"
 #include "tools/trainer/prove.h"
-#include "tools/trainer/report/log.h"
 #include "tools/trainer/report/progress.h"
 #include "tools/trainer/session.h"
 
@@ -31,67 +31,98 @@ void start(Session& session, Checkpoints& checkpoints, std::ostream& out, bool s
   if (speaks && !found.words.empty()) out << found.words << std::endl;
 }
 
-/// Finds out before the work, not after it, that a report cannot be written.
-void try_reports(const Options& options) {
-  for (const std::string& path : {options.log, options.plot}) {
-    if (!path.empty()) try_report(path);
-  }
-}
+/// One run's parts, and its steps in order.
+class Run {
+ public:
+  Run(const Options& options, Communicator& world, std::ostream& out, std::size_t columns)
+      : options_(options),
+        world_(world),
+        out_(out),
+        first_(world.rank() == 0),
+        session_(options, world),
+        record_(session_.run_record()),
+        checkpoints_(session_.checkpoints()),
+        progress_(out, style_of(options, columns > 0, world.rank()), record_, columns) {}
 
-/// Of a run that had nothing left to do nothing is written: what an earlier one left stays.
-void write_reports(const Options& options, const RunRecord& record,
-                   const std::vector<StepRecord>& steps) {
-  for (const std::string& path : {options.log, options.plot}) {
-    if (!path.empty() && !steps.empty()) write_report(path, record, steps);
+  std::vector<StepRecord> all() {
+    if (saves()) start(session_, checkpoints_, out_, first_ && options_.progress != "none");
+    Files files(options_, record_, session_.position().step);
+    Link link;
+    together(world_, [&] {
+      if (!first_) return;
+      files.check();
+      if (!options_.profile.empty()) link = link_of(session_, world_, options_);
+    });
+    progress_.start();
+    try {
+      while (session_.position().step < options_.steps) one_step(files);
+    } catch (const AgreedError&) {  // what was learnt until here is worth a look
+      if (first_) files.plot(steps_);
+      throw;
+    }
+    report(files, link);
+    return std::move(steps_);
   }
-}
+
+ private:
+  bool saves() const { return !options_.checkpoint.folder.empty(); }
+
+  void one_step(Files& files) {
+    steps_.push_back(session_.step());
+    const std::size_t step = steps_.back().step;
+    if (!options_.validate && due(step, options_.validate_every, options_.steps)) {
+      steps_.back().validation = session_.validate(validation_samples);
+    }
+    if (first_) files.append(steps_.back());
+    if (!options_.validate && due(step, options_.check_every, options_.steps)) session_.check();
+    if (saves() && due(step, options_.checkpoint.every, options_.steps)) {
+      checkpoints_.save(session_.position());
+    }
+    progress_.show(steps_);
+  }
+
+  void report(Files& files, const Link& link) {
+    progress_.finish(steps_, session_.memory());
+    const bool proves = options_.formulas != Formulas::none && options_.strategy.top_k == 0;
+    if (proves && !steps_.empty()) {
+      Evidence evidence = evidence_of(session_, world_, options_, steps_);
+      evidence.link = link;
+      const bool said = options_.progress != "none" || options_.validate;
+      if (first_ && said) out_ << validation_text(evidence) << std::flush;
+      if (first_) files.add_formulas(validation_rows(evidence));
+    }
+    if (options_.sample > 0) {
+      const auto text = session_.write(options_.prompt, options_.sample, options_.temperature);
+      if (first_) out_ << "\n" << options_.prompt << text << std::endl;
+    }
+    together(world_, [&] {
+      if (first_) files.plot(steps_);
+      if (first_) files.finish();
+    });
+    if (first_ && options_.progress != "none" && !steps_.empty()) say_where(files);
+  }
+
+  void say_where(const Files& files) const {
+    const std::string text = files.words();
+    if (!text.empty()) out_ << "\n" << text << std::endl;
+  }
+
+  const Options& options_;
+  Communicator& world_;
+  std::ostream& out_;
+  bool first_;
+  Session session_;
+  RunRecord record_;
+  Checkpoints checkpoints_;
+  Progress progress_;
+  std::vector<StepRecord> steps_{};
+};
 
 }  // namespace
 
 std::vector<StepRecord> run(const Options& options, Communicator& world, std::ostream& out,
-                            bool terminal) {
-  const bool first = world.rank() == 0;
-  Session session(options, world);
-  const RunRecord record = session.run_record();
-  together(world, [&] {
-    if (first) try_reports(options);
-  });
-  Checkpoints checkpoints = session.checkpoints();
-  const CheckpointOptions& saving = options.checkpoint;
-  if (!saving.folder.empty()) {
-    start(session, checkpoints, out, first && options.progress != "none");
-  }
-  Progress progress(out, style_of(options, terminal, world.rank()), record);
-  progress.start();
-  std::vector<StepRecord> steps;
-  const Traffic before = world.traffic();
-  while (session.position().step < options.steps) {
-    steps.push_back(session.step());
-    const std::size_t step = steps.back().step;
-    if (!options.validate && due(step, options.validate_every, options.steps)) {
-      steps.back().validation = session.validate(validation_samples);
-    }
-    if (!options.validate && due(step, options.check_every, options.steps)) session.check();
-    if (!saving.folder.empty() && due(step, saving.every, options.steps)) {
-      checkpoints.save(session.position());
-    }
-    progress.show(steps);
-  }
-  progress.finish(steps, session.memory());
-  if (options.validate && !steps.empty()) {
-    session.strategy().settle();
-    const Traffic sent = world.traffic() - before;
-    const std::string text = validation_text(evidence_of(session, world, options, steps, sent));
-    if (first) out << text << std::flush;
-  }
-  if (options.sample > 0) {
-    const auto text = session.write(options.prompt, options.sample, options.temperature);
-    if (first) out << "\n" << text << std::endl;
-  }
-  together(world, [&] {
-    if (first) write_reports(options, record, steps);
-  });
-  return steps;
+                            std::size_t columns) {
+  return Run(options, world, out, columns).all();
 }
 
 }  // namespace rondo::train

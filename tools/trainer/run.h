@@ -1,6 +1,7 @@
 // A whole run: every step, what a person sees of it, and its files.
 #pragma once
 
+#include <cstddef>
 #include <iosfwd>
 #include <vector>
 
@@ -10,9 +11,10 @@
 
 namespace rondo::train {
 
-/// Collective. Rank 0 writes to `out`; a bar needs `terminal`. Returns every step, on every rank.
+/// Collective. Rank 0 writes to `out`; a bar needs a terminal, of so many `columns`; 0: it is none.
+/// Returns every step, on every rank.
 /// Throws AgreedError on all ranks, or another error on one, which must then abort the world.
 std::vector<StepRecord> run(const Options& options, Communicator& world, std::ostream& out,
-                            bool terminal);
+                            std::size_t columns);
 
 }  // namespace rondo::train

@@ -25,24 +25,37 @@ Session::Session(const Options& options, Communicator& world)
     : options_(options), world_(world), control_(world.dup()), ledger_(options.memory_limit) {
   const std::string settings = common_settings(options_);
   require_equal(control_, fingerprint(std::as_bytes(std::span(settings))), "options");
-  together(control_, [&] { set_up(); });
+  together(control_, [&] { look(); });
   require_equal(control_, data_->fingerprint(), "data");
+  require_room(control_, plan_);
+  together(control_, [&] { set_up(); });
   broadcast_start(*strategy_, {world_, layout(), *optimizer_, ledger_, watch_}, options_.seed);
 }
 
-// Nothing here communicates: ranks agree on what went wrong afterwards.
-void Session::set_up() {
+// Nothing here, and in set_up(), communicates: ranks agree on what went wrong afterwards.
+void Session::look() {
   set_product_threads(options_.threads);
   check_options();
   make_data();
+  check_prompt();
   options_.model.inputs = data_->inputs();
   options_.model.outputs = data_->outputs();
   options_.model.precision = options_.strategy.precision;
+  plan_ = plan_of(options_, world_, largest_batch());
+  require_within(plan_, options_.memory_limit);
+}
+
+/// Samples of a rank's largest micro-step.
+std::size_t Session::largest_batch() const {
+  const std::size_t micro_batches = static_cast<std::size_t>(world_.size()) * options_.accumulate;
+  return (options_.batch + micro_batches - 1) / micro_batches;
+}
+
+void Session::set_up() {
   model_ = make_model<float>(options_.model, ledger_);
   optimizer_ = make_optimizer(options_.optimizer, layout());
   strategy_ = make_strategy({world_, layout(), *optimizer_, ledger_, watch_}, options_.strategy);
-  const std::size_t micro_batches = static_cast<std::size_t>(world_.size()) * options_.accumulate;
-  model_->reserve((options_.batch + micro_batches - 1) / micro_batches, data_->inputs());
+  model_->reserve(largest_batch(), data_->inputs());
   sampler_ = std::make_unique<Sampler>(SamplerOptions{.samples = data_->samples(Part::training),
                                                       .batch = options_.batch,
                                                       .ranks = world_.size(),
@@ -97,6 +110,21 @@ void Session::make_data() {
   }
 }
 
+void Session::check_prompt() const {
+  if (options_.sample == 0) return;
+  std::string known;
+  for (std::size_t token = 0; token < data_->outputs(); ++token)
+    known += data_->character(static_cast<std::int32_t>(token));
+  const std::string& prompt = options_.prompt;
+  for (std::size_t place = 0; place < prompt.size();) {
+    const std::string one = character_at(prompt, place);
+    place += one.size();
+    if (one.find_first_not_of(known) == std::string::npos) continue;
+    refuse("--prompt: the text has no " + readable(one) + ", so the model does not know it",
+           "characters of the text: " + readable(known));
+  }
+}
+
 StepRecord Session::step() {
   watch_.take();
   if (!counted_) counted_ = world_.traffic();
@@ -108,6 +136,7 @@ StepRecord Session::step() {
   // Here nothing is on the wire: parameters that the step before had gathered were waited for in
   // forward. What this step has gathered belongs to the next one's record.
   record.traffic = world_.traffic() - *counted_;
+  recorded_ = recorded_ - (Traffic{} - record.traffic);  // modulo 2^64: the sum
   counted_ = world_.traffic();
   if (!std::isfinite(record.loss)) {
     throw AgreedError(
@@ -196,6 +225,11 @@ void Session::judge(const StepOutcome& outcome) {
     position_.good = 0;
     position_.loss_scale *= 2;
   }
+}
+
+Traffic Session::sent_in_steps() {
+  strategy_->settle();
+  return counted_ ? recorded_ - (*counted_ - world_.traffic()) : recorded_;
 }
 
 double Session::validate(std::size_t samples) {

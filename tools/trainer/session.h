@@ -11,6 +11,7 @@
 #include "tools/trainer/data/dataset.h"
 #include "tools/trainer/data/sampler.h"
 #include "tools/trainer/memory/ledger.h"
+#include "tools/trainer/memory/room.h"
 #include "tools/trainer/model/model.h"
 #include "tools/trainer/optimize/optimizer.h"
 #include "tools/trainer/options.h"
@@ -43,12 +44,19 @@ class Session {
   Strategy& strategy() { return *strategy_; }
   const Layout& layout() const { return model_->layout(); }
   const Ledger& memory() const { return ledger_; }
+  const Plan& plan() const { return plan_; }
   RunRecord run_record() const;
+  /// What the strategy sent in all steps so far, but for validation, checks and start values; waits
+  /// until all of it is sent. Collective.
+  Traffic sent_in_steps();
 
  private:
+  void look();
   void set_up();
   void check_options() const;
   void make_data();
+  void check_prompt() const;
+  std::size_t largest_batch() const;
   Identity identity() const;
   double run_micro_steps(const std::vector<std::size_t>& numbers);
   template <class Work>
@@ -60,6 +68,7 @@ class Session {
   Communicator& world_;   ///< the strategy's traffic and nothing else
   Communicator control_;  ///< losses, agreements, checks
   Ledger ledger_;
+  Plan plan_{};
   Stopwatch watch_{};
   std::unique_ptr<Dataset> data_{};
   std::unique_ptr<Model<float>> model_{};
@@ -68,6 +77,7 @@ class Session {
   std::unique_ptr<Sampler> sampler_{};
   Position position_{};
   std::optional<Traffic> counted_{};  ///< of world_: what is in records, or in no step
+  Traffic recorded_{};                ///< the sum of the records'
 };
 
 }  // namespace rondo::train

@@ -28,7 +28,7 @@ std::int32_t draw(std::span<const float> scores, double temperature, Random& ran
 std::string Session::write(const std::string& prompt, std::size_t count, double temperature) {
   std::vector<std::int32_t> tokens;
   for (const char character : prompt) tokens.push_back(data_->token(character));
-  if (tokens.empty()) tokens.push_back(0);
+  if (tokens.empty()) tokens.push_back(data_->token('\n'));  // 0 where the text has no lines
   std::string text;
   Random random(mix(options_.seed, 2));
   while (text.size() < count) {

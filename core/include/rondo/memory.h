@@ -8,7 +8,9 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <memory>
+#include <string>
 #include <utility>
 
 namespace rondo {
@@ -36,5 +38,16 @@ class Memory {
 /// Zero bytes give an empty handle. Thread-safe. Throws Error{out_of_memory} that says how much was
 /// asked for, Error{system} when file descriptors are used up (each block holds one).
 Memory allocate(std::size_t bytes);
+
+struct Available {
+  std::size_t bytes = std::numeric_limits<std::size_t>::max();  ///< the most where nothing is known
+  std::string group{};  ///< the control group whose limit it is; empty: the machine's memory
+};
+
+/// The least of what the machine and each control group (cgroup) of this process, up to the
+/// outermost one that it can see, would still give. What the kernel can take back (cached files, by
+/// swapping) counts as free: what is more cannot be had, what is less may still be taken by others
+/// first. Thread-safe; never throws Error.
+Available available_memory();
 
 }  // namespace rondo

@@ -40,16 +40,15 @@ void of(const std::filesystem::path& checkpoint, Check check) {
 }
 
 void verify_file(const std::filesystem::path& folder, const SavedFile& file) {
-  const std::string remedy = "--resume-older, which goes back to the checkpoint before it";
-  if (!std::filesystem::exists(folder / file.name)) refuse("lacks " + file.name, remedy);
+  if (!std::filesystem::exists(folder / file.name)) refuse("lacks " + file.name, damage_remedy);
   const std::uint64_t size = File::open(folder / file.name).size();
   if (size != file.bytes) {
     refuse("is damaged: " + file.name + " has " + std::to_string(size) + " bytes where " +
                std::to_string(file.bytes) + " were written",
-           remedy);
+           damage_remedy);
   }
   if (digest_of(folder / file.name).text() != file.digest) {
-    refuse("is damaged: " + file.name + " is not as it was written", remedy);
+    refuse("is damaged: " + file.name + " is not as it was written", damage_remedy);
   }
 }
 
@@ -121,7 +120,12 @@ Checkpoints::Start Checkpoints::start() {
 Manifest Checkpoints::verified(std::size_t step) {
   std::string text;
   together(control_, [&] {
-    if (first()) of(folder_.at(step), [&] { text = read_whole(folder_.manifest(step)); });
+    if (!first()) return;
+    of(folder_.at(step), [&] {
+      if (!std::filesystem::exists(folder_.manifest(step)))
+        refuse("lacks " + std::string(Folder::manifest_name), damage_remedy);
+      text = read_whole(folder_.manifest(step));
+    });
   });
   text = share_text(control_, std::move(text));
   Manifest manifest;

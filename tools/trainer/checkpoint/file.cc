@@ -68,6 +68,12 @@ File File::open(const std::filesystem::path& path) {
   return {descriptor, path};
 }
 
+File File::open_to_write(const std::filesystem::path& path) {
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (descriptor < 0) fail("cannot open", path);
+  return {descriptor, path};
+}
+
 File::File(File&& other) noexcept
     : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::move(other.path_)) {}
 
@@ -84,6 +90,21 @@ void File::write(std::span<const std::byte> bytes) {
   }
 }
 
+void File::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const auto count =
+        ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail("cannot write", path_);
+    offset += static_cast<std::uint64_t>(count);
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+  }
+}
+
+void File::truncate(std::uint64_t size) {
+  if (::ftruncate(descriptor_, static_cast<off_t>(size)) != 0) fail("cannot cut", path_);
+}
+
 void File::read_at(std::uint64_t offset, std::span<std::byte> bytes) const {
   while (!bytes.empty()) {
     const auto count = ::pread(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
@@ -91,7 +112,7 @@ void File::read_at(std::uint64_t offset, std::span<std::byte> bytes) const {
     if (count < 0) fail("cannot read", path_);
     if (count == 0) {
       throw Error(ErrorCode::system, path_.string() + " ends too early",
-                  {.remedy = "another checkpoint"});
+                  {.remedy = "the file as it was written, or --resume-older"});
     }
     offset += static_cast<std::uint64_t>(count);
     bytes = bytes.subspan(static_cast<std::size_t>(count));

@@ -30,12 +30,17 @@ class File {
  public:
   static File create(const std::filesystem::path& path);
   static File open(const std::filesystem::path& path);
+  /// A file that is there; its content stays.
+  static File open_to_write(const std::filesystem::path& path);
   File(File&& other) noexcept;
   File& operator=(File&&) = delete;
   ~File();
 
   /// Appends all of it.
   void write(std::span<const std::byte> bytes);
+  /// Writes all of it from `offset` on.
+  void write_at(std::uint64_t offset, std::span<const std::byte> bytes);
+  void truncate(std::uint64_t size);
   /// Reads all of it; that the file ends before is an error, too.
   void read_at(std::uint64_t offset, std::span<std::byte> bytes) const;
   std::uint64_t size() const;

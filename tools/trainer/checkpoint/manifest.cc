@@ -103,14 +103,15 @@ Manifest parse_manifest(const std::string& text) {
     const Json json = Json::parse(text);
     const Json& body = json.at("checkpoint");
     if (json.at("digest").get<std::string>() != digest_of_text(body.dump())) {
-      refuse("is not as it was written: its digest does not fit", "another checkpoint");
+      refuse("is not as it was written: its digest does not fit", damage_remedy);
     }
     if (body.at("version").get<int>() != version) {
-      refuse("is of another version of this program", "the program that wrote it");
+      refuse("is of another version of this program",
+             "the rondo-train that wrote it, or another --checkpoint folder");
     }
     return manifest_from(body);
   } catch (const nlohmann::json::exception& error) {
-    refuse(std::string("is no manifest: ") + error.what(), "another checkpoint");
+    refuse(std::string("is cut off, or is none: ") + error.what(), damage_remedy);
   }
 }
 
@@ -149,17 +150,17 @@ void require_complete(const Manifest& manifest, std::size_t elements) {
       runs.push_back(run);
     }
     if (file.bytes != held * (manifest.states + 1) * sizeof(float)) {
-      refuse("lists " + file.name + " with a size that does not fit", "another checkpoint");
+      refuse("lists " + file.name + " with a size that does not fit", damage_remedy);
     }
   }
   const auto before = [](const Extent& a, const Extent& b) { return a.begin < b.begin; };
   std::sort(runs.begin(), runs.end(), before);
   std::size_t end = 0;
   for (const Extent& run : runs) {
-    if (run.begin != end) refuse("does not hold every parameter once", "another checkpoint");
+    if (run.begin != end) refuse("does not hold every parameter once", damage_remedy);
     end = run.begin + run.size;
   }
-  if (end != elements) refuse("does not hold every parameter once", "another checkpoint");
+  if (end != elements) refuse("does not hold every parameter once", damage_remedy);
 }
 
 }  // namespace rondo::train

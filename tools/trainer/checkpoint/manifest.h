@@ -19,6 +19,11 @@ namespace rondo::train {
 /// its fingerprint, "batch" and its rows, ...
 using Identity = std::vector<std::pair<std::string, std::string>>;
 
+/// What helps where a checkpoint is damaged.
+inline constexpr const char* damage_remedy =
+    "--resume-older, which sets it aside and goes on from the one before it, or from the start "
+    "where there is none";
+
 struct SavedFile {
   std::string name;
   std::uint64_t bytes = 0;

@@ -33,6 +33,11 @@ class Dataset {
 /// Error{invalid_argument} where either part is shorter than a block and the character behind it.
 std::unique_ptr<Dataset> make_text(const std::string& text, std::size_t block);
 
+/// A text for people: quoted, what cannot be printed as "\\n" or "\\x1b"; UTF-8 stays as it is.
+std::string readable(const std::string& text);
+/// The whole character of UTF-8 that begins at `place`, or the byte where none does.
+std::string character_at(const std::string& text, std::size_t place);
+
 /// The contents of a file. Throws Error{invalid_argument} where it is missing, a folder, or empty.
 std::string read_text(const std::string& path);
 

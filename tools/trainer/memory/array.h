@@ -33,6 +33,7 @@ class Array {
     ledger_ = &ledger;  // from here on the destructor gives back, should the rest throw
     use_ = use;
     size_ = count;
+    if (ledger.plans()) return;
     travels(use) ? take_shared() : take_own();
   }
   ~Array() { clear(); }
@@ -52,7 +53,7 @@ class Array {
   std::span<T> span() { return {data_, size_}; }
   std::span<const T> span() const { return {data_, size_}; }
   void zero() {
-    if (size_ > 0) std::memset(static_cast<void*>(data_), 0, size_ * sizeof(T));
+    if (data_ != nullptr) std::memset(static_cast<void*>(data_), 0, size_ * sizeof(T));
   }
 
  private:

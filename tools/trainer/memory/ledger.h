@@ -35,11 +35,15 @@ inline constexpr std::array uses{
 /// Counts in bytes. One rank's; one thread at a time.
 class Ledger {
  public:
+  /// Arrays of a planning ledger are counted and take no memory: nobody may look into them.
+  enum class Kind : std::uint8_t { taking, planning };
+
   /// `limit`: bytes in all; 0 is none.
-  explicit Ledger(std::size_t limit = 0) : limit_(limit) {}
+  explicit Ledger(std::size_t limit = 0, Kind kind = Kind::taking) : limit_(limit), kind_(kind) {}
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
 
+  bool plans() const { return kind_ == Kind::planning; }
   /// Throws Error{out_of_memory} where the limit would be passed; nothing is counted then.
   void take(Use use, std::size_t bytes);
   void give(Use use, std::size_t bytes) noexcept;
@@ -53,6 +57,7 @@ class Ledger {
 
  private:
   std::size_t limit_;
+  Kind kind_;
   std::size_t total_ = 0;
   std::size_t total_peak_ = 0;
   std::array<std::size_t, uses.size()> held_{};

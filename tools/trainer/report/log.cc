@@ -1,14 +1,14 @@
 #include "tools/trainer/report/log.h"
 
-#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
-#include <ostream>
+#include <span>
+#include <utility>
 
 #include "rondo/error.h"
 #include "tools/trainer/report/plot.h"
+#include "tools/trainer/report/rows.h"
 
 namespace rondo::train {
 namespace {
@@ -21,48 +21,66 @@ std::string unfinished(const std::string& path) { return path + ".unfinished"; }
               {.remedy = "a folder that exists, may be written to and is not full"});
 }
 
+void replace(const std::string& path, const std::string& text) {
+  std::ofstream out(unfinished(path), std::ios::binary);
+  out << text;
+  out.close();
+  if (!out || std::rename(unfinished(path).c_str(), path.c_str()) != 0) cannot_write(path);
+}
+
 }  // namespace
 
-void write_csv(std::ostream& out, const std::vector<StepRecord>& steps) {
-  out << "step,loss,validation,norm,rate,loss_scale,skipped";
-  for (const auto name : phase_names) out << "," << name << "_s";
-  out << ",messages,payload_bytes,header_bytes\n";
-  out.precision(9);
-  for (const StepRecord& step : steps) {
-    out << step.step << "," << step.loss << ",";
-    if (step.validation) out << *step.validation;
-    out << "," << step.norm << "," << step.rate << "," << step.loss_scale << ","
-        << (step.skipped ? 1 : 0);
-    for (const double seconds : step.phases) out << "," << seconds;
-    out << "," << step.traffic.messages << "," << step.traffic.payload_bytes << ","
-        << step.traffic.header_bytes << "\n";
+StepLog::StepLog(std::string path, const RunRecord& run, std::size_t resumed)
+    : path_(std::move(path)),
+      resumed_(resumed),
+      form_(path_.ends_with(".csv") ? csv_form() : json_form(run, resumed)) {}
+
+// Where a disk is full, what was there before is put right: it fits.
+void StepLog::put(const std::string& text) {
+  try {
+    file_->write_at(end_, std::as_bytes(std::span(text)));
+  } catch (const Error&) {
+    file_->write_at(end_, std::as_bytes(std::span(form_.tail)));
+    file_->truncate(end_ + form_.tail.size());
+    throw;
   }
 }
 
-void write_json(std::ostream& out, const RunRecord& run, const std::vector<StepRecord>& steps) {
-  using Json = nlohmann::ordered_json;
-  Json json{{"ranks", run.ranks},
-            {"strategy", run.strategy},
-            {"parameters", run.parameters},
-            {"targets_per_step", run.targets_per_step},
-            {"settings", Json::parse(run.settings)},
-            {"steps", Json::array()}};
-  for (const StepRecord& step : steps) {
-    Json row{{"step", step.step}, {"loss", step.loss}};
-    if (step.validation) row["validation"] = *step.validation;
-    row["norm"] = std::isfinite(step.norm) ? Json(step.norm) : Json(nullptr);
-    row["rate"] = step.rate;
-    row["loss_scale"] = step.loss_scale;
-    row["skipped"] = step.skipped;
-    for (std::size_t i = 0; i < phase_names.size(); ++i) {
-      row["seconds"][std::string(phase_names[i])] = step.phases[i];
-    }
-    row["messages"] = step.traffic.messages;
-    row["payload_bytes"] = step.traffic.payload_bytes;
-    row["header_bytes"] = step.traffic.header_bytes;
-    json["steps"].push_back(row);
-  }
-  out << json.dump(1) << "\n";
+std::vector<std::string> StepLog::kept() const {
+  if (resumed_ == 0 || !std::filesystem::exists(path_)) return {};
+  auto rows = rows_up_to(read_whole(path_), form_, resumed_);
+  if (rows) return std::move(*rows);
+  throw Error(ErrorCode::invalid_argument,
+              "--log " + path_ + " is no log that a resumed run could go on with",
+              {.remedy = "another --log, or delete that file"});
+}
+
+void StepLog::check() const {
+  try_report(path_);
+  kept();
+}
+
+// The old rows and the new head appear together, by renaming.
+void StepLog::begin() {
+  const auto rows = kept();
+  std::string text = form_.head;
+  for (std::size_t i = 0; i < rows.size(); ++i) text += (i == 0 ? "" : form_.between) + rows[i];
+  replace(path_, text + form_.tail);
+  file_.emplace(File::open_to_write(path_));
+  end_ = text.size();
+  has_rows_ = !rows.empty();
+}
+
+void StepLog::append(const StepRecord& step) {
+  if (!file_) begin();
+  const std::string row = (has_rows_ ? form_.between : "") + form_.row(step);
+  put(row + form_.tail);
+  end_ += row.size();
+  has_rows_ = true;
+}
+
+void StepLog::add_formulas(const std::vector<ValidationRow>& rows) {
+  if (file_ && path_.ends_with(".json")) put(json_tail(rows));
 }
 
 void try_report(const std::string& path) {
@@ -73,18 +91,9 @@ void try_report(const std::string& path) {
   std::remove(unfinished(path).c_str());
 }
 
-void write_report(const std::string& path, const RunRecord& run,
-                  const std::vector<StepRecord>& steps) {
-  std::ofstream out(unfinished(path), std::ios::binary);
-  if (path.ends_with(".csv")) {
-    write_csv(out, steps);
-  } else if (path.ends_with(".json")) {
-    write_json(out, run, steps);
-  } else {
-    out << plot_svg(run, steps);
-  }
-  out.close();
-  if (!out || std::rename(unfinished(path).c_str(), path.c_str()) != 0) cannot_write(path);
+void write_plot(const std::string& path, const RunRecord& run,
+                const std::vector<StepRecord>& steps) {
+  replace(path, plot_svg(run, steps));
 }
 
 }  // namespace rondo::train

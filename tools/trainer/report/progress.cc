@@ -43,8 +43,8 @@ std::string count_text(double count) {
   return print("%.0f", count);
 }
 
-Progress::Progress(std::ostream& out, ProgressStyle style, RunRecord run)
-    : out_(out), style_(style), run_(std::move(run)) {}
+Progress::Progress(std::ostream& out, ProgressStyle style, RunRecord run, std::size_t columns)
+    : out_(out), style_(style), run_(std::move(run)), columns_(columns) {}
 
 void Progress::start() {
   if (style_ == ProgressStyle::none) return;
@@ -59,20 +59,34 @@ std::string Progress::bar(double share) const {
   return "[" + std::string(full, '#') + std::string(width - full, '.') + "]";
 }
 
-std::string Progress::line(const std::vector<StepRecord>& steps) const {
+/// A line that wraps could not be written over: what matters least goes first, then the end.
+std::string Progress::bar_line(const std::vector<StepRecord>& steps) const {
+  std::string text;
+  for (const Detail detail :
+       {Detail::bar, Detail::validation, Detail::communication, Detail::least}) {
+    text = line(steps, detail);
+    if (columns_ == 0 || text.size() < columns_) return text;
+  }
+  text.resize(columns_ - 1);
+  return text;
+}
+
+std::string Progress::line(const std::vector<StepRecord>& steps, Detail detail) const {
   const StepRecord& now = steps.back();
   const auto done = static_cast<double>(now.step);
   const double each = total_seconds(steps) / static_cast<double>(steps.size());
   const Share recent = share_of(run_, steps, std::max<std::size_t>(run_.steps / 20, 1));
   std::string text = print("step %*zu/%zu", static_cast<int>(std::to_string(run_.steps).size()),
                            now.step, run_.steps);
-  if (style_ == ProgressStyle::bar) text += " " + bar(done / static_cast<double>(run_.steps));
+  if (detail == Detail::bar) text += " " + bar(done / static_cast<double>(run_.steps));
   text += print("  loss %.4f", now.loss);
   const auto measured = std::find_if(steps.rbegin(), steps.rend(),
                                      [](const StepRecord& step) { return bool(step.validation); });
-  if (measured != steps.rend()) text += print("  validation %.4f", *measured->validation);
+  if (measured != steps.rend() && detail >= Detail::validation)
+    text += print("  validation %.4f", *measured->validation);
   text += "  " + count_text(recent.targets_per_second) + " " + run_.unit + "/s";
-  text += print("  communication %.1f %%", 100 * recent.communication);
+  if (detail >= Detail::communication)
+    text += print("  communication %.1f %%", 100 * recent.communication);
   if (now.skipped) text += "  skipped: fp16 overflow";
   return text + "  " + clock_text(each * (static_cast<double>(run_.steps) - done)) + " to go";
 }
@@ -81,12 +95,13 @@ void Progress::show(const std::vector<StepRecord>& steps) {
   if (style_ == ProgressStyle::none || steps.empty()) return;
   const std::size_t step = steps.back().step;
   if (style_ == ProgressStyle::bar) {
-    out_ << "\r" << line(steps) << "\033[K" << std::flush;
+    out_ << "\r" << bar_line(steps) << "\033[K" << std::flush;
     if (step == run_.steps) out_ << std::endl;
     return;
   }
   const std::size_t every = std::max<std::size_t>(run_.steps / 20, 1);
-  if (step == 1 || step % every == 0 || step == run_.steps) out_ << line(steps) << std::endl;
+  if (step == 1 || step % every == 0 || step == run_.steps)
+    out_ << line(steps, Detail::validation) << std::endl;
 }
 
 void Progress::finish(const std::vector<StepRecord>& steps, const Ledger& memory) {

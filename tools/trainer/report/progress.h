@@ -16,7 +16,8 @@ enum class ProgressStyle : unsigned char { bar, lines, none };
 /// Rank 0's.
 class Progress {
  public:
-  Progress(std::ostream& out, ProgressStyle style, RunRecord run);
+  /// `columns`: of the terminal that a bar must fit into; 0: any number.
+  Progress(std::ostream& out, ProgressStyle style, RunRecord run, std::size_t columns = 0);
 
   void start();
   /// After every step; `steps` are all so far.
@@ -24,12 +25,15 @@ class Progress {
   void finish(const std::vector<StepRecord>& steps, const Ledger& memory);
 
  private:
-  std::string line(const std::vector<StepRecord>& steps) const;
+  enum class Detail : unsigned char { least, communication, validation, bar };
+  std::string line(const std::vector<StepRecord>& steps, Detail detail) const;
+  std::string bar_line(const std::vector<StepRecord>& steps) const;
   std::string bar(double share) const;
 
   std::ostream& out_;
   ProgressStyle style_;
   RunRecord run_;
+  std::size_t columns_;
 };
 
 /// "1:05" or "2:03:09".

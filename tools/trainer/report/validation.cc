@@ -21,6 +21,21 @@ std::string number(double value) {
   return value >= 1e5 ? print("%.0f", value) : print("%.5g", value);
 }
 
+void add_bandwidth(const Evidence& evidence, double bytes, std::vector<ValidationRow>& rows) {
+  if (evidence.link.rate <= 0 || evidence.alone <= 0) return;
+  rows.push_back({"busbw", "what the link carries; bytes/t_comm", 1e-9 * evidence.link.rate,
+                  1e-9 * bytes / evidence.alone, "GB/s"});
+}
+
+/// For people who gave no profile.
+std::string bandwidth_words(const Evidence& evidence) {
+  if (!evidence.full || evidence.traits.ranks == 1 || evidence.alone <= 0) return "";
+  if (evidence.link.rate > 0) return "link: " + evidence.link.words + "\n";
+  const double bytes = bytes_a_step(evidence.strategy, evidence.traits).value;
+  return print("busbw %.4g GB/s; ", 1e-9 * bytes / evidence.alone) +
+         "what the link carries: `rondo calibrate --output FILE`, then --profile FILE\n";
+}
+
 void add_times(const Evidence& evidence, std::vector<ValidationRow>& rows) {
   const double hidden = std::max(0.0, evidence.alone - evidence.exposed);
   const int ranks = evidence.traits.ranks;
@@ -47,18 +62,23 @@ bool ValidationRow::within() const { return limit < 0 || std::abs(difference()) 
 std::vector<ValidationRow> validation_rows(const Evidence& evidence) {
   const Formula bytes = bytes_a_step(evidence.strategy, evidence.traits);
   const Formula bytes_held = memory(evidence.strategy, evidence.traits);
-  const double sent = evidence.skipped > 0 ? nothing_promised : of_bytes;
+  // Other algorithms than rings may send more, in fewer rounds.
+  const double sent = evidence.skipped > 0 || !evidence.rings ? nothing_promised : of_bytes;
   std::vector<ValidationRow> rows{
       {"payload a rank", bytes.text, bytes.value, evidence.payload, "B", sent}};
+  const Formula messages = ring_messages_a_step(evidence.strategy, evidence.traits);
   if (evidence.rings) {
-    const Formula messages = ring_messages_a_step(evidence.strategy, evidence.traits);
     rows.push_back(
         {"messages, rounds", messages.text, messages.value, evidence.messages, "", sent});
+  } else {
+    rows.push_back({"messages", "of rings: " + messages.text, messages.value, evidence.messages});
   }
   const double state = held(evidence, Use::parameters) + held(evidence, Use::gradients) +
                        held(evidence, Use::optimizer) + held(evidence, Use::master);
   rows.push_back({"memory a rank", bytes_held.text, bytes_held.value, state, "B", of_memory});
-  if (evidence.traits.ranks > 1) add_times(evidence, rows);
+  if (!evidence.full || evidence.traits.ranks == 1) return rows;
+  add_times(evidence, rows);
+  add_bandwidth(evidence, bytes.value, rows);
   return rows;
 }
 
@@ -77,6 +97,8 @@ std::string validation_text(const Evidence& evidence) {
   if (evidence.skipped > 0)
     text += print("%zu of %zu steps were skipped (fp16 overflowed); formulas are of steps taken\n",
                   evidence.skipped, evidence.steps);
+  text += bandwidth_words(evidence);
+  if (!evidence.full) return text;
   text += "beside it (MiB):";
   for (const Use use : {Use::buckets, Use::working, Use::compensation, Use::activations})
     text += print("  %s %.2f", std::string(uses[static_cast<std::size_t>(use)].name).c_str(),

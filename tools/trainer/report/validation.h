@@ -1,4 +1,5 @@
-// `rondo-train --validate`: each textbook formula beside what this run measured.
+// Each textbook formula beside what this run measured: briefly after every run, all of them with
+// `rondo-train --validate`.
 #pragma once
 
 #include <array>
@@ -9,6 +10,7 @@
 #include "tools/trainer/memory/ledger.h"
 #include "tools/trainer/options.h"
 #include "tools/trainer/report/formulas.h"
+#include "tools/trainer/report/link.h"
 #include "tools/trainer/report/stopwatch.h"
 
 namespace rondo::train {
@@ -20,6 +22,8 @@ struct Evidence {
   std::size_t steps = 0;    ///< measured
   std::size_t skipped = 0;  ///< of them: fp16 overflowed, so zero1 and zero2 gathered nothing
   bool rings = false;       ///< every call goes round a ring: then messages have a formula
+  bool full = false;        ///< times were measured, communication alone, too
+  Link link{};              ///< of the ranks, where a profile tells
   double payload = 0;       ///< bytes that a rank sent in a step, mean over ranks and steps
   double messages = 0;      ///< likewise
   std::array<double, uses.size()> held{};  ///< bytes by use, the largest rank's peak

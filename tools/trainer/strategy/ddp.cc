@@ -80,6 +80,7 @@ class Ddp final : public Strategy {
   void shards_changed() override { replica_.master_changed(); }
   std::span<const std::byte> replica(std::size_t unit) override { return replica_.bytes(unit); }
   std::size_t calls() const override { return buckets_.size(); }
+  std::size_t later_bytes() const override { return replica_.later_bytes(); }
 
  private:
   std::unique_ptr<Reduction> make_reduction() {

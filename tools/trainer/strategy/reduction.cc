@@ -19,8 +19,10 @@ class InPlace final : public Reduction {
 
   void start(std::size_t bucket) override {
     std::byte* const begin = gradients_ + buckets_[bucket].begin * type_.bytes;
-    works_[bucket] = Pending(place_.world.all_reduce_async(begin, begin, buckets_[bucket].size(),
-                                                           type_.wire, ReduceOperator::avg));
+    works_[bucket] = Pending(place_.watch, [&] {
+      return place_.world.all_reduce_async(begin, begin, buckets_[bucket].size(), type_.wire,
+                                           ReduceOperator::avg);
+    });
   }
   void finish(std::size_t bucket) override { works_[bucket].wait(place_.watch); }
 
@@ -46,8 +48,10 @@ class Narrow final : public Reduction {
   void start(std::size_t bucket) override {
     const auto packed = part(packed_.span(), bucket);
     narrow(part(gradients_, bucket), packed, wire_);
-    works_[bucket] = Pending(place_.world.all_reduce_async(
-        packed.data(), packed.data(), packed.size(), info(wire_).wire, ReduceOperator::avg));
+    works_[bucket] = Pending(place_.watch, [&] {
+      return place_.world.all_reduce_async(packed.data(), packed.data(), packed.size(),
+                                           info(wire_).wire, ReduceOperator::avg);
+    });
   }
   void finish(std::size_t bucket) override {
     works_[bucket].wait(place_.watch);

@@ -40,6 +40,9 @@ class Replica {
   /// The model's parameters follow the master weights.
   void master_changed();
   std::span<const std::byte> bytes(std::size_t unit) const;
+  std::size_t later_bytes() const {
+    return narrow_() ? open_parameters_.most_bytes() + open_gradients_.most_bytes() : 0;
+  }
 
  private:
   bool narrow_() const { return precision_ != Precision::float32; }

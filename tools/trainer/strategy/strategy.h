@@ -95,6 +95,8 @@ class Strategy : public Store<float> {
   virtual std::size_t padding() const { return 0; }
   /// Collective calls that a pass over the model (all gradients, or all parameters) is cut into.
   virtual std::size_t calls() const = 0;
+  /// Bytes of arrays that are not taken when the strategy is made but in a step: at most.
+  virtual std::size_t later_bytes() const = 0;
 };
 
 struct StrategyInfo {

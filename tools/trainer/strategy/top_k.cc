@@ -34,8 +34,10 @@ class TopK final : public Reduction {
     for (std::size_t i = 0; i < rest.size(); ++i) rest[i] += gradients[i];
     Entry* const own = message.entries.data() + place_.world.rank() * message.kept;
     select(rest, {own, message.kept});
-    message.work = Pending(place_.world.all_gather_async(
-        own, message.entries.data(), message.kept * sizeof(Entry), DataType::uint8));
+    message.work = Pending(place_.watch, [&] {
+      return place_.world.all_gather_async(own, message.entries.data(),
+                                           message.kept * sizeof(Entry), DataType::uint8);
+    });
   }
 
   void finish(std::size_t bucket) override {

@@ -1,6 +1,7 @@
 #include "tools/trainer/strategy/working.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace rondo::train {
@@ -19,5 +20,15 @@ std::span<float> WorkingUnits::open(std::size_t unit) {
 }
 
 void WorkingUnits::close(std::size_t unit) { idle_.push_back(std::exchange(open_[unit], {})); }
+
+std::size_t WorkingUnits::most_bytes() const {
+  const auto& units = layout_->units();
+  std::size_t elements = units[0].size;
+  std::set<std::size_t> sizes;
+  for (std::size_t unit = 1; unit < units.size(); ++unit) {
+    if (sizes.insert(units[unit].size).second) elements += units[unit].size;
+  }
+  return elements * sizeof(float);
+}
 
 }  // namespace rondo::train

@@ -22,6 +22,8 @@ class WorkingUnits {
   /// A run of the unit's size until close(); its content is left over from before.
   std::span<float> open(std::size_t unit);
   void close(std::size_t unit);
+  /// Of all that can be taken, where at most unit 0 and another one are open at once.
+  std::size_t most_bytes() const;
   std::span<float> at(std::size_t unit) { return open_[unit].span(); }
 
  private:

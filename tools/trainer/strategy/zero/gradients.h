@@ -27,6 +27,8 @@ class Gradients {
   /// the start of `scratch`.
   virtual std::span<const float> own(std::size_t segment, Extent part,
                                      std::span<float> scratch) = 0;
+  /// As Strategy::later_bytes().
+  virtual std::size_t later_bytes() const = 0;
 };
 
 /// Every rank adds up its own gradients of the whole model over the micro-steps; in the last one

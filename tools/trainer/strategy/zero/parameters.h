@@ -33,6 +33,8 @@ class Parameters {
 
   virtual std::span<const std::byte> replica(std::size_t unit) = 0;
   virtual void settle() = 0;
+  /// As Strategy::later_bytes().
+  virtual std::size_t later_bytes() const = 0;
 };
 
 /// Every rank holds all; changed blocks are all-gathered, in the background.

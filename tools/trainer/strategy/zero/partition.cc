@@ -1,5 +1,7 @@
 #include "tools/trainer/strategy/zero/partition.h"
 
+#include <map>
+
 namespace rondo::train {
 namespace {
 
@@ -45,6 +47,15 @@ Extent Partition::owned(std::size_t segment) const {
   const Segment& s = segments_[segment];
   const std::size_t begin = std::min(s.begin + rank_ * s.block, s.end);
   return {begin, std::min(begin + s.block, s.end) - begin};
+}
+
+std::size_t Partition::most_held() const {
+  std::size_t elements = padded(0);
+  std::map<std::size_t, int> arrays;  // by size
+  for (std::size_t index = 1; index < segments_.size(); ++index) {
+    if (++arrays[padded(index)] <= 2) elements += padded(index);
+  }
+  return elements;
 }
 
 }  // namespace rondo::train

@@ -51,6 +51,9 @@ class Partition {
   std::size_t own_size() const { return own_size_; }
   std::size_t padding() const { return whole_size() - model_size_; }
   std::size_t padded(std::size_t segment) const { return segments_[segment].block * ranks_; }
+  /// Elements, padding included, where at most segment 0 and two others are held at once, in arrays
+  /// that serve segments of the same size in turn.
+  std::size_t most_held() const;
   /// Where a unit begins in its padded segment.
   std::size_t offset_in_segment(std::size_t unit) const {
     return begins_[unit] - segments_[segment_of_[unit]].begin;

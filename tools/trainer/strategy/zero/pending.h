@@ -14,7 +14,13 @@ namespace rondo::train {
 class Pending {
  public:
   Pending() = default;
-  explicit Pending(Work work) : work_(std::move(work)), open_(true) {}
+  /// `issue` starts the work; that it takes a while counts as communication, too.
+  template <class Issue>
+  Pending(Stopwatch& watch, Issue issue) {
+    const auto scope = watch.in(Phase::communication);
+    work_ = issue();
+    open_ = true;
+  }
   ~Pending() { drop(); }
   Pending(Pending&& other) noexcept
       : work_(std::move(other.work_)), open_(std::exchange(other.open_, false)) {}

@@ -41,9 +41,10 @@ class Replicated final : public Parameters {
   }
   void own_changed(std::size_t segment) override {
     const Segment& cut = partition_.segment(segment);
-    gathers_[segment] =
-        Pending(place_.world.all_gather_async(values_.at(partition_.own_block(segment)),
-                                              values_.at(cut.whole), cut.block, values_.type()));
+    gathers_[segment] = Pending(place_.watch, [&] {
+      return place_.world.all_gather_async(values_.at(partition_.own_block(segment)),
+                                           values_.at(cut.whole), cut.block, values_.type());
+    });
     if (!overlap_) gathers_[segment].wait(place_.watch);
   }
 
@@ -53,6 +54,9 @@ class Replicated final : public Parameters {
   }
   void settle() override {
     for (Pending& gather : gathers_) gather.wait(place_.watch);
+  }
+  std::size_t later_bytes() const override {
+    return values_.is_narrow() ? working_.most_bytes() : 0;
   }
 
  private:

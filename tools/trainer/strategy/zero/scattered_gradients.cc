@@ -61,6 +61,10 @@ class Scattered final : public Gradients {
     sums_.read(from, scratch.first(part.size));
     return scratch.first(part.size);
   }
+  std::size_t later_bytes() const override {
+    const std::size_t buffers = partition_.most_held() * size_of(sums_.type());
+    return buffers + (sums_.is_narrow() ? working_.most_bytes() : 0);
+  }
 
  private:
   struct Buffer {
@@ -76,9 +80,11 @@ class Scattered final : public Gradients {
   /// At most one stays on the wire while the next is computed, so that buffers stay few.
   void reduce(std::size_t segment) {
     Buffer& buffer = buffers_[segment];
-    buffer.work = Pending(place_.world.reduce_scatter_async(
-        buffer.values.at(0), buffer.values.at(own_in_buffer(segment)),
-        partition_.segment(segment).block, sums_.type(), ReduceOperator::avg));
+    buffer.work = Pending(place_.watch, [&] {
+      return place_.world.reduce_scatter_async(
+          buffer.values.at(0), buffer.values.at(own_in_buffer(segment)),
+          partition_.segment(segment).block, sums_.type(), ReduceOperator::avg);
+    });
     started_.push_back(segment);
     while (started_.size() > in_flight_) collect();
   }

@@ -65,6 +65,10 @@ class Sharded final : public Parameters {
   void settle() override {
     for (Gathered& unit : gathered_) unit.work.wait(place_.watch);
   }
+  std::size_t later_bytes() const override {
+    const std::size_t gathered = partition_.most_held() * size_of(values_.type());
+    return gathered + (values_.is_narrow() ? working_.most_bytes() : 0);
+  }
 
  private:
   struct Gathered {
@@ -81,8 +85,10 @@ class Sharded final : public Parameters {
     if (!gathered.values.empty()) return;
     const Segment& cut = partition_.segment(unit);
     gathered.values = pool_.take(partition_.padded(unit));
-    gathered.work = Pending(place_.world.all_gather_async(
-        values_.at(cut.own), gathered.values.at(0), cut.block, values_.type()));
+    gathered.work = Pending(place_.watch, [&] {
+      return place_.world.all_gather_async(values_.at(cut.own), gathered.values.at(0), cut.block,
+                                           values_.type());
+    });
   }
   void free(std::size_t unit) { pool_.give(std::exchange(gathered_[unit].values, {})); }
 

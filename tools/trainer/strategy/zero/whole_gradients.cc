@@ -58,14 +58,19 @@ class Whole final : public Gradients {
     values_.read(from, scratch.first(part.size));
     return scratch.first(part.size);
   }
+  std::size_t later_bytes() const override {
+    return values_.is_narrow() ? working_.most_bytes() : 0;
+  }
 
  private:
   /// Into this rank's own block, where it lies.
   void reduce(std::size_t segment) {
     const Segment& cut = partition_.segment(segment);
-    works_[segment] = Pending(place_.world.reduce_scatter_async(
-        values_.at(cut.whole), values_.at(partition_.own_block(segment)), cut.block, values_.type(),
-        ReduceOperator::avg));
+    works_[segment] = Pending(place_.watch, [&] {
+      return place_.world.reduce_scatter_async(values_.at(cut.whole),
+                                               values_.at(partition_.own_block(segment)), cut.block,
+                                               values_.type(), ReduceOperator::avg);
+    });
   }
 
   Workplace place_;

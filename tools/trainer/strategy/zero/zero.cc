@@ -79,6 +79,9 @@ class Zero final : public Strategy {
   void settle() override { parameters_->settle(); }
   std::size_t padding() const override { return partition_.padding(); }
   std::size_t calls() const override { return partition_.segments().size(); }
+  std::size_t later_bytes() const override {
+    return parameters_->later_bytes() + gradients_->later_bytes();
+  }
 
  private:
   std::string_view name_;

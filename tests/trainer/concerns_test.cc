@@ -1,0 +1,42 @@
+// Options that would do nothing are refused, with the option that they belong to.
+#include "tools/trainer/concerns.h"
+
+#include "tests/catch.h"
+
+namespace {
+
+using namespace rondo::train;
+
+std::string idle(const Options& options, const std::string& name) {
+  return idle_option(options, [&](const std::string& option) { return option == name; });
+}
+
+TEST_CASE("an option is idle where the model, the strategy or the type has no use for it") {
+  Options gpt;
+  Options mlp;
+  mlp.model.kind = "mlp";
+  for (const std::string name : {"--data", "--block", "--heads", "--checkpoint-activations"}) {
+    CHECK(idle(gpt, name).empty());
+    CHECK(idle(mlp, name).find(name + " concerns --model gpt") == 0);
+  }
+  for (const std::string name : {"--points", "--classes"}) {
+    CHECK(idle(gpt, name) == name + " concerns --model mlp");
+    CHECK(idle(mlp, name).empty());
+  }
+  CHECK(idle(gpt, "--momentum") == "--momentum concerns --optimizer sgd");
+  CHECK(idle(gpt, "--loss-scale") == "--loss-scale concerns --precision fp16");
+  CHECK(idle(gpt, "--prompt").find("--sample") != std::string::npos);
+  CHECK(idle(gpt, "--sync-every-micro-step").find("--accumulate 2") != std::string::npos);
+  gpt.accumulate = 2;
+  CHECK(idle(gpt, "--sync-every-micro-step").empty());
+  CHECK(idle(gpt, "--steps").empty());
+  gpt.strategy.kind = "zero3";
+  CHECK(idle(gpt, "--bucket-mb").find("layer by layer") != std::string::npos);
+  CHECK(!idle(gpt, "--compress").empty());
+  gpt.strategy.kind = "zero1";
+  CHECK(idle(gpt, "--bucket-mb").empty());
+  gpt.validate = true;
+  CHECK(!idle(gpt, "--check-every").empty());
+}
+
+}  // namespace

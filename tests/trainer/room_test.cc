@@ -1,0 +1,84 @@
+// What a training is going to take is known before: no less than it takes, and hardly more.
+#include "tools/trainer/memory/room.h"
+
+#include "tests/catch.h"
+#include "tests/trainer/train.h"
+#include "tools/trainer/session.h"
+
+namespace {
+
+using namespace rondo;
+using namespace rondo::train;
+
+train::Options small(const std::string& strategy, const std::string& model, Precision precision) {
+  auto options = model == "gpt" ? test::small_gpt_options() : test::small_mlp_options();
+  options.model.layers = 4;
+  options.strategy.kind = strategy;
+  options.strategy.precision = options.strategy.wire = precision;
+  options.steps = 2;
+  return options;
+}
+
+/// The plan over the peak that the ledger saw.
+void check_plan(Communicator& world, train::Options options) {
+  Session session(options, world);
+  for (std::size_t step = 0; step < options.steps; ++step) session.step();
+  session.validate(50);
+  session.check();
+  const auto taken = static_cast<double>(session.memory().peak());
+  const auto planned = static_cast<double>(session.plan().total());
+  CHECK(planned >= taken);
+  CHECK(planned <= 1.25 * taken);
+}
+
+TEST_CASE("a plan covers the peak of every strategy, model and type, and little more") {
+  for (const StrategyInfo& row : strategies()) {
+    for (const std::string model : {"gpt", "mlp"}) {
+      for (const auto precision : {Precision::float32, Precision::bf16}) {
+        for (const int ranks : {1, 3}) {
+          INFO(row.name << " " << model << " " << info(precision).name << " on " << ranks);
+          const auto options = small(std::string(row.name), model, precision);
+          test::on_world(ranks, [&](Communicator& world) { check_plan(world, options); });
+        }
+      }
+    }
+  }
+}
+
+/// The error's words, or none.
+std::string refusal(const std::vector<Wish>& wishes) {
+  try {
+    require_room(wishes, {.parameters = 7});
+  } catch (const AgreedError& error) {
+    return error.message();
+  }
+  return "";
+}
+
+TEST_CASE("ranks of one place share what is free there; others have their own") {
+  constexpr std::uint64_t one = 1U << 20;
+  CHECK(refusal({{1, one, 2 * one}, {1, one, 2 * one}}).empty());
+  CHECK(refusal({{1, 2 * one, 3 * one}, {2, 2 * one, 3 * one}}).empty());
+  const auto words = refusal({{5, one, 9 * one}, {1, 2 * one, 3 * one}, {1, 2 * one, 4 * one}});
+  INFO(words);
+  CHECK(words.find("4.00 MiB for 2 ranks where rank 1 runs, and 3.00 MiB are free there") !=
+        std::string::npos);
+}
+
+TEST_CASE("a model that fits into no machine is refused before anything of it is taken") {
+  auto options = test::small_gpt_options();
+  options.model.width = 1U << 16;
+  options.model.layers = 1000;
+  std::vector<std::string> errors(2);
+  test::on_world(2, [&](Communicator& world) {
+    try {
+      Session session(options, world);
+    } catch (const AgreedError& error) {
+      errors[static_cast<std::size_t>(world.rank())] = error.message();
+    }
+  });
+  CHECK(errors[0].find("are free there") != std::string::npos);
+  CHECK(errors[0] == errors[1]);
+}
+
+}  // namespace

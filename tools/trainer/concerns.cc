@@ -1,0 +1,63 @@
+#include "tools/trainer/concerns.h"
+
+#include <array>
+#include <string_view>
+
+namespace rondo::train {
+namespace {
+
+bool is_gpt(const Options& options) { return options.model.kind == "gpt"; }
+bool is_mlp(const Options& options) { return options.model.kind == "mlp"; }
+bool is_sgd(const Options& options) { return options.optimizer.kind == "sgd"; }
+bool is_ddp(const Options& options) { return options.strategy.kind == "ddp"; }
+bool is_ddp_or_one_type(const Options& options) {
+  return is_ddp(options) || options.strategy.wire == options.strategy.precision;
+}
+bool has_buckets(const Options& options) { return options.strategy.kind != "zero3"; }
+bool writes(const Options& options) { return options.sample > 0; }
+bool is_fp16(const Options& options) { return options.strategy.precision == Precision::fp16; }
+bool is_quiet(const Options& options) { return !options.validate; }
+bool accumulates(const Options& options) { return is_ddp(options) && options.accumulate > 1; }
+bool times(const Options& options) { return options.formulas == Formulas::full; }
+
+struct Concern {
+  std::string_view option;
+  bool (*concerns)(const Options&);
+  std::string_view words;
+};
+
+constexpr std::array table{
+    Concern{"--data", &is_gpt, "concerns --model gpt: the mlp learns built-in points"},
+    Concern{"--block", &is_gpt, "concerns --model gpt"},
+    Concern{"--heads", &is_gpt, "concerns --model gpt"},
+    Concern{"--sample", &is_gpt, "concerns --model gpt: only it writes text"},
+    Concern{"--checkpoint-activations", &is_gpt, "concerns --model gpt: the mlp has no blocks"},
+    Concern{"--points", &is_mlp, "concerns --model mlp"},
+    Concern{"--classes", &is_mlp, "concerns --model mlp"},
+    Concern{"--prompt", &writes, "is what --sample follows: give --sample COUNT, too"},
+    Concern{"--temperature", &writes, "concerns --sample: give --sample COUNT, too"},
+    Concern{"--momentum", &is_sgd, "concerns --optimizer sgd"},
+    Concern{"--loss-scale", &is_fp16, "concerns --precision fp16"},
+    Concern{"--bucket-mb", &has_buckets, "does not concern zero3, which sends layer by layer"},
+    Concern{"--wire", &is_ddp_or_one_type,
+            "concerns --strategy ddp: the others send what they compute with"},
+    Concern{"--compress", &is_ddp, "concerns --strategy ddp"},
+    Concern{"--sync-every-micro-step", &accumulates,
+            "concerns --strategy ddp with --accumulate 2 or more"},
+    Concern{"--validate-every", &is_quiet, "is off with --validate, which times the steps alone"},
+    Concern{"--check-every", &is_quiet, "is off with --validate, which times the steps alone"},
+    Concern{"--profile", &times, "concerns --validate and --formulas full"},
+};
+
+}  // namespace
+
+std::string idle_option(const Options& options,
+                        const std::function<bool(const std::string&)>& given) {
+  for (const Concern& row : table) {
+    const std::string option(row.option);
+    if (given(option) && !row.concerns(options)) return option + " " + std::string(row.words);
+  }
+  return "";
+}
+
+}  // namespace rondo::train

@@ -1,0 +1,112 @@
+#include "tools/trainer/memory/room.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <span>
+#include <vector>
+
+#include "rondo/memory.h"
+#include "tools/trainer/agreement.h"
+#include "tools/trainer/report/print.h"
+#include "tools/trainer/strategy/consistency.h"
+
+namespace rondo::train {
+namespace {
+
+constexpr const char* remedy =
+    "a smaller model or batch, --checkpoint-activations, a strategy that shards (zero3 most), or "
+    "fewer ranks a machine";
+
+std::string size_text(std::uint64_t bytes) {
+  const double mebibytes = static_cast<double>(bytes) / 1048576;
+  return mebibytes < 1024 ? print("%.2f MiB", mebibytes) : print("%.2f GiB", mebibytes / 1024);
+}
+
+std::uint64_t number_of(const std::string& text) {
+  return fingerprint(std::as_bytes(std::span(text)));
+}
+
+/// Ranks of one machine share its memory; where a control group is narrower, that group's. Two
+/// containers may both call theirs "/": the name space tells them apart.
+std::uint64_t place_of(const Available& available) {
+  std::string name;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> name;
+  if (available.group.empty()) return number_of(name);
+  std::error_code ignored;
+  name += std::filesystem::read_symlink("/proc/self/ns/cgroup", ignored).string();
+  return number_of(name + available.group);
+}
+
+}  // namespace
+
+std::size_t Plan::total() const {
+  std::size_t sum = later;
+  for (const std::size_t bytes : held) sum += bytes;
+  return sum;
+}
+
+std::string Plan::words() const {
+  std::string text = size_text(total()) + " a rank (";
+  for (const UseInfo& row : uses) {
+    const std::size_t bytes = held[static_cast<std::size_t>(row.use)];
+    if (bytes > 0) text += std::string(row.name) + " " + size_text(bytes) + ", ";
+  }
+  return text + "within a step " + size_text(later) + ")";
+}
+
+Plan plan_of(const Options& options, Communicator& world, std::size_t rows) {
+  Ledger ledger(0, Ledger::Kind::planning);
+  Stopwatch watch;
+  const auto model = make_model<float>(options.model, ledger);
+  const Layout& layout = model->layout();
+  const auto optimizer = make_optimizer(options.optimizer, layout);
+  const auto strategy = make_strategy({world, layout, *optimizer, ledger, watch}, options.strategy);
+  model->reserve(rows, options.model.inputs);
+  Plan plan{.parameters = layout.size()};
+  for (std::size_t use = 0; use < uses.size(); ++use) plan.held[use] = ledger.held(uses[use].use);
+  std::size_t largest = 0;  // start values are broadcast unit by unit
+  for (const Unit& unit : layout.units()) largest = std::max(largest, unit.size * sizeof(float));
+  plan.later = std::max(strategy->later_bytes(), largest);
+  return plan;
+}
+
+void require_within(const Plan& plan, std::size_t limit) {
+  if (limit == 0 || plan.total() <= limit) return;
+  throw Error(ErrorCode::out_of_memory,
+              "this training takes " + plan.words() + ", the limit is " + size_text(limit),
+              {.remedy = std::string(remedy) + ", or a larger --memory-limit"});
+}
+
+void require_room(const std::vector<Wish>& wishes, const Plan& plan) {
+  for (std::size_t first = 0; first < wishes.size(); ++first) {
+    std::uint64_t wanted = 0;
+    std::uint64_t available = wishes[first].available;
+    int ranks = 0;
+    for (const Wish& wish : wishes) {
+      if (wish.place != wishes[first].place) continue;
+      ++ranks;
+      wanted += wish.bytes;
+      available = std::min(available, wish.available);
+    }
+    if (wanted <= available) continue;
+    throw AgreedError(
+        ErrorCode::out_of_memory,
+        print("%zu parameters: this training takes ", plan.parameters) + plan.words() + ", " +
+            size_text(wanted) +
+            print(" for %d rank%s where rank %zu runs, and ", ranks, ranks == 1 ? "" : "s", first) +
+            size_text(available) + " are free there",
+        {.remedy = remedy});
+  }
+}
+
+void require_room(Communicator& control, const Plan& plan) {
+  const Available available = available_memory();
+  const Wish own{place_of(available), plan.total(), available.bytes};
+  std::vector<Wish> wishes(static_cast<std::size_t>(control.size()));
+  constexpr std::size_t words = sizeof(Wish) / sizeof(std::uint64_t);
+  control.all_gather(&own, wishes.data(), words, DataType::uint64);
+  require_room(wishes, plan);
+}
+
+}  // namespace rondo::train

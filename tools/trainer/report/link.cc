@@ -1,0 +1,73 @@
+#include "tools/trainer/report/link.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "rondo/error.h"
+
+namespace rondo::train {
+namespace {
+
+using Json = nlohmann::json;
+
+[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+  throw Error(ErrorCode::invalid_argument, "--profile " + path + ": " + why,
+              {.remedy = "`rondo calibrate --output " + path + "` makes one in half a minute"});
+}
+
+/// An exchange is an all-gather round a ring that moves what an all-reduce of "bytes" does.
+double bytes_a_rank(const Json& knot, int ranks) {
+  return 2.0 * (ranks - 1) / ranks * knot.at("bytes").get<double>();
+}
+
+const Json* nearest_entry(const Json& profile, const std::string& transport, int ranks) {
+  const Json* best = nullptr;
+  const auto distance = [&](const Json& link) {
+    return std::abs(link.at("ranks").get<int>() - ranks);
+  };
+  for (const Json& link : profile.at("links")) {
+    if (link.at("transport").get<std::string>() != transport) continue;
+    if (best == nullptr || distance(link) < distance(*best)) best = &link;
+  }
+  return best;
+}
+
+Link link_of(const Json& entry, double bytes) {
+  const int ranks = entry.at("ranks").get<int>();
+  Link link{.words = entry.at("transport").get<std::string>() + " between " +
+                     std::to_string(ranks) + " ranks"};
+  double nearest = 0;
+  for (const Json& knot : entry.at("exchange")) {
+    const double sent = bytes_a_rank(knot, ranks);
+    const double apart = std::abs(std::log(sent / bytes));
+    if (link.rate > 0 && apart >= nearest) continue;
+    nearest = apart;
+    link.rate = sent / knot.at("seconds").at("median").get<double>();
+  }
+  return link;
+}
+
+}  // namespace
+
+Link read_link(const std::string& path, const std::string& transport, int ranks, double bytes) {
+  std::ifstream file(path);
+  const Json profile = Json::parse(file, nullptr, false);
+  if (!file || profile.is_discarded()) refuse(path, "there is no such file, or it is not JSON");
+  try {
+    const Json* const entry = nearest_entry(profile, transport, ranks);
+    if (entry == nullptr) refuse(path, "it has nothing about the transport '" + transport + "'");
+    Link link = link_of(*entry, bytes);
+    const Json& machine = profile.at("machine");
+    link.words += "; " + machine.at("cpu").get<std::string>() + ", " +
+                  std::to_string(machine.at("cores").get<int>()) + " cores, " +
+                  profile.at("date").get<std::string>();
+    if (link.rate > 0 && std::isfinite(link.rate)) return link;
+  } catch (const Json::exception&) {
+    refuse(path, "it is no profile of `rondo calibrate`");
+  }
+  refuse(path, "its samples are no times");
+}
+
+}  // namespace rondo::train

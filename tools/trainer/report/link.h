@@ -1,0 +1,18 @@
+// What the wire between ranks can carry, as `rondo calibrate` measured it.
+#pragma once
+
+#include <string>
+
+namespace rondo::train {
+
+struct Link {
+  double rate = 0;      ///< bytes a second that a rank sends while it receives as many; 0: unknown
+  std::string words{};  ///< for people: of which transport, ranks and machine
+};
+
+/// Of the profile's entries for `transport`, the one whose number of ranks is nearest; of its
+/// samples, that whose bytes a rank are nearest to `bytes`. Throws Error{invalid_argument} that
+/// names the file, what is wrong with it and how to make another.
+Link read_link(const std::string& path, const std::string& transport, int ranks, double bytes);
+
+}  // namespace rondo::train
