@@ -174,7 +174,7 @@ TEST_CASE("a damaged checkpoint is refused on every rank, by the file's name") {
   std::filesystem::remove(newest + "/shard-0000.bin");
   refused("lacks shard-0000.bin");
   std::filesystem::remove(newest + "/manifest.json");
-  refused("cannot open");
+  refused("lacks manifest.json");
   std::filesystem::resize_file(newest + "/manifest.json", 200);
   refused("is cut off, or is none");
   change_byte(newest + "/manifest.json");
