@@ -38,6 +38,19 @@ std::uint64_t place_of(const Available& available) {
   return number_of(name + available.group);
 }
 
+/// Counts of bytes must not overflow; what comes near fits into no machine.
+void check_sizes(const ModelOptions& model, std::size_t rows) {
+  const auto tokens = static_cast<double>(rows) * static_cast<double>(model.inputs);
+  const double widest =
+      std::max(4 * static_cast<double>(model.width),
+               static_cast<double>(model.heads) * static_cast<double>(model.inputs));
+  if (tokens * widest * static_cast<double>(model.layers + 1) < 0x1p56) return;
+  throw Error(
+      ErrorCode::invalid_argument,
+      "a batch of " + std::to_string(rows) + " samples a rank fits nowhere with this model",
+      {.remedy = "a smaller --batch, --block, --width or --layers, or a larger --accumulate"});
+}
+
 }  // namespace
 
 std::size_t Plan::total() const {
@@ -56,6 +69,7 @@ std::string Plan::words() const {
 }
 
 Plan plan_of(const Options& options, Communicator& world, std::size_t rows) {
+  check_sizes(options.model, rows);
   Ledger ledger(0, Ledger::Kind::planning);
   Stopwatch watch;
   const auto model = make_model<float>(options.model, ledger);
@@ -68,6 +82,9 @@ Plan plan_of(const Options& options, Communicator& world, std::size_t rows) {
   std::size_t largest = 0;  // start values are broadcast unit by unit
   for (const Unit& unit : layout.units()) largest = std::max(largest, unit.size * sizeof(float));
   plan.later = std::max(strategy->later_bytes(), largest);
+  const auto ranks = static_cast<std::size_t>(world.size());
+  if (options.formulas == Formulas::full && ranks > 1)  // communication alone, at the end
+    plan.later = std::max(plan.later, (layout.size() + ranks) * sizeof(float));
   return plan;
 }
 
