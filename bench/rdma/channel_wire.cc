@@ -100,10 +100,11 @@ class ChannelWire final : public Wire {
     in_->release();
   }
 
-  /// Spins, and yields when the other process seems to have lost its core.
+  /// Spins; looks around as often as executors do (core/execute/backoff.h), and yields when the
+  /// other process seems to have lost its core.
   void wait() {
-    transport_->progress();
-    if (++spins_ % 256 == 0) ::sched_yield();
+    if (++spins_ % 32 == 0) transport_->progress();
+    if (spins_ % 256 == 0) ::sched_yield();
   }
 
   Doorbell doorbell_;  // before the transport, which uses it

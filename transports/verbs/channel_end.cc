@@ -74,16 +74,14 @@ void ChannelEnd::add_endpoint(Rail& rail, Endpoint::Capacity capacity) {
 
 void ChannelEnd::register_slots() {
   memory_ = RegisteredMemory(edge_.slots.count * edge_.slots.stride(), edge_.rank, edge_.peer);
-  for (const auto& endpoint : endpoints_) memory_.open_to(endpoint->rail(), edge_.peer);
-}
-
-std::byte* ChannelEnd::slot(std::uint64_t frame) const {
-  return memory_.data() + frame % edge_.slots.count * edge_.slots.stride();
+  for (const auto& endpoint : endpoints_) {
+    memory_.open_to(endpoint->rail(), edge_.peer);
+    endpoint->know_slots(memory_.key(endpoint->rail()));
+  }
 }
 
 Piece ChannelEnd::piece(const Endpoint& endpoint, std::uint64_t frame, std::size_t payload) const {
-  return {slot(frame) + Slots::header_offset, sizeof(FrameHeader) + payload,
-          memory_.key(endpoint.rail())};
+  return {slot(frame) + Slots::header_offset, sizeof(FrameHeader) + payload, endpoint.slots_key()};
 }
 
 std::vector<EndpointAddress> ChannelEnd::addresses() const {

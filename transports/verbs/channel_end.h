@@ -4,6 +4,7 @@
 //   sender                                         receiver
 //   slot n mod slots, filled by the caller
 //   send on queue pair n mod (queue pairs)    ->   the receive posted there for frame n: its slot
+//   or, where it is short, a write there      ->   line n mod slots; uses up that receive as well
 //                                                  peek(), release()
 //   credit: frames up to m are released       <-   with every frame of the opposite channel, or
 //                                                  by itself every few releases
@@ -24,6 +25,9 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -36,12 +40,19 @@
 
 namespace rondo::verbs {
 
-/// Ahead of each frame's payload, in both rings.
+/// How a frame travels.
+enum class Travel : std::uint16_t {
+  staged,  ///< header and payload from slot to slot
+  lent,    ///< the payload left from its place, and its owner waits for credit
+  line     ///< into a line
+};
+
+/// Ahead of each frame's payload, in both rings; behind it in a line.
 struct FrameHeader {
   std::uint64_t fingerprint = 0;
   std::uint32_t bytes = 0;   ///< of the payload
   std::uint16_t number = 0;  ///< of the frame in its channel, modulo 2^16: a check
-  std::uint16_t lent = 0;    ///< 1: the payload left from its place, and its owner waits for credit
+  Travel travel = Travel::staged;
 };
 static_assert(sizeof(FrameHeader) == 16 && std::is_trivially_copyable_v<FrameHeader>);
 
@@ -49,16 +60,41 @@ static_assert(sizeof(FrameHeader) == 16 && std::is_trivially_copyable_v<FrameHea
 struct Slots {
   static constexpr std::size_t payload_offset = 64;
   static constexpr std::size_t header_offset = payload_offset - sizeof(FrameHeader);
-  std::uint32_t count = 0;
-  std::size_t bytes = 0;  ///< of a payload
+  std::uint32_t count = 0;  ///< a power of two
+  std::size_t bytes = 0;    ///< of a payload
 
   std::size_t stride() const { return payload_offset + bytes; }
+  /// Which one a frame takes.
+  std::size_t of(std::uint64_t frame) const { return frame & (count - 1); }
   /// Releases that are worth a credit of their own. Each costs a packet, and half of the slots are
   /// enough to keep a wire busy meanwhile.
   std::uint32_t credit_step() const { return count / 2; }
   /// One release may wait for the next before its slot is given back.
   std::uint32_t depth() const { return count - credit_step(); }
 };
+
+/// Short frames end a cache line each, the header last, whose own end tells the receiver, who looks
+/// at memory, that all is there. Relied upon: what one packet brings within a line is written in
+/// order of addresses or at once, as devices do to memory without relaxed ordering. The receiver
+/// clears that end before it gives the line back. Its completion, which carries the credit and
+/// wakes a rank that sleeps, comes while the frame is already in use.
+struct Line {
+  static constexpr std::size_t bytes = 64;
+  static constexpr std::size_t header_offset = bytes - sizeof(FrameHeader);
+  static constexpr std::size_t tail_offset = bytes - sizeof(std::uint32_t);
+  static constexpr std::size_t longest_payload = 40;  ///< longer ones are 64-byte aligned
+
+  static constexpr std::size_t payload_offset(std::size_t payload) {
+    return header_offset - (payload + 7) / 8 * 8;
+  }
+  /// The last of its header's words; never 0.
+  static std::uint32_t tail(std::uint64_t frame) {
+    const std::array<std::uint16_t, 2> words{static_cast<std::uint16_t>(frame),
+                                             static_cast<std::uint16_t>(Travel::line)};
+    return std::bit_cast<std::uint32_t>(words);
+  }
+};
+static_assert(offsetof(FrameHeader, number) == 12 && offsetof(FrameHeader, travel) == 14);
 
 class VerbsSendChannel;
 class VerbsReceiveChannel;
@@ -115,10 +151,13 @@ class ChannelEnd {
   virtual void peer_left(const Letter& goodbye) = 0;
   void add_endpoint(Rail& rail, Endpoint::Capacity capacity);
   void register_slots();
-  std::byte* slot(std::uint64_t frame) const;
+  std::byte* slot(std::uint64_t frame) const {
+    return memory_.data() + edge_.slots.of(frame) * edge_.slots.stride();
+  }
   Piece piece(const Endpoint& endpoint, std::uint64_t frame, std::size_t payload) const;
   Endpoint& endpoint_of(std::uint64_t frame) const {
-    return *endpoints_[frame % endpoints_.size()];
+    // A division takes longer than all else that leads to a frame.
+    return *endpoints_[endpoints_.size() == 1 ? 0 : frame % endpoints_.size()];
   }
   std::vector<EndpointAddress> addresses() const;
   /// Throws the channel's failure, or that of a queue pair.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <random>
@@ -59,8 +60,7 @@ Endpoint::Endpoint(Rail& rail, const Settings& settings, int peer, Capacity capa
   attributes.qp_state = IBV_QPS_INIT;
   attributes.pkey_index = settings_.pkey_index;
   attributes.port_num = static_cast<std::uint8_t>(rail.port().port);
-  // Nothing of this rank is open to peers' reads and writes; the flag lets empty writes pass, which
-  // ask_acknowledgement() sends.
+  // For lines, and for the empty writes that ask_acknowledgement() sends.
   attributes.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
   modify(attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
          "moving a queue pair to INIT");
@@ -91,7 +91,8 @@ void Endpoint::make_pair(Capacity capacity) {
     if (pair_) {
       inline_bytes_ = attributes.cap.max_inline_data;
       sends_ = capacity.sends;
-      uses_.resize(sends_);
+      receives_ = capacity.receives;
+      uses_.resize(std::bit_ceil(sends_));
       return;
     }
     if (error != EINVAL) break;
@@ -104,7 +105,14 @@ void Endpoint::modify(ibv_qp_attr& attributes, int mask, std::string_view action
   if (error != 0) throw call_error(action, error, link_);
 }
 
+void Endpoint::offer_lines(const std::byte* lines, std::uint32_t key) {
+  address_.lines = reinterpret_cast<std::uintptr_t>(lines);
+  address_.key = key;
+}
+
 void Endpoint::connect(const EndpointAddress& peer) {
+  peers_lines_ = peer.lines;
+  peers_key_ = peer.key;
   link_.peer_gid = to_text(gid_of(peer));
   to_ready_to_receive(peer);
   to_ready_to_send();
@@ -153,7 +161,7 @@ void Endpoint::to_ready_to_send() {
 
 void Endpoint::post(ibv_send_wr& request, bool signalled) {
   ++posted_;
-  uses_[posted_ % sends_] = 0;
+  uses_[place_of(posted_)] = 0;
   ++rail_.tally().sends;
   request.wr_id = request_id(number_, false, posted_);
   if (signalled || posted_ - signalled_ >= silent_sends) {
@@ -166,8 +174,8 @@ void Endpoint::post(ibv_send_wr& request, bool signalled) {
   if (error != 0) throw call_error("posting a send", error, link_);
 }
 
-void Endpoint::post_with_credit(ibv_send_wr& request) {
-  request.opcode = IBV_WR_SEND_WITH_IMM;
+void Endpoint::post_with_credit(ibv_send_wr& request, ibv_wr_opcode opcode) {
+  request.opcode = opcode;
   request.imm_data = htonl(credit_.released);
   credit_.told = credit_.released;
   post(request, false);
@@ -178,7 +186,7 @@ void Endpoint::post_parts(std::span<ibv_sge> parts, unsigned flags) {
   request.sg_list = parts.data();
   request.num_sge = static_cast<int>(parts.size());
   request.send_flags = flags;
-  post_with_credit(request);
+  post_with_credit(request, IBV_WR_SEND_WITH_IMM);
 }
 
 void Endpoint::send(const Piece& frame) {
@@ -186,11 +194,22 @@ void Endpoint::send(const Piece& frame) {
   post_parts({&part, 1}, frame.bytes <= inline_bytes_ ? IBV_SEND_INLINE : 0);
 }
 
+void Endpoint::write(const Piece& frame, std::size_t offset) {
+  ibv_sge part = part_of(frame);
+  ibv_send_wr request{};
+  request.sg_list = &part;
+  request.num_sge = 1;
+  request.send_flags = frame.bytes <= inline_bytes_ ? IBV_SEND_INLINE : 0;
+  request.wr.rdma.remote_addr = peers_lines_ + offset;
+  request.wr.rdma.rkey = peers_key_;
+  post_with_credit(request, IBV_WR_RDMA_WRITE_WITH_IMM);
+}
+
 void Endpoint::send(const Piece& header, const Piece& payload) {
   std::array<ibv_sge, 2> parts{part_of(header), part_of(payload)};
   post_parts(parts, 0);
   place_ = posted_;
-  uses_[posted_ % sends_] = rail_.regions().uses();
+  uses_[place_of(posted_)] = rail_.regions().uses();
   hold_place(true);
   ++rail_.tally().from_place;
 }
@@ -198,14 +217,14 @@ void Endpoint::send(const Piece& header, const Piece& payload) {
 std::uint64_t Endpoint::oldest_read() const {
   // What is not acknowledged may be sent once more, whether or not the peer has released it.
   for (std::uint64_t number = done_ + 1; number <= place_; ++number) {
-    if (const std::uint64_t use = uses_[number % sends_]; use != 0) return use;
+    if (const std::uint64_t use = uses_[place_of(number)]; use != 0) return use;
   }
   return RegionCache::Device::nothing_read;
 }
 
 void Endpoint::send_credit() {
   ibv_send_wr request{};
-  post_with_credit(request);
+  post_with_credit(request, IBV_WR_SEND_WITH_IMM);
 }
 
 void Endpoint::ask_acknowledgement() {
@@ -231,6 +250,7 @@ void Endpoint::post_receive(ibv_sge* piece) {
   ibv_recv_wr* refused = nullptr;
   const int error = ibv_post_recv(pair_.get(), &request, &refused);
   if (error != 0) throw call_error("posting a receive", error, link_);
+  ++awaited_;
 }
 
 void Endpoint::completed(const ibv_wc& completion, bool receive, std::uint32_t count) noexcept {
@@ -259,6 +279,7 @@ void Endpoint::note(const ibv_wc& completion, bool receive, std::uint32_t count)
     done_ += (count - static_cast<std::uint32_t>(done_)) & request_count_mask;
     if (done_ >= place_) hold_place(false);
   } else {
+    --awaited_;
     credit_.grant(ntohl(completion.imm_data));
     if (completion.byte_len == 0) return receive_credit();
     ++frames_;

@@ -18,9 +18,12 @@ struct EndpointAddress {
   std::uint8_t kind = 0;  ///< GidKind
   std::uint8_t reserved = 0;
   std::array<std::uint8_t, 16> gid{};
+  std::uint64_t lines = 0;  ///< of a receiving end: where its lines begin, as its device names it
+  std::uint32_t key = 0;    ///< and the key that lets this queue pair's peer write there
+  std::uint32_t more_reserved = 0;
   friend bool operator==(const EndpointAddress&, const EndpointAddress&) = default;
 };
-static_assert(sizeof(EndpointAddress) == 32 && std::is_trivially_copyable_v<EndpointAddress>);
+static_assert(sizeof(EndpointAddress) == 48 && std::is_trivially_copyable_v<EndpointAddress>);
 
 inline Gid gid_of(const EndpointAddress& address) {
   return {.bytes = address.gid, .kind = static_cast<GidKind>(address.kind)};

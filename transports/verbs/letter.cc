@@ -10,7 +10,7 @@
 namespace rondo::verbs {
 namespace {
 
-constexpr std::uint32_t magic = 0x726e6476;
+constexpr std::uint32_t magic = 0x726e6477;
 constexpr std::uint32_t most_endpoints = 128;
 constexpr std::uint32_t most_text = 1024;
 

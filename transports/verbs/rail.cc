@@ -111,12 +111,6 @@ ibv_cq* Rail::queue(std::uint32_t entries) {
   return queues_.back().handle.get();
 }
 
-bool Rail::poll() {
-  bool moved = false;
-  for (const Queue& queue : queues_) moved |= poll(queue.handle.get());
-  return moved;
-}
-
 bool Rail::poll(ibv_cq* queue) {
   std::array<ibv_wc, polled_at_once> completions;
   int found = polled_at_once;

@@ -80,7 +80,11 @@ class Rail final : public RegionCache::Device {
   ibv_cq* queue(std::uint32_t entries);
   /// Hands completions to their workers. True when there were any. Throws Error where a queue is
   /// broken.
-  bool poll();
+  bool poll() {
+    bool moved = false;
+    for (const Queue& queue : queues_) moved |= poll(queue.handle.get());
+    return moved;
+  }
   /// Asks for an event at the next completion. True when completions came meanwhile, which no event
   /// would tell.
   bool arm();

@@ -42,12 +42,6 @@ Rail& Rails::opened(std::size_t at) {
   return *rails_[at];
 }
 
-bool Rails::poll() {
-  bool moved = false;
-  for (Rail* rail : open_) moved |= rail->poll();
-  return moved;
-}
-
 bool Rails::forget_freed() {
   bool all = true;
   for (Rail* rail : open_) all &= rail->regions().forget_freed();

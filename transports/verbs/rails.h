@@ -26,7 +26,11 @@ class Rails {
   Rail& choose(std::span<const RailName> theirs, int lane, int pair, int peer);
 
   /// As Rail::poll(), on all.
-  bool poll();
+  bool poll() {
+    bool moved = false;
+    for (Rail* rail : open_) moved |= rail->poll();
+    return moved;
+  }
   /// Lets go of the user's memory that has been freed. False: a device may have to read some of it
   /// once more.
   bool forget_freed();

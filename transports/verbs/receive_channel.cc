@@ -1,5 +1,6 @@
 #include "transports/verbs/receive_channel.h"
 
+#include <atomic>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -55,10 +56,19 @@ void VerbsReceiveChannel::answer(const Letter& offer) {
     add_endpoint(rail, {.sends = 4 * Endpoint::silent_sends, .receives = receives});
   }
   register_slots();
+  offer_lines();
   post_receives();
   for (std::size_t i = 0; i < pairs; ++i) endpoints_[i]->connect(offer.endpoints[i]);
   if (!letters_.say({.kind = LetterKind::answer, .endpoints = addresses()})) throw left();
   open_ = true;
+}
+
+void VerbsReceiveChannel::offer_lines() {
+  lines_ = RegisteredMemory(edge_.slots.count * Line::bytes, edge_.rank, edge_.peer);
+  for (const auto& endpoint : endpoints_) {
+    lines_.open_to(endpoint->rail(), edge_.peer, Reachable::peers);
+    endpoint->offer_lines(lines_.data(), lines_.peers_key(endpoint->rail()));
+  }
 }
 
 void VerbsReceiveChannel::refuse(const Error& why) {
@@ -68,9 +78,11 @@ void VerbsReceiveChannel::refuse(const Error& why) {
 void VerbsReceiveChannel::post_receives() {
   for (; posted_ < number_ + edge_.slots.count; ++posted_) {
     Endpoint& endpoint = endpoint_of(posted_);
+    // Frames in lines are released before the device has told that their receives are used up.
+    if (!endpoint.may_receive()) break;
     endpoint.receive_frame(piece(endpoint, posted_, edge_.slots.bytes));
   }
-  edge_.credit.released = static_cast<std::uint32_t>(number_);
+  edge_.credit.released = static_cast<std::uint32_t>(posted_ - edge_.slots.count);
 }
 
 void VerbsReceiveChannel::peer_left(const Letter& goodbye) {
@@ -80,8 +92,47 @@ void VerbsReceiveChannel::peer_left(const Letter& goodbye) {
   grace_ = Clock::now() + grace;
 }
 
-bool VerbsReceiveChannel::arrived() const {
-  return endpoint_of(number_).frames() > number_ / endpoints_.size();
+inline bool VerbsReceiveChannel::in_line() const {
+  auto& tail = *reinterpret_cast<std::uint32_t*>(line() + Line::tail_offset);
+  // acquire: the partner is the device, which has written what lies before the tail before it.
+  return std::atomic_ref(tail).load(std::memory_order_acquire) == Line::tail(number_);
+}
+
+inline bool VerbsReceiveChannel::arrived() const {
+  const std::size_t pairs = endpoints_.size();
+  return endpoint_of(number_).frames() > (pairs == 1 ? number_ : number_ / pairs);
+}
+
+inline const Frame* VerbsReceiveChannel::head(bool is_line) {
+  const std::byte* const place = is_line ? line() : slot(number_);
+  FrameHeader header;
+  std::memcpy(&header, place + Slots::header_offset, sizeof(header));
+  const std::size_t most = is_line ? Line::longest_payload : edge_.slots.bytes;
+  if (header.number != static_cast<std::uint16_t>(number_) || header.bytes > most) [[unlikely]] {
+    fail(error(ErrorCode::internal, "what arrived in a slot is not the next frame",
+               "the same rondo on every rank; look for stray writes in that process"));
+    throw Error(*failure_);
+  }
+  const std::size_t begin = is_line ? Line::payload_offset(header.bytes) : Slots::payload_offset;
+  frame_ = {header.fingerprint, {place + begin, header.bytes}};
+  holding_ = true;
+  head_travel_ = header.travel;
+  return &frame_;
+}
+
+inline const Frame* VerbsReceiveChannel::nothing() {
+  if (sent_ && (number_ >= *sent_ || Clock::now() > grace_)) fail(left());
+  throw_failure();
+  if (posted_ < number_ + edge_.slots.count || edge_.credit.untold() >= edge_.slots.credit_step())
+    give_slots_back(edge_.slots.credit_step());
+  return nullptr;
+}
+
+inline void VerbsReceiveChannel::clear_line() {
+  auto& tail = *reinterpret_cast<std::uint32_t*>(line() + Line::tail_offset);
+  // relaxed: the device writes there again only once the peer has the credit for this frame, which
+  // is posted later, and posting orders what came before it.
+  std::atomic_ref(tail).store(0, std::memory_order_relaxed);
 }
 
 const Frame* VerbsReceiveChannel::peek() {
@@ -90,43 +141,25 @@ const Frame* VerbsReceiveChannel::peek() {
     throw_failure();
     return nullptr;
   }
-  if (arrived()) return head();
-  edge_.rails.poll();
-  return arrived() ? head() : nothing();
-}
-
-const Frame* VerbsReceiveChannel::head() {
-  FrameHeader header;
-  std::memcpy(&header, slot(number_) + Slots::header_offset, sizeof(header));
-  if (header.number != static_cast<std::uint16_t>(number_) || header.bytes > edge_.slots.bytes)
-      [[unlikely]] {
-    fail(error(ErrorCode::internal, "what arrived in a slot is not the next frame",
-               "the same rondo on every rank; look for stray writes in that process"));
-    throw Error(*failure_);
-  }
-  frame_ = {header.fingerprint, {slot(number_) + Slots::payload_offset, header.bytes}};
-  holding_ = true;
-  head_lent_ = header.lent != 0;
-  return &frame_;
-}
-
-const Frame* VerbsReceiveChannel::nothing() {
-  if (sent_ && (number_ >= *sent_ || Clock::now() > grace_)) fail(left());
-  throw_failure();
-  give_slots_back(edge_.slots.credit_step());
-  return nullptr;
+  if (in_line()) return head(true);
+  if (!arrived()) edge_.rails.poll();
+  if (in_line()) return head(true);  // also when its completion has come
+  return arrived() ? head(false) : nothing();
 }
 
 void VerbsReceiveChannel::release() {
   if (!holding_) throw error(ErrorCode::internal, "release() without a frame", {});
   holding_ = false;
+  if (head_travel_ == Travel::line) clear_line();
   ++number_;
-  if (head_lent_) {
+  if (head_travel_ == Travel::lent) {
     lent_ = number_;
     Debts::enlist(edge_.debts.owing, this);
   }
   // The last one waits until there is time, or for the next one: an answer goes first.
-  if (number_ + edge_.slots.count > posted_ + 1) give_slots_back(edge_.slots.credit_step());
+  if (number_ + edge_.slots.count <= posted_ + 1) return;
+  if (!endpoint_of(posted_).may_receive()) edge_.rails.poll();
+  give_slots_back(edge_.slots.credit_step());
 }
 
 bool VerbsReceiveChannel::owes() const {

@@ -33,10 +33,14 @@ class VerbsReceiveChannel final : public ReceiveChannel, public ChannelEnd {
   void take(const Letter& letter) override;
   void peer_left(const Letter& goodbye) override;
   void answer(const Letter& offer);
+  void offer_lines();
   void check(const Letter& offer) const;
   void refuse(const Error& why);
+  std::byte* line() const { return lines_.data() + edge_.slots.of(number_) * Line::bytes; }
+  bool in_line() const;
   bool arrived() const;
-  const Frame* head();
+  const Frame* head(bool is_line);
+  void clear_line();
   const Frame* nothing();
   void post_receives();
   /// Tells of them once so many are untold.
@@ -46,7 +50,8 @@ class VerbsReceiveChannel final : public ReceiveChannel, public ChannelEnd {
   std::uint64_t posted_ = 0;  ///< frames that there was a receive for, or is
   std::uint64_t lent_ = 0;    ///< frames up to the last released one that left from place
   bool holding_ = false;      ///< frame_ is the head frame
-  bool head_lent_ = false;    ///< it left from place
+  Travel head_travel_ = Travel::staged;
+  RegisteredMemory lines_{};  ///< one for each slot
   Frame frame_{};
   std::optional<std::uint64_t> sent_{};  ///< by a peer that has left
   Clock::time_point grace_{};            ///< when to stop waiting for the rest of them

@@ -22,21 +22,27 @@ RegisteredMemory::RegisteredMemory(std::size_t bytes, int rank, int peer) {
   memory_ = {static_cast<std::byte*>(memory), Unmap{bytes}};
 }
 
-void RegisteredMemory::open_to(const Rail& rail, int peer) {
+void RegisteredMemory::open_to(const Rail& rail, int peer, Reachable reachable) {
   const auto same = [&](const Region& region) { return region.rail == &rail; };
   if (std::ranges::any_of(regions_, same)) return;
   const std::size_t bytes = memory_.get_deleter().bytes;
-  MemoryRegion handle = register_memory(rail.domain(), data(), bytes,
-                                        IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_RELAXED_ORDERING);
+  const int ordering_or_reach =
+      reachable == Reachable::peers ? IBV_ACCESS_REMOTE_WRITE : IBV_ACCESS_RELAXED_ORDERING;
+  MemoryRegion handle =
+      register_memory(rail.domain(), data(), bytes, IBV_ACCESS_LOCAL_WRITE | ordering_or_reach);
   if (!handle) {
     throw call_error("registering " + std::to_string(bytes) + " bytes", errno, rail.link(peer));
   }
   regions_.push_back({&rail, std::move(handle)});
 }
 
-std::uint32_t RegisteredMemory::key(const Rail& rail) const {
+std::uint32_t RegisteredMemory::key(const Rail& rail) const { return handle_on(rail).lkey; }
+
+std::uint32_t RegisteredMemory::peers_key(const Rail& rail) const { return handle_on(rail).rkey; }
+
+const ibv_mr& RegisteredMemory::handle_on(const Rail& rail) const {
   for (const Region& region : regions_) {
-    if (region.rail == &rail) return region.handle->lkey;
+    if (region.rail == &rail) return *region.handle;
   }
   throw Error(ErrorCode::internal, "memory used on a rail that it is not open to");
 }

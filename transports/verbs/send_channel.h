@@ -44,7 +44,8 @@ class VerbsSendChannel final : public SendChannel, public ChannelEnd {
   void peer_left(const Letter& goodbye) override;
   void offer();
   bool may_send();
-  void write_header(std::size_t bytes, std::uint64_t fingerprint, bool lent);
+  void write_header(std::size_t bytes, std::uint64_t fingerprint, Travel travel);
+  void commit_line(std::size_t bytes, std::uint64_t fingerprint);
   template <class Send>
   void post(Send send);
   void look();

@@ -1,6 +1,7 @@
 #include "transports/verbs/verbs.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <map>
 #include <optional>
@@ -24,6 +25,7 @@ using tcp::Hello;
 
 constexpr std::size_t preferred_slot_bytes = std::size_t{64} << 10;
 constexpr std::uint32_t slots = 8;
+static_assert(std::has_single_bit(slots));
 // Between looks at what is rare: new connections, peers that die, asynchronous events.
 constexpr std::chrono::milliseconds between_looks{10};
 constexpr char separator = '|';
