@@ -6,6 +6,7 @@
 #include "rondo/error.h"
 #include "tests/api/threads.h"
 #include "tests/catch.h"
+#include "tests/tools/rondorun/support/process.h"
 #include "tools/trainer/report/validation.h"
 #include "tools/trainer/run.h"
 
@@ -71,6 +72,40 @@ TEST_CASE("speed-up: what is hidden costs nothing, what is not counts in full") 
   CHECK(speed_up(8, 1.0, 0.5, 0.7) == Approx(8));
   CHECK(speed_up(8, 1.0, 1.0, 0.0) == Approx(4));
   CHECK(speed_up(1, 0.0, 0.0, 0.0) == 0);
+}
+
+TEST_CASE("what a ring combines is what it reduce-scatters") {
+  const Traits traits{.ranks = 4, .parameters = 1200, .micro_steps = 3};
+  CHECK(reduced_bytes_a_step("ddp", traits) == Approx(0.75 * 4800));
+  CHECK(reduced_bytes_a_step("zero1", traits) == Approx(0.75 * 4800));
+  CHECK(reduced_bytes_a_step("zero2", traits) == Approx(3 * 0.75 * 4800));
+  CHECK(reduced_bytes_a_step("zero3", traits) == Approx(3 * 0.75 * 4800));
+}
+
+TEST_CASE("a profile gives a link's rate and constants, and is refused in words where it is none") {
+  const rondo::test::TemporaryFolder folder;
+  const std::string path = folder / "profile.json";
+  const auto profile = [&](const std::string& links) {
+    rondo::test::write_file(path,
+                            R"({"date": "today", "machine": {"cpu": "one", "cores": 2}, "gamma": [
+      {"type": "float32", "op": "sum", "copies": [{"bytes": 1000, "seconds": {"median": 1e-6}}],
+       "reduces": [{"bytes": 1000, "seconds": {"median": 3e-6}}]}], "links": [)" +
+                                links + "]}");
+  };
+  profile(R"({"transport": "tcp", "ranks": 2, "alpha": {"median": 1e-6}, "exchange": [
+      {"bytes": 1000, "seconds": {"median": 2e-6}},
+      {"bytes": 1000000, "seconds": {"median": 1.001e-3}}]})");
+  const Link link = read_link(path, "tcp", 4, 800'000);
+  CHECK(link.rate == Approx(1e6 / 1.001e-3));
+  CHECK(link.alpha == Approx(1e-6));
+  CHECK(link.beta == Approx(1e-9));
+  CHECK(link.gamma == Approx(2e-9));
+  CHECK(link.words == "tcp between 2 ranks; one, 2 cores, today");
+  CHECK_THROWS_WITH(read_link(path, "shm", 2, 1), Catch::Contains("nothing about the transport"));
+  profile("{}");
+  CHECK_THROWS_WITH(read_link(path, "tcp", 2, 1), Catch::Contains("is no profile"));
+  rondo::test::write_file(path, "{");
+  CHECK_THROWS_WITH(read_link(path, "tcp", 2, 1), Catch::Contains("rondo calibrate --output"));
 }
 
 TEST_CASE("a strategy without a formula is refused by name") {

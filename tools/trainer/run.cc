@@ -91,6 +91,10 @@ class Run {
       if (first_ && said) out_ << validation_text(evidence) << std::flush;
       if (first_) files.add_formulas(validation_rows(evidence));
     }
+    if (first_ && options_.formulas != Formulas::none && options_.strategy.top_k > 0 &&
+        options_.progress != "none") {
+      out_ << "formulas: there is none for --compress" << std::endl;
+    }
     if (options_.sample > 0) {
       const auto text = session_.write(options_.prompt, options_.sample, options_.temperature);
       if (first_) out_ << "\n" << options_.prompt << text << std::endl;

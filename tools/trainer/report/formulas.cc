@@ -59,6 +59,14 @@ Formula bytes_a_step(std::string_view strategy, const Traits& traits) {
   return {each ? "2A f G" : std::string(row.bytes), value};
 }
 
+// A ring's all-reduce passes over the gradients twice and combines in the first of these.
+double reduced_bytes_a_step(std::string_view strategy, const Traits& traits) {
+  const Row& row = row_of(strategy);
+  const double passes = row.gradient_passes(traits) / (strategy == "ddp" ? 2 : 1);
+  return passes * others(traits) / traits.ranks * traits.gradient_wire *
+         static_cast<double>(traits.parameters + traits.padding);
+}
+
 Formula ring_messages_a_step(std::string_view strategy, const Traits& traits) {
   const Row& row = row_of(strategy);
   const double passes = row.gradient_passes(traits) + row.parameter_passes(traits);

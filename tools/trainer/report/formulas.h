@@ -46,6 +46,8 @@ struct Formula {
 /// Payload bytes that a rank sends in a step. Throws Error{invalid_argument} for a strategy that is
 /// not in the table above; so do the next two.
 Formula bytes_a_step(std::string_view strategy, const Traits& traits);
+/// Bytes that a rank combines with its own in a step where calls go round rings.
+double reduced_bytes_a_step(std::string_view strategy, const Traits& traits);
 /// Messages that a rank sends in a step where each call goes round a ring: as many as rounds.
 Formula ring_messages_a_step(std::string_view strategy, const Traits& traits);
 /// Bytes a rank holds beside activations and buffers.

@@ -1,5 +1,6 @@
 #include "tools/trainer/report/link.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -34,9 +35,35 @@ const Json* nearest_entry(const Json& profile, const std::string& transport, int
   return best;
 }
 
+double median(const Json& knot) { return knot.at("seconds").at("median").get<double>(); }
+
+/// Median seconds a byte of the sample nearest to `bytes`.
+double seconds_a_byte(const Json& curve, double bytes) {
+  double nearest = 0;
+  double seconds = 0;
+  for (const Json& knot : curve) {
+    const double size = knot.at("bytes").get<double>();
+    const double apart = std::abs(std::log(size / bytes));
+    if (seconds > 0 && apart >= nearest) continue;
+    nearest = apart;
+    seconds = median(knot) / size;
+  }
+  return seconds;
+}
+
+double gamma_of(const Json& profile, double bytes) {
+  for (const Json& one : profile.at("gamma")) {
+    if (one.at("type") != "float32" || one.at("op") != "sum") continue;
+    return std::max(
+        0.0, seconds_a_byte(one.at("reduces"), bytes) - seconds_a_byte(one.at("copies"), bytes));
+  }
+  return 0;
+}
+
 Link link_of(const Json& entry, double bytes) {
   const int ranks = entry.at("ranks").get<int>();
-  Link link{.words = entry.at("transport").get<std::string>() + " between " +
+  Link link{.alpha = median({{"seconds", entry.at("alpha")}}),
+            .words = entry.at("transport").get<std::string>() + " between " +
                      std::to_string(ranks) + " ranks"};
   double nearest = 0;
   for (const Json& knot : entry.at("exchange")) {
@@ -44,7 +71,8 @@ Link link_of(const Json& entry, double bytes) {
     const double apart = std::abs(std::log(sent / bytes));
     if (link.rate > 0 && apart >= nearest) continue;
     nearest = apart;
-    link.rate = sent / knot.at("seconds").at("median").get<double>();
+    link.rate = sent / median(knot);
+    link.beta = std::max(0.0, median(knot) - (ranks - 1) * link.alpha) / sent;
   }
   return link;
 }
@@ -59,6 +87,7 @@ Link read_link(const std::string& path, const std::string& transport, int ranks,
     const Json* const entry = nearest_entry(profile, transport, ranks);
     if (entry == nullptr) refuse(path, "it has nothing about the transport '" + transport + "'");
     Link link = link_of(*entry, bytes);
+    link.gamma = gamma_of(profile, bytes / ranks);
     const Json& machine = profile.at("machine");
     link.words += "; " + machine.at("cpu").get<std::string>() + ", " +
                   std::to_string(machine.at("cores").get<int>()) + " cores, " +

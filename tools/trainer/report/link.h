@@ -7,12 +7,15 @@ namespace rondo::train {
 
 struct Link {
   double rate = 0;      ///< bytes a second that a rank sends while it receives as many; 0: unknown
+  double alpha = 0;     ///< seconds a message
+  double beta = 0;      ///< seconds a byte that a rank sends while it receives as many
+  double gamma = 0;     ///< seconds a byte that is combined, beyond copying it; float32 sums
   std::string words{};  ///< for people: of which transport, ranks and machine
 };
 
 /// Of the profile's entries for `transport`, the one whose number of ranks is nearest; of its
-/// samples, that whose bytes a rank are nearest to `bytes`. Throws Error{invalid_argument} that
-/// names the file, what is wrong with it and how to make another.
+/// samples, that whose bytes a rank are nearest to `bytes`, the size of a call. Throws
+/// Error{invalid_argument} that names the file, what is wrong with it and how to make another.
 Link read_link(const std::string& path, const std::string& transport, int ranks, double bytes);
 
 }  // namespace rondo::train

@@ -105,7 +105,11 @@ void Progress::show(const std::vector<StepRecord>& steps) {
 }
 
 void Progress::finish(const std::vector<StepRecord>& steps, const Ledger& memory) {
-  if (style_ == ProgressStyle::none || steps.empty()) return;
+  if (style_ == ProgressStyle::none) return;
+  if (steps.empty()) {
+    out_ << "nothing left to do: all of --steps " << run_.steps << " are done" << std::endl;
+    return;
+  }
   const double seconds = total_seconds(steps);
   const Share all = share_of(run_, steps, steps.size());
   out_ << "\nloss " << print("%.4f", steps.front().loss) << " -> "

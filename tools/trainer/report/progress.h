@@ -22,6 +22,7 @@ class Progress {
   void start();
   /// After every step; `steps` are all so far.
   void show(const std::vector<StepRecord>& steps);
+  /// Says so where there is nothing left to do, as every step was done before.
   void finish(const std::vector<StepRecord>& steps, const Ledger& memory);
 
  private:

@@ -21,8 +21,17 @@ std::string number(double value) {
   return value >= 1e5 ? print("%.0f", value) : print("%.5g", value);
 }
 
-void add_bandwidth(const Evidence& evidence, double bytes, std::vector<ValidationRow>& rows) {
-  if (evidence.link.rate <= 0 || evidence.alone <= 0) return;
+/// What a profile promises of the communication alone.
+void add_link(const Evidence& evidence, double bytes, std::vector<ValidationRow>& rows) {
+  const Link& link = evidence.link;
+  if (link.rate <= 0 || evidence.alone <= 0) return;
+  if (evidence.rings) {
+    const double messages = ring_messages_a_step(evidence.strategy, evidence.traits).value;
+    const double reduced = reduced_bytes_a_step(evidence.strategy, evidence.traits);
+    rows.push_back({"t_comm alone", "alpha rounds + beta bytes + gamma sums",
+                    1e3 * (messages * link.alpha + bytes * link.beta + reduced * link.gamma),
+                    1e3 * evidence.alone, "ms"});
+  }
   rows.push_back({"busbw", "what the link carries; bytes/t_comm", 1e-9 * evidence.link.rate,
                   1e-9 * bytes / evidence.alone, "GB/s"});
 }
@@ -78,7 +87,7 @@ std::vector<ValidationRow> validation_rows(const Evidence& evidence) {
   rows.push_back({"memory a rank", bytes_held.text, bytes_held.value, state, "B", of_memory});
   if (!evidence.full || evidence.traits.ranks == 1) return rows;
   add_times(evidence, rows);
-  add_bandwidth(evidence, bytes.value, rows);
+  add_link(evidence, bytes.value, rows);
   return rows;
 }
 
