@@ -48,7 +48,8 @@ DirectEngine::Result DirectEngine::run(Operation& operation) {
   return moved ? Result::moved : Result::waiting;
 }
 
-bool DirectEngine::run_at_once(Operation& operation, std::uint32_t looks) {
+// All in one piece: each of its parts is a few instructions, and as many go on calling them.
+[[gnu::flatten]] bool DirectEngine::run_at_once(Operation& operation, std::uint32_t looks) {
   if (operation.prepared->direct->measured) return false;
   begin(operation);
   if (!shows_once() || !enter()) return false;

@@ -61,10 +61,17 @@ void Engine::submit(Operation* operation) {
 }
 
 bool Engine::run_at_once(Operation* operation, std::uint32_t looks) {
-  collectives_.push_back(operation);
-  if (collectives_.size() > 1 || !operation->direct || !direct_->run_at_once(*operation, looks))
+  bool done = false;
+  try {
+    done = collectives_.empty() && operation->direct && direct_->run_at_once(*operation, looks);
+  } catch (...) {
+    collectives_.push_back(operation);  // fail_all() ends what is in the queue
+    throw;
+  }
+  if (!done) {
+    collectives_.push_back(operation);
     return false;
-  collectives_.pop_back();
+  }
   conclude(*operation);
   operation->finish_alone();
   return true;
