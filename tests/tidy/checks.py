@@ -22,12 +22,13 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 # The layers, lowest first; arrows point down only. Longest matching folder wins.
 LAYERS = [
     ["core/include", "core/base"],
-    ["core/memory", "core/schedule", "core/transport", "core/control", "kernels"],
+    ["core/cuda", "core/memory", "core/schedule", "core/transport", "core/control", "kernels"],
     ["algorithms", "transports"],
     ["core/plan"],
     ["core/trace"],
     ["core/execute"],
     ["core/communicator", "core/include/rondo/rondo.h"],
+    ["core/stream"],
     ["core/nccl"],
     ["tools", "bench", "tests"],
 ]

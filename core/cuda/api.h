@@ -1,0 +1,97 @@
+// The functions of CUDA's driver that rondo calls, by the names and with the argument types that
+// libcuda.so.1 exports them: nothing of CUDA's own headers is needed to build. Handles are opaque;
+// numbers are the driver's. Never linked: see driver.h.
+#pragma once
+
+#include <cstddef>
+
+struct CUstream_st;
+struct CUevent_st;
+struct CUctx_st;
+struct CUgraph_st;
+struct CUuserObject_st;
+
+namespace rondo::cuda {
+
+using Stream = CUstream_st*;
+using Event = CUevent_st*;
+using Context = CUctx_st*;
+using Graph = CUgraph_st*;
+using UserObject = CUuserObject_st*;
+/// CUdeviceptr. With unified addressing host memory has one, too: its own address.
+using DevicePointer = unsigned long long;
+using HostFunction = void (*)(void*);
+
+inline DevicePointer address_of(const void* pointer) {
+  return reinterpret_cast<DevicePointer>(pointer);
+}
+
+/// CUresult.
+inline constexpr int success = 0;
+inline constexpr int not_initialized = 3;
+inline constexpr int deinitialized = 4;
+inline constexpr int invalid_context = 201;
+
+inline constexpr int attribute_memory_type = 2;  // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
+inline constexpr unsigned device_memory = 2;  // CU_MEMORYTYPE_DEVICE; managed memory says so, too
+
+inline constexpr unsigned register_portable = 1;      // CU_MEMHOSTREGISTER_PORTABLE
+inline constexpr unsigned register_device_map = 2;    // CU_MEMHOSTREGISTER_DEVICEMAP
+inline constexpr unsigned stream_non_blocking = 1;    // CU_STREAM_NON_BLOCKING
+inline constexpr unsigned event_disable_timing = 2;   // CU_EVENT_DISABLE_TIMING
+inline constexpr unsigned event_record_external = 1;  // CU_EVENT_RECORD_EXTERNAL
+inline constexpr unsigned event_wait_external = 1;    // CU_EVENT_WAIT_EXTERNAL
+inline constexpr unsigned wait_value_equal = 1;       // CU_STREAM_WAIT_VALUE_EQ
+inline constexpr unsigned write_value_default = 0;    // preceded by a system-wide fence
+
+inline constexpr int capture_active = 1;   // CU_STREAM_CAPTURE_STATUS_ACTIVE
+inline constexpr int capture_relaxed = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED
+
+inline constexpr unsigned user_object_no_destructor_sync = 1;
+inline constexpr unsigned graph_user_object_move = 1;
+
+}  // namespace rondo::cuda
+
+extern "C" {
+int cuGetErrorName(int status, const char** name);
+int cuPointerGetAttribute(void* data, int attribute, rondo::cuda::DevicePointer pointer);
+
+int cuCtxGetCurrent(rondo::cuda::Context* context);
+int cuCtxPushCurrent_v2(rondo::cuda::Context context);
+int cuCtxPopCurrent_v2(rondo::cuda::Context* context);
+int cuCtxGetDevice(int* device);
+
+int cuMemAlloc_v2(rondo::cuda::DevicePointer* pointer, std::size_t bytes);
+int cuMemFree_v2(rondo::cuda::DevicePointer pointer);
+int cuMemHostRegister_v2(void* memory, std::size_t bytes, unsigned flags);
+int cuMemHostUnregister(void* memory);
+int cuMemHostGetDevicePointer_v2(rondo::cuda::DevicePointer* pointer, void* memory, unsigned flags);
+int cuMemcpyAsync(rondo::cuda::DevicePointer to, rondo::cuda::DevicePointer from, std::size_t bytes,
+                  rondo::cuda::Stream stream);
+
+int cuStreamCreate(rondo::cuda::Stream* stream, unsigned flags);
+int cuStreamDestroy_v2(rondo::cuda::Stream stream);
+int cuStreamSynchronize(rondo::cuda::Stream stream);
+int cuStreamGetCtx(rondo::cuda::Stream stream, rondo::cuda::Context* context);
+int cuStreamWaitEvent(rondo::cuda::Stream stream, rondo::cuda::Event event, unsigned flags);
+int cuStreamWaitValue32_v2(rondo::cuda::Stream stream, rondo::cuda::DevicePointer address,
+                           unsigned value, unsigned flags);
+int cuStreamWriteValue32_v2(rondo::cuda::Stream stream, rondo::cuda::DevicePointer address,
+                            unsigned value, unsigned flags);
+int cuLaunchHostFunc(rondo::cuda::Stream stream, rondo::cuda::HostFunction function, void* data);
+
+int cuEventCreate(rondo::cuda::Event* event, unsigned flags);
+int cuEventDestroy_v2(rondo::cuda::Event event);
+int cuEventRecord(rondo::cuda::Event event, rondo::cuda::Stream stream);
+int cuEventRecordWithFlags(rondo::cuda::Event event, rondo::cuda::Stream stream, unsigned flags);
+int cuEventSynchronize(rondo::cuda::Event event);
+
+int cuThreadExchangeStreamCaptureMode(int* mode);
+int cuStreamGetCaptureInfo_v2(rondo::cuda::Stream stream, int* status, unsigned long long* id,
+                              rondo::cuda::Graph* graph, const void** dependencies,
+                              std::size_t* dependency_count);
+int cuUserObjectCreate(rondo::cuda::UserObject* object, void* data,
+                       rondo::cuda::HostFunction destroy, unsigned references, unsigned flags);
+int cuGraphRetainUserObject(rondo::cuda::Graph graph, rondo::cuda::UserObject object,
+                            unsigned references, unsigned flags);
+}

@@ -1,0 +1,114 @@
+#include "core/cuda/driver.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+namespace rondo::cuda {
+namespace {
+
+/// How many libraries this process has loaded, ever.
+unsigned long long libraries_loaded() {
+  unsigned long long loaded = 0;
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* result) {
+        *static_cast<unsigned long long*>(result) = info->dlpi_adds;
+        return 1;
+      },
+      &loaded);
+  return loaded;
+}
+
+template <class Function>
+void find(void* library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(::dlsym(library, name));
+  if (function != nullptr) return;
+  throw Error(ErrorCode::invalid_usage,
+              std::string("this process's CUDA driver has no function ") + name,
+              {.remedy = "use a driver of CUDA 11.7 or newer"});
+}
+
+std::unique_ptr<Driver> read_functions(void* library) {
+  auto found = std::make_unique<Driver>();
+  find(library, "cuGetErrorName", found->get_error_name);
+  find(library, "cuPointerGetAttribute", found->pointer_get_attribute);
+  find(library, "cuCtxGetCurrent", found->ctx_get_current);
+  find(library, "cuCtxPushCurrent_v2", found->ctx_push_current);
+  find(library, "cuCtxPopCurrent_v2", found->ctx_pop_current);
+  find(library, "cuCtxGetDevice", found->ctx_get_device);
+  find(library, "cuMemAlloc_v2", found->mem_alloc);
+  find(library, "cuMemFree_v2", found->mem_free);
+  find(library, "cuMemHostRegister_v2", found->mem_host_register);
+  find(library, "cuMemHostUnregister", found->mem_host_unregister);
+  find(library, "cuMemHostGetDevicePointer_v2", found->mem_host_get_device_pointer);
+  find(library, "cuMemcpyAsync", found->memcpy_async);
+  find(library, "cuStreamCreate", found->stream_create);
+  find(library, "cuStreamDestroy_v2", found->stream_destroy);
+  find(library, "cuStreamSynchronize", found->stream_synchronize);
+  find(library, "cuStreamGetCtx", found->stream_get_ctx);
+  find(library, "cuStreamWaitEvent", found->stream_wait_event);
+  find(library, "cuStreamWaitValue32_v2", found->stream_wait_value);
+  find(library, "cuStreamWriteValue32_v2", found->stream_write_value);
+  find(library, "cuLaunchHostFunc", found->launch_host_func);
+  find(library, "cuEventCreate", found->event_create);
+  find(library, "cuEventDestroy_v2", found->event_destroy);
+  find(library, "cuEventRecord", found->event_record);
+  find(library, "cuEventRecordWithFlags", found->event_record_with_flags);
+  find(library, "cuEventSynchronize", found->event_synchronize);
+  find(library, "cuThreadExchangeStreamCaptureMode", found->thread_exchange_stream_capture_mode);
+  find(library, "cuStreamGetCaptureInfo_v2", found->stream_get_capture_info);
+  find(library, "cuUserObjectCreate", found->user_object_create);
+  find(library, "cuGraphRetainUserObject", found->graph_retain_user_object);
+  return found;
+}
+
+}  // namespace
+
+/// Global, as the driver is; the answer cannot depend on who asks.
+const Driver* find_driver() {
+  static std::atomic<const Driver*> found{nullptr};     // release when found, acquire to use it
+  static std::atomic<unsigned long long> looked_at{0};  // relaxed: a second look does no harm
+  const Driver* known = found.load(std::memory_order_acquire);
+  if (known != nullptr) return known;
+  const unsigned long long loaded = libraries_loaded();
+  if (looked_at.load(std::memory_order_relaxed) == loaded) return nullptr;
+  if (void* const library = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD)) {
+    known = read_functions(library).release();  // as the driver itself, it stays
+    const Driver* other = nullptr;
+    if (!found.compare_exchange_strong(other, known, std::memory_order_acq_rel)) {
+      const std::unique_ptr<const Driver> spare(known);  // another thread was first
+      known = other;
+    }
+  }
+  looked_at.store(loaded, std::memory_order_relaxed);
+  return known;
+}
+
+const Driver& driver() {
+  if (const Driver* const found = find_driver()) return *found;
+  throw Error(ErrorCode::invalid_usage, "this process has not loaded the CUDA driver",
+              {.remedy = "initialise CUDA first"});
+}
+
+void check(int status, std::string_view function) {
+  if (status == success) return;
+  const char* name = nullptr;
+  driver().get_error_name(status, &name);
+  throw CudaError(ErrorCode::system,
+                  std::string(function) + " failed with CUDA error " + std::to_string(status) +
+                      (name != nullptr ? " (" + std::string(name) + ")" : ""),
+                  {.remedy = "look for an earlier failure of CUDA in this process"});
+}
+
+bool is_device_memory(const void* pointer) {
+  const Driver* const cuda = find_driver();
+  if (cuda == nullptr || pointer == nullptr) return false;
+  unsigned type = 0;
+  const int status = cuda->pointer_get_attribute(&type, attribute_memory_type, address_of(pointer));
+  return status == success && type == device_memory;
+}
+
+}  // namespace rondo::cuda

@@ -1,0 +1,68 @@
+// CUDA's driver as this process has it: one table of functions, found at run time.
+//
+// Nothing here is linked: a program without a GPU needs no libcuda.so.1, and rondo never meets two
+// versions of the CUDA runtime, as it uses none. See also api.h and handles.h.
+#pragma once
+
+#include <string_view>
+
+#include "core/cuda/api.h"
+#include "rondo/error.h"
+
+namespace rondo::cuda {
+
+/// The driver refused what we asked of it.
+class CudaError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Functions of libcuda.so.1, by its names without "cu" and version.
+struct Driver {
+  decltype(&cuGetErrorName) get_error_name = nullptr;
+  decltype(&cuPointerGetAttribute) pointer_get_attribute = nullptr;
+  decltype(&cuCtxGetCurrent) ctx_get_current = nullptr;
+  decltype(&cuCtxPushCurrent_v2) ctx_push_current = nullptr;
+  decltype(&cuCtxPopCurrent_v2) ctx_pop_current = nullptr;
+  decltype(&cuCtxGetDevice) ctx_get_device = nullptr;
+  decltype(&cuMemAlloc_v2) mem_alloc = nullptr;
+  decltype(&cuMemFree_v2) mem_free = nullptr;
+  decltype(&cuMemHostRegister_v2) mem_host_register = nullptr;
+  decltype(&cuMemHostUnregister) mem_host_unregister = nullptr;
+  decltype(&cuMemHostGetDevicePointer_v2) mem_host_get_device_pointer = nullptr;
+  decltype(&cuMemcpyAsync) memcpy_async = nullptr;
+  decltype(&cuStreamCreate) stream_create = nullptr;
+  decltype(&cuStreamDestroy_v2) stream_destroy = nullptr;
+  decltype(&cuStreamSynchronize) stream_synchronize = nullptr;
+  decltype(&cuStreamGetCtx) stream_get_ctx = nullptr;
+  decltype(&cuStreamWaitEvent) stream_wait_event = nullptr;
+  decltype(&cuStreamWaitValue32_v2) stream_wait_value = nullptr;
+  decltype(&cuStreamWriteValue32_v2) stream_write_value = nullptr;
+  decltype(&cuLaunchHostFunc) launch_host_func = nullptr;
+  decltype(&cuEventCreate) event_create = nullptr;
+  decltype(&cuEventDestroy_v2) event_destroy = nullptr;
+  decltype(&cuEventRecord) event_record = nullptr;
+  decltype(&cuEventRecordWithFlags) event_record_with_flags = nullptr;
+  decltype(&cuEventSynchronize) event_synchronize = nullptr;
+  decltype(&cuThreadExchangeStreamCaptureMode) thread_exchange_stream_capture_mode = nullptr;
+  decltype(&cuStreamGetCaptureInfo_v2) stream_get_capture_info = nullptr;
+  decltype(&cuUserObjectCreate) user_object_create = nullptr;
+  decltype(&cuGraphRetainUserObject) graph_retain_user_object = nullptr;
+};
+
+/// The driver if this process has loaded it, which other code may do at any time; it then stays.
+/// Null without it. Thread-safe; costs one look where nothing was loaded since the last call.
+/// Throws Error{invalid_usage} for a driver that lacks a function (one older than CUDA 11.7's).
+const Driver* find_driver();
+
+/// The same where the driver must be there, as somebody holds device memory or a stream.
+const Driver& driver();
+
+/// Throws CudaError that names `function` and the status.
+void check(int status, std::string_view function);
+
+/// Whether `pointer` is a device's (or managed) memory. Without the driver, and where it was not
+/// initialised: never. Thread-safe.
+bool is_device_memory(const void* pointer);
+
+}  // namespace rondo::cuda

@@ -1,0 +1,62 @@
+#include "core/cuda/handles.h"
+
+namespace rondo::cuda {
+
+CurrentContext::CurrentContext(Context context) {
+  check(driver().ctx_push_current(context), "cuCtxPushCurrent");
+}
+
+CurrentContext::~CurrentContext() {
+  Context popped = nullptr;
+  driver().ctx_pop_current(&popped);
+}
+
+RelaxedCapture::RelaxedCapture() {
+  check(driver().thread_exchange_stream_capture_mode(&mode_), "cuThreadExchangeStreamCaptureMode");
+}
+
+RelaxedCapture::~RelaxedCapture() { driver().thread_exchange_stream_capture_mode(&mode_); }
+
+OwnedEvent make_event() {
+  Event event = nullptr;
+  check(driver().event_create(&event, event_disable_timing), "cuEventCreate");
+  return OwnedEvent(event);
+}
+
+OwnedStream make_stream() {
+  Stream stream = nullptr;
+  check(driver().stream_create(&stream, stream_non_blocking), "cuStreamCreate");
+  return OwnedStream(stream);
+}
+
+PinnedMemory::PinnedMemory(std::size_t bytes) : memory_(allocate(bytes)) {
+  check(driver().mem_host_register(memory_.data(), memory_.size(),
+                                   register_portable | register_device_map),
+        "cuMemHostRegister");
+  const int status = driver().mem_host_get_device_pointer(&base_, memory_.data(), 0);
+  if (status == success) return;
+  driver().mem_host_unregister(memory_.data());
+  check(status, "cuMemHostGetDevicePointer");
+}
+
+PinnedMemory::~PinnedMemory() {
+  if (memory_) driver().mem_host_unregister(memory_.data());
+}
+
+DevicePointer PinnedMemory::device_address(const void* pointer) const {
+  return base_ + (address_of(pointer) - address_of(memory_.data()));
+}
+
+std::optional<Capture> capture_of(Stream stream) {
+  int status = 0;
+  Capture capture;
+  check(driver().stream_get_capture_info(stream, &status, &capture.id, &capture.graph, nullptr,
+                                         nullptr),
+        "cuStreamGetCaptureInfo");
+  if (status == 0) return std::nullopt;
+  if (status == capture_active) return capture;
+  throw Error(ErrorCode::invalid_usage, "this stream's capture into a graph has failed",
+              {.remedy = "end the capture and look for the call that is not allowed in one"});
+}
+
+}  // namespace rondo::cuda

@@ -1,0 +1,76 @@
+// The driver's objects with owners. All of them: one thread at a time; they throw CudaError.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "core/cuda/driver.h"
+#include "rondo/memory.h"
+
+namespace rondo::cuda {
+
+/// Makes `context` this thread's for a while.
+class CurrentContext {
+ public:
+  explicit CurrentContext(Context context);
+  ~CurrentContext();
+  CurrentContext(const CurrentContext&) = delete;
+  CurrentContext& operator=(const CurrentContext&) = delete;
+};
+
+/// While it lives this thread may do what a stream's capture elsewhere would forbid, such as taking
+/// memory: nothing of it goes into the stream that is being captured.
+class RelaxedCapture {
+ public:
+  RelaxedCapture();
+  ~RelaxedCapture();
+  RelaxedCapture(const RelaxedCapture&) = delete;
+  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+
+ private:
+  int mode_ = capture_relaxed;
+};
+
+struct DestroyEvent {
+  void operator()(Event event) const noexcept { driver().event_destroy(event); }
+};
+struct DestroyStream {
+  void operator()(Stream stream) const noexcept { driver().stream_destroy(stream); }
+};
+using OwnedEvent = std::unique_ptr<CUevent_st, DestroyEvent>;
+using OwnedStream = std::unique_ptr<CUstream_st, DestroyStream>;
+
+/// Of the current context, without timing.
+OwnedEvent make_event();
+/// Of the current context; it does not wait for the legacy default stream.
+OwnedStream make_stream();
+
+/// Host memory that ranks of this machine map (rondo::allocate()) and devices copy to and from
+/// without a detour: page-locked in every context.
+class PinnedMemory {
+ public:
+  explicit PinnedMemory(std::size_t bytes);
+  ~PinnedMemory();
+  PinnedMemory(PinnedMemory&&) = default;
+  PinnedMemory& operator=(PinnedMemory&&) = delete;
+
+  std::byte* data() const { return static_cast<std::byte*>(memory_.data()); }
+  std::size_t size() const { return memory_.size(); }
+  /// What stream memory operations know `pointer`, which lies in it, by.
+  DevicePointer device_address(const void* pointer) const;
+
+ private:
+  Memory memory_;
+  DevicePointer base_ = 0;
+};
+
+/// What a stream's capture into a graph is, while there is one.
+struct Capture {
+  unsigned long long id = 0;
+  Graph graph = nullptr;
+};
+/// Throws Error{invalid_usage} for a stream that cannot be asked since another one is captured, and
+/// for a capture that has failed.
+std::optional<Capture> capture_of(Stream stream);
+
+}  // namespace rondo::cuda

@@ -1,0 +1,62 @@
+// Lane: what one call needs on its way from a stream to the communicator and back: a ring of slots
+// in pinned memory and two flags for each.
+//
+//   stream (device)                          worker (host)
+//   copies a slice into the slot             waits for `ready`, sets it to 0
+//   writes ready = 1                         runs the slice's call on the slot
+//   waits for done == 1, writes done = 0     writes done = 1
+//   copies the slice out of the slot
+//
+// Neither side ever waits for the other's memory to be taken, and every flag is 0 again at the end:
+// a captured graph can do the same again. A lane serves one call at a time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/cuda/handles.h"
+
+namespace rondo::stream {
+
+class Lane {
+ public:
+  static constexpr std::size_t depth = 4;  ///< slots
+
+  /// Memory and a stream of the current context. Throws what those throw.
+  explicit Lane(std::size_t slot_bytes);
+
+  std::size_t slot_bytes() const { return slot_bytes_; }
+  std::byte* slot(std::size_t slice) const;
+  /// Where a scalar of a reduction operator arrives, 8 bytes.
+  std::byte* scalar() const { return memory_.data() + scalar_offset; }
+  /// For calls that go on beside others of their stream.
+  cuda::Stream own_stream() const { return stream_.get(); }
+
+  /// The stream's side, put into `stream`: the slice is in its slot; wait until it is done.
+  void write_ready(std::size_t slice, cuda::Stream stream) const;
+  void await_done(std::size_t slice, cuda::Stream stream) const;
+
+  /// The worker's side. Acquire, with the device's write behind its copies: once true, the slot
+  /// holds the slice. Then false until the slot's next slice.
+  bool take_ready(std::size_t slice) const;
+  /// Release, before the device's copies out of the slot.
+  void set_done(std::size_t slice) const;
+
+ private:
+  /// Written by a device and a processor in turn, so each flag has a cache line to itself.
+  struct alignas(64) Flag {
+    std::uint32_t value;
+  };
+  static constexpr std::size_t scalar_offset = 2 * depth * sizeof(Flag);
+  static constexpr std::size_t head_bytes = 4096;  ///< flags and scalar; slots stay page-aligned
+  static_assert(scalar_offset + 8 <= head_bytes);
+
+  Flag& ready(std::size_t slice) const;
+  Flag& done(std::size_t slice) const;
+
+  std::size_t slot_bytes_;
+  cuda::PinnedMemory memory_;  ///< zeroed, so no flag is set at first
+  cuda::OwnedStream stream_;
+};
+
+}  // namespace rondo::stream

@@ -1,0 +1,65 @@
+// A call in a stream's order, as it is asked for, and a batch of them on its way.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "core/communicator/state.h"
+#include "core/stream/lane.h"
+#include "core/stream/slices.h"
+
+namespace rondo::stream {
+
+/// data[i] *= scalar, before anything else is done with the data; of a rank's input.
+using Scale = std::function<void(void* data, std::size_t count, const void* scalar)>;
+
+/// One call. Buffers may lie on the device or the host; those on the host are read and written in
+/// the stream's order, too.
+struct Request {
+  Call call{};
+  const void* input = nullptr;
+  void* output = nullptr;
+  int peer = 0;        ///< of a message
+  bool sends = false;  ///< a message's direction
+  Scale scale{};       ///< empty: none
+  const void* scalar = nullptr;
+  cuda::Stream stream = nullptr;
+};
+
+/// A request under way: what the thread that put it into the stream and the worker both use.
+struct Item {
+  Request request{};
+  Slices slices;
+  Lane* lane = nullptr;
+  bool input_on_device = false;
+  bool output_on_device = false;
+  bool scalar_on_device = false;
+
+  // The worker's, for one run of the batch.
+  std::size_t at = 0;                            ///< slice
+  std::shared_ptr<detail::Operation> running{};  ///< its call, if it has begun
+
+  /// Slices whose `ready` was put into the stream: written by the thread that puts them there, read
+  /// by the worker once Batch::cut is seen.
+  std::size_t entered = 0;
+};
+
+class Worker;
+
+/// Calls of one communicator that run together: one, or a group.
+struct Batch {
+  std::shared_ptr<Worker> worker{};
+  std::vector<Item> items{};
+  /// Putting it into the stream failed half way; release behind the items' `entered`, acquire by
+  /// the worker, which then ends where the stream does.
+  std::atomic<bool> cut{false};
+  bool captured = false;   ///< it runs whenever a graph does
+  bool announced = false;  ///< the stream will tell the worker; of the thread that puts it there
+  /// What keeps it in memory while only the driver knows of it: until it has run once, or until the
+  /// graph is gone. Under the worker's mutex.
+  std::shared_ptr<Batch> self{};
+};
+
+}  // namespace rondo::stream

@@ -1,0 +1,67 @@
+// How a call on device buffers is cut into calls on host memory ("slices"), each of which fits one
+// slot of a lane.
+//
+// A slice is the same collective on the same range of every block: elements [begin, begin + count)
+// of each. Its blocks lie one behind the other in the slot, in place (a rank's own block of the
+// larger buffer); only all_to_all has its output behind its input. Every rank cuts alike, as the
+// cuts depend on nothing but the call, the number of ranks and the slot's size. The first slice is
+// shorter by an amount that depends on how many there are, so that ranks which disagree about a
+// large count disagree about their first slice.
+#pragma once
+
+#include <cstddef>
+
+#include "core/control/call.h"
+#include "core/schedule/layout.h"
+
+namespace rondo::stream {
+
+class Slices {
+ public:
+  /// Throws Error{invalid_argument} where one element of each block does not fit a slot.
+  /// `sends`: of a message (Collective::send_recv), its direction.
+  Slices(const Call& call, bool sends, int rank, int ranks, std::size_t slot_bytes);
+
+  std::size_t count() const { return count_; }
+  std::size_t begin(std::size_t slice) const;
+  std::size_t elements(std::size_t slice) const { return begin(slice + 1) - begin(slice); }
+  /// The slice as a call.
+  Call call(std::size_t slice) const;
+
+  /// One run of bytes between a user's buffer and a slot.
+  struct Copy {
+    std::size_t buffer_offset;
+    std::size_t slot_offset;
+    std::size_t bytes;
+  };
+  /// How many runs a slice's input has, and each of them.
+  std::size_t input_copies(std::size_t slice) const { return copies(input_, slice); }
+  Copy input_copy(std::size_t slice, std::size_t run) const { return copy(input_, slice, run); }
+  std::size_t output_copies(std::size_t slice) const { return copies(output_, slice); }
+  Copy output_copy(std::size_t slice, std::size_t run) const { return copy(output_, slice, run); }
+
+  /// Where in the slot the slice's call has its input and its output, in bytes.
+  std::size_t input_offset(std::size_t slice) const { return offset(input_, slice); }
+  std::size_t output_offset(std::size_t slice) const { return offset(output_, slice); }
+  std::size_t input_elements(std::size_t slice) const { return input_.blocks * elements(slice); }
+
+ private:
+  /// The blocks of a user's buffer on this rank.
+  struct Side {
+    std::size_t blocks = 0;
+    std::size_t place = 0;  ///< of the first one in a slot, in blocks
+  };
+  std::size_t copies(const Side& side, std::size_t slice) const;
+  Copy copy(const Side& side, std::size_t slice, std::size_t run) const;
+  std::size_t offset(const Side& side, std::size_t slice) const;
+
+  Call call_;
+  std::size_t element_bytes_;
+  Side input_{};
+  Side output_{};
+  std::size_t limit_ = 0;  ///< elements of a block in a slot
+  std::size_t first_ = 0;  ///< elements of the first slice
+  std::size_t count_ = 0;
+};
+
+}  // namespace rondo::stream

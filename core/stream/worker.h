@@ -1,0 +1,62 @@
+// Worker: the thread that runs a communicator's batches when their stream has reached them.
+//
+// A stream announces a batch by a host function (arrive()), in the order in which the batches are
+// to run: the streams of a communicator's calls wait for each other by events. From then on the
+// worker looks at the lanes' flags until every slice is done. After a failure it only answers the
+// flags, so that no stream waits for ever; rethrow_failure() tells.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "core/stream/request.h"
+
+namespace rondo::stream {
+
+class Worker : public std::enable_shared_from_this<Worker> {
+ public:
+  explicit Worker(std::shared_ptr<detail::CommunicatorState> state) : state_(std::move(state)) {}
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  detail::CommunicatorState& state() { return *state_; }
+  /// Starts the thread. `owner`: what the batches' lanes belong to; the thread lets go of it last.
+  void start(std::shared_ptr<void> owner);
+
+  /// The batch exists from here on, until it is done, or (captured) forgotten.
+  void expect(const std::shared_ptr<Batch>& batch);
+  /// Its stream has reached it. Calls no function of CUDA and waits for nothing: it is made in a
+  /// host function.
+  void arrive(Batch& batch) noexcept;
+  /// No stream will reach it (any more).
+  void forget(Batch& batch) noexcept;
+
+  /// Throws why no call can succeed any more, if so. Any thread.
+  void rethrow_failure();
+  /// What is being handled fails all calls to come; the first failure stays. The other ranks are
+  /// told `words`.
+  void fail(const char* words);
+  /// There will be no further batch. The thread ends when the last one is done or forgotten.
+  void retire();
+
+ private:
+  void work();
+  void run(Batch& batch);
+  bool advance(Batch& batch, Item& item);
+  void begin(Batch& batch, Item& item);
+  void end(Item& item);
+
+  const std::shared_ptr<detail::CommunicatorState> state_;
+  std::mutex mutex_{};
+  std::condition_variable changed_{};
+  std::deque<Batch*> arrived_{};     ///< under mutex_
+  std::size_t expected_ = 0;         ///< batches that exist; under mutex_
+  bool retired_ = false;             ///< under mutex_
+  std::exception_ptr failure_{};     ///< under mutex_
+  std::atomic<bool> failed_{false};  ///< relaxed: only saves taking the mutex
+};
+
+}  // namespace rondo::stream
