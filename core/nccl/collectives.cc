@@ -65,7 +65,7 @@ ncclRedOp_t make_operator(void* scalar, ncclDataType_t datatype, ncclScalarResid
                 "scalar residence " + std::to_string(number) + " is unknown",
                 {.remedy = "use ncclScalarHostImmediate or ncclScalarDevice"});
   }
-  require_host(scalar, "the scalar");
+  if (number == ncclScalarHostImmediate) require_host(scalar, "the scalar");
   auto factor = std::make_shared<const PreMultiplication>(type_of(datatype), scalar,
                                                           number == ncclScalarDevice);
   return member.operators().add(std::move(factor), fresh_number());

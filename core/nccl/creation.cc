@@ -6,6 +6,7 @@
 #include "core/nccl/exports.h"
 #include "core/nccl/groups.h"
 #include "core/nccl/handles.h"
+#include "core/nccl/memory.h"
 
 namespace rondo::nccl {
 namespace {
@@ -23,7 +24,7 @@ ncclResult_t init_rank(ncclComm_t* comm, int ranks, const ncclUniqueId& id, int 
   require(comm, "comm");
   *comm = NCCL_COMM_NULL;
   check_place(rank, ranks);
-  const auto member = std::make_shared<Member>(read_traits(config, {}));
+  const auto member = std::make_shared<Member>(read_traits(config, {.device = current_device()}));
   const auto ours = std::bit_cast<UniqueId>(id);
   *comm = add_handle(member);
   return issue(Making{member,

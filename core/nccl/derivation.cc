@@ -7,6 +7,7 @@
 #include "core/nccl/exports.h"
 #include "core/nccl/groups.h"
 #include "core/nccl/handles.h"
+#include "core/nccl/memory.h"
 
 namespace rondo::nccl {
 namespace {
@@ -30,6 +31,7 @@ ncclResult_t split(ncclComm_t comm, int color, int key, ncclComm_t* out,
   }
   Maker maker = [parent, color, key] {
     detail::CommunicatorState& state = parent->parent();
+    parent->finish_streams();
     return parent->is_revoked() ? state.split_after_failure(color, key) : state.split(color, key);
   };
   if (color == NCCL_SPLIT_NOCOLOR) return issue(Making{nullptr, std::move(maker), out});
@@ -73,6 +75,7 @@ ncclResult_t shrink(ncclComm_t comm, const int* list, int count, ncclComm_t* out
   }
   auto excluded = read_excluded(list, count, state.rank(), state.size());
   return issue_child(out, config, parent->traits(), [parent, excluded = std::move(excluded)] {
+    parent->finish_streams();
     return parent->parent().shrink(excluded);
   });
 }
@@ -110,7 +113,7 @@ ncclResult_t grow(ncclComm_t comm, int ranks, const ncclUniqueId* id, int rank, 
   }
   if (comm == NCCL_COMM_NULL) {
     require(id, "uniqueId");
-    return issue_child(out, config, {}, [mine, rank, ranks] {
+    return issue_child(out, config, {.device = current_device()}, [mine, rank, ranks] {
       return detail::CommunicatorAccess::state(Communicator::from_unique_id(mine.id, rank, ranks));
     });
   }
@@ -125,6 +128,7 @@ ncclResult_t grow(ncclComm_t comm, int ranks, const ncclUniqueId* id, int rank, 
   }
   return issue_child(out, config, parent->traits(), [parent, mine, ranks] {
     detail::CommunicatorState& smaller = parent->state();
+    parent->finish_streams();
     return detail::CommunicatorAccess::state(
         Communicator::from_unique_id(spread(smaller, mine), smaller.rank(), ranks));
   });

@@ -5,6 +5,7 @@
 
 #include "core/base/config.h"
 #include "core/base/log.h"
+#include "core/cuda/driver.h"
 
 namespace rondo::nccl {
 namespace {
@@ -25,7 +26,7 @@ ncclResult_t timeout_result() {
 }  // namespace
 
 ncclResult_t result_of(const Error& error) {
-  if (dynamic_cast<const CudaError*>(&error) != nullptr) return ncclUnhandledCudaError;
+  if (dynamic_cast<const cuda::CudaError*>(&error) != nullptr) return ncclUnhandledCudaError;
   switch (error.code()) {
     case ErrorCode::invalid_argument:
       return ncclInvalidArgument;

@@ -10,12 +10,6 @@
 
 namespace rondo::nccl {
 
-/// The CUDA driver refused what we asked of it.
-class CudaError : public Error {
- public:
-  using Error::Error;
-};
-
 ncclResult_t result_of(const Error& error);
 /// NCCL's words for a result; clients print and compare them.
 const char* words_of(ncclResult_t result);

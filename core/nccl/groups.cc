@@ -94,7 +94,6 @@ void fail_group() noexcept {
 
 ncclResult_t issue(Operation operation) {
   if (!in_group()) return run(operation);
-  check_places(operation);
   check_arguments(operation);
   group().operations.push_back(std::move(operation));
   return ncclSuccess;

@@ -103,6 +103,6 @@ ncclResult_t ncclCommMemStats(ncclComm_t comm, ncclCommMemStat_t stat, uint64_t*
                          "statistic " + std::to_string(number) + " is unknown",
                          {.remedy = "use an ncclCommMemStat_t"});
     }
-    *value = 0;  // of GPU memory, which there is none of
+    *value = 0;  // of GPU memory, of which communicators take none
   });
 }

@@ -10,6 +10,7 @@ constexpr const char* aborted = "ncclCommAbort was called";
 }  // namespace
 
 Member::~Member() {
+  if (streams_) streams_->retire();
   if (making_.get_id() == std::this_thread::get_id()) {
     making_.detach();  // given up in the making, whose thread was left as the last owner
   } else if (making_.joinable()) {
@@ -94,6 +95,7 @@ bool Member::poll() {
   const detail::CommunicatorState& state = made();
   if (!works_are_done()) return false;
   if (is_revoked()) return true;
+  check_streams();
   if (const auto failure = state.failure()) throw *failure;
   const std::scoped_lock lock(mutex_);
   if (work_error_) throw *work_error_;
@@ -132,12 +134,15 @@ void Member::stop() {
       // It was stopped, as was asked for.
     }
   }
+  finish_streams();
 }
 
 void Member::close() {
   if (making_.joinable()) making_.join();
   if (phase_.load(std::memory_order_acquire) != Phase::ready) return;
-  if (!is_revoked() && !state_->failure()) state_->finalize();
+  if (is_revoked() || state_->failure()) return;
+  finish_streams();
+  state_->finalize();
 }
 
 void Member::finalize() {
@@ -145,7 +150,28 @@ void Member::finalize() {
     throw Error(ErrorCode::invalid_usage, "a revoked communicator cannot be finalized",
                 {.remedy = "destroy it"});
   }
-  made().finalize();
+  detail::CommunicatorState& state = made();
+  finish_streams();
+  check_streams();
+  state.finalize();
+}
+
+stream::StreamCalls& Member::streams(cuda::Stream stream) {
+  if (streams_ == nullptr) {
+    cuda::Context context = nullptr;
+    cuda::check(cuda::driver().stream_get_ctx(stream, &context), "cuStreamGetCtx");
+    streams_ = stream::StreamCalls::make(state_, context);
+    has_streams_.store(true, std::memory_order_release);
+  }
+  return *streams_;
+}
+
+void Member::finish_streams() {
+  if (streams_) streams_->finish();
+}
+
+void Member::check_streams() {
+  if (has_streams_.load(std::memory_order_acquire)) streams_->rethrow_failure();
 }
 
 }  // namespace rondo::nccl

@@ -18,6 +18,7 @@
 #include "core/communicator/state.h"
 #include "core/nccl/operators.h"
 #include "core/nccl/settings.h"
+#include "core/stream/stream_calls.h"
 
 namespace rondo::nccl {
 
@@ -77,6 +78,12 @@ class Member : public std::enable_shared_from_this<Member> {
   /// Before it is given up: finalizes what is neither revoked nor broken.
   void close();
 
+  /// Its calls in streams' order, for streams of the context that `stream` of the first call is of.
+  /// Throws cuda::CudaError.
+  stream::StreamCalls& streams(cuda::Stream stream);
+  /// Waits for those that were made. Throws cuda::CudaError.
+  void finish_streams();
+
   Operators& operators() { return operators_; }
   std::map<std::uintptr_t, Registration>& registrations() { return registrations_; }
 
@@ -85,6 +92,8 @@ class Member : public std::enable_shared_from_this<Member> {
 
   detail::CommunicatorState& made();
   bool works_are_done();
+  /// Throws the failure of calls in streams, if they failed.
+  void check_streams();
 
   const Traits traits_;
   /// Release when `state_` or `error_` is written, acquire before they are read. seq_cst with
@@ -99,6 +108,9 @@ class Member : public std::enable_shared_from_this<Member> {
   std::mutex mutex_{};
   std::vector<Pending> pending_{};     ///< under mutex_
   std::optional<Error> work_error_{};  ///< under mutex_
+  /// Release when `streams_` is written, acquire where another thread asks for its failure.
+  std::atomic<bool> has_streams_{false};
+  std::shared_ptr<stream::StreamCalls> streams_{};
   Operators operators_{};
   std::map<std::uintptr_t, Registration> registrations_{};  ///< by the handle's number
   std::thread making_{};

@@ -1,7 +1,4 @@
-// Where a client's buffers lie, and memory of the library's own.
-//
-// The one place that knows CUDA: a process in which the CUDA driver is loaded is asked about
-// pointers and streams through it; nothing is loaded or linked for that.
+// Memory of the library's own, and what has to be known of the client's.
 #pragma once
 
 #include <cstddef>
@@ -11,22 +8,19 @@
 
 namespace rondo::nccl {
 
-enum class Place { host, device };
-
-/// Whether the driver is loaded. Without it there is nothing to ask it: one look serves a call.
-bool has_driver();
-
-/// Thread-safe. Without the driver in this process every pointer is host memory.
-Place place_of(const void* pointer);
-
-/// Throws Error{invalid_usage} for device memory, which calls cannot use yet; `name` is the
+/// Throws Error{invalid_argument} for device memory where a number is read at once; `name` is the
 /// argument's.
 void require_host(const void* pointer, std::string_view name);
 
-/// What was put into `stream` before is complete. Without the driver: at once. Throws CudaError.
+/// What was put into `stream` before is complete. Without the driver: at once. Throws
+/// cuda::CudaError.
 void finish_stream(cudaStream_t stream);
 
-/// `bytes` of rondo::allocate() memory, known by its address. Thread-safe.
+/// The number of this thread's CUDA device; 0 without one.
+int current_device();
+
+/// `bytes` of device memory where this thread has a CUDA context, else of rondo::allocate() memory;
+/// known by its address. Thread-safe.
 void* allocate_memory(std::size_t bytes);
 /// Throws Error{invalid_argument} for an address that allocate_memory() did not return.
 void free_memory(void* pointer);

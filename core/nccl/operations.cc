@@ -1,11 +1,10 @@
 #include "core/nccl/operations.h"
 
-#include <exception>
 #include <utility>
 
 #include "core/communicator/access.h"
 #include "core/communicator/arguments.h"
-#include "core/nccl/memory.h"
+#include "core/nccl/in_streams.h"
 
 namespace rondo::nccl {
 namespace {
@@ -29,7 +28,7 @@ const void* input_of(const Operation& operation, int ranks, std::vector<std::byt
   const std::size_t count =
       operation.call.count * (in_blocks ? static_cast<std::size_t>(ranks) : 1);
   scratch.resize(count * size_of(operation.call.type));
-  operation.factor->apply(scratch.data(), operation.input, count);
+  operation.factor->apply(scratch.data(), operation.input, count, operation.factor->scalar());
   return scratch.data();
 }
 
@@ -45,25 +44,6 @@ Pending start(const Operation& operation, bool deferred) {
   return pending;
 }
 
-/// Keeps the first failure of several calls.
-class FirstFailure {
- public:
-  template <class Body>
-  void watch(Body&& body) {
-    try {
-      body();
-    } catch (...) {
-      if (!first_) first_ = std::current_exception();
-    }
-  }
-  void rethrow() const {
-    if (first_) std::rethrow_exception(first_);
-  }
-
- private:
-  std::exception_ptr first_{};
-};
-
 /// Work on several communicators must go on while this thread waits for one of them.
 void keep_all_moving(const std::vector<Pending>& started) {
   for (const Pending& pending : started) {
@@ -73,12 +53,6 @@ void keep_all_moving(const std::vector<Pending>& started) {
 }
 
 }  // namespace
-
-void check_places(const Operation& operation) {
-  if (operation.call.count == 0 || !has_driver()) return;
-  require_host(operation.input, "the send buffer");
-  require_host(operation.output, "the receive buffer");
-}
 
 void check_arguments(const Operation& operation) {
   const detail::CommunicatorState& state = operation.member->state();
@@ -92,9 +66,13 @@ void check_arguments(const Operation& operation) {
 }
 
 ncclResult_t run(const Operation& operation) {
-  if (has_driver()) {
-    check_places(operation);
-    finish_stream(operation.stream);
+  if (cuda::find_driver() != nullptr) {
+    if (needs_stream_order(operation)) {
+      check_arguments(operation);
+      operation.member->streams(operation.stream).enqueue({request_of(operation)});
+      return ncclSuccess;
+    }
+    wait_for_stream(operation);
   }
   // A collective's arguments are checked as it begins.
   if (is_message(operation) || operation.factor != nullptr) check_arguments(operation);
@@ -116,18 +94,19 @@ ncclResult_t run(const Operation& operation) {
 
 ncclResult_t run(std::span<const Operation> operations) {
   FirstFailure failure;
+  const std::vector<const Operation*> on_host = put_into_streams(operations, failure);
   std::vector<Pending> started;
   // Handed over behind the last one: a member with calls under way takes no other.
   std::vector<std::pair<Member*, Pending>> left;
-  for (const Operation& operation : operations) {
+  for (const Operation* const operation : on_host) {
     failure.watch([&] {
-      finish_stream(operation.stream);
-      const bool waits = operation.member->traits().blocking;
-      Pending pending = start(operation, waits);
+      wait_for_stream(*operation);
+      const bool waits = operation->member->traits().blocking;
+      Pending pending = start(*operation, waits);
       if (waits) {
         started.push_back(std::move(pending));
       } else {
-        left.emplace_back(operation.member.get(), std::move(pending));
+        left.emplace_back(operation->member.get(), std::move(pending));
       }
     });
   }

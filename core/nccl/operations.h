@@ -20,13 +20,12 @@ struct Operation {
   cudaStream_t stream = nullptr;
 };
 
-/// Throws Error{invalid_usage} for device memory.
-void check_places(const Operation& operation);
 /// Throws Error{invalid_argument} that says which argument is wrong, Error{invalid_usage} for a
 /// communicator that cannot be used.
 void check_arguments(const Operation& operation);
 
-/// Checks and runs one. On a communicator that does not block: begins it, returns ncclInProgress.
+/// Checks and runs one. With buffers on a device, or in a stream that is being captured: puts it
+/// into its stream. On a communicator that does not block: begins it, returns ncclInProgress.
 ncclResult_t run(const Operation& operation);
 /// Runs all of them, checked before, together, on any communicators, and ends none of them early
 /// when another one fails; then throws the first failure.

@@ -43,9 +43,9 @@ PreMultiplication::PreMultiplication(DataType type, const void* scalar, bool lat
   }
 }
 
-void PreMultiplication::apply(void* output, const void* input, std::size_t count) const {
+void PreMultiplication::apply(void* output, const void* input, std::size_t count,
+                              const void* scalar) const {
   const std::size_t bytes = size_of(type_);
-  const void* const scalar = later_ != nullptr ? later_ : value_.data();
   std::array<std::byte, block * 8> equal{};
   const std::size_t used = std::min(block, count);
   for (std::size_t i = 0; i < used; ++i) std::memcpy(equal.data() + i * bytes, scalar, bytes);

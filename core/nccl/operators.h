@@ -21,8 +21,11 @@ class PreMultiplication {
   /// `scalar` is read now, or with `later` whenever a call uses it.
   PreMultiplication(DataType type, const void* scalar, bool later);
   DataType type() const { return type_; }
-  /// output[i] = input[i] * scalar, rounded once; integers wrap. In place is allowed.
-  void apply(void* output, const void* input, std::size_t count) const;
+  /// Where the scalar is now: host or device memory.
+  const void* scalar() const { return later_ != nullptr ? later_ : value_.data(); }
+  /// output[i] = input[i] * scalar, rounded once; integers wrap. In place is allowed. All on the
+  /// host.
+  void apply(void* output, const void* input, std::size_t count, const void* scalar) const;
 
  private:
   DataType type_;

@@ -12,7 +12,8 @@ namespace {
 constexpr std::array table{
     SymbolRow{"ncclAllReduce ncclReduce ncclBroadcast ncclBcast ncclReduceScatter ncclAllGather "
               "ncclAlltoAll ncclGather ncclScatter",
-              Support::implemented, "all 12 types, all 5 operators and PreMulSum"},
+              Support::implemented,
+              "all 12 types, all 5 operators and PreMulSum; buffers on the host or a device"},
     SymbolRow{"ncclAllReduceConfig ncclReduceConfig ncclBroadcastConfig ncclReduceScatterConfig "
               "ncclAllGatherConfig ncclAlltoAllConfig ncclGatherConfig ncclScatterConfig",
               Support::implemented, "the settings have no effect; forcing an algorithm is refused"},
@@ -28,11 +29,12 @@ constexpr std::array table{
               "ncclCommGetAsyncError ncclCommCount ncclCommUserRank",
               Support::implemented, "abort and revoke end calls on every rank"},
     SymbolRow{"ncclCommCuDevice", Support::implemented,
-              "the number given to ncclCommInitAll, otherwise 0"},
+              "the number given to ncclCommInitAll, otherwise the device current then, or 0"},
     SymbolRow{"ncclRedOpCreatePreMulSum ncclRedOpDestroy", Support::implemented,
               "products are rounded to the type before they are added"},
     SymbolRow{"ncclMemAlloc ncclMemFree", Support::implemented,
-              "host memory that peers of the machine reach directly"},
+              "device memory where a device is current, else host memory that peers of the machine "
+              "reach directly"},
     SymbolRow{"ncclGetVersion ncclGetErrorString ncclGetLastError ncclResetDebugInit",
               Support::implemented, "the last error is the calling thread's, in rondo's words"},
     SymbolRow{"ncclParamBind ncclParamGetI8 ncclParamGetI16 ncclParamGetI32 ncclParamGetI64 "
@@ -48,7 +50,7 @@ constexpr std::array table{
               Support::without_effect,
               "buffers are kept note of; memory of ncclMemAlloc needs none"},
     SymbolRow{"ncclCommSuspend ncclCommResume ncclCommMemStats", Support::without_effect,
-              "there is no GPU memory: the statistics are 0"},
+              "communicators take no GPU memory: the statistics are 0"},
     SymbolRow{"ncclPutSignal ncclSignal ncclWaitSignal", Support::refused,
               "one-sided calls are not there; use ncclSend and ncclRecv"},
     SymbolRow{"ncclSetEncryption", Support::refused,

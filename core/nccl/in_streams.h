@@ -1,0 +1,44 @@
+// Calls that must happen in their stream's order: with buffers on a device, or in a stream that is
+// being captured into a graph. Others happen on the host at once, when their stream is done.
+#pragma once
+
+#include <exception>
+#include <span>
+#include <vector>
+
+#include "core/nccl/operations.h"
+
+namespace rondo::nccl {
+
+/// Keeps the first failure of several calls.
+class FirstFailure {
+ public:
+  template <class Body>
+  void watch(Body&& body) {
+    try {
+      body();
+    } catch (...) {
+      if (!first_) first_ = std::current_exception();
+    }
+  }
+  void rethrow() const {
+    if (first_) std::rethrow_exception(first_);
+  }
+
+ private:
+  std::exception_ptr first_{};
+};
+
+bool needs_stream_order(const Operation& operation);
+stream::Request request_of(const Operation& operation);
+
+/// For a call on the host: what was put into its stream, and all calls of its communicator in
+/// streams, are complete. Without the driver: at once. Throws cuda::CudaError.
+void wait_for_stream(const Operation& operation);
+
+/// Puts those of a group's operations into their streams that need it, and with each of them all of
+/// the same communicator; returns the others. Returns at once.
+std::vector<const Operation*> put_into_streams(std::span<const Operation> operations,
+                                               FirstFailure& failure);
+
+}  // namespace rondo::nccl

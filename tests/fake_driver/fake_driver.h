@@ -1,0 +1,47 @@
+// A CUDA driver without a GPU, for tests: libcuda.so.1 with the functions that rondo calls.
+//
+// Device memory is memory that this process cannot touch: whoever reads a device buffer on the host
+// dies of it. Only the fake's own copies reach it. A stream is a thread that does what was put into
+// it, in order; host functions of all streams run on one thread, as in the real driver, and any
+// call of CUDA from there is refused and counted. Streams are captured into graphs: what each of
+// them did, with the events between them; a launch runs that again, side by side.
+//
+// It is stricter than the real one: copies take page-locked host memory only. It does not have: the
+// legacy stream's implicit waits, kernels, several devices' peer access.
+#pragma once
+
+#include <string>
+
+#include "core/cuda/api.h"
+
+struct CUgraphExec_st;
+
+namespace rondo::test {
+using GraphExec = CUgraphExec_st*;
+}
+
+extern "C" {
+// More of the driver, for tests alone.
+int cuCtxSetCurrent(rondo::cuda::Context context);
+int cuStreamBeginCapture_v2(rondo::cuda::Stream stream, int mode);
+int cuStreamEndCapture(rondo::cuda::Stream stream, rondo::cuda::Graph* graph);
+int cuGraphInstantiateWithFlags(rondo::test::GraphExec* exec, rondo::cuda::Graph graph,
+                                unsigned long long flags);
+int cuGraphLaunch(rondo::test::GraphExec exec, rondo::cuda::Stream stream);
+int cuGraphExecDestroy(rondo::test::GraphExec exec);
+int cuGraphDestroy(rondo::cuda::Graph graph);
+
+// What no driver has.
+/// The context of device 0, 1, ...; at most 8.
+rondo::cuda::Context fake_context(int device);
+/// Blocking copies between device memory and any memory.
+void fake_upload(void* device, const void* from, std::size_t bytes);
+void fake_download(void* to, const void* device, std::size_t bytes);
+/// The next call of `function` returns `status` and does nothing.
+void fake_fail_next(const char* function, int status);
+/// Calls that the real driver forbids, so far: CUDA in a host function, waiting or taking memory in
+/// a capture.
+int fake_violations();
+/// Device memory and page-locked memory that was not given back, in blocks.
+int fake_blocks();
+}

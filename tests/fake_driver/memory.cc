@@ -1,0 +1,143 @@
+// Device memory: one file mapped twice, once for the address that programs hold, which nobody can
+// touch, and once for the fake's own copies.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <system_error>
+
+#include "tests/fake_driver/state.h"
+
+namespace rondo::test {
+namespace {
+
+struct Block {
+  std::size_t bytes;
+  std::byte* reachable;  ///< of device memory: another address
+  bool device;
+};
+
+struct Blocks {
+  std::mutex mutex{};
+  std::map<cuda::DevicePointer, Block> by_address{};
+};
+
+Blocks& blocks() {
+  static Blocks& blocks = *std::make_unique<Blocks>().release();
+  return blocks;
+}
+
+/// The block that holds the address; with the mutex held.
+std::map<cuda::DevicePointer, Block>::const_iterator find(cuda::DevicePointer address) {
+  const auto& all = blocks().by_address;
+  auto found = all.upper_bound(address);
+  if (found == all.begin()) return all.end();
+  --found;
+  return address < found->first + found->second.bytes ? found : all.end();
+}
+
+void* map(int file, std::size_t bytes, int protection) {
+  void* const address = ::mmap(nullptr, bytes, protection, MAP_SHARED, file, 0);
+  if (address == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
+  return address;
+}
+
+int allocate(cuda::DevicePointer* pointer, std::size_t bytes) {
+  const int file = ::memfd_create("fake device memory", MFD_CLOEXEC);
+  if (file < 0 || ::ftruncate(file, static_cast<off_t>(bytes)) != 0) return 2;
+  void* const device = map(file, bytes, PROT_NONE);
+  auto* const own = static_cast<std::byte*>(map(file, bytes, PROT_READ | PROT_WRITE));
+  ::close(file);
+  *pointer = cuda::address_of(device);
+  const std::scoped_lock lock(blocks().mutex);
+  blocks().by_address[*pointer] = {bytes, own, true};
+  return cuda::success;
+}
+
+}  // namespace
+
+std::byte* reachable(cuda::DevicePointer address, std::size_t bytes) {
+  const std::scoped_lock lock(blocks().mutex);
+  const auto found = find(address);
+  if (found == blocks().by_address.end()) return nullptr;
+  const std::size_t offset = address - found->first;
+  return offset + bytes <= found->second.bytes ? found->second.reachable + offset : nullptr;
+}
+
+bool is_device(cuda::DevicePointer address) {
+  const std::scoped_lock lock(blocks().mutex);
+  const auto found = find(address);
+  return found != blocks().by_address.end() && found->second.device;
+}
+
+}  // namespace rondo::test
+
+using namespace rondo::test;
+using rondo::cuda::DevicePointer;
+using rondo::cuda::success;
+
+extern "C" {
+
+int cuPointerGetAttribute(void* data, int attribute, DevicePointer pointer) {
+  if (const int status = enter("cuPointerGetAttribute")) return status;
+  if (attribute != rondo::cuda::attribute_memory_type) return invalid_value;
+  if (reachable(pointer, 1) == nullptr) return invalid_value;
+  constexpr unsigned host_memory = 1;
+  *static_cast<unsigned*>(data) = is_device(pointer) ? rondo::cuda::device_memory : host_memory;
+  return success;
+}
+
+int cuMemAlloc_v2(DevicePointer* pointer, std::size_t bytes) {
+  if (const int status = enter_unsafe("cuMemAlloc")) return status;
+  return bytes == 0 ? invalid_value : allocate(pointer, bytes);
+}
+
+int cuMemFree_v2(DevicePointer pointer) {
+  if (const int status = enter_unsafe("cuMemFree")) return status;
+  const std::scoped_lock lock(blocks().mutex);
+  const auto found = blocks().by_address.find(pointer);
+  if (found == blocks().by_address.end() || !found->second.device) return invalid_value;
+  ::munmap(reinterpret_cast<void*>(pointer), found->second.bytes);
+  ::munmap(found->second.reachable, found->second.bytes);
+  blocks().by_address.erase(found);
+  return success;
+}
+
+int cuMemHostRegister_v2(void* memory, std::size_t bytes, unsigned /*flags*/) {
+  if (const int status = enter_unsafe("cuMemHostRegister")) return status;
+  constexpr int already_registered = 712;
+  const std::scoped_lock lock(blocks().mutex);
+  const bool fresh = blocks()
+                         .by_address
+                         .try_emplace(rondo::cuda::address_of(memory),
+                                      Block{bytes, static_cast<std::byte*>(memory), false})
+                         .second;
+  return fresh ? success : already_registered;
+}
+
+int cuMemHostUnregister(void* memory) {
+  if (const int status = enter_unsafe("cuMemHostUnregister")) return status;
+  const std::scoped_lock lock(blocks().mutex);
+  constexpr int not_registered = 713;
+  return blocks().by_address.erase(rondo::cuda::address_of(memory)) == 1 ? success : not_registered;
+}
+
+int cuMemHostGetDevicePointer_v2(DevicePointer* pointer, void* memory, unsigned /*flags*/) {
+  if (const int status = enter("cuMemHostGetDevicePointer")) return status;
+  *pointer = rondo::cuda::address_of(memory);
+  return reachable(*pointer, 1) != nullptr ? success : invalid_value;
+}
+
+void fake_upload(void* device, const void* from, std::size_t bytes) {
+  if (bytes > 0) std::memcpy(reachable(rondo::cuda::address_of(device), bytes), from, bytes);
+}
+
+void fake_download(void* to, const void* device, std::size_t bytes) {
+  if (bytes > 0) std::memcpy(to, reachable(rondo::cuda::address_of(device), bytes), bytes);
+}
+
+int fake_blocks() {
+  const std::scoped_lock lock(blocks().mutex);
+  return static_cast<int>(blocks().by_address.size());
+}
+}

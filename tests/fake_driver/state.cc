@@ -1,0 +1,140 @@
+#include "tests/fake_driver/state.h"
+
+#include <thread>
+
+namespace rondo::test {
+namespace {
+
+/// This thread's state as the driver sees it.
+struct Caller {
+  bool in_host_function = false;
+  int mode = 0;  ///< of captures: global
+};
+Caller& caller() {
+  thread_local Caller caller;
+  return caller;
+}
+
+/// The one thread of all host functions.
+class HostThread {
+ public:
+  HostThread() {
+    std::thread([this] { serve(); }).detach();
+  }
+  void push(Work work) {
+    const std::scoped_lock lock(mutex_);
+    works_.push(std::move(work));
+    changed_.notify_one();
+  }
+
+ private:
+  void serve() {
+    caller().in_host_function = true;
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [&] { return !works_.empty(); });
+      const Work work = std::move(works_.front());
+      works_.pop();
+      lock.unlock();
+      work();
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_{};
+  std::condition_variable changed_{};
+  std::queue<Work> works_{};
+};
+
+HostThread& host_thread() {
+  static HostThread& thread = *std::make_unique<HostThread>().release();
+  return thread;
+}
+
+/// A failure that a test asked for.
+int injected(const char* function) {
+  const auto found = state().failures.find(function);
+  if (found == state().failures.end()) return cuda::success;
+  const int status = found->second;
+  state().failures.erase(found);
+  return status;
+}
+
+}  // namespace
+
+void Token::set() {
+  const std::scoped_lock lock(mutex_);
+  set_ = true;
+  changed_.notify_all();
+}
+
+void Token::wait() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return set_; });
+}
+
+State& state() {
+  static State& state = *std::make_unique<State>().release();
+  return state;
+}
+
+int enter(const char* function) {
+  const std::scoped_lock lock(state().mutex);
+  if (caller().in_host_function) {
+    ++state().violations;
+    return not_permitted;
+  }
+  return injected(function);
+}
+
+int enter_unsafe(const char* function) {
+  if (const int status = enter(function)) return status;
+  if (caller().mode == cuda::capture_relaxed) return cuda::success;
+  const std::scoped_lock lock(state().mutex);
+  for (const auto& each : state().captures) {
+    const auto capture = each.lock();
+    if (capture == nullptr || capture->graph == nullptr) continue;
+    const bool mine = capture->thread == std::this_thread::get_id();
+    if (capture->mode == cuda::capture_relaxed || (capture->mode != 0 && !mine)) continue;
+    capture->invalid = true;
+    ++state().violations;
+    return capture_unsupported;
+  }
+  return cuda::success;
+}
+
+void run_host_function(cuda::HostFunction function, void* data) {
+  const auto end = std::make_shared<Token>();
+  host_thread().push([=] {
+    function(data);
+    end->set();
+  });
+  end->wait();
+}
+
+}  // namespace rondo::test
+
+using namespace rondo::test;
+
+extern "C" {
+
+int cuGetErrorName(int /*status*/, const char** name) {
+  *name = "FAKE_ERROR";
+  return rondo::cuda::success;
+}
+
+int cuThreadExchangeStreamCaptureMode(int* mode) {
+  std::swap(*mode, caller().mode);
+  return rondo::cuda::success;
+}
+
+void fake_fail_next(const char* function, int status) {
+  const std::scoped_lock lock(state().mutex);
+  state().failures[function] = status;
+}
+
+int fake_violations() {
+  const std::scoped_lock lock(state().mutex);
+  return state().violations;
+}
+}

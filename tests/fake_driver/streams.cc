@@ -1,0 +1,199 @@
+// Streams, events and what is put into them.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "tests/fake_driver/state.h"
+
+namespace rondo::test {
+namespace {
+
+/// Does a stream's work until it is closed, and goes with it.
+void serve(const std::shared_ptr<CUstream_st>& stream) {
+  std::unique_lock lock(stream->mutex);
+  for (;;) {
+    stream->changed.wait(lock, [&] { return !stream->work.empty() || stream->closed; });
+    if (stream->work.empty()) return;
+    Work work = std::move(stream->work.front());
+    stream->work.pop();
+    lock.unlock();
+    work();
+    lock.lock();
+  }
+}
+
+cuda::Stream make_stream(cuda::Context context) {
+  auto stream = std::make_shared<CUstream_st>();
+  stream->context = context;
+  stream->self = stream;
+  std::thread(serve, stream).detach();
+  return stream.get();
+}
+
+std::array<CUctx_st, 8>& contexts() {
+  static std::array<CUctx_st, 8>& contexts = *std::make_unique<std::array<CUctx_st, 8>>().release();
+  return contexts;
+}
+
+std::vector<cuda::Context>& current() {
+  thread_local std::vector<cuda::Context> stack{nullptr};
+  return stack;
+}
+
+std::atomic_ref<unsigned> word(cuda::DevicePointer address) {
+  return std::atomic_ref<unsigned>(*reinterpret_cast<unsigned*>(reachable(address, 4)));
+}
+
+void wait_for_value(cuda::DevicePointer address, unsigned value) {
+  while (word(address).load(std::memory_order_acquire) != value)
+    std::this_thread::sleep_for(std::chrono::microseconds(5));
+}
+
+/// The same work at every launch.
+Node always(Work work) {
+  return [work = std::move(work)](Launch&) { return work; };
+}
+
+int put(cuda::Stream stream, Work work) {
+  const std::scoped_lock lock(state().mutex);
+  put(stream, always(std::move(work)));
+  return cuda::success;
+}
+
+}  // namespace
+
+cuda::Stream resolve(cuda::Stream stream) {
+  if (stream != nullptr) return stream;
+  const cuda::Context context = current().back();
+  return context != nullptr ? context->legacy : nullptr;
+}
+
+void put(cuda::Stream stream, const Node& node) {
+  if (stream->capture != nullptr) {
+    stream->capture->body->nodes.emplace_back(stream->index, node);
+    stream->capture->joined[stream->index] = false;
+    return;
+  }
+  Launch once;
+  Work work = node(once);
+  const std::scoped_lock lock(stream->mutex);
+  stream->work.push(std::move(work));
+  stream->changed.notify_one();
+}
+
+}  // namespace rondo::test
+
+using namespace rondo::test;
+using rondo::cuda::Context;
+using rondo::cuda::DevicePointer;
+using rondo::cuda::Event;
+using rondo::cuda::Stream;
+using rondo::cuda::success;
+
+extern "C" {
+
+Context fake_context(int device) {
+  CUctx_st& context = contexts()[static_cast<std::size_t>(device)];
+  const std::scoped_lock lock(state().mutex);
+  context.device = device;
+  if (context.legacy == nullptr) context.legacy = make_stream(&context);
+  return &context;
+}
+
+int cuCtxSetCurrent(Context context) {
+  current().back() = context;
+  return success;
+}
+
+int cuCtxGetCurrent(Context* context) {
+  if (const int status = enter("cuCtxGetCurrent")) return status;
+  *context = current().back();
+  return success;
+}
+
+int cuCtxPushCurrent_v2(Context context) {
+  if (const int status = enter("cuCtxPushCurrent")) return status;
+  if (context == nullptr) return rondo::cuda::invalid_context;
+  current().push_back(context);
+  return success;
+}
+
+int cuCtxPopCurrent_v2(Context* context) {
+  if (const int status = enter("cuCtxPopCurrent")) return status;
+  if (current().size() < 2) return rondo::cuda::invalid_context;
+  *context = current().back();
+  current().pop_back();
+  return success;
+}
+
+int cuCtxGetDevice(int* device) {
+  if (const int status = enter("cuCtxGetDevice")) return status;
+  if (current().back() == nullptr) return rondo::cuda::invalid_context;
+  *device = current().back()->device;
+  return success;
+}
+
+int cuStreamCreate(Stream* stream, unsigned /*flags*/) {
+  if (const int status = enter("cuStreamCreate")) return status;
+  if (current().back() == nullptr) return rondo::cuda::invalid_context;
+  *stream = make_stream(current().back());
+  return success;
+}
+
+int cuStreamDestroy_v2(Stream stream) {
+  if (const int status = enter("cuStreamDestroy")) return status;
+  const std::shared_ptr<CUstream_st> last = std::move(stream->self);
+  const std::scoped_lock lock(stream->mutex);
+  stream->closed = true;  // what is in it is done first
+  stream->changed.notify_one();
+  return success;
+}
+
+int cuStreamGetCtx(Stream stream, Context* context) {
+  if (const int status = enter("cuStreamGetCtx")) return status;
+  const Stream real = resolve(stream);
+  if (real == nullptr) return rondo::cuda::invalid_context;
+  *context = real->context;
+  return success;
+}
+
+int cuStreamSynchronize(Stream stream) {
+  if (const int status = enter_unsafe("cuStreamSynchronize")) return status;
+  const Stream real = resolve(stream);
+  if (real == nullptr) return rondo::cuda::invalid_context;
+  const auto end = std::make_shared<Token>();
+  put(real, [end] { end->set(); });
+  end->wait();
+  return success;
+}
+
+int cuMemcpyAsync(DevicePointer to, DevicePointer from, std::size_t bytes, Stream stream) {
+  if (const int status = enter("cuMemcpyAsync")) return status;
+  std::byte* const target = reachable(to, bytes);
+  const std::byte* const source = reachable(from, bytes);
+  if (target == nullptr || source == nullptr || bytes == 0) return invalid_value;
+  return put(resolve(stream), [=] { std::memcpy(target, source, bytes); });
+}
+
+int cuStreamWaitValue32_v2(Stream stream, DevicePointer address, unsigned value, unsigned flags) {
+  if (const int status = enter("cuStreamWaitValue32")) return status;
+  if (reachable(address, 4) == nullptr || flags != rondo::cuda::wait_value_equal)
+    return invalid_value;
+  return put(resolve(stream), [=] { wait_for_value(address, value); });
+}
+
+int cuStreamWriteValue32_v2(Stream stream, DevicePointer address, unsigned value,
+                            unsigned /*flags*/) {
+  if (const int status = enter("cuStreamWriteValue32")) return status;
+  if (reachable(address, 4) == nullptr) return invalid_value;
+  return put(resolve(stream), [=] { word(address).store(value, std::memory_order_release); });
+}
+
+int cuLaunchHostFunc(Stream stream, rondo::cuda::HostFunction function, void* data) {
+  if (const int status = enter("cuLaunchHostFunc")) return status;
+  return put(resolve(stream), [=] { run_host_function(function, data); });
+}
+}

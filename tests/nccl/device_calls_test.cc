@@ -1,0 +1,298 @@
+// Calls on device buffers, in the order of their streams: every collective, messages, groups.
+#include "tests/catch.h"
+#include "tests/nccl/device.h"
+
+namespace rondo::test {
+namespace {
+
+/// One element; less than a slot; several slots; more slices than a lane has slots.
+const std::vector<std::size_t> sizes{1, 1000, 300'000, 1'500'000};
+
+int sum_at(std::size_t i, int ranks) {
+  return static_cast<int>(i % 1000) * ranks + 1000 * ranks * (ranks - 1) / 2;
+}
+
+void expect_values(const std::vector<int>& got, const std::vector<int>& wanted,
+                   const std::string& what) {
+  if (got == wanted) return;
+  const auto at = static_cast<std::size_t>(
+      std::mismatch(got.begin(), got.end(), wanted.begin(), wanted.end()).first - got.begin());
+  expect_that(false, what + ": element " + std::to_string(at) + " of " +
+                         std::to_string(wanted.size()) + " is " + std::to_string(got[at]) +
+                         ", not " + std::to_string(wanted[at]));
+}
+
+TEST_CASE("vector collectives on device buffers") {
+  const int ranks = GENERATE(1, 2, 3);
+  const std::size_t count = GENERATE(from_range(sizes));
+  with_device_members(ranks, [&](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const DeviceBuffer<int> in(numbers(count, rank));
+    DeviceBuffer<int> out(count, -1);
+    std::vector<int> sums(count);
+    for (std::size_t i = 0; i < count; ++i) sums[i] = sum_at(i, ranks);
+    expect(ncclAllReduce(in.data(), out.data(), count, ncclInt, ncclSum, comm, stream));
+    stream.finish();
+    expect_values(out.get(), sums, "all_reduce");
+
+    expect(ncclBroadcast(in.data(), out.data(), count, ncclInt, ranks - 1, comm, stream));
+    stream.finish();
+    expect_values(out.get(), numbers(count, ranks - 1), "broadcast");
+
+    out.set(std::vector<int>(count, -1));
+    expect(ncclReduce(in.data(), out.data(), count, ncclInt, ncclMax, 0, comm, stream));
+    stream.finish();
+    expect_values(out.get(), rank == 0 ? numbers(count, ranks - 1) : std::vector<int>(count, -1),
+                  "reduce");
+
+    DeviceBuffer<int> both(numbers(count, rank));
+    expect(ncclAllReduce(both.data(), both.data(), count, ncclInt, ncclSum, comm, stream));
+    stream.finish();
+    expect_values(both.get(), sums, "all_reduce in place");
+  });
+  CHECK(fake_violations() == 0);
+}
+
+/// Blocks of all ranks, one behind the other.
+std::vector<int> blocks(std::size_t count, int ranks) {
+  std::vector<int> all;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const std::vector<int> block = numbers(count, rank);
+    all.insert(all.end(), block.begin(), block.end());
+  }
+  return all;
+}
+
+TEST_CASE("collectives with a block for each rank on device buffers") {
+  const int ranks = GENERATE(1, 3);
+  const std::size_t count = GENERATE(std::size_t{1}, std::size_t{1000}, std::size_t{500'000});
+  const std::size_t all = count * static_cast<std::size_t>(ranks);
+  with_device_members(ranks, [&](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const DeviceBuffer<int> one(numbers(count, rank));
+    const DeviceBuffer<int> each(blocks(count, ranks));
+    DeviceBuffer<int> gathered(all, -1);
+    DeviceBuffer<int> block(count, -1);
+    expect(ncclAllGather(one.data(), gathered.data(), count, ncclInt, comm, stream));
+    expect(ncclReduceScatter(each.data(), block.data(), count, ncclInt, ncclSum, comm, stream));
+    stream.finish();
+    expect_values(gathered.get(), blocks(count, ranks), "all_gather");
+    std::vector<int> sums = numbers(count, rank);
+    for (int& sum : sums) sum *= ranks;
+    expect_values(block.get(), sums, "reduce_scatter");
+
+    // Rank r's block j holds j's numbers, so after the exchange block j holds r's.
+    expect(ncclAlltoAll(each.data(), gathered.data(), count, ncclInt, comm, stream));
+    stream.finish();
+    std::vector<int> exchanged;
+    for (int peer = 0; peer < ranks; ++peer) {
+      const std::vector<int> mine = numbers(count, rank);
+      exchanged.insert(exchanged.end(), mine.begin(), mine.end());
+    }
+    expect_values(gathered.get(), exchanged, "all_to_all");
+
+    const int root = ranks - 1;
+    gathered.set(std::vector<int>(all, -1));
+    expect(ncclGather(one.data(), gathered.data(), count, ncclInt, root, comm, stream));
+    expect(ncclScatter(each.data(), block.data(), count, ncclInt, root, comm, stream));
+    stream.finish();
+    expect_values(gathered.get(), rank == root ? blocks(count, ranks) : std::vector<int>(all, -1),
+                  "gather");
+    expect_values(block.get(), numbers(count, rank), "scatter");
+  });
+  CHECK(fake_violations() == 0);
+}
+
+TEST_CASE("a call on device buffers returns at once, and follows its stream") {
+  with_device_members(2, [](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    DeviceBuffer<int> buffer(1000, 0);
+    const DeviceBuffer<int> late(numbers(1000, rank));
+    const DeviceBuffer<int> result(1000, 0);
+    Gate gate(stream);
+    const auto copy = [&](const DeviceBuffer<int>& to, const DeviceBuffer<int>& from) {
+      expect_cuda(cuMemcpyAsync(cuda::address_of(to.data()), cuda::address_of(from.data()),
+                                1000 * sizeof(int), stream));
+    };
+    copy(buffer, late);  // the call must see this
+    expect(ncclAllReduce(buffer.data(), buffer.data(), 1000, ncclInt, ncclSum, comm, stream));
+    copy(result, buffer);  // and this must see the call
+    expect_that(buffer.get() == std::vector<int>(1000, 0),
+                "nothing happens before the stream does");
+    gate.open();
+    stream.finish();
+    std::vector<int> sums(1000);
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = sum_at(i, 2);
+    expect_values(result.get(), sums, "all_reduce");
+  });
+}
+
+TEST_CASE("a communicator used from several streams keeps its order") {
+  with_device_members(2, [](int /*rank*/, ncclComm_t comm) {
+    const DeviceStream first;
+    const DeviceStream second;
+    const DeviceBuffer<int> one(400'000, 1);
+    const DeviceBuffer<int> two(8, 2);
+    Gate gate(first);
+    expect(ncclAllReduce(one.data(), one.data(), 400'000, ncclInt, ncclSum, comm, first));
+    expect(ncclAllReduce(two.data(), two.data(), 8, ncclInt, ncclSum, comm, second));
+    gate.open();
+    second.finish();
+    expect_that(one.get() == std::vector<int>(400'000, 2), "the first call came first");
+    expect_that(two.get() == std::vector<int>(8, 4), "the second call");
+  });
+}
+
+TEST_CASE("several communicators at once in different orders of streams") {
+  const std::vector<ncclComm_t> firsts = init_all(2);
+  const std::vector<ncclComm_t> seconds = init_all(2);
+  on_all_ranks(2, [&](int rank) {
+    cuCtxSetCurrent(fake_context(0));
+    const auto at = static_cast<std::size_t>(rank);
+    const DeviceStream a;
+    const DeviceStream b;
+    const DeviceBuffer<int> one(1000, 1);
+    const DeviceBuffer<int> two(1000, 2);
+    const auto first = [&] {
+      expect(ncclAllReduce(one.data(), one.data(), 1000, ncclInt, ncclSum, firsts[at], a));
+    };
+    const auto second = [&] {
+      expect(ncclAllReduce(two.data(), two.data(), 1000, ncclInt, ncclSum, seconds[at], b));
+    };
+    for (int round = 0; round < 5; ++round) {
+      if (rank == 0) first();
+      second();
+      if (rank == 1) first();
+    }
+    a.finish();
+    b.finish();
+    expect_that(one.get() == std::vector<int>(1000, 32), "1 doubled 5 times");
+    expect_that(two.get() == std::vector<int>(1000, 64), "2 doubled 5 times");
+  });
+  destroy(firsts);
+  destroy(seconds);
+}
+
+TEST_CASE("host and device buffers mix in a call, and calls on the host follow") {
+  with_device_members(2, [](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const DeviceBuffer<int> device(600'000, rank + 1);
+    std::vector<int> host(600'000, -1);
+    expect(ncclAllReduce(device.data(), host.data(), host.size(), ncclInt, ncclSum, comm, stream));
+    stream.finish();
+    expect_that(host == std::vector<int>(host.size(), 3), "device to host");
+    expect(ncclAllReduce(host.data(), device.data(), host.size(), ncclInt, ncclSum, comm, stream));
+    expect_sum(comm, 1, 2);  // on the host, behind the call in the stream
+    expect_that(device.get() == std::vector<int>(host.size(), 6), "host to device");
+  });
+}
+
+TEST_CASE("messages between devices, long ones in a circle of dependences") {
+  // Rank 1 sends on only what it has received, so rank 0's receive waits for its send.
+  constexpr std::size_t count = 2'000'000;
+  with_device_members(3, [](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const DeviceBuffer<int> sent(numbers(count, 7));
+    const DeviceBuffer<int> received(count, -1);
+    if (rank == 0) {
+      expect(ncclGroupStart());
+      expect(ncclRecv(received.data(), count, ncclInt, 2, comm, stream));
+      expect(ncclSend(sent.data(), count, ncclInt, 1, comm, stream));
+      expect(ncclGroupEnd());
+    } else {
+      expect(ncclRecv(received.data(), count, ncclInt, rank - 1, comm, stream));
+      expect(ncclSend(received.data(), count, ncclInt, (rank + 1) % 3, comm, stream));
+    }
+    stream.finish();
+    expect_values(received.get(), numbers(count, 7), "message");
+  });
+  CHECK(fake_violations() == 0);
+}
+
+TEST_CASE("one thread runs all ranks of several communicators in a group, messages and all") {
+  cuCtxSetCurrent(fake_context(0));
+  const std::vector<ncclComm_t> comms = init_all(3);
+  const std::vector<DeviceStream> streams(3);
+  const std::vector<DeviceStream> others(3);
+  const DeviceBuffer<int> sums(3, 5);
+  const DeviceBuffer<int> sent(std::vector<int>{1, 2, 3});
+  const DeviceBuffer<int> received(3, -1);
+  expect(ncclGroupStart());
+  for (int rank = 0; rank < 3; ++rank) {
+    const auto at = static_cast<std::size_t>(rank);
+    expect(ncclAllReduce(sums.data() + at, sums.data() + at, 1, ncclInt, ncclSum, comms[at],
+                         streams[at]));
+    expect(ncclSend(sent.data() + at, 1, ncclInt, (rank + 1) % 3, comms[at], streams[at]));
+    expect(ncclRecv(received.data() + at, 1, ncclInt, (rank + 2) % 3, comms[at], streams[at]));
+    expect(ncclSend(sent.data() + at, 1, ncclInt, rank, comms[at], others[at]));
+    expect(ncclRecv(sent.data() + at, 1, ncclInt, rank, comms[at], streams[at]));
+  }
+  expect(ncclGroupEnd());
+  for (const DeviceStream& stream : streams) stream.finish();
+  CHECK(sums.get() == std::vector<int>{15, 15, 15});
+  CHECK(received.get() == std::vector<int>{3, 1, 2});
+  CHECK(sent.get() == std::vector<int>{1, 2, 3});
+  destroy(comms);
+  CHECK(fake_violations() == 0);
+}
+
+TEST_CASE("operators of a rank's own, with a scalar on the host or the device") {
+  with_device_members(2, [](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const DeviceBuffer<float> values(700'000, 1);
+    const DeviceBuffer<float> scalar(1, 0);
+    float on_host = rank == 0 ? 2.0F : 3.0F;
+    ncclRedOp_t at_once = ncclSum;
+    ncclRedOp_t later = ncclSum;
+    expect(ncclRedOpCreatePreMulSum(&at_once, &on_host, ncclFloat, ncclScalarHostImmediate, comm));
+    expect(ncclRedOpCreatePreMulSum(&later, scalar.data(), ncclFloat, ncclScalarDevice, comm));
+    on_host = -1;
+    expect(ncclAllReduce(values.data(), values.data(), 700'000, ncclFloat, at_once, comm, stream));
+    const DeviceBuffer<float> ten(1, 10);
+    expect_cuda(
+        cuMemcpyAsync(cuda::address_of(scalar.data()), cuda::address_of(ten.data()), 4, stream));
+    expect(ncclAllReduce(values.data(), values.data(), 700'000, ncclFloat, later, comm, stream));
+    stream.finish();
+    expect_that(values.get() == std::vector<float>(700'000, 100), "(2 + 3) * 10 twice");
+    expect_error(
+        ncclRedOpCreatePreMulSum(&later, scalar.data(), ncclFloat, ncclScalarHostImmediate, comm),
+        ncclInvalidArgument, "the scalar is device memory");
+  });
+}
+
+TEST_CASE("split communicators, memory of the library's own and registrations are the device's") {
+  with_device_members(2, [](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    void* memory = nullptr;
+    expect(ncclMemAlloc(&memory, 4000));
+    expect_that(cuda::is_device_memory(memory), "device memory");
+    void* handle = nullptr;
+    expect(ncclCommRegister(comm, memory, 4000, &handle));
+    const std::vector<int> mine(1000, rank + 1);
+    fake_upload(memory, mine.data(), 4000);
+    expect(ncclAllReduce(memory, memory, 1000, ncclInt, ncclSum, comm, stream));
+    ncclComm_t half = nullptr;
+    expect(ncclCommSplit(comm, 0, 1 - rank, &half, nullptr));  // behind the call in the stream
+    expect(ncclAllReduce(memory, memory, 1000, ncclInt, ncclSum, half, stream));
+    expect(ncclCommDestroy(half));  // waits for it
+    std::vector<int> got(1000);
+    fake_download(got.data(), memory, 4000);
+    expect_that(got == std::vector<int>(1000, 6), "3 + 3");
+    expect(ncclCommDeregister(comm, handle));
+    expect(ncclMemFree(memory));
+  });
+}
+
+TEST_CASE("an empty call on a device takes part") {
+  with_device_members(2, [](int, ncclComm_t comm) {
+    const DeviceStream stream;
+    const DeviceBuffer<int> buffer(1, 1);
+    expect(ncclAllReduce(buffer.data(), buffer.data(), 0, ncclInt, ncclSum, comm, stream));
+    expect(ncclAllReduce(buffer.data(), buffer.data(), 1, ncclInt, ncclSum, comm, stream));
+    stream.finish();
+    expect_that(buffer.get() == std::vector<int>{2}, "1 + 1");
+  });
+}
+
+}  // namespace
+}  // namespace rondo::test

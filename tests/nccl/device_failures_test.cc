@@ -1,0 +1,147 @@
+// What goes wrong with calls in streams: no stream may wait for ever, and words must say why.
+#include "tests/catch.h"
+#include "tests/nccl/device.h"
+
+namespace rondo::test {
+namespace {
+
+/// The communicator's failure, which comes when the stream has reached the call.
+ncclResult_t failure_of(ncclComm_t comm) {
+  ncclResult_t result = ncclSuccess;
+  while (result == ncclSuccess || result == ncclInProgress) {
+    expect(ncclCommGetAsyncError(comm, &result));
+    std::this_thread::yield();
+  }
+  return result;
+}
+
+TEST_CASE("ranks that disagree in a stream are told so") {
+  const std::size_t count = GENERATE(std::size_t{10}, std::size_t{5'000'000});
+  with_device_members(2, [&](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const DeviceBuffer<int> buffer(2 * count, 1);
+    const std::size_t mine = count * static_cast<std::size_t>(rank + 1);
+    expect(ncclAllReduce(buffer.data(), buffer.data(), mine, ncclInt, ncclSum, comm, stream));
+    stream.finish();
+    expect_error(ncclSuccess, ncclSuccess, "");
+    expect(failure_of(comm), ncclInvalidUsage);
+    expect_that(std::string(ncclGetLastError(comm)).find("all_reduce") != std::string::npos,
+                ncclGetLastError(comm));
+    expect(ncclAllReduce(buffer.data(), buffer.data(), mine, ncclInt, ncclSum, comm, stream),
+           ncclInvalidUsage);
+  });
+}
+
+TEST_CASE("abort from another thread releases the stream") {
+  const std::size_t count = GENERATE(std::size_t{10}, std::size_t{3'000'000});
+  cuCtxSetCurrent(fake_context(0));
+  const std::vector<ncclComm_t> comms = init_all(2);
+  const DeviceStream stream;
+  const DeviceBuffer<int> buffer(count, 1);
+  expect(ncclAllReduce(buffer.data(), buffer.data(), count, ncclInt, ncclSum, comms[0], stream));
+  std::thread aborts([&] { expect(ncclCommAbort(comms[0])); });
+  stream.finish();  // rank 1 never comes
+  aborts.join();
+  CHECK(failure_of(comms[1]) == ncclRemoteError);
+  expect(ncclCommAbort(comms[1]));
+}
+
+TEST_CASE("abort while a replayed group waits releases the graph") {
+  cuCtxSetCurrent(fake_context(0));
+  const std::vector<ncclComm_t> comms = init_all(2);
+  const DeviceStream stream;
+  const DeviceBuffer<int> buffer(2'000'000, 1);
+  const CapturedGraph graph(stream, [&] {
+    expect(ncclGroupStart());
+    expect(ncclSend(buffer.data(), 1'000'000, ncclInt, 1, comms[0], stream));
+    expect(ncclRecv(buffer.data() + 1'000'000, 1'000'000, ncclInt, 1, comms[0], stream));
+    expect(ncclGroupEnd());
+  });
+  graph.launch(stream);
+  graph.launch(stream);
+  expect(ncclCommRevoke(comms[0], NCCL_REVOKE_DEFAULT));
+  stream.finish();
+  expect(ncclCommAbort(comms[0]));
+  expect(ncclCommAbort(comms[1]));
+}
+
+TEST_CASE("the driver's refusal in the middle of a call ends the communicator, not the stream") {
+  const char* const function = GENERATE("cuStreamWriteValue32", "cuMemcpyAsync");
+  cuCtxSetCurrent(fake_context(0));
+  const std::vector<ncclComm_t> comms = init_all(1);
+  const DeviceStream stream;
+  const DeviceBuffer<int> buffer(1'000'000, 1);
+  const auto call = [&] {
+    return ncclAllReduce(buffer.data(), buffer.data(), 1'000'000, ncclInt, ncclSum, comms[0],
+                         stream);
+  };
+  expect(call());
+  stream.finish();
+  fake_fail_next(function, 700);
+  CHECK_NOTHROW(expect_error(call(), ncclUnhandledCudaError, "700"));
+  stream.finish();
+  CHECK(failure_of(comms[0]) == ncclUnhandledCudaError);
+  CHECK(call() == ncclUnhandledCudaError);
+  expect(ncclCommAbort(comms[0]));
+}
+
+TEST_CASE("a refusal before the call has begun leaves the communicator as it was") {
+  cuCtxSetCurrent(fake_context(0));
+  const std::vector<ncclComm_t> comms = init_all(1);
+  const DeviceStream stream;
+  const DeviceBuffer<int> buffer(100, 1);
+  const auto call = [&](cudaStream_t in) {
+    return ncclAllReduce(buffer.data(), buffer.data(), 100, ncclInt, ncclSum, comms[0], in);
+  };
+  expect(call(stream));
+  for (const char* const function : {"cuStreamWaitEvent", "cuLaunchHostFunc"}) {
+    fake_fail_next(function, 700);
+    CHECK_NOTHROW(expect_error(call(stream), ncclUnhandledCudaError, function));
+  }
+  expect(call(stream));
+  cuCtxSetCurrent(fake_context(1));
+  {
+    const DeviceStream other;
+    CHECK_NOTHROW(expect_error(call(other), ncclInvalidUsage, "another CUDA context"));
+  }
+  cuCtxSetCurrent(nullptr);
+  CHECK_NOTHROW(expect_error(call(nullptr), ncclUnhandledCudaError, "cuStreamGetCtx"));
+  cuCtxSetCurrent(fake_context(0));
+  expect(call(nullptr));
+  expect_cuda(cuStreamSynchronize(nullptr));
+  destroy(comms);
+}
+
+TEST_CASE("arguments are checked before anything is put into a stream") {
+  cuCtxSetCurrent(fake_context(0));
+  const std::vector<ncclComm_t> comms = init_all(1);
+  const DeviceStream stream;
+  const DeviceBuffer<int> buffer(100, 1);
+  CHECK_NOTHROW(expect_error(
+      ncclAllReduce(buffer.data(), buffer.data() + 4, 50, ncclInt, ncclSum, comms[0], stream),
+      ncclInvalidArgument, "overlap in part"));
+  CHECK_NOTHROW(expect_error(ncclSend(buffer.data(), 4, ncclInt, 0, comms[0], stream),
+                             ncclInvalidUsage, "waits for ever"));
+  CHECK_NOTHROW(
+      expect_error(ncclBroadcast(buffer.data(), buffer.data(), 4, ncclInt, 3, comms[0], stream),
+                   ncclInvalidArgument, "root 3"));
+  stream.finish();
+  destroy(comms);
+}
+
+TEST_CASE("memory is given back when communicators end") {
+  cuCtxSetCurrent(fake_context(0));
+  for (const bool abort : {false, true}) {
+    const std::vector<ncclComm_t> comms = init_all(1);
+    const DeviceStream stream;
+    const DeviceBuffer<int> buffer(100, 1);
+    expect(ncclAllReduce(buffer.data(), buffer.data(), 100, ncclInt, ncclSum, comms[0], stream));
+    expect(abort ? ncclCommAbort(comms[0]) : ncclCommDestroy(comms[0]));
+    stream.finish();
+  }
+  while (fake_blocks() > 0) std::this_thread::yield();  // its thread does it, in its own time
+  CHECK(fake_violations() == 0);
+}
+
+}  // namespace
+}  // namespace rondo::test

@@ -1,0 +1,111 @@
+// Calls captured into graphs and replayed.
+#include "tests/catch.h"
+#include "tests/nccl/device.h"
+
+namespace rondo::test {
+namespace {
+
+TEST_CASE("a captured call is replayed on new data, between others") {
+  const std::size_t count = GENERATE(std::size_t{10}, std::size_t{1'500'000});
+  with_device_members(2, [&](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    DeviceBuffer<int> in(count, 0);
+    const DeviceBuffer<int> out(count, 0);
+    const DeviceBuffer<int> other(count, 1);
+    {
+      const CapturedGraph graph(stream, [&] {
+        expect(ncclAllReduce(in.data(), out.data(), count, ncclInt, ncclSum, comm, stream));
+      });
+      expect_that(out.get() == std::vector<int>(count, 0), "nothing happens in a capture");
+      for (int round = 1; round < 4; ++round) {
+        in.set(std::vector<int>(count, round * (rank + 1)));
+        graph.launch(stream);
+        stream.finish();
+        expect_that(out.get() == std::vector<int>(count, round * 3), "the sum of this round");
+        expect(ncclAllReduce(other.data(), other.data(), count, ncclInt, ncclSum, comm, stream));
+      }
+    }
+    stream.finish();
+    expect_that(other.get() == std::vector<int>(count, 8), "1 doubled 3 times");
+  });
+  CHECK(fake_violations() == 0);
+}
+
+TEST_CASE("a first call may be a captured one, and a graph may outlive its communicator's calls") {
+  with_device_members(2, [](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const DeviceStream replays;
+    const DeviceBuffer<int> buffer(1000, rank + 1);
+    const CapturedGraph graph(stream, [&] {
+      expect(ncclAllReduce(buffer.data(), buffer.data(), 1000, ncclInt, ncclSum, comm, stream));
+      expect(ncclAllReduce(buffer.data(), buffer.data(), 1000, ncclInt, ncclSum, comm, stream));
+    });
+    for (int i = 0; i < 3; ++i) graph.launch(replays);  // none is waited for by the host
+    expect(ncclAllReduce(buffer.data(), buffer.data(), 1000, ncclInt, ncclMax, comm, stream));
+    stream.finish();  // the call waits for the replays, which are in another stream
+    expect_that(buffer.get() == std::vector<int>(1000, 3 * 32), "3 doubled 5 times");
+  });
+  CHECK(fake_violations() == 0);
+}
+
+TEST_CASE("groups with long messages and forked streams are captured") {
+  constexpr std::size_t count = 1'000'000;
+  with_device_members(2, [](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const DeviceStream fork;
+    const DeviceBuffer<int> sent(numbers(count, rank));
+    const DeviceBuffer<int> received(count, -1);
+    const DeviceBuffer<int> sums(1000, 1);
+    const cuda::OwnedEvent event = cuda::make_event();
+    const CapturedGraph graph(stream, [&] {
+      expect_cuda(cuEventRecord(event.get(), stream));
+      expect_cuda(cuStreamWaitEvent(fork, event.get(), 0));
+      expect(ncclAllReduce(sums.data(), sums.data(), 1000, ncclInt, ncclSum, comm, fork));
+      expect(ncclGroupStart());
+      expect(ncclSend(sent.data(), count, ncclInt, 1 - rank, comm, stream));
+      expect(ncclRecv(received.data(), count, ncclInt, 1 - rank, comm, stream));
+      expect(ncclGroupEnd());
+      expect_cuda(cuEventRecord(event.get(), fork));
+      expect_cuda(cuStreamWaitEvent(stream, event.get(), 0));
+    });
+    graph.launch(stream);
+    graph.launch(stream);
+    stream.finish();
+    expect_that(received.get() == numbers(count, 1 - rank), "the peer's message");
+    expect_that(sums.get() == std::vector<int>(1000, 4), "1 doubled twice");
+  });
+  CHECK(fake_violations() == 0);
+}
+
+TEST_CASE("host buffers in a captured stream are read and written at each replay") {
+  with_device_members(2, [](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    std::vector<int> values(300'000, rank + 1);
+    const CapturedGraph graph(stream, [&] {
+      expect(ncclAllReduce(values.data(), values.data(), values.size(), ncclInt, ncclSum, comm,
+                           stream));
+    });
+    expect_that(values[0] == rank + 1, "nothing happens in a capture");
+    graph.launch(stream);
+    graph.launch(stream);
+    stream.finish();
+    expect_that(values == std::vector<int>(values.size(), 6), "3 + 3");
+  });
+}
+
+TEST_CASE("a graph that is launched after its communicator is gone comes to an end") {
+  cuCtxSetCurrent(fake_context(0));
+  const std::vector<ncclComm_t> comms = init_all(1);
+  const DeviceStream stream;
+  const DeviceBuffer<int> buffer(1000, 1);
+  const CapturedGraph graph(stream, [&] {
+    expect(ncclAllReduce(buffer.data(), buffer.data(), 1000, ncclInt, ncclSum, comms[0], stream));
+  });
+  destroy(comms);
+  graph.launch(stream);
+  stream.finish();
+  CHECK(fake_violations() == 0);
+}
+
+}  // namespace
+}  // namespace rondo::test
