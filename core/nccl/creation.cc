@@ -24,7 +24,8 @@ ncclResult_t init_rank(ncclComm_t* comm, int ranks, const ncclUniqueId& id, int 
   require(comm, "comm");
   *comm = NCCL_COMM_NULL;
   check_place(rank, ranks);
-  const auto member = std::make_shared<Member>(read_traits(config, {.device = current_device()}));
+  const auto member = std::make_shared<Member>(
+      read_traits(config, {.context = current_context(), .device = current_device()}));
   const auto ours = std::bit_cast<UniqueId>(id);
   *comm = add_handle(member);
   return issue(Making{member,
@@ -46,7 +47,9 @@ void init_all(ncclComm_t* comms, int ranks, const int* devices) {
   }
   const std::vector<Communicator> made = Communicator::from_threads(ranks);
   for (int rank = 0; rank < ranks; ++rank) {
-    const Traits traits{.device = devices != nullptr ? devices[rank] : rank};
+    const int device = devices != nullptr ? devices[rank] : rank;
+    const Traits traits{.context = device == current_device() ? current_context() : nullptr,
+                        .device = device};
     auto member = std::make_shared<Member>(traits);
     const State state = detail::CommunicatorAccess::state(made[static_cast<std::size_t>(rank)]);
     member->make([&] { return state; });

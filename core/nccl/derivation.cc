@@ -113,9 +113,11 @@ ncclResult_t grow(ncclComm_t comm, int ranks, const ncclUniqueId* id, int rank, 
   }
   if (comm == NCCL_COMM_NULL) {
     require(id, "uniqueId");
-    return issue_child(out, config, {.device = current_device()}, [mine, rank, ranks] {
-      return detail::CommunicatorAccess::state(Communicator::from_unique_id(mine.id, rank, ranks));
-    });
+    return issue_child(out, config, {.context = current_context(), .device = current_device()},
+                       [mine, rank, ranks] {
+                         return detail::CommunicatorAccess::state(
+                             Communicator::from_unique_id(mine.id, rank, ranks));
+                       });
   }
   const std::shared_ptr<Member> parent = member_of(comm);
   const detail::CommunicatorState& state = parent->state();

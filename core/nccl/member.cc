@@ -1,5 +1,6 @@
 #include "core/nccl/member.h"
 
+#include "core/base/log.h"
 #include "core/communicator/access.h"
 
 namespace rondo::nccl {
@@ -21,6 +22,7 @@ Member::~Member() {
 void Member::make(const Maker& maker) {
   try {
     state_ = maker();
+    prepare_streams();
     phase_.store(Phase::ready, std::memory_order_seq_cst);
     if (aborted_.load(std::memory_order_seq_cst)) state_->abort(aborted);
   } catch (const Error& error) {
@@ -31,6 +33,18 @@ void Member::make(const Maker& maker) {
     error_ = Error(ErrorCode::internal, error.what());
     phase_.store(Phase::failed, std::memory_order_release);
     throw;
+  }
+}
+
+/// Taking page-locked memory may wait for the device, and that for a peer's call: better now than
+/// in a first call. Where it cannot be had, the first call says why.
+void Member::prepare_streams() {
+  if (traits_.context == nullptr || state_ == nullptr) return;
+  try {
+    streams_ = stream::StreamCalls::make(state_, traits_.context);
+    has_streams_.store(true, std::memory_order_release);
+  } catch (const Error& error) {
+    log(LogLevel::info, state_->rank(), std::string("GPU buffers: ") + error.what());
   }
 }
 

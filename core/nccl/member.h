@@ -90,6 +90,7 @@ class Member : public std::enable_shared_from_this<Member> {
  private:
   enum class Phase { making, ready, failed };
 
+  void prepare_streams();
   detail::CommunicatorState& made();
   bool works_are_done();
   /// Throws the failure of calls in streams, if they failed.

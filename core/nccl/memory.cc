@@ -48,15 +48,8 @@ Blocks& blocks() {
   return blocks;
 }
 
-bool has_context() {
-  const cuda::Driver* const driver = cuda::find_driver();
-  cuda::Context context = nullptr;
-  return driver != nullptr && driver->ctx_get_current(&context) == cuda::success &&
-         context != nullptr;
-}
-
 Block take(std::size_t bytes) {
-  if (has_context()) return DeviceMemory(bytes);
+  if (current_context() != nullptr) return DeviceMemory(bytes);
   return allocate(bytes);
 }
 
@@ -79,9 +72,17 @@ void finish_stream(cudaStream_t stream) {
   cuda::check(status, "cuStreamSynchronize");
 }
 
+cuda::Context current_context() {
+  const cuda::Driver* const driver = cuda::find_driver();
+  cuda::Context context = nullptr;
+  if (driver == nullptr || driver->ctx_get_current(&context) != cuda::success) return nullptr;
+  return context;
+}
+
 int current_device() {
   int device = 0;
-  if (has_context()) cuda::check(cuda::driver().ctx_get_device(&device), "cuCtxGetDevice");
+  if (current_context() != nullptr)
+    cuda::check(cuda::driver().ctx_get_device(&device), "cuCtxGetDevice");
   return device;
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
+#include "core/cuda/api.h"
 #include "core/nccl/include/nccl.h"
 
 namespace rondo::nccl {
@@ -16,7 +17,8 @@ void require_host(const void* pointer, std::string_view name);
 /// cuda::CudaError.
 void finish_stream(cudaStream_t stream);
 
-/// The number of this thread's CUDA device; 0 without one.
+/// This thread's CUDA context, if there is one, and the number of its device; 0 without one.
+cuda::Context current_context();
 int current_device();
 
 /// `bytes` of device memory where this thread has a CUDA context, else of rondo::allocate() memory;

@@ -1,6 +1,7 @@
 // The settings that programs pass as structs.
 #pragma once
 
+#include "core/cuda/api.h"
 #include "core/nccl/include/nccl.h"
 
 namespace rondo::nccl {
@@ -8,7 +9,8 @@ namespace rondo::nccl {
 /// What of a communicator's settings matters here.
 struct Traits {
   bool blocking = true;
-  int device = 0;  ///< as ncclCommCuDevice tells it; without CUDA only a number
+  cuda::Context context = nullptr;  ///< of the streams that calls will come in, if it is known
+  int device = 0;                   ///< as ncclCommCuDevice tells it; without CUDA only a number
 };
 
 /// `config` may be null and may be of any version of NCCL: only the part that it says it has is

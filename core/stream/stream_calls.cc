@@ -190,6 +190,7 @@ void StreamCalls::enqueue(std::vector<Request> requests) {
   const auto capture = cuda::capture_of(requests.front().stream);
   const std::shared_ptr<Batch> batch = make_batch(std::move(requests));
   worker_->expect(batch);
+  used_ = true;
   try {
     if (capture) keep_with(batch, capture->graph);
     put(*batch, capture);
@@ -261,6 +262,7 @@ void StreamCalls::put_items(Batch& batch, cuda::Stream stream) {
 }
 
 void StreamCalls::finish() {
+  if (!used_) return;
   const cuda::RelaxedCapture relaxed;
   const cuda::CurrentContext current(context_);
   check(driver().event_synchronize(last_.get()), "cuEventSynchronize");

@@ -71,6 +71,7 @@ class StreamCalls {
   cuda::OwnedEvent captured_last_{};  ///< the same within the capture `captured_in_`
   cuda::OwnedEvent scratch_{};        ///< of join()
   unsigned long long captured_in_ = 0;
+  bool used_ = false;  ///< anything was put into a stream
 };
 
 }  // namespace rondo::stream

@@ -22,6 +22,10 @@ using GraphExec = CUgraphExec_st*;
 
 extern "C" {
 // More of the driver, for tests alone.
+int cuInit(unsigned flags);
+int cuDevicePrimaryCtxRetain(rondo::cuda::Context* context, int device);
+int cuMemcpyHtoD_v2(rondo::cuda::DevicePointer to, const void* from, std::size_t bytes);
+int cuMemcpyDtoH_v2(void* to, rondo::cuda::DevicePointer from, std::size_t bytes);
 int cuCtxSetCurrent(rondo::cuda::Context context);
 int cuStreamBeginCapture_v2(rondo::cuda::Stream stream, int mode);
 int cuStreamEndCapture(rondo::cuda::Stream stream, rondo::cuda::Graph* graph);
@@ -32,11 +36,6 @@ int cuGraphExecDestroy(rondo::test::GraphExec exec);
 int cuGraphDestroy(rondo::cuda::Graph graph);
 
 // What no driver has.
-/// The context of device 0, 1, ...; at most 8.
-rondo::cuda::Context fake_context(int device);
-/// Blocking copies between device memory and any memory.
-void fake_upload(void* device, const void* from, std::size_t bytes);
-void fake_download(void* to, const void* device, std::size_t bytes);
 /// The next call of `function` returns `status` and does nothing.
 void fake_fail_next(const char* function, int status);
 /// Calls that the real driver forbids, so far: CUDA in a host function, waiting or taking memory in

@@ -128,12 +128,20 @@ int cuMemHostGetDevicePointer_v2(DevicePointer* pointer, void* memory, unsigned 
   return reachable(*pointer, 1) != nullptr ? success : invalid_value;
 }
 
-void fake_upload(void* device, const void* from, std::size_t bytes) {
-  if (bytes > 0) std::memcpy(reachable(rondo::cuda::address_of(device), bytes), from, bytes);
+int cuMemcpyHtoD_v2(DevicePointer to, const void* from, std::size_t bytes) {
+  if (const int status = enter("cuMemcpyHtoD")) return status;
+  std::byte* const target = reachable(to, bytes);
+  if (target == nullptr) return invalid_value;
+  std::memcpy(target, from, bytes);
+  return success;
 }
 
-void fake_download(void* to, const void* device, std::size_t bytes) {
-  if (bytes > 0) std::memcpy(to, reachable(rondo::cuda::address_of(device), bytes), bytes);
+int cuMemcpyDtoH_v2(void* to, DevicePointer from, std::size_t bytes) {
+  if (const int status = enter("cuMemcpyDtoH")) return status;
+  const std::byte* const source = reachable(from, bytes);
+  if (source == nullptr) return invalid_value;
+  std::memcpy(to, source, bytes);
+  return success;
 }
 
 int fake_blocks() {

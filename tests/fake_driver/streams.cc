@@ -95,12 +95,16 @@ using rondo::cuda::success;
 
 extern "C" {
 
-Context fake_context(int device) {
-  CUctx_st& context = contexts()[static_cast<std::size_t>(device)];
+int cuInit(unsigned /*flags*/) { return success; }
+
+int cuDevicePrimaryCtxRetain(Context* context, int device) {
+  if (const int status = enter("cuDevicePrimaryCtxRetain")) return status;
+  if (device < 0 || device >= static_cast<int>(contexts().size())) return invalid_value;
+  *context = &contexts()[static_cast<std::size_t>(device)];
   const std::scoped_lock lock(state().mutex);
-  context.device = device;
-  if (context.legacy == nullptr) context.legacy = make_stream(&context);
-  return &context;
+  (*context)->device = device;
+  if ((*context)->legacy == nullptr) (*context)->legacy = make_stream(*context);
+  return success;
 }
 
 int cuCtxSetCurrent(Context context) {

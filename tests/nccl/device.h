@@ -1,4 +1,5 @@
-// Device buffers, streams and graphs of the fake driver, with owners; ranks as threads on a device.
+// Device buffers, streams and graphs with owners; ranks as threads on a device. All by functions
+// that a real driver has, too.
 #pragma once
 
 #include <utility>
@@ -12,6 +13,19 @@ namespace rondo::test {
 
 inline void expect_cuda(int status) {
   expect_that(status == cuda::success, "CUDA says " + std::to_string(status));
+}
+
+inline void device_upload(void* to, const void* from, std::size_t bytes) {
+  expect_cuda(cuMemcpyHtoD_v2(cuda::address_of(to), from, bytes));
+}
+inline void device_download(void* to, const void* from, std::size_t bytes) {
+  expect_cuda(cuMemcpyDtoH_v2(to, cuda::address_of(from), bytes));
+}
+inline cuda::Context device_context(int device) {
+  expect_cuda(cuInit(0));
+  cuda::Context context = nullptr;
+  expect_cuda(cuDevicePrimaryCtxRetain(&context, device));
+  return context;
 }
 
 /// Memory of the current context's device.
@@ -28,11 +42,13 @@ class DeviceBuffer {
   DeviceBuffer& operator=(const DeviceBuffer&) = delete;
 
   T* data() const { return reinterpret_cast<T*>(address_); }
-  void set(const std::vector<T>& values) { fake_upload(data(), values.data(), count_ * sizeof(T)); }
+  void set(const std::vector<T>& values) {
+    device_upload(data(), values.data(), count_ * sizeof(T));
+  }
   /// Complete the stream first.
   std::vector<T> get() const {
     std::vector<T> values(count_);
-    fake_download(values.data(), data(), count_ * sizeof(T));
+    device_download(values.data(), data(), count_ * sizeof(T));
     return values;
   }
 
@@ -94,9 +110,9 @@ class CapturedGraph {
 /// with_members(), every thread with device 0's context.
 template <class Body>
 void with_device_members(int ranks, Body&& body) {
-  cuCtxSetCurrent(fake_context(0));
+  cuCtxSetCurrent(device_context(0));
   with_members(ranks, [&](int rank, ncclComm_t comm) {
-    cuCtxSetCurrent(fake_context(0));
+    cuCtxSetCurrent(device_context(0));
     body(rank, comm);
   });
 }

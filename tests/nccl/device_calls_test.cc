@@ -147,7 +147,7 @@ TEST_CASE("several communicators at once in different orders of streams") {
   const std::vector<ncclComm_t> firsts = init_all(2);
   const std::vector<ncclComm_t> seconds = init_all(2);
   on_all_ranks(2, [&](int rank) {
-    cuCtxSetCurrent(fake_context(0));
+    cuCtxSetCurrent(device_context(0));
     const auto at = static_cast<std::size_t>(rank);
     const DeviceStream a;
     const DeviceStream b;
@@ -210,7 +210,7 @@ TEST_CASE("messages between devices, long ones in a circle of dependences") {
 }
 
 TEST_CASE("one thread runs all ranks of several communicators in a group, messages and all") {
-  cuCtxSetCurrent(fake_context(0));
+  cuCtxSetCurrent(device_context(0));
   const std::vector<ncclComm_t> comms = init_all(3);
   const std::vector<DeviceStream> streams(3);
   const std::vector<DeviceStream> others(3);
@@ -269,14 +269,14 @@ TEST_CASE("split communicators, memory of the library's own and registrations ar
     void* handle = nullptr;
     expect(ncclCommRegister(comm, memory, 4000, &handle));
     const std::vector<int> mine(1000, rank + 1);
-    fake_upload(memory, mine.data(), 4000);
+    device_upload(memory, mine.data(), 4000);
     expect(ncclAllReduce(memory, memory, 1000, ncclInt, ncclSum, comm, stream));
     ncclComm_t half = nullptr;
     expect(ncclCommSplit(comm, 0, 1 - rank, &half, nullptr));  // behind the call in the stream
     expect(ncclAllReduce(memory, memory, 1000, ncclInt, ncclSum, half, stream));
     expect(ncclCommDestroy(half));  // waits for it
     std::vector<int> got(1000);
-    fake_download(got.data(), memory, 4000);
+    device_download(got.data(), memory, 4000);
     expect_that(got == std::vector<int>(1000, 6), "3 + 3");
     expect(ncclCommDeregister(comm, handle));
     expect(ncclMemFree(memory));

@@ -34,7 +34,7 @@ TEST_CASE("ranks that disagree in a stream are told so") {
 
 TEST_CASE("abort from another thread releases the stream") {
   const std::size_t count = GENERATE(std::size_t{10}, std::size_t{3'000'000});
-  cuCtxSetCurrent(fake_context(0));
+  cuCtxSetCurrent(device_context(0));
   const std::vector<ncclComm_t> comms = init_all(2);
   const DeviceStream stream;
   const DeviceBuffer<int> buffer(count, 1);
@@ -47,7 +47,7 @@ TEST_CASE("abort from another thread releases the stream") {
 }
 
 TEST_CASE("abort while a replayed group waits releases the graph") {
-  cuCtxSetCurrent(fake_context(0));
+  cuCtxSetCurrent(device_context(0));
   const std::vector<ncclComm_t> comms = init_all(2);
   const DeviceStream stream;
   const DeviceBuffer<int> buffer(2'000'000, 1);
@@ -65,9 +65,10 @@ TEST_CASE("abort while a replayed group waits releases the graph") {
   expect(ncclCommAbort(comms[1]));
 }
 
-TEST_CASE("the driver's refusal in the middle of a call ends the communicator, not the stream") {
+TEST_CASE("the driver's refusal in the middle of a call ends the communicator, not the stream",
+          "[fake]") {
   const char* const function = GENERATE("cuStreamWriteValue32", "cuMemcpyAsync");
-  cuCtxSetCurrent(fake_context(0));
+  cuCtxSetCurrent(device_context(0));
   const std::vector<ncclComm_t> comms = init_all(1);
   const DeviceStream stream;
   const DeviceBuffer<int> buffer(1'000'000, 1);
@@ -85,8 +86,8 @@ TEST_CASE("the driver's refusal in the middle of a call ends the communicator, n
   expect(ncclCommAbort(comms[0]));
 }
 
-TEST_CASE("a refusal before the call has begun leaves the communicator as it was") {
-  cuCtxSetCurrent(fake_context(0));
+TEST_CASE("a refusal before the call has begun leaves the communicator as it was", "[fake]") {
+  cuCtxSetCurrent(device_context(0));
   const std::vector<ncclComm_t> comms = init_all(1);
   const DeviceStream stream;
   const DeviceBuffer<int> buffer(100, 1);
@@ -99,21 +100,21 @@ TEST_CASE("a refusal before the call has begun leaves the communicator as it was
     CHECK_NOTHROW(expect_error(call(stream), ncclUnhandledCudaError, function));
   }
   expect(call(stream));
-  cuCtxSetCurrent(fake_context(1));
+  cuCtxSetCurrent(device_context(1));
   {
     const DeviceStream other;
     CHECK_NOTHROW(expect_error(call(other), ncclInvalidUsage, "another CUDA context"));
   }
   cuCtxSetCurrent(nullptr);
   CHECK_NOTHROW(expect_error(call(nullptr), ncclUnhandledCudaError, "cuStreamGetCtx"));
-  cuCtxSetCurrent(fake_context(0));
+  cuCtxSetCurrent(device_context(0));
   expect(call(nullptr));
   expect_cuda(cuStreamSynchronize(nullptr));
   destroy(comms);
 }
 
 TEST_CASE("arguments are checked before anything is put into a stream") {
-  cuCtxSetCurrent(fake_context(0));
+  cuCtxSetCurrent(device_context(0));
   const std::vector<ncclComm_t> comms = init_all(1);
   const DeviceStream stream;
   const DeviceBuffer<int> buffer(100, 1);
@@ -129,8 +130,8 @@ TEST_CASE("arguments are checked before anything is put into a stream") {
   destroy(comms);
 }
 
-TEST_CASE("memory is given back when communicators end") {
-  cuCtxSetCurrent(fake_context(0));
+TEST_CASE("memory is given back when communicators end", "[fake]") {
+  cuCtxSetCurrent(device_context(0));
   for (const bool abort : {false, true}) {
     const std::vector<ncclComm_t> comms = init_all(1);
     const DeviceStream stream;

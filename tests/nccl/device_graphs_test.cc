@@ -94,7 +94,7 @@ TEST_CASE("host buffers in a captured stream are read and written at each replay
 }
 
 TEST_CASE("a graph that is launched after its communicator is gone comes to an end") {
-  cuCtxSetCurrent(fake_context(0));
+  cuCtxSetCurrent(device_context(0));
   const std::vector<ncclComm_t> comms = init_all(1);
   const DeviceStream stream;
   const DeviceBuffer<int> buffer(1000, 1);

@@ -29,15 +29,16 @@ TEST_CASE("device memory is served once a driver is there") {
   if (driver == nullptr) throw std::runtime_error(::dlerror());
   CHECK(call(host.data(), host.data()) == ncclSuccess);  // a driver without a context
 
-  void* const context = find<void*(int)>(driver, "fake_context")(0);
+  void* context = nullptr;
+  CHECK(find<int(void**, int)>(driver, "cuDevicePrimaryCtxRetain")(&context, 0) == 0);
   CHECK(find<int(void*)>(driver, "cuCtxSetCurrent")(context) == 0);
   void* device = nullptr;
   expect(ncclMemAlloc(&device, sizeof host));
   CHECK(call(host.data(), device) == ncclSuccess);
   CHECK(find<int(void*)>(driver, "cuStreamSynchronize")(nullptr) == 0);
   std::array<float, 4> got{};
-  find<void(void*, const void*, std::size_t)>(driver, "fake_download")(got.data(), device,
-                                                                       sizeof got);
+  CHECK(find<int(void*, void*, std::size_t)>(driver, "cuMemcpyDtoH_v2")(got.data(), device,
+                                                                        sizeof got) == 0);
   CHECK(got == std::array<float, 4>{1, 2, 3, 4});
 
   find<void(const char*, int)>(driver, "fake_fail_next")("cuStreamSynchronize", 700);

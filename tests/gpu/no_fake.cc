@@ -1,0 +1,8 @@
+// What tests ask of the fake driver, where there is a real one.
+#include "tests/fake_driver/fake_driver.h"
+
+extern "C" {
+void fake_fail_next(const char* /*function*/, int /*status*/) {}
+int fake_violations() { return 0; }
+int fake_blocks() { return 0; }
+}
