@@ -45,12 +45,17 @@ std::string one_line(std::string text) {
   return text;
 }
 
-/// Lines into a file that takes its name when it is whole.
+/// Lines into a file that takes its name when it is whole, and is removed when it cannot.
 class Lines {
  public:
   explicit Lines(const Origin& origin)
       : origin_(origin), unfinished_(origin.path + ".part"), file_(unfinished_, std::ios::binary) {
     if (!file_) refuse(origin_, unfinished_);
+  }
+  Lines(const Lines&) = delete;
+  Lines& operator=(const Lines&) = delete;
+  ~Lines() {
+    if (!finished_) std::remove(unfinished_.c_str());
   }
 
   template <class... Words>
@@ -65,6 +70,7 @@ class Lines {
     file_.close();
     if (!file_ || std::rename(unfinished_.c_str(), origin_.path.c_str()) != 0)
       refuse(origin_, origin_.path);
+    finished_ = true;
   }
 
  private:
@@ -86,6 +92,7 @@ class Lines {
   std::string unfinished_;
   std::ofstream file_;
   std::string text_{};
+  bool finished_ = false;
 };
 
 void add_origin(Lines& lines, const Origin& origin) {

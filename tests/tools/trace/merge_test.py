@@ -79,12 +79,21 @@ class Clocks(unittest.TestCase):
 
 
 class Parts(unittest.TestCase):
+    def check_the_other_rank(self, output):
+        """What rank 0 tells is shown, whatever rank 1 does not."""
+        self.assertRegex(output, r"\n +0 +\d+\.\d +\d+\.\d +")
+        self.assertRegex(output, r"\n +1 +no trace +- +- +- +-\n")
+        for words in ("Slowest rank: ", "Slowest round: ", "all_reduce  32 B  ring"):
+            self.assertIn(words, output)
+        self.assertNotIn("did not end", output)
+
     def test_a_missing_rank_is_said(self):
         paths = hand_made("missing")
         status, output, _ = rondo("trace", paths[0])
         self.assertEqual(status, 0)
         self.assertIn("There is no trace of rank 1 of 2", output)
         self.assertIn("4 messages left or came in one rank's trace only", output)
+        self.check_the_other_rank(output)
         status, _, errors = rondo("trace", paths[0], "--html", folder / "x.html")
         self.assertEqual(status, 2)
         self.assertIn("can be told round by round", errors)
@@ -94,6 +103,7 @@ class Parts(unittest.TestCase):
             return text if rank == 0 else text.split("base")[0] + "base 0\nlost 0 0\n"
         output = rondo("trace", *hand_made("killed", change=killed))[1]
         self.assertIn("The traces of rank 1 are empty", output)
+        self.check_the_other_rank(output)
 
     def test_losses_and_failures_are_said(self):
         def lost(rank, text):
@@ -145,6 +155,21 @@ class Refusals(unittest.TestCase):
         def other(rank, text):
             return text.replace("00c0ffee", "00decaff") if rank == 1 else text
         self.refused(["another run"], *hand_made("mixed", change=other))
+
+    def test_times_that_overflow(self):
+        """Sums of times must fit: each is refused long before."""
+        most = 2 ** 63 - 1
+        for old, new in (("base 0", f"base {most}"), ("base 0", f"base {most // 16 + 1}"),
+                         ("B 1000 ", f"B {most} "), ("offset 5 6 7", f"offset {-most} 6 7"),
+                         ("offset 5 6 7", f"offset 5 {most} 7"), ("offset 5 6 7", f"offset 5 6 {most}")):
+            def change(rank, text, old=old, new=new):
+                text = text.replace("base 0", "offset 5 6 7\nbase 0")
+                assert old in text
+                return text.replace(old, new) if rank == 1 else text
+            with self.subTest(new):
+                self.refused(["overflow.1", "line "], *hand_made("overflow", change=change))
+        largest = hand_made("largest", offsets=[(0, -(most // 16), most // 16), (9000, most // 16, 1)])
+        self.assertEqual(rondo("trace", *largest)[0], 0)
 
     def test_every_cut_is_seen(self):
         """A file that ends anywhere but at its end is refused, or, in its head, is a killed rank's."""

@@ -102,6 +102,19 @@ class Runs(unittest.TestCase):
         self.assertIn("cannot write the trace", run.stdout)
         self.assertIn("RONDO_TRACE", run.stdout)
 
+    def test_nothing_stays_of_a_trace_that_cannot_be_written(self):
+        """Its name is a folder's; the disk is full."""
+        for rank in (0, 1):
+            (folder / f"taken.{rank}").mkdir()
+            (folder / f"full.{rank}.part").symlink_to("/dev/full")
+        for name in ("taken", "full"):
+            run = subprocess.run([rondorun, "-n", "2", all_reduce_perf, "-b", "8", "-e", "8"], text=True,
+                                 env={**os.environ, "RONDO_TRACE": str(folder / name)},
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=240, check=False)
+            self.assertNotEqual(run.returncode, 0)
+            self.assertIn(f"cannot write the trace {folder / name}.", run.stdout)
+        self.assertEqual(list(folder.glob("*.part")), [])
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1], verbosity=2)

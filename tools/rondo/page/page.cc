@@ -93,8 +93,14 @@ PageContent explained_page(const Schedule& schedule, const std::string& compare)
 }
 
 void write_page(const std::string& path, std::string_view html) {
+  write_page(path, [html](std::ostream& file) {
+    file.write(html.data(), static_cast<std::streamsize>(html.size()));
+  });
+}
+
+void write_page(const std::string& path, const std::function<void(std::ostream&)>& write) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file.write(html.data(), static_cast<std::streamsize>(html.size()));
+  if (file) write(file);
   file.close();
   if (!file)
     throw Error(ErrorCode::invalid_argument, "cannot write '" + path + "': " + std::strerror(errno),

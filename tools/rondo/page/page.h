@@ -1,6 +1,8 @@
 // A page: one HTML file without links to anything else, from sources and data.
 #pragma once
 
+#include <functional>
+#include <iosfwd>
 #include <string>
 #include <string_view>
 
@@ -22,5 +24,7 @@ std::string html_text(std::string_view text);
 
 /// Writes all of it or throws Error{invalid_argument} that names the file and what the system said.
 void write_page(const std::string& path, std::string_view html);
+/// The same of what `write` puts into it.
+void write_page(const std::string& path, const std::function<void(std::ostream&)>& write);
 
 }  // namespace rondo::tool

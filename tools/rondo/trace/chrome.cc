@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <ostream>
 
 #include "tools/rondo/trace/findings.h"
 
@@ -20,46 +21,51 @@ double microseconds(std::int64_t nanoseconds) { return static_cast<double>(nanos
 
 class ChromeWriter {
  public:
-  explicit ChromeWriter(const Timeline& timeline) : timeline_(timeline) {}
+  ChromeWriter(const Timeline& timeline, std::ostream& out) : timeline_(timeline), out_(out) {}
 
-  std::string write() {
+  void write() {
+    out_ << R"({"traceEvents":[)";
     for (int rank = 0; rank < timeline_.ranks; ++rank) name_rank(rank);
     for (const TracedCall& call : timeline_.calls) add(call);
     for (const auto& [track, name] : track_names_)
-      events_.push_back({{"ph", "M"},
-                         {"name", "thread_name"},
-                         {"pid", track.first},
-                         {"tid", track.second},
-                         {"args", {{"name", name}}}});
-    const Json all{{"traceEvents", std::move(events_)}, {"displayTimeUnit", "ns"}};
-    return all.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
+      event({{"ph", "M"},
+             {"name", "thread_name"},
+             {"pid", track.first},
+             {"tid", track.second},
+             {"args", {{"name", name}}}});
+    out_ << "],\"displayTimeUnit\":\"ns\"}\n";
   }
 
  private:
+  void event(const Json& json) {
+    if (!first_) out_ << ",\n";
+    first_ = false;
+    out_ << json.dump(-1, ' ', true, Json::error_handler_t::replace);
+  }
   void name_rank(int rank) {
     const TraceFile& file = timeline_.files[static_cast<std::size_t>(rank)];
     if (file.path.empty()) return;
-    events_.push_back({{"ph", "M"},
-                       {"name", "process_name"},
-                       {"pid", rank},
-                       {"args", {{"name", "rank " + std::to_string(rank) + " on " + file.host}}}});
-    events_.push_back({{"ph", "M"},
-                       {"name", "process_sort_index"},
-                       {"pid", rank},
-                       {"args", {{"sort_index", rank}}}});
+    event({{"ph", "M"},
+           {"name", "process_name"},
+           {"pid", rank},
+           {"args", {{"name", "rank " + std::to_string(rank) + " on " + file.host}}}});
+    event({{"ph", "M"},
+           {"name", "process_sort_index"},
+           {"pid", rank},
+           {"args", {{"sort_index", rank}}}});
     track_names_[{rank, call_track}] = "calls";
     track_names_[{rank, wait_track}] = "waits";
   }
 
   void slice(int rank, int track, const std::string& name, std::int64_t begin, std::int64_t end,
              Json arguments) {
-    events_.push_back({{"ph", "X"},
-                       {"name", name},
-                       {"pid", rank},
-                       {"tid", track},
-                       {"ts", microseconds(begin)},
-                       {"dur", microseconds(std::max<std::int64_t>(end - begin, 1))},
-                       {"args", std::move(arguments)}});
+    event({{"ph", "X"},
+           {"name", name},
+           {"pid", rank},
+           {"tid", track},
+           {"ts", microseconds(begin)},
+           {"dur", microseconds(std::max<std::int64_t>(end - begin, 1))},
+           {"args", std::move(arguments)}});
   }
 
   /// The lane's first track that is free by then.
@@ -105,10 +111,10 @@ class ChromeWriter {
 
   void add_arrow(const TracedMessage& message, int from_track, int to_track) {
     const auto end = [&](const char* phase, int rank, int track, std::int64_t time) {
-      Json event{{"ph", phase}, {"cat", "message"}, {"name", "message"},       {"id", arrows_},
-                 {"pid", rank}, {"tid", track},     {"ts", microseconds(time)}};
-      if (*phase == 'f') event["bp"] = "e";
-      events_.push_back(std::move(event));
+      Json json{{"ph", phase}, {"cat", "message"}, {"name", "message"},       {"id", arrows_},
+                {"pid", rank}, {"tid", track},     {"ts", microseconds(time)}};
+      if (*phase == 'f') json["bp"] = "e";
+      event(json);
     };
     ++arrows_;
     end("s", message.from, from_track, message.begin);
@@ -117,7 +123,8 @@ class ChromeWriter {
 
   const Timeline& timeline_;
   WorkNames names_{};
-  Json events_ = Json::array();
+  std::ostream& out_;
+  bool first_ = true;
   std::map<std::pair<int, int>, std::int64_t> busy_until_{};
   std::map<std::pair<int, int>, std::string> track_names_{};
   std::size_t arrows_ = 0;
@@ -125,6 +132,8 @@ class ChromeWriter {
 
 }  // namespace
 
-std::string chrome_json(const Timeline& timeline) { return ChromeWriter(timeline).write(); }
+void write_chrome(const Timeline& timeline, std::ostream& out) {
+  ChromeWriter(timeline, out).write();
+}
 
 }  // namespace rondo::tool

@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::string_view first_line = "rondo trace 1";
 constexpr int most_traced_ranks = 1 << 20;
+/// Nanoseconds: 18 years of a clock, so that sums and differences of a few times fit.
+constexpr std::int64_t most_time = std::numeric_limits<std::int64_t>::max() / 16;
 
 /// Reads a trace line by line; every complaint names the line.
 class Reader {
@@ -106,7 +108,7 @@ class Reader {
     else if (kind == "offset")
       offset();
     else if (kind == "base")
-      base_ = count<std::int64_t>();
+      base_ = number<std::int64_t>(0, most_time);
     else if (kind == "plan")
       plan();
     else if (kind == "op")
@@ -132,9 +134,9 @@ class Reader {
   }
   void offset() {
     trace::Offset& offset = file_.offsets.emplace_back();
-    offset.at = number<std::int64_t>();
-    offset.ahead = number<std::int64_t>();
-    offset.uncertainty = count<std::int64_t>();
+    offset.at = number<std::int64_t>(-most_time, most_time);
+    offset.ahead = number<std::int64_t>(-most_time, most_time);
+    offset.uncertainty = number<std::int64_t>(0, most_time);
   }
   void plan() {
     if (count() != file_.plans.size()) complain("has plans out of order");
@@ -175,7 +177,7 @@ class Reader {
   void event(char kind) {
     TracedEvent& event = file_.events.emplace_back();
     event.kind = kind;
-    event.time = base_ + count<std::int64_t>();
+    event.time = base_ + number<std::int64_t>(0, most_time);
     event.call = count();
     if (kind == 'B') {
       event.place = number<std::uint64_t>(0, static_cast<std::int64_t>(file_.forms.size()) - 1);

@@ -191,7 +191,7 @@ void note_calls(Timeline& timeline) {
   std::size_t unfinished = 0;
   std::size_t unmatched = 0;
   for (const TracedCall& call : timeline.calls) {
-    unfinished += call.complete() ? 0 : 1;
+    unfinished += timeline.ended(call) ? 0 : 1;
     unmatched += call.unmatched;
   }
   const auto say = [&](std::size_t count, const char* thing, const char* what) {
@@ -199,7 +199,7 @@ void note_calls(Timeline& timeline) {
     timeline.notes.push_back(std::to_string(count) + " " + thing + (count == 1 ? " " : "s ") +
                              what);
   };
-  say(unfinished, "call", "did not end, or not on every rank that took part.");
+  say(unfinished, "call", "did not end, or not on every rank that took part and left a trace.");
   say(unmatched, "message", "left or came in one rank's trace only.");
   say(timeline.contradictions, "message",
       "came before being sent, by more than the clocks are uncertain: a clock was set, or "

@@ -56,10 +56,10 @@ class Table {
   std::vector<std::vector<std::string>> rows_{};
 };
 
-std::vector<const TracedCall*> complete_calls(const Timeline& timeline) {
+std::vector<const TracedCall*> ended_calls(const Timeline& timeline) {
   std::vector<const TracedCall*> calls;
   for (const TracedCall& call : timeline.calls)
-    if (call.complete()) calls.push_back(&call);
+    if (timeline.ended(call)) calls.push_back(&call);
   return calls;
 }
 
@@ -115,12 +115,16 @@ std::string calls_table(const Timeline& timeline) {
   return table.text();
 }
 
-std::string ranks_table(const Findings& findings) {
+std::string ranks_table(const Timeline& timeline, const Findings& findings) {
   Table table(1);
   table.row(
       {"rank", "in calls us", "waiting us", "for others us", "delayed others us", "came last"});
   for (std::size_t rank = 0; rank < findings.ranks.size(); ++rank) {
     const RankFindings& each = findings.ranks[rank];
+    if (!timeline.tells(static_cast<int>(rank))) {
+      table.row({std::to_string(rank), "no trace", "-", "-", "-", "-"});
+      continue;
+    }
     table.row({std::to_string(rank), microseconds(each.inside), microseconds(each.waited),
                microseconds(each.excused), microseconds(each.delayed), std::to_string(each.last)});
   }
@@ -194,7 +198,7 @@ std::string call_text(const TracedCall& call) {
 }
 
 std::string summary_text(const Timeline& timeline) {
-  const auto calls = complete_calls(timeline);
+  const auto calls = ended_calls(timeline);
   const std::int64_t end =
       std::max_element(timeline.calls.begin(), timeline.calls.end(),
                        [](const TracedCall& a, const TracedCall& b) { return a.end < b.end; })
@@ -210,7 +214,7 @@ std::string summary_text(const Timeline& timeline) {
   if (!calls.empty()) {
     WorkNames names;
     const Findings findings = find(calls, static_cast<std::size_t>(timeline.ranks), names);
-    text += "\n" + ranks_table(findings) + "\n" + slowest_text(findings);
+    text += "\n" + ranks_table(timeline, findings) + "\n" + slowest_text(findings);
     text += "The last rank came " +
             microseconds(findings.arrivals / static_cast<std::int64_t>(calls.size())) +
             " us behind the first one, in the mean.\n";

@@ -17,10 +17,22 @@ const TracedCall& Timeline::call(std::size_t number) const {
 }
 
 const TracedCall& Timeline::slowest() const {
-  return *std::max_element(
-      calls.begin(), calls.end(), [](const TracedCall& a, const TracedCall& b) {
-        return std::pair(a.complete(), a.took()) < std::pair(b.complete(), b.took());
-      });
+  return *std::max_element(calls.begin(), calls.end(),
+                           [this](const TracedCall& a, const TracedCall& b) {
+                             return std::pair(ended(a), a.took()) < std::pair(ended(b), b.took());
+                           });
+}
+
+bool Timeline::ended(const TracedCall& call) const {
+  bool all_tell = true;
+  for (int rank = 0; rank < ranks; ++rank) {
+    if (call.from >= 0 && rank != call.from && rank != call.to) continue;
+    const RankCall& each = call.ranks[static_cast<std::size_t>(rank)];
+    all_tell = all_tell && tells(rank);
+    if (tells(rank) && (!each.there || !each.ended)) return false;
+  }
+  // Where a rank tells nothing, what it sent and received has no other side.
+  return !all_tell || call.unmatched == 0;
 }
 
 Timeline load_timeline(const std::vector<std::string>& names) {

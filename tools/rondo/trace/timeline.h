@@ -97,9 +97,13 @@ struct Timeline {
   std::vector<std::string> notes{};
   std::size_t contradictions = 0;  ///< messages there before they were sent, beyond uncertainty
 
+  /// The rank's trace holds events. A killed rank's does not.
+  bool tells(int rank) const { return !files[static_cast<std::size_t>(rank)].events.empty(); }
+  /// Every rank that takes part and tells anything began and ended the call.
+  bool ended(const TracedCall& call) const;
   /// Throws Error{invalid_argument} where there is no such call.
   const TracedCall& call(std::size_t number) const;
-  /// The call that took longest, of those that are complete where there are any.
+  /// The call that took longest, of those that ended() where there are any.
   const TracedCall& slowest() const;
 };
 

@@ -27,7 +27,7 @@ void show_trace(const Arguments& arguments) {
   const bool one = arguments.call > 0;
   if (one) timeline.call(arguments.call);
   if (!arguments.chrome.empty()) {
-    write_page(arguments.chrome, chrome_json(timeline));
+    write_page(arguments.chrome, [&](std::ostream& file) { write_chrome(timeline, file); });
     std::printf("wrote %s: open it at https://ui.perfetto.dev or in chrome://tracing\n",
                 arguments.chrome.c_str());
   }
