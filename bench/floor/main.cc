@@ -10,6 +10,7 @@
 #include "bench/floor/flags.h"
 #include "bench/floor/memory.h"
 #include "bench/floor/options.h"
+#include "bench/floor/promises.h"
 #include "bench/floor/report.h"
 #include "bench/floor/rondo_probes.h"
 #include "bench/floor/sockets.h"
@@ -23,11 +24,13 @@ constexpr std::size_t least_copied = std::size_t{64} << 10;  ///< below it copyi
 struct Shared {
   Shared(const FloorOptions& options, std::size_t largest)
       : flags(Flags::bytes_for(options.ranks)),
+        promises(Promises::bytes_for(options.ranks)),
         windows(ByHand::bytes_for(options.ranks, largest)),
         meeting(sizeof(UniqueId)),
         sockets(options.ranks) {}
 
   SharedMemory flags;
+  SharedMemory promises;
   SharedMemory windows;
   SharedMemory meeting;
   Sockets sockets;
@@ -47,6 +50,7 @@ void measure_size(Member& member, const std::vector<Probe>& probes, int rounds,
 std::vector<Result> measure_all(Member& member, const FloorOptions& options, Shared& shared,
                                 std::size_t largest) {
   Flags flags(member, shared.flags);
+  Promises promises(member, shared.promises);
   MemoryProbes memory(member, largest);
   ByHand by_hand(member, flags, shared.windows, largest);
   SocketProbes sockets(member, shared.sockets, largest);
@@ -57,6 +61,7 @@ std::vector<Result> measure_all(Member& member, const FloorOptions& options, Sha
     std::vector<Probe> probes;
     const bool smallest = bytes == *std::min_element(options.sizes.begin(), options.sizes.end());
     if (smallest) add_flag_probes(flags, member, bytes, probes);
+    if (smallest && bytes <= Promises::most_bytes) promises.add(bytes, probes);
     if (bytes >= least_copied) memory.add(bytes, probes);
     by_hand.add(bytes, probes);
     sockets.add(bytes, probes);

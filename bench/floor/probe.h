@@ -13,6 +13,11 @@ namespace rondo::bench {
 namespace probe {
 inline constexpr const char* flags = "flag exchange";
 inline constexpr const char* ping_pong = "flag ping-pong, one way";
+/// The parts of promises.h, each with those before it.
+inline constexpr const char* promised_data = "by hand: data beside the flag";
+inline constexpr const char* promised_failures = "by hand: + checks of arguments, failures";
+inline constexpr const char* promised_log = "by hand: + lock, log of calls";
+inline constexpr const char* promised_all = "by hand: + agreement, all promised";
 inline constexpr const char* copy_all = "copy, all cores";
 inline constexpr const char* copy_all_streaming = "copy, all cores, streaming";
 inline constexpr const char* by_hand = "direct all-reduce by hand";

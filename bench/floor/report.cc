@@ -73,9 +73,9 @@ std::string floors(const std::vector<Result>& results) {
 }
 
 std::string nearness(const std::vector<Result>& results, int ranks) {
-  std::string text = "#\n# rondo in per cent of the same exchange by hand, in the same run:\n";
+  std::string text = "#\n# speed in per cent of what the same costs by hand, in the same run:\n";
   for (const Comparison& row : compare(results)) {
-    text += line(" %9s  %-34s %5.0f%% [%.0f..%.0f] of %s", format_size(row.bytes).c_str(),
+    text += line(" %9s  %-40s %5.0f%% [%.0f..%.0f] of %s", format_size(row.bytes).c_str(),
                  row.name.c_str(), row.share.median * 100, row.share.low * 100,
                  row.share.high * 100, row.floor.c_str());
   }

@@ -34,6 +34,12 @@ const Result* raw_memory(const std::vector<Result>& results, std::size_t bytes) 
                 find(results, probe::by_hand_streaming, bytes));
 }
 
+void add_comparison(std::vector<Comparison>& list, const Result* actual, const Result* floor) {
+  if (actual == nullptr || floor == nullptr) return;
+  list.push_back(
+      {actual->name, floor->name, actual->bytes, ratio_spread(floor->samples, actual->samples)});
+}
+
 void add_verdict(std::vector<Verdict>& verdicts, std::string goal, double wanted,
                  const Result* floor, const Result* actual) {
   if (floor == nullptr || actual == nullptr) return;
@@ -59,16 +65,26 @@ Floor floor_at(const std::vector<Result>& results, std::size_t bytes) {
   return floor;
 }
 
-std::vector<Comparison> compare(const std::vector<Result>& results) {
+std::vector<Comparison> promised(const std::vector<Result>& results) {
   std::vector<Comparison> list;
+  for (const char* name : {probe::promised_data, probe::promised_failures, probe::promised_log,
+                           probe::promised_all, probe::rondo_heap, probe::rondo_window}) {
+    const Result* const all = find(results, probe::promised_all, small);
+    if (all == nullptr) break;
+    const Result* const result = find(results, name, small);
+    add_comparison(list, result, find(results, probe::flags, small));
+    if (result != nullptr && result->name.starts_with("rondo")) add_comparison(list, result, all);
+  }
+  return list;
+}
+
+std::vector<Comparison> compare(const std::vector<Result>& results) {
+  std::vector<Comparison> list = promised(results);
   for (const Result& result : results) {
     const bool memory = result.name == probe::rondo_heap || result.name == probe::rondo_window;
     if (!memory && result.name != probe::rondo_tcp) continue;
-    const Result* floor =
-        memory ? raw_memory(results, result.bytes) : raw_sockets(results, result.bytes);
-    if (floor == nullptr) continue;
-    list.push_back(
-        {result.name, floor->name, result.bytes, ratio_spread(floor->samples, result.samples)});
+    add_comparison(list, &result,
+                   memory ? raw_memory(results, result.bytes) : raw_sockets(results, result.bytes));
   }
   return list;
 }

@@ -4,6 +4,7 @@
 
 #include "bench/floor/options.h"
 #include "bench/floor/paths.h"
+#include "bench/floor/promises.h"
 #include "bench/floor/team.h"
 #include "bench/floor/verdict.h"
 #include "bench/price/cut.h"
@@ -82,6 +83,42 @@ TEST_CASE("rondo is judged by the faster raw way of the same size") {
   const Floor floor = floor_at(results, 64 * megabyte);
   CHECK(near(floor.memory_rate, 4e8 / 6e-3));
   CHECK(near(floor.exchange_seconds, 1e-6));
+}
+
+TEST_CASE("what is promised beside 8 bytes is told step by step, and rondo held against it") {
+  std::vector<Result> results{
+      {probe::flags, 8, 0, {6e-8}},
+      {probe::promised_data, 8, 0, {7.5e-8}},
+      {probe::rondo_heap, 8, 8, {12e-8}},
+  };
+  CHECK(promised(results).empty());  // not measured whole
+  results.push_back({probe::promised_all, 8, 0, {10e-8}});
+  const auto steps = promised(results);
+  REQUIRE(steps.size() == 4);
+  CHECK(steps[0].name == probe::promised_data);
+  CHECK(near(steps[0].share.median, 0.8));
+  CHECK(near(steps[1].share.median, 0.6));
+  CHECK(steps[2].floor == probe::flags);
+  CHECK(near(steps[2].share.median, 0.5));
+  CHECK(steps[3].floor == probe::promised_all);
+  CHECK(near(steps[3].share.median, 10.0 / 12));
+}
+
+TEST_CASE("by hand every promise is kept by any number of members") {
+  SharedMemory memory(Promises::bytes_for(3));
+  run_team(3, [&](Member& member) {
+    Promises promises(member, memory);
+    std::vector<Probe> probes;
+    promises.add(Promises::most_bytes, probes);
+    for (const Probe& probe : probes) {
+      for (int sample = 0; sample < 3; ++sample) {
+        probe.trial.prepare();
+        probe.trial.run(20);  // each place is used anew
+        probe.trial.check();
+      }
+    }
+    if (probes.size() != 4) throw std::runtime_error("there are four steps");
+  });
 }
 
 TEST_CASE("a cut covers the vector once, in slices that fit a frame") {
