@@ -92,18 +92,18 @@ void VerbsReceiveChannel::peer_left(const Letter& goodbye) {
   grace_ = Clock::now() + grace;
 }
 
-inline bool VerbsReceiveChannel::in_line() const {
+bool VerbsReceiveChannel::in_line() const {
   auto& tail = *reinterpret_cast<std::uint32_t*>(line() + Line::tail_offset);
   // acquire: the partner is the device, which has written what lies before the tail before it.
   return std::atomic_ref(tail).load(std::memory_order_acquire) == Line::tail(number_);
 }
 
-inline bool VerbsReceiveChannel::arrived() const {
+bool VerbsReceiveChannel::arrived() const {
   const std::size_t pairs = endpoints_.size();
   return endpoint_of(number_).frames() > (pairs == 1 ? number_ : number_ / pairs);
 }
 
-inline const Frame* VerbsReceiveChannel::head(bool is_line) {
+const Frame* VerbsReceiveChannel::head(bool is_line) {
   const std::byte* const place = is_line ? line() : slot(number_);
   FrameHeader header;
   std::memcpy(&header, place + Slots::header_offset, sizeof(header));
@@ -120,7 +120,7 @@ inline const Frame* VerbsReceiveChannel::head(bool is_line) {
   return &frame_;
 }
 
-inline const Frame* VerbsReceiveChannel::nothing() {
+const Frame* VerbsReceiveChannel::nothing() {
   if (sent_ && (number_ >= *sent_ || Clock::now() > grace_)) fail(left());
   throw_failure();
   if (posted_ < number_ + edge_.slots.count || edge_.credit.untold() >= edge_.slots.credit_step())
@@ -128,7 +128,7 @@ inline const Frame* VerbsReceiveChannel::nothing() {
   return nullptr;
 }
 
-inline void VerbsReceiveChannel::clear_line() {
+void VerbsReceiveChannel::clear_line() {
   auto& tail = *reinterpret_cast<std::uint32_t*>(line() + Line::tail_offset);
   // relaxed: the device writes there again only once the peer has the credit for this frame, which
   // is posted later, and posting orders what came before it.

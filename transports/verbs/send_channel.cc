@@ -72,7 +72,7 @@ void VerbsSendChannel::peer_left(const Letter& goodbye) {
   fail(left());
 }
 
-inline bool VerbsSendChannel::may_send() {
+bool VerbsSendChannel::may_send() {
   const Endpoint& endpoint = endpoint_of(number_);
   return number_ - credited_ < edge_.slots.count && endpoint.has_room() && !endpoint.failure();
 }
@@ -94,8 +94,7 @@ std::span<std::byte> VerbsSendChannel::acquire() {
   return {slot(number_) + Slots::payload_offset, edge_.slots.bytes};
 }
 
-inline void VerbsSendChannel::write_header(std::size_t bytes, std::uint64_t fingerprint,
-                                           Travel travel) {
+void VerbsSendChannel::write_header(std::size_t bytes, std::uint64_t fingerprint, Travel travel) {
   const FrameHeader header{.fingerprint = fingerprint,
                            .bytes = static_cast<std::uint32_t>(bytes),
                            .number = static_cast<std::uint16_t>(number_),
@@ -116,7 +115,7 @@ void VerbsSendChannel::post(Send send) {
 }
 
 /// The line is made up at the slot's beginning, where the header of any frame ends it.
-inline void VerbsSendChannel::commit_line(std::size_t bytes, std::uint64_t fingerprint) {
+void VerbsSendChannel::commit_line(std::size_t bytes, std::uint64_t fingerprint) {
   static_assert(Slots::header_offset == Line::header_offset);
   const std::size_t begin = Line::payload_offset(bytes);
   std::byte* const line = slot(number_);
