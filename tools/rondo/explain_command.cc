@@ -8,6 +8,7 @@
 #include "tools/rondo/explain_options.h"
 #include "tools/rondo/option_checks.h"
 #include "tools/rondo/page/explain_page.h"
+#include "tools/rondo/predict.h"
 #include "tools/rondo/step/terminal.h"
 #include "tools/rondo/trace/explain_real.h"
 #include "tools/rondo/trace/load.h"
@@ -18,10 +19,20 @@ namespace {
 
 /// More take so long that one wonders.
 constexpr int most_silent_ranks = 1000;
+/// A ring all-reduce of 1580 ranks: some 20 s and 0.4 GB, which grow with the square.
+constexpr std::uint64_t most_steps = 10'000'000;
+
+void refuse_endless(const Schedule& schedule) {
+  if (rough_steps(schedule, most_steps) <= most_steps) return;
+  reject(schedule.algorithm + " takes more than " + std::to_string(most_steps) + " steps with " +
+             std::to_string(schedule.ranks) + " ranks, and explain goes through every one",
+         "fewer ranks, which show the same, or `rondo simulate`, which says costs alone");
+}
 
 /// The exit status: 1 where the schedule is wrong.
 int explain_one(const ExplainArguments& arguments) {
   const Schedule schedule = schedule_of(arguments);
+  refuse_endless(schedule);
   const ExplainOptions options = options_of(arguments, schedule);
   if (schedule.ranks > most_silent_ranks)
     std::fprintf(stderr,
@@ -54,8 +65,10 @@ void add_what(CLI::App& command, ExplainArguments& arguments) {
   CLI::Option* algorithm =
       command.add_option("-a,--algorithm", arguments.algorithm,
                          "e.g. ring; by default the first that rondo list shows");
-  CLI::Option* ranks =
-      command.add_option("-n,--ranks", arguments.ranks, "number of ranks")->capture_default_str();
+  CLI::Option* ranks = command
+                           .add_option("-n,--ranks", arguments.ranks,
+                                       "number of ranks; refused beyond ten million steps")
+                           ->capture_default_str();
   CLI::Option* root =
       command.add_option("-r,--root", arguments.root, "root rank")->capture_default_str();
   command

@@ -16,25 +16,24 @@ namespace {
 constexpr std::uint64_t most_steps = 100'000'000;
 constexpr int most_slices = 4096;
 
-/// Steps of rank 0 times ranks, counted no further than needed.
-std::uint64_t rough_steps(const Schedule& schedule) {
+}  // namespace
+
+std::uint64_t rough_steps(const Schedule& schedule, std::uint64_t most) {
   const auto ranks = static_cast<std::uint64_t>(schedule.ranks);
   std::uint64_t steps = 0;
   for (int lane = 0; lane < schedule.lanes; ++lane) {
     Steps all = schedule.steps(0, lane);
-    while (all.next() != nullptr && steps * ranks <= most_steps) ++steps;
+    while (all.next() != nullptr && steps * ranks <= most) ++steps;
   }
   return steps * ranks;
 }
-
-}  // namespace
 
 std::vector<Prediction> predict(const std::vector<const Algorithm*>& rows, int ranks, int root,
                                 const Simulate& simulate) {
   std::vector<Prediction> all;
   for (const Algorithm* row : rows) {
     const Schedule schedule = row->build(ranks, root);
-    if (rows.size() > 1 && rough_steps(schedule) > most_steps)
+    if (rows.size() > 1 && rough_steps(schedule, most_steps) > most_steps)
       all.push_back({row});
     else
       all.push_back({row, true, simulate(schedule).busiest()});

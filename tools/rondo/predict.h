@@ -1,6 +1,7 @@
 // Predicted times of a collective's algorithms, fastest first.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -21,6 +22,9 @@ inline constexpr Costs default_costs{.alpha = 1e-6, .beta = 1e-10, .gamma = 5e-1
 
 /// How a schedule of any of the algorithms is simulated.
 using Simulate = std::function<Simulation(const Schedule&)>;
+
+/// Steps of rank 0 times ranks, counted no further than it takes to pass `most`.
+std::uint64_t rough_steps(const Schedule& schedule, std::uint64_t most);
 
 /// Schedules with more steps than take seconds are left out, unless there is one row only.
 std::vector<Prediction> predict(const std::vector<const Algorithm*>& rows, int ranks, int root,

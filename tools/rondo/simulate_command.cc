@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
@@ -26,6 +28,26 @@ struct Arguments {
   bool ports_per_lane = false;
 };
 
+/// Says on a terminal what is being simulated, since thousands of ranks take a while; gone with it.
+class Progress {
+ public:
+  Progress() : shown_(::isatty(STDERR_FILENO) == 1) {}
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  ~Progress() {
+    if (shown_) std::fputs("\r\033[K", stderr);
+  }
+
+  void say(const Schedule& schedule) const {
+    if (shown_)
+      std::fprintf(stderr, "\r\033[Ksimulating %s with %d ranks ...", schedule.algorithm.c_str(),
+                   schedule.ranks);
+  }
+
+ private:
+  bool shown_;
+};
+
 /// What a profile says of calls of this size; else what the command line says.
 Costs costs_of(const Arguments& arguments, int ranks, double bytes) {
   if (arguments.profile.empty()) return arguments.costs;
@@ -43,12 +65,20 @@ Simulation simulated(const Schedule& schedule, double bytes, Costs costs,
   return simulate(schedule, bytes, costs);
 }
 
+std::vector<Prediction> predicted(const Arguments& arguments, Collective collective, int ranks,
+                                  double bytes, const Costs& costs) {
+  const Progress progress;
+  return predict(algorithms_by_name(collective, arguments.algorithm), ranks, arguments.root,
+                 [&](const Schedule& schedule) {
+                   progress.say(schedule);
+                   return simulated(schedule, bytes, costs, arguments);
+                 });
+}
+
 void simulate_ranks(const Arguments& arguments, Collective collective, int ranks, double bytes) {
   check_root(arguments.root, ranks);
   const Costs costs = costs_of(arguments, ranks, bytes);
-  const std::vector<Prediction> rows = predict(
-      algorithms_by_name(collective, arguments.algorithm), ranks, arguments.root,
-      [&](const Schedule& schedule) { return simulated(schedule, bytes, costs, arguments); });
+  const std::vector<Prediction> rows = predicted(arguments, collective, ranks, bytes, costs);
   std::printf("%s, %d ranks, N = %s: %s\n", arguments.collective.c_str(), ranks,
               bytes_text(bytes).c_str(), costs_text(costs).c_str());
   std::fputs(prediction_headings().c_str(), stdout);

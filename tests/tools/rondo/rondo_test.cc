@@ -143,6 +143,21 @@ TEST_CASE("simulate compares algorithms") {
   CHECK(rondo("simulate all_to_all -n 4,8").says("all_to_all, 8 ranks"));
 }
 
+TEST_CASE("simulate says on a terminal, and there alone, what it is busy with") {
+  const std::string words = "simulating ring with 8 ranks ...";
+  CHECK_FALSE(rondo("simulate all_reduce -n 8").says(words));
+  FILE* terminal = popen(
+      "script -qec \"'" RONDO_PROGRAM "' simulate all_reduce -n 8\" /dev/null < /dev/null", "r");
+  REQUIRE(terminal != nullptr);
+  std::string output(1 << 16, '\0');
+  output.resize(std::fread(output.data(), 1, output.size(), terminal));
+  CHECK(pclose(terminal) == 0);
+  INFO(output);
+  const std::size_t said = output.find(words);
+  REQUIRE(said != std::string::npos);
+  CHECK(output.find("\r\033[Kall_reduce, 8 ranks", said) != std::string::npos);
+}
+
 TEST_CASE("list names what there is") {
   const Run run = rondo("list");
   CHECK(run.status == 0);
@@ -213,6 +228,7 @@ TEST_CASE("mistakes are explained and end with status 2") {
   check("sing", "unknown command 'sing'. Try: one of verify, explain, ");
   check("", "a command is required");
   check("simulate", "collective is required");
+  check("explain all_reduce -a ring -n 1000000", "more than 10000000 steps with 1000000 ranks");
   CHECK(rondo("--help").status == 0);
   CHECK(rondo("verify --help").says("Exit status 1 when something is wrong."));
 }
