@@ -78,6 +78,11 @@ void Work::wait() {
   if (state_) state_->wait(*operation_);
 }
 
+void Work::when_complete(std::function<void()> notice) {
+  if (state_) return operation_->when_complete(std::move(notice));
+  notice();
+}
+
 Communicator::Communicator(std::shared_ptr<detail::CommunicatorState> state)
     : state_(std::move(state)) {}
 

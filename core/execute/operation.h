@@ -6,7 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
+#include <utility>
 
 #include "core/plan/prepared.h"
 
@@ -44,6 +46,12 @@ class Operation {
   /// `error`; loaded with acquire by test() and wait().
   std::atomic<bool> done{true};
 
+  /// See Work::when_complete(). Whoever comes second to `notice_state`, the one who asks or
+  /// finish(), calls it. Any thread may ask, which keeps the operation from being reused meanwhile.
+  std::function<void()> notice{};
+  enum class Notice : unsigned char { none, wanted, passed };
+  std::atomic<Notice> notice_state{Notice::none};
+
   void start(const std::shared_ptr<const PreparedCall>& call, const void* in, void* out) {
     if (prepared != call) prepared = call;  // a repeated call costs no counting
     input = static_cast<const std::byte*>(in);
@@ -55,6 +63,7 @@ class Operation {
     complete = 0;
     base = 0;
     error = nullptr;
+    notice_state.store(Notice::none, std::memory_order_relaxed);  // nobody else has it yet
     done.store(false, std::memory_order_relaxed);  // made visible by the role's hand-over
   }
   bool is_done() const { return done.load(std::memory_order_acquire); }
@@ -62,8 +71,23 @@ class Operation {
   void finish_alone() { done.store(true, std::memory_order_release); }
   void finish(std::exception_ptr failure = nullptr) {
     error = std::move(failure);
+    // Acquires `notice`, stored by when_complete(); releases that it is too late to be asked.
+    // Before `done`, behind which this operation may be in use again.
+    const Notice asked = notice_state.exchange(Notice::passed, std::memory_order_acq_rel);
+    const std::function<void()> call =
+        asked == Notice::wanted ? std::exchange(notice, nullptr) : nullptr;
     done.store(true, std::memory_order_release);
     done.notify_all();
+    if (call) call();
+  }
+  void when_complete(std::function<void()> call) {
+    notice = std::move(call);
+    Notice none = Notice::none;
+    // Pairs with the exchange in finish().
+    if (notice_state.compare_exchange_strong(none, Notice::wanted, std::memory_order_acq_rel,
+                                             std::memory_order_acquire))
+      return;
+    std::exchange(notice, nullptr)();
   }
 };
 

@@ -1,5 +1,6 @@
 // A complete call needs nothing more of this rank: peers get the rest while it blocks elsewhere.
 #include <algorithm>
+#include <atomic>
 #include <barrier>
 #include <stdexcept>
 #include <vector>
@@ -115,6 +116,47 @@ TEST_CASE("nobody writes into a buffer whose call has failed") {
   });
   for (const auto& output : outputs)
     CHECK(std::count(output.begin(), output.end(), mine) == static_cast<std::ptrdiff_t>(count));
+}
+
+TEST_CASE("whoever asks is told once that work is complete, or has failed") {
+  constexpr int ranks = 3;
+  for (const char* transport : {"tcp", "shm", "local"}) {
+    std::atomic<int> told{0};
+    std::barrier meeting(ranks);
+    test::with_world(ranks, {.transport = transport}, [&](Communicator& world) {
+      std::vector<std::vector<float>> data(200, std::vector<float>(1000, 1.0F));
+      for (std::vector<float>& buffer : data) {
+        Work work =
+            world.all_reduce_async(buffer.data(), buffer.data(), buffer.size(), DataType::float32);
+        work.when_complete([&told] {  // nobody waits for the work: it completes by itself
+          told.fetch_add(1, std::memory_order_release);
+          told.notify_all();
+        });
+      }
+      // Acquires what the progress threads stored before they told.
+      for (int seen = told.load(std::memory_order_acquire); seen < 200 * ranks;
+           seen = told.load(std::memory_order_acquire))
+        told.wait(seen, std::memory_order_acquire);
+      for (const std::vector<float>& buffer : data) {
+        if (buffer.back() != static_cast<float>(ranks)) throw std::runtime_error("wrong sum");
+      }
+      int late = 0, value = 0;
+      Work done = world.barrier_async();
+      done.wait();
+      done.when_complete([&late] { ++late; });
+      Work never = world.recv_async(&value, 1, DataType::int32, (world.rank() + 1) % ranks);
+      std::atomic<int> failed{0};
+      never.when_complete([&failed] {
+        failed.store(1, std::memory_order_release);
+        failed.notify_all();
+      });
+      meeting.arrive_and_wait();  // nobody needs the communicator any more
+      world.abort("enough");
+      failed.wait(0, std::memory_order_acquire);
+      if (late != 1) throw std::runtime_error("complete work did not tell at once");
+    });
+    REQUIRE(told.load(std::memory_order_relaxed) == 200 * ranks);
+  }
 }
 
 }  // namespace

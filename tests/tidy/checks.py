@@ -141,18 +141,19 @@ def words_of_list(text):
 
 
 def no_dead_files(files):
-    """Every source is built by some CMakeLists.txt above it; every header is included."""
+    """Every source is built by some CMakeLists.txt or setup.py above it; every header is included."""
     included = {resolve(match.group(1), files)
                 for text in code(files).values() for match in INCLUDE.finditer(text)}
     lists = {posixpath.dirname(path): words_of_list(text)
-             for path, text in files.items() if posixpath.basename(path) == "CMakeLists.txt"}
+             for path, text in files.items()
+             if posixpath.basename(path) in ("CMakeLists.txt", "setup.py")}
     for path in code(files):
         if path.endswith((".h", ".cuh")):
             if path not in included and not path.startswith("core/include/"):
                 yield f"{path}:1: dead header: nothing includes it"
         elif not any(posixpath.relpath(path, folder or ".") in words
                      for folder, words in lists.items()):
-            yield f"{path}:1: dead source: no CMakeLists.txt builds it"
+            yield f"{path}:1: dead source: no CMakeLists.txt or setup.py builds it"
 
 
 ATOMIC_CALL = re.compile(

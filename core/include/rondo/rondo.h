@@ -11,8 +11,8 @@
 //   operator and root. Every message is checked: disagreement is an Error of code `mismatch` on
 //   every rank, at the latest in the next call that needs a message of a rank that disagrees (a
 //   barrier does; a root that only sends cannot notice by itself).
-// - A communicator may be used by one thread at a time, except abort(), Work::wait() and
-//   Work::test(), which any thread may call.
+// - A communicator may be used by one thread at a time, except abort() and the calls of Work,
+//   which any thread may make.
 // - Nothing waits for ever: see RONDO_TIMEOUT. A failure is a rondo::Error that names rank, peer,
 //   call and remedy; after it the communicator can only be destroyed.
 #pragma once
@@ -21,6 +21,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -68,6 +69,11 @@ class Work {
   bool test();
   /// Returns when the work is complete; makes progress on this thread. Throws the work's error.
   void wait();
+  /// Calls `notice` once, when the work is complete or has failed, or at once where it is already:
+  /// on whichever thread completes it, which holds the communicator. So `notice` must be short,
+  /// must not throw and not call rondo; test() and wait() may take a moment longer to agree. Once
+  /// for each work.
+  void when_complete(std::function<void()> notice);
 
  private:
   friend class Communicator;
