@@ -1,0 +1,72 @@
+"""What the tests of the backend share: a job of ranks, and how two results are compared.
+
+A test program is started by a launcher (torchrun, rondorun) once for each rank.
+"""
+
+import datetime
+import inspect
+import os
+import sys
+import time
+import traceback
+
+import torch
+import torch.distributed as distributed
+
+
+def rank():
+    return distributed.get_rank()
+
+
+def ranks():
+    return distributed.get_world_size()
+
+
+def equal(actual, expected, tolerance=0.0, what=""):
+    """Every element, shape and type."""
+    assert actual.shape == expected.shape, f"{what}: shape {actual.shape}, wanted {expected.shape}"
+    assert actual.dtype == expected.dtype, f"{what}: type {actual.dtype}, wanted {expected.dtype}"
+    a, e = as_numbers(actual), as_numbers(expected)
+    worst = (a - e).abs().max().item() if a.numel() else 0
+    assert worst <= tolerance, f"{what}: differs by {worst}: {a.flatten()[:4]}, wanted {e.flatten()[:4]}"
+
+
+def as_numbers(tensor):
+    if tensor.is_complex():
+        return torch.view_as_real(tensor).to(torch.float64)
+    return tensor.to(torch.float64)
+
+
+def fails(call, *words, error=Exception):
+    """The call raises an error that has all the words; returns its text."""
+    begin = time.monotonic()
+    try:
+        call()
+    except error as raised:
+        text = str(raised)
+        for word in words:
+            assert word in text, f"no '{word}' in: {text}"
+        return text
+    raise AssertionError(f"no error with {words} after {time.monotonic() - begin:.1f} s")
+
+
+def start(timeout=60):
+    distributed.init_process_group("rondo", timeout=datetime.timedelta(seconds=timeout))
+
+
+def run(tests, timeout=60):
+    """Runs test_* of a module's namespace in order; ends the job at the first that fails."""
+    start(timeout)
+    chosen = sys.argv[1:]
+    for name, test in sorted(tests.items()):
+        if name.startswith("test_") and inspect.isfunction(test) and (not chosen or name in chosen):
+            try:
+                test()
+            except Exception:
+                print(f"rank {rank()}: {name} failed", flush=True)
+                traceback.print_exc()
+                sys.stderr.flush()
+                os._exit(1)  # the others are waiting: a quick end tells them
+            if rank() == 0:
+                print(f"passed: {name}", flush=True)
+    distributed.destroy_process_group()

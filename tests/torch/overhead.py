@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""What a call through torch.distributed costs beyond rondo's own: with one rank, whose calls do nothing.
+
+    tests/torch/overhead.py
+
+Prints microseconds a call: through torch.distributed and through the process group itself, waiting
+and asynchronous, in turn with gloo and with torch's "fake" backend, which does nothing: what rondo
+takes more than that is the backend's and rondo's own.
+"""
+
+import statistics
+import tempfile
+import time
+
+import torch
+import torch.distributed as distributed
+import torch.testing._internal.distributed.fake_pg  # noqa: F401  (registers "fake")
+
+CALLS, ROUNDS = 1000, 15
+
+
+def ways(group, tensor):
+    options = distributed.AllreduceOptions()
+    options.asyncOp = False
+    return {"torch.distributed.all_reduce": lambda: distributed.all_reduce(tensor, group=group),
+            "the same, asynchronous": lambda: distributed.all_reduce(tensor, group=group, async_op=True).wait(),
+            "process group's allreduce": lambda: group.allreduce([tensor], options).wait()}
+
+
+def microseconds(call):
+    begin = time.perf_counter()
+    for _ in range(CALLS):
+        call()
+    return 1e6 * (time.perf_counter() - begin) / CALLS
+
+
+def main():
+    with tempfile.NamedTemporaryFile() as meeting:
+        distributed.init_process_group("gloo", init_method=f"file://{meeting.name}", rank=0, world_size=1)
+        groups = {name: distributed.new_group(backend=name) for name in ("gloo", "fake", "rondo")}
+        tensor = torch.ones(1)
+        for way in ways(None, tensor):
+            taken = {name: [] for name in groups}
+            for _ in range(ROUNDS):
+                for name, group in groups.items():
+                    taken[name].append(microseconds(ways(group, tensor)[way]))
+            print(f"{way:30}" + "".join(f"  {name} {statistics.median(t):6.2f}" for name, t in taken.items()))
+        distributed.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""What the examples share: a small task, the same training in one process, and a report.
+
+Every example trains one small network on several processes and compares its losses with those of
+one process that does all the work alone.
+"""
+
+import argparse
+
+import torch
+import torch.distributed as distributed
+import torch.nn as nn
+import torch.nn.functional as functional
+
+WIDTH = 32
+BATCH = 16
+RATE = 0.05
+
+
+def arguments(description):
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--backend", default="rondo", help="of torch.distributed: rondo (default), gloo")
+    parser.add_argument("--steps", type=int, default=10, help="optimizer steps (default 10)")
+    return parser.parse_args()
+
+
+class Block(nn.Module):
+    """Two matrices with a bend between them, around which the input also goes straight on."""
+
+    def __init__(self):
+        super().__init__()
+        self.up = nn.Linear(WIDTH, 4 * WIDTH)
+        self.down = nn.Linear(4 * WIDTH, WIDTH)
+
+    def forward(self, x):
+        return x + self.down(functional.gelu(self.up(x)))
+
+
+def network(blocks=4):
+    """The same numbers in every process."""
+    torch.manual_seed(7)
+    return nn.Sequential(*(Block() for _ in range(blocks)))
+
+
+def batch(step):
+    """The batch of a step, whole: each process takes the part that is its own."""
+    generator = torch.Generator().manual_seed(1000 + step)
+    x = torch.randn(BATCH, WIDTH, generator=generator)
+    return x, torch.roll(x, 1, dims=1)
+
+
+def share(tensor):
+    """This process's rows."""
+    return tensor.chunk(distributed.get_world_size())[distributed.get_rank()]
+
+
+def loss_of(output, target):
+    return functional.mse_loss(output, target)
+
+
+def train_alone(steps, make_optimizer=lambda parameters: torch.optim.SGD(parameters, lr=RATE)):
+    """The losses of one process."""
+    model = network()
+    optimizer = make_optimizer(model.parameters())
+    losses = []
+    for step in range(steps):
+        x, y = batch(step)
+        loss = loss_of(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+def mean_over_ranks(loss):
+    total = loss.detach().clone()
+    distributed.all_reduce(total)
+    return total.item() / distributed.get_world_size()
+
+
+def report(losses, alone, tolerance=1e-5):
+    """Prints both; an error where they differ by more."""
+    worst = max(abs(a - b) for a, b in zip(losses, alone))
+    if distributed.get_rank() == 0:
+        for step, (loss, expected) in enumerate(zip(losses, alone)):
+            print(f"step {step:3}  loss {loss:.6f}  in one process {expected:.6f}")
+        print(f"largest difference {worst:.1e}, at most {tolerance:.0e}")
+    if worst > tolerance or losses[-1] >= losses[0]:
+        raise RuntimeError(f"losses differ by {worst} from those of one process, or do not fall")

@@ -1,0 +1,105 @@
+#include "tools/torch/source/backend.h"
+
+#include <Python.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <stdexcept>
+#include <utility>
+
+#include "tools/torch/source/meet.h"
+#include "tools/torch/source/work.h"
+
+namespace rondo_torch {
+namespace {
+
+/// Without Python's lock, where this thread has it: what is waited for may need it.
+void without_python_lock(const std::function<void()>& body) {
+  if (!Py_IsInitialized() || !PyGILState_Check()) return body();
+  PyThreadState* const state = PyEval_SaveThread();
+  body();
+  PyEval_RestoreThread(state);
+}
+
+}  // namespace
+
+Backend::Backend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
+                 std::chrono::milliseconds timeout, const std::string& name)
+    : c10d::Backend(rank, size),
+      store_(store),
+      options_(c10::make_intrusive<Options>("rondo", timeout)),
+      group_(std::make_shared<Group>()),
+      completer_(std::in_place) {
+  options_->group_name = name;
+  group_->name = name;
+  group_->timeout = timeout;
+  group_->communicator = meet(*store, rank, size, timeout);
+}
+
+Backend::~Backend() {
+  without_python_lock([this] {
+    try {
+      group_->communicator.finalize();
+    } catch (const std::exception&) {
+      // Its calls have failed, and have said so; what is left here is to leave.
+    }
+    completer_.reset();
+  });
+}
+
+WorkHandle Backend::launch(Plan plan, std::chrono::milliseconds timeout, bool asynchronous) {
+  if (coalesced_) {
+    coalesced_->merge(std::move(plan));
+    return {};  // endCoalescing() returns the work of all
+  }
+  if (timeout.count() <= 0) timeout = group_->timeout;
+  auto work = c10::make_intrusive<Work>(group_, std::move(plan), ++sequence_, timeout);
+  if (asynchronous) {
+    work->start(*completer_);
+  } else if (timeout < group_->timeout) {
+    work->start(*completer_);
+    work->wait(timeout);
+  } else {
+    work->run();
+  }
+  return work;
+}
+
+void Backend::startCoalescing() {
+  coalesced_.emplace(Plan{.kind = c10d::OpType::COALESCED, .name = "rondo:coalesced"});
+}
+
+WorkHandle Backend::endCoalescing() {
+  if (!coalesced_)
+    throw std::runtime_error(
+        "rondo: endCoalescing without startCoalescing. Try: use "
+        "torch.distributed's own coalescing manager");
+  Plan plan = std::move(*coalesced_);
+  coalesced_.reset();
+  return launch(std::move(plan), c10d::kUnsetTimeout, true);
+}
+
+c10::intrusive_ptr<c10d::Backend> Backend::split(const c10::intrusive_ptr<c10d::Store>& store,
+                                                 const std::vector<int>& ranks,
+                                                 const c10::intrusive_ptr<Options>& options) {
+  const auto own = std::find(ranks.begin(), ranks.end(), rank_);
+  if (own == ranks.end()) return {};
+  const auto timeout = options ? options->timeout : group_->timeout;
+  const std::string name =
+      options && !options->group_name.empty() ? options->group_name : group_->name + ", split";
+  return c10::make_intrusive<Backend>(store, static_cast<int>(own - ranks.begin()),
+                                      static_cast<int>(ranks.size()), timeout, name);
+}
+
+void Backend::abort() { group_->communicator.abort("by abort() of " + group_->name); }
+
+void Backend::shutdown() {
+  try {
+    group_->communicator.finalize();
+  } catch (const rondo::Error& error) {
+    rethrow(error, *group_);
+  }
+}
+
+}  // namespace rondo_torch

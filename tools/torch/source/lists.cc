@@ -1,0 +1,265 @@
+// Calls on a list of tensors a rank, one for each rank, and all-to-all.
+#include <algorithm>
+#include <utility>
+
+#include "tools/torch/source/backend.h"
+#include "tools/torch/source/tensors.h"
+
+namespace rondo_torch {
+namespace {
+
+using rondo::Collective;
+
+/// The list of one rank, checked: torch passes lists of lists.
+Tensors& only_list(Lists& lists, int size, const char* call) {
+  check_equal_numbers(lists.size(), 1, call);
+  check_equal_numbers(lists.front().size(), static_cast<std::size_t>(size), call);
+  for (const at::Tensor& tensor : lists.front()) check_tensor(tensor, call);
+  return lists.front();
+}
+
+bool equally_long(const Tensors& tensors) {
+  return std::all_of(tensors.begin(), tensors.end(), [&](const at::Tensor& tensor) {
+    return tensor.numel() == tensors.front().numel();
+  });
+}
+
+/// One buffer for the list: its own memory where that is of one piece, else a new one.
+at::Tensor whole_of(const Tensors& tensors) {
+  at::Tensor whole = joined(tensors);
+  if (whole.defined()) return whole;
+  std::int64_t elements = 0;
+  for (const at::Tensor& tensor : tensors) elements += tensor.numel();
+  return at::empty({elements}, tensors.front().options());
+}
+
+void copy_out(const at::Tensor& whole, const Tensors& tensors) {
+  std::int64_t offset = 0;
+  for (const at::Tensor& tensor : tensors) {
+    tensor.view({-1}).copy_(whole.narrow(0, offset, tensor.numel()));
+    offset += tensor.numel();
+  }
+}
+
+void copy_in(const at::Tensor& whole, const Tensors& tensors) {
+  const at::NoGradGuard no_gradient;
+  std::int64_t offset = 0;
+  for (const at::Tensor& tensor : tensors) {
+    whole.narrow(0, offset, tensor.numel()).copy_(tensor.view({-1}));
+    offset += tensor.numel();
+  }
+}
+
+/// `whole_of` with the tensors' values in it.
+at::Tensor filled(const Tensors& tensors) {
+  at::Tensor whole = whole_of(tensors);
+  if (!whole.is_alias_of(tensors.front())) copy_in(whole, tensors);
+  return whole;
+}
+
+/// Where the list's own memory is no buffer of one piece, copies the values there at the end.
+void scatter_out(Plan& plan, const at::Tensor& whole, const Tensors& tensors) {
+  plan.kept.push_back(whole);
+  if (!whole.is_alias_of(tensors.front()))
+    plan.last.push_back([whole, tensors] { copy_out(whole, tensors); });
+}
+
+Call send_or_receive(const at::Tensor& tensor, int peer, bool sends) {
+  const Elements elements = to_move(tensor);
+  return {.collective = Collective::send_recv,
+          .input = elements.data,
+          .output = elements.data,
+          .count = elements.count,
+          .type = elements.type,
+          .root = peer,
+          .sends = sends};
+}
+
+}  // namespace
+
+Plan Backend::gather_equal(Tensors& outputs, const at::Tensor& input) const {
+  const Elements elements = to_move(input);
+  const at::Tensor whole = whole_of(outputs);
+  Plan plan{};
+  plan.calls.push_back({.collective = Collective::all_gather,
+                        .input = elements.data,
+                        .output = whole.data_ptr(),
+                        .count = elements.count,
+                        .type = elements.type});
+  scatter_out(plan, whole, outputs);
+  return plan;
+}
+
+/// Every rank broadcasts its own.
+Plan Backend::gather_unequal(Tensors& outputs, const at::Tensor& input) const {
+  Plan plan{};
+  for (int root = 0; root < size_; ++root) {
+    const Elements elements = to_move(outputs[static_cast<std::size_t>(root)]);
+    plan.calls.push_back({.collective = Collective::broadcast,
+                          .input = root == rank_ ? input.data_ptr() : elements.data,
+                          .output = elements.data,
+                          .count = elements.count,
+                          .type = elements.type,
+                          .root = root});
+  }
+  return plan;
+}
+
+Plan Backend::plan_all_gather(Tensors& outputs, const at::Tensor& input) const {
+  const char* const name = "rondo:all_gather";
+  check_tensor(input, name);
+  check_types(outputs, input.scalar_type(), name);
+  check_sizes(outputs[static_cast<std::size_t>(rank_)], input, 1, name);
+  Plan plan = equally_long(outputs) ? gather_equal(outputs, input) : gather_unequal(outputs, input);
+  plan.kind = c10d::OpType::ALLGATHER;
+  plan.name = name;
+  plan.kept.push_back(input);
+  plan.outputs = outputs;
+  return plan;
+}
+
+WorkHandle Backend::allgather(Lists& outputs, Tensors& inputs,
+                              const c10d::AllgatherOptions& options) {
+  const char* const name = "rondo:all_gather";
+  Tensors& list = only_list(outputs, size_, name);
+  return launch(plan_all_gather(list, only(inputs, name)), options);
+}
+
+WorkHandle Backend::allgather_coalesced(Lists& outputs, Tensors& inputs,
+                                        const c10d::AllgatherOptions& options) {
+  // `outputs` holds a list for each rank, of a tensor for each input.
+  Plan plan{.kind = c10d::OpType::ALLGATHER_COALESCED, .name = "rondo:all_gather_coalesced"};
+  check_equal_numbers(outputs.size(), static_cast<std::size_t>(size_), plan.name);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    Tensors list;
+    for (const Tensors& of_rank : outputs) {
+      check_equal_numbers(of_rank.size(), inputs.size(), plan.name);
+      check_tensor(of_rank[i], plan.name);
+      list.push_back(of_rank[i]);
+    }
+    plan.merge(plan_all_gather(list, inputs[i]));
+  }
+  return launch(std::move(plan), options);
+}
+
+WorkHandle Backend::gather(Lists& outputs, Tensors& inputs, const c10d::GatherOptions& options) {
+  Plan plan{.kind = c10d::OpType::GATHER, .name = "rondo:gather"};
+  const at::Tensor& input = only(inputs, plan.name);
+  const Elements elements = to_move(input);
+  void* output = nullptr;
+  if (rank_ == options.rootRank) {
+    Tensors& list = only_list(outputs, size_, plan.name);
+    for (const at::Tensor& tensor : list) check_sizes(tensor, input, 1, plan.name);
+    const at::Tensor whole = whole_of(list);
+    output = whole.data_ptr();
+    scatter_out(plan, whole, list);
+    plan.outputs = list;
+  }
+  plan.kept.push_back(input);
+  plan.calls.push_back({.collective = Collective::gather,
+                        .input = elements.data,
+                        .output = output,
+                        .count = elements.count,
+                        .type = elements.type,
+                        .root = static_cast<int>(options.rootRank)});
+  return launch(std::move(plan), options);
+}
+
+WorkHandle Backend::scatter(Tensors& outputs, Lists& inputs, const c10d::ScatterOptions& options) {
+  Plan plan{.kind = c10d::OpType::SCATTER, .name = "rondo:scatter"};
+  const at::Tensor& output = only(outputs, plan.name);
+  const Elements elements = to_move(output);
+  const void* input = nullptr;
+  if (rank_ == options.rootRank) {
+    Tensors& list = only_list(inputs, size_, plan.name);
+    for (const at::Tensor& tensor : list) check_sizes(tensor, output, 1, plan.name);
+    const at::Tensor whole = filled(list);
+    input = whole.data_ptr();
+    plan.kept.push_back(whole);
+  }
+  plan.outputs = outputs;
+  plan.calls.push_back({.collective = Collective::scatter,
+                        .input = input,
+                        .output = elements.data,
+                        .count = elements.count,
+                        .type = elements.type,
+                        .root = static_cast<int>(options.rootRank)});
+  return launch(std::move(plan), options);
+}
+
+WorkHandle Backend::reduce_scatter(Tensors& outputs, Lists& inputs,
+                                   const c10d::ReduceScatterOptions& options) {
+  const char* const name = "rondo:reduce_scatter";
+  at::Tensor& output = only(outputs, name);
+  Tensors& list = only_list(inputs, size_, name);
+  check_types(list, output.scalar_type(), name);
+  check_sizes(list[static_cast<std::size_t>(rank_)], output, 1, name);
+  if (equally_long(list)) {
+    at::Tensor whole = filled(list);
+    return _reduce_scatter_base(output, whole, options);
+  }
+  Plan plan{.kind = c10d::OpType::REDUCE_SCATTER, .name = name};
+  for (int root = 0; root < size_; ++root) {  // a reduction to each rank
+    const at::Tensor input = scaled(list[static_cast<std::size_t>(root)], options.reduceOp);
+    const Reduction reduction = to_reduce(input, options.reduceOp, name);
+    check_native(reduction.bitwise, name);
+    plan.kept.push_back(input);
+    plan.calls.push_back({.collective = Collective::reduce,
+                          .input = input.data_ptr(),
+                          .output = root == rank_ ? output.data_ptr() : nullptr,
+                          .count = reduction.elements.count,
+                          .type = reduction.elements.type,
+                          .op = reduction.op,
+                          .root = root});
+  }
+  plan.outputs = outputs;
+  return launch(std::move(plan), options);
+}
+
+WorkHandle Backend::alltoall(Tensors& outputs, Tensors& inputs,
+                             const c10d::AllToAllOptions& options) {
+  Plan plan{.kind = c10d::OpType::ALLTOALL, .name = "rondo:all_to_all"};
+  check_equal_numbers(outputs.size(), static_cast<std::size_t>(size_), plan.name);
+  check_equal_numbers(inputs.size(), static_cast<std::size_t>(size_), plan.name);
+  for (int distance = 0; distance < size_; ++distance) {  // nobody is everybody's first
+    const int to = (rank_ + distance) % size_;
+    const int from = (rank_ - distance + size_) % size_;
+    const at::Tensor& input = inputs[static_cast<std::size_t>(to)];
+    const at::Tensor& output = outputs[static_cast<std::size_t>(from)];
+    check_tensor(input, plan.name);
+    check_tensor(output, plan.name);
+    plan.calls.push_back(send_or_receive(input, to, true));
+    plan.calls.push_back(send_or_receive(output, from, false));
+  }
+  plan.outputs = outputs;
+  plan.kept = inputs;
+  return launch(std::move(plan), options);
+}
+
+WorkHandle Backend::alltoall_base(at::Tensor& output, at::Tensor& input,
+                                  std::vector<std::int64_t>& output_sizes,
+                                  std::vector<std::int64_t>& input_sizes,
+                                  const c10d::AllToAllOptions& options) {
+  Plan plan{.kind = c10d::OpType::ALLTOALL_BASE, .name = "rondo:all_to_all_base"};
+  check_tensor(output, plan.name);
+  check_tensor(input, plan.name);
+  check_types({output}, input.scalar_type(), plan.name);
+  if (!output_sizes.empty() || !input_sizes.empty()) {
+    Tensors outputs = rows(output, output_sizes, size_, plan.name);
+    Tensors inputs = rows(input, input_sizes, size_, plan.name);
+    return alltoall(outputs, inputs, options);
+  }
+  check_sizes(output, input, 1, plan.name);
+  check_divides(input, size_, plan.name);
+  const Elements elements = to_move(input);
+  plan.calls.push_back({.collective = Collective::all_to_all,
+                        .input = elements.data,
+                        .output = output.data_ptr(),
+                        .count = elements.count / static_cast<std::size_t>(size_),
+                        .type = elements.type});
+  plan.outputs.push_back(output);
+  plan.kept.push_back(input);
+  return launch(std::move(plan), options);
+}
+
+}  // namespace rondo_torch

@@ -1,0 +1,174 @@
+// Calls on one tensor a rank.
+#include <utility>
+
+#include "tools/torch/source/backend.h"
+#include "tools/torch/source/tensors.h"
+
+namespace rondo_torch {
+namespace {
+
+using rondo::Collective;
+
+/// All-reduce by an operator that rondo lacks: gather all, combine here.
+void plan_bitwise(Plan& plan, const at::Tensor& tensor, const c10d::ReduceOp& op, int size) {
+  const Elements elements = to_move(tensor);
+  at::Tensor parts = at::empty({size, tensor.numel()}, tensor.options());
+  plan.calls.push_back({.collective = Collective::all_gather,
+                        .input = elements.data,
+                        .output = parts.data_ptr(),
+                        .count = elements.count,
+                        .type = elements.type});
+  plan.kept.push_back(parts);
+  plan.last.push_back([parts, tensor, kind = op.op_] { combine(parts, tensor, kind); });
+}
+
+void plan_all_reduce(Plan& plan, const at::Tensor& tensor, const c10d::ReduceOp& op, int size) {
+  check_tensor(tensor, plan.name);
+  const at::Tensor input = scaled(tensor, op);
+  const Reduction reduction = to_reduce(tensor, op, plan.name);
+  plan.outputs.push_back(tensor);
+  plan.kept.push_back(input);
+  if (reduction.bitwise) return plan_bitwise(plan, tensor, op, size);
+  plan.calls.push_back({.collective = Collective::all_reduce,
+                        .input = input.data_ptr(),
+                        .output = reduction.elements.data,
+                        .count = reduction.elements.count,
+                        .type = reduction.elements.type,
+                        .op = reduction.op});
+}
+
+/// Elements of rondo's that make one block of `tensor`.
+std::size_t block(const Elements& elements, int size) {
+  return elements.count / static_cast<std::size_t>(size);
+}
+
+}  // namespace
+
+WorkHandle Backend::broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) {
+  Plan plan{.kind = c10d::OpType::BROADCAST, .name = "rondo:broadcast"};
+  const at::Tensor& tensor = only(tensors, plan.name);
+  const Elements elements = to_move(tensor);
+  plan.calls.push_back({.collective = Collective::broadcast,
+                        .input = elements.data,
+                        .output = elements.data,
+                        .count = elements.count,
+                        .type = elements.type,
+                        .root = static_cast<int>(options.rootRank)});
+  plan.outputs = tensors;
+  return launch(std::move(plan), options);
+}
+
+WorkHandle Backend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
+  Plan plan{.kind = c10d::OpType::ALLREDUCE, .name = "rondo:all_reduce"};
+  plan_all_reduce(plan, only(tensors, plan.name), options.reduceOp, size_);
+  return launch(std::move(plan), options);
+}
+
+WorkHandle Backend::allreduce_coalesced(Tensors& tensors,
+                                        const c10d::AllreduceCoalescedOptions& options) {
+  Plan plan{.kind = c10d::OpType::ALLREDUCE_COALESCED, .name = "rondo:all_reduce_coalesced"};
+  for (const at::Tensor& tensor : tensors) plan_all_reduce(plan, tensor, options.reduceOp, size_);
+  return launch(std::move(plan), options);
+}
+
+WorkHandle Backend::reduce(Tensors& tensors, const c10d::ReduceOptions& options) {
+  Plan plan{.kind = c10d::OpType::REDUCE, .name = "rondo:reduce"};
+  const at::Tensor& tensor = only(tensors, plan.name);
+  const int root = static_cast<int>(options.rootRank);
+  const Reduction reduction = to_reduce(tensor, options.reduceOp, plan.name);
+  plan.outputs = tensors;
+  if (reduction.bitwise) {  // on all ranks, but only the root keeps it
+    const at::Tensor result = rank_ == root ? tensor : tensor.clone();
+    plan_bitwise(plan, result, options.reduceOp, size_);
+    return launch(std::move(plan), options);
+  }
+  const at::Tensor input = scaled(tensor, options.reduceOp);
+  plan.kept.push_back(input);
+  plan.calls.push_back({.collective = Collective::reduce,
+                        .input = input.data_ptr(),
+                        .output = rank_ == root ? reduction.elements.data : nullptr,
+                        .count = reduction.elements.count,
+                        .type = reduction.elements.type,
+                        .op = reduction.op,
+                        .root = root});
+  return launch(std::move(plan), options);
+}
+
+namespace {
+
+void plan_gather_base(Plan& plan, const at::Tensor& output, const at::Tensor& input, int size) {
+  check_tensor(output, plan.name);
+  check_tensor(input, plan.name);
+  check_sizes(output, input, size, plan.name);
+  const Elements elements = to_move(input);
+  plan.calls.push_back({.collective = Collective::all_gather,
+                        .input = elements.data,
+                        .output = output.data_ptr(),
+                        .count = elements.count,
+                        .type = elements.type});
+  plan.outputs.push_back(output);
+  plan.kept.push_back(input);
+}
+
+void plan_reduce_scatter_base(Plan& plan, const at::Tensor& output, const at::Tensor& input,
+                              const c10d::ReduceOp& op, int rank, int size) {
+  check_tensor(output, plan.name);
+  check_tensor(input, plan.name);
+  check_sizes(input, output, size, plan.name);
+  const at::Tensor factored = scaled(input, op);
+  const Reduction reduction = to_reduce(factored, op, plan.name);
+  plan.outputs.push_back(output);
+  plan.kept.push_back(factored);
+  if (reduction.bitwise) {
+    const at::Tensor whole = input.clone();
+    plan_bitwise(plan, whole, op, size);
+    plan.last.push_back([whole, output, rank] {
+      output.view({-1}).copy_(whole.view({-1}).narrow(0, rank * output.numel(), output.numel()));
+    });
+    return;
+  }
+  plan.calls.push_back({.collective = Collective::reduce_scatter,
+                        .input = reduction.elements.data,
+                        .output = output.data_ptr(),
+                        .count = block(reduction.elements, size),
+                        .type = reduction.elements.type,
+                        .op = reduction.op});
+}
+
+}  // namespace
+
+WorkHandle Backend::_allgather_base(at::Tensor& output, at::Tensor& input,
+                                    const c10d::AllgatherOptions& options) {
+  Plan plan{.kind = c10d::OpType::_ALLGATHER_BASE, .name = "rondo:all_gather_base"};
+  plan_gather_base(plan, output, input, size_);
+  return launch(std::move(plan), options);
+}
+
+WorkHandle Backend::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                                    const c10d::AllgatherOptions& options) {
+  Plan plan{.kind = c10d::OpType::ALLGATHER_INTO_TENSOR_COALESCED,
+            .name = "rondo:all_gather_coalesced"};
+  check_equal_numbers(outputs.size(), inputs.size(), plan.name);
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    plan_gather_base(plan, outputs[i], inputs[i], size_);
+  return launch(std::move(plan), options);
+}
+
+WorkHandle Backend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
+                                         const c10d::ReduceScatterOptions& options) {
+  Plan plan{.kind = c10d::OpType::_REDUCE_SCATTER_BASE, .name = "rondo:reduce_scatter_base"};
+  plan_reduce_scatter_base(plan, output, input, options.reduceOp, rank_, size_);
+  return launch(std::move(plan), options);
+}
+
+WorkHandle Backend::reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                                    const c10d::ReduceScatterOptions& options) {
+  Plan plan{.kind = c10d::OpType::REDUCE_SCATTER_TENSOR_COALESCED,
+            .name = "rondo:reduce_scatter_coalesced"};
+  check_equal_numbers(outputs.size(), inputs.size(), plan.name);
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    plan_reduce_scatter_base(plan, outputs[i], inputs[i], options.reduceOp, rank_, size_);
+  return launch(std::move(plan), options);
+}
+
+}  // namespace rondo_torch
