@@ -23,7 +23,8 @@ def ways(group, tensor):
     options = distributed.AllreduceOptions()
     options.asyncOp = False
     return {"torch.distributed.all_reduce": lambda: distributed.all_reduce(tensor, group=group),
-            "the same, asynchronous": lambda: distributed.all_reduce(tensor, group=group, async_op=True).wait(),
+            "the same, asynchronous": lambda: distributed.all_reduce(
+                tensor, group=group, async_op=True).wait(),
             "process group's allreduce": lambda: group.allreduce([tensor], options).wait()}
 
 

@@ -3,7 +3,7 @@
     tools/build release
     pip install --no-build-isolation ./tools/torch
 
-RONDO_LIBRARY names another folder that holds librondo.a. The headers are this repository's.
+LIBRONDO names another folder that holds librondo.a. The headers are this repository's.
 """
 
 import os
@@ -36,10 +36,10 @@ def whole():
 
 def library():
     """librondo.a, linked into the extension."""
-    folder = pathlib.Path(os.environ.get("RONDO_LIBRARY", REPOSITORY / "build/release/lib"))
+    folder = pathlib.Path(os.environ.get("LIBRONDO", REPOSITORY / "build/release/lib"))
     path = folder / "librondo.a"
     if not path.exists():
-        raise SystemExit(f"there is no {path}. Run tools/build first, or set RONDO_LIBRARY to the "
+        raise SystemExit(f"there is no {path}. Run tools/build first, or set LIBRONDO to the "
                          "folder that holds librondo.a")
     return str(path)
 
