@@ -34,7 +34,7 @@ CASES = {
     checks.no_dead_files: (
         {"core/base/a.cc": '#include "core/base/a.h"\n', "core/base/a.h": HEADER,
          "core/base/CMakeLists.txt": "rondo_layer(base SOURCES a.cc)\n",
-         "tools/a/b.cc": "int a;\n", "tools/a/setup.py": "SOURCES = 'b.cc c.cc '.split()\n".replace("'", '"'),
+         "tools/a/b.cc": "int a;\n", "tools/a/setup.py": 'SOURCES = """\nb.cc\n""".split()\n',
          "tests/one_test.cc": "int a;\n",
          "tests/CMakeLists.txt": "foreach(name one two)\n  t(${name}_test.cc)\nendforeach()\n"},
         {"core/base/aa.cc": "int a;\n",
