@@ -69,6 +69,12 @@ SharedMemory make_shared_memory(std::size_t bytes, const std::string& what,
   return {std::move(memory), std::move(mapping)};
 }
 
+void give_back(const SharedMemory& memory) noexcept {
+  // Where the kernel cannot, the pages go with their last mapping.
+  ::fallocate(memory.descriptor.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+              static_cast<off_t>(memory.mapping.size()));
+}
+
 Mapping map_shared_memory(int descriptor, std::size_t bytes) {
   struct stat status {};
   if (bytes == 0 || ::fstat(descriptor, &status) != 0 ||

@@ -1,6 +1,7 @@
 #include "core/memory/windows.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <functional>
@@ -31,8 +32,11 @@ std::shared_ptr<void> Windows::allocate(const std::shared_ptr<Windows>& registry
   registry->add(*memory);
   void* const start = memory->mapping.data();
   // Out of the registry before the addresses may be another block's.
-  return {start, [registry, memory = std::move(memory)](void* base) mutable {
+  return {start, [registry, memory = std::move(memory), owner = ::getpid()](void* base) mutable {
             registry->remove(static_cast<std::byte*>(base));
+            // Peers unmap it in the midst of some later call, which must not take long. Not a
+            // forked child's to do: its parent still works on the same pages.
+            if (::getpid() == owner) give_back(*memory);
             memory.reset();
           }};
 }

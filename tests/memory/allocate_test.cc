@@ -3,10 +3,13 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <optional>
 #include <span>
 #include <thread>
@@ -123,6 +126,38 @@ TEST_CASE("a window's descriptor shows the same pages, and they cannot be taken 
   mapping.data()[0] = std::byte{43};
   CHECK(bytes_of(memory)[0] == std::byte{43});
   CHECK(!map_shared_memory(handle->descriptor.get(), 8193));
+}
+
+TEST_CASE("freed pages are given back though a peer still maps them", "[memory]") {
+  constexpr std::size_t bytes = std::size_t{1} << 20;
+  Memory memory = allocate(bytes);
+  std::ranges::fill(bytes_of(memory), std::byte{7});
+  const auto handle = Windows::of_process()->open(window_of(memory.data(), bytes));
+  REQUIRE(handle);
+  const Mapping peer = map_shared_memory(handle->descriptor.get(), bytes);
+  REQUIRE(peer);
+  CHECK(peer.data()[bytes - 1] == std::byte{7});
+  memory = Memory();
+  struct stat status {};
+  REQUIRE(::fstat(handle->descriptor.get(), &status) == 0);
+  CHECK(status.st_blocks == 0);
+  CHECK(static_cast<std::size_t>(status.st_size) == bytes);  // so that touching it is no SIGBUS
+  CHECK(is_zero({peer.data(), bytes}));
+}
+
+TEST_CASE("a forked child that frees its handle leaves its parent's memory alone", "[memory]") {
+  Memory memory = allocate(4096);
+  std::ranges::fill(bytes_of(memory), std::byte{7});
+  const pid_t child = ::fork();
+  if (child == 0) {
+    memory = Memory();
+    std::_Exit(0);
+  }
+  REQUIRE(child > 0);
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(bytes_of(memory).back() == std::byte{7});
 }
 
 TEST_CASE("memory that cannot be had is an error that says how much", "[memory]") {

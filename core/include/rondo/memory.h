@@ -16,8 +16,10 @@
 namespace rondo {
 
 /// Owns a block from allocate(). Movable handle; the destructor frees the block: complete all work
-/// on it first. Peers that have mapped it let go when they next look at their connections, at the
-/// latest at the end of the communicator; until then the pages stay taken.
+/// on it first. The pages are free at once. Peers that have mapped it let go of their addresses
+/// when they next look at their connections, at the latest at the end of the communicator; a child
+/// that was forked in between reads zeros there. A forked child's own handle takes nothing from its
+/// parent.
 class Memory {
  public:
   Memory() = default;
