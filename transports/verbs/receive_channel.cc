@@ -7,7 +7,10 @@
 
 namespace rondo::verbs {
 
-VerbsReceiveChannel::~VerbsReceiveChannel() { say_goodbye(number_); }
+VerbsReceiveChannel::~VerbsReceiveChannel() {
+  say_goodbye(number_);
+  endpoints_.clear();  // go before the lines, which the peer may still write to
+}
 
 void VerbsReceiveChannel::begin(UniqueFd socket) {
   letters_ = Correspondence(std::move(socket));
