@@ -78,6 +78,12 @@ TEST_CASE("it runs without a launcher, too") {
   says(ended.output, "ddp on 1 rank, 6 samples a step");
 }
 
+TEST_CASE("a small learning rate alone is enough: the cosine ends at a tenth of it") {
+  const auto ended = trained({}, quick + Words{"--learning-rate", "1e-5"});
+  CHECK(ended.error == "");
+  CHECK(ended.status == 0);
+}
+
 TEST_CASE("the help is text") {
   const auto ended = trained({}, {"--help"});
   CHECK(ended.status == 0);
@@ -104,6 +110,9 @@ TEST_CASE("mistakes end every rank at once, and are said once") {
       {{"--momentum", "0.5"}, "--momentum concerns --optimizer sgd", 2},
       {{"--formulas", "full", "--profile", "/nowhere"}, "--profile /nowhere: there is no such", 1},
       {{"--bucket-mb", "0"}, "above 0, as in --bucket-mb 25", 2},
+      {{"--sample", "-1"}, "--sample: -1 is below 0", 2},
+      {{"--memory-limit", "-1"}, "--memory-limit: -1 is below 0", 2},
+      {{"--memory-limit", "17592186044416"}, "more than can be counted", 2},
       {{"--precision", "1"}, "--precision: 1 not in {float32,bf16,fp16}", 2},
       {{"--checkpoint", "x", "--checkpoint-keep", "0"}, "--checkpoint-keep: counts from 1", 2},
   }));

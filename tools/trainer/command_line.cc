@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -29,6 +30,7 @@ constexpr const char* closing =
 struct Raw {
   double bucket_mb = 25;
   std::size_t memory_limit_mb = 0;
+  std::optional<double> minimum_rate{};
   std::optional<double> weight_decay{};
   std::string precision = "float32";
   std::string wire{};
@@ -89,8 +91,8 @@ void add_training(CLI::App& app, Options& options, Raw& raw) {
       ->capture_default_str()
       ->check(CLI::IsMember({"adamw", "sgd"}));
   group->add_option("--learning-rate", options.rate.peak, "After warm-up")->capture_default_str();
-  group->add_option("--minimum-rate", options.rate.floor, "At the end of the cosine")
-      ->capture_default_str();
+  group->add_option("--minimum-rate", raw.minimum_rate,
+                    "At the end of the cosine; default: a tenth of --learning-rate");
   group->add_option("--warm-up", options.rate.warm_up, "Steps to the full learning rate")
       ->capture_default_str();
   group->add_option("--momentum", options.optimizer.momentum, "sgd")->capture_default_str();
@@ -220,6 +222,25 @@ double top_k_share(const std::string& text) {
   return share;
 }
 
+std::size_t bytes_of(std::size_t mebibytes) {
+  constexpr unsigned shift = 20;
+  if (mebibytes <= std::numeric_limits<std::size_t>::max() >> shift) return mebibytes << shift;
+  throw CLI::ValidationError("--memory-limit",
+                             std::to_string(mebibytes) + " MiB are more than can be counted");
+}
+
+/// CLI11 would take -1 for the largest number there is.
+void refuse_below_zero(CLI::App& app) {
+  const auto check = [](const std::string& text) {
+    return text.starts_with("-") ? text + " is below 0" : std::string();
+  };
+  for (CLI::App* const group : app.get_subcommands([](const CLI::App*) { return true; })) {
+    for (CLI::Option* const option : group->get_options()) {
+      if (option->get_type_name() == "UINT") option->check(check);
+    }
+  }
+}
+
 bool ends_with(const std::string& name, const std::string& ending) {
   return name.empty() || name.ends_with(ending);
 }
@@ -236,7 +257,8 @@ void finish(const Raw& raw, Options& options) {
   if (!raw.compress.empty()) strategy.top_k = top_k_share(raw.compress);
   options.optimizer.weight_decay =
       raw.weight_decay.value_or(options.optimizer.kind == "adamw" ? 0.1 : 0.0);
-  options.memory_limit = raw.memory_limit_mb << 20U;
+  options.rate.floor = raw.minimum_rate.value_or(options.rate.peak / 10);
+  options.memory_limit = bytes_of(raw.memory_limit_mb);
   options.drop_last = !raw.pad;
   options.shuffle = !raw.no_shuffle;
   options.rate.steps = options.steps;
@@ -258,7 +280,8 @@ void finish(const Raw& raw, Options& options) {
     options.formulas = raw.formulas == "full" ? Formulas::full : Formulas::none;
   if (options.validate) options.formulas = Formulas::full;
   if (options.rate.floor > options.rate.peak) {
-    throw CLI::ValidationError("--minimum-rate", "above --learning-rate, where the cosine begins");
+    throw CLI::ValidationError("--minimum-rate",
+                               "is above --learning-rate, where the cosine begins");
   }
 }
 
@@ -274,6 +297,7 @@ CommandLine read_command_line(int argc, char** argv, bool speaks) {
   add_sharing(app, line.options, raw);
   add_checkpoints(app, line.options.checkpoint);
   add_reports(app, line.options, raw);
+  refuse_below_zero(app);
   try {
     app.parse(argc, argv);
     finish(raw, line.options);
