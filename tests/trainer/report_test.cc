@@ -1,10 +1,14 @@
 // What a run looks like: lines, a bar, tables and a picture.
+#include <sys/resource.h>
+
+#include <csignal>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "rondo/error.h"
 #include "tests/catch.h"
 #include "tests/tools/rondorun/support/process.h"
+#include "tools/trainer/files.h"
 #include "tools/trainer/report/log.h"
 #include "tools/trainer/report/plot.h"
 #include "tools/trainer/report/progress.h"
@@ -167,6 +171,55 @@ TEST_CASE("a run that begins anew begins its log anew; what is no log is not gon
   CHECK(logged(path, three_steps()) == csv_rows);
 }
 
+TEST_CASE("of a log that something else has laid out anew no row is dropped in silence") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "log.json";
+  const std::string laid_out = Json::parse(logged(path, three_steps())).dump(1);
+  write_file(path, laid_out);
+  CHECK_THROWS_AS(StepLog(path, run_record(), 2).check(), rondo::Error);
+  CHECK(read_file(path) == laid_out);
+  const std::string damaged = "step 1\n" + csv_rows.substr(csv_rows.find("\n2,") + 1);
+  const std::string csv = folder / "log.csv";
+  write_file(csv, csv_rows.substr(0, csv_rows.find('\n') + 1) + damaged);
+  CHECK_THROWS_AS(StepLog(csv, run_record(), 2).check(), rondo::Error);
+  write_file(csv, csv_rows + "\n");
+  CHECK_NOTHROW(StepLog(csv, run_record(), 2).check());
+}
+
+/// No file of this process grows beyond `bytes`, as on a full disk.
+class FullDisk {
+ public:
+  explicit FullDisk(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    REQUIRE(::getrlimit(RLIMIT_FSIZE, &before_) == 0);
+    const rlimit full{.rlim_cur = bytes, .rlim_max = before_.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_FSIZE, &full) == 0);
+  }
+  ~FullDisk() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+
+ private:
+  void (*handler_)(int);
+  rlimit before_{};
+};
+
+TEST_CASE("formulas that a full disk has no room for do not end a run, and its steps stay") {
+  const TemporaryFolder folder;
+  rondo::train::Options options;
+  options.log = folder / "log.json";
+  Files files(options, run_record(), 0);
+  for (const StepRecord& step : three_steps()) files.append(step);
+  {
+    const FullDisk disk(read_file(options.log).size() + 10);
+    CHECK_NOTHROW(files.add_formulas({{"payload", "2f G", 100, 100, "B", 0}}));
+  }
+  CHECK_THROWS_AS(files.finish(), rondo::Error);
+  CHECK(Json::parse(read_file(options.log)).at("steps").size() == 3);
+}
+
 TEST_CASE("the picture holds the curve, the dots and the bars") {
   const auto svg = plot_svg(run_record(), three_steps());
   CHECK(svg.find("<svg ") == 0);
@@ -187,7 +240,7 @@ TEST_CASE("a report that cannot be written says so") {
   CHECK_THROWS_AS(StepLog("/nowhere/report.csv", run_record(), 0).append({}), rondo::Error);
   CHECK_THROWS_AS(write_plot("/nowhere/report.svg", run_record(), three_steps()), rondo::Error);
   CHECK_THROWS_AS(try_report("/nowhere/report.svg"), rondo::Error);
-  CHECK_THROWS_AS(try_report("/"), rondo::Error);
+  CHECK_THROWS_WITH(try_report("/"), Catch::Contains("it is a folder"));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "tools/trainer/files.h"
 
 #include <iostream>
+#include <string>
 
 namespace rondo::train {
 
@@ -14,19 +15,24 @@ void Files::check() const {
   if (!options_.plot.empty()) try_report(options_.plot);
 }
 
-void Files::append(const StepRecord& step) {
+template <class Write>
+void Files::go_on(const std::string& what, Write write) {
   if (!log_ || failure_) return;
   try {
-    log_->append(step);
+    write();
   } catch (const Error& error) {
     failure_ = std::current_exception();
-    std::cerr << "\nthe training goes on, its log ends before step " << step.step << ": "
-              << error.what() << std::endl;
+    std::cerr << "\nthe training goes on, its log ends before " << what << ": " << error.what()
+              << std::endl;
   }
 }
 
+void Files::append(const StepRecord& step) {
+  go_on("step " + std::to_string(step.step), [&] { log_->append(step); });
+}
+
 void Files::add_formulas(const std::vector<ValidationRow>& rows) {
-  if (log_ && !failure_) log_->add_formulas(rows);
+  go_on("its formulas", [&] { log_->add_formulas(rows); });
 }
 
 void Files::plot(const std::vector<StepRecord>& steps) const {

@@ -22,6 +22,7 @@ class Files {
   /// A log that cannot go on, as on a full disk, does not end the training: that is said now on
   /// standard error, and thrown by finish().
   void append(const StepRecord& step);
+  /// As append().
   void add_formulas(const std::vector<ValidationRow>& rows);
   void plot(const std::vector<StepRecord>& steps) const;
   void finish() const;
@@ -29,6 +30,9 @@ class Files {
   std::string words() const;
 
  private:
+  template <class Write>
+  void go_on(const std::string& what, Write write);
+
   const Options& options_;
   RunRecord record_;
   std::optional<StepLog> log_{};

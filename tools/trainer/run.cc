@@ -1,6 +1,6 @@
 #include "tools/trainer/run.h"
 
-#include <ostream>
+#include <iostream>
 #include <utility>
 
 #include "tools/trainer/agreement.h"
@@ -57,7 +57,7 @@ class Run {
     try {
       while (session_.position().step < options_.steps) one_step(files);
     } catch (const AgreedError&) {  // what was learnt until here is worth a look
-      if (first_) files.plot(steps_);
+      if (first_) plot_or_say(files);
       throw;
     }
     report(files, link);
@@ -66,6 +66,15 @@ class Run {
 
  private:
   bool saves() const { return !options_.checkpoint.folder.empty(); }
+
+  /// Why the training ended must not get lost behind it.
+  void plot_or_say(const Files& files) const {
+    try {
+      files.plot(steps_);
+    } catch (const Error& error) {
+      std::cerr << error.what() << std::endl;
+    }
+  }
 
   void one_step(Files& files) {
     steps_.push_back(session_.step());

@@ -84,9 +84,13 @@ void StepLog::add_formulas(const std::vector<ValidationRow>& rows) {
 }
 
 void try_report(const std::string& path) {
-  std::ofstream out(unfinished(path), std::ios::binary);
   std::error_code ignored;
-  if (!out || std::filesystem::is_directory(path, ignored)) cannot_write(path);
+  if (std::filesystem::is_directory(path, ignored)) {
+    throw Error(ErrorCode::system, "cannot write " + path + ": it is a folder",
+                {.remedy = "the name of a file in it"});
+  }
+  std::ofstream out(unfinished(path), std::ios::binary);
+  if (!out) cannot_write(path);
   out.close();
   std::remove(unfinished(path).c_str());
 }

@@ -72,7 +72,8 @@ LogForm csv_form() {
           .tail = "",
           .row = [](const StepRecord& step) { return csv_row(step) + "\n"; },
           .step_of = &csv_step,
-          .begins = [](const std::string& line) { return line == csv_columns(); }};
+          .begins = [](const std::string& line) { return line == csv_columns(); },
+          .ends = [](const std::string& line) { return line.empty(); }};
 }
 
 LogForm json_form(const RunRecord& run, std::size_t resumed) {
@@ -89,7 +90,8 @@ LogForm json_form(const RunRecord& run, std::size_t resumed) {
           .tail = "\n ]\n}\n",
           .row = &json_row,
           .step_of = &json_step,
-          .begins = [](const std::string& line) { return line == " \"steps\": ["; }};
+          .begins = [](const std::string& line) { return line == " \"steps\": ["; },
+          .ends = [](const std::string& line) { return line.starts_with(" ]"); }};
 }
 
 std::string json_tail(const std::vector<ValidationRow>& rows) {
@@ -117,9 +119,11 @@ std::optional<std::vector<std::string>> rows_up_to(const std::string& file, cons
   std::vector<std::string> rows;
   while (std::getline(lines, line)) {
     const bool cut_off = lines.eof();  // a line that lacks its end
+    if (cut_off || form.ends(line)) break;
     if (!form.between.empty() && line.ends_with(",")) line.pop_back();
     const auto step = form.step_of(line);
-    if (cut_off || !step || *step > last) break;
+    if (!step) return std::nullopt;
+    if (*step > last) break;
     rows.push_back(line + (form.between.empty() ? "\n" : ""));
   }
   return rows;

@@ -22,6 +22,8 @@ struct LogForm {
   std::optional<std::size_t> (*step_of)(const std::string& line) = nullptr;
   /// Whether a file's line is the last before the rows.
   bool (*begins)(const std::string& line) = nullptr;
+  /// Whether a file's line is the first behind the rows.
+  bool (*ends)(const std::string& line) = nullptr;
 };
 
 LogForm csv_form();
@@ -31,7 +33,8 @@ LogForm json_form(const RunRecord& run, std::size_t resumed);
 std::string json_tail(const std::vector<ValidationRow>& rows);
 
 /// The rows of `file` up to step `last`, as they stand there. Nothing where it is no log of this
-/// form.
+/// form, or one that something else has laid out anew: none of its rows may get lost. Only the
+/// file's last line may be cut off.
 std::optional<std::vector<std::string>> rows_up_to(const std::string& file, const LogForm& form,
                                                    std::size_t last);
 
