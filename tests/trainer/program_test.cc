@@ -109,6 +109,7 @@ TEST_CASE("mistakes end every rank at once, and are said once") {
       {{"--sample", "5", "--prompt", "Z\x7f"}, "the text has no '", 1},
       {{"--momentum", "0.5"}, "--momentum concerns --optimizer sgd", 2},
       {{"--formulas", "full", "--profile", "/nowhere"}, "--profile /nowhere: there is no such", 1},
+      {{"--formulas", "full", "--profile", "/"}, "--profile /: it is a folder", 1},
       {{"--bucket-mb", "0"}, "above 0, as in --bucket-mb 25", 2},
       {{"--sample", "-1"}, "--sample: -1 is below 0", 2},
       {{"--memory-limit", "-1"}, "--memory-limit: -1 is below 0", 2},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -80,6 +81,11 @@ Link link_of(const Json& entry, double bytes) {
 }  // namespace
 
 Link read_link(const std::string& path, const std::string& transport, int ranks, double bytes) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    throw Error(ErrorCode::invalid_argument, "--profile " + path + ": it is a folder",
+                {.remedy = "the name of the file that `rondo calibrate --output FILE` made"});
+  }
   std::ifstream file(path);
   const Json profile = Json::parse(file, nullptr, false);
   if (!file || profile.is_discarded()) refuse(path, "there is no such file, or it is not JSON");
