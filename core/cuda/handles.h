@@ -69,8 +69,8 @@ struct Capture {
   unsigned long long id = 0;
   Graph graph = nullptr;
 };
-/// Throws Error{invalid_usage} for a stream that cannot be asked since another one is captured, and
-/// for a capture that has failed.
+/// Throws CudaError for a stream that cannot be asked (the legacy one while another one is
+/// captured), Error{invalid_usage} for a capture that has failed.
 std::optional<Capture> capture_of(Stream stream);
 
 }  // namespace rondo::cuda

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/communicator/state.h"
@@ -36,6 +37,11 @@ struct Item {
   bool input_on_device = false;
   bool output_on_device = false;
   bool scalar_on_device = false;
+  /// Ranks match calls by the order in which they begin: collectives, and messages of one direction
+  /// with one peer. So an item begins behind the item of its kind before it in the batch, all of
+  /// whose slices have begun then. Indices within the batch; none: it is the first of its kind.
+  std::optional<std::size_t> behind{};
+  std::size_t first_of_kind = 0;
 
   // The worker's, for one run of the batch.
   std::size_t at = 0;                            ///< slice

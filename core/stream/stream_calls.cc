@@ -16,6 +16,23 @@ constexpr std::size_t scalar_bytes = 8;  ///< the widest type's; scalars of othe
 
 bool is_message(const Request& request) { return request.call.collective == Collective::send_recv; }
 
+/// Whether ranks match one by the order in which it begins before or behind the other.
+bool are_of_one_kind(const Request& a, const Request& b) {
+  if (!is_message(a) || !is_message(b)) return is_message(a) == is_message(b);
+  return a.peer == b.peer && a.sends == b.sends;
+}
+
+/// Finds the item's place in the order of its kind; it is about to join `items`.
+void find_place(const std::vector<Item>& items, Item& item) {
+  item.first_of_kind = items.size();
+  for (std::size_t i = items.size(); i-- > 0;) {
+    if (!are_of_one_kind(items[i].request, item.request)) continue;
+    item.behind = i;
+    item.first_of_kind = items[i].first_of_kind;
+    return;
+  }
+}
+
 void arrived(void* data) {
   Batch& batch = *static_cast<Batch*>(data);
   const std::shared_ptr<Worker> worker = batch.worker;  // which may let go of the batch at once
@@ -165,6 +182,7 @@ std::shared_ptr<Batch> StreamCalls::make_batch(std::vector<Request> requests) {
     item.output_on_device = cuda::is_device_memory(request.output);
     item.scalar_on_device = request.scale && cuda::is_device_memory(request.scalar);
     item.request = std::move(request);
+    find_place(batch->items, item);
     batch->items.push_back(std::move(item));
   }
   return batch;
@@ -243,21 +261,25 @@ void StreamCalls::put(Batch& batch, const std::optional<cuda::Capture>& capture)
   record_last(stream, capture);
 }
 
-/// Items that need a slot twice go on in a stream of their own: in one stream a message would wait
-/// for another one, which may be waiting for what this one brings about.
+/// Items that need a slot twice go on in streams of their own, one for each kind: in one stream a
+/// message would wait for another one, which may be waiting for what this one brings about. Those
+/// of one kind follow each other anyway.
 void StreamCalls::put_items(Batch& batch, cuda::Stream stream) {
   for (Item& item : batch.items) enter_first(item, stream);
   if (batch.items.size() == 1) return enter_rest_and_leave(batch.items.front(), stream);
+  const auto stream_of_kind = [&](const Item& item) {
+    return batch.items[item.first_of_kind].lane->own_stream();
+  };
   for (Item& item : batch.items) {
     if (fits_its_lane(item)) continue;
-    join(item.lane->own_stream(), stream);
-    enter_rest_and_leave(item, item.lane->own_stream());
+    join(stream_of_kind(item), stream);
+    enter_rest_and_leave(item, stream_of_kind(item));
   }
   for (Item& item : batch.items) {
     if (fits_its_lane(item)) enter_rest_and_leave(item, stream);
   }
   for (const Item& item : batch.items) {
-    if (!fits_its_lane(item)) join(stream, item.lane->own_stream());
+    if (!fits_its_lane(item)) join(stream, stream_of_kind(item));
   }
 }
 

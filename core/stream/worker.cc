@@ -28,6 +28,13 @@ detail::Message message_of(const Item& item, const Call& call) {
   return {call, item.request.peer, item.request.sends};
 }
 
+/// Whether all calls that must begin before the item's next one have begun.
+bool may_begin(const Batch& batch, const Item& item) {
+  if (!item.behind) return true;
+  const Item& before = batch.items[*item.behind];
+  return before.at + (before.running != nullptr ? 1 : 0) >= before.slices.count();
+}
+
 /// What a slice's input in host memory, and its operator's scalar, still need.
 void fill(Item& item) {
   std::byte* const slot = item.lane->slot(item.at);
@@ -74,7 +81,7 @@ void Worker::expect(const std::shared_ptr<Batch>& batch) {
 
 void Worker::arrive(Batch& batch) noexcept {
   const std::scoped_lock lock(mutex_);
-  arrived_.push_back(&batch);
+  arrived_.push_back(batch.self);
   changed_.notify_one();
 }
 
@@ -115,11 +122,13 @@ void Worker::work() {
   for (;;) {
     changed_.wait(lock, [&] { return !arrived_.empty() || (retired_ && expected_ == 0); });
     if (arrived_.empty()) return;
-    Batch& batch = *arrived_.front();
+    // Ours as well: at its last answer a graph may end, be destroyed and forget it.
+    std::shared_ptr<Batch> batch = std::move(arrived_.front());
     arrived_.pop_front();
     lock.unlock();
-    run(batch);
-    if (!batch.captured) forget(batch);
+    run(*batch);
+    if (!batch->captured) forget(*batch);
+    batch.reset();
     lock.lock();
   }
 }
@@ -155,8 +164,10 @@ bool Worker::advance(Batch& batch, Item& item) {
       end(item);
       return true;
     }
+    const bool failed = failed_.load(std::memory_order_relaxed);
+    if (!failed && !may_begin(batch, item)) return false;
     if (!item.lane->take_ready(item.at)) return false;
-    if (failed_.load(std::memory_order_relaxed)) {
+    if (failed) {
       end(item);
     } else {
       begin(batch, item);

@@ -52,11 +52,11 @@ class Worker : public std::enable_shared_from_this<Worker> {
   const std::shared_ptr<detail::CommunicatorState> state_;
   std::mutex mutex_{};
   std::condition_variable changed_{};
-  std::deque<Batch*> arrived_{};     ///< under mutex_
-  std::size_t expected_ = 0;         ///< batches that exist; under mutex_
-  bool retired_ = false;             ///< under mutex_
-  std::exception_ptr failure_{};     ///< under mutex_
-  std::atomic<bool> failed_{false};  ///< relaxed: only saves taking the mutex
+  std::deque<std::shared_ptr<Batch>> arrived_{};  ///< under mutex_
+  std::size_t expected_ = 0;                      ///< batches that exist; under mutex_
+  bool retired_ = false;                          ///< under mutex_
+  std::exception_ptr failure_{};                  ///< under mutex_
+  std::atomic<bool> failed_{false};               ///< relaxed: only saves taking the mutex
 };
 
 }  // namespace rondo::stream

@@ -1,4 +1,6 @@
 // Calls on device buffers, in the order of their streams: every collective, messages, groups.
+#include <memory>
+
 #include "tests/catch.h"
 #include "tests/nccl/device.h"
 
@@ -233,6 +235,44 @@ TEST_CASE("one thread runs all ranks of several communicators in a group, messag
   CHECK(received.get() == std::vector<int>{3, 1, 2});
   CHECK(sent.get() == std::vector<int>{1, 2, 3});
   destroy(comms);
+  CHECK(fake_violations() == 0);
+}
+
+TEST_CASE("collectives and messages of a group are matched in the order in which they were asked") {
+  // Long ones first and last: slices of all of them are ready at once, on each rank at other times.
+  const std::vector<std::size_t> counts{1'500'000, 3, 700'000, 100'000};
+  with_device_members(2, [&](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    std::vector<std::unique_ptr<DeviceBuffer<int>>> sums;
+    std::vector<std::unique_ptr<DeviceBuffer<int>>> sent;
+    std::vector<std::unique_ptr<DeviceBuffer<int>>> received;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      const int value = static_cast<int>(i) + 1;
+      sums.push_back(std::make_unique<DeviceBuffer<int>>(counts[i], value));
+      sent.push_back(std::make_unique<DeviceBuffer<int>>(counts[i], 100 * value + rank));
+      received.push_back(std::make_unique<DeviceBuffer<int>>(counts[i], -1));
+    }
+    for (int round = 0; round < 5; ++round) {
+      expect(ncclGroupStart());
+      for (std::size_t i = 0; i < counts.size(); ++i) {
+        expect(ncclAllReduce(sums[i]->data(), sums[i]->data(), counts[i], ncclInt, ncclSum, comm,
+                             stream));
+        expect(ncclSend(sent[i]->data(), counts[i], ncclInt, 1 - rank, comm, stream));
+        expect(ncclRecv(received[i]->data(), counts[i], ncclInt, 1 - rank, comm, stream));
+      }
+      expect(ncclGroupEnd());
+    }
+    stream.finish();
+    ncclResult_t result = ncclInternalError;
+    expect(ncclCommGetAsyncError(comm, &result));
+    expect(result);
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      const int value = static_cast<int>(i) + 1;
+      expect_values(sums[i]->get(), std::vector<int>(counts[i], 32 * value), "sum");
+      expect_values(received[i]->get(), std::vector<int>(counts[i], 100 * value + 1 - rank),
+                    "message");
+    }
+  });
   CHECK(fake_violations() == 0);
 }
 

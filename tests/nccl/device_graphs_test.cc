@@ -93,6 +93,22 @@ TEST_CASE("host buffers in a captured stream are read and written at each replay
   });
 }
 
+TEST_CASE("graphs are destroyed as soon as they have run") {
+  cuCtxSetCurrent(device_context(0));
+  const std::vector<ncclComm_t> comms = init_all(1);
+  const DeviceStream stream;
+  const DeviceBuffer<int> buffer(1000, 1);
+  for (int round = 0; round < 200; ++round) {
+    const CapturedGraph graph(stream, [&] {
+      expect(ncclAllReduce(buffer.data(), buffer.data(), 10, ncclInt, ncclSum, comms[0], stream));
+    });
+    graph.launch(stream);
+    stream.finish();
+  }
+  CHECK(buffer.get() == std::vector<int>(1000, 1));
+  destroy(comms);
+}
+
 TEST_CASE("a graph that is launched after its communicator is gone comes to an end") {
   cuCtxSetCurrent(device_context(0));
   const std::vector<ncclComm_t> comms = init_all(1);
