@@ -39,18 +39,32 @@ class Programs:
             ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True,
             cwd=pathlib.Path(__file__).parent).stdout.strip()
 
+    def slice_bytes(self, algorithm, size):
+        """What rondo cuts each chunk of the call into between hosts."""
+        text = self._output(
+            [str(self._folder / "rondo"), "why", "all_reduce", str(size), "--ranks",
+             str(self._testbed.hosts), "--apart", "--transport", "tcp", "--algorithm", algorithm],
+            self._settings())
+        found = re.search(r"^slices .*?(?:each of up to|chunk has) ([\d.]+) (\w+)", text, re.M)
+        if not found:
+            raise Failure(f"rondo why says: {text}")
+        return bytes_of(found.group(1), found.group(2))
+
     def prediction(self, algorithm, size, model):
-        """{algorithm, bytes, simulated, link_bytes}: seconds by the simulator, and what the schedule
-        sends over the busiest link."""
+        """{algorithm, bytes, slice, simulated, link_bytes}: seconds by the simulator, and what the
+        schedule sends over the busiest link."""
+        cut = self.slice_bytes(algorithm, size)
         words = [str(self._folder / "rondo"), "simulate", "all_reduce", "--algorithm", algorithm,
-                 "--ranks", str(self._testbed.hosts), "--bytes", str(size), "--slice", str(self._slice)]
+                 "--ranks", str(self._testbed.hosts), "--bytes", str(size),
+                 "--slice", str(int(cut))]
         for name, value in ((name, model[name]) for name in ("alpha", "beta", "gamma")):
             words += [f"--{name}", repr(value)]
         line = self._output(words, {}).splitlines()[-1]
         found = re.match(rf"{algorithm}\s+([\d.]+)\s+[\d.]+x\s+\d+\s+([\d.]+) (\w+)", line)
         if not found:
             raise Failure(f"rondo simulate says: {line}")
-        return {"algorithm": algorithm, "bytes": size, "simulated": float(found.group(1)) * 1e-6,
+        return {"algorithm": algorithm, "bytes": size, "slice": cut,
+                "simulated": float(found.group(1)) * 1e-6,
                 "link_bytes": bytes_of(found.group(2), found.group(3))}
 
     def payload_rate(self):
@@ -67,13 +81,16 @@ class Programs:
         calls = max(1, min(20, int(0.5 / expected)))
         return self._perf("all_reduce_perf", size, calls, ["--algorithm", algorithm])
 
+    def _settings(self):
+        return {"RONDO_SLOT_BYTES": str(self._slice)} if self._slice else {}
+
     def _perf(self, program, size, calls, more):
         hosts = ",".join(f"{host}:1" for host in self._testbed.names())
         with tempfile.TemporaryDirectory() as scratch:
             report = pathlib.Path(scratch) / "report.json"
             self._output([*self._before, str(self._folder / "rondorun"), "--hosts", hosts,
                           "--ssh", str(AGENT), "--env", f"RONDO_SOCKET_IFNAME=={INTERFACE}",
-                          "--env", f"RONDO_SLOT_BYTES={self._slice}",
+                          *(f"--env={name}={value}" for name, value in self._settings().items()),
                           str(self._folder / program), "-b", str(size), "-e", str(size),
                           "-n", str(calls), "-w", "1", "-c", "0", "-J", str(report), *more],
                          {"TESTBED_NAME": self._testbed.name})

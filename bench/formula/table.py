@@ -26,7 +26,7 @@ def hops(algorithm, hosts):
 def formula(row, network, model):
     """Seconds: the busiest link's bytes, a latency for each hop, and in trees the way of the first
     slice up and down, while the links above and below it wait."""
-    fill = model["slice"] / rate_of(network) if row["algorithm"] in TREES else 0
+    fill = row["slice"] / rate_of(network) if row["algorithm"] in TREES else 0
     return (row["link_bytes"] / rate_of(network)
             + hops(row["algorithm"], network["hosts"]) * (model["alpha"] + fill))
 
@@ -55,15 +55,16 @@ def size_text(size):
 
 
 def cells(row):
-    return [row["algorithm"], size_text(row["bytes"]), size_text(row["link_bytes"]),
+    return [row["algorithm"], size_text(row["bytes"]), size_text(row["slice"]),
+            size_text(row["link_bytes"]),
             f"{1e3 * row['simulated']:.2f}", f"{1e3 * row['predicted']:.2f}",
             f"{1e3 * row['measured']:.2f}",
             f"{row['off_per_cent']:+.1f} %", f"{1e3 * row['least']:.2f}",
             f"{row['measured'] / row['least']:.3f}", "within" if row["within"] else "OFF"]
 
 
-HEADER = ["algorithm", "N", "busiest link", "simulated ms", "predicted ms", "measured ms", "difference",
-          "2(P-1)/P N/B ms", "measured/that", "verdict"]
+HEADER = ["algorithm", "N", "slice", "busiest link", "simulated ms", "predicted ms", "measured ms",
+          "difference", "2(P-1)/P N/B ms", "measured/that", "verdict"]
 
 
 def text(whole):
@@ -72,11 +73,11 @@ def text(whole):
             f"{network['rate']}: one TCP stream carries B = {network['payload_gb_s'] * 1e3:.1f} "
             "MB/s",
             f"({network['measured_by']}), alpha = {1e6 * model['alpha']:.1f} us, beta = 1/B, gamma "
-            f"= {model['gamma']:g} s/byte, slices of {size_text(model['slice'])}.",
+            f"= {model['gamma']:g} s/byte.",
             "predicted: the busiest link's bytes over B and alpha a hop, in trees also the first "
             "slice's way; simulated: the very",
-            "schedule by `rondo simulate --slice`, where a message holds both its ports while it "
-            "is on the way.",
+            "schedule by `rondo simulate` with such slices (of a chunk), where a message holds both "
+            "its ports while it is on the way.",
             record.title(whole), ""]
     lines = [HEADER, *map(cells, whole["rows"])]
     widths = [max(len(line[column]) for line in lines) for column in range(len(HEADER))]

@@ -1,5 +1,6 @@
 // Making a communicator: settings from rank 0, a transport for each pair, addresses for all.
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <sstream>
 #include <thread>
@@ -193,16 +194,20 @@ void CommunicatorState::log_transports() const {
 
 void CommunicatorState::connect_transports() {
   const auto kinds = transport_kinds();
-  // Address by kind (empty where this rank does not use it), then what links it has, then its least
-  // slot size.
+  // Address by kind (empty where this rank does not use it), then what links it has, how many short
+  // frames its channels hold, and its least slot size.
   std::vector<std::string> mine(kinds.size());
   frame_bytes_ = alone_frame_bytes;
+  surroundings_.short_frames = std::numeric_limits<int>::max();
   for (const auto& transport : transports_) {
     mine[kind_index(*transport)] = transport->address();
     frame_bytes_ = std::min(frame_bytes_, transport->slot_bytes());
+    surroundings_.short_frames =
+        std::min(surroundings_.short_frames, transport->depth_of(shortest_frame_bytes));
     if (transport->link_class() == LinkClass::network) surroundings_.links = LinkClass::network;
   }
   mine.emplace_back(surroundings_.links == LinkClass::network ? network : "");
+  mine.push_back(std::to_string(surroundings_.short_frames));
   mine.push_back(std::to_string(frame_bytes_));
   std::vector<std::vector<std::string>> all;
   for (const std::string& blob : line_->exchange(join(mine))) all.push_back(unjoin(blob));
@@ -211,9 +216,12 @@ void CommunicatorState::connect_transports() {
     for (const auto& of_rank : all) addresses.push_back(of_rank[kind_index(*transport)]);
     transport->meet(std::move(addresses));
   }
-  // One slow link or small slot anywhere decides for all: every rank must choose and cut alike.
+  // One slow link, small slot or shallow channel anywhere decides for all: every rank must choose
+  // and cut alike.
   for (const auto& of_rank : all) {
     if (of_rank[kinds.size()] == network) surroundings_.links = LinkClass::network;
+    surroundings_.short_frames =
+        std::min(surroundings_.short_frames, std::stoi(of_rank[kinds.size() + 1]));
     frame_bytes_ = std::min<std::size_t>(frame_bytes_, std::stoul(of_rank.back()));
   }
 }

@@ -51,8 +51,8 @@ CommunicatorState::Prepared CommunicatorState::prepare_message(const Message& me
     plan.program = lower(plan.schedule, rank());
     plan.program.ops[0].lane = static_cast<std::uint16_t>(point_to_point_lane);
   }
-  return prepare(std::make_shared<const Plan>(std::move(plan)), message.call, rank(), frame_bytes_,
-                 "one message");
+  return prepare(std::make_shared<const Plan>(std::move(plan)), message.call, rank(),
+                 {.frame_bytes = frame_bytes_}, "one message");
 }
 
 std::string CommunicatorState::transport_list() const {

@@ -251,11 +251,12 @@ std::byte* Engine::local(const Instance& instance, const Chunk& chunk, std::uint
     case Buffer::scratch:
       break;
   }
-  const std::size_t slot_bytes =
-      call.scratch_bytes / static_cast<std::size_t>(call.plan->program.scratch_slots);
+  const auto slots = static_cast<std::size_t>(call.plan->program.scratch_slots);
+  const std::size_t slot_bytes = call.scratch_bytes / (slots * call.slicing.abreast);
+  const std::size_t slot = slots * (instance.pass % call.slicing.abreast) + chunk.slot;
   const std::size_t within =
       call.slicing.passes == 1 ? call.offsets[index] : index * call.slicing.slice;
-  return scratch_.data() + chunk.slot * slot_bytes + within * call.element_bytes;
+  return scratch_.data() + slot * slot_bytes + within * call.element_bytes;
 }
 
 }  // namespace rondo::detail

@@ -20,14 +20,36 @@ bool is_complete(const Operation& operation, std::uint64_t index) {
   return index < operation.base || ((operation.complete >> (index - operation.base)) & 1) != 0;
 }
 
-/// All dependencies of op `number` complete. `begin`: the instance number of its pass's first op.
-bool ready(const Operation& operation, const Op& op, std::uint64_t begin, std::uint64_t pass) {
+/// Where an instance stands among all of a call.
+struct Position {
+  std::uint64_t index = 0;
+  std::uint64_t pass = 0;  ///< the first of those abreast
+  std::uint32_t op = 0;
+  std::uint32_t beside = 0;  ///< passes before its own among those abreast
+
+  void advance(std::uint32_t ops, std::uint32_t abreast) {
+    ++index;
+    if (++beside < abreast) return;
+    beside = 0;
+    if (++op < ops) return;
+    op = 0;
+    pass += abreast;
+  }
+};
+
+/// All that the op at `position` depends on is complete.
+bool ready(const Operation& operation, const Op& op, const Position& position) {
   const Program& program = operation.prepared->plan->program;
+  const std::uint64_t abreast = operation.prepared->slicing.abreast;
+  if (position.beside > 0 && !is_complete(operation, position.index - 1)) return false;
+  const std::uint64_t begin = position.index - position.op * abreast - position.beside;
   for (const Dependency& dependency : program.dependencies_of(op)) {
-    if (dependency.previous_pass && pass == 0) continue;
-    const std::uint64_t on =
-        begin + dependency.on - (dependency.previous_pass ? program.ops.size() : 0);
-    if (!is_complete(operation, on)) return false;
+    if (dependency.previous_pass && position.pass == 0) continue;
+    const std::uint64_t group =
+        dependency.previous_pass ? begin - program.ops.size() * abreast : begin;
+    // Of an op on the same channel all that go abreast come first.
+    const std::uint64_t beside = dependency.same_channel ? abreast - 1 : position.beside;
+    if (!is_complete(operation, group + dependency.on * abreast + beside)) return false;
   }
   return true;
 }
@@ -93,8 +115,7 @@ bool Engine::progress() {
 bool Engine::run_collective(Operation& operation, bool& moved) {
   if (operation.direct) return run_direct(operation, moved);
   moved |= run(operation);
-  const PreparedCall& call = *operation.prepared;
-  return operation.base >= call.slicing.passes * call.plan->program.ops.size() && handed_over();
+  return operation.base >= operation.prepared->instances() && handed_over();
 }
 
 bool Engine::run_direct(Operation& operation, bool& moved) {
@@ -134,6 +155,7 @@ bool Engine::run(Operation& operation) {
   if (scratch_.size() < operation.prepared->scratch_bytes)
     scratch_.resize(operation.prepared->scratch_bytes);
   bool moved = false;
+  for (Transport* transport : distinct_) moved |= transport->write_on();
   while (run_window(operation)) moved = true;
   return moved;
 }
@@ -143,38 +165,31 @@ bool Engine::run_window(Operation& operation) {
   const Program& program = call.plan->program;
   const auto ops = static_cast<std::uint32_t>(program.ops.size());
   if (ops == 0) return false;
-  const std::uint64_t end = std::min(operation.base + Operation::window, call.slicing.passes * ops);
-  std::uint64_t pass = operation.pass;
-  std::uint32_t number = operation.op;
+  const std::uint32_t abreast = call.slicing.abreast;
+  const std::uint64_t end = std::min(operation.base + Operation::window, call.instances());
   unsigned waited = 0;
   bool moved = false;
-  for (std::uint64_t index = operation.base; index < end && waited < patience; ++index) {
-    if (!is_complete(operation, index)) {
-      const Op& op = program.ops[number];
-      std::uint32_t& in_place = operation.moved[index % Operation::window];
-      if (ready(operation, op, index - number, pass) && attempt({operation, op, pass, in_place})) {
-        in_place = 0;
-        operation.complete |= std::uint64_t{1} << (index - operation.base);
-        moved = true;
-      } else {
-        ++waited;
-      }
-    }
-    if (++number == ops) {
-      number = 0;
-      ++pass;
+  Position at{operation.base, operation.pass, operation.op, operation.beside};
+  for (; at.index < end && waited < patience; at.advance(ops, abreast)) {
+    if (is_complete(operation, at.index)) continue;
+    const Op& op = program.ops[at.op];
+    std::uint32_t& in_place = operation.moved[at.index % Operation::window];
+    if (ready(operation, op, at) && attempt({operation, op, at.pass + at.beside, in_place})) {
+      in_place = 0;
+      operation.complete |= std::uint64_t{1} << (at.index - operation.base);
+      moved = true;
+    } else {
+      ++waited;
     }
   }
   const int finished = std::countr_one(operation.complete);
   operation.complete = finished == 64 ? 0 : operation.complete >> finished;
-  operation.base += static_cast<std::uint64_t>(finished);
-  const std::uint64_t position = operation.op + static_cast<std::uint64_t>(finished);
-  if (position >= ops) {
-    operation.pass += position / ops;
-    operation.op = static_cast<std::uint32_t>(position % ops);
-  } else {
-    operation.op = static_cast<std::uint32_t>(position);
-  }
+  at = {operation.base, operation.pass, operation.op, operation.beside};
+  for (int i = 0; i < finished; ++i) at.advance(ops, abreast);
+  operation.base = at.index;
+  operation.pass = at.pass;
+  operation.op = at.op;
+  operation.beside = at.beside;
   return moved;
 }
 

@@ -14,9 +14,10 @@
 
 namespace rondo::detail {
 
-/// An instance is one op of one pass; instances are numbered in order. Those below `base` are
-/// complete; of the `window` behind it a bit each says so. Touched by the holder of the progress
-/// role only, except `done`.
+/// An instance is one op of one pass; instances are numbered in order: of the passes that go
+/// abreast each op in turn, an instance for each of them. Those below `base` are complete; of the
+/// `window` behind it a bit each says so. Touched by the holder of the progress role only, except
+/// `done`.
 class Operation {
  public:
   static constexpr unsigned window = 64;
@@ -33,8 +34,9 @@ class Operation {
   std::uint32_t traced = 0;      ///< its number in the trace, where there is one
 
   /// Position of `base`.
-  std::uint64_t pass = 0;
+  std::uint64_t pass = 0;  ///< the first of those abreast
   std::uint32_t op = 0;
+  std::uint32_t beside = 0;    ///< passes before it among those abreast
   std::uint64_t complete = 0;  ///< bit i: instance base + i is complete
   /// Bytes of a frame moved in place so far, by instance % window. All zero again at the end of an
   /// operation that did not fail; after a failure no other one follows.
@@ -60,6 +62,7 @@ class Operation {
     direct = prepared->direct != nullptr;
     pass = 0;
     op = 0;
+    beside = 0;
     complete = 0;
     base = 0;
     error = nullptr;

@@ -38,6 +38,7 @@ struct Surroundings {
   int ranks = 1;
   LinkClass links = LinkClass::memory;
   bool one_machine = false;  ///< all ranks run on one
+  int short_frames = 2;      ///< every channel holds, see cut.h
   bool direct = false;       ///< all ranks reach each other's memory
   bool copies = false;       ///< and the kernel copies between them
 };

@@ -1,5 +1,7 @@
 #include "core/plan/decide.h"
 
+#include <cstdlib>
+
 #include "core/plan/lower.h"
 
 namespace rondo {
@@ -14,6 +16,13 @@ constexpr std::size_t measured_from = std::size_t{16} * 1024 + 1;
 bool same_bits(const Choice& choice, const Call& call) {
   return !info(call.collective).reduces ||
          (choice.algorithm->name == name_of(choice.direct->mode) && call.op != ReduceOperator::avg);
+}
+
+/// On one machine processors decide, not wires: few long frames cost them least.
+Cut cut_of(const Plan& plan, const Surroundings& around, std::size_t frame_bytes) {
+  const bool wires = around.links == LinkClass::network && !around.one_machine;
+  return wires ? cut_for_wires(plan.flow, frame_bytes, around.short_frames)
+               : Cut{.frame_bytes = frame_bytes};
 }
 
 std::shared_ptr<const DirectCall> direct_call(const Choice& choice, const Call& call,
@@ -62,6 +71,7 @@ std::shared_ptr<const Plan> make_plan(const Algorithm& algorithm, int root, int 
   Plan plan{.schedule = algorithm.build(around.ranks, root)};
   plan.program = lower(plan.schedule, rank, around.links == LinkClass::network);
   plan.longest = longest_message(plan.schedule);
+  plan.flow = flow_of(plan.schedule);
   plan.direct = std::make_shared<DirectPlans>(algorithm.collective, around.ranks, root, rank);
   return std::make_shared<const Plan>(std::move(plan));
 }
@@ -69,7 +79,8 @@ std::shared_ptr<const Plan> make_plan(const Algorithm& algorithm, int root, int 
 std::shared_ptr<PreparedCall> decide(const Choice& choice, std::shared_ptr<const Plan> plan,
                                      const Call& call, int rank, const Surroundings& around,
                                      std::size_t frame_bytes) {
-  const auto prepared = prepare(std::move(plan), call, rank, frame_bytes, choice.reason);
+  const Cut cut = cut_of(*plan, around, frame_bytes);
+  const auto prepared = prepare(std::move(plan), call, rank, cut, choice.reason);
   if (choice.direct) prepared->direct = direct_call(choice, call, *prepared->plan->direct, around);
   return prepared;
 }

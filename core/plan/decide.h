@@ -20,7 +20,7 @@ std::shared_ptr<const Plan> make_plan(const Algorithm& algorithm, int root, int 
                                       const Surroundings& around);
 
 /// The call by messages, and the direct way where the choice has one. `plan` must be of
-/// choice.algorithm and call.root; frame_bytes as for prepare().
+/// choice.algorithm and call.root. `frame_bytes`: the least slot size of all ranks' channels.
 std::shared_ptr<PreparedCall> decide(const Choice& choice, std::shared_ptr<const Plan> plan,
                                      const Call& call, int rank, const Surroundings& around,
                                      std::size_t frame_bytes);

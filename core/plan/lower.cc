@@ -74,7 +74,7 @@ std::vector<std::vector<Dependency>> dependencies_of(const std::vector<Draft>& d
   for (std::uint32_t i = 0; i < drafts.size(); ++i) {
     for (const auto channel : channels[i]) {
       if (const auto before = last.find(channel); before != last.end()) {
-        result[i].push_back({before->second, false});
+        result[i].push_back({.on = before->second, .same_channel = true});
       } else {
         opening.push_back(channel);
         opener.push_back(i);
@@ -84,18 +84,20 @@ std::vector<std::vector<Dependency>> dependencies_of(const std::vector<Draft>& d
     for (std::uint32_t j = 0; j < i; ++j) {
       if (!ChannelOrder::share(channels[i], channels[j]) &&
           conflict(drafts[i], drafts[j], chunks, false)) {
-        result[i].push_back({j, false});
+        result[i].push_back({.on = j});
       }
     }
   }
   for (std::size_t k = 0; k < opening.size(); ++k) {
-    result[opener[k]].push_back({last[opening[k]], true});
+    result[opener[k]].push_back(
+        {.on = last[opening[k]], .previous_pass = true, .same_channel = true});
   }
   for (std::uint32_t i = 0; i < drafts.size(); ++i) {
     if (!uses_scratch(drafts[i])) continue;
     for (std::uint32_t j = 0; j < drafts.size(); ++j) {
       const bool ordered = ChannelOrder::share(channels[i], channels[j]);
-      if (!ordered && conflict(drafts[i], drafts[j], chunks, true)) result[i].push_back({j, true});
+      if (!ordered && conflict(drafts[i], drafts[j], chunks, true))
+        result[i].push_back({.on = j, .previous_pass = true});
     }
   }
   for (auto& list : result) {
@@ -173,7 +175,8 @@ Program interleave(std::vector<Lane>& lanes) {
       op.first_dependency = static_cast<std::uint32_t>(program.dependencies.size());
       op.dependencies = static_cast<std::uint32_t>(lane.dependencies[i].size());
       for (const Dependency& dependency : lane.dependencies[i]) {
-        program.dependencies.push_back({lane.place[dependency.on], dependency.previous_pass});
+        program.dependencies.push_back(dependency);
+        program.dependencies.back().on = lane.place[dependency.on];
       }
     }
   }

@@ -24,21 +24,28 @@ std::size_t aligned(std::size_t elements, std::size_t element_bytes) {
   return elements < unit ? elements : elements - elements % unit;
 }
 
-Slicing slice(const PreparedCall& prepared, std::size_t frame_bytes) {
+Slicing slice(const PreparedCall& prepared, const Cut& cut) {
   std::size_t largest = 0;
   for (std::size_t c = 0; c + 1 < prepared.offsets.size(); ++c) {
     largest = std::max(largest, prepared.offsets[c + 1] - prepared.offsets[c]);
   }
-  std::size_t most =
-      frame_bytes / prepared.element_bytes / static_cast<std::size_t>(prepared.plan->longest);
+  const std::size_t longest = static_cast<std::size_t>(prepared.plan->longest);
+  std::size_t most = cut.frame_bytes / prepared.element_bytes / longest;
   most = std::max<std::size_t>(1, aligned(most, prepared.element_bytes));
-  if (largest <= most) return {largest, 1};
-  const std::uint64_t passes = (largest + most - 1) / most;
+  const std::size_t worth =
+      std::max<std::size_t>(1, cut.worth_bytes / prepared.element_bytes / longest);
+  const auto abreast =
+      static_cast<std::uint32_t>(std::clamp<std::size_t>(largest / worth, 1, cut.abreast));
+  if (largest <= most && abreast == 1) return {largest, 1};
+  Slicing slicing{.passes = (largest + most - 1) / most, .abreast = abreast};
+  slicing.passes = slicing.rounded_passes();
   // Even passes: the last one is no sliver that costs a round trip for nothing.
   const std::size_t even =
-      aligned((largest + passes - 1) / passes + cache_line, prepared.element_bytes);
-  const std::size_t chosen = std::min(most, even);
-  return {chosen, (largest + chosen - 1) / chosen};
+      aligned((largest + slicing.passes - 1) / slicing.passes + cache_line, prepared.element_bytes);
+  slicing.slice = std::min(most, even);
+  slicing.passes = (largest + slicing.slice - 1) / slicing.slice;
+  if (slicing.passes == 1) slicing.abreast = 1;
+  return slicing;
 }
 
 Given given_by(const DirectCall::Part& part, Collective collective) {
@@ -100,7 +107,7 @@ std::vector<DirectCall::ShownMove> shown_moves(const DirectCall::Part& part, int
 }  // namespace
 
 std::shared_ptr<PreparedCall> prepare(std::shared_ptr<const Plan> plan, const Call& call, int rank,
-                                      std::size_t frame_bytes, std::string reason) {
+                                      const Cut& cut, std::string reason) {
   const Schedule& schedule = plan->schedule;
   auto prepared = std::make_shared<PreparedCall>();
   prepared->plan = std::move(plan);
@@ -129,9 +136,9 @@ std::shared_ptr<PreparedCall> prepare(std::shared_ptr<const Plan> plan, const Ca
 
   const std::size_t shortest_frame =
       static_cast<std::size_t>(prepared->plan->longest) * prepared->element_bytes;
-  if (frame_bytes < shortest_frame) {
+  if (cut.frame_bytes < shortest_frame) {
     throw Error(ErrorCode::configuration,
-                "slots of " + std::to_string(frame_bytes) +
+                "slots of " + std::to_string(cut.frame_bytes) +
                     " bytes are too small for a message of " +
                     std::to_string(prepared->plan->longest) + " chunks of " +
                     std::string(name(call.collective)) + " by " + schedule.algorithm,
@@ -139,14 +146,15 @@ std::shared_ptr<PreparedCall> prepare(std::shared_ptr<const Plan> plan, const Ca
                  .remedy = "RONDO_SLOT_BYTES=" + std::to_string(shortest_frame) +
                            " or more, or another algorithm"});
   }
-  prepared->slicing = slice(*prepared, frame_bytes);
+  prepared->slicing = slice(*prepared, cut);
   if (prepared->slicing.passes == 1) {
     for (const Op& op : prepared->plan->program.ops)
       prepared->op_bytes.push_back(partition.size(op.extent) * prepared->element_bytes);
   }
   const std::size_t slot_elements =
-      prepared->slicing.passes == 1 ? partition.elements()
-                                    : prepared->slicing.slice * static_cast<std::size_t>(chunks);
+      prepared->slicing.passes == 1
+          ? partition.elements()
+          : prepared->slicing.slice * prepared->slicing.abreast * static_cast<std::size_t>(chunks);
   prepared->scratch_bytes = slot_elements * prepared->element_bytes *
                             static_cast<std::size_t>(prepared->plan->program.scratch_slots);
   if (info(call.collective).reduces && call.op == ReduceOperator::avg) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/control/call.h"
+#include "core/plan/cut.h"
 #include "core/plan/direct.h"
 #include "core/schedule/program.h"
 #include "core/schedule/schedule.h"
@@ -20,7 +21,8 @@ namespace rondo {
 struct Plan {
   Schedule schedule{};
   Program program{};
-  int longest = 1;                        ///< most chunks in one message, on any rank
+  int longest = 1;  ///< most chunks in one message, on any rank
+  Flow flow = Flow::exchange;
   std::shared_ptr<DirectPlans> direct{};  ///< of the same collective; null where it has none
 };
 
@@ -28,6 +30,10 @@ struct Plan {
 struct Slicing {
   std::size_t slice = 0;  ///< elements of each chunk that one pass moves, at most
   std::uint64_t passes = 1;
+  std::uint32_t abreast = 1;  ///< passes that go side by side (see program.h)
+
+  /// Passes with empty ones behind them, so that all go abreast.
+  std::uint64_t rounded_passes() const { return (passes + abreast - 1) / abreast * abreast; }
 };
 
 /// What a rank gives its peers by a direct call, see rondo/traffic.h.
@@ -99,7 +105,7 @@ struct PreparedCall {
   std::size_t output_begin = 0;
   std::size_t input_elements = 0;              ///< held by the user's input on this rank
   std::size_t output_elements = 0;             ///< and by its output
-  std::size_t scratch_bytes = 0;               ///< all slots together
+  std::size_t scratch_bytes = 0;               ///< all slots together, of all passes abreast
   bool streaming = false;                      ///< by messages: results go past the caches
   bool tokens = false;                         ///< empty messages travel too: barrier
   double scale = 1.0;                          ///< floats under avg: factor of every input element
@@ -108,6 +114,8 @@ struct PreparedCall {
   std::shared_ptr<const DirectCall> direct{};  ///< null: by messages
 
   int chunks() const { return plan->schedule.layout.chunks(); }
+  /// Ops of all passes.
+  std::uint64_t instances() const { return slicing.rounded_passes() * plan->program.ops.size(); }
   /// Of all ranks together, where they are alike.
   std::size_t results_bytes() const {
     return output_elements * element_bytes * static_cast<std::size_t>(plan->schedule.ranks);
@@ -115,11 +123,9 @@ struct PreparedCall {
 };
 
 /// Pure. `plan` must be of call.collective; the call's count is per block, or of the vector.
-/// `frame_bytes`: the least slot size among all ranks' channels; it must be equal on all ranks, or
-/// they would cut messages differently. Scratch needs no limit of its own: a slot of it holds
-/// chunks / longest frames.
+/// Scratch needs no limit of its own: a slot of it holds chunks / longest frames.
 std::shared_ptr<PreparedCall> prepare(std::shared_ptr<const Plan> plan, const Call& call, int rank,
-                                      std::size_t frame_bytes, std::string reason);
+                                      const Cut& cut, std::string reason);
 
 /// The direct way of the same call: a plan that all counts share, and this count's offsets.
 /// `plans` must be of call.collective and call.root. Whether copies serve, and whether times

@@ -31,6 +31,7 @@ struct Operand {
 struct Dependency {
   std::uint32_t on = 0;
   bool previous_pass = false;
+  bool same_channel = false;  ///< both use one, whose messages keep their order; else for memory
   friend bool operator==(const Dependency&, const Dependency&) = default;
 };
 
@@ -59,6 +60,10 @@ struct Op {
 /// counts. Executors may run ops ahead of the order, and passes ahead of each other, where
 /// dependencies (which include the order of messages on each channel) allow: that only removes
 /// waits, so it cannot add a deadlock.
+///
+/// Passes may also go side by side, k at a time: of each op first one pass's, then the next one's,
+/// all with scratch of their own. That is the same order with every message cut in k, so channels
+/// that hold k times `depth` frames keep it free of deadlock.
 struct Program {
   std::vector<Op> ops{};
   std::vector<Operand> operands{};

@@ -28,6 +28,8 @@ std::size_t ReceiveChannel::receive_into(std::span<std::byte>) {
   throw_undeclared("receive_into()");
 }
 
+int Transport::depth_of(std::size_t) const { return depth(); }
+
 void Transport::add_descriptors(std::vector<pollfd>&) const {}
 
 std::size_t default_slot_bytes(int ranks, std::size_t preferred, std::size_t slots) {

@@ -8,7 +8,8 @@
 // - Nothing blocks. What cannot be done now is said by an empty result; progress() moves the rest.
 // - A channel is usable from the moment sender()/receiver() returns it; until the peer is connected
 //   acquire() is empty and peek() is null.
-// - At least `depth() >= 2` frames can be committed before the peer releases one.
+// - At least `depth() >= 2` frames can be committed before the peer releases one. Over a wire that
+//   holds for those of send_from() too: rings of ranks all send before they receive.
 // - One thread at a time per transport object (executors hold the progress role).
 // - A failure (peer gone, protocol broken) throws rondo::Error naming the peer, from whichever call
 //   on the channel meets it, and from every later call on that channel. Frames that arrived before
@@ -117,9 +118,14 @@ class Transport {
   /// What goes along with the payload of each frame.
   virtual std::size_t frame_header_bytes() const = 0;
   virtual int depth() const = 0;
+  /// The same for frames of at most so many bytes, of which more may have room.
+  virtual int depth_of(std::size_t frame_bytes) const;
 
   /// Accepts connections, finishes handshakes, flushes writes. True when something moved.
   virtual bool progress() = 0;
+  /// The part of progress() that a wire waits for: writes that were begun go on. Costs next to
+  /// nothing where there are none. True when something moved.
+  virtual bool write_on() { return false; }
   /// True when every sender is handed_over().
   virtual bool flushed() const { return true; }
   /// Tells peers now what they may wait for and what would else be put off until progress() finds

@@ -19,7 +19,7 @@ MODEL = {"alpha": 0, "beta": 1e-8, "gamma": 1e-10, "slice": 1 << 19}
 
 
 def row(algorithm, seconds):
-    return {"algorithm": algorithm, "bytes": 10_000_000, "simulated": 0.16,
+    return {"algorithm": algorithm, "bytes": 10_000_000, "slice": 100_000, "simulated": 0.16,
             "link_bytes": 15_000_000, "samples": seconds}
 
 
@@ -38,7 +38,7 @@ class Formula(unittest.TestCase):
         self.assertEqual(table.missed(whole), 1)
 
     def test_latency_counts_by_hops_and_trees_fill_with_a_slice(self):
-        model = dict(MODEL, alpha=1e-3, slice=100_000)  # 1 ms on a link
+        model = dict(MODEL, alpha=1e-3)  # and a slice 1 ms on a link
         self.assertAlmostEqual(table.formula(row("ring", []), NETWORK, model), 0.156)
         self.assertAlmostEqual(table.formula(row("circulant", []), NETWORK, model), 0.154)
         self.assertAlmostEqual(table.formula(row("double_tree", []), NETWORK, model), 0.158)

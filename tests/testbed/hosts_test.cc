@@ -89,6 +89,19 @@ TEST_CASE("an interface that no host has is an error on each that lists what it 
   }
 }
 
+TEST_CASE("between hosts passes go side by side, and the results are the same") {
+  const Testbed testbed(4);
+  for (const std::string algorithm : {"ring", "circulant", "two_shot"}) {
+    Command command = job_on(testbed, 4, 0, {"--timeout", "60"}, everything);
+    command.environment = {"RONDO_ALGORITHM=" + algorithm};
+    const Result result = finish(command);
+    INFO(algorithm << "\n" << result.output << result.error);
+    CHECK(result.status == 0);
+    CHECK(result.error == "");
+    CHECK(count_of(result.output, "done ") == 4);
+  }
+}
+
 TEST_CASE("a network that is dead is no choice where there is another") {
   const Testbed testbed(3, 2);
   for (const int host : {0, 1, 2}) testbed.cut(host, 0);

@@ -5,13 +5,14 @@
 
 namespace rondo::tcp {
 
-TcpSendChannel::TcpSendChannel(std::size_t slot_bytes, int sockets, Ends ends, Backlog& backlog)
+TcpSendChannel::TcpSendChannel(std::size_t slot_bytes, int sockets, Ends ends, bool absorbs,
+                               Backlog& backlog)
     : unconnected_(static_cast<std::size_t>(sockets)),
       slot_bytes_(slot_bytes),
       ends_(ends),
       backlog_(backlog) {
   writers_.reserve(unconnected_);
-  for (int i = 0; i < sockets; ++i) writers_.emplace_back(slot_bytes, ends);
+  for (int i = 0; i < sockets; ++i) writers_.emplace_back(slot_bytes, ends, absorbs);
 }
 
 void TcpSendChannel::connect(std::size_t index, Connection connection) {
@@ -93,6 +94,7 @@ std::size_t TcpSendChannel::send_from(std::span<const std::byte> bytes, std::uin
     if (!connected()) return 0;
     const std::size_t sent =
         writer().send_from(bytes, fingerprint, static_cast<std::uint32_t>(number_));
+    note_backlog();
     if (sent > 0 && writer().finished()) ++number_;
     return sent;
   });

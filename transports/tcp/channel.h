@@ -20,8 +20,8 @@ using Backlog = std::vector<TcpSendChannel*>;
 
 class TcpSendChannel final : public SendChannel {
  public:
-  /// `backlog` outlives the channel and has room for every channel.
-  TcpSendChannel(std::size_t slot_bytes, int sockets, Ends ends, Backlog& backlog);
+  /// `backlog` outlives the channel and has room for every channel. `absorbs`: see StreamWriter.
+  TcpSendChannel(std::size_t slot_bytes, int sockets, Ends ends, bool absorbs, Backlog& backlog);
 
   void connect(std::size_t index, Connection connection);
   /// What has not begun to be sent on this connection goes by another one.

@@ -50,23 +50,11 @@ std::size_t write_parts(int socket, std::span<iovec> parts, const Ends& ends) {
 
 }  // namespace
 
-Buffer::Buffer(std::size_t bytes, const Ends& ends)
-    : memory_(static_cast<std::byte*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64))) {
-  if (memory_) return;
-  throw Error(ErrorCode::out_of_memory,
-              "no memory for a channel buffer of " + std::to_string(bytes) + " bytes",
-              {.rank = ends.rank, .peer = ends.peer, .remedy = "a smaller RONDO_SLOT_BYTES"});
-}
-
-std::byte* StreamWriter::slot(std::size_t index) const {
-  return memory_.data() + index * (payload_offset + slot_bytes_);
-}
-
 std::span<std::byte> StreamWriter::acquire() {
-  if (pending_ > 0) flush();
-  if (pending_ == slots) return {};
-  if (!memory_) memory_ = Buffer(slots * (payload_offset + slot_bytes_), ends_);
-  return {slot((first_ + pending_) % slots) + payload_offset, slot_bytes_};
+  if (pending()) flush();
+  std::byte* const memory = unsent_.acquire();
+  if (memory == nullptr) return {};
+  return {memory, slot_bytes_};
 }
 
 void StreamWriter::move_to(Connection connection) {
@@ -75,33 +63,25 @@ void StreamWriter::move_to(Connection connection) {
 }
 
 void StreamWriter::move_between_frames() {
-  if (next_ && pending_ == 0 && finished()) connection_ = std::exchange(next_, nullptr);
+  if (next_ && !pending() && finished()) connection_ = std::exchange(next_, nullptr);
 }
 
 void StreamWriter::commit(std::size_t bytes, std::uint64_t fingerprint, std::uint32_t number) {
-  const std::size_t index = (first_ + pending_) % slots;
   const FrameHeader header{fingerprint, static_cast<std::uint32_t>(bytes), number};
-  std::memcpy(slot(index) + header_offset, &header, sizeof(header));
-  unsent_[index] = {header_offset, payload_offset + bytes};
-  ++pending_;
+  unsent_.commit(header, sizeof(header), bytes);
   flush();
-  // A kernel that keeps up sees one slot only, which so stays in the cache. Only here, where no
-  // slot is acquired.
-  if (pending_ == 0) first_ = 0;
 }
 
 bool StreamWriter::flush() {
   bool moved = false;
-  while (pending_ > 0) {
-    Unsent& part = unsent_[first_];
-    iovec bytes{slot(first_) + part.begin, part.end - part.begin};
+  while (pending()) {
+    const std::span<std::byte> oldest = unsent_.front();
+    iovec bytes{oldest.data(), oldest.size()};
     const std::size_t sent = write_parts(descriptor(), {&bytes, 1}, ends_);
     if (sent == 0) break;
     moved = true;
-    part.begin += sent;
-    if (part.begin < part.end) break;
-    first_ = (first_ + 1) % slots;
-    --pending_;
+    unsent_.sent(sent);
+    if (sent < oldest.size()) break;
   }
   move_between_frames();
   return moved;
@@ -109,8 +89,8 @@ bool StreamWriter::flush() {
 
 std::size_t StreamWriter::send_from(std::span<const std::byte> bytes, std::uint64_t fingerprint,
                                     std::uint32_t number) {
-  if (pending_ > 0) flush();
-  if (pending_ > 0) return 0;
+  if (pending()) flush();
+  if (pending() && !absorbs_) return 0;
   if (direct_left_ == 0) {
     direct_header_ = {fingerprint, static_cast<std::uint32_t>(bytes.size()), number};
     direct_header_left_ = sizeof(FrameHeader);
@@ -120,7 +100,20 @@ std::size_t StreamWriter::send_from(std::span<const std::byte> bytes, std::uint6
     throw Error(ErrorCode::internal, "send_from() was not given the rest of the frame it began",
                 {.rank = ends_.rank, .peer = ends_.peer});
   }
-  return direct(bytes);
+  const std::size_t sent = pending() ? 0 : direct(bytes);
+  if (absorbs_ && !finished() && absorb(bytes.subspan(sent))) return bytes.size();
+  return sent;
+}
+
+/// The rest of the frame that send_from() began. False: no room.
+bool StreamWriter::absorb(std::span<const std::byte> bytes) {
+  std::byte* const memory = unsent_.acquire();
+  if (memory == nullptr) return false;
+  std::memcpy(memory, bytes.data(), bytes.size());
+  unsent_.commit(direct_header_, direct_header_left_, bytes.size());
+  direct_header_left_ = 0;
+  direct_left_ = 0;
+  return true;
 }
 
 std::size_t StreamWriter::direct(std::span<const std::byte> bytes) {

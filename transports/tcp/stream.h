@@ -9,58 +9,30 @@
 
 #include <poll.h>
 
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <span>
-#include <type_traits>
 #include <vector>
 
 #include "core/base/unique_fd.h"
+#include "transports/tcp/frame.h"
 
 namespace rondo::tcp {
-
-struct FrameHeader {
-  std::uint64_t fingerprint = 0;
-  std::uint32_t bytes = 0;   ///< of the payload
-  std::uint32_t number = 0;  ///< of the frame in its channel, from 0, modulo 2^32: a check
-};
-static_assert(sizeof(FrameHeader) == 16 && std::is_trivially_copyable_v<FrameHeader>);
-
-/// The two ends of a channel, for error texts.
-struct Ends {
-  int rank = -1;
-  int peer = -1;
-};
 
 /// A socket that a writer and a reader use, each one way. Closed when both have let go.
 using Connection = std::shared_ptr<const UniqueFd>;
 
-/// 64-byte aligned memory; pages that are never touched are never taken.
-class Buffer {
- public:
-  Buffer() = default;
-  /// Throws Error{out_of_memory}.
-  Buffer(std::size_t bytes, const Ends& ends);
-  std::byte* data() const { return memory_.get(); }
-  explicit operator bool() const { return memory_ != nullptr; }
-
- private:
-  struct Free {
-    void operator()(std::byte* memory) const { std::free(memory); }
-  };
-  std::unique_ptr<std::byte, Free> memory_{};
-};
-
-/// Frames into a socket: two slots, so that one can be filled while the kernel is slow to take the
-/// other. Every call throws Error{peer_lost} once the socket is broken.
+/// Frames into a socket, and memory for those that the kernel is slow to take. Every call throws
+/// Error{peer_lost} once the socket is broken.
 class StreamWriter {
  public:
-  StreamWriter(std::size_t slot_bytes, Ends ends) : slot_bytes_(slot_bytes), ends_(ends) {}
+  /// `absorbs`: what send_from() is given and the kernel does not take is copied, so that the peer
+  /// need not read before this rank does: over a wire, which is slower than the copy.
+  StreamWriter(std::size_t slot_bytes, Ends ends, bool absorbs)
+      : slot_bytes_(slot_bytes), ends_(ends), absorbs_(absorbs), unsent_(slot_bytes, ends) {}
 
   void connect(Connection connection) { connection_ = std::move(connection); }
   /// Frames that have not begun go by this connection instead.
@@ -69,7 +41,7 @@ class StreamWriter {
   const Connection& connection() const { return connection_; }
   int descriptor() const { return connection_->get(); }
 
-  /// A free slot's payload memory, or empty while the kernel has not taken both.
+  /// The next frame's payload memory, or empty while there is none.
   std::span<std::byte> acquire();
   void commit(std::size_t bytes, std::uint64_t fingerprint, std::uint32_t number);
   /// As SendChannel::send_from(). finished() tells whether the frame it began is complete.
@@ -78,30 +50,19 @@ class StreamWriter {
   bool finished() const { return direct_left_ == 0; }
   /// Writes what the kernel takes. True when bytes moved.
   bool flush();
-  bool pending() const { return pending_ > 0; }
+  bool pending() const { return !unsent_.empty(); }
 
  private:
-  static constexpr std::size_t slots = 2;
-  // A header lies right before its payload, which starts a cache line.
-  static constexpr std::size_t payload_offset = 64;
-  static constexpr std::size_t header_offset = payload_offset - sizeof(FrameHeader);
-  struct Unsent {
-    std::size_t begin = 0;
-    std::size_t end = 0;
-  };
-
-  std::byte* slot(std::size_t index) const;
   void move_between_frames();
   std::size_t direct(std::span<const std::byte> bytes);
+  bool absorb(std::span<const std::byte> bytes);
 
   Connection connection_{};
   Connection next_{};  ///< null: none to move to
   std::size_t slot_bytes_;
   Ends ends_;
-  Buffer memory_{};
-  std::array<Unsent, slots> unsent_{};
-  std::size_t first_ = 0;    ///< oldest slot with unsent bytes
-  std::size_t pending_ = 0;  ///< slots with unsent bytes
+  bool absorbs_;
+  UnsentFrames unsent_;
   FrameHeader direct_header_{};
   std::size_t direct_header_left_ = 0;
   std::size_t direct_left_ = 0;  ///< payload bytes of the send_from() frame still to come

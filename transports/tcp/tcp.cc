@@ -82,6 +82,9 @@ class TcpTransport final : public Transport {
   std::size_t slot_bytes() const override { return slot_bytes_; }
   std::size_t frame_header_bytes() const override { return sizeof(FrameHeader); }
   int depth() const override { return 2 * sockets_; }
+  int depth_of(std::size_t frame_bytes) const override {
+    return sockets_ * static_cast<int>(UnsentFrames::depth(slot_bytes_, frame_bytes));
+  }
 
   void meet(std::vector<std::string> addresses) override {
     contacts_.clear();
@@ -90,7 +93,8 @@ class TcpTransport final : public Transport {
 
   SendChannel& sender(int peer, int lane) override {
     const auto [channel, is_new] = channels_.sender({peer, lane}, [&] {
-      return std::make_unique<TcpSendChannel>(slot_bytes_, sockets_, ends(peer), backlog_);
+      return std::make_unique<TcpSendChannel>(slot_bytes_, sockets_, ends(peer), is_elsewhere(peer),
+                                              backlog_);
     });
     if (is_new) {
       backlog_.reserve(channels_.senders().size());
@@ -107,15 +111,20 @@ class TcpTransport final : public Transport {
   }
 
   bool progress() override {
-    bool moved = false;
+    bool moved = write_on();
     if (expected_ > 0) count_expected();  // frames may have told by which connection they come
-    // From the back: flush() takes finished channels out.
-    for (std::size_t i = backlog_.size(); i-- > 0;) moved |= backlog_[i]->flush();
     if (expected_ == 0 && !look_.is_due()) return moved;
     if (meeting_.poll()) {
       count_expected();
       moved = true;
     }
+    return moved;
+  }
+
+  bool write_on() override {
+    bool moved = false;
+    // From the back: flush() takes finished channels out.
+    for (std::size_t i = backlog_.size(); i-- > 0;) moved |= backlog_[i]->flush();
     return moved;
   }
 
@@ -129,6 +138,14 @@ class TcpTransport final : public Transport {
 
  private:
   Ends ends(int peer) const { return {settings_.rank, peer}; }
+
+  /// Not on this machine, as far as addresses tell.
+  bool is_elsewhere(int peer) const {
+    const auto at = static_cast<std::size_t>(peer);
+    if (at >= contacts_.size()) return false;  // connect() complains
+    const auto own = static_cast<std::size_t>(settings_.rank);
+    return contacts_[at].endpoints.front().address != contacts_[own].endpoints.front().address;
+  }
 
   TcpReceiveChannel& receiver_at(const End& end) {
     const auto make = [&] {

@@ -110,6 +110,7 @@ Facts facts_here(const Config& config, int ranks, bool apart) {
   facts.transport = kind->name;
   facts.frame_bytes = transport->slot_bytes();
   facts.around.links = transport->link_class();
+  facts.around.short_frames = transport->depth_of(shortest_frame_bytes);
   facts.reaches_memory = transport->direct_access() != nullptr;
   facts.around.direct = ranks <= most_direct_ranks && facts.reaches_memory;
   facts.around.copies =

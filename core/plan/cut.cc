@@ -1,0 +1,63 @@
+#include "core/plan/cut.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace rondo {
+namespace {
+
+/// Lowering makes ops that hold one message while they wait to send the next (lower.h).
+constexpr std::size_t depth_of_a_pass = 2;
+
+struct Row {
+  Flow flow;
+  std::size_t frame_bytes;
+  std::size_t abreast;
+};
+constexpr Row rows[] = {
+    {Flow::stream, 2 * shortest_frame_bytes, 1},
+    {Flow::ring, 4 * shortest_frame_bytes, 2},
+    {Flow::rounds, shortest_frame_bytes, 8},
+};
+
+/// One lane of one rank.
+Flow flow_of(Steps steps) {
+  std::map<int, int> messages;  // by peer
+  bool forwards = false;
+  int most = 0;
+  while (const Step* step = steps.next()) {
+    if (step->kind != StepKind::send) continue;
+    forwards |= step->from.buffer != Buffer::input;
+    most = std::max(most, ++messages[step->peer]);
+  }
+  if (!forwards) return Flow::exchange;
+  if (most < 2) return Flow::stream;
+  return messages.size() < 2 ? Flow::ring : Flow::rounds;
+}
+
+}  // namespace
+
+Flow flow_of(const Schedule& schedule) {
+  Flow flow = Flow::exchange;
+  for (int rank = 0; rank < schedule.ranks; ++rank) {
+    for (int lane = 0; lane < schedule.lanes; ++lane)
+      flow = std::max(flow, flow_of(schedule.steps(rank, lane)));
+  }
+  return flow;
+}
+
+Cut cut_for_wires(Flow flow, std::size_t frame_bytes, int short_frames) {
+  const Row* const row = std::ranges::find(rows, flow, &Row::flow);
+  if (row == std::end(rows)) return {.frame_bytes = frame_bytes};
+  const std::size_t cut = std::min(frame_bytes, row->frame_bytes);
+  const std::size_t longer = std::max<std::size_t>(1, cut / shortest_frame_bytes);
+  const std::size_t held = static_cast<std::size_t>(short_frames) / longer / depth_of_a_pass;
+  const std::size_t abreast = std::min(row->abreast, held);
+  if (row->abreast > 1 && abreast < 2) return {.frame_bytes = frame_bytes};
+  return {.frame_bytes = cut,
+          .abreast = static_cast<std::uint32_t>(abreast > 1 ? abreast : 1),
+          .worth_bytes = shortest_frame_bytes};
+}
+
+}  // namespace rondo

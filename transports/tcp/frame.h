@@ -1,0 +1,89 @@
+// What travels: frames, each a header and its payload, and where they wait for the kernel.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <span>
+#include <type_traits>
+
+namespace rondo::tcp {
+
+struct FrameHeader {
+  std::uint64_t fingerprint = 0;
+  std::uint32_t bytes = 0;   ///< of the payload
+  std::uint32_t number = 0;  ///< of the frame in its channel, from 0, modulo 2^32: a check
+};
+static_assert(sizeof(FrameHeader) == 16 && std::is_trivially_copyable_v<FrameHeader>);
+
+/// The two ends of a channel, for error texts.
+struct Ends {
+  int rank = -1;
+  int peer = -1;
+};
+
+/// 64-byte aligned memory; pages that are never touched are never taken.
+class Buffer {
+ public:
+  Buffer() = default;
+  /// Throws Error{out_of_memory}.
+  Buffer(std::size_t bytes, const Ends& ends);
+  std::byte* data() const { return memory_.get(); }
+  explicit operator bool() const { return memory_ != nullptr; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<std::byte, Free> memory_{};
+};
+
+/// Frames that the kernel is slow to take, one behind the other, in memory for two and a half of
+/// the longest: there is room for two of those, and for many short ones. While the kernel keeps up
+/// all begin at the same place, which so stays in the cache.
+class UnsentFrames {
+ public:
+  UnsentFrames(std::size_t slot_bytes, const Ends& ends) : slot_bytes_(slot_bytes), ends_(ends) {}
+
+  /// So many frames of `frame_bytes` or less have room, whatever was there before.
+  static std::size_t depth(std::size_t slot_bytes, std::size_t frame_bytes);
+
+  bool empty() const { return count_ == 0; }
+  /// Payload memory of the next frame, slot_bytes long, 64-byte aligned; null while there is no
+  /// room. The same until commit().
+  std::byte* acquire();
+  /// The acquired frame's payload has `bytes`, of the header the last `header_bytes` are to be
+  /// sent.
+  void commit(const FrameHeader& header, std::size_t header_bytes, std::size_t bytes);
+  /// What the oldest frame still has to send.
+  std::span<std::byte> front() const;
+  void sent(std::size_t bytes);
+
+ private:
+  static constexpr std::size_t most = 64;  ///< frames
+  /// A header lies right before its payload, which starts a cache line.
+  static constexpr std::size_t payload_offset = 64;
+  struct Unsent {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+  };
+
+  static std::size_t block(std::size_t bytes);
+  std::size_t room() const { return block(slot_bytes_) * 5 / 2; }
+  bool fits(std::size_t place) const { return place + block(slot_bytes_) <= room(); }
+  std::size_t behind() const;
+  void move_to_front();
+
+  std::size_t slot_bytes_;
+  Ends ends_;
+  Buffer memory_{};  ///< made at first use
+  std::array<Unsent, most> frames_{};
+  std::size_t first_ = 0;  ///< the oldest one's index
+  std::size_t count_ = 0;
+  std::size_t place_ = 0;  ///< of the acquired frame
+  bool acquired_ = false;
+};
+
+}  // namespace rondo::tcp
