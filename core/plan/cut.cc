@@ -24,16 +24,19 @@ constexpr Row rows[] = {
 /// One lane of one rank.
 Flow flow_of(Steps steps) {
   std::map<int, int> messages;  // by peer
+  int own = 0;
   bool forwards = false;
   int most = 0;
   while (const Step* step = steps.next()) {
     if (step->kind != StepKind::send) continue;
     forwards |= step->from.buffer != Buffer::input;
+    own += step->from.buffer == Buffer::input ? 1 : 0;
     most = std::max(most, ++messages[step->peer]);
   }
   if (!forwards) return Flow::exchange;
   if (most < 2) return Flow::stream;
-  return messages.size() < 2 ? Flow::ring : Flow::rounds;
+  if (messages.size() > 1) return Flow::rounds;
+  return own > 1 ? Flow::exchange : Flow::ring;  // as segmented_ring's two halves
 }
 
 }  // namespace

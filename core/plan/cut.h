@@ -28,7 +28,7 @@ struct Cut {
 
 /// What the passes of a schedule have to wait for.
 enum class Flow : std::uint8_t {
-  exchange,  ///< ranks send nothing but their own input
+  exchange,  ///< ranks send nothing but their own input; or two streams share a channel already
   stream,    ///< also what came; no channel carries more than one message a pass
   ring,      ///< channels carry several, and each lane of a rank sends to one peer only
   rounds     ///< and to several in turn

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "core/base/unique_fd.h"
+#include "core/plan/cut.h"
 #include "core/transport/doorbell.h"
 #include "core/transport/local_exchange.h"
 #include "rondo/error.h"
