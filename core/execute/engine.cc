@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/execute/order.h"
 #include "kernels/cpu/reduce.h"
 
 namespace rondo::detail {
@@ -20,38 +21,11 @@ bool is_complete(const Operation& operation, std::uint64_t index) {
   return index < operation.base || ((operation.complete >> (index - operation.base)) & 1) != 0;
 }
 
-/// Where an instance stands among all of a call.
-struct Position {
-  std::uint64_t index = 0;
-  std::uint64_t pass = 0;  ///< the first of those abreast
-  std::uint32_t op = 0;
-  std::uint32_t beside = 0;  ///< passes before its own among those abreast
-
-  void advance(std::uint32_t ops, std::uint32_t abreast) {
-    ++index;
-    if (++beside < abreast) return;
-    beside = 0;
-    if (++op < ops) return;
-    op = 0;
-    pass += abreast;
-  }
-};
-
-/// All that the op at `position` depends on is complete.
-bool ready(const Operation& operation, const Op& op, const Position& position) {
-  const Program& program = operation.prepared->plan->program;
-  const std::uint64_t abreast = operation.prepared->slicing.abreast;
-  if (position.beside > 0 && !is_complete(operation, position.index - 1)) return false;
-  const std::uint64_t begin = position.index - position.op * abreast - position.beside;
-  for (const Dependency& dependency : program.dependencies_of(op)) {
-    if (dependency.previous_pass && position.pass == 0) continue;
-    const std::uint64_t group =
-        dependency.previous_pass ? begin - program.ops.size() * abreast : begin;
-    // Of an op on the same channel all that go abreast come first.
-    const std::uint64_t beside = dependency.same_channel ? abreast - 1 : position.beside;
-    if (!is_complete(operation, group + dependency.on * abreast + beside)) return false;
-  }
-  return true;
+/// All that the instance at `position` depends on is complete.
+bool ready(const Operation& operation, const Position& position) {
+  const PreparedCall& call = *operation.prepared;
+  return rondo::ready(call.plan->program, call.slicing.abreast, position,
+                      [&](std::uint64_t index) { return is_complete(operation, index); });
 }
 
 }  // namespace
@@ -174,7 +148,7 @@ bool Engine::run_window(Operation& operation) {
     if (is_complete(operation, at.index)) continue;
     const Op& op = program.ops[at.op];
     std::uint32_t& in_place = operation.moved[at.index % Operation::window];
-    if (ready(operation, op, at) && attempt({operation, op, at.pass + at.beside, in_place})) {
+    if (ready(operation, at) && attempt({operation, op, at.pass + at.beside, in_place})) {
       in_place = 0;
       operation.complete |= std::uint64_t{1} << (at.index - operation.base);
       moved = true;

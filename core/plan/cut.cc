@@ -7,9 +7,6 @@
 namespace rondo {
 namespace {
 
-/// Lowering makes ops that hold one message while they wait to send the next (lower.h).
-constexpr std::size_t depth_of_a_pass = 2;
-
 struct Row {
   Flow flow;
   std::size_t frame_bytes;

@@ -37,6 +37,9 @@ enum class Flow : std::uint8_t {
 /// The same on every rank. O(all ranks' steps), done once per plan.
 Flow flow_of(const Schedule& schedule);
 
+/// Frames of each pass that a channel has to hold: what lowering asks for, see Program::depth.
+inline constexpr std::size_t depth_of_a_pass = 2;
+
 inline constexpr std::size_t shortest_frame_bytes = std::size_t{32} << 10;
 
 /// Over wires. `short_frames`: frames of shortest_frame_bytes that every channel holds, see
