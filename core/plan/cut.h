@@ -7,8 +7,8 @@
 // the wire while the other is added up. And where a rank sends to several peers in turn ranks get
 // out of step, two send to one while another one's link has nothing to carry: many passes go side
 // by side, so that every link has something in its queue. Measured with links of 1 Gbit/s between
-// four hosts, of 16 MB: the ring 1.07 times its formula in frames of 512 KiB, 1.00 so; double_tree
-// 1.17 and 1.03; circulant 1.8 and 1.04. Short frames cost processors more, which on faster links
+// four hosts, of 16 MB, medians of 4 turns: the ring 1.08 times its formula in frames of 512 KiB,
+// 1.03 so; circulant 1.68 and 1.07. Short frames cost processors more, which on faster links
 // decide: so rings have longer ones.
 #pragma once
 
