@@ -3,7 +3,15 @@
 
 #ifdef RONDO_CATCH3
 #include <catch2/catch_all.hpp>
-using Catch::Approx;  // 2.13 puts it there by itself
+#include <string>
+
+// What 2.13 has under these names.
+using Catch::Approx;
+namespace Catch {
+using Matchers::EndsWith;
+using Matchers::StartsWith;
+inline auto Contains(const std::string& part) { return Matchers::ContainsSubstring(part); }
+}  // namespace Catch
 #else
 #include <catch2/catch.hpp>
 #endif
