@@ -42,8 +42,8 @@ inline constexpr std::size_t depth_of_a_pass = 2;
 
 inline constexpr std::size_t shortest_frame_bytes = std::size_t{32} << 10;
 
-/// Over wires. `short_frames`: frames of shortest_frame_bytes that every channel holds, see
-/// Transport::depth_of().
+/// Over wires. `short_frames`: frames of shortest_frame_bytes that channels hold, the least of all
+/// ranks', see Transport::depth_of().
 Cut cut_for_wires(Flow flow, std::size_t frame_bytes, int short_frames);
 
 }  // namespace rondo

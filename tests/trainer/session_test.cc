@@ -90,6 +90,8 @@ TEST_CASE("what cannot be trained is refused on every rank together, in the same
   options = good;
   options.data = "/";
   check_refused(options, "cannot read the text /");
+  options.data = "/dev/zero";
+  check_refused(options, "cannot read the text /dev/zero");
   options = good;
   options.data = "/dev/null";
   check_refused(options, "is empty");

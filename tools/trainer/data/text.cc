@@ -124,7 +124,8 @@ std::string character_at(const std::string& text, std::size_t place) {
 std::string read_text(const std::string& path) {
   std::error_code ignored;
   std::ifstream file(path, std::ios::binary);
-  if (!file || std::filesystem::is_directory(path, ignored)) {
+  if (!file || std::filesystem::is_directory(path, ignored) ||
+      std::filesystem::is_character_file(path, ignored)) {  // as /dev/zero, which has no end
     refuse("cannot read the text " + path,
            "a file that is there on every host, or no --data for "
            "the built-in text");
