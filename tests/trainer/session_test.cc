@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "tests/catch.h"
+#include "tests/tools/rondorun/support/process.h"
 #include "tests/trainer/train.h"
 #include "tools/trainer/strategy/consistency.h"
 
@@ -93,7 +94,9 @@ TEST_CASE("what cannot be trained is refused on every rank together, in the same
   options.data = "/dev/zero";
   check_refused(options, "cannot read the text /dev/zero");
   options = good;
-  options.data = "/dev/null";
+  const test::TemporaryFolder folder;
+  options.data = folder / "empty.txt";
+  test::write_file(options.data, "");
   check_refused(options, "is empty");
   options = good;
   options.block = 30'000;
