@@ -43,7 +43,7 @@ struct alignas(128) Post {
     Announcement announcement;
   };
   std::uint64_t fingerprint = 0;
-  Contest::Times times{};  ///< where the call settles a contest
+  Contest::Times times{};  ///< where the ranks compare them
   Post() : payload{} {}
 };
 static_assert(sizeof(Announcement) == 48 && sizeof(Post) == 128);

@@ -39,12 +39,17 @@ Contest::Turn Contest::next(const Kind& kind) {
   const bool looks =
       state.faster == Way::messages && (first || state.rest % look_every(kind.bytes) == 0);
   --state.rest;
-  return {.way = looks ? Way::direct : state.faster, .looks = looks};
+  const bool watched = kind.bytes >= watched_bytes;
+  return {.way = looks ? Way::direct : state.faster,
+          .looks = looks,
+          .watched = watched,
+          .hears = watched && (looks || state.faster == Way::direct)};
 }
 
 Contest::Turn Contest::trial(State& state) {
   if (state.step == 0) {
     state.best = {};
+    state.last = {};
     if (state.ratio == 0) ++state.step;
   }
   const Way slower = state.faster == Way::direct ? Way::messages : Way::direct;
@@ -68,6 +73,41 @@ void Contest::add(const Kind& kind, Way way, std::uint64_t nanoseconds) {
 
 Contest::Times Contest::best(const Kind& kind) const { return at(kind).best; }
 
+void Contest::watch(const Kind& kind, std::uint64_t nanoseconds) {
+  auto& last = at(kind).last;
+  last = {last[1], std::max<std::uint64_t>(nanoseconds, 1)};
+}
+
+// One long call may be a rank's that was held up; two in a row are the way's.
+Contest::Times Contest::recent(const Kind& kind) const {
+  const State& state = at(kind);
+  Times times{};
+  if (state.last[0] != 0)
+    times[static_cast<std::size_t>(state.faster)] = std::min(state.last[0], state.last[1]);
+  return times;
+}
+
+bool Contest::hear(const Kind& kind, const Times& slowest) {
+  State& state = at(kind);
+  const Way rival = state.faster == Way::direct ? Way::messages : Way::direct;
+  const std::uint64_t now = slowest[static_cast<std::size_t>(state.faster)];
+  const std::uint64_t then = state.heard[static_cast<std::size_t>(rival)];
+  if (now == 0 || then == 0) return false;
+  state.heard[static_cast<std::size_t>(state.faster)] = now;
+  const double ratio = static_cast<double>(now) / static_cast<double>(then);
+  if (ratio * clearly <= 1) return false;
+  turn_to(state, rival);
+  state.ratio = std::min(ratio, most_ratio);
+  state.unchanged = 0;
+  state.rest = rest_of(state.ratio);
+  return true;
+}
+
+void Contest::turn_to(State& state, Way way) {
+  state.faster = way;
+  state.last = {};
+}
+
 // A trial that lost a call to windows, or the whole of one way, says nothing.
 bool Contest::settle(const Kind& kind, const Times& slowest) {
   State& state = at(kind);
@@ -76,10 +116,11 @@ bool Contest::settle(const Kind& kind, const Times& slowest) {
     return static_cast<double>(slowest[static_cast<std::size_t>(way)]);
   };
   if (time(Way::direct) == 0 || time(Way::messages) == 0) return false;
+  state.heard = slowest;
   const Way rival = state.faster == Way::direct ? Way::messages : Way::direct;
   const bool changes = time(rival) < time(state.faster) * clearly;
   const bool news = !std::exchange(state.known, true) || changes;
-  if (changes) state.faster = rival;
+  if (changes) turn_to(state, rival);
   const double ratio = std::max(time(Way::direct), time(Way::messages)) /
                        std::min(time(Way::direct), time(Way::messages));
   state.ratio = std::min(ratio, most_ratio);

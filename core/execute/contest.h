@@ -17,6 +17,10 @@
 // own. Where none is known the first call goes by messages, so that neither way is timed while it
 // makes its connections.
 //
+// Large calls, which hardly notice, are timed all along, and whenever they meet the ranks tell each
+// other what the last two took: where the faster way has become slower than the other one last was,
+// as when the processors have come to lie further apart, the next call takes the other one.
+//
 // Only direct calls see whether all buffers lie in windows, where direct always wins. So among
 // messages a call looks now and then, and after one that saw windows all go direct.
 //
@@ -47,6 +51,8 @@ class Contest {
     bool looks = false;    ///< direct only if all memory lies in windows
     bool timed = false;    ///< tell add() how long it took
     bool settles = false;  ///< the ranks tell each other best(), then take the faster way
+    bool watched = false;  ///< tell watch() how long it took
+    bool hears = false;    ///< the ranks tell each other recent(), then take the faster way
   };
 
   /// Nanoseconds by way; 0: none.
@@ -61,9 +67,21 @@ class Contest {
   /// Before a settling call goes on: the greatest of all ranks' times. True when the faster way is
   /// now known for the first time, or has changed.
   bool settle(const Kind& kind, const Times& slowest);
+  /// How long a watched call took on this rank, by the way that was the faster one in it.
+  void watch(const Kind& kind, std::uint64_t nanoseconds);
+  /// The better of the last two watched calls of the faster way; 0: there were no two.
+  Times recent(const Kind& kind) const;
+  /// Before a hearing call goes on: the greatest of all ranks' recent(). True when the faster way
+  /// has changed.
+  bool hear(const Kind& kind, const Times& slowest);
+  /// What the ranks last heard of the two ways.
+  const Times& heard(const Kind& kind) const { return at(kind).heard; }
   /// In every direct call that looked: whether all memory lies in windows. How long such a call
   /// took is not for add().
-  void saw(const Kind& kind, bool all_in_windows) { at(kind).windows = all_in_windows; }
+  void saw(const Kind& kind, bool all_in_windows) {
+    at(kind).windows = all_in_windows;
+    if (all_in_windows) at(kind).last = {};
+  }
 
   Way faster(const Kind& kind) const { return at(kind).faster; }
 
@@ -74,6 +92,7 @@ class Contest {
   static constexpr double most_ratio = 4;        ///< beyond it a time is that of a rank held up
   static constexpr unsigned most_doublings = 3;  ///< of the rest, while trials find nothing new
   static constexpr double clearly = 0.9;         ///< faster only by a tenth: no to and fro
+  static constexpr std::size_t watched_bytes = std::size_t{2} << 20;  ///< and larger calls
   /// Among messages each so many-th call looks for windows: a meeting of all ranks, which large
   /// calls hardly notice.
   static constexpr std::uint64_t look_every(std::size_t bytes) {
@@ -92,6 +111,8 @@ class Contest {
     unsigned step = 0;       ///< of the trial
     unsigned unchanged = 0;  ///< trials that found nothing new, up to most_doublings
     Times best{};
+    Times heard{};                        ///< of the slowest rank, newest
+    std::array<std::uint64_t, 2> last{};  ///< watched calls of the faster way, this rank's
   };
   static constexpr std::size_t sizes_kept = 65;
 
@@ -102,6 +123,7 @@ class Contest {
   static std::uint64_t rest_of(double ratio);
   void inherit(const Kind& kind);
   Turn trial(State& state);
+  void turn_to(State& state, Way way);
   State& at(const Kind& kind) { return states_[place(kind)]; }
   const State& at(const Kind& kind) const { return states_[place(kind)]; }
 

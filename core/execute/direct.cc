@@ -203,7 +203,7 @@ bool DirectEngine::enter() {
   }
   post.tag = tag_of(operation_->fingerprint, operation_->history);
   post.fingerprint = operation_->fingerprint;
-  if (turn_.settles) post.times = contest_.best(kind_);
+  if (compares_times()) post.times = times_to_tell();
   // seq_cst where memory is announced: see withdraw().
   post.call.store(number_, announces() ? std::memory_order_seq_cst : std::memory_order_release);
   if (trace_ != nullptr) trace_->posted(operation_->traced);
@@ -283,7 +283,7 @@ bool DirectEngine::gather() {
   }
   if (trace_ != nullptr) trace_->seen(operation_->traced);
   if (awaited.size() == others_.size()) over_ = number_ - 1;
-  if (turn_.settles) settle_contest();
+  if (compares_times()) settle_contest();
   if (announces()) {
     decide();
   } else {

@@ -48,7 +48,7 @@ class DirectEngine {
   Given given() const { return given_; }
   /// The operation, on whichever way, has ended.
   void finished() {
-    if (turn_.timed) stop_clock();
+    if (turn_.timed || turn_.watched) stop_clock();
   }
   /// After a failure: tells the peers that this rank's memory is out of bounds and waits, for some
   /// seconds at most, until none of them is still at work on it.
@@ -83,12 +83,15 @@ class DirectEngine {
   bool check(int peer, const Post& post);
   void decide();
   bool goes_by_messages();
-  /// What a settling call has found out holds for itself.
+  bool compares_times() const { return turn_.settles || turn_.hears; }
+  /// What ranks that compared times have found out holds for this very call.
   bool wants_messages() const {
-    return turn_.looks || (turn_.settles && contest_.faster(kind_) == Contest::Way::messages);
+    return compares_times() ? contest_.faster(kind_) == Contest::Way::messages : turn_.looks;
   }
   void stop_clock();
+  Contest::Times times_to_tell() const;
   void settle_contest();
+  void tell_of_contest() const;
   Stage after_gather();
   bool show_late();
   bool resolve();

@@ -15,29 +15,39 @@ bool DirectEngine::goes_by_messages() {
   if (!call_->measured) return false;
   kind_ = {operation_->prepared->call.collective, part_->bytes()};
   turn_ = contest_.next(kind_);
-  if (turn_.timed) began_ = std::chrono::steady_clock::now();
+  turn_.hears = turn_.hears && announces();
+  if (turn_.timed || turn_.watched) began_ = std::chrono::steady_clock::now();
   return turn_.way == Contest::Way::messages || (turn_.looks && !announces());
 }
 
 void DirectEngine::stop_clock() {
   const auto took = std::chrono::steady_clock::now() - began_;
   const auto whole = std::chrono::duration_cast<std::chrono::nanoseconds>(took).count();
-  contest_.add(kind_, turn_.way, static_cast<std::uint64_t>(whole));
-  turn_.timed = false;
+  if (turn_.timed) contest_.add(kind_, turn_.way, static_cast<std::uint64_t>(whole));
+  if (turn_.watched) contest_.watch(kind_, static_cast<std::uint64_t>(whole));
+  turn_.timed = turn_.watched = false;
+}
+
+Contest::Times DirectEngine::times_to_tell() const {
+  return turn_.settles ? contest_.best(kind_) : contest_.recent(kind_);
 }
 
 /// A call takes as long as on its slowest rank.
 void DirectEngine::settle_contest() {
-  Contest::Times slowest = contest_.best(kind_);
+  Contest::Times slowest = times_to_tell();
   for (const std::int32_t peer : others_) {
     const Contest::Times& its = board_.post(peer, number_).times;
     for (std::size_t way = 0; way < slowest.size(); ++way)
       slowest[way] = std::max(slowest[way], its[way]);
   }
-  if (!contest_.settle(kind_, slowest) || rank_ != 0 || !log_enabled(LogLevel::info)) return;
+  const bool news = turn_.settles ? contest_.settle(kind_, slowest) : contest_.hear(kind_, slowest);
+  if (news && rank_ == 0 && log_enabled(LogLevel::info)) tell_of_contest();
+}
+
+void DirectEngine::tell_of_contest() const {
   const bool direct = contest_.faster(kind_) == Contest::Way::direct;
   const auto time = [&](Contest::Way way) {
-    return std::to_string(slowest[static_cast<std::size_t>(way)] / 1000) + " us";
+    return std::to_string(contest_.heard(kind_)[static_cast<std::size_t>(way)] / 1000) + " us";
   };
   const std::string directly =
       call_->staged || call_->copies ? "direct" : "behind a look for rondo::allocate() memory";
@@ -54,7 +64,7 @@ void DirectEngine::decide() {
   if (all) {
     part_ = &call_->windows;
     staged_ = false;
-    turn_.timed = false;
+    turn_.timed = turn_.watched = false;
   }
   by_messages_ = !all && (wants_messages() || !(call_->staged || call_->copies));
   if (!all && call_->copies) staging_.resize((others_.size() + 1) * copied_slice_bytes);

@@ -17,6 +17,7 @@ namespace {
 
 using Way = Contest::Way;
 constexpr Contest::Kind kind{Collective::broadcast, 100'000};
+constexpr Contest::Kind watched{Collective::broadcast, Contest::watched_bytes};
 
 /// What a call takes, by way.
 struct Times {
@@ -31,14 +32,19 @@ struct Tally {
 
 /// One call that takes as long as `times` say, on all ranks alike, in ordinary memory.
 Way call(Contest& contest, const Times& times, const Contest::Kind& of = kind) {
+  const auto taken = [&](Way way) { return way == Way::direct ? times.direct : times.messages; };
   const Contest::Turn turn = contest.next(of);
+  if (turn.hears) contest.hear(of, contest.recent(of));
+  if (turn.watched) {
+    contest.watch(of, taken(contest.faster(of)));
+    return contest.faster(of);
+  }
   if (turn.looks) return Way::messages;
   if (turn.settles) {
     contest.settle(of, contest.best(of));
     return contest.faster(of);
   }
-  if (turn.timed)
-    contest.add(of, turn.way, turn.way == Way::direct ? times.direct : times.messages);
+  if (turn.timed) contest.add(of, turn.way, taken(turn.way));
   return turn.way;
 }
 
@@ -124,14 +130,30 @@ TEST_CASE("what has changed is noticed, however long nothing changed") {
   CHECK(contest.faster(kind) == Way::direct);
 }
 
+TEST_CASE("of large calls a way that slows down is left at the next meeting") {
+  Contest contest;
+  calls(contest, longest_rest, {160, 100}, watched);
+  REQUIRE(contest.faster(watched) == Way::messages);
+  const int meeting = static_cast<int>(Contest::look_every(watched.bytes));
+  CHECK(calls(contest, 50, {160, 300}, watched).messages <= 2 + meeting + 2);  // last: a trial's
+  CHECK(contest.heard(watched) == Contest::Times{160, 300});
+  // Back as soon as a trial is paid for.
+  CHECK(calls(contest, 100, {160, 100}, watched).direct < 40);
+  CHECK(contest.faster(watched) == Way::messages);
+  // Both slower: nothing to turn to.
+  CHECK(calls(contest, 100, {320, 200}, watched).direct < 10);
+}
+
 TEST_CASE("a rank that is held up once decides nothing that others have found before") {
-  for (int late = 0; late < longest_rest; ++late) {
-    Contest contest;
-    calls(contest, first_trial, {120, 100});
-    for (int i = 0; i < longest_rest; ++i) {
-      const std::uint32_t delay = i == late ? 1'000'000 : 0;
-      call(contest, {120 + delay, 100 + delay});
-      if (contest.faster(kind) != Way::messages) FAIL("call " << late << " was late, " << i);
+  for (const Contest::Kind& of : {kind, watched}) {
+    for (int late = 0; late < longest_rest; ++late) {
+      Contest contest;
+      calls(contest, first_trial, {120, 100}, of);
+      for (int i = 0; i < longest_rest; ++i) {
+        const std::uint32_t delay = i == late ? 1'000'000 : 0;
+        call(contest, {120 + delay, 100 + delay}, of);
+        if (contest.faster(of) != Way::messages) FAIL("call " << late << " was late, " << i);
+      }
     }
   }
   SUCCEED("messages in every call");
