@@ -86,7 +86,7 @@ CommunicatorState::CommunicatorState(Membership membership, const Config& config
     patience_ = patience();
     connect_transports();
     descriptors_.reserve(descriptors_per_peer * membership_.members.size());
-    engine_ = std::make_unique<Engine>(rank(), transport_of_, connect_direct(), *line_);
+    engine_ = std::make_unique<Engine>(rank(), transport_of_, connect_direct(), *line_, crowded_);
     log_transports();
     start_trace();
   } catch (const Error& error) {

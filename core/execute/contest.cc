@@ -36,10 +36,10 @@ Contest::Turn Contest::next(const Kind& kind) {
   if (state.windows) return {.way = Way::direct};
   if (state.ratio == 0 && first) return {.way = Way::direct, .looks = true};
   if (state.rest == 0) return trial(state);
-  const bool looks =
-      state.faster == Way::messages && (first || state.rest % look_every(kind.bytes) == 0);
+  const bool watched = watches_ && kind.bytes >= watched_bytes;
+  const std::uint64_t every = look_every(watched ? oftener * kind.bytes : kind.bytes);
+  const bool looks = state.faster == Way::messages && (first || state.rest % every == 0);
   --state.rest;
-  const bool watched = kind.bytes >= watched_bytes;
   return {.way = looks ? Way::direct : state.faster,
           .looks = looks,
           .watched = watched,
@@ -95,7 +95,7 @@ bool Contest::hear(const Kind& kind, const Times& slowest) {
   if (now == 0 || then == 0) return false;
   state.heard[static_cast<std::size_t>(state.faster)] = now;
   const double ratio = static_cast<double>(now) / static_cast<double>(then);
-  if (ratio * clearly <= 1) return false;
+  if (ratio <= slowed) return false;
   turn_to(state, rival);
   state.ratio = std::min(ratio, most_ratio);
   state.unchanged = 0;

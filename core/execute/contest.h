@@ -17,9 +17,10 @@
 // own. Where none is known the first call goes by messages, so that neither way is timed while it
 // makes its connections.
 //
-// Large calls, which hardly notice, are timed all along, and whenever they meet the ranks tell each
-// other what the last two took: where the faster way has become slower than the other one last was,
-// as when the processors have come to lie further apart, the next call takes the other one.
+// Where ranks have cores of their own large calls are timed all along, and whenever they meet the
+// ranks tell each other what the last two took: where the faster way has become slower than the
+// other one last was, as when the processors have come to lie further apart, that very call takes
+// the other one.
 //
 // Only direct calls see whether all buffers lie in windows, where direct always wins. So among
 // messages a call looks now and then, and after one that saw windows all go direct.
@@ -58,6 +59,10 @@ class Contest {
   /// Nanoseconds by way; 0: none.
   using Times = std::array<std::uint64_t, 2>;
 
+  /// `watches`: large calls are timed all along. Not where ranks outnumber cores: there calls take
+  /// what the scheduler makes of them, and turning to and fro gained nothing.
+  explicit Contest(bool watches = true) : watches_(watches) {}
+
   /// How the next call of this kind goes.
   Turn next(const Kind& kind);
   /// How long the call that next() spoke of took on this rank.
@@ -92,7 +97,9 @@ class Contest {
   static constexpr double most_ratio = 4;        ///< beyond it a time is that of a rank held up
   static constexpr unsigned most_doublings = 3;  ///< of the rest, while trials find nothing new
   static constexpr double clearly = 0.9;         ///< faster only by a tenth: no to and fro
-  static constexpr std::size_t watched_bytes = std::size_t{2} << 20;  ///< and larger calls
+  static constexpr double slowed = 1.25;         ///< to the other way's time: without a trial
+  static constexpr std::size_t watched_bytes = std::size_t{256} << 10;  ///< and larger calls
+  static constexpr std::size_t oftener = 8;  ///< watched calls look, to be heard
   /// Among messages each so many-th call looks for windows: a meeting of all ranks, which large
   /// calls hardly notice.
   static constexpr std::uint64_t look_every(std::size_t bytes) {
@@ -127,6 +134,7 @@ class Contest {
   State& at(const Kind& kind) { return states_[place(kind)]; }
   const State& at(const Kind& kind) const { return states_[place(kind)]; }
 
+  bool watches_;
   std::array<State, collectives.size() * sizes_kept> states_{};
 };
 

@@ -21,8 +21,9 @@ std::uint64_t step_of(std::uint64_t call, std::uint64_t step) {
 
 }  // namespace
 
-DirectEngine::DirectEngine(int rank, int ranks, DirectAccess& access, ControlLine& control)
-    : rank_(rank), access_(access), control_(control) {
+DirectEngine::DirectEngine(int rank, int ranks, DirectAccess& access, ControlLine& control,
+                           bool crowded)
+    : rank_(rank), access_(access), control_(control), contest_(!crowded) {
   const auto count = static_cast<std::size_t>(ranks);
   seen_.resize(count);
   freed_.resize(count);

@@ -31,8 +31,8 @@ namespace rondo::detail {
 
 class DirectEngine {
  public:
-  /// `access` and `control` outlive the engine.
-  DirectEngine(int rank, int ranks, DirectAccess& access, ControlLine& control);
+  /// `access` and `control` outlive the engine. `crowded`: as Engine's.
+  DirectEngine(int rank, int ranks, DirectAccess& access, ControlLine& control, bool crowded);
 
   void set_trace(trace::Recorder* recorder) { trace_ = recorder; }
 
@@ -168,7 +168,7 @@ class DirectEngine {
   std::size_t elements_ = 0;  ///< of the move, done
   std::uint64_t reported_mismatch_ = 0;
 
-  Contest contest_{};
+  Contest contest_;
   Contest::Kind kind_{};  ///< of the call under way, where it is measured
   Contest::Turn turn_{};
   std::chrono::steady_clock::time_point began_{};

@@ -31,7 +31,7 @@ bool ready(const Operation& operation, const Position& position) {
 }  // namespace
 
 Engine::Engine(int rank, std::vector<Transport*> transports, DirectAccess* access,
-               ControlLine& control)
+               ControlLine& control, bool crowded)
     : rank_(rank),
       transports_(std::move(transports)),
       control_(control),
@@ -44,7 +44,7 @@ Engine::Engine(int rank, std::vector<Transport*> transports, DirectAccess* acces
   }
   if (access != nullptr)
     direct_ = std::make_unique<DirectEngine>(rank, static_cast<int>(transports_.size()), *access,
-                                             control);
+                                             control, crowded);
 }
 
 void Engine::set_trace(trace::Recorder* recorder) {

@@ -28,8 +28,10 @@ inline constexpr int most_lanes = point_to_point_lane;
 class Engine {
  public:
   /// transports[peer]: how this rank talks to it (own entry null). `access`: the direct way to all
-  /// of them, null where there is none. All outlive the engine.
-  Engine(int rank, std::vector<Transport*> transports, DirectAccess* access, ControlLine& control);
+  /// of them, null where there is none. All outlive the engine. `crowded`: ranks outnumber cores,
+  /// on all ranks alike where they share a machine.
+  Engine(int rank, std::vector<Transport*> transports, DirectAccess* access, ControlLine& control,
+         bool crowded);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 

@@ -134,7 +134,7 @@ TEST_CASE("of large calls a way that slows down is left at the next meeting") {
   Contest contest;
   calls(contest, longest_rest, {160, 100}, watched);
   REQUIRE(contest.faster(watched) == Way::messages);
-  const int meeting = static_cast<int>(Contest::look_every(watched.bytes));
+  const int meeting = static_cast<int>(Contest::look_every(Contest::oftener * watched.bytes));
   CHECK(calls(contest, 50, {160, 300}, watched).messages <= 2 + meeting + 2);  // last: a trial's
   CHECK(contest.heard(watched) == Contest::Times{160, 300});
   // Back as soon as a trial is paid for.
