@@ -10,6 +10,8 @@ struct CUevent_st;
 struct CUctx_st;
 struct CUgraph_st;
 struct CUuserObject_st;
+struct CUmod_st;
+struct CUfunc_st;
 
 namespace rondo::cuda {
 
@@ -18,6 +20,8 @@ using Event = CUevent_st*;
 using Context = CUctx_st*;
 using Graph = CUgraph_st*;
 using UserObject = CUuserObject_st*;
+using Module = CUmod_st*;
+using Function = CUfunc_st*;
 /// CUdeviceptr. With unified addressing host memory has one, too: its own address.
 using DevicePointer = unsigned long long;
 using HostFunction = void (*)(void*);
@@ -31,8 +35,12 @@ inline constexpr int success = 0;
 inline constexpr int not_initialized = 3;
 inline constexpr int deinitialized = 4;
 inline constexpr int invalid_context = 201;
+inline constexpr int peer_access_already_enabled = 704;
 
-inline constexpr int attribute_memory_type = 2;  // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
+inline constexpr int attribute_multiprocessors = 16;  // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+inline constexpr int attribute_memory_type = 2;       // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
+inline constexpr int attribute_device_ordinal = 9;    // CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+inline constexpr int attribute_ipc_capable = 10;  // CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE
 inline constexpr unsigned device_memory = 2;  // CU_MEMORYTYPE_DEVICE; managed memory says so, too
 
 inline constexpr unsigned register_portable = 1;      // CU_MEMHOSTREGISTER_PORTABLE
@@ -60,6 +68,19 @@ int cuCtxGetCurrent(rondo::cuda::Context* context);
 int cuCtxPushCurrent_v2(rondo::cuda::Context context);
 int cuCtxPopCurrent_v2(rondo::cuda::Context* context);
 int cuCtxGetDevice(int* device);
+int cuCtxEnablePeerAccess(rondo::cuda::Context peer, unsigned flags);
+
+int cuDeviceGetAttribute(int* value, int attribute, int device);
+
+int cuModuleLoadData(rondo::cuda::Module* module, const void* image);
+int cuModuleGetFunction(rondo::cuda::Function* function, rondo::cuda::Module module,
+                        const char* name);
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, rondo::cuda::Function function,
+                                                int threads, std::size_t shared_bytes);
+int cuLaunchKernel(rondo::cuda::Function function, unsigned blocks_x, unsigned blocks_y,
+                   unsigned blocks_z, unsigned threads_x, unsigned threads_y, unsigned threads_z,
+                   unsigned shared_bytes, rondo::cuda::Stream stream, void** arguments,
+                   void** extra);
 
 int cuMemAlloc_v2(rondo::cuda::DevicePointer* pointer, std::size_t bytes);
 int cuMemFree_v2(rondo::cuda::DevicePointer pointer);

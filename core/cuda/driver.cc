@@ -39,6 +39,12 @@ std::unique_ptr<Driver> read_functions(void* library) {
   find(library, "cuCtxPushCurrent_v2", found->ctx_push_current);
   find(library, "cuCtxPopCurrent_v2", found->ctx_pop_current);
   find(library, "cuCtxGetDevice", found->ctx_get_device);
+  find(library, "cuCtxEnablePeerAccess", found->ctx_enable_peer_access);
+  find(library, "cuDeviceGetAttribute", found->device_get_attribute);
+  find(library, "cuModuleLoadData", found->module_load_data);
+  find(library, "cuModuleGetFunction", found->module_get_function);
+  find(library, "cuOccupancyMaxActiveBlocksPerMultiprocessor", found->occupancy_blocks);
+  find(library, "cuLaunchKernel", found->launch_kernel);
   find(library, "cuMemAlloc_v2", found->mem_alloc);
   find(library, "cuMemFree_v2", found->mem_free);
   find(library, "cuMemHostRegister_v2", found->mem_host_register);

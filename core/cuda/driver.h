@@ -25,6 +25,12 @@ struct Driver {
   decltype(&cuCtxPushCurrent_v2) ctx_push_current = nullptr;
   decltype(&cuCtxPopCurrent_v2) ctx_pop_current = nullptr;
   decltype(&cuCtxGetDevice) ctx_get_device = nullptr;
+  decltype(&cuCtxEnablePeerAccess) ctx_enable_peer_access = nullptr;
+  decltype(&cuDeviceGetAttribute) device_get_attribute = nullptr;
+  decltype(&cuModuleLoadData) module_load_data = nullptr;
+  decltype(&cuModuleGetFunction) module_get_function = nullptr;
+  decltype(&cuOccupancyMaxActiveBlocksPerMultiprocessor) occupancy_blocks = nullptr;
+  decltype(&cuLaunchKernel) launch_kernel = nullptr;
   decltype(&cuMemAlloc_v2) mem_alloc = nullptr;
   decltype(&cuMemFree_v2) mem_free = nullptr;
   decltype(&cuMemHostRegister_v2) mem_host_register = nullptr;

@@ -7,7 +7,8 @@
 // them did, with the events between them; a launch runs that again, side by side.
 //
 // It is stricter than the real one: copies take page-locked host memory only. It does not have: the
-// legacy stream's implicit waits, kernels, several devices' peer access.
+// legacy stream's implicit waits, several devices' peer access. Its kernels are the host's
+// functions of the same names, whatever image is loaded.
 #pragma once
 
 #include <string>
@@ -43,4 +44,6 @@ void fake_fail_next(const char* function, int status);
 int fake_violations();
 /// Device memory and page-locked memory that was not given back, in blocks.
 int fake_blocks();
+/// Kernels that have run, or begun to.
+int fake_launches();
 }

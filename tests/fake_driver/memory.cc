@@ -15,6 +15,7 @@ struct Block {
   std::size_t bytes;
   std::byte* reachable;  ///< of device memory: another address
   bool device;
+  int number = 0;  ///< of its device
 };
 
 struct Blocks {
@@ -42,7 +43,7 @@ void* map(int file, std::size_t bytes, int protection) {
   return address;
 }
 
-int allocate(cuda::DevicePointer* pointer, std::size_t bytes) {
+int allocate(cuda::DevicePointer* pointer, std::size_t bytes, int number) {
   const int file = ::memfd_create("fake device memory", MFD_CLOEXEC);
   if (file < 0 || ::ftruncate(file, static_cast<off_t>(bytes)) != 0) return 2;
   void* const device = map(file, bytes, PROT_NONE);
@@ -50,7 +51,7 @@ int allocate(cuda::DevicePointer* pointer, std::size_t bytes) {
   ::close(file);
   *pointer = cuda::address_of(device);
   const std::scoped_lock lock(blocks().mutex);
-  blocks().by_address[*pointer] = {bytes, own, true};
+  blocks().by_address[*pointer] = {bytes, own, true, number};
   return cuda::success;
 }
 
@@ -62,6 +63,12 @@ std::byte* reachable(cuda::DevicePointer address, std::size_t bytes) {
   if (found == blocks().by_address.end()) return nullptr;
   const std::size_t offset = address - found->first;
   return offset + bytes <= found->second.bytes ? found->second.reachable + offset : nullptr;
+}
+
+int device_number(cuda::DevicePointer address) {
+  const std::scoped_lock lock(blocks().mutex);
+  const auto found = find(address);
+  return found != blocks().by_address.end() && found->second.device ? found->second.number : -1;
 }
 
 bool is_device(cuda::DevicePointer address) {
@@ -80,16 +87,28 @@ extern "C" {
 
 int cuPointerGetAttribute(void* data, int attribute, DevicePointer pointer) {
   if (const int status = enter("cuPointerGetAttribute")) return status;
-  if (attribute != rondo::cuda::attribute_memory_type) return invalid_value;
   if (reachable(pointer, 1) == nullptr) return invalid_value;
   constexpr unsigned host_memory = 1;
-  *static_cast<unsigned*>(data) = is_device(pointer) ? rondo::cuda::device_memory : host_memory;
-  return success;
+  switch (attribute) {
+    case rondo::cuda::attribute_memory_type:
+      *static_cast<unsigned*>(data) = is_device(pointer) ? rondo::cuda::device_memory : host_memory;
+      return success;
+    case rondo::cuda::attribute_device_ordinal:
+      *static_cast<int*>(data) = device_number(pointer);
+      return success;
+    case rondo::cuda::attribute_ipc_capable:
+      *static_cast<int*>(data) = is_device(pointer) ? 1 : 0;
+      return success;
+    default:
+      return invalid_value;
+  }
 }
 
 int cuMemAlloc_v2(DevicePointer* pointer, std::size_t bytes) {
   if (const int status = enter_unsafe("cuMemAlloc")) return status;
-  return bytes == 0 ? invalid_value : allocate(pointer, bytes);
+  int number = 0;
+  if (const int status = cuCtxGetDevice(&number)) return status;
+  return bytes == 0 ? invalid_value : allocate(pointer, bytes, number);
 }
 
 int cuMemFree_v2(DevicePointer pointer) {

@@ -2,12 +2,14 @@
 // streams may still run while the process exits.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <queue>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -121,6 +123,9 @@ struct State {
   std::vector<std::weak_ptr<CaptureState>> captures{};
   unsigned long long captures_begun = 0;
   int violations = 0;
+  std::vector<std::shared_ptr<CUmod_st>> modules{};
+  std::set<std::pair<int, int>> peers{};  ///< devices, and those whose memory they reach
+  std::atomic<int> launches{0};           ///< kernels that ran; seq_cst, only counted
 };
 State& state();
 
@@ -140,5 +145,7 @@ void run_host_function(cuda::HostFunction function, void* data);
 /// mapping, or the same. Null for what is neither device nor page-locked memory.
 std::byte* reachable(cuda::DevicePointer address, std::size_t bytes);
 bool is_device(cuda::DevicePointer address);
+/// Of the device whose memory it is; -1: none's.
+int device_number(cuda::DevicePointer address);
 
 }  // namespace rondo::test

@@ -140,6 +140,22 @@ int cuCtxGetDevice(int* device) {
   return success;
 }
 
+int cuCtxEnablePeerAccess(Context peer, unsigned flags) {
+  if (const int status = enter("cuCtxEnablePeerAccess")) return status;
+  const Context mine = current().back();
+  if (mine == nullptr || mine == peer || flags != 0) return invalid_value;
+  const std::scoped_lock lock(state().mutex);
+  const bool fresh = state().peers.insert({mine->device, peer->device}).second;
+  return fresh ? success : rondo::cuda::peer_access_already_enabled;
+}
+
+int cuDeviceGetAttribute(int* value, int attribute, int /*device*/) {
+  if (const int status = enter("cuDeviceGetAttribute")) return status;
+  if (attribute != rondo::cuda::attribute_multiprocessors) return invalid_value;
+  *value = 3;
+  return success;
+}
+
 int cuStreamCreate(Stream* stream, unsigned /*flags*/) {
   if (const int status = enter("cuStreamCreate")) return status;
   if (current().back() == nullptr) return rondo::cuda::invalid_context;

@@ -47,7 +47,6 @@ class Call {
 
   void launch(void* stream) const { launch_resident(launch_, stream); }
   std::vector<std::byte> output(std::size_t rank) const;
-  std::byte* output_memory(std::size_t rank) const { return outputs_[rank].data(); }
   std::uint32_t blocks() const { return launch_.blocks(); }
 
  private:

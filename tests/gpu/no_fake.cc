@@ -5,4 +5,5 @@ extern "C" {
 void fake_fail_next(const char* /*function*/, int /*status*/) {}
 int fake_violations() { return 0; }
 int fake_blocks() { return 0; }
+int fake_launches() { return 0; }
 }

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "core/cuda/kernels.h"
 #include "kernels/cuda/memory.h"
-#include "kernels/cuda/reduce.h"
 #include "tests/gpu/report.h"
 #include "tests/kernels/buffers.h"
 
@@ -18,13 +18,27 @@ using device::DeviceMemory;
 using device::Event;
 using device::Stream;
 
+/// Those of the device's primary context.
+const cuda::Kernels& kernels() {
+  device::demand(cudaFree(nullptr), "making a context");
+  cuda::Context context = nullptr;
+  cuda::check(cuda::driver().ctx_get_current(&context), "cuCtxGetCurrent");
+  return cuda::Kernels::of(context);
+}
+
+std::vector<cuda::DevicePointer> addresses(const std::vector<const void*>& pointers) {
+  std::vector<cuda::DevicePointer> made;
+  for (const void* pointer : pointers) made.push_back(cuda::address_of(pointer));
+  return made;
+}
+
 struct Case {
   DataType type;
   ReduceOperator op;
   std::size_t count;
   int operands;
   std::size_t offset;  ///< elements that every other buffer lies off 16 bytes
-  double factor;
+  std::uint64_t divisor;
 };
 
 /// Elements of one reduction that differ from the CPU kernels'.
@@ -45,10 +59,12 @@ std::size_t wrong_elements(const Case& c, std::mt19937& random) {
   for (const testing::Buffer& input : inputs) host.push_back(input.data);
   std::vector<std::byte> expected(bytes);
   void* into = expected.data();
-  reduce({.type = c.type, .op = c.op, .factor = c.factor}, {&into, 1}, host, c.count);
+  const double factor = 1.0 / static_cast<double>(c.divisor);
+  reduce({.type = c.type, .op = c.op, .factor = factor}, {&into, 1}, host, c.count);
+  if (c.divisor != 1) divide(c.type, into, c.divisor, c.count);
   const DeviceMemory output(bytes + 64);
-  reduce_on_device({.type = c.type, .op = c.op, .factor = c.factor}, output.data(), there.data(),
-                   c.operands, c.count, nullptr);
+  kernels().combine({c.type, c.op, c.divisor}, cuda::address_of(output.data()), addresses(there),
+                    c.count, nullptr);
   testing::Buffer got(bytes, 0);
   output.copy_to(got.data, bytes);
   return testing::count_wrong<E>(expected, got);
@@ -64,7 +80,7 @@ int check_numbers(bool brief) {
       for (const std::size_t count : {1, 31, 1000, 100003}) {
         for (const int operands : {1, 2, 8}) {
           for (const std::size_t offset : {0, 1}) {
-            const Case c{type.type, op.op, count, operands, offset, operands == 8 ? 1.0 / 3 : 1.0};
+            const Case c{type.type, op.op, count, operands, offset, operands == 8 ? 3u : 1u};
             const std::size_t wrong = testing::with_element(
                 type.type, [&](auto e) { return wrong_elements<decltype(e)>(c, random); });
             if (wrong == 0) continue;
@@ -109,6 +125,8 @@ void measure(std::size_t bytes) {
     inputs.emplace_back(bytes);
     pointers.push_back(inputs.back().data());
   }
+  const std::vector<cuda::DevicePointer> sources = addresses(pointers);
+  const cuda::Kernels& of_device = kernels();
   const double copy = seconds(stream, [&] {
     device::demand(
         cudaMemcpyAsync(output.data(), pointers[0], bytes, cudaMemcpyDeviceToDevice, stream.get()),
@@ -119,8 +137,9 @@ void measure(std::size_t bytes) {
   for (const DataTypeInfo& type : data_types) {
     for (const int operands : {2, 8}) {
       const double time = seconds(stream, [&] {
-        reduce_on_device({.type = type.type}, output.data(), pointers.data(), operands,
-                         bytes / type.bytes, stream.get());
+        of_device.combine({.type = type.type}, cuda::address_of(output.data()),
+                          {sources.data(), static_cast<std::size_t>(operands)}, bytes / type.bytes,
+                          stream.get());
       });
       const double reduced = (operands + 1) * static_cast<double>(bytes) / time * 1e-9;
       Line("reduction")

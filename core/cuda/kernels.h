@@ -1,0 +1,81 @@
+// rondo's kernels in a CUDA context, launched by the driver: memory combined and copied on the
+// device. Finite: no launch waits for anything but its stream.
+#pragma once
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "core/cuda/driver.h"
+#include "kernels/device/pieces.h"
+
+namespace rondo::cuda {
+
+/// target[i] = (sources[0][i] (op) sources[1][i] (op) ...) / divisor, left to right, in one pass.
+struct Combination {
+  DataType type = DataType::float32;
+  ReduceOperator op = ReduceOperator::sum;  ///< avg is sum here: its division is the divisor's
+  std::uint64_t divisor =
+      1;  ///< integers truncate towards zero; floats are multiplied by 1/divisor
+};
+
+/// What multiplies a source, rounded to the type, before it is combined.
+struct Scale {
+  bool used = false;       ///< false: nothing does
+  std::uint64_t bits = 0;  ///< the scalar, as the type stores it
+  DevicePointer at = 0;    ///< not 0: it lies there instead, and is read when the kernel runs
+};
+
+/// Combinations of one shape, done beside each other: piece p reads each of its sources once and
+/// writes what comes out to each of its targets.
+struct Work {
+  Combination how{};
+  std::size_t count = 0;    ///< elements of each source and target
+  std::size_t sources = 1;  ///< of each piece; at most max_sources
+  std::size_t targets = 1;  ///< of each piece; at most max_sources
+  /// For each piece its sources, then its targets. A target of 0 is left out. Aligned to their
+  /// elements; 16-byte alignment of all pointers of a piece is fastest. A target may be a source of
+  /// the same piece; no target may overlap anything else.
+  std::vector<DevicePointer> pointers{};
+  std::vector<Scale> scales{};  ///< of source j of every piece; empty: none
+};
+
+class Kernels {
+ public:
+  static constexpr std::size_t max_sources = device::max_sources;
+
+  /// Those of `context`: loaded at the first call, with which this thread may have to wait for the
+  /// device, and there as long as the context: graphs may hold them. Thread-safe. Throws
+  /// Error{invalid_usage} where rondo was built without nvcc, CudaError where the driver cannot
+  /// load them.
+  static const Kernels& of(Context context);
+
+  /// Loads `image` into the current context. Throws CudaError.
+  explicit Kernels(std::span<const std::byte> image);
+  Kernels(const Kernels&) = delete;
+  Kernels& operator=(const Kernels&) = delete;
+
+  /// Put into `stream`, of these kernels' context, which must be current; they return at once and
+  /// may be captured into graphs. Several launches where the pieces do not fit one. Thread-safe.
+  /// Throws Error{invalid_argument} for wrong numbers or alignment, CudaError for what the driver
+  /// refuses.
+  void run(const Work& work, Stream stream) const;
+  /// The same for one piece: all sources into one target.
+  void combine(const Combination& how, DevicePointer target, std::span<const DevicePointer> sources,
+               std::size_t count, Stream stream) const;
+  /// One source to several targets, bit by bit.
+  void copy(std::span<const DevicePointer> targets, DevicePointer source, std::size_t bytes,
+            Stream stream) const;
+
+ private:
+  /// A kernel, and how many blocks of it the device runs at once.
+  struct Kernel {
+    Function function = nullptr;
+    unsigned blocks = 0;
+  };
+  void launch(const device::Pieces& pieces, std::size_t count, DataType type, Stream stream) const;
+
+  std::array<Kernel, data_types.size()> by_type_{};
+};
+
+}  // namespace rondo::cuda

@@ -1,0 +1,8 @@
+// The image of a build without nvcc.
+#include "kernels/cuda/image.h"
+
+namespace rondo {
+
+std::span<const std::byte> kernel_image() { return {}; }
+
+}  // namespace rondo

@@ -1,0 +1,142 @@
+// The one kernel of finite launches: pieces of memory combined and handed out, copies included.
+//
+// A launch does pieces of one shape beside each other. A piece reads each of its sources once and
+// writes each of its targets once:
+//
+//   target[t][i] = (source[0][i] (op) source[1][i] (op) ...) * factor / divisor    for i < count
+//
+// With one source it is a copy; with one piece for each block it is reduce-scatter, all-gather, and
+// so on. No thread waits for another one, so launches end whatever else runs on the device. A
+// thread reads an element of all sources before it writes it to any target, so a target may be a
+// source of the same piece; any other overlap of a target is not allowed.
+//
+// The numbers are those of kernels/cpu/reduce.h: see combine.h.
+#pragma once
+
+#include "kernels/device/combine.h"
+
+namespace rondo::device {
+
+inline constexpr std::size_t max_sources = 64;     ///< of a piece; targets as well
+inline constexpr std::size_t launch_bytes = 4096;  ///< what all devices take as arguments
+inline constexpr std::size_t max_pointers = 440;   ///< of a launch
+
+/// A kernel's arguments, by value: a captured graph keeps them. Plain data, the same on the host
+/// and the device.
+struct Pieces {
+  std::uint64_t count;    ///< elements of each source and target
+  double factor;          ///< floats: the result is multiplied by this; 1: nothing
+  std::uint64_t divisor;  ///< integers: the result is divided by this, truncating; 1: nothing
+  std::uint64_t scaled;   ///< bit j: scales[j] multiplies source j, rounded, before the rest
+  std::uint64_t
+      scales_in_memory;   ///< bit j: scales[j] is the scalar's device address, not its bits
+  std::uint32_t sources;  ///< of each piece
+  std::uint32_t targets;  ///< of each piece
+  ReduceOperator op;      ///< avg is sum here
+  std::uint64_t scales[max_sources];
+  /// For each piece its sources, then its targets; a target of 0 is left out.
+  std::uint64_t pointers[max_pointers];
+};
+static_assert(sizeof(Pieces) <= launch_bytes);
+
+/// By DataType: the names of the kernels for each type.
+inline constexpr std::array<const char*, data_types.size()> kernel_names{
+    "rondo_combine_int8",        "rondo_combine_uint8",       "rondo_combine_int16",
+    "rondo_combine_uint16",      "rondo_combine_int32",       "rondo_combine_uint32",
+    "rondo_combine_int64",       "rondo_combine_uint64",      "rondo_combine_float16",
+    "rondo_combine_bfloat16",    "rondo_combine_float32",     "rondo_combine_float64",
+    "rondo_combine_float8_e4m3", "rondo_combine_float8_e5m2",
+};
+
+/// Of a block, at most.
+inline constexpr unsigned combine_threads = 256;
+
+/// A piece as one thread goes through it.
+template <class E>
+class PieceRun {
+ public:
+  RONDO_DEVICE PieceRun(const Pieces& call, std::uint32_t piece)
+      : call_(call),
+        pointers_(call.pointers + std::size_t{piece} * (call.sources + call.targets)) {}
+
+  /// This thread's share: groups of 16-byte vectors, single vectors, single elements.
+  RONDO_DEVICE void run(Share share) const {
+    constexpr std::size_t lanes = 16 / sizeof(typename E::Storage);
+    constexpr std::size_t group = lanes > 8 ? 2 : 4;  // what registers hold beside each other
+    const std::size_t vectors = aligned() ? call_.count / lanes : 0;
+    std::size_t vector = share.thread;
+    for (; vector + (group - 1) * share.threads < vectors; vector += group * share.threads)
+      combine<lanes, group>(vector, share.threads);
+    for (; vector < vectors; vector += share.threads) combine<lanes, 1>(vector, 0);
+    for (std::size_t i = vectors * lanes + share.thread; i < call_.count; i += share.threads)
+      combine<1, 1>(i, 0);
+  }
+
+ private:
+  using W = typename E::Work;
+
+  RONDO_DEVICE bool aligned() const {
+    std::uint64_t together = 0;
+    for (std::uint32_t j = 0; j < call_.sources + call_.targets; ++j) together |= pointers_[j];
+    return together % 16 == 0;
+  }
+
+  /// The scalar of source j.
+  RONDO_DEVICE W scale(std::uint32_t j) const {
+    const std::uint64_t& known = call_.scales[j];
+    const auto* const at = (call_.scales_in_memory >> j & 1) != 0
+                               ? reinterpret_cast<const std::byte*>(known)
+                               : reinterpret_cast<const std::byte*>(&known);
+    return E::widen(load_vector<typename E::Storage>(at));
+  }
+
+  template <int lanes, int vectors>
+  RONDO_DEVICE Work<E, lanes, vectors> load(std::uint32_t j, std::size_t first,
+                                            std::size_t stride) const {
+    const Source source{reinterpret_cast<const std::byte*>(pointers_[j]), false};
+    auto work = load_work<E, lanes, vectors>(Recipe{}, source, first, stride);
+    if ((call_.scaled >> j & 1) == 0) return work;
+    const W scalar = scale(j);
+    for (int v = 0; v < vectors; ++v) {
+      for (int i = 0; i < lanes; ++i)
+        work.at[v][i] = E::widen(E::narrow(multiply(work.at[v][i], scalar)));
+    }
+    return work;
+  }
+
+  template <int lanes, int vectors>
+  RONDO_DEVICE void divide(Work<E, lanes, vectors>& work) const {
+    if constexpr (std::is_integral_v<W>) {
+      if (call_.divisor == 1) return;
+      using Wide = std::conditional_t<std::is_signed_v<W>, std::int64_t, std::uint64_t>;
+      for (int v = 0; v < vectors; ++v) {
+        for (int i = 0; i < lanes; ++i)
+          work.at[v][i] =
+              static_cast<W>(static_cast<Wide>(work.at[v][i]) / static_cast<Wide>(call_.divisor));
+      }
+    }
+  }
+
+  /// `vectors` vectors of the result, `stride` vectors apart, the first at vector `first`.
+  template <int lanes, int vectors>
+  RONDO_DEVICE void combine(std::size_t first, std::size_t stride) const {
+    using V = Vector<E, lanes>;
+    auto work = load<lanes, vectors>(0, first, stride);
+    for (std::uint32_t j = 1; j < call_.sources; ++j)
+      work.merge(call_.op, load<lanes, vectors>(j, first, stride));
+    divide(work);
+    V results[vectors];
+    for (int v = 0; v < vectors; ++v) results[v] = work.result(v, call_.factor);
+    for (std::uint32_t t = 0; t < call_.targets; ++t) {
+      auto* const target = reinterpret_cast<std::byte*>(pointers_[call_.sources + t]);
+      if (target == nullptr) continue;
+      for (int v = 0; v < vectors; ++v)
+        store_vector(target + (first + v * stride) * sizeof(V), results[v]);
+    }
+  }
+
+  const Pieces& call_;
+  const std::uint64_t* pointers_;
+};
+
+}  // namespace rondo::device
