@@ -1,12 +1,17 @@
 // The textbook's numbers, and that formulas of accumulation and sharding agree with each other.
 #include "tools/trainer/report/formulas.h"
 
+#include <map>
 #include <sstream>
 
+#include "algorithms/table.h"
+#include "core/schedule/formula.h"
+#include "core/schedule/simulate.h"
 #include "rondo/error.h"
 #include "tests/api/threads.h"
 #include "tests/catch.h"
 #include "tests/tools/rondorun/support/process.h"
+#include "tools/trainer/report/call_cost.h"
 #include "tools/trainer/report/validation.h"
 #include "tools/trainer/run.h"
 
@@ -63,8 +68,8 @@ TEST_CASE("padding travels, and calls make messages") {
   const Traits traits{.ranks = 4, .parameters = 1000, .padding = 8, .calls = 3};
   CHECK(bytes_a_step("zero1", traits).value == Approx(2 * 0.75 * 4032));
   CHECK(memory("zero1", traits).value == Approx(1000 * (8 + 8 / 4.0)));
-  CHECK(ring_messages_a_step("ddp", traits).value == Approx(2 * 3 * 3));
-  CHECK(ring_messages_a_step("zero3", traits).value == Approx(3 * 3 * 3));
+  CHECK(messages_a_step("ddp", traits).value == Approx(2 * 3 * 3));
+  CHECK(messages_a_step("zero3", traits).value == Approx(3 * 3 * 3));
 }
 
 TEST_CASE("speed-up: what is hidden costs nothing, what is not counts in full") {
@@ -76,27 +81,83 @@ TEST_CASE("speed-up: what is hidden costs nothing, what is not counts in full") 
 
 TEST_CASE("what a ring combines is what it reduce-scatters") {
   const Traits traits{.ranks = 4, .parameters = 1200, .micro_steps = 3};
-  CHECK(reduced_bytes_a_step("ddp", traits) == Approx(0.75 * 4800));
-  CHECK(reduced_bytes_a_step("zero1", traits) == Approx(0.75 * 4800));
-  CHECK(reduced_bytes_a_step("zero2", traits) == Approx(3 * 0.75 * 4800));
-  CHECK(reduced_bytes_a_step("zero3", traits) == Approx(3 * 0.75 * 4800));
+  const auto added = [&](const char* strategy) { return cost_of_a_step(strategy, traits).added; };
+  CHECK(added("ddp") == Approx(0.75 * 4800));
+  CHECK(added("zero1") == Approx(0.75 * 4800));
+  CHECK(added("zero2") == Approx(3 * 0.75 * 4800));
+  CHECK(added("zero3") == Approx(3 * 0.75 * 4800));
+  CHECK(cost_line_words("zero3", traits).empty());
+}
+
+TEST_CASE("other algorithms have formulas of their own") {
+  Traits traits{.ranks = 4, .parameters = 1200, .calls = 2, .reduced_by = "double_tree"};
+  CHECK(bytes_a_step("ddp", traits).value == Approx(1.5 * 4800));
+  CHECK(bytes_a_step("ddp", traits).text == "2f G");
+  CHECK(messages_a_step("ddp", traits).value == Approx(2 * 3));
+  CHECK(messages_a_step("ddp", traits).text == "double_tree: 4(P-1)/P a call");
+  const StepCost tree = cost_of_a_step("ddp", traits);
+  CHECK(tree.rounds == Approx(2 * 2 * 3));
+  CHECK(tree.bytes == Approx(2 * 4800));
+  CHECK(tree.added == Approx(4800));
+  CHECK(cost_line_words("ddp", traits) ==
+        "all_reduce by double_tree: rounds 2(q+floor(log2(P))-1) = 6; its busiest rank sends "
+        "min(2,P/2) = 2 N, adds 1 = 1 N\n");
+  traits.reduced_by = "one_shot";
+  CHECK(bytes_a_step("ddp", traits).value == Approx(3 * 4800));
+  CHECK(bytes_a_step("ddp", traits).text == "one_shot: (P-1) G");
+  traits.reduced_by = traits.gathered_by = "circulant";
+  CHECK(messages_a_step("zero3", traits).value == Approx(2 * 3 * 2));
+  CHECK(messages_a_step("zero3", traits).text == "circulant: q a call");
+  CHECK(bytes_a_step("zero3", traits).value == Approx(3 * 0.75 * 4800));
+}
+
+TEST_CASE("what algorithms cost is what their schedules do, and what their cost lines say") {
+  const std::map<CallKind, Collective> kinds{{CallKind::all_reduce, Collective::all_reduce},
+                                             {CallKind::reduce_scatter, Collective::reduce_scatter},
+                                             {CallKind::all_gather, Collective::all_gather}};
+  for (const auto& [kind, collective] : kinds) {
+    for (const Algorithm& row : algorithms()) {
+      if (row.collective != collective) continue;
+      const CallCost* const cost = find_call_cost(kind, row.name);
+      REQUIRE(cost != nullptr);
+      for (const int ranks : {2, 3, 4, 5, 6, 7, 8, 12, 16, 17}) {
+        INFO(name(collective) << " by " << row.name << " on " << ranks << " ranks");
+        double messages = 0;
+        double sent = 0;
+        for (const RankCost& one : simulate(row.build(ranks, 0), 1, {}).ranks) {
+          messages += static_cast<double>(one.messages) / ranks;
+          sent += one.sent / ranks;
+        }
+        CHECK(cost->messages.value(ranks) == Approx(messages));
+        CHECK(cost->sent.value(ranks) == Approx(sent));
+        const Variables variables = cost_variables(ranks);
+        CHECK(cost->rounds.value(ranks) == Approx(evaluate(row.cost.rounds, variables)));
+        CHECK(cost->most_sent.value(ranks) == Approx(evaluate(row.cost.sent, variables)));
+        CHECK(cost->added.value(ranks) == Approx(evaluate(row.cost.reduced, variables)));
+        for (const Term& term :
+             {cost->messages, cost->sent, cost->rounds, cost->most_sent, cost->added})
+          CHECK(evaluate(term.text, variables) == Approx(term.value(ranks)));
+      }
+    }
+  }
+  CHECK(find_call_cost(CallKind::all_gather, "double_tree") == nullptr);
 }
 
 TEST_CASE("a profile gives a link's rate and constants, and is refused in words where it is none") {
   const rondo::test::TemporaryFolder folder;
   const std::string path = folder / "profile.json";
   const auto profile = [&](const std::string& links) {
-    rondo::test::write_file(path,
-                            R"({"date": "today", "machine": {"cpu": "one", "cores": 2}, "gamma": [
-      {"type": "float32", "op": "sum", "copies": [{"bytes": 1000, "seconds": {"median": 1e-6}}],
-       "reduces": [{"bytes": 1000, "seconds": {"median": 3e-6}}]}], "links": [)" +
-                                links + "]}");
+    rondo::test::write_file(
+        path,
+        R"({"date": "today", "machine": {"cpu": "one", "cores": 2}, "links": [)" + links + "]}");
   };
   profile(R"({"transport": "tcp", "ranks": 2, "alpha": {"median": 1e-6}, "exchange": [
       {"bytes": 1000, "seconds": {"median": 2e-6}},
-      {"bytes": 1000000, "seconds": {"median": 1.001e-3}}]})");
+      {"bytes": 1000000, "seconds": {"median": 1.002e-3}}], "combining": [
+      {"bytes": 1000, "seconds": {"median": 3e-6}},
+      {"bytes": 1000000, "seconds": {"median": 3.002e-3}}]})");
   const Link link = read_link(path, "tcp", 4, 800'000);
-  CHECK(link.rate == Approx(1e6 / 1.001e-3));
+  CHECK(link.rate == Approx(1e6 / 1.002e-3));
   CHECK(link.alpha == Approx(1e-6));
   CHECK(link.beta == Approx(1e-9));
   CHECK(link.gamma == Approx(2e-9));
@@ -116,7 +177,7 @@ TEST_CASE("a strategy without a formula is refused by name") {
 TEST_CASE("a validation says what is exact, what is within its bar and what is off") {
   Evidence evidence{.strategy = "zero2",
                     .traits = {.ranks = 4, .parameters = 1200, .calls = 2},
-                    .rings = true,
+                    .settled = true,
                     .payload = 7200,
                     .messages = 12,
                     .alone = 0.010};
@@ -142,6 +203,41 @@ TEST_CASE("a validation says what is exact, what is within its bar and what is o
   CHECK_THAT(validation_text(evidence), !Catch::Contains("OFF"));
   evidence.held[static_cast<std::size_t>(Use::optimizer)] = 9600;
   CHECK_FALSE(validation_rows(evidence)[2].within());
+}
+
+TEST_CASE("what a step sends by any algorithm is what that algorithm's formula says") {
+  struct Case {
+    const char* strategy;
+    const char* algorithm;
+  };
+  const auto each = GENERATE(values<Case>({{"ddp", "double_tree"},
+                                           {"ddp", "binomial_tree"},
+                                           {"ddp", "chain"},
+                                           {"ddp", "recursive_doubling"},
+                                           {"ddp", "one_shot"},
+                                           {"ddp", "two_shot"},
+                                           {"ddp", "circulant"},
+                                           {"zero1", "circulant"},
+                                           {"zero3", "bidirectional_ring"},
+                                           {"zero2", "one_shot"}}));
+  train::Options options;
+  options.model.kind = "mlp";
+  options.model.width = 64;
+  options.points = 400;
+  options.steps = 2;
+  options.batch = 12;
+  options.progress = "none";
+  options.validate = true;
+  options.strategy.kind = each.strategy;
+  const int ranks = GENERATE(2, 3, 4);
+  std::ostringstream out;
+  rondo::test::with_world(ranks, {.algorithm = each.algorithm}, [&](Communicator& world) {
+    std::ostringstream silence;
+    train::run(options, world, world.rank() == 0 ? out : silence, 0);
+  });
+  INFO(each.strategy << " by " << each.algorithm << " on " << ranks << " ranks:\n" << out.str());
+  CHECK_THAT(out.str(), Catch::Contains("messages  ") && Catch::Contains(each.algorithm));
+  CHECK_THAT(out.str(), Catch::Contains("+0.00%  within") && !Catch::Contains("OFF"));
 }
 
 TEST_CASE("what every strategy sends and holds is what its formula says, for any number of ranks") {

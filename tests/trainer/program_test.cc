@@ -112,6 +112,7 @@ TEST_CASE("mistakes end every rank at once, and are said once") {
       {{"--formulas", "full", "--profile", "/"}, "--profile /: it is a folder", 1},
       {{"--bucket-mb", "0"}, "above 0, as in --bucket-mb 25", 2},
       {{"--sample", "-1"}, "--sample: -1 is below 0", 2},
+      {{"--threads", "0"}, "--threads 0: matrix products need one. Try: --threads 1", 1},
       {{"--memory-limit", "-1"}, "--memory-limit: -1 is below 0", 2},
       {{"--memory-limit", "17592186044416"}, "more than can be counted", 2},
       {{"--precision", "1"}, "--precision: 1 not in {float32,bf16,fp16}", 2},

@@ -1,6 +1,11 @@
 // What a training is going to take is known before: no less than it takes, and hardly more.
 #include "tools/trainer/memory/room.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <fstream>
+
 #include "tests/catch.h"
 #include "tests/trainer/train.h"
 #include "tools/trainer/session.h"
@@ -43,6 +48,27 @@ TEST_CASE("a plan covers the peak of every strategy, model and type, and little 
       }
     }
   }
+}
+
+TEST_CASE(
+    "a process that may not map what a training takes is told before OpenBLAS asks for ever") {
+  constexpr rlim_t spare = 64U << 20;  // less than the buffer of one thread
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_AS, &before) == 0);
+  CHECK_NOTHROW(require_address_space({.later = spare}, 1));
+  const rlimit narrow{pages * static_cast<rlim_t>(::getpagesize()) + spare, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_AS, &narrow) == 0);
+  std::string words;
+  try {
+    require_address_space({.later = 1U << 20}, 1);
+  } catch (const Error& error) {
+    words = error.what();
+  }
+  REQUIRE(::setrlimit(RLIMIT_AS, &before) == 0);
+  CHECK_THAT(words, Catch::Contains("OpenBLAS 128.00 MiB of addresses") &&
+                        Catch::Contains("ulimit -v") && Catch::Contains("the process may map"));
 }
 
 /// The error's words, or none.

@@ -1,12 +1,15 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "core/schedule/explain.h"
 #include "tools/rondo/arguments.h"
+#include "tools/rondo/calibrate/profile.h"
 #include "tools/rondo/commands.h"
 #include "tools/rondo/explain_options.h"
 #include "tools/rondo/option_checks.h"
+#include "tools/rondo/page/data.h"
 #include "tools/rondo/page/explain_page.h"
 #include "tools/rondo/predict.h"
 #include "tools/rondo/step/terminal.h"
@@ -60,6 +63,30 @@ void explain_trace(const RealArguments& real, std::size_t width) {
   std::fputs(explain_real(call, width).c_str(), stdout);
 }
 
+/// A page's clock has links and no processors: a byte takes what it takes where a rank sends and
+/// receives at once. Nothing where there is no profile.
+std::optional<Costs> page_costs(const PageArguments& arguments, int ranks) {
+  if (arguments.profile.empty()) return std::nullopt;
+  const Profile profile = read_profile(arguments.profile);
+  const std::string foreign = foreign_words(profile);
+  if (!foreign.empty()) std::fprintf(stderr, "rondo: %s\n", foreign.c_str());
+  const std::string first = profile.links.empty() ? "" : profile.links.front().transport;
+  const LinkProfile& link =
+      profile.link(arguments.transport.empty() ? first : arguments.transport, ranks);
+  const double bytes = PageContent().bytes;
+  const double crowd = static_cast<double>(link.ranks) / link.cores;
+  return Costs{
+      .alpha = link.alpha.median, .beta = link.beta(bytes), .gamma = link.combined(bytes) * crowd};
+}
+
+void write_page_of(const ExplainArguments& arguments, const PageArguments& page) {
+  const Schedule schedule = schedule_of(arguments);
+  const auto costs = page_costs(page, schedule.ranks);
+  write_explained_page(schedule, !arguments.file.empty(), page, costs);
+  if (costs)
+    std::printf("its clock, from %s: %s\n", page.profile.c_str(), costs_text(*costs).c_str());
+}
+
 void add_what(CLI::App& command, ExplainArguments& arguments) {
   command.add_option("collective", arguments.collective, "e.g. all_reduce (see rondo list)");
   CLI::Option* algorithm =
@@ -87,7 +114,7 @@ void add_real_options(CLI::App& command, RealArguments& arguments) {
       "--from-trace", arguments.files,
       "a real call instead, with times: the files that RONDO_TRACE=FILE left, or FILE");
   for (const char* other : {"--algorithm", "--ranks", "--root", "--file", "--count", "--type",
-                            "--values", "--step", "--html", "--compare"})
+                            "--values", "--step", "--html", "--compare", "--profile"})
     files->excludes(command.get_option(other));
   command
       .add_option("--call", arguments.call,
@@ -130,13 +157,13 @@ void add_explain(CLI::App& program, int& status) {
   const auto real = std::make_shared<RealArguments>();
   add_real_options(*command, *real);
   command->callback([arguments, page, real, count, values, command, &status] {
-    refuse_empty(*command, {"--html", "--compare", "--file"});
+    refuse_empty(*command, {"--html", "--compare", "--profile", "--transport", "--file"});
     if (!real->files.empty()) return explain_trace(*real, arguments->width);
     if (real->call > 0) reject("--call is for traces", "--from-trace FILE...");
     arguments->has_count = count->count() > 0;
     arguments->has_values = values->count() > 0;
     if (page->wanted())
-      write_explained_page(schedule_of(*arguments), !arguments->file.empty(), *page);
+      write_page_of(*arguments, *page);
     else
       status = explain_one(*arguments);
   });

@@ -176,7 +176,7 @@ void add_reports(CLI::App& app, Options& options, Raw& raw) {
   group->add_flag(
       "--validate", options.validate,
       "At the end, each textbook formula (bytes, messages, memory, overlap, speed-up)\n"
-      "beside what was measured; calls go round rings unless RONDO_ALGORITHM is set, and\n"
+      "beside what was measured; calls go round rings, or as RONDO_ALGORITHM says, and\n"
       "--validate-every and --check-every are off");
   group
       ->add_option("--formulas", raw.formulas,

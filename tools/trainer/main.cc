@@ -2,6 +2,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <iostream>
 #include <string>
@@ -22,9 +23,21 @@ std::size_t terminal_columns() {
   return told ? size.ws_col : 80;
 }
 
+/// A progress bar's line has no end yet when somebody presses Ctrl-C: the shell's next prompt gets
+/// one of its own.
+void end_line_when_interrupted() {
+  struct sigaction action {};
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  action.sa_handler = [](int number) {
+    [[maybe_unused]] const auto written = ::write(STDOUT_FILENO, "\n", 1);
+    ::raise(number);  // once this handler has returned, as if it had not been there
+  };
+  ::sigaction(SIGINT, &action, nullptr);
+}
+
 /// What every rank throws alike is said once; what one rank found ends the others, too.
 int train(const Options& options) {
-  // Formulas are those of rings.
+  // The textbook's formulas are those of rings; others have theirs, if they are asked for.
   const bool rings = options.validate && !algorithm_is_chosen();
   auto world = rondo::Communicator::from_environment({.algorithm = rings ? "ring" : ""});
   try {
@@ -55,6 +68,7 @@ bool speaks() {
 int main(int argc, char** argv) {
   const CommandLine line = read_command_line(argc, argv, speaks());
   if (line.leave >= 0) return line.leave;
+  if (terminal_columns() > 0) end_line_when_interrupted();
   try {
     return train(line.options);
   } catch (const std::exception& error) {

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cstdlib>
 #include <initializer_list>
+#include <string_view>
 
 namespace rondo::train {
 namespace {
+
+constexpr std::string_view directly = "direct ";
 
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
@@ -41,6 +44,44 @@ void add_seconds(Communicator& world, const std::vector<StepRecord>& steps, Evid
   evidence.exposed = median(std::move(exposed));
 }
 
+/// "double_tree" of describe()'s "double_tree over tcp (forced)"; of a direct call the algorithm
+/// that it is made of.
+std::string algorithm_of(const std::string& described) {
+  const std::size_t begin = described.starts_with(directly) ? directly.size() : 0;
+  return described.substr(begin, described.find(' ', begin) - begin);
+}
+
+/// The algorithm of calls of so many elements, a block or a vector. `settled` turns false where
+/// smaller calls go another way, or directly.
+std::string carrier(Communicator& world, Collective collective, std::size_t count, bool& settled) {
+  const auto words = [&](std::size_t elements) {
+    return world.describe(collective, elements, DataType::float32);
+  };
+  const std::string described = words(std::max<std::size_t>(1, count));
+  const std::string algorithm = algorithm_of(described);
+  if (described.starts_with(directly)) settled = false;
+  for (std::size_t elements = 1; settled && elements < count; elements *= 2) {
+    const std::string smaller = words(elements);
+    if (smaller.starts_with(directly) || algorithm_of(smaller) != algorithm) settled = false;
+  }
+  return algorithm;
+}
+
+/// Which algorithms carry the step's calls: those of mean size, and, where each message `counts`,
+/// whether all smaller ones go alike.
+void add_algorithms(Communicator& world, bool counts, Evidence& evidence) {
+  Traits& traits = evidence.traits;
+  const std::size_t whole = traits.parameters / std::max<std::size_t>(1, traits.calls);
+  const std::size_t block = whole / static_cast<std::size_t>(world.size());
+  evidence.settled = counts;
+  if (evidence.strategy == "ddp") {
+    traits.reduced_by = carrier(world, Collective::all_reduce, whole, evidence.settled);
+    return;
+  }
+  traits.reduced_by = carrier(world, Collective::reduce_scatter, block, evidence.settled);
+  traits.gathered_by = carrier(world, Collective::all_gather, block, evidence.settled);
+}
+
 }  // namespace
 
 bool algorithm_is_chosen() {
@@ -52,11 +93,11 @@ Evidence evidence_of(Session& session, Communicator& world, const Options& optio
   const Strategy& strategy = session.strategy();
   const Traffic sent = session.sent_in_steps();
   Evidence evidence{.strategy = std::string(strategy.name()),
-                    .rings = options.validate && !algorithm_is_chosen(),
                     .full = options.formulas == Formulas::full};
   evidence.traits =
       traits_of(options, world.size(), session.layout().size(), strategy.padding(),
                 strategy.calls(), make_optimizer(options.optimizer, session.layout())->states());
+  add_algorithms(world, options.validate || evidence.full, evidence);
   std::array<double, 2> sums{static_cast<double>(sent.payload_bytes),
                              static_cast<double>(sent.messages)};
   world.all_reduce(sums.data(), sums.data(), sums.size(), DataType::float64);

@@ -19,7 +19,7 @@ Evidence evidence_of(Session& session, Communicator& world, const Options& optio
 /// Error{invalid_argument} for a profile that is none.
 Link link_of(Session& session, Communicator& world, const Options& options);
 
-/// RONDO_ALGORITHM, or NCCL's name for it, is set: then calls need not go round rings.
+/// RONDO_ALGORITHM, or NCCL's name for it, is set: then --validate asks for no rings.
 bool algorithm_is_chosen();
 
 }  // namespace rondo::train

@@ -43,6 +43,7 @@ void Session::look() {
   options_.model.precision = options_.strategy.precision;
   plan_ = plan_of(options_, world_, largest_batch());
   require_within(plan_, options_.memory_limit);
+  require_address_space(plan_, options_.threads);
 }
 
 /// Samples of a rank's largest micro-step.
@@ -69,10 +70,13 @@ void Session::set_up() {
 
 void Session::check_options() const {
   const auto counts = [](std::size_t value) { return value >= 1 && value <= most; };
-  if (!counts(options_.batch) || !counts(options_.accumulate) || options_.threads < 1) {
-    refuse("--batch, --accumulate and --threads count from 1, to at most " + std::to_string(most),
+  if (!counts(options_.batch) || !counts(options_.accumulate)) {
+    refuse("--batch and --accumulate count from 1, to at most " + std::to_string(most),
            "--batch 24 --accumulate 1");
   }
+  if (options_.threads < 1)
+    refuse("--threads " + std::to_string(options_.threads) + ": matrix products need one",
+           "--threads 1, or as many as the cores that a rank has to itself");
   if (!options_.checkpoint.folder.empty() && options_.strategy.top_k > 0) {
     refuse("a checkpoint does not hold what compression has not sent yet",
            "--checkpoint without --compress");

@@ -31,6 +31,32 @@ class WritingPages(unittest.TestCase):
         self.assertNotRegex(page, r'(src|href)="(https?:)?//')
         self.assertEqual(page.count("</script>"), 2)
 
+    def test_takes_its_clock_from_a_profile(self):
+        def spread(seconds):
+            return {"low": seconds, "median": seconds, "high": seconds}
+
+        def curve(seconds):
+            return [{"bytes": 1 << 20, "seconds": spread(seconds)}]
+
+        link = {"ranks": 2, "cores": 2, "alpha": spread(3e-6), "one_way": curve(1e-3),
+                "combining": curve(0.008), "meeting": spread(0), "fetch": [],
+                "fetch_combining": []}
+        links = [{**link, "transport": "shm", "exchange": curve(1e-3)},
+                 {**link, "transport": "tcp", "exchange": curve(0.004)}]
+        profile = folder / "profile.json"
+        profile.write_text(json.dumps({
+            "what": "rondo calibration profile", "schema": 2, "date": "", "rondo_version": "",
+            "machine": {"cpu": "one", "cores": 2, "kernel": "6"}, "links": links, "gamma": []}))
+        path = folder / "clock.html"
+        status, output, _ = rondo("explain", "all_reduce", "-a", "ring", "-n", 2, "--html", path,
+                                  "--profile", profile, "--transport", "tcp")
+        self.assertEqual(status, 0)
+        self.assertIn("its clock, from", output)
+        data = json.loads(re.search(r'id="data">(.*)</script>', path.read_text()).group(1))
+        self.assertAlmostEqual(data["alpha"], 3e-6)
+        self.assertAlmostEqual(data["beta"] * data["bytes"], 0.004 - 2 * 3e-6)
+        self.assertAlmostEqual(data["gamma"] * data["bytes"], 0.004)
+
     def refused(self, words, *arguments):
         status, output, errors = rondo("explain", *arguments)
         self.assertEqual(status, 2)
@@ -44,6 +70,9 @@ class WritingPages(unittest.TestCase):
         self.refused(["no algorithm 'rng'", "bidirectional_ring"], "all_reduce", "-a", "rng", *page)
         self.refused(["no algorithm 'tree'"], "all_reduce", "--compare", "tree", *page)
         self.refused(["--compare is for pages"], "all_reduce", "--compare", "ring")
+        self.refused(["--profile", "--html"], "all_reduce", "--profile", "x")
+        self.refused(["no such file"], "all_reduce", "--profile", folder / "none", *page)
+        self.refused(["--transport", "--profile"], "all_reduce", "--transport", "tcp", *page)
         self.refused(["cannot write", "no/folder"], "all_reduce", "--html", folder / "no/folder/x")
         self.assertFalse((folder / "none.html").exists())
 

@@ -1,6 +1,7 @@
 // Profiles: what follows from samples, files good and bad, and the command itself.
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -48,15 +49,18 @@ Profile made_up() {
   const auto constant = [](double value) { return [value](double) { return value; }; };
   LinkProfile link{.transport = "shm", .ranks = 2, .cores = 2, .alpha = exactly(alpha)};
   link.one_way = curve(constant(2e-10));
-  link.exchange = curve(constant(4e-10));
+  link.exchange = curve(constant(4e-10), 2 * alpha);
+  link.combining = curve(constant(5e-10), 2 * alpha);
   link.meeting = exactly(5e-7);
   link.fetch = curve(constant(1e-10), 5e-7);
+  link.fetch_combining = curve(constant(1.2e-10), 5e-7);
   GammaProfile gamma{.type = DataType::float32, .op = ReduceOperator::sum};
   gamma.copies = curve(constant(1e-10), 0);
   gamma.reduces = curve(constant(1.5e-10), 0);
   LinkProfile crowded = link;
   crowded.ranks = 4;
-  crowded.exchange = curve(constant(6e-10), 3 * alpha);  // three rounds
+  crowded.exchange = curve(constant(10e-10), 6 * alpha);  // three rounds, twice
+  crowded.combining = curve(constant(13e-10), 6 * alpha);
   return {.machine = {"a processor", 2, "6.1"},
           .date = "2026-01-01T00:00:00Z",
           .version = "1",
@@ -113,14 +117,18 @@ TEST_CASE("constants: half an exchange at each end, a core's time where ranks sh
   const Profile profile = made_up();
   CHECK(profile.links[0].copy(1 << 20) == Approx(2e-10));
   CHECK(profile.links[0].forward(1 << 20) == Approx(1e-10));
-  CHECK(profile.links[1].copy(1 << 20) == Approx(1e-10));  // two ranks a core, 3/2 of the bytes
+  // Two ranks a core; one block sent, two sent on for half, three received, all of it twice.
+  CHECK(profile.links[1].copy(1 << 20) == Approx(10e-10 / 2 / (2 * 5 / 4.0)));
+  CHECK(profile.links[0].combined(1 << 20) == Approx(1e-10));
+  CHECK(profile.links[1].combined(1 << 20) == Approx(3e-10 / 2 / (2 * 3 / 4.0)));
   CHECK(profile.links[0].fetched(1 << 20) == Approx(2e-10));
+  CHECK(profile.links[0].fetched_combined(1 << 20) == Approx(4e-11));
   CHECK(profile.gammas[0].gamma(1 << 20) == Approx(5e-11));
   const Costs costs =
       profile.costs(profile.links[0], 1 << 20, DataType::float32, ReduceOperator::sum);
   CHECK(costs.alpha == Approx(alpha));
   CHECK(costs.copy == Approx(2e-10));
-  CHECK(costs.gamma == Approx(5e-11));
+  CHECK(costs.gamma == Approx(1e-10));
   CHECK(costs.forward == Approx(1e-10));
   CHECK(costs.processors == 2);
 }
@@ -150,8 +158,8 @@ TEST_CASE("a profile is read as it was written") {
 TEST_CASE("bad profiles are refused in words") {
   CHECK_THAT(refusal("{"), Catch::Contains("it is not JSON, or cut off"));
   CHECK_THAT(refusal("[1]"), Catch::Contains("it is no calibration profile"));
-  CHECK_THAT(refusal(with("\"schema\":1", "\"schema\":2")),
-             Catch::Contains("its schema is 2, this rondo reads 1"));
+  CHECK_THAT(refusal(with("\"schema\":2", "\"schema\":1")),
+             Catch::Contains("its schema is 1, this rondo reads 2"));
   CHECK_THAT(refusal(with("\"alpha\"", "\"alfa\"")), Catch::Contains("\"alpha\" is missing"));
   CHECK_THAT(refusal(with("\"ranks\":2", "\"ranks\":-2")),
              Catch::Contains("\"ranks\" is not a number from 1 on"));
@@ -167,7 +175,7 @@ TEST_CASE("bad profiles are refused in words") {
 }
 
 TEST_CASE("one beta for all sizes is the least off; the picture shows every curve") {
-  CHECK(straight_beta(made_up().links[0].exchange, alpha) == Approx(4e-10));
+  CHECK(straight_beta(made_up().links[0].exchange, 2 * alpha) == Approx(4e-10));
   const std::string svg = plot_svg(made_up());
   CHECK_THAT(svg, Catch::StartsWith("<svg") && Catch::EndsWith("</svg>\n"));
   CHECK_THAT(svg, Catch::Contains("shm, 4 ranks on 2 cores") && Catch::Contains("float32 sum"));
@@ -176,9 +184,8 @@ TEST_CASE("one beta for all sizes is the least off; the picture shows every curv
 
 TEST_CASE("verdicts are medians over the sizes from 64 KiB on") {
   const auto row = [](const char* algorithm, double bytes, double predicted) {
-    CheckRow made{.transport = "tcp", .predicted = predicted};
-    made.measured = {algorithm, bytes, exactly(1.0), ""};
-    return made;
+    return CheckRow{
+        .transport = "tcp", .algorithm = algorithm, .bytes = bytes, .ratio = exactly(predicted)};
   };
   const std::vector<CheckRow> rows{row("ring", 1024, 9.0), row("ring", 65536, 1.1),
                                    row("ring", 1e6, 0.8), row("ring", 1e7, 1.3),
@@ -188,6 +195,29 @@ TEST_CASE("verdicts are medians over the sizes from 64 KiB on") {
   CHECK(verdicts[0].off == Approx(0.2));
   CHECK(verdicts[1].off == Approx(0.5));
   CHECK_THAT(verdicts_text(verdicts, 30), Catch::Contains("within") && Catch::Contains("OFF"));
+}
+
+TEST_CASE("a call is held against the constants of its own round") {
+  const LinkProfile which{.transport = "tcp", .ranks = 2, .cores = 2};
+  const double bytes = 1 << 20;
+  Samples samples{.bytes = bytes};
+  for (const double speed : {1.0, 2.0, 4.0}) {  // the machine slows down between rounds
+    const double once = speed * (alpha + bytes * 4e-10);
+    samples.seconds[trial::smallest].push_back(2 * speed * alpha);
+    samples.seconds[trial::to_and_fro].push_back(2 * once);
+    samples.seconds[trial::gather].push_back(once);
+    samples.seconds[trial::scatter].push_back(once + speed * bytes * 5e-11);
+    samples.seconds["ring"].push_back(2 * once + speed * bytes * 5e-11);
+    samples.direct["ring"].push_back(0);
+  }
+  const std::vector<Samples> all{samples_from_json(to_json(samples))};
+  const auto rows = check_rows({constants_of(which, all), {"ring"}, all});
+  REQUIRE(rows.size() == 1);
+  CHECK(rows[0].ratio.low == Approx(1));
+  CHECK(rows[0].ratio.high == Approx(1));
+  CHECK(rows[0].measured.high == Approx(rows[0].predicted.high));
+  CHECK(constants_of(which, all).alpha.median == Approx(2 * alpha));
+  CHECK(constants_of(which, all, 2).alpha.median == Approx(4 * alpha));
 }
 
 TEST_CASE("the command measures, writes a profile that simulate and why take, and a picture") {
@@ -217,6 +247,15 @@ TEST_CASE("the command measures, writes a profile that simulate and why take, an
       run_program("why all_reduce 64K --ranks 2 --transport shm --profile " + file.path());
   CHECK(why.status == 0);
   CHECK_THAT(why.output, Catch::Contains("s/byte at either end"));
+}
+
+TEST_CASE("ranks of a launcher are told that calibrate has its own") {
+  ::setenv("WORLD_SIZE", "3", 1);
+  const auto result = run_program("calibrate");
+  ::unsetenv("WORLD_SIZE");
+  CHECK(result.status == 2);
+  CHECK_THAT(result.output, Catch::Contains("started 3 times by a launcher (WORLD_SIZE)") &&
+                                Catch::Contains("--ranks 3` without the launcher"));
 }
 
 TEST_CASE("wrong use of the command is told in words") {

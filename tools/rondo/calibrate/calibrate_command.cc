@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -32,7 +33,7 @@ struct Arguments {
                                       "double_tree", "binomial_tree", "default"};
   std::string output{};
   std::string plot{};
-  int rounds = 11;
+  int rounds = 21;
   bool check = false;
   double limit = 15;
 };
@@ -113,7 +114,19 @@ void show(const std::string& text) {
   std::fflush(stdout);  // before the next ranks are forked
 }
 
+/// Ranks that a launcher has started would each start a team of their own, and time the others.
+void refuse_launchers() {
+  for (const char* name : {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
+    const char* const ranks = std::getenv(name);
+    if (ranks == nullptr || std::atoi(ranks) < 2) continue;
+    reject("calibrate was started " + std::string(ranks) + " times by a launcher (" + name +
+               "), but starts ranks of its own, on this host",
+           "`rondo calibrate --ranks " + std::string(ranks) + "` without the launcher");
+  }
+}
+
 int calibrate(const Arguments& arguments) {
+  refuse_launchers();
   const CalibrateOptions options = options_of(arguments);
   Profile profile{.machine = this_machine(), .date = now(), .version = rondo::version()};
   show(profile.machine.cpu + ", " + std::to_string(profile.machine.cores) + " cores, Linux " +
@@ -163,9 +176,10 @@ void add_options(CLI::App& command, Arguments& arguments) {
   command.add_option("-o,--output", arguments.output,
                      "write the profile, which simulate and why take as --profile");
   command.add_option("--plot", arguments.plot, "write an SVG of samples and fits");
-  command.add_flag("--check", arguments.check,
-                   "also time all_reduces in the same rounds, and hold them against what the\n"
-                   "constants predict; exit status 1 where a median is off by more than --limit");
+  command.add_flag(
+      "--check", arguments.check,
+      "also time all_reduces in the same rounds, and hold each round's against what its\n"
+      "constants predict; exit status 1 where a median is off by more than --limit");
   command
       .add_option("--algorithms", arguments.algorithms,
                   "of --check; default is what a program gets that forces nothing")
@@ -186,7 +200,9 @@ void add_calibrate(CLI::App& program, int& status) {
       "calibrate",
       "Measures what messages, shared memory and reductions cost on this machine, with ranks of\n"
       "its own, each bound to a core: alpha, seconds a byte at each size, gamma of every type;\n"
-      "medians with quartiles. Takes half a minute; nothing else should run meanwhile.\n"
+      "medians with quartiles. Takes half a minute; nothing else should run meanwhile. Of one "
+      "host:\n"
+      "for what links between hosts carry, bench/formula/run in the sources.\n"
       "Example: rondo calibrate --ranks 2,4 --output profile.json --plot profile.svg --check");
   add_options(*command, *arguments);
   command->callback([arguments, command, &status] {

@@ -15,6 +15,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr double smallest = 8;
+/// Short, so that a round is over before the machine changes its speed.
+constexpr double sample_seconds = 1e-3;
 constexpr std::size_t meeting_bytes = 4096;
 
 /// Runs the ranks; what rank 0 returns comes back here.
@@ -43,45 +45,37 @@ bool streams(double bytes, int ranks) {
   return bytes * ranks >= static_cast<double>(cached_results);
 }
 
-bench::Spread halved(const bench::Spread& spread) {
-  return {spread.low / 2, spread.median / 2, spread.high / 2};
-}
+/// Of what a communicator sent, the part that moved without messages.
+struct DirectShare {
+  Traffic before{};
+  std::vector<double> shares{};  ///< by sample
+};
 
-void scale(Curve& curve, double factor) {
-  for (Knot& knot : curve)
-    knot.seconds = {knot.seconds.low * factor, knot.seconds.median * factor,
-                    knot.seconds.high * factor};
-}
-
-/// The communicators of one link, what they measure and where it goes.
+/// The communicators of one link, and what they time.
 class Link {
  public:
   /// Collective. `meeting` holds meeting_bytes.
   Link(bench::Member& member, bench::SharedMemory& meeting, const CalibrateOptions& options,
-       const std::string& transport, int cores)
+       const std::string& transport)
       : member_(member),
         options_(options),
-        buffers_(2 * options.sizes.back()),
-        messages_(join(member, meeting, {.transport = transport, .algorithm = "all_gather:ring"})) {
+        buffers_(options.sizes.back()),
+        messages_(
+            join(member, meeting,
+                 {.transport = transport, .algorithm = "all_gather:ring;reduce_scatter:ring"})) {
     if (transport == "shm")
       direct_ = join(member, meeting, {.transport = transport, .algorithm = "direct"});
     for (const std::string& algorithm : options.checked) {
       const std::string forced = algorithm == "default" ? "" : algorithm;
       checked_.push_back(join(member, meeting, {.transport = transport, .algorithm = forced}));
     }
-    found_.link = {.transport = transport, .ranks = member.size(), .cores = cores};
   }
 
   /// Collective; the same on every rank.
-  const LinkMeasurement& measure() {
-    for (const double bytes : options_.sizes) one_size(bytes);
-    found_.link.alpha = halved(bench::spread_of(alphas_));
-    found_.link.meeting = bench::spread_of(meetings_);
-    // A core did the work of all its ranks meanwhile.
-    const double share = static_cast<double>(found_.link.cores) / found_.link.ranks;
-    scale(found_.gamma.copies, share);
-    scale(found_.gamma.reduces, share);
-    return found_;
+  std::vector<Samples> measure() {
+    std::vector<Samples> all;
+    for (const double bytes : options_.sizes) all.push_back(one_size(bytes));
+    return all;
   }
 
   void finalize() {
@@ -91,50 +85,56 @@ class Link {
   }
 
  private:
-  /// An all_gather of twice the bytes moves what an all_reduce does; where it alone would write
-  /// past the caches half of it is measured, and counted twice.
-  double gathered(double bytes) const {
-    const int ranks = member_.size();
-    return streams(2 * bytes, ranks) == streams(bytes, ranks) ? 2 * bytes : bytes;
-  }
-
-  void one_size(double bytes) {
-    std::vector<bench::Trial> trials{
-        ping_pong(messages_, buffers_, smallest), ping_pong(messages_, buffers_, bytes),
-        gather_all(messages_, buffers_, gathered(bytes)),
-        copies(buffers_, bytes, streams(bytes, member_.size())),
-        reduces(buffers_, bytes, {.streaming = streams(bytes, member_.size())})};
-    for (Communicator& world : checked_) trials.push_back(all_reduce(world, buffers_, bytes));
-    if (direct_) {
-      trials.push_back(gather_all(direct_, buffers_, smallest * member_.size()));
-      trials.push_back(gather_all(direct_, buffers_, bytes));
+  /// What constants follow from is timed before and after what is held against them.
+  Samples one_size(double bytes) {
+    std::vector<DirectShare> shares(checked_.size());
+    std::vector<bench::Trial> trials = basic(bytes);
+    if (!checked_.empty()) {
+      for (std::size_t i = 0; i < checked_.size(); ++i)
+        trials.push_back(checked(i, bytes, shares[i]));
+      for (bench::Trial& trial : basic(bytes)) trials.push_back(std::move(trial));
     }
-    take(bytes, bench::measure(member_, trials, {.rounds = options_.rounds}));
-  }
-
-  /// In the order of the trials.
-  void take(double bytes, std::vector<std::vector<double>> samples) {
-    const auto add = [bytes](Curve& curve, const std::vector<double>& seconds) {
-      curve.push_back({bytes, bench::spread_of(seconds)});
-    };
-    auto next = samples.begin();
-    alphas_.insert(alphas_.end(), next->begin(), next->end());
-    add(found_.link.one_way, *++next);
-    found_.link.one_way.back().seconds = halved(found_.link.one_way.back().seconds);
-    std::vector<double> exchanges = *++next;
-    for (double& seconds : exchanges) seconds *= 2 * bytes / gathered(bytes);
-    add(found_.link.exchange, exchanges);
-    add(found_.gamma.copies, *++next);
-    add(found_.gamma.reduces, *++next);
+    const auto seconds = bench::measure(
+        member_, trials, {.rounds = options_.rounds, .sample_seconds = sample_seconds});
+    Samples samples{.bytes = bytes};
+    for (std::size_t i = 0; i < trials.size(); ++i) samples.add(trials[i].name, seconds[i]);
     for (std::size_t i = 0; i < checked_.size(); ++i) {
-      const std::size_t count = static_cast<std::size_t>(bytes) / sizeof(float);
-      found_.checked.push_back(
-          {options_.checked[i], bytes, bench::spread_of(*++next),
-           checked_[i].describe(Collective::all_reduce, count, DataType::float32)});
+      const auto& all = shares[i].shares;  // also of samples that found out how many calls fill one
+      samples.direct[options_.checked[i]] = {all.end() - options_.rounds, all.end()};
     }
-    if (!direct_) return;
-    meetings_.insert(meetings_.end(), (next + 1)->begin(), (next + 1)->end());
-    add(found_.link.fetch, *(next + 2));
+    return samples;
+  }
+
+  std::vector<bench::Trial> basic(double bytes) {
+    const auto named = [](const char* name, bench::Trial trial) {
+      trial.name = name;
+      return trial;
+    };
+    std::vector<bench::Trial> trials{
+        named(trial::smallest, ping_pong(messages_, buffers_, smallest)),
+        named(trial::to_and_fro, ping_pong(messages_, buffers_, bytes)),
+        named(trial::gather, gather_all(messages_, buffers_, bytes)),
+        named(trial::scatter, scatter_all(messages_, buffers_, bytes))};
+    if (!direct_) return trials;
+    trials.push_back(
+        named(trial::meeting, gather_all(direct_, buffers_, smallest * member_.size())));
+    trials.push_back(named(trial::fetch, gather_all(direct_, buffers_, bytes)));
+    trials.push_back(named(trial::fetch_combining, scatter_all(direct_, buffers_, bytes)));
+    return trials;
+  }
+
+  bench::Trial checked(std::size_t index, double bytes, DirectShare& share) {
+    Communicator& world = checked_[index];
+    bench::Trial trial = all_reduce(world, buffers_, bytes);
+    trial.name = options_.checked[index];
+    trial.prepare = [&world, &share] { share.before = world.traffic(); };
+    trial.check = [&world, &share] {
+      const Traffic sent = world.traffic() - share.before;
+      share.shares.push_back(sent.payload_bytes == 0 ? 0
+                                                     : static_cast<double>(sent.direct_bytes) /
+                                                           static_cast<double>(sent.payload_bytes));
+    };
+    return trial;
   }
 
   bench::Member& member_;
@@ -143,32 +143,7 @@ class Link {
   Communicator messages_;
   Communicator direct_{};  ///< empty where there is no direct way
   std::vector<Communicator> checked_{};
-  std::vector<double> alphas_{};  ///< of round trips
-  std::vector<double> meetings_{};
-  LinkMeasurement found_{};
 };
-
-Json to_json(const std::vector<Checked>& all) {
-  Json json = Json::array();
-  for (const Checked& one : all)
-    json.push_back({{"algorithm", one.algorithm},
-                    {"bytes", one.bytes},
-                    {"seconds", {one.seconds.low, one.seconds.median, one.seconds.high}},
-                    {"how", one.how}});
-  return json;
-}
-
-std::vector<Checked> checked_from_json(const Json& json) {
-  std::vector<Checked> all;
-  for (const Json& one : json) {
-    const Json& seconds = one.at("seconds");
-    all.push_back({one.at("algorithm"),
-                   one.at("bytes"),
-                   {seconds.at(0), seconds.at(1), seconds.at(2)},
-                   one.at("how")});
-  }
-  return all;
-}
 
 GammaProfile measure_reduction(bench::Member& member, const CalibrateOptions& options,
                                Buffers& buffers, DataType type, ReduceOperator op) {
@@ -191,17 +166,19 @@ GammaProfile measure_reduction(bench::Member& member, const CalibrateOptions& op
 LinkMeasurement measure_link(const CalibrateOptions& options, const std::string& transport,
                              int ranks) {
   bench::SharedMemory meeting(meeting_bytes);
-  const int cores = std::min(ranks, bench::allowed_cores());
   const Json json = from_team(ranks, [&](bench::Member& member) -> Json {
-    Link link(member, meeting, options, transport, cores);
-    const LinkMeasurement& found = link.measure();
+    Link link(member, meeting, options, transport);
+    Json all = Json::array();
+    for (const Samples& samples : link.measure()) all.push_back(tool::to_json(samples));
     link.finalize();
-    return {{"link", tool::to_json(found.link)},
-            {"checked", to_json(found.checked)},
-            {"gamma", tool::to_json(found.gamma)}};
+    return all;
   });
-  return {link_from_json(json.at("link")), checked_from_json(json.at("checked")),
-          gamma_from_json(json.at("gamma"))};
+  LinkMeasurement found{.checked = options.checked};
+  for (const Json& one : json) found.samples.push_back(samples_from_json(one));
+  found.link = constants_of(
+      {.transport = transport, .ranks = ranks, .cores = std::min(ranks, bench::allowed_cores())},
+      found.samples);
+  return found;
 }
 
 std::vector<GammaProfile> measure_reductions(const CalibrateOptions& options, int ranks) {

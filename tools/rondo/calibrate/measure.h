@@ -7,6 +7,7 @@
 
 #include "bench/floor/trial.h"
 #include "tools/rondo/calibrate/profile.h"
+#include "tools/rondo/calibrate/samples.h"
 
 namespace rondo::tool {
 
@@ -16,23 +17,16 @@ struct CalibrateOptions {
   std::vector<double> sizes{};  ///< bytes of a message, growing
   std::vector<DataType> types{};
   std::vector<ReduceOperator> ops{ReduceOperator::sum};
-  int rounds = 11;
+  int rounds = 21;
   std::vector<std::string> checked{};  ///< all_reduce algorithms to hold against their predictions
-};
-
-/// An all_reduce that was timed in the same rounds as the constants.
-struct Checked {
-  std::string algorithm{};  ///< "default": what a program gets that forces nothing
-  double bytes = 0;
-  bench::Spread seconds{};
-  std::string how{};  ///< in the words of Communicator::describe()
 };
 
 /// One transport between so many ranks.
 struct LinkMeasurement {
   LinkProfile link{};
-  std::vector<Checked> checked{};
-  GammaProfile gamma{};  ///< of float32 and sum, in the same rounds as what was checked
+  std::vector<std::string>
+      checked{};                   ///< algorithms; "default": a program gets that forces nothing
+  std::vector<Samples> samples{};  ///< of what was checked, too: trials by its names
 };
 
 /// Forks the ranks; the calling process must have one thread. Throws std::runtime_error where a

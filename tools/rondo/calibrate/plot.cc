@@ -145,10 +145,12 @@ class Panel {
 std::string link_panel(const LinkProfile& link, double left) {
   Panel panel(left, link.transport + ", " + std::to_string(link.ranks) + " ranks on " +
                         std::to_string(link.cores) + " cores");
-  for (const Curve* curve : {&link.one_way, &link.exchange, &link.fetch}) panel.hold(*curve);
+  for (const Curve* curve : {&link.one_way, &link.exchange, &link.combining, &link.fetch})
+    panel.hold(*curve);
   panel.axes();
   panel.samples(link.one_way, "#1f77b4", "one way");
-  panel.samples(link.exchange, "#d62728", "all_gather round a ring, of twice the bytes");
+  panel.samples(link.exchange, "#d62728", "two all_gathers round a ring");
+  panel.samples(link.combining, "#9467bd", "two reduce_scatters round a ring");
   if (!link.fetch.empty()) panel.samples(link.fetch, "#2ca02c", "all_gather, the direct way");
   const double beta = straight_beta(link.exchange, link.alpha.median);
   std::array<char, 64> words{};

@@ -11,9 +11,6 @@
 namespace rondo::tool {
 namespace {
 
-/// The direct way combines what the kernel copied slice by slice, from the second-level cache.
-constexpr double staged_slice = 128 << 10;
-
 std::string micro(double seconds) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.4g us", seconds * 1e6);
@@ -26,9 +23,15 @@ std::string nano(double seconds) {
   return text.data();
 }
 
-Costs costs_of(const LinkProfile& link, const GammaProfile& gamma, double bytes, int slices) {
+std::string percent(double part) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.0f %%", 100 * part);
+  return text.data();
+}
+
+Costs costs_of(const LinkProfile& link, double bytes, int slices) {
   return {.alpha = link.alpha.median,
-          .gamma = gamma.gamma(bytes),
+          .gamma = link.combined(bytes),
           .ports = Ports::unlimited,
           .copy = link.copy(bytes),
           .forward = link.forward(bytes),
@@ -36,11 +39,10 @@ Costs costs_of(const LinkProfile& link, const GammaProfile& gamma, double bytes,
           .slices = slices};
 }
 
-CallPrediction by_messages(const LinkProfile& link, const GammaProfile& gamma,
-                           const PreparedCall& prepared, double bytes) {
+CallPrediction by_messages(const LinkProfile& link, const PreparedCall& prepared, double bytes) {
   const Schedule& schedule = prepared.plan->schedule;
   const int slices = static_cast<int>(prepared.slicing.passes);
-  const Costs costs = costs_of(link, gamma, bytes, slices);
+  const Costs costs = costs_of(link, bytes, slices);
   const RankCost most = simulate(schedule, bytes, costs).busiest();
   CallPrediction found{.seconds = most.seconds};
   found.way = schedule.algorithm;
@@ -51,16 +53,14 @@ CallPrediction by_messages(const LinkProfile& link, const GammaProfile& gamma,
   return found;
 }
 
-CallPrediction directly(const LinkProfile& link, const GammaProfile& gamma,
-                        const DirectCall& direct) {
+CallPrediction directly(const LinkProfile& link, const DirectCall& direct) {
   const DirectCall::Part& part = direct.ordinary_memory;
   const double taken = static_cast<double>(part.given.bytes);  // all give and take alike
   const bool shares = part.plan.mode != DirectMode::one_shot;
   const double others = link.ranks - 1;
   const double added = static_cast<double>(part.bytes()) * (shares ? others / link.ranks : others);
   const double fetch = link.fetched(static_cast<double>(part.bytes()));
-  const double combine =
-      direct.staged ? gamma.gamma(static_cast<double>(part.bytes())) : gamma.alone(staged_slice);
+  const double combine = link.fetched_combined(static_cast<double>(part.bytes()));
   const double turns = static_cast<double>(link.ranks) / link.cores;
   const int meetings = shares ? 2 : 1;
   CallPrediction found;
@@ -74,8 +74,8 @@ CallPrediction directly(const LinkProfile& link, const GammaProfile& gamma,
 
 }  // namespace
 
-CallPrediction predict_all_reduce(const LinkProfile& link, const GammaProfile& gamma,
-                                  const std::string& algorithm, double bytes) {
+AllReduceModel::AllReduceModel(const LinkProfile& link, const std::string& algorithm, double bytes)
+    : bytes_(bytes) {
   Config config;
   config.transport = link.transport;
   const why::Facts facts = why::facts_here(config, link.ranks, false);
@@ -86,12 +86,19 @@ CallPrediction predict_all_reduce(const LinkProfile& link, const GammaProfile& g
   const Choice choice =
       choose(call.collective, index_space_bytes(call, link.ranks), facts.around, selection);
   const auto plan = make_plan(*choice.algorithm, 0, 0, facts.around);
-  const auto prepared = decide(choice, plan, call, 0, facts.around, facts.frame_bytes);
-  const CallPrediction messages = by_messages(link, gamma, *prepared, bytes);
-  if (!prepared->direct) return messages;
-  const CallPrediction direct = directly(link, gamma, *prepared->direct);
-  const bool contested = prepared->direct->measured;  // the calls take what is faster
-  return contested && messages.seconds < direct.seconds ? messages : direct;
+  prepared_ = decide(choice, plan, call, 0, facts.around, facts.frame_bytes);
+}
+
+CallPrediction AllReduceModel::predict(const LinkProfile& link, double direct) const {
+  if (!prepared_->direct) return by_messages(link, *prepared_, bytes_);
+  const CallPrediction directly_moved = directly(link, *prepared_->direct);
+  if (!prepared_->direct->measured || direct >= 1) return directly_moved;
+  CallPrediction mixed = by_messages(link, *prepared_, bytes_);
+  if (direct <= 0) return mixed;
+  mixed.seconds += direct * (directly_moved.seconds - mixed.seconds);
+  mixed.way = percent(direct) + " " + directly_moved.way + ", else " + mixed.way;
+  mixed.formula = directly_moved.formula + "; else " + mixed.formula;
+  return mixed;
 }
 
 }  // namespace rondo::tool

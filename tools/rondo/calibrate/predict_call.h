@@ -2,9 +2,10 @@
 // schedule; the direct way is what it fetches and combines.
 #pragma once
 
+#include <memory>
 #include <string>
 
-#include "tools/rondo/calibrate/measure.h"
+#include "core/plan/prepared.h"
 #include "tools/rondo/calibrate/profile.h"
 
 namespace rondo::tool {
@@ -15,8 +16,21 @@ struct CallPrediction {
   std::string formula{};  ///< with this call's numbers put in
 };
 
-/// float32, sum. `algorithm`: a name, or "default" for what a program gets that forces nothing.
-CallPrediction predict_all_reduce(const LinkProfile& link, const GammaProfile& gamma,
-                                  const std::string& algorithm, double bytes);
+/// All_reduces of one algorithm and size, float32, sum: decided once, predicted from the constants
+/// of any round.
+class AllReduceModel {
+ public:
+  /// `link`: only whose it is. `algorithm`: a name, or "default" for what a program gets that
+  /// forces nothing.
+  AllReduceModel(const LinkProfile& link, const std::string& algorithm, double bytes);
+
+  /// `direct`: the part of its payload that moved directly, where calls find out for themselves
+  /// which way is faster.
+  CallPrediction predict(const LinkProfile& link, double direct) const;
+
+ private:
+  std::shared_ptr<const PreparedCall> prepared_;
+  double bytes_;
+};
 
 }  // namespace rondo::tool

@@ -25,6 +25,16 @@ std::string known_links(const Profile& profile) {
   return words;
 }
 
+/// With this operator, or else with another one; nullptr where the type is missing.
+const GammaProfile* find_reduction(const Profile& profile, DataType type, ReduceOperator op) {
+  const GammaProfile* found = nullptr;
+  for (const GammaProfile& one : profile.gammas) {
+    if (one.type != type) continue;
+    if (found == nullptr || one.op == op) found = &one;
+  }
+  return found;
+}
+
 }  // namespace
 
 double seconds_a_byte(const Curve& curve, double bytes, double alpha) {
@@ -38,16 +48,32 @@ double seconds_a_byte(const Curve& curve, double bytes, double alpha) {
   return a_byte(below, alpha) * (1 - along) + a_byte(*above, alpha) * along;
 }
 
+// Each rank sends its own block, then what it received, and receives all other blocks.
+double LinkProfile::copies_a_pass() const {
+  const double forwarded = forwards_cached() ? 0.5 : 1;
+  return (1 + forwarded * (ranks - 2) + (ranks - 1)) / ranks;
+}
+
+double LinkProfile::beta(double bytes) const {
+  const double sent = 2.0 * (ranks - 1) / ranks;  // in units of bytes
+  return seconds_a_byte(exchange, bytes, 2 * (ranks - 1) * alpha.median) / sent;
+}
+
 // Where ranks share cores an exchange takes as long as all of a core's ranks together.
 double LinkProfile::copy(double bytes) const {
-  const double sent = 2.0 * (ranks - 1) / ranks;  // in units of bytes, and received
-  const double rounds = (ranks - 1) * alpha.median;
-  return seconds_a_byte(exchange, bytes, rounds) / (2 * sent) * cores / ranks;
+  const double alphas = 2 * (ranks - 1) * alpha.median;
+  return seconds_a_byte(exchange, bytes, alphas) / (2 * copies_a_pass()) * cores / ranks;
+}
+
+double LinkProfile::combined(double bytes) const {
+  const double added = 2.0 * (ranks - 1) / ranks;  // in units of bytes
+  const double more = seconds_a_byte(combining, bytes, 0) - seconds_a_byte(exchange, bytes, 0);
+  return std::max(0.0, more) / added * cores / ranks;
 }
 
 // What is written twice is read once: half of a copy. Over sockets the kernel reads it again.
 double LinkProfile::forward(double bytes) const {
-  return transport == "shm" ? copy(bytes) / 2 : copy(bytes);
+  return forwards_cached() ? copy(bytes) / 2 : copy(bytes);
 }
 
 double LinkProfile::fetched(double bytes) const {
@@ -55,11 +81,15 @@ double LinkProfile::fetched(double bytes) const {
   return seconds_a_byte(fetch, bytes, meeting.median) / others * cores / ranks;
 }
 
-double GammaProfile::gamma(double bytes) const {
-  return std::max(0.0, alone(bytes) - seconds_a_byte(copies, bytes, 0));
+double LinkProfile::fetched_combined(double bytes) const {
+  const double others = static_cast<double>(ranks - 1) / ranks;
+  const double more = seconds_a_byte(fetch_combining, bytes, 0) - seconds_a_byte(fetch, bytes, 0);
+  return std::max(0.0, more) / others * cores / ranks;
 }
 
-double GammaProfile::alone(double bytes) const { return seconds_a_byte(reduces, bytes, 0); }
+double GammaProfile::gamma(double bytes) const {
+  return std::max(0.0, seconds_a_byte(reduces, bytes, 0) - seconds_a_byte(copies, bytes, 0));
+}
 
 Machine this_machine() {
   utsname system{};
@@ -84,12 +114,7 @@ const LinkProfile& Profile::link(const std::string& transport, int ranks) const 
 }
 
 const GammaProfile& Profile::reduction(DataType type, ReduceOperator op) const {
-  const GammaProfile* found = nullptr;
-  for (const GammaProfile& one : gammas) {
-    if (one.type != type) continue;
-    if (found == nullptr || one.op == op) found = &one;
-  }
-  if (found != nullptr) return *found;
+  if (const GammaProfile* const found = find_reduction(*this, type, op)) return *found;
   throw Error(
       ErrorCode::invalid_argument, "the profile has no reductions of " + std::string(name(type)),
       {.remedy = "`rondo calibrate --types " + std::string(name(type)) + "` measures them"});
@@ -97,8 +122,11 @@ const GammaProfile& Profile::reduction(DataType type, ReduceOperator op) const {
 
 Costs Profile::costs(const LinkProfile& link, double bytes, DataType type,
                      ReduceOperator op) const {
+  const GammaProfile* const base = find_reduction(*this, DataType::float32, ReduceOperator::sum);
+  const double gamma = reduction(type, op).gamma(bytes);
+  const double dearer = base != nullptr ? gamma - base->gamma(bytes) : gamma;
   return {.alpha = link.alpha.median,
-          .gamma = reduction(type, op).gamma(bytes),
+          .gamma = std::max(0.0, link.combined(bytes) + dearer),
           .ports = Ports::unlimited,
           .copy = link.copy(bytes),
           .forward = link.forward(bytes),

@@ -1,11 +1,16 @@
 // Profile: what messages, shared memory and reductions cost on one machine, as `rondo calibrate`
 // measured it, and the constants of the simulator's clock that follow from it.
 //
-//   alpha   an 8-byte message, from one rank's call to its return on the other
-//   copy    processor's seconds a byte at either end of a message: half of what an exchange takes,
-//           an all_gather round a ring, where every rank sends and receives at once
-//   fetch   processor's seconds a byte that a rank takes from a peer's memory without messages
-//   gamma   what combining two vectors takes beyond copying one; `alone` is all that it takes
+//   alpha     an 8-byte message, from one rank's call to its return on the other
+//   copy      processor's seconds a byte at either end of a message: half of what an exchange
+//   takes,
+//             an all_gather round a ring, where every rank sends and receives at once
+//   combined  what a byte that is added to the own one takes beyond receiving it: a reduce_scatter
+//             round a ring makes an all_gather's messages and adds what comes
+//   fetched   processor's seconds a byte that a rank takes from a peer's memory without messages,
+//   and
+//             what adding it takes beyond that
+//   gamma     what combining two vectors takes beyond copying one: how types and operators differ
 //
 // Each depends on the size (caches), so it is kept at the sizes that were measured; in between it
 // is interpolated along the logarithm of the size, beyond them it stays as it is.
@@ -37,15 +42,27 @@ struct LinkProfile {
   int ranks = 2;
   int cores = 1;  ///< that these ranks worked on
   bench::Spread alpha{};
-  Curve one_way{};   ///< a message, its sender's peer idle meanwhile
-  Curve exchange{};  ///< all_gather round a ring of twice the bytes: moves what an all_reduce does
+  Curve one_way{};    ///< a message, its sender's peer idle meanwhile
+  Curve exchange{};   ///< two all_gathers round a ring: a ring's all_reduce makes as many messages
+  Curve combining{};  ///< two reduce_scatters round a ring, float32 sums: likewise
   bench::Spread meeting{};  ///< the shortest call of the direct way; 0: there is no direct way
   Curve fetch{};            ///< all_gather of the direct way: by bytes of the whole
+  Curve fetch_combining{};  ///< reduce_scatter of the direct way, float32 sums
 
   bool crowded() const { return ranks > cores; }
+  /// Seconds a byte that a rank sends while it receives as many: what its link carries.
+  double beta(double bytes) const;
   double copy(double bytes) const;
+  double combined(double bytes) const;
   double forward(double bytes) const;  ///< sending on what was just received or combined
   double fetched(double bytes) const;
+  double fetched_combined(double bytes) const;  ///< what adding takes beyond fetching
+
+ private:
+  /// Of what goes through a processor in one pass round a ring: in units of bytes, `forward` being
+  /// half of a copy where what was made is sent on from the cache.
+  double copies_a_pass() const;
+  bool forwards_cached() const { return transport == "shm"; }
 };
 
 struct GammaProfile {
@@ -55,7 +72,6 @@ struct GammaProfile {
   Curve reduces{};  ///< two vectors into a third
 
   double gamma(double bytes) const;
-  double alone(double bytes) const;
 };
 
 struct Machine {
@@ -80,7 +96,8 @@ struct Profile {
   const LinkProfile& link(const std::string& transport, int ranks) const;
   /// The entry of the type and operator; of the type with sum, where the operator is missing.
   const GammaProfile& reduction(DataType type, ReduceOperator op) const;
-  /// The simulator's clock for calls of so many bytes. Slices are the caller's to set.
+  /// The simulator's clock for calls of so many bytes; other types and operators than float32's sum
+  /// differ by their gammas. Slices are the caller's to set.
   Costs costs(const LinkProfile& link, double bytes, DataType type, ReduceOperator op) const;
 };
 

@@ -13,7 +13,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* what = "rondo calibration profile";
-constexpr int schema = 1;
+constexpr int schema = 2;
 
 /// What is wrong with a profile's content.
 struct Defect : std::runtime_error {
@@ -85,8 +85,10 @@ Json pieces(const LinkProfile& link) {
   for (const Knot& knot : link.exchange)
     all.push_back({{"bytes", knot.bytes},
                    {"beta_one_way", seconds_a_byte(link.one_way, knot.bytes, link.alpha.median)},
-                   {"beta_exchange", seconds_a_byte(link.exchange, knot.bytes, link.alpha.median)},
-                   {"copy", link.copy(knot.bytes)}});
+                   {"beta_exchange", seconds_a_byte(link.exchange, knot.bytes,
+                                                    2 * (link.ranks - 1) * link.alpha.median)},
+                   {"copy", link.copy(knot.bytes)},
+                   {"combined", link.combined(knot.bytes)}});
   return all;
 }
 
@@ -116,9 +118,11 @@ Json to_json(const LinkProfile& link) {
           {"alpha", to_json(link.alpha)},
           {"one_way", to_json(link.one_way)},
           {"exchange", to_json(link.exchange)},
+          {"combining", to_json(link.combining)},
           {"seconds_a_byte", pieces(link)},
           {"meeting", to_json(link.meeting)},
-          {"fetch", to_json(link.fetch)}};
+          {"fetch", to_json(link.fetch)},
+          {"fetch_combining", to_json(link.fetch_combining)}};
 }
 
 LinkProfile link_from_json(const Json& json) {
@@ -128,8 +132,10 @@ LinkProfile link_from_json(const Json& json) {
                    .alpha = spread_from_json(field(json, "alpha")),
                    .one_way = curve_from_json(json, "one_way"),
                    .exchange = curve_from_json(json, "exchange"),
+                   .combining = curve_from_json(json, "combining"),
                    .meeting = spread_from_json(field(json, "meeting")),
-                   .fetch = curve_from_json(json, "fetch")};
+                   .fetch = curve_from_json(json, "fetch"),
+                   .fetch_combining = curve_from_json(json, "fetch_combining")};
   if (link.exchange.empty()) throw Defect("\"exchange\" has no samples");
   if (link.cores > link.ranks) throw Defect("\"cores\" are more than \"ranks\"");
   return link;

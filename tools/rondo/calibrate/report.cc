@@ -23,8 +23,35 @@ std::string format(const char* form, Values... values) {
 
 double micro(double seconds) { return seconds * 1e6; }
 
+/// Whose it is, without constants.
+LinkProfile bare(const LinkProfile& link) {
+  return {.transport = link.transport, .ranks = link.ranks, .cores = link.cores};
+}
+
 std::string spread(const bench::Spread& of) {
   return format("%.3f [%.3f..%.3f]", micro(of.median), micro(of.low), micro(of.high));
+}
+
+CheckRow check_row(const LinkMeasurement& measurement, const Samples& samples,
+                   const std::string& algorithm) {
+  const AllReduceModel model(measurement.link, algorithm, samples.bytes);
+  const std::vector<double>& measured = samples.seconds.at(algorithm);
+  const std::vector<double>& direct = samples.direct.at(algorithm);
+  std::vector<double> predicted;
+  for (std::size_t round = 0; round < measured.size(); ++round) {
+    const LinkProfile link = constants_of(bare(measurement.link), {&samples, 1}, round);
+    predicted.push_back(model.predict(link, direct[round]).seconds);
+  }
+  const CallPrediction all = model.predict(measurement.link, bench::spread_of(direct).median);
+  return {.transport = measurement.link.transport,
+          .ranks = measurement.link.ranks,
+          .algorithm = algorithm,
+          .bytes = samples.bytes,
+          .way = all.way,
+          .formula = all.formula,
+          .predicted = bench::spread_of(predicted),
+          .measured = bench::spread_of(measured),
+          .ratio = bench::ratio_spread(predicted, measured)};
 }
 
 }  // namespace
@@ -35,16 +62,17 @@ std::string link_text(const LinkProfile& link) {
              link.cores, link.crowded() ? " (shared)" : "", spread(link.alpha).c_str());
   if (!link.fetch.empty())
     text += "shortest call of the direct way: " + spread(link.meeting) + " us\n";
-  text +=
-      format("  %10s %28s %28s %8s %8s\n", "bytes", "one way us", "exchange us", "copy", "fetch");
+  text += format("  %10s %28s %28s %28s %8s %8s %8s %8s\n", "bytes", "one way us", "exchange us",
+                 "combining us", "copy", "combine", "fetch", "and add");
   for (std::size_t i = 0; i < link.exchange.size(); ++i) {
     const double bytes = link.exchange[i].bytes;
-    text +=
-        format("  %10s %28s %28s %8.4f %8.4f\n", bytes_text(bytes).c_str(),
-               spread(link.one_way[i].seconds).c_str(), spread(link.exchange[i].seconds).c_str(),
-               link.copy(bytes) * 1e9, link.fetched(bytes) * 1e9);
+    text += format(
+        "  %10s %28s %28s %28s %8.4f %8.4f %8.4f %8.4f\n", bytes_text(bytes).c_str(),
+        spread(link.one_way[i].seconds).c_str(), spread(link.exchange[i].seconds).c_str(),
+        spread(link.combining[i].seconds).c_str(), link.copy(bytes) * 1e9,
+        link.combined(bytes) * 1e9, link.fetched(bytes) * 1e9, link.fetched_combined(bytes) * 1e9);
   }
-  return text + "  (copy, fetch: processor's ns a byte; quartiles in brackets)\n";
+  return text + "  (copy, combine, fetch, and add: processor's ns a byte; quartiles in brackets)\n";
 }
 
 std::string gammas_text(const std::vector<GammaProfile>& gammas) {
@@ -63,15 +91,10 @@ std::string gammas_text(const std::vector<GammaProfile>& gammas) {
 
 std::vector<CheckRow> check_rows(const LinkMeasurement& measurement) {
   std::vector<CheckRow> rows;
-  for (const Checked& checked : measurement.checked) {
-    const CallPrediction predicted =
-        predict_all_reduce(measurement.link, measurement.gamma, checked.algorithm, checked.bytes);
-    rows.push_back({measurement.link.transport, measurement.link.ranks, checked, predicted.way,
-                    predicted.formula, predicted.seconds});
+  for (const std::string& algorithm : measurement.checked) {
+    for (const Samples& samples : measurement.samples)
+      rows.push_back(check_row(measurement, samples, algorithm));
   }
-  std::stable_sort(rows.begin(), rows.end(), [](const CheckRow& a, const CheckRow& b) {
-    return a.measured.algorithm < b.measured.algorithm;
-  });
   return rows;
 }
 
@@ -80,27 +103,29 @@ std::vector<CheckVerdict> verdicts_of(const std::vector<CheckRow>& rows) {
   for (std::size_t i = 0; i < rows.size();) {
     const CheckRow& first = rows[i];
     std::vector<double> off;
-    for (; i < rows.size() && rows[i].measured.algorithm == first.measured.algorithm; ++i) {
-      if (rows[i].measured.bytes >= least_judged) off.push_back(std::abs(rows[i].difference()));
+    for (; i < rows.size() && rows[i].algorithm == first.algorithm; ++i) {
+      if (rows[i].bytes >= least_judged) off.push_back(std::abs(rows[i].difference()));
     }
     if (!off.empty())
       verdicts.push_back(
-          {first.transport, first.ranks, first.measured.algorithm, bench::spread_of(off).median});
+          {first.transport, first.ranks, first.algorithm, bench::spread_of(off).median});
   }
   return verdicts;
 }
 
 std::string check_text(const std::vector<CheckRow>& rows) {
   if (rows.empty()) return {};
-  std::string text =
-      format("\nall_reduce, float32 sum, over %s, %d ranks\n  %-18s %10s %14s %26s %8s  %-24s %s\n",
-             rows.front().transport.c_str(), rows.front().ranks, "algorithm", "size",
-             "predicted us", "measured us", "off", "way", "constants");
+  std::string text = format(
+      "\nall_reduce, float32 sum, over %s, %d ranks\n  %-18s %10s %14s %26s %28s  %-24s %s\n",
+      rows.front().transport.c_str(), rows.front().ranks, "algorithm", "size", "predicted us",
+      "measured us", "off, round by round", "way", "constants");
   for (const CheckRow& row : rows)
-    text += format("  %-18s %10s %14.2f %26s %+7.1f%%  %-24s ", row.measured.algorithm.c_str(),
-                   bytes_text(row.measured.bytes).c_str(), micro(row.predicted),
-                   spread(row.measured.seconds).c_str(), 100 * row.difference(), row.way.c_str()) +
-            row.formula + "\n";
+    text +=
+        format("  %-18s %10s %14.2f %26s %+7.1f%% [%+7.1f..%+7.1f]  %-24s ", row.algorithm.c_str(),
+               bytes_text(row.bytes).c_str(), micro(row.predicted.median),
+               spread(row.measured).c_str(), 100 * row.difference(), 100 * (row.ratio.low - 1),
+               100 * (row.ratio.high - 1), row.way.c_str()) +
+        row.formula + "\n";
   return text;
 }
 
@@ -118,16 +143,17 @@ nlohmann::ordered_json check_json(const std::vector<CheckRow>& rows) {
   for (const CheckRow& row : rows)
     json.push_back({{"transport", row.transport},
                     {"ranks", row.ranks},
-                    {"algorithm", row.measured.algorithm},
-                    {"bytes", row.measured.bytes},
+                    {"algorithm", row.algorithm},
+                    {"bytes", row.bytes},
                     {"way", row.way},
                     {"formula", row.formula},
-                    {"described", row.measured.how},
-                    {"predicted_us", micro(row.predicted)},
-                    {"measured_us", micro(row.measured.seconds.median)},
-                    {"low_us", micro(row.measured.seconds.low)},
-                    {"high_us", micro(row.measured.seconds.high)},
-                    {"difference", row.difference()}});
+                    {"predicted_us", micro(row.predicted.median)},
+                    {"measured_us", micro(row.measured.median)},
+                    {"low_us", micro(row.measured.low)},
+                    {"high_us", micro(row.measured.high)},
+                    {"difference", row.difference()},
+                    {"difference_low", row.ratio.low - 1},
+                    {"difference_high", row.ratio.high - 1}});
   return json;
 }
 

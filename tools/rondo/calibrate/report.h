@@ -15,15 +15,18 @@ std::string gammas_text(const std::vector<GammaProfile>& gammas);
 struct CheckRow {
   std::string transport{};
   int ranks = 2;
-  Checked measured{};
+  std::string algorithm{};
+  double bytes = 0;
   std::string way{};
-  std::string formula{};
-  double predicted = 0;
+  std::string formula{};      ///< with the constants of all rounds
+  bench::Spread predicted{};  ///< seconds, by the constants of a round
+  bench::Spread measured{};
+  bench::Spread ratio{};  ///< of the two in a round
 
-  double difference() const { return predicted > 0 ? predicted / measured.seconds.median - 1 : 0; }
+  double difference() const { return ratio.median - 1; }
 };
 
-/// Predictions from the constants of the same rounds.
+/// Each call beside what the constants of its own round predict.
 std::vector<CheckRow> check_rows(const LinkMeasurement& measurement);
 
 /// The median over sizes from 64 KiB on of how far predictions are off, of each algorithm.

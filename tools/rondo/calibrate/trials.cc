@@ -68,6 +68,15 @@ bench::Trial gather_all(Communicator& world, Buffers& buffers, double bytes) {
   return refreshed(std::move(trial), bytes, own, block);
 }
 
+bench::Trial scatter_all(Communicator& world, Buffers& buffers, double bytes) {
+  const std::size_t block = floats(bytes / world.size());
+  auto trial = repeated("reduce_scatter", [&world, &buffers, block] {
+    world.reduce_scatter(buffers.input.data(), buffers.output.data(), block, f32);
+  });
+  return refreshed(std::move(trial), bytes, buffers.input.data(),
+                   block * static_cast<std::size_t>(world.size()));
+}
+
 bench::Trial all_reduce(Communicator& world, Buffers& buffers, double bytes) {
   const std::size_t count = floats(bytes);
   auto trial = repeated("all_reduce", [&world, &buffers, count] {

@@ -33,6 +33,8 @@ Communicator join(bench::Member& member, bench::SharedMemory& meeting, const Opt
 bench::Trial ping_pong(Communicator& world, Buffers& buffers, double bytes);
 /// all_gather in place, of so many bytes in all.
 bench::Trial gather_all(Communicator& world, Buffers& buffers, double bytes);
+/// reduce_scatter of so many bytes in all, from input to output.
+bench::Trial scatter_all(Communicator& world, Buffers& buffers, double bytes);
 bench::Trial all_reduce(Communicator& world, Buffers& buffers, double bytes);
 /// `streaming`: past the caches.
 bench::Trial copies(Buffers& buffers, double bytes, bool streaming);

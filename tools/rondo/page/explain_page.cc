@@ -14,6 +14,8 @@ std::string command_of(const Schedule& schedule, const PageArguments& arguments)
   words += " --algorithm " + schedule.algorithm + " --ranks " + std::to_string(schedule.ranks);
   if (schedule.root != 0) words += " --root " + std::to_string(schedule.root);
   if (!arguments.compare.empty()) words += " --compare " + arguments.compare;
+  if (!arguments.profile.empty()) words += " --profile " + arguments.profile;
+  if (!arguments.transport.empty()) words += " --transport " + arguments.transport;
   return words + " --html FILE";
 }
 
@@ -25,15 +27,30 @@ void add_page_options(CLI::App& command, PageArguments& arguments) {
                          "write a page to watch it in, one file for any browser (up to 64 ranks)");
   for (const char* table_only : {"--count", "--type", "--values", "--width", "--step"})
     if (CLI::Option* other = command.get_option_no_throw(table_only)) html->excludes(other);
+  CLI::Option* profile = command.add_option("--profile", arguments.profile,
+                                            "with --html: the page's clock has what `rondo "
+                                            "calibrate --output FILE` measured of calls of\n"
+                                            "1 MiB, and so shows predicted times");
+  profile->needs(html);
+  command
+      .add_option("--transport", arguments.transport,
+                  "of --profile: whose costs, such as tcp; by default its first")
+      ->needs(profile);
   command.add_option("--compare", arguments.compare,
                      "with --html: an algorithm that the page shows beside it, on the same clock");
 }
 
-void write_explained_page(const Schedule& schedule, bool own_text, const PageArguments& arguments) {
+void write_explained_page(const Schedule& schedule, bool own_text, const PageArguments& arguments,
+                          const std::optional<Costs>& costs) {
   if (arguments.file.empty())
     throw Error(ErrorCode::invalid_argument, "--compare is for pages", {.remedy = "--html FILE"});
   PageContent content = explained_page(schedule, arguments.compare);
   content.own_text = own_text;
+  if (costs) {
+    content.alpha = costs->alpha;
+    content.beta = costs->beta;
+    content.gamma = costs->gamma;
+  }
   if (!own_text) content.command = command_of(schedule, arguments);
   const std::string html = page_html(content);
   write_page(arguments.file, html);

@@ -20,9 +20,11 @@ namespace {
 [[noreturn]] void fail(const std::string& what, const std::filesystem::path& path) {
   const int number = errno;
   const bool full = number == ENOSPC || number == EDQUOT;
-  throw Error(ErrorCode::system, what + " " + path.string() + ": " + std::strerror(number),
-              {.remedy = full ? "room on that disk, a smaller --checkpoint-keep, or another folder"
-                              : "a folder that every rank may read and write"});
+  throw Error(
+      ErrorCode::system, what + " " + path.string() + ": " + std::strerror(number),
+      {.remedy =
+           full ? "room on that disk (each checkpoint that is kept takes some), or another folder"
+                : "a folder that every rank may read and write"});
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 #include "tools/trainer/memory/room.h"
 
+#include <sys/mman.h>
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +16,9 @@
 
 namespace rondo::train {
 namespace {
+
+/// Of addresses, for each thread: OpenBLAS's BUFFER_SIZE is at most that on any processor.
+constexpr std::size_t product_buffer_bytes = std::size_t{128} << 20;
 
 constexpr const char* remedy =
     "a smaller model or batch, --checkpoint-activations, a strategy that shards (zero3 most), or "
@@ -93,6 +99,26 @@ void require_within(const Plan& plan, std::size_t limit) {
   throw Error(ErrorCode::out_of_memory,
               "this training takes " + plan.words() + ", the limit is " + size_text(limit),
               {.remedy = std::string(remedy) + ", or a larger --memory-limit"});
+}
+
+// Only a limit of the process is meant, so nothing is reserved; what memory there is,
+// require_room() knows.
+void require_address_space(const Plan& plan, int threads) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+  const std::size_t bytes = plan.total() + static_cast<std::size_t>(threads) * product_buffer_bytes;
+  void* const space = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (space != MAP_FAILED) {
+    ::munmap(space, bytes);
+    return;
+  }
+  throw Error(ErrorCode::out_of_memory,
+              "this training takes " + plan.words() + " and OpenBLAS " +
+                  size_text(bytes - plan.total()) +
+                  " of addresses beside it, but the process may map " + size_text(limit.rlim_cur) +
+                  " in all",
+              {.remedy = std::string(remedy) + ", or a larger `ulimit -v`"});
 }
 
 void require_room(const std::vector<Wish>& wishes, const Plan& plan) {

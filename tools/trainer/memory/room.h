@@ -31,6 +31,10 @@ Plan plan_of(const Options& options, Communicator& world, std::size_t rows);
 /// Local. Throws Error{out_of_memory} where a rank would pass `limit` bytes; 0 is none.
 void require_within(const Plan& plan, std::size_t limit);
 
+/// Local. Throws Error{out_of_memory} where this process may not map so much, as under
+/// `ulimit -v`: there OpenBLAS asks for its buffers for ever. `threads`: of matrix products.
+void require_address_space(const Plan& plan, int threads);
+
 /// One rank's wish, and what its surroundings still have.
 struct Wish {
   std::uint64_t place = 0;  ///< ranks with the same number take from the same memory

@@ -5,6 +5,8 @@
 #include <iterator>
 
 #include "rondo/error.h"
+#include "tools/trainer/report/call_cost.h"
+#include "tools/trainer/report/print.h"
 
 namespace rondo::train {
 namespace {
@@ -44,33 +46,100 @@ const Row& row_of(std::string_view strategy) {
               {.remedy = "one of ddp, zero1, zero2, zero3"});
 }
 
-double others(const Traits& traits) { return static_cast<double>(traits.ranks - 1); }
+/// The calls of a step over the whole model, by what they do.
+struct Calls {
+  const CallCost& reduces;
+  const CallCost& gathers;
+  double reducing = 0;   ///< how often gradients are reduced: all_reduces, or reduce_scatters
+  double gathering = 0;  ///< how often parameters are gathered
+};
+
+const CallCost& cost_or_ring(CallKind kind, std::string_view algorithm) {
+  const CallCost* const found = find_call_cost(kind, algorithm);
+  return found != nullptr ? *found : *find_call_cost(kind, "ring");
+}
+
+/// An all_reduce passes over the gradients twice.
+Calls calls_of(const Row& row, const Traits& traits) {
+  const bool whole = row.strategy == "ddp";
+  return {cost_or_ring(whole ? CallKind::all_reduce : CallKind::reduce_scatter, traits.reduced_by),
+          cost_or_ring(CallKind::all_gather, traits.gathered_by),
+          row.gradient_passes(traits) / (whole ? 2 : 1), row.parameter_passes(traits)};
+}
+
+bool rings(const Calls& calls) {
+  return calls.reduces.algorithm == "ring" &&
+         (calls.gathering == 0 || calls.gathers.algorithm == "ring");
+}
+
+double elements(const Traits& traits) {
+  return static_cast<double>(traits.parameters + traits.padding);
+}
+
+/// "circulant: q", of what a call of either kind costs; of both where they differ.
+std::string by_algorithm(const Calls& calls, Term CallCost::*term) {
+  std::string text =
+      std::string(calls.reduces.algorithm) + ": " + std::string((calls.reduces.*term).text);
+  if (calls.gathering > 0 && calls.gathers.algorithm != calls.reduces.algorithm)
+    text += ", " + std::string(calls.gathers.algorithm) + ": " +
+            std::string((calls.gathers.*term).text);
+  return text;
+}
 
 }  // namespace
 
 Formula bytes_a_step(std::string_view strategy, const Traits& traits) {
   const Row& row = row_of(strategy);
-  const double share = others(traits) / traits.ranks;
-  const auto elements = static_cast<double>(traits.parameters + traits.padding);
-  const double value = share * elements *
-                       (row.gradient_passes(traits) * traits.gradient_wire +
-                        row.parameter_passes(traits) * traits.parameter_wire);
+  const Calls calls = calls_of(row, traits);
+  const double value =
+      elements(traits) *
+      (calls.reducing * calls.reduces.sent.value(traits.ranks) * traits.gradient_wire +
+       calls.gathering * calls.gathers.sent.value(traits.ranks) * traits.parameter_wire);
+  const bool least = calls.reduces.sent.text == "2(P-1)/P" || calls.reduces.sent.text == "(P-1)/P";
   const bool each = strategy == "ddp" && traits.reduces_every_micro_step;
+  if (!least)
+    return {std::string(calls.reduces.algorithm) + ": (" + std::string(calls.reduces.sent.text) +
+                ")" + (each ? " A G" : " G"),
+            value};
   return {each ? "2A f G" : std::string(row.bytes), value};
 }
 
-// A ring's all-reduce passes over the gradients twice and combines in the first of these.
-double reduced_bytes_a_step(std::string_view strategy, const Traits& traits) {
-  const Row& row = row_of(strategy);
-  const double passes = row.gradient_passes(traits) / (strategy == "ddp" ? 2 : 1);
-  return passes * others(traits) / traits.ranks * traits.gradient_wire *
-         static_cast<double>(traits.parameters + traits.padding);
+Formula messages_a_step(std::string_view strategy, const Traits& traits) {
+  const Calls calls = calls_of(row_of(strategy), traits);
+  const double messages = calls.reducing * calls.reduces.messages.value(traits.ranks) +
+                          calls.gathering * calls.gathers.messages.value(traits.ranks);
+  return {
+      rings(calls) ? "(P-1) a pass and call" : by_algorithm(calls, &CallCost::messages) + " a call",
+      messages * static_cast<double>(traits.calls)};
 }
 
-Formula ring_messages_a_step(std::string_view strategy, const Traits& traits) {
-  const Row& row = row_of(strategy);
-  const double passes = row.gradient_passes(traits) + row.parameter_passes(traits);
-  return {"(P-1) a pass and call", passes * others(traits) * static_cast<double>(traits.calls)};
+StepCost cost_of_a_step(std::string_view strategy, const Traits& traits) {
+  const Calls calls = calls_of(row_of(strategy), traits);
+  const int ranks = traits.ranks;
+  const double gradients = calls.reducing * elements(traits) * traits.gradient_wire;
+  const double parameters = calls.gathering * elements(traits) * traits.parameter_wire;
+  return {.rounds = static_cast<double>(traits.calls) *
+                    (calls.reducing * calls.reduces.rounds.value(ranks) +
+                     calls.gathering * calls.gathers.rounds.value(ranks)),
+          .bytes = gradients * calls.reduces.most_sent.value(ranks) +
+                   parameters * calls.gathers.most_sent.value(ranks),
+          .added = gradients * calls.reduces.added.value(ranks)};
+}
+
+std::string cost_line_words(std::string_view strategy, const Traits& traits) {
+  const Calls calls = calls_of(row_of(strategy), traits);
+  if (rings(calls)) return "";
+  const auto line = [&](const char* kind, const CallCost& call) {
+    const auto part = [&](const Term& term) {
+      return std::string(term.text) + print(" = %.4g", term.value(traits.ranks));
+    };
+    return std::string(kind) + " by " + std::string(call.algorithm) + ": rounds " +
+           part(call.rounds) + "; its busiest rank sends " + part(call.most_sent) + " N, adds " +
+           part(call.added) + " N\n";
+  };
+  std::string text = line(strategy == "ddp" ? "all_reduce" : "reduce_scatter", calls.reduces);
+  if (calls.gathering > 0) text += line("all_gather", calls.gathers);
+  return text;
 }
 
 Formula memory(std::string_view strategy, const Traits& traits) {

@@ -12,6 +12,9 @@
 //   zero2    A f G + f W                         p + (g + s)/P
 //   zero3    A f G + 2A f W                      (p + g + s)/P
 //
+// So with rings, and with every algorithm that sends no byte twice: a mean over the ranks. one_shot
+// and recursive_doubling send more (report/call_cost.h).
+//
 // With G = W: 2f, 2f, (A+1)f and 3A f times the model. With Adam in float32 (4, 4, 8) memory is 16,
 // 8 + 8/P, 4 + 12/P and 16/P, in mixed precision (2, 2, 12) 16, 4 + 12/P, 2 + 14/P and 16/P.
 #pragma once
@@ -35,6 +38,10 @@ struct Traits {
   double parameter_bytes = 4;  ///< p
   double gradient_bytes = 4;   ///< g
   double state_bytes = 8;      ///< s
+  /// Algorithms, as call_cost.h names them, of the calls that reduce gradients, and of those that
+  /// gather parameters. One that is not there counts as a ring.
+  std::string reduced_by = "ring";
+  std::string gathered_by = "ring";
 };
 
 /// As people write it, and what it gives.
@@ -43,13 +50,20 @@ struct Formula {
   double value = 0;
 };
 
-/// Payload bytes that a rank sends in a step. Throws Error{invalid_argument} for a strategy that is
-/// not in the table above; so do the next two.
+/// Payload bytes that a rank sends in a step, mean over the ranks. Throws Error{invalid_argument}
+/// for a strategy that is not in the table above; so do the next three.
 Formula bytes_a_step(std::string_view strategy, const Traits& traits);
-/// Bytes that a rank combines with its own in a step where calls go round rings.
-double reduced_bytes_a_step(std::string_view strategy, const Traits& traits);
-/// Messages that a rank sends in a step where each call goes round a ring: as many as rounds.
-Formula ring_messages_a_step(std::string_view strategy, const Traits& traits);
+/// Messages likewise; in a ring as many as rounds.
+Formula messages_a_step(std::string_view strategy, const Traits& traits);
+/// The step's calls one after the other, as their algorithms' cost lines have it.
+struct StepCost {
+  double rounds = 0;
+  double bytes = 0;  ///< sent by the busiest rank
+  double added = 0;  ///< bytes that the busiest rank combines with its own
+};
+StepCost cost_of_a_step(std::string_view strategy, const Traits& traits);
+/// The algorithms' cost lines in words, for people; empty where all calls go round rings.
+std::string cost_line_words(std::string_view strategy, const Traits& traits);
 /// Bytes a rank holds beside activations and buffers.
 Formula memory(std::string_view strategy, const Traits& traits);
 

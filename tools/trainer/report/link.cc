@@ -19,10 +19,8 @@ using Json = nlohmann::json;
               {.remedy = "`rondo calibrate --output " + path + "` makes one in half a minute"});
 }
 
-/// An exchange is an all-gather round a ring that moves what an all-reduce of "bytes" does.
-double bytes_a_rank(const Json& knot, int ranks) {
-  return 2.0 * (ranks - 1) / ranks * knot.at("bytes").get<double>();
-}
+/// An exchange is two all-gathers round a ring: what an all-reduce of "bytes" moves.
+double bytes_a_rank(double bytes, int ranks) { return 2.0 * (ranks - 1) / ranks * bytes; }
 
 const Json* nearest_entry(const Json& profile, const std::string& transport, int ranks) {
   const Json* best = nullptr;
@@ -52,13 +50,11 @@ double seconds_a_byte(const Json& curve, double bytes) {
   return seconds;
 }
 
-double gamma_of(const Json& profile, double bytes) {
-  for (const Json& one : profile.at("gamma")) {
-    if (one.at("type") != "float32" || one.at("op") != "sum") continue;
-    return std::max(
-        0.0, seconds_a_byte(one.at("reduces"), bytes) - seconds_a_byte(one.at("copies"), bytes));
-  }
-  return 0;
+/// Two reduce_scatters are an exchange whose bytes are added up as they come.
+double gamma_of(const Json& entry, int ranks, double bytes) {
+  const double more =
+      seconds_a_byte(entry.at("combining"), bytes) - seconds_a_byte(entry.at("exchange"), bytes);
+  return std::max(0.0, more) / bytes_a_rank(1, ranks);
 }
 
 Link link_of(const Json& entry, double bytes) {
@@ -68,12 +64,12 @@ Link link_of(const Json& entry, double bytes) {
                      std::to_string(ranks) + " ranks"};
   double nearest = 0;
   for (const Json& knot : entry.at("exchange")) {
-    const double sent = bytes_a_rank(knot, ranks);
+    const double sent = bytes_a_rank(knot.at("bytes").get<double>(), ranks);
     const double apart = std::abs(std::log(sent / bytes));
     if (link.rate > 0 && apart >= nearest) continue;
     nearest = apart;
     link.rate = sent / median(knot);
-    link.beta = std::max(0.0, median(knot) - (ranks - 1) * link.alpha) / sent;
+    link.beta = std::max(0.0, median(knot) - 2 * (ranks - 1) * link.alpha) / sent;
   }
   return link;
 }
@@ -93,7 +89,7 @@ Link read_link(const std::string& path, const std::string& transport, int ranks,
     const Json* const entry = nearest_entry(profile, transport, ranks);
     if (entry == nullptr) refuse(path, "it has nothing about the transport '" + transport + "'");
     Link link = link_of(*entry, bytes);
-    link.gamma = gamma_of(profile, bytes / ranks);
+    link.gamma = gamma_of(*entry, entry->at("ranks").get<int>(), bytes);
     const Json& machine = profile.at("machine");
     link.words += "; " + machine.at("cpu").get<std::string>() + ", " +
                   std::to_string(machine.at("cores").get<int>()) + " cores, " +

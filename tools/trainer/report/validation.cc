@@ -25,12 +25,12 @@ std::string number(double value) {
 void add_link(const Evidence& evidence, double bytes, std::vector<ValidationRow>& rows) {
   const Link& link = evidence.link;
   if (link.rate <= 0 || evidence.alone <= 0) return;
-  if (evidence.rings) {
-    const double messages = ring_messages_a_step(evidence.strategy, evidence.traits).value;
-    const double reduced = reduced_bytes_a_step(evidence.strategy, evidence.traits);
-    rows.push_back({"t_comm alone", "alpha rounds + beta bytes + gamma sums",
-                    1e3 * (messages * link.alpha + bytes * link.beta + reduced * link.gamma),
-                    1e3 * evidence.alone, "ms"});
+  if (evidence.settled) {
+    const StepCost line = cost_of_a_step(evidence.strategy, evidence.traits);
+    rows.push_back(
+        {"t_comm alone", "alpha rounds + beta bytes + gamma sums",
+         1e3 * (line.rounds * link.alpha + line.bytes * link.beta + line.added * link.gamma),
+         1e3 * evidence.alone, "ms"});
   }
   rows.push_back({"busbw", "what the link carries; bytes/t_comm", 1e-9 * evidence.link.rate,
                   1e-9 * bytes / evidence.alone, "GB/s"});
@@ -71,17 +71,15 @@ bool ValidationRow::within() const { return limit < 0 || std::abs(difference()) 
 std::vector<ValidationRow> validation_rows(const Evidence& evidence) {
   const Formula bytes = bytes_a_step(evidence.strategy, evidence.traits);
   const Formula bytes_held = memory(evidence.strategy, evidence.traits);
-  // Other algorithms than rings may send more, in fewer rounds.
-  const double sent = evidence.skipped > 0 || !evidence.rings ? nothing_promised : of_bytes;
+  // Calls that choose for themselves may go another way at another size.
+  const double sent = evidence.skipped > 0 || !evidence.settled ? nothing_promised : of_bytes;
   std::vector<ValidationRow> rows{
       {"payload a rank", bytes.text, bytes.value, evidence.payload, "B", sent}};
-  const Formula messages = ring_messages_a_step(evidence.strategy, evidence.traits);
-  if (evidence.rings) {
-    rows.push_back(
-        {"messages, rounds", messages.text, messages.value, evidence.messages, "", sent});
-  } else {
-    rows.push_back({"messages", "of rings: " + messages.text, messages.value, evidence.messages});
-  }
+  const Formula messages = messages_a_step(evidence.strategy, evidence.traits);
+  const bool rings = cost_line_words(evidence.strategy, evidence.traits).empty();
+  rows.push_back({rings && evidence.settled ? "messages, rounds" : "messages",
+                  (rings && !evidence.settled ? "of rings: " : "") + messages.text, messages.value,
+                  evidence.messages, "", sent});
   const double state = held(evidence, Use::parameters) + held(evidence, Use::gradients) +
                        held(evidence, Use::optimizer) + held(evidence, Use::master);
   rows.push_back({"memory a rank", bytes_held.text, bytes_held.value, state, "B", of_memory});
@@ -108,6 +106,7 @@ std::string validation_text(const Evidence& evidence) {
                   evidence.skipped, evidence.steps);
   text += bandwidth_words(evidence);
   if (!evidence.full) return text;
+  if (evidence.traits.ranks > 1) text += cost_line_words(evidence.strategy, evidence.traits);
   text += "beside it (MiB):";
   for (const Use use : {Use::buckets, Use::working, Use::compensation, Use::activations})
     text += print("  %s %.2f", std::string(uses[static_cast<std::size_t>(use)].name).c_str(),

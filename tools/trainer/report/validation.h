@@ -21,7 +21,7 @@ struct Evidence {
   Traits traits{};
   std::size_t steps = 0;    ///< measured
   std::size_t skipped = 0;  ///< of them: fp16 overflowed, so zero1 and zero2 gathered nothing
-  bool rings = false;       ///< every call goes round a ring: then messages have a formula
+  bool settled = false;     ///< every call goes by the traits' algorithms: then counts are exact
   bool full = false;        ///< times were measured, communication alone, too
   Link link{};              ///< of the ranks, where a profile tells
   double payload = 0;       ///< bytes that a rank sent in a step, mean over ranks and steps
