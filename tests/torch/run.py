@@ -25,6 +25,9 @@ LIMIT = 300  # seconds until a job counts as hung
 PROGRAMS = [("collectives", FOLDER / "collectives_test.py", (2, 4), 0),
             ("work", FOLDER / "work_test.py", (2, 4), 0),
             ("errors", FOLDER / "errors_test.py", (2, 4), 7),
+            ("python", FOLDER / "python_test.py", (2, 4), 0),
+            ("again", FOLDER / "again_test.py", (2,), 0),
+            ("processes", FOLDER / "processes_test.py", (1,), 0),
             ("training", FOLDER / "training_test.py", (2, 4), 0),
             ("torchrun", EXAMPLES / "fsdp2.py", (4,), 0),
             ("rondorun", EXAMPLES / "ddp.py", (2,), 0)]

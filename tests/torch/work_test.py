@@ -143,7 +143,7 @@ def test_memory_stays_flat():
         distributed.all_reduce(tensor)
         distributed.all_reduce(tensor.fill_(1), async_op=True).wait()
     before = resident()
-    for _ in range(10_000 // ranks() ** 2):
+    for _ in range(5000 if ranks() == 2 else 1000):
         distributed.all_reduce(tensor.fill_(1))
         distributed.all_reduce(tensor, async_op=True).wait()
     assert resident() - before < 4 << 20, f"{before} to {resident()} bytes"

@@ -5,11 +5,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
 
 #include "tools/rondorun/launch_error.h"
+#include "tools/rondorun/swap.h"
 
 namespace rondo::launch {
 namespace {
@@ -19,6 +21,9 @@ constexpr std::uint64_t spare = 16;
 constexpr std::size_t read_bytes = std::size_t{1} << 16;
 /// Processes that were forked while others were being killed are found by looking again.
 constexpr std::chrono::milliseconds kill_interval{20};
+/// Between two looks at what a job with --nccl has mapped: the first pause, and the longest.
+constexpr std::chrono::milliseconds first_look{250};
+constexpr std::chrono::milliseconds longest_look{30000};
 
 }  // namespace
 
@@ -37,6 +42,7 @@ void LocalNode::prepare(bool choose_port) {
 
 void LocalNode::start(const NodePlan& plan) {
   plan_ = plan;
+  nccl_ = preloaded_nccl(plan_.variables);
   children_.when_none_left([this] { none_left(); });
   if (plan_.bind_to_core && plan_.ranks > usable_cores())
     throw LaunchError(status_usage, "--bind core: " + std::to_string(plan_.ranks) + " ranks, but " +
@@ -44,9 +50,27 @@ void LocalNode::start(const NodePlan& plan) {
                                         this_machine());
   const UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   require_descriptors(null.get());
+  require_library();
   const auto inherited = own_environment();
   for (int local_rank = 0; local_rank < plan_.ranks; ++local_rank)
     start_rank(local_rank, inherited, null.get());
+  if (!nccl_.empty()) watch_libraries(first_look);
+}
+
+/// The loader would only print a line and go on without it.
+void LocalNode::require_library() const {
+  if (nccl_.empty() || ::access(nccl_.c_str(), R_OK) == 0) return;
+  throw LaunchError(status_failure, "--nccl: there is no " + nccl_ + " on " + this_machine() +
+                                        "; install rondo there at the same path");
+}
+
+void LocalNode::watch_libraries(std::chrono::milliseconds pause) {
+  loop_.after(pause, [this, pause] {
+    if (finished_ || killing_) return;
+    const std::string wrong = wrong_library(descendants(), nccl_);
+    if (wrong.empty()) return watch_libraries(std::min(2 * pause, longest_look));
+    events_.refused(plan_.node, status_failure, wrong);
+  });
 }
 
 /// Else ranks would be started, one by one, only to be ended when descriptors run out. Those in use

@@ -1,8 +1,10 @@
 // Ranks that are children of this process.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -45,6 +47,9 @@ class LocalNode : public Node {
   void drain(Source source);
   void rank_ended(int rank, Ending ending);
   void kill_again();
+  void require_library() const;
+  /// Looks again and again whether a process has mapped another NCCL, ever more seldom.
+  void watch_libraries(std::chrono::milliseconds pause);
   void none_left();
 
   EventLoop& loop_;
@@ -56,6 +61,7 @@ class LocalNode : public Node {
   std::optional<PortReservation> port_;
   std::map<int, pid_t> running_;  ///< by rank
   std::map<Source, UniqueFd> streams_;
+  std::string nccl_{};  ///< what --nccl preloads; empty without it
   bool killing_ = false;
   bool finished_ = false;
 };

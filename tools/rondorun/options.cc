@@ -2,11 +2,13 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <string_view>
 
 #include "tools/rondorun/launch_error.h"
+#include "tools/rondorun/swap.h"
 
 namespace rondo::launch {
 namespace {
@@ -35,9 +37,13 @@ Ssh:      must log in without a question; RONDO_* and NCCL_* variables (RONDO_HO
           excepted: they name one host), those of --env, and the working directory go with the job.
           A host that is this machine needs no ssh.
 
+NCCL:     --nccl serves programs that were linked with NCCL, PyTorch and CuPy among them. A rank that
+          opens another libnccl.so by its path all the same ends the job.
+
 Examples:
   rondorun -n 4 all_reduce_perf -b 8 -e 64M -f 8
   rondorun -n 4 --prefix --transport tcp ./train --epochs 3
+  rondorun -n 2 --nccl --share-gpu python train.py
   rondorun --hosts node1:4,node2:4 ./train
   rondorun --hosts me@node1:4,node2:4 --ssh "ssh -p 2222" --env OMP_NUM_THREADS=2 ./train
   rondorun --nnodes 2 --node-rank 0 --master-addr node1 --master-port 29500 -n 4 ./train   (on node1)
@@ -57,6 +63,7 @@ class Help : public CLI::Formatter {
 struct Raw {
   std::string hosts, master_port, transport, algorithm, timeout, debug, bind = "none";
   double grace_seconds = 2;
+  bool nccl = false, share_gpu = false;
 };
 
 void add_placement(CLI::App& app, Options& options, Raw& raw) {
@@ -88,6 +95,10 @@ void add_environment(CLI::App& app, Options& options, Raw& raw) {
       ->type_name("NAMES");
   app.add_option("--timeout", raw.timeout, "Sets RONDO_TIMEOUT")->type_name("SECONDS");
   app.add_option("--debug", raw.debug, "Sets RONDO_DEBUG, e.g. info")->type_name("LEVEL");
+  app.add_flag("--nccl", raw.nccl,
+               "Ranks use rondo's libnccl.so.2 instead of NVIDIA's (sets LD_PRELOAD)");
+  app.add_flag("--share-gpu", raw.share_gpu,
+               "All ranks of a node use its first GPU (sets LOCAL_RANK and CUDA_VISIBLE_DEVICES)");
   app.add_option("--directory", options.directory, "Working directory of the ranks; default: this")
       ->type_name("DIR");
 }
@@ -149,6 +160,10 @@ void join(Options& options, const Raw& raw) {
   add_shortcut(options, "RONDO_ALGORITHM", raw.algorithm);
   add_shortcut(options, "RONDO_TIMEOUT", raw.timeout);
   add_shortcut(options, "RONDO_DEBUG", raw.debug);
+  if (raw.nccl) options.variables.push_back(preload(nccl_library(), std::getenv("LD_PRELOAD")));
+  if (raw.share_gpu)
+    for (const std::string& variable : shared_gpu(std::getenv("CUDA_VISIBLE_DEVICES")))
+      options.variables.push_back(variable);
   require(raw.bind == "none" || raw.bind == "core", "--bind: give none or core");
   options.bind_to_core = raw.bind == "core";
   require(raw.grace_seconds >= 0 && raw.grace_seconds <= 86400, "--grace: give 0 to 86400 seconds");

@@ -1,64 +1,55 @@
-"""Builds rondo's backend for the PyTorch that is installed.
+"""Builds the package rondo with its backend for the PyTorch that is installed.
 
     tools/build release
     pip install --no-build-isolation ./tools/torch
 
-LIBRONDO names another folder that holds librondo.a. The headers are this repository's.
+LIBRONDO names another folder than build/release/lib. The headers are this repository's.
 """
 
 import os
 import pathlib
+import sys
 
 import setuptools
 
+os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"   # an older build may be broken
 try:
     from torch.utils import cpp_extension
 except ImportError as error:
     raise SystemExit("rondo's backend is built for the PyTorch that is installed, and there is none "
                      f"here ({error}). Install torch, then: pip install --no-build-isolation "
-                     "./tools/torch") from error
+                     "./tools/torch. Without torch: pip install ./tools/python") from error
 
-FOLDER = pathlib.Path(__file__).resolve().parent
-REPOSITORY = FOLDER.parents[1]
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPOSITORY / "tools/python"))
+import package  # noqa: E402  (its folder is known only now)
+
 SOURCES = """
 source/backend.cc source/call.cc source/completer.cc source/lists.cc source/meet.cc
 source/messages.cc source/module.cc source/single.cc source/tensors.cc source/work.cc
 """.split()
+BINDINGS = """
+source/buffer.cc source/call.cc source/interrupt.cc source/module.cc source/request.cc source/world.cc
+""".split()   # of tools/python
 
 
-def whole():
-    """All sources as one: reading torch's headers takes longer than compiling what is ours."""
-    path = REPOSITORY / "build/torch/whole.cc"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f'#include "tools/torch/{name}"\n' for name in SOURCES))
-    return str(path)
+class Build(cpp_extension.BuildExtension.with_options(use_ninja=False)):
+    """rondo._C takes rondo from rondo._rondo, which is built before it."""
+
+    def build_extension(self, extension):
+        if extension.name == "rondo._C":
+            extension.extra_objects = [self.get_ext_fullpath("rondo._rondo")]
+        super().build_extension(extension)
 
 
-def library():
-    """librondo.a, linked into the extension."""
-    folder = pathlib.Path(os.environ.get("LIBRONDO", REPOSITORY / "build/release/lib"))
-    path = folder / "librondo.a"
-    if not path.exists():
-        raise SystemExit(f"there is no {path}. Run tools/build first, or set LIBRONDO to the "
-                         "folder that holds librondo.a")
-    return str(path)
+backend = cpp_extension.CppExtension(
+    name="rondo._C", include_dirs=package.includes(),
+    sources=[package.joined(["tools/python/source/call.cc", *(f"tools/torch/{name}" for name in SOURCES)],
+                            "build/torch/whole.cc")],
+    extra_compile_args=package.COMPILER, extra_link_args=["-Wl,-rpath,$ORIGIN"],
+    depends=[package.built("librondo.a"), *SOURCES])
+torch_headers = cpp_extension.include_paths()[0]   # pybind11's are among them
 
-
-setuptools.setup(
-    name="rondo",
-    version="0.1.0",
-    description="torch.distributed's backend 'rondo'",
-    python_requires=">=3.9",
-    packages=["rondo"],
+setuptools.setup(**package.describe(
     entry_points={"torch.backends": ["rondo = rondo.backend:register"]},
-    ext_modules=[cpp_extension.CppExtension(
-        name="rondo._C",
-        sources=[whole()],
-        include_dirs=[str(REPOSITORY), str(REPOSITORY / "core/include")],
-        extra_objects=[library()],
-        libraries=["hwy"],   # what librondo.a needs
-        extra_compile_args=["-std=c++20", "-O2", "-g0", "-fvisibility=hidden"],
-        extra_link_args=["-Wl,--exclude-libs,ALL"],
-        depends=[library(), *SOURCES])],
-    cmdclass={"build_ext": cpp_extension.BuildExtension.with_options(use_ninja=False)},
-)
+    ext_modules=[package.bindings(BINDINGS, torch_headers), backend], cmdclass={"build_ext": Build}))

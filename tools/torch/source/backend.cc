@@ -54,6 +54,7 @@ WorkHandle Backend::launch(Plan plan, std::chrono::milliseconds timeout, bool as
     return {};  // endCoalescing() returns the work of all
   }
   if (timeout.count() <= 0) timeout = group_->timeout;
+  completer_->queue()->forget();
   auto work = c10::make_intrusive<Work>(group_, std::move(plan), ++sequence_, timeout);
   if (asynchronous) {
     work->start(*completer_);

@@ -14,6 +14,17 @@ void Completer::Queue::push(std::function<void()> task) {
   wakes_.notify_one();
 }
 
+void Completer::Queue::leave(std::shared_ptr<void> one) {
+  const std::scoped_lock lock(mutex_);
+  left_.push_back(std::move(one));
+}
+
+void Completer::Queue::forget() {
+  std::vector<std::shared_ptr<void>> left;  // goes after the lock
+  const std::scoped_lock lock(mutex_);
+  left.swap(left_);
+}
+
 void Completer::Queue::stop() {
   std::vector<std::thread> threads;
   {
@@ -23,6 +34,7 @@ void Completer::Queue::stop() {
   }
   wakes_.notify_all();
   for (std::thread& thread : threads) thread.join();
+  forget();
 }
 
 void Completer::Queue::work() {

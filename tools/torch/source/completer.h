@@ -24,6 +24,10 @@ class Completer {
    public:
     /// Any thread; short. Never run where the completer has gone.
     void push(std::function<void()> task);
+    /// Any thread; keeps `one` until forget() or stop(): what goes with it may take long.
+    void leave(std::shared_ptr<void> one);
+    /// A caller's thread.
+    void forget();
     /// Ends the threads once all is done, and waits for them.
     void stop();
 
@@ -35,6 +39,7 @@ class Completer {
     std::condition_variable wakes_{};
     std::deque<std::function<void()>> tasks_{};
     std::vector<std::thread> threads_{};
+    std::vector<std::shared_ptr<void>> left_{};
     std::size_t idle_ = 0;  ///< of them
     bool stopping_ = false;
   };

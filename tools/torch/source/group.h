@@ -5,6 +5,7 @@
 #include <exception>
 #include <mutex>
 #include <string>
+#include <thread>
 
 #include "rondo/rondo.h"
 
@@ -15,6 +16,15 @@ struct Group {
   rondo::Communicator communicator{};
   std::mutex mutex{};  ///< held while calls are begun: rondo wants one thread at a time
   std::chrono::milliseconds timeout{0};
+  std::thread::id caller{};  ///< the first thread that made a call; under the mutex
+  bool shared = false;       ///< another thread has made one, too; under the mutex
+
+  /// Notes who calls. With the mutex. True while all calls have come from one thread.
+  bool only_caller() {
+    if (caller == std::thread::id{}) caller = std::this_thread::get_id();
+    shared = shared || caller != std::this_thread::get_id();
+    return !shared;
+  }
 };
 
 /// The error as torch wants it: a RuntimeError in Python, with the group's name before rondo's

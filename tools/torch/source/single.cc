@@ -1,4 +1,6 @@
 // Calls on one tensor a rank.
+#include <cstring>
+#include <map>
 #include <utility>
 
 #include "tools/torch/source/backend.h"
@@ -37,6 +39,36 @@ void plan_all_reduce(Plan& plan, const at::Tensor& tensor, const c10d::ReduceOp&
                         .op = reduction.op});
 }
 
+/// Many small tensors of one type are one call: each costs as much as hundreds of kilobytes.
+constexpr std::size_t small_bytes = 64 << 10;
+
+bool packs(const at::Tensor& tensor, const c10d::ReduceOp& op) {
+  return tensor.defined() && tensor.nbytes() <= small_bytes &&
+         op.op_ != c10d::ReduceOp::PREMUL_SUM && tensor.scalar_type() != at::kBool;
+}
+
+void copy(const at::Tensor& packed, const Tensors& tensors, bool inwards) {
+  auto* place = static_cast<char*>(packed.data_ptr());
+  for (const at::Tensor& tensor : tensors) {
+    const std::size_t bytes = tensor.nbytes();
+    if (bytes > 0) {
+      std::memcpy(inwards ? place : tensor.data_ptr(), inwards ? tensor.data_ptr() : place, bytes);
+    }
+    place += bytes;
+  }
+}
+
+/// As one tensor, copied there and back. All ranks pack alike, as sizes and types are the same.
+void plan_packed(Plan& plan, const Tensors& tensors, const c10d::ReduceOp& op, int size) {
+  if (tensors.size() == 1) return plan_all_reduce(plan, tensors.front(), op, size);
+  std::int64_t elements = 0;
+  for (const at::Tensor& tensor : tensors) elements += tensor.numel();
+  const at::Tensor packed = at::empty({elements}, tensors.front().options().requires_grad(false));
+  plan_all_reduce(plan, packed, op, size);
+  copy(packed, tensors, true);
+  plan.last.push_back([packed, tensors] { copy(packed, tensors, false); });
+}
+
 /// Elements of rondo's that make one block of `tensor`.
 std::size_t block(const Elements& elements, int size) {
   return elements.count / static_cast<std::size_t>(size);
@@ -67,7 +99,16 @@ WorkHandle Backend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& op
 WorkHandle Backend::allreduce_coalesced(Tensors& tensors,
                                         const c10d::AllreduceCoalescedOptions& options) {
   Plan plan{.kind = c10d::OpType::ALLREDUCE_COALESCED, .name = "rondo:all_reduce_coalesced"};
-  for (const at::Tensor& tensor : tensors) plan_all_reduce(plan, tensor, options.reduceOp, size_);
+  std::map<at::ScalarType, Tensors> small;
+  for (const at::Tensor& tensor : tensors) {
+    check_tensor(tensor, plan.name);
+    if (packs(tensor, options.reduceOp))
+      small[tensor.scalar_type()].push_back(tensor);
+    else
+      plan_all_reduce(plan, tensor, options.reduceOp, size_);
+  }
+  for (const auto& [type, list] : small) plan_packed(plan, list, options.reduceOp, size_);
+  plan.outputs = tensors;
   return launch(std::move(plan), options);
 }
 

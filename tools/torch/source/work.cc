@@ -1,5 +1,6 @@
 #include "tools/torch/source/work.h"
 
+#include <ATen/record_function.h>
 #include <c10/util/Exception.h>
 
 #include <string>
@@ -9,6 +10,9 @@ namespace rondo_torch {
 namespace {
 
 using c10::ivalue::Future;
+
+/// What torch's profiler calls the work; nothing while nobody listens, as telling costs time.
+const char* title(const Plan& plan) { return at::hasCallbacks() ? plan.name : nullptr; }
 
 c10::intrusive_ptr<Future> make_future() {
   return c10::make_intrusive<Future>(c10::ListType::create(c10::TensorType::get()));
@@ -37,20 +41,32 @@ std::exception_ptr translate(const rondo::Error& error, const Group& group) {
 
 Work::Work(std::shared_ptr<Group> group, Plan plan, std::uint64_t sequence,
            std::chrono::milliseconds timeout)
-    : c10d::Work(group->communicator ? group->communicator.rank() : -1, plan.kind, plan.name),
+    : c10d::Work(group->communicator ? group->communicator.rank() : -1, plan.kind, title(plan)),
       group_(std::move(group)),
       plan_(std::move(plan)),
       sequence_(sequence),
-      timeout_(timeout) {}
+      timeout_(timeout),
+      has_last_tasks_(!plan_.last.empty()) {}
+
+/// One call in a group that a single thread uses goes straight to rondo, the quickest way, and
+/// holds the mutex while it waits. Otherwise other threads may begin calls meanwhile.
+void Work::make_calls() {
+  {
+    const std::scoped_lock lock(group_->mutex);
+    if (group_->only_caller() && plan_.calls.size() == 1)
+      return make(group_->communicator, plan_.calls.front());
+  }
+  rondo::Group calls;
+  {
+    const std::scoped_lock lock(group_->mutex);
+    for (const Call& call : plan_.calls) make(group_->communicator, call);
+  }
+  calls.wait();
+}
 
 void Work::run() {
   try {
-    rondo::Group calls;
-    {
-      const std::scoped_lock lock(group_->mutex);
-      for (const Call& call : plan_.calls) make(group_->communicator, call);
-    }
-    calls.wait();
+    make_calls();
   } catch (const rondo::Error& error) {
     rethrow(error, *group_);
   }
@@ -65,6 +81,7 @@ void Work::run_last_tasks() const {
 
 void Work::begin_calls() {
   const std::scoped_lock lock(group_->mutex);
+  group_->only_caller();
   parts_.reserve(plan_.calls.size());
   try {
     for (const Call& call : plan_.calls) parts_.push_back(begin(group_->communicator, call));
@@ -86,10 +103,25 @@ void Work::start(Completer& completer) {
   const auto one_less = [self = c10::intrusive_ptr<Work>::reclaim_copy(this), queue] {
     // Acquires and releases: the last one comes behind all others.
     if (self->unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1)
-      queue->push([self] { self->complete(); });
+      self->parts_are_over(*queue);
   };
   for (rondo::Work& part : parts_) part.when_complete(one_less);
   one_less();
+}
+
+/// On whichever thread completes the last part, which may not be held up: not by what is chained to
+/// the future, nor by the end of tensors, for which Python's lock may be needed.
+void Work::parts_are_over(Completer::Queue& queue) {
+  const auto self = c10::intrusive_ptr<Work>::reclaim_copy(this);
+  bool somebody_waits = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    parts_over_ = true;
+    somebody_waits = (future_ || has_last_tasks_) && !completed_;
+  }
+  if (somebody_waits) queue.push([self] { self->complete(); });
+  cv_.notify_all();
+  queue.leave(std::make_shared<c10::intrusive_ptr<Work>>(self));
 }
 
 /// Waits for the parts on this thread, which moves their data if nobody else does. The first error.
@@ -107,18 +139,23 @@ std::exception_ptr Work::finish_parts() {
 }
 
 void Work::complete() {
-  bool first = false;
-  std::call_once(completed_once_, [&] {
-    first = true;
-    std::exception_ptr failure = finish_parts();
-    try {
-      if (!failure) run_last_tasks();
-    } catch (...) {
-      failure = std::current_exception();
-    }
-    set_complete(std::move(failure));
-  });
-  if (first) settle_future();  // here, as what is chained to it may wait for this very work
+  {
+    std::unique_lock lock(mutex_);
+    if (claimed_) return cv_.wait(lock, [this] { return completed_; });
+    claimed_ = true;
+  }
+  complete_claimed();
+}
+
+void Work::complete_claimed() {
+  std::exception_ptr failure = finish_parts();
+  try {
+    if (!failure) run_last_tasks();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  set_complete(std::move(failure));
+  settle_future();
 }
 
 void Work::set_complete(std::exception_ptr failure) {
@@ -142,14 +179,14 @@ void Work::settle_future() {
   if (future && !future->completed()) settle(*future, plan_.outputs, exception_);
 }
 
-bool Work::await_completer(std::chrono::milliseconds timeout) {
+bool Work::await_parts_over(std::chrono::milliseconds timeout) {
   std::unique_lock lock(mutex_);
-  return cv_.wait_for(lock, timeout, [this] { return completed_; });
+  return cv_.wait_for(lock, timeout, [this] { return completed_ || parts_over_; });
 }
 
 void Work::await_parts(std::chrono::milliseconds timeout) {
   if (timeout.count() <= 0 || timeout >= group_->timeout) return complete();
-  if (await_completer(timeout)) return;
+  if (await_parts_over(timeout)) return complete();
   const std::string what = std::string(plan_.name) + " #" + std::to_string(sequence_) +
                            " was not complete after " + std::to_string(timeout.count()) + " ms";
   group_->communicator.abort(what);
@@ -163,17 +200,26 @@ bool Work::wait(std::chrono::milliseconds timeout) {
   return true;
 }
 
+/// Where nobody else is about to, completes the work, but does not wait: the caller may hold
+/// Python's lock, for which whoever completes it may have to wait.
 bool Work::isCompleted() {
-  const std::scoped_lock lock(mutex_);
-  return completed_;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (completed_ || claimed_ || !parts_over_) return completed_;
+    claimed_ = true;
+  }
+  complete_claimed();
+  return true;
 }
 
 bool Work::isSuccess() const {
+  const_cast<Work&>(*this).isCompleted();  // torch's interface: to know may be to complete
   const std::scoped_lock lock(mutex_);
   return completed_ && !exception_;
 }
 
 std::exception_ptr Work::exception() const {
+  const_cast<Work&>(*this).isCompleted();
   const std::scoped_lock lock(mutex_);
   return exception_;
 }
@@ -183,6 +229,7 @@ std::vector<at::Tensor> Work::result() { return plan_.outputs; }
 void Work::abort() { group_->communicator.abort(std::string(plan_.name) + " was aborted"); }
 
 c10::intrusive_ptr<Future> Work::getFuture() {
+  isCompleted();  // else the last part wakes the completer, as it finds the future
   const std::scoped_lock lock(mutex_);
   if (!future_) {
     future_ = make_future();

@@ -1,7 +1,8 @@
 // Work: what torch gets back for a call: something to wait for, and a future.
 //
-// Completed once, by whoever is first: a thread that waits, which then also moves the data, or the
-// completer. Tensors are kept until then.
+// Completed once, by whoever is first: a thread that waits, which then also moves the data, one
+// that asks when the data has been moved, or the completer, which is woken only where a future or a
+// copy waits for it. Tensors are kept until then.
 #pragma once
 
 #include <atomic>
@@ -45,14 +46,17 @@ class Work : public c10d::Work {
   std::chrono::milliseconds getTimeout() const override { return timeout_; }
 
  private:
+  void make_calls();
   void run_last_tasks() const;
   void begin_calls();
+  void parts_are_over(Completer::Queue& queue);
   void complete();
+  void complete_claimed();
   std::exception_ptr finish_parts();
   void set_complete(std::exception_ptr failure);
   void settle_future();
   void await_parts(std::chrono::milliseconds timeout);
-  bool await_completer(std::chrono::milliseconds timeout);
+  bool await_parts_over(std::chrono::milliseconds timeout);
 
   std::shared_ptr<Group> group_;
   Plan plan_;
@@ -60,7 +64,9 @@ class Work : public c10d::Work {
   std::atomic<std::size_t> unfinished_{0};  ///< parts, for the one that comes last
   std::uint64_t sequence_;
   std::chrono::milliseconds timeout_;
-  std::once_flag completed_once_{};
+  bool has_last_tasks_;
+  bool claimed_ = false;     ///< under mutex_: somebody completes it, or has
+  bool parts_over_ = false;  ///< under mutex_: complete() has nothing to wait for
   c10::intrusive_ptr<c10::ivalue::Future> future_{};  ///< under mutex_; made when asked for
 };
 

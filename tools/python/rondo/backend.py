@@ -1,4 +1,6 @@
-"""Registers the backend. torch calls register() at the end of its own import."""
+"""The backend "rondo" of torch.distributed. torch calls register() at the end of its own import."""
+
+from rondo import activate
 
 
 def group_name(options):
@@ -15,6 +17,8 @@ def make(options, _backend_options):
 
 
 def register():
+    if activate.preloaded():
+        activate.check()   # torch has loaded its libraries: is the NCCL among them ours?
     import torch.distributed as distributed
     if distributed.is_available() and not hasattr(distributed.Backend, "RONDO"):
         distributed.Backend.register_backend("rondo", make, extended_api=True, devices=["cpu"])

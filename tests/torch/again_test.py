@@ -1,0 +1,56 @@
+"""Process groups made and destroyed again and again leave nothing behind."""
+
+import datetime
+import os
+import pathlib
+import threading
+
+import torch
+import torch.distributed as distributed
+
+import job
+from job import equal
+
+TIMES = 20
+
+
+def left_behind():
+    """Open files, threads and names in shared memory of this process."""
+    return (len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task")),
+            threading.active_count())
+
+
+def resident():
+    return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+def life(store, rank, ranks):
+    """From one end to the other, with all kinds of work and a second group."""
+    distributed.init_process_group("rondo", store=store, rank=rank, world_size=ranks,
+                                   timeout=datetime.timedelta(seconds=60))
+    part = distributed.new_group(list(range(ranks)))
+    tensor = torch.ones(20_000)
+    distributed.all_reduce(tensor)
+    distributed.all_reduce(tensor, group=part, async_op=True).get_future().wait()
+    equal(tensor, torch.full((20_000,), float(ranks * ranks)))
+    distributed.barrier()
+    distributed.destroy_process_group()
+
+
+def main():
+    rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    store = distributed.TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), ranks, rank == 0)
+    for number in range(TIMES):
+        if number == 5:
+            before, memory = left_behind(), resident()
+        life(distributed.PrefixStore(f"life {number}", store), rank, ranks)
+    for now, then in zip(left_behind(), before):   # how many of a meeting's are closed by now varies
+        assert now < then + TIMES // 3, f"files, threads: {left_behind()}, before {before}"
+    assert resident() - memory < 8 << 20, f"{memory} to {resident()} bytes"
+    store.set(f"done {rank}", "yes")
+    store.wait([f"done {other}" for other in range(ranks)])   # rank 0 is the store
+    if rank == 0:
+        print("passed")
+
+
+main()

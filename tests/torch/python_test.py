@@ -1,0 +1,261 @@
+"""`import rondo`: every call, every kind of array, errors in words."""
+
+import array
+import sys
+import threading
+import traceback
+
+import numpy
+
+import rondo
+
+world = rondo.from_environment(timeout=20)
+RANK, RANKS = world.rank, world.size
+TYPES = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16",
+         "float32", "float64"]
+
+
+def equal(actual, expected):
+    assert numpy.array_equal(actual, expected), f"{actual}, wanted {expected}"
+
+
+def fails(call, *words, code=None):
+    try:
+        call()
+    except rondo.Error as error:
+        for word in words:
+            assert word in str(error), f"no '{word}' in: {error}"
+        assert code in (None, error.code), f"{error.code}, wanted {code}"
+        assert error.message in str(error) and (error.remedy or "") in str(error)
+        return error
+    raise AssertionError(f"no error with {words}")
+
+
+def test_the_package_stands_alone():
+    assert "torch" not in sys.modules
+    assert rondo.__version__ == rondo.version()
+    for name in rondo.__all__:
+        assert getattr(rondo, name).__doc__, f"{name} has no text"
+    for name in dir(rondo.Communicator):
+        assert name.startswith("_") or getattr(rondo.Communicator, name).__doc__, name
+    assert repr(world) == f"<rondo.Communicator: rank {RANK} of {RANKS}>"
+
+
+def test_all_reduce_of_every_type():
+    for kind in TYPES:
+        values = numpy.arange(10).astype(kind)
+        equal(world.all_reduce(values.copy()), values * RANKS)
+        output = numpy.empty_like(values)
+        assert world.all_reduce(values, output, "max") is output
+        equal(output, values)
+
+
+def test_operators():
+    ranks = numpy.arange(1, RANKS + 1)
+    for op, expected in {"sum": ranks.sum(), "prod": ranks.prod(), "min": 1, "max": RANKS,
+                         "avg": ranks.mean()}.items():
+        equal(world.all_reduce(numpy.full(5, RANK + 1.0), op=op), numpy.full(5, expected, dtype=float))
+    equal(world.all_reduce(numpy.array([RANK == 0, False]), op="max"), [True, False])
+    equal(world.all_reduce(numpy.array([1 + 2j], dtype="complex64")), [RANKS + 2j * RANKS])
+
+
+def test_blocks():
+    whole = numpy.arange(3.0 * RANKS)
+    part = world.reduce_scatter(whole, numpy.empty(3))
+    equal(part, whole[3 * RANK:3 * RANK + 3] * RANKS)
+    equal(world.all_gather(numpy.full((2, 2), RANK), numpy.empty((RANKS, 2, 2), dtype=int))[:, 0, 0],
+          numpy.arange(RANKS))
+    sent = numpy.arange(2 * RANKS) + 100 * RANK
+    received = world.all_to_all(sent, numpy.empty_like(sent)).reshape(RANKS, 2)
+    equal(received, [[100 * other + 2 * RANK, 100 * other + 2 * RANK + 1] for other in range(RANKS)])
+
+
+def test_roots():
+    last = RANKS - 1
+    equal(world.broadcast(numpy.full(4, RANK), root=last), numpy.full(4, last))
+    output = numpy.zeros(4) if RANK == last else None
+    world.reduce(numpy.ones(4), output, root=last)
+    gathered = numpy.empty(RANKS) if RANK == 0 else None
+    world.gather(numpy.array([float(RANK)]), gathered)
+    source = numpy.arange(2 * RANKS) if RANK == last else None
+    equal(world.scatter(source, numpy.empty(2, dtype=int), root=last), [2 * RANK, 2 * RANK + 1])
+    if RANK == last:
+        equal(output, numpy.full(4, float(RANKS)))
+    if RANK == 0:
+        equal(gathered, numpy.arange(RANKS))
+
+
+def test_messages_and_groups():
+    right, left = (RANK + 1) % RANKS, (RANK - 1) % RANKS
+    sent, received = numpy.full(200_000, float(RANK)), numpy.empty(200_000)
+    with rondo.group():
+        world.send(sent, right)
+        world.recv(received, left)
+    equal(received, numpy.full(200_000, float(left)))
+    with rondo.group():
+        world.recv(received, right)
+        world.send(numpy.full(200_000, -1.0), left)   # nobody else keeps this array
+    equal(received, numpy.full(200_000, -1.0))
+    world.barrier()
+
+
+def test_asynchronous_calls_keep_their_arrays():
+    works = [world.all_reduce_async(numpy.full(5000, float(number))) for number in range(50)]
+    for number, work in enumerate(works):
+        equal(work.wait(), numpy.full(5000, float(number * RANKS)))
+        assert work.test()
+    for _ in range(20):
+        world.all_reduce_async(numpy.ones(3000))      # nobody waits for these
+    world.barrier()
+
+
+def test_other_arrays():
+    values = array.array("d", [1, 2, 3])
+    world.all_reduce(values)
+    assert list(values) == [RANKS, 2 * RANKS, 3 * RANKS]
+    text = bytearray(b"rank 0 says this" if RANK == 0 else 16)
+    assert bytes(world.broadcast(text)) == b"rank 0 says this"
+    records = numpy.zeros(3, dtype=[("a", "i4"), ("b", "f8")])
+    records["a"] = RANK
+    equal(world.broadcast(records, root=1)["a"], [1, 1, 1])
+    equal(world.all_gather(b"%d" % RANK, bytearray(RANKS)), bytearray(b"0123"[:RANKS]))
+
+
+def test_shared_memory():
+    shared = rondo.empty((RANKS, 1000), "float32")
+    shared[:] = RANK
+    before = world.traffic()["direct_bytes"]
+    equal(world.all_reduce(shared), numpy.full((RANKS, 1000), sum(range(RANKS))))
+    assert world.traffic()["direct_bytes"] > before
+    memory = rondo.allocate(4096)
+    assert len(memory) == 4096 and not any(memoryview(memory))
+    assert rondo.empty(0).size == 0
+
+
+def test_split_and_dup():
+    half = world.split(RANK % 2, key=-RANK)
+    equal(half.all_reduce(numpy.array([RANK])), [sum(range(RANK % 2, RANKS, 2))])
+    assert world.split(-1) is None
+    with world.dup() as copy:
+        copy.barrier()
+    assert len(world.describe("all_reduce", 1000)) > 10
+    fails(lambda: world.describe("reduce_all", 1), "reduce_all")
+
+
+def test_threads():
+    sums = []
+
+    def work(part):
+        with part:
+            sums.append(part.all_reduce(numpy.ones(10))[0])
+    threads = [threading.Thread(target=work, args=(part,)) for part in rondo.from_threads(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sums == [3, 3, 3]
+
+
+def test_unique_id():
+    name = bytearray(rondo.make_unique_id() if RANK == 0 else 128)
+    other = rondo.from_unique_id(bytes(world.broadcast(name)), RANK, RANKS, transport="tcp")
+    equal(other.all_reduce(numpy.ones(2)), [RANKS, RANKS])
+    other.finalize()
+    fails(lambda: rondo.from_unique_id(b"short", 0, 1), "5 bytes", code="invalid_argument")
+
+
+def test_wrong_arguments_are_told_before_anything_is_sent():
+    ones = numpy.ones((4, 6))
+    fails(lambda: world.all_reduce(ones.T), "contiguous", "Try:", code="invalid_argument")
+    fails(lambda: world.all_reduce([1, 2]), "'list' is no array")
+    fails(lambda: world.all_reduce(b"1234"), "read-only")
+    fails(lambda: world.all_reduce(ones, op="mean"), "'mean'", "avg")
+    fails(lambda: world.all_reduce(ones, numpy.ones(5)), "elements", "5 and 24")
+    fails(lambda: world.all_reduce(ones, numpy.ones(24, dtype="f4")), "element types")
+    fails(lambda: world.all_reduce(numpy.array([True])), "booleans")
+    fails(lambda: world.all_reduce(numpy.ones(2, dtype=">f4")), "byte order")
+    fails(lambda: world.all_gather(ones, numpy.ones(5)), f"for {RANKS} ranks")
+    fails(lambda: world.all_to_all(numpy.ones(RANKS + 1), numpy.ones(RANKS + 1)), "blocks")
+    fails(lambda: world.broadcast(ones, root=RANKS), f"rank {RANKS} as root")
+    fails(lambda: world.send(ones, RANKS), str(RANKS))
+    fails(lambda: world.scatter(None, numpy.ones(2), root=RANK), "input")
+    equal(world.all_reduce(numpy.ones(2)), [RANKS, RANKS])   # nobody was hurt
+
+
+def test_disagreement_is_an_error_on_every_rank():
+    part = world.dup()
+    error = fails(lambda: part.all_reduce(numpy.ones(10 + (RANK == 0))), "all_reduce", "10", "11",
+                  code="mismatch")
+    assert error.rank == RANK and "all_reduce" in error.call
+    fails(lambda: part.barrier())
+
+
+def test_an_exception_ends_the_communicator_everywhere():
+    part = world.dup()
+    try:
+        with part:
+            if RANK == 0:
+                raise ValueError("enough")
+            fails(lambda: part.barrier(), "enough", code="aborted")
+            raise ValueError("enough")
+    except ValueError:
+        pass
+
+
+def refused(call):
+    try:
+        call()
+        return False
+    except rondo.Error as error:
+        assert error.code == "invalid_usage" and "another thread" in str(error), error
+        return True
+
+
+def test_two_threads_on_one_communicator_are_told():
+    part = world.dup()
+    if RANK == 0:
+        def wait():
+            while refused(part.barrier):
+                pass
+        thread = threading.Thread(target=wait)
+        thread.start()
+        while not refused(lambda: part.describe("barrier", 0)):   # until the thread is in its call
+            pass
+        world.barrier()
+        thread.join()
+    else:
+        world.barrier()
+        part.barrier()
+    part.finalize()
+
+
+def test_torch_tensors():
+    import torch
+    for kind in (torch.float32, torch.bfloat16, torch.float16, torch.int64, torch.float8_e4m3fn,
+                 torch.float8_e5m2):
+        tensor = torch.ones(8).to(kind)
+        assert world.all_reduce(tensor) is tensor
+        assert torch.equal(tensor.float(), torch.full((8,), float(RANKS)))
+    assert bool(world.broadcast(torch.tensor([RANK == 1]), root=1)[0])
+    shared = torch.frombuffer(rondo.allocate(4000), dtype=torch.float32)
+    assert world.all_reduce(shared.fill_(1))[-1] == RANKS
+    fails(lambda: world.all_reduce(torch.ones(2, 3).t()), "contiguous")
+    fails(lambda: world.all_reduce(torch.ones(2, requires_grad=True)), "detach")
+
+
+def main():
+    chosen = sys.argv[1:]
+    for name, test in [item for item in globals().items() if item[0].startswith("test_")]:
+        if chosen and name not in chosen:
+            continue
+        try:
+            test()
+        except Exception:
+            traceback.print_exc()
+            sys.exit(f"rank {RANK}: {name} failed")
+        if RANK == 0:
+            print(f"passed: {name}", flush=True)
+    world.finalize()
+
+
+main()

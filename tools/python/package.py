@@ -1,0 +1,70 @@
+"""What the package rondo is built of: shared by tools/python/setup.py and tools/torch/setup.py."""
+
+import os
+import pathlib
+import shutil
+import sysconfig
+
+import setuptools
+from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+REPOSITORY = FOLDER.parents[1]
+COMPILER = ["-std=c++20", "-O2", "-g0", "-fvisibility=hidden"]
+
+
+def built(name):
+    """A library of rondo's; LIBRONDO names another folder than build/release/lib."""
+    folder = pathlib.Path(os.environ.get("LIBRONDO", REPOSITORY / "build/release/lib"))
+    path = folder / name
+    if not path.exists():
+        raise SystemExit(f"there is no {path}. Run tools/build first, or set LIBRONDO to the "
+                         "folder that holds librondo.a and nccl/libnccl.so.2")
+    return str(path)
+
+
+def includes():
+    return [str(REPOSITORY), str(REPOSITORY / "core/include")]
+
+
+def file_name(module):
+    return module + sysconfig.get_config_var("EXT_SUFFIX")
+
+
+def joined(sources, path):
+    """All sources as one: reading the headers takes longer than compiling what is ours."""
+    path = REPOSITORY / path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f'#include "{name}"\n' for name in sources))
+    return os.path.relpath(path)
+
+
+def bindings(sources, pybind11):
+    """rondo._rondo. All of librondo.a is inside, for rondo._C, too: one rondo in a process."""
+    return setuptools.Extension(
+        name="rondo._rondo", language="c++",
+        sources=[joined([f"tools/python/{name}" for name in sources], "build/python/whole.cc")],
+        include_dirs=[*includes(), pybind11], extra_compile_args=COMPILER,
+        extra_link_args=["-Wl,--whole-archive", built("librondo.a"), "-Wl,--no-whole-archive", "-lhwy",
+                         f"-Wl,-soname,{file_name('_rondo')}"],
+        depends=[built("librondo.a"), *(str(FOLDER / name) for name in sources)])
+
+
+class WithLibrary(build_py):
+    """rondo's libnccl.so.2 goes along, for rondo.activate."""
+
+    def run(self):
+        super().run()
+        place = pathlib.Path(self.build_lib) / "rondo/nccl"
+        place.mkdir(parents=True, exist_ok=True)
+        shutil.copy(built("nccl/libnccl.so.2"), place)
+
+
+def describe(**more):
+    """The arguments of setup() that both have."""
+    common = {"name": "rondo", "version": "0.1.0", "python_requires": ">=3.9",
+              "packages": ["rondo"], "package_dir": {"rondo": os.path.relpath(FOLDER / "rondo")},
+              "description": "collective communication for numpy arrays and torch tensors"}
+    return common | more | {"cmdclass": {"build_py": WithLibrary, "build_ext": build_ext}
+                            | more.get("cmdclass", {})}

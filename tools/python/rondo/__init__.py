@@ -1,0 +1,40 @@
+"""rondo: collective communication between processes, for numpy arrays and torch tensors on the CPU.
+
+    import numpy, rondo
+
+    world = rondo.from_environment()          # under rondorun, torchrun, srun, mpirun; else alone
+    gradients = numpy.full(1000, world.rank + 1.0)
+    world.all_reduce(gradients)               # in place; every rank has the sum
+    print(world.rank, gradients[0])
+    world.finalize()
+
+Every call is in help(rondo.Communicator). Errors are rondo.Error: they name the rank, the peer, the
+call and a remedy. Where PyTorch is installed and this package was built for it (pip install
+./tools/torch), torch.distributed.init_process_group("rondo") needs no import at all.
+"""
+
+from rondo._rondo import (Communicator, Error, Group, Memory, Work, allocate, from_environment,
+                          from_threads, from_unique_id, make_unique_id, version)
+
+__all__ = ["Communicator", "Error", "Group", "Memory", "Work", "allocate", "empty",
+           "from_environment", "from_threads", "from_unique_id", "group", "make_unique_id",
+           "version"]
+__version__ = version()
+
+
+def group():
+    """with rondo.group(): the calls in the block are issued together and complete at its end."""
+    return Group()
+
+
+def empty(shape, dtype="float32"):
+    """A numpy array in memory of allocate(), which other ranks of this machine reach directly."""
+    import numpy
+    array = numpy.dtype(dtype)
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    elements = 1
+    for size in sizes:
+        elements *= size
+    if elements == 0:
+        return numpy.empty(sizes, array)
+    return numpy.frombuffer(allocate(elements * array.itemsize), array).reshape(sizes)

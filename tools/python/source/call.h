@@ -1,0 +1,26 @@
+// Call: one call of rondo's as data, for those who keep calls before they make them.
+#pragma once
+
+#include <cstddef>
+
+#include "rondo/rondo.h"
+
+namespace rondo_python {
+
+struct Call {
+  rondo::Collective collective{};
+  const void* input = nullptr;
+  void* output = nullptr;
+  std::size_t count = 0;  ///< as for rondo's call of that name
+  rondo::DataType type{};
+  rondo::ReduceOperator op = rondo::ReduceOperator::sum;
+  int root = 0;        ///< of send_recv: the peer
+  bool sends = false;  ///< of send_recv: which of both
+};
+
+/// Begins the call; returns at once.
+rondo::Work begin(rondo::Communicator& communicator, const Call& call);
+/// Makes the call: the same, but complete on return unless a rondo::Group is open.
+void make(rondo::Communicator& communicator, const Call& call);
+
+}  // namespace rondo_python

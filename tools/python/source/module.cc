@@ -1,0 +1,236 @@
+// The Python module rondo._rondo: rondo's C++ interface for arrays of Python's.
+#include <pybind11/pybind11.h>
+
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "rondo/memory.h"
+#include "tools/python/source/documents.h"
+#include "tools/python/source/interrupt.h"
+#include "tools/python/source/world.h"
+
+namespace rondo_python {
+namespace {
+
+using namespace py::literals;
+using WorldHandle = std::shared_ptr<World>;
+
+rondo::Options options(const std::string& transport, const std::string& algorithm, double timeout) {
+  return {.transport = transport,
+          .algorithm = algorithm,
+          .timeout = std::chrono::milliseconds(static_cast<long>(1000 * timeout))};
+}
+
+/// Both forms of a call: the one that waits and `name`_async.
+template <class... Arguments, class... Extra>
+void define(py::class_<World, WorldHandle>& type, const char* name,
+            Request (*plan)(Place, Arguments...), const char* document, const Extra&... extra) {
+  type.def(
+      name,
+      [plan](World& self, std::decay_t<Arguments>... arguments) {
+        return self.run(plan(self.place(), arguments...));
+      },
+      extra..., document);
+  const std::string asynchronous = std::string(name) + "_async";
+  const std::string text =
+      std::string("As ") + name +
+      "(), returning a Work at once; leave the arrays alone until it is complete.";
+  type.def(
+      asynchronous.c_str(),
+      [plan](World& self, std::decay_t<Arguments>... arguments) {
+        return self.start(plan(self.place(), arguments...));
+      },
+      extra..., text.c_str());
+}
+
+void define_calls(py::class_<World, WorldHandle>& type) {
+  define(type, "all_reduce", all_reduce, documents::all_reduce, "input"_a, "output"_a = py::none(),
+         "op"_a = "sum");
+  define(type, "reduce_scatter", reduce_scatter, documents::reduce_scatter, "input"_a, "output"_a,
+         "op"_a = "sum");
+  define(type, "all_gather", all_gather, documents::all_gather, "input"_a, "output"_a);
+  define(type, "broadcast", broadcast, documents::broadcast, "array"_a, "root"_a = 0);
+  define(type, "reduce", reduce, documents::reduce, "input"_a, "output"_a = py::none(),
+         "op"_a = "sum", "root"_a = 0);
+  define(type, "all_to_all", all_to_all, documents::all_to_all, "input"_a, "output"_a);
+  define(type, "scatter", scatter, documents::scatter, "input"_a, "output"_a, "root"_a = 0);
+  define(type, "gather", gather, documents::gather, "input"_a, "output"_a = py::none(),
+         "root"_a = 0);
+  define(type, "barrier", barrier, documents::barrier);
+  define(type, "send", send, documents::send, "array"_a, "peer"_a);
+  define(type, "recv", recv, documents::recv, "array"_a, "peer"_a);
+}
+
+std::string describe(World& self, const std::string& collective, std::size_t count,
+                     const std::string& type, const std::string& op, int root) {
+  const auto known_collective = rondo::parse_collective(collective);
+  const auto known_type = rondo::parse_data_type(type);
+  const auto known_op = rondo::parse_reduce_operator(op);
+  if (!known_collective)
+    refuse("describe", "there is no collective '" + collective + "'", "all_reduce");
+  if (!known_type) refuse("describe", "there is no type '" + type + "'", "float32");
+  if (!known_op) refuse("describe", "there is no operator '" + op + "'", "sum");
+  World::Use use(self, "describe");
+  return use.communicator().describe(*known_collective, count, *known_type, *known_op, root);
+}
+
+py::dict traffic(World& self) {
+  World::Use use(self, "traffic");
+  const rondo::Traffic sent = use.communicator().traffic();
+  return py::dict("messages"_a = sent.messages, "frames"_a = sent.frames,
+                  "payload_bytes"_a = sent.payload_bytes, "header_bytes"_a = sent.header_bytes,
+                  "direct_bytes"_a = sent.direct_bytes);
+}
+
+/// Leaves a `with` block: an exception in it ends the communicator on every rank.
+void leave(World& self, const py::object& kind, const py::object& value, const py::object&) {
+  if (kind.is_none()) return self.finalize();
+  self.abort("by an exception: " + std::string(py::str(kind.attr("__name__"))) + ": " +
+             std::string(py::str(value)));
+}
+
+void define_world(py::module_& module) {
+  py::class_<World, WorldHandle> type(module, "Communicator", documents::communicator);
+  define_calls(type);
+  type.def_property_readonly(
+          "rank", [](World& self) { return self.place().rank; }, "This process's number, from 0.")
+      .def_property_readonly(
+          "size", [](World& self) { return self.place().ranks; }, "How many ranks there are.")
+      .def("split", &World::split, "color"_a, "key"_a = 0, documents::split)
+      .def("dup", &World::dup, documents::dup)
+      .def("abort", &World::abort, "reason"_a = "", documents::abort)
+      .def("finalize", &World::finalize, documents::finalize)
+      .def("describe", &describe, "collective"_a, "count"_a, "type"_a = "float32", "op"_a = "sum",
+           "root"_a = 0, documents::describe)
+      .def("traffic", &traffic, documents::traffic)
+      .def("__enter__", [](WorldHandle self) { return self; })
+      .def("__exit__", &leave)
+      .def("__repr__", [](World& self) {
+        return "<rondo.Communicator: rank " + std::to_string(self.place().rank) + " of " +
+               std::to_string(self.place().ranks) + ">";
+      });
+}
+
+template <class Make>
+WorldHandle meet(const Make& make) {
+  rondo::Communicator communicator;
+  {
+    const py::gil_scoped_release unlocked;
+    communicator = make();
+  }
+  return std::make_shared<World>(std::move(communicator));
+}
+
+rondo::UniqueId to_id(const py::bytes& bytes) {
+  const std::string text = bytes;
+  rondo::UniqueId id;
+  if (text.size() != id.bytes.size())
+    refuse("from_unique_id", std::to_string(text.size()) + " bytes are no unique id",
+           "what make_unique_id() returned, whole");
+  std::memcpy(id.bytes.data(), text.data(), text.size());
+  return id;
+}
+
+WorldHandle from_environment(const std::string& transport, const std::string& algorithm,
+                             double timeout) {
+  return meet([&] {
+    return rondo::Communicator::from_environment(options(transport, algorithm, timeout));
+  });
+}
+
+WorldHandle from_unique_id(const py::bytes& bytes, int rank, int size, const std::string& transport,
+                           const std::string& algorithm, double timeout) {
+  const rondo::UniqueId id = to_id(bytes);
+  return meet([&] {
+    return rondo::Communicator::from_unique_id(id, rank, size,
+                                               options(transport, algorithm, timeout));
+  });
+}
+
+py::list from_threads(int size, const std::string& transport, const std::string& algorithm,
+                      double timeout) {
+  py::list worlds;
+  for (auto& communicator :
+       rondo::Communicator::from_threads(size, options(transport, algorithm, timeout)))
+    worlds.append(std::make_shared<World>(std::move(communicator)));
+  return worlds;
+}
+
+py::bytes make_unique_id() {
+  const rondo::UniqueId id = rondo::make_unique_id();
+  return {id.bytes.data(), id.bytes.size()};
+}
+
+void define_meetings(py::module_& module) {
+  module.def("from_environment", &from_environment, "transport"_a = "", "algorithm"_a = "",
+             "timeout"_a = 0.0, documents::from_environment);
+  module.def("from_unique_id", &from_unique_id, "id"_a, "rank"_a, "size"_a, "transport"_a = "",
+             "algorithm"_a = "", "timeout"_a = 0.0, documents::from_unique_id);
+  module.def("from_threads", &from_threads, "size"_a, "transport"_a = "", "algorithm"_a = "",
+             "timeout"_a = 0.0, documents::from_threads);
+  module.def("make_unique_id", &make_unique_id, documents::make_unique_id);
+}
+
+void define_work(py::module_& module) {
+  py::class_<Pending, std::shared_ptr<Pending>>(module, "Work", documents::work)
+      .def("wait", &wait, documents::wait)
+      .def("test", &test, documents::test);
+  py::class_<Group>(module, "Group", documents::group)
+      .def(py::init<>())
+      .def("__enter__", &Group::enter)
+      .def("__exit__", [](Group& self, const py::object& kind, const py::object&,
+                          const py::object&) { self.exit(!kind.is_none()); });
+}
+
+void define_memory(py::module_& module) {
+  py::class_<rondo::Memory>(module, "Memory", py::buffer_protocol(), documents::memory)
+      .def("__len__", &rondo::Memory::size)
+      .def_buffer([](rondo::Memory& self) {
+        return py::buffer_info(static_cast<unsigned char*>(self.data()),
+                               static_cast<py::ssize_t>(self.size()));
+      });
+  module.def("allocate", &rondo::allocate, "bytes"_a, py::call_guard<py::gil_scoped_release>(),
+             documents::allocate);
+}
+
+/// rondo::Error as the class Error of this module, with the parts of its text.
+void raise(const rondo::Error& error) {
+  const py::object type = py::module_::import("rondo._rondo").attr("Error");
+  const py::object raised = type(error.what());
+  raised.attr("code") = std::string(rondo::name(error.code()));
+  raised.attr("message") = error.message();
+  raised.attr("rank") = error.rank();
+  raised.attr("peer") = error.peer();
+  raised.attr("call") = error.call();
+  raised.attr("remedy") = error.remedy();
+  PyErr_SetObject(type.ptr(), raised.ptr());
+}
+
+void define_errors(py::module_& module) {
+  const auto type = py::reinterpret_steal<py::object>(
+      PyErr_NewExceptionWithDoc("rondo.Error", documents::error, PyExc_RuntimeError, nullptr));
+  module.attr("Error") = type;
+  py::register_exception_translator([](std::exception_ptr thrown) {
+    try {
+      if (thrown) std::rethrow_exception(thrown);
+    } catch (const rondo::Error& error) {
+      raise(error);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace rondo_python
+
+PYBIND11_MODULE(_rondo, module) {
+  module.doc() = "rondo's C++ interface for Python's arrays; import rondo, not this.";
+  rondo_python::define_errors(module);
+  rondo_python::define_work(module);
+  rondo_python::define_world(module);
+  rondo_python::define_meetings(module);
+  rondo_python::define_memory(module);
+  module.def("version", &rondo::version, "rondo's version, \"MAJOR.MINOR.PATCH\".");
+}

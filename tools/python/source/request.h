@@ -1,0 +1,40 @@
+// Request: a call as Python asked for it: checked, with the arrays that it needs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/python/source/buffer.h"
+#include "tools/python/source/call.h"
+
+namespace rondo_python {
+
+struct Request {
+  Call call{};
+  std::vector<Buffer> buffers{};  ///< kept until the call is complete
+  py::object result = py::none();
+};
+
+/// The place of the calling rank.
+struct Place {
+  int rank = 0;
+  int ranks = 1;
+};
+
+/// One for each of rondo's calls; they throw rondo::Error{invalid_argument}. `output` None means in
+/// place, where a call can be.
+Request all_reduce(Place, const py::object& input, const py::object& output, const std::string& op);
+Request reduce_scatter(Place, const py::object& input, const py::object& output,
+                       const std::string& op);
+Request all_gather(Place, const py::object& input, const py::object& output);
+Request broadcast(Place, const py::object& array, int root);
+Request reduce(Place, const py::object& input, const py::object& output, const std::string& op,
+               int root);
+Request all_to_all(Place, const py::object& input, const py::object& output);
+Request scatter(Place, const py::object& input, const py::object& output, int root);
+Request gather(Place, const py::object& input, const py::object& output, int root);
+Request barrier(Place);
+Request send(Place, const py::object& array, int peer);
+Request recv(Place, const py::object& array, int peer);
+
+}  // namespace rondo_python

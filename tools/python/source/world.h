@@ -1,0 +1,84 @@
+// World: a communicator as Python has it, and Work: what its asynchronous calls return.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/python/source/request.h"
+
+namespace rondo_python {
+
+class World;
+
+/// Asynchronous work with the arrays it uses. Made and destroyed with Python's lock.
+struct Pending {
+  std::weak_ptr<World> world{};
+  rondo::Work work{};
+  std::vector<Buffer> buffers{};
+  py::object result = py::none();
+  /// Set by whichever thread completes the work (release), read with Python's lock (acquire): then
+  /// nobody writes to the buffers any more.
+  std::atomic<bool> over{false};
+};
+
+class World : public std::enable_shared_from_this<World> {
+ public:
+  explicit World(rondo::Communicator communicator);
+  /// Leaves, without throwing: waits for outstanding work.
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  Place place() const { return place_; }
+  /// The communicator, for one thread at a time: a second one gets Error{invalid_usage}.
+  class Use {
+   public:
+    Use(World& world, const char* call);
+    ~Use() { world_.busy_.clear(std::memory_order_release); }  // pairs with the next Use's acquire
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+    rondo::Communicator& communicator() { return world_.communicator_; }
+
+   private:
+    World& world_;
+  };
+
+  /// Makes the call without Python's lock. Inside a Group its arrays are kept until the group ends.
+  py::object run(Request request);
+  std::shared_ptr<Pending> start(Request request);
+  std::shared_ptr<World> split(int color, int key);
+  std::shared_ptr<World> dup();
+  void abort(const std::string& reason);
+  void finalize();
+  /// For abort(), and for those who keep the communicator in use.
+  rondo::Communicator& communicator() { return communicator_; }
+
+ private:
+  void forget_completed();
+
+  rondo::Communicator communicator_;
+  Place place_;
+  std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
+  std::vector<std::shared_ptr<Pending>> pending_{};  ///< under Python's lock
+};
+
+/// Work.wait(): returns the call's result, throws its error.
+py::object wait(Pending& pending);
+bool test(Pending& pending);
+
+/// `with rondo.group():` on the thread that entered it.
+class Group {
+ public:
+  void enter();
+  /// After an exception in the block the calls made so far are given up: their communicators are
+  /// aborted.
+  void exit(bool failed);
+
+ private:
+  std::optional<rondo::Group> group_{};
+};
+
+}  // namespace rondo_python
