@@ -12,7 +12,7 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 REPOSITORY = FOLDER.parents[1]
 RONDORUN = pathlib.Path(os.environ.get("BINARIES", REPOSITORY / "build/release/bin")) / "rondorun"
 PLACE = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
-LIMIT = 60  # seconds: a process that takes longer hangs
+LIMIT = 200  # seconds: a process that takes longer hangs
 
 WAITS = """
 import rondo
