@@ -36,6 +36,7 @@ inline constexpr int not_initialized = 3;
 inline constexpr int deinitialized = 4;
 inline constexpr int invalid_context = 201;
 inline constexpr int peer_access_already_enabled = 704;
+inline constexpr int not_ready = 600;  // an event's work is under way
 
 inline constexpr int attribute_multiprocessors = 16;  // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
 inline constexpr int attribute_memory_type = 2;       // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
@@ -62,6 +63,7 @@ inline constexpr unsigned graph_user_object_move = 1;
 
 extern "C" {
 int cuGetErrorName(int status, const char** name);
+int cuDriverGetVersion(int* version);
 int cuPointerGetAttribute(void* data, int attribute, rondo::cuda::DevicePointer pointer);
 
 int cuCtxGetCurrent(rondo::cuda::Context* context);
@@ -106,6 +108,7 @@ int cuEventDestroy_v2(rondo::cuda::Event event);
 int cuEventRecord(rondo::cuda::Event event, rondo::cuda::Stream stream);
 int cuEventRecordWithFlags(rondo::cuda::Event event, rondo::cuda::Stream stream, unsigned flags);
 int cuEventSynchronize(rondo::cuda::Event event);
+int cuEventQuery(rondo::cuda::Event event);
 
 int cuThreadExchangeStreamCaptureMode(int* mode);
 int cuStreamGetCaptureInfo_v2(rondo::cuda::Stream stream, int* status, unsigned long long* id,

@@ -22,18 +22,14 @@ unsigned long long libraries_loaded() {
   return loaded;
 }
 
-template <class Function>
-void find(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(::dlsym(library, name));
-  if (function != nullptr) return;
-  throw Error(ErrorCode::invalid_usage,
-              std::string("this process's CUDA driver has no function ") + name,
-              {.remedy = "use a driver of CUDA 11.7 or newer"});
-}
-
 std::unique_ptr<Driver> read_functions(void* library) {
   auto found = std::make_unique<Driver>();
+  const auto find = [&]<class Function>(void* from, const char* name, Function& function) {
+    function = reinterpret_cast<Function>(::dlsym(from, name));
+    if (function == nullptr && found->missing == nullptr) found->missing = name;
+  };
   find(library, "cuGetErrorName", found->get_error_name);
+  find(library, "cuDriverGetVersion", found->driver_get_version);
   find(library, "cuPointerGetAttribute", found->pointer_get_attribute);
   find(library, "cuCtxGetCurrent", found->ctx_get_current);
   find(library, "cuCtxPushCurrent_v2", found->ctx_push_current);
@@ -64,11 +60,20 @@ std::unique_ptr<Driver> read_functions(void* library) {
   find(library, "cuEventRecord", found->event_record);
   find(library, "cuEventRecordWithFlags", found->event_record_with_flags);
   find(library, "cuEventSynchronize", found->event_synchronize);
+  find(library, "cuEventQuery", found->event_query);
   find(library, "cuThreadExchangeStreamCaptureMode", found->thread_exchange_stream_capture_mode);
   find(library, "cuStreamGetCaptureInfo_v2", found->stream_get_capture_info);
   find(library, "cuUserObjectCreate", found->user_object_create);
   find(library, "cuGraphRetainUserObject", found->graph_retain_user_object);
   return found;
+}
+
+/// "11.4", or "?" where it does not tell.
+std::string version_of(const Driver& driver) {
+  int version = 0;
+  if (driver.driver_get_version == nullptr || driver.driver_get_version(&version) != success)
+    return "?";
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
 }  // namespace
@@ -94,15 +99,25 @@ const Driver* find_driver() {
 }
 
 const Driver& driver() {
-  if (const Driver* const found = find_driver()) return *found;
-  throw Error(ErrorCode::invalid_usage, "this process has not loaded the CUDA driver",
-              {.remedy = "initialise CUDA first"});
+  const Driver* const found = find_driver();
+  if (found == nullptr) {
+    throw Error(ErrorCode::invalid_usage, "this process has not loaded the CUDA driver",
+                {.remedy = "initialise CUDA first"});
+  }
+  if (found->missing != nullptr) {
+    throw Error(ErrorCode::invalid_usage,
+                "this process's CUDA driver (of CUDA " + version_of(*found) + ") has no function " +
+                    found->missing + ", which GPU buffers need",
+                {.remedy = "use a driver of CUDA 11.7 or newer, or buffers in host memory"});
+  }
+  return *found;
 }
 
 void check(int status, std::string_view function) {
   if (status == success) return;
   const char* name = nullptr;
-  driver().get_error_name(status, &name);
+  const Driver* const cuda = find_driver();
+  if (cuda != nullptr && cuda->get_error_name != nullptr) cuda->get_error_name(status, &name);
   throw CudaError(ErrorCode::system,
                   std::string(function) + " failed with CUDA error " + std::to_string(status) +
                       (name != nullptr ? " (" + std::string(name) + ")" : ""),
@@ -111,7 +126,7 @@ void check(int status, std::string_view function) {
 
 bool is_device_memory(const void* pointer) {
   const Driver* const cuda = find_driver();
-  if (cuda == nullptr || pointer == nullptr) return false;
+  if (cuda == nullptr || pointer == nullptr || cuda->pointer_get_attribute == nullptr) return false;
   unsigned type = 0;
   const int status = cuda->pointer_get_attribute(&type, attribute_memory_type, address_of(pointer));
   return status == success && type == device_memory;

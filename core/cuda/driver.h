@@ -17,9 +17,11 @@ class CudaError : public Error {
   using Error::Error;
 };
 
-/// Functions of libcuda.so.1, by its names without "cu" and version.
+/// Functions of libcuda.so.1, by its names without "cu" and version. All are there in a driver of
+/// CUDA 11.7; in an older one those before `missing` in this order, at least.
 struct Driver {
   decltype(&cuGetErrorName) get_error_name = nullptr;
+  decltype(&cuDriverGetVersion) driver_get_version = nullptr;
   decltype(&cuPointerGetAttribute) pointer_get_attribute = nullptr;
   decltype(&cuCtxGetCurrent) ctx_get_current = nullptr;
   decltype(&cuCtxPushCurrent_v2) ctx_push_current = nullptr;
@@ -50,18 +52,23 @@ struct Driver {
   decltype(&cuEventRecord) event_record = nullptr;
   decltype(&cuEventRecordWithFlags) event_record_with_flags = nullptr;
   decltype(&cuEventSynchronize) event_synchronize = nullptr;
+  decltype(&cuEventQuery) event_query = nullptr;
   decltype(&cuThreadExchangeStreamCaptureMode) thread_exchange_stream_capture_mode = nullptr;
   decltype(&cuStreamGetCaptureInfo_v2) stream_get_capture_info = nullptr;
   decltype(&cuUserObjectCreate) user_object_create = nullptr;
   decltype(&cuGraphRetainUserObject) graph_retain_user_object = nullptr;
+
+  const char* missing = nullptr;  ///< a function that an older driver lacks; null: none
 };
 
 /// The driver if this process has loaded it, which other code may do at any time; it then stays.
-/// Null without it. Thread-safe; costs one look where nothing was loaded since the last call.
-/// Throws Error{invalid_usage} for a driver that lacks a function (one older than CUDA 11.7's).
+/// Null without it. Thread-safe; costs one look where nothing was loaded since the last call. It
+/// may be older than CUDA 11.7: who is sure of no device's memory must ask `missing`, or whether
+/// the function that it wants is there.
 const Driver* find_driver();
 
-/// The same where the driver must be there, as somebody holds device memory or a stream.
+/// The same where the driver must be there whole, as somebody holds device memory or a stream.
+/// Throws Error{invalid_usage} where it is not, or is older than CUDA 11.7's.
 const Driver& driver();
 
 /// Throws CudaError that names `function` and the status.

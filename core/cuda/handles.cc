@@ -11,11 +11,15 @@ CurrentContext::~CurrentContext() {
   driver().ctx_pop_current(&popped);
 }
 
-RelaxedCapture::RelaxedCapture() {
-  check(driver().thread_exchange_stream_capture_mode(&mode_), "cuThreadExchangeStreamCaptureMode");
+RelaxedCapture::RelaxedCapture() noexcept {
+  const Driver* const cuda = find_driver();
+  if (cuda == nullptr || cuda->thread_exchange_stream_capture_mode == nullptr) return;
+  changed_ = cuda->thread_exchange_stream_capture_mode(&mode_) == success;
 }
 
-RelaxedCapture::~RelaxedCapture() { driver().thread_exchange_stream_capture_mode(&mode_); }
+RelaxedCapture::~RelaxedCapture() {
+  if (changed_) find_driver()->thread_exchange_stream_capture_mode(&mode_);
+}
 
 OwnedEvent make_event() {
   Event event = nullptr;

@@ -19,16 +19,18 @@ class CurrentContext {
 };
 
 /// While it lives this thread may do what a stream's capture elsewhere would forbid, such as taking
-/// memory: nothing of it goes into the stream that is being captured.
+/// memory or waiting: nothing of it goes into the stream that is being captured. Where the driver
+/// cannot be told so (it is not initialised, say), the calls that follow will say why.
 class RelaxedCapture {
  public:
-  RelaxedCapture();
+  RelaxedCapture() noexcept;
   ~RelaxedCapture();
   RelaxedCapture(const RelaxedCapture&) = delete;
   RelaxedCapture& operator=(const RelaxedCapture&) = delete;
 
  private:
   int mode_ = capture_relaxed;
+  bool changed_ = false;
 };
 
 struct DestroyEvent {

@@ -5,27 +5,29 @@
 #include <utility>
 
 #include "core/nccl/memory.h"
+#include "core/stream/together.h"
 
 namespace rondo::nccl {
 namespace {
 
 bool is_captured(cudaStream_t stream) {
   int status = 0;
+  const cuda::Driver* const driver = cuda::find_driver();
+  if (driver == nullptr || driver->stream_get_capture_info == nullptr) return false;
   const int asked =
-      cuda::driver().stream_get_capture_info(stream, &status, nullptr, nullptr, nullptr, nullptr);
+      driver->stream_get_capture_info(stream, &status, nullptr, nullptr, nullptr, nullptr);
   return asked == cuda::success && status == cuda::capture_active;
 }
 
 /// What a group asks of one communicator's streams.
-struct Together {
+struct Asked {
   Member* member;
   cudaStream_t stream;
   std::vector<stream::Request> requests{};
-  bool ready = false;
 };
 
-Together* find(std::vector<Together>& all, const Member* member) {
-  const auto found = std::ranges::find(all, member, &Together::member);
+Asked* find(std::vector<Asked>& all, const Member* member) {
+  const auto found = std::ranges::find(all, member, &Asked::member);
   return found == all.end() ? nullptr : &*found;
 }
 
@@ -34,7 +36,8 @@ Together* find(std::vector<Together>& all, const Member* member) {
 bool needs_stream_order(const Operation& operation) {
   if (cuda::find_driver() == nullptr) return false;
   if (is_captured(operation.stream)) return true;
-  if (operation.call.count == 0) return false;
+  // Without data, only the order counts: there is one where the communicator has streams.
+  if (operation.call.count == 0) return operation.member->has_streams();
   const void* const scalar = operation.factor != nullptr ? operation.factor->scalar() : nullptr;
   return std::ranges::any_of(std::array<const void*, 3>{operation.input, operation.output, scalar},
                              cuda::is_device_memory);
@@ -58,36 +61,33 @@ stream::Request request_of(const Operation& operation) {
 
 void wait_for_stream(const Operation& operation) {
   operation.member->finish_streams();
-  finish_stream(operation.stream);
+  if (operation.call.count > 0) finish_stream(operation.stream);
 }
 
 std::vector<const Operation*> put_into_streams(std::span<const Operation> operations,
                                                FirstFailure& failure) {
-  std::vector<Together> all;
+  std::vector<Asked> all;
   for (const Operation& operation : operations) {
     if (find(all, operation.member.get()) != nullptr || !needs_stream_order(operation)) continue;
     all.push_back({.member = operation.member.get(), .stream = operation.stream});
   }
   std::vector<const Operation*> others;
   for (const Operation& operation : operations) {
-    if (Together* const together = find(all, operation.member.get())) {
-      together->requests.push_back(request_of(operation));
+    if (Asked* const asked = find(all, operation.member.get())) {
+      asked->requests.push_back(request_of(operation));
     } else {
       others.push_back(&operation);
     }
   }
-  // Memory first, for all of them: see StreamCalls::prepare().
-  for (Together& each : all) {
+  std::vector<stream::Together> together;
+  for (Asked& each : all) {
     failure.watch([&] {
       each.member->state();
-      each.member->streams(each.stream).prepare(each.requests);
-      each.ready = true;
+      together.push_back({&each.member->streams(each.stream), std::move(each.requests)});
     });
   }
-  for (Together& each : all) {
-    if (!each.ready) continue;
-    failure.watch([&] { each.member->streams(each.stream).enqueue(std::move(each.requests)); });
-  }
+  stream::put_together(together);
+  for (const stream::Together& each : together) failure.keep(each.failure);
   return others;
 }
 

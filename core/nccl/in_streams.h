@@ -18,8 +18,12 @@ class FirstFailure {
     try {
       body();
     } catch (...) {
-      if (!first_) first_ = std::current_exception();
+      keep(std::current_exception());
     }
+  }
+  /// Null: there is none.
+  void keep(const std::exception_ptr& failure) {
+    if (!first_) first_ = failure;
   }
   void rethrow() const {
     if (first_) std::rethrow_exception(first_);
@@ -32,8 +36,8 @@ class FirstFailure {
 bool needs_stream_order(const Operation& operation);
 stream::Request request_of(const Operation& operation);
 
-/// For a call on the host: what was put into its stream, and all calls of its communicator in
-/// streams, are complete. Without the driver: at once. Throws cuda::CudaError.
+/// For a call on the host: what was put into its stream (where it moves any data), and all calls of
+/// its communicator in streams, are complete. Without the driver: at once. Throws cuda::CudaError.
 void wait_for_stream(const Operation& operation);
 
 /// Puts those of a group's operations into their streams that need it, and with each of them all of

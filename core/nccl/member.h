@@ -81,6 +81,8 @@ class Member : public std::enable_shared_from_this<Member> {
   /// Its calls in streams' order, for streams of the context that `stream` of the first call is of.
   /// Throws cuda::CudaError.
   stream::StreamCalls& streams(cuda::Stream stream);
+  /// Of the thread that makes calls.
+  bool has_streams() const { return streams_ != nullptr; }
   /// Waits for those that were made. Throws cuda::CudaError.
   void finish_streams();
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <variant>
 
-#include "core/cuda/driver.h"
+#include "core/cuda/handles.h"
 #include "rondo/memory.h"
 
 namespace rondo::nccl {
@@ -65,6 +65,7 @@ void require_host(const void* pointer, std::string_view name) {
 void finish_stream(cudaStream_t stream) {
   const cuda::Driver* const driver = cuda::find_driver();
   if (driver == nullptr) return;
+  const cuda::RelaxedCapture relaxed;  // another stream may be captured meanwhile
   const int status = driver->stream_synchronize(stream);
   for (const int idle : idle_driver) {
     if (status == idle) return;
@@ -82,7 +83,7 @@ cuda::Context current_context() {
 int current_device() {
   int device = 0;
   if (current_context() != nullptr)
-    cuda::check(cuda::driver().ctx_get_device(&device), "cuCtxGetDevice");
+    cuda::check(cuda::find_driver()->ctx_get_device(&device), "cuCtxGetDevice");
   return device;
 }
 

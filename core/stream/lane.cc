@@ -14,6 +14,10 @@ std::byte* Lane::slot(std::size_t slice) const {
   return memory_.data() + head_bytes + slice % depth * slot_bytes_;
 }
 
+std::byte* Lane::scalar(std::size_t slice) const {
+  return memory_.data() + scalar_offset + slice % depth * scalar_bytes;
+}
+
 Lane::Flag& Lane::ready(std::size_t slice) const {
   return reinterpret_cast<Flag*>(memory_.data())[slice % depth];
 }
@@ -32,8 +36,16 @@ void Lane::write_ready(std::size_t slice, cuda::Stream stream) const {
 void Lane::await_done(std::size_t slice, cuda::Stream stream) const {
   const cuda::DevicePointer flag = memory_.device_address(&done(slice));
   check(driver().stream_wait_value(stream, flag, 1, cuda::wait_value_equal), "cuStreamWaitValue32");
-  check(driver().stream_write_value(stream, flag, 0, cuda::write_value_default),
-        "cuStreamWriteValue32");
+}
+
+/// A flag that stayed set would let a graph that uses the lane, too, run ahead of its slices: so a
+/// refused write is tried once more before the refusal ends the call.
+void Lane::reset_done(std::size_t slice, cuda::Stream stream) const {
+  const cuda::DevicePointer flag = memory_.device_address(&done(slice));
+  const int status = driver().stream_write_value(stream, flag, 0, cuda::write_value_default);
+  if (status == cuda::success) return;
+  driver().stream_write_value(stream, flag, 0, cuda::write_value_default);
+  check(status, "cuStreamWriteValue32");
 }
 
 bool Lane::take_ready(std::size_t slice) const {
@@ -46,6 +58,11 @@ bool Lane::take_ready(std::size_t slice) const {
 
 void Lane::set_done(std::size_t slice) const {
   std::atomic_ref<std::uint32_t>(done(slice).value).store(1, std::memory_order_release);
+}
+
+void Lane::take_back_done(std::size_t slice) const {
+  // relaxed: what the device is to see next comes behind the slot's next set_done().
+  std::atomic_ref<std::uint32_t>(done(slice).value).store(0, std::memory_order_relaxed);
 }
 
 }  // namespace rondo::stream

@@ -1,5 +1,5 @@
-// Lane: what one call needs on its way from a stream to the communicator and back: a ring of slots
-// in pinned memory and two flags for each.
+// Lane: what calls that follow each other need on their way from a stream to the communicator and
+// back: a ring of slots in pinned memory and two flags for each.
 //
 //   stream (device)                          worker (host)
 //   copies a slice into the slot             waits for `ready`, sets it to 0
@@ -8,7 +8,7 @@
 //   copies the slice out of the slot
 //
 // Neither side ever waits for the other's memory to be taken, and every flag is 0 again at the end:
-// a captured graph can do the same again. A lane serves one call at a time.
+// a captured graph can do the same again. A lane serves one slice behind the other.
 #pragma once
 
 #include <atomic>
@@ -27,20 +27,27 @@ class Lane {
 
   std::size_t slot_bytes() const { return slot_bytes_; }
   std::byte* slot(std::size_t slice) const;
-  /// Where a scalar of a reduction operator arrives, 8 bytes.
-  std::byte* scalar() const { return memory_.data() + scalar_offset; }
+  /// Where a scalar of a reduction operator arrives with the slice, 8 bytes.
+  std::byte* scalar(std::size_t slice) const;
   /// For calls that go on beside others of their stream.
   cuda::Stream own_stream() const { return stream_.get(); }
 
-  /// The stream's side, put into `stream`: the slice is in its slot; wait until it is done.
+  /// The stream's side, put into `stream`: the slice is in its slot; wait until it is done;
+  /// straight behind that wait, set the flag back. All throw CudaError.
   void write_ready(std::size_t slice, cuda::Stream stream) const;
   void await_done(std::size_t slice, cuda::Stream stream) const;
+  void reset_done(std::size_t slice, cuda::Stream stream) const;
 
   /// The worker's side. Acquire, with the device's write behind its copies: once true, the slot
   /// holds the slice. Then false until the slot's next slice.
   bool take_ready(std::size_t slice) const;
   /// Release, before the device's copies out of the slot.
   void set_done(std::size_t slice) const;
+  /// No stream will wait for the slice: its flag is for the slot's next one again.
+  void take_back_done(std::size_t slice) const;
+
+  /// The context is gone, and the stream with it.
+  void abandon() { (void)stream_.release(); }
 
  private:
   /// Written by a device and a processor in turn, so each flag has a cache line to itself.
@@ -48,8 +55,9 @@ class Lane {
     std::uint32_t value;
   };
   static constexpr std::size_t scalar_offset = 2 * depth * sizeof(Flag);
-  static constexpr std::size_t head_bytes = 4096;  ///< flags and scalar; slots stay page-aligned
-  static_assert(scalar_offset + 8 <= head_bytes);
+  static constexpr std::size_t head_bytes = 4096;  ///< flags, scalars; slots stay page-aligned
+  static constexpr std::size_t scalar_bytes = 8;
+  static_assert(scalar_offset + depth * scalar_bytes <= head_bytes);
 
   Flag& ready(std::size_t slice) const;
   Flag& done(std::size_t slice) const;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -29,27 +30,46 @@ struct Request {
   cuda::Stream stream = nullptr;
 };
 
+/// Calls of a batch that ranks match by the order in which they begin: collectives, or messages of
+/// one direction with one peer. They go through one lane, slice behind slice, and these are
+/// numbered on from call to call.
+struct Kind {
+  Lane* lane = nullptr;
+  std::vector<std::size_t> items{};  ///< indices within the batch, in their order
+  std::size_t slices = 0;            ///< of all of them
+
+  // Of the thread that puts them into streams: slices that are there, and places in `items`.
+  std::size_t entered = 0;
+  std::size_t left = 0;
+  std::size_t entering = 0;
+  std::size_t leaving = 0;
+
+  /// Slices that the worker has answered, so the stream has got so far. Relaxed: it orders nothing.
+  std::atomic<std::size_t> answered{0};
+};
+
 /// A request under way: what the thread that put it into the stream and the worker both use.
 struct Item {
   Request request{};
   Slices slices;
-  Lane* lane = nullptr;
+  Kind* kind = nullptr;
+  std::size_t first = 0;  ///< number of its first slice within its kind
   bool input_on_device = false;
   bool output_on_device = false;
   bool scalar_on_device = false;
-  /// Ranks match calls by the order in which they begin: collectives, and messages of one direction
-  /// with one peer. So an item begins behind the item of its kind before it in the batch, all of
-  /// whose slices have begun then. Indices within the batch; none: it is the first of its kind.
+  /// The item of its kind before it, all of whose slices begin before its own do; none: the first.
   std::optional<std::size_t> behind{};
-  std::size_t first_of_kind = 0;
+
+  Lane& lane() const { return *kind->lane; }
 
   // The worker's, for one run of the batch.
   std::size_t at = 0;                            ///< slice
   std::shared_ptr<detail::Operation> running{};  ///< its call, if it has begun
 
-  /// Slices whose `ready` was put into the stream: written by the thread that puts them there, read
-  /// by the worker once Batch::cut is seen.
+  /// Slices whose `ready`, and those the wait for whose `done` was put into the stream: written by
+  /// the thread that puts them there, read by the worker once Batch::cut is seen.
   std::size_t entered = 0;
+  std::size_t left = 0;
 };
 
 class Worker;
@@ -58,10 +78,12 @@ class Worker;
 struct Batch {
   std::shared_ptr<Worker> worker{};
   std::vector<Item> items{};
+  std::deque<Kind> kinds{};  ///< whose addresses stay
   /// Putting it into the stream failed half way; release behind the items' `entered`, acquire by
   /// the worker, which then ends where the stream does.
   std::atomic<bool> cut{false};
-  bool captured = false;   ///< it runs whenever a graph does
+  std::optional<cuda::Capture> capture{};  ///< that it is put into
+  bool captured = false;                   ///< it runs whenever a graph does
   bool announced = false;  ///< the stream will tell the worker; of the thread that puts it there
   /// What keeps it in memory while only the driver knows of it: until it has run once, or until the
   /// graph is gone. Under the worker's mutex.

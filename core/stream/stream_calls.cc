@@ -1,8 +1,12 @@
 #include "core/stream/stream_calls.h"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 #include "core/base/log.h"
+#include "core/stream/entries.h"
+#include "core/stream/wait.h"
 
 namespace rondo::stream {
 namespace {
@@ -12,25 +16,19 @@ using cuda::driver;
 
 constexpr std::size_t collective_slot_bytes = std::size_t{1} << 20;
 constexpr std::size_t message_slot_bytes = std::size_t{1} << 18;
-constexpr std::size_t scalar_bytes = 8;  ///< the widest type's; scalars of others are shorter
+/// Lanes for messages that a communicator of so many ranks has from the start: each way to each
+/// peer, but not more than 8 MiB.
+std::size_t usual_lanes(int ranks) {
+  constexpr std::size_t most = 8;
+  return std::min(most, 2 * std::max<std::size_t>(1, static_cast<std::size_t>(ranks) - 1));
+}
 
 bool is_message(const Request& request) { return request.call.collective == Collective::send_recv; }
 
-/// Whether ranks match one by the order in which it begins before or behind the other.
+/// Whether ranks match them by the order in which they begin.
 bool are_of_one_kind(const Request& a, const Request& b) {
   if (!is_message(a) || !is_message(b)) return is_message(a) == is_message(b);
   return a.peer == b.peer && a.sends == b.sends;
-}
-
-/// Finds the item's place in the order of its kind; it is about to join `items`.
-void find_place(const std::vector<Item>& items, Item& item) {
-  item.first_of_kind = items.size();
-  for (std::size_t i = items.size(); i-- > 0;) {
-    if (!are_of_one_kind(items[i].request, item.request)) continue;
-    item.behind = i;
-    item.first_of_kind = items[i].first_of_kind;
-    return;
-  }
 }
 
 void arrived(void* data) {
@@ -45,55 +43,24 @@ void forgotten(void* data) {
   worker->forget(batch);
 }
 
-void copy(const void* to, const void* from, std::size_t bytes, cuda::Stream stream) {
-  check(driver().memcpy_async(cuda::address_of(to), cuda::address_of(from), bytes, stream),
-        "cuMemcpyAsync");
+/// Peers and directions of messages.
+std::size_t count_message_kinds(const std::vector<Request>& requests) {
+  std::vector<const Request*> kinds;
+  for (const Request& request : requests) {
+    const auto same = [&](const Request* known) { return are_of_one_kind(*known, request); };
+    if (is_message(request) && std::ranges::none_of(kinds, same)) kinds.push_back(&request);
+  }
+  return kinds.size();
 }
 
-/// Puts a slice's way into its slot into `stream`.
-void enter(Item& item, cuda::Stream stream) {
-  const std::size_t slice = item.entered;
-  if (item.input_on_device) {
-    const auto* const from = static_cast<const std::byte*>(item.request.input);
-    for (std::size_t run = 0; run < item.slices.input_copies(slice); ++run) {
-      const Slices::Copy part = item.slices.input_copy(slice, run);
-      copy(item.lane->slot(slice) + part.slot_offset, from + part.buffer_offset, part.bytes,
-           stream);
-    }
-  }
-  item.lane->write_ready(slice, stream);
-  ++item.entered;
-}
+bool fits_its_lane(const Kind& kind) { return kind.slices <= Lane::depth; }
 
-/// The same for the wait until it is done, and its way out.
-void leave(const Item& item, std::size_t slice, cuda::Stream stream) {
-  item.lane->await_done(slice, stream);
-  if (!item.output_on_device) return;
-  const auto* const to = static_cast<const std::byte*>(item.request.output);
-  for (std::size_t run = 0; run < item.slices.output_copies(slice); ++run) {
-    const Slices::Copy part = item.slices.output_copy(slice, run);
-    copy(to + part.buffer_offset, item.lane->slot(slice) + part.slot_offset, part.bytes, stream);
-  }
-}
-
-bool fits_its_lane(const Item& item) { return item.slices.count() <= Lane::depth; }
-
-/// The slices that find a free slot at once.
-void enter_first(Item& item, cuda::Stream stream) {
-  if (item.scalar_on_device) {
-    const std::size_t bytes = std::min(scalar_bytes, size_of(item.request.call.type));
-    copy(item.lane->scalar(), item.request.scalar, bytes, stream);
-  }
-  while (item.entered < std::min(item.slices.count(), Lane::depth)) enter(item, stream);
-}
-
-void enter_rest_and_leave(Item& item, cuda::Stream stream) {
-  std::size_t left = 0;
-  for (; item.entered < item.slices.count(); ++left) {
-    leave(item, left, stream);
-    enter(item, stream);
-  }
-  for (; left < item.slices.count(); ++left) leave(item, left, stream);
+/// Where what waits for a kind's slices goes. Kinds that need a slot twice go on in streams of
+/// their own: in one stream a message would wait for another one, which may be waiting for what
+/// this one brings about.
+cuda::Stream stream_of(const Batch& batch, const Kind& kind) {
+  const bool apart = batch.kinds.size() > 1 && !fits_its_lane(kind);
+  return apart ? kind.lane->own_stream() : batch.items.front().request.stream;
 }
 
 }  // namespace
@@ -102,10 +69,12 @@ StreamCalls::StreamCalls(std::shared_ptr<detail::CommunicatorState> state, cuda:
     : context_(context), worker_(std::make_shared<Worker>(std::move(state))) {
   const cuda::RelaxedCapture relaxed;
   const cuda::CurrentContext current(context_);
-  collective_lanes_.push_back(std::make_unique<Lane>(collective_slot_bytes));
+  collective_lane_ = std::make_unique<Lane>(collective_slot_bytes);
+  add_lanes(usual_lanes(worker_->state().size()));
   last_ = cuda::make_event();
   captured_last_ = cuda::make_event();
   scratch_ = cuda::make_event();
+  worker_->watch(context_);
 }
 
 std::shared_ptr<StreamCalls> StreamCalls::make(std::shared_ptr<detail::CommunicatorState> state,
@@ -121,25 +90,46 @@ StreamCalls::~StreamCalls() {
     finish();
     const cuda::RelaxedCapture relaxed;
     const cuda::CurrentContext current(context_);
-    collective_lanes_.clear();
+    collective_lane_.reset();
     message_lanes_.clear();
     last_.reset();
     captured_last_.reset();
     scratch_.reset();
   } catch (const std::exception& error) {
     log(LogLevel::info, -1, std::string("while giving memory back: ") + error.what());
+    abandon();
   }
 }
 
-void StreamCalls::prepare(const std::vector<Request>& requests) {
-  const cuda::RelaxedCapture relaxed;
-  const cuda::CurrentContext current(context_);
-  const auto messages = static_cast<std::size_t>(std::ranges::count_if(requests, is_message));
-  const std::size_t collectives = requests.size() - messages;
-  while (collective_lanes_.size() < collectives)
-    collective_lanes_.push_back(std::make_unique<Lane>(collective_slot_bytes));
+/// What the context had is gone with it: it must not be touched any more.
+void StreamCalls::abandon() {
+  if (collective_lane_) collective_lane_->abandon();
+  for (const auto& lane : message_lanes_) lane->abandon();
+  (void)last_.release();
+  (void)captured_last_.release();
+  (void)scratch_.release();
+}
+
+void StreamCalls::add_lanes(std::size_t messages) {
   while (message_lanes_.size() < messages)
     message_lanes_.push_back(std::make_unique<Lane>(message_slot_bytes));
+}
+
+void StreamCalls::prepare(const std::vector<Request>& requests) {
+  const std::size_t messages = count_message_kinds(requests);
+  if (messages <= message_lanes_.size()) return;
+  const cuda::RelaxedCapture relaxed;
+  const cuda::CurrentContext current(context_);
+  if (cuda::capture_of(requests.front().stream)) {
+    throw Error(
+        ErrorCode::invalid_usage,
+        "this group has " + std::to_string(messages) +
+            " peers and directions of messages and the communicator page-locked memory for " +
+            std::to_string(message_lanes_.size()) +
+            "; more cannot be taken while a stream is captured",
+        {.rank = worker_->state().rank(), .remedy = "make the same group once before the capture"});
+  }
+  add_lanes(messages);
 }
 
 void StreamCalls::check_context(const Request& request) const {
@@ -166,23 +156,34 @@ void StreamCalls::check_messages_to_self(const std::vector<Request>& requests) c
               {.rank = rank, .peer = rank, .remedy = "put both into one group"});
 }
 
-std::shared_ptr<Batch> StreamCalls::make_batch(std::vector<Request> requests) {
+Kind& StreamCalls::kind_of(Batch& batch, const Request& request) const {
+  std::size_t messages = 0;
+  for (Kind& kind : batch.kinds) {
+    const Request& known = batch.items[kind.items.front()].request;
+    if (are_of_one_kind(known, request)) return kind;
+    messages += is_message(known) ? 1 : 0;
+  }
+  Kind& made = batch.kinds.emplace_back();
+  made.lane = is_message(request) ? message_lanes_[messages].get() : collective_lane_.get();
+  return made;
+}
+
+std::shared_ptr<Batch> StreamCalls::make_batch(std::vector<Request> requests) const {
   const detail::CommunicatorState& state = worker_->state();
   auto batch = std::make_shared<Batch>();
   batch->worker = worker_;
-  std::size_t collectives = 0;
-  std::size_t messages = 0;
   for (Request& request : requests) {
-    Lane* const lane =
-        (is_message(request) ? message_lanes_[messages++] : collective_lanes_[collectives++]).get();
+    Kind& kind = kind_of(*batch, request);
     const Slices slices(request.call, request.sends, state.rank(), state.size(),
-                        lane->slot_bytes());
-    Item item{.slices = slices, .lane = lane};
+                        kind.lane->slot_bytes());
+    Item item{.slices = slices, .kind = &kind, .first = kind.slices};
     item.input_on_device = cuda::is_device_memory(request.input);
     item.output_on_device = cuda::is_device_memory(request.output);
     item.scalar_on_device = request.scale && cuda::is_device_memory(request.scalar);
+    if (!kind.items.empty()) item.behind = kind.items.back();
     item.request = std::move(request);
-    find_place(batch->items, item);
+    kind.items.push_back(batch->items.size());
+    kind.slices += slices.count();
     batch->items.push_back(std::move(item));
   }
   return batch;
@@ -200,32 +201,117 @@ void StreamCalls::keep_with(const std::shared_ptr<Batch>& batch, cuda::Graph gra
 }
 
 void StreamCalls::enqueue(std::vector<Request> requests) {
+  begin(std::move(requests));
+  while (go_on()) {
+  }
+  end();
+}
+
+void StreamCalls::begin(std::vector<Request> requests) {
   worker_->rethrow_failure();
   for (const Request& request : requests) check_context(request);
   check_messages_to_self(requests);
   prepare(requests);
   const cuda::CurrentContext current(context_);
   const auto capture = cuda::capture_of(requests.front().stream);
-  const std::shared_ptr<Batch> batch = make_batch(std::move(requests));
-  worker_->expect(batch);
+  putting_ = make_batch(std::move(requests));
+  putting_->capture = capture;
+  worker_->expect(putting_);
   used_ = true;
+  put([&](Batch& batch) {
+    if (capture) keep_with(putting_, capture->graph);
+    enter_first(batch);
+  });
+}
+
+bool StreamCalls::go_on() {
+  bool moved = false;
+  put([&](Batch& batch) {
+    for (Kind& kind : batch.kinds) {
+      if (kind.entered == kind.slices) continue;
+      moved = true;
+      if (!batch.captured) wait_for_room(batch, kind);
+      leave_next(batch, kind, stream_of(batch, kind));
+      enter_next(batch, kind, stream_of(batch, kind));
+    }
+  });
+  return moved;
+}
+
+void StreamCalls::end() {
+  put([&](Batch& batch) {
+    const cuda::Stream stream = batch.items.front().request.stream;
+    for (Kind& kind : batch.kinds) {
+      while (kind.left < kind.slices) leave_next(batch, kind, stream_of(batch, kind));
+    }
+    for (const Kind& kind : batch.kinds) join(stream, stream_of(batch, kind));
+    for (const Item& item : batch.items) join(item.request.stream, stream);
+    record_last(stream, batch.capture);
+  });
+  putting_.reset();
+}
+
+/// Runs a part of the putting. One that fails is the last: what is in streams already must come to
+/// an end all the same.
+template <class Body>
+void StreamCalls::put(Body&& body) {
   try {
-    if (capture) keep_with(batch, capture->graph);
-    put(*batch, capture);
+    const cuda::CurrentContext current(context_);
+    body(*putting_);
   } catch (const std::exception& error) {
-    give_up(*batch, error.what());
+    give_up(*std::exchange(putting_, nullptr), error.what());
     throw;
   }
 }
 
-/// Putting it into the stream failed. What was put there must come to an end all the same.
+/// What comes behind in the stream, a graph say, uses the same flags: so it must wait until those
+/// of this batch are answered. Where the driver refuses that as well, it will refuse what comes
+/// behind.
+void StreamCalls::close_off(Batch& batch) {
+  try {
+    const cuda::CurrentContext current(context_);
+    const cuda::Stream stream = batch.items.front().request.stream;
+    for (Kind& kind : batch.kinds) {
+      while (kind.left < kind.entered) await_next(batch, kind, stream_of(batch, kind));
+    }
+    for (const Kind& kind : batch.kinds) join(stream, stream_of(batch, kind));
+    record_last(stream, batch.capture);
+  } catch (const Error& error) {
+    log(LogLevel::info, worker_->state().rank(), std::string("behind a failure: ") + error.what());
+  }
+}
+
 void StreamCalls::give_up(Batch& batch, const char* words) {
   if (batch.announced) {
     worker_->fail(words);
+    close_off(batch);
     // release: the worker reads how far each item got.
     batch.cut.store(true, std::memory_order_release);
   } else if (!batch.captured) {
     worker_->forget(batch);  // else the graph does it
+  }
+}
+
+/// Nothing of this waits but for what was in the streams before: not for other ranks.
+void StreamCalls::enter_first(Batch& batch) {
+  const cuda::Stream stream = batch.items.front().request.stream;
+  follow_last(stream, batch.capture);
+  for (const Item& item : batch.items) join(stream, item.request.stream);
+  check(driver().launch_host_func(stream, arrived, &batch), "cuLaunchHostFunc");
+  batch.announced = true;
+  for (Kind& kind : batch.kinds) {
+    while (kind.entered < std::min(kind.slices, Lane::depth)) enter_next(batch, kind, stream);
+  }
+  for (const Kind& kind : batch.kinds) join(stream_of(batch, kind), stream);
+}
+
+/// Slices that the worker has answered are out of the queue, or about to be.
+void StreamCalls::wait_for_room(const Batch& batch, const Kind& kind) const {
+  const std::size_t most = std::max(Lane::depth, queued_entries / entries_of_next(batch, kind));
+  Wait wait;
+  while (kind.entered - kind.answered.load(std::memory_order_relaxed) >= most) {
+    wait.once();
+    if (wait.is_long() && worker_->look_for_loss()) worker_->rethrow_failure();
   }
 }
 
@@ -248,39 +334,6 @@ void StreamCalls::join(cuda::Stream stream, cuda::Stream other) {
   if (stream == other) return;
   check(driver().event_record(scratch_.get(), other), "cuEventRecord");
   check(driver().stream_wait_event(stream, scratch_.get(), 0), "cuStreamWaitEvent");
-}
-
-void StreamCalls::put(Batch& batch, const std::optional<cuda::Capture>& capture) {
-  const cuda::Stream stream = batch.items.front().request.stream;
-  follow_last(stream, capture);
-  for (const Item& item : batch.items) join(stream, item.request.stream);
-  check(driver().launch_host_func(stream, arrived, &batch), "cuLaunchHostFunc");
-  batch.announced = true;
-  put_items(batch, stream);
-  for (const Item& item : batch.items) join(item.request.stream, stream);
-  record_last(stream, capture);
-}
-
-/// Items that need a slot twice go on in streams of their own, one for each kind: in one stream a
-/// message would wait for another one, which may be waiting for what this one brings about. Those
-/// of one kind follow each other anyway.
-void StreamCalls::put_items(Batch& batch, cuda::Stream stream) {
-  for (Item& item : batch.items) enter_first(item, stream);
-  if (batch.items.size() == 1) return enter_rest_and_leave(batch.items.front(), stream);
-  const auto stream_of_kind = [&](const Item& item) {
-    return batch.items[item.first_of_kind].lane->own_stream();
-  };
-  for (Item& item : batch.items) {
-    if (fits_its_lane(item)) continue;
-    join(stream_of_kind(item), stream);
-    enter_rest_and_leave(item, stream_of_kind(item));
-  }
-  for (Item& item : batch.items) {
-    if (fits_its_lane(item)) enter_rest_and_leave(item, stream);
-  }
-  for (const Item& item : batch.items) {
-    if (!fits_its_lane(item)) join(stream, stream_of_kind(item));
-  }
 }
 
 void StreamCalls::finish() {

@@ -9,7 +9,13 @@
 // Calls of one communicator follow each other in the order in which they are made, whatever their
 // streams are: each stream waits for the call before by an event.
 //
-// Pinned memory: 4 slots of 1 MiB, and for each message of the largest group 4 of 256 KiB.
+// A driver's queue has room for a thousand entries or so, and a full one makes its caller wait, who
+// may hold what other threads need. So a call has `queued_entries` there at most and waits by
+// itself for room, outside the driver; a captured one has no queue. Who makes calls of several
+// communicators in one thread puts them there slice by slice in turn: together.h.
+//
+// Pinned memory: 4 slots of 1 MiB for collectives, and for messages 4 of 256 KiB for each peer and
+// direction that a group has at once: `usual_lanes` from the start, others when first needed.
 // Threads: one at a time, but rethrow_failure() and retire() may come from any.
 #pragma once
 
@@ -23,23 +29,31 @@ namespace rondo::stream {
 
 class StreamCalls {
  public:
-  /// For streams of `context`, which the calling thread need not have made its own.
+  static constexpr std::size_t queued_entries = 512;
+
+  /// For streams of `context`, which the calling thread need not have made its own. Takes memory,
+  /// which may wait for the device: not for a thread that captures a stream.
   static std::shared_ptr<StreamCalls> make(std::shared_ptr<detail::CommunicatorState> state,
                                            cuda::Context context);
   ~StreamCalls();
   StreamCalls(const StreamCalls&) = delete;
   StreamCalls& operator=(const StreamCalls&) = delete;
 
-  /// Takes what enqueue() needs for these requests. Who puts calls of several communicators into
-  /// streams does this for all of them first: taking memory may wait for a device, and a device
-  /// for a call that this very thread has yet to make.
-  void prepare(const std::vector<Request>& requests);
-  /// Puts them into their streams, to run together; arguments were checked before. Returns at once.
-  /// Throws the failure of an earlier call; CudaError, after which no further call succeeds;
-  /// Error{invalid_usage} for a stream of another context.
+  /// Puts requests into their streams, to run together; arguments were checked before. Returns at
+  /// once, but for room in a queue. Throws the failure of an earlier call; CudaError, after which
+  /// no further call succeeds; Error{invalid_usage} for a stream of another context, and in a
+  /// capture for more messages at once than there is memory for.
   void enqueue(std::vector<Request> requests);
   /// Returns when all that was put into streams is complete, or has failed. Throws CudaError.
   void finish();
+
+  /// enqueue() in parts: takes the memory it needs; puts in what waits for nothing; goes on by one
+  /// slice of each kind, false when there was none; puts in the rest. After a throw the others are
+  /// left out.
+  void prepare(const std::vector<Request>& requests);
+  void begin(std::vector<Request> requests);
+  bool go_on();
+  void end();
 
   /// Throws why no call can succeed any more, if so.
   void rethrow_failure() { worker_->rethrow_failure(); }
@@ -47,31 +61,36 @@ class StreamCalls {
   void retire() { worker_->retire(); }
 
  private:
-  using Lanes = std::vector<std::unique_ptr<Lane>>;
-
   StreamCalls(std::shared_ptr<detail::CommunicatorState> state, cuda::Context context);
   void check_context(const Request& request) const;
   void check_messages_to_self(const std::vector<Request>& requests) const;
-  std::shared_ptr<Batch> make_batch(std::vector<Request> requests);
+  void add_lanes(std::size_t messages);
+  Kind& kind_of(Batch& batch, const Request& request) const;
+  std::shared_ptr<Batch> make_batch(std::vector<Request> requests) const;
   static void keep_with(const std::shared_ptr<Batch>& batch, cuda::Graph graph);
 
+  template <class Body>
+  void put(Body&& body);
   void give_up(Batch& batch, const char* words);
-  void put(Batch& batch, const std::optional<cuda::Capture>& capture);
+  void close_off(Batch& batch);
+  void enter_first(Batch& batch);
+  void wait_for_room(const Batch& batch, const Kind& kind) const;
   void follow_last(cuda::Stream stream, const std::optional<cuda::Capture>& capture);
   void record_last(cuda::Stream stream, const std::optional<cuda::Capture>& capture);
   /// Makes `stream` wait for what is in `other`.
   void join(cuda::Stream stream, cuda::Stream other);
-  void put_items(Batch& batch, cuda::Stream stream);
+  void abandon();
 
   const cuda::Context context_;
   const std::shared_ptr<Worker> worker_;
-  Lanes collective_lanes_{};
-  Lanes message_lanes_{};
+  std::unique_ptr<Lane> collective_lane_{};
+  std::vector<std::unique_ptr<Lane>> message_lanes_{};
   cuda::OwnedEvent last_{};           ///< behind the newest call, or newest replay of one
   cuda::OwnedEvent captured_last_{};  ///< the same within the capture `captured_in_`
   cuda::OwnedEvent scratch_{};        ///< of join()
   unsigned long long captured_in_ = 0;
-  bool used_ = false;  ///< anything was put into a stream
+  bool used_ = false;                 ///< anything was put into a stream
+  std::shared_ptr<Batch> putting_{};  ///< between begin() and end()
 };
 
 }  // namespace rondo::stream

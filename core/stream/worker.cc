@@ -3,26 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <string>
+
+#include "core/stream/wait.h"
 
 namespace rondo::stream {
 namespace {
-
-/// How a thread waits for a device: what a copy of a slice takes is tens of microseconds.
-class Wait {
- public:
-  void reset() { waited_ = 0; }
-  void once() {
-    constexpr unsigned yields = 200;
-    if (++waited_ < yields) {
-      std::this_thread::yield();
-    } else {
-      std::this_thread::sleep_for(std::chrono::microseconds(20));
-    }
-  }
-
- private:
-  unsigned waited_ = 0;
-};
 
 detail::Message message_of(const Item& item, const Call& call) {
   return {call, item.request.peer, item.request.sends};
@@ -37,7 +23,8 @@ bool may_begin(const Batch& batch, const Item& item) {
 
 /// What a slice's input in host memory, and its operator's scalar, still need.
 void fill(Item& item) {
-  std::byte* const slot = item.lane->slot(item.at);
+  const std::size_t number = item.first + item.at;
+  std::byte* const slot = item.lane().slot(number);
   const Slices& slices = item.slices;
   if (!item.input_on_device) {
     const auto* const from = static_cast<const std::byte*>(item.request.input);
@@ -48,17 +35,39 @@ void fill(Item& item) {
   }
   const std::size_t count = slices.input_elements(item.at);
   if (!item.request.scale || count == 0) return;
-  const void* const scalar = item.scalar_on_device ? item.lane->scalar() : item.request.scalar;
+  const void* const scalar =
+      item.scalar_on_device ? item.lane().scalar(number) : item.request.scalar;
   item.request.scale(slot + slices.input_offset(item.at), count, scalar);
 }
 
 void empty(const Item& item) {
   if (item.output_on_device) return;
-  const std::byte* const slot = item.lane->slot(item.at);
+  const std::byte* const slot = item.lane().slot(item.first + item.at);
   auto* const to = static_cast<std::byte*>(item.request.output);
   for (std::size_t run = 0; run < item.slices.output_copies(item.at); ++run) {
     const Slices::Copy copy = item.slices.output_copy(item.at, run);
     std::memcpy(to + copy.buffer_offset, slot + copy.slot_offset, copy.bytes);
+  }
+}
+
+/// Ranks that hold a long call's buffers in memory of different kinds cut it differently, so they
+/// disagree about its count: the words must say why. Of the error that is being handled.
+[[noreturn]] void throw_with_hint(const Error& error, const Item& item) {
+  if (error.code() != ErrorCode::mismatch || item.slices.count() == 1) throw;
+  ErrorDetails details = error.details();
+  details.remedy += "; this rank makes " + to_string(item.request.call) + " in " +
+                    std::to_string(item.slices.count()) +
+                    " slices, as in a stream: have the buffers of all ranks on GPUs, or of all in "
+                    "host memory";
+  throw Error(error.code(), error.message(), std::move(details));
+}
+
+/// A batch that was put into its stream in part has come to its end: answers that nobody waits for
+/// are taken back, as graphs may use the lanes once more.
+void take_back_answers(const Batch& batch) {
+  for (const Item& item : batch.items) {
+    for (std::size_t slice = item.left; slice < item.entered; ++slice)
+      item.lane().take_back_done(item.first + slice);
   }
 }
 
@@ -95,10 +104,13 @@ void Worker::forget(Batch& batch) noexcept {
 
 void Worker::rethrow_failure() {
   std::exception_ptr failure;
+  bool is_busy = false;
   {
     const std::scoped_lock lock(mutex_);
     failure = failure_;
+    is_busy = expected_ > 0;
   }
+  if (!failure && (is_busy || is_lost()) && look_for_loss()) return rethrow_failure();
   if (failure) std::rethrow_exception(failure);
 }
 
@@ -117,10 +129,49 @@ void Worker::retire() {
   changed_.notify_one();
 }
 
+bool Worker::look_for_loss() {
+  const int status = watch_->look();
+  if (status == cuda::success) return false;
+  const char* name = nullptr;
+  cuda::driver().get_error_name(status, &name);
+  try {
+    throw cuda::CudaError(
+        ErrorCode::system,
+        "the CUDA context of this communicator's streams is gone or broken: CUDA error " +
+            std::to_string(status) + (name != nullptr ? " (" + std::string(name) + ")" : ""),
+        {.rank = state_->rank(),
+         .remedy = "look for an earlier failure of CUDA in this process, and destroy communicators "
+                   "before their context"});
+  } catch (const cuda::CudaError& error) {
+    fail(error.what());
+  }
+  return true;
+}
+
+/// With the mutex held.
+bool Worker::is_over() const { return retired_ && (expected_ == 0 || is_lost()); }
+
+/// While a batch is still to come after the last call the context is asked after, ever more seldom:
+/// a graph may keep one for as long as the process lives.
+void Worker::wait_for_batch(std::unique_lock<std::mutex>& lock) {
+  const auto has_come = [&] { return !arrived_.empty() || is_over(); };
+  std::chrono::seconds pause{1};
+  while (!has_come()) {
+    if (!retired_) {
+      changed_.wait(lock, [&] { return retired_ || has_come(); });
+    } else if (!changed_.wait_for(lock, pause, has_come)) {
+      pause = std::min<std::chrono::seconds>(2 * pause, std::chrono::minutes(1));
+      lock.unlock();
+      look_for_loss();
+      lock.lock();
+    }
+  }
+}
+
 void Worker::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return !arrived_.empty() || (retired_ && expected_ == 0); });
+    wait_for_batch(lock);
     if (arrived_.empty()) return;
     // Ours as well: at its last answer a graph may end, be destroyed and forget it.
     std::shared_ptr<Batch> batch = std::move(arrived_.front());
@@ -143,15 +194,20 @@ void Worker::run(Batch& batch) {
     bool over = true;
     for (Item& item : batch.items) {
       const std::size_t end = cut ? item.entered : item.slices.count();
-      if (item.at >= end) continue;
+      if (item.running == nullptr && (item.at >= end || is_lost())) continue;
       over = false;
       moved |= advance(batch, item);
     }
-    if (over) return;
+    if (over) {
+      if (is_lost()) look_for_loss();  // which tells the other ranks
+      if (cut) take_back_answers(batch);
+      return;
+    }
     if (moved) {
       wait.reset();
     } else {
       wait.once();
+      if (wait.is_long()) look_for_loss();
     }
   }
 }
@@ -164,15 +220,21 @@ bool Worker::advance(Batch& batch, Item& item) {
       end(item);
       return true;
     }
-    const bool failed = failed_.load(std::memory_order_relaxed);
-    if (!failed && !may_begin(batch, item)) return false;
-    if (!item.lane->take_ready(item.at)) return false;
-    if (failed) {
+    // Those behind share its slots, so their order holds after a failure, too.
+    if (!may_begin(batch, item)) return false;
+    if (!item.lane().take_ready(item.first + item.at)) return false;
+    if (failed_.load(std::memory_order_relaxed)) {
       end(item);
     } else {
       begin(batch, item);
     }
     return true;
+  } catch (const Error& error) {
+    try {
+      throw_with_hint(error, item);
+    } catch (const std::exception& hinted) {
+      fail(hinted.what());
+    }
   } catch (const std::exception& error) {
     fail(error.what());
   }
@@ -185,7 +247,7 @@ void Worker::begin(Batch& batch, Item& item) {
   fill(item);
   const Slices& slices = item.slices;
   const Call call = slices.call(item.at);
-  std::byte* const slot = item.lane->slot(item.at);
+  std::byte* const slot = item.lane().slot(item.first + item.at);
   const std::byte* const input = slot + slices.input_offset(item.at);
   std::byte* const output = slot + slices.output_offset(item.at);
   const bool message = call.collective == Collective::send_recv;
@@ -206,7 +268,8 @@ void Worker::begin(Batch& batch, Item& item) {
 void Worker::end(Item& item) {
   item.running.reset();
   if (!failed_.load(std::memory_order_relaxed)) empty(item);
-  item.lane->set_done(item.at++);
+  item.lane().set_done(item.first + item.at++);
+  item.kind->answered.fetch_add(1, std::memory_order_relaxed);
 }
 
 }  // namespace rondo::stream

@@ -3,7 +3,9 @@
 // A stream announces a batch by a host function (arrive()), in the order in which the batches are
 // to run: the streams of a communicator's calls wait for each other by events. From then on the
 // worker looks at the lanes' flags until every slice is done. After a failure it only answers the
-// flags, so that no stream waits for ever; rethrow_failure() tells.
+// flags, so that no stream waits for ever; rethrow_failure() tells. Where the streams' context is
+// gone, or its kernels crashed, no flag ever comes: the worker asks after it while it waits for
+// long, and then lets go of what it has (`lost`).
 #pragma once
 
 #include <condition_variable>
@@ -13,6 +15,7 @@
 #include <thread>
 
 #include "core/stream/request.h"
+#include "core/stream/watch.h"
 
 namespace rondo::stream {
 
@@ -23,6 +26,8 @@ class Worker : public std::enable_shared_from_this<Worker> {
   Worker& operator=(const Worker&) = delete;
 
   detail::CommunicatorState& state() { return *state_; }
+  /// Before start(): what the batches' streams are of. It is the calling thread's.
+  void watch(cuda::Context context) { watch_.emplace(context); }
   /// Starts the thread. `owner`: what the batches' lanes belong to; the thread lets go of it last.
   void start(std::shared_ptr<void> owner);
 
@@ -34,22 +39,33 @@ class Worker : public std::enable_shared_from_this<Worker> {
   /// No stream will reach it (any more).
   void forget(Batch& batch) noexcept;
 
-  /// Throws why no call can succeed any more, if so. Any thread.
+  /// Throws why no call can succeed any more, if so; looks for loss where a batch is under way. Any
+  /// thread.
   void rethrow_failure();
   /// What is being handled fails all calls to come; the first failure stays. The other ranks are
   /// told `words`.
   void fail(const char* words);
-  /// There will be no further batch. The thread ends when the last one is done or forgotten.
+  /// There will be no further batch. The thread ends when the last one is done or forgotten, or
+  /// lost.
   void retire();
+
+  /// Whether the streams' context is gone or broken, as far as is known. Any thread.
+  bool is_lost() const { return watch_ && watch_->seen() != cuda::success; }
+  /// The same for who has waited for long: asks the driver (see Watch::look()), and fails what is
+  /// to come. Any thread.
+  bool look_for_loss();
 
  private:
   void work();
+  bool is_over() const;
+  void wait_for_batch(std::unique_lock<std::mutex>& lock);
   void run(Batch& batch);
   bool advance(Batch& batch, Item& item);
   void begin(Batch& batch, Item& item);
   void end(Item& item);
 
   const std::shared_ptr<detail::CommunicatorState> state_;
+  std::optional<Watch> watch_{};  ///< set before the thread starts
   std::mutex mutex_{};
   std::condition_variable changed_{};
   std::deque<std::shared_ptr<Batch>> arrived_{};  ///< under mutex_

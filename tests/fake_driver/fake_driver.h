@@ -46,4 +46,11 @@ int fake_violations();
 int fake_blocks();
 /// Kernels that have run, or begun to.
 int fake_launches();
+/// From here on a stream's queue has room for so many entries; 0: for all. Who finds it full waits
+/// until there is room, and keeps all others of its context waiting, as a driver may.
+void fake_limit_queues(std::size_t entries);
+/// The most entries that any queue has held since then.
+std::size_t fake_longest_queue();
+/// As if a kernel had crashed there: its streams do nothing any more. For good.
+void fake_break_context(rondo::cuda::Context context);
 }

@@ -91,17 +91,22 @@ extern "C" {
 int cuEventCreate(Event* event, unsigned /*flags*/) {
   if (const int status = enter("cuEventCreate")) return status;
   *event = std::make_unique<CUevent_st>().release();
+  const std::scoped_lock lock(state().mutex);
+  state().events.insert(*event);
   return success;
 }
 
 int cuEventDestroy_v2(Event event) {
   if (const int status = enter("cuEventDestroy")) return status;
   const std::unique_ptr<CUevent_st> last(event);
+  const std::scoped_lock lock(state().mutex);
+  state().events.erase(event);
   return success;
 }
 
 int cuEventRecord(Event event, Stream stream) {
-  if (const int status = enter("cuEventRecord")) return status;
+  std::unique_lock<std::mutex> entry;
+  if (const int status = enter_stream("cuEventRecord", stream, entry)) return status;
   const std::scoped_lock lock(state().mutex);
   const Stream real = resolve(stream);
   if (real->capture != nullptr) {
@@ -124,7 +129,8 @@ int cuEventRecordWithFlags(Event event, Stream stream, unsigned flags) {
 }
 
 int cuStreamWaitEvent(Stream stream, Event event, unsigned flags) {
-  if (const int status = enter("cuStreamWaitEvent")) return status;
+  std::unique_lock<std::mutex> entry;
+  if (const int status = enter_stream("cuStreamWaitEvent", stream, entry)) return status;
   const std::scoped_lock lock(state().mutex);
   const Stream real = resolve(stream);
   const bool external = flags == rondo::cuda::event_wait_external;
@@ -133,6 +139,13 @@ int cuStreamWaitEvent(Stream stream, Event event, unsigned flags) {
   if (!external && real->capture != nullptr) return capture_isolation;
   put(real, [event](Launch&) { return wait_for(event); });
   return success;
+}
+
+/// As tests need it: only of events that were not recorded.
+int cuEventQuery(Event event) {
+  if (const int status = enter_unsafe("cuEventQuery")) return status;
+  const std::scoped_lock lock(state().mutex);
+  return event->newest == nullptr ? success : invalid_value;
 }
 
 int cuEventSynchronize(Event event) {
@@ -195,7 +208,8 @@ int cuGraphInstantiateWithFlags(GraphExec* exec, Graph graph, unsigned long long
 }
 
 int cuGraphLaunch(GraphExec exec, Stream stream) {
-  if (const int status = enter("cuGraphLaunch")) return status;
+  std::unique_lock<std::mutex> entry;
+  if (const int status = enter_stream("cuGraphLaunch", stream, entry)) return status;
   const std::scoped_lock lock(state().mutex);
   // The body stays until the work is gone, so destroying the graph early is allowed.
   put(resolve(stream),

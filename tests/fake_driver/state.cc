@@ -87,6 +87,22 @@ int enter(const char* function) {
   return injected(function);
 }
 
+int enter_stream(const char* function, cuda::Stream stream, std::unique_lock<std::mutex>& entry) {
+  if (const int status = enter(function)) return status;
+  const cuda::Stream real = resolve(stream);
+  std::size_t limit = 0;
+  {
+    const std::scoped_lock lock(state().mutex);
+    if (real == nullptr || real->capture != nullptr) return cuda::success;
+    limit = state().queue_limit;
+  }
+  if (limit == 0) return cuda::success;
+  entry = std::unique_lock(real->context->entrance);
+  std::unique_lock lock(real->mutex);
+  real->room.wait(lock, [&] { return real->work.size() < limit; });
+  return cuda::success;
+}
+
 int enter_unsafe(const char* function) {
   if (const int status = enter(function)) return status;
   if (caller().mode == cuda::capture_relaxed) return cuda::success;
@@ -123,6 +139,11 @@ int cuGetErrorName(int /*status*/, const char** name) {
   return rondo::cuda::success;
 }
 
+int cuDriverGetVersion(int* version) {
+  *version = FAKE_DRIVER_VERSION;
+  return rondo::cuda::success;
+}
+
 int cuThreadExchangeStreamCaptureMode(int* mode) {
   std::swap(*mode, caller().mode);
   return rondo::cuda::success;
@@ -131,6 +152,17 @@ int cuThreadExchangeStreamCaptureMode(int* mode) {
 void fake_fail_next(const char* function, int status) {
   const std::scoped_lock lock(state().mutex);
   state().failures[function] = status;
+}
+
+void fake_limit_queues(std::size_t entries) {
+  const std::scoped_lock lock(state().mutex);
+  state().queue_limit = entries;
+  state().longest_queue = 0;
+}
+
+std::size_t fake_longest_queue() {
+  const std::scoped_lock lock(state().mutex);
+  return state().longest_queue;
 }
 
 int fake_violations() {

@@ -24,6 +24,7 @@ inline constexpr int capture_invalidated = 901;
 inline constexpr int capture_unjoined = 904;
 inline constexpr int capture_isolation = 905;
 inline constexpr int not_permitted = 800;
+inline constexpr int illegal_address = 700;  ///< what a context says whose kernel has crashed
 
 /// Something that happens once; any thread may wait for it.
 class Token {
@@ -82,6 +83,9 @@ struct CaptureState {
 struct CUctx_st {
   int device = 0;
   rondo::cuda::Stream legacy = nullptr;
+  std::mutex entrance{};  ///< of who puts something into a stream while queues are limited
+  std::atomic<bool> broken{false};  ///< seq_cst, as `touching`: one side sees the other
+  std::atomic<int> touching{0};     ///< pieces of work that may reach memory just now
 };
 
 struct CUevent_st {
@@ -100,6 +104,7 @@ struct CUstream_st {
 
   std::mutex mutex{};
   std::condition_variable changed{};
+  std::condition_variable room{};        ///< there may be some
   std::queue<rondo::test::Work> work{};  ///< under mutex
   bool closed = false;                   ///< under mutex
   std::shared_ptr<CUstream_st> self{};   ///< until it is destroyed; its thread has another one
@@ -126,6 +131,9 @@ struct State {
   std::vector<std::shared_ptr<CUmod_st>> modules{};
   std::set<std::pair<int, int>> peers{};  ///< devices, and those whose memory they reach
   std::atomic<int> launches{0};           ///< kernels that ran; seq_cst, only counted
+  std::set<cuda::Event> events{};  ///< that exist: those of a broken context are not destroyed
+  std::size_t queue_limit = 0;
+  std::size_t longest_queue = 0;
 };
 State& state();
 
@@ -133,6 +141,10 @@ State& state();
 int enter(const char* function);
 /// The same for functions that wait or take memory, which a capture forbids.
 int enter_unsafe(const char* function);
+
+/// The same for functions that put something into `stream`: there is room for it, and this thread's
+/// turn, until `entry` is given up.
+int enter_stream(const char* function, cuda::Stream stream, std::unique_lock<std::mutex>& entry);
 
 /// The stream, or the current context's legacy one for null.
 cuda::Stream resolve(cuda::Stream stream);

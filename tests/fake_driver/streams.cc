@@ -11,14 +11,30 @@
 namespace rondo::test {
 namespace {
 
+/// While it lives, and where the context works, memory may be reached for a stream of it.
+class Touch {
+ public:
+  explicit Touch(cuda::Context context) : context_(context) { ++context_->touching; }
+  ~Touch() { --context_->touching; }
+  Touch(const Touch&) = delete;
+  Touch& operator=(const Touch&) = delete;
+  bool works() const { return !context_->broken; }
+
+ private:
+  cuda::Context context_;
+};
+
 /// Does a stream's work until it is closed, and goes with it.
 void serve(const std::shared_ptr<CUstream_st>& stream) {
   std::unique_lock lock(stream->mutex);
   for (;;) {
-    stream->changed.wait(lock, [&] { return !stream->work.empty() || stream->closed; });
+    stream->changed.wait(lock, [&] {
+      return !stream->context->broken && (!stream->work.empty() || stream->closed);
+    });
     if (stream->work.empty()) return;
     Work work = std::move(stream->work.front());
     stream->work.pop();
+    stream->room.notify_one();
     lock.unlock();
     work();
     lock.lock();
@@ -47,8 +63,9 @@ std::atomic_ref<unsigned> word(cuda::DevicePointer address) {
   return std::atomic_ref<unsigned>(*reinterpret_cast<unsigned*>(reachable(address, 4)));
 }
 
-void wait_for_value(cuda::DevicePointer address, unsigned value) {
-  while (word(address).load(std::memory_order_acquire) != value)
+void wait_for_value(cuda::Context context, cuda::DevicePointer address, unsigned value) {
+  const Touch touch(context);
+  while (touch.works() && word(address).load(std::memory_order_acquire) != value)
     std::this_thread::sleep_for(std::chrono::microseconds(5));
 }
 
@@ -61,6 +78,14 @@ int put(cuda::Stream stream, Work work) {
   const std::scoped_lock lock(state().mutex);
   put(stream, always(std::move(work)));
   return cuda::success;
+}
+
+/// Work that reaches memory, unless the context has broken.
+int put_touching(cuda::Stream stream, Work work) {
+  return put(stream, [context = stream->context, work = std::move(work)] {
+    const Touch touch(context);
+    if (touch.works()) work();
+  });
 }
 
 }  // namespace
@@ -81,6 +106,7 @@ void put(cuda::Stream stream, const Node& node) {
   Work work = node(once);
   const std::scoped_lock lock(stream->mutex);
   stream->work.push(std::move(work));
+  state().longest_queue = std::max(state().longest_queue, stream->work.size());
   stream->changed.notify_one();
 }
 
@@ -121,6 +147,7 @@ int cuCtxGetCurrent(Context* context) {
 int cuCtxPushCurrent_v2(Context context) {
   if (const int status = enter("cuCtxPushCurrent")) return status;
   if (context == nullptr) return rondo::cuda::invalid_context;
+  if (context->broken) return illegal_address;
   current().push_back(context);
   return success;
 }
@@ -191,29 +218,40 @@ int cuStreamSynchronize(Stream stream) {
 }
 
 int cuMemcpyAsync(DevicePointer to, DevicePointer from, std::size_t bytes, Stream stream) {
-  if (const int status = enter("cuMemcpyAsync")) return status;
+  std::unique_lock<std::mutex> entry;
+  if (const int status = enter_stream("cuMemcpyAsync", stream, entry)) return status;
   std::byte* const target = reachable(to, bytes);
   const std::byte* const source = reachable(from, bytes);
   if (target == nullptr || source == nullptr || bytes == 0) return invalid_value;
-  return put(resolve(stream), [=] { std::memcpy(target, source, bytes); });
+  return put_touching(resolve(stream), [=] { std::memcpy(target, source, bytes); });
 }
 
 int cuStreamWaitValue32_v2(Stream stream, DevicePointer address, unsigned value, unsigned flags) {
-  if (const int status = enter("cuStreamWaitValue32")) return status;
+  std::unique_lock<std::mutex> entry;
+  if (const int status = enter_stream("cuStreamWaitValue32", stream, entry)) return status;
   if (reachable(address, 4) == nullptr || flags != rondo::cuda::wait_value_equal)
     return invalid_value;
-  return put(resolve(stream), [=] { wait_for_value(address, value); });
+  const Stream real = resolve(stream);
+  return put(real, [=, context = real->context] { wait_for_value(context, address, value); });
 }
 
 int cuStreamWriteValue32_v2(Stream stream, DevicePointer address, unsigned value,
                             unsigned /*flags*/) {
-  if (const int status = enter("cuStreamWriteValue32")) return status;
+  std::unique_lock<std::mutex> entry;
+  if (const int status = enter_stream("cuStreamWriteValue32", stream, entry)) return status;
   if (reachable(address, 4) == nullptr) return invalid_value;
-  return put(resolve(stream), [=] { word(address).store(value, std::memory_order_release); });
+  return put_touching(resolve(stream),
+                      [=] { word(address).store(value, std::memory_order_release); });
 }
 
 int cuLaunchHostFunc(Stream stream, rondo::cuda::HostFunction function, void* data) {
-  if (const int status = enter("cuLaunchHostFunc")) return status;
+  std::unique_lock<std::mutex> entry;
+  if (const int status = enter_stream("cuLaunchHostFunc", stream, entry)) return status;
   return put(resolve(stream), [=] { run_host_function(function, data); });
+}
+
+void fake_break_context(Context context) {
+  context->broken = true;
+  while (context->touching > 0) std::this_thread::yield();
 }
 }

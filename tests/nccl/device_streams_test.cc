@@ -1,0 +1,280 @@
+// What streams, their queues, captures and contexts must not do to a program: the driver's limits.
+#include <atomic>
+#include <memory>
+#include <numeric>
+
+#include "tests/catch.h"
+#include "tests/nccl/device.h"
+
+namespace rondo::test {
+namespace {
+
+/// For its life streams have room for so many entries.
+class LimitedQueues {
+ public:
+  explicit LimitedQueues(std::size_t entries) { fake_limit_queues(entries); }
+  ~LimitedQueues() { fake_limit_queues(0); }
+  LimitedQueues(const LimitedQueues&) = delete;
+  LimitedQueues& operator=(const LimitedQueues&) = delete;
+};
+
+ncclResult_t failure_of(ncclComm_t comm) {
+  ncclResult_t result = ncclSuccess;
+  while (result == ncclSuccess || result == ncclInProgress) {
+    expect(ncclCommGetAsyncError(comm, &result));
+    std::this_thread::yield();
+  }
+  return result;
+}
+
+void wait_for_blocks(int blocks) {
+  while (fake_blocks() > blocks) std::this_thread::yield();
+}
+
+TEST_CASE("one thread's group is longer than the queues", "[fake]") {
+  constexpr std::size_t count = 5'000'000;  // 20 slices of a collective, 77 of a message
+  const bool one_stream = GENERATE(false, true);
+  cuCtxSetCurrent(device_context(0));
+  const std::vector<ncclComm_t> comms = init_all(2);
+  const std::vector<DeviceStream> streams(2);
+  const DeviceBuffer<int> sent(numbers(count, 3));
+  const DeviceBuffer<int> received(count, -1);
+  const DeviceBuffer<int> sums(2 * count, 1);
+  const auto stream_of = [&](std::size_t rank) -> cudaStream_t {
+    return streams[one_stream ? 0 : rank];
+  };
+  const LimitedQueues limit(16);
+  for (const bool collective : {false, true}) {
+    expect(ncclGroupStart());
+    if (!collective) expect(ncclSend(sent.data(), count, ncclInt, 1, comms[0], stream_of(0)));
+    if (!collective) expect(ncclRecv(received.data(), count, ncclInt, 0, comms[1], stream_of(1)));
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+      int* const values = sums.data() + rank * count;
+      expect(ncclAllReduce(values, values, count, ncclInt, ncclSum, comms[rank], stream_of(rank)));
+    }
+    expect(ncclGroupEnd());
+  }
+  for (const DeviceStream& stream : streams) stream.finish();
+  CHECK(received.get() == numbers(count, 3));
+  CHECK(sums.get() == std::vector<int>(2 * count, 4));
+  CHECK(fake_longest_queue() <= 17);
+  destroy(comms);
+}
+
+TEST_CASE("a long call keeps to its part of a queue, so other threads get on", "[fake]") {
+  constexpr std::size_t bytes = std::size_t{192} << 18;  // 192 slices, each of 4 entries
+  const LimitedQueues limit(600);
+  std::atomic<bool> begun{false};  // seq_cst
+  with_device_members(2, [&](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const DeviceBuffer<char> buffer(bytes, static_cast<char>(1 - rank));
+    if (rank == 0) {
+      Gate closed(stream);
+      // As soon as the queue is as full as it gets, somebody else opens the gate.
+      std::thread opens([&] {
+        while (fake_longest_queue() < 256) std::this_thread::yield();
+        begun = true;
+        closed.open();
+      });
+      expect(ncclSend(buffer.data(), bytes, ncclChar, 1, comm, stream));
+      opens.join();
+      stream.finish();
+    } else {
+      while (!begun) std::this_thread::yield();
+      expect(ncclRecv(buffer.data(), bytes, ncclChar, 0, comm, stream));
+      stream.finish();
+      expect_that(buffer.get() == std::vector<char>(bytes, 1), "the message");
+    }
+  });
+  CHECK(fake_longest_queue() < 540);
+}
+
+TEST_CASE("a first group may be captured, as what it needs is there", "[fake]") {
+  cuCtxSetCurrent(device_context(0));
+  const std::vector<ncclComm_t> comms = init_all(1);
+  const DeviceStream stream;
+  const DeviceBuffer<int> buffer(std::vector<int>{1, 2, 3});
+  const int blocks = fake_blocks();
+  const CapturedGraph graph(stream, [&] {
+    expect(ncclGroupStart());
+    for (int i = 0; i < 3; ++i) {
+      expect(ncclSend(buffer.data() + i, 1, ncclInt, 0, comms[0], stream));
+      expect(ncclRecv(buffer.data() + 2 - i, 1, ncclInt, 0, comms[0], stream));
+    }
+    expect(ncclGroupEnd());
+  });
+  CHECK(fake_blocks() == blocks);
+  graph.launch(stream);
+  stream.finish();
+  const std::vector<int> got = buffer.get();
+  CHECK(got[0] + got[2] == 4);  // each has met its mirror image or itself
+  destroy(comms);
+  CHECK(fake_violations() == 0);
+}
+
+TEST_CASE("more messages at once than there is memory for are refused in a capture alone") {
+  constexpr int ranks = 6;
+  cuCtxSetCurrent(device_context(0));
+  const std::vector<ncclComm_t> comms = init_all(ranks);
+  const DeviceStream stream;
+  const DeviceBuffer<int> sent(std::vector<int>{10, 11, 12, 13, 14, 15});
+  const DeviceBuffer<int> received(ranks * ranks, -1);
+  const auto exchange = [&](int of) {
+    for (int rank = 0; rank < of; ++rank) {
+      const auto at = static_cast<std::size_t>(rank);
+      for (int peer = 0; peer < ranks; ++peer) {
+        expect(ncclSend(sent.data() + rank, 1, ncclInt, peer, comms[at], stream));
+        int* const into = received.data() + rank * ranks + peer;
+        expect(ncclRecv(into, 1, ncclInt, peer, comms[at], stream));
+      }
+    }
+  };
+  expect_cuda(cuStreamBeginCapture_v2(stream, capture_thread_local));
+  expect(ncclGroupStart());
+  exchange(1);
+  CHECK_NOTHROW(expect_error(ncclGroupEnd(), ncclInvalidUsage, "while a stream is captured"));
+  cuda::Graph graph = nullptr;
+  expect_cuda(cuStreamEndCapture(stream, &graph));
+  expect_cuda(cuGraphDestroy(graph));
+
+  const auto all = [&] {
+    expect(ncclGroupStart());
+    exchange(ranks);
+    expect(ncclGroupEnd());
+  };
+  all();
+  const CapturedGraph captured(stream, all);
+  captured.launch(stream);
+  stream.finish();
+  std::vector<int> wanted;
+  for (int i = 0; i < ranks * ranks; ++i) wanted.push_back(10 + i % ranks);
+  CHECK(received.get() == wanted);
+  destroy(comms);
+  CHECK(fake_violations() == 0);
+}
+
+TEST_CASE("a long call with buffers of two kinds is refused in words, a short one is served") {
+  with_device_members(2, [](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const DeviceBuffer<int> device(600'000, 1);
+    std::vector<int> host(600'000, 1);
+    int* const buffer = rank == 0 ? device.data() : host.data();
+    expect(ncclAllReduce(buffer, buffer, 200'000, ncclInt, ncclSum, comm, stream));
+    stream.finish();
+    expect_that((rank == 0 ? device.get() : host).front() == 2, "1 + 1");
+    const auto call = [&] {
+      return ncclAllReduce(buffer, buffer, 600'000, ncclInt, ncclSum, comm, stream);
+    };
+    expect(call(), rank == 0 ? ncclSuccess : ncclInvalidUsage);
+    expect(failure_of(comm), ncclInvalidUsage);
+    if (rank == 0) expect_error(call(), ncclInvalidUsage, "or of all in host memory");
+    stream.finish();
+  });
+}
+
+TEST_CASE("an empty call does not wait for its stream") {
+  cuCtxSetCurrent(GENERATE(true, false) ? device_context(0) : nullptr);
+  const std::vector<ncclComm_t> comms = init_all(1);
+  cuCtxSetCurrent(device_context(0));
+  const DeviceStream stream;
+  Gate gate(stream);
+  expect(ncclAllReduce(nullptr, nullptr, 0, ncclInt, ncclSum, comms[0], stream));
+  expect(ncclGroupStart());
+  expect(ncclBroadcast(nullptr, nullptr, 0, ncclInt, 0, comms[0], stream));
+  expect(ncclGroupEnd());
+  gate.open();
+  stream.finish();
+  destroy(comms);
+}
+
+TEST_CASE("calls on the host go on while another stream is captured") {
+  cuCtxSetCurrent(device_context(0));
+  const std::vector<ncclComm_t> comms = init_all(1);
+  const DeviceStream captured;
+  const DeviceStream stream;
+  const DeviceBuffer<int> buffer(10, 1);
+  const CapturedGraph graph(captured, [&] {
+    expect(ncclAllReduce(buffer.data(), buffer.data(), 10, ncclInt, ncclSum, comms[0], captured));
+    int value = 1;
+    expect(ncclAllReduce(&value, &value, 1, ncclInt, ncclSum, comms[0], stream));
+  });
+  graph.launch(captured);
+  captured.finish();
+  destroy(comms);
+  CHECK(fake_violations() == 0);
+}
+
+TEST_CASE("a context that breaks in the middle of a call, or before it, ends the communicator",
+          "[fake]") {
+  const bool in_the_middle = GENERATE(true, false);
+  const cuda::Context breaks = device_context(in_the_middle ? 2 : 3);
+  cuCtxSetCurrent(nullptr);
+  const std::vector<ncclComm_t> comms = init_all(2);
+  const int blocks = fake_blocks();
+  constexpr std::size_t count = 3'000'000;
+  {
+    cuCtxSetCurrent(device_context(0));
+    const DeviceStream stream;
+    const DeviceBuffer<int> buffer(count, 1);
+    cuCtxSetCurrent(breaks);
+    const DeviceStream broken;
+    const DeviceBuffer<int> lost(count, 1);
+    Gate gate(in_the_middle ? stream : broken);
+    expect(ncclAllReduce(buffer.data(), buffer.data(), count, ncclInt, ncclSum, comms[1], stream));
+    expect(ncclAllReduce(lost.data(), lost.data(), count, ncclInt, ncclSum, comms[0], broken));
+    fake_break_context(breaks);
+    gate.open();
+    CHECK(failure_of(comms[0]) == ncclUnhandledCudaError);
+    CHECK_NOTHROW(
+        expect_that(std::string(ncclGetLastError(nullptr)).find("context") != std::string::npos,
+                    ncclGetLastError(nullptr)));
+    CHECK(failure_of(comms[1]) == ncclRemoteError);
+    stream.finish();
+    for (const ncclComm_t comm : comms) expect(ncclCommAbort(comm));
+  }
+  cuCtxSetCurrent(device_context(0));
+  wait_for_blocks(blocks);  // so their threads have ended
+}
+
+TEST_CASE("what a call leaves behind that the driver refused in the middle does not reach graphs",
+          "[fake]") {
+  const char* const function = GENERATE("cuStreamWaitValue32", "cuMemcpyAsync");
+  cuCtxSetCurrent(device_context(0));
+  const int blocks = fake_blocks();
+  {
+    const std::vector<ncclComm_t> comms = init_all(1);
+    const DeviceStream stream;
+    const DeviceBuffer<int> buffer(3'000'000, 1);
+    const auto call = [&](std::size_t count) {
+      return ncclAllReduce(buffer.data(), buffer.data(), count, ncclInt, ncclSum, comms[0], stream);
+    };
+    const CapturedGraph graph(stream, [&] { expect(call(3'000'000)); });
+    graph.launch(stream);
+    fake_fail_next(function, 700);
+    CHECK_NOTHROW(expect_error(call(3'000'000), ncclUnhandledCudaError, "700"));
+    for (int i = 0; i < 3; ++i) graph.launch(stream);
+    stream.finish();
+    expect(ncclCommAbort(comms[0]));
+  }
+  wait_for_blocks(blocks);  // its thread waits for no flag
+}
+
+TEST_CASE("many small calls follow each other in a stream, with work on the host between them") {
+  with_device_members(2, [](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const DeviceBuffer<int> one(1000, rank);
+    std::vector<int> on_host(10, 1);
+    for (int i = 0; i < 300; ++i) {
+      const std::size_t count = 1 + static_cast<std::size_t>(i) % 1000;
+      expect(ncclAllReduce(one.data(), one.data(), count, ncclInt, ncclMax, comm, stream));
+      std::iota(on_host.begin(), on_host.end(), i);
+    }
+    stream.finish();
+    std::vector<int> wanted(1000, rank);
+    std::fill(wanted.begin(), wanted.begin() + 300, 1);
+    expect_that(one.get() == wanted, "the larger ones");
+  });
+}
+
+}  // namespace
+}  // namespace rondo::test
