@@ -1,6 +1,7 @@
 // The public handles' insides, for the library's own files. Private to core/communicator.
 #pragma once
 
+#include <memory>
 #include <utility>
 
 #include "core/communicator/state.h"
@@ -27,5 +28,18 @@ struct CommunicatorAccess {
 bool in_group();
 /// Leaves work to the group's wait().
 void add_to_group(Work work);
+
+/// What a group leaves to its outermost wait() beside work: calls that go into streams.
+class GroupPart {
+ public:
+  GroupPart() = default;
+  virtual ~GroupPart() = default;
+  GroupPart(const GroupPart&) = delete;
+  GroupPart& operator=(const GroupPart&) = delete;
+  /// Of the thread whose group it is. May throw.
+  virtual void run() = 0;
+};
+/// The group runs it once, or drops it when an exception ends the group.
+void add_to_group(std::unique_ptr<GroupPart> part);
 
 }  // namespace rondo::detail

@@ -11,6 +11,7 @@ namespace {
 struct ThreadGroup {
   int depth = 0;
   std::vector<Work> works{};
+  std::vector<std::unique_ptr<GroupPart>> parts{};
 };
 
 ThreadGroup& thread_group() {
@@ -27,9 +28,20 @@ void keep_all_moving(const std::vector<Work>& works) {
   }
 }
 
+/// Keeps the first failure of several calls.
+template <class Body>
+void watch(std::exception_ptr& first, Body&& body) {
+  try {
+    body();
+  } catch (...) {
+    if (!first) first = std::current_exception();
+  }
+}
+
 /// Ends work that is not complete by aborting its communicator; the peers are told.
-void abandon(std::vector<Work>& works) {
-  for (Work& work : works) {
+void abandon(ThreadGroup& group) {
+  group.parts.clear();
+  for (Work& work : group.works) {
     try {
       if (work.test()) continue;
       CommunicatorAccess::state(work)->abort("an exception left a rondo::Group");
@@ -38,7 +50,7 @@ void abandon(std::vector<Work>& works) {
       // The work has ended, which is all that is asked for here.
     }
   }
-  works.clear();
+  group.works.clear();
 }
 
 }  // namespace
@@ -46,6 +58,10 @@ void abandon(std::vector<Work>& works) {
 bool in_group() { return thread_group().depth > 0; }
 
 void add_to_group(Work work) { thread_group().works.push_back(std::move(work)); }
+
+void add_to_group(std::unique_ptr<GroupPart> part) {
+  thread_group().parts.push_back(std::move(part));
+}
 
 }  // namespace detail
 
@@ -60,7 +76,7 @@ Group::~Group() noexcept(false) {
   // An exception is on its way, and the buffers of the calls made so far with it: nothing may write
   // to them any more.
   open_ = false;
-  if (--detail::thread_group().depth == 0) detail::abandon(detail::thread_group().works);
+  if (--detail::thread_group().depth == 0) detail::abandon(detail::thread_group());
 }
 
 void Group::wait() {
@@ -70,12 +86,11 @@ void Group::wait() {
   if (--group.depth > 0) return;
   detail::keep_all_moving(group.works);
   std::exception_ptr first;
+  for (const auto& part : std::exchange(group.parts, {})) {
+    detail::watch(first, [&] { part->run(); });
+  }
   for (Work& work : group.works) {
-    try {
-      work.wait();
-    } catch (...) {
-      if (!first) first = std::current_exception();
-    }
+    detail::watch(first, [&] { work.wait(); });
   }
   group.works.clear();  // its memory serves the next group
   if (first) std::rethrow_exception(first);

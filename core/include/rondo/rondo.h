@@ -6,7 +6,8 @@
 // Rules that hold for every call below:
 // - Counts are elements, and are the *per-rank block* where the comment says so. Zero is allowed.
 // - `input == output` (for blocks: the rank's own block of the larger buffer) means in place.
-//   Any other overlap is an error. Buffers are ordinary host memory.
+//   Any other overlap is an error. Buffers are ordinary host memory; for those of GPUs, in
+//   the order of CUDA streams, see rondo/stream.h.
 // - Every rank of a communicator makes the same calls in the same order with the same count, type,
 //   operator and root. Every message is checked: disagreement is an Error of code `mismatch` on
 //   every rank, at the latest in the next call that needs a message of a rank that disagrees (a

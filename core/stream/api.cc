@@ -1,0 +1,194 @@
+// rondo/stream.h: checks arguments, fills in a Request, puts it into its stream or leaves it to the
+// thread's group.
+#include <algorithm>
+#include <utility>
+
+#include "core/communicator/access.h"
+#include "core/communicator/arguments.h"
+#include "core/stream/together.h"
+#include "rondo/stream.h"
+
+namespace rondo {
+namespace {
+
+using stream::Request;
+using stream::StreamCalls;
+using stream::Together;
+using SharedCalls = std::shared_ptr<StreamCalls>;
+
+/// The calls of a thread's group, by communicator.
+class GroupInStreams : public detail::GroupPart {
+ public:
+  /// The one of this thread's group.
+  static GroupInStreams& ours() {
+    if (newest() == nullptr) {
+      auto made = std::make_unique<GroupInStreams>();
+      newest() = made.get();
+      detail::add_to_group(std::move(made));
+    }
+    return *newest();
+  }
+  ~GroupInStreams() override {
+    if (newest() == this) newest() = nullptr;
+  }
+
+  void add(const SharedCalls& calls, Request request) {
+    auto found = std::ranges::find(together_, calls.get(), &Together::calls);
+    if (found == together_.end()) {
+      held_.push_back(calls);
+      found = together_.insert(together_.end(), Together{.calls = calls.get()});
+    }
+    found->requests.push_back(std::move(request));
+  }
+
+  void run() override {
+    newest() = nullptr;
+    stream::put_together(together_);
+    for (const Together& each : together_) {
+      if (each.failure) std::rethrow_exception(each.failure);
+    }
+  }
+
+ private:
+  /// A group is its thread's, so what it holds is found by the thread.
+  static GroupInStreams*& newest() {
+    thread_local GroupInStreams* newest = nullptr;
+    return newest;
+  }
+
+  std::vector<Together> together_{};
+  std::vector<SharedCalls> held_{};
+};
+
+/// The calls of a communicator; retired by the last handle.
+SharedCalls make_calls(const Communicator& communicator) {
+  if (!communicator) {
+    throw Error(
+        ErrorCode::invalid_usage, "this Communicator handle is empty",
+        {.remedy = "make one with from_environment(), or test the handle that split() gave"});
+  }
+  const cuda::Driver* const driver = cuda::find_driver();
+  cuda::Context context = nullptr;
+  if (driver != nullptr) driver->ctx_get_current(&context);
+  if (context == nullptr) {
+    throw Error(ErrorCode::invalid_usage, "no CUDA context is current in this thread",
+                {.rank = communicator.rank(),
+                 .remedy = "choose a device first: cudaSetDevice(), and cudaFree(nullptr) before a "
+                           "runtime of CUDA 12"});
+  }
+  const SharedCalls made =
+      StreamCalls::make(detail::CommunicatorAccess::state(communicator), context);
+  return {made.get(), [made](StreamCalls* calls) { calls->retire(); }};
+}
+
+StreamCalls& usable(const SharedCalls& calls) {
+  if (calls) return *calls;
+  throw Error(ErrorCode::invalid_usage, "this StreamCommunicator handle is empty",
+              {.remedy = "make it of a Communicator"});
+}
+
+void put(const SharedCalls& calls, Request request) {
+  StreamCalls& streams = usable(calls);
+  if (detail::in_group()) {
+    GroupInStreams::ours().add(calls, std::move(request));
+  } else {
+    std::vector<Request> alone;
+    alone.push_back(std::move(request));
+    streams.enqueue(std::move(alone));
+  }
+}
+
+}  // namespace
+
+StreamCommunicator::StreamCommunicator(Communicator communicator)
+    : communicator_(std::move(communicator)), calls_(make_calls(communicator_)) {}
+
+void StreamCommunicator::call(const Call& call, const void* input, void* output,
+                              CudaStream stream) {
+  usable(calls_);
+  detail::check_call(call, input, output, rank(), size());
+  put(calls_, {.call = call, .input = input, .output = output, .stream = stream});
+}
+
+void StreamCommunicator::pass(bool sends, const void* input, void* output, std::size_t count,
+                              DataType type, int peer, CudaStream stream) {
+  usable(calls_);
+  const Call call{.count = count, .collective = Collective::send_recv, .type = type};
+  detail::check_message(call, sends ? input : output, peer, rank(), size());
+  put(calls_, {.call = call,
+               .input = input,
+               .output = output,
+               .peer = peer,
+               .sends = sends,
+               .stream = stream});
+}
+
+void StreamCommunicator::all_reduce(const void* input, void* output, std::size_t count,
+                                    DataType type, ReduceOperator op, CudaStream stream) {
+  call({.count = count, .collective = Collective::all_reduce, .type = type, .op = op}, input,
+       output, stream);
+}
+
+void StreamCommunicator::reduce_scatter(const void* input, void* output, std::size_t count,
+                                        DataType type, ReduceOperator op, CudaStream stream) {
+  call({.count = count, .collective = Collective::reduce_scatter, .type = type, .op = op}, input,
+       output, stream);
+}
+
+void StreamCommunicator::all_gather(const void* input, void* output, std::size_t count,
+                                    DataType type, CudaStream stream) {
+  call({.count = count, .collective = Collective::all_gather, .type = type}, input, output, stream);
+}
+
+void StreamCommunicator::broadcast(const void* input, void* output, std::size_t count,
+                                   DataType type, int root, CudaStream stream) {
+  call({.count = count, .collective = Collective::broadcast, .type = type, .root = root}, input,
+       output, stream);
+}
+
+void StreamCommunicator::reduce(const void* input, void* output, std::size_t count, DataType type,
+                                ReduceOperator op, int root, CudaStream stream) {
+  call({.count = count, .collective = Collective::reduce, .type = type, .op = op, .root = root},
+       input, output, stream);
+}
+
+void StreamCommunicator::all_to_all(const void* input, void* output, std::size_t count,
+                                    DataType type, CudaStream stream) {
+  call({.count = count, .collective = Collective::all_to_all, .type = type}, input, output, stream);
+}
+
+void StreamCommunicator::scatter(const void* input, void* output, std::size_t count, DataType type,
+                                 int root, CudaStream stream) {
+  call({.count = count, .collective = Collective::scatter, .type = type, .root = root}, input,
+       output, stream);
+}
+
+void StreamCommunicator::gather(const void* input, void* output, std::size_t count, DataType type,
+                                int root, CudaStream stream) {
+  call({.count = count, .collective = Collective::gather, .type = type, .root = root}, input,
+       output, stream);
+}
+
+void StreamCommunicator::send(const void* buffer, std::size_t count, DataType type, int peer,
+                              CudaStream stream) {
+  pass(true, buffer, nullptr, count, type, peer, stream);
+}
+
+void StreamCommunicator::recv(void* buffer, std::size_t count, DataType type, int peer,
+                              CudaStream stream) {
+  pass(false, nullptr, buffer, count, type, peer, stream);
+}
+
+void StreamCommunicator::check() { usable(calls_).rethrow_failure(); }
+
+void StreamCommunicator::finish() {
+  usable(calls_).finish();
+  check();
+}
+
+void StreamCommunicator::finalize() {
+  finish();
+  communicator_.finalize();
+}
+
+}  // namespace rondo

@@ -1,0 +1,158 @@
+// rondo/stream.h: calls on device buffers in the order of streams.
+#include "rondo/stream.h"
+
+#include "tests/catch.h"
+#include "tests/nccl/device.h"
+
+namespace rondo::test {
+namespace {
+
+constexpr auto int32 = DataType::int32;
+constexpr auto sum = ReduceOperator::sum;
+
+/// Runs body(gpus) on a thread for each rank, all on device 0.
+template <class Body>
+void with_gpus(int ranks, Body&& body) {
+  with_world(ranks, {}, [&](Communicator& world) {
+    cuCtxSetCurrent(device_context(0));
+    StreamCommunicator gpus(world);
+    try {
+      body(gpus);
+      gpus.finish();
+    } catch (...) {
+      gpus.abort("the test failed");
+      throw;
+    }
+  });
+}
+
+template <class Body>
+void expect_failure(ErrorCode code, const std::string& part, Body&& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    expect_that(error.code() == code && std::string(error.what()).find(part) != std::string::npos,
+                error.what());
+    return;
+  }
+  expect_that(false, "an error with " + part);
+}
+
+TEST_CASE("collectives in a stream") {
+  constexpr int ranks = 3;
+  const std::size_t count = GENERATE(std::size_t{0}, std::size_t{7}, std::size_t{400'000});
+  with_gpus(ranks, [&](StreamCommunicator& gpus) {
+    const DeviceStream stream;
+    const int rank = gpus.rank();
+    const std::vector<int> mine(count, rank + 1);
+    std::vector<int> blocks;
+    for (int peer = 1; peer <= ranks; ++peer) blocks.insert(blocks.end(), count, peer);
+    const DeviceBuffer<int> one(count + 1, rank + 1);
+    const DeviceBuffer<int> all(ranks * count + 1, 0);
+    const DeviceBuffer<int> out(count + 1, 0);
+    const auto got = [&](const DeviceBuffer<int>& buffer, std::size_t elements) {
+      stream.finish();
+      std::vector<int> values = buffer.get();
+      values.resize(elements);
+      return values;
+    };
+    gpus.all_gather(one.data(), all.data(), count, int32, stream);
+    expect_that(got(all, ranks * count) == blocks, "all_gather");
+    gpus.reduce_scatter(all.data(), out.data(), count, int32, sum, stream);
+    expect_that(got(out, count) == std::vector<int>(count, 3 * (rank + 1)), "reduce_scatter");
+    gpus.all_reduce(one.data(), out.data(), count, int32, ReduceOperator::max, stream);
+    expect_that(got(out, count) == std::vector<int>(count, 3), "all_reduce");
+    gpus.scatter(all.data(), out.data(), count, int32, 1, stream);
+    expect_that(got(out, count) == mine, "scatter");
+    gpus.broadcast(one.data(), out.data(), count, int32, 2, stream);
+    expect_that(got(out, count) == std::vector<int>(count, 3), "broadcast");
+    gpus.reduce(one.data(), out.data(), count, int32, sum, 0, stream);
+    expect_that(got(out, count) == std::vector<int>(count, rank == 0 ? 6 : 3), "reduce");
+    const DeviceBuffer<int> exchanged(ranks * count + 1, 0);
+    gpus.all_to_all(all.data(), exchanged.data(), count, int32, stream);
+    expect_that(got(exchanged, ranks * count) == std::vector<int>(ranks * count, rank + 1),
+                "all_to_all");
+    gpus.gather(one.data(), exchanged.data(), count, int32, 1, stream);
+    const std::vector<int> gathered = got(exchanged, ranks * count);
+    expect_that(rank != 1 || gathered == blocks, "gather");
+  });
+}
+
+TEST_CASE("a call returns at once, follows its stream and can be captured") {
+  with_gpus(2, [](StreamCommunicator& gpus) {
+    const DeviceStream stream;
+    DeviceBuffer<int> buffer(1000, 0);
+    Gate gate(stream);
+    gpus.all_reduce(buffer.data(), buffer.data(), 1000, int32, sum, stream);
+    buffer.set(std::vector<int>(1000, 1));
+    gate.open();
+    const CapturedGraph graph(
+        stream, [&] { gpus.all_reduce(buffer.data(), buffer.data(), 1000, int32, sum, stream); });
+    graph.launch(stream);
+    graph.launch(stream);
+    gpus.finish();
+    stream.finish();
+    expect_that(buffer.get() == std::vector<int>(1000, 8), "1 doubled three times");
+  });
+  CHECK(fake_violations() == 0);
+}
+
+TEST_CASE("one thread puts the calls of all ranks into a group") {
+  constexpr std::size_t count = 500'000;
+  cuCtxSetCurrent(device_context(0));
+  std::vector<StreamCommunicator> gpus;
+  for (Communicator& world : Communicator::from_threads(2)) gpus.emplace_back(world);
+  const DeviceStream stream;
+  const DeviceBuffer<int> sent(numbers(count, 5));
+  const DeviceBuffer<int> received(count, 0);
+  const DeviceBuffer<int> sums(2, 1);
+  {
+    Group outer;
+    gpus[0].send(sent.data(), count, int32, 1, stream);
+    {
+      Group inner;
+      gpus[1].recv(received.data(), count, int32, 0, stream);
+    }
+    for (int rank = 0; rank < 2; ++rank) {
+      int* const value = sums.data() + rank;
+      gpus[static_cast<std::size_t>(rank)].all_reduce(value, value, 1, int32, sum, stream);
+    }
+    outer.wait();
+  }
+  stream.finish();
+  CHECK(received.get() == numbers(count, 5));
+  CHECK(sums.get() == std::vector<int>{2, 2});
+  try {
+    const Group group;
+    gpus[0].send(sent.data(), count, int32, 1, stream);
+    throw std::runtime_error("the program's own");
+  } catch (const std::runtime_error&) {
+    // What the group held never came into a stream.
+  }
+  stream.finish();
+  for (StreamCommunicator& each : gpus) each.finish();
+}
+
+TEST_CASE("errors in words") {
+  CHECK_NOTHROW(expect_failure(ErrorCode::invalid_usage, "handle is empty",
+                               [] { StreamCommunicator().finish(); }));
+  cuCtxSetCurrent(nullptr);
+  CHECK_NOTHROW(expect_failure(ErrorCode::invalid_usage, "no CUDA context",
+                               [] { StreamCommunicator(Communicator::from_threads(1).front()); }));
+  cuCtxSetCurrent(device_context(0));
+  std::vector<Communicator> worlds = Communicator::from_threads(2);
+  StreamCommunicator gpus(worlds[0]);
+  const DeviceStream stream;
+  const DeviceBuffer<int> buffer(100, 1);
+  CHECK_NOTHROW(expect_failure(ErrorCode::invalid_argument, "root 5", [&] {
+    gpus.broadcast(buffer.data(), buffer.data(), 100, int32, 5, stream);
+  }));
+  gpus.all_reduce(buffer.data(), buffer.data(), 100, int32, sum, stream);
+  worlds[1].abort("no more");
+  CHECK_NOTHROW(expect_failure(ErrorCode::aborted, "no more", [&] { gpus.finish(); }));
+  CHECK_NOTHROW(expect_failure(ErrorCode::aborted, "no more", [&] { gpus.check(); }));
+  stream.finish();
+}
+
+}  // namespace
+}  // namespace rondo::test
