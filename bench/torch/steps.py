@@ -3,8 +3,8 @@
 
     torchrun --nproc-per-node 2 bench/torch/steps.py [--steps N] [--json FILE]
 
-A third model in the turn uses torch's "fake" backend, whose calls do nothing: what a step takes more
-than that is its communication, waiting for the other ranks included. A step's time is that of its
+A third model in the turn communicates nothing (DDP: the bare network; FSDP2: torch's "fake" backend):
+what a step takes more than that is its communication, waiting for the other ranks included. A step's time is that of its
 slowest rank. Prints medians in milliseconds; bench/torch/plot.py draws the file.
 """
 
@@ -31,6 +31,8 @@ def network(width, depth):
 
 
 def ddp(model, group):
+    if distributed.get_backend(group) == "fake":   # whose calls DDP cannot use
+        return model
     return nn.parallel.DistributedDataParallel(model, process_group=group, gradient_as_bucket_view=True)
 
 
@@ -71,7 +73,8 @@ def possible(step):
     try:
         step()
         return True
-    except (RuntimeError, ValueError):
+    except (RuntimeError, ValueError) as error:
+        print(f"not possible: {str(error).splitlines()[0]}", flush=True)
         return False
 
 
