@@ -4,8 +4,8 @@
     torchrun --nproc-per-node 2 bench/torch/steps.py [--steps N] [--json FILE]
 
 A third model in the turn communicates nothing (DDP: the bare network; FSDP2: torch's "fake" backend):
-what a step takes more than that is its communication, waiting for the other ranks included. A step's time is that of its
-slowest rank. Prints medians in milliseconds; bench/torch/plot.py draws the file.
+what a step takes more than that is its communication, waiting for the other ranks included. A step's
+time is that of its slowest rank. Prints medians in milliseconds; bench/torch/plot.py draws the file.
 """
 
 import argparse
