@@ -1,6 +1,6 @@
 """The backend "rondo" of torch.distributed. torch calls register() at the end of its own import."""
 
-from rondo import activate
+from rondo import activate, launcher
 
 
 def group_name(options):
@@ -22,3 +22,4 @@ def register():
     import torch.distributed as distributed
     if distributed.is_available() and not hasattr(distributed.Backend, "RONDO"):
         distributed.Backend.register_backend("rondo", make, extended_api=True, devices=["cpu"])
+        distributed.register_rendezvous_handler("rondo", launcher.meet)

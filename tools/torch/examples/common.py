@@ -16,11 +16,22 @@ BATCH = 16
 RATE = 0.05
 
 
-def arguments(description):
-    parser = argparse.ArgumentParser(description=description)
+def arguments(description, **more):
+    """`more`: further options, by name, as keywords of add_argument()."""
+    parser = argparse.ArgumentParser(description=description,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--backend", default="rondo", help="of torch.distributed: rondo (default), gloo")
     parser.add_argument("--steps", type=int, default=10, help="optimizer steps (default 10)")
+    for name, keywords in more.items():
+        parser.add_argument("--" + name.replace("_", "-"), **keywords)
     return parser.parse_args()
+
+
+def start(description, **more):
+    """Reads the options and joins the job, whichever launcher started it."""
+    options = arguments(description, **more)
+    distributed.init_process_group(options.backend, init_method="rondo://")
+    return options
 
 
 class Block(nn.Module):
@@ -69,6 +80,19 @@ def train_alone(steps, make_optimizer=lambda parameters: torch.optim.SGD(paramet
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
+    return losses
+
+
+def train_on_shares(model, optimizer, steps):
+    """Data parallel training: each process takes its rows of every batch. The losses of all."""
+    losses = []
+    for step in range(steps):
+        x, y = map(share, batch(step))
+        loss = loss_of(model(x).float(), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(mean_over_ranks(loss))
     return losses
 
 

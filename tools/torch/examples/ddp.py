@@ -1,38 +1,56 @@
-"""Data parallel: every process has the whole model and a part of the batch; gradients are averaged.
+"""Data parallel: every process has the whole model and a part of the rows; gradients are averaged.
 
     torchrun --nproc-per-node 4 tools/torch/examples/ddp.py --backend rondo
+
+Gradients are accumulated over two small steps and averaged once; they lie in the buffers that are
+sent. The second training computes in 16 bits where autocast thinks that enough.
 """
+
+import contextlib
 
 import torch
 import torch.distributed as distributed
 from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 import common
 
+SMALL_STEPS = 2
 
-def train(steps):
+
+def loader_of(steps):
+    """Every process reads its own rows; together those of a step are one batch."""
+    rows = TensorDataset(*map(torch.cat, zip(*map(common.batch, range(steps)))))
+    return DataLoader(rows, common.BATCH // distributed.get_world_size(),
+                      sampler=DistributedSampler(rows, shuffle=False))
+
+
+def train(steps, sixteen_bits=False):
     model = DistributedDataParallel(common.network(), gradient_as_bucket_view=True)
     optimizer = torch.optim.SGD(model.parameters(), lr=common.RATE)
     losses = []
-    for step in range(steps):
-        x, y = map(common.share, common.batch(step))
-        halves = list(zip(x.chunk(2), y.chunk(2)))
+    for x, y in loader_of(steps):
         optimizer.zero_grad()
-        parts = []
-        for number, (inputs, targets) in enumerate(halves):  # two small steps, one all-reduce
-            model.require_backward_grad_sync = number == len(halves) - 1
-            loss = common.loss_of(model(inputs), targets) / len(halves)
-            loss.backward()
-            parts.append(loss.detach())
+        total = torch.zeros(())
+        for small_step in range(SMALL_STEPS):
+            is_last = small_step == SMALL_STEPS - 1
+            with contextlib.nullcontext() if is_last else model.no_sync():
+                with torch.autocast("cpu", torch.bfloat16, enabled=sixteen_bits):
+                    output = model(x.chunk(SMALL_STEPS)[small_step])
+                target = y.chunk(SMALL_STEPS)[small_step]
+                loss = common.loss_of(output.float(), target) / SMALL_STEPS
+                loss.backward()
+            total += loss.detach()
         optimizer.step()
-        losses.append(common.mean_over_ranks(sum(parts)))
+        losses.append(common.mean_over_ranks(total))
     return losses
 
 
 def main():
-    options = common.arguments(__doc__)
-    distributed.init_process_group(options.backend)
-    common.report(train(options.steps), common.train_alone(options.steps))
+    options = common.start(__doc__)
+    alone = common.train_alone(options.steps)
+    common.report(train(options.steps), alone)
+    common.report(train(options.steps, sixteen_bits=True), alone, tolerance=3e-2)
     distributed.destroy_process_group()
 
 

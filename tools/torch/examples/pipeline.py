@@ -44,8 +44,7 @@ def train(steps, schedule_of):
 
 
 def main():
-    options = common.arguments(__doc__)
-    distributed.init_process_group(options.backend)
+    options = common.start(__doc__)
     alone = common.train_alone(options.steps)
     for schedule in (ScheduleGPipe, Schedule1F1B):
         common.report(train(options.steps, schedule), alone)

@@ -37,8 +37,7 @@ def train(steps, spread_rows=False):
 
 
 def main():
-    options = common.arguments(__doc__)
-    distributed.init_process_group(options.backend)
+    options = common.start(__doc__)
     alone = common.train_alone(options.steps)
     for spread_rows in (False, True):
         common.report(train(options.steps, spread_rows), alone)
