@@ -54,19 +54,44 @@ def start(timeout=60):
     distributed.init_process_group("rondo", timeout=datetime.timedelta(seconds=timeout))
 
 
+def store():
+    """A store of the job's own: several process groups, one after the other, can meet in it."""
+    return distributed.TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), ranks_in_job(),
+                                is_master=rank_in_job() == 0)
+
+
+def rank_in_job():
+    return int(os.environ["RANK"])
+
+
+def ranks_in_job():
+    return int(os.environ["WORLD_SIZE"])
+
+
+def chosen(tests):
+    """(name, function) of a module's test_* in order; only those that the command line names, if any."""
+    names = sys.argv[1:]
+    return [(name, test) for name, test in sorted(tests.items())
+            if name.startswith("test_") and inspect.isfunction(test) and (not names or name in names)]
+
+
+def end_at_failure(test, name):
+    """Runs a test, returns what it does; ends the process when it fails."""
+    try:
+        result = test()
+    except Exception:
+        print(f"rank {rank()}: {name} failed", flush=True)
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(1)  # the others are waiting: a quick end tells them
+    if rank() == 0:
+        print(f"passed: {name}", flush=True)
+    return result
+
+
 def run(tests, timeout=60):
     """Runs test_* of a module's namespace in order; ends the job at the first that fails."""
     start(timeout)
-    chosen = sys.argv[1:]
-    for name, test in sorted(tests.items()):
-        if name.startswith("test_") and inspect.isfunction(test) and (not chosen or name in chosen):
-            try:
-                test()
-            except Exception:
-                print(f"rank {rank()}: {name} failed", flush=True)
-                traceback.print_exc()
-                sys.stderr.flush()
-                os._exit(1)  # the others are waiting: a quick end tells them
-            if rank() == 0:
-                print(f"passed: {name}", flush=True)
+    for name, test in chosen(tests):
+        end_at_failure(test, name)
     distributed.destroy_process_group()

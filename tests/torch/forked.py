@@ -1,0 +1,81 @@
+"""Ranks as children of a process that has read torch already: reading it anew takes seconds each.
+
+The parent must not have used torch's threads.
+"""
+
+import contextlib
+import multiprocessing
+import multiprocessing.connection
+import os
+import pathlib
+import runpy
+import socket
+import sys
+import threading
+import time
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def places(ranks):
+    """torchrun's variables for each rank."""
+    port = str(free_port())
+    return [{"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(ranks),
+             "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port} for rank in range(ranks)]
+
+
+def _rank(variables, log, all_done, function, arguments):
+    os.environ.update(variables)
+    for stream in (1, 2):
+        os.dup2(log, stream)
+    try:
+        function(*arguments)
+    except BaseException:
+        all_done.abort()
+        raise
+    # Children by fork end without what C++ does at a program's end: rondo's waiting for the others
+    # that the first rank serves.
+    with contextlib.suppress(threading.BrokenBarrierError):
+        all_done.wait(10)
+
+
+def _program(path, arguments):
+    sys.argv = [str(path), *arguments]
+    sys.path.insert(0, str(pathlib.Path(path).parent))
+    runpy.run_path(str(path), run_name="__main__")
+
+
+def _await(children, limit, patience):
+    """Until all have ended, or `patience` seconds after one failed."""
+    end = time.monotonic() + limit
+    failed = False
+    while any(child.exitcode is None for child in children) and time.monotonic() < end:
+        multiprocessing.connection.wait([child.sentinel for child in children if child.exitcode is None],
+                                        end - time.monotonic())
+        if not failed and any(child.exitcode for child in children):
+            failed, end = True, min(end, time.monotonic() + patience)
+
+
+def run(function, arguments, ranks, log, limit, patience=60):
+    """function(*arguments) on each rank, what it prints into the open file `log`. The exit codes;
+    None for those that `limit` seconds, or `patience` seconds after a failure, were not enough for."""
+    fork = multiprocessing.get_context("fork")
+    all_done = fork.Barrier(ranks)
+    children = [fork.Process(target=_rank, args=(variables, log.fileno(), all_done, function, arguments))
+                for variables in places(ranks)]
+    for child in children:
+        child.start()
+    _await(children, limit, patience)
+    codes = [child.exitcode for child in children]
+    for child in children:
+        child.kill()
+        child.join()
+    return codes
+
+
+def run_program(path, arguments, ranks, log, limit):
+    return run(_program, (path, arguments), ranks, log, limit)

@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""PyTorch's own tests of process groups, those that its wheel carries, run on rondo.
+
+    tests/torch/pytorchs_own_tests.py [--ranks 4] [--all] [NAME...]
+
+The wheel has the tests as a module that asks for the backend's name when it is read. It is told gloo,
+so that those for CPUs are there, and before the first of them starts a name that says rondo and is
+equal to gloo. --all also runs those that are left out below. Ends with how many passed, were skipped
+(and why), were left out (and why).
+"""
+
+import argparse
+import collections
+import os
+import sys
+import tempfile
+import time
+import unittest
+
+ANY_SOURCE = "recv from any rank is refused: messages match by their sender"
+WORDS = "passes but for the words: the error must be in gloo's"
+LEFT_OUT = {
+    "test_send_recv_any_source": ANY_SOURCE,
+    "test_send_recv_any_source_autograd_profiler": ANY_SOURCE,
+    "test_send_recv_any_source_torch_profiler": ANY_SOURCE,
+    "test_sparse_all_reduce_sum": "sparse tensors are refused",
+    "test_ddp_logging_data_cpu": "DDP's log calls every backend that is not torch's own 'custom'",
+    "test_barrier_timeout_full_group": WORDS,
+    "test_monitored_barrier_gloo": WORDS,
+    "test_monitored_barrier_gloo_subgroup": WORDS,
+    "test_monitored_barrier_gloo_rank_0_timeout": "a timeout of 0 is the group's, not at once",
+}
+
+
+class Name(str):
+    """A backend's name; what is right for gloo is right for it."""
+
+    def __eq__(self, other):
+        return str(self) == str(other) or other == "gloo"
+
+    def __ne__(self, other):
+        return not self == other
+
+    __hash__ = str.__hash__
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ranks", type=int, default=4, help="processes of each test (default 4)")
+    parser.add_argument("--all", action="store_true", help="also those that are left out")
+    parser.add_argument("names", nargs="*", help="only these tests")
+    return parser.parse_args()
+
+
+def read_module(ranks, folder):
+    """torch's module of tests, turned to rondo."""
+    os.environ.update(BACKEND="gloo", WORLD_SIZE=str(ranks), TEMP_DIR=folder, OMP_NUM_THREADS="1",
+                      DISTRIBUTED_TESTS_DEFAULT_TIMEOUT="60")
+    from torch.testing._internal import common_distributed
+    from torch.testing._internal.distributed import distributed_test
+    distributed_test.BACKEND = Name("rondo")
+    for backends in common_distributed.DistTestCases.backend_feature.values():
+        backends.add("rondo")
+    return distributed_test
+
+
+def tests_of(module):
+    import torch
+
+    class OnRondo(module.TestDistBackend, module.DistributedTest._DistTestBase):
+        """Ranks by fork: each has read torch already."""
+
+        def setUp(self):
+            super().setUp()
+            self._start_processes(torch.multiprocessing.get_context("fork").Process)
+
+    return OnRondo
+
+
+class Results(unittest.TextTestResult):
+    """Says at once how each test went, and how long it took."""
+
+    def startTest(self, test):
+        self.begin = time.monotonic()
+        unittest.TestResult.startTest(self, test)
+
+    def say(self, word, test):
+        print(f"{word:7} {time.monotonic() - self.begin:5.1f} s  {test._testMethodName}", flush=True)
+
+    def addSuccess(self, test):
+        self.say("passed", test)
+
+    def addSkip(self, test, reason):
+        unittest.TestResult.addSkip(self, test, reason)
+
+    def addFailure(self, test, error):
+        self.say("FAILED", test)
+        unittest.TestResult.addFailure(self, test, error)
+
+    def addError(self, test, error):
+        self.say("FAILED", test)
+        unittest.TestResult.addError(self, test, error)
+
+
+def report(result, left_out):
+    for test, text in result.failures + result.errors:
+        print(f"\n{test._testMethodName}:\n{text}")
+    reasons = collections.Counter(reason for _, reason in result.skipped)
+    failed = len(result.failures) + len(result.errors)
+    print(f"\n{result.testsRun - failed - len(result.skipped)} passed, {failed} failed, "
+          f"{len(result.skipped)} skipped by PyTorch:")
+    for reason, count in reasons.most_common():
+        print(f"{count:5}  {reason}")
+    print(f"{len(left_out)} left out:")
+    for name in left_out:
+        print(f"       {name}: {LEFT_OUT[name]}")
+    return 1 if failed or not result.testsRun else 0
+
+
+def main():
+    options = arguments()
+    with tempfile.TemporaryDirectory() as folder:
+        test_class = tests_of(read_module(options.ranks, folder))
+        names = options.names or unittest.defaultTestLoader.getTestCaseNames(test_class)
+        left_out = [] if options.all else [name for name in names if name in LEFT_OUT]
+        suite = unittest.TestSuite(test_class(name) for name in names if name not in left_out)
+        result = Results(sys.stdout, descriptions=False, verbosity=0)
+        suite.run(result)
+        return report(result, left_out)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
