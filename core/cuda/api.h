@@ -26,6 +26,22 @@ using Function = CUfunc_st*;
 using DevicePointer = unsigned long long;
 using HostFunction = void (*)(void*);
 
+/// CUipcMemHandle: names device memory to other processes of the machine.
+struct IpcHandle {
+  char reserved[64];
+};
+
+/// CUstreamBatchMemOpParams, as its members waitValue and writeValue lay it out.
+struct MemoryOperation {
+  unsigned operation = 0;
+  DevicePointer address = 0;
+  unsigned long long value = 0;  ///< its lower half counts
+  unsigned flags = 0;
+  DevicePointer alias = 0;
+  unsigned long long unused = 0;
+};
+static_assert(sizeof(MemoryOperation) == 48 && offsetof(MemoryOperation, flags) == 24);
+
 inline DevicePointer address_of(const void* pointer) {
   return reinterpret_cast<DevicePointer>(pointer);
 }
@@ -44,6 +60,7 @@ inline constexpr int attribute_device_ordinal = 9;    // CU_POINTER_ATTRIBUTE_DE
 inline constexpr int attribute_ipc_capable = 10;  // CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE
 inline constexpr unsigned device_memory = 2;  // CU_MEMORYTYPE_DEVICE; managed memory says so, too
 
+inline constexpr unsigned ipc_lazy_peer_access = 1;   // CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
 inline constexpr unsigned register_portable = 1;      // CU_MEMHOSTREGISTER_PORTABLE
 inline constexpr unsigned register_device_map = 2;    // CU_MEMHOSTREGISTER_DEVICEMAP
 inline constexpr unsigned stream_non_blocking = 1;    // CU_STREAM_NON_BLOCKING
@@ -52,6 +69,9 @@ inline constexpr unsigned event_record_external = 1;  // CU_EVENT_RECORD_EXTERNA
 inline constexpr unsigned event_wait_external = 1;    // CU_EVENT_WAIT_EXTERNAL
 inline constexpr unsigned wait_value_equal = 1;       // CU_STREAM_WAIT_VALUE_EQ
 inline constexpr unsigned write_value_default = 0;    // preceded by a system-wide fence
+inline constexpr unsigned operation_wait_value = 1;   // CU_STREAM_MEM_OP_WAIT_VALUE_32
+inline constexpr unsigned operation_write_value = 2;  // CU_STREAM_MEM_OP_WRITE_VALUE_32
+inline constexpr std::size_t most_operations = 256;   // of one cuStreamBatchMemOp
 
 inline constexpr int capture_active = 1;   // CU_STREAM_CAPTURE_STATUS_ACTIVE
 inline constexpr int capture_relaxed = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED
@@ -89,6 +109,10 @@ int cuMemFree_v2(rondo::cuda::DevicePointer pointer);
 int cuMemHostRegister_v2(void* memory, std::size_t bytes, unsigned flags);
 int cuMemHostUnregister(void* memory);
 int cuMemHostGetDevicePointer_v2(rondo::cuda::DevicePointer* pointer, void* memory, unsigned flags);
+int cuIpcGetMemHandle(rondo::cuda::IpcHandle* handle, rondo::cuda::DevicePointer pointer);
+int cuIpcOpenMemHandle_v2(rondo::cuda::DevicePointer* pointer, rondo::cuda::IpcHandle handle,
+                          unsigned flags);
+int cuIpcCloseMemHandle(rondo::cuda::DevicePointer pointer);
 int cuMemcpyAsync(rondo::cuda::DevicePointer to, rondo::cuda::DevicePointer from, std::size_t bytes,
                   rondo::cuda::Stream stream);
 
@@ -101,6 +125,8 @@ int cuStreamWaitValue32_v2(rondo::cuda::Stream stream, rondo::cuda::DevicePointe
                            unsigned value, unsigned flags);
 int cuStreamWriteValue32_v2(rondo::cuda::Stream stream, rondo::cuda::DevicePointer address,
                             unsigned value, unsigned flags);
+int cuStreamBatchMemOp_v2(rondo::cuda::Stream stream, unsigned count,
+                          rondo::cuda::MemoryOperation* operations, unsigned flags);
 int cuLaunchHostFunc(rondo::cuda::Stream stream, rondo::cuda::HostFunction function, void* data);
 
 int cuEventCreate(rondo::cuda::Event* event, unsigned flags);

@@ -46,6 +46,9 @@ std::unique_ptr<Driver> read_functions(void* library) {
   find(library, "cuMemHostRegister_v2", found->mem_host_register);
   find(library, "cuMemHostUnregister", found->mem_host_unregister);
   find(library, "cuMemHostGetDevicePointer_v2", found->mem_host_get_device_pointer);
+  find(library, "cuIpcGetMemHandle", found->ipc_get_mem_handle);
+  find(library, "cuIpcOpenMemHandle_v2", found->ipc_open_mem_handle);
+  find(library, "cuIpcCloseMemHandle", found->ipc_close_mem_handle);
   find(library, "cuMemcpyAsync", found->memcpy_async);
   find(library, "cuStreamCreate", found->stream_create);
   find(library, "cuStreamDestroy_v2", found->stream_destroy);
@@ -54,6 +57,7 @@ std::unique_ptr<Driver> read_functions(void* library) {
   find(library, "cuStreamWaitEvent", found->stream_wait_event);
   find(library, "cuStreamWaitValue32_v2", found->stream_wait_value);
   find(library, "cuStreamWriteValue32_v2", found->stream_write_value);
+  find(library, "cuStreamBatchMemOp_v2", found->stream_batch_mem_op);
   find(library, "cuLaunchHostFunc", found->launch_host_func);
   find(library, "cuEventCreate", found->event_create);
   find(library, "cuEventDestroy_v2", found->event_destroy);

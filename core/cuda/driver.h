@@ -38,6 +38,9 @@ struct Driver {
   decltype(&cuMemHostRegister_v2) mem_host_register = nullptr;
   decltype(&cuMemHostUnregister) mem_host_unregister = nullptr;
   decltype(&cuMemHostGetDevicePointer_v2) mem_host_get_device_pointer = nullptr;
+  decltype(&cuIpcGetMemHandle) ipc_get_mem_handle = nullptr;
+  decltype(&cuIpcOpenMemHandle_v2) ipc_open_mem_handle = nullptr;
+  decltype(&cuIpcCloseMemHandle) ipc_close_mem_handle = nullptr;
   decltype(&cuMemcpyAsync) memcpy_async = nullptr;
   decltype(&cuStreamCreate) stream_create = nullptr;
   decltype(&cuStreamDestroy_v2) stream_destroy = nullptr;
@@ -46,6 +49,7 @@ struct Driver {
   decltype(&cuStreamWaitEvent) stream_wait_event = nullptr;
   decltype(&cuStreamWaitValue32_v2) stream_wait_value = nullptr;
   decltype(&cuStreamWriteValue32_v2) stream_write_value = nullptr;
+  decltype(&cuStreamBatchMemOp_v2) stream_batch_mem_op = nullptr;
   decltype(&cuLaunchHostFunc) launch_host_func = nullptr;
   decltype(&cuEventCreate) event_create = nullptr;
   decltype(&cuEventDestroy_v2) event_destroy = nullptr;

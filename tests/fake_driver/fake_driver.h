@@ -6,9 +6,11 @@
 // call of CUDA from there is refused and counted. Streams are captured into graphs: what each of
 // them did, with the events between them; a launch runs that again, side by side.
 //
+// Other processes map device memory by CUDA IPC, as files of the process that has it.
+//
 // It is stricter than the real one: copies take page-locked host memory only. It does not have: the
-// legacy stream's implicit waits, several devices' peer access. Its kernels are the host's
-// functions of the same names, whatever image is loaded.
+// legacy stream's implicit waits, a limit to what devices reach of each other's memory. Its kernels
+// are the host's functions of the same names, whatever image is loaded.
 #pragma once
 
 #include <string>
@@ -42,6 +44,8 @@ void fake_fail_next(const char* function, int status);
 /// Calls that the real driver forbids, so far: CUDA in a host function, waiting or taking memory in
 /// a capture.
 int fake_violations();
+/// How often this process has called `function`, without "_v2" and the like.
+int fake_calls(const char* function);
 /// Device memory and page-locked memory that was not given back, in blocks.
 int fake_blocks();
 /// Kernels that have run, or begun to.

@@ -1,5 +1,6 @@
 // Device memory: one file mapped twice, once for the address that programs hold, which nobody can
 // touch, and once for the fake's own copies.
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -15,8 +16,18 @@ struct Block {
   std::size_t bytes;
   std::byte* reachable;  ///< of device memory: another address
   bool device;
-  int number = 0;  ///< of its device
+  int number = 0;         ///< of its device
+  int file = -1;          ///< of own device memory, by which other processes map it
+  bool imported = false;  ///< another process's
 };
+
+/// What a handle says: the file of that process.
+struct Exported {
+  int pid;
+  int file;
+  std::size_t bytes;
+};
+static_assert(sizeof(Exported) <= sizeof(cuda::IpcHandle));
 
 struct Blocks {
   std::mutex mutex{};
@@ -43,15 +54,32 @@ void* map(int file, std::size_t bytes, int protection) {
   return address;
 }
 
+cuda::DevicePointer add(int file, std::size_t bytes, int number, bool imported) {
+  void* const device = map(file, bytes, PROT_NONE);
+  auto* const own = static_cast<std::byte*>(map(file, bytes, PROT_READ | PROT_WRITE));
+  const cuda::DevicePointer pointer = cuda::address_of(device);
+  const std::scoped_lock lock(blocks().mutex);
+  blocks().by_address[pointer] = {bytes, own, true, number, imported ? -1 : file, imported};
+  return pointer;
+}
+
 int allocate(cuda::DevicePointer* pointer, std::size_t bytes, int number) {
   const int file = ::memfd_create("fake device memory", MFD_CLOEXEC);
   if (file < 0 || ::ftruncate(file, static_cast<off_t>(bytes)) != 0) return 2;
-  void* const device = map(file, bytes, PROT_NONE);
-  auto* const own = static_cast<std::byte*>(map(file, bytes, PROT_READ | PROT_WRITE));
-  ::close(file);
-  *pointer = cuda::address_of(device);
+  *pointer = add(file, bytes, number, false);
+  return cuda::success;
+}
+
+/// Of own memory, or of another process's.
+int remove(cuda::DevicePointer pointer, bool imported) {
   const std::scoped_lock lock(blocks().mutex);
-  blocks().by_address[*pointer] = {bytes, own, true, number};
+  const auto found = blocks().by_address.find(pointer);
+  if (found == blocks().by_address.end() || !found->second.device) return invalid_value;
+  if (found->second.imported != imported) return invalid_value;
+  ::munmap(reinterpret_cast<void*>(pointer), found->second.bytes);
+  ::munmap(found->second.reachable, found->second.bytes);
+  if (!imported) ::close(found->second.file);
+  blocks().by_address.erase(found);
   return cuda::success;
 }
 
@@ -113,13 +141,41 @@ int cuMemAlloc_v2(DevicePointer* pointer, std::size_t bytes) {
 
 int cuMemFree_v2(DevicePointer pointer) {
   if (const int status = enter_unsafe("cuMemFree")) return status;
+  return remove(pointer, false);
+}
+
+int cuIpcGetMemHandle(rondo::cuda::IpcHandle* handle, DevicePointer pointer) {
+  if (const int status = enter("cuIpcGetMemHandle")) return status;
   const std::scoped_lock lock(blocks().mutex);
   const auto found = blocks().by_address.find(pointer);
-  if (found == blocks().by_address.end() || !found->second.device) return invalid_value;
-  ::munmap(reinterpret_cast<void*>(pointer), found->second.bytes);
-  ::munmap(found->second.reachable, found->second.bytes);
-  blocks().by_address.erase(found);
+  if (found == blocks().by_address.end() || found->second.file < 0) return invalid_value;
+  const Exported exported{::getpid(), found->second.file, found->second.bytes};
+  *handle = {};
+  std::memcpy(handle->reserved, &exported, sizeof exported);
   return success;
+}
+
+int cuIpcOpenMemHandle_v2(DevicePointer* pointer, rondo::cuda::IpcHandle handle, unsigned flags) {
+  if (const int status = enter_unsafe("cuIpcOpenMemHandle")) return status;
+  Exported exported{};
+  std::memcpy(&exported, handle.reserved, sizeof exported);
+  // As the real one, it does not map what this very process exported.
+  if (flags != rondo::cuda::ipc_lazy_peer_access || exported.pid == ::getpid())
+    return invalid_value;
+  const std::string path =
+      "/proc/" + std::to_string(exported.pid) + "/fd/" + std::to_string(exported.file);
+  const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (file < 0) return invalid_value;
+  int number = 0;  // by the flag the current device reaches it as its own
+  cuCtxGetDevice(&number);
+  *pointer = add(file, exported.bytes, number, true);
+  ::close(file);
+  return success;
+}
+
+int cuIpcCloseMemHandle(DevicePointer pointer) {
+  if (const int status = enter_unsafe("cuIpcCloseMemHandle")) return status;
+  return remove(pointer, true);
 }
 
 int cuMemHostRegister_v2(void* memory, std::size_t bytes, unsigned /*flags*/) {

@@ -80,6 +80,7 @@ State& state() {
 
 int enter(const char* function) {
   const std::scoped_lock lock(state().mutex);
+  ++state().calls[function];
   if (caller().in_host_function) {
     ++state().violations;
     return not_permitted;
@@ -163,6 +164,11 @@ void fake_limit_queues(std::size_t entries) {
 std::size_t fake_longest_queue() {
   const std::scoped_lock lock(state().mutex);
   return state().longest_queue;
+}
+
+int fake_calls(const char* function) {
+  const std::scoped_lock lock(state().mutex);
+  return state().calls[function];
 }
 
 int fake_violations() {

@@ -125,6 +125,7 @@ namespace rondo::test {
 struct State {
   std::mutex mutex{};
   std::map<std::string, int> failures{};  ///< of functions to come
+  std::map<std::string, int> calls{};     ///< of functions, so far
   std::vector<std::weak_ptr<CaptureState>> captures{};
   unsigned long long captures_begun = 0;
   int violations = 0;

@@ -244,6 +244,32 @@ int cuStreamWriteValue32_v2(Stream stream, DevicePointer address, unsigned value
                       [=] { word(address).store(value, std::memory_order_release); });
 }
 
+int cuStreamBatchMemOp_v2(Stream stream, unsigned count, rondo::cuda::MemoryOperation* operations,
+                          unsigned flags) {
+  std::unique_lock<std::mutex> entry;
+  if (const int status = enter_stream("cuStreamBatchMemOp", stream, entry)) return status;
+  if (count == 0 || count > rondo::cuda::most_operations || flags != 0) return invalid_value;
+  const std::vector<rondo::cuda::MemoryOperation> all(operations, operations + count);
+  for (const auto& each : all) {
+    const bool waits = each.operation == rondo::cuda::operation_wait_value;
+    if (!waits && each.operation != rondo::cuda::operation_write_value) return invalid_value;
+    const unsigned known = waits ? rondo::cuda::wait_value_equal : rondo::cuda::write_value_default;
+    if (each.flags != known || reachable(each.address, 4) == nullptr) return invalid_value;
+  }
+  const Stream real = resolve(stream);
+  return put(real, [all, context = real->context] {
+    for (const auto& each : all) {
+      const auto value = static_cast<unsigned>(each.value);
+      if (each.operation == rondo::cuda::operation_wait_value) {
+        wait_for_value(context, each.address, value);
+        continue;
+      }
+      const Touch touch(context);
+      if (touch.works()) word(each.address).store(value, std::memory_order_release);
+    }
+  });
+}
+
 int cuLaunchHostFunc(Stream stream, rondo::cuda::HostFunction function, void* data) {
   std::unique_lock<std::mutex> entry;
   if (const int status = enter_stream("cuLaunchHostFunc", stream, entry)) return status;

@@ -4,6 +4,7 @@
 extern "C" {
 void fake_fail_next(const char* /*function*/, int /*status*/) {}
 int fake_violations() { return 0; }
+int fake_calls(const char* /*function*/) { return 0; }
 int fake_blocks() { return 0; }
 int fake_launches() { return 0; }
 void fake_limit_queues(std::size_t /*entries*/) {}
