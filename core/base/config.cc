@@ -52,6 +52,8 @@ constexpr std::array table{
             "an acknowledgement's time is 4.096 us times 2 to this power (18: 1.07 s)"},
     Setting{"RONDO_NCCL_VERSION", "", "20000 to 29999", "22809",
             "NCCL's API: the version that programs are told"},
+    Setting{"RONDO_P2P_DISABLE", "NCCL_P2P_DISABLE", "0 or 1", "0",
+            "1: GPU buffers go through the host's memory even where GPUs reach each other's"},
     Setting{"RONDO_PORT", "", "1 to 65535", "MASTER_PORT (+1 under torchrun's agent)",
             "where rank 0 listens"},
     Setting{"RONDO_SLOT_BYTES", "", "bytes, at most 1M", "the transport's own",
@@ -198,6 +200,12 @@ constexpr std::array<Reader, table.size()> readers{
       return read_integer(value, 20000, 29999, config.nccl_version);
     },
     [](const std::string& value, Config& config) {
+      bool disabled = !config.peer_to_peer;
+      std::string obstacle = read_flag(value, disabled);
+      config.peer_to_peer = !disabled;
+      return obstacle;
+    },
+    [](const std::string& value, Config& config) {
       return read_integer(value, 1, 65535, config.port);
     },
     [](const std::string& value, Config& config) { return read_bytes(value, config.slot_bytes); },
@@ -268,11 +276,10 @@ std::optional<std::string> translate_algorithms(const std::string& value) {
   return text;
 }
 
-/// Set by containers, launchers and benchmarks, or true of rondo in any case (it has no GPU peer
-/// memory to disable): not worth a warning.
+/// Set by containers, launchers and benchmarks, or true of rondo in any case: not worth a warning.
 bool harmless(std::string_view name) {
-  constexpr std::array<std::string_view, 4> names{"NCCL_VERSION", "NCCL_ASYNC_ERROR_HANDLING",
-                                                  "NCCL_BLOCKING_WAIT", "NCCL_P2P_DISABLE"};
+  constexpr std::array<std::string_view, 3> names{"NCCL_VERSION", "NCCL_ASYNC_ERROR_HANDLING",
+                                                  "NCCL_BLOCKING_WAIT"};
   return name.starts_with("NCCL_TESTS_") ||
          std::find(names.begin(), names.end(), name) != names.end();
 }

@@ -41,6 +41,7 @@ struct Config {
   std::string meeting{};            ///< RONDO_COMM_ID, NCCL_COMM_ID
   std::optional<bool> blocking{};   ///< RONDO_COMM_BLOCKING, NCCL_COMM_BLOCKING
   int nccl_version = 22809;         ///< RONDO_NCCL_VERSION
+  bool peer_to_peer = true;         ///< RONDO_P2P_DISABLE, NCCL_P2P_DISABLE say no
   InfinibandConfig infiniband{};    ///< RONDO_IB_*, NCCL_IB_*
   LogLevel debug = LogLevel::warn;  ///< RONDO_DEBUG, NCCL_DEBUG
   std::string debug_file{};         ///< RONDO_DEBUG_FILE, NCCL_DEBUG_FILE (%h host, %p pid)

@@ -15,12 +15,17 @@ std::uint64_t child_number(std::uint64_t parent, std::uint64_t sequence, int kin
 
 constexpr int shrunk = -1;    // colors are not negative
 constexpr int repaired = -2;  // the line over which a failed communicator is split
+constexpr int streams = -3;   // the line of a communicator's calls between devices
 
 }  // namespace
 
 std::shared_ptr<CommunicatorState> CommunicatorState::split(int color, int key) {
   require_usable();
   return split(line_, color, key);
+}
+
+std::shared_ptr<ControlLine> CommunicatorState::open_stream_line() const {
+  return membership_.world->open(child_number(membership_.number, 0, streams), membership_.members);
 }
 
 std::shared_ptr<CommunicatorState> CommunicatorState::split_after_failure(int color, int key) {

@@ -68,6 +68,12 @@ class CommunicatorState {
   int rank() const { return membership_.rank; }
   int size() const { return static_cast<int>(membership_.members.size()); }
   const Config& config() const { return config_; }
+  bool is_on_one_machine() const { return surroundings_.one_machine; }
+
+  /// Collective: every rank's text, by rank, over the control plane.
+  std::vector<std::string> exchange(const std::string& mine) { return line_->exchange(mine); }
+  /// Collective: a line with a log of its own, for calls that do not go through the engine.
+  std::shared_ptr<ControlLine> open_stream_line() const;
 
   /// Makes a call and returns when it is complete.
   void call(const Call& call, const void* input, void* output);

@@ -1,0 +1,76 @@
+// DeviceCalls: a communicator's collectives between devices of one machine, in the order of CUDA
+// streams, without the host's memory or any thread of it.
+//
+// A call is put into its stream and returns at once. Everything in it is finite: copies, kernels,
+// and writes of and waits for flags, which do not occupy a device. So it matters neither whether
+// ranks are threads or processes, nor whether they share a device and take turns on it. It can be
+// captured into graphs and replayed.
+//
+// Calls of one communicator follow each other in the order in which they are made, whatever their
+// streams are. Threads: one at a time, but rethrow_failure() and retire() may come from any.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/direct_device/running.h"
+#include "core/direct_device/watcher.h"
+
+namespace rondo::direct_device {
+
+class DeviceCalls {
+ public:
+  /// Collective: null on every rank where there is one that cannot take part, see Area::make().
+  static std::shared_ptr<DeviceCalls> make(const std::shared_ptr<detail::CommunicatorState>& state,
+                                           cuda::Context context);
+  ~DeviceCalls();
+  DeviceCalls(const DeviceCalls&) = delete;
+  DeviceCalls& operator=(const DeviceCalls&) = delete;
+
+  /// Whether a call is made between devices: a collective of at least one element whose buffers, as
+  /// far as this rank has any, are device memory. All of it but the memory is the same on every
+  /// rank.
+  bool serves(const stream::Request& request) const;
+  /// A collective that is made in another way: it has its place among the others. Throws the
+  /// failure of an earlier call, or why this one fails the communicator.
+  void pass_over(const Call& call);
+
+  /// Begins to put a call that is served into its stream; then advance() until it says false.
+  /// Throws the failure of an earlier call; Error{mismatch}; Error{invalid_usage} for a stream of
+  /// another context; CudaError, after which no further call succeeds.
+  void begin(const stream::Request& request);
+  /// Puts the next piece there, so that calls of several communicators can be put into streams in
+  /// turn: a driver's queues have an end, and who fills one waits for all the others.
+  bool advance();
+
+  /// Returns when all that was put into streams is complete, or has failed. Throws CudaError.
+  void finish();
+  /// Throws why no call can succeed any more, if so.
+  void rethrow_failure() { watcher_->rethrow_failure(); }
+  /// There will be no further call. What is under way goes on; so do graphs, whose calls fail.
+  void retire() { watcher_->retire(); }
+
+ private:
+  explicit DeviceCalls(std::shared_ptr<Watcher> watcher);
+  void check_context(const stream::Request& request) const;
+  void keep_with(cuda::Graph graph);
+  void follow_last();
+  void record_last();
+  void give_up(const Error& error) noexcept;
+  /// Runs `body`, whose failure is the communicator's.
+  template <class Body>
+  void guarded(Body body);
+
+  const std::shared_ptr<Watcher> watcher_;
+  const cuda::Context context_;
+  std::optional<Running> running_{};
+  std::optional<cuda::Capture> capture_{};  ///< of the running one
+  int turn_ = 0;                            ///< half of the next call's first slice
+  cuda::OwnedEvent last_{};                 ///< behind the newest call, or newest replay of one
+  cuda::OwnedEvent captured_last_{};        ///< the same within the capture `captured_in_`
+  unsigned long long captured_in_ = 0;
+  bool used_ = false;  ///< anything was put into a stream
+};
+
+}  // namespace rondo::direct_device

@@ -1,0 +1,89 @@
+// SharedPage: host memory that all ranks of a communicator map and every driver has registered:
+// flags that streams write and wait for, and what ranks say of themselves.
+//
+// A signal is a word for each ordered pair of ranks, half and kind. It is 0 or 1: the stream of its
+// `from` writes 1, the stream of its `to` waits for 1 and writes 0 again. `free` says that `to` may
+// fill its half again as far as `from` is concerned, so it is 1 at first; the others are 0.
+// Each word that is written often has a cache line to itself.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/cuda/api.h"
+#include "core/memory/shared_memory.h"
+
+namespace rondo::direct_device {
+
+inline constexpr int halves = 2;
+inline constexpr int most_ranks = 32;
+
+enum class Signal : std::uint8_t {
+  filled,   ///< `from` has filled its half
+  reduced,  ///< its part of its half is reduced
+  free,     ///< it has read all it wanted of the half of `to`
+};
+inline constexpr int signal_kinds = 3;
+
+/// Thread-safe once it is registered. The memory is there until the last rank unmaps it. Ranks of
+/// one process share an object, or have a mapping each.
+class SharedPage {
+ public:
+  SharedPage() = default;
+  /// New memory. Throws what make_shared_memory() throws.
+  static SharedPage make(int ranks);
+  /// The memory that another rank of this machine, perhaps another process, made. Throws
+  /// Error{system} where it cannot be reached: as another user, or from another pid namespace.
+  static SharedPage open(const std::string& address, int ranks);
+  SharedPage(SharedPage&&) noexcept = default;
+  SharedPage& operator=(SharedPage&&) noexcept = default;
+  ~SharedPage();
+
+  /// By which others open it.
+  const std::string& address() const { return address_; }
+  /// Makes it known to the driver, for every context of this process, until the destructor, which
+  /// then needs a current context. Throws CudaError.
+  void register_memory();
+
+  std::uint32_t& signal(Signal kind, int half, int from, int to) const;
+  /// The newest call that a rank's stream has begun, and completed: lower 32 bits of its number.
+  std::uint32_t& begun(int rank) const { return word(1 + rank); }
+  std::uint32_t& completed(int rank) const { return word(1 + ranks_ + rank); }
+  /// Not 0: the rank maps nobody's device memory any more.
+  std::uint32_t& closed(int rank) const { return word(1 + 2 * ranks_ + rank); }
+  /// By what a stream knows a word of this page.
+  cuda::DevicePointer device_address(const std::uint32_t& word) const;
+
+  /// How many calls of each rank can be compared.
+  static constexpr std::size_t announced = 256;
+  /// The rank's call `sequence` has this fingerprint. Of two ranks that announce a call and then
+  /// look for the other's, one sees it at least: both are seq_cst.
+  void announce(int rank, std::uint64_t sequence, std::uint64_t fingerprint) const;
+  /// Nothing where the rank has not come there yet, or is `announced` calls further.
+  std::optional<std::uint64_t> find(int rank, std::uint64_t sequence) const;
+
+ private:
+  struct Announcement {
+    std::uint64_t sequence;  ///< 0 while the other one changes
+    std::uint64_t fingerprint;
+  };
+  static constexpr std::size_t line = 64;
+
+  SharedPage(SharedMemory memory, Mapping mapping, int ranks)
+      : memory_(std::move(memory)), mapping_(std::move(mapping)), ranks_(ranks) {}
+  static std::size_t lines(int ranks);
+  static std::size_t bytes(int ranks);
+  std::byte* base() const { return mapping_ ? mapping_.data() : memory_.mapping.data(); }
+  std::uint32_t& word(int index) const;
+  Announcement& announcement(int rank, std::uint64_t sequence) const;
+
+  SharedMemory memory_{};  ///< where it was made
+  Mapping mapping_{};      ///< where it was opened
+  int ranks_ = 0;
+  std::string address_{};
+  cuda::DevicePointer registered_ = 0;  ///< the base's address for streams; 0: not registered
+};
+
+}  // namespace rondo::direct_device

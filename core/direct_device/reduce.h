@@ -1,0 +1,37 @@
+// Reductions on the device, put into a stream: by rondo's kernels, where this rondo has them.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "core/control/call.h"
+#include "core/cuda/api.h"
+
+namespace rondo::direct_device {
+
+inline constexpr std::size_t most_operands = 32;
+
+/// Whether kernels can be had in `context`. Loads them.
+bool can_reduce(cuda::Context context);
+
+/// target[i] = sources[0][i] op sources[1][i] op ..., in that order, `call`'s type and operator;
+/// avg divides by the number of sources. Throws CudaError.
+struct Reduction {
+  cuda::DevicePointer target = 0;
+  std::vector<cuda::DevicePointer> sources{};
+  std::size_t count = 0;
+};
+void reduce(cuda::Context context, const Call& call, const Reduction& reduction,
+            cuda::Stream stream);
+
+/// target[i] = source[i] * scalar, which is 8 bytes at most: in device memory it is read when the
+/// stream gets there, else now. Throws CudaError.
+struct Product {
+  cuda::DevicePointer target = 0;
+  cuda::DevicePointer source = 0;
+  const void* scalar = nullptr;
+  std::size_t count = 0;
+};
+void multiply(cuda::Context context, const Call& call, const Product& product, cuda::Stream stream);
+
+}  // namespace rondo::direct_device

@@ -1,0 +1,35 @@
+// Operations on the page of flags, gathered and put into a stream at once: a driver call for each
+// would take longer than what happens between them.
+#pragma once
+
+#include <vector>
+
+#include "core/direct_device/area.h"
+
+namespace rondo::direct_device {
+
+/// Of one rank's stream, in the order in which they are asked for. Behind put() what was put into
+/// the stream before them is seen by whoever sees what they write: each write comes behind a
+/// system-wide fence.
+class Signals {
+ public:
+  explicit Signals(const Area& area) : area_(area) {}
+
+  /// Tells `peer`.
+  void tell(Signal kind, int half, int peer);
+  /// Waits until `peer` has told, which it may then do again.
+  void take(Signal kind, int half, int peer);
+  /// Waits for the same and leaves it as it is.
+  void await(Signal kind, int half, int peer);
+  void write(const std::uint32_t& word, std::uint32_t value);
+  /// Throws CudaError; all are gone from here then, too.
+  void put(cuda::Stream stream);
+
+ private:
+  void add(unsigned operation, const std::uint32_t& word, std::uint32_t value, unsigned flags);
+
+  const Area& area_;
+  std::vector<cuda::MemoryOperation> operations_{};
+};
+
+}  // namespace rondo::direct_device

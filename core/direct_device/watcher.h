@@ -1,0 +1,93 @@
+// Watcher: the thread that looks after a communicator's calls between devices. It moves no data and
+// is on nobody's way: streams write and wait for the flags by themselves.
+//
+// It sleeps while no stream has anything of ours. Else it looks every few milliseconds: a call in
+// which nothing moves for a second is reported to the control plane, which compares what the ranks
+// do and fails the communicator where they disagree, one is dead, or RONDO_TIMEOUT has passed. Once
+// the communicator has failed it answers every flag that a stream of this rank may wait for, so
+// that all streams and graphs come to their end; what they then read is worth nothing.
+//
+// Any thread may call any method.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "core/communicator/patience.h"
+#include "core/direct_device/area.h"
+
+namespace rondo::direct_device {
+
+class Watcher : public std::enable_shared_from_this<Watcher> {
+ public:
+  Watcher(std::shared_ptr<detail::CommunicatorState> state, std::shared_ptr<ControlLine> line,
+          std::unique_ptr<Area> area);
+  Watcher(const Watcher&) = delete;
+  Watcher& operator=(const Watcher&) = delete;
+
+  const Area& area() const { return *area_; }
+  detail::CommunicatorState& state() const { return *state_; }
+  /// Starts the thread. `owner`: what the calls' events belong to; it is let go before the area.
+  void start(std::shared_ptr<void> owner);
+
+  /// The communicator's next collective: its number. Compares it with those of ranks that are there
+  /// already. `on_device`: it is between devices here; if it is not elsewhere, or anything else of
+  /// it differs, the communicator fails and the result is 0.
+  std::uint64_t announce(const Call& call, bool on_device);
+  /// Call `number` is about to be put into a stream, which will write when it is begun and
+  /// completed.
+  void expect(std::uint64_t number);
+  /// What is put into streams of `number` will not come to its end: the driver refuses everything.
+  void abandon(std::uint64_t number);
+  /// One that is captured: it may run until forget().
+  void retain();
+  void forget() noexcept;
+
+  /// Throws why no call can succeed any more, if so.
+  void rethrow_failure();
+  /// All calls to come fail with this, or with the exception that is being handled; the first
+  /// failure stays. The other ranks are told.
+  void fail(const Error& error);
+  /// There will be no further call. The thread ends with what is under way and the last graph.
+  void retire();
+
+ private:
+  std::optional<Error> failure() const;
+  bool is_over() const;
+  bool is_idle() const;
+  void work();
+  void look();
+  bool note_progress();
+  void report_stall();
+  void answer() const;
+  void spread(const Error& failure);
+  void give_memory_back(std::shared_ptr<void> owner);
+
+  std::shared_ptr<detail::CommunicatorState> state_;  ///< until the thread ends
+  std::shared_ptr<ControlLine> line_;
+  std::unique_ptr<Area> area_;
+  mutable std::mutex mutex_{};
+  std::condition_variable changed_{};
+  std::uint64_t announced_ = 0;  ///< number of the newest call; under mutex_
+  std::uint64_t expected_ = 0;   ///< of the newest one that was put into a stream; under mutex_
+  std::uint64_t completed_ = 0;  ///< of the newest one that is complete; under mutex_
+  std::uint64_t abandoned_ = ~std::uint64_t{0};  ///< under mutex_
+  std::size_t graphs_ = 0;                       ///< captured calls; under mutex_
+  bool retired_ = false;                         ///< under mutex_
+  bool disputed_ = false;           ///< a verdict of the control plane is to come; under mutex_
+  std::optional<Error> failure_{};  ///< under mutex_
+  std::exception_ptr thrown_{};     ///< the same where it was thrown here; under mutex_
+  bool spread_ = false;             ///< the whole communicator has failed; under mutex_
+
+  // The thread's own.
+  detail::Patience patience_;
+  std::chrono::milliseconds nap_{1};
+  std::optional<std::chrono::steady_clock::time_point> failed_at_{};
+};
+
+}  // namespace rondo::direct_device
