@@ -1,6 +1,8 @@
 // Unique ids and first communicators.
 #include <bit>
+#include <exception>
 #include <string>
+#include <thread>
 
 #include "core/communicator/access.h"
 #include "core/nccl/exports.h"
@@ -36,6 +38,27 @@ ncclResult_t init_rank(ncclComm_t* comm, int ranks, const ncclUniqueId& id, int 
                       comm});
 }
 
+/// Runs body(rank) on a thread for each rank, as making a communicator is collective. Throws what a
+/// rank threw.
+template <class Body>
+void on_threads(int ranks, Body body) {
+  std::vector<std::exception_ptr> failures(static_cast<std::size_t>(ranks));
+  std::vector<std::thread> threads;
+  for (std::size_t at = 0; at < failures.size(); ++at) {
+    threads.emplace_back([&, at] {
+      try {
+        body(at);
+      } catch (...) {
+        failures[at] = std::current_exception();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+}
+
 void init_all(ncclComm_t* comms, int ranks, const int* devices) {
   require(comms, "comm");
   check_place(0, ranks);
@@ -46,15 +69,16 @@ void init_all(ncclComm_t* comms, int ranks, const int* devices) {
                 {.remedy = "devices are numbered from 0"});
   }
   const std::vector<Communicator> made = Communicator::from_threads(ranks);
+  std::vector<std::shared_ptr<Member>> members;
   for (int rank = 0; rank < ranks; ++rank) {
     const int device = devices != nullptr ? devices[rank] : rank;
-    const Traits traits{.context = device == current_device() ? current_context() : nullptr,
-                        .device = device};
-    auto member = std::make_shared<Member>(traits);
-    const State state = detail::CommunicatorAccess::state(made[static_cast<std::size_t>(rank)]);
-    member->make([&] { return state; });
-    comms[rank] = add_handle(std::move(member));
+    members.push_back(std::make_shared<Member>(Traits{
+        .context = device == current_device() ? current_context() : nullptr, .device = device}));
   }
+  on_threads(ranks, [&](std::size_t at) {
+    members[at]->make([&] { return detail::CommunicatorAccess::state(made[at]); });
+  });
+  for (std::size_t at = 0; at < members.size(); ++at) comms[at] = add_handle(members[at]);
 }
 
 void unique_id(ncclUniqueId* out) {

@@ -95,7 +95,8 @@ ncclResult_t ncclCommResume(ncclComm_t comm) {
 RONDO_NCCL_EXPORT(ncclCommMemStats);
 ncclResult_t ncclCommMemStats(ncclComm_t comm, ncclCommMemStat_t stat, uint64_t* value) {
   return guarded("ncclCommMemStats", [&] {
-    member_of(comm)->parent();
+    const auto member = member_of(comm);
+    member->parent();
     require(value, "value");
     const auto number = static_cast<int>(stat);
     if (number < ncclStatGpuMemSuspend || number > ncclStatGpuMemTotal) {
@@ -103,6 +104,8 @@ ncclResult_t ncclCommMemStats(ncclComm_t comm, ncclCommMemStat_t stat, uint64_t*
                          "statistic " + std::to_string(number) + " is unknown",
                          {.remedy = "use an ncclCommMemStat_t"});
     }
-    *value = 0;  // of GPU memory, of which communicators take none
+    const bool taken = member->device_calls() != nullptr && number >= ncclStatGpuMemPersist;
+    *value =
+        taken ? rondo::direct_device::Area::halves_bytes : 0;  // nothing of it can be suspended
   });
 }

@@ -17,12 +17,14 @@ Member::~Member() {
   } else if (making_.joinable()) {
     making_.join();
   }
+  if (device_calls_) device_calls_->retire();
 }
 
 void Member::make(const Maker& maker) {
   try {
     state_ = maker();
     prepare_streams();
+    prepare_device_calls();
     phase_.store(Phase::ready, std::memory_order_seq_cst);
     if (aborted_.load(std::memory_order_seq_cst)) state_->abort(aborted);
   } catch (const Error& error) {
@@ -46,6 +48,12 @@ void Member::prepare_streams() {
   } catch (const Error& error) {
     log(LogLevel::info, state_->rank(), std::string("GPU buffers: ") + error.what());
   }
+}
+
+/// Collective, so every rank does it, also one without a device.
+void Member::prepare_device_calls() {
+  if (state_ == nullptr) return;
+  device_calls_ = direct_device::DeviceCalls::make(state_, traits_.context);
 }
 
 void Member::make_in_background(Maker maker) {
@@ -182,10 +190,12 @@ stream::StreamCalls& Member::streams(cuda::Stream stream) {
 
 void Member::finish_streams() {
   if (streams_) streams_->finish();
+  if (device_calls_) device_calls_->finish();
 }
 
 void Member::check_streams() {
   if (has_streams_.load(std::memory_order_acquire)) streams_->rethrow_failure();
+  if (device_calls_) device_calls_->rethrow_failure();
 }
 
 }  // namespace rondo::nccl

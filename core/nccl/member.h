@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/communicator/state.h"
+#include "core/direct_device/device_calls.h"
 #include "core/nccl/operators.h"
 #include "core/nccl/settings.h"
 #include "core/stream/stream_calls.h"
@@ -83,6 +84,10 @@ class Member : public std::enable_shared_from_this<Member> {
   stream::StreamCalls& streams(cuda::Stream stream);
   /// Of the thread that makes calls.
   bool has_streams() const { return streams_ != nullptr; }
+  /// Its calls between devices; null where they cannot be. Of the thread that makes calls.
+  direct_device::DeviceCalls* device_calls() const {
+    return phase_.load(std::memory_order_acquire) == Phase::ready ? device_calls_.get() : nullptr;
+  }
   /// Waits for those that were made. Throws cuda::CudaError.
   void finish_streams();
 
@@ -93,6 +98,7 @@ class Member : public std::enable_shared_from_this<Member> {
   enum class Phase { making, ready, failed };
 
   void prepare_streams();
+  void prepare_device_calls();
   detail::CommunicatorState& made();
   bool works_are_done();
   /// Throws the failure of calls in streams, if they failed.
@@ -114,6 +120,8 @@ class Member : public std::enable_shared_from_this<Member> {
   /// Release when `streams_` is written, acquire where another thread asks for its failure.
   std::atomic<bool> has_streams_{false};
   std::shared_ptr<stream::StreamCalls> streams_{};
+  /// Written before `phase_` says that it is ready.
+  std::shared_ptr<direct_device::DeviceCalls> device_calls_{};
   Operators operators_{};
   std::map<std::uintptr_t, Registration> registrations_{};  ///< by the handle's number
   std::thread making_{};

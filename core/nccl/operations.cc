@@ -4,6 +4,7 @@
 
 #include "core/communicator/access.h"
 #include "core/communicator/arguments.h"
+#include "core/nccl/between_devices.h"
 #include "core/nccl/in_streams.h"
 
 namespace rondo::nccl {
@@ -66,6 +67,13 @@ void check_arguments(const Operation& operation) {
 }
 
 ncclResult_t run(const Operation& operation) {
+  if (concern_devices({&operation, 1})) {
+    check_arguments(operation);
+    FirstFailure failure;
+    const bool done = put_between_devices({&operation, 1}, failure).empty();
+    failure.rethrow();
+    if (done) return ncclSuccess;
+  }
   if (cuda::find_driver() != nullptr) {
     if (needs_stream_order(operation)) {
       check_arguments(operation);
@@ -94,6 +102,11 @@ ncclResult_t run(const Operation& operation) {
 
 ncclResult_t run(std::span<const Operation> operations) {
   FirstFailure failure;
+  std::vector<Operation> others;
+  if (concern_devices(operations)) {
+    others = put_between_devices(operations, failure);
+    operations = others;
+  }
   const std::vector<const Operation*> on_host = put_into_streams(operations, failure);
   std::vector<Pending> started;
   // Handed over behind the last one: a member with calls under way takes no other.

@@ -50,7 +50,7 @@ constexpr std::array table{
               Support::without_effect,
               "buffers are kept note of; memory of ncclMemAlloc needs none"},
     SymbolRow{"ncclCommSuspend ncclCommResume ncclCommMemStats", Support::without_effect,
-              "communicators take no GPU memory: the statistics are 0"},
+              "the 8 MiB of GPU memory that calls between devices take stay"},
     SymbolRow{"ncclPutSignal ncclSignal ncclWaitSignal", Support::refused,
               "one-sided calls are not there; use ncclSend and ncclRecv"},
     SymbolRow{"ncclSetEncryption", Support::refused,

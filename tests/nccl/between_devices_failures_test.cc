@@ -1,0 +1,141 @@
+// What goes wrong between devices: no stream may wait for ever, words must say why, and memory is
+// given back.
+#include "tests/catch.h"
+#include "tests/nccl/between_devices.h"
+
+namespace rondo::test {
+namespace {
+
+/// The communicator's failure, which comes in its own time.
+ncclResult_t failure_of(ncclComm_t comm) {
+  ncclResult_t result = ncclSuccess;
+  while (result == ncclSuccess || result == ncclInProgress) {
+    expect(ncclCommGetAsyncError(comm, &result));
+    std::this_thread::yield();
+  }
+  return result;
+}
+
+TEST_CASE("ranks that disagree between devices are told so") {
+  const std::size_t count = GENERATE(std::size_t{10}, std::size_t{9'000'000});
+  with_devices(2, [&](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const Bytes buffer(std::vector<unsigned char>(2 * count, 1));
+    const std::size_t mine = count * static_cast<std::size_t>(rank + 1);
+    const ncclResult_t at_once =
+        ncclBroadcast(buffer.data(), buffer.data(), mine, ncclUint8, 0, comm, stream);
+    if (at_once != ncclSuccess) expect(at_once, ncclInvalidUsage);
+    stream.finish();
+    expect(failure_of(comm), ncclInvalidUsage);
+    const std::string words = ncclGetLastError(comm);
+    expect_that(words.find("broadcast") != std::string::npos, words);
+    expect(ncclBroadcast(buffer.data(), buffer.data(), mine, ncclUint8, 0, comm, stream),
+           ncclInvalidUsage);
+  });
+}
+
+TEST_CASE("a rank whose buffer is on the host is told so") {
+  with_devices(2, [&](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const Bytes device(std::vector<unsigned char>(100, 1));
+    std::vector<unsigned char> host(100);
+    void* const buffer = rank == 0 ? static_cast<void*>(device.data()) : host.data();
+    const ncclResult_t at_once = ncclBroadcast(buffer, buffer, 100, ncclUint8, 0, comm, stream);
+    stream.finish();
+    expect_that(at_once != ncclSuccess || failure_of(comm) != ncclSuccess, "a failure");
+    expect(failure_of(comm), ncclInvalidUsage);
+    const std::string words = ncclGetLastError(comm);
+    expect_that(words.find("on a device") != std::string::npos, words);
+  });
+}
+
+TEST_CASE("abort from another thread releases the streams between devices") {
+  const std::size_t count = GENERATE(std::size_t{10}, std::size_t{12'000'000});
+  const std::vector<ncclComm_t> comms = init_on_device(2);
+  const DeviceStream stream;
+  const Bytes buffer(std::vector<unsigned char>(count, 1));
+  expect(ncclBroadcast(buffer.data(), buffer.data(), count, ncclUint8, 1, comms[0], stream));
+  std::thread aborts([&] { expect(ncclCommAbort(comms[0])); });
+  stream.finish();  // rank 1 never comes
+  aborts.join();
+  CHECK(failure_of(comms[1]) == ncclRemoteError);
+  expect(ncclCommAbort(comms[1]));
+}
+
+TEST_CASE("abort while a graph waits between devices releases it") {
+  const std::vector<ncclComm_t> comms = init_on_device(2);
+  const DeviceStream stream;
+  const Bytes buffer(std::vector<unsigned char>(9'000'000, 1));
+  const CapturedGraph graph(stream, [&] {
+    expect(ncclBroadcast(buffer.data(), buffer.data(), 9'000'000, ncclUint8, 1, comms[0], stream));
+  });
+  graph.launch(stream);
+  graph.launch(stream);
+  expect(ncclCommRevoke(comms[0], NCCL_REVOKE_DEFAULT));
+  stream.finish();
+  expect(ncclCommAbort(comms[0]));
+  expect(ncclCommAbort(comms[1]));
+}
+
+TEST_CASE("the driver's refusal in the middle of a call between devices ends the communicator",
+          "[fake]") {
+  const char* const function = GENERATE("cuStreamBatchMemOp", "cuMemcpyAsync");
+  const std::vector<ncclComm_t> comms = init_on_device(2);
+  const DeviceStream stream;
+  const Bytes buffer(std::vector<unsigned char>(1000, 1));
+  const auto call = [&](ncclComm_t comm) {
+    return ncclBroadcast(buffer.data(), buffer.data(), 1000, ncclUint8, 0, comm, stream);
+  };
+  expect(call(comms[0]));
+  expect(call(comms[1]));
+  stream.finish();
+  fake_fail_next(function, 700);
+  CHECK_NOTHROW(expect_error(call(comms[0]), ncclUnhandledCudaError, "700"));
+  stream.finish();
+  CHECK(failure_of(comms[0]) == ncclUnhandledCudaError);
+  CHECK(call(comms[0]) == ncclUnhandledCudaError);
+  CHECK(failure_of(comms[1]) != ncclSuccess);
+  expect(ncclCommAbort(comms[0]));
+  expect(ncclCommAbort(comms[1]));
+}
+
+TEST_CASE("where a rank cannot take part all go through the host's memory", "[fake]") {
+  const char* const function =
+      GENERATE("cuMemAlloc", "cuIpcGetMemHandle", "cuStreamBatchMemOp none");
+  fake_fail_next(function, 2);
+  const int before = batches();
+  {
+    const std::vector<ncclComm_t> comms = init_on_device(2);
+    on_all_ranks(2, [&](int rank) {
+      cuCtxSetCurrent(device_context(0));
+      const DeviceStream stream;
+      const Bytes buffer(pattern(1000, rank));
+      expect(ncclBroadcast(buffer.data(), buffer.data(), 1000, ncclUint8, 1,
+                           comms[static_cast<std::size_t>(rank)], stream));
+      stream.finish();
+      expect_that(buffer.get() == pattern(1000, 1), "broadcast");
+    });
+    destroy(comms);
+  }
+  CHECK((batches() == before) == (std::string(function).find(' ') == std::string::npos));
+}
+
+TEST_CASE("device memory is given back when communicators end", "[fake]") {
+  for (const bool abort : {false, true}) {
+    const std::vector<ncclComm_t> comms = init_on_device(2);
+    std::uint64_t taken = 0;
+    expect(ncclCommMemStats(comms[0], ncclStatGpuMemTotal, &taken));
+    CHECK(taken == std::uint64_t{8} << 20);
+    const DeviceStream stream;
+    const Bytes buffer(std::vector<unsigned char>(100, 1));
+    for (const ncclComm_t comm : comms)
+      expect(ncclBroadcast(buffer.data(), buffer.data(), 100, ncclUint8, 0, comm, stream));
+    stream.finish();
+    for (const ncclComm_t comm : comms) expect(abort ? ncclCommAbort(comm) : ncclCommDestroy(comm));
+  }
+  while (fake_blocks() > 0) std::this_thread::yield();  // their threads do it, in their own time
+  CHECK(fake_violations() == 0);
+}
+
+}  // namespace
+}  // namespace rondo::test
