@@ -13,7 +13,7 @@ struct Row {
   std::size_t abreast;
 };
 constexpr Row rows[] = {
-    {Flow::stream, 2 * shortest_frame_bytes, 1},
+    {Flow::stream, shortest_frame_bytes, 1},
     {Flow::ring, 4 * shortest_frame_bytes, 2},
     {Flow::rounds, shortest_frame_bytes, 8},
 };

@@ -36,7 +36,7 @@ TEST_CASE("frames and passes abreast fit into the channels") {
   CHECK(ring.frame_bytes == 4 * shortest_frame_bytes);
   CHECK(ring.abreast == 2);
   const Cut stream = cut_for_wires(Flow::stream, slot, 2);
-  CHECK(stream.frame_bytes == 2 * shortest_frame_bytes);
+  CHECK(stream.frame_bytes == shortest_frame_bytes);
   CHECK(stream.abreast == 1);
   for (const Flow flow : {Flow::exchange, Flow::stream, Flow::ring, Flow::rounds}) {
     for (int held = 2; held <= 64; ++held) {
