@@ -87,6 +87,19 @@ void drop_unread(Drafts& drafts, std::size_t position, int chunks) {
   }
 }
 
+/// Executors take a run that does not wrap as one piece and ask the extent: so it is a run that
+/// wraps where any of the op's does. Blocks of equal size begin at different chunks in an op's
+/// runs, e.g. on their way through scratch.
+void settle_extent(Draft& draft, int chunks) {
+  const auto settle = [&](const Chunk& run) {
+    if (run.first + run.count > static_cast<std::uint32_t>(chunks)) draft.op.extent = run;
+  };
+  if (draft.op.writes) settle(draft.op.into);
+  for (const Operand& operand : draft.operands) {
+    if (!operand.is_channel()) settle(operand.chunk);
+  }
+}
+
 }  // namespace
 
 void fuse(Drafts& drafts, int chunks, bool sends_from_place) {
@@ -99,6 +112,7 @@ void fuse(Drafts& drafts, int chunks, bool sends_from_place) {
   }
   std::erase_if(drafts, [](const Draft& draft) { return !draft.alive; });
   for (std::size_t i = 0; i < drafts.size(); ++i) {
+    settle_extent(drafts[i], chunks);
     Op& op = drafts[i].op;
     op.last =
         op.writes && op.into.buffer == Buffer::output && !read_later(drafts, i, i, op.into, chunks);

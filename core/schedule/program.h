@@ -50,7 +50,9 @@ struct Op {
   /// so channels that hold places must not send from it.
   bool rewritten = false;
   Chunk into{};
-  Chunk extent{};  ///< the chunks whose elements the op works on; only first and count matter
+  /// The chunks whose elements the op works on; only first and count matter. Where a run of the op
+  /// wraps behind the last chunk, this one does.
+  Chunk extent{};
 };
 
 /// Ops of all lanes; within a lane in an order that is free of deadlock at `depth`.

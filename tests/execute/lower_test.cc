@@ -65,6 +65,29 @@ TEST_CASE("every algorithm's lowered programs verify, at every root") {
   }
 }
 
+TEST_CASE("an op's extent wraps where any of its runs does, which executors rely on") {
+  std::size_t wrapping = 0;
+  for (const Algorithm& row : algorithms()) {
+    for (int ranks = 2; ranks <= 13; ++ranks) {
+      const Schedule schedule = row.build(ranks, 0);
+      const auto wraps = [&](const Chunk& run) {
+        return run.first + run.count > static_cast<std::uint32_t>(schedule.layout.chunks());
+      };
+      for (const Program& program : lower_all(schedule)) {
+        for (const Op& op : program.ops) {
+          bool any = op.writes && wraps(op.into);
+          for (const Operand& operand : program.operands_of(op))
+            any |= !operand.is_channel() && wraps(operand.chunk);
+          INFO(name(row.collective) << " " << row.name << " ranks " << ranks);
+          REQUIRE((wraps(op.extent) || !any));
+          wrapping += any ? 1 : 0;
+        }
+      }
+    }
+  }
+  CHECK(wrapping > 0);
+}
+
 TEST_CASE("what is sent from memory that a later op writes is marked") {
   std::size_t marked = 0;
   std::size_t others = 0;
