@@ -1,6 +1,7 @@
 #include "algorithms/table.h"
 
 #include "algorithms/binomial_tree.h"
+#include "algorithms/bruck.h"
 #include "algorithms/chain.h"
 #include "algorithms/circulant.h"
 #include "algorithms/dissemination.h"
@@ -90,6 +91,8 @@ constexpr Algorithm rows[] = {
      {"P-1", "P-1", "(P-1)/P", "0"}, false, pairwise_all_to_all},
     {all_to_all, "linear", "all messages at once",
      {"P-1", "1", "(P-1)/P", "0"}, false, linear_all_to_all},
+    {all_to_all, "bruck", "fewest messages, blocks travel together by powers of two",
+     {"q", "q", "ones(P)/P", "0"}, false, bruck_all_to_all},
 
     {scatter, "linear", "the root sends each block",
      {"P-1", "1", "(P-1)/P", "0"}, false, linear_scatter},

@@ -24,11 +24,21 @@ struct Function {
 
 constexpr std::size_t any_number = 64;
 
+/// One bits of 0, 1, ... below `end`, written as binary numbers: bit by bit, each of which is one
+/// in the second half of every period.
+double ones_below(double end) {
+  double ones = 0;
+  for (double bit = 1; bit < end; bit *= 2)
+    ones += std::floor(end / (2 * bit)) * bit + std::max(0.0, std::fmod(end, 2 * bit) - bit);
+  return ones;
+}
+
 const Function functions[] = {
     {"ceil", 1, 1, [](const Arguments& a) { return std::ceil(a[0]); }},
     {"floor", 1, 1, [](const Arguments& a) { return std::floor(a[0]); }},
     {"log2", 1, 1, [](const Arguments& a) { return std::log2(a[0]); }},
     {"sqrt", 1, 1, [](const Arguments& a) { return std::sqrt(a[0]); }},
+    {"ones", 1, 1, [](const Arguments& a) { return ones_below(a[0]); }},
     {"min", 1, any_number,
      [](const Arguments& a) { return *std::min_element(a.begin(), a.end()); }},
     {"max", 1, any_number,

@@ -1,5 +1,7 @@
 #include "core/schedule/formula.h"
 
+#include <bit>
+
 #include "rondo/error.h"
 #include "tests/catch.h"
 
@@ -42,6 +44,13 @@ TEST_CASE("q is the number of doublings that reach P") {
   }
 }
 
+TEST_CASE("ones counts the one bits of the numbers below") {
+  for (unsigned end = 0, ones = 0; end <= 1024; ++end) {
+    CHECK(evaluate("ones(n)", {{"n", static_cast<double>(end)}}) == ones);
+    ones += static_cast<unsigned>(std::popcount(end));
+  }
+}
+
 TEST_CASE("an upper bound begins with <=") {
   const Variables variables = cost_variables(4);
   CHECK(agrees("2(P-1)/P", 1.5, variables));
@@ -56,8 +65,8 @@ TEST_CASE("what is wrong with a formula is said with its column") {
   CHECK(message("") == "formula \"\": expected a number, a name or '(' at column 1");
   CHECK(message("2P)") == "formula \"2P)\": expected an operator or the end at column 3");
   CHECK(message("3x") ==
-        "formula \"3x\": unknown name 'x' (known: P, q, ceil, floor, log2, sqrt, min, max) at "
-        "column 2");
+        "formula \"3x\": unknown name 'x' (known: P, q, ceil, floor, log2, sqrt, ones, min, "
+        "max) at column 2");
   CHECK(message("1.2.3") == "formula \"1.2.3\": '1.2.3' is not a number, before at column 6");
   CHECK(message("1/(P-4)").find("division by zero") != std::string::npos);
   CHECK(message("ceil(1,2)").find("takes one argument") != std::string::npos);

@@ -3,7 +3,8 @@
 
 const layoutOfAlgorithm = {
   ring: "ring", bidirectional_ring: "ring", segmented_ring: "ring", circulant: "circle",
-  two_shot: "circle", pairwise: "circle", dissemination: "circle", double_tree: "tree", binomial_tree: "tree",
+  two_shot: "circle", pairwise: "circle", bruck: "circle", dissemination: "circle",
+  double_tree: "tree", binomial_tree: "tree",
   recursive_doubling: "cube", chain: "line", one_shot: "star", linear: "star",
 };
 

@@ -1,0 +1,81 @@
+// Bruck. A block for the rank d ahead gets there by the powers of two that add up to d, longest
+// first; all blocks that take the same hop travel in one message.
+//
+//   P = 6, each rank's blocks by their whole distance d: those on the way in a round
+//
+//     round 0   4 ranks ahead           4 5     as they lie in the input
+//     round 1   2 ranks ahead       2 3         copied together
+//     round 2   1 rank ahead      1   3   5     copied together: 3 and 5 are others', on their way
+//
+// A round sends about half of all blocks, so bytes grow with the rounds: worth it while a message
+// costs more than what is in it. What came waits in scratch, a slot a round: slot k has the blocks
+// that came over a hop of 2^k, behind them those that leave over it, both in the order of their
+// distances, which tell every rank what lies where. The first byte leaves without a copy.
+//
+// Cost           rounds   hops   sent        reduced
+//   all_to_all   q        q      ones(P)/P   0
+//
+// ones(P): the one bits of the numbers below P, P q/2 where P is a power of two.
+//
+// Bruck, Ho, Kipnis, Upfal, Weathersby: Efficient algorithms for all-to-all communications in
+// multiport message-passing systems, 1997.
+#include "algorithms/bruck.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "algorithms/geometry.h"
+
+namespace rondo {
+namespace {
+
+/// How many of the distances 0, 1, ..., below `distance` have `hop` (a power of two) in them.
+int hopping(int distance, int hop) {
+  return distance / (2 * hop) * hop + std::max(0, distance % (2 * hop) - hop);
+}
+
+/// `count` blocks from the one with the whole distance `distance` on, of which the hops in
+/// `travelled`, a part of it, lie behind them. In all of them those hops are the same.
+Chunk blocks(int rank, int ranks, int distance, int travelled, int count) {
+  if (travelled == 0) return input(wrap(rank + distance, ranks), count);
+  const int last = travelled & -travelled;
+  return scratch(std::countr_zero(static_cast<unsigned>(last)), hopping(distance, last), count);
+}
+
+Steps all_to_all(int rank, int ranks) {
+  const int rounds = log2_ceiling(ranks);
+  for (int round = 0; round < rounds; ++round) {
+    const int slot = rounds - 1 - round;
+    const int hop = 1 << slot;
+    const int count = hopping(ranks, hop);
+    // Runs of distances with this hop in them, which differ in the longer ones.
+    for (int longer = 0; round > 0 && longer + hop < ranks; longer += 2 * hop) {
+      const int run = std::min(hop, ranks - longer - hop);
+      const int place = count + hopping(longer, hop);
+      co_yield copy(blocks(rank, ranks, longer + hop, longer, run), scratch(slot, place, run))
+          .at(0, round);
+    }
+    const Chunk leaving =
+        round > 0 ? scratch(slot, count, count) : input(wrap(rank + hop, ranks), count);
+    co_yield send(wrap(rank + hop, ranks), leaving).at(0, round);
+    co_yield receive(wrap(rank - hop, ranks), scratch(slot, 0, count)).at(0, round);
+  }
+  for (int distance = 0; distance < ranks; ++distance) {
+    co_yield copy(blocks(rank, ranks, distance, distance, 1), output(wrap(rank - distance, ranks)))
+        .at(1, 0);
+  }
+}
+
+}  // namespace
+
+Schedule bruck_all_to_all(int ranks, int root) {
+  return {.collective = Collective::all_to_all,
+          .algorithm = "bruck",
+          .ranks = ranks,
+          .root = root,
+          .layout = make_layout(Collective::all_to_all, ranks, 1),
+          .phases = {"exchange", "arrange"},
+          .steps = [ranks](int rank, int) { return all_to_all(rank, ranks); }};
+}
+
+}  // namespace rondo
