@@ -89,6 +89,10 @@ inline constexpr Rule rules[] = {
 
     {Collective::all_to_all, On::memory, "linear", 2 * MiB, 8, "no message waits for another"},
     {Collective::all_to_all, On::memory, "pairwise", any_size, any_ranks, "one partner at a time"},
+    {Collective::all_to_all, On::loopback, "linear", any_size, 3, "no message waits for another"},
+    {Collective::all_to_all, On::loopback, "bruck", 16 * KiB, 4, few_messages},
+    {Collective::all_to_all, On::loopback, "linear", any_size, 4, "no message waits for another"},
+    {Collective::all_to_all, On::loopback, "bruck", 64 * KiB, any_ranks, few_messages},
     {Collective::all_to_all, On::network, "linear", any_size, 8, "no message waits for another"},
     {Collective::all_to_all, On::both, "pairwise", any_size, any_ranks, "one partner at a time"},
     {Collective::scatter, On::both, "binomial_tree", 64 * KiB, any_ranks, few_rounds},
