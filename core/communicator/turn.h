@@ -20,7 +20,8 @@ class CommunicatorState::Turn {
       : state_(state), held_(state.role_.try_lock()) {}
   ~Turn() {
     if (!held_) return;
-    const bool wake = state_.background_.joinable();
+    // With nothing under way the background thread has nothing to do, and calls need not wake it.
+    const bool wake = state_.background_.joinable() && !state_.engine_->idle();
     state_.role_.unlock();
     if (wake) state_.background_wakes_.notify_one();
   }

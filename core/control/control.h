@@ -98,8 +98,9 @@ struct MeetingPoint {
 std::shared_ptr<Control> meet(const MeetingPoint& point, int rank, int ranks, bool serving,
                               const HostInfo& host, std::chrono::milliseconds deadline);
 
-/// A meeting service of this process on a free port, for make_unique_id(). Lives until exit, or
-/// until another one is made after all its ranks have come and left.
+/// A meeting service of this process on a free port, for make_unique_id(). Where ranks of this
+/// process come to it, it ends with the last of them, as above; else it lives until exit, or until
+/// another one is made after all its ranks have come and left.
 MeetingPoint serve_meeting(const std::string& interface);
 
 /// Threads: `ranks` controls that share memory.

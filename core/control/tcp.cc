@@ -39,7 +39,7 @@ class TcpControl final : public Control,
                          public std::enable_shared_from_this<TcpControl> {
  public:
   TcpControl(Seat seat, int rank, std::chrono::milliseconds deadline,
-             std::unique_ptr<Service> service)
+             std::shared_ptr<Service> service)
       : service_(std::move(service)),
         rank_(rank),
         deadline_(deadline),
@@ -148,7 +148,7 @@ class TcpControl final : public Control,
     for (const auto& [number, line] : lines_) tell(*line);
   }
 
-  const std::unique_ptr<Service> service_;  ///< rank 0's; ends last
+  const std::shared_ptr<Service> service_;  ///< this process's; ends with its last rank
   const int rank_;
   const std::chrono::milliseconds deadline_;
   const std::vector<HostInfo> hosts_;
@@ -170,6 +170,48 @@ class TcpControl final : public Control,
   std::thread thread_;
 };
 
+/// Services of meeting points that this process handed out. A process that joins the meeting keeps
+/// its service until the last of its ranks has gone, which then gives the other processes' ranks
+/// time to leave; else the service is there until the process ends.
+class Served {
+ public:
+  static Served& all() {
+    static Served served;
+    return served;
+  }
+  void add(const MeetingPoint& point, std::shared_ptr<Service> service) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(entries_, [](const Entry& entry) { return is_over(entry); });
+    entries_.push_back({point.magic, service, std::move(service)});
+  }
+  /// Null: another process serves the point.
+  std::shared_ptr<Service> at(const MeetingPoint& point) {
+    const std::lock_guard lock(mutex_);
+    const auto entry = std::ranges::find(entries_, point.magic, &Entry::magic);
+    return entry == entries_.end() ? nullptr : entry->service.lock();
+  }
+  /// A rank of this process has met the others, and holds the service.
+  void joined(const MeetingPoint& point) {
+    const std::lock_guard lock(mutex_);
+    const auto entry = std::ranges::find(entries_, point.magic, &Entry::magic);
+    if (entry != entries_.end()) entry->until_joined.reset();
+  }
+
+ private:
+  struct Entry {
+    std::uint64_t magic;
+    std::weak_ptr<Service> service;
+    std::shared_ptr<Service> until_joined;
+  };
+  static bool is_over(const Entry& entry) {
+    const auto service = entry.service.lock();
+    return service == nullptr || service->is_over();
+  }
+
+  std::mutex mutex_;
+  std::vector<Entry> entries_{};  ///< under mutex_
+};
+
 }  // namespace
 }  // namespace control
 
@@ -181,15 +223,16 @@ std::shared_ptr<Control> meet(const MeetingPoint& point, int rank, int ranks, bo
                     " ranks: ranks go from 0 to one less than the number of ranks",
                 {.rank = rank, .remedy = "correct RANK and WORLD_SIZE"});
   }
-  std::unique_ptr<control::Service> service;
+  std::shared_ptr<control::Service> service = control::Served::all().at(point);
   auto target = point;
   if (serving && rank == 0) {
-    service = std::make_unique<control::Service>(point.port, point.magic, host);
+    service = std::make_shared<control::Service>(point.port, point.magic, host);
     // Its own address may be a name that only the others can resolve.
     target.address = "127.0.0.1";
     target.port = service->port();
   }
   auto seat = control::take_seat(target, {.rank = rank, .ranks = ranks, .host = host}, deadline);
+  control::Served::all().joined(point);
   return std::make_shared<control::TcpControl>(std::move(seat), rank, deadline, std::move(service));
 }
 
@@ -199,12 +242,9 @@ MeetingPoint serve_meeting(const std::string& interface) {
   point.address = choose_interfaces(interface, present).front().address;
   std::random_device random;
   point.magic = (std::uint64_t{random()} << 32 | random()) | 1;
-  static std::mutex mutex;
-  static std::vector<std::unique_ptr<control::Service>> services;  // at the latest until exit
-  const std::lock_guard lock(mutex);
-  std::erase_if(services, [](const auto& service) { return service->is_over(); });
-  services.push_back(std::make_unique<control::Service>(0, point.magic, this_host("")));
-  point.port = services.back()->port();
+  auto service = std::make_shared<control::Service>(0, point.magic, this_host(""));
+  point.port = service->port();
+  control::Served::all().add(point, std::move(service));
   return point;
 }
 

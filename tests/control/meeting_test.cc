@@ -1,10 +1,12 @@
 // Meeting over TCP: who comes, who does not, and who should not have.
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -259,6 +261,38 @@ TEST_CASE("a service for a unique id is met by every rank, over IPv4 or IPv6") {
     return texts[0] + " " + texts[1] + " " + texts[2];
   });
   CHECK(all.report() == "012 012 012");
+}
+
+// A process may end without the destructors of its static objects, as forked ones do.
+TEST_CASE("who served a unique id and ends at once fails nobody") {
+  std::array<int, 2> ends{};
+  REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
+  const UniqueFd reads(ends[0]);
+  const UniqueFd writes(ends[1]);
+  Child zero([&] {
+    const auto point = serve_meeting("lo");
+    const std::array<std::uint64_t, 2> told{point.port, point.magic};
+    if (::write(writes.get(), told.data(), sizeof(told)) != sizeof(told)) return std::string("?");
+    const auto control = meet(point, 0, 2, false, child_host(), long_enough);
+    return std::to_string(control->open(0, {0, 1})->exchange("x").size());
+  });
+  Child one([&] {
+    std::array<std::uint64_t, 2> told{};
+    if (::read(reads.get(), told.data(), sizeof(told)) != sizeof(told)) return std::string("?");
+    auto point = point_at(static_cast<int>(told[0]));
+    point.magic = told[1];
+    const auto control = meet(point, 1, 2, false, child_host(), long_enough);
+    const auto line = control->open(0, {0, 1});
+    line->exchange("x");
+    try {
+      line->exchange("y");
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("?");
+  });
+  CHECK(zero.report() == "2");
+  CHECK(says(one.report(), "has left the communicator"));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 """The manifests under tools/torch/launch hold together: names, numbers and ports that belong together.
 
-Kubernetes itself is not here; what its schemas say was checked when the files were written.
+Kubernetes' schemas are not checked.
 """
 
 import pathlib
