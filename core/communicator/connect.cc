@@ -7,6 +7,7 @@
 
 #include "core/base/log.h"
 #include "core/base/text.h"
+#include "core/communicator/crowd.h"
 #include "core/communicator/state.h"
 #include "transports/table.h"
 
@@ -63,11 +64,19 @@ std::size_t kind_index(const Transport& transport) {
   return static_cast<std::size_t>(std::find_if(kinds.begin(), kinds.end(), same) - kinds.begin());
 }
 
-/// Whether this machine has more of the ranks than cores.
-bool more_ranks_than_cores(const std::vector<HostInfo>& hosts, const std::string& here) {
-  const auto local =
-      std::count_if(hosts.begin(), hosts.end(), [&](const HostInfo& h) { return h.host == here; });
-  return static_cast<unsigned>(local) > std::max(1u, std::thread::hardware_concurrency());
+/// Before the settings stands how many cores a rank counts.
+std::string with_cores(const std::string& settings) {
+  return std::to_string(std::max(1U, std::thread::hardware_concurrency())) + '\n' + settings;
+}
+
+/// Takes the first line of each.
+std::vector<int> take_cores(std::vector<std::string>& all) {
+  std::vector<int> cores;
+  for (std::string& text : all) {
+    cores.push_back(std::stoi(text));
+    text.erase(0, text.find('\n') + 1);
+  }
+  return cores;
 }
 
 }  // namespace
@@ -103,7 +112,8 @@ Patience CommunicatorState::patience() const {
 
 void CommunicatorState::agree_on_settings() {
   const std::string mine = settings_text(config_);
-  const std::vector<std::string> all = line_->exchange(mine);
+  std::vector<std::string> all = line_->exchange(with_cores(mine));
+  crowded_ = is_crowded(member_hosts(), take_cores(all), rank());
   if (all[0] != mine) {
     log(LogLevel::warn, rank(),
         "this rank's transport, algorithm, buffer or trace settings differ from rank 0's; rank 0's "
@@ -131,7 +141,6 @@ std::vector<Transport*> CommunicatorState::pick_transports() {
   const Selection selection(config_.transport, transport_names(), "RONDO_TRANSPORT");
   const std::vector<HostInfo> hosts = member_hosts();
   const HostInfo& here = hosts[static_cast<std::size_t>(rank())];
-  crowded_ = more_ranks_than_cores(hosts, here.host);
   surroundings_.one_machine =
       std::ranges::all_of(hosts, [&](const HostInfo& host) { return host.host == here.host; });
 

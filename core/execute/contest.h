@@ -6,8 +6,8 @@
 // on how far apart the processors are, on the kernel, the load and the number of ranks to a core,
 // by up to four times either way, and changes while a job runs: no table can know.
 //
-//   a new kind   ? D M S w w w w ... w F F s S w w w ...      w, F: the faster way; s: the slower
-//   one
+//   a new kind   ? D M S w w w w ... w F F s S w w w ...
+//   w, F: the faster way; s: the slower one
 //
 // In call S every rank tells every other one its times and all take the greatest, so that all
 // choose alike, for that very call too. The best of several calls counts: longer ones are those of

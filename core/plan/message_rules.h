@@ -44,6 +44,7 @@ inline constexpr Rule rules[] = {
     {Collective::all_reduce, On::network, "two_shot", any_size, 2, "two exchanges, each byte moved least often"},
     {Collective::all_reduce, On::loopback, "recursive_doubling", 4 * KiB, 4, few_rounds},
     {Collective::all_reduce, On::loopback, "binomial_tree", 512 * KiB, 3, few_messages},
+    {Collective::all_reduce, On::loopback, "ring", any_size, 3, least_bytes},
     {Collective::all_reduce, On::loopback, "binomial_tree", 2 * MiB, 4, few_messages},
     {Collective::all_reduce, On::loopback, "binomial_tree", 1 * MiB, any_ranks, few_messages},
     {Collective::all_reduce, On::network, "recursive_doubling", 32 * KiB, any_ranks, few_rounds},

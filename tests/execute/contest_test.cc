@@ -1,6 +1,7 @@
 // The contest between the direct way and messages: fed with made-up times, and at work.
 #include "core/execute/contest.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <random>
@@ -177,6 +178,41 @@ TEST_CASE("the slowest rank's times count") {
   CHECK_FALSE(contest.settle(kind, {300, 100}));
   CHECK(contest.settle(kind, {300, 400}));
   CHECK(contest.faster(kind) == Way::direct);
+}
+
+TEST_CASE("ranks whose calls take different times decide alike") {
+  std::mt19937 random(7);
+  std::array<Contest, 3> ranks;
+  const auto greatest = [&](auto times_of) {
+    Contest::Times all{};
+    for (const Contest& one : ranks) {
+      const Contest::Times times = times_of(one);
+      for (std::size_t way = 0; way < all.size(); ++way) all[way] = std::max(all[way], times[way]);
+    }
+    return all;
+  };
+  int turned = 0;
+  for (int number = 0; number < 3000; ++number) {
+    const Contest::Kind of = std::array{kind, watched}[random() % 2];
+    std::array<Contest::Turn, 3> turns;
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) turns[rank] = ranks[rank].next(of);
+    const auto best = greatest([&](const Contest& one) { return one.best(of); });
+    const auto recent = greatest([&](const Contest& one) { return one.recent(of); });
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      const Contest::Turn& turn = turns[rank];
+      const bool alike = turn.way == turns[0].way && turn.looks == turns[0].looks &&
+                         turn.settles == turns[0].settles && turn.hears == turns[0].hears;
+      if (!alike) FAIL("call " << number << " on rank " << rank);
+      const std::uint64_t took = 100 + random() % 300;
+      if (turn.settles) ranks[rank].settle(of, best);
+      if (turn.hears && ranks[rank].hear(of, recent)) ++turned;
+      if (turn.timed) ranks[rank].add(of, turn.way, took);
+      if (turn.watched) ranks[rank].watch(of, took);
+      if (ranks[rank].faster(of) != ranks[0].faster(of)) FAIL("after call " << number);
+    }
+  }
+  CHECK(turned > 0);
+  CHECK(turned % 3 == 0);
 }
 
 TEST_CASE("ways that are about equal do not take turns for ever") {

@@ -240,6 +240,27 @@ TEST_CASE("what a step sends by any algorithm is what that algorithm's formula s
   CHECK_THAT(out.str(), Catch::Contains("+0.00%  within") && !Catch::Contains("OFF"));
 }
 
+TEST_CASE(
+    "where calls choose for themselves and one larger than the mean goes another way, no count "
+    "is promised") {
+  train::Options options;
+  options.model.kind = "mlp";
+  options.model.width = 400;  // one matrix of 640 KB, alone in its bucket
+  options.strategy.bucket_bytes = 1024;
+  options.points = 400;
+  options.steps = 2;
+  options.batch = 12;
+  options.progress = "lines";
+  options.formulas = train::Formulas::full;
+  std::ostringstream out;
+  rondo::test::with_world(2, {.transport = "tcp"}, [&](Communicator& world) {
+    std::ostringstream silence;
+    train::run(options, world, world.rank() == 0 ? out : silence, 0);
+  });
+  INFO(out.str());
+  CHECK_THAT(out.str(), Catch::Contains("one_shot: P-1 a call") && !Catch::Contains("OFF"));
+}
+
 TEST_CASE("what every strategy sends and holds is what its formula says, for any number of ranks") {
   for (const StrategyInfo& row : strategies()) {
     for (const int ranks : {1, 2, 3, 4}) {

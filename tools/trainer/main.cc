@@ -27,6 +27,8 @@ std::size_t terminal_columns() {
 /// one of its own.
 void end_line_when_interrupted() {
   struct sigaction action {};
+  // Who started it with the signal ignored, as a shell's `&` may, wants it to go on.
+  if (::sigaction(SIGINT, nullptr, &action) != 0 || action.sa_handler == SIG_IGN) return;
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   action.sa_handler = [](int number) {
     [[maybe_unused]] const auto written = ::write(STDOUT_FILENO, "\n", 1);

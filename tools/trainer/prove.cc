@@ -51,28 +51,37 @@ std::string algorithm_of(const std::string& described) {
   return described.substr(begin, described.find(' ', begin) - begin);
 }
 
-/// The algorithm of calls of so many elements, a block or a vector. `settled` turns false where
-/// smaller calls go another way, or directly.
-std::string carrier(Communicator& world, Collective collective, std::size_t count, bool& settled) {
+/// Of calls of so many elements, a block or a vector.
+struct Sizes {
+  std::size_t mean = 0;
+  std::size_t most = 0;  ///< no call is larger
+};
+
+/// The algorithm of calls of mean size. `settled` turns false where a smaller or larger one goes
+/// another way, or directly.
+std::string carrier(Communicator& world, Collective collective, const Sizes& sizes, bool& settled) {
   const auto words = [&](std::size_t elements) {
-    return world.describe(collective, elements, DataType::float32);
+    return world.describe(collective, std::max<std::size_t>(1, elements), DataType::float32);
   };
-  const std::string described = words(std::max<std::size_t>(1, count));
-  const std::string algorithm = algorithm_of(described);
-  if (described.starts_with(directly)) settled = false;
-  for (std::size_t elements = 1; settled && elements < count; elements *= 2) {
-    const std::string smaller = words(elements);
-    if (smaller.starts_with(directly) || algorithm_of(smaller) != algorithm) settled = false;
-  }
+  const std::string algorithm = algorithm_of(words(sizes.mean));
+  const auto goes_alike = [&](std::size_t elements) {
+    const std::string described = words(elements);
+    return !described.starts_with(directly) && algorithm_of(described) == algorithm;
+  };
+  settled = settled && goes_alike(sizes.mean) && goes_alike(sizes.most);
+  for (std::size_t elements = 1; settled && elements < sizes.most; elements *= 2)
+    settled = goes_alike(elements);
   return algorithm;
 }
 
 /// Which algorithms carry the step's calls: those of mean size, and, where each message `counts`,
-/// whether all smaller ones go alike.
+/// whether all others go alike.
 void add_algorithms(Communicator& world, bool counts, Evidence& evidence) {
   Traits& traits = evidence.traits;
-  const std::size_t whole = traits.parameters / std::max<std::size_t>(1, traits.calls);
-  const std::size_t block = whole / static_cast<std::size_t>(world.size());
+  const Sizes whole{traits.parameters / std::max<std::size_t>(1, traits.calls),
+                    traits.parameters + traits.padding};
+  const auto ranks = static_cast<std::size_t>(world.size());
+  const Sizes block{whole.mean / ranks, whole.most / ranks};
   evidence.settled = counts;
   if (evidence.strategy == "ddp") {
     traits.reduced_by = carrier(world, Collective::all_reduce, whole, evidence.settled);

@@ -163,6 +163,8 @@ TEST_CASE("bad profiles are refused in words") {
   CHECK_THAT(refusal(with("\"alpha\"", "\"alfa\"")), Catch::Contains("\"alpha\" is missing"));
   CHECK_THAT(refusal(with("\"ranks\":2", "\"ranks\":-2")),
              Catch::Contains("\"ranks\" is not a number from 1 on"));
+  CHECK_THAT(refusal(with("\"ranks\":2", "\"ranks\":1")),
+             Catch::Contains("\"ranks\" of a link are not 2 or more"));
   CHECK_THAT(refusal(with("\"bytes\":1024.0", "\"bytes\":1e9")),
              Catch::Contains("the sizes of \"one_way\" do not grow"));
   CHECK_THAT(refusal(with("\"float32\"", "\"float31\"")),

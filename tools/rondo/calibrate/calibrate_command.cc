@@ -173,8 +173,10 @@ void add_options(CLI::App& command, Arguments& arguments) {
   command.add_option("--rounds", arguments.rounds, "samples of each, in turn")
       ->check(CLI::Range(3, 1001))
       ->capture_default_str();
-  command.add_option("-o,--output", arguments.output,
-                     "write the profile, which simulate and why take as --profile");
+  command.add_option(
+      "-o,--output", arguments.output,
+      "write the profile, which simulate, why, explain --html and rondo-train take as\n"
+      "--profile");
   command.add_option("--plot", arguments.plot, "write an SVG of samples and fits");
   command.add_flag(
       "--check", arguments.check,

@@ -24,8 +24,8 @@ struct CalibrateOptions {
 /// One transport between so many ranks.
 struct LinkMeasurement {
   LinkProfile link{};
-  std::vector<std::string>
-      checked{};                   ///< algorithms; "default": a program gets that forces nothing
+  /// Algorithms; "default": what a program gets that forces nothing.
+  std::vector<std::string> checked{};
   std::vector<Samples> samples{};  ///< of what was checked, too: trials by its names
 };
 

@@ -2,14 +2,12 @@
 // measured it, and the constants of the simulator's clock that follow from it.
 //
 //   alpha     an 8-byte message, from one rank's call to its return on the other
-//   copy      processor's seconds a byte at either end of a message: half of what an exchange
-//   takes,
-//             an all_gather round a ring, where every rank sends and receives at once
+//   copy      processor's seconds a byte at either end of a message: half of what all_gathers
+//             round a ring take, where every rank sends and receives at once
 //   combined  what a byte that is added to the own one takes beyond receiving it: a reduce_scatter
 //             round a ring makes an all_gather's messages and adds what comes
-//   fetched   processor's seconds a byte that a rank takes from a peer's memory without messages,
-//   and
-//             what adding it takes beyond that
+//   fetched   processor's seconds a byte that a rank takes from a peer's memory without messages;
+//             fetched_combined: what adding it takes beyond that
 //   gamma     what combining two vectors takes beyond copying one: how types and operators differ
 //
 // Each depends on the size (caches), so it is kept at the sizes that were measured; in between it

@@ -137,6 +137,7 @@ LinkProfile link_from_json(const Json& json) {
                    .fetch = curve_from_json(json, "fetch"),
                    .fetch_combining = curve_from_json(json, "fetch_combining")};
   if (link.exchange.empty()) throw Defect("\"exchange\" has no samples");
+  if (link.ranks < 2) throw Defect("\"ranks\" of a link are not 2 or more");
   if (link.cores > link.ranks) throw Defect("\"cores\" are more than \"ranks\"");
   return link;
 }

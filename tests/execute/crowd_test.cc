@@ -1,0 +1,26 @@
+// Ranks outnumber cores, or not; all ranks of a machine say the same.
+#include "core/communicator/crowd.h"
+
+#include "tests/catch.h"
+
+using namespace rondo;
+using detail::is_crowded;
+
+TEST_CASE("ranks are crowded where more of them than cores share a machine") {
+  const HostInfo one{.host = "a"};
+  const HostInfo other{.host = "b"};
+  CHECK_FALSE(is_crowded({one}, {1}, 0));
+  CHECK_FALSE(is_crowded({one, one}, {2, 2}, 1));
+  CHECK(is_crowded({one, one, one}, {2, 2, 2}, 1));
+  CHECK_FALSE(is_crowded({one, other, one}, {2, 1, 2}, 0));
+  CHECK_FALSE(is_crowded({one, other, one}, {2, 1, 2}, 1));
+}
+
+TEST_CASE("ranks of a machine that count its cores differently answer alike") {
+  const HostInfo one{.host = "a"};
+  const HostInfo other{.host = "b"};
+  const std::vector<HostInfo> hosts{one, one, other, one};
+  const std::vector<int> cores{4, 2, 1, 4};
+  for (const int rank : {0, 1, 3}) CHECK(is_crowded(hosts, cores, rank));
+  CHECK_FALSE(is_crowded(hosts, cores, 2));
+}
