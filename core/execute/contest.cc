@@ -65,9 +65,20 @@ Contest::Turn Contest::trial(State& state) {
   }
 }
 
+std::size_t Contest::nominal_bytes(const Kind& kind) {
+  return kind.bytes < watched_bytes ? kind.bytes : std::bit_floor(kind.bytes);
+}
+
+std::uint64_t Contest::scaled(const Kind& kind, std::uint64_t nanoseconds) {
+  const auto bytes = static_cast<double>(std::max<std::size_t>(kind.bytes, 1));
+  const double share = static_cast<double>(nominal_bytes(kind)) / bytes;
+  const auto time = static_cast<std::uint64_t>(static_cast<double>(nanoseconds) * share);
+  return std::max<std::uint64_t>(time, 1);
+}
+
 void Contest::add(const Kind& kind, Way way, std::uint64_t nanoseconds) {
   std::uint64_t& best = at(kind).best[static_cast<std::size_t>(way)];
-  const std::uint64_t time = std::max<std::uint64_t>(nanoseconds, 1);
+  const std::uint64_t time = scaled(kind, nanoseconds);
   best = best == 0 ? time : std::min(best, time);
 }
 
@@ -75,7 +86,7 @@ Contest::Times Contest::best(const Kind& kind) const { return at(kind).best; }
 
 void Contest::watch(const Kind& kind, std::uint64_t nanoseconds) {
   auto& last = at(kind).last;
-  last = {last[1], std::max<std::uint64_t>(nanoseconds, 1)};
+  last = {last[1], scaled(kind, nanoseconds)};
 }
 
 // One long call may be a rank's that was held up; two in a row are the way's.

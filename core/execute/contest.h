@@ -79,7 +79,10 @@ class Contest {
   /// Before a hearing call goes on: the greatest of all ranks' recent(). True when the faster way
   /// has changed.
   bool hear(const Kind& kind, const Times& slowest);
-  /// What the ranks last heard of the two ways.
+  /// The size that times of large kinds are scaled to, as one holds calls that differ by up to two
+  /// times. Of others, the call's own.
+  static std::size_t nominal_bytes(const Kind& kind);
+  /// What the ranks last heard of the two ways, for nominal_bytes().
   const Times& heard(const Kind& kind) const { return at(kind).heard; }
   /// In every direct call that looked: whether all memory lies in windows. How long such a call
   /// took is not for add().
@@ -127,6 +130,7 @@ class Contest {
   static constexpr std::size_t akin = 3;
 
   static std::size_t place(const Kind& kind);
+  static std::uint64_t scaled(const Kind& kind, std::uint64_t nanoseconds);
   static std::uint64_t rest_of(double ratio);
   void inherit(const Kind& kind);
   Turn trial(State& state);

@@ -52,9 +52,10 @@ void DirectEngine::tell_of_contest() const {
   const std::string directly =
       call_->staged || call_->copies ? "direct" : "behind a look for rondo::allocate() memory";
   log(LogLevel::info, rank_,
-      std::string(name(kind_.collective)) + " of about " + std::to_string(kind_.bytes) + " B: " +
-          time(Contest::Way::direct) + " " + directly + ", " + time(Contest::Way::messages) +
-          " by messages; " + (direct ? directly : "by messages") + " from here on");
+      std::string(name(kind_.collective)) + " of about " +
+          std::to_string(Contest::nominal_bytes(kind_)) + " B: " + time(Contest::Way::direct) +
+          " " + directly + ", " + time(Contest::Way::messages) + " by messages; " +
+          (direct ? directly : "by messages") + " from here on");
 }
 
 void DirectEngine::decide() {

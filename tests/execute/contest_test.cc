@@ -145,6 +145,14 @@ TEST_CASE("of large calls a way that slows down is left at the next meeting") {
   CHECK(calls(contest, 100, {320, 200}, watched).direct < 10);
 }
 
+TEST_CASE("longer calls of a large kind are no slower way") {
+  Contest contest;
+  calls(contest, longest_rest, {160, 100}, watched);
+  const Contest::Kind longer{watched.collective, 2 * watched.bytes - 4096};
+  CHECK(calls(contest, 100, {400, 250}, longer).direct < 10);
+  CHECK(contest.faster(watched) == Way::messages);
+}
+
 TEST_CASE("a rank that is held up once decides nothing that others have found before") {
   for (const Contest::Kind& of : {kind, watched}) {
     for (int late = 0; late < longest_rest; ++late) {
