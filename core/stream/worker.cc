@@ -112,6 +112,8 @@ void Worker::rethrow_failure() {
   }
   if (!failure && (is_busy || is_lost()) && look_for_loss()) return rethrow_failure();
   if (failure) std::rethrow_exception(failure);
+  // The communicator may know before a batch of ours has met it, or while its stream is far behind.
+  if (const auto known = state_->failure()) throw Error(*known);
 }
 
 void Worker::fail(const char* words) {

@@ -8,9 +8,10 @@
 //
 // Other processes map device memory by CUDA IPC, as files of the process that has it.
 //
-// It is stricter than the real one: copies take page-locked host memory only. It does not have: the
-// legacy stream's implicit waits, a limit to what devices reach of each other's memory. Its kernels
-// are the host's functions of the same names, whatever image is loaded.
+// It is stricter than the real one: copies take page-locked host memory only. Freeing device memory
+// does not wait for the device, but the memory stays until what is in its streams is done. It does
+// not have: the legacy stream's implicit waits, a limit to what devices reach of each other's
+// memory. Its kernels are the host's functions of the same names, whatever image is loaded.
 #pragma once
 
 #include <string>

@@ -76,10 +76,15 @@ int remove(cuda::DevicePointer pointer, bool imported) {
   const auto found = blocks().by_address.find(pointer);
   if (found == blocks().by_address.end() || !found->second.device) return invalid_value;
   if (found->second.imported != imported) return invalid_value;
-  ::munmap(reinterpret_cast<void*>(pointer), found->second.bytes);
-  ::munmap(found->second.reachable, found->second.bytes);
-  if (!imported) ::close(found->second.file);
+  const Block block = found->second;
   blocks().by_address.erase(found);
+  // What streams still copy of own memory, the real driver lets come to its end before it frees.
+  const std::shared_ptr<void> mappings(reinterpret_cast<void*>(pointer), [block](void* device) {
+    ::munmap(device, block.bytes);
+    ::munmap(block.reachable, block.bytes);
+    if (!block.imported) ::close(block.file);
+  });
+  if (!imported) keep_for_streams(block.number, mappings);
   return cuda::success;
 }
 

@@ -106,6 +106,7 @@ struct CUstream_st {
   std::condition_variable changed{};
   std::condition_variable room{};        ///< there may be some
   std::queue<rondo::test::Work> work{};  ///< under mutex
+  bool idle = true;                      ///< nothing runs; under mutex
   bool closed = false;                   ///< under mutex
   std::shared_ptr<CUstream_st> self{};   ///< until it is destroyed; its thread has another one
 };
@@ -151,6 +152,8 @@ int enter_stream(const char* function, cuda::Stream stream, std::unique_lock<std
 cuda::Stream resolve(cuda::Stream stream);
 /// Puts work into a stream, or into the graph that it is captured into. With the driver's mutex.
 void put(cuda::Stream stream, const Node& node);
+/// Lets go of `memory` when the device's streams have done what is in them now. Waits for nothing.
+void keep_for_streams(int device, const std::shared_ptr<void>& memory);
 /// Where the host's functions run, one at a time. Returns when it has run.
 void run_host_function(cuda::HostFunction function, void* data);
 

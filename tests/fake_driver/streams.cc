@@ -34,17 +34,36 @@ void serve(const std::shared_ptr<CUstream_st>& stream) {
     if (stream->work.empty()) return;
     Work work = std::move(stream->work.front());
     stream->work.pop();
+    stream->idle = false;
     stream->room.notify_one();
     lock.unlock();
     work();
+    work = nullptr;
     lock.lock();
+    stream->idle = true;
   }
+}
+
+/// All that were made. Never destroyed, as the contexts.
+struct Streams {
+  std::mutex mutex{};
+  std::vector<std::weak_ptr<CUstream_st>> all{};
+};
+
+Streams& streams() {
+  static Streams& streams = *std::make_unique<Streams>().release();
+  return streams;
 }
 
 cuda::Stream make_stream(cuda::Context context) {
   auto stream = std::make_shared<CUstream_st>();
   stream->context = context;
   stream->self = stream;
+  {
+    const std::scoped_lock lock(streams().mutex);
+    std::erase_if(streams().all, [](const auto& each) { return each.expired(); });
+    streams().all.push_back(stream);
+  }
   std::thread(serve, stream).detach();
   return stream.get();
 }
@@ -108,6 +127,23 @@ void put(cuda::Stream stream, const Node& node) {
   stream->work.push(std::move(work));
   state().longest_queue = std::max(state().longest_queue, stream->work.size());
   stream->changed.notify_one();
+}
+
+void keep_for_streams(int device, const std::shared_ptr<void>& memory) {
+  std::vector<std::shared_ptr<CUstream_st>> theirs;
+  {
+    const std::scoped_lock lock(streams().mutex);
+    for (const auto& each : streams().all) {
+      auto stream = each.lock();
+      if (stream && stream->context->device == device) theirs.push_back(std::move(stream));
+    }
+  }
+  for (const auto& stream : theirs) {
+    const std::scoped_lock lock(stream->mutex);
+    if (stream->work.empty() && stream->idle) continue;
+    stream->work.push([memory] {});
+    stream->changed.notify_one();
+  }
 }
 
 }  // namespace rondo::test

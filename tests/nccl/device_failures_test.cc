@@ -46,6 +46,29 @@ TEST_CASE("abort from another thread releases the stream") {
   expect(ncclCommAbort(comms[1]));
 }
 
+TEST_CASE("a communicator that has failed takes no call, however far behind its stream is") {
+  cuCtxSetCurrent(device_context(0));
+  const std::vector<ncclComm_t> comms = init_all(2);
+  const DeviceStream stream;
+  const DeviceBuffer<int> buffer(10, 1);
+  const auto call = [&] {
+    return ncclAllReduce(buffer.data(), buffer.data(), 10, ncclInt, ncclSum, comms[0], stream);
+  };
+  {
+    Gate gate(stream);
+    expect(call());
+    expect(ncclCommAbort(comms[1]));
+    CHECK(failure_of(comms[0]) == ncclRemoteError);
+    CHECK_NOTHROW(expect_error(call(), ncclRemoteError, "ncclCommAbort"));
+    CHECK(ncclGroupStart() == ncclSuccess);
+    call();
+    CHECK_NOTHROW(expect_error(ncclGroupEnd(), ncclRemoteError, "ncclCommAbort"));
+    gate.open();
+    stream.finish();
+  }
+  expect(ncclCommAbort(comms[0]));
+}
+
 TEST_CASE("abort while a replayed group waits releases the graph") {
   cuCtxSetCurrent(device_context(0));
   const std::vector<ncclComm_t> comms = init_all(2);
