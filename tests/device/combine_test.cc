@@ -204,7 +204,8 @@ TEST_CASE("many pieces take several launches, and a target may be left out", "[k
   constexpr std::size_t pieces = 200;
   using E = testing::PlainElement<std::uint32_t>;
   const auto inputs = random_buffers<E>(2 * pieces, count * 4, random);
-  const std::vector<Buffer> empty(2 * pieces, Buffer(count * 4, 0));
+  std::vector<Buffer> empty;  // a copy of one would point into the other's memory
+  for (std::size_t i = 0; i < 2 * pieces; ++i) empty.emplace_back(count * 4, 0);
   const Places sources = placed(inputs, 0);
   const Places targets = placed(empty, 0);
   cuda::Work work{.how = {.type = DataType::uint32}, .count = count, .sources = 2, .targets = 2};
