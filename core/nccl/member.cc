@@ -193,9 +193,10 @@ void Member::finish_streams() {
   if (device_calls_) device_calls_->finish();
 }
 
+/// Calls between devices first: what they know of a failure is nearer than the communicator's word.
 void Member::check_streams() {
-  if (has_streams_.load(std::memory_order_acquire)) streams_->rethrow_failure();
   if (device_calls_) device_calls_->rethrow_failure();
+  if (has_streams_.load(std::memory_order_acquire)) streams_->rethrow_failure();
 }
 
 }  // namespace rondo::nccl

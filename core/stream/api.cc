@@ -179,7 +179,7 @@ void StreamCommunicator::recv(void* buffer, std::size_t count, DataType type, in
   pass(false, nullptr, buffer, count, type, peer, stream);
 }
 
-void StreamCommunicator::check() { usable(calls_).rethrow_failure(); }
+void StreamCommunicator::check() { usable(calls_).refuse_after_failure(); }
 
 void StreamCommunicator::finish() {
   usable(calls_).finish();

@@ -208,7 +208,7 @@ void StreamCalls::enqueue(std::vector<Request> requests) {
 }
 
 void StreamCalls::begin(std::vector<Request> requests) {
-  worker_->rethrow_failure();
+  worker_->refuse_after_failure();
   for (const Request& request : requests) check_context(request);
   check_messages_to_self(requests);
   prepare(requests);

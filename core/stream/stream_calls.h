@@ -57,6 +57,8 @@ class StreamCalls {
 
   /// Throws why no call can succeed any more, if so.
   void rethrow_failure() { worker_->rethrow_failure(); }
+  /// The same, also for a failure of the communicator that no call here has met yet.
+  void refuse_after_failure() { worker_->refuse_after_failure(); }
   /// There will be no further call. What is under way goes on; so do graphs, whose calls fail.
   void retire() { worker_->retire(); }
 

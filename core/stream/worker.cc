@@ -112,7 +112,10 @@ void Worker::rethrow_failure() {
   }
   if (!failure && (is_busy || is_lost()) && look_for_loss()) return rethrow_failure();
   if (failure) std::rethrow_exception(failure);
-  // The communicator may know before a batch of ours has met it, or while its stream is far behind.
+}
+
+void Worker::refuse_after_failure() {
+  rethrow_failure();
   if (const auto known = state_->failure()) throw Error(*known);
 }
 

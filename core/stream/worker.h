@@ -42,6 +42,9 @@ class Worker : public std::enable_shared_from_this<Worker> {
   /// Throws why no call can succeed any more, if so; looks for loss where a batch is under way. Any
   /// thread.
   void rethrow_failure();
+  /// The same, also where the communicator has failed and no batch of ours has met it yet, as its
+  /// stream may be far behind.
+  void refuse_after_failure();
   /// What is being handled fails all calls to come; the first failure stays. The other ranks are
   /// told `words`.
   void fail(const char* words);

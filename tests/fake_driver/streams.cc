@@ -164,7 +164,7 @@ int cuDevicePrimaryCtxRetain(Context* context, int device) {
   if (device < 0 || device >= static_cast<int>(contexts().size())) return invalid_value;
   *context = &contexts()[static_cast<std::size_t>(device)];
   const std::scoped_lock lock(state().mutex);
-  (*context)->device = device;
+  if ((*context)->device != device) (*context)->device = device;  // others may be reading it
   if ((*context)->legacy == nullptr) (*context)->legacy = make_stream(*context);
   return success;
 }
