@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <random>
 #include <sstream>
 #include <thread>
 
@@ -30,6 +31,12 @@ std::string settings_text(const Config& config) {
        << config.slot_bytes << '\n'
        << config.sockets << '\n';
   return text.str();
+}
+
+/// 64 bits that no other communicator draws.
+std::uint64_t random_number() {
+  std::random_device device;
+  return std::uint64_t{device()} << 32 | device();
 }
 
 void take_settings(const std::string& text, Config& config) {
@@ -112,14 +119,18 @@ Patience CommunicatorState::patience() const {
 
 void CommunicatorState::agree_on_settings() {
   const std::string mine = settings_text(config_);
-  std::vector<std::string> all = line_->exchange(with_cores(mine));
+  std::vector<std::string> all =
+      line_->exchange(with_cores(std::to_string(random_number()) + '\n' + mine));
   crowded_ = is_crowded(member_hosts(), take_cores(all), rank());
-  if (all[0] != mine) {
+  const std::size_t first_line = all[0].find('\n');
+  const std::string settings = all[0].substr(first_line + 1);
+  identity_ = std::stoull(all[0].substr(0, first_line));
+  if (settings != mine) {
     log(LogLevel::warn, rank(),
         "this rank's transport, algorithm, buffer or trace settings differ from rank 0's; rank 0's "
         "are used");
   }
-  take_settings(all[0], config_);
+  take_settings(settings, config_);
   if (config_.slot_bytes > largest_slot_bytes) {
     throw Error(ErrorCode::configuration,
                 "RONDO_SLOT_BYTES=" + std::to_string(config_.slot_bytes) + " is too large",

@@ -74,6 +74,8 @@ class CommunicatorState {
   std::vector<std::string> exchange(const std::string& mine) { return line_->exchange(mine); }
   /// Collective: a line with a log of its own, for calls that do not go through the engine.
   std::shared_ptr<ControlLine> open_stream_line() const;
+  /// Equal on all ranks of this communicator, and on those of no other one.
+  std::uint64_t identity() const { return identity_; }
 
   /// Makes a call and returns when it is complete.
   void call(const Call& call, const void* input, void* output);
@@ -110,6 +112,7 @@ class CommunicatorState {
   std::shared_ptr<CommunicatorState> split(const std::shared_ptr<ControlLine>& line, int color,
                                            int key);
   std::shared_ptr<CommunicatorState> child(const std::vector<int>& ranks, std::uint64_t number);
+  /// Settles `identity_` too.
   void agree_on_settings();
   void connect_transports();
   /// The direct way, where every rank has it to every other one.
@@ -158,6 +161,7 @@ class CommunicatorState {
 
   Membership membership_;
   Config config_;
+  std::uint64_t identity_ = 0;
   std::shared_ptr<ControlLine> line_;
   AlgorithmSelection algorithms_;
   Surroundings surroundings_{};

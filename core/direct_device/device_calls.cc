@@ -27,8 +27,7 @@ DeviceCalls::DeviceCalls(std::shared_ptr<Watcher> watcher)
     : watcher_(std::move(watcher)), context_(watcher_->area().context()) {
   const cuda::RelaxedCapture relaxed;
   const cuda::CurrentContext current(context_);
-  last_ = cuda::make_event();
-  captured_last_ = cuda::make_event();
+  order_ = std::make_shared<stream::Order>();
 }
 
 std::shared_ptr<DeviceCalls> DeviceCalls::make(
@@ -48,10 +47,13 @@ DeviceCalls::~DeviceCalls() {
     finish();
     const cuda::RelaxedCapture relaxed;
     const cuda::CurrentContext current(context_);
-    last_.reset();
-    captured_last_.reset();
+    order_.reset();
+    other_.reset();
   } catch (const std::exception& error) {
     log(LogLevel::info, -1, std::string("while giving events back: ") + error.what());
+    // What the context had is gone with it: it must not be touched any more.
+    order_->abandon();
+    if (other_) other_->abandon();
   }
 }
 
@@ -97,23 +99,6 @@ void DeviceCalls::keep_with(cuda::Graph graph) {
         "cuGraphRetainUserObject");
 }
 
-void DeviceCalls::follow_last() {
-  const bool within = capture_ && capture_->id == captured_in_;
-  const unsigned flags = capture_ && !within ? cuda::event_wait_external : 0;
-  check(driver().stream_wait_event(running_->stream(), (within ? captured_last_ : last_).get(),
-                                   flags),
-        "cuStreamWaitEvent");
-}
-
-void DeviceCalls::record_last() {
-  const cuda::Stream stream = running_->stream();
-  if (!capture_) return check(driver().event_record(last_.get(), stream), "cuEventRecord");
-  check(driver().event_record(captured_last_.get(), stream), "cuEventRecord");
-  captured_in_ = capture_->id;
-  check(driver().event_record_with_flags(last_.get(), stream, cuda::event_record_external),
-        "cuEventRecordWithFlags");
-}
-
 template <class Body>
 void DeviceCalls::guarded(Body body) {
   try {
@@ -133,14 +118,14 @@ void DeviceCalls::begin(const stream::Request& request) {
   if (number == 0) return rethrow_failure();
   running_.emplace(watcher_->area(), request, turn_, capture_ ? 0 : number);
   turn_ = running_->next_turn();
-  used_ = true;
   guarded([&] {
     if (capture_) {
       keep_with(capture_->graph);
     } else {
       watcher_->expect(number);
     }
-    follow_last();
+    order_->follow(request.stream, capture_);
+    if (other_ != nullptr) other_->follow(request.stream, capture_);
   });
 }
 
@@ -150,7 +135,7 @@ bool DeviceCalls::advance() {
   bool more = false;
   guarded([&] {
     more = running_->advance();
-    if (!more) record_last();
+    if (!more) order_->record(running_->stream(), capture_);
   });
   if (!more) running_.reset();
   return more;
@@ -168,15 +153,19 @@ void DeviceCalls::give_up(const Error& error) noexcept {
   const int written =
       driver().stream_write_value(stream, page.device_address(completed),
                                   static_cast<unsigned>(number), cuda::write_value_default);
-  const int recorded = driver().event_record(last_.get(), stream);
-  if (written != cuda::success || recorded != cuda::success) watcher_->abandon(number);
+  try {
+    check(written, "cuStreamWriteValue32");
+    order_->record(stream, std::nullopt);
+  } catch (const std::exception&) {
+    watcher_->abandon(number);
+  }
 }
 
 void DeviceCalls::finish() {
-  if (!used_) return;
+  if (!order_->used()) return;
   const cuda::RelaxedCapture relaxed;
   const cuda::CurrentContext current(context_);
-  check(driver().event_synchronize(last_.get()), "cuEventSynchronize");
+  order_->finish();
 }
 
 }  // namespace rondo::direct_device

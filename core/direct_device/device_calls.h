@@ -7,7 +7,8 @@
 // captured into graphs and replayed.
 //
 // Calls of one communicator follow each other in the order in which they are made, whatever their
-// streams are. Threads: one at a time, but rethrow_failure() and retire() may come from any.
+// streams are, and those that stream::AllRanks makes for a rank. Threads: one at a time, but
+// rethrow_failure() and retire() may come from any.
 #pragma once
 
 #include <memory>
@@ -16,6 +17,7 @@
 
 #include "core/direct_device/running.h"
 #include "core/direct_device/watcher.h"
+#include "core/stream/order.h"
 
 namespace rondo::direct_device {
 
@@ -51,12 +53,15 @@ class DeviceCalls {
   /// There will be no further call. What is under way goes on; so do graphs, whose calls fail.
   void retire() { watcher_->retire(); }
 
+  // For calls that are put into streams without this class: see core/stream/all_ranks.h.
+  const std::shared_ptr<stream::Order>& order() const { return order_; }
+  /// These calls come behind the other ones, too.
+  void follow_also(std::shared_ptr<stream::Order> other) { other_ = std::move(other); }
+
  private:
   explicit DeviceCalls(std::shared_ptr<Watcher> watcher);
   void check_context(const stream::Request& request) const;
   void keep_with(cuda::Graph graph);
-  void follow_last();
-  void record_last();
   void give_up(const Error& error) noexcept;
   /// Runs `body`, whose failure is the communicator's.
   template <class Body>
@@ -67,10 +72,8 @@ class DeviceCalls {
   std::optional<Running> running_{};
   std::optional<cuda::Capture> capture_{};  ///< of the running one
   int turn_ = 0;                            ///< half of the next call's first slice
-  cuda::OwnedEvent last_{};                 ///< behind the newest call, or newest replay of one
-  cuda::OwnedEvent captured_last_{};        ///< the same within the capture `captured_in_`
-  unsigned long long captured_in_ = 0;
-  bool used_ = false;  ///< anything was put into a stream
+  std::shared_ptr<stream::Order> order_{};
+  std::shared_ptr<stream::Order> other_{};  ///< of calls beside these; null: none
 };
 
 }  // namespace rondo::direct_device

@@ -52,6 +52,7 @@ stream::Request request_of(const Operation& operation) {
                           .stream = operation.stream};
   if (operation.factor != nullptr) {
     request.scalar = operation.factor->scalar();
+    request.scalar_later = operation.factor->is_read_later();
     request.scale = [factor = operation.factor](void* data, std::size_t count, const void* scalar) {
       factor->apply(data, data, count, scalar);
     };

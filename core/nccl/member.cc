@@ -45,6 +45,7 @@ void Member::prepare_streams() {
   try {
     streams_ = stream::StreamCalls::make(state_, traits_.context);
     has_streams_.store(true, std::memory_order_release);
+    cuda::Kernels::of(traits_.context);  // likewise
   } catch (const Error& error) {
     log(LogLevel::info, state_->rank(), std::string("GPU buffers: ") + error.what());
   }
@@ -191,12 +192,14 @@ stream::StreamCalls& Member::streams(cuda::Stream stream) {
 void Member::finish_streams() {
   if (streams_) streams_->finish();
   if (device_calls_) device_calls_->finish();
+  if (all_ranks_) all_ranks_->finish();
 }
 
-/// Calls between devices first: what they know of a failure is nearer than the communicator's word.
+/// Calls through the host first: they tell what they met themselves, calls between devices also the
+/// communicator's word.
 void Member::check_streams() {
-  if (device_calls_) device_calls_->rethrow_failure();
   if (has_streams_.load(std::memory_order_acquire)) streams_->rethrow_failure();
+  if (device_calls_) device_calls_->rethrow_failure();
 }
 
 }  // namespace rondo::nccl

@@ -19,7 +19,7 @@
 #include "core/direct_device/device_calls.h"
 #include "core/nccl/operators.h"
 #include "core/nccl/settings.h"
-#include "core/stream/stream_calls.h"
+#include "core/stream/all_ranks.h"
 
 namespace rondo::nccl {
 
@@ -84,11 +84,22 @@ class Member : public std::enable_shared_from_this<Member> {
   stream::StreamCalls& streams(cuda::Stream stream);
   /// Of the thread that makes calls.
   bool has_streams() const { return streams_ != nullptr; }
+  /// Its share in them.
+  std::shared_ptr<stream::StreamCalls> share_streams(cuda::Stream stream) {
+    streams(stream);
+    return streams_;
+  }
   /// Its calls between devices; null where they cannot be. Of the thread that makes calls.
   direct_device::DeviceCalls* device_calls() const {
     return phase_.load(std::memory_order_acquire) == Phase::ready ? device_calls_.get() : nullptr;
   }
-  /// Waits for those that were made. Throws cuda::CudaError.
+  /// Calls that a thread makes for all ranks at once; null: none was made yet. All members of a
+  /// communicator have the same.
+  const std::shared_ptr<stream::AllRanks>& all_ranks() const { return all_ranks_; }
+  void set_all_ranks(std::shared_ptr<stream::AllRanks> all_ranks) {
+    all_ranks_ = std::move(all_ranks);
+  }
+  /// Waits for all of all three that were made. Throws cuda::CudaError.
   void finish_streams();
 
   Operators& operators() { return operators_; }
@@ -122,6 +133,7 @@ class Member : public std::enable_shared_from_this<Member> {
   std::shared_ptr<stream::StreamCalls> streams_{};
   /// Written before `phase_` says that it is ready.
   std::shared_ptr<direct_device::DeviceCalls> device_calls_{};
+  std::shared_ptr<stream::AllRanks> all_ranks_{};
   Operators operators_{};
   std::map<std::uintptr_t, Registration> registrations_{};  ///< by the handle's number
   std::thread making_{};

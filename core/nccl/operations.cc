@@ -6,6 +6,7 @@
 #include "core/communicator/arguments.h"
 #include "core/nccl/between_devices.h"
 #include "core/nccl/in_streams.h"
+#include "core/nccl/together.h"
 
 namespace rondo::nccl {
 namespace {
@@ -102,6 +103,8 @@ ncclResult_t run(const Operation& operation) {
 
 ncclResult_t run(std::span<const Operation> operations) {
   FirstFailure failure;
+  const PutTogether together = put_together(operations, failure);
+  if (together.any) operations = together.others;
   std::vector<Operation> others;
   if (concern_devices(operations)) {
     others = put_between_devices(operations, failure);

@@ -23,6 +23,7 @@ class PreMultiplication {
   DataType type() const { return type_; }
   /// Where the scalar is now: host or device memory.
   const void* scalar() const { return later_ != nullptr ? later_ : value_.data(); }
+  bool is_read_later() const { return later_ != nullptr; }
   /// output[i] = input[i] * scalar, rounded once; integers wrap. In place is allowed. All on the
   /// host.
   void apply(void* output, const void* input, std::size_t count, const void* scalar) const;

@@ -27,6 +27,7 @@ struct Request {
   bool sends = false;  ///< a message's direction
   Scale scale{};       ///< empty: none
   const void* scalar = nullptr;
+  bool scalar_later = false;  ///< it is read when the stream has come so far, not now
   cuda::Stream stream = nullptr;
 };
 

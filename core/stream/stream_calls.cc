@@ -71,8 +71,7 @@ StreamCalls::StreamCalls(std::shared_ptr<detail::CommunicatorState> state, cuda:
   const cuda::CurrentContext current(context_);
   collective_lane_ = std::make_unique<Lane>(collective_slot_bytes);
   add_lanes(usual_lanes(worker_->state().size()));
-  last_ = cuda::make_event();
-  captured_last_ = cuda::make_event();
+  order_ = std::make_shared<Order>();
   scratch_ = cuda::make_event();
   worker_->watch(context_);
 }
@@ -92,8 +91,8 @@ StreamCalls::~StreamCalls() {
     const cuda::CurrentContext current(context_);
     collective_lane_.reset();
     message_lanes_.clear();
-    last_.reset();
-    captured_last_.reset();
+    order_.reset();
+    other_.reset();
     scratch_.reset();
   } catch (const std::exception& error) {
     log(LogLevel::info, -1, std::string("while giving memory back: ") + error.what());
@@ -105,8 +104,8 @@ StreamCalls::~StreamCalls() {
 void StreamCalls::abandon() {
   if (collective_lane_) collective_lane_->abandon();
   for (const auto& lane : message_lanes_) lane->abandon();
-  (void)last_.release();
-  (void)captured_last_.release();
+  if (order_) order_->abandon();
+  if (other_) other_->abandon();
   (void)scratch_.release();
 }
 
@@ -200,6 +199,18 @@ void StreamCalls::keep_with(const std::shared_ptr<Batch>& batch, cuda::Graph gra
   batch->captured = true;
 }
 
+void StreamCalls::keep_with(cuda::Graph graph) {
+  const auto nothing = std::make_shared<Batch>();
+  nothing->worker = worker_;
+  worker_->expect(nothing);
+  try {
+    keep_with(nothing, graph);
+  } catch (const std::exception&) {
+    if (!nothing->captured) worker_->forget(*nothing);
+    throw;
+  }
+}
+
 void StreamCalls::enqueue(std::vector<Request> requests) {
   begin(std::move(requests));
   while (go_on()) {
@@ -217,7 +228,6 @@ void StreamCalls::begin(std::vector<Request> requests) {
   putting_ = make_batch(std::move(requests));
   putting_->capture = capture;
   worker_->expect(putting_);
-  used_ = true;
   put([&](Batch& batch) {
     if (capture) keep_with(putting_, capture->graph);
     enter_first(batch);
@@ -246,7 +256,7 @@ void StreamCalls::end() {
     }
     for (const Kind& kind : batch.kinds) join(stream, stream_of(batch, kind));
     for (const Item& item : batch.items) join(item.request.stream, stream);
-    record_last(stream, batch.capture);
+    order_->record(stream, batch.capture);
   });
   putting_.reset();
 }
@@ -275,7 +285,7 @@ void StreamCalls::close_off(Batch& batch) {
       while (kind.left < kind.entered) await_next(batch, kind, stream_of(batch, kind));
     }
     for (const Kind& kind : batch.kinds) join(stream, stream_of(batch, kind));
-    record_last(stream, batch.capture);
+    order_->record(stream, batch.capture);
   } catch (const Error& error) {
     log(LogLevel::info, worker_->state().rank(), std::string("behind a failure: ") + error.what());
   }
@@ -295,7 +305,8 @@ void StreamCalls::give_up(Batch& batch, const char* words) {
 /// Nothing of this waits but for what was in the streams before: not for other ranks.
 void StreamCalls::enter_first(Batch& batch) {
   const cuda::Stream stream = batch.items.front().request.stream;
-  follow_last(stream, batch.capture);
+  order_->follow(stream, batch.capture);
+  if (other_ != nullptr) other_->follow(stream, batch.capture);
   for (const Item& item : batch.items) join(stream, item.request.stream);
   check(driver().launch_host_func(stream, arrived, &batch), "cuLaunchHostFunc");
   batch.announced = true;
@@ -315,32 +326,11 @@ void StreamCalls::wait_for_room(const Batch& batch, const Kind& kind) const {
   }
 }
 
-void StreamCalls::follow_last(cuda::Stream stream, const std::optional<cuda::Capture>& capture) {
-  const bool within = capture && capture->id == captured_in_;
-  const unsigned flags = capture && !within ? cuda::event_wait_external : 0;
-  check(driver().stream_wait_event(stream, (within ? captured_last_ : last_).get(), flags),
-        "cuStreamWaitEvent");
-}
-
-void StreamCalls::record_last(cuda::Stream stream, const std::optional<cuda::Capture>& capture) {
-  if (!capture) return check(driver().event_record(last_.get(), stream), "cuEventRecord");
-  check(driver().event_record(captured_last_.get(), stream), "cuEventRecord");
-  captured_in_ = capture->id;
-  check(driver().event_record_with_flags(last_.get(), stream, cuda::event_record_external),
-        "cuEventRecordWithFlags");
-}
-
-void StreamCalls::join(cuda::Stream stream, cuda::Stream other) {
-  if (stream == other) return;
-  check(driver().event_record(scratch_.get(), other), "cuEventRecord");
-  check(driver().stream_wait_event(stream, scratch_.get(), 0), "cuStreamWaitEvent");
-}
-
 void StreamCalls::finish() {
-  if (!used_) return;
+  if (!order_->used()) return;
   const cuda::RelaxedCapture relaxed;
   const cuda::CurrentContext current(context_);
-  check(driver().event_synchronize(last_.get()), "cuEventSynchronize");
+  order_->finish();
 }
 
 }  // namespace rondo::stream

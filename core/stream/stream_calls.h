@@ -23,6 +23,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/stream/order.h"
 #include "core/stream/worker.h"
 
 namespace rondo::stream {
@@ -59,8 +60,21 @@ class StreamCalls {
   void rethrow_failure() { worker_->rethrow_failure(); }
   /// The same, also for a failure of the communicator that no call here has met yet.
   void refuse_after_failure() { worker_->refuse_after_failure(); }
+  /// What is being handled fails all calls to come, here and on the other ranks.
+  void fail(const char* words) { worker_->fail(words); }
   /// There will be no further call. What is under way goes on; so do graphs, whose calls fail.
   void retire() { worker_->retire(); }
+
+  // For calls that are put into streams without this class: see all_ranks.h.
+  cuda::Context context() const { return context_; }
+  detail::CommunicatorState& state() const { return worker_->state(); }
+  const std::shared_ptr<Order>& order() const { return order_; }
+  /// These calls come behind the other ones, too.
+  void follow_also(std::shared_ptr<Order> other) { other_ = std::move(other); }
+  /// For join(): of this context.
+  cuda::Event scratch() const { return scratch_.get(); }
+  /// This exists as long as the graph does.
+  void keep_with(cuda::Graph graph);
 
  private:
   StreamCalls(std::shared_ptr<detail::CommunicatorState> state, cuda::Context context);
@@ -77,21 +91,19 @@ class StreamCalls {
   void close_off(Batch& batch);
   void enter_first(Batch& batch);
   void wait_for_room(const Batch& batch, const Kind& kind) const;
-  void follow_last(cuda::Stream stream, const std::optional<cuda::Capture>& capture);
-  void record_last(cuda::Stream stream, const std::optional<cuda::Capture>& capture);
   /// Makes `stream` wait for what is in `other`.
-  void join(cuda::Stream stream, cuda::Stream other);
+  void join(cuda::Stream stream, cuda::Stream other) {
+    stream::join(stream, other, scratch_.get());
+  }
   void abandon();
 
   const cuda::Context context_;
   const std::shared_ptr<Worker> worker_;
   std::unique_ptr<Lane> collective_lane_{};
   std::vector<std::unique_ptr<Lane>> message_lanes_{};
-  cuda::OwnedEvent last_{};           ///< behind the newest call, or newest replay of one
-  cuda::OwnedEvent captured_last_{};  ///< the same within the capture `captured_in_`
+  std::shared_ptr<Order> order_{};
+  std::shared_ptr<Order> other_{};    ///< of calls beside these; null: none
   cuda::OwnedEvent scratch_{};        ///< of join()
-  unsigned long long captured_in_ = 0;
-  bool used_ = false;                 ///< anything was put into a stream
   std::shared_ptr<Batch> putting_{};  ///< between begin() and end()
 };
 

@@ -27,6 +27,7 @@ using GraphExec = CUgraphExec_st*;
 extern "C" {
 // More of the driver, for tests alone.
 int cuInit(unsigned flags);
+int cuDeviceGetCount(int* count);
 int cuDevicePrimaryCtxRetain(rondo::cuda::Context* context, int device);
 int cuMemcpyHtoD_v2(rondo::cuda::DevicePointer to, const void* from, std::size_t bytes);
 int cuMemcpyDtoH_v2(void* to, rondo::cuda::DevicePointer from, std::size_t bytes);
@@ -49,7 +50,7 @@ int fake_violations();
 int fake_calls(const char* function);
 /// Device memory and page-locked memory that was not given back, in blocks.
 int fake_blocks();
-/// Kernels that have run, or begun to.
+/// Kernels that have run, or begun to; -1: unknown, as with a real driver.
 int fake_launches();
 /// From here on a stream's queue has room for so many entries; 0: for all. Who finds it full waits
 /// until there is room, and keeps all others of its context waiting, as a driver may.

@@ -159,6 +159,11 @@ extern "C" {
 
 int cuInit(unsigned /*flags*/) { return success; }
 
+int cuDeviceGetCount(int* count) {
+  *count = static_cast<int>(contexts().size());
+  return success;
+}
+
 int cuDevicePrimaryCtxRetain(Context* context, int device) {
   if (const int status = enter("cuDevicePrimaryCtxRetain")) return status;
   if (device < 0 || device >= static_cast<int>(contexts().size())) return invalid_value;

@@ -1,0 +1,21 @@
+// Calls of a group that one thread makes for all ranks of a communicator: on devices, they need no
+// messages (core/stream/all_ranks.h).
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "core/nccl/in_streams.h"
+
+namespace rondo::nccl {
+
+/// Puts the calls of such communicators into their streams, where all their buffers lie on devices
+/// that reach each other; returns whether it has put any, and then all others in order. Returns at
+/// once.
+struct PutTogether {
+  bool any = false;
+  std::vector<Operation> others{};
+};
+PutTogether put_together(std::span<const Operation> operations, FirstFailure& failure);
+
+}  // namespace rondo::nccl

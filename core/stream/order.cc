@@ -1,0 +1,45 @@
+#include "core/stream/order.h"
+
+namespace rondo::stream {
+
+using cuda::check;
+using cuda::driver;
+
+void Order::follow(cuda::Stream stream, const std::optional<cuda::Capture>& capture) {
+  // A replay comes behind calls that are made after its capture, so a capture always waits.
+  if (!capture && !used()) return;
+  const std::scoped_lock lock(mutex_);
+  const bool within = capture && capture->id == captured_in_;
+  const unsigned flags = capture && !within ? cuda::event_wait_external : 0;
+  check(driver().stream_wait_event(stream, (within ? captured_last_ : last_).get(), flags),
+        "cuStreamWaitEvent");
+}
+
+void Order::record(cuda::Stream stream, const std::optional<cuda::Capture>& capture) {
+  const std::scoped_lock lock(mutex_);
+  used_.store(true, std::memory_order_relaxed);
+  if (!capture) return check(driver().event_record(last_.get(), stream), "cuEventRecord");
+  check(driver().event_record(captured_last_.get(), stream), "cuEventRecord");
+  captured_in_ = capture->id;
+  check(driver().event_record_with_flags(last_.get(), stream, cuda::event_record_external),
+        "cuEventRecordWithFlags");
+}
+
+void Order::finish() {
+  if (!used()) return;
+  check(driver().event_synchronize(last_.get()), "cuEventSynchronize");
+}
+
+void Order::abandon() {
+  const std::scoped_lock lock(mutex_);
+  (void)last_.release();
+  (void)captured_last_.release();
+}
+
+void join(cuda::Stream stream, cuda::Stream other, cuda::Event event) {
+  if (stream == other) return;
+  check(driver().event_record(event, other), "cuEventRecord");
+  check(driver().stream_wait_event(stream, event, 0), "cuStreamWaitEvent");
+}
+
+}  // namespace rondo::stream

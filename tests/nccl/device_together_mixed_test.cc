@@ -1,0 +1,126 @@
+// Groups in which one thread makes the calls of all ranks, and calls between devices that ranks
+// make by themselves, on the same communicator: they keep their order, whatever their streams are.
+#include "tests/catch.h"
+#include "tests/nccl/between_devices.h"
+#include "tests/nccl/together.h"
+
+namespace rondo::test {
+namespace {
+
+constexpr std::size_t count = 1000;
+
+/// Two ranks with two streams each: of `group` for what they do together, of `single` for the rest.
+struct Pair {
+  explicit Pair(const std::vector<int>& device_of)
+      : comms(init_each_on(device_of)),
+        group(make_ranks<int>(device_of, count, count)),
+        single(make_ranks<int>(device_of, 1, 1)) {}
+
+  /// Of all inputs to all outputs, or `back`.
+  void sum(std::size_t rank, const Ranks<int>& streams, bool back) const {
+    int* const in = group[rank]->in.data();
+    int* const out = group[rank]->out.data();
+    expect(ncclAllReduce(back ? out : in, back ? in : out, count, ncclInt, ncclSum, comms[rank],
+                         streams[rank]->stream));
+  }
+  void sum_together(bool back) const {
+    in_group(2, [&](std::size_t rank) { sum(rank, group, back); });
+  }
+  void sum_apart(bool back) const {
+    for (std::size_t rank = 0; rank < 2; ++rank) sum(rank, single, back);
+  }
+  /// There and back, in both ways.
+  void sum_twice(bool together_first) const {
+    if (together_first) {
+      sum_together(false);
+      sum_apart(true);
+    } else {
+      sum_apart(false);
+      sum_together(true);
+    }
+  }
+  void finish_all() const {
+    finish(group);
+    finish(single);
+  }
+
+  std::vector<ncclComm_t> comms;
+  Ranks<int> group;
+  Ranks<int> single;
+};
+
+/// The sum of the first inputs, doubled so often.
+std::vector<int> doubled(int times) {
+  std::vector<int> sums(count);
+  for (std::size_t i = 0; i < count; ++i) sums[i] = sum_at(i, 2) << times;
+  return sums;
+}
+
+/// Whether single calls have gone from device to device since there were `before` batches; where
+/// nobody counts, or there are no kernels for it, they may have.
+bool went_between_devices(int before) {
+  return RONDO_WITH_KERNELS == 0 || fake_launches() < 0 || batches() > before;
+}
+
+TEST_CASE("one thread's groups and single calls between devices follow each other", "[together]") {
+  const std::vector<int> device_of =
+      placed(GENERATE(std::vector<int>{0, 0}, std::vector<int>{0, 1}));
+  const bool together_first = GENERATE(true, false);
+  const std::size_t late = GENERATE(0U, 1U);  // the rank whose stream keeps the first call waiting
+  const Pair pair(device_of);
+  const int before = batches();
+  for (int round = 0; round < 3; ++round) {
+    const std::vector<int> there = pair.group[late]->in.get();
+    cuCtxSetCurrent(device_context(device_of[late]));
+    Gate gate((together_first ? pair.group : pair.single)[late]->stream);
+    pair.sum_twice(together_first);
+    CHECK(pair.group[late]->in.get() == there);
+    gate.open();
+    pair.finish_all();
+  }
+  for (const auto& rank : pair.group) {
+    CHECK(rank->out.get() == doubled(4));
+    CHECK(rank->in.get() == doubled(5));
+  }
+  CHECK(went_between_devices(before));
+  destroy(pair.comms);
+  CHECK(fake_violations() == 0);
+}
+
+/// `stream` waits for what is in `other`, of the same context.
+void follow(cudaStream_t stream, cudaStream_t other) {
+  const cuda::OwnedEvent event = cuda::make_event();
+  expect_cuda(cuEventRecord(event.get(), other));
+  expect_cuda(cuStreamWaitEvent(stream, event.get(), 0));
+}
+
+TEST_CASE("they do so in a capture too, and behind its replays", "[together]") {
+  const bool together_first = GENERATE(true, false);
+  const Pair pair(placed({0, 0}));
+  const cudaStream_t first = pair.group[0]->stream;
+  const std::vector<cudaStream_t> others{pair.group[1]->stream, pair.single[0]->stream,
+                                         pair.single[1]->stream};
+  const int before = batches();
+  pair.sum_twice(together_first);
+  pair.finish_all();
+  {
+    const CapturedGraph graph(first, [&] {
+      for (const cudaStream_t other : others) follow(other, first);
+      pair.sum_twice(together_first);
+      for (const cudaStream_t other : others) follow(first, other);
+    });
+    for (int round = 0; round < 2; ++round) graph.launch(first);
+    pair.sum_twice(!together_first);
+    pair.finish_all();
+  }
+  for (const auto& rank : pair.group) {
+    CHECK(rank->out.get() == doubled(6));
+    CHECK(rank->in.get() == doubled(7));
+  }
+  CHECK(went_between_devices(before));
+  destroy(pair.comms);
+  CHECK(fake_violations() == 0);
+}
+
+}  // namespace
+}  // namespace rondo::test

@@ -1,0 +1,109 @@
+// Ranks that one thread runs on devices: their buffers, groups and launches.
+#pragma once
+
+#include <memory>
+#include <set>
+
+#include "tests/nccl/device.h"
+
+namespace rondo::test {
+
+/// Different on each rank and at each place, and exact in all types but the 8-bit floats.
+template <class T>
+std::vector<T> values(std::size_t count, int rank) {
+  std::vector<T> made(count);
+  for (std::size_t i = 0; i < count; ++i)
+    made[i] = static_cast<T>(static_cast<int>(i % 7) + rank + 1);
+  return made;
+}
+
+/// What a rank has on the current device: a stream, its values as input, and an output of 99s.
+template <class T>
+struct Rank {
+  Rank(int rank, std::size_t input, std::size_t output)
+      : in(values<T>(input, rank)), out(output, static_cast<T>(99)) {}
+  DeviceStream stream{};
+  DeviceBuffer<T> in;
+  DeviceBuffer<T> out;
+};
+
+template <class T>
+using Ranks = std::vector<std::unique_ptr<Rank<T>>>;
+
+/// Devices by rank, on as many as there are.
+inline std::vector<int> placed(std::vector<int> device_of) {
+  int devices = 0;
+  expect_cuda(cuInit(0));
+  expect_cuda(cuDeviceGetCount(&devices));
+  for (int& device : device_of) device %= devices;
+  return device_of;
+}
+
+/// `device_of`: by rank.
+template <class T>
+Ranks<T> make_ranks(const std::vector<int>& device_of, std::size_t in, std::size_t out) {
+  Ranks<T> ranks;
+  for (std::size_t rank = 0; rank < device_of.size(); ++rank) {
+    cuCtxSetCurrent(device_context(device_of[rank]));
+    ranks.push_back(std::make_unique<Rank<T>>(static_cast<int>(rank), in, out));
+  }
+  cuCtxSetCurrent(device_context(device_of.front()));
+  return ranks;
+}
+
+inline std::vector<ncclComm_t> init_on(const std::vector<int>& device_of) {
+  std::vector<ncclComm_t> comms(device_of.size());
+  expect(ncclCommInitAll(comms.data(), static_cast<int>(comms.size()), device_of.data()));
+  return comms;
+}
+
+/// Each rank with its device current, as programs make them that go from device to device.
+inline std::vector<ncclComm_t> init_each_on(const std::vector<int>& device_of) {
+  std::vector<ncclComm_t> comms(device_of.size());
+  ncclUniqueId id{};
+  expect(ncclGetUniqueId(&id));
+  expect(ncclGroupStart());
+  for (std::size_t rank = 0; rank < comms.size(); ++rank) {
+    cuCtxSetCurrent(device_context(device_of[rank]));
+    expect(
+        ncclCommInitRank(&comms[rank], static_cast<int>(comms.size()), id, static_cast<int>(rank)));
+  }
+  expect(ncclGroupEnd());
+  return comms;
+}
+
+template <class Call>
+void in_group(std::size_t ranks, const Call& call) {
+  expect(ncclGroupStart());
+  for (std::size_t rank = 0; rank < ranks; ++rank) call(rank);
+  expect(ncclGroupEnd());
+}
+
+template <class T>
+void finish(const Ranks<T>& ranks) {
+  for (const auto& rank : ranks) rank->stream.finish();
+}
+
+/// Kernels since then, where there are any; else the calls go the other way, to the same end.
+class Launches {
+ public:
+  /// False, and a test fails, where another number has run.
+  bool are(int number) const {
+    const bool kernels = RONDO_WITH_KERNELS != 0;
+    if (before_ < 0) return true;  // a real driver does not tell
+    return fake_launches() - before_ == (kernels ? number : 0);
+  }
+
+ private:
+  int before_ = fake_launches();
+};
+
+inline int devices_in(const std::vector<int>& device_of) {
+  return static_cast<int>(std::set<int>(device_of.begin(), device_of.end()).size());
+}
+
+inline int sum_at(std::size_t i, int ranks) {
+  return static_cast<int>(i % 7) * ranks + ranks * (ranks + 1) / 2;
+}
+
+}  // namespace rondo::test
