@@ -21,18 +21,10 @@ inline std::vector<ncclComm_t> init_on_device(int ranks) {
 /// Runs body(rank, comm) on a thread for each rank of a new communicator, with device 0's context.
 template <class Body>
 void with_devices(int ranks, Body&& body) {
-  const std::vector<ncclComm_t> comms = init_on_device(ranks);
-  on_all_ranks(ranks, [&](int rank) {
+  run_members(init_on_device(ranks), [&](int rank, ncclComm_t comm) {
     cuCtxSetCurrent(device_context(0));
-    const ncclComm_t comm = comms[static_cast<std::size_t>(rank)];
-    try {
-      body(rank, comm);
-    } catch (...) {
-      ncclCommAbort(comm);  // the others would wait for this rank
-      throw;
-    }
+    body(rank, comm);
   });
-  destroy(comms);
 }
 
 /// Device memory of whole bytes, so that every type is served alike.

@@ -6,16 +6,6 @@
 namespace rondo::test {
 namespace {
 
-/// The communicator's failure, which comes in its own time.
-ncclResult_t failure_of(ncclComm_t comm) {
-  ncclResult_t result = ncclSuccess;
-  while (result == ncclSuccess || result == ncclInProgress) {
-    expect(ncclCommGetAsyncError(comm, &result));
-    std::this_thread::yield();
-  }
-  return result;
-}
-
 TEST_CASE("ranks that disagree between devices are told so") {
   const std::size_t count = GENERATE(std::size_t{10}, std::size_t{9'000'000});
   with_devices(2, [&](int rank, ncclComm_t comm) {

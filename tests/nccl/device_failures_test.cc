@@ -5,16 +5,6 @@
 namespace rondo::test {
 namespace {
 
-/// The communicator's failure, which comes when the stream has reached the call.
-ncclResult_t failure_of(ncclComm_t comm) {
-  ncclResult_t result = ncclSuccess;
-  while (result == ncclSuccess || result == ncclInProgress) {
-    expect(ncclCommGetAsyncError(comm, &result));
-    std::this_thread::yield();
-  }
-  return result;
-}
-
 TEST_CASE("ranks that disagree in a stream are told so") {
   const std::size_t count = GENERATE(std::size_t{10}, std::size_t{5'000'000});
   with_device_members(2, [&](int rank, ncclComm_t comm) {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/nccl/include/nccl.h"
@@ -50,11 +51,10 @@ inline void destroy(const std::vector<ncclComm_t>& comms) {
   for (const ncclComm_t comm : comms) expect(ncclCommDestroy(comm));
 }
 
-/// Runs body(rank, comm) on a thread for each rank of a new communicator.
+/// Runs body(rank, comm) on a thread for each of the communicator's ranks, and destroys it.
 template <class Body>
-void with_members(int ranks, Body&& body) {
-  const std::vector<ncclComm_t> comms = init_all(ranks);
-  on_all_ranks(ranks, [&](int rank) {
+void run_members(const std::vector<ncclComm_t>& comms, Body&& body) {
+  on_all_ranks(static_cast<int>(comms.size()), [&](int rank) {
     const ncclComm_t comm = comms[static_cast<std::size_t>(rank)];
     try {
       body(rank, comm);
@@ -64,6 +64,22 @@ void with_members(int ranks, Body&& body) {
     }
   });
   destroy(comms);
+}
+
+/// The same with a new communicator.
+template <class Body>
+void with_members(int ranks, Body&& body) {
+  run_members(init_all(ranks), body);
+}
+
+/// The communicator's failure, which comes in its own time.
+inline ncclResult_t failure_of(ncclComm_t comm) {
+  ncclResult_t result = ncclSuccess;
+  while (result == ncclSuccess || result == ncclInProgress) {
+    expect(ncclCommGetAsyncError(comm, &result));
+    std::this_thread::yield();
+  }
+  return result;
 }
 
 /// Runs body(rank, id) on a thread for each rank, to make communicators with.

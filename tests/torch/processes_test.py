@@ -74,7 +74,12 @@ def python(*words, **more):
 def start(*words, **more):
     return subprocess.Popen(list(map(str, words)), env=environment(**more), text=True,
                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            start_new_session=True)
+                            start_new_session=True, preexec_fn=heed_interrupts)
+
+
+def heed_interrupts():
+    """Whoever started the tests in the background may have them ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def in_session(session):
