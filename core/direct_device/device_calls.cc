@@ -48,12 +48,12 @@ DeviceCalls::~DeviceCalls() {
     const cuda::RelaxedCapture relaxed;
     const cuda::CurrentContext current(context_);
     order_.reset();
-    other_.reset();
+    others_.clear();
   } catch (const std::exception& error) {
     log(LogLevel::info, -1, std::string("while giving events back: ") + error.what());
     // What the context had is gone with it: it must not be touched any more.
     order_->abandon();
-    if (other_) other_->abandon();
+    for (const auto& other : others_) other->abandon();
   }
 }
 
@@ -125,7 +125,7 @@ void DeviceCalls::begin(const stream::Request& request) {
       watcher_->expect(number);
     }
     order_->follow(request.stream, capture_);
-    if (other_ != nullptr) other_->follow(request.stream, capture_);
+    for (const auto& other : others_) other->follow(request.stream, capture_);
   });
 }
 

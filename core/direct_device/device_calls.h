@@ -7,8 +7,8 @@
 // captured into graphs and replayed.
 //
 // Calls of one communicator follow each other in the order in which they are made, whatever their
-// streams are, and those that stream::AllRanks makes for a rank. Threads: one at a time, but
-// rethrow_failure() and retire() may come from any.
+// streams are, and those that stream::AllRanks and stream::StreamCalls make for a rank. Threads:
+// one at a time, but rethrow_failure() and retire() may come from any.
 #pragma once
 
 #include <memory>
@@ -56,7 +56,7 @@ class DeviceCalls {
   // For calls that are put into streams without this class: see core/stream/all_ranks.h.
   const std::shared_ptr<stream::Order>& order() const { return order_; }
   /// These calls come behind the other ones, too.
-  void follow_also(std::shared_ptr<stream::Order> other) { other_ = std::move(other); }
+  void follow_also(std::shared_ptr<stream::Order> other) { others_.push_back(std::move(other)); }
 
  private:
   explicit DeviceCalls(std::shared_ptr<Watcher> watcher);
@@ -73,7 +73,7 @@ class DeviceCalls {
   std::optional<cuda::Capture> capture_{};  ///< of the running one
   int turn_ = 0;                            ///< half of the next call's first slice
   std::shared_ptr<stream::Order> order_{};
-  std::shared_ptr<stream::Order> other_{};  ///< of calls beside these; null: none
+  std::vector<std::shared_ptr<stream::Order>> others_{};  ///< of calls beside these
 };
 
 }  // namespace rondo::direct_device

@@ -55,6 +55,14 @@ void Member::prepare_streams() {
 void Member::prepare_device_calls() {
   if (state_ == nullptr) return;
   device_calls_ = direct_device::DeviceCalls::make(state_, traits_.context);
+  join_orders();
+}
+
+/// Calls through the host and those between devices follow each other.
+void Member::join_orders() {
+  if (streams_ == nullptr || device_calls_ == nullptr) return;
+  streams_->follow_also(device_calls_->order());
+  device_calls_->follow_also(streams_->order());
 }
 
 void Member::make_in_background(Maker maker) {
@@ -185,6 +193,7 @@ stream::StreamCalls& Member::streams(cuda::Stream stream) {
     cuda::check(cuda::driver().stream_get_ctx(stream, &context), "cuStreamGetCtx");
     streams_ = stream::StreamCalls::make(state_, context);
     has_streams_.store(true, std::memory_order_release);
+    join_orders();
   }
   return *streams_;
 }

@@ -110,6 +110,7 @@ class Member : public std::enable_shared_from_this<Member> {
 
   void prepare_streams();
   void prepare_device_calls();
+  void join_orders();
   detail::CommunicatorState& made();
   bool works_are_done();
   /// Throws the failure of calls in streams, if they failed.

@@ -69,7 +69,8 @@ stream::AllRanks& all_ranks_of(World& world) {
     const auto made = std::make_shared<stream::AllRanks>(std::move(ranks), between_devices);
     for (Member* const member : world.members) {
       member->set_all_ranks(made);
-      if (auto* const calls = member->device_calls()) calls->follow_also(made->order());
+      auto* const calls = member->device_calls();
+      if (calls != nullptr && made->order() != nullptr) calls->follow_also(made->order());
     }
   }
   return *world.members.front()->all_ranks();

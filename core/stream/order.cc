@@ -27,7 +27,13 @@ void Order::record(cuda::Stream stream, const std::optional<cuda::Capture>& capt
 
 void Order::finish() {
   if (!used()) return;
-  check(driver().event_synchronize(last_.get()), "cuEventSynchronize");
+  cuda::Event last = nullptr;
+  {
+    const std::scoped_lock lock(mutex_);
+    last = last_.get();
+  }
+  if (last == nullptr) return;  // abandoned by calls of another way
+  check(driver().event_synchronize(last), "cuEventSynchronize");
 }
 
 void Order::abandon() {

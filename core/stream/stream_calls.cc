@@ -92,7 +92,7 @@ StreamCalls::~StreamCalls() {
     collective_lane_.reset();
     message_lanes_.clear();
     order_.reset();
-    other_.reset();
+    others_.clear();
     scratch_.reset();
   } catch (const std::exception& error) {
     log(LogLevel::info, -1, std::string("while giving memory back: ") + error.what());
@@ -105,7 +105,7 @@ void StreamCalls::abandon() {
   if (collective_lane_) collective_lane_->abandon();
   for (const auto& lane : message_lanes_) lane->abandon();
   if (order_) order_->abandon();
-  if (other_) other_->abandon();
+  for (const auto& other : others_) other->abandon();
   (void)scratch_.release();
 }
 
@@ -306,7 +306,7 @@ void StreamCalls::give_up(Batch& batch, const char* words) {
 void StreamCalls::enter_first(Batch& batch) {
   const cuda::Stream stream = batch.items.front().request.stream;
   order_->follow(stream, batch.capture);
-  if (other_ != nullptr) other_->follow(stream, batch.capture);
+  for (const auto& other : others_) other->follow(stream, batch.capture);
   for (const Item& item : batch.items) join(stream, item.request.stream);
   check(driver().launch_host_func(stream, arrived, &batch), "cuLaunchHostFunc");
   batch.announced = true;

@@ -7,7 +7,8 @@
 // process cannot starve each other. All of it can be captured into graphs and replayed.
 //
 // Calls of one communicator follow each other in the order in which they are made, whatever their
-// streams are: each stream waits for the call before by an event.
+// streams are: each stream waits for the call before by an event. So they do where others of the
+// communicator go another way (follow_also()).
 //
 // A driver's queue has room for a thousand entries or so, and a full one makes its caller wait, who
 // may hold what other threads need. So a call has `queued_entries` there at most and waits by
@@ -70,7 +71,7 @@ class StreamCalls {
   detail::CommunicatorState& state() const { return worker_->state(); }
   const std::shared_ptr<Order>& order() const { return order_; }
   /// These calls come behind the other ones, too.
-  void follow_also(std::shared_ptr<Order> other) { other_ = std::move(other); }
+  void follow_also(std::shared_ptr<Order> other) { others_.push_back(std::move(other)); }
   /// For join(): of this context.
   cuda::Event scratch() const { return scratch_.get(); }
   /// This exists as long as the graph does.
@@ -102,9 +103,9 @@ class StreamCalls {
   std::unique_ptr<Lane> collective_lane_{};
   std::vector<std::unique_ptr<Lane>> message_lanes_{};
   std::shared_ptr<Order> order_{};
-  std::shared_ptr<Order> other_{};    ///< of calls beside these; null: none
-  cuda::OwnedEvent scratch_{};        ///< of join()
-  std::shared_ptr<Batch> putting_{};  ///< between begin() and end()
+  std::vector<std::shared_ptr<Order>> others_{};  ///< of calls beside these
+  cuda::OwnedEvent scratch_{};                    ///< of join()
+  std::shared_ptr<Batch> putting_{};              ///< between begin() and end()
 };
 
 }  // namespace rondo::stream
