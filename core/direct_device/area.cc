@@ -47,6 +47,13 @@ bool agrees(const detail::CommunicatorState& state, const std::vector<std::strin
 
 std::string words_of(const std::exception& error) { return error.what(); }
 
+/// Whole pages, so that copies stay aligned.
+std::size_t slot_bytes_of(int ranks) {
+  constexpr std::size_t page = 4096;
+  const auto all = static_cast<std::size_t>(slots * std::max(ranks - 1, 1));
+  return std::min(Area::most_slot_bytes, Area::most_slots_bytes / all / page * page);
+}
+
 }  // namespace
 
 /// What a rank tells the others of its memory, as words apart by blanks.
@@ -87,6 +94,7 @@ Area::Area(cuda::Context context, int rank, int ranks)
     : context_(context),
       rank_(rank),
       ranks_(ranks),
+      slot_bytes_(slot_bytes_of(ranks)),
       halves_(static_cast<std::size_t>(ranks)),
       processes_(static_cast<std::size_t>(ranks)) {}
 
@@ -96,7 +104,7 @@ Area::~Area() {
 }
 
 Area::Offer Area::offer() {
-  check(driver().mem_alloc(&own_, halves_bytes), "cuMemAlloc");
+  check(driver().mem_alloc(&own_, bytes()), "cuMemAlloc");
   Offer mine;
   mine.process = this_host({}).process;
   mine.pid = ::getpid();

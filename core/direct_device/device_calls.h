@@ -1,5 +1,5 @@
-// DeviceCalls: a communicator's collectives between devices of one machine, in the order of CUDA
-// streams, without the host's memory or any thread of it.
+// DeviceCalls: a communicator's collectives and messages between devices of one machine, in the
+// order of CUDA streams, without the host's memory or any thread of it.
 //
 // A call is put into its stream and returns at once. Everything in it is finite: copies, kernels,
 // and writes of and waits for flags, which do not occupy a device. So it matters neither whether
@@ -15,6 +15,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/direct_device/messages.h"
 #include "core/direct_device/running.h"
 #include "core/direct_device/watcher.h"
 #include "core/stream/order.h"
@@ -30,26 +31,32 @@ class DeviceCalls {
   DeviceCalls(const DeviceCalls&) = delete;
   DeviceCalls& operator=(const DeviceCalls&) = delete;
 
-  /// Whether a call is made between devices: a collective of at least one element whose buffers, as
-  /// far as this rank has any, are device memory. All of it but the memory is the same on every
-  /// rank.
+  /// Whether a call is made between devices: a collective of at least one element, or a message,
+  /// whose buffers, as far as this rank has any, are device memory. All of it but the memory is the
+  /// same on every rank.
   bool serves(const stream::Request& request) const;
-  /// A collective that is made in another way: it has its place among the others. Throws the
-  /// failure of an earlier call, or why this one fails the communicator.
-  void pass_over(const Call& call);
+  /// A call that is made in another way: it has its place among the others. Throws the failure of
+  /// an earlier call, or why this one fails the communicator.
+  void pass_over(const stream::Request& request);
 
   /// Begins to put a call that is served into its stream; then advance() until it says false.
   /// Throws the failure of an earlier call; Error{mismatch}; Error{invalid_usage} for a stream of
   /// another context; CudaError, after which no further call succeeds.
   void begin(const stream::Request& request);
+  /// The same for messages that are served, all of one group, which go on together.
+  void begin(std::vector<stream::Request> messages);
   /// Puts the next piece there, so that calls of several communicators can be put into streams in
   /// turn: a driver's queues have an end, and who fills one waits for all the others.
   bool advance();
 
-  /// Returns when all that was put into streams is complete, or has failed. Throws CudaError.
+  /// Returns when all that was put into streams is complete, or has failed, and what was sent has
+  /// been received, or will not be. Throws CudaError; Error{timeout} after RONDO_TIMEOUT for a
+  /// message that nobody receives.
   void finish();
   /// Throws why no call can succeed any more, if so.
   void rethrow_failure() { watcher_->rethrow_failure(); }
+  /// Of device memory, which this rank takes.
+  std::size_t bytes() const { return watcher_->area().bytes(); }
   /// There will be no further call. What is under way goes on; so do graphs, whose calls fail.
   void retire() { watcher_->retire(); }
 
@@ -61,6 +68,10 @@ class DeviceCalls {
  private:
   explicit DeviceCalls(std::shared_ptr<Watcher> watcher);
   void check_context(const stream::Request& request) const;
+  void announce(const std::vector<stream::Request>& messages);
+  void enter(cuda::Stream stream, Waiting waiting);
+  void finish_streams();
+  void wait_for_receivers() const;
   void keep_with(cuda::Graph graph);
   void give_up(const Error& error) noexcept;
   /// Runs `body`, whose failure is the communicator's.
@@ -69,9 +80,12 @@ class DeviceCalls {
 
   const std::shared_ptr<Watcher> watcher_;
   const cuda::Context context_;
-  std::optional<Running> running_{};
+  std::optional<Running> running_{};  ///< at most one of the two
+  std::optional<Messages> messages_{};
   std::optional<cuda::Capture> capture_{};  ///< of the running one
   int turn_ = 0;                            ///< half of the next call's first slice
+  MessageState message_state_;
+  bool has_sent_ = false;
   std::shared_ptr<stream::Order> order_{};
   std::vector<std::shared_ptr<stream::Order>> others_{};  ///< of calls beside these
 };

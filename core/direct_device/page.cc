@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <random>
 #include <sstream>
@@ -23,25 +24,42 @@ std::atomic_ref<std::uint64_t> shared(std::uint64_t& word) {
   return std::atomic_ref<std::uint64_t>(word);
 }
 
+/// Words of each ordered pair of ranks: of all signals, and what is passed of sends and receives.
+constexpr int signals_of_pair = 3 * halves + 2 * slots;
+constexpr int words_of_pair = signals_of_pair + 2;
+
+/// A shape in one word.
+std::uint64_t pack(const MessageShape& shape) {
+  return shape.count << 8 | static_cast<std::uint64_t>(shape.type) << 1 | (shape.on_device ? 1 : 0);
+}
+MessageShape unpack(std::uint64_t word) {
+  return {word >> 8, static_cast<DataType>(word >> 1 & 127), (word & 1) != 0};
+}
+
 }  // namespace
 
-/// The first line tells this page from any other file; then three lines for each rank, and the
-/// signals.
+/// The first line tells this page from any other file; then three lines for each rank, and those of
+/// pairs.
 std::size_t SharedPage::lines(int ranks) {
-  return static_cast<std::size_t>(1 + 3 * ranks + signal_kinds * halves * ranks * ranks);
+  return static_cast<std::size_t>(1 + 3 * ranks + words_of_pair * ranks * ranks);
 }
 
 std::size_t SharedPage::bytes(int ranks) {
-  return lines(ranks) * line + static_cast<std::size_t>(ranks) * announced * sizeof(Announcement);
+  const auto count = static_cast<std::size_t>(ranks);
+  const std::size_t entries = count * announced + 2 * count * count * announced_messages;
+  return lines(ranks) * line + entries * sizeof(Announcement);
 }
 
 SharedPage SharedPage::make(int ranks) {
   SharedPage page(make_shared_memory(bytes(ranks), what), {}, ranks);
   const std::uint64_t number = random_number();
   *reinterpret_cast<std::uint64_t*>(page.base()) = number;
-  for (int half = 0; half < halves; ++half) {
-    for (int from = 0; from < ranks; ++from) {
-      for (int to = 0; to < ranks; ++to) page.signal(Signal::free, half, from, to) = 1;
+  for (int from = 0; from < ranks; ++from) {
+    for (int to = 0; to < ranks; ++to) {
+      for (const Signal kind : {Signal::free, Signal::taken}) {
+        for (int place = 0; place < places_of(kind); ++place)
+          page.signal(kind, place, from, to) = 1;
+      }
     }
   }
   page.address_ = std::to_string(::getpid()) + " " + std::to_string(page.memory_.descriptor.get()) +
@@ -89,31 +107,65 @@ std::uint32_t& SharedPage::word(int index) const {
   return *reinterpret_cast<std::uint32_t*>(base() + static_cast<std::size_t>(index) * line);
 }
 
-std::uint32_t& SharedPage::signal(Signal kind, int half, int from, int to) const {
-  const int group = static_cast<int>(kind) * halves + half;
-  return word(1 + 3 * ranks_ + (group * ranks_ + from) * ranks_ + to);
+std::uint32_t& SharedPage::signal(Signal kind, int place, int from, int to) const {
+  const int before = std::min(static_cast<int>(kind), 3) * halves +
+                     std::max(static_cast<int>(kind) - 3, 0) * slots;
+  return word(1 + 3 * ranks_ + ((before + place) * ranks_ + from) * ranks_ + to);
+}
+
+std::uint32_t& SharedPage::passed(int rank, int peer, bool sends) const {
+  const int group = signals_of_pair + (sends ? 1 : 0);
+  return word(1 + 3 * ranks_ + (group * ranks_ + rank) * ranks_ + peer);
 }
 
 cuda::DevicePointer SharedPage::device_address(const std::uint32_t& word) const {
   return registered_ + (cuda::address_of(&word) - cuda::address_of(base()));
 }
 
-SharedPage::Announcement& SharedPage::announcement(int rank, std::uint64_t sequence) const {
-  auto* const all = reinterpret_cast<Announcement*>(base() + lines(ranks_) * line);
-  return all[static_cast<std::size_t>(rank) * announced + sequence % announced];
+SharedPage::Announcement* SharedPage::announcements() const {
+  return reinterpret_cast<Announcement*>(base() + lines(ranks_) * line);
 }
 
-void SharedPage::announce(int rank, std::uint64_t sequence, std::uint64_t fingerprint) const {
-  Announcement& entry = announcement(rank, sequence);
+SharedPage::Announcement& SharedPage::announcement(int rank, std::uint64_t sequence) const {
+  return announcements()[static_cast<std::size_t>(rank) * announced + sequence % announced];
+}
+
+SharedPage::Announcement& SharedPage::message(int rank, int peer, bool sends,
+                                              std::uint64_t sequence) const {
+  const auto ring = static_cast<std::size_t>(((sends ? 1 : 0) * ranks_ + rank) * ranks_ + peer);
+  Announcement* const all = announcements() + static_cast<std::size_t>(ranks_) * announced;
+  return all[ring * announced_messages + sequence % announced_messages];
+}
+
+void SharedPage::write(Announcement& entry, std::uint64_t sequence, std::uint64_t value) {
   // seq_cst: a reader that sees the new fingerprint beside a sequence sees this 0 when it looks
   // again.
   shared(entry.sequence).store(0, std::memory_order_seq_cst);
-  shared(entry.fingerprint).store(fingerprint, std::memory_order_seq_cst);
+  shared(entry.fingerprint).store(value, std::memory_order_seq_cst);
   shared(entry.sequence).store(sequence, std::memory_order_seq_cst);
 }
 
+void SharedPage::announce(int rank, std::uint64_t sequence, std::uint64_t fingerprint) const {
+  write(announcement(rank, sequence), sequence, fingerprint);
+}
+
 std::optional<std::uint64_t> SharedPage::find(int rank, std::uint64_t sequence) const {
-  Announcement& entry = announcement(rank, sequence);
+  return read(announcement(rank, sequence), sequence);
+}
+
+void SharedPage::announce_message(int rank, int peer, bool sends, std::uint64_t sequence,
+                                  const MessageShape& shape) const {
+  write(message(rank, peer, sends, sequence), sequence, pack(shape));
+}
+
+std::optional<MessageShape> SharedPage::find_message(int rank, int peer, bool sends,
+                                                     std::uint64_t sequence) const {
+  const auto found = read(message(rank, peer, sends, sequence), sequence);
+  if (!found) return std::nullopt;
+  return unpack(*found);
+}
+
+std::optional<std::uint64_t> SharedPage::read(Announcement& entry, std::uint64_t sequence) {
   if (shared(entry.sequence).load(std::memory_order_seq_cst) != sequence) return std::nullopt;
   const std::uint64_t found = shared(entry.fingerprint).load(std::memory_order_seq_cst);
   if (shared(entry.sequence).load(std::memory_order_seq_cst) != sequence) return std::nullopt;

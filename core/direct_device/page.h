@@ -1,9 +1,10 @@
 // SharedPage: host memory that all ranks of a communicator map and every driver has registered:
 // flags that streams write and wait for, and what ranks say of themselves.
 //
-// A signal is a word for each ordered pair of ranks, half and kind. It is 0 or 1: the stream of its
-// `from` writes 1, the stream of its `to` waits for 1 and writes 0 again. `free` says that `to` may
-// fill its half again as far as `from` is concerned, so it is 1 at first; the others are 0.
+// A signal is a word for each ordered pair of ranks, kind and half (or slot, of messages). It is 0
+// or 1: the stream of its `from` writes 1, the stream of its `to` waits for 1 and writes 0 again.
+// `free` and `taken` say that `to` may fill its half or slot again as far as `from` is concerned,
+// so they are 1 at first; the others are 0.
 // Each word that is written often has a cache line to itself.
 #pragma once
 
@@ -14,18 +15,31 @@
 
 #include "core/cuda/api.h"
 #include "core/memory/shared_memory.h"
+#include "rondo/types.h"
 
 namespace rondo::direct_device {
 
 inline constexpr int halves = 2;
+inline constexpr int slots = 4;  ///< of messages from one rank to another
 inline constexpr int most_ranks = 32;
 
 enum class Signal : std::uint8_t {
   filled,   ///< `from` has filled its half
   reduced,  ///< its part of its half is reduced
   free,     ///< it has read all it wanted of the half of `to`
+  sent,     ///< it has filled its slot for `to`
+  taken,    ///< it has read the slot of `to` that is for it
 };
-inline constexpr int signal_kinds = 3;
+inline constexpr int signal_kinds = 5;
+constexpr int places_of(Signal kind) { return kind < Signal::sent ? halves : slots; }
+
+/// A message as one of its ranks announces it.
+struct MessageShape {
+  std::uint64_t count = 0;
+  DataType type = DataType::uint8;
+  bool on_device = false;  ///< it goes from device to device, as far as this rank knows
+  friend bool operator==(const MessageShape&, const MessageShape&) = default;
+};
 
 /// Thread-safe once it is registered. The memory is there until the last rank unmaps it. Ranks of
 /// one process share an object, or have a mapping each.
@@ -47,12 +61,15 @@ class SharedPage {
   /// then needs a current context. Throws CudaError.
   void register_memory();
 
-  std::uint32_t& signal(Signal kind, int half, int from, int to) const;
-  /// The newest call that a rank's stream has begun, and completed: lower 32 bits of its number.
+  /// `place`: a half or a slot.
+  std::uint32_t& signal(Signal kind, int place, int from, int to) const;
+  /// The newest entry that a rank's stream has begun, and completed: lower 32 bits of its number.
   std::uint32_t& begun(int rank) const { return word(1 + rank); }
   std::uint32_t& completed(int rank) const { return word(1 + ranks_ + rank); }
   /// Not 0: the rank maps nobody's device memory any more.
   std::uint32_t& closed(int rank) const { return word(1 + 2 * ranks_ + rank); }
+  /// The newest entry whose sends to `peer`, or receives from it, a rank's stream has done.
+  std::uint32_t& passed(int rank, int peer, bool sends) const;
   /// By what a stream knows a word of this page.
   cuda::DevicePointer device_address(const std::uint32_t& word) const;
 
@@ -63,6 +80,14 @@ class SharedPage {
   void announce(int rank, std::uint64_t sequence, std::uint64_t fingerprint) const;
   /// Nothing where the rank has not come there yet, or is `announced` calls further.
   std::optional<std::uint64_t> find(int rank, std::uint64_t sequence) const;
+
+  /// The same for messages between two ranks, numbered from 1 for each direction; `sends`: that of
+  /// `rank`.
+  static constexpr std::size_t announced_messages = 32;
+  void announce_message(int rank, int peer, bool sends, std::uint64_t sequence,
+                        const MessageShape& shape) const;
+  std::optional<MessageShape> find_message(int rank, int peer, bool sends,
+                                           std::uint64_t sequence) const;
 
  private:
   struct Announcement {
@@ -77,7 +102,11 @@ class SharedPage {
   static std::size_t bytes(int ranks);
   std::byte* base() const { return mapping_ ? mapping_.data() : memory_.mapping.data(); }
   std::uint32_t& word(int index) const;
+  Announcement* announcements() const;
   Announcement& announcement(int rank, std::uint64_t sequence) const;
+  Announcement& message(int rank, int peer, bool sends, std::uint64_t sequence) const;
+  static void write(Announcement& entry, std::uint64_t sequence, std::uint64_t value);
+  static std::optional<std::uint64_t> read(Announcement& entry, std::uint64_t sequence);
 
   SharedMemory memory_{};  ///< where it was made
   Mapping mapping_{};      ///< where it was opened

@@ -17,18 +17,18 @@ void Signals::write(const std::uint32_t& word, std::uint32_t value) {
   add(cuda::operation_write_value, word, value, cuda::write_value_default);
 }
 
-void Signals::tell(Signal kind, int half, int peer) {
-  write(area_.page().signal(kind, half, area_.rank(), peer), 1);
+void Signals::tell(Signal kind, int place, int peer) {
+  write(area_.page().signal(kind, place, area_.rank(), peer), 1);
 }
 
-void Signals::await(Signal kind, int half, int peer) {
-  add(cuda::operation_wait_value, area_.page().signal(kind, half, peer, area_.rank()), 1,
+void Signals::await(Signal kind, int place, int peer) {
+  add(cuda::operation_wait_value, area_.page().signal(kind, place, peer, area_.rank()), 1,
       cuda::wait_value_equal);
 }
 
-void Signals::take(Signal kind, int half, int peer) {
-  await(kind, half, peer);
-  write(area_.page().signal(kind, half, peer, area_.rank()), 0);
+void Signals::take(Signal kind, int place, int peer) {
+  await(kind, place, peer);
+  write(area_.page().signal(kind, place, peer, area_.rank()), 0);
 }
 
 void Signals::put(cuda::Stream stream) {

@@ -15,14 +15,14 @@ class Signals {
  public:
   explicit Signals(const Area& area) : area_(area) {}
 
-  /// Tells `peer`.
-  void tell(Signal kind, int half, int peer);
+  /// Tells `peer`. `place`: a half or a slot.
+  void tell(Signal kind, int place, int peer);
   /// Waits until `peer` has told, which it may then do again.
-  void take(Signal kind, int half, int peer);
+  void take(Signal kind, int place, int peer);
   /// Waits for the same and leaves it as it is.
-  void await(Signal kind, int half, int peer);
+  void await(Signal kind, int place, int peer);
   void write(const std::uint32_t& word, std::uint32_t value);
-  /// Throws CudaError; all are gone from here then, too.
+  /// Nothing where none was asked for. Throws CudaError; all are gone from here then, too.
   void put(cuda::Stream stream);
 
  private:

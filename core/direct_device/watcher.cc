@@ -24,6 +24,26 @@ std::uint64_t mark(std::uint64_t fingerprint, bool on_device) {
   return fingerprint << 1 | (on_device ? 1 : 0);
 }
 
+std::string shape_text(const MessageShape& shape) {
+  return std::to_string(shape.count) + " x " + std::string(name(shape.type)) +
+         (shape.on_device ? "" : " in host memory");
+}
+
+Error other_message(const MessageShape& mine, const MessageShape& theirs, int rank, int peer,
+                    bool sends) {
+  const std::string to = " rank " + std::to_string(peer);
+  return Error(ErrorCode::mismatch,
+               sends ? "this rank sends " + shape_text(mine) + " to" + to + ", which receives " +
+                           shape_text(theirs)
+                     : "this rank receives " + shape_text(mine) + " from" + to + ", which sends " +
+                           shape_text(theirs),
+               {.rank = rank,
+                .peer = peer,
+                .call = sends ? "send" : "recv",
+                .remedy = "make both sides use the same count and type, and one kind of memory (or "
+                          "RONDO_P2P_DISABLE=1)"});
+}
+
 Error other_memory(const Call& call, int rank, int peer, bool on_device) {
   return Error(ErrorCode::mismatch,
                std::string("this rank's buffers are ") + (on_device ? "" : "not ") +
@@ -42,6 +62,8 @@ Watcher::Watcher(std::shared_ptr<detail::CommunicatorState> state,
     : state_(std::move(state)),
       line_(std::move(line)),
       area_(std::move(area)),
+      sends_(static_cast<std::size_t>(area_->ranks())),
+      receives_(static_cast<std::size_t>(area_->ranks())),
       patience_(false, false, state_->config().timeout) {
   line_->set_timeout(state_->config().timeout);
 }
@@ -80,9 +102,31 @@ std::uint64_t Watcher::announce(const Call& call, bool on_device) {
   return numbered.sequence;
 }
 
-void Watcher::expect(std::uint64_t number) {
+bool Watcher::announce(const Call& message, int peer, bool sends, bool on_device) {
+  const int rank = area_->rank();
+  const MessageShape mine{message.count, message.type, on_device || message.count == 0};
+  std::uint64_t number = 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    number = ++(sends ? sends_ : receives_)[static_cast<std::size_t>(peer)];
+  }
+  const SharedPage& page = area_->page();
+  page.announce_message(rank, peer, sends, number, mine);
+  const auto theirs = page.find_message(peer, rank, !sends, number);
+  if (!theirs || *theirs == mine) return true;
+  fail(other_message(mine, *theirs, rank, peer, sends));
+  return false;
+}
+
+std::uint64_t Watcher::next() const {
   const std::scoped_lock lock(mutex_);
-  expected_ = number;
+  return expected_ + 1;
+}
+
+void Watcher::expect(Waiting waiting) {
+  const std::scoped_lock lock(mutex_);
+  ++expected_;
+  waiting_.push_back(std::move(waiting));
   changed_.notify_one();
 }
 
@@ -189,8 +233,10 @@ bool Watcher::note_progress() {
   const std::scoped_lock lock(mutex_);
   const std::uint64_t completed = expected_ - (static_cast<std::uint32_t>(expected_) - newest);
   if (completed == completed_) return false;
-  completed_ = completed;
-  line_->calls().complete(completed);
+  for (; completed_ != completed; ++completed_) {
+    if (waiting_.front().sequence != 0) line_->calls().complete(waiting_.front().sequence);
+    waiting_.pop_front();
+  }
   return true;
 }
 
@@ -206,9 +252,9 @@ void Watcher::report_stall() {
     case detail::Patience::Verdict::wait:
       return;
     case detail::Patience::Verdict::report:
-      return line_->report_stall(false);
+      return report(false);
     case detail::Patience::Verdict::expired:
-      return line_->report_stall(true);
+      return report(true);
     case detail::Patience::Verdict::lost:
       return fail(Error(ErrorCode::timeout,
                         "nothing moved for longer than RONDO_TIMEOUT and the control plane does "
@@ -219,14 +265,37 @@ void Watcher::report_stall() {
   }
 }
 
+/// What is in its stream now. None: a graph's, which is not told of.
+std::optional<Waiting> Watcher::newest_waiting() const {
+  const std::scoped_lock lock(mutex_);
+  if (waiting_.empty()) return std::nullopt;
+  return waiting_.front();
+}
+
+/// Asks the control plane what keeps a collective waiting, or a message with a peer.
+void Watcher::report(bool expired) {
+  const std::optional<Waiting> waiting = newest_waiting();
+  if (!waiting || waiting->sequence != 0) return line_->report_stall(expired);
+  const SharedPage& page = area_->page();
+  const std::uint32_t begun =
+      std::atomic_ref(page.begun(area_->rank())).load(std::memory_order_relaxed);
+  for (const Waiting::Part& part : waiting->messages) {
+    // relaxed: as for report_stall().
+    const std::uint32_t passed = std::atomic_ref(page.passed(area_->rank(), part.peer, part.sends))
+                                     .load(std::memory_order_relaxed);
+    if (passed != begun) return line_->report_stall_on(part.peer, part.what, expired);
+  }
+}
+
 /// Every flag that a stream of this rank may wait for, now or later.
 void Watcher::answer() const {
   const SharedPage& page = area_->page();
-  for (int kind = 0; kind < signal_kinds; ++kind) {
-    for (int half = 0; half < halves; ++half) {
+  for (int number = 0; number < signal_kinds; ++number) {
+    const auto kind = static_cast<Signal>(number);
+    for (int place = 0; place < places_of(kind); ++place) {
       for (int peer = 0; peer < area_->ranks(); ++peer) {
         // relaxed: it brings no data.
-        std::atomic_ref(page.signal(static_cast<Signal>(kind), half, peer, area_->rank()))
+        std::atomic_ref(page.signal(kind, place, peer, area_->rank()))
             .store(1, std::memory_order_relaxed);
       }
     }

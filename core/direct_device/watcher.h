@@ -23,6 +23,18 @@
 
 namespace rondo::direct_device {
 
+/// What one entry of a stream waits for, as far as it must be told.
+struct Waiting {
+  /// One direction of messages with a peer.
+  struct Part {
+    int peer = 0;
+    bool sends = false;
+    std::string what{};  ///< "send of 4 x float32"
+  };
+  std::uint64_t sequence = 0;  ///< of a collective; 0: messages
+  std::vector<Part> messages{};
+};
+
 class Watcher : public std::enable_shared_from_this<Watcher> {
  public:
   Watcher(std::shared_ptr<detail::CommunicatorState> state, std::shared_ptr<ControlLine> line,
@@ -39,9 +51,13 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
   /// already. `on_device`: it is between devices here; if it is not elsewhere, or anything else of
   /// it differs, the communicator fails and the result is 0.
   std::uint64_t announce(const Call& call, bool on_device);
-  /// Call `number` is about to be put into a stream, which will write when it is begun and
-  /// completed.
-  void expect(std::uint64_t number);
+  /// The next message of its direction with `peer`. Compares it with the peer's, where that one is
+  /// there already; where they differ the communicator fails, and the result is false.
+  bool announce(const Call& message, int peer, bool sends, bool on_device);
+  /// The number of what will be put into a stream next.
+  std::uint64_t next() const;
+  /// That is about to happen, and the stream will write when it is begun and completed.
+  void expect(Waiting waiting);
   /// What is put into streams of `number` will not come to its end: the driver refuses everything.
   void abandon(std::uint64_t number);
   /// One that is captured: it may run until forget().
@@ -50,6 +66,7 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
 
   /// Throws why no call can succeed any more, if so.
   void rethrow_failure();
+  bool has_failed() const { return failure().has_value(); }
   /// All calls to come fail with this, or with the exception that is being handled; the first
   /// failure stays. The other ranks are told.
   void fail(const Error& error);
@@ -64,6 +81,8 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
   void look();
   bool note_progress();
   void report_stall();
+  void report(bool expired);
+  std::optional<Waiting> newest_waiting() const;
   void answer() const;
   void spread(const Error& failure);
   void give_memory_back(std::shared_ptr<void> owner);
@@ -73,9 +92,12 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
   std::unique_ptr<Area> area_;
   mutable std::mutex mutex_{};
   std::condition_variable changed_{};
-  std::uint64_t announced_ = 0;  ///< number of the newest call; under mutex_
-  std::uint64_t expected_ = 0;   ///< of the newest one that was put into a stream; under mutex_
-  std::uint64_t completed_ = 0;  ///< of the newest one that is complete; under mutex_
+  std::uint64_t announced_ = 0;            ///< number of the newest collective; under mutex_
+  std::vector<std::uint64_t> sends_{};     ///< by peer: number of the newest; under mutex_
+  std::vector<std::uint64_t> receives_{};  ///< likewise
+  std::uint64_t expected_ = 0;     ///< number of what was put into a stream last; under mutex_
+  std::uint64_t completed_ = 0;    ///< of the newest of it that is complete; under mutex_
+  std::deque<Waiting> waiting_{};  ///< what is not complete, in order; under mutex_
   std::uint64_t abandoned_ = ~std::uint64_t{0};  ///< under mutex_
   std::size_t graphs_ = 0;                       ///< captured calls; under mutex_
   bool retired_ = false;                         ///< under mutex_

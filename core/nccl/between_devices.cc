@@ -1,6 +1,7 @@
 #include "core/nccl/between_devices.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace rondo::nccl {
 namespace {
@@ -9,13 +10,15 @@ bool is_collective(const Operation& operation) {
   return operation.call.collective != Collective::send_recv;
 }
 
-/// One communicator's collectives, in their order.
+/// One communicator's collectives, in their order, and behind them its messages.
 class Queue {
  public:
   explicit Queue(Member& member) : member_(&member) {}
 
   const Member* member() const { return member_; }
-  void add(const Operation& operation) { operations_.push_back(&operation); }
+  void add(const Operation& operation) {
+    (is_collective(operation) ? operations_ : messages_).push_back(&operation);
+  }
   /// Puts the next piece into its stream; false when there is none. Operations that go another way
   /// join `others`.
   bool advance(std::vector<Operation>& others) {
@@ -24,7 +27,7 @@ class Queue {
       running_ = calls.advance();
       return true;
     }
-    if (next_ == operations_.size()) return false;
+    if (next_ == operations_.size()) return begin_messages(calls, others);
     const Operation& operation = *operations_[next_++];
     member_->state();
     const stream::Request request = request_of(operation);
@@ -32,7 +35,7 @@ class Queue {
       calls.begin(request);
       running_ = true;
     } else {
-      calls.pass_over(operation.call);
+      calls.pass_over(request);
       others.push_back(operation);
     }
     return true;
@@ -40,11 +43,36 @@ class Queue {
   void clear() {
     running_ = false;
     next_ = operations_.size();
+    messages_.clear();
   }
 
  private:
+  /// False when there are none. Messages to this very rank go one way, all of them.
+  bool begin_messages(direct_device::DeviceCalls& calls, std::vector<Operation>& others) {
+    if (messages_.empty()) return false;
+    const std::vector<const Operation*> messages = std::exchange(messages_, {});
+    const int rank = member_->state().rank();
+    const bool serves_own = std::ranges::all_of(messages, [&](const Operation* message) {
+      return message->peer != rank || calls.serves(request_of(*message));
+    });
+    std::vector<stream::Request> served;
+    for (const Operation* const message : messages) {
+      stream::Request request = request_of(*message);
+      if (message->peer == rank ? serves_own : calls.serves(request)) {
+        served.push_back(std::move(request));
+      } else {
+        calls.pass_over(request);
+        others.push_back(*message);
+      }
+    }
+    running_ = !served.empty();
+    if (running_) calls.begin(std::move(served));
+    return true;
+  }
+
   Member* member_;
   std::vector<const Operation*> operations_{};
+  std::vector<const Operation*> messages_{};
   std::size_t next_ = 0;
   bool running_ = false;
 };
@@ -63,7 +91,7 @@ std::vector<Operation> put_between_devices(std::span<const Operation> operations
   std::vector<Operation> others;
   for (const Operation& operation : operations) {
     Member* const member = operation.member.get();
-    if (member->device_calls() == nullptr || !is_collective(operation)) {
+    if (member->device_calls() == nullptr) {
       others.push_back(operation);
       continue;
     }

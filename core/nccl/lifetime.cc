@@ -104,8 +104,8 @@ ncclResult_t ncclCommMemStats(ncclComm_t comm, ncclCommMemStat_t stat, uint64_t*
                          "statistic " + std::to_string(number) + " is unknown",
                          {.remedy = "use an ncclCommMemStat_t"});
     }
-    const bool taken = member->device_calls() != nullptr && number >= ncclStatGpuMemPersist;
-    *value =
-        taken ? rondo::direct_device::Area::halves_bytes : 0;  // nothing of it can be suspended
+    const rondo::direct_device::DeviceCalls* const calls = member->device_calls();
+    const bool taken = calls != nullptr && number >= ncclStatGpuMemPersist;
+    *value = taken ? calls->bytes() : 0;  // nothing of it can be suspended
   });
 }

@@ -67,6 +67,15 @@ class Rank:
         self.library.call("ncclBroadcast", memory.pointer(), memory.pointer(),
                           ctypes.c_size_t(memory.size), BYTE, root, self.comm, self.stream)
 
+    def exchange(self, sent, received, size):
+        self.library.call("ncclGroupStart")
+        for peer in range(self.ranks):
+            for name, memory in (("ncclSend", sent), ("ncclRecv", received)):
+                address = ctypes.c_void_p(memory.address.value + peer * size)
+                self.library.call(name, address, ctypes.c_size_t(size), BYTE, peer, self.comm,
+                                  self.stream)
+        self.library.call("ncclGroupEnd")
+
     def finish(self):
         self.device.call("cuStreamSynchronize", self.stream)
 
@@ -75,7 +84,7 @@ class Rank:
             sys.exit(f"rank {self.rank}: {what} of {len(wanted)} bytes is wrong")
 
     def move(self):
-        """Broadcast, all-gather and all-to-all of every size."""
+        """Broadcast, all-gather and all-to-all of every size, the latter by messages, too."""
         ranks = range(self.ranks)
         for size in SIZES:
             one = Memory(self.device, pattern(self.rank, size))
@@ -90,6 +99,11 @@ class Rank:
                               self.comm, self.stream)
             self.finish()
             self.check("all_to_all", every.get(),
+                       b"".join(pattern(at + 10 * self.rank, size) for at in ranks))
+            every.set(bytes(every.size))
+            self.exchange(each, every, size)
+            self.finish()
+            self.check("messages", every.get(),
                        b"".join(pattern(at + 10 * self.rank, size) for at in ranks))
             self.broadcast(one, self.ranks - 1)
             self.finish()

@@ -1,0 +1,139 @@
+#include "core/direct_device/messages.h"
+
+#include <algorithm>
+
+#include "core/stream/order.h"
+
+namespace rondo::direct_device {
+
+Messages::Messages(const Area& area, std::vector<stream::Request> requests, MessageState& state,
+                   std::uint64_t number)
+    : area_(area), requests_(std::move(requests)), state_(state), signals_(area), number_(number) {
+  for (const stream::Request& request : requests_) {
+    if (request.peer != area_.rank()) cut(request);
+  }
+  choose_streams();
+  for (Kind& kind : kinds_) {
+    std::vector<std::size_t>& next = kind.sends ? state_.sent : state_.received;
+    std::size_t& slot = next[static_cast<std::size_t>(kind.peer)];
+    kind.first = slot;
+    slot = static_cast<std::size_t>(kind.slot(kind.pieces.size()));
+    rounds_ = std::max(rounds_, kind.pieces.size() + (kind.sends ? 0 : slots));
+  }
+}
+
+Messages::Kind& Messages::kind_of(const stream::Request& request) {
+  const auto found = std::ranges::find_if(kinds_, [&](const Kind& kind) {
+    return kind.peer == request.peer && kind.sends == request.sends;
+  });
+  if (found != kinds_.end()) return *found;
+  return kinds_.emplace_back(Kind{.peer = request.peer, .sends = request.sends});
+}
+
+/// Both sides cut alike: by what they agree on.
+void Messages::cut(const stream::Request& request) {
+  Kind& kind = kind_of(request);
+  const std::size_t bytes = request.call.count * size_of(request.call.type);
+  const cuda::DevicePointer address =
+      cuda::address_of(request.sends ? request.input : request.output);
+  for (std::size_t at = 0; at < bytes; at += area_.slot_bytes())
+    kind.pieces.push_back({address + at, std::min(area_.slot_bytes(), bytes - at)});
+}
+
+void Messages::choose_streams() {
+  streams_.push_back(stream());
+  std::size_t taken = 0;
+  for (Kind& kind : kinds_) {
+    kind.stream = stream();
+    if (kinds_.size() == 1 || kind.pieces.size() <= slots) continue;
+    if (taken == state_.streams.size()) state_.streams.push_back(cuda::make_stream());
+    kind.stream = state_.streams[taken++].get();
+    streams_.push_back(kind.stream);
+  }
+}
+
+bool Messages::advance() {
+  if (round_ == 0) begin();
+  if (round_ >= slots) move(false, round_ - slots);
+  move(true, round_);
+  if (++round_ < rounds_) return true;
+  gather();
+  if (number_ != 0)
+    signals_.write(area_.page().completed(area_.rank()), static_cast<std::uint32_t>(number_));
+  signals_.put(stream());
+  for (const stream::Request& request : requests_)
+    stream::join(request.stream, stream(), state_.scratch.get());
+  return false;
+}
+
+void Messages::begin() {
+  for (const stream::Request& request : requests_)
+    stream::join(stream(), request.stream, state_.scratch.get());
+  if (number_ != 0)
+    signals_.write(area_.page().begun(area_.rank()), static_cast<std::uint32_t>(number_));
+  signals_.put(stream());
+  for (const cuda::Stream each : streams_) stream::join(each, stream(), state_.scratch.get());
+  copy_own();
+}
+
+void Messages::gather() {
+  for (const cuda::Stream each : streams_) stream::join(stream(), each, state_.scratch.get());
+}
+
+/// Messages to this very rank: the first send is the first recv's, and so on.
+void Messages::copy_own() const {
+  std::vector<const stream::Request*> sends;
+  std::vector<const stream::Request*> receives;
+  for (const stream::Request& request : requests_) {
+    if (request.peer == area_.rank()) (request.sends ? sends : receives).push_back(&request);
+  }
+  for (std::size_t i = 0; i < sends.size(); ++i) {
+    const Call& call = sends[i]->call;
+    copy(cuda::address_of(receives[i]->output), cuda::address_of(sends[i]->input),
+         call.count * size_of(call.type), stream());
+  }
+}
+
+/// The piece `index` of all sends, or receives, that have one.
+void Messages::move(bool sends, std::size_t index) {
+  for (const cuda::Stream each : streams_) {
+    std::vector<const Kind*> kinds;
+    for (const Kind& kind : kinds_) {
+      if (kind.stream == each && kind.sends == sends && index < kind.pieces.size())
+        kinds.push_back(&kind);
+    }
+    if (!kinds.empty()) move(kinds, index);
+  }
+}
+
+/// Of kinds of one direction and stream.
+void Messages::move(const std::vector<const Kind*>& kinds, std::size_t index) {
+  const bool sends = kinds.front()->sends;
+  const cuda::Stream stream = kinds.front()->stream;
+  const int rank = area_.rank();
+  for (const Kind* const kind : kinds)
+    signals_.take(sends ? Signal::taken : Signal::sent, kind->slot(index), kind->peer);
+  signals_.put(stream);
+  for (const Kind* const kind : kinds) {
+    const Piece& piece = kind->pieces[index];
+    const int slot = kind->slot(index);
+    if (sends) {
+      copy(area_.slot(rank, kind->peer, slot), piece.address, piece.bytes, stream);
+    } else {
+      copy(piece.address, area_.slot(kind->peer, rank, slot), piece.bytes, stream);
+    }
+    signals_.tell(sends ? Signal::sent : Signal::taken, slot, kind->peer);
+    if (index + 1 == kind->pieces.size() && number_ != 0)
+      signals_.write(area_.page().passed(rank, kind->peer, sends),
+                     static_cast<std::uint32_t>(number_));
+  }
+  signals_.put(stream);
+}
+
+void Messages::copy(cuda::DevicePointer to, cuda::DevicePointer from, std::size_t bytes,
+                    cuda::Stream stream) const {
+  if (to == from || bytes == 0) return;
+  cuda::check(cuda::driver().memcpy_async(to, from, bytes, stream), "cuMemcpyAsync");
+}
+
+}  // namespace rondo::direct_device

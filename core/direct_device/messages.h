@@ -1,0 +1,91 @@
+// Messages: the sends and receives of one group between devices on their way into streams, round by
+// round.
+//
+//   sender's stream                           receiver's stream
+//   waits until the slot is free: `taken`     waits for the slot: `sent`
+//   copies a slice into it                    copies the slice out of it
+//   tells the receiver: `sent`                tells the sender: `taken`
+//
+// Each ordered pair of ranks has slots of its own, which its slices use in turn, from message to
+// message and call to call. What one direction of one pair does in a group is a kind. One that
+// fits its slots waits for earlier calls only, before it sends, so all such kinds share a stream:
+// first all sends, then all receives. A longer one goes on in a stream of its own (unless it is the
+// only one), as nothing but its peer may hold it up. Where a driver runs several streams one behind
+// the other all the same, the rounds' order keeps groups of equal messages going, all-to-alls say:
+// send 0, 1, 2, 3, receive 0, send 4, receive 1, ...: a send waits for nothing that comes behind it
+// on any rank.
+//
+// As all signals, these are balanced when both sides have passed a message, so that a captured
+// group can be replayed. Which slots it uses was settled when it was captured: all ranks must
+// capture the same calls, as NCCL asks for, too.
+#pragma once
+
+#include <vector>
+
+#include "core/direct_device/signals.h"
+#include "core/stream/request.h"
+
+namespace rondo::direct_device {
+
+/// What a communicator's groups of messages have in common.
+struct MessageState {
+  explicit MessageState(int ranks)
+      : sent(static_cast<std::size_t>(ranks)), received(static_cast<std::size_t>(ranks)) {}
+  std::vector<std::size_t> sent;             ///< by peer: slot of the next slice
+  std::vector<std::size_t> received;         ///< likewise
+  std::vector<cuda::OwnedStream> streams{};  ///< of kinds that need one
+  cuda::OwnedEvent scratch{};                ///< of joins; set by the owner
+};
+
+class Messages {
+ public:
+  /// `requests`: device memory, of at least one element. A send to this very rank has its recv
+  /// among them; both are of one shape. `number`: as Running's.
+  Messages(const Area& area, std::vector<stream::Request> requests, MessageState& state,
+           std::uint64_t number);
+
+  /// Where the group begins and ends; others are joined there.
+  cuda::Stream stream() const { return requests_.front().stream; }
+  std::uint64_t number() const { return number_; }
+  /// Puts the next round into streams; false when that was the last one. Throws CudaError.
+  bool advance();
+  /// stream() waits for all others of the group, as far as they got. Throws CudaError.
+  void gather();
+
+ private:
+  /// One slice.
+  struct Piece {
+    cuda::DevicePointer address = 0;
+    std::size_t bytes = 0;
+  };
+  struct Kind {
+    int peer = 0;
+    bool sends = false;
+    std::vector<Piece> pieces{};
+    std::size_t first = 0;  ///< slot
+    cuda::Stream stream = nullptr;
+    int slot(std::size_t piece) const { return static_cast<int>((first + piece) % slots); }
+  };
+
+  Kind& kind_of(const stream::Request& request);
+  void cut(const stream::Request& request);
+  void choose_streams();
+  void begin();
+  void copy_own() const;
+  void move(bool sends, std::size_t index);
+  void move(const std::vector<const Kind*>& kinds, std::size_t index);
+  void copy(cuda::DevicePointer to, cuda::DevicePointer from, std::size_t bytes,
+            cuda::Stream stream) const;
+
+  const Area& area_;
+  const std::vector<stream::Request> requests_;
+  MessageState& state_;
+  Signals signals_;
+  const std::uint64_t number_;
+  std::vector<Kind> kinds_{};
+  std::vector<cuda::Stream> streams_{};  ///< of kinds, each once; the first is stream()
+  std::size_t round_ = 0;
+  std::size_t rounds_ = 1;
+};
+
+}  // namespace rondo::direct_device

@@ -1,0 +1,250 @@
+// ncclSend and ncclRecv from device to device: alone, in groups, in graphs, and where they differ.
+#include "tests/catch.h"
+#include "tests/nccl/between_devices.h"
+
+namespace rondo::test {
+namespace {
+
+using Image = std::vector<unsigned char>;
+
+constexpr std::size_t slot = std::size_t{1} << 20;  ///< bytes of a slice of 2 or 3 ranks
+
+void send(const Bytes& buffer, std::size_t bytes, int peer, ncclComm_t comm, cudaStream_t stream,
+          std::size_t at = 0) {
+  expect(ncclSend(buffer.data() + at, bytes, ncclUint8, peer, comm, stream));
+}
+void receive(const Bytes& buffer, std::size_t bytes, int peer, ncclComm_t comm, cudaStream_t stream,
+             std::size_t at = 0) {
+  expect(ncclRecv(buffer.data() + at, bytes, ncclUint8, peer, comm, stream));
+}
+
+TEST_CASE("messages go from device to device round a ring, whatever their size") {
+  const int ranks = GENERATE(2, 3);
+  const std::size_t bytes = GENERATE(std::size_t{1}, slot + 1, 6 * slot + 3);
+  const int before = batches();
+  const int through_host = fake_calls("cuLaunchHostFunc");
+  with_devices(ranks, [&](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const Bytes sent(pattern(bytes, rank));
+    Bytes received(Image(bytes, 0));
+    const int previous = (rank + ranks - 1) % ranks;
+    for (int round = 0; round < 3; ++round) {
+      expect(ncclGroupStart());
+      send(sent, bytes, (rank + 1) % ranks, comm, stream);
+      receive(received, bytes, previous, comm, stream);
+      expect(ncclGroupEnd());
+      stream.finish();
+      expect_that(received.get() == pattern(bytes, previous), "round " + std::to_string(round));
+      received.set(Image(bytes, 0));
+    }
+  });
+  CHECK((batches() > before || fake_launches() < 0));
+  CHECK(fake_calls("cuLaunchHostFunc") == through_host);
+  CHECK(fake_violations() == 0);
+}
+
+/// From rank to rank, as PyTorch's all_to_all with counts of its own.
+std::size_t bytes_between(int from, int to) {
+  return static_cast<std::size_t>(from * 3 + to) * 250'000;
+}
+
+TEST_CASE("an all-to-all of messages, each of its own size and this rank's own among them") {
+  with_devices(4, [](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    std::size_t out = 0;
+    std::size_t in = 0;
+    for (int peer = 0; peer < 4; ++peer) {
+      out += bytes_between(rank, peer);
+      in += bytes_between(peer, rank);
+    }
+    const Bytes sent(pattern(out + 1, rank));
+    const Bytes received(Image(in + 1, 7));
+    for (int round = 0; round < 2; ++round) {
+      expect(ncclGroupStart());
+      out = 0;
+      in = 0;
+      for (int peer = 0; peer < 4; ++peer) {
+        send(sent, bytes_between(rank, peer), peer, comm, stream, out);
+        receive(received, bytes_between(peer, rank), peer, comm, stream, in);
+        out += bytes_between(rank, peer);
+        in += bytes_between(peer, rank);
+      }
+      expect(ncclGroupEnd());
+    }
+    stream.finish();
+    Image wanted;
+    for (int from = 0; from < 4; ++from) {
+      std::size_t first = 0;
+      for (int to = 0; to < rank; ++to) first += bytes_between(from, to);
+      const Image part = pattern(bytes_between(from, rank), from, first);
+      wanted.insert(wanted.end(), part.begin(), part.end());
+    }
+    wanted.push_back(7);
+    expect_that(received.get() == wanted, "what all ranks sent to rank " + std::to_string(rank));
+  });
+  CHECK(fake_violations() == 0);
+}
+
+TEST_CASE("several messages between two ranks keep their order, in one group or several") {
+  const std::vector<std::size_t> sizes{100, 6 * slot, 0, 1, 3 * slot, 5, 70'000};
+  with_devices(2, [&](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const DeviceStream other;
+    std::size_t all = 0;
+    for (const std::size_t bytes : sizes) all += bytes;
+    const Bytes buffer(rank == 0 ? pattern(all, 0) : Image(all, 0));
+    std::size_t at = 0;
+    if (rank == 0) expect(ncclGroupStart());  // the other side makes a call of each
+    for (const std::size_t bytes : sizes) {
+      if (rank == 0) {
+        send(buffer, bytes, 1, comm, at % 2 == 0 ? stream : other, at);
+      } else {
+        receive(buffer, bytes, 0, comm, stream, at);
+      }
+      at += bytes;
+    }
+    if (rank == 0) expect(ncclGroupEnd());
+    stream.finish();
+    other.finish();
+    if (rank == 1) expect_that(buffer.get() == pattern(all, 0), "all of it, in order");
+  });
+  CHECK(fake_violations() == 0);
+}
+
+TEST_CASE("no message of a group holds up another one") {
+  // Rank 0's recv ends only when its long send has ended, by way of the others.
+  const std::size_t bytes = 10 * slot;
+  with_devices(3, [&](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const Bytes large(pattern(bytes, rank));
+    const Bytes small(pattern(10, rank));
+    if (rank == 0) {
+      expect(ncclGroupStart());
+      receive(small, 10, 2, comm, stream);
+      send(large, bytes, 1, comm, stream);
+      expect(ncclGroupEnd());
+    } else if (rank == 1) {
+      receive(large, bytes, 0, comm, stream);
+      send(large, 10, 2, comm, stream);
+    } else {
+      receive(small, 10, 1, comm, stream);
+      send(small, 10, 0, comm, stream);
+    }
+    stream.finish();
+    expect_that(small.get() == pattern(10, rank == 1 ? 1 : 0), "what rank 0 has sent");
+  });
+}
+
+TEST_CASE("captured messages are replayed, between collectives and other messages") {
+  const std::size_t bytes = GENERATE(std::size_t{100}, 6 * slot + 1);
+  with_devices(2, [&](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const int peer = 1 - rank;
+    Bytes sent(pattern(bytes, rank));
+    const Bytes received(Image(bytes, 0));
+    const Bytes other(pattern(10, rank));
+    {
+      const CapturedGraph graph(stream, [&] {
+        expect(ncclGroupStart());
+        send(sent, bytes, peer, comm, stream);
+        receive(received, bytes, peer, comm, stream);
+        expect(ncclGroupEnd());
+      });
+      for (int round = 1; round < 4; ++round) {
+        sent.set(pattern(bytes, 10 * round + rank));
+        graph.launch(stream);
+        graph.launch(stream);
+        if (rank == 0) send(other, 10, 1, comm, stream);
+        if (rank == 1) receive(other, 10, 0, comm, stream);
+        expect(ncclBroadcast(other.data(), other.data(), 10, ncclUint8, 1, comm, stream));
+        stream.finish();
+        expect_that(received.get() == pattern(bytes, 10 * round + peer), std::to_string(round));
+        expect_that(other.get() == pattern(10, 0), "what rank 0 sent");
+      }
+    }
+  });
+  CHECK(fake_violations() == 0);
+}
+
+TEST_CASE("sides of a message between devices that differ are told so") {
+  const std::size_t wrong = GENERATE(std::size_t{50}, 20 * slot, std::size_t{0});
+  with_devices(2, [&](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const Bytes buffer(Image(20 * slot, 1));
+    const ncclResult_t at_once = rank == 0
+                                     ? ncclSend(buffer.data(), 100, ncclUint8, 1, comm, stream)
+                                     : ncclRecv(buffer.data(), wrong, ncclUint8, 0, comm, stream);
+    if (at_once != ncclSuccess) expect(at_once, ncclInvalidUsage);
+    stream.finish();
+    expect(failure_of(comm), ncclInvalidUsage);
+    const std::string words = ncclGetLastError(comm);
+    expect_that(words.find("100 x uint8") != std::string::npos, words);
+    expect_that(words.find(std::to_string(wrong) + " x uint8") != std::string::npos, words);
+  });
+}
+
+TEST_CASE("a message between a device and the host's memory is told of") {
+  with_devices(2, [](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const Bytes device(Image(100, 1));
+    Image host(100);
+    const ncclResult_t at_once = rank == 0
+                                     ? ncclSend(device.data(), 100, ncclUint8, 1, comm, stream)
+                                     : ncclRecv(host.data(), 100, ncclUint8, 0, comm, stream);
+    stream.finish();
+    expect_that(at_once == ncclSuccess || at_once == ncclInvalidUsage, "as it ends");
+    expect(failure_of(comm), ncclInvalidUsage);
+    const std::string words = ncclGetLastError(comm);
+    expect_that(words.find("in host memory") != std::string::npos, words);
+  });
+}
+
+TEST_CASE("a message to this very rank needs both sides, and they agree") {
+  const std::vector<ncclComm_t> comms = init_on_device(2);
+  const DeviceStream stream;
+  const Bytes buffer(pattern(200, 3));
+  CHECK_NOTHROW(expect_error(ncclSend(buffer.data(), 100, ncclUint8, 0, comms[0], stream),
+                             ncclInvalidUsage, "without its other side"));
+  expect(ncclGroupStart());
+  send(buffer, 100, 0, comms[0], stream);
+  receive(buffer, 99, 0, comms[0], stream, 100);
+  CHECK_NOTHROW(expect_error(ncclGroupEnd(), ncclInvalidUsage, "99 x uint8"));
+  for (const ncclComm_t comm : comms) expect(ncclCommAbort(comm));
+}
+
+TEST_CASE("who waits for a message between devices is released by an abort") {
+  const std::size_t bytes = GENERATE(std::size_t{10}, 9 * slot);
+  const std::vector<ncclComm_t> comms = init_on_device(2);
+  const DeviceStream stream;
+  const Bytes buffer(Image(bytes, 1));
+  expect(ncclGroupStart());
+  send(buffer, bytes, 1, comms[0], stream);
+  receive(buffer, bytes, 1, comms[0], stream);
+  expect(ncclGroupEnd());
+  std::thread aborts([&] { expect(ncclCommAbort(comms[0])); });
+  stream.finish();  // rank 1 never comes
+  aborts.join();
+  CHECK(failure_of(comms[1]) == ncclRemoteError);
+  expect(ncclCommAbort(comms[1]));
+}
+
+TEST_CASE("a communicator is destroyed when what it sent between devices was received") {
+  const std::vector<ncclComm_t> comms = init_on_device(2);
+  const Bytes received(Image(100, 0));
+  std::thread sends([&] {
+    cuCtxSetCurrent(device_context(0));
+    const DeviceStream stream;
+    const Bytes sent(pattern(100, 5));
+    send(sent, 100, 1, comms[0], stream);
+    expect(ncclCommDestroy(comms[0]));
+  });
+  const DeviceStream stream;
+  receive(received, 100, 0, comms[1], stream);
+  stream.finish();
+  sends.join();
+  CHECK(received.get() == pattern(100, 5));
+  expect(ncclCommDestroy(comms[1]));
+}
+
+}  // namespace
+}  // namespace rondo::test
