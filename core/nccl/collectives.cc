@@ -1,6 +1,7 @@
 // Collectives, messages, groups and operators.
 #include <string>
 
+#include "core/nccl/estimate.h"
 #include "core/nccl/exports.h"
 #include "core/nccl/groups.h"
 #include "core/nccl/handles.h"
@@ -167,14 +168,17 @@ ncclResult_t ncclGroupEnd() { return guarded("ncclGroupEnd", end_group); }
 RONDO_NCCL_EXPORT(ncclGroupSimulateEnd);
 ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t* simInfo) {
   return guarded("ncclGroupSimulateEnd", [&] {
-    drop_group();
+    const std::vector<Operation> operations = drop_group();
     constexpr unsigned int simulation_magic = 0x74685283;
     if (simInfo == nullptr) return;
     if (simInfo->size < sizeof(ncclSimInfo_t) || simInfo->magic != simulation_magic) {
       throw rondo::Error(rondo::ErrorCode::invalid_argument, "simInfo was not initialised",
                          {.remedy = "begin with NCCL_SIM_INFO_INITIALIZER"});
     }
-    simInfo->estimatedTime = NCCL_UNDEF_FLOAT;
+    constexpr double microseconds = 1e6;
+    simInfo->estimatedTime = in_group()
+                                 ? NCCL_UNDEF_FLOAT  // its outermost end tells
+                                 : static_cast<float>(estimated_seconds(operations) * microseconds);
   });
 }
 

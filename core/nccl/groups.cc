@@ -125,10 +125,11 @@ ncclResult_t end_group() {
   return in_background ? ncclInProgress : result;
 }
 
-void drop_group() {
-  const Group ended = close();
+std::vector<Operation> drop_group() {
+  Group ended = close();
   for (const Making& making : ended.makings) withdraw(making);
   if (ended.failure) std::rethrow_exception(ended.failure);
+  return std::move(ended.operations);
 }
 
 }  // namespace rondo::nccl

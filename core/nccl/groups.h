@@ -29,8 +29,8 @@ void start_group();
 /// The outermost end runs everything and throws the first failure; one that was thrown in the group
 /// before is thrown again, and nothing is run. Throws Error{invalid_usage} outside a group.
 ncclResult_t end_group();
-/// The same, but nothing is run.
-void drop_group();
+/// The same, but nothing is run; what the outermost end would have.
+std::vector<Operation> drop_group();
 
 /// guarded() for functions that a group puts off: their errors fail the group as well.
 template <class Body>

@@ -158,8 +158,67 @@ TEST_CASE("a simulated group does not happen") {
   expect(ncclGroupStart());
   expect(ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, comms[0], nullptr));
   expect(ncclGroupSimulateEnd(&info));
-  CHECK(info.estimatedTime == NCCL_UNDEF_FLOAT);
+  CHECK(info.estimatedTime > 0);
   on_all_ranks(2, [&](int rank) { expect_sum(comms[static_cast<std::size_t>(rank)], 2, 4); });
+  destroy(comms);
+}
+
+/// What a group of `body`'s calls would take.
+template <class Body>
+float estimate(Body&& body) {
+  ncclSimInfo_t info = NCCL_SIM_INFO_INITIALIZER;
+  expect(ncclGroupStart());
+  body();
+  expect(ncclGroupSimulateEnd(&info));
+  return info.estimatedTime;
+}
+
+TEST_CASE("a simulated group's time is the cost model's") {
+  const std::vector<ncclComm_t> comms = init_all(4);
+  const std::vector<ncclComm_t> others = init_all(4);
+  std::vector<float> values(1);  // never read
+  float* const data = values.data();
+  const auto reduce = [&](std::size_t count, ncclComm_t comm) {
+    expect(ncclAllReduce(data, data, count, ncclFloat, ncclSum, comm, nullptr));
+  };
+  const auto alone = [&](std::size_t count) { return estimate([&] { reduce(count, comms[0]); }); };
+  CHECK(estimate([] {}) == 0);
+  CHECK(alone(0) < alone(1'000'000));
+  CHECK(alone(1'000'000) < alone(10'000'000));
+  // Any all-reduce of 4 ranks sends 3/2 of its 400 MB at least, at 0.1 ns a byte.
+  CHECK(alone(100'000'000) >= 60'000);
+  CHECK(alone(100'000'000) < 200'000);
+  const float twice = estimate([&] {
+    reduce(1'000'000, comms[0]);
+    reduce(1'000'000, comms[0]);
+  });
+  CHECK(twice == Approx(2 * alone(1'000'000)));
+  const float beside = estimate([&] {
+    reduce(1'000'000, comms[0]);
+    reduce(1'000, others[1]);
+  });
+  CHECK(beside == Approx(alone(1'000'000)));
+  const float messages = estimate([&] {
+    expect(ncclSend(data, 1'000'000, ncclFloat, 1, comms[0], nullptr));
+    expect(ncclRecv(data, 1'000'000, ncclFloat, 1, comms[0], nullptr));
+  });
+  CHECK(messages == Approx(401));  // both ways at once: 1 us and 4 MB
+  destroy(comms);
+  destroy(others);
+}
+
+TEST_CASE("only the outermost end of a simulated group tells its time") {
+  const std::vector<ncclComm_t> comms = init_all(2);
+  float value = 1;
+  ncclSimInfo_t inner = NCCL_SIM_INFO_INITIALIZER;
+  const float whole = estimate([&] {
+    expect(ncclGroupStart());
+    expect(ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, comms[0], nullptr));
+    expect(ncclGroupSimulateEnd(&inner));
+  });
+  CHECK(inner.estimatedTime == NCCL_UNDEF_FLOAT);
+  CHECK(whole > 0);
+  CHECK(value == 1);
   destroy(comms);
 }
 

@@ -1,0 +1,72 @@
+#include "core/nccl/estimate.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/plan/choose.h"
+#include "core/plan/decide.h"
+#include "core/schedule/formula.h"
+#include "core/schedule/simulate.h"
+
+namespace rondo::nccl {
+namespace {
+
+constexpr Costs clock_constants{.alpha = 1e-6, .beta = 1e-10, .gamma = 5e-11};
+
+/// What a communicator does.
+struct Load {
+  double collectives = 0;  ///< seconds, as both below
+  double sends = 0;
+  double receives = 0;
+};
+
+/// The formula's value; of an upper bound the bound. A barrier has none for bytes.
+double value_of(std::string_view formula, int ranks) {
+  if (formula.starts_with("<=")) formula.remove_prefix(2);
+  return formula.empty() ? 0 : evaluate(formula, cost_variables(ranks));
+}
+
+const Algorithm& algorithm_of(const Call& call, const detail::CommunicatorState& state) {
+  const Surroundings around{
+      .ranks = state.size(),
+      .links = state.is_on_one_machine() ? LinkClass::memory : LinkClass::network,
+      .one_machine = state.is_on_one_machine()};
+  const AlgorithmSelection selection(state.config().algorithm, "RONDO_ALGORITHM");
+  return *choose(call.collective, index_space_bytes(call, state.size()), around, selection)
+              .algorithm;
+}
+
+double seconds_of(const Call& call, const detail::CommunicatorState& state) {
+  if (state.size() == 1) return 0;
+  const CostLine& cost = algorithm_of(call, state).cost;
+  const auto bytes = static_cast<double>(index_space_bytes(call, state.size()));
+  return value_of(cost.hops, state.size()) * clock_constants.alpha +
+         value_of(cost.sent, state.size()) * bytes * clock_constants.beta +
+         value_of(cost.reduced, state.size()) * bytes * clock_constants.gamma;
+}
+
+double seconds_of_message(const Call& call) {
+  const auto bytes = static_cast<double>(call.count * size_of(call.type));
+  return clock_constants.alpha + bytes * clock_constants.beta;
+}
+
+}  // namespace
+
+double estimated_seconds(std::span<const Operation> operations) {
+  std::map<const Member*, Load> loads;
+  for (const Operation& operation : operations) {
+    const detail::CommunicatorState& state = operation.member->state();
+    Load& load = loads[operation.member.get()];
+    if (operation.call.collective != Collective::send_recv) {
+      load.collectives += seconds_of(operation.call, state);
+    } else {
+      (operation.sends ? load.sends : load.receives) += seconds_of_message(operation.call);
+    }
+  }
+  double longest = 0;
+  for (const auto& [member, load] : loads)
+    longest = std::max(longest, load.collectives + std::max(load.sends, load.receives));
+  return longest;
+}
+
+}  // namespace rondo::nccl
