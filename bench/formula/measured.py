@@ -29,6 +29,14 @@ def bytes_of(number, unit):
     return float(number) * (1 << {"B": 0, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40}[unit])
 
 
+def congestion_control():
+    """TCP's, which all new network namespaces have as well."""
+    try:
+        return pathlib.Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
+    except OSError:
+        return "unknown"
+
+
 class Programs:
     def __init__(self, folder, testbed, words_before, slice_bytes):
         self._folder, self._testbed, self._before = folder, testbed, words_before

@@ -8,6 +8,8 @@ import time
 import unittest
 
 sys.dont_write_bytecode = True
+import network  # noqa: E402
+
 TESTBED = pathlib.Path(__file__).resolve().with_name("testbed")
 PREFIX = f"script-{os.getpid()}"
 SKIPPED = 77
@@ -77,6 +79,18 @@ class Scripts(unittest.TestCase):
         self.up("--hosts", "2", "--rate", "1gbit")
         self.assertIn("rate 1Gbit", self.output("run", "h1", "tc", "class", "show", "dev", "eth0"))
         self.assertIn("h1  eth0 10.77.0.2 1Gbit", self.output("list"))
+
+    def test_limited_links_keep_packets_in_order(self):
+        self.assertEqual(network.processor_mask({0, 1}), "3")
+        self.assertEqual(network.processor_mask({0, 33, 64}), "1,2,1")
+        if testbed("check", "--rate", "1gbit").returncode == SKIPPED:
+            self.skipTest("no htb in this kernel")
+        self.up("--hosts", "2", "--rate", "100mbit")
+        steering = "/sys/class/net/eth0/queues/rx-0/rps_cpus"
+        mask = self.output("run", "h1", "sh", "-c", f"[ -w {steering} ] && cat {steering} || true")
+        if not mask:
+            self.skipTest("this kernel steers no packets, or /sys is not ours to write")
+        self.assertNotEqual(mask.strip().strip("0,"), "", "no processor is named")
 
     def test_testbeds_stand_side_by_side(self):
         self.up("--hosts", "1")
