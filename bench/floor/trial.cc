@@ -66,8 +66,13 @@ std::vector<std::vector<double>> measure(Member& member, std::span<const Trial> 
 Spread spread_of(std::vector<double> samples) {
   if (samples.empty()) return {};
   std::sort(samples.begin(), samples.end());
+  // Between two samples the mark is interpolated: of an even number neither is the median.
   const auto at = [&](std::size_t quarters) {
-    return samples[(samples.size() - 1) * quarters / 4];
+    const std::size_t place = (samples.size() - 1) * quarters;  // in quarters of a sample
+    const std::size_t below = place / 4;
+    const std::size_t above = std::min(below + 1, samples.size() - 1);
+    const double along = static_cast<double>(place % 4) / 4;
+    return samples[below] + along * (samples[above] - samples[below]);
   };
   return {at(1), at(2), at(3)};
 }

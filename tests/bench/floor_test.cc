@@ -47,6 +47,11 @@ TEST_CASE("a spread is the middle half, and ratios pair the samples") {
   CHECK(spread.median == 3);
   CHECK(spread.high == 4);
   CHECK(spread_of({}).median == 0);
+  const Spread between = spread_of({4, 1, 2, 3});
+  CHECK(near(between.low, 1.75));
+  CHECK(near(between.median, 2.5));
+  CHECK(near(between.high, 3.25));
+  CHECK(spread_of({7}).high == 7);
   // A machine that slows down in the second round leaves the ratio alone.
   const std::vector<double> base{1, 10, 2};
   const std::vector<double> samples{2, 20, 4};

@@ -199,8 +199,10 @@ void add_reports(CLI::App& app, Options& options, Raw& raw) {
   group->add_option("--temperature", options.temperature, "gpt: how freely they are drawn")
       ->capture_default_str();
   group
-      ->add_option("--progress", options.progress,
-                   "bar, lines or none; auto: a bar on a terminal, lines elsewhere")
+      ->add_option(
+          "--progress", options.progress,
+          "bar, lines or none (only what else was asked for, as by --formulas full); auto: a bar "
+          "on a terminal, lines elsewhere")
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "bar", "lines", "none"}));
 }

@@ -96,12 +96,11 @@ class Run {
     if (proves && !steps_.empty()) {
       Evidence evidence = evidence_of(session_, world_, options_, steps_);
       evidence.link = link;
-      const bool said = options_.progress != "none" || options_.validate;
-      if (first_ && said) out_ << validation_text(evidence) << std::flush;
+      if (first_ && says_formulas()) out_ << validation_text(evidence) << std::flush;
       if (first_) files.add_formulas(validation_rows(evidence));
     }
     if (first_ && options_.formulas != Formulas::none && options_.strategy.top_k > 0 &&
-        options_.progress != "none") {
+        says_formulas()) {
       out_ << "formulas: there is none for --compress" << std::endl;
     }
     if (options_.sample > 0) {
@@ -113,6 +112,11 @@ class Run {
       if (first_) files.finish();
     });
     if (first_ && options_.progress != "none" && !steps_.empty()) say_where(files);
+  }
+
+  /// Also without progress, where somebody asked for all of them.
+  bool says_formulas() const {
+    return options_.progress != "none" || options_.validate || options_.formulas == Formulas::full;
   }
 
   void say_where(const Files& files) const {

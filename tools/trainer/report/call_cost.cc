@@ -85,4 +85,9 @@ const CallCost* find_call_cost(CallKind kind, std::string_view algorithm) {
   return row == rows.end() ? nullptr : &*row;
 }
 
+// The rows share the ring's own term where they send as much.
+bool sends_as_a_ring(CallKind kind, const CallCost& cost) {
+  return cost.sent.value == rows_of(kind).front().sent.value;
+}
+
 }  // namespace rondo::train

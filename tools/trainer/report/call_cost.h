@@ -29,5 +29,7 @@ struct CallCost {
 
 /// nullptr for an algorithm that has no such call, or none of this name.
 const CallCost* find_call_cost(CallKind kind, std::string_view algorithm);
+/// Whether calls by it send as few bytes as calls round a ring, for every number of ranks.
+bool sends_as_a_ring(CallKind kind, const CallCost& cost);
 
 }  // namespace rondo::train

@@ -59,12 +59,17 @@ const CallCost& cost_or_ring(CallKind kind, std::string_view algorithm) {
   return found != nullptr ? *found : *find_call_cost(kind, "ring");
 }
 
+CallKind reducing_kind(const Row& row) {
+  return row.strategy == "ddp" ? CallKind::all_reduce : CallKind::reduce_scatter;
+}
+
 /// An all_reduce passes over the gradients twice.
 Calls calls_of(const Row& row, const Traits& traits) {
-  const bool whole = row.strategy == "ddp";
-  return {cost_or_ring(whole ? CallKind::all_reduce : CallKind::reduce_scatter, traits.reduced_by),
+  const CallKind kind = reducing_kind(row);
+  return {cost_or_ring(kind, traits.reduced_by),
           cost_or_ring(CallKind::all_gather, traits.gathered_by),
-          row.gradient_passes(traits) / (whole ? 2 : 1), row.parameter_passes(traits)};
+          row.gradient_passes(traits) / (kind == CallKind::all_reduce ? 2 : 1),
+          row.parameter_passes(traits)};
 }
 
 bool rings(const Calls& calls) {
@@ -95,9 +100,8 @@ Formula bytes_a_step(std::string_view strategy, const Traits& traits) {
       elements(traits) *
       (calls.reducing * calls.reduces.sent.value(traits.ranks) * traits.gradient_wire +
        calls.gathering * calls.gathers.sent.value(traits.ranks) * traits.parameter_wire);
-  const bool least = calls.reduces.sent.text == "2(P-1)/P" || calls.reduces.sent.text == "(P-1)/P";
   const bool each = strategy == "ddp" && traits.reduces_every_micro_step;
-  if (!least)
+  if (!sends_as_a_ring(reducing_kind(row), calls.reduces))
     return {std::string(calls.reduces.algorithm) + ": (" + std::string(calls.reduces.sent.text) +
                 ")" + (each ? " A G" : " G"),
             value};

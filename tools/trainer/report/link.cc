@@ -14,6 +14,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr int schema = 2;  ///< of profiles, as tools/rondo/calibrate/profile_json.cc writes them
+
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
   throw Error(ErrorCode::invalid_argument, "--profile " + path + ": " + why,
               {.remedy = "`rondo calibrate --output " + path + "` makes one in half a minute"});
@@ -36,42 +38,40 @@ const Json* nearest_entry(const Json& profile, const std::string& transport, int
 
 double median(const Json& knot) { return knot.at("seconds").at("median").get<double>(); }
 
-/// Median seconds a byte of the sample nearest to `bytes`.
-double seconds_a_byte(const Json& curve, double bytes) {
-  double nearest = 0;
-  double seconds = 0;
+/// The sample of a curve whose calls are nearest to `bytes`.
+const Json& nearest_knot(const Json& curve, double bytes) {
+  const auto distance = [&](const Json& knot) {
+    return std::abs(std::log(knot.at("bytes").get<double>() / bytes));
+  };
+  const Json* best = nullptr;
   for (const Json& knot : curve) {
-    const double size = knot.at("bytes").get<double>();
-    const double apart = std::abs(std::log(size / bytes));
-    if (seconds > 0 && apart >= nearest) continue;
-    nearest = apart;
-    seconds = median(knot) / size;
+    if (best == nullptr || distance(knot) < distance(*best)) best = &knot;
   }
-  return seconds;
-}
-
-/// Two reduce_scatters are an exchange whose bytes are added up as they come.
-double gamma_of(const Json& entry, int ranks, double bytes) {
-  const double more =
-      seconds_a_byte(entry.at("combining"), bytes) - seconds_a_byte(entry.at("exchange"), bytes);
-  return std::max(0.0, more) / bytes_a_rank(1, ranks);
+  return best != nullptr ? *best : curve.at(0);  // which throws
 }
 
 Link link_of(const Json& entry, double bytes) {
   const int ranks = entry.at("ranks").get<int>();
-  Link link{.alpha = median({{"seconds", entry.at("alpha")}}),
-            .words = entry.at("transport").get<std::string>() + " between " +
-                     std::to_string(ranks) + " ranks"};
-  double nearest = 0;
-  for (const Json& knot : entry.at("exchange")) {
-    const double sent = bytes_a_rank(knot.at("bytes").get<double>(), ranks);
-    const double apart = std::abs(std::log(sent / bytes));
-    if (link.rate > 0 && apart >= nearest) continue;
-    nearest = apart;
-    link.rate = sent / median(knot);
-    link.beta = std::max(0.0, median(knot) - 2 * (ranks - 1) * link.alpha) / sent;
-  }
-  return link;
+  const Json& exchange = nearest_knot(entry.at("exchange"), bytes);
+  // Two reduce_scatters are an exchange whose bytes are added up as they come.
+  const Json& combining = nearest_knot(entry.at("combining"), bytes);
+  const double sent = bytes_a_rank(exchange.at("bytes").get<double>(), ranks);
+  const double added = bytes_a_rank(combining.at("bytes").get<double>(), ranks);
+  const double alpha = median({{"seconds", entry.at("alpha")}});
+  return {.rate = sent / median(exchange),
+          .alpha = alpha,
+          .beta = std::max(0.0, median(exchange) - 2 * (ranks - 1) * alpha) / sent,
+          .gamma = std::max(0.0, median(combining) / added - median(exchange) / sent),
+          .words = entry.at("transport").get<std::string>() + " between " + std::to_string(ranks) +
+                   " ranks"};
+}
+
+/// Others are of another version, and their samples may mean something else.
+void demand_schema(const std::string& path, const Json& profile) {
+  const int found = profile.at("schema").get<int>();
+  if (found != schema)
+    refuse(path, "its schema is " + std::to_string(found) + ", this rondo-train reads " +
+                     std::to_string(schema) + ": another version made it");
 }
 
 }  // namespace
@@ -86,10 +86,10 @@ Link read_link(const std::string& path, const std::string& transport, int ranks,
   const Json profile = Json::parse(file, nullptr, false);
   if (!file || profile.is_discarded()) refuse(path, "there is no such file, or it is not JSON");
   try {
+    demand_schema(path, profile);
     const Json* const entry = nearest_entry(profile, transport, ranks);
     if (entry == nullptr) refuse(path, "it has nothing about the transport '" + transport + "'");
     Link link = link_of(*entry, bytes);
-    link.gamma = gamma_of(*entry, entry->at("ranks").get<int>(), bytes);
     const Json& machine = profile.at("machine");
     link.words += "; " + machine.at("cpu").get<std::string>() + ", " +
                   std::to_string(machine.at("cores").get<int>()) + " cores, " +

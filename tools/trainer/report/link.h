@@ -14,7 +14,7 @@ struct Link {
 };
 
 /// Of the profile's entries for `transport`, the one whose number of ranks is nearest; of its
-/// samples, that whose bytes a rank are nearest to `bytes`, the size of a call. Throws
+/// samples, that of the size nearest to `bytes`, the whole vector of a call. Throws
 /// Error{invalid_argument} that names the file, what is wrong with it and how to make another.
 Link read_link(const std::string& path, const std::string& transport, int ranks, double bytes);
 
