@@ -78,7 +78,8 @@ def text(whole):
     head = [f"All-reduce, float32, {network['hosts']} hosts with a rank each, links of "
             f"{network['rate']}: one TCP stream carries B = {network['payload_gb_s'] * 1e3:.1f} "
             "MB/s",
-            f"({network['measured_by']}{congestion(network)}), alpha = {1e6 * model['alpha']:.1f} us, beta = 1/B, gamma "
+            f"({network['measured_by']}{congestion(network)}), "
+            f"alpha = {1e6 * model['alpha']:.1f} us, beta = 1/B, gamma "
             f"= {model['gamma']:g} s/byte.",
             "predicted: the busiest link's bytes over B and alpha a hop, in trees also the first "
             "slice's way; simulated: the very",
