@@ -214,7 +214,7 @@ def limit_cables(name, hosts, interfaces, rate):
 
 # A packet that leaves a veth goes into the backlog of the processor that sent it, and a limited
 # link's packets are sent now by the program's processor, now by the timer's: one overtakes another,
-# and TCP sends again what was never lost (up to 450 segments in a second; no queue dropped any). A
+# and TCP sends again what was never lost (up to 450 segments in a run; no queue dropped any). A
 # cable keeps its packets in order: with receive packet steering each connection has one processor.
 STEER = """
 for queue in /sys/class/net/*/queues/rx-0; do
