@@ -3,9 +3,10 @@
 
     torchrun --nproc-per-node 2 bench/torch/steps.py [--steps N] [--json FILE]
 
-A third model in the turn communicates nothing (DDP: the bare network; FSDP2: torch's "fake" backend):
-what a step takes more than that is its communication, waiting for the other ranks included. A step's
-time is that of its slowest rank. Prints medians in milliseconds; bench/torch/plot.py draws the file.
+A third model in the turn communicates nothing (DDP: by torch's noop_hook, so that it fills its buckets
+as the others do; FSDP2: torch's "fake" backend): what a step takes more than that is its
+communication, waiting for the other ranks included. A step's time is that of its slowest rank.
+Prints medians in milliseconds; bench/torch/plot.py draws the file.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import torch
 import torch.distributed as distributed
 import torch.nn as nn
 import torch.testing._internal.distributed.fake_pg  # noqa: F401  (registers "fake")
+from torch.distributed.algorithms.ddp_comm_hooks.debugging_hooks import noop_hook
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
@@ -31,9 +33,12 @@ def network(width, depth):
 
 
 def ddp(model, group):
-    if distributed.get_backend(group) == "fake":   # whose calls DDP cannot use
-        return model
-    return nn.parallel.DistributedDataParallel(model, process_group=group, gradient_as_bucket_view=True)
+    silent = distributed.get_backend(group) == "fake"   # whose calls DDP cannot begin with
+    model = nn.parallel.DistributedDataParallel(
+        model, process_group=None if silent else group, gradient_as_bucket_view=True)
+    if silent:
+        model.register_comm_hook(None, noop_hook)
+    return model
 
 
 def fsdp2(precision):

@@ -37,7 +37,10 @@ Contest::Turn Contest::next(const Kind& kind) {
   if (state.ratio == 0 && first) return {.way = Way::direct, .looks = true};
   if (state.rest == 0) return trial(state);
   const bool watched = watches_ && kind.bytes >= watched_bytes;
-  const std::uint64_t every = look_every(watched ? oftener * kind.bytes : kind.bytes);
+  // Where ranks outnumber cores a meeting costs each of them a turn of the scheduler, which large
+  // calls notice, too: they look as seldom as small ones.
+  const std::size_t bytes = !watches_ ? 0 : watched ? oftener * kind.bytes : kind.bytes;
+  const std::uint64_t every = look_every(bytes);
   const bool looks = state.faster == Way::messages && (first || state.rest % every == 0);
   --state.rest;
   return {.way = looks ? Way::direct : state.faster,

@@ -103,6 +103,22 @@ TEST_CASE("among messages a call goes direct now and then, to see windows") {
   CHECK(calls(contest, longest_rest, {400, 100}).messages > longest_rest / 2);
 }
 
+TEST_CASE("where ranks outnumber cores large calls look as seldom as small ones") {
+  const Contest::Kind large{Collective::broadcast, std::size_t{64} << 20};
+  Contest contest(false);
+  calls(contest, longest_rest, {400, 100}, large);
+  REQUIRE(contest.faster(large) == Way::messages);
+  int looked = 0;
+  for (int number = 0; number < longest_rest; ++number) {
+    const Contest::Turn turn = contest.next(large);
+    looked += turn.looks ? 1 : 0;
+    if (turn.timed) contest.add(large, turn.way, turn.way == Way::direct ? 400 : 100);
+    if (turn.settles) contest.settle(large, contest.best(large));
+  }
+  CHECK(looked > 0);
+  CHECK(looked <= longest_rest / 16 + 1);
+}
+
 TEST_CASE("a trial that loses calls to windows comes again") {
   for (int in_windows = 0; in_windows < first_trial; ++in_windows) {
     Contest contest;
