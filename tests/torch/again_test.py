@@ -24,10 +24,15 @@ def resident():
     return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
-def life(store, rank, ranks):
-    """From one end to the other, with all kinds of work and a second group."""
-    distributed.init_process_group("rondo", store=store, rank=rank, world_size=ranks,
-                                   timeout=datetime.timedelta(seconds=60))
+def life(number, store, rank, ranks):
+    """From one end to the other, with all kinds of work and a second group. What the lives before left
+    in the store is there, as under torchrun when it starts processes again; rank 0 comes last."""
+    if rank > 0:
+        store.set(f"life {number}: {rank}", "comes")
+    else:
+        store.wait([f"life {number}: {other}" for other in range(1, ranks)])
+    distributed.init_process_group("rondo", store=distributed.PrefixStore("job", store), rank=rank,
+                                   world_size=ranks, timeout=datetime.timedelta(seconds=300))
     part = distributed.new_group(list(range(ranks)))
     tensor = torch.ones(20_000)
     distributed.all_reduce(tensor)
@@ -43,7 +48,7 @@ def main():
     for number in range(TIMES):
         if number == 5:
             before, memory = left_behind(), resident()
-        life(distributed.PrefixStore(f"life {number}", store), rank, ranks)
+        life(number, store, rank, ranks)
     for now, then in zip(left_behind(), before):   # how many of a meeting's are closed by now varies
         assert now < then + TIMES // 3, f"files, threads: {left_behind()}, before {before}"
     assert resident() - memory < 8 << 20, f"{memory} to {resident()} bytes"

@@ -27,14 +27,15 @@ void without_python_lock(const std::function<void()>& body) {
 Backend::Backend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
                  std::chrono::milliseconds timeout, const std::string& name)
     : c10d::Backend(rank, size),
-      store_(store),
       options_(c10::make_intrusive<Options>("rondo", timeout)),
       group_(std::make_shared<Group>()),
       completer_(std::in_place) {
   options_->group_name = name;
   group_->name = name;
   group_->timeout = timeout;
-  group_->communicator = meet(*store, rank, size, timeout);
+  Meeting meeting = meet(store, rank, size, timeout);
+  group_->communicator = std::move(meeting.communicator);
+  store_ = std::move(meeting.store);
 }
 
 Backend::~Backend() {

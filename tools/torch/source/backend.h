@@ -100,7 +100,7 @@ class Backend : public c10d::Backend {
   void report_missing(const std::vector<std::string>& keys, const std::string& verdict,
                       std::chrono::milliseconds timeout, bool all);
 
-  c10::intrusive_ptr<c10d::Store> store_;
+  c10::intrusive_ptr<c10d::Store> store_{};
   c10::intrusive_ptr<Options> options_;
   std::shared_ptr<Group> group_;
   std::optional<Completer> completer_;

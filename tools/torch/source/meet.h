@@ -10,13 +10,20 @@
 
 namespace rondo_torch {
 
-/// Waits until all keys are there; returns those that are not when the time is up. Asks again and
-/// again, as the store's own wait keeps other threads from it, and warns when its time is up.
+struct Meeting {
+  rondo::Communicator communicator{};
+  c10::intrusive_ptr<c10d::Store> store{};  ///< a part of the store that only these ranks know
+};
+
+/// Waits until all keys are there; returns those that are not when the time is up. Asks at least
+/// once.
 std::vector<std::string> await_keys(c10d::Store& store, const std::vector<std::string>& keys,
                                     std::chrono::milliseconds timeout);
 
-/// Collective. Rank 0 puts a unique id into the store. Throws std::runtime_error that names the
-/// ranks that did not come within `timeout`, which is also the communicator's.
-rondo::Communicator meet(c10d::Store& store, int rank, int size, std::chrono::milliseconds timeout);
+/// Collective. What earlier processes of the same ranks left in the store does no harm: torchrun's
+/// outlives those that it starts again. Throws std::runtime_error that names the ranks that did not
+/// come within `timeout`, which is also the communicator's.
+Meeting meet(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
+             std::chrono::milliseconds timeout);
 
 }  // namespace rondo_torch

@@ -55,18 +55,21 @@ void Backend::report_missing(const std::vector<std::string>& keys, const std::st
   if (!text.empty()) throw std::runtime_error(text);
 }
 
+/// A timeout of 0 asks at once. Whoever finds rank 0 there waits for its verdict, which may come
+/// late on a busy machine.
 void Backend::monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) {
-  const std::string place = "rondo/monitored/" + std::to_string(++monitored_) + "/";
+  const std::string place = "monitored/" + std::to_string(++monitored_) + "/";
   const std::string verdict = place + "verdict";
-  const auto timeout = options.timeout.count() > 0 ? options.timeout : group_->timeout;
+  const auto timeout = options.timeout.count() >= 0 ? options.timeout : group_->timeout;
+  store_->set(place + std::to_string(rank_), std::vector<std::uint8_t>{1});
   if (rank_ == 0) {
     std::vector<std::string> keys;
     for (int rank = 1; rank < size_; ++rank) keys.push_back(place + std::to_string(rank));
-    if (!keys.empty()) report_missing(keys, verdict, timeout, wait_all_ranks);
-    return;
+    return report_missing(keys, verdict, timeout, wait_all_ranks);
   }
-  store_->set(place + std::to_string(rank_), std::vector<std::uint8_t>{1});
-  if (!await_keys(*store_, {verdict}, timeout + std::chrono::seconds(2)).empty())
+  constexpr std::chrono::seconds grace{30};
+  if (!await_keys(*store_, {place + "0"}, timeout + std::chrono::seconds(2)).empty() ||
+      !await_keys(*store_, {verdict}, timeout + grace).empty())
     throw std::runtime_error(
         group_->name + ": rondo: monitored barrier: no word from rank 0 within " +
         std::to_string(timeout.count()) + " ms. Try: look at what it is doing");

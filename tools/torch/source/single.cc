@@ -1,6 +1,9 @@
 // Calls on one tensor a rank.
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <map>
+#include <string>
 #include <utility>
 
 #include "tools/torch/source/backend.h"
@@ -58,7 +61,43 @@ void copy(const at::Tensor& packed, const Tensors& tensors, bool inwards) {
   }
 }
 
-/// As one tensor, copied there and back. All ranks pack alike, as sizes and types are the same.
+/// Of all sizes and types, in order.
+std::int64_t fingerprint(const Tensors& tensors) {
+  std::uint64_t hash = 14695981039346656037u;  // FNV-1a, by numbers instead of bytes
+  for (const at::Tensor& tensor : tensors) {
+    for (const std::int64_t number :
+         {tensor.numel(), static_cast<std::int64_t>(tensor.scalar_type())})
+      hash = (hash ^ static_cast<std::uint64_t>(number)) * 1099511628211u;
+  }
+  return static_cast<std::int64_t>(hash);
+}
+
+/// Lists of other sizes may have as many elements: then rondo sees equal calls. So all tell each
+/// other a fingerprint of their list, and all find the same difference.
+void plan_comparison(Plan& plan, const Tensors& tensors, int size) {
+  at::Tensor prints = at::empty({size + 1}, at::kLong);  // everybody's, then this rank's
+  auto* const every = prints.data_ptr<std::int64_t>();
+  every[size] = fingerprint(tensors);
+  plan.calls.push_back({.collective = Collective::all_gather,
+                        .input = every + size,
+                        .output = every,
+                        .count = 1,
+                        .type = rondo::DataType::int64});
+  plan.kept.push_back(prints);
+  plan.last.push_back([prints, size] {
+    const auto* const all = prints.data_ptr<std::int64_t>();
+    const auto* const other =
+        std::find_if(all, all + size, [&](auto one) { return one != all[0]; });
+    if (other != all + size)
+      C10_THROW_ERROR(DistBackendError,
+                      "rondo: all_reduce_coalesced: the tensors of rank " +
+                          std::to_string(other - all) +
+                          " have other sizes or types than those of rank 0. Try: give every rank "
+                          "the same list");
+  });
+}
+
+/// As one tensor, copied there and back. All ranks pack alike, as plan_comparison() makes sure.
 void plan_packed(Plan& plan, const Tensors& tensors, const c10d::ReduceOp& op, int size) {
   if (tensors.size() == 1) return plan_all_reduce(plan, tensors.front(), op, size);
   std::int64_t elements = 0;
@@ -107,6 +146,9 @@ WorkHandle Backend::allreduce_coalesced(Tensors& tensors,
     else
       plan_all_reduce(plan, tensor, options.reduceOp, size_);
   }
+  const bool some_packed = std::any_of(small.begin(), small.end(),
+                                       [](const auto& type) { return type.second.size() > 1; });
+  if (some_packed) plan_comparison(plan, tensors, size_);
   for (const auto& [type, list] : small) plan_packed(plan, list, options.reduceOp, size_);
   plan.outputs = tensors;
   return launch(std::move(plan), options);
