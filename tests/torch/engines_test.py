@@ -10,6 +10,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 
 import slurm
 
@@ -19,7 +20,7 @@ LAUNCH = REPOSITORY / "tools/torch/launch"
 BINARIES = pathlib.Path(os.environ.get("BINARIES", REPOSITORY / "build/release/bin"))
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]
 PROGRAM = [EXAMPLES / "metrics.py", "--backend", "rondo"]
-LIMIT = 240
+LIMIT = 900   # seconds until a job counts as hung
 RIGHT = "rows                 103  in one process 103"   # once: only rank 0 of one world says it
 
 
@@ -91,8 +92,9 @@ def main():
     wanted = sys.argv[1:]
     for name, test in sorted(globals().copy().items()):
         if name.startswith("test_") and (not wanted or any(word in name for word in wanted)):
+            begin = time.monotonic()
             test()
-            print(f"passed: {name}", flush=True)
+            print(f"passed: {name}, {time.monotonic() - begin:.1f} s", flush=True)
 
 
 if __name__ == "__main__":

@@ -40,11 +40,11 @@ def _rank(variables, log, all_done, function, arguments):
     # Children by fork end without what C++ does at a program's end: rondo's waiting for the others
     # that the first rank serves.
     with contextlib.suppress(threading.BrokenBarrierError):
-        all_done.wait(10)
+        all_done.wait(300)
 
 
 def _program(path, arguments):
-    sys.argv = [str(path), *arguments]
+    sys.argv = [str(path), *map(str, arguments)]
     sys.path.insert(0, str(pathlib.Path(path).parent))
     runpy.run_path(str(path), run_name="__main__")
 
@@ -60,22 +60,27 @@ def _await(children, limit, patience):
             failed, end = True, min(end, time.monotonic() + patience)
 
 
-def run(function, arguments, ranks, log, limit, patience=60):
-    """function(*arguments) on each rank, what it prints into the open file `log`. The exit codes;
-    None for those that `limit` seconds, or `patience` seconds after a failure, were not enough for."""
-    fork = multiprocessing.get_context("fork")
-    all_done = fork.Barrier(ranks)
-    children = [fork.Process(target=_rank, args=(variables, log.fileno(), all_done, function, arguments))
-                for variables in places(ranks)]
-    for child in children:
-        child.start()
-    _await(children, limit, patience)
-    codes = [child.exitcode for child in children]
-    for child in children:
-        child.kill()
-        child.join()
-    return codes
+class Job:
+    """function(*arguments) on each rank, what it prints into the open file `log`, from now on."""
+
+    def __init__(self, function, arguments, ranks, log):
+        fork = multiprocessing.get_context("fork")
+        self.all_done = fork.Barrier(ranks)   # kept: its memory would serve the next job, too
+        common = log.fileno(), self.all_done, function, arguments
+        self.children = [fork.Process(target=_rank, args=(place, *common)) for place in places(ranks)]
+        for child in self.children:
+            child.start()
+
+    def end(self, limit, patience=60):
+        """The exit codes; None for those that `limit` seconds, or `patience` seconds after a failure,
+        were not enough for."""
+        _await(self.children, limit, patience)
+        codes = [child.exitcode for child in self.children]
+        for child in self.children:
+            child.kill()
+            child.join()
+        return codes
 
 
 def run_program(path, arguments, ranks, log, limit):
-    return run(_program, (path, arguments), ranks, log, limit)
+    return Job(_program, (path, arguments), ranks, log).end(limit)

@@ -50,7 +50,7 @@ def fails(call, *words, error=Exception):
     raise AssertionError(f"no error with {words} after {time.monotonic() - begin:.1f} s")
 
 
-def start(timeout=60):
+def start(timeout=300):
     distributed.init_process_group("rondo", timeout=datetime.timedelta(seconds=timeout))
 
 
@@ -77,6 +77,7 @@ def chosen(tests):
 
 def end_at_failure(test, name):
     """Runs a test, returns what it does; ends the process when it fails."""
+    begin = time.monotonic()
     try:
         result = test()
     except Exception:
@@ -85,11 +86,11 @@ def end_at_failure(test, name):
         sys.stderr.flush()
         os._exit(1)  # the others are waiting: a quick end tells them
     if rank() == 0:
-        print(f"passed: {name}", flush=True)
+        print(f"passed: {name}, {time.monotonic() - begin:.1f} s", flush=True)
     return result
 
 
-def run(tests, timeout=60):
+def run(tests, timeout=300):
     """Runs test_* of a module's namespace in order; ends the job at the first that fails."""
     start(timeout)
     for name, test in chosen(tests):

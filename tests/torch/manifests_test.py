@@ -1,12 +1,18 @@
 """The manifests under tools/torch/launch hold together: names, numbers and ports that belong together.
 
-Kubernetes' schemas are not checked.
+Every field must be one of manifest_fields.py, an extract of Kubernetes' schemas, with its type.
+torchrun's options are read by its own parser.
 """
 
+import os
 import pathlib
+import re
 import subprocess
 
 import yaml
+from torch.distributed import run as torchrun
+
+import manifest_fields
 
 LAUNCH = pathlib.Path(__file__).resolve().parents[2] / "tools/torch/launch"
 
@@ -15,14 +21,37 @@ def documents(name):
     return list(yaml.safe_load_all((LAUNCH / name).read_text()))
 
 
-def options_of(command):
-    """torchrun's options: {name: value}"""
+def options_of(command, **variables):
+    """What torchrun reads from its command line and its PET_ variables; $(NAME) as Kubernetes puts it in."""
     assert command[0] == "torchrun", command
-    return dict(word[2:].split("=", 1) for word in command if word.startswith("--") and "=" in word)
+    words = [re.sub(r"\$\((\w+)\)", lambda name: variables[name[1]], word) for word in command[1:]]
+    before = dict(os.environ)
+    os.environ.update(variables)
+    try:
+        return torchrun.parse_args(words)
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def program_of(command):
     return next(word for word in command if word.endswith(".py"))
+
+
+def test_fields_are_kubernetes():
+    for path in sorted(LAUNCH.glob("*.yaml")):
+        for document in documents(path.name):
+            manifest_fields.check(document)
+    service = {"apiVersion": "v1", "kind": "Service"}
+    for wrong, words in (({"apiVersion": "v1", "kind": "Job"}, "v1 Job"),
+                         (service | {"metadata": {"name": "Train"}, "spec": {}}, "Train"),
+                         (service | {"metadata": {"name": "train"}}, "spec")):
+        try:
+            manifest_fields.check(wrong)
+        except ValueError as error:
+            assert words in str(error), error
+        else:
+            raise AssertionError(f"not refused: {wrong}")
 
 
 def check_container(container, volumes):
@@ -43,12 +72,12 @@ def test_indexed_job():
     assert pod["subdomain"] == service["metadata"]["name"]
     assert spec["completionMode"] == "Indexed" and spec["completions"] == spec["parallelism"]
     container, = pod["containers"]
-    options = options_of(container["command"])
-    assert options["nnodes"] == str(spec["completions"])
-    assert options["master-addr"] == f"{name}-0.{pod['subdomain']}"
-    assert options["master-port"] == str(service["spec"]["ports"][0]["port"])
-    variables = {variable["name"] for variable in container["env"]}
-    assert options["node-rank"] == "$(JOB_COMPLETION_INDEX)" and "JOB_COMPLETION_INDEX" in variables
+    assert {"JOB_COMPLETION_INDEX", "OMP_NUM_THREADS"} == {one["name"] for one in container["env"]}
+    options = options_of(container["command"], JOB_COMPLETION_INDEX="2")
+    assert options.nnodes == str(spec["completions"]) and options.node_rank == 2
+    assert options.master_addr == f"{name}-0.{pod['subdomain']}"
+    assert options.master_port == service["spec"]["ports"][0]["port"]
+    assert options.training_script_args == ["--backend=rondo"], options
     check_container(container, pod["volumes"])
 
 
@@ -62,7 +91,12 @@ def test_pytorchjob():
         pod = replica["template"]["spec"]
         container, = pod["containers"]
         assert container["name"] == "pytorch", "the operator looks for this name"
-        assert options_of(container["command"]) == {"backend": "rondo"}, "PET_ variables say the rest"
+        assert [one["name"] for one in container["env"]] == ["OMP_NUM_THREADS"]
+        options = options_of(container["command"], PET_NNODES="4", PET_NPROC_PER_NODE="2",
+                             PET_NODE_RANK="3", PET_MASTER_ADDR="train-master-0", PET_MASTER_PORT="23456")
+        assert (options.nnodes, options.nproc_per_node, options.node_rank) == ("4", "2", 3), options
+        assert (options.master_addr, options.master_port) == ("train-master-0", 23456), options
+        assert options.training_script_args == ["--backend=rondo"], options
         check_container(container, pod["volumes"])
 
 

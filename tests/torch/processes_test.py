@@ -8,15 +8,17 @@ import sys
 import time
 import traceback
 
+import forked
+
 FOLDER = pathlib.Path(__file__).resolve().parent
 REPOSITORY = FOLDER.parents[1]
 RONDORUN = pathlib.Path(os.environ.get("BINARIES", REPOSITORY / "build/release/bin")) / "rondorun"
 PLACE = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
-LIMIT = 200  # seconds: a process that takes longer hangs
+LIMIT = 900  # seconds: a process that takes longer hangs
 
 WAITS = """
 import rondo
-world = rondo.from_environment(timeout=100)
+world = rondo.from_environment(timeout=900)
 for _ in range(3):
     world.barrier()
 print("rank", world.rank, "waits", flush=True)
@@ -119,7 +121,7 @@ def shared_memory():
 
 
 def test_ctrl_c_in_a_waiting_call_is_a_keyboard_interrupt():
-    port = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29871", "WORLD_SIZE": "2"}
+    port = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(forked.free_port()), "WORLD_SIZE": "2"}
     ranks = [start(sys.executable, "-c", WAITS, RANK=str(rank), **port) for rank in range(2)]
     for rank in ranks:
         await_lines(rank, "waits", 1)
@@ -143,6 +145,20 @@ def test_ctrl_c_ends_a_training_whole():
         os.killpg(training.pid, signal.SIGINT)   # as a terminal does
         await_end(training)
         assert training.returncode != 0
+    assert shared_memory() == before, f"{shared_memory()}, before {before}"
+
+
+def test_a_job_in_the_background_ends_by_sigterm():
+    """Shells and nohup start such jobs with Ctrl-C ignored, and so it stays in all ranks."""
+    before = shared_memory()
+    job = start("nohup", "sh", "-c", "trap '' INT; exec \"$@\"", "sh", RONDORUN, "-n", "2",
+                sys.executable, "-c", WAITS.replace("input()", "world.recv(bytearray(1), 0)"))
+    await_lines(job, "waits", 2)
+    os.killpg(job.pid, signal.SIGINT)     # changes nothing
+    assert job.poll() is None
+    job.terminate()
+    await_end(job)
+    assert job.returncode == 128 + signal.SIGTERM, job.returncode
     assert shared_memory() == before, f"{shared_memory()}, before {before}"
 
 

@@ -3,13 +3,14 @@
 import array
 import sys
 import threading
+import time
 import traceback
 
 import numpy
 
 import rondo
 
-world = rondo.from_environment(timeout=20)
+world = rondo.from_environment(timeout=300)
 RANK, RANKS = world.rank, world.size
 TYPES = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16",
          "float32", "float64"]
@@ -248,13 +249,14 @@ def main():
     for name, test in [item for item in globals().items() if item[0].startswith("test_")]:
         if chosen and name not in chosen:
             continue
+        begin = time.monotonic()
         try:
             test()
         except Exception:
             traceback.print_exc()
             sys.exit(f"rank {RANK}: {name} failed")
         if RANK == 0:
-            print(f"passed: {name}", flush=True)
+            print(f"passed: {name}, {time.monotonic() - begin:.1f} s", flush=True)
     world.finalize()
 
 

@@ -3,11 +3,13 @@
 
     tests/torch/run.py [PART-OF-A-NAME...]     e.g. errors-4
 
-With the Python that has torch and the backend (build/torch/venv/bin/python, made by
-tests/torch/setup) and build/release/bin/rondorun (or the folder BINARIES). Ends with
-ctest's summary line; the programs' output is in build/logs/torch-*.log.
+Two at a time, as they often wait. With the Python that has torch and the backend
+(build/torch/venv/bin/python, made by tests/torch/setup) and build/release/bin/rondorun (or the
+folder BINARIES). Ends with ctest's summary line; the programs' output is in build/logs/torch-*.log.
 """
 
+import multiprocessing
+import multiprocessing.connection
 import os
 import pathlib
 import subprocess
@@ -16,6 +18,7 @@ import time
 
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+os.environ["RONDO_BOOTSTRAP_TIMEOUT"] = "600"   # the machine may be busy
 
 import torch  # noqa: E402,F401  (for all the ranks to come)
 import torch.distributed.checkpoint  # noqa: E402,F401
@@ -28,7 +31,8 @@ import forked  # noqa: E402
 FOLDER = pathlib.Path(__file__).resolve().parent
 REPOSITORY = FOLDER.parents[1]
 EXAMPLES = REPOSITORY / "tools/torch/examples"
-LIMIT = 300  # seconds until a job counts as hung
+AT_ONCE = 2
+LIMIT = 1500  # seconds until a job counts as hung
 
 
 def by_fork(program, *arguments):
@@ -65,46 +69,59 @@ def alone(program, *arguments):
     return lambda _, log: wait([start(log, {}, sys.executable, program, *arguments)])
 
 
-# Name, how it is run, numbers of ranks, the exit code that is right for one of them besides 0.
-PROGRAMS = [("collectives", by_fork(FOLDER / "collectives_test.py"), (2, 4), 0),
-            ("work", by_fork(FOLDER / "work_test.py"), (2, 4), 0),
-            ("errors", by_themselves(FOLDER / "errors_test.py"), (2, 4), 7),
-            ("python", by_themselves(FOLDER / "python_test.py"), (2, 4), 0),
-            ("again", by_themselves(FOLDER / "again_test.py"), (2,), 0),
-            ("processes", by_themselves(FOLDER / "processes_test.py"), (1,), 0),
-            ("training", by_fork(FOLDER / "training_test.py"), (2, 4), 0),
-            ("three_d", by_fork(EXAMPLES / "three_d.py"), (8,), 0),
-            ("deepspeed", by_fork(EXAMPLES / "deepspeed_zero.py"), (2,), 0),
-            ("gaps", alone(FOLDER / "gaps.py", "--check", REPOSITORY / "README.md"), (2,), 0),
+# Name, how it is run, numbers of ranks, the exit code that is right for one of them besides 0; the
+# longest first.
+PROGRAMS = [("pytorchs_own", alone(FOLDER / "pytorchs_own_tests.py"), (4,), 0),
             ("engines", alone(FOLDER / "engines_test.py"), (4,), 0),
-            ("manifests", alone(FOLDER / "manifests_test.py"), (1,), 0),
-            ("pytorchs_own", alone(FOLDER / "pytorchs_own_tests.py"), (4,), 0)]
+            ("processes", by_themselves(FOLDER / "processes_test.py"), (1,), 0),
+            ("training", by_fork(FOLDER / "training_test.py"), (4, 2), 0),
+            ("errors", by_themselves(FOLDER / "errors_test.py"), (4, 2), 7),
+            ("python", by_themselves(FOLDER / "python_test.py"), (4, 2), 0),
+            ("gaps", by_fork(FOLDER / "gaps.py", "--check", REPOSITORY / "README.md"), (1,), 0),
+            ("deepspeed", by_fork(EXAMPLES / "deepspeed_zero.py"), (2,), 0),
+            ("again", by_themselves(FOLDER / "again_test.py"), (2,), 0),
+            ("three_d", by_fork(EXAMPLES / "three_d.py"), (8,), 0),
+            ("collectives", by_fork(FOLDER / "collectives_test.py"), (4, 2), 0),
+            ("work", by_fork(FOLDER / "work_test.py"), (4, 2), 0),
+            ("manifests", alone(FOLDER / "manifests_test.py"), (1,), 0)]
 
 
 def wanted(name):
     return not sys.argv[1:] or any(word in name for word in sys.argv[1:])
 
 
-def passes(name, run, ranks, also_right):
-    """Runs a job and says how it went."""
+def run_one(name, run, ranks, also_right):
+    """Runs a job, says how it went and ends this process with 0 if well."""
     path, begin = REPOSITORY / f"build/logs/torch-{name}-{ranks}.log", time.monotonic()
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as log:
         codes = run(ranks, log)
     right = 0 in codes and all(code in (0, also_right) for code in codes)
-    print(f"{'passed' if right else 'FAILED'}  {name}, {ranks} ranks, "
-          f"{time.monotonic() - begin:.1f} s", flush=True)
+    text = f"{'passed' if right else 'FAILED'}  {name}, {ranks} ranks, {time.monotonic() - begin:.1f} s"
     if not right:
-        print(f"exit codes {codes} (None: not within {LIMIT} s); {path}:\n" +
-              "\n".join(path.read_text().splitlines()[-60:]))
-    return right
+        text += (f"\nexit codes {codes} (None: not within {LIMIT} s); {path}:\n" +
+                 "\n".join(path.read_text(errors="replace").splitlines()[-60:]))
+    print(text, flush=True)
+    sys.exit(0 if right else 1)
+
+
+def run_all(jobs):
+    """How many failed. Each in a child of this process, which has read torch for it."""
+    fork, running, failed = multiprocessing.get_context("fork"), [], 0
+    while jobs or running:
+        while jobs and len(running) < AT_ONCE:
+            running.append(fork.Process(target=run_one, args=jobs.pop(0)))
+            running[-1].start()
+        multiprocessing.connection.wait([child.sentinel for child in running])
+        failed += sum(child.exitcode not in (None, 0) for child in running)
+        running = [child for child in running if child.exitcode is None]
+    return failed
 
 
 def main():
-    results = [passes(name, run, ranks, also_right)
-               for name, run, numbers, also_right in PROGRAMS for ranks in numbers
-               if wanted(f"{name}-{ranks}")]
-    failed, total = results.count(False), len(results)
+    jobs = [(name, run, ranks, also_right) for name, run, numbers, also_right in PROGRAMS
+            for ranks in numbers if wanted(f"{name}-{ranks}")]
+    total, failed = len(jobs), run_all(jobs)
     share = 100 * (total - failed) // total if total else 0
     print(f"\n{share}% tests passed, {failed} tests failed out of {total}")
     return 1 if failed or not total else 0

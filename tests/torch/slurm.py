@@ -17,7 +17,7 @@ import tempfile
 import time
 
 NODES = ("node0", "node1")
-LIMIT = 60  # seconds until a daemon that does not answer counts as broken
+LIMIT = 600  # seconds until a daemon that does not answer counts as broken
 
 CONFIGURATION = """
 ClusterName=test
@@ -39,6 +39,7 @@ TaskPlugin=task/none
 SelectType=select/cons_tres
 ReturnToService=2
 MpiDefault=none
+MessageTimeout=100
 NodeName={nodes[0]} NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[1]} CPUs={cpus}
 NodeName={nodes[1]} NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[2]} CPUs={cpus}
 PartitionName=all Nodes=ALL Default=YES State=UP
@@ -110,7 +111,7 @@ class Cluster:
                                              stdin=subprocess.DEVNULL, stdout=log, stderr=log))
 
     def nodes_are_idle(self):
-        answer = self.run("sinfo", "-h", "-N", "-o", "%T", limit=10)
+        answer = self.run("sinfo", "-h", "-N", "-o", "%T", limit=100)
         return answer.stdout.split() == ["idle"] * len(NODES)
 
     def wait_until(self, what, true):
@@ -126,7 +127,7 @@ class Cluster:
         return "\n".join(f"{path.name}:\n" + "\n".join(path.read_text().splitlines()[-10:])
                          for path in sorted(paths))
 
-    def run(self, *command, limit=240, **variables):
+    def run(self, *command, limit=900, **variables):
         """A command of Slurm's, with its output and errors as text."""
         try:
             return subprocess.run(list(map(str, command)), env=self.environment() | variables,
