@@ -179,7 +179,9 @@ bool AllRanks::put(const std::vector<std::vector<Request>>& by_rank) {
 
 void AllRanks::run(const Plan& plan) {
   const cuda::CurrentContext current(devices_.front().context);
-  if (plan.capture) ranks_.front()->keep_with(plan.capture->graph);
+  if (plan.capture) {  // every rank's events are in the graph
+    for (const auto& rank : ranks_) rank->keep_with(plan.capture->graph);
+  }
   begin(plan);
   launch(plan);
   end(plan);

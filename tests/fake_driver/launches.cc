@@ -122,7 +122,8 @@ int cuLaunchKernel(Function function, unsigned blocks_x, unsigned blocks_y, unsi
                    unsigned threads_x, unsigned threads_y, unsigned threads_z,
                    unsigned shared_bytes, rondo::cuda::Stream stream, void** arguments,
                    void** extra) {
-  if (const int status = enter("cuLaunchKernel")) return status;
+  std::unique_lock<std::mutex> entry;
+  if (const int status = enter_stream("cuLaunchKernel", stream, entry)) return status;
   const unsigned threads = threads_x * threads_y * threads_z;
   if (blocks_x * blocks_y * blocks_z * threads == 0 || threads > 1024) return invalid_value;
   if (blocks_z != 1 || threads != threads_x || shared_bytes != 0 || extra != nullptr)

@@ -112,6 +112,30 @@ TEST_CASE("one thread's groups are captured and replayed", "[together]") {
   CHECK(fake_violations() == 0);
 }
 
+TEST_CASE("one thread's captured group is replayed when its communicator is gone", "[together]") {
+  const std::vector<int> device_of = placed({0, 0});
+  const std::vector<ncclComm_t> comms = init_each_on(device_of);
+  const Ranks<int> all = make_ranks<int>(device_of, 1, 1);
+  const cudaStream_t stream = all[0]->stream;
+  const auto reduce = [&](std::size_t r, cudaStream_t in) {
+    expect(ncclAllReduce(all[r]->in.data(), all[r]->in.data(), 1, ncclInt, ncclSum, comms[r], in));
+  };
+  // Each by itself, so there is an order of each to keep.
+  for (std::size_t r = 0; r < 2; ++r) reduce(r, all[r]->stream);
+  const auto reduce_together = [&] { in_group(2, [&](std::size_t r) { reduce(r, stream); }); };
+  reduce_together();
+  {
+    const CapturedGraph graph(stream, reduce_together);
+    graph.launch(stream);
+    finish(all);
+    destroy(comms);
+    graph.launch(stream);
+    finish(all);
+  }
+  if (RONDO_WITH_KERNELS != 0) CHECK(all[1]->in.get() == std::vector<int>{3 * 8});
+  CHECK(fake_violations() == 0);
+}
+
 TEST_CASE("what one thread's group cannot do on devices goes the other way", "[together]") {
   const std::vector<int> device_of = placed({0, 0});
   const std::vector<ncclComm_t> comms = init_on(device_of);
