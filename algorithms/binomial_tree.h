@@ -6,6 +6,8 @@
 namespace rondo {
 
 Schedule binomial_tree_all_reduce(int ranks, int root);
+Schedule binomial_tree_reduce_scatter(int ranks, int root);
+Schedule binomial_tree_all_gather(int ranks, int root);
 Schedule binomial_tree_broadcast(int ranks, int root);
 Schedule binomial_tree_reduce(int ranks, int root);
 Schedule binomial_tree_scatter(int ranks, int root);

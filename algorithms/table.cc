@@ -53,6 +53,9 @@ constexpr Algorithm rows[] = {
      {"q", "q", "(P-1)/P", "(P-1)/P"}, false, circulant_reduce_scatter},
     {reduce_scatter, "one_shot", "block j straight to rank j",
      {"P-1", "1", "(P-1)/P", "(P-1)/P"}, true, one_shot_reduce_scatter},
+    {reduce_scatter, "binomial_tree", "reduce to rank 0, scatter from it",
+     {"2q", "2floor(log2(P))", "1+(max(P-2^(q-1),2^(q-2))-1)/P", "q"}, false,
+     binomial_tree_reduce_scatter},
 
     {all_gather, "ring", "neighbours only, least traffic",
      {"P-1", "P-1", "(P-1)/P", "0"}, false, ring_all_gather},
@@ -64,6 +67,8 @@ constexpr Algorithm rows[] = {
      {"q", "q", "(P-1)/P", "0"}, false, circulant_all_gather},
     {all_gather, "one_shot", "everyone sends its block to everyone",
      {"P-1", "1", "(P-1)/P", "0"}, false, one_shot_all_gather},
+    {all_gather, "binomial_tree", "gather at rank 0, broadcast from it",
+     {"2q", "2floor(log2(P))", "q", "0"}, false, binomial_tree_all_gather},
 
     {broadcast, "ring", "round the ring from the root, pipelined",
      {"P-1", "P-1", "1", "0"}, false, ring_broadcast},

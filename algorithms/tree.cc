@@ -6,13 +6,8 @@
 #include "algorithms/compose.h"
 
 namespace rondo {
-namespace {
 
-/// Each node adds its children's sums to its own input, the last one served by a broadcast first.
-/// The total ends in the root's output.
-Steps reduce_up(TreeNode node, int chunk, int phase) {
-  const Chunk sum = node.is_root() ? output(chunk) : scratch(0, chunk);
-  Chunk value = input(chunk);
+Steps reduce_up(TreeNode node, Chunk value, Chunk sum, int phase) {
   for (const Edge& child : node.children | std::views::reverse) {
     co_yield receive_reduce(child.peer, value, sum, Order::local_first)
         .at(phase, node.reduce_round(child));
@@ -25,24 +20,27 @@ Steps reduce_up(TreeNode node, int chunk, int phase) {
   }
 }
 
-/// The root's value, in `source`, ends in every rank's output.
-Steps broadcast_down(TreeNode node, Chunk source, int chunk, int phase) {
-  const Chunk value = node.is_root() ? source : output(chunk);
+Steps broadcast_down(TreeNode node, Chunk source, Chunk destination, int phase) {
+  const Chunk value = node.is_root() ? source : destination;
   if (!node.is_root()) co_yield receive(node.parent.peer, value).at(phase, node.parent.level);
   for (const Edge& child : node.children) {
     co_yield send(child.peer, value).at(phase, child.level);
   }
-  if (value != output(chunk)) co_yield copy(value, output(chunk)).at(phase, 0);
+  if (value != destination) co_yield copy(value, destination).at(phase, 0);
 }
 
+namespace {
+
 Steps tree_steps(Collective collective, TreeNode node, int lane) {
+  const Chunk sum = node.is_root() ? output(lane) : scratch(0, lane);
   switch (collective) {
     case Collective::broadcast:
-      return broadcast_down(std::move(node), input(lane), lane, 0);
+      return broadcast_down(std::move(node), input(lane), output(lane), 0);
     case Collective::reduce:
-      return reduce_up(std::move(node), lane, 0);
+      return reduce_up(std::move(node), input(lane), sum, 0);
     default:
-      return in_order(reduce_up(node, lane, 0), broadcast_down(node, output(lane), lane, 1));
+      return in_order(reduce_up(node, input(lane), sum, 0),
+                      broadcast_down(node, output(lane), output(lane), 1));
   }
 }
 

@@ -233,6 +233,7 @@ TEST_CASE("what a step sends by any algorithm is what that algorithm's formula s
                                            {"ddp", "circulant"},
                                            {"zero1", "circulant"},
                                            {"zero3", "bidirectional_ring"},
+                                           {"zero3", "binomial_tree"},
                                            {"zero2", "one_shot"}}));
   train::Options options;
   options.model.kind = "mlp";

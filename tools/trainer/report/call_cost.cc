@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <span>
 
 namespace rondo::train {
@@ -37,6 +38,18 @@ constexpr Term swapped{"(2^floor(log2(P))floor(log2(P))+2(P-2^floor(log2(P))))/P
                          const int members = 1 << floor_of_log2(p);
                          return (members * floor_of_log2(p) + 2.0 * (p - members)) / p;
                        }};
+/// The whole vector over every edge of a binomial tree, and over every edge the other way the
+/// blocks of the ranks below: each block passes as many edges as its rank's number has binary ones.
+constexpr Term edges_and_blocks{"(P-1+ones(P)/P)/P", [](int p) {
+                                  int ones = 0;
+                                  for (int rank = 0; rank < p; ++rank)
+                                    ones += std::popcount(static_cast<unsigned>(rank));
+                                  return (p - 1 + 1.0 * ones / p) / p;
+                                }};
+constexpr Term sum_and_blocks{"1+(max(P-2^(q-1),2^(q-2))-1)/P", [](int p) {
+                                const double half = std::exp2(ceiling(p) - 1);
+                                return 1 + (std::max(p - half, half / 2) - 1) / p;
+                              }};
 
 constexpr std::array all_reduces{
     CallCost{"ring", two_others, two_shares, two_others, two_shares, share},
@@ -55,14 +68,16 @@ constexpr std::array reduce_scatters{
     CallCost{"segmented_ring", two_others, share, two_others, share, share},
     CallCost{"bidirectional_ring", two_others, share, others, share, share},
     CallCost{"circulant", q, share, q, share, share},
-    CallCost{"one_shot", others, share, others, share, share}};
+    CallCost{"one_shot", others, share, others, share, share},
+    CallCost{"binomial_tree", two_shares, edges_and_blocks, two_q, sum_and_blocks, q}};
 
 constexpr std::array all_gathers{
     CallCost{"ring", others, share, others, share, nothing},
     CallCost{"segmented_ring", two_others, share, two_others, share, nothing},
     CallCost{"bidirectional_ring", two_others, share, others, share, nothing},
     CallCost{"circulant", q, share, q, share, nothing},
-    CallCost{"one_shot", others, share, others, share, nothing}};
+    CallCost{"one_shot", others, share, others, share, nothing},
+    CallCost{"binomial_tree", two_shares, edges_and_blocks, two_q, q, nothing}};
 
 std::span<const CallCost> rows_of(CallKind kind) {
   switch (kind) {
