@@ -28,6 +28,8 @@ extern "C" {
 // More of the driver, for tests alone.
 int cuInit(unsigned flags);
 int cuDeviceGetCount(int* count);
+int cuDeviceGet(int* device, int ordinal);
+int cuDevicePrimaryCtxRelease_v2(int device);
 int cuDevicePrimaryCtxRetain(rondo::cuda::Context* context, int device);
 int cuMemcpyHtoD_v2(rondo::cuda::DevicePointer to, const void* from, std::size_t bytes);
 int cuMemcpyDtoH_v2(void* to, rondo::cuda::DevicePointer from, std::size_t bytes);

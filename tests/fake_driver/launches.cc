@@ -3,9 +3,11 @@
 // one first.
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "kernels/device/pieces.h"
 #include "tests/fake_driver/state.h"
+#include "tests/fake_driver/train_kernels.h"
 
 namespace rondo::test {
 namespace {
@@ -74,10 +76,13 @@ bool translate(Pieces& pieces, std::size_t element_bytes, std::uint32_t count, i
 struct CUfunc_st {
   rondo::cuda::Context context = nullptr;
   std::size_t type = 0;
+  int train_kernel = -1;  ///< of the trainer's; negative: none of them
 };
 
 struct CUmod_st {
   std::array<CUfunc_st, rondo::data_types.size()> functions{};
+  std::map<int, CUfunc_st> train_functions{};  ///< by their kernels' numbers, once asked for
+  rondo::cuda::Context context = nullptr;
 };
 
 using namespace rondo::test;
@@ -96,6 +101,7 @@ int cuModuleLoadData(Module* module, const void* image) {
   auto made = std::make_shared<CUmod_st>();
   for (std::size_t type = 0; type < made->functions.size(); ++type)
     made->functions[type] = {context, type};
+  made->context = context;
   *module = made.get();
   const std::scoped_lock lock(state().mutex);
   state().modules.push_back(std::move(made));
@@ -106,6 +112,12 @@ int cuModuleGetFunction(Function* function, Module module, const char* name) {
   if (const int status = enter("cuModuleGetFunction")) return status;
   const auto& names = rondo::device::kernel_names;
   const auto found = std::ranges::find(names, std::string(name));
+  if (const int kernel = train_kernel(name); kernel >= 0) {
+    const std::scoped_lock lock(state().mutex);
+    *function = &module->train_functions.try_emplace(kernel, CUfunc_st{module->context, 0, kernel})
+                     .first->second;
+    return success;
+  }
   if (found == names.end()) return not_found;
   *function = &module->functions[static_cast<std::size_t>(found - names.begin())];
   return success;
@@ -128,6 +140,15 @@ int cuLaunchKernel(Function function, unsigned blocks_x, unsigned blocks_y, unsi
   if (blocks_x * blocks_y * blocks_z * threads == 0 || threads > 1024) return invalid_value;
   if (blocks_z != 1 || threads != threads_x || shared_bytes != 0 || extra != nullptr)
     return invalid_value;
+  if (function->train_kernel >= 0) {
+    const Work work = train_work(function->train_kernel, arguments[0], blocks_x * threads);
+    if (!work) return invalid_value;
+    const std::scoped_lock lock(state().mutex);
+    const rondo::cuda::Stream real = resolve(stream);
+    if (real == nullptr || real->context != function->context) return invalid_handle;
+    put(real, [work](Launch&) { return work; });
+    return success;
+  }
   auto pieces = std::make_shared<Pieces>(*static_cast<const Pieces*>(arguments[0]));
   const std::size_t element_bytes = rondo::data_types[function->type].bytes;
   if (!translate(*pieces, element_bytes, blocks_y, function->context->device)) return invalid_value;

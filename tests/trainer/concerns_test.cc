@@ -35,6 +35,11 @@ TEST_CASE("an option is idle where the model, the strategy or the type has no us
   CHECK(!idle(gpt, "--compress").empty());
   gpt.strategy.kind = "zero1";
   CHECK(idle(gpt, "--bucket-mb").empty());
+  CHECK(idle(gpt, "--threads").empty());
+  CHECK(idle(gpt, "--offload") == "--offload concerns --device gpu");
+  gpt.device = "gpu";
+  CHECK(idle(gpt, "--offload").empty());
+  CHECK(idle(gpt, "--threads") == "--threads concerns --device cpu");
   gpt.validate = true;
   CHECK(!idle(gpt, "--check-every").empty());
 }

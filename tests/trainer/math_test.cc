@@ -7,8 +7,8 @@
 #include "tests/catch.h"
 #include "tools/trainer/data/random.h"
 #include "tools/trainer/math/attention.h"
+#include "tools/trainer/math/compose.h"
 #include "tools/trainer/math/exponential.h"
-#include "tools/trainer/math/layers.h"
 
 namespace {
 
@@ -54,16 +54,18 @@ TEST_CASE("linear: backward is the derivative") {
   const auto outer = random_values(rows * outputs, 4);
   const auto loss = [&] {
     Values output(rows * outputs);
-    linear<double>(input, weight, bias, output);
+    linear<double>(host_math<double>(), input, weight, bias, output);
     return dot(output, outer);
   };
   Values input_gradient(input.size()), weight_gradient(weight.size()), bias_gradient(bias.size());
-  linear_backward<double>(outer, input, weight, {input_gradient, weight_gradient, bias_gradient});
+  linear_backward<double>(host_math<double>(), outer, input, weight,
+                          {input_gradient, weight_gradient, bias_gradient});
   CHECK(deviation(input, input_gradient, loss) < tolerance);
   CHECK(deviation(weight, weight_gradient, loss) < tolerance);
   CHECK(deviation(bias, bias_gradient, loss) < tolerance);
   // Gradients of parameters are added to.
-  linear_backward<double>(outer, input, weight, {{}, weight_gradient, bias_gradient});
+  linear_backward<double>(host_math<double>(), outer, input, weight,
+                          {{}, weight_gradient, bias_gradient});
   for (double& value : weight_gradient) value /= 2;
   CHECK(deviation(weight, weight_gradient, loss) < tolerance);
 }
@@ -110,7 +112,7 @@ TEST_CASE("attention: backward is the derivative, and the future weighs nothing"
   Values weights(shape.weights());
   const auto loss = [&] {
     Values output(rows * shape.width);
-    attention<double>(shape, packed, weights, output);
+    attention<double>(host_math<double>(), shape, packed, weights, output);
     return dot(output, outer);
   };
   loss();
@@ -120,7 +122,7 @@ TEST_CASE("attention: backward is the derivative, and the future weighs nothing"
   }
   CHECK(future == 0);
   Values gradient(packed.size()), scratch(shape.length * shape.length);
-  attention_backward<double>(shape, outer, packed, weights, scratch, gradient);
+  attention_backward<double>(host_math<double>(), shape, outer, packed, weights, scratch, gradient);
   CHECK(deviation(packed, gradient, loss) < tolerance);
 }
 

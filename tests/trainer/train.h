@@ -3,6 +3,8 @@
 
 #include <exception>
 #include <sstream>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "tests/api/threads.h"
@@ -49,6 +51,11 @@ void on_world(int ranks, Body&& body) {
       throw;
     }
   });
+}
+
+/// For ranks that are threads, where Catch's assertions may not be used.
+inline void must(bool holds, const std::string& what) {
+  if (!holds) throw std::runtime_error("does not hold: " + what);
 }
 
 /// What rank 0 records, and what it prints.

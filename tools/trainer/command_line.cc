@@ -22,9 +22,9 @@ constexpr const char* purpose =
 constexpr const char* closing =
     "Every number of ranks trains the same: --batch is shared out, and losses and gradients are\n"
     "averaged over all of it. Only rank 0 prints. A failure ends every rank with exit status 1, a\n"
-    "mistake on the command line with 2. Not there: cuBLAS and optimizer state offloaded from a "
-    "GPU\n"
-    "to its host (this trainer computes on CPUs), and quantised wires (bf16 and fp16 are).";
+    "mistake on the command line with 2. Not there: quantised wires (bf16 and fp16 are), and "
+    "types\n"
+    "other than float32 on a GPU.";
 
 /// As written on the command line, before it is checked.
 struct Raw {
@@ -35,6 +35,7 @@ struct Raw {
   std::string precision = "float32";
   std::string wire{};
   std::string compress{};
+  std::string offload{};
   std::string formulas = "brief";
   bool pad = false;
   bool no_shuffle = false;
@@ -133,6 +134,17 @@ void add_sharing(CLI::App& app, Options& options, Raw& raw) {
                   "gpt: keep only what enters a block; compute the rest again in backward");
   group->add_option("--memory-limit", raw.memory_limit_mb,
                     "MiB of arrays a rank may take; 0: what is free. Known before training");
+  group
+      ->add_option("--device", options.device,
+                   "cpu, or gpu: every rank computes on a CUDA device (its own while there are\n"
+                   "enough), with cuBLAS")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"cpu", "gpu"}));
+  group
+      ->add_option("--offload", raw.offload,
+                   "gpu: optimizer keeps its state and the master weights in the host's memory,\n"
+                   "where steps are taken")
+      ->check(CLI::IsMember({"optimizer"}));
   group->add_option("--threads", options.threads, "Threads of a rank's matrix products")
       ->capture_default_str();
 }
@@ -256,6 +268,7 @@ void finish(const Raw& raw, Options& options) {
   strategy.precision = precision_of(raw.precision);
   strategy.wire = raw.wire.empty() ? strategy.precision : precision_of(raw.wire);
   strategy.overlap = !raw.no_overlap;
+  strategy.offload = !raw.offload.empty();
   if (!raw.compress.empty()) strategy.top_k = top_k_share(raw.compress);
   options.optimizer.weight_decay =
       raw.weight_decay.value_or(options.optimizer.kind == "adamw" ? 0.1 : 0.0);

@@ -18,6 +18,8 @@ bool writes(const Options& options) { return options.sample > 0; }
 bool is_fp16(const Options& options) { return options.strategy.precision == Precision::fp16; }
 bool is_quiet(const Options& options) { return !options.validate; }
 bool accumulates(const Options& options) { return is_ddp(options) && options.accumulate > 1; }
+bool is_on_cpu(const Options& options) { return options.device == "cpu"; }
+bool is_on_gpu(const Options& options) { return options.device == "gpu"; }
 bool times(const Options& options) { return options.formulas == Formulas::full; }
 
 struct Concern {
@@ -46,6 +48,8 @@ constexpr std::array table{
             "concerns --strategy ddp with --accumulate 2 or more"},
     Concern{"--validate-every", &is_quiet, "is off with --validate, which times the steps alone"},
     Concern{"--check-every", &is_quiet, "is off with --validate, which times the steps alone"},
+    Concern{"--offload", &is_on_gpu, "concerns --device gpu"},
+    Concern{"--threads", &is_on_cpu, "concerns --device cpu"},
     Concern{"--profile", &times, "concerns --validate and --formulas full"},
 };
 

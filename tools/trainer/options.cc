@@ -49,6 +49,8 @@ std::string settings_json(const Options& options) {
       {"sync_every_micro_step", strategy.sync_every_micro_step},
       {"overlap", strategy.overlap},
       {"top_k", strategy.top_k},
+      {"device", options.device},
+      {"offload", strategy.offload ? "optimizer" : ""},
       {"loss_scale", options.loss_scale},
       {"validate_every", options.validate_every},
       {"check_every", options.check_every},

@@ -43,6 +43,7 @@ struct Options {
   std::size_t check_every = 100;     ///< steps between comparisons of the ranks' parameters
   std::size_t memory_limit = 0;      ///< bytes a rank; 0: none
   int threads = 1;                   ///< of matrix products
+  std::string device = "cpu";        ///< what ranks compute on: cpu or gpu
 
   CheckpointOptions checkpoint{};
   bool validate =

@@ -5,6 +5,7 @@
 
 #include "tools/trainer/agreement.h"
 #include "tools/trainer/data/random.h"
+#include "tools/trainer/device/machine.h"
 #include "tools/trainer/math/blas.h"
 #include "tools/trainer/strategy/consistency.h"
 
@@ -27,9 +28,22 @@ Session::Session(const Options& options, Communicator& world)
   require_equal(control_, fingerprint(std::as_bytes(std::span(settings))), "options");
   together(control_, [&] { look(); });
   require_equal(control_, data_->fingerprint(), "data");
-  require_room(control_, plan_);
+  if (on_device()) {
+    open_device();
+  } else {
+    require_room(control_, plan_);
+  }
   together(control_, [&] { set_up(); });
-  broadcast_start(*strategy_, {world_, layout(), *optimizer_, ledger_, watch_}, options_.seed);
+  broadcast_start(*strategy_, workplace(), options_.seed);
+}
+
+void Session::open_device() {
+  Communicator world = world_.dup();
+  together(control_, [&] {
+    device_ = open_device_machine(std::move(world), options_.strategy.offload);
+    ledger_.take_from(device_->supply());
+    make_plan();
+  });
 }
 
 // Nothing here, and in set_up(), communicates: ranks agree on what went wrong afterwards.
@@ -41,9 +55,14 @@ void Session::look() {
   options_.model.inputs = data_->inputs();
   options_.model.outputs = data_->outputs();
   options_.model.precision = options_.strategy.precision;
-  plan_ = plan_of(options_, world_, largest_batch());
+  if (!on_device()) make_plan();
+}
+
+/// A device says itself that its memory is full, as its arrays are taken.
+void Session::make_plan() {
+  plan_ = plan_of(options_, world_, largest_batch(), machine());
   require_within(plan_, options_.memory_limit);
-  require_address_space(plan_, options_.threads);
+  if (!on_device()) require_address_space(plan_, options_.threads);
 }
 
 /// Samples of a rank's largest micro-step.
@@ -53,9 +72,9 @@ std::size_t Session::largest_batch() const {
 }
 
 void Session::set_up() {
-  model_ = make_model<float>(options_.model, ledger_);
+  model_ = make_model<float>(options_.model, ledger_, machine().math());
   optimizer_ = make_optimizer(options_.optimizer, layout());
-  strategy_ = make_strategy({world_, layout(), *optimizer_, ledger_, watch_}, options_.strategy);
+  strategy_ = make_strategy(workplace(), options_.strategy);
   model_->reserve(largest_batch(), data_->inputs());
   sampler_ = std::make_unique<Sampler>(SamplerOptions{.samples = data_->samples(Part::training),
                                                       .batch = options_.batch,
@@ -73,6 +92,10 @@ void Session::check_options() const {
   if (!counts(options_.batch) || !counts(options_.accumulate)) {
     refuse("--batch and --accumulate count from 1, to at most " + std::to_string(most),
            "--batch 24 --accumulate 1");
+  }
+  if (on_device() && options_.formulas == Formulas::full) {
+    refuse("communication alone is timed between buffers of the host",
+           "--validate and --formulas full with --device cpu");
   }
   if (options_.threads < 1)
     refuse("--threads " + std::to_string(options_.threads) + ": matrix products need one",
@@ -131,7 +154,7 @@ void Session::check_prompt() const {
 
 StepRecord Session::step() {
   watch_.take();
-  if (!counted_) counted_ = world_.traffic();
+  if (!counted_) counted_ = sent();
   StepRecord record{.step = position_.step + 1};
   record.rate = options_.rate.at(position_.step);
   record.loss_scale = position_.loss_scale;
@@ -139,9 +162,9 @@ StepRecord Session::step() {
                         options_.batch * data_->targets_per_sample());
   // Here nothing is on the wire: parameters that the step before had gathered were waited for in
   // forward. What this step has gathered belongs to the next one's record.
-  record.traffic = world_.traffic() - *counted_;
+  record.traffic = sent() - *counted_;
   recorded_ = recorded_ - (Traffic{} - record.traffic);  // modulo 2^64: the sum
-  counted_ = world_.traffic();
+  counted_ = sent();
   if (!std::isfinite(record.loss)) {
     throw AgreedError(
         ErrorCode::invalid_argument,
@@ -184,6 +207,7 @@ double Session::run_micro_steps(const std::vector<std::size_t>& numbers) {
     {
       const auto scope = watch_.in(Phase::backward);
       model_->backward(batch, *strategy_, scale);
+      machine().finish();
     }
     strategy_->end_micro_step();
   }
@@ -194,10 +218,10 @@ double Session::run_micro_steps(const std::vector<std::size_t>& numbers) {
 template <class Work>
 void Session::beside_steps(Work work) {
   strategy_->settle();
-  const Traffic before = world_.traffic();
+  const Traffic before = sent();
   work();
   // Modulo 2^64: it grows by what work sent.
-  if (counted_) counted_ = *counted_ - (before - world_.traffic());
+  if (counted_) counted_ = *counted_ - (before - sent());
 }
 
 double Session::average(double sum, std::size_t targets) {
@@ -233,7 +257,7 @@ void Session::judge(const StepOutcome& outcome) {
 
 Traffic Session::sent_in_steps() {
   strategy_->settle();
-  return counted_ ? recorded_ - (*counted_ - world_.traffic()) : recorded_;
+  return counted_ ? recorded_ - (*counted_ - sent()) : recorded_;
 }
 
 double Session::validate(std::size_t samples) {
@@ -257,8 +281,8 @@ double Session::validate(std::size_t samples) {
 }
 
 Checkpoints Session::checkpoints(Hook hook) {
-  return {options_.checkpoint,  control_,   *strategy_,     layout(),
-          optimizer_->states(), identity(), std::move(hook)};
+  return {options_.checkpoint,  control_,   *strategy_,      layout(),
+          optimizer_->states(), identity(), std::move(hook), machine()};
 }
 
 // Learning rates, precision, strategy and the number of ranks may change on the way; what a step is
@@ -276,7 +300,7 @@ Identity Session::identity() const {
 }
 
 void Session::check() {
-  beside_steps([&] { check_replicas(control_, layout(), *strategy_); });
+  beside_steps([&] { check_replicas(control_, layout(), *strategy_, machine()); });
 }
 
 RunRecord Session::run_record() const {

@@ -10,6 +10,7 @@
 #include "tools/trainer/checkpoint/checkpoints.h"
 #include "tools/trainer/data/dataset.h"
 #include "tools/trainer/data/sampler.h"
+#include "tools/trainer/machine/machine.h"
 #include "tools/trainer/memory/ledger.h"
 #include "tools/trainer/memory/room.h"
 #include "tools/trainer/model/model.h"
@@ -51,12 +52,18 @@ class Session {
   Traffic sent_in_steps();
 
  private:
+  void open_device();
+  void make_plan();
   void look();
   void set_up();
   void check_options() const;
   void make_data();
   void check_prompt() const;
   std::size_t largest_batch() const;
+  bool on_device() const { return options_.device == "gpu"; }
+  const Machine& machine() const { return device_ ? *device_ : host_machine(); }
+  Workplace workplace() { return {world_, layout(), *optimizer_, ledger_, watch_, machine()}; }
+  Traffic sent() const { return machine().traffic(world_); }
   Identity identity() const;
   double run_micro_steps(const std::vector<std::size_t>& numbers);
   template <class Work>
@@ -65,8 +72,9 @@ class Session {
   void judge(const StepOutcome& outcome);
 
   Options options_;
-  Communicator& world_;   ///< the strategy's traffic and nothing else
-  Communicator control_;  ///< losses, agreements, checks
+  Communicator& world_;                ///< the strategy's traffic and nothing else
+  Communicator control_;               ///< losses, agreements, checks
+  std::unique_ptr<Machine> device_{};  ///< with --device gpu; outlives what is on it
   Ledger ledger_;
   Plan plan_{};
   Stopwatch watch_{};

@@ -30,6 +30,7 @@ std::string Session::write(const std::string& prompt, std::size_t count, double 
   for (const char character : prompt) tokens.push_back(data_->token(character));
   if (tokens.empty()) tokens.push_back(data_->token('\n'));  // 0 where the text has no lines
   std::string text;
+  std::vector<float> room;
   Random random(mix(options_.seed, 2));
   while (text.size() < count) {
     const std::size_t length = std::min(tokens.size(), data_->inputs());
@@ -37,7 +38,8 @@ std::string Session::write(const std::string& prompt, std::size_t count, double 
     batch.tokens.assign(tokens.end() - static_cast<std::ptrdiff_t>(length), tokens.end());
     batch.targets.assign(length, 0);
     model_->forward(batch, *strategy_);
-    std::int32_t next = draw(model_->scores().last(data_->outputs()), temperature, random);
+    const auto scores = machine().shown(model_->scores().last(data_->outputs()), room);
+    std::int32_t next = draw(scores, temperature, random);
     control_.broadcast(&next, &next, 1, DataType::int32, 0);
     tokens.push_back(next);
     text += data_->character(next);

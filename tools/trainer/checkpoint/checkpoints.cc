@@ -12,6 +12,7 @@
 
 #include "tools/trainer/agreement.h"
 #include "tools/trainer/checkpoint/file.h"
+#include "tools/trainer/checkpoint/staged.h"
 
 namespace rondo::train {
 namespace {
@@ -55,7 +56,8 @@ void verify_file(const std::filesystem::path& folder, const SavedFile& file) {
 }  // namespace
 
 Checkpoints::Checkpoints(CheckpointOptions options, Communicator& control, Strategy& strategy,
-                         const Layout& layout, std::size_t states, Identity identity, Hook hook)
+                         const Layout& layout, std::size_t states, Identity identity, Hook hook,
+                         const Machine& machine)
     : options_(std::move(options)),
       control_(control),
       strategy_(strategy),
@@ -63,6 +65,7 @@ Checkpoints::Checkpoints(CheckpointOptions options, Communicator& control, Strat
       states_(states),
       identity_(std::move(identity)),
       hook_(std::move(hook)),
+      machine_(machine),
       folder_(options_.folder) {}
 
 Manifest Checkpoints::expected() const {
@@ -106,8 +109,9 @@ Checkpoints::Start Checkpoints::start() {
     }
     const auto path = folder_.at(*step);
     together(control_, [&] { of(path, [&] { require_same_training(manifest, expected()); }); });
-    const auto ranges = strategy_.shards();
-    together(control_, [&] { of(path, [&] { read_shards(path, manifest, ranges); }); });
+    const Staged shards(machine_, strategy_.shards());
+    together(control_, [&] { of(path, [&] { read_shards(path, manifest, shards.ranges()); }); });
+    shards.put_back();
     strategy_.shards_changed();
     strategy_.settle();
     start.position = manifest.position;
@@ -176,14 +180,16 @@ void Checkpoints::save(const Position& position) {
 SavedFile Checkpoints::write_own(const std::filesystem::path& folder) {
   std::vector<Range> ranges = strategy_.shards();
   if (!strategy_.writes_shards()) ranges.clear();
+  const Staged shards(machine_, std::move(ranges));
   SavedFile own;
   std::exception_ptr failure;
   if (options_.format == "whole") {
-    own = write_whole(control_, folder, ranges, states_, failure);
+    own = write_whole(control_, folder, shards.ranges(), states_, failure);
     agree(control_, failure);
   } else {
     together(control_, [&] {
-      if (strategy_.writes_shards()) own = write_shard(folder, control_.rank(), ranges, hook_);
+      if (strategy_.writes_shards())
+        own = write_shard(folder, control_.rank(), shards.ranges(), hook_);
     });
   }
   return own;

@@ -22,7 +22,8 @@ class Checkpoints {
   /// `identity`: what a run that goes on must have in common with the one that saved. `hook`: for
   /// tests only.
   Checkpoints(CheckpointOptions options, Communicator& control, Strategy& strategy,
-              const Layout& layout, std::size_t states, Identity identity, Hook hook = {});
+              const Layout& layout, std::size_t states, Identity identity, Hook hook = {},
+              const Machine& machine = host_machine());
 
   struct Start {
     std::optional<Position> position{};  ///< empty: the training begins
@@ -56,6 +57,7 @@ class Checkpoints {
   std::size_t states_;
   Identity identity_;
   Hook hook_;
+  const Machine& machine_;
   Folder folder_;
 };
 

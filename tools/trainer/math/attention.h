@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "tools/trainer/math/layers.h"
+#include "tools/trainer/math/math.h"
 
 namespace rondo::train {
 
@@ -18,11 +18,14 @@ struct AttentionShape {
 /// packed: rows of query, key and value, one behind the other (3 x width). weights: softmax of the
 /// scaled scores, zero above the diagonal, kept for backward. output: rows of `width`.
 template <class Real>
-void attention(const AttentionShape& shape, In<Real> packed, Out<Real> weights, Out<Real> output);
+void attention(const Math<Real>& math, const AttentionShape& shape, In<Real> packed,
+               Out<Real> weights, Out<Real> output);
 
-/// scratch: length x length. packed_gradient is written.
+/// scratch: length x length for each of the sequences that `math` takes at once. packed_gradient is
+/// written.
 template <class Real>
-void attention_backward(const AttentionShape& shape, In<Real> output_gradient, In<Real> packed,
-                        In<Real> weights, Out<Real> scratch, Out<Real> packed_gradient);
+void attention_backward(const Math<Real>& math, const AttentionShape& shape,
+                        In<Real> output_gradient, In<Real> packed, In<Real> weights,
+                        Out<Real> scratch, Out<Real> packed_gradient);
 
 }  // namespace rondo::train

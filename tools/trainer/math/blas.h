@@ -12,10 +12,12 @@ struct Matrix {
   const Real* values;
   std::size_t stride;
   bool transposed = false;
+  std::size_t step = 0;  ///< elements to the matrix of the next product
 };
 
 /// c (rows x columns, rows `stride` apart) = scale * a * b + keep * c; a is rows x inner, b is
-/// inner x columns. With keep == 0 the old c is not read.
+/// inner x columns. With keep == 0 the old c is not read. `count` such products, each with its own
+/// c, `step` elements behind the one before.
 template <class Real>
 struct Product {
   std::size_t rows, columns, inner;
@@ -24,6 +26,8 @@ struct Product {
   std::size_t stride;
   Real scale = 1;
   Real keep = 0;
+  std::size_t count = 1;
+  std::size_t step = 0;
 };
 
 void multiply(const Product<float>& product);

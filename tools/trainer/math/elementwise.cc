@@ -1,35 +1,17 @@
-#include "tools/trainer/math/exponential.h"
+#include "tools/trainer/math/elements.h"
 #include "tools/trainer/math/layers.h"
 
 namespace rondo::train {
-namespace {
-
-template <class Real>
-constexpr Real root_two_over_pi = static_cast<Real>(0.7978845608028654);
-template <class Real>
-constexpr Real cubic = static_cast<Real>(0.044715);
-
-}  // namespace
 
 template <class Real>
 void gelu(In<Real> input, Out<Real> output) {
-  for (std::size_t i = 0; i < output.size(); ++i) {
-    const Real x = input[i];
-    const Real inner = root_two_over_pi<Real> * (x + cubic<Real> * x * x * x);
-    output[i] = x / 2 * (1 + hyperbolic_tangent(inner));
-  }
+  for (std::size_t i = 0; i < output.size(); ++i) output[i] = gelu_of(input[i]);
 }
 
 template <class Real>
 void gelu_backward(In<Real> output_gradient, In<Real> input, Out<Real> input_gradient) {
-  for (std::size_t i = 0; i < input_gradient.size(); ++i) {
-    const Real x = input[i];
-    const Real inner = root_two_over_pi<Real> * (x + cubic<Real> * x * x * x);
-    const Real slope = root_two_over_pi<Real> * (1 + 3 * cubic<Real> * x * x);
-    const Real tangent = hyperbolic_tangent(inner);
-    const Real derivative = (1 + tangent) / 2 + x / 2 * (1 - tangent * tangent) * slope;
-    input_gradient[i] = output_gradient[i] * derivative;
-  }
+  for (std::size_t i = 0; i < input_gradient.size(); ++i)
+    input_gradient[i] = output_gradient[i] * gelu_derivative(input[i]);
 }
 
 template <class Real>

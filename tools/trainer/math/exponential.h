@@ -6,11 +6,13 @@
 #include <cmath>
 #include <cstdint>
 
+#include "tools/trainer/math/portable.h"
+
 namespace rondo::train {
 
 /// Within 2e-7 relative. 2^(x log2 e): the whole part goes into the exponent, the rest through a
 /// polynomial. Below -87 and above 88 it stays at the value there; NaN stays NaN.
-inline float exponential(float x) {
+RONDO_TRAIN_BOTH inline float exponential(float x) {
   const float bounded = x < -87.0F ? -87.0F : (x > 88.0F ? 88.0F : x);
   constexpr float shift = 12582912.0F;  // 1.5 * 2^23: adding it rounds to a whole number
   const float whole = (bounded * 1.44269504F + shift) - shift;
@@ -28,10 +30,10 @@ inline float exponential(float x) {
   return sum * std::bit_cast<float>(exponent);
 }
 
-inline double exponential(double x) { return std::exp(x); }
+RONDO_TRAIN_BOTH inline double exponential(double x) { return std::exp(x); }
 
 template <class Real>
-Real hyperbolic_tangent(Real x) {
+RONDO_TRAIN_BOTH Real hyperbolic_tangent(Real x) {
   return 1 - 2 / (exponential(2 * x) + 1);
 }
 

@@ -1,4 +1,5 @@
-// The layers of an MLP and a transformer, each with its backward pass written by hand.
+// Operations of an MLP and a transformer on this processor, each with its backward pass written by
+// hand. See math.h for those of any place, and compose.h for what is made of them.
 //
 // Real is float or double. Matrices are row-major: `rows` of as many columns as the name says.
 // Backward functions *add* to gradients of parameters; gradients of activations they write, or add
@@ -15,19 +16,6 @@ template <class Real>
 using In = std::span<const Real>;
 template <class Real>
 using Out = std::span<Real>;
-
-/// output (rows x outputs) = input (rows x inputs) * weight^T (outputs x inputs) + bias.
-template <class Real>
-void linear(In<Real> input, In<Real> weight, In<Real> bias, Out<Real> output);
-
-template <class Real>
-struct LinearGradients {
-  Out<Real> input;  ///< empty: not wanted
-  Out<Real> weight, bias;
-};
-template <class Real>
-void linear_backward(In<Real> output_gradient, In<Real> input, In<Real> weight,
-                     const LinearGradients<Real>& gradients);
 
 /// What layer_norm keeps for backward, one number a row.
 template <class Real>
@@ -65,6 +53,14 @@ void embed(std::span<const std::int32_t> tokens, std::size_t columns, In<Real> t
 template <class Real>
 void embed_backward(In<Real> output_gradient, std::span<const std::int32_t> tokens,
                     std::size_t columns, Out<Real> token_gradient, Out<Real> position_gradient);
+
+/// In place, a matrix of `length` rows: each row up to its own position; what lies behind is the
+/// future and weighs nothing.
+template <class Real>
+void causal_softmax(Out<Real> scores, std::size_t length);
+/// In place: from gradients of the weights to gradients of the scores.
+template <class Real>
+void softmax_backward(In<Real> weights, Out<Real> gradients, std::size_t length);
 
 /// Sum over rows of -log softmax(scores)[target]; `targets.size()` rows. In double, whatever Real.
 template <class Real>

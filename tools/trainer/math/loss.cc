@@ -1,8 +1,5 @@
-#include <algorithm>
-#include <cmath>
-
-#include "tools/trainer/math/exponential.h"
 #include "tools/trainer/math/layers.h"
+#include "tools/trainer/math/rows.h"
 
 namespace rondo::train {
 
@@ -12,11 +9,8 @@ double cross_entropy(In<Real> scores, std::span<const std::int32_t> targets) {
   const std::size_t classes = scores.size() / targets.size();
   double loss = 0;
   for (std::size_t row = 0; row < targets.size(); ++row) {
-    const auto line = scores.subspan(row * classes, classes);
-    const Real largest = *std::max_element(line.begin(), line.end());
-    double sum = 0;
-    for (const Real score : line) sum += static_cast<double>(exponential(score - largest));
-    loss += std::log(sum) - static_cast<double>(line[targets[row]] - largest);
+    loss += cross_entropy_row(scores.data() + row * classes, classes,
+                              static_cast<std::size_t>(targets[row]), OneLane{});
   }
   return loss;
 }
@@ -26,15 +20,8 @@ void cross_entropy_backward(Out<Real> scores, std::span<const std::int32_t> targ
   if (targets.empty()) return;
   const std::size_t classes = scores.size() / targets.size();
   for (std::size_t row = 0; row < targets.size(); ++row) {
-    const auto line = scores.subspan(row * classes, classes);
-    const Real largest = *std::max_element(line.begin(), line.end());
-    Real sum = 0;
-    for (Real& score : line) {
-      score = exponential(score - largest);
-      sum += score;
-    }
-    for (Real& score : line) score *= scale / sum;
-    line[targets[row]] -= scale;
+    cross_entropy_backward_row(scores.data() + row * classes, classes,
+                               static_cast<std::size_t>(targets[row]), scale, OneLane{});
   }
 }
 

@@ -1,6 +1,8 @@
-// An array that is counted in a Ledger for as long as it lives.
+// An array that is counted in a Ledger for as long as it lives, in the memory that the ledger
+// names.
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -10,7 +12,7 @@
 #include <utility>
 
 #include "rondo/memory.h"
-#include "tools/trainer/memory/ledger.h"
+#include "tools/trainer/memory/supply.h"
 
 namespace rondo::train {
 
@@ -20,7 +22,11 @@ constexpr bool travels(Use use) {
          use == Use::working;
 }
 
-/// Owns `size()` zeroed elements. The ledger must outlive it. Movable.
+/// An array's memory: the ledger's supply, or this process's own whatever that is.
+enum class Lies : unsigned char { with_supply, here };
+
+/// Owns `size()` zeroed elements; they can be looked at here unless they lie with a supply. The
+/// ledger must outlive it. Movable.
 template <class T>
 class Array {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -28,13 +34,17 @@ class Array {
  public:
   Array() = default;
   /// Throws Error{out_of_memory} past the ledger's limit or the machine's.
-  Array(Ledger& ledger, Use use, std::size_t count) : Array() {
+  Array(Ledger& ledger, Use use, std::size_t count, Lies lies = Lies::with_supply) : Array() {
     ledger.take(use, count * sizeof(T));
     ledger_ = &ledger;  // from here on the destructor gives back, should the rest throw
     use_ = use;
     size_ = count;
-    if (ledger.plans()) return;
-    travels(use) ? take_shared() : take_own();
+    if (ledger.plans() || count == 0) return;
+    if (ledger.supply() != nullptr && lies == Lies::with_supply) {
+      take_supplied();
+    } else {
+      travels(use) ? take_shared() : take_own();
+    }
   }
   ~Array() { clear(); }
   Array(Array&& other) noexcept { swap(other); }
@@ -52,8 +62,17 @@ class Array {
   const T& operator[](std::size_t index) const { return data_[index]; }
   std::span<T> span() { return {data_, size_}; }
   std::span<const T> span() const { return {data_, size_}; }
+  /// From this process's own memory into the elements from `begin` on; done when it returns.
+  void write(std::size_t begin, std::span<const T> values) {
+    if (values.empty()) return;
+    if (supply_ != nullptr)
+      return supply_->write(values.data(), data_ + begin, values.size_bytes());
+    std::copy(values.begin(), values.end(), data_ + begin);
+  }
   void zero() {
-    if (data_ != nullptr) std::memset(static_cast<void*>(data_), 0, size_ * sizeof(T));
+    if (data_ == nullptr) return;
+    if (supply_ != nullptr) return supply_->zero(data_, size_ * sizeof(T));
+    std::memset(static_cast<void*>(data_), 0, size_ * sizeof(T));
   }
 
  private:
@@ -61,12 +80,16 @@ class Array {
     void operator()(void* block) const noexcept { std::free(block); }
   };
 
+  void take_supplied() {
+    supply_ = ledger_->supply();
+    supplied_ = supply_->take(use_, size_ * sizeof(T));
+    data_ = static_cast<T*>(supplied_.get());
+  }
   void take_shared() {
     shared_ = allocate(size_ * sizeof(T));
     data_ = static_cast<T*>(shared_.data());
   }
   void take_own() {
-    if (size_ == 0) return;
     constexpr std::size_t line = 64;
     own_.reset(std::aligned_alloc(line, (size_ * sizeof(T) + line - 1) / line * line));
     if (!own_) throw std::bad_alloc();
@@ -82,6 +105,8 @@ class Array {
     std::swap(use_, other.use_);
     std::swap(size_, other.size_);
     std::swap(data_, other.data_);
+    std::swap(supply_, other.supply_);
+    std::swap(supplied_, other.supplied_);
     std::swap(shared_, other.shared_);
     std::swap(own_, other.own_);
   }
@@ -90,6 +115,8 @@ class Array {
   Use use_ = Use::parameters;
   std::size_t size_ = 0;
   T* data_ = nullptr;
+  Supply* supply_ = nullptr;
+  std::shared_ptr<void> supplied_{};
   Memory shared_{};
   std::unique_ptr<void, Free> own_{};
 };

@@ -32,6 +32,8 @@ inline constexpr std::array uses{
     UseInfo{Use::working, "working units"},   UseInfo{Use::compensation, "compensation"},
 };
 
+class Supply;
+
 /// Counts in bytes. One rank's; one thread at a time.
 class Ledger {
  public:
@@ -42,6 +44,10 @@ class Ledger {
   explicit Ledger(std::size_t limit = 0, Kind kind = Kind::taking) : limit_(limit), kind_(kind) {}
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
+
+  /// Arrays taken from here on lie there, which outlives them; null: in this process's own memory.
+  void take_from(Supply* supply) { supply_ = supply; }
+  Supply* supply() const { return supply_; }
 
   bool plans() const { return kind_ == Kind::planning; }
   /// Throws Error{out_of_memory} where the limit would be passed; nothing is counted then.
@@ -58,6 +64,7 @@ class Ledger {
  private:
   std::size_t limit_;
   Kind kind_;
+  Supply* supply_ = nullptr;
   std::size_t total_ = 0;
   std::size_t total_peak_ = 0;
   std::array<std::size_t, uses.size()> held_{};

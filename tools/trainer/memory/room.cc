@@ -74,14 +74,16 @@ std::string Plan::words() const {
   return text + "within a step " + size_text(later) + ")";
 }
 
-Plan plan_of(const Options& options, Communicator& world, std::size_t rows) {
+Plan plan_of(const Options& options, Communicator& world, std::size_t rows,
+             const Machine& machine) {
   check_sizes(options.model, rows);
   Ledger ledger(0, Ledger::Kind::planning);
   Stopwatch watch;
-  const auto model = make_model<float>(options.model, ledger);
+  const auto model = make_model<float>(options.model, ledger, machine.math());
   const Layout& layout = model->layout();
   const auto optimizer = make_optimizer(options.optimizer, layout);
-  const auto strategy = make_strategy({world, layout, *optimizer, ledger, watch}, options.strategy);
+  const auto strategy =
+      make_strategy({world, layout, *optimizer, ledger, watch, machine}, options.strategy);
   model->reserve(rows, options.model.inputs);
   Plan plan{.parameters = layout.size()};
   for (std::size_t use = 0; use < uses.size(); ++use) plan.held[use] = ledger.held(uses[use].use);

@@ -26,7 +26,8 @@ struct Plan {
 
 /// Local. `options.model` knows the data's inputs and outputs; `rows`: of the largest batch. Throws
 /// Error{invalid_argument} for what makes no model or strategy.
-Plan plan_of(const Options& options, Communicator& world, std::size_t rows);
+Plan plan_of(const Options& options, Communicator& world, std::size_t rows,
+             const Machine& machine = host_machine());
 
 /// Local. Throws Error{out_of_memory} where a rank would pass `limit` bytes; 0 is none.
 void require_within(const Plan& plan, std::size_t limit);

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "tools/trainer/math/compose.h"
+
 namespace rondo::train {
 namespace {
 
@@ -53,42 +55,38 @@ BlockKept<Real>::BlockKept(Ledger& ledger, const AttentionShape& shape) {
 }
 
 template <class Real>
-BlockScratch<Real>::BlockScratch(Ledger& ledger, const AttentionShape& shape) {
+BlockScratch<Real>::BlockScratch(Ledger& ledger, const AttentionShape& shape,
+                                 std::size_t sequences) {
   const std::size_t rows = shape.blocks * shape.length;
   narrow = {ledger, Use::activations, rows * shape.width};
   wide = {ledger, Use::activations, rows * 4 * shape.width};
   packed = {ledger, Use::activations, rows * 3 * shape.width};
-  weights = {ledger, Use::activations, shape.length * shape.length};
-}
-
-template <class Real>
-void Block<Real>::settle(Out<Real> values) const {
-  if constexpr (std::is_same_v<Real, float>) round_to(values, precision_);
+  weights = {ledger, Use::activations, sequences * shape.length * shape.length};
 }
 
 template <class Real>
 void Block<Real>::forward(const BlockView<const Real>& p, In<Real> input, BlockKept<Real>& kept,
                           Out<Real> output) const {
   const auto middle = kept.middle.span();
-  layer_norm<Real>(input, p.gain1, p.bias1, kept.normal1.span(),
+  math_.layer_norm(input, p.gain1, p.bias1, kept.normal1.span(),
                    {kept.mean1.span(), kept.inverse1.span()});
   settle(kept.normal1.span());
-  linear<Real>(kept.normal1.span(), p.packing_weight, p.packing_bias, kept.packed.span());
+  linear<Real>(math_, kept.normal1.span(), p.packing_weight, p.packing_bias, kept.packed.span());
   settle(kept.packed.span());
-  attention<Real>(shape_, kept.packed.span(), kept.weights.span(), kept.mixed.span());
+  attention<Real>(math_, shape_, kept.packed.span(), kept.weights.span(), kept.mixed.span());
   settle(kept.mixed.span());
-  linear<Real>(kept.mixed.span(), p.projection_weight, p.projection_bias, middle);
-  add<Real>(input, middle, middle);
+  linear<Real>(math_, kept.mixed.span(), p.projection_weight, p.projection_bias, middle);
+  math_.add(input, middle, middle);
   settle(middle);
-  layer_norm<Real>(middle, p.gain2, p.bias2, kept.normal2.span(),
+  math_.layer_norm(middle, p.gain2, p.bias2, kept.normal2.span(),
                    {kept.mean2.span(), kept.inverse2.span()});
   settle(kept.normal2.span());
-  linear<Real>(kept.normal2.span(), p.widening_weight, p.widening_bias, kept.wide.span());
+  linear<Real>(math_, kept.normal2.span(), p.widening_weight, p.widening_bias, kept.wide.span());
   settle(kept.wide.span());
-  gelu<Real>(kept.wide.span(), kept.active.span());
+  math_.gelu(kept.wide.span(), kept.active.span());
   settle(kept.active.span());
-  linear<Real>(kept.active.span(), p.narrowing_weight, p.narrowing_bias, output);
-  add<Real>(middle, output, output);
+  linear<Real>(math_, kept.active.span(), p.narrowing_weight, p.narrowing_bias, output);
+  math_.add(middle, output, output);
   settle(output);
 }
 
@@ -98,14 +96,14 @@ void Block<Real>::backward(const BlockView<const Real>& p, const BlockView<Real>
                            Out<Real> gradient) const {
   const auto narrow_scratch = scratch.narrow.span();
   const auto wide_scratch = scratch.wide.span();
-  linear_backward<Real>(gradient, kept.active.span(), p.narrowing_weight,
+  linear_backward<Real>(math_, gradient, kept.active.span(), p.narrowing_weight,
                         {wide_scratch, g.narrowing_weight, g.narrowing_bias});
-  gelu_backward<Real>(wide_scratch, kept.wide.span(), wide_scratch);
+  math_.gelu_backward(wide_scratch, kept.wide.span(), wide_scratch);
   settle(wide_scratch);
-  linear_backward<Real>(wide_scratch, kept.normal2.span(), p.widening_weight,
+  linear_backward<Real>(math_, wide_scratch, kept.normal2.span(), p.widening_weight,
                         {narrow_scratch, g.widening_weight, g.widening_bias});
   settle(narrow_scratch);
-  layer_norm_backward<Real>(narrow_scratch, kept.middle.span(), p.gain2,
+  math_.layer_norm_backward(narrow_scratch, kept.middle.span(), p.gain2,
                             {kept.mean2.span(), kept.inverse2.span()},
                             {gradient, g.gain2, g.bias2});
   settle(gradient);
@@ -118,16 +116,16 @@ void Block<Real>::attention_backward_part(const BlockView<const Real>& p, const 
                                           BlockScratch<Real>& scratch, Out<Real> gradient) const {
   const auto narrow_scratch = scratch.narrow.span();
   const auto packed_scratch = scratch.packed.span();
-  linear_backward<Real>(gradient, kept.mixed.span(), p.projection_weight,
+  linear_backward<Real>(math_, gradient, kept.mixed.span(), p.projection_weight,
                         {narrow_scratch, g.projection_weight, g.projection_bias});
   settle(narrow_scratch);
-  attention_backward<Real>(shape_, narrow_scratch, kept.packed.span(), kept.weights.span(),
+  attention_backward<Real>(math_, shape_, narrow_scratch, kept.packed.span(), kept.weights.span(),
                            scratch.weights.span(), packed_scratch);
   settle(packed_scratch);
-  linear_backward<Real>(packed_scratch, kept.normal1.span(), p.packing_weight,
+  linear_backward<Real>(math_, packed_scratch, kept.normal1.span(), p.packing_weight,
                         {narrow_scratch, g.packing_weight, g.packing_bias});
   settle(narrow_scratch);
-  layer_norm_backward<Real>(narrow_scratch, input, p.gain1,
+  math_.layer_norm_backward(narrow_scratch, input, p.gain1,
                             {kept.mean1.span(), kept.inverse1.span()},
                             {gradient, g.gain1, g.bias1});
   settle(gradient);

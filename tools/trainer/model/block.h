@@ -40,7 +40,8 @@ struct BlockKept {
 /// Gradients of activations on their way; one for all blocks.
 template <class Real>
 struct BlockScratch {
-  BlockScratch(Ledger& ledger, const AttentionShape& shape);
+  /// `sequences`: that the operations take at once.
+  BlockScratch(Ledger& ledger, const AttentionShape& shape, std::size_t sequences);
 
   Array<Real> narrow, wide, packed, weights;
 };
@@ -50,7 +51,9 @@ struct BlockScratch {
 template <class Real>
 class Block {
  public:
-  Block(const AttentionShape& shape, Precision precision) : shape_(shape), precision_(precision) {}
+  /// `math` outlives it.
+  Block(const Math<Real>& math, const AttentionShape& shape, Precision precision)
+      : math_(math), shape_(shape), precision_(precision) {}
 
   void forward(const BlockView<const Real>& parameters, In<Real> input, BlockKept<Real>& kept,
                Out<Real> output) const;
@@ -61,12 +64,13 @@ class Block {
 
  private:
   std::size_t rows() const { return shape_.blocks * shape_.length; }
-  void settle(Out<Real> values) const;
+  void settle(Out<Real> values) const { math_.round_to(values, precision_); }
   void attention_backward_part(const BlockView<const Real>& parameters,
                                const BlockView<Real>& gradients, In<Real> input,
                                BlockKept<Real>& kept, BlockScratch<Real>& scratch,
                                Out<Real> gradient) const;
 
+  const Math<Real>& math_;
   AttentionShape shape_;
   Precision precision_;
 };

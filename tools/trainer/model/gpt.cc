@@ -4,7 +4,6 @@
 #include <optional>
 #include <vector>
 
-#include "tools/trainer/math/blas.h"
 #include "tools/trainer/model/block.h"
 
 namespace rondo::train {
@@ -39,8 +38,9 @@ struct RootView {
 // Arrays for one shape of batch. With checkpointing, one set serves all blocks in turn.
 template <class Real>
 struct Activations {
-  Activations(Ledger& ledger, const ModelOptions& options, const AttentionShape& shape_)
-      : shape(shape_), scratch(ledger, shape) {
+  Activations(Ledger& ledger, const ModelOptions& options, const AttentionShape& shape_,
+              std::size_t sequences)
+      : shape(shape_), scratch(ledger, shape, sequences) {
     const std::size_t rows = shape.blocks * shape.length;
     const auto take = [&](std::size_t count) {
       return Array<Real>(ledger, Use::activations, count);
@@ -66,8 +66,8 @@ struct Activations {
 template <class Real>
 class Gpt final : public Model<Real> {
  public:
-  Gpt(const ModelOptions& options, Ledger& ledger)
-      : options_(options), ledger_(ledger), layout_(gpt_layout(options)) {}
+  Gpt(const ModelOptions& options, Ledger& ledger, const Math<Real>& math)
+      : options_(options), ledger_(ledger), math_(math), layout_(gpt_layout(options)) {}
 
   const Layout& layout() const override { return layout_; }
   std::span<const Real> scores() const override { return activations_->scores.span(); }
@@ -79,16 +79,16 @@ class Gpt final : public Model<Real> {
     }
     activations_.reset();
     const AttentionShape shape{rows, columns, options_.heads, options_.width};
-    activations_.emplace(ledger_, options_, shape);
+    activations_.emplace(ledger_, options_, shape, math_.sequences_at_once(rows));
   }
 
   double forward(const Batch& batch, Store<Real>& store) override {
     reserve(batch.rows, batch.columns);
     auto& a = *activations_;
-    const Block<Real> block(a.shape, options_.precision);
+    const Block<Real> block(math_, a.shape, options_.precision);
     store.before_forward(0);
     const auto root = root_view(store);
-    embed<Real>(batch.tokens, batch.columns, root.tokens, root.positions, a.streams[0].span());
+    math_.embed(batch.tokens, batch.columns, root.tokens, root.positions, a.streams[0].span());
     settle(a.streams[0].span());
     for (std::size_t i = 0; i < options_.layers; ++i) {
       store.before_forward(i + 1);
@@ -96,12 +96,12 @@ class Gpt final : public Model<Real> {
                     a.streams[i + 1].span());
       store.after_forward(i + 1);
     }
-    layer_norm<Real>(a.streams.back().span(), root.gain, root.bias, a.normal.span(),
+    math_.layer_norm(a.streams.back().span(), root.gain, root.bias, a.normal.span(),
                      {a.mean.span(), a.inverse.span()});
     settle(a.normal.span());
     head(root);
     store.after_forward(0);
-    return cross_entropy<Real>(a.scores.span(), batch.targets);
+    return math_.cross_entropy(a.scores.span(), batch.targets);
   }
 
   void backward(const Batch& batch, Store<Real>& store, double scale) override {
@@ -109,11 +109,11 @@ class Gpt final : public Model<Real> {
     store.before_backward(0);
     const auto root = root_view(store);
     const RootView<Real> gradients(store.gradients(0), layout_.unit(0));
-    cross_entropy_backward<Real>(a.scores.span(), batch.targets, static_cast<Real>(scale));
+    math_.cross_entropy_backward(a.scores.span(), batch.targets, static_cast<Real>(scale));
     settle(a.scores.span());
     head_backward(root, gradients);
     for (std::size_t i = options_.layers; i-- > 0;) block_backward(store, i);
-    embed_backward<Real>(a.gradient.span(), batch.tokens, batch.columns, gradients.tokens,
+    math_.embed_backward(a.gradient.span(), batch.tokens, batch.columns, gradients.tokens,
                          gradients.positions);
     store.after_backward(0);
   }
@@ -127,9 +127,7 @@ class Gpt final : public Model<Real> {
   }
 
  private:
-  void settle(Out<Real> values) const {
-    if constexpr (std::is_same_v<Real, float>) round_to(values, options_.precision);
-  }
+  void settle(Out<Real> values) const { math_.round_to(values, options_.precision); }
   RootView<const Real> root_view(Store<Real>& store) const {
     return {store.parameters(0), layout_.unit(0)};
   }
@@ -139,37 +137,37 @@ class Gpt final : public Model<Real> {
 
   void head(const RootView<const Real>& root) {
     auto& a = *activations_;
-    multiply(Product<Real>{.rows = a.shape.blocks * a.shape.length,
-                           .columns = options_.outputs,
-                           .inner = options_.width,
-                           .a = {a.normal.data(), options_.width},
-                           .b = {root.tokens.data(), options_.width, true},
-                           .c = a.scores.data(),
-                           .stride = options_.outputs});
+    math_.multiply({.rows = a.shape.blocks * a.shape.length,
+                    .columns = options_.outputs,
+                    .inner = options_.width,
+                    .a = {a.normal.data(), options_.width},
+                    .b = {root.tokens.data(), options_.width, true},
+                    .c = a.scores.data(),
+                    .stride = options_.outputs});
   }
 
   // From gradients of the scores to the gradient of the last stream, in `gradient`.
   void head_backward(const RootView<const Real>& root, const RootView<Real>& gradients) {
     auto& a = *activations_;
     const std::size_t rows = a.shape.blocks * a.shape.length;
-    multiply(Product<Real>{.rows = rows,
-                           .columns = options_.width,
-                           .inner = options_.outputs,
-                           .a = {a.scores.data(), options_.outputs},
-                           .b = {root.tokens.data(), options_.width},
-                           .c = a.scratch.narrow.data(),
-                           .stride = options_.width});
-    multiply(Product<Real>{.rows = options_.outputs,
-                           .columns = options_.width,
-                           .inner = rows,
-                           .a = {a.scores.data(), options_.outputs, true},
-                           .b = {a.normal.data(), options_.width},
-                           .c = gradients.tokens.data(),
-                           .stride = options_.width,
-                           .keep = 1});
+    math_.multiply({.rows = rows,
+                    .columns = options_.width,
+                    .inner = options_.outputs,
+                    .a = {a.scores.data(), options_.outputs},
+                    .b = {root.tokens.data(), options_.width},
+                    .c = a.scratch.narrow.data(),
+                    .stride = options_.width});
+    math_.multiply({.rows = options_.outputs,
+                    .columns = options_.width,
+                    .inner = rows,
+                    .a = {a.scores.data(), options_.outputs, true},
+                    .b = {a.normal.data(), options_.width},
+                    .c = gradients.tokens.data(),
+                    .stride = options_.width,
+                    .keep = 1});
     settle(a.scratch.narrow.span());
-    a.gradient.zero();
-    layer_norm_backward<Real>(a.scratch.narrow.span(), a.streams.back().span(), root.gain,
+    math_.zero(a.gradient.span());
+    math_.layer_norm_backward(a.scratch.narrow.span(), a.streams.back().span(), root.gain,
                               {a.mean.span(), a.inverse.span()},
                               {a.gradient.span(), gradients.gain, gradients.bias});
     settle(a.gradient.span());
@@ -177,7 +175,7 @@ class Gpt final : public Model<Real> {
 
   void block_backward(Store<Real>& store, std::size_t index) {
     auto& a = *activations_;
-    const Block<Real> block(a.shape, options_.precision);
+    const Block<Real> block(math_, a.shape, options_.precision);
     store.before_backward(index + 1);
     const auto parameters = block_view(store, index);
     const auto input = a.streams[index].span();
@@ -191,6 +189,7 @@ class Gpt final : public Model<Real> {
 
   ModelOptions options_;
   Ledger& ledger_;
+  const Math<Real>& math_;
   Layout layout_;
   std::optional<Activations<Real>> activations_{};
 };
@@ -198,11 +197,12 @@ class Gpt final : public Model<Real> {
 }  // namespace
 
 template <class Real>
-std::unique_ptr<Model<Real>> make_gpt(const ModelOptions& options, Ledger& ledger) {
-  return std::make_unique<Gpt<Real>>(options, ledger);
+std::unique_ptr<Model<Real>> make_gpt(const ModelOptions& options, Ledger& ledger,
+                                      const Math<Real>& math) {
+  return std::make_unique<Gpt<Real>>(options, ledger, math);
 }
 
-template std::unique_ptr<Model<float>> make_gpt(const ModelOptions&, Ledger&);
-template std::unique_ptr<Model<double>> make_gpt(const ModelOptions&, Ledger&);
+template std::unique_ptr<Model<float>> make_gpt(const ModelOptions&, Ledger&, const Math<float>&);
+template std::unique_ptr<Model<double>> make_gpt(const ModelOptions&, Ledger&, const Math<double>&);
 
 }  // namespace rondo::train

@@ -8,6 +8,7 @@
 namespace rondo::train {
 
 template <class Real>
-std::unique_ptr<Model<Real>> make_gpt(const ModelOptions& options, Ledger& ledger);
+std::unique_ptr<Model<Real>> make_gpt(const ModelOptions& options, Ledger& ledger,
+                                      const Math<Real>& math);
 
 }  // namespace rondo::train

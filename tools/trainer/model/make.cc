@@ -36,12 +36,15 @@ void check(const ModelOptions& options) {
 }  // namespace
 
 template <class Real>
-std::unique_ptr<Model<Real>> make_model(const ModelOptions& options, Ledger& ledger) {
+std::unique_ptr<Model<Real>> make_model(const ModelOptions& options, Ledger& ledger,
+                                        const Math<Real>& math) {
   check(options);
-  return options.kind == "gpt" ? make_gpt<Real>(options, ledger) : make_mlp<Real>(options, ledger);
+  return options.kind == "gpt" ? make_gpt<Real>(options, ledger, math)
+                               : make_mlp<Real>(options, ledger, math);
 }
 
-template std::unique_ptr<Model<float>> make_model(const ModelOptions&, Ledger&);
-template std::unique_ptr<Model<double>> make_model(const ModelOptions&, Ledger&);
+template std::unique_ptr<Model<float>> make_model(const ModelOptions&, Ledger&, const Math<float>&);
+template std::unique_ptr<Model<double>> make_model(const ModelOptions&, Ledger&,
+                                                   const Math<double>&);
 
 }  // namespace rondo::train

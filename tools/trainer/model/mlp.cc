@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "tools/trainer/math/layers.h"
+#include "tools/trainer/math/compose.h"
 #include "tools/trainer/memory/array.h"
 
 namespace rondo::train {
@@ -29,8 +29,8 @@ Layout mlp_layout(const ModelOptions& options) {
 template <class Real>
 class Mlp final : public Model<Real> {
  public:
-  Mlp(const ModelOptions& options, Ledger& ledger)
-      : options_(options), ledger_(ledger), layout_(mlp_layout(options)) {}
+  Mlp(const ModelOptions& options, Ledger& ledger, const Math<Real>& math)
+      : options_(options), ledger_(ledger), math_(math), layout_(mlp_layout(options)) {}
 
   const Layout& layout() const override { return layout_; }
   std::span<const Real> scores() const override { return sums_.back().span(); }
@@ -55,24 +55,24 @@ class Mlp final : public Model<Real> {
 
   double forward(const Batch& batch, Store<Real>& store) override {
     reserve(batch.rows, batch.columns);
-    std::copy(batch.features.begin(), batch.features.end(), values_[0].data());
+    math_.load(batch.features, values_[0].span());
     for (std::size_t layer = 0; layer <= options_.layers; ++layer) {
       store.before_forward(layer);
       const auto flat = store.parameters(layer);
-      linear<Real>(values_[layer].span(), weight(flat, layer), bias(flat, layer),
+      linear<Real>(math_, values_[layer].span(), weight(flat, layer), bias(flat, layer),
                    sums_[layer].span());
       store.after_forward(layer);
       settle(sums_[layer].span());
       if (layer < options_.layers) {
-        gelu<Real>(sums_[layer].span(), values_[layer + 1].span());
+        math_.gelu(sums_[layer].span(), values_[layer + 1].span());
         settle(values_[layer + 1].span());
       }
     }
-    return cross_entropy<Real>(sums_.back().span(), batch.targets);
+    return math_.cross_entropy(sums_.back().span(), batch.targets);
   }
 
   void backward(const Batch& batch, Store<Real>& store, double scale) override {
-    cross_entropy_backward<Real>(sums_.back().span(), batch.targets, static_cast<Real>(scale));
+    math_.cross_entropy_backward(sums_.back().span(), batch.targets, static_cast<Real>(scale));
     settle(sums_.back().span());
     for (std::size_t layer = options_.layers + 1; layer-- > 0;) layer_backward(store, layer);
   }
@@ -82,9 +82,7 @@ class Mlp final : public Model<Real> {
   }
 
  private:
-  void settle(Out<Real> values) const {
-    if constexpr (std::is_same_v<Real, float>) round_to(values, options_.precision);
-  }
+  void settle(Out<Real> values) const { math_.round_to(values, options_.precision); }
   template <class T>
   std::span<T> weight(std::span<T> flat, std::size_t layer) const {
     return flat.first(layout_.unit(layer).parameters[1].offset);
@@ -102,16 +100,18 @@ class Mlp final : public Model<Real> {
     store.before_backward(layer);
     const auto gradients = store.gradients(layer);
     const Out<Real> inner = layer > 0 ? inner_.span() : Out<Real>{};
-    linear_backward<Real>(outer, values_[layer].span(), weight(store.parameters(layer), layer),
+    linear_backward<Real>(math_, outer, values_[layer].span(),
+                          weight(store.parameters(layer), layer),
                           {inner, weight(gradients, layer), bias(gradients, layer)});
     store.after_backward(layer);
     if (layer == 0) return;
-    gelu_backward<Real>(inner_.span(), sums_[layer - 1].span(), gradient_.span());
+    math_.gelu_backward(inner_.span(), sums_[layer - 1].span(), gradient_.span());
     settle(gradient_.span());
   }
 
   ModelOptions options_;
   Ledger& ledger_;
+  const Math<Real>& math_;
   Layout layout_;
   std::size_t rows_ = 0;
   std::vector<Array<Real>> values_{};  ///< [i] enters layer i
@@ -123,11 +123,12 @@ class Mlp final : public Model<Real> {
 }  // namespace
 
 template <class Real>
-std::unique_ptr<Model<Real>> make_mlp(const ModelOptions& options, Ledger& ledger) {
-  return std::make_unique<Mlp<Real>>(options, ledger);
+std::unique_ptr<Model<Real>> make_mlp(const ModelOptions& options, Ledger& ledger,
+                                      const Math<Real>& math) {
+  return std::make_unique<Mlp<Real>>(options, ledger, math);
 }
 
-template std::unique_ptr<Model<float>> make_mlp(const ModelOptions&, Ledger&);
-template std::unique_ptr<Model<double>> make_mlp(const ModelOptions&, Ledger&);
+template std::unique_ptr<Model<float>> make_mlp(const ModelOptions&, Ledger&, const Math<float>&);
+template std::unique_ptr<Model<double>> make_mlp(const ModelOptions&, Ledger&, const Math<double>&);
 
 }  // namespace rondo::train

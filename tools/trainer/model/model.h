@@ -7,7 +7,7 @@
 #include <string>
 
 #include "tools/trainer/data/batch.h"
-#include "tools/trainer/math/narrow.h"
+#include "tools/trainer/math/math.h"
 #include "tools/trainer/memory/ledger.h"
 #include "tools/trainer/model/store.h"
 #include "tools/trainer/model/unit.h"
@@ -40,15 +40,18 @@ class Model {
   virtual double forward(const Batch& batch, Store<Real>& store) = 0;
   /// Adds `scale` times the gradient of what forward returned for the same batch.
   virtual void backward(const Batch& batch, Store<Real>& store, double scale) = 0;
-  /// Of the last forward, until backward: `outputs` scores a target, before softmax.
+  /// Of the last forward, until backward: `outputs` scores a target, before softmax. Where the
+  /// operations' memory is.
   virtual std::span<const Real> scores() const = 0;
   /// Floating-point operations of one forward and backward over a batch of `rows`.
   virtual double operations(std::size_t rows) const = 0;
 };
 
-/// Throws Error{invalid_argument} for options that make no model.
+/// `math` outlives it and works where the ledger's arrays lie. Throws Error{invalid_argument} for
+/// options that make no model.
 template <class Real>
-std::unique_ptr<Model<Real>> make_model(const ModelOptions& options, Ledger& ledger);
+std::unique_ptr<Model<Real>> make_model(const ModelOptions& options, Ledger& ledger,
+                                        const Math<Real>& math = host_math<Real>());
 
 /// The values a unit starts from: the same for the same seed, whatever the strategy and the ranks.
 void start_values(const Unit& unit, std::uint64_t seed, std::span<float> values);

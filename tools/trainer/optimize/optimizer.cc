@@ -19,7 +19,7 @@ Optimizer::Optimizer(const Layout& layout) {
   }
 }
 
-void Optimizer::update(const Range& range, const Step& step) const {
+void Optimizer::update(const Range& range, const Step& step, const Apply& apply) const {
   const std::size_t end = range.begin + range.parameters.size();
   const auto past = [](std::size_t position, const Run& run) { return position < run.end; };
   auto run = std::upper_bound(runs_.begin(), runs_.end(), range.begin, past);
@@ -31,7 +31,7 @@ void Optimizer::update(const Range& range, const Step& step) const {
     const std::size_t count = stop - at;
     Range part{at, range.parameters.subspan(from, count), range.gradients.subspan(from, count), {}};
     for (const auto& state : range.states) part.states.push_back(state.subspan(from, count));
-    update_run(part, step, !padding && run->decays);
+    apply(rule(step, !padding && run->decays), part);
     at = stop;
     if (padding) break;
   }

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "tools/trainer/model/unit.h"
+#include "tools/trainer/optimize/rule.h"
 
 namespace rondo::train {
 
@@ -28,6 +30,9 @@ struct Range {
   std::span<float> parameters{};  ///< float32: the master weights where parameters are narrower
   std::span<const float> gradients{};
   std::vector<std::span<float>> states{};
+  /// With master weights that the optimizer changes in another memory: where their copies lie that
+  /// the model computes with. Else empty.
+  std::span<float> copies{};
 };
 
 /// What holds for a whole step.
@@ -46,10 +51,12 @@ class Optimizer {
   virtual std::size_t states() const = 0;
   /// Takes one step on a range of any alignment to units and parameters.
   void update(const Range& range, const Step& step) const;
+  /// The same by `apply`, called for runs that cover the range, each decayed or not as a whole.
+  using Apply = std::function<void(const UpdateRule& rule, const Range& run)>;
+  void update(const Range& range, const Step& step, const Apply& apply) const;
 
  protected:
-  /// The same for a part of one parameter: decayed or not as a whole.
-  virtual void update_run(const Range& run, const Step& step, bool decays) const = 0;
+  virtual UpdateRule rule(const Step& step, bool decays) const = 0;
 
  private:
   struct Run {

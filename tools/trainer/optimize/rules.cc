@@ -1,4 +1,4 @@
-// The two update rules, as PyTorch's optimizers write them.
+// The two update rules.
 #include <cmath>
 
 #include "rondo/error.h"
@@ -10,30 +10,19 @@ namespace {
 class Sgd final : public Optimizer {
  public:
   Sgd(const OptimizerOptions& options, const Layout& layout)
-      : Optimizer(layout),
-        momentum_(static_cast<float>(options.momentum)),
-        weight_decay_(static_cast<float>(options.weight_decay)) {}
+      : Optimizer(layout), options_(options) {}
 
-  std::size_t states() const override { return momentum_ > 0 ? 1 : 0; }
+  std::size_t states() const override { return options_.momentum > 0 ? 1 : 0; }
 
  private:
-  void update_run(const Range& run, const Step& step, bool decays) const override {
-    const auto rate = static_cast<float>(step.learning_rate);
-    const auto scale = static_cast<float>(step.gradient_scale);
-    const float decay = decays ? weight_decay_ : 0.0F;
-    for (std::size_t i = 0; i < run.parameters.size(); ++i) {
-      float change = run.gradients[i] * scale + decay * run.parameters[i];
-      if (momentum_ > 0) {
-        float& velocity = run.states[0][i];
-        velocity = momentum_ * velocity + change;
-        change = velocity;
-      }
-      run.parameters[i] -= rate * change;
-    }
+  UpdateRule rule(const Step& step, bool decays) const override {
+    return SgdRule{.rate = static_cast<float>(step.learning_rate),
+                   .scale = static_cast<float>(step.gradient_scale),
+                   .decay = decays ? static_cast<float>(options_.weight_decay) : 0.0F,
+                   .momentum = static_cast<float>(options_.momentum)};
   }
 
-  float momentum_;
-  float weight_decay_;
+  OptimizerOptions options_;
 };
 
 class AdamW final : public Optimizer {
@@ -44,31 +33,42 @@ class AdamW final : public Optimizer {
   std::size_t states() const override { return 2; }
 
  private:
-  void update_run(const Range& run, const Step& step, bool decays) const override {
+  UpdateRule rule(const Step& step, bool decays) const override {
     const auto number = static_cast<double>(step.number);
     const double correct1 = 1 - std::pow(options_.beta1, number);
     const double correct2 = 1 - std::pow(options_.beta2, number);
-    const auto rate = static_cast<float>(step.learning_rate / correct1);
-    const auto root = static_cast<float>(1 / std::sqrt(correct2));
-    const auto keep =
-        static_cast<float>(1 - (decays ? step.learning_rate * options_.weight_decay : 0.0));
-    const auto scale = static_cast<float>(step.gradient_scale);
-    const auto beta1 = static_cast<float>(options_.beta1);
-    const auto beta2 = static_cast<float>(options_.beta2);
-    const auto epsilon = static_cast<float>(options_.epsilon);
-    for (std::size_t i = 0; i < run.parameters.size(); ++i) {
-      const float gradient = run.gradients[i] * scale;
-      float& mean = run.states[0][i];
-      float& square = run.states[1][i];
-      mean = beta1 * mean + (1 - beta1) * gradient;
-      square = beta2 * square + (1 - beta2) * gradient * gradient;
-      run.parameters[i] =
-          run.parameters[i] * keep - rate * mean / (std::sqrt(square) * root + epsilon);
-    }
+    const double decay = decays ? step.learning_rate * options_.weight_decay : 0.0;
+    return AdamwRule{.rate = static_cast<float>(step.learning_rate / correct1),
+                     .root = static_cast<float>(1 / std::sqrt(correct2)),
+                     .keep = static_cast<float>(1 - decay),
+                     .scale = static_cast<float>(step.gradient_scale),
+                     .beta1 = static_cast<float>(options_.beta1),
+                     .beta2 = static_cast<float>(options_.beta2),
+                     .epsilon = static_cast<float>(options_.epsilon)};
   }
 
   OptimizerOptions options_;
 };
+
+/// Rules and ranges by value, so that the compiler knows that stores do not change them.
+void apply(const SgdRule rule, const Range& run) {
+  float* const parameters = run.parameters.data();
+  const float* const gradients = run.gradients.data();
+  float* const velocity = run.states.empty() ? nullptr : run.states[0].data();
+  const std::size_t count = run.parameters.size();
+  for (std::size_t i = 0; i < count; ++i)
+    update_element(rule, parameters[i], gradients[i], velocity == nullptr ? nullptr : velocity + i);
+}
+
+void apply(const AdamwRule rule, const Range& run) {
+  float* const parameters = run.parameters.data();
+  const float* const gradients = run.gradients.data();
+  float* const means = run.states[0].data();
+  float* const squares = run.states[1].data();
+  const std::size_t count = run.parameters.size();
+  for (std::size_t i = 0; i < count; ++i)
+    update_element(rule, parameters[i], gradients[i], means[i], squares[i]);
+}
 
 void check(const OptimizerOptions& options) {
   const auto fraction = [](double value) { return value >= 0 && value < 1; };
@@ -81,6 +81,12 @@ void check(const OptimizerOptions& options) {
 }
 
 }  // namespace
+
+void Optimizer::update(const Range& range, const Step& step) const {
+  update(range, step, [](const UpdateRule& rule, const Range& run) {
+    std::visit([&](const auto& each) { apply(each, run); }, rule);
+  });
+}
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, const Layout& layout) {
   check(options);

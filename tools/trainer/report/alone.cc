@@ -92,7 +92,7 @@ double communication_alone(Communicator& world, const std::string& strategy, con
 Traits traits_of(const Options& options, int ranks, std::size_t parameters, std::size_t padding,
                  std::size_t calls, std::size_t states) {
   const StrategyOptions& strategy = options.strategy;
-  const bool narrow = strategy.precision != Precision::float32;
+  const bool master = strategy.precision != Precision::float32 || strategy.offload;
   const double element = static_cast<double>(info(strategy.precision).bytes);
   return {.ranks = ranks,
           .parameters = parameters,
@@ -104,7 +104,7 @@ Traits traits_of(const Options& options, int ranks, std::size_t parameters, std:
           .parameter_wire = element,
           .parameter_bytes = element,
           .gradient_bytes = element,
-          .state_bytes = 4.0 * static_cast<double>(states) + (narrow ? 4 : 0)};
+          .state_bytes = 4.0 * static_cast<double>(states) + (master ? 4 : 0)};
 }
 
 }  // namespace rondo::train

@@ -17,11 +17,13 @@ std::uint64_t fingerprint(std::span<const std::byte> bytes) {
   return print;
 }
 
-void check_replicas(Communicator& world, const Layout& layout, Strategy& strategy) {
+void check_replicas(Communicator& world, const Layout& layout, Strategy& strategy,
+                    const Machine& machine) {
+  std::vector<std::byte> room;
   std::vector<std::uint64_t> own;
   std::vector<const Parameter*> parameters;
   for (std::size_t u = 0; u < layout.units().size(); ++u) {
-    const auto bytes = strategy.replica(u);
+    const auto bytes = machine.shown(strategy.replica(u), room);
     if (bytes.empty()) continue;
     const std::size_t element = bytes.size() / layout.unit(u).size;
     for (const Parameter& parameter : layout.unit(u).parameters) {

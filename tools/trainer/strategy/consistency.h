@@ -16,6 +16,7 @@ std::uint64_t fingerprint(std::span<const std::byte> bytes);
 
 /// Collective. Throws AgreedError that names the first tensor that differs, and the first rank
 /// whose copy is not rank 0's.
-void check_replicas(Communicator& world, const Layout& layout, Strategy& strategy);
+void check_replicas(Communicator& world, const Layout& layout, Strategy& strategy,
+                    const Machine& machine = host_machine());
 
 }  // namespace rondo::train

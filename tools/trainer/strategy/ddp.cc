@@ -15,7 +15,7 @@ class Ddp final : public Strategy {
   Ddp(const Workplace& place, const StrategyOptions& options)
       : place_(place),
         options_(options),
-        replica_(place, options.precision),
+        replica_(place, options),
         buckets_(make_buckets(place.layout, options.bucket_bytes / info(options.wire).bytes)),
         reduction_(make_reduction()) {
     for (std::size_t state = 0; state < place.optimizer.states(); ++state) {
@@ -58,16 +58,16 @@ class Ddp final : public Strategy {
     const auto scope = place_.watch.in(Phase::optimizer);
     double squares = 0;
     replica_.each_run([&](std::size_t, std::span<const float> gradients) {
-      squares += sum_of_squares(gradients);
+      squares += place_.machine.sum_of_squares(gradients);
     });
     const double norm = std::sqrt(squares) * request.step.gradient_scale;
     if (request.skip_bad && !std::isfinite(norm)) return {norm, true};
     Step step = request.step;
     step.gradient_scale *= clip_scale(norm, request.clip);
     replica_.each_run([&](std::size_t begin, std::span<const float> gradients) {
-      place_.optimizer.update(range(begin, gradients), step);
+      place_.machine.update(place_.optimizer, range(begin, gradients), step);
     });
-    replica_.master_changed();
+    if (!replica_.offloaded()) replica_.master_changed();
     return {norm, false};
   }
 
@@ -107,6 +107,7 @@ class Ddp final : public Strategy {
     for (auto& state : states_) {
       run.states.push_back(state.span().subspan(begin, gradients.size()));
     }
+    run.copies = replica_.copies(begin, gradients.size());
     return run;
   }
 

@@ -20,8 +20,8 @@ class InPlace final : public Reduction {
   void start(std::size_t bucket) override {
     std::byte* const begin = gradients_ + buckets_[bucket].begin * type_.bytes;
     works_[bucket] = Pending(place_.watch, [&] {
-      return place_.world.all_reduce_async(begin, begin, buckets_[bucket].size(), type_.wire,
-                                           ReduceOperator::avg);
+      return place_.machine.all_reduce(place_.world, begin, buckets_[bucket].size(), type_.wire,
+                                       ReduceOperator::avg);
     });
   }
   void finish(std::size_t bucket) override { works_[bucket].wait(place_.watch); }
@@ -49,8 +49,8 @@ class Narrow final : public Reduction {
     const auto packed = part(packed_.span(), bucket);
     narrow(part(gradients_, bucket), packed, wire_);
     works_[bucket] = Pending(place_.watch, [&] {
-      return place_.world.all_reduce_async(packed.data(), packed.data(), packed.size(),
-                                           info(wire_).wire, ReduceOperator::avg);
+      return place_.machine.all_reduce(place_.world, packed.data(), packed.size(), info(wire_).wire,
+                                       ReduceOperator::avg);
     });
   }
   void finish(std::size_t bucket) override {

@@ -4,9 +4,10 @@
 
 namespace rondo::train {
 
-Replica::Replica(const Workplace& place, Precision precision)
+Replica::Replica(const Workplace& place, const StrategyOptions& options)
     : layout_(place.layout),
-      precision_(precision),
+      machine_(place.machine),
+      precision_(options.precision),
       open_parameters_(place.ledger, place.layout),
       open_gradients_(place.ledger, place.layout) {
   const std::size_t size = layout_.size();
@@ -19,12 +20,18 @@ Replica::Replica(const Workplace& place, Precision precision)
   } else {
     parameters_ = {place.ledger, Use::parameters, size};
     gradients_ = {place.ledger, Use::gradients, size};
+    if (options.offload) master_ = {place.ledger, Use::master, size};
   }
 }
 
 void Replica::adopt(std::size_t unit, std::span<const float> values) {
-  std::copy(values.begin(), values.end(), part(master(), unit).begin());
-  if (narrow_()) narrow(values, part(narrow_parameters_.span(), unit), precision_);
+  const std::size_t begin = layout_.unit(unit).begin;
+  if (!master_.empty()) master_.write(begin, values);
+  if (narrow_()) {
+    narrow(values, part(narrow_parameters_.span(), unit), precision_);
+  } else {
+    parameters_.write(begin, values);
+  }
 }
 
 void Replica::open(std::size_t unit) {
@@ -72,7 +79,11 @@ void* Replica::gradient_bytes() {
 }
 
 void Replica::master_changed() {
-  if (narrow_()) narrow(master_.span(), narrow_parameters_.span(), precision_);
+  if (narrow_()) {
+    narrow(master_.span(), narrow_parameters_.span(), precision_);
+  } else if (offloaded()) {
+    machine_.write(std::span<const float>(master_.span()), parameters_.span());
+  }
 }
 
 std::span<const std::byte> Replica::bytes(std::size_t unit) const {

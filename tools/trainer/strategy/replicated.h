@@ -16,7 +16,7 @@ namespace rondo::train {
 /// One rank's; no communication.
 class Replica {
  public:
-  Replica(const Workplace& place, Precision precision);
+  Replica(const Workplace& place, const StrategyOptions& options);
 
   void adopt(std::size_t unit, std::span<const float> values);
   void open(std::size_t unit);
@@ -36,8 +36,14 @@ class Replica {
   void each_run(Visit visit);
 
   /// What the optimizer changes: float32, flat.
-  std::span<float> master() { return narrow_() ? master_.span() : parameters_.span(); }
-  /// The model's parameters follow the master weights.
+  std::span<float> master() { return master_.empty() ? parameters_.span() : master_.span(); }
+  /// Whether the master weights are float32, too, in another memory.
+  bool offloaded() const { return !narrow_() && !master_.empty(); }
+  /// For Range::copies.
+  std::span<float> copies(std::size_t begin, std::size_t count) {
+    return offloaded() ? parameters_.span().subspan(begin, count) : std::span<float>();
+  }
+  /// The model's parameters follow the master weights, all of them.
   void master_changed();
   std::span<const std::byte> bytes(std::size_t unit) const;
   std::size_t later_bytes() const {
@@ -52,13 +58,14 @@ class Replica {
   }
 
   const Layout& layout_;
+  const Machine& machine_;
   Precision precision_;
   Array<float> parameters_{};  ///< float32 only, as are gradients_
   Array<float> gradients_{};
-  Array<std::uint16_t> narrow_parameters_{};  ///< 16 bits only, as is all that follows
+  Array<std::uint16_t> narrow_parameters_{};  ///< 16 bits only, as is what follows
   Array<std::uint16_t> narrow_gradients_{};
-  Array<float> master_{};
-  Array<float> run_{};  ///< gradients widened for the optimizer, piece by piece
+  Array<float> master_{};  ///< 16 bits, or offloaded
+  Array<float> run_{};     ///< gradients widened for the optimizer, piece by piece
   WorkingUnits open_parameters_;
   WorkingUnits open_gradients_;
 };

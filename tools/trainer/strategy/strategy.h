@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "rondo/rondo.h"
+#include "tools/trainer/machine/machine.h"
 #include "tools/trainer/math/narrow.h"
 #include "tools/trainer/memory/ledger.h"
 #include "tools/trainer/model/store.h"
@@ -34,7 +35,9 @@ struct StrategyOptions {
   Precision wire = Precision::float32;       ///< of gradients on the wire; not wider than precision
   bool sync_every_micro_step = false;        ///< accumulate without no_sync
   bool overlap = true;                       ///< communicate while backward goes on
-  double top_k = 0;                          ///< share of a bucket's gradients sent; 0: all of them
+  bool offload =
+      false;         ///< master weights and optimizer state in the host's memory, not a device's
+  double top_k = 0;  ///< share of a bucket's gradients sent; 0: all of them
 };
 
 /// What a strategy works with. All of it outlives the strategy.
@@ -43,7 +46,8 @@ struct Workplace {
   const Layout& layout;
   const Optimizer& optimizer;
   Ledger& ledger;
-  Stopwatch& watch;  ///< waiting for peers is Phase::communication
+  Stopwatch& watch;                         ///< waiting for peers is Phase::communication
+  const Machine& machine = host_machine();  ///< where the ledger's arrays lie
 };
 
 struct StepRequest {
@@ -74,8 +78,8 @@ class Strategy : public Store<float> {
   virtual StepOutcome step(const StepRequest& request) = 0;
 
   /// For checkpoints: the float32 parameters and optimizer state this rank answers for, as ranges
-  /// of the flat model (gradients empty). Over all ranks every element is covered; a rank that
-  /// holds a copy of what a lower rank holds still lists it: owner() tells who writes.
+  /// of the flat model (gradients empty), where they lie. Over all ranks every element is covered;
+  /// a rank that holds a copy of what a lower rank holds still lists it: owner() tells who writes.
   virtual std::vector<Range> shards() = 0;
   /// Whether this rank is the one that saves its shards (replicated: rank 0 only).
   virtual bool writes_shards() const = 0;
@@ -83,8 +87,8 @@ class Strategy : public Store<float> {
   virtual void shards_changed() = 0;
 
   /// What must be the same, bit for bit, on every rank: the unit's parameters as the model computes
-  /// with them, in elements of `bytes / unit.size`. Collective (a sharded unit is gathered for it);
-  /// valid until the next call of any kind.
+  /// with them, where they lie, in elements of `bytes / unit.size`. Collective (a sharded unit is
+  /// gathered for it); valid until the next call of any kind.
   virtual std::span<const std::byte> replica(std::size_t unit) = 0;
 
   /// Waits until nothing of this rank's is on the wire any more, as parameters that are gathered

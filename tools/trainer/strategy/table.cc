@@ -25,7 +25,7 @@ constexpr std::array table{
   throw Error(ErrorCode::invalid_argument, message, {.remedy = remedy});
 }
 
-void check(const StrategyOptions& options) {
+void check(const StrategyOptions& options, const Machine& machine) {
   if (options.top_k < 0 || options.top_k > 1) {
     refuse("top-k of " + std::to_string(options.top_k) + " is no share", "above 0, at most 1");
   }
@@ -38,6 +38,16 @@ void check(const StrategyOptions& options) {
   if (options.top_k > 0 && (options.wire != Precision::float32 || options.sync_every_micro_step)) {
     refuse("top-k sends float32 values once a step", "without --wire and --sync-every-micro-step");
   }
+  if (options.offload && machine.supply() == nullptr) {
+    refuse("what a processor computes with lies in its host's memory: there is nothing to offload",
+           "--offload with --device gpu");
+  }
+  if (machine.supply() == nullptr) return;
+  if (options.precision != Precision::float32 || options.wire != Precision::float32 ||
+      options.top_k > 0) {
+    refuse("a device computes and sends float32, all of it",
+           "without --precision, --wire and --compress, or --device cpu");
+  }
 }
 
 }  // namespace
@@ -45,7 +55,7 @@ void check(const StrategyOptions& options) {
 std::span<const StrategyInfo> strategies() { return table; }
 
 std::unique_ptr<Strategy> make_strategy(const Workplace& place, const StrategyOptions& options) {
-  check(options);
+  check(options, place.machine);
   std::string known;
   for (const StrategyInfo& row : strategies()) {
     if (row.name == options.kind) return row.make(place, options);
@@ -57,7 +67,7 @@ std::unique_ptr<Strategy> make_strategy(const Workplace& place, const StrategyOp
 void broadcast_start(Strategy& strategy, const Workplace& place, std::uint64_t seed) {
   const auto& units = place.layout.units();
   for (std::size_t unit = 0; unit < units.size(); ++unit) {
-    Array<float> values(place.ledger, Use::working, units[unit].size);
+    Array<float> values(place.ledger, Use::working, units[unit].size, Lies::here);
     if (place.world.rank() == 0) start_values(units[unit], seed, values.span());
     {
       const auto scope = place.watch.in(Phase::communication);

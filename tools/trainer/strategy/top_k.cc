@@ -35,8 +35,8 @@ class TopK final : public Reduction {
     Entry* const own = message.entries.data() + place_.world.rank() * message.kept;
     select(rest, {own, message.kept});
     message.work = Pending(place_.watch, [&] {
-      return place_.world.all_gather_async(own, message.entries.data(),
-                                           message.kept * sizeof(Entry), DataType::uint8);
+      return place_.machine.all_gather(place_.world, own, message.entries.data(),
+                                       message.kept * sizeof(Entry), DataType::uint8);
     });
   }
 

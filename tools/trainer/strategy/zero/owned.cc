@@ -4,17 +4,18 @@
 
 namespace rondo::train {
 
-Owned::Owned(const Workplace& place, const Partition& partition, Precision precision,
+Owned::Owned(const Workplace& place, const Partition& partition, const StrategyOptions& options,
              Parameters& parameters, Gradients& gradients)
     : place_(place),
       partition_(partition),
-      precision_(precision),
+      precision_(options.precision),
+      offload_(options.offload),
       parameters_(parameters),
       gradients_(gradients) {
   const std::size_t size = partition.own_size();
+  if (has_master()) master_ = {place.ledger, Use::master, size};
   if (is_narrow()) {
     constexpr std::size_t longest_run = 1U << 16;
-    master_ = {place.ledger, Use::master, size};
     run_ = {place.ledger, Use::working, std::min(size, longest_run)};
   }
   for (std::size_t state = 0; state < place.optimizer.states(); ++state) {
@@ -23,7 +24,7 @@ Owned::Owned(const Workplace& place, const Partition& partition, Precision preci
 }
 
 void Owned::adopt(std::size_t unit, std::span<const float> values) {
-  if (!is_narrow()) return;
+  if (!has_master()) return;
   const std::size_t segment = partition_.segment_of(unit);
   const Extent owned = partition_.owned(segment);
   const std::size_t unit_begin = place_.layout.unit(unit).begin;
@@ -31,12 +32,11 @@ void Owned::adopt(std::size_t unit, std::span<const float> values) {
   const std::size_t end = std::min(owned.begin + owned.size, unit_begin + values.size());
   if (begin >= end) return;
   const auto from = values.subspan(begin - unit_begin, end - begin);
-  const auto into = master(segment).subspan(begin - owned.begin, end - begin);
-  std::copy(from.begin(), from.end(), into.begin());
+  master_.write(partition_.segment(segment).own + begin - owned.begin, from);
 }
 
 std::span<float> Owned::master(std::size_t segment) {
-  if (!is_narrow()) return parameters_.own(segment);
+  if (!has_master()) return parameters_.own(segment);
   return master_.span().subspan(partition_.segment(segment).own, partition_.owned(segment).size);
 }
 
@@ -63,13 +63,14 @@ double Owned::sum_of_squared_gradients() {
   double squares = 0;
   for (std::size_t segment = 0; segment < partition_.segments().size(); ++segment) {
     each_run(segment, [&](std::size_t, std::span<const float> gradients) {
-      squares += sum_of_squares(gradients);
+      squares += place_.machine.sum_of_squares(gradients);
     });
   }
   return squares;
 }
 
 void Owned::update(const Step& step) {
+  const bool copies = has_master() && !is_narrow();
   for (std::size_t segment = 0; segment < partition_.segments().size(); ++segment) {
     const Range whole = range(segment);
     each_run(segment, [&](std::size_t done, std::span<const float> gradients) {
@@ -78,14 +79,19 @@ void Owned::update(const Step& step) {
       for (const auto& state : whole.states) {
         run.states.push_back(state.subspan(done, gradients.size()));
       }
-      place_.optimizer.update(run, step);
+      if (copies) run.copies = parameters_.own(segment).subspan(done, gradients.size());
+      place_.machine.update(place_.optimizer, run, step);
     });
-    publish(segment);
+    publish(segment, copies);
   }
 }
 
-void Owned::publish(std::size_t segment) {
-  if (is_narrow()) parameters_.write_own(segment, master(segment));
+void Owned::publish(std::size_t segment, bool copied) {
+  if (is_narrow()) {
+    parameters_.write_own(segment, master(segment));
+  } else if (has_master() && !copied) {
+    place_.machine.write(std::span<const float>(master(segment)), parameters_.own(segment));
+  }
   parameters_.own_changed(segment);
 }
 
@@ -99,7 +105,7 @@ std::vector<Range> Owned::shards() {
 
 void Owned::shards_changed() {
   for (std::size_t segment = 0; segment < partition_.segments().size(); ++segment) {
-    publish(segment);
+    publish(segment, false);
   }
 }
 

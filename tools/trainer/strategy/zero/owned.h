@@ -16,7 +16,7 @@ namespace rondo::train {
 /// One rank's. The workplace, the partition and the holders outlive it.
 class Owned {
  public:
-  Owned(const Workplace& place, const Partition& partition, Precision precision,
+  Owned(const Workplace& place, const Partition& partition, const StrategyOptions& options,
         Parameters& parameters, Gradients& gradients);
 
   /// The master weights' part of Strategy::adopt().
@@ -29,21 +29,24 @@ class Owned {
 
  private:
   bool is_narrow() const { return precision_ != Precision::float32; }
+  bool has_master() const { return is_narrow() || offload_; }
   /// Float32 parameters of this rank's block of a segment, without padding.
   std::span<float> master(std::size_t segment);
   Range range(std::size_t segment);
   /// Calls visit(part, gradients) for runs that cover this rank's block of a segment.
   template <class Visit>
   void each_run(std::size_t segment, Visit visit);
-  void publish(std::size_t segment);
+  /// Others see what has changed. `copied`: the model's parameters follow the master weights.
+  void publish(std::size_t segment, bool copied);
 
   Workplace place_;
   const Partition& partition_;
   Precision precision_;
+  bool offload_;
   Parameters& parameters_;
   Gradients& gradients_;
-  Array<float> master_{};  ///< 16 bits only, as is run_
-  Array<float> run_{};
+  Array<float> master_{};  ///< 16 bits, or offloaded
+  Array<float> run_{};     ///< 16 bits only
   std::vector<Array<float>> states_{};
 };
 

@@ -1,9 +1,10 @@
 // Asynchronous work that is waited for before its buffers go.
 #pragma once
 
+#include <memory>
 #include <utility>
 
-#include "rondo/rondo.h"
+#include "tools/trainer/machine/machine.h"
 #include "tools/trainer/report/stopwatch.h"
 
 namespace rondo::train {
@@ -19,38 +20,33 @@ class Pending {
   Pending(Stopwatch& watch, Issue issue) {
     const auto scope = watch.in(Phase::communication);
     work_ = issue();
-    open_ = true;
   }
   ~Pending() { drop(); }
-  Pending(Pending&& other) noexcept
-      : work_(std::move(other.work_)), open_(std::exchange(other.open_, false)) {}
+  Pending(Pending&& other) noexcept = default;
   Pending& operator=(Pending&& other) noexcept {
     drop();
     work_ = std::move(other.work_);
-    open_ = std::exchange(other.open_, false);
     return *this;
   }
 
-  bool open() const { return open_; }
+  bool open() const { return work_ != nullptr; }
   /// Throws the work's error. Nothing to do where there is no work.
   void wait(Stopwatch& watch) {
-    if (!open_) return;
+    if (!open()) return;
     const auto scope = watch.in(Phase::communication);
-    open_ = false;
-    work_.wait();
+    std::exchange(work_, nullptr)->wait();
   }
 
  private:
   void drop() noexcept {
-    if (!std::exchange(open_, false)) return;
+    if (!open()) return;
     try {
-      work_.wait();
+      std::exchange(work_, nullptr)->wait();
     } catch (...) {  // the communicator has failed: nothing is under way any more
     }
   }
 
-  Work work_{};
-  bool open_ = false;
+  std::unique_ptr<Started> work_{};
 };
 
 }  // namespace rondo::train

@@ -42,8 +42,8 @@ class Replicated final : public Parameters {
   void own_changed(std::size_t segment) override {
     const Segment& cut = partition_.segment(segment);
     gathers_[segment] = Pending(place_.watch, [&] {
-      return place_.world.all_gather_async(values_.at(partition_.own_block(segment)),
-                                           values_.at(cut.whole), cut.block, values_.type());
+      return place_.machine.all_gather(place_.world, values_.at(partition_.own_block(segment)),
+                                       values_.at(cut.whole), cut.block, values_.type());
     });
     if (!overlap_) gathers_[segment].wait(place_.watch);
   }

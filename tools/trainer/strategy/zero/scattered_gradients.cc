@@ -81,8 +81,8 @@ class Scattered final : public Gradients {
   void reduce(std::size_t segment) {
     Buffer& buffer = buffers_[segment];
     buffer.work = Pending(place_.watch, [&] {
-      return place_.world.reduce_scatter_async(
-          buffer.values.at(0), buffer.values.at(own_in_buffer(segment)),
+      return place_.machine.reduce_scatter(
+          place_.world, buffer.values.at(0), buffer.values.at(own_in_buffer(segment)),
           partition_.segment(segment).block, sums_.type(), ReduceOperator::avg);
     });
     started_.push_back(segment);
@@ -94,7 +94,12 @@ class Scattered final : public Gradients {
     Buffer& buffer = buffers_[segment];
     buffer.work.wait(place_.watch);
     const Segment& cut = partition_.segment(segment);
-    sums_.add(cut.own, buffer.values, own_in_buffer(segment), cut.block);
+    if (sums_.is_narrow()) {
+      sums_.add(cut.own, buffer.values, own_in_buffer(segment), cut.block);
+    } else {
+      const auto sum = sums_.floats(cut.own, cut.block);
+      place_.machine.math().add(sum, buffer.values.floats(own_in_buffer(segment), cut.block), sum);
+    }
     pool_.give(std::exchange(buffer.values, {}));
   }
 

@@ -86,8 +86,8 @@ class Sharded final : public Parameters {
     const Segment& cut = partition_.segment(unit);
     gathered.values = pool_.take(partition_.padded(unit));
     gathered.work = Pending(place_.watch, [&] {
-      return place_.world.all_gather_async(values_.at(cut.own), gathered.values.at(0), cut.block,
-                                           values_.type());
+      return place_.machine.all_gather(place_.world, values_.at(cut.own), gathered.values.at(0),
+                                       cut.block, values_.type());
     });
   }
   void free(std::size_t unit) { pool_.give(std::exchange(gathered_[unit].values, {})); }

@@ -29,37 +29,25 @@ std::span<const std::byte> Values::bytes(std::size_t begin, std::size_t count) c
 }
 
 void Values::read(std::size_t begin, std::span<float> into) const {
-  if (is_narrow()) {
-    widen(narrow_.span().subspan(begin, into.size()), into, precision_);
-  } else {
-    const auto from = wide_.span().subspan(begin, into.size());
-    std::copy(from.begin(), from.end(), into.begin());
-  }
+  widen(narrow_.span().subspan(begin, into.size()), into, precision_);
 }
 
 void Values::write(std::size_t begin, std::span<const float> from) {
   if (is_narrow()) {
     narrow(from, narrow_.span().subspan(begin, from.size()), precision_);
   } else {
-    std::copy(from.begin(), from.end(), wide_.span().subspan(begin, from.size()).begin());
+    wide_.write(begin, from);
   }
 }
 
 void Values::add(std::size_t begin, std::span<const float> terms) {
-  if (is_narrow()) {
-    const auto sum = narrow_.span().subspan(begin, terms.size());
-    for (std::size_t i = 0; i < sum.size(); ++i) {
-      sum[i] = narrow(widen(sum[i], precision_) + terms[i], precision_);
-    }
-  } else {
-    const auto sum = wide_.span().subspan(begin, terms.size());
-    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += terms[i];
-  }
+  const auto sum = narrow_.span().subspan(begin, terms.size());
+  for (std::size_t i = 0; i < sum.size(); ++i)
+    sum[i] = narrow(widen(sum[i], precision_) + terms[i], precision_);
 }
 
 void Values::add(std::size_t begin, const Values& terms, std::size_t terms_begin,
                  std::size_t count) {
-  if (!is_narrow()) return add(begin, terms.wide_.span().subspan(terms_begin, count));
   const auto from = terms.narrow_.span().subspan(terms_begin, count);
   const auto sum = narrow_.span().subspan(begin, count);
   for (std::size_t i = 0; i < count; ++i) {

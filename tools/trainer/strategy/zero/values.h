@@ -31,10 +31,10 @@ class Values {
   std::span<float> floats(std::size_t begin, std::size_t count) {
     return wide_.span().subspan(begin, count);
   }
-  /// Converted from and to float32.
-  void read(std::size_t begin, std::span<float> into) const;
+  /// From float32 in this process's own memory.
   void write(std::size_t begin, std::span<const float> from);
-  /// Adds, rounding once.
+  /// 16 bits only: to float32; adding, rounding once.
+  void read(std::size_t begin, std::span<float> into) const;
   void add(std::size_t begin, std::span<const float> terms);
   void add(std::size_t begin, const Values& terms, std::size_t terms_begin, std::size_t count);
 

@@ -67,9 +67,9 @@ class Whole final : public Gradients {
   void reduce(std::size_t segment) {
     const Segment& cut = partition_.segment(segment);
     works_[segment] = Pending(place_.watch, [&] {
-      return place_.world.reduce_scatter_async(values_.at(cut.whole),
-                                               values_.at(partition_.own_block(segment)), cut.block,
-                                               values_.type(), ReduceOperator::avg);
+      return place_.machine.reduce_scatter(place_.world, values_.at(cut.whole),
+                                           values_.at(partition_.own_block(segment)), cut.block,
+                                           values_.type(), ReduceOperator::avg);
     });
   }
 

@@ -26,7 +26,7 @@ class Zero final : public Strategy {
         partition_(place.layout, place.world.size(), place.world.rank(), parts.segment_elements),
         parameters_(parts.parameters(place, partition_, options)),
         gradients_(parts.gradients(place, partition_, options)),
-        owned_(place, partition_, options.precision, *parameters_, *gradients_) {}
+        owned_(place, partition_, options, *parameters_, *gradients_) {}
 
   std::string_view name() const override { return name_; }
   void adopt(std::size_t unit, std::span<const float> values) override {

@@ -1,0 +1,59 @@
+#include "tests/fake_driver/train_kernels.h"
+
+#include <algorithm>
+
+#include "tools/trainer/device/kernels.h"
+
+namespace rondo::test {
+namespace {
+
+namespace train = rondo::train::device;
+
+/// Every thread has rows to itself.
+struct HostLanes : rondo::train::OneLane {
+  HostLanes(std::size_t own, std::size_t all) : own_thread(own), all_threads(all) {}
+  std::size_t thread() const { return own_thread; }
+  std::size_t threads() const { return all_threads; }
+  std::size_t group() const { return own_thread; }
+  std::size_t groups() const { return all_threads; }
+
+  std::size_t own_thread;
+  std::size_t all_threads;
+};
+
+}  // namespace
+
+int train_kernel(std::string_view name) {
+  const auto found = std::ranges::find(train::kernel_names, name);
+  if (found == train::kernel_names.end()) return -1;
+  return static_cast<int>(found - train::kernel_names.begin());
+}
+
+Work train_work(int kernel, const void* arguments, std::size_t threads) {
+  train::Call call = *static_cast<const train::Call*>(arguments);
+  for (train::Buffer& buffer : call.buffers) {
+    if (buffer.at == 0 || buffer.bytes == 0) continue;
+    const std::byte* const own = reachable(buffer.at, buffer.bytes);
+    if (own == nullptr) return {};
+    buffer.at = cuda::address_of(own);
+  }
+  return [=] {
+    const auto body = train::bodies<HostLanes>[static_cast<std::size_t>(kernel)];
+    for (std::size_t thread = threads; thread-- > 0;) body(call, HostLanes(thread, threads));
+  };
+}
+
+}  // namespace rondo::test
+
+extern "C" {
+
+int cuDeviceGet(int* device, int ordinal) {
+  if (const int status = rondo::test::enter("cuDeviceGet")) return status;
+  *device = ordinal;
+  return rondo::cuda::success;
+}
+
+int cuDevicePrimaryCtxRelease_v2(int /*device*/) {
+  return rondo::test::enter("cuDevicePrimaryCtxRelease");
+}
+}

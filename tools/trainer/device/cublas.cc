@@ -1,0 +1,58 @@
+#include "tools/trainer/device/cublas.h"
+
+#include <dlfcn.h>
+
+namespace rondo::train::device {
+namespace {
+
+void* open(const Libraries& libraries) {
+  std::string tried;
+  for (const std::string& name : libraries.cublas) {
+    if (void* const handle = ::dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL)) return handle;
+    tried += (tried.empty() ? "" : ", ") + name;
+  }
+  throw Error(ErrorCode::invalid_usage, "cuBLAS cannot be loaded (" + tried + ")",
+              {.remedy = "install it (Debian: libcublas12 or libcublas11; NVIDIA's packages: "
+                         "libcublas-13-0), name its folder in LD_LIBRARY_PATH, or run with "
+                         "--device cpu"});
+}
+
+void check(int status, const char* function) {
+  if (status == 0) return;
+  throw Error(ErrorCode::system,
+              std::string(function) + " failed with cuBLAS status " + std::to_string(status),
+              {.remedy = "look for an earlier failure of CUDA, or run with --device cpu"});
+}
+
+int size(std::size_t value) { return static_cast<int>(value); }
+long long step(std::size_t value) { return static_cast<long long>(value); }
+
+}  // namespace
+
+Cublas::Cublas(const Libraries& libraries, CUstream_st* stream) {
+  constexpr int pedantic = 2;  // CUBLAS_PEDANTIC_MATH: no TF32, whatever the environment says
+  const Library library(open(libraries));
+  library.find("cublasCreate_v2", create_);
+  library.find("cublasDestroy_v2", destroy_);
+  library.find("cublasSetStream_v2", set_stream_);
+  library.find("cublasSetMathMode", set_math_mode_);
+  library.find("cublasSgemmStridedBatched", gemm_);
+  check(create_(&handle_), "cublasCreate");
+  check(set_stream_(handle_, stream), "cublasSetStream");
+  check(set_math_mode_(handle_, pedantic), "cublasSetMathMode");
+}
+
+Cublas::~Cublas() { destroy_(handle_); }
+
+// cuBLAS sees columns where we have rows, so every matrix is its transpose, and the product is
+// c^T = b^T a^T.
+void Cublas::multiply(const Product<float>& p) const {
+  if (p.rows == 0 || p.columns == 0) return;
+  const auto order = [](const Matrix<float>& matrix) { return matrix.transposed ? 1 : 0; };
+  check(gemm_(handle_, order(p.b), order(p.a), size(p.columns), size(p.rows), size(p.inner),
+              &p.scale, p.b.values, size(p.b.stride), step(p.b.step), p.a.values, size(p.a.stride),
+              step(p.a.step), &p.keep, p.c, size(p.stride), step(p.step), size(p.count)),
+        "cublasSgemmStridedBatched");
+}
+
+}  // namespace rondo::train::device

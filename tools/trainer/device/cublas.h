@@ -1,0 +1,33 @@
+// Matrix products on a device by cuBLAS, found at run time.
+#pragma once
+
+#include "tools/trainer/device/device.h"
+#include "tools/trainer/math/blas.h"
+
+struct cublasContext;
+
+namespace rondo::train::device {
+
+/// One device's; one thread at a time.
+class Cublas {
+ public:
+  /// Throws Error{invalid_usage} where there is no cuBLAS.
+  Cublas(const Libraries& libraries, CUstream_st* stream);
+  ~Cublas();
+  Cublas(const Cublas&) = delete;
+  Cublas& operator=(const Cublas&) = delete;
+
+  /// Into the stream; in float32, not in a type of fewer bits.
+  void multiply(const Product<float>& product) const;
+
+ private:
+  int (*create_)(cublasContext**) = nullptr;
+  int (*destroy_)(cublasContext*) = nullptr;
+  int (*set_stream_)(cublasContext*, CUstream_st*) = nullptr;
+  int (*set_math_mode_)(cublasContext*, int) = nullptr;
+  int (*gemm_)(cublasContext*, int, int, int, int, int, const float*, const float*, int, long long,
+               const float*, int, long long, const float*, float*, int, long long, int) = nullptr;
+  cublasContext* handle_ = nullptr;
+};
+
+}  // namespace rondo::train::device
