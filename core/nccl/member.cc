@@ -127,7 +127,10 @@ bool Member::poll() {
   if (!works_are_done()) return false;
   if (is_revoked()) return true;
   check_streams();
-  if (const auto failure = state.failure()) throw *failure;
+  if (const auto failure = state.failure()) {
+    check_streams();  // which may have failed only now, and told the communicator
+    throw *failure;
+  }
   const std::scoped_lock lock(mutex_);
   if (work_error_) throw *work_error_;
   return true;

@@ -116,7 +116,10 @@ void Worker::rethrow_failure() {
 
 void Worker::refuse_after_failure() {
   rethrow_failure();
-  if (const auto known = state_->failure()) throw Error(*known);
+  const auto known = state_->failure();
+  if (!known) return;
+  rethrow_failure();  // of this rank's own, which it tells the communicator
+  throw Error(*known);
 }
 
 void Worker::fail(const char* words) {
