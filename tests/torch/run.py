@@ -113,8 +113,9 @@ def run_all(jobs):
             running.append(fork.Process(target=run_one, args=jobs.pop(0)))
             running[-1].start()
         multiprocessing.connection.wait([child.sentinel for child in running])
-        failed += sum(child.exitcode not in (None, 0) for child in running)
-        running = [child for child in running if child.exitcode is None]
+        ended = [child for child in running if child.exitcode is not None]  # asked once: it polls
+        failed += sum(child.exitcode != 0 for child in ended)
+        running = [child for child in running if child not in ended]
     return failed
 
 

@@ -105,6 +105,7 @@ bool poll(Milliseconds timeout, const Done& done) {
     if (list.present[other] == 0 && other != static_cast<std::size_t>(rank))
       names += (names.empty() ? " " : ", ") + std::to_string(other);
   }
+  if (names.empty()) names = " 0";  // which has not heard this rank's answer
   throw std::runtime_error("rondo: rank " + std::to_string(rank) + ": of " +
                            std::to_string(list.present.size()) +
                            " ranks these did not come within " + decimals(timeout) + ":" + names +

@@ -74,7 +74,7 @@ std::int64_t fingerprint(const Tensors& tensors) {
 
 /// Lists of other sizes may have as many elements: then rondo sees equal calls. So all tell each
 /// other a fingerprint of their list, and all find the same difference.
-void plan_comparison(Plan& plan, const Tensors& tensors, int size) {
+void plan_comparison(Plan& plan, const Tensors& tensors, int size, const std::string& group) {
   at::Tensor prints = at::empty({size + 1}, at::kLong);  // everybody's, then this rank's
   auto* const every = prints.data_ptr<std::int64_t>();
   every[size] = fingerprint(tensors);
@@ -84,13 +84,13 @@ void plan_comparison(Plan& plan, const Tensors& tensors, int size) {
                         .count = 1,
                         .type = rondo::DataType::int64});
   plan.kept.push_back(prints);
-  plan.last.push_back([prints, size] {
+  plan.last.push_back([prints, size, group] {
     const auto* const all = prints.data_ptr<std::int64_t>();
     const auto* const other =
         std::find_if(all, all + size, [&](auto one) { return one != all[0]; });
     if (other != all + size)
       C10_THROW_ERROR(DistBackendError,
-                      "rondo: all_reduce_coalesced: the tensors of rank " +
+                      group + ": rondo: all_reduce_coalesced: the tensors of rank " +
                           std::to_string(other - all) +
                           " have other sizes or types than those of rank 0. Try: give every rank "
                           "the same list");
@@ -148,7 +148,7 @@ WorkHandle Backend::allreduce_coalesced(Tensors& tensors,
   }
   const bool some_packed = std::any_of(small.begin(), small.end(),
                                        [](const auto& type) { return type.second.size() > 1; });
-  if (some_packed) plan_comparison(plan, tensors, size_);
+  if (some_packed) plan_comparison(plan, tensors, size_, group_->name);
   for (const auto& [type, list] : small) plan_packed(plan, list, options.reduceOp, size_);
   plan.outputs = tensors;
   return launch(std::move(plan), options);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <utility>
 
 #include "rondo/error.h"
 #include "tools/trainer/report/call_cost.h"
@@ -101,10 +102,17 @@ Formula bytes_a_step(std::string_view strategy, const Traits& traits) {
       (calls.reducing * calls.reduces.sent.value(traits.ranks) * traits.gradient_wire +
        calls.gathering * calls.gathers.sent.value(traits.ranks) * traits.parameter_wire);
   const bool each = strategy == "ddp" && traits.reduces_every_micro_step;
-  if (!sends_as_a_ring(reducing_kind(row), calls.reduces))
-    return {std::string(calls.reduces.algorithm) + ": (" + std::string(calls.reduces.sent.text) +
-                ")" + (each ? " A G" : " G"),
-            value};
+  const bool gathers = calls.gathering > 0;
+  if (!sends_as_a_ring(reducing_kind(row), calls.reduces) ||
+      (gathers && !sends_as_a_ring(CallKind::all_gather, calls.gathers))) {
+    const auto part = [](const CallCost& call, const char* passes) {
+      return std::string(call.algorithm) + ": (" + std::string(call.sent.text) + ")" + passes;
+    };
+    const bool every = each || strategy == "zero2" || strategy == "zero3";
+    std::string text = part(calls.reduces, every ? " A G" : " G");
+    if (gathers) text += ", " + part(calls.gathers, strategy == "zero3" ? " 2A W" : " W");
+    return {std::move(text), value};
+  }
   return {each ? "2A f G" : std::string(row.bytes), value};
 }
 
