@@ -69,6 +69,9 @@ class CommunicatorState {
   int size() const { return static_cast<int>(membership_.members.size()); }
   const Config& config() const { return config_; }
   bool is_on_one_machine() const { return surroundings_.one_machine; }
+  /// What the choice of an algorithm goes by.
+  const Surroundings& surroundings() const { return surroundings_; }
+  const AlgorithmSelection& algorithms() const { return algorithms_; }
 
   /// Collective: every rank's text, by rank, over the control plane.
   std::vector<std::string> exchange(const std::string& mine) { return line_->exchange(mine); }

@@ -52,7 +52,7 @@ std::shared_ptr<DeviceCalls> DeviceCalls::make(
 /// Whoever lets go last, usually the watcher's thread.
 DeviceCalls::~DeviceCalls() {
   try {
-    finish_streams();
+    finish();
     const cuda::RelaxedCapture relaxed;
     const cuda::CurrentContext current(context_);
     message_state_.streams.clear();
@@ -85,11 +85,7 @@ bool DeviceCalls::serves(const stream::Request& request) const {
 
 void DeviceCalls::pass_over(const stream::Request& request) {
   rethrow_failure();
-  const Call& call = request.call;
-  const bool agreed = call.collective == Collective::send_recv
-                          ? watcher_->announce(call, request.peer, request.sends, false)
-                          : watcher_->announce(call, false) != 0;
-  if (!agreed) rethrow_failure();
+  if (watcher_->announce(request.call, false) == 0) rethrow_failure();
 }
 
 void DeviceCalls::check_context(const stream::Request& request) const {
@@ -167,39 +163,65 @@ Waiting waiting_for(const std::vector<stream::Request>& messages, int rank) {
   return waiting;
 }
 
+void check_own(const Call& sent, const Call& received, int rank) {
+  if (sent.count == received.count && sent.type == received.type) return;
+  const auto told = [](const Call& call) {
+    return std::to_string(call.count) + " x " + std::string(name(call.type));
+  };
+  throw Error(
+      ErrorCode::mismatch,
+      "this rank sends " + told(sent) + " to itself and receives " + told(received),
+      {.rank = rank, .peer = rank, .remedy = "make both sides use the same count and type"});
+}
+
 /// Throws where the two sides of a message are known to differ, or a message to this very rank has
 /// one only.
-void DeviceCalls::announce(const std::vector<stream::Request>& messages) {
+void DeviceCalls::announce(const std::vector<stream::Request>& messages,
+                           const std::vector<bool>& served) {
   const int rank = watcher_->area().rank();
   std::vector<const stream::Request*> sends;
   std::vector<const stream::Request*> receives;
-  for (const stream::Request& request : messages) {
-    if (request.peer == rank) (request.sends ? sends : receives).push_back(&request);
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    if (messages[i].peer == rank && served[i])
+      (messages[i].sends ? sends : receives).push_back(&messages[i]);
   }
   if (sends.size() != receives.size()) {
     throw Error(ErrorCode::invalid_usage,
                 "a send or recv with this very rank waits for ever without its other side",
                 {.rank = rank, .peer = rank, .remedy = "put both into one group"});
   }
-  for (const stream::Request& request : messages) {
-    if (!watcher_->announce(request.call, request.peer, request.sends, true)) rethrow_failure();
+  for (std::size_t i = 0; i < sends.size(); ++i) check_own(sends[i]->call, receives[i]->call, rank);
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const stream::Request& message = messages[i];
+    if (!watcher_->announce(message.call, message.peer, message.sends, served[i]))
+      rethrow_failure();
   }
 }
 
-void DeviceCalls::begin(std::vector<stream::Request> messages) {
+/// All are numbered in the order of their calls, as the peers number them, whatever way they take.
+void DeviceCalls::begin(std::vector<stream::Request> group, const std::vector<bool>& served) {
   rethrow_failure();
   const cuda::CurrentContext current(context_);
-  for (const stream::Request& request : messages) check_context(request);
-  announce(messages);
-  std::erase_if(messages, [](const stream::Request& request) { return request.call.count == 0; });
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    if (served[i]) check_context(group[i]);
+  }
+  announce(group, served);
+  std::vector<stream::Request> messages;
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    if (served[i] && group[i].call.count > 0) messages.push_back(std::move(group[i]));
+  }
   if (messages.empty()) return;
   const cuda::Stream stream = messages.front().stream;
   capture_ = cuda::capture_of(stream);
   Waiting waiting = waiting_for(messages, watcher_->area().rank());
-  has_sent_ = has_sent_ || std::ranges::any_of(waiting.messages, &Waiting::Part::sends);
   const cuda::RelaxedCapture relaxed;  // it may need streams
-  messages_.emplace(watcher_->area(), std::move(messages), message_state_,
-                    capture_ ? 0 : watcher_->next());
+  try {
+    messages_.emplace(watcher_->area(), std::move(messages), message_state_,
+                      capture_ ? 0 : watcher_->next());
+  } catch (const Error& error) {
+    watcher_->fail(error);  // as they have been announced
+    throw;
+  }
   enter(stream, std::move(waiting));
 }
 
@@ -240,39 +262,36 @@ void DeviceCalls::give_up(const Error& error) noexcept {
 }
 
 void DeviceCalls::finish() {
-  finish_streams();
-  wait_for_receivers();
-}
-
-/// What was sent lies in this rank's memory until it is received: a process must not end before.
-void DeviceCalls::wait_for_receivers() const {
-  if (!has_sent_) return;
-  const Area& area = watcher_->area();
-  const auto timeout = watcher_->state().config().timeout;
-  const auto begin = std::chrono::steady_clock::now();
-  for (int peer = 0; peer < area.ranks(); ++peer) {
-    for (int slot = 0; peer != area.rank() && slot < slots; ++slot) {
-      // acquire: the receiver has read.
-      const std::atomic_ref taken(area.page().signal(Signal::taken, slot, peer, area.rank()));
-      while (taken.load(std::memory_order_acquire) == 0 && !watcher_->has_failed()) {
-        if (std::chrono::steady_clock::now() - begin > timeout) {
-          throw Error(ErrorCode::timeout, "a message was not received within RONDO_TIMEOUT",
-                      {.rank = area.rank(),
-                       .peer = peer,
-                       .call = "send",
-                       .remedy = "make the peer call ncclRecv for each ncclSend"});
-        }
-        std::this_thread::sleep_for(std::chrono::microseconds(100));
-      }
-    }
-  }
-}
-
-void DeviceCalls::finish_streams() {
   if (!order_->used()) return;
   const cuda::RelaxedCapture relaxed;
   const cuda::CurrentContext current(context_);
   order_->finish();
+}
+
+/// It lies in this rank's memory, which a process must not take away by ending.
+void DeviceCalls::wait_for_readers() const {
+  const Area& area = watcher_->area();
+  const auto timeout = watcher_->state().config().timeout;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto wait = [&](Signal kind, int place, int peer) {
+    // acquire: the reader has read.
+    const std::atomic_ref read(area.page().signal(kind, place, peer, area.rank()));
+    while (read.load(std::memory_order_acquire) == 0 && !watcher_->has_failed()) {
+      if (std::chrono::steady_clock::now() - begin > timeout) {
+        throw Error(ErrorCode::timeout,
+                    "what this rank has shown or sent was not read within RONDO_TIMEOUT",
+                    {.rank = area.rank(),
+                     .peer = peer,
+                     .remedy = "make the peer take part in each call, and receive each message"});
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+  };
+  for (int peer = 0; peer < area.ranks(); ++peer) {
+    if (peer == area.rank()) continue;
+    for (int half = 0; half < halves; ++half) wait(Signal::free, half, peer);
+    for (int slot = 0; slot < slots; ++slot) wait(Signal::taken, slot, peer);
+  }
 }
 
 }  // namespace rondo::direct_device

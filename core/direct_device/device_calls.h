@@ -35,24 +35,26 @@ class DeviceCalls {
   /// whose buffers, as far as this rank has any, are device memory. All of it but the memory is the
   /// same on every rank.
   bool serves(const stream::Request& request) const;
-  /// A call that is made in another way: it has its place among the others. Throws the failure of
-  /// an earlier call, or why this one fails the communicator.
+  /// A collective that is made in another way: it has its place among the others. Throws the
+  /// failure of an earlier call, or why this one fails the communicator.
   void pass_over(const stream::Request& request);
 
   /// Begins to put a call that is served into its stream; then advance() until it says false.
   /// Throws the failure of an earlier call; Error{mismatch}; Error{invalid_usage} for a stream of
   /// another context; CudaError, after which no further call succeeds.
   void begin(const stream::Request& request);
-  /// The same for messages that are served, all of one group, which go on together.
-  void begin(std::vector<stream::Request> messages);
+  /// The same for a group's messages, in the order of their calls, which go on together; those not
+  /// `served` are made in another way.
+  void begin(std::vector<stream::Request> messages, const std::vector<bool>& served);
   /// Puts the next piece there, so that calls of several communicators can be put into streams in
   /// turn: a driver's queues have an end, and who fills one waits for all the others.
   bool advance();
 
-  /// Returns when all that was put into streams is complete, or has failed, and what was sent has
-  /// been received, or will not be. Throws CudaError; Error{timeout} after RONDO_TIMEOUT for a
-  /// message that nobody receives.
+  /// Returns when all that was put into streams is complete, or has failed. Throws CudaError.
   void finish();
+  /// Behind finish(), before the memory may go: returns when the others have read what this rank
+  /// has shown and sent, or will not. Throws Error{timeout} after RONDO_TIMEOUT.
+  void wait_for_readers() const;
   /// Throws why no call can succeed any more, if so.
   void rethrow_failure() { watcher_->rethrow_failure(); }
   /// Of device memory, which this rank takes.
@@ -68,10 +70,8 @@ class DeviceCalls {
  private:
   explicit DeviceCalls(std::shared_ptr<Watcher> watcher);
   void check_context(const stream::Request& request) const;
-  void announce(const std::vector<stream::Request>& messages);
+  void announce(const std::vector<stream::Request>& messages, const std::vector<bool>& served);
   void enter(cuda::Stream stream, Waiting waiting);
-  void finish_streams();
-  void wait_for_receivers() const;
   void keep_with(cuda::Graph graph);
   void give_up(const Error& error) noexcept;
   /// Runs `body`, whose failure is the communicator's.
@@ -85,7 +85,6 @@ class DeviceCalls {
   std::optional<cuda::Capture> capture_{};  ///< of the running one
   int turn_ = 0;                            ///< half of the next call's first slice
   MessageState message_state_;
-  bool has_sent_ = false;
   std::shared_ptr<stream::Order> order_{};
   std::vector<std::shared_ptr<stream::Order>> others_{};  ///< of calls beside these
 };

@@ -42,10 +42,12 @@ void Messages::cut(const stream::Request& request) {
 
 void Messages::choose_streams() {
   streams_.push_back(stream());
+  const auto receives = std::ranges::count(kinds_, false, &Kind::sends);
   std::size_t taken = 0;
   for (Kind& kind : kinds_) {
     kind.stream = stream();
-    if (kinds_.size() == 1 || kind.pieces.size() <= slots) continue;
+    const bool apart = kind.pieces.size() > slots || (!kind.sends && receives > 1);
+    if (kinds_.size() == 1 || !apart) continue;
     if (taken == state_.streams.size()) state_.streams.push_back(cuda::make_stream());
     kind.stream = state_.streams[taken++].get();
     streams_.push_back(kind.stream);

@@ -8,9 +8,10 @@
 //
 // Each ordered pair of ranks has slots of its own, which its slices use in turn, from message to
 // message and call to call. What one direction of one pair does in a group is a kind. One that
-// fits its slots waits for earlier calls only, before it sends, so all such kinds share a stream:
-// first all sends, then all receives. A longer one goes on in a stream of its own (unless it is the
-// only one), as nothing but its peer may hold it up. Where a driver runs several streams one behind
+// fits its slots waits for earlier calls only, before it sends, so all such sends share a stream,
+// and behind them the only receive, if there is only one. Longer ones, and receives from several
+// peers, go on in streams of their own (but for a kind alone), as nothing but its peer may hold one
+// up. Where a driver runs several streams one behind
 // the other all the same, the rounds' order keeps groups of equal messages going, all-to-alls say:
 // send 0, 1, 2, 3, receive 0, send 4, receive 1, ...: a send waits for nothing that comes behind it
 // on any rank.

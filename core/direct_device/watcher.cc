@@ -232,7 +232,7 @@ bool Watcher::note_progress() {
       std::atomic_ref(area_->page().completed(area_->rank())).load(std::memory_order_acquire);
   const std::scoped_lock lock(mutex_);
   const std::uint64_t completed = expected_ - (static_cast<std::uint32_t>(expected_) - newest);
-  if (completed == completed_) return false;
+  if (completed <= completed_) return false;  // behind a failure it may step back
   for (; completed_ != completed; ++completed_) {
     if (waiting_.front().sequence != 0) line_->calls().complete(waiting_.front().sequence);
     waiting_.pop_front();

@@ -55,18 +55,17 @@ class Queue {
     const bool serves_own = std::ranges::all_of(messages, [&](const Operation* message) {
       return message->peer != rank || calls.serves(request_of(*message));
     });
-    std::vector<stream::Request> served;
+    std::vector<stream::Request> requests;
+    std::vector<bool> served;
     for (const Operation* const message : messages) {
-      stream::Request request = request_of(*message);
-      if (message->peer == rank ? serves_own : calls.serves(request)) {
-        served.push_back(std::move(request));
-      } else {
-        calls.pass_over(request);
-        others.push_back(*message);
-      }
+      requests.push_back(request_of(*message));
+      served.push_back(message->peer == rank ? serves_own : calls.serves(requests.back()));
     }
-    running_ = !served.empty();
-    if (running_) calls.begin(std::move(served));
+    calls.begin(std::move(requests), served);
+    running_ = true;
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      if (!served[i]) others.push_back(*messages[i]);
+    }
     return true;
   }
 

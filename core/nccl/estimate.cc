@@ -27,12 +27,8 @@ double value_of(std::string_view formula, int ranks) {
 }
 
 const Algorithm& algorithm_of(const Call& call, const detail::CommunicatorState& state) {
-  const Surroundings around{
-      .ranks = state.size(),
-      .links = state.is_on_one_machine() ? LinkClass::memory : LinkClass::network,
-      .one_machine = state.is_on_one_machine()};
-  const AlgorithmSelection selection(state.config().algorithm, "RONDO_ALGORITHM");
-  return *choose(call.collective, index_space_bytes(call, state.size()), around, selection)
+  return *choose(call.collective, index_space_bytes(call, state.size()), state.surroundings(),
+                 state.algorithms())
               .algorithm;
 }
 

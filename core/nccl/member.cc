@@ -176,6 +176,7 @@ void Member::close() {
   if (phase_.load(std::memory_order_acquire) != Phase::ready) return;
   if (is_revoked() || state_->failure()) return;
   finish_streams();
+  if (device_calls_) device_calls_->wait_for_readers();
   state_->finalize();
 }
 
@@ -186,6 +187,7 @@ void Member::finalize() {
   }
   detail::CommunicatorState& state = made();
   finish_streams();
+  if (device_calls_) device_calls_->wait_for_readers();
   check_streams();
   state.finalize();
 }

@@ -204,6 +204,29 @@ TEST_CASE("a message between a device and the host's memory is told of") {
   });
 }
 
+TEST_CASE("messages of a group are in the order of their calls, whatever memory they are in") {
+  with_devices(2, [](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const Bytes device(pattern(4, rank));
+    Image host = pattern(8, 10 + rank);
+    const Bytes none(Image(1, 0));
+    if (rank == 0) {
+      expect(ncclGroupStart());
+      send(device, 4, 1, comm, stream);
+      expect(ncclSend(host.data(), 8, ncclUint8, 1, comm, stream));
+      send(none, 0, 1, comm, stream);
+      expect(ncclGroupEnd());
+    } else {
+      receive(device, 4, 0, comm, stream);
+      expect(ncclRecv(host.data(), 8, ncclUint8, 0, comm, stream));
+      receive(none, 0, 0, comm, stream);
+    }
+    stream.finish();
+    expect_that(device.get() == pattern(4, 0), "device memory");
+    expect_that(host == pattern(8, 10), "the host's");
+  });
+}
+
 TEST_CASE("a message to this very rank needs both sides, and they agree") {
   const std::vector<ncclComm_t> comms = init_on_device(2);
   const DeviceStream stream;
