@@ -132,8 +132,10 @@ void add_sharing(CLI::App& app, Options& options, Raw& raw) {
                     "topk:SHARE sends the SHARE of largest gradients (topk:0.01), the rest later");
   group->add_flag("--checkpoint-activations", options.model.checkpoint_activations,
                   "gpt: keep only what enters a block; compute the rest again in backward");
-  group->add_option("--memory-limit", raw.memory_limit_mb,
-                    "MiB of arrays a rank may take; 0: what is free. Known before training");
+  group->add_option(
+      "--memory-limit", raw.memory_limit_mb,
+      "MiB of arrays a rank may take; 0: what is free. Known before training, but for\n"
+      "what a GPU has free");
   group
       ->add_option("--device", options.device,
                    "cpu, or gpu: every rank computes on a CUDA device (its own while there are\n"

@@ -44,6 +44,11 @@ void Session::open_device() {
     ledger_.take_from(device_->supply());
     make_plan();
   });
+  if (!options_.strategy.offload) return;
+  Plan host{.parameters = plan_.parameters};
+  for (const Use use : {Use::optimizer, Use::master})
+    host.held[static_cast<std::size_t>(use)] = plan_.held[static_cast<std::size_t>(use)];
+  require_room(control_, host);
 }
 
 // Nothing here, and in set_up(), communicates: ranks agree on what went wrong afterwards.

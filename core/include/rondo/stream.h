@@ -80,7 +80,8 @@ class StreamCommunicator {
   void check();
   /// Returns when all its calls in streams are complete; throws what one failed with.
   void finish();
-  /// What this rank has sent, as Communicator::traffic(). Any thread.
+  /// What this rank has sent, as Communicator::traffic(). Any thread; waits for a call that is
+  /// under way.
   Traffic traffic() const { return communicator_.traffic(); }
   /// Ends what is under way on every rank, as Communicator::abort(). Any thread.
   void abort(const std::string& reason = {}) noexcept { communicator_.abort(reason); }

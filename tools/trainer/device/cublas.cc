@@ -5,12 +5,9 @@
 namespace rondo::train::device {
 namespace {
 
-void* open(const Libraries& libraries) {
+[[noreturn]] void refuse(const Libraries& libraries) {
   std::string tried;
-  for (const std::string& name : libraries.cublas) {
-    if (void* const handle = ::dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL)) return handle;
-    tried += (tried.empty() ? "" : ", ") + name;
-  }
+  for (const std::string& name : libraries.cublas) tried += (tried.empty() ? "" : ", ") + name;
   throw Error(ErrorCode::invalid_usage, "cuBLAS cannot be loaded (" + tried + ")",
               {.remedy = "install it (Debian: libcublas12 or libcublas11; NVIDIA's packages: "
                          "libcublas-13-0), name its folder in LD_LIBRARY_PATH, or run with "
@@ -31,13 +28,23 @@ long long step(std::size_t value) { return static_cast<long long>(value); }
 
 Cublas::Cublas(const Libraries& libraries, CUstream_st* stream) {
   constexpr int pedantic = 2;  // CUBLAS_PEDANTIC_MATH: no TF32, whatever the environment says
-  const Library library(open(libraries));
-  library.find("cublasCreate_v2", create_);
-  library.find("cublasDestroy_v2", destroy_);
-  library.find("cublasSetStream_v2", set_stream_);
-  library.find("cublasSetMathMode", set_math_mode_);
-  library.find("cublasSgemmStridedBatched", gemm_);
-  check(create_(&handle_), "cublasCreate");
+  bool loaded = false;
+  int created = 0;
+  for (const std::string& name : libraries.cublas) {
+    void* const found = ::dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL);
+    if (found == nullptr) continue;
+    loaded = true;
+    const Library library(found);
+    library.find("cublasCreate_v2", create_);
+    library.find("cublasDestroy_v2", destroy_);
+    library.find("cublasSetStream_v2", set_stream_);
+    library.find("cublasSetMathMode", set_math_mode_);
+    library.find("cublasSgemmStridedBatched", gemm_);
+    created = create_(&handle_);
+    if (created == 0) break;  // else it is for a newer driver
+  }
+  if (!loaded) refuse(libraries);
+  check(created, "cublasCreate");
   check(set_stream_(handle_, stream), "cublasSetStream");
   check(set_math_mode_(handle_, pedantic), "cublasSetMathMode");
 }

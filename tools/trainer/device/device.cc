@@ -55,22 +55,37 @@ Device::~Device() {
   order_.reset();
   for (CUstream_st* const stream : streams_) driver_.stream_destroy(stream);
   driver_.context_set(nullptr);
-  driver_.context_release(number_);
+  // The context stays with the process: a thread of StreamCommunicator's may still be giving memory
+  // back in it.
+}
+
+// A launcher that says which of the machine's ranks this is knows better than the rank's number.
+// Those whose jobs have no RANK say it by names of their own.
+int Device::place_on_machine(int rank) {
+  const char* local = std::getenv("LOCAL_RANK");
+  if (std::getenv("RANK") == nullptr) {
+    for (const char* const name :
+         {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}) {
+      if (local == nullptr) local = std::getenv(name);
+    }
+  }
+  return local != nullptr ? std::atoi(local) : rank;
 }
 
 void Device::open(int rank) {
   constexpr int multiprocessors = 16;   // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
   constexpr unsigned non_blocking = 1;  // CU_STREAM_NON_BLOCKING
   int count = 0;
-  driver_.check(driver_.init(0), "starting CUDA");
-  driver_.check(driver_.device_count(&count), "counting devices");
+  constexpr int no_device = 100;  // CUDA_ERROR_NO_DEVICE: cuInit's own word for it
+  if (const int started = driver_.init(0); started != no_device) {
+    driver_.check(started, "starting CUDA");
+    driver_.check(driver_.device_count(&count), "counting devices");
+  }
   if (count == 0) {
     throw Error(ErrorCode::invalid_usage, "this machine's CUDA driver sees no GPU",
                 {.remedy = "CUDA_VISIBLE_DEVICES may hide them; else --device cpu"});
   }
-  // A launcher that says which of the machine's ranks this is knows better than the rank's number.
-  const char* const local = std::getenv("LOCAL_RANK");
-  const int place = local != nullptr ? std::atoi(local) : rank;
+  const int place = place_on_machine(rank);
   driver_.check(driver_.device_get(&number_, std::max(0, place) % count), "choosing a device");
   driver_.check(driver_.context_retain(&context_, number_), "opening a device");
   driver_.check(driver_.context_set(context_), "opening a device");

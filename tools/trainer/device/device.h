@@ -83,6 +83,7 @@ class Device {
   void write(const void* from, void* into, std::size_t bytes) const;
 
  private:
+  static int place_on_machine(int rank);
   void open(int rank);
   void load();
 
