@@ -244,10 +244,11 @@ TEST_CASE("who waits for a message between devices is released by an abort") {
   const std::size_t bytes = GENERATE(std::size_t{10}, 9 * slot);
   const std::vector<ncclComm_t> comms = init_on_device(2);
   const DeviceStream stream;
-  const Bytes buffer(Image(bytes, 1));
+  const Bytes sent(Image(bytes, 1));
+  const Bytes received(Image(bytes, 2));
   expect(ncclGroupStart());
-  send(buffer, bytes, 1, comms[0], stream);
-  receive(buffer, bytes, 1, comms[0], stream);
+  send(sent, bytes, 1, comms[0], stream);
+  receive(received, bytes, 1, comms[0], stream);
   expect(ncclGroupEnd());
   std::thread aborts([&] { expect(ncclCommAbort(comms[0])); });
   stream.finish();  // rank 1 never comes
