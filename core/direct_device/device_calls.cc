@@ -147,6 +147,11 @@ void DeviceCalls::enter(cuda::Stream stream, Waiting waiting) {
   });
 }
 
+/// "4 x float32"
+std::string shape_of(const Call& message) {
+  return std::to_string(message.count) + " x " + std::string(name(message.type));
+}
+
 /// Messages of one direction with one peer, as one.
 Waiting waiting_for(const std::vector<stream::Request>& messages, int rank) {
   Waiting waiting;
@@ -155,22 +160,18 @@ Waiting waiting_for(const std::vector<stream::Request>& messages, int rank) {
       return part.peer == request.peer && part.sends == request.sends;
     };
     if (request.peer == rank || std::ranges::any_of(waiting.messages, same)) continue;
-    waiting.messages.push_back({request.peer, request.sends,
-                                (request.sends ? "send of " : "recv of ") +
-                                    std::to_string(request.call.count) + " x " +
-                                    std::string(name(request.call.type))});
+    waiting.messages.push_back(
+        {request.peer, request.sends,
+         (request.sends ? "send of " : "recv of ") + shape_of(request.call)});
   }
   return waiting;
 }
 
 void check_own(const Call& sent, const Call& received, int rank) {
   if (sent.count == received.count && sent.type == received.type) return;
-  const auto told = [](const Call& call) {
-    return std::to_string(call.count) + " x " + std::string(name(call.type));
-  };
   throw Error(
       ErrorCode::mismatch,
-      "this rank sends " + told(sent) + " to itself and receives " + told(received),
+      "this rank sends " + shape_of(sent) + " to itself and receives " + shape_of(received),
       {.rank = rank, .peer = rank, .remedy = "make both sides use the same count and type"});
 }
 

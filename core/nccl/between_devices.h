@@ -15,8 +15,7 @@ bool concern_devices(std::span<const Operation> operations);
 
 /// Puts those that go from device to device into their streams, of each communicator collective by
 /// collective and then all messages, piece by piece in turn between communicators; returns the
-/// others. What fails is left out of
-/// both. Returns at once.
+/// others. What fails is left out of both. Returns at once.
 std::vector<Operation> put_between_devices(std::span<const Operation> operations,
                                            FirstFailure& failure);
 
