@@ -24,12 +24,13 @@ Steps receive_blocks(int rank, int ranks, int phase) {
   }
 }
 
-Steps combine(int rank, int ranks, int chunk, int phase) {
+Steps combine(int rank, int ranks, Chunk into, int phase) {
+  const auto chunk = static_cast<int>(into.first);
   for (int peer = 0; peer < ranks; ++peer) {
     const Chunk slot = scratch(peer, chunk);
     co_yield (peer == rank ? copy(input(chunk), slot) : receive(peer, slot)).at(phase, 0);
   }
-  co_yield reduce(scratch(0, chunk), ranks, output(chunk)).at(phase, 0);
+  co_yield reduce(scratch(0, chunk), ranks, into).at(phase, 0);
 }
 
 }  // namespace rondo

@@ -12,8 +12,8 @@ Steps tell_everybody(int rank, int ranks, Chunk value, int phase);
 Steps send_blocks(int rank, int ranks, int phase);
 /// Everyone else's message, each into the sender's block of the output.
 Steps receive_blocks(int rank, int ranks, int phase);
-/// output[chunk] = the own input[chunk] and everyone else's message, combined at once in the order
+/// `into` = the input at the same chunk and everyone else's message, combined at once in the order
 /// of ranks. Scratch slot p holds rank p's contribution.
-Steps combine(int rank, int ranks, int chunk, int phase);
+Steps combine(int rank, int ranks, Chunk into, int phase);
 
 }  // namespace rondo

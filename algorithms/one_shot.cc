@@ -29,7 +29,7 @@ Steps broadcast(int rank, int ranks, int root) {
 }
 
 Steps reduce_to(int root, int rank, int ranks) {
-  return rank == root ? combine(rank, ranks, 0, 0) : just(send(root, input(0)));
+  return rank == root ? combine(rank, ranks, output(0), 0) : just(send(root, input(0)));
 }
 
 }  // namespace
@@ -42,7 +42,8 @@ Schedule one_shot_all_reduce(int ranks, int root) {
           .layout = make_layout(Collective::all_reduce, ranks, 1),
           .phases = {"all-reduce"},
           .steps = [ranks](int rank, int) {
-            return in_order(tell_everybody(rank, ranks, input(0), 0), combine(rank, ranks, 0, 0));
+            return in_order(tell_everybody(rank, ranks, input(0), 0),
+                            combine(rank, ranks, output(0), 0));
           }};
 }
 
@@ -54,7 +55,7 @@ Schedule one_shot_reduce_scatter(int ranks, int root) {
           .layout = make_layout(Collective::reduce_scatter, ranks, 1),
           .phases = {"reduce-scatter"},
           .steps = [ranks](int rank, int) {
-            return in_order(send_blocks(rank, ranks, 0), combine(rank, ranks, rank, 0));
+            return in_order(send_blocks(rank, ranks, 0), combine(rank, ranks, output(rank), 0));
           }};
 }
 

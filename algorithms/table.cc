@@ -89,6 +89,8 @@ constexpr Algorithm rows[] = {
      {"q+floor(log2(P))-1", "q", "1", "1"}, false, double_tree_reduce},
     {reduce, "binomial_tree", "each round halves the ranks that have a sum",
      {"q", "floor(log2(P))", "1", "q"}, false, binomial_tree_reduce},
+    {reduce, "two_shot", "each rank adds a chunk, the root gathers them",
+     {"2(P-1)", "2", "1", "(P-1)/P"}, true, two_shot_reduce},
     {reduce, "one_shot", "everyone sends to the root",
      {"P-1", "1", "1", "P-1"}, true, one_shot_reduce},
 

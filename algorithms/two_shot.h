@@ -6,5 +6,6 @@
 namespace rondo {
 
 Schedule two_shot_all_reduce(int ranks, int root);
+Schedule two_shot_reduce(int ranks, int root);
 
 }  // namespace rondo

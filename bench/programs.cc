@@ -7,9 +7,21 @@
 namespace rondo::bench {
 namespace {
 
-double one(int) { return 1.0; }
-double others(int ranks) { return (ranks - 1.0) / ranks; }
-double twice_others(int ranks) { return 2.0 * (ranks - 1.0) / ranks; }
+double one(const Load&) { return 1.0; }
+double twice_others(const Load& load) { return 2.0 * (load.ranks - 1.0) / load.ranks; }
+
+/// The part of all blocks that is not in one of `size`.
+double all_but(std::size_t size, const Load& load) {
+  const std::size_t all = begin_of(load.counts, load.counts.size());
+  return all == 0 ? 0.0 : static_cast<double>(all - size) / static_cast<double>(all);
+}
+/// Who has the smallest block receives, or gives away, the most.
+double others(const Load& load) { return all_but(std::ranges::min(load.counts), load); }
+double others_than_roots(const Load& load) {
+  return all_but(load.counts[static_cast<std::size_t>(load.root)], load);
+}
+/// Of an exchange: each keeps its first block.
+double others_than_kept(const Load& load) { return all_but(load.counts.front(), load); }
 
 bool everyone(const Place&) { return true; }
 bool the_root(const Place& place) { return place.rank == place.root; }
@@ -35,11 +47,17 @@ const std::array programs{
             [](const Place& place) { return reduced(place.rank); }, everyone,
             [](Communicator& world, const Call& call) {
               world.reduce_scatter(call.input, call.output, call.count, call.type, call.op);
+            },
+            [](Communicator& world, const Call& call) {
+              world.reduce_scatter_v(call.input, call.output, call.counts, call.type, call.op);
             }},
     Program{"all_gather_perf", Collective::all_gather, false, true, true, others,
             [](const Place& place) { return input_of(place.block); }, everyone,
             [](Communicator& world, const Call& call) {
               world.all_gather(call.input, call.output, call.count, call.type);
+            },
+            [](Communicator& world, const Call& call) {
+              world.all_gather_v(call.input, call.output, call.counts, call.type);
             }},
     Program{"broadcast_perf", Collective::broadcast, false, false, true, one,
             [](const Place& place) { return input_of(place.root); }, the_root,
@@ -51,22 +69,32 @@ const std::array programs{
             [](Communicator& world, const Call& call) {
               world.reduce(call.input, call.output, call.count, call.type, call.op, call.root);
             }},
-    Program{"alltoall_perf", Collective::all_to_all, true, true, false, others,
+    Program{"alltoall_perf", Collective::all_to_all, true, true, false, others_than_kept,
             [](const Place& place) { return input_of(place.block, place.rank); }, everyone,
             [](Communicator& world, const Call& call) {
               world.all_to_all(call.input, call.output, call.count, call.type);
+            },
+            [](Communicator& world, const Call& call) {
+              world.all_to_all_v(call.input, {call.counts}, call.output, {call.received},
+                                 call.type);
             }},
-    Program{"scatter_perf", Collective::scatter, true, false, true, others,
+    Program{"scatter_perf", Collective::scatter, true, false, true, others_than_roots,
             [](const Place& place) { return input_of(place.root, place.rank); }, the_root,
             [](Communicator& world, const Call& call) {
               world.scatter(call.input, call.output, call.count, call.type, call.root);
+            },
+            [](Communicator& world, const Call& call) {
+              world.scatter_v(call.input, call.output, call.counts, call.type, call.root);
             }},
     Program{
-        "gather_perf", Collective::gather, false, true, true, others,
+        "gather_perf", Collective::gather, false, true, true, others_than_roots,
         [](const Place& place) { return the_root(place) ? input_of(place.block) : untouched(); },
         everyone,
         [](Communicator& world, const Call& call) {
           world.gather(call.input, call.output, call.count, call.type, call.root);
+        },
+        [](Communicator& world, const Call& call) {
+          world.gather_v(call.input, call.output, call.counts, call.type, call.root);
         }},
     Program{
         "sendrecv_perf", Collective::send_recv, false, false, false, one,

@@ -15,16 +15,16 @@ bool holds_input(const Layout& layout, int block) {
   return layout.in_place && (!layout.program->output_blocks || block == layout.rank);
 }
 
-/// Elements [first, first + count) of output block `block` as they must be.
-void fill_expected(const Layout& layout, const Pattern& pattern, int block, std::size_t first,
-                   std::size_t count, std::byte* expected) {
-  const std::size_t per_block = layout.shape.count;
-  const Piece piece = layout.program->expected({layout.rank, layout.ranks, layout.root, block});
-  const std::size_t start = static_cast<std::size_t>(piece.block) * per_block + first;
+/// Elements [first, first + count) of output block `block`, which must hold `piece`.
+void fill_expected(const Layout& layout, const Pattern& pattern, const Piece& piece, int block,
+                   std::size_t first, std::size_t count, std::byte* expected) {
+  const auto source_block = static_cast<std::size_t>(piece.block);
   if (piece.source == Piece::Source::reduced) {
-    pattern.fill_reduced(expected, start, count);
+    const std::size_t start = begin_of(layout.input_counts(layout.rank), source_block);
+    pattern.fill_reduced(expected, start + first, count);
   } else if (piece.source == Piece::Source::input) {
-    pattern.fill_input(expected, piece.rank, start, count);
+    const std::size_t start = begin_of(layout.input_counts(piece.rank), source_block);
+    pattern.fill_input(expected, piece.rank, start + first, count);
   } else if (holds_input(layout, block)) {
     pattern.fill_input(expected, layout.rank, first, count);
   } else {
@@ -41,14 +41,15 @@ void for_chunks(std::size_t elements, Visit visit) {
 }
 
 std::size_t wrong_output(const Layout& layout, const Pattern& pattern, const std::byte* output) {
-  const auto blocks = layout.program->output_blocks ? layout.ranks : 1;
+  const std::vector<std::size_t> counts = layout.output_counts(layout.rank);
   std::size_t wrong = 0;
   Chunk expected;
-  for (int block = 0; block < blocks; ++block) {
-    const std::byte* actual =
-        output + static_cast<std::size_t>(block) * layout.bytes_of(layout.shape.count);
-    for_chunks(layout.shape.count, [&](std::size_t first, std::size_t count) {
-      fill_expected(layout, pattern, block, first, count, expected.data());
+  for (std::size_t at = 0; at < counts.size(); ++at) {
+    const int block = static_cast<int>(at);
+    const Piece piece = layout.program->expected({layout.rank, layout.ranks, layout.root, block});
+    const std::byte* actual = output + layout.bytes_of(begin_of(counts, at));
+    for_chunks(counts[at], [&](std::size_t first, std::size_t count) {
+      fill_expected(layout, pattern, piece, block, first, count, expected.data());
       wrong += count_wrong(layout.type, actual + layout.bytes_of(first), expected.data(), count,
                            pattern.tolerance());
     });
@@ -72,14 +73,28 @@ bool reads_input(const Layout& layout) {
 
 }  // namespace
 
+std::vector<std::size_t> Layout::input_counts(int of) const {
+  const auto rank_of = static_cast<std::size_t>(of);
+  if (program->exchanges()) return counts_to(shape.counts, rank_of);
+  if (program->output_blocks) return {shape.counts[rank_of]};
+  return shape.counts;
+}
+
+std::vector<std::size_t> Layout::output_counts(int of) const {
+  const auto rank_of = static_cast<std::size_t>(of);
+  if (program->exchanges()) return counts_from(shape.counts, rank_of);
+  if (program->input_blocks) return {shape.counts[rank_of]};
+  return shape.counts;
+}
+
 std::size_t Layout::input_offset() const {
   const bool own_block = in_place && program->output_blocks && !program->input_blocks;
-  return own_block ? bytes_of(shape.count) * static_cast<std::size_t>(rank) : 0;
+  return own_block ? bytes_of(begin_of(shape.counts, static_cast<std::size_t>(rank))) : 0;
 }
 
 std::size_t Layout::output_offset() const {
   const bool own_block = in_place && program->input_blocks && !program->output_blocks;
-  return own_block ? bytes_of(shape.count) * static_cast<std::size_t>(rank) : 0;
+  return own_block ? bytes_of(begin_of(shape.counts, static_cast<std::size_t>(rank))) : 0;
 }
 
 void prepare_check(const Layout& layout, const Pattern& pattern, Buffer& input, Buffer& output) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "bench/common/buffer.h"
 #include "bench/common/data.h"
@@ -20,6 +21,9 @@ struct Layout {
   bool in_place;
 
   std::size_t bytes_of(std::size_t elements) const { return elements * size_of(type); }
+  /// Elements of each block that a rank's input holds, and of those that its output holds.
+  std::vector<std::size_t> input_counts(int of) const;
+  std::vector<std::size_t> output_counts(int of) const;
   /// Where, in bytes, input and output start in their buffer. In place both lie in the output
   /// buffer, and the smaller of them is the rank's own block of the larger.
   std::size_t input_offset() const;

@@ -70,8 +70,7 @@ Recipe float_recipe(DataType type, ReduceOperator op, bool reduces, int ranks) {
     }
     case ReduceOperator::avg:
       return {std::min(ranks, 2), widest, false, false};
-    case ReduceOperator::min:
-    case ReduceOperator::max:
+    default:
       break;
   }
   return {ranks, widest, true, false};
@@ -86,6 +85,12 @@ std::uint64_t combine(ReduceOperator op, bool with_sign, std::uint64_t a, std::u
       return less ? a : b;
     case ReduceOperator::max:
       return less ? b : a;
+    case ReduceOperator::bit_and:
+      return a & b;
+    case ReduceOperator::bit_or:
+      return a | b;
+    case ReduceOperator::bit_xor:
+      return a ^ b;
     case ReduceOperator::sum:
     case ReduceOperator::avg:
       break;
@@ -127,7 +132,8 @@ Recipe recipe_for(DataType type, ReduceOperator op, bool reduces, int ranks) {
   if (reduces && op == ReduceOperator::avg) {
     return share(largest_integer(type), ranks, is_signed(type));
   }
-  return {ranks, 0, false, false};
+  const bool absorbs = reduces && (op == ReduceOperator::bit_and || op == ReduceOperator::bit_or);
+  return {absorbs ? std::min(ranks, 2) : ranks, 0, false, false};
 }
 
 Pattern::Pattern(DataType type, ReduceOperator op, bool reduces, int ranks, std::uint64_t seed)
@@ -147,17 +153,21 @@ Pattern::Pattern(DataType type, ReduceOperator op, bool reduces, int ranks, std:
   }
 }
 
+bool Pattern::in_window(int rank, std::size_t index) const {
+  if (recipe_.window >= ranks_) return true;
+  const auto start = static_cast<int>(draw(~seed_, 0, index) % static_cast<unsigned>(ranks_));
+  const int distance = rank - start;
+  return (distance < 0 ? distance + ranks_ : distance) < recipe_.window;
+}
+
 std::int64_t Pattern::value(int rank, std::size_t index) const {
   const std::uint64_t bits = draw(seed_, rank, index);
+  const bool contributes = in_window(rank, index);
   if (recipe_.magnitude == 0) {
+    const std::uint64_t neutral = op_ == ReduceOperator::bit_and ? ~std::uint64_t{0} : 0;
+    if (!contributes) return wrap(type_, neutral);
     // Odd factors: a product of them never collapses to zero.
     return wrap(type_, op_ == ReduceOperator::prod ? bits | 1 : bits);
-  }
-  bool contributes = true;
-  if (recipe_.window < ranks_) {
-    const auto start = static_cast<int>(draw(~seed_, 0, index) % static_cast<unsigned>(ranks_));
-    const int distance = rank - start;
-    contributes = (distance < 0 ? distance + ranks_ : distance) < recipe_.window;
   }
   const auto drawn = static_cast<std::int64_t>(1 + (((bits >> 32) * recipe_.magnitude) >> 32));
   const std::int64_t magnitude = recipe_.twos ? (contributes ? 2 : 1) : (contributes ? drawn : 0);

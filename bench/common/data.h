@@ -3,6 +3,9 @@
 // Element i of rank r is a function of (seed, r, i), so any rank can say what any other holds. The
 // values are whole numbers chosen so that no partial result is ever rounded or overflows:
 //   integers, sum and prod   any value: arithmetic modulo 2^bits does not depend on order
+//   bit_and, bit_or          any value of a window of two ranks, the neutral one elsewhere: of many
+//                            ranks' any values hardly a bit depends on a single one
+//   bit_xor                  any value
 //   floats, sum              |values| add up to at most 2^(significant bits); where that many ranks
 //                            do not fit (fp8), only a window of ranks is non-zero at an element
 //   floats, prod             1 and 2 with signs, at most as many twos as the exponent can take
@@ -50,6 +53,8 @@ class Pattern {
   std::uint64_t tolerance() const;
 
  private:
+  /// Whether the rank contributes something else than the neutral value.
+  bool in_window(int rank, std::size_t index) const;
   template <class Source>
   void fill(void* output, std::size_t count, bool average, Source source) const;
 

@@ -29,8 +29,6 @@ FloatFormat float_format(DataType type) {
   }
 }
 
-bool is_float(DataType type) { return float_format(type).mantissa_bits >= 0; }
-
 std::uint16_t encode_narrow(DataType type, double value) {
   const FloatFormat format = float_format(type);
   const int bias = bias_of(format);

@@ -16,7 +16,6 @@ struct FloatFormat {
 
 /// The format of a floating type, integers have none (mantissa_bits < 0).
 FloatFormat float_format(DataType type);
-bool is_float(DataType type);
 
 /// The 8 or 16 bits nearest to `value` (ties to even). Beyond the largest value: that value, which
 /// the benchmarks never reach.

@@ -66,6 +66,7 @@ Json config_of(const Options& options) {
   config["unalign"] = options.misalign;
   config["algorithm"] = options.algorithm;
   config["transport"] = options.transport;
+  config["counts"] = options.count_pattern ? to_string(*options.count_pattern) : "";
   config["devices"] = Json::array();
   return config;
 }

@@ -49,7 +49,9 @@ Measurer::Measurer(Communicator& communicator, const Program& program, const Opt
       output_(capacity_for(options), options.misalign * size_of(type)) {}
 
 Shape Measurer::shape(std::size_t bytes) const {
-  return shape_of(program_, bytes, type_, communicator_.size());
+  const CountPattern count_pattern = options_.count_pattern.value_or(CountPattern{});
+  return shape_of(program_, bytes, type_,
+                  {communicator_.size(), communicator_.rank(), count_pattern});
 }
 
 double Measurer::now() const {
@@ -59,6 +61,12 @@ double Measurer::now() const {
 Layout Measurer::layout(std::size_t bytes, bool in_place) const {
   return {&program_, shape(bytes), type_, communicator_.rank(), communicator_.size(),
           root_,     in_place};
+}
+
+void Measurer::take_counts(const Layout& layout) {
+  const bool own_lists = program_.exchanges();
+  counts_ = own_lists ? layout.input_counts(layout.rank) : layout.shape.counts;
+  received_ = own_lists ? layout.output_counts(layout.rank) : layout.shape.counts;
 }
 
 void Measurer::fill_slots(const Layout& layout) {
@@ -75,9 +83,10 @@ void Measurer::fill_slots(const Layout& layout) {
 void Measurer::call(const Layout& layout, int iteration) {
   const std::size_t slot = static_cast<std::size_t>(iteration) % slots_ * stride_;
   const Buffer& source = layout.in_place ? output_ : input_;
-  program_.call(communicator_, {source.data() + slot + layout.input_offset(),
-                                output_.data() + slot + layout.output_offset(), layout.shape.count,
-                                type_, op_, root_});
+  const auto call = options_.count_pattern ? program_.call_ragged : program_.call;
+  call(communicator_, {source.data() + slot + layout.input_offset(),
+                       output_.data() + slot + layout.output_offset(), layout.shape.count, type_,
+                       op_, root_, counts_, received_});
 }
 
 void Measurer::iterate(const Layout& layout, int iteration) {
@@ -156,12 +165,13 @@ IterationTimes Measurer::gather_iterations(const std::vector<double>& own) const
 
 Measurement Measurer::measure(std::size_t bytes, bool in_place) {
   const Layout row = layout(bytes, in_place);
+  take_counts(row);
   fill_slots(row);
   std::vector<double> iterations;
   iterations.reserve(static_cast<std::size_t>(options_.iterations));
   Measurement result;
   result.seconds = combine(time(row, iterations));
-  const Bandwidth bandwidth = bandwidth_of(program_, row.shape, row.ranks, result.seconds);
+  const Bandwidth bandwidth = bandwidth_of(program_, row.shape, row.ranks, root_, result.seconds);
   result.algbw = bandwidth.algbw;
   result.busbw = bandwidth.busbw;
   if (options_.per_iteration) result.iterations = gather_iterations(iterations);

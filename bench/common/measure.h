@@ -28,6 +28,8 @@ class Measurer {
   /// A duration in seconds by the clock that the options ask for.
   double now() const;
   Layout layout(std::size_t bytes, bool in_place) const;
+  /// Before the calls of a layout: what they are given besides buffers.
+  void take_counts(const Layout& layout);
   void fill_slots(const Layout& layout);
   void call(const Layout& layout, int iteration);
   void iterate(const Layout& layout, int iteration);
@@ -45,9 +47,11 @@ class Measurer {
   bool reduces_;
   Buffer input_;
   Buffer output_;
-  std::uint64_t seed_ = 0;  // differs from check to check, equal on all ranks
-  std::size_t stride_ = 0;  // bytes between slots of the row
-  std::size_t slots_ = 1;   // buffers that iterations rotate over
+  std::uint64_t seed_ = 0;             // differs from check to check, equal on all ranks
+  std::size_t stride_ = 0;             // bytes between slots of the row
+  std::size_t slots_ = 1;              // buffers that iterations rotate over
+  std::vector<std::size_t> counts_{};  // of the row's ragged calls, see Call
+  std::vector<std::size_t> received_{};
 };
 
 }  // namespace rondo::bench

@@ -22,8 +22,10 @@ constexpr std::array type_names{
 };
 static_assert(type_names.size() == data_types.size());
 
-constexpr std::array operators{ReduceOperator::sum, ReduceOperator::prod, ReduceOperator::max,
-                               ReduceOperator::min, ReduceOperator::avg};
+// In nccl-tests' order; rondo's three more follow.
+constexpr std::array operators{
+    ReduceOperator::sum, ReduceOperator::prod,    ReduceOperator::max,    ReduceOperator::min,
+    ReduceOperator::avg, ReduceOperator::bit_and, ReduceOperator::bit_or, ReduceOperator::bit_xor};
 static_assert(operators.size() == reduce_operators.size());
 
 }  // namespace

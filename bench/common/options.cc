@@ -109,8 +109,9 @@ void add_selection(CLI::App& app, Options& options) {
       refuse("-r", text, "is no rank; write a number or all");
     }
   };
-  app.add_option_function<std::string>("-o,--op", read_operators,
-                                       "operator: " + known_operators() + " [sum]")
+  app.add_option_function<std::string>(
+         "-o,--op", read_operators,
+         "operator: " + known_operators() + " [sum]; bits are of integers only")
       ->type_name("OP");
   app.add_option_function<std::string>("-d,--datatype", read_types,
                                        "data type: " + known_types() + " [float]")
@@ -147,6 +148,28 @@ void add_own(CLI::App& app, Options& options) {
       ->type_name("NAMES");
   app.add_option("--transport", options.transport, "e.g. tcp or ^shm; as RONDO_TRANSPORT")
       ->type_name("NAMES");
+  add_whole(app, "--reproducible", 0, 1,
+            "1: the same bits by every algorithm; as RONDO_REPRODUCIBLE",
+            [&options](long value) { options.reproducible = value != 0; })
+      ->type_name("0|1");
+  const auto read_accumulation = [&options](const std::string& text) {
+    if (text != "type" && text != "wide") refuse("--accumulate", text, "is neither type nor wide");
+    options.accumulate_wide = text == "wide";
+  };
+  app.add_option_function<std::string>("--accumulate", read_accumulation,
+                                       "type, or wide: floats in a wider type; as RONDO_ACCUMULATE")
+      ->type_name("type|wide");
+  const auto read_pattern = [&options](const std::string& text) {
+    options.count_pattern = parse_count_pattern(text);
+    if (!options.count_pattern)
+      refuse("--counts", text,
+             "is no pattern of counts; known: " + std::string(known_count_patterns));
+  };
+  app.add_option_function<std::string>(
+         "--counts", read_pattern,
+         "call the form with blocks that differ in size (all_gather_v, ...), sized by a pattern: " +
+             std::string(known_count_patterns))
+      ->type_name("PATTERN");
   add_switch(app, "--fresh", options.fresh,
              "rotate over up to 4 buffers with different data; 0: one buffer");
 }
@@ -163,7 +186,12 @@ void add_foreign(CLI::App& app, Options& options) {
 }
 
 /// Limits that involve two options.
-void check_together(Options& options) {
+void check_together(Options& options, bool reduces) {
+  if (options.kinds(reduces).empty()) {
+    refuse("-o,--op", std::string(name(options.operators.front())),
+           "combines the bits of integers, not of " +
+               std::string(column_name(options.types.front())) + "; add e.g. -d int32");
+  }
   if (options.minimum_bytes > options.maximum_bytes) {
     refuse("-b,--minbytes", format_size(options.minimum_bytes),
            "is more than -e,--maxbytes " + format_size(options.maximum_bytes));
@@ -189,7 +217,22 @@ std::vector<std::size_t> Options::sizes() const {
   return list;
 }
 
-Command<Options> parse_options(std::string_view program, int argc, const char* const* argv) {
+std::vector<Kinds> Options::kinds(bool reduces) const {
+  std::vector<Kinds> list;
+  for (const DataType type : types) {
+    if (!reduces) {
+      list.push_back({type, operators.front()});
+      continue;
+    }
+    for (const ReduceOperator op : operators) {
+      if (applies_to(op, type)) list.push_back({type, op});
+    }
+  }
+  return list;
+}
+
+Command<Options> parse_options(std::string_view program, bool reduces, int argc,
+                               const char* const* argv) {
   Command<Options> command;
   Options& options = command.options;
   CLI::App app("Measures and checks a collective of rondo, as nccl-tests does for NCCL.",
@@ -200,7 +243,7 @@ Command<Options> parse_options(std::string_view program, int argc, const char* c
   add_selection(app, options);
   add_reporting(app, options);
   add_foreign(app, options);
-  parse(app, argc, argv, command, [&] { check_together(options); });
+  parse(app, argc, argv, command, [&] { check_together(options, reduces); });
   return command;
 }
 

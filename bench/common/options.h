@@ -2,17 +2,25 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "bench/common/command.h"
+#include "bench/common/count_pattern.h"
 #include "rondo/types.h"
 
 namespace rondo::bench {
 
 /// How the ranks' times become one (-a).
 enum class Average { rank0, mean, min, max };
+
+/// One of the type and operator pairs of a sweep.
+struct Kinds {
+  DataType type;
+  ReduceOperator op;
+};
 
 /// Value type. The comments name the option.
 struct Options {
@@ -41,12 +49,20 @@ struct Options {
   bool fresh = true;                                           ///< --fresh
   std::string algorithm{};                                     ///< --algorithm
   std::string transport{};                                     ///< --transport
+  std::optional<bool> reproducible{};                          ///< --reproducible
+  std::optional<bool> accumulate_wide{};                       ///< --accumulate
+  std::optional<CountPattern> count_pattern{};                 ///< --counts: ragged calls
   std::vector<std::string> notes{};  ///< options accepted but without meaning here, one line each
 
   /// The sizes of the sweep, in order.
   std::vector<std::size_t> sizes() const;
+  /// The types, each with every operator that applies to it, in order; where the program does not
+  /// reduce, operators mean nothing and one is enough. Never empty for what parse_options() took.
+  std::vector<Kinds> kinds(bool reduces) const;
 };
 
-Command<Options> parse_options(std::string_view program, int argc, const char* const* argv);
+/// `reduces`: whether the program does. A status and words where no operator applies to any type.
+Command<Options> parse_options(std::string_view program, bool reduces, int argc,
+                               const char* const* argv);
 
 }  // namespace rondo::bench

@@ -4,22 +4,26 @@
 
 namespace rondo::bench {
 
-Shape shape_of(const Program& program, std::size_t bytes, DataType type, int ranks) {
+Shape shape_of(const Program& program, std::size_t bytes, DataType type, const Dealt& dealt) {
   const std::size_t width = size_of(type);
-  const auto blocks = static_cast<std::size_t>(ranks);
   const bool blocked = program.input_blocks || program.output_blocks;
+  const std::size_t blocks = blocked ? static_cast<std::size_t>(dealt.ranks) : 1;
   Shape shape;
-  shape.count = bytes / width / (blocked ? blocks : 1);
-  shape.input = shape.count * (program.input_blocks ? blocks : 1);
-  shape.output = shape.count * (program.output_blocks ? blocks : 1);
-  shape.bytes = std::max(shape.input, shape.output) * width;
+  shape.count = bytes / width / blocks;
+  const std::size_t all = shape.count * blocks;
+  shape.counts = counts_of(blocked ? dealt.count_pattern : CountPattern{}, all, blocks);
+  const std::size_t own = blocked ? shape.counts[static_cast<std::size_t>(dealt.rank)] : all;
+  shape.input = program.input_blocks ? all : own;
+  shape.output = program.output_blocks ? all : own;
+  shape.bytes = all * width;
   return shape;
 }
 
-Bandwidth bandwidth_of(const Program& program, const Shape& shape, int ranks, double seconds) {
+Bandwidth bandwidth_of(const Program& program, const Shape& shape, int ranks, int root,
+                       double seconds) {
   if (seconds <= 0) return {};
   const double algbw = static_cast<double>(shape.bytes) / 1e9 / seconds;
-  return {algbw, algbw * program.busbw_factor(ranks)};
+  return {algbw, algbw * program.busbw_factor({shape.counts, ranks, root})};
 }
 
 }  // namespace rondo::bench

@@ -28,11 +28,22 @@ std::string algorithm_of(const Program& program, const std::string& given) {
   return std::string(rondo::name(program.collective)) + ":" + given;
 }
 
+/// Blocks that differ in size are for programs that have blocks.
+void check_counts(const Program& program, const Options& options) {
+  if (options.count_pattern && program.call_ragged == nullptr) {
+    throw std::invalid_argument("--counts: " + std::string(rondo::name(program.collective)) +
+                                " has no blocks that could differ in size; try all_gather_perf, "
+                                "reduce_scatter_perf, gather_perf, scatter_perf or alltoall_perf");
+  }
+}
+
 rondo::Options library_options(const Options& options) {
   rondo::Options result;
   result.algorithm = options.algorithm;
   result.transport = options.transport;
   result.timeout = std::chrono::seconds(options.timeout_seconds);
+  result.reproducible = options.reproducible;
+  result.accumulate_wide = options.accumulate_wide;
   return result;
 }
 
@@ -101,7 +112,8 @@ int run_threads(const Options& options, Body body) {
 
 int run(const Program& program, int argc, const char* const* argv) {
   const bool speaks = is_first_process();
-  const Command<Options> parsed = parse_options(program.name, argc, argv);
+  const Command<Options> parsed =
+      parse_options(program.name, info(program.collective).reduces, argc, argv);
   if (parsed.status) return speaks ? parsed.end() : *parsed.status;
   for (const std::string& note : parsed.options.notes) {
     if (speaks) std::fprintf(stderr, "%s: %s\n", program.name.data(), note.c_str());
@@ -110,6 +122,7 @@ int run(const Program& program, int argc, const char* const* argv) {
   Options options = parsed.options;
   options.algorithm = algorithm_of(program, options.algorithm);
   return guarded(program, speaks, [&] {
+    check_counts(program, options);
     if (options.threads == 1) {
       Communicator world = Communicator::from_environment(library_options(options));
       return run_rank(world, program, options, arguments);

@@ -62,6 +62,12 @@ std::string blocking_line(const Options& options) {
   }
 }
 
+std::string counts_line(const Options& options) {
+  if (!options.count_pattern) return "";
+  return "# Counts: " + to_string(*options.count_pattern) +
+         "; the count column is the mean of the blocks\n";
+}
+
 }  // namespace
 
 std::string fit(double value, int width) {
@@ -86,7 +92,7 @@ std::string table_header(std::string_view program, std::string_view version, con
       options.threads, options.minimum_bytes, options.maximum_bytes,
       geometric ? options.step_factor : options.step_bytes, geometric ? "factor" : "bytes",
       options.warmup, options.iterations, options.aggregated, options.checks, options.misalign);
-  text += blocking_line(options);
+  text += blocking_line(options) + counts_line(options);
   text += "#\n# Using devices\n";
   for (const Device& device : devices) {
     text +=

@@ -15,25 +15,28 @@ class Buffers {
  public:
   /// `count` pairs, which lie in one block of inputs and one of outputs: a library that allocates
   /// by the page or the file descriptor gives even 8 B calls many.
-  Buffers(Library& library, Collective collective, std::size_t bytes, std::size_t count)
+  Buffers(Library& library, const Subject& subject, std::size_t bytes, std::size_t count)
       : library_(library),
-        collective_(collective),
-        shape_(shape_of(collective, bytes, static_cast<std::size_t>(library.ranks()))),
-        inputs_(library.allocate(count * stride(shape_.input))),
-        outputs_(library.allocate(count * stride(shape_.output))) {
+        collective_(subject.collective),
+        deals_(deals(library, subject, bytes, count)),
+        inputs_(library.allocate(count * stride(most(&Deal::input)))),
+        outputs_(library.allocate(count * stride(most(&Deal::output)))) {
     for (std::size_t pair = 0; pair < count; ++pair) {
-      float* input = inputs_.get() + pair * stride(shape_.input);
-      float* output = outputs_.get() + pair * stride(shape_.output);
-      std::fill_n(output, shape_.output, -1.0F);
-      pairs_.push_back({input, output});
+      float* input = inputs_.get() + pair * stride(most(&Deal::input));
+      float* output = outputs_.get() + pair * stride(most(&Deal::output));
+      const Deal& deal = deals_[pair % deals_.size()];
+      std::fill_n(output, deal.output, -1.0F);
+      pairs_.push_back({input, output, &deal});
     }
   }
+  Buffers(const Buffers&) = delete;  // pairs refer to deals
+  Buffers& operator=(const Buffers&) = delete;
 
   /// Writes all inputs, each with a salt of its own.
   void refill(std::size_t seed) {
     for (Pair& pair : pairs_) {
       pair.salt = seed += 331;
-      fill(pair.input, shape_.input, pair.salt, library_.rank());
+      fill(pair.input, pair.deal->input, pair.salt, library_.rank());
       pair.used = false;
     }
   }
@@ -44,7 +47,7 @@ class Buffers {
     Pair& pair = pairs_[number % pairs_.size()];
     pair.root = root_of(number, library_.ranks());
     pair.used = true;
-    library_.run({collective_, pair.input, pair.output, shape_.block, pair.root});
+    library_.run({collective_, pair.input, pair.output, pair.deal->block, pair.root, pair.deal});
   }
 
   /// Wrong elements of all results since the last refill.
@@ -58,10 +61,30 @@ class Buffers {
   struct Pair {
     float* input;
     float* output;
+    const Deal* deal;
     std::size_t salt = 0;
     int root = 0;
     bool used = false;
   };
+
+  /// One for all pairs, or for each one where the counts are random.
+  static std::vector<Deal> deals(const Library& library, Subject subject, std::size_t bytes,
+                                 std::size_t count) {
+    const bool random = subject.count_pattern.kind == bench::CountPattern::Kind::random;
+    std::vector<Deal> made;
+    for (std::size_t pair = 0; pair < (random ? count : 1); ++pair) {
+      made.push_back(deal_of(subject, bytes, static_cast<std::size_t>(library.rank()),
+                             static_cast<std::size_t>(library.ranks())));
+      ++subject.count_pattern.seed;
+    }
+    return made;
+  }
+
+  std::size_t most(std::size_t Deal::*elements) const {
+    std::size_t found = 0;
+    for (const Deal& deal : deals_) found = std::max(found, deal.*elements);
+    return found;
+  }
 
   /// Elements from one buffer to the next: whole cache lines, and one more, so that buffers of a
   /// power of two do not all fall into the same sets of a cache.
@@ -70,40 +93,54 @@ class Buffers {
     return (count + line - 1) / line * line + line;
   }
 
-  /// Blocks of all ranks in order, each from its sender's element `first` on.
-  std::size_t wrong_blocks(const Pair& pair, std::size_t first) const {
+  /// Blocks of all ranks in order, each from the beginning of its sender's input, or in an exchange
+  /// from where the sender's block for this rank begins.
+  std::size_t wrong_blocks(const Pair& pair, bool exchange) const {
+    const Lists& received = pair.deal->received;
     std::size_t wrong = 0;
-    for (int rank = 0; rank < library_.ranks(); ++rank) {
-      const float* block = pair.output + static_cast<std::size_t>(rank) * shape_.block;
-      wrong += wrong_copies(block, shape_.block, first, pair.salt, rank);
+    for (std::size_t rank = 0; rank < received.counts.size(); ++rank) {
+      const float* block = pair.output + received.begins[rank];
+      const std::size_t first =
+          exchange ? bench::begin_of(bench::counts_to(pair.deal->counts, rank), self()) : 0;
+      wrong += wrong_copies(block, received.counts[rank], first, pair.salt, static_cast<int>(rank));
     }
     return wrong;
   }
 
+  std::size_t self() const { return static_cast<std::size_t>(library_.rank()); }
+
   std::size_t wrong_in(const Pair& pair) const {
     const float* output = pair.output;
-    const std::size_t own = static_cast<std::size_t>(library_.rank()) * shape_.block;
+    const std::size_t count = pair.deal->output;
+    const std::size_t own = bench::begin_of(pair.deal->counts, self());
     switch (collective_) {
       case Collective::all_reduce:
-        return wrong_sums(output, shape_.output, 0, pair.salt, library_.ranks());
+        return wrong_sums(output, count, 0, pair.salt, library_.ranks());
       case Collective::reduce_scatter:
-        return wrong_sums(output, shape_.output, own, pair.salt, library_.ranks());
+      case Collective::reduce_scatter_v:
+        return wrong_sums(output, count, own, pair.salt, library_.ranks());
       case Collective::all_gather:
-        return wrong_blocks(pair, 0);
+      case Collective::all_gather_v:
+        return wrong_blocks(pair, false);
+      case Collective::gather_v:
+        return pair.root == library_.rank() ? wrong_blocks(pair, false) : 0;
+      case Collective::scatter_v:
+        return wrong_copies(output, count, own, pair.salt, pair.root);
       case Collective::all_to_all:
-        return wrong_blocks(pair, own);
+      case Collective::all_to_all_v:
+        return wrong_blocks(pair, true);
       case Collective::broadcast:
         if (pair.root == library_.rank()) return 0;  // its buffer was the input
-        return wrong_copies(output, shape_.output, 0, pair.salt, pair.root);
+        return wrong_copies(output, count, 0, pair.salt, pair.root);
       case Collective::copy:
-        return wrong_copies(output, shape_.output, 0, pair.salt, library_.rank());
+        return wrong_copies(output, count, 0, pair.salt, library_.rank());
     }
-    return shape_.output;
+    return count;
   }
 
   Library& library_;
   Collective collective_;
-  Shape shape_;
+  std::vector<Deal> deals_;
   Floats inputs_;
   Floats outputs_;
   std::vector<Pair> pairs_{};

@@ -1,14 +1,38 @@
-// What is compared: the collectives, their shapes, and what each must leave in its output.
+// What is compared: the collectives, by name.
 #pragma once
 
-#include <cstddef>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
+
+#include "bench/common/count_pattern.h"
 
 namespace rondo::compare {
 
 /// `copy` is no collective: every rank copies its own input, which measures what memory carries.
-enum class Collective { all_reduce, reduce_scatter, all_gather, broadcast, all_to_all, copy };
+/// The last five have blocks that differ in size.
+enum class Collective : std::uint8_t {
+  all_reduce,
+  reduce_scatter,
+  all_gather,
+  broadcast,
+  all_to_all,
+  copy,
+  all_gather_v,
+  reduce_scatter_v,
+  gather_v,
+  scatter_v,
+  all_to_all_v,
+};
+
+inline bool is_ragged(Collective collective) { return collective >= Collective::all_gather_v; }
+
+/// What a command measures.
+struct Subject {
+  Collective collective = Collective::all_reduce;
+  /// Of ragged calls. Random counts are others in every call: their seeds count up from this one.
+  bench::CountPattern count_pattern{};
+};
 
 inline Collective parse_collective(const std::string& name) {
   if (name == "all_reduce") return Collective::all_reduce;
@@ -17,30 +41,25 @@ inline Collective parse_collective(const std::string& name) {
   if (name == "broadcast") return Collective::broadcast;
   if (name == "all_to_all") return Collective::all_to_all;
   if (name == "copy") return Collective::copy;
+  if (name == "all_gather_v") return Collective::all_gather_v;
+  if (name == "reduce_scatter_v") return Collective::reduce_scatter_v;
+  if (name == "gather_v") return Collective::gather_v;
+  if (name == "scatter_v") return Collective::scatter_v;
+  if (name == "all_to_all_v") return Collective::all_to_all_v;
   throw std::invalid_argument("unknown collective '" + name + "'");
 }
 
-/// Elements of one rank's buffers. The size of a call is that of a rank's larger buffer. Where
-/// ranks exchange blocks it is `ranks` blocks, of at least one element each.
-struct Shape {
-  std::size_t block;   ///< elements of one rank's part, or of everything where there are no parts
-  std::size_t input;   ///< elements of the input
-  std::size_t output;  ///< elements of the output
-};
-
-inline Shape shape_of(Collective collective, std::size_t bytes, std::size_t ranks) {
-  const std::size_t vector = bytes / sizeof(float);
-  const std::size_t block = vector < ranks ? 1 : vector / ranks;
-  switch (collective) {
-    case Collective::reduce_scatter:
-      return {block, ranks * block, block};
-    case Collective::all_gather:
-      return {block, block, ranks * block};
-    case Collective::all_to_all:
-      return {block, ranks * block, ranks * block};
-    default:
-      return {vector, vector, vector};
-  }
+/// "all_reduce", or of a ragged call "all_gather_v:linear".
+inline Subject parse_subject(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  Subject subject{parse_collective(text.substr(0, colon))};
+  if (is_ragged(subject.collective) != (colon != std::string::npos))
+    throw std::invalid_argument("'" + text + "': a pattern of counts belongs to ragged calls");
+  if (colon == std::string::npos) return subject;
+  const auto count_pattern = bench::parse_count_pattern(text.substr(colon + 1));
+  if (!count_pattern) throw std::invalid_argument("unknown pattern of counts in '" + text + "'");
+  subject.count_pattern = *count_pattern;
+  return subject;
 }
 
 /// The root of a job's call number `call`. It goes round, so that every call has to wait for the

@@ -1,12 +1,13 @@
 // The words between the coordinator (bench/compare/run) and the ranks of a resident job: lines.
 //
 //   rank:         hello RANK RANKS PID VERSION...
-//   coordinator:  measure COLLECTIVE BYTES PAIRS CALLS SAMPLES SEED VARIANT warm|cold LIMIT
+//   coordinator:  measure SUBJECT BYTES PAIRS CALLS SAMPLES SEED VARIANT warm|cold LIMIT
 //   rank:         done WRONG SECONDS us,us,... us,us,...    (each sample: time a call, CPU a call)
 //           or:   error WORDS...
 //
-// PAIRS of buffers are used in turn. SECONDS is what the whole command took, LIMIT after how many
-// the rank ends itself.
+// SUBJECT is a collective, of ragged calls with a pattern of counts: "all_gather_v:linear". PAIRS
+// of buffers are used in turn. SECONDS is what the whole command took, LIMIT after how many the
+// rank ends itself.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +22,7 @@
 namespace rondo::compare {
 
 struct Command {
-  Collective collective = Collective::all_reduce;
+  Subject subject{};
   std::size_t bytes = 0;
   std::size_t pairs = 1;
   int calls = 1;
@@ -35,17 +36,17 @@ struct Command {
 inline Command parse_command(const std::string& line) {
   std::istringstream words(line);
   std::string verb;
-  std::string collective;
+  std::string subject;
   std::string cache;
   Command command;
-  words >> verb >> collective >> command.bytes >> command.pairs >> command.calls >>
-      command.samples >> command.seed >> command.variant >> cache >> command.limit;
+  words >> verb >> subject >> command.bytes >> command.pairs >> command.calls >> command.samples >>
+      command.seed >> command.variant >> cache >> command.limit;
   const bool sane = command.bytes >= sizeof(float) && command.pairs > 0 && command.calls > 0 &&
                     command.samples > 0;
   if (!words || verb != "measure" || !sane || (cache != "warm" && cache != "cold")) {
     throw std::invalid_argument("not a command: '" + line + "'");
   }
-  command.collective = parse_collective(collective);
+  command.subject = parse_subject(subject);
   command.cold = cache == "cold";
   return command;
 }

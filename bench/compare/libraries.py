@@ -6,6 +6,12 @@ import shutil
 import subprocess
 
 COLLECTIVES = ["all_reduce", "reduce_scatter", "all_gather", "broadcast", "all_to_all"]
+# Calls whose blocks differ in size, each with a pattern of counts (bench/common/count_pattern.h):
+# only on demand. Random counts are others in every call.
+PATTERNS = ["even", "linear", "one", "random"]
+RAGGED = [f"{collective}_v:{pattern}"
+          for collective in ("all_gather", "reduce_scatter", "gather", "scatter", "all_to_all")
+          for pattern in PATTERNS]
 LINKS = ["shm", "tcp"]
 
 
@@ -37,6 +43,8 @@ def variants(link, collective):
     if link == "shm":
         own = [RONDO, ALLOCATE, OPENMPI, MPICH]
         return own + [COPY, COPY_STREAM] if collective == "all_reduce" else own
+    if collective in RAGGED:
+        return [RONDO, OPENMPI, MPICH]
     raw = [SOCKET, SOCKET_PAIR] if link == "tcp" else []
     if collective == "all_reduce":
         return [RONDO, OPENMPI, MPICH, GLOO_RING, GLOO_BCUBE] + raw

@@ -7,7 +7,7 @@
 #include <new>
 #include <string>
 
-#include "bench/compare/collective.h"
+#include "bench/compare/deal.h"
 
 namespace rondo::compare {
 
@@ -19,8 +19,9 @@ struct Call {
   Collective collective;
   float* input;
   float* output;
-  std::size_t block;  ///< elements, see Shape
-  int root;           ///< broadcast only
+  std::size_t block;           ///< elements, see Deal
+  int root;                    ///< of broadcast, gather_v and scatter_v
+  const Deal* deal = nullptr;  ///< of ragged calls
 };
 
 /// `count` elements as an ordinary program gets them.

@@ -106,7 +106,7 @@ class Loop {
   }
 
   Reply measure(const Command& command) {
-    Buffers buffers(library_, command.collective, command.bytes, command.pairs);
+    Buffers buffers(library_, command.subject, command.bytes, command.pairs);
     // Large buffers all meet the library once before anything counts.
     const int warm_up =
         std::max(command.calls, static_cast<int>(std::min<std::size_t>(command.pairs, 4)));

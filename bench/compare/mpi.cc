@@ -35,6 +35,7 @@ class Mpi final : public rondo::compare::Library {
 
   // Any error ends the job: MPI's default handler.
   void run(const Call& call) override {
+    if (is_ragged(call.collective)) return run_ragged(call);
     const int count = static_cast<int>(call.block);
     switch (call.collective) {
       case Collective::all_reduce:
@@ -54,12 +55,41 @@ class Mpi final : public rondo::compare::Library {
       case Collective::all_to_all:
         MPI_Alltoall(call.input, count, MPI_FLOAT, call.output, count, MPI_FLOAT, MPI_COMM_WORLD);
         return;
-      case Collective::copy:
+      default:
         throw std::invalid_argument("a plain copy is compare_copy's");
     }
   }
 
  private:
+  void run_ragged(const Call& call) const {
+    const rondo::compare::Lists& sent = call.deal->sent;
+    const rondo::compare::Lists& received = call.deal->received;
+    const int own_input = static_cast<int>(call.deal->input);
+    const int own_output = static_cast<int>(call.deal->output);
+    switch (call.collective) {
+      case Collective::all_gather_v:
+        MPI_Allgatherv(call.input, own_input, MPI_FLOAT, call.output, received.int_counts.data(),
+                       received.begins.data(), MPI_FLOAT, MPI_COMM_WORLD);
+        return;
+      case Collective::reduce_scatter_v:
+        MPI_Reduce_scatter(call.input, call.output, sent.int_counts.data(), MPI_FLOAT, MPI_SUM,
+                           MPI_COMM_WORLD);
+        return;
+      case Collective::gather_v:
+        MPI_Gatherv(call.input, own_input, MPI_FLOAT, call.output, received.int_counts.data(),
+                    received.begins.data(), MPI_FLOAT, call.root, MPI_COMM_WORLD);
+        return;
+      case Collective::scatter_v:
+        MPI_Scatterv(call.input, sent.int_counts.data(), sent.begins.data(), MPI_FLOAT, call.output,
+                     own_output, MPI_FLOAT, call.root, MPI_COMM_WORLD);
+        return;
+      default:
+        MPI_Alltoallv(call.input, sent.int_counts.data(), sent.begins.data(), MPI_FLOAT,
+                      call.output, received.int_counts.data(), received.begins.data(), MPI_FLOAT,
+                      MPI_COMM_WORLD);
+    }
+  }
+
   int rank_ = 0;
   int ranks_ = 1;
 };

@@ -47,6 +47,20 @@ class Rondo final : public rondo::compare::Library {
       }
       case Collective::all_to_all:
         return communicator().all_to_all(call.input, call.output, call.block, type);
+      case Collective::all_gather_v:
+        return communicator().all_gather_v(call.input, call.output, call.deal->sent.counts, type);
+      case Collective::reduce_scatter_v:
+        return communicator().reduce_scatter_v(call.input, call.output, call.deal->sent.counts,
+                                               type);
+      case Collective::gather_v:
+        return communicator().gather_v(call.input, call.output, call.deal->sent.counts, type,
+                                       call.root);
+      case Collective::scatter_v:
+        return communicator().scatter_v(call.input, call.output, call.deal->sent.counts, type,
+                                        call.root);
+      case Collective::all_to_all_v:
+        return communicator().all_to_all_v(call.input, {call.deal->sent.counts}, call.output,
+                                           {call.deal->received.counts}, type);
       case Collective::copy:
         throw std::invalid_argument("a plain copy is compare_copy's");
     }

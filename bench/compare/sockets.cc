@@ -78,6 +78,7 @@ class Sockets final : public rondo::compare::Library {
   }
 
   void run(const Call& call) override {
+    if (is_ragged(call.collective)) throw std::invalid_argument("blocks here are of one size");
     if (call.collective == Collective::broadcast) {
       begin_chain(call);
     } else {

@@ -59,7 +59,8 @@ class Row:
 
 
 def busbw(collective, ranks, size, microseconds):
-    """GB/s as in nccl-tests, where `size` is the rank's larger buffer."""
+    """GB/s as in nccl-tests, where `size` is the rank's larger buffer. Of blocks that differ in
+    size as if they did not."""
     factors = {"all_reduce": 2 * (ranks - 1) / ranks, "broadcast": 1.0}
     return size / microseconds * 1e-3 * factors.get(collective, (ranks - 1) / ranks)
 

@@ -46,10 +46,9 @@ Command<FloorOptions> parse_floor_options(int argc, const char* const* argv) {
   options.ranks = std::max(2, allowed_cores());
   CLI::App app("Measures what this machine can do at best, and how near rondo comes to it.",
                "rondo_floor");
-  add_team_options(app, options,
-                   {.ranks = "as many as cores",
-                    .sizes = "8,1K,8K,64K,1M,16M,64M",
-                    .most_ranks = Member::Board::most_members});
+  add_team_options(
+      app, options,
+      {.ranks = "as many as cores", .sizes = "8,1K,8K,64K,1M,16M,64M", .most_ranks = most_members});
   app.add_flag("--against", options.against,
                "also run rondo's all_reduce, in turn, and judge it; with -s 8 also by what 8 B "
                "cost by hand, promise by promise");

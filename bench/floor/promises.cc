@@ -13,6 +13,8 @@ namespace {
 
 constexpr unsigned looks_before_yield = 5000;  ///< as Flags: only where members share a core
 
+constexpr std::uint64_t places = detail::places_for(false);  ///< as where nobody shares a core
+
 /// The arguments that rondo looks at, too.
 Call call_of(std::size_t count, DataType type, ReduceOperator op) {
   return {.count = count, .collective = Collective::all_reduce, .type = type, .op = op};
@@ -42,7 +44,7 @@ void Promises::wake_others() {
 
 template <Promises::Level level>
 void Promises::post(const float* input, std::size_t count, std::uint64_t tag) {
-  detail::Post& mine = own_.board.posts[number_ % detail::places];
+  detail::Post& mine = own_.board.posts[number_ % places];
   mine.tag = tag;
   std::memcpy(mine.payload.data(), input, count * sizeof(float));
   // release: publishes tag and payload; pairs with await_post()'s acquire.
@@ -51,13 +53,13 @@ void Promises::post(const float* input, std::size_t count, std::uint64_t tag) {
 }
 
 void Promises::claim_next_place() {
-  const detail::Post& next = own_.board.posts[(number_ + 1) % detail::places];
+  const detail::Post& next = own_.board.posts[(number_ + 1) % places];
   detail::claim_line(&next);
   detail::claim_line(&next.fingerprint);  // peers' prefetchers have read that, too
 }
 
 const detail::Post& Promises::await_post(int member) const {
-  const detail::Post& post = shared_[member].board.posts[number_ % detail::places];
+  const detail::Post& post = shared_[member].board.posts[number_ % places];
   // acquire: pairs with post()'s release. A post is written anew only eight calls on, which its
   // writer reaches only behind this member's next posts.
   for (unsigned looks = 0; post.call.load(std::memory_order_acquire) != number_; ++looks) {

@@ -71,7 +71,7 @@ class Promises {
   std::uint64_t number_ = 0;   ///< of the call, alike on all members
   std::uint64_t history_ = 0;  ///< of all before it
   Call prepared_{};            ///< arguments of the call that is repeated
-  Reduction reduction_{};
+  ReductionKernel reduction_{};
   std::vector<const void*> operands_{};
   std::mutex turn_{};
   CallLog log_{};

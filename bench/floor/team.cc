@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +18,7 @@
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 namespace rondo::bench {
@@ -42,21 +44,84 @@ void bind_to(int core) {
   sched_setaffinity(0, sizeof(own), &own);
 }
 
+/// What crosses between members, each word on lines of its own. Zero bytes are a new one.
+struct Board {
+  alignas(128) std::atomic<std::uint32_t> arrived{0};
+  alignas(128) std::atomic<std::uint32_t> round{0};
+  alignas(128) std::uint64_t agreed = 0;  ///< written between two meetings by member 0 alone
+  double values[most_members]{};          ///< each written by its member, between two meetings
+};
+
+class MeetingMember final : public Member {
+ public:
+  MeetingMember(int rank, int size, Board& board) : Member(rank, size), board_(board) {}
+  void meet() override;
+  std::uint64_t agree(std::uint64_t value) override;
+  double largest(double value) override;
+
+ private:
+  Board& board_;
+};
+
+void MeetingMember::meet() {
+  // acquire: pairs with the last member's release below, so that a member that leaves a meeting
+  // cannot count itself into the next one before the counter is zero again.
+  const std::uint32_t round = board_.round.load(std::memory_order_acquire);
+  // acq_rel: each member's writes before the meeting reach, through this chain, the last one.
+  if (board_.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 ==
+      static_cast<std::uint32_t>(size())) {
+    board_.arrived.store(0, std::memory_order_relaxed);  // published by the next line
+    board_.round.store(round + 1, std::memory_order_release);
+    return;
+  }
+  // acquire: pairs with the release of whoever came last.
+  for (unsigned looks = 0; board_.round.load(std::memory_order_acquire) == round; ++looks) {
+    if (looks > looks_before_yield) ::sched_yield();
+  }
+}
+
+std::uint64_t MeetingMember::agree(std::uint64_t value) {
+  if (rank() == 0) board_.agreed = value;
+  meet();
+  const std::uint64_t agreed = board_.agreed;
+  meet();
+  return agreed;
+}
+
+double MeetingMember::largest(double value) {
+  board_.values[rank()] = value;
+  meet();
+  const double most = *std::max_element(board_.values, board_.values + size());
+  meet();
+  return most;
+}
+
+/// Whether it went well; else its message is on standard error.
+bool runs_well(const char* what, Member& member, const std::function<void(Member&)>& body) {
+  try {
+    body(member);
+    return true;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s %d: %s\n", what, member.rank(), error.what());
+    return false;
+  }
+}
+
 /// The child's whole life.
 [[noreturn]] void live(Member& member, pid_t parent, const std::function<void(Member&)>& body) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) std::_Exit(1);  // it died before the line above
   const std::vector<int> allowed = cores();
   if (!allowed.empty()) bind_to(allowed[static_cast<std::size_t>(member.rank()) % allowed.size()]);
-  int status = 0;
-  try {
-    body(member);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "process %d: %s\n", member.rank(), error.what());
-    status = 1;
-  }
+  const bool well = runs_well("process", member, body);
   std::fflush(nullptr);
-  std::_Exit(status);  // what the parent owns is the parent's to destroy
+  std::_Exit(well ? 0 : 1);  // what the parent owns is the parent's to destroy
+}
+
+void check_size(int size) {
+  if (size < 1 || size > most_members) {
+    throw std::invalid_argument("a team has 1 to " + std::to_string(most_members) + " members");
+  }
 }
 
 void end_all(std::span<const pid_t> children) {
@@ -108,46 +173,10 @@ std::string cpu_model() {
 
 int allowed_cores() { return std::max(1, static_cast<int>(cores().size())); }
 
-void Member::meet() {
-  // acquire: pairs with the last member's release below, so that a member that leaves a meeting
-  // cannot count itself into the next one before the counter is zero again.
-  const std::uint32_t round = board_.round.load(std::memory_order_acquire);
-  // acq_rel: each member's writes before the meeting reach, through this chain, the last one.
-  if (board_.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 ==
-      static_cast<std::uint32_t>(size_)) {
-    board_.arrived.store(0, std::memory_order_relaxed);  // published by the next line
-    board_.round.store(round + 1, std::memory_order_release);
-    return;
-  }
-  // acquire: pairs with the release of whoever came last.
-  for (unsigned looks = 0; board_.round.load(std::memory_order_acquire) == round; ++looks) {
-    if (looks > looks_before_yield) ::sched_yield();
-  }
-}
-
-std::uint64_t Member::agree(std::uint64_t value) {
-  if (rank_ == 0) board_.agreed = value;
-  meet();
-  const std::uint64_t agreed = board_.agreed;
-  meet();
-  return agreed;
-}
-
-double Member::largest(double value) {
-  board_.values[rank_] = value;
-  meet();
-  const double most = *std::max_element(board_.values, board_.values + size_);
-  meet();
-  return most;
-}
-
 void run_team(int size, const std::function<void(Member&)>& body) {
-  if (size < 1 || size > Member::Board::most_members) {
-    throw std::invalid_argument("a team has 1 to " + std::to_string(Member::Board::most_members) +
-                                " processes");
-  }
-  const SharedMemory memory(sizeof(Member::Board));
-  auto& board = *new (memory.data()) Member::Board();  // placed, and left to the mapping's end
+  check_size(size);
+  const SharedMemory memory(sizeof(Board));
+  auto& board = *new (memory.data()) Board();  // placed, and left to the mapping's end
   const pid_t parent = ::getpid();
   std::fflush(nullptr);
   std::vector<pid_t> children;
@@ -160,12 +189,27 @@ void run_team(int size, const std::function<void(Member&)>& body) {
       throw std::system_error(reason, std::system_category(), "fork");
     }
     if (child == 0) {
-      Member member(rank, size, board);
+      MeetingMember member(rank, size, board);
       live(member, parent, body);
     }
     children.push_back(child);
   }
   if (!await(children)) throw std::runtime_error("a process failed; see its own message");
+}
+
+void run_threads(int size, const std::function<void(Member&)>& body) {
+  check_size(size);
+  Board board;
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < size; ++rank) {
+    threads.emplace_back([&, rank] {
+      MeetingMember member(rank, size, board);
+      if (runs_well("thread", member, body)) return;
+      std::fflush(nullptr);
+      std::_Exit(1);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 }  // namespace rondo::bench

@@ -1,10 +1,10 @@
-// Team: processes of one program, one to a core, that share memory and meet at a barrier.
+// Team: processes of one program, one to a core, that share memory and meet at a barrier; or
+// threads.
 //
 // What benchmarks below the library need: real processes, as ranks are, with nothing of the library
 // between them.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -34,39 +34,43 @@ int allowed_cores();
 /// The processor's name, as the kernel tells it.
 std::string cpu_model();
 
-/// One process of a team, as it sees itself.
+/// Most processes of a team.
+inline constexpr int most_members = 64;
+
+/// One of the processes that measure together, as it sees itself.
 class Member {
  public:
+  virtual ~Member() = default;
+  Member(const Member&) = delete;
+  Member& operator=(const Member&) = delete;
+
   int rank() const { return rank_; }
   int size() const { return size_; }
 
-  /// Returns after every member has come. Spins, gives way after a while.
-  void meet();
+  /// Returns after every member has come.
+  virtual void meet() = 0;
   /// Collective: what member 0 passes, on every member.
-  std::uint64_t agree(std::uint64_t value);
+  virtual std::uint64_t agree(std::uint64_t value) = 0;
   /// Collective: the largest value of all members.
-  double largest(double value);
+  virtual double largest(double value) = 0;
 
-  /// What crosses between members, each word on lines of its own. Zero bytes are a new one.
-  struct Board {
-    alignas(128) std::atomic<std::uint32_t> arrived{0};
-    alignas(128) std::atomic<std::uint32_t> round{0};
-    alignas(128) std::uint64_t agreed = 0;  ///< written between two meetings by member 0 alone
-    static constexpr int most_members = 64;
-    double values[most_members]{};  ///< each written by its member, between two meetings
-  };
-  Member(int rank, int size, Board& board) : rank_(rank), size_(size), board_(board) {}
+ protected:
+  Member(int rank, int size) : rank_(rank), size_(size) {}
 
  private:
   int rank_;
   int size_;
-  Board& board_;
 };
 
 /// Forks `size` processes, binds each to an allowed core (rank modulo cores) and runs `body` in it.
+/// Members meet in memory that they share: they spin, and give way after a while.
 /// Returns when all have ended well. When one fails, its message is on standard error, the others
 /// are ended, so that none waits for the dead, and std::runtime_error is thrown.
 /// The calling process must have one thread.
 void run_team(int size, const std::function<void(Member&)>& body);
+
+/// The same with threads of this process, which are bound to no core. When one fails, its message
+/// is on standard error and the process ends with status 1, as the others would wait for it.
+void run_threads(int size, const std::function<void(Member&)>& body);
 
 }  // namespace rondo::bench

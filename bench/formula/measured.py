@@ -29,18 +29,23 @@ def bytes_of(number, unit):
     return float(number) * (1 << {"B": 0, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40}[unit])
 
 
-def congestion_control():
-    """TCP's, which all new network namespaces have as well."""
-    try:
-        return pathlib.Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
-    except OSError:
-        return "unknown"
+def processor_ticks():
+    """(idle, all) of this machine's processors together since it started; who waits for another
+    machine's turn is not idle."""
+    words = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()
+    ticks = [int(word) for word in words[1:9]]
+    return ticks[3] + ticks[4], sum(ticks)
 
 
 class Programs:
     def __init__(self, folder, testbed, words_before, slice_bytes):
         self._folder, self._testbed, self._before = folder, testbed, words_before
         self._slice = slice_bytes
+
+    def congestion_control(self):
+        """TCP's, between the hosts."""
+        words = self._testbed.on(0, "cat", "/proc/sys/net/ipv4/tcp_congestion_control")
+        return subprocess.run(words, capture_output=True, text=True).stdout.strip()
 
     def version(self):
         return "rondo at " + subprocess.run(
@@ -67,7 +72,7 @@ class Programs:
         simulated = max(cut, size / self._testbed.hosts / 2048)
         words = [str(self._folder / "rondo"), "simulate", "all_reduce", "--algorithm", algorithm,
                  "--ranks", str(self._testbed.hosts), "--bytes", str(size),
-                 "--slice", str(int(simulated))]
+                 "--slice", str(int(simulated)), "--switch"]
         for name, value in ((name, model[name]) for name in ("alpha", "beta", "gamma")):
             words += [f"--{name}", repr(value)]
         line = self._output(words, {}).splitlines()[-1]
@@ -88,9 +93,13 @@ class Programs:
         """Of 8 bytes from every host to the next."""
         return self._perf("sendrecv_perf", 8, 2000, [])
 
-    def all_reduce_seconds(self, algorithm, size, expected):
+    def all_reduce(self, algorithm, size, expected):
+        """{seconds, idle}: of a call; of the processors' time meanwhile, starting included."""
         calls = max(1, min(20, int(0.5 / expected)))
-        return self._perf("all_reduce_perf", size, calls, ["--algorithm", algorithm])
+        idle, every = processor_ticks()
+        seconds = self._perf("all_reduce_perf", size, calls, ["--algorithm", algorithm])
+        idle_after, every_after = processor_ticks()
+        return {"seconds": seconds, "idle": (idle_after - idle) / max(1, every_after - every)}
 
     def _settings(self):
         return {"RONDO_SLOT_BYTES": str(self._slice)} if self._slice else {}

@@ -14,7 +14,8 @@ def document(rows, network, model, limit, version):
                 rows=[judged(row, network, model, limit) for row in rows])
 
 
-TREES = ("chain", "double_tree", "binomial_tree")
+# Of a double tree's links each works for the other tree while one tree fills.
+FILLED = ("chain", "binomial_tree")
 
 
 def hops(algorithm, hosts):
@@ -24,19 +25,25 @@ def hops(algorithm, hosts):
 
 
 def formula(row, network, model):
-    """Seconds: the busiest link's bytes, a latency for each hop, and in trees the way of the first
-    slice up and down, while the links above and below it wait."""
-    fill = row["slice"] / rate_of(network) if row["algorithm"] in TREES else 0
+    """Seconds: the busiest link's bytes, a latency for each hop, and in a single tree the way of the
+    first slice up and down, while the links above and below it wait."""
+    fill = row["slice"] / rate_of(network) if row["algorithm"] in FILLED else 0
     return (row["link_bytes"] / rate_of(network)
             + hops(row["algorithm"], network["hosts"]) * (model["alpha"] + fill))
 
 
+def median(row, what):
+    return statistics.median(sample[what] for sample in row["samples"])
+
+
 def judged(row, network, model, limit):
     row = dict(row, predicted=formula(row, network, model))
-    seconds = statistics.median(row["samples"])
+    seconds = median(row, "seconds")
+    idle = median(row, "idle")
     least = 2 * (network["hosts"] - 1) / network["hosts"] * row["bytes"] / rate_of(network)
     off = 100 * (seconds / row["predicted"] - 1)
-    return dict(row, measured=seconds, least=least, off_per_cent=off, within=abs(off) <= limit)
+    return dict(row, measured=seconds, idle=idle, least=least, off_per_cent=off,
+                within=abs(off) <= limit)
 
 
 def rate_of(network):
@@ -54,17 +61,24 @@ def size_text(size):
     return f"{size} B"
 
 
+def noted(row, key, words):
+    """Runs that were recorded before a column was have nothing for it."""
+    return words(row[key]) if key in row else "-"
+
+
 def cells(row):
-    return [row["algorithm"], size_text(row["bytes"]), size_text(row["slice"]),
+    return [row["algorithm"], size_text(row["bytes"]), noted(row, "slice", size_text),
             size_text(row["link_bytes"]),
             f"{1e3 * row['simulated']:.2f}", f"{1e3 * row['predicted']:.2f}",
             f"{1e3 * row['measured']:.2f}",
             f"{row['off_per_cent']:+.1f} %", f"{1e3 * row['least']:.2f}",
-            f"{row['measured'] / row['least']:.3f}", "within" if row["within"] else "OFF"]
+            f"{row['measured'] / row['least']:.3f}",
+            noted(row, "idle", lambda share: f"{100 * share:.0f} %"),
+            "within" if row["within"] else "OFF"]
 
 
 HEADER = ["algorithm", "N", "slice", "busiest link", "simulated ms", "predicted ms", "measured ms",
-          "difference", "2(P-1)/P N/B ms", "measured/that", "verdict"]
+          "difference", "2(P-1)/P N/B ms", "measured/that", "idle", "verdict"]
 
 
 def congestion(network):
@@ -81,10 +95,10 @@ def text(whole):
             f"({network['measured_by']}{congestion(network)}), "
             f"alpha = {1e6 * model['alpha']:.1f} us, beta = 1/B, gamma "
             f"= {model['gamma']:g} s/byte.",
-            "predicted: the busiest link's bytes over B and alpha a hop, in trees also the first "
+            "predicted: the busiest link's bytes over B and alpha a hop, in a single tree also the first "
             "slice's way; simulated: the very",
-            "schedule by `rondo simulate` with such slices (of a chunk), where a message holds both "
-            "its ports while it is on the way.",
+            "schedule by `rondo simulate` with such slices (of a chunk), a port each way at every "
+            "host and a switch between; idle: of this machine's processors, while it measured.",
             record.title(whole), ""]
     lines = [HEADER, *map(cells, whole["rows"])]
     widths = [max(len(line[column]) for line in lines) for column in range(len(HEADER))]

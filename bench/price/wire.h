@@ -26,7 +26,7 @@ class Wire {
   Wire& operator=(const Wire&) = delete;
 
   static constexpr std::size_t address_bytes = 1024;
-  static constexpr std::size_t meeting_bytes = address_bytes * Member::Board::most_members;
+  static constexpr std::size_t meeting_bytes = address_bytes * most_members;
 
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }

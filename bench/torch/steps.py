@@ -73,20 +73,24 @@ def timed(step, barrier):
     return 1e3 * (time.perf_counter() - begin)
 
 
-def possible(step):
-    """Whether the backend can do it at all: gloo lacks some types. All ranks fail alike."""
+def possible(name, step, group):
+    """Whether the backend can do it at all, on every rank: gloo lacks some types, no other may fail."""
+    done = torch.ones(1)
     try:
         step()
-        return True
     except (RuntimeError, ValueError) as error:
-        print(f"not possible: {str(error).splitlines()[0]}", flush=True)
-        return False
+        if name != "gloo":
+            raise
+        print(f"not possible with gloo: {str(error).splitlines()[0]}", flush=True)
+        done.zero_()
+    distributed.all_reduce(done, distributed.ReduceOp.MIN, group=group)
+    return done.item() == 1
 
 
 def measure(kind, groups, options, depth):
     """{backend: median milliseconds}, of those that can."""
     steps = {name: make_step(kind, group, options.width, depth) for name, group in groups.items()}
-    steps = {name: step for name, step in steps.items() if possible(step)}
+    steps = {name: step for name, step in steps.items() if possible(name, step, groups["rondo"])}
     times = {name: [] for name in steps}
     for number in range(options.steps + 3):
         for name, step in steps.items():
@@ -156,9 +160,10 @@ def main():
 def write(path, ranks, results):
     runs = json.load(open(path)) if os.path.exists(path) else []
     runs.append({"torch": torch.__version__, "processes": ranks, "results": results})
-    with open(path, "w") as file:
+    with open(f"{path}.new", "w") as file:   # what is there stays whole until all is written
         json.dump(runs, file, indent=1)
         file.write("\n")
+    os.replace(f"{path}.new", path)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,17 @@
 #include "core/base/config.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <charconv>
-#include <cmath>
 #include <functional>
 #include <iterator>
 #include <optional>
 
+#include "core/base/config_files.h"
+#include "core/base/config_nccl.h"
+#include "core/base/config_values.h"
 #include "core/base/environment.h"
 #include "core/base/log.h"
 #include "core/base/text.h"
@@ -19,18 +22,35 @@ namespace {
 
 /// In the order of the names; `readers` below has a row for each.
 constexpr std::array table{
+    Setting{"RONDO_ACCUMULATE", "", "type or wide", "type",
+            "wide: narrow floats are added in float32, float32 in float64, and rounded once"},
     Setting{"RONDO_ALGORITHM", "NCCL_ALGO", "ring or ^ring or all_reduce:ring;broadcast:chain",
             "chosen by size", "force or exclude algorithms"},
     Setting{"RONDO_BOOTSTRAP_TIMEOUT", "", "seconds", "60",
             "how long the ranks wait for each other at the start"},
+    Setting{"RONDO_CHECK_POINTERS", "NCCL_CHECK_POINTERS", "0 or 1", "0",
+            "NCCL's API in a process without CUDA: 1 has calls look first if their buffers are "
+            "memory; with CUDA they always do"},
     Setting{"RONDO_COMM_BLOCKING", "NCCL_COMM_BLOCKING", "0 or 1", "what the program asks for",
             "NCCL's API: whether calls wait"},
     Setting{"RONDO_COMM_ID", "NCCL_COMM_ID", "address:port of rank 0", "where the id was made",
             "unique ids name this place"},
+    Setting{
+        "RONDO_CUMEM_ENABLE", "NCCL_CUMEM_ENABLE", "-2, 0 or 1", "-2",
+        "what ncclMemAlloc gives of a GPU's memory: -2 and 1: memory of cuMemCreate where driver "
+        "and GPU have it; 0: of cuMemAlloc"},
     Setting{"RONDO_DEBUG", "NCCL_DEBUG", "NONE, VERSION, WARN, INFO or TRACE", "WARN",
             "how much is logged"},
     Setting{"RONDO_DEBUG_FILE", "NCCL_DEBUG_FILE", "file name; %h is the host, %p the pid",
             "standard error", "where the log goes"},
+    Setting{"RONDO_DEBUG_SUBSYS", "NCCL_DEBUG_SUBSYS", "INIT,NET or ^TUNING", "ALL",
+            "which lines below WARN are logged: of the start (INIT), ways between GPUs (P2P), "
+            "networks (NET), windows (REG), memory (ALLOC), the end (DESTROY), what was chosen "
+            "(TUNING), calls (COLL), traces (PROFILE); NCCL's other names add no line"},
+    Setting{
+        "RONDO_DEVICE_EXECUTOR", "", "auto, resident or finite", "auto",
+        "small calls between GPUs: kernels that wait for each other (resident) or none (finite); "
+        "auto: resident where it can be"},
     Setting{"RONDO_HOSTID", "NCCL_HOSTID", "text", "boot id and network namespace",
             "ranks with equal texts count as one machine"},
     Setting{"RONDO_IB_DISABLE", "NCCL_IB_DISABLE", "0 or 1", "0", "1: no InfiniBand and no RoCE"},
@@ -50,16 +70,29 @@ constexpr std::array table{
             "traffic class (RoCE: DSCP and ECN bits of the IP header); -1 means 0"},
     Setting{"RONDO_IB_TIMEOUT", "NCCL_IB_TIMEOUT", "1 to 31", "18",
             "an acknowledgement's time is 4.096 us times 2 to this power (18: 1.07 s)"},
+    Setting{"RONDO_JOIN_THREADS", "", "0 to 3600", "1",
+            "NCCL's API: seconds that ranks which are threads and share a GPU wait for each other, "
+            "to launch there once for all; 0: each launches for itself"},
     Setting{"RONDO_NCCL_VERSION", "", "20000 to 29999", "22809",
             "NCCL's API: the version that programs are told"},
+    Setting{
+        "RONDO_NET_GDR_LEVEL", "NCCL_NET_GDR_LEVEL", "LOC or SYS", "LOC",
+        "SYS: InfiniBand and RoCE devices read what is sent from a GPU's memory of ncclMemAlloc "
+        "there; LOC: never"},
     Setting{"RONDO_P2P_DISABLE", "NCCL_P2P_DISABLE", "0 or 1", "0",
             "1: GPU buffers go through the host's memory even where GPUs reach each other's"},
+    Setting{"RONDO_P2P_LEVEL", "NCCL_P2P_LEVEL", "LOC or SYS", "SYS",
+            "LOC: as RONDO_P2P_DISABLE=1"},
     Setting{"RONDO_PORT", "", "1 to 65535", "MASTER_PORT (+1 under torchrun's agent)",
             "where rank 0 listens"},
+    Setting{"RONDO_REPRODUCIBLE", "", "0 or 1", "0",
+            "1: bits of reduced floats depend on no size, algorithm, transport or machine"},
     Setting{"RONDO_SLOT_BYTES", "", "bytes, at most 1M", "the transport's own",
             "size of a slot of a channel"},
     Setting{"RONDO_SOCKETS", "NCCL_NSOCKS_PERTHREAD", "1 to 16", "1",
             "TCP connections per pair of ranks"},
+    Setting{"RONDO_SOCKET_FAMILY", "NCCL_SOCKET_FAMILY", "AF_INET or AF_INET6", "either",
+            "which addresses of network interfaces are used: IPv4 or IPv6"},
     Setting{"RONDO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "eth,ib or =eth0 or ^docker", "automatic",
             "network interface: prefixes, exact names after '=', exclusion after '^'"},
     Setting{"RONDO_TIMEOUT", "", "seconds", "300",
@@ -75,73 +108,11 @@ constexpr std::array table{
 /// Why a value was refused; empty: it was taken.
 using Reader = std::string (*)(const std::string& value, Config& config);
 
-std::string read_seconds(const std::string& value, std::chrono::milliseconds& into) {
-  double seconds = 0;
-  const char* const end = value.data() + value.size();
-  const auto [stop, error] = std::from_chars(value.data(), end, seconds);
-  if (error != std::errc{} || stop != end || !std::isfinite(seconds)) return "is not a number";
-  if (seconds < 0.001 || seconds > 1e8) return "is not between 0.001 and 100000000";
-  into = std::chrono::milliseconds(std::llround(seconds * 1000));
-  return {};
-}
-
-std::string read_bytes(const std::string& value, std::size_t& into) {
-  const auto digits = std::min(value.find_first_not_of("0123456789"), value.size());
-  const auto number = parse_integer(std::string_view(value).substr(0, digits));
-  auto unit = lower_case(std::string_view(value).substr(digits));
-  if (unit.ends_with("ib")) unit.resize(unit.size() - 2);
-  constexpr std::array<std::string_view, 4> units{"", "k", "m", "g"};
-  const auto found = std::find(units.begin(), units.end(), unit);
-  if (!number || found == units.end()) return "is not a size such as 65536, 64K or 4M";
-  const auto shift = 10 * (found - units.begin());
-  if (*number < 1 || *number > (1LL << 40) >> shift) return "is not between 1 and 1024G";
-  into = static_cast<std::size_t>(*number) << shift;
-  return {};
-}
-
-template <class Integer>
-std::string read_integer(const std::string& value, long long least, long long most, Integer& into) {
-  const auto number = parse_integer(value);
-  if (!number || *number < least || *number > most) {
-    return "is not a whole number between " + std::to_string(least) + " and " +
-           std::to_string(most);
-  }
-  into = static_cast<Integer>(*number);
-  return {};
-}
-
-/// -1 is NCCL's way to say "the default", which is 0.
-std::string read_or_zero(const std::string& value, long long most, int& into) {
-  std::string obstacle = read_integer(value, -1, most, into);
-  if (obstacle.empty()) into = std::max(into, 0);
-  return obstacle;
-}
-
-std::string read_flag(const std::string& value, bool& into) {
-  if (value != "0" && value != "1") return "is neither 0 nor 1";
-  into = value == "1";
-  return {};
-}
-
-std::string read_level(const std::string& value, LogLevel& into) {
-  constexpr std::array<std::pair<std::string_view, LogLevel>, 6> levels{{
-      {"none", LogLevel::none},
-      {"version", LogLevel::warn},
-      {"warn", LogLevel::warn},
-      {"abort", LogLevel::warn},
-      {"info", LogLevel::info},
-      {"trace", LogLevel::trace},
-  }};
-  for (const auto& [name, level] : levels) {
-    if (name != lower_case(value)) continue;
-    into = level;
-    return {};
-  }
-  return "is none of NONE, VERSION, WARN, INFO, TRACE";
-}
-
 /// One per row of the table.
 constexpr std::array<Reader, table.size()> readers{
+    [](const std::string& value, Config& config) {
+      return read_accumulation(value, config.accumulate_wide);
+    },
     [](const std::string& value, Config& config) {
       config.algorithm = value;
       return std::string();
@@ -150,19 +121,24 @@ constexpr std::array<Reader, table.size()> readers{
       return read_seconds(value, config.bootstrap_timeout);
     },
     [](const std::string& value, Config& config) {
-      bool blocks = true;
-      std::string obstacle = read_flag(value, blocks);
-      if (obstacle.empty()) config.blocking = blocks;
-      return obstacle;
+      return read_flag(value, config.check_pointers);
     },
+    [](const std::string& value, Config& config) { return read_flag(value, config.blocking); },
     [](const std::string& value, Config& config) {
       config.meeting = value;
       return std::string();
     },
-    [](const std::string& value, Config& config) { return read_level(value, config.debug); },
+    [](const std::string& value, Config& config) { return read_cumem(value, config.segments); },
+    [](const std::string& value, Config& config) { return read_level(value, config.debug.level); },
     [](const std::string& value, Config& config) {
-      config.debug_file = value;
+      config.debug.file = value;
       return std::string();
+    },
+    [](const std::string& value, Config& config) {
+      return read_subsystems(value, config.debug.subsystems);
+    },
+    [](const std::string& value, Config& config) {
+      return read_executor(value, config.device_executor);
     },
     [](const std::string& value, Config& config) {
       config.host_id = value;
@@ -197,7 +173,13 @@ constexpr std::array<Reader, table.size()> readers{
       return read_integer(value, 1, 31, config.infiniband.timeout);
     },
     [](const std::string& value, Config& config) {
+      return read_integer(value, 0, 3600, config.join_threads);
+    },
+    [](const std::string& value, Config& config) {
       return read_integer(value, 20000, 29999, config.nccl_version);
+    },
+    [](const std::string& value, Config& config) {
+      return read_distance(value, config.infiniband.reads_gpus);
     },
     [](const std::string& value, Config& config) {
       bool disabled = !config.peer_to_peer;
@@ -206,12 +188,17 @@ constexpr std::array<Reader, table.size()> readers{
       return obstacle;
     },
     [](const std::string& value, Config& config) {
+      return read_distance(value, config.peers_at_any_distance);
+    },
+    [](const std::string& value, Config& config) {
       return read_integer(value, 1, 65535, config.port);
     },
+    [](const std::string& value, Config& config) { return read_flag(value, config.reproducible); },
     [](const std::string& value, Config& config) { return read_bytes(value, config.slot_bytes); },
     [](const std::string& value, Config& config) {
       return read_integer(value, 1, 16, config.sockets);
     },
+    [](const std::string& value, Config& config) { return read_family(value, config.family); },
     [](const std::string& value, Config& config) {
       config.interface = value;
       return std::string();
@@ -226,6 +213,25 @@ constexpr std::array<Reader, table.size()> readers{
     },
     [](const std::string& value, Config& config) {
       config.transport = value;
+      return std::string();
+    },
+};
+
+/// Each leaves a transport out; RONDO_TRANSPORT wins over them.
+constexpr std::array nccl_table{
+    Setting{"", "NCCL_NET", "Socket or IB", "best for each pair",
+            "as RONDO_TRANSPORT=^verbs and ^tcp; plugins' names are refused"},
+    Setting{"", "NCCL_SHM_DISABLE", "0 or 1", "0", "1: as RONDO_TRANSPORT=^shm"},
+};
+
+/// One per row of nccl_table: `into` is the transport left out, or empty.
+using NcclReader = std::string (*)(const std::string& value, std::string& into);
+constexpr std::array<NcclReader, nccl_table.size()> nccl_readers{
+    read_network,
+    [](const std::string& value, std::string& into) {
+      const auto number = parse_number(value);
+      if (!number) return std::string("is no number");
+      if (*number != 0) into = "shm";  // NCCL takes every other one for a yes
       return std::string();
     },
 };
@@ -278,8 +284,9 @@ std::optional<std::string> translate_algorithms(const std::string& value) {
 
 /// Set by containers, launchers and benchmarks, or true of rondo in any case: not worth a warning.
 bool harmless(std::string_view name) {
-  constexpr std::array<std::string_view, 3> names{"NCCL_VERSION", "NCCL_ASYNC_ERROR_HANDLING",
-                                                  "NCCL_BLOCKING_WAIT"};
+  constexpr std::array<std::string_view, 5> names{"NCCL_VERSION", "NCCL_ASYNC_ERROR_HANDLING",
+                                                  "NCCL_BLOCKING_WAIT", "NCCL_CONF_FILE",
+                                                  "NCCL_MULTI_RANK_GPU_ENABLE"};
   return name.starts_with("NCCL_TESTS_") ||
          std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -299,34 +306,50 @@ void check_names(const Environment& environment) {
   }
 }
 
+/// Its row's index.
+template <class Rows>
+std::optional<std::size_t> find_alias(const Rows& rows, std::string_view name) {
+  const auto row = std::find_if(rows.begin(), rows.end(),
+                                [&](const auto& setting) { return setting.alias == name; });
+  if (row == rows.end()) return std::nullopt;
+  return static_cast<std::size_t>(row - rows.begin());
+}
+
 /// True when the value was taken.
-bool read_alias(const Setting& setting, Reader reader, const std::string& value, Config& config) {
-  if (setting.name != "RONDO_ALGORITHM") return reader(value, config).empty();
+bool read_alias(std::size_t row, const std::string& value, Config& config) {
+  if (table[row].name != "RONDO_ALGORITHM") return readers[row](value, config).empty();
   const auto translated = translate_algorithms(value);
-  return translated && reader(*translated, config).empty();
+  return translated && readers[row](*translated, config).empty();
+}
+
+/// The same of what leaves transports out.
+bool leave_out(std::size_t row, const std::string& value, Config& config) {
+  std::string transport;
+  if (!nccl_readers[row](value, transport).empty()) return false;
+  if (!transport.empty()) config.transport += (config.transport.empty() ? "^" : ",") + transport;
+  return true;
 }
 
 void read_nccl(const Environment& environment, Config& config) {
   std::vector<std::string> refused;
   for (const auto& [name, value] : environment.all()) {
     if (!name.starts_with("NCCL_") || harmless(name)) continue;
-    if (name == "NCCL_SHM_DISABLE") {
-      if (value != "0") config.transport = "^shm";
-      continue;
-    }
-    const auto row = std::find_if(table.begin(), table.end(),
-                                  [&](const auto& setting) { return setting.alias == name; });
-    if (row == table.end()) {
-      refused.push_back(name);
-    } else if (!read_alias(*row, readers[static_cast<std::size_t>(row - table.begin())], value,
-                           config)) {
+    const auto row = find_alias(table, name);
+    const auto other = find_alias(nccl_table, name);
+    if (!row && !other) {
+      refused.push_back(name + words_of_what_was_meant(name));
+    } else if (row ? !read_alias(*row, value, config) : !leave_out(*other, value, config)) {
       refused.push_back(name + "=" + value);
     }
   }
+  const auto file = environment.find("NCCL_CONF_FILE");
+  if (file && ::access(file->c_str(), R_OK) != 0)
+    config.warning = "cannot read " + *file + ", which NCCL_CONF_FILE names";
   if (refused.empty()) return;
   const std::vector<std::string_view> names(refused.begin(), refused.end());
-  config.warning = "rondo has no counterpart for " + join(names, ", ") +
-                   " and goes on without; RONDO_ settings are listed in the README";
+  config.warning += std::string(config.warning.empty() ? "" : "; ") +
+                    "rondo has no counterpart for " + join(names, ", ") +
+                    " and goes on without; RONDO_ settings are listed in the README";
 }
 
 Config read(const Environment& environment) {
@@ -344,19 +367,21 @@ Config read(const Environment& environment) {
                            "> (" + std::string(table[row].summary) + "; default " +
                            std::string(table[row].fallback) + ")"});
   }
+  config.peer_to_peer = config.peer_to_peer && config.peers_at_any_distance;
   return config;
 }
 
 }  // namespace
 
 std::span<const Setting> settings() { return table; }
+std::span<const Setting> nccl_settings() { return nccl_table; }
 
 Config read_config() {
-  auto config = read(Environment(Environment::of_process()));
+  auto config = read(Environment(environment_with_files()));
   static std::atomic_flag warned;
   // Relaxed: the flag only counts to one.
   if (!config.warning.empty() && !warned.test_and_set(std::memory_order_relaxed)) {
-    configure_log(config.debug, config.debug_file);
+    configure_log(config.debug);
     log(LogLevel::warn, -1, config.warning);
   }
   return config;
@@ -364,6 +389,10 @@ Config read_config() {
 
 Config read_config(std::span<const std::string> environment) {
   return read(Environment(environment));
+}
+
+std::string words_of_raising_timeout(bool from_program) {
+  return from_program ? "raise the timeout that the program set" : "raise RONDO_TIMEOUT";
 }
 
 }  // namespace rondo

@@ -10,7 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/address_family.h"
 #include "core/base/config_infiniband.h"
+#include "core/base/config_log.h"
 
 namespace rondo {
 
@@ -24,29 +26,39 @@ struct Setting {
 };
 std::span<const Setting> settings();
 
-enum class LogLevel : std::uint8_t { none, warn, info, trace };
+/// What makes calls between devices: kernels that wait for other ranks, or only what ends by
+/// itself.
+enum class DeviceExecutor : std::uint8_t { automatic, resident, finite };
 
 /// Value type.
 struct Config {
   std::string transport{};                                       ///< RONDO_TRANSPORT
   std::string algorithm{};                                       ///< RONDO_ALGORITHM, NCCL_ALGO
   std::chrono::milliseconds timeout{std::chrono::seconds{300}};  ///< RONDO_TIMEOUT
+  bool timeout_from_program = false;  ///< `timeout` was set by the program, which wins
   std::chrono::milliseconds bootstrap_timeout{
-      std::chrono::seconds{60}};    ///< RONDO_BOOTSTRAP_TIMEOUT
-  std::uint16_t port = 0;           ///< RONDO_PORT; 0: MASTER_PORT (or +1 under torchrun's agent)
-  std::string interface {};         ///< RONDO_SOCKET_IFNAME, NCCL_SOCKET_IFNAME
-  int sockets = 1;                  ///< RONDO_SOCKETS, NCCL_NSOCKS_PERTHREAD
-  std::size_t slot_bytes = 0;       ///< RONDO_SLOT_BYTES; 0: the transport's default
-  std::string host_id{};            ///< RONDO_HOSTID, NCCL_HOSTID
-  std::string meeting{};            ///< RONDO_COMM_ID, NCCL_COMM_ID
-  std::optional<bool> blocking{};   ///< RONDO_COMM_BLOCKING, NCCL_COMM_BLOCKING
-  int nccl_version = 22809;         ///< RONDO_NCCL_VERSION
-  bool peer_to_peer = true;         ///< RONDO_P2P_DISABLE, NCCL_P2P_DISABLE say no
-  InfinibandConfig infiniband{};    ///< RONDO_IB_*, NCCL_IB_*
-  LogLevel debug = LogLevel::warn;  ///< RONDO_DEBUG, NCCL_DEBUG
-  std::string debug_file{};         ///< RONDO_DEBUG_FILE, NCCL_DEBUG_FILE (%h host, %p pid)
-  std::string trace{};              ///< RONDO_TRACE; empty: no trace
-  std::size_t trace_limit = 1'000'000;  ///< RONDO_TRACE_LIMIT: events a rank
+      std::chrono::seconds{60}};  ///< RONDO_BOOTSTRAP_TIMEOUT
+  std::uint16_t port = 0;         ///< RONDO_PORT; 0: MASTER_PORT (or +1 under torchrun's agent)
+  std::string interface {};       ///< RONDO_SOCKET_IFNAME, NCCL_SOCKET_IFNAME
+  int sockets = 1;                ///< RONDO_SOCKETS, NCCL_NSOCKS_PERTHREAD
+  std::size_t slot_bytes = 0;     ///< RONDO_SLOT_BYTES; 0: the transport's default
+  std::string host_id{};          ///< RONDO_HOSTID, NCCL_HOSTID
+  std::string meeting{};          ///< RONDO_COMM_ID, NCCL_COMM_ID
+  std::optional<bool> check_pointers{};  ///< RONDO_CHECK_POINTERS, NCCL_CHECK_POINTERS
+  std::optional<bool> blocking{};        ///< RONDO_COMM_BLOCKING, NCCL_COMM_BLOCKING
+  int nccl_version = 22809;              ///< RONDO_NCCL_VERSION
+  bool peer_to_peer = true;              ///< neither RONDO_P2P_DISABLE nor RONDO_P2P_LEVEL says no
+  bool peers_at_any_distance = true;     ///< RONDO_P2P_LEVEL: SYS
+  int join_threads = 1;                  ///< RONDO_JOIN_THREADS: seconds; 0: never
+  bool segments = true;           ///< RONDO_CUMEM_ENABLE, NCCL_CUMEM_ENABLE: where they can be had
+  bool reproducible = false;      ///< RONDO_REPRODUCIBLE: all calls are
+  bool accumulate_wide = false;   ///< RONDO_ACCUMULATE: floats in the wider type
+  InfinibandConfig infiniband{};  ///< RONDO_IB_*, NCCL_IB_*
+  LogSettings debug{};            ///< RONDO_DEBUG..., NCCL_DEBUG...
+  AddressFamily family = AddressFamily::any;  ///< RONDO_SOCKET_FAMILY, NCCL_SOCKET_FAMILY
+  DeviceExecutor device_executor = DeviceExecutor::automatic;  ///< RONDO_DEVICE_EXECUTOR
+  std::string trace{};                                         ///< RONDO_TRACE; empty: no trace
+  std::size_t trace_limit = 1'000'000;                         ///< RONDO_TRACE_LIMIT: events a rank
   std::string warning{};  ///< names the NCCL_ variables that cannot be honoured, or empty
 };
 
@@ -56,6 +68,9 @@ struct Config {
 Config read_config();
 /// The same from given "NAME=VALUE" strings, for tests. Writes no log.
 Config read_config(std::span<const std::string> environment);
+
+/// What to do about a timeout that was too short, for a remedy: names what set it.
+std::string words_of_raising_timeout(bool from_program);
 
 /// Who this process is, by torchrun's, Slurm's or MPI's variables.
 struct Placement {

@@ -11,6 +11,7 @@
 #include <memory>
 #include <system_error>
 
+#include "core/base/config_nccl.h"
 #include "core/base/text.h"
 #include "rondo/error.h"
 
@@ -46,6 +47,45 @@ bool fits(std::string_view pattern, std::string_view name) {
   return named != excluding;
 }
 
+bool fits(AddressFamily family, const InterfaceAddress& address) {
+  return family == AddressFamily::any || (family == AddressFamily::v6) == address.is_v6;
+}
+
+/// "eth0 (10.0.0.1), eth0 (fd00::1)".
+std::string words(std::span<const InterfaceAddress> addresses) {
+  std::string text;
+  for (const auto& each : addresses)
+    text += (text.empty() ? "" : ", ") + each.name + " (" + each.address + ")";
+  return text;
+}
+
+/// None of `present` fits both.
+Error nothing_fits(std::string_view pattern, AddressFamily family,
+                   std::span<const InterfaceAddress> present) {
+  if (present.empty())
+    return {ErrorCode::configuration,
+            "no network interface is up",
+            {.remedy = "bring an interface up"}};
+  std::vector<InterfaceAddress> others;
+  std::ranges::copy_if(present, std::back_inserter(others),
+                       [&](const auto& each) { return fits(pattern, each.name); });
+  const std::string asked = name_as_set("RONDO_SOCKET_IFNAME") + "=" + std::string(pattern);
+  if (others.empty())
+    return {ErrorCode::configuration,
+            "no network interface fits " + asked,
+            {.remedy = "choose among the interfaces here: " + words(present)}};
+  const bool v6 = family == AddressFamily::v6;
+  const std::string setting = name_as_set("RONDO_SOCKET_FAMILY");
+  return {ErrorCode::configuration,
+          setting + "=" + (v6 ? "AF_INET6" : "AF_INET") + " asks for " + (v6 ? "IPv6" : "IPv4") +
+              ", and no interface " + (pattern.empty() ? "" : "that fits " + asked + " ") +
+              "has such an address: " + words(others),
+          {.remedy = "unset " + setting +
+                     ", give the interface such an address, or choose another one with "
+                     "RONDO_SOCKET_IFNAME; here are " +
+                     words(present)}};
+}
+
 }  // namespace
 
 std::vector<InterfaceAddress> interface_addresses() {
@@ -75,22 +115,31 @@ std::vector<InterfaceAddress> interface_addresses() {
   return found;
 }
 
-std::vector<InterfaceAddress> choose_interfaces(std::string_view pattern,
+std::vector<InterfaceAddress> choose_interfaces(std::string_view pattern, AddressFamily family,
                                                 std::span<const InterfaceAddress> present) {
   std::vector<InterfaceAddress> chosen;
   std::copy_if(present.begin(), present.end(), std::back_inserter(chosen),
-               [&](const InterfaceAddress& address) { return fits(pattern, address.name); });
+               [&](const InterfaceAddress& address) {
+                 return fits(pattern, address.name) && fits(family, address);
+               });
   std::stable_sort(chosen.begin(), chosen.end(),
                    [](const auto& a, const auto& b) { return distance(a) < distance(b); });
   if (!chosen.empty()) return chosen;
-  std::string names;
-  for (const auto& address : present) {
-    names += (names.empty() ? "" : ", ") + address.name + " (" + address.address + ")";
-  }
-  throw Error(ErrorCode::configuration,
-              "no network interface fits RONDO_SOCKET_IFNAME=" + std::string(pattern),
-              {.remedy = names.empty() ? "bring an interface up"
-                                       : "choose among the interfaces here: " + names});
+  throw nothing_fits(pattern, family, present);
+}
+
+std::string own_address(std::string_view pattern, AddressFamily family) {
+  return choose_interfaces(pattern, family, interface_addresses()).front().address;
+}
+
+std::string as_seen_from(const std::string& here, const std::string& address) {
+  const std::size_t link = address.find('%');
+  const std::size_t own_link = here.find('%');
+  if (link == std::string::npos || own_link == std::string::npos) return address;
+  const auto present = interface_addresses();
+  const bool is_here =
+      std::ranges::find(present, address, &InterfaceAddress::address) != present.end();
+  return is_here ? address : address.substr(0, link) + here.substr(own_link);
 }
 
 }  // namespace rondo

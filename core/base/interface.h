@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/address_family.h"
+
 namespace rondo {
 
 struct InterfaceAddress {
@@ -23,7 +25,14 @@ std::vector<InterfaceAddress> interface_addresses();
 /// "^docker" excludes; empty: all, real networks first, then virtual bridges, then loopback, and
 /// whatever has no carrier after all of them. IPv4 before IPv6 on one interface. Throws
 /// Error{configuration} listing what is there when nothing fits.
-std::vector<InterfaceAddress> choose_interfaces(std::string_view pattern,
+std::vector<InterfaceAddress> choose_interfaces(std::string_view pattern, AddressFamily family,
                                                 std::span<const InterfaceAddress> present);
+
+/// The address that other ranks are told: the best of this machine's, or the error, as above.
+std::string own_address(std::string_view pattern, AddressFamily family);
+
+/// An address that another rank gave, for a rank whose own is `here`. What a link-local one bears
+/// behind its '%' is its machine's name for the link; other machines have the one that `here` has.
+std::string as_seen_from(const std::string& here, const std::string& address);
 
 }  // namespace rondo

@@ -20,9 +20,10 @@ namespace {
 /// The process's log. Nothing in it has a destructor, so it may be written to until the very end.
 struct State {
   std::atomic<LogLevel> level{LogLevel::warn};  ///< relaxed everywhere: a setting, guards nothing
-  std::atomic<int> descriptor{STDERR_FILENO};   ///< relaxed: a new file replaces the old by dup3
-  std::size_t pattern = 0;                      ///< hash of the file pattern in force, under mutex
-  std::mutex mutex;                             ///< one configure_log at a time
+  std::atomic<LogSubsystems> subsystems{bits_of(LogSubsystem::all)};  ///< relaxed, likewise
+  std::atomic<int> descriptor{STDERR_FILENO};  ///< release and acquire; replaced by dup3
+  std::size_t pattern = 0;                     ///< hash of the file pattern in force, under mutex
+  std::mutex mutex;                            ///< one configure_log at a time
 };
 
 State& state() {
@@ -66,7 +67,8 @@ void use_file(State& log_state, const std::string& pattern) {
   }
   const int old = log_state.descriptor.load(std::memory_order_relaxed);
   if (old == STDERR_FILENO) {
-    log_state.descriptor.store(file.release(), std::memory_order_relaxed);
+    // release, for the acquire in log(): who writes to it sees it opened.
+    log_state.descriptor.store(file.release(), std::memory_order_release);
   } else {
     ::dup3(file.get(), old, O_CLOEXEC);
   }
@@ -102,22 +104,27 @@ std::string_view padded_name(LogLevel level) {
 
 }  // namespace
 
-void configure_log(LogLevel level, const std::string& file_pattern) {
+void configure_log(const LogSettings& settings) {
   State& log_state = state();
   const std::lock_guard lock(log_state.mutex);
-  log_state.level.store(level, std::memory_order_relaxed);
-  const std::size_t pattern = file_pattern.empty() ? 0 : std::hash<std::string>{}(file_pattern);
+  log_state.level.store(settings.level, std::memory_order_relaxed);
+  log_state.subsystems.store(settings.subsystems, std::memory_order_relaxed);
+  const std::size_t pattern = settings.file.empty() ? 0 : std::hash<std::string>{}(settings.file);
   if (pattern == 0 || pattern == log_state.pattern) return;
   log_state.pattern = pattern;
-  use_file(log_state, file_pattern);
+  use_file(log_state, settings.file);
 }
 
-bool log_enabled(LogLevel level) {
-  return level != LogLevel::none && level <= state().level.load(std::memory_order_relaxed);
+bool log_enabled(LogLevel level, LogSubsystem subsystem) {
+  const State& log_state = state();
+  if (level == LogLevel::none || level > log_state.level.load(std::memory_order_relaxed))
+    return false;
+  return level == LogLevel::warn ||
+         (log_state.subsystems.load(std::memory_order_relaxed) & bits_of(subsystem)) != 0;
 }
 
-void log(LogLevel level, int rank, std::string_view text) {
-  if (!log_enabled(level)) return;
+void log(LogLevel level, int rank, std::string_view text, LogSubsystem subsystem) {
+  if (!log_enabled(level, subsystem)) return;
   std::string line = "[rondo " + time_of_day() + " " + host_name() + ":";
   line += std::to_string(::getpid());
   if (rank >= 0) line += " rank " + std::to_string(rank);
@@ -126,7 +133,7 @@ void log(LogLevel level, int rank, std::string_view text) {
   line += text;
   line += '\n';
   // One write, so that lines of several ranks never mix; what a full disk refuses is lost.
-  while (::write(state().descriptor.load(std::memory_order_relaxed), line.data(), line.size()) <
+  while (::write(state().descriptor.load(std::memory_order_acquire), line.data(), line.size()) <
              0 &&
          errno == EINTR) {
   }

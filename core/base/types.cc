@@ -25,6 +25,12 @@ static_assert(in_order(collectives, [](const auto& row) { return row.collective;
 
 }  // namespace
 
+std::string obstacle(ReduceOperator op, DataType type) {
+  if (applies_to(op, type)) return {};
+  return std::string(name(op)) + " combines the bits of integers, not of " +
+         std::string(name(type));
+}
+
 std::optional<DataType> parse_data_type(std::string_view text) {
   const auto row = find_named(data_types, text);
   if (row == data_types.end()) return std::nullopt;

@@ -1,12 +1,14 @@
 // rondo.h's Communicator and Work: checks arguments, fills in a Call, hands it on.
 #include "core/communicator/access.h"
 #include "core/communicator/arguments.h"
+#include "core/communicator/exchange.h"
 
 namespace rondo {
 namespace {
 
 using detail::CommunicatorAccess;
 using detail::CommunicatorState;
+using detail::Exchange;
 using detail::Message;
 using State = std::shared_ptr<CommunicatorState>;
 
@@ -26,18 +28,53 @@ void check(const State& state, const Message& message, const void* input, const 
 }
 
 /// In a group the call joins the group and returns; otherwise it completes.
-void run(const State& state, const Call& call, const void* input, void* output) {
+void run(const State& state, const Call& call, const void* input, void* output,
+         Counts counts = {}) {
   CommunicatorState& communicator = usable(state);
   if (detail::in_group()) {
     detail::add_to_group(
-        CommunicatorAccess::make(state, communicator.start(call, input, output, true)));
+        CommunicatorAccess::make(state, communicator.start(call, input, output, true, counts)));
   } else {
-    communicator.call(call, input, output);
+    communicator.call(call, input, output, counts);
   }
 }
 
-Work start(const State& state, const Call& call, const void* input, void* output) {
-  return CommunicatorAccess::make(state, usable(state).start(call, input, output, false));
+Work start(const State& state, const Call& call, const void* input, void* output,
+           Counts counts = {}) {
+  return CommunicatorAccess::make(state, usable(state).start(call, input, output, false, counts));
+}
+
+/// `call` with blocks of these counts.
+Shaped shaped(const State& state, const Call& call, Counts counts) {
+  const CommunicatorState& communicator = usable(state);
+  return detail::checked_shape(call, counts, communicator.rank(), communicator.size());
+}
+
+void run_ragged(const State& state, const Call& call, const void* input, void* output,
+                Counts counts) {
+  if (!detail::in_group()) return usable(state).call_ragged(call, input, output, counts);
+  const Shaped shape = shaped(state, call, counts);
+  run(state, shape.call, input, output, shape.counts);
+}
+
+Work start_ragged(const State& state, const Call& call, const void* input, void* output,
+                  Counts counts) {
+  const Shaped shape = shaped(state, call, counts);
+  return start(state, shape.call, input, output, shape.counts);
+}
+
+void check(const State& state, const Exchange& exchange) {
+  const CommunicatorState& communicator = usable(state);
+  detail::check_exchange(exchange, communicator.rank(), communicator.size());
+}
+
+void run(const State& state, const Exchange& exchange) {
+  check(state, exchange);
+  if (detail::in_group()) {
+    detail::add_to_group(CommunicatorAccess::make(state, state->start(exchange, true)));
+  } else {
+    state->call(exchange);
+  }
 }
 
 void run(const State& state, const Message& message, const void* input, void* output) {
@@ -53,11 +90,6 @@ void run(const State& state, const Message& message, const void* input, void* ou
 Work start(const State& state, const Message& message, const void* input, void* output) {
   check(state, message, input, output);
   return CommunicatorAccess::make(state, state->start(message, input, output, false));
-}
-
-Call reducing(Collective collective, std::size_t count, DataType type, ReduceOperator op,
-              int root = 0) {
-  return {.count = count, .collective = collective, .type = type, .op = op, .root = root};
 }
 
 Call moving(Collective collective, std::size_t count, DataType type, int root = 0) {
@@ -98,18 +130,22 @@ void Communicator::abort(const std::string& reason) noexcept {
   if (state_) state_->abort(reason);
 }
 
+void Communicator::set_timeout(std::chrono::milliseconds timeout) {
+  usable(state_).set_timeout(timeout);
+}
+
 void Communicator::finalize() {
   if (state_) state_->finalize();
 }
 
 void Communicator::all_reduce(const void* input, void* output, std::size_t count, DataType type,
-                              ReduceOperator op) {
-  run(state_, reducing(Collective::all_reduce, count, type, op), input, output);
+                              const Reduction& how) {
+  run(state_, reducing_call(Collective::all_reduce, count, type, how), input, output);
 }
 
 void Communicator::reduce_scatter(const void* input, void* output, std::size_t count, DataType type,
-                                  ReduceOperator op) {
-  run(state_, reducing(Collective::reduce_scatter, count, type, op), input, output);
+                                  const Reduction& how) {
+  run(state_, reducing_call(Collective::reduce_scatter, count, type, how), input, output);
 }
 
 void Communicator::all_gather(const void* input, void* output, std::size_t count, DataType type) {
@@ -122,8 +158,8 @@ void Communicator::broadcast(const void* input, void* output, std::size_t count,
 }
 
 void Communicator::reduce(const void* input, void* output, std::size_t count, DataType type,
-                          ReduceOperator op, int root) {
-  run(state_, reducing(Collective::reduce, count, type, op, root), input, output);
+                          const Reduction& how, int root) {
+  run(state_, reducing_call(Collective::reduce, count, type, how, root), input, output);
 }
 
 void Communicator::all_to_all(const void* input, void* output, std::size_t count, DataType type) {
@@ -140,6 +176,33 @@ void Communicator::gather(const void* input, void* output, std::size_t count, Da
   run(state_, moving(Collective::gather, count, type, root), input, output);
 }
 
+void Communicator::all_gather_v(const void* input, void* output,
+                                std::span<const std::size_t> counts, DataType type) {
+  run_ragged(state_, moving(Collective::all_gather, 0, type), input, output, counts);
+}
+
+void Communicator::reduce_scatter_v(const void* input, void* output,
+                                    std::span<const std::size_t> counts, DataType type,
+                                    const Reduction& how) {
+  run_ragged(state_, reducing_call(Collective::reduce_scatter, 0, type, how), input, output,
+             counts);
+}
+
+void Communicator::gather_v(const void* input, void* output, std::span<const std::size_t> counts,
+                            DataType type, int root) {
+  run_ragged(state_, moving(Collective::gather, 0, type, root), input, output, counts);
+}
+
+void Communicator::scatter_v(const void* input, void* output, std::span<const std::size_t> counts,
+                             DataType type, int root) {
+  run_ragged(state_, moving(Collective::scatter, 0, type, root), input, output, counts);
+}
+
+void Communicator::all_to_all_v(const void* input, const Blocks& sent, void* output,
+                                const Blocks& received, DataType type) {
+  run(state_, Exchange{input, output, type, sent, received});
+}
+
 void Communicator::barrier() { run(state_, barrier_call, nullptr, nullptr); }
 
 void Communicator::send(const void* buffer, std::size_t count, DataType type, int peer) {
@@ -151,13 +214,13 @@ void Communicator::recv(void* buffer, std::size_t count, DataType type, int peer
 }
 
 Work Communicator::all_reduce_async(const void* input, void* output, std::size_t count,
-                                    DataType type, ReduceOperator op) {
-  return start(state_, reducing(Collective::all_reduce, count, type, op), input, output);
+                                    DataType type, const Reduction& how) {
+  return start(state_, reducing_call(Collective::all_reduce, count, type, how), input, output);
 }
 
 Work Communicator::reduce_scatter_async(const void* input, void* output, std::size_t count,
-                                        DataType type, ReduceOperator op) {
-  return start(state_, reducing(Collective::reduce_scatter, count, type, op), input, output);
+                                        DataType type, const Reduction& how) {
+  return start(state_, reducing_call(Collective::reduce_scatter, count, type, how), input, output);
 }
 
 Work Communicator::all_gather_async(const void* input, void* output, std::size_t count,
@@ -171,8 +234,8 @@ Work Communicator::broadcast_async(const void* input, void* output, std::size_t 
 }
 
 Work Communicator::reduce_async(const void* input, void* output, std::size_t count, DataType type,
-                                ReduceOperator op, int root) {
-  return start(state_, reducing(Collective::reduce, count, type, op, root), input, output);
+                                const Reduction& how, int root) {
+  return start(state_, reducing_call(Collective::reduce, count, type, how, root), input, output);
 }
 
 Work Communicator::all_to_all_async(const void* input, void* output, std::size_t count,
@@ -190,6 +253,35 @@ Work Communicator::gather_async(const void* input, void* output, std::size_t cou
   return start(state_, moving(Collective::gather, count, type, root), input, output);
 }
 
+Work Communicator::all_gather_v_async(const void* input, void* output,
+                                      std::span<const std::size_t> counts, DataType type) {
+  return start_ragged(state_, moving(Collective::all_gather, 0, type), input, output, counts);
+}
+
+Work Communicator::reduce_scatter_v_async(const void* input, void* output,
+                                          std::span<const std::size_t> counts, DataType type,
+                                          const Reduction& how) {
+  return start_ragged(state_, reducing_call(Collective::reduce_scatter, 0, type, how), input,
+                      output, counts);
+}
+
+Work Communicator::gather_v_async(const void* input, void* output,
+                                  std::span<const std::size_t> counts, DataType type, int root) {
+  return start_ragged(state_, moving(Collective::gather, 0, type, root), input, output, counts);
+}
+
+Work Communicator::scatter_v_async(const void* input, void* output,
+                                   std::span<const std::size_t> counts, DataType type, int root) {
+  return start_ragged(state_, moving(Collective::scatter, 0, type, root), input, output, counts);
+}
+
+Work Communicator::all_to_all_v_async(const void* input, const Blocks& sent, void* output,
+                                      const Blocks& received, DataType type) {
+  const Exchange exchange{input, output, type, sent, received};
+  check(state_, exchange);
+  return CommunicatorAccess::make(state_, state_->start(exchange, false));
+}
+
 Work Communicator::barrier_async() { return start(state_, barrier_call, nullptr, nullptr); }
 
 Work Communicator::send_async(const void* buffer, std::size_t count, DataType type, int peer) {
@@ -201,8 +293,8 @@ Work Communicator::recv_async(void* buffer, std::size_t count, DataType type, in
 }
 
 std::string Communicator::describe(Collective collective, std::size_t count, DataType type,
-                                   ReduceOperator op, int root) const {
-  return usable(state_).describe(reducing(collective, count, type, op, root));
+                                   const Reduction& how, int root) const {
+  return usable(state_).describe(reducing_call(collective, count, type, how, root));
 }
 
 Traffic Communicator::traffic() const { return usable(state_).traffic(); }

@@ -1,6 +1,6 @@
 #include "core/communicator/arguments.h"
 
-#include <functional>
+#include <cstdint>
 #include <string>
 
 #include "core/schedule/layout.h"
@@ -19,34 +19,38 @@ namespace {
 Call named(Call call) {
   call.type = DataType::uint8;
   call.op = ReduceOperator::sum;
+  call.accumulate = call.type;
   return call;
 }
 
-/// A user's buffer: where it begins and how long it is.
+/// A user's buffer: where it begins, how long it is, and where in the index space.
 struct Region {
-  const char* begin;
+  std::uintptr_t begin;
   std::size_t bytes;
+  std::size_t offset;  ///< bytes
 };
 
-Region region_of(const Call& call, const void* pointer, Buffer buffer, int rank, int ranks) {
-  const ChunkSpan span =
-      held(call.collective, buffer, make_layout(call.collective, ranks, 1), rank, call.root);
-  return {static_cast<const char*>(pointer),
-          static_cast<std::size_t>(span.count) * call.count * size_of(call.type)};
-}
-
 bool overlaps(const Region& a, const Region& b) {
-  const std::less<> before;
-  return a.bytes > 0 && b.bytes > 0 && before(a.begin, b.begin + b.bytes) &&
-         before(b.begin, a.begin + a.bytes);
+  return a.bytes > 0 && b.bytes > 0 && a.begin < b.begin + b.bytes && b.begin < a.begin + a.bytes;
 }
 
-/// Where the input lies relative to the output when a call is in place.
-bool in_place(const Call& call, const Region& in, const Region& out, int rank) {
-  const std::size_t block = call.count * size_of(call.type);
-  const std::size_t offset = static_cast<std::size_t>(rank) * block;
-  if (in.bytes == out.bytes) return in.begin == out.begin;
-  return in.bytes > out.bytes ? out.begin == in.begin + offset : in.begin == out.begin + offset;
+/// Both buffers have the index space in the same memory.
+bool in_place(const Region& in, const Region& out) {
+  return in.begin - in.offset == out.begin - out.offset;
+}
+
+/// What differs from the type is its wider one, and of a reduction.
+void check_accumulation(const Call& call, int rank) {
+  if (info(call.collective).reduces && wide_type(call.type) == call.accumulate) return;
+  const auto number = static_cast<std::size_t>(call.accumulate);
+  Call usual = call;
+  usual.accumulate = call.type;
+  reject(usual, rank,
+         std::string(name(call.type)) + " cannot be accumulated in " +
+             (number < data_types.size() ? std::string(name(call.accumulate))
+                                         : "data type " + std::to_string(number)),
+         "float32 for float16, bfloat16, float8_e4m3 and float8_e5m2, float64 for float32, in "
+         "calls that reduce; none for other types");
 }
 
 }  // namespace
@@ -61,21 +65,31 @@ void check_kinds(const Call& call, int rank, int ranks) {
            "unknown reduce operator " + std::to_string(static_cast<int>(call.op)),
            "use a rondo::ReduceOperator");
   }
+  if (info(call.collective).reduces && !applies_to(call.op, call.type))
+    reject(call, rank, obstacle(call.op, call.type), "use an integer type, or another operator");
+  if (call.accumulate != call.type) check_accumulation(call, rank);
   if (info(call.collective).has_root && (call.root < 0 || call.root >= ranks)) {
     reject(call, rank, "root " + std::to_string(call.root) + " is not a rank",
            "use 0 to " + std::to_string(ranks - 1));
   }
   std::ptrdiff_t bytes = 0;
-  const std::size_t widest = size_of(call.type) * static_cast<std::size_t>(ranks);
+  const std::size_t blocks = call.blocks != 0 ? 1 : static_cast<std::size_t>(ranks);
+  const std::size_t widest = size_of(call.type) * blocks;
   if (__builtin_mul_overflow(call.count, widest, &bytes))
     reject(call, rank, "count " + std::to_string(call.count) + " exceeds the address space",
            "check for a negative or uninitialised count");
 }
 
-void check_call(const Call& call, const void* input, const void* output, int rank, int ranks) {
+void check_call(const Call& call, const void* input, const void* output, int rank, int ranks,
+                Counts counts) {
   check_kinds(call, rank, ranks);
-  const Region in = region_of(call, input, Buffer::input, rank, ranks);
-  const Region out = region_of(call, output, Buffer::output, rank, ranks);
+  const auto region_of = [&](const void* pointer, Buffer buffer) -> Region {
+    const HeldElements elements = held_elements(call, counts, buffer, rank, ranks);
+    return {reinterpret_cast<std::uintptr_t>(pointer), elements.count * size_of(call.type),
+            elements.begin * size_of(call.type)};
+  };
+  const Region in = region_of(input, Buffer::input);
+  const Region out = region_of(output, Buffer::output);
   if (in.bytes > 0 && input == nullptr)
     reject(call, rank, "input is null", "pass this rank's data");
   if (out.bytes > 0 && output == nullptr)
@@ -85,11 +99,29 @@ void check_call(const Call& call, const void* input, const void* output, int ran
     reject(call, rank, "all_to_all cannot work in place",
            "give input and output memory of their own");
   }
-  if (!in_place(call, in, out, rank)) {
+  if (!in_place(in, out)) {
     reject(call, rank, "input and output overlap in part",
            "use separate buffers, or work in place: output is input, or the rank's own block of "
            "the larger one");
   }
+}
+
+Shaped checked_shape(const Call& call, Counts counts, int rank, int ranks) {
+  check_kinds(call, rank, ranks);  // of kinds without a name there are no words
+  if (counts.size() != static_cast<std::size_t>(ranks)) {
+    reject(call, rank,
+           "a list of " + std::to_string(counts.size()) + " counts for " + std::to_string(ranks) +
+               " ranks",
+           "give the count of each rank's block, the same list on every rank");
+  }
+  std::size_t sum = 0;
+  for (const std::size_t count : counts) {
+    if (!__builtin_add_overflow(sum, count, &sum)) continue;
+    reject(call, rank,
+           "the counts, among them " + std::to_string(count) + ", exceed the address space in all",
+           "check for a negative or uninitialised count");
+  }
+  return shape(call, counts);
 }
 
 void check_message(const Call& call, const void* buffer, int peer, int rank, int ranks) {

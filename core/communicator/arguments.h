@@ -1,13 +1,17 @@
 // Checks of a call's arguments before anything is sent. Private to core/communicator.
 #pragma once
 
-#include "core/control/call.h"
+#include "core/plan/ragged.h"
 
 namespace rondo::detail {
 
 /// Throws Error{invalid_argument} that says which argument is wrong and how.
 void check_kinds(const Call& call, int rank, int ranks);
-void check_call(const Call& call, const void* input, const void* output, int rank, int ranks);
+void check_call(const Call& call, const void* input, const void* output, int rank, int ranks,
+                Counts counts = {});
 void check_message(const Call& call, const void* buffer, int peer, int rank, int ranks);
+
+/// The call with blocks of these counts, checked: as many as there are ranks, and no overflow.
+Shaped checked_shape(const Call& call, Counts counts, int rank, int ranks);
 
 }  // namespace rondo::detail

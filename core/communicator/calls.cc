@@ -1,22 +1,44 @@
 // Making calls: numbering, pooling, submitting.
+#include <algorithm>
 #include <cstring>
 
 #include "core/communicator/arguments.h"
+#include "core/communicator/exchange.h"
+#include "core/communicator/remedies.h"
 #include "core/communicator/turn.h"
 
 namespace rondo::detail {
 namespace {
 
+/// Of an exchange's longest block that goes without operations. Beyond, copying takes the time.
+constexpr std::size_t short_block_bytes = std::size_t{16} << 10;
+
 /// Whether these buffers are missing or overlap: then they are in place, or an error. One buffer
-/// for a whole vector, as in most in-place calls, needs no closer look.
+/// for a whole vector, as in most in-place calls, needs no closer look; nor does a rank that only
+/// gives, or only takes.
 bool wants_check(const PreparedCall& prepared, const void* input, const void* output) {
   if (input == output && input != nullptr && is_vector(prepared.call.collective)) return false;
   const std::size_t in_bytes = prepared.input_elements * prepared.element_bytes;
   const std::size_t out_bytes = prepared.output_elements * prepared.element_bytes;
-  if (in_bytes == 0 || out_bytes == 0 || input == nullptr || output == nullptr) return true;
+  if ((in_bytes > 0 && input == nullptr) || (out_bytes > 0 && output == nullptr)) return true;
+  if (in_bytes == 0 || out_bytes == 0) return false;
   const auto in = reinterpret_cast<std::uintptr_t>(input);
   const auto out = reinterpret_cast<std::uintptr_t>(output);
   return in < out + out_bytes && out < in + in_bytes;
+}
+
+/// Begins every message of an exchange by begin_one(PairMessage) but those to this very rank, whose
+/// block is copied once the others are under way.
+template <class BeginOne>
+void begin_messages(const Exchange& exchange, int rank, BeginOne begin_one) {
+  const std::vector<PairMessage> messages = messages_of(exchange, rank);
+  // What is sent leaves before anybody looks for what comes.
+  for (const bool sends : {true, false}) {
+    for (const PairMessage& each : messages) {
+      if (each.message.peer != rank && each.message.sends == sends) begin_one(each);
+    }
+  }
+  copy_own_block(exchange, rank);
 }
 
 }  // namespace
@@ -31,19 +53,41 @@ std::shared_ptr<Operation> CommunicatorState::take_operation() {
   return operations_.back();
 }
 
-void CommunicatorState::begin(const Call& call, const void* input, void* output,
-                              Operation& operation) {
-  require_usable();
-  const Prepared& prepared = lookup(call);
-  if (wants_check(*prepared, input, output)) check_call(call, input, output, rank(), size());
+CommunicatorState::Numbered CommunicatorState::number(const Call& call,
+                                                      std::uint64_t fingerprint_base, bool apart) {
   Call numbered = call;
   numbered.sequence = ++sequence_;
-  line_->calls().begin(numbered);
+  if (apart) {
+    line_->calls().begin_apart(numbered);
+  } else {
+    line_->calls().begin(numbered);
+  }
+  const std::uint64_t mixed = fingerprint(fingerprint_base, numbered.sequence);
+  history_ = history_ * 0x9e3779b97f4a7c15ULL + mixed;
+  return {numbered.sequence, mixed};
+}
+
+std::uint64_t CommunicatorState::number(const Exchange& exchange) {
+  const Call call = call_of(exchange);
+  return number(call, fingerprint_base(call), true).sequence;
+}
+
+void CommunicatorState::begin(const Call& asked, const void* input, void* output,
+                              Operation& operation, Counts counts) {
+  require_usable();
+  begin(lookup(settled(asked), counts), input, output, operation);
+}
+
+void CommunicatorState::begin(const Prepared& prepared, const void* input, void* output,
+                              Operation& operation) {
+  const Call& call = prepared->call;
+  if (wants_check(*prepared, input, output))
+    check_call(call, input, output, rank(), size(), prepared->counts);
   operation.start(prepared, input, output);
-  operation.sequence = numbered.sequence;
-  operation.fingerprint = fingerprint(numbered);
   operation.history = history_;
-  history_ = history_ * 0x9e3779b97f4a7c15ULL + operation.fingerprint;
+  const Numbered numbered = number(call, prepared->fingerprint_base);
+  operation.sequence = numbered.sequence;
+  operation.fingerprint = numbered.fingerprint;
   if (trace_) operation.traced = trace_->begin({.prepared = prepared}, numbered.sequence);
 }
 
@@ -51,12 +95,19 @@ std::shared_ptr<Operation> CommunicatorState::submit(const Message& message, con
                                                      void* output) {
   require_usable();
   if (message.peer == rank()) return submit_to_self(message, input, output);
+  return submit_to_peer(message, input, output, false);
+}
+
+std::shared_ptr<Operation> CommunicatorState::submit_to_peer(const Message& message,
+                                                             const void* input, void* output,
+                                                             bool is_part) {
   Call numbered = message.call;
   numbered.sequence = ++(message.sends ? sent_ : received_)[static_cast<std::size_t>(message.peer)];
   std::shared_ptr<Operation> operation = take_operation();
   operation->start(lookup(message), input, output);
   operation->point_to_point_peer = message.peer;
   operation->sends = message.sends;
+  operation->is_part = is_part;
   operation->sequence = numbered.sequence;
   operation->fingerprint = fingerprint(numbered);
   if (trace_) {
@@ -66,6 +117,38 @@ std::shared_ptr<Operation> CommunicatorState::submit(const Message& message, con
   }
   engine_->submit(operation.get());
   return operation;
+}
+
+std::shared_ptr<Operation> CommunicatorState::submit(const Exchange& exchange) {
+  require_usable();
+  // Touched with the role held, as messages end.
+  struct Parts {
+    std::shared_ptr<Operation> whole = std::make_shared<Operation>();
+    std::uint64_t sequence = 0;
+    std::size_t under_way = 1;  // this function
+    std::exception_ptr failure{};
+  };
+  const auto parts = std::make_shared<Parts>();
+  const auto end_one = [this, parts](const std::exception_ptr& failure) {
+    if (!parts->failure) parts->failure = failure;
+    if (--parts->under_way > 0) return;
+    if (!parts->failure) line_->calls().complete_apart(parts->sequence);
+    parts->whole->finish(parts->failure);
+  };
+  parts->whole->reopen();
+  bool all_begun = false;
+  // Behind a failure half way no part goes on: the caller has the buffers back.
+  guarded([&] {
+    parts->sequence = number(exchange);
+    begin_messages(exchange, rank(), [&](const PairMessage& each) {
+      Operation* const part = submit_to_peer(each.message, each.input, each.output, true).get();
+      part->when_complete([part, end_one] { end_one(part->error); });
+      ++parts->under_way;  // none ends before the engine looks at it
+    });
+    all_begun = true;
+  });
+  end_one(all_begun ? nullptr : std::make_exception_ptr(line_->failure()));
+  return parts->whole;
 }
 
 std::shared_ptr<Operation> CommunicatorState::submit_to_self(const Message& message,
@@ -87,6 +170,7 @@ std::shared_ptr<Operation> CommunicatorState::submit_to_self(const Message& mess
     const void* from = message.sends ? input : waiting.input;
     void* to = message.sends ? static_cast<void*>(waiting.output) : output;
     if (call.count > 0) std::memcpy(to, from, call.count * size_of(call.type));
+    ++moves_;
     waiting.finish();
     operation->finish();
     to_self_.erase(other);
@@ -96,9 +180,21 @@ std::shared_ptr<Operation> CommunicatorState::submit_to_self(const Message& mess
   return operation;
 }
 
-void CommunicatorState::call(const Call& call, const void* input, void* output) {
+void CommunicatorState::call(const Call& call, const void* input, void* output, Counts counts) {
   Turn turn(*this);
-  begin(call, input, output, blocking_);
+  begin(call, input, output, blocking_, counts);
+  complete_blocking();
+}
+
+void CommunicatorState::call_ragged(const Call& asked, const void* input, void* output,
+                                    Counts counts) {
+  Turn turn(*this);
+  require_usable();
+  begin(lookup_ragged(asked, counts), input, output, blocking_);
+  complete_blocking();
+}
+
+void CommunicatorState::complete_blocking() {
   complete(blocking_);
   if (blocking_.error) std::rethrow_exception(blocking_.error);
 }
@@ -114,36 +210,94 @@ void CommunicatorState::call(const Message& message, const void* input, void* ou
                 {.rank = rank(),
                  .peer = rank(),
                  .call = to_string(message.call),
-                 .remedy = "put the send and the recv in a rondo::Group, or use the _async forms"});
+                 .remedy = std::string(remedies::group_of_messages.words)});
   }
   drive(*operation);
   if (operation->error) std::rethrow_exception(operation->error);
 }
 
-std::shared_ptr<Operation> CommunicatorState::start(const Call& call, const void* input,
-                                                    void* output, bool deferred) {
-  std::shared_ptr<Operation> operation;
-  {
-    Turn turn(*this);
-    operation = take_operation();
-    begin(call, input, output, *operation);
-    engine_->submit(operation.get());
-    look();  // what can be sent at once is sent at once
-  }
+/// What begins an operation, begun.
+template <class Begin>
+std::shared_ptr<Operation> CommunicatorState::start_by(Begin begin, bool deferred) {
+  // First, as nothing may be under way when it fails: the turn's end wakes the thread.
   if (!deferred) carry_on_in_background();
+  Turn turn(*this);
+  std::shared_ptr<Operation> operation = begin();
+  look();  // what can be sent at once is sent at once
   return operation;
+}
+
+std::shared_ptr<Operation> CommunicatorState::start(const Call& call, const void* input,
+                                                    void* output, bool deferred, Counts counts) {
+  return start_by(
+      [&] {
+        std::shared_ptr<Operation> operation = take_operation();
+        begin(call, input, output, *operation, counts);
+        engine_->submit(operation.get());
+        return operation;
+      },
+      deferred);
 }
 
 std::shared_ptr<Operation> CommunicatorState::start(const Message& message, const void* input,
                                                     void* output, bool deferred) {
-  std::shared_ptr<Operation> operation;
-  {
-    Turn turn(*this);
-    operation = submit(message, input, output);
-    look();  // what can be sent at once is sent at once
+  return start_by([&] { return submit(message, input, output); }, deferred);
+}
+
+std::shared_ptr<Operation> CommunicatorState::start(const Exchange& exchange, bool deferred) {
+  return start_by([&] { return submit(exchange); }, deferred);
+}
+
+/// As submit() and drive(), but nobody else waits for the messages: they need no notices.
+void CommunicatorState::call(const Exchange& exchange) {
+  Turn turn(*this);
+  require_usable();
+  const std::size_t most_bytes = std::min(short_block_bytes, frame_bytes_);
+  if (engine_->takes_short_exchanges() && shorten(exchange, rank(), most_bytes, short_exchange_))
+    return call_short(exchange);
+  std::vector<std::shared_ptr<Operation>> parts;
+  parts.reserve(2 * exchange.sent.counts.size());
+  std::uint64_t sequence = 0;
+  guarded([&] {
+    sequence = number(exchange);
+    begin_messages(exchange, rank(), [&](const PairMessage& each) {
+      parts.push_back(submit_to_peer(each.message, each.input, each.output, true));
+    });
+  });
+  for (const auto& part : parts) drive(*part);
+  for (const auto& part : parts) {
+    if (part->error) std::rethrow_exception(part->error);
   }
-  if (!deferred) carry_on_in_background();
-  return operation;
+  require_usable();  // what failed before there was a part
+  line_->calls().complete_apart(sequence);
+}
+
+/// Of the exchange that `short_exchange_` has been made of.
+void CommunicatorState::call_short(const Exchange& exchange) {
+  ShortExchange& parts = short_exchange_;
+  const auto mark = [&](std::vector<ShortMessage>& side, std::vector<std::uint64_t>& made) {
+    for (ShortMessage& each : side) {
+      Call call = message_between(each.bytes / size_of(parts.type), parts.type);
+      call.sequence = ++made[static_cast<std::size_t>(each.peer)];
+      each.fingerprint = fingerprint(call);
+    }
+  };
+  std::uint64_t sequence = 0;
+  guarded([&] {
+    sequence = number(exchange);
+    mark(parts.sends, sent_);
+    mark(parts.receives, received_);
+    engine_->take(parts);
+    copy_own_block(exchange, rank());
+    for (std::uint32_t look = patience_.backoff().looks_at_once(); look > 0 && !parts.done; --look)
+      engine_->progress_exchange();
+  });
+  patience_.reset();
+  while (!parts.done) step(patience_);
+  if (parts.error) std::rethrow_exception(parts.error);
+  require_usable();  // what failed before there was an exchange
+  ++moves_;
+  line_->calls().complete_apart(sequence);
 }
 
 }  // namespace rondo::detail

@@ -1,5 +1,6 @@
 // Making a communicator: settings from rank 0, a transport for each pair, addresses for all.
 #include <algorithm>
+#include <exception>
 #include <limits>
 #include <map>
 #include <random>
@@ -29,7 +30,10 @@ std::string settings_text(const Config& config) {
        << config.algorithm << '\n'
        << config.trace << '\n'
        << config.slot_bytes << '\n'
-       << config.sockets << '\n';
+       << config.sockets << '\n'
+       << static_cast<int>(config.device_executor) << '\n'
+       << config.reproducible << '\n'
+       << config.accumulate_wide << '\n';
   return text.str();
 }
 
@@ -45,7 +49,10 @@ void take_settings(const std::string& text, Config& config) {
   std::getline(lines, config.transport);
   std::getline(lines, config.algorithm);
   std::getline(lines, config.trace);
-  lines >> config.slot_bytes >> config.sockets;
+  int executor = 0;
+  lines >> config.slot_bytes >> config.sockets >> executor >> config.reproducible >>
+      config.accumulate_wide;
+  config.device_executor = static_cast<DeviceExecutor>(executor);
 }
 
 std::string join(const std::vector<std::string>& parts) {
@@ -89,12 +96,16 @@ std::vector<int> take_cores(std::vector<std::string>& all) {
 }  // namespace
 
 CommunicatorState::CommunicatorState(Membership membership, const Config& config)
-    : membership_(std::move(membership)),
+    : exceptions_(std::uncaught_exceptions()),
+      membership_(std::move(membership)),
       config_(config),
       line_(membership_.world->open(membership_.number, membership_.members)),
       sent_(membership_.members.size()),
       received_(membership_.members.size()),
-      patience_(false, false, config.timeout) {
+      message_plans_(membership_.members.size() * 2),
+      timeout_(config.timeout.count()),
+      timeout_from_program_(config.timeout_from_program),
+      patience_(false, false) {
   try {
     agree_on_settings();
     algorithms_ = AlgorithmSelection(config_.algorithm, "RONDO_ALGORITHM");
@@ -114,7 +125,7 @@ CommunicatorState::CommunicatorState(Membership membership, const Config& config
 Patience CommunicatorState::patience() const {
   const bool system_calls = std::ranges::any_of(
       transports_, [](const auto& transport) { return transport->looks_are_system_calls(); });
-  return {crowded_, system_calls, config_.timeout};
+  return {crowded_, system_calls};
 }
 
 void CommunicatorState::agree_on_settings() {
@@ -127,8 +138,8 @@ void CommunicatorState::agree_on_settings() {
   identity_ = std::stoull(all[0].substr(0, first_line));
   if (settings != mine) {
     log(LogLevel::warn, rank(),
-        "this rank's transport, algorithm, buffer or trace settings differ from rank 0's; rank 0's "
-        "are used");
+        "this rank's transport, algorithm, buffer, trace, executor or number settings differ from "
+        "rank 0's; rank 0's are used");
   }
   take_settings(settings, config_);
   if (config_.slot_bytes > largest_slot_bytes) {
@@ -181,6 +192,7 @@ Transport* CommunicatorState::make_transport(const TransportKind& kind) {
                                    .sockets = config_.sockets,
                                    .timeout = config_.timeout,
                                    .interface = config_.interface,
+                                   .family = config_.family,
                                    .infiniband = config_.infiniband,
                                    .doorbell = &doorbell_,
                                    .local = membership_.local};
@@ -198,7 +210,7 @@ void CommunicatorState::log_transports() const {
     }
     text += "; " + std::string(transport->name()) + " to " + rank_list(peers);
   }
-  log(LogLevel::info, rank(), text);
+  log(LogLevel::info, rank(), text, LogSubsystem::init);
   if (rank() != 0 || config_.algorithm.empty()) return;  // the settings are every rank's
   std::string unbound;
   for (const CollectiveInfo& row : collectives) {
@@ -208,7 +220,8 @@ void CommunicatorState::log_transports() const {
   }
   if (!unbound.empty()) {
     log(LogLevel::info, rank(),
-        "RONDO_ALGORITHM=" + config_.algorithm + " binds nothing of " + unbound);
+        "RONDO_ALGORITHM=" + config_.algorithm + " binds nothing of " + unbound,
+        LogSubsystem::tuning);
   }
 }
 

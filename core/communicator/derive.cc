@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "core/communicator/state.h"
+#include "core/communicator/living.h"
 
 namespace rondo::detail {
 namespace {
@@ -29,6 +29,7 @@ std::shared_ptr<ControlLine> CommunicatorState::open_stream_line() const {
 }
 
 std::shared_ptr<CommunicatorState> CommunicatorState::split_after_failure(int color, int key) {
+  require_own_process();
   const auto line = membership_.world->open(child_number(membership_.number, ++repairs_, repaired),
                                             membership_.members);
   return split(line, color, key);
@@ -60,6 +61,7 @@ std::shared_ptr<CommunicatorState> CommunicatorState::split(
 }
 
 std::shared_ptr<CommunicatorState> CommunicatorState::shrink(const std::vector<int>& excluded) {
+  require_own_process();
   std::vector<int> ranks;
   for (int peer = 0; peer < size(); ++peer) {
     if (std::ranges::find(excluded, peer) == excluded.end()) ranks.push_back(peer);
@@ -76,7 +78,10 @@ std::shared_ptr<CommunicatorState> CommunicatorState::child(const std::vector<in
     if (peer == rank()) members.rank = static_cast<int>(members.members.size());
     members.members.push_back(membership_.members[static_cast<std::size_t>(peer)]);
   }
-  return std::make_shared<CommunicatorState>(std::move(members), config_);
+  Config config = config_;
+  config.timeout = timeout();
+  config.timeout_from_program = timeout_from_program_.load(std::memory_order_relaxed);
+  return make_state(std::move(members), config);
 }
 
 }  // namespace rondo::detail

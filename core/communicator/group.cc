@@ -19,12 +19,13 @@ ThreadGroup& thread_group() {
   return group;
 }
 
-/// Work on several communicators must go on while this thread waits for one of them.
-void keep_all_moving(const std::vector<Work>& works) {
-  for (const Work& work : works) {
-    if (CommunicatorAccess::state(work) != CommunicatorAccess::state(works.front())) {
-      CommunicatorAccess::state(work)->carry_on_in_background();
-    }
+/// Work on several communicators must go on while this thread waits for one of them, and that on
+/// all while parts wait for room in streams.
+void keep_all_moving(const ThreadGroup& group) {
+  for (const Work& work : group.works) {
+    const auto& state = CommunicatorAccess::state(work);
+    if (!group.parts.empty() || state != CommunicatorAccess::state(group.works.front()))
+      state->try_to_carry_on();  // or they are waited for in turn
   }
 }
 
@@ -84,8 +85,8 @@ void Group::wait() {
   open_ = false;
   detail::ThreadGroup& group = detail::thread_group();
   if (--group.depth > 0) return;
-  detail::keep_all_moving(group.works);
   std::exception_ptr first;
+  detail::keep_all_moving(group);
   for (const auto& part : std::exchange(group.parts, {})) {
     detail::watch(first, [&] { part->run(); });
   }

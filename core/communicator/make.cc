@@ -1,21 +1,23 @@
 // Making the first communicator of a job: from the environment, a unique id, or threads.
 #include <algorithm>
 #include <cstring>
-#include <exception>
 #include <new>
 #include <numeric>
-#include <thread>
 
+#include "core/base/config_nccl.h"
 #include "core/base/environment.h"
+#include "core/base/interface.h"
 #include "core/base/log.h"
+#include "core/base/threads.h"
 #include "core/communicator/access.h"
+#include "core/communicator/living.h"
+#include "core/communicator/remedies.h"
 #include "transports/table.h"
 
 namespace rondo {
 namespace {
 
 using detail::CommunicatorAccess;
-using detail::CommunicatorState;
 using detail::Membership;
 
 /// UniqueId's bytes: a MeetingPoint.
@@ -30,8 +32,13 @@ Config config_with(const Options& options) {
   Config config = read_config();
   if (!options.transport.empty()) config.transport = options.transport;
   if (!options.algorithm.empty()) config.algorithm = options.algorithm;
-  if (options.timeout.count() > 0) config.timeout = options.timeout;
-  configure_log(config.debug, config.debug_file);
+  if (options.timeout.count() > 0) {
+    config.timeout = options.timeout;
+    config.timeout_from_program = true;
+  }
+  config.reproducible = options.reproducible.value_or(config.reproducible);
+  config.accumulate_wide = options.accumulate_wide.value_or(config.accumulate_wide);
+  configure_log(config.debug);
   return config;
 }
 
@@ -59,10 +66,22 @@ MeetingPoint parse_meeting(const std::string& text) {
   if (address.size() > 2 && address.front() == '[' && address.back() == ']')
     address = address.substr(1, address.size() - 2);
   if (port < 1 || port > 65535 || address.empty()) {
-    throw Error(ErrorCode::configuration, "RONDO_COMM_ID=" + text + " is no address and port",
+    throw Error(ErrorCode::configuration,
+                name_as_set("RONDO_COMM_ID") + "=" + text + " is no address and port",
                 {.remedy = "give rank 0's address and a free port there, as in 10.0.0.1:29500"});
   }
   return {.address = address, .port = static_cast<std::uint16_t>(port)};
+}
+
+/// Whether it may be one: names and numbers have no blanks, and no bytes beyond ASCII.
+bool is_address(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c > ' ' && c < 0x7f; });
+}
+
+/// Where another rank's address leads from here.
+std::string found_at(const std::string& address, const Config& config) {
+  if (address.find('%') == std::string::npos) return address;
+  return as_seen_from(own_address(config.interface, config.family), address);
 }
 
 Communicator make_world(std::shared_ptr<Control> world, std::shared_ptr<LocalExchange> local,
@@ -71,7 +90,7 @@ Communicator make_world(std::shared_ptr<Control> world, std::shared_ptr<LocalExc
   everyone.rank = everyone.world->rank();
   everyone.members.resize(static_cast<std::size_t>(everyone.world->ranks()));
   std::iota(everyone.members.begin(), everyone.members.end(), 0);
-  return CommunicatorAccess::make(std::make_shared<CommunicatorState>(std::move(everyone), config));
+  return CommunicatorAccess::make(detail::make_state(std::move(everyone), config));
 }
 
 void check_ranks(int rank, int ranks) {
@@ -90,7 +109,8 @@ Communicator Communicator::from_environment(const Options& options) {
   const Placement placement = read_placement(config);
   log(LogLevel::info, placement.rank,
       "rondo " + std::string(version()) + ", " + std::to_string(placement.ranks) + " ranks by " +
-          placement.source);
+          placement.source,
+      LogSubsystem::init);
   if (placement.ranks == 1) return std::move(from_threads(1, options).front());
   const MeetingPoint point{.address = placement.address, .port = placement.port};
   return translate_exceptions([&] {
@@ -103,8 +123,8 @@ Communicator Communicator::from_environment(const Options& options) {
 UniqueId make_unique_id() {
   const Config config = config_with({});
   // A place without a magic is where rank 0 will serve: see from_unique_id().
-  const MeetingPoint point =
-      config.meeting.empty() ? serve_meeting(config.interface) : parse_meeting(config.meeting);
+  const MeetingPoint point = config.meeting.empty() ? serve_meeting(config.interface, config.family)
+                                                    : parse_meeting(config.meeting);
   PackedId packed{.magic = point.magic, .port = point.port, .address = {}};
   if (point.address.size() >= sizeof packed.address) {
     throw Error(ErrorCode::bootstrap,
@@ -124,12 +144,15 @@ Communicator Communicator::from_unique_id(const UniqueId& id, int rank, int rank
   PackedId packed{};
   std::memcpy(&packed, id.bytes.data(), sizeof packed);
   const std::string address(packed.address, ::strnlen(packed.address, sizeof packed.address));
-  if (packed.port == 0 || address.empty()) {
-    throw Error(
-        ErrorCode::invalid_argument, "this unique id names no meeting",
-        {.rank = rank, .remedy = "pass on the bytes that make_unique_id() returned, unchanged"});
+  if (packed.port == 0 || !is_address(address)) {
+    throw Error(ErrorCode::invalid_argument, "this unique id names no meeting",
+                {.rank = rank, .remedy = std::string(remedies::whole_id.words)});
   }
-  const MeetingPoint point{.address = address, .port = packed.port, .magic = packed.magic};
+  const MeetingPoint point{
+      .address = found_at(address, config),
+      .port = packed.port,
+      .magic = packed.magic,
+      .named_by = packed.magic == 0 ? name_as_set("RONDO_COMM_ID") : "unique id"};
   const bool serving = point.magic == 0 && rank == 0;
   return translate_exceptions([&] {
     return make_world(
@@ -141,24 +164,12 @@ Communicator Communicator::from_unique_id(const UniqueId& id, int rank, int rank
 std::vector<Communicator> Communicator::from_threads(int ranks, const Options& options) {
   check_ranks(0, ranks);
   const Config config = config_with(options);
-  const auto worlds = meet_threads(ranks, describe_host(config));
+  const auto worlds = meet_threads(ranks, describe_host(config), config.bootstrap_timeout);
   const auto local = std::make_shared<LocalExchange>();
   std::vector<Communicator> made(worlds.size());
-  std::vector<std::exception_ptr> failures(worlds.size());
-  std::vector<std::thread> threads;  // making a communicator is collective
-  for (std::size_t i = 0; i < worlds.size(); ++i) {
-    threads.emplace_back([&, i] {
-      try {
-        made[i] = make_world(worlds[i], local, config);
-      } catch (...) {
-        failures[i] = std::current_exception();
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const std::exception_ptr& failure : failures) {
-    if (failure) std::rethrow_exception(failure);
-  }
+  // Making a communicator is collective.
+  rethrow_first(run_together(
+      worlds.size(), [&](std::size_t i) { made[i] = make_world(worlds[i], local, config); }));
   return made;
 }
 

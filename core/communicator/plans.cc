@@ -7,18 +7,29 @@
 
 namespace rondo::detail {
 
-const CommunicatorState::Prepared& CommunicatorState::lookup(const Call& call) {
-  return calls_.find(call, [&] { return prepare_call(call); });
+Call CommunicatorState::settled(const Call& call) const { return rondo::settled(call, config_); }
+
+const CommunicatorState::Prepared& CommunicatorState::lookup(const Call& call, Counts counts) {
+  return calls_.find(call, counts, [&] { return prepare_call(call, counts); });
 }
 
-CommunicatorState::Prepared CommunicatorState::prepare_call(const Call& call) {
+const CommunicatorState::Prepared& CommunicatorState::lookup_ragged(const Call& asked,
+                                                                    Counts counts) {
+  if (const Prepared* const known = ragged_.find(asked, counts)) return *known;
+  const Shaped shaped = checked_shape(asked, counts, rank(), size());
+  return ragged_.keep(asked, counts, lookup(settled(shaped.call), shaped.counts));
+}
+
+CommunicatorState::Prepared CommunicatorState::prepare_call(const Call& call, Counts counts) {
   check_kinds(call, rank(), size());
-  const Choice choice =
-      choose(call.collective, index_space_bytes(call, size()), surroundings_, algorithms_);
+  const Choice choice = choose(call.collective, size_of(call, counts, size()), surroundings_,
+                               algorithms_, rank_order_words(call));
   const auto prepared = decide(choice, plan_of(*choice.algorithm, call.root), call, rank(),
-                               surroundings_, frame_bytes_);
-  if (rank() == 0 && log_enabled(LogLevel::info))  // the choice is every rank's
-    log(LogLevel::info, rank(), sentence(*prepared, transport_list()));
+                               surroundings_, frame_bytes_, counts);
+  prepared->fingerprint_base = fingerprint_base(call);
+  if (rank() == 0 &&
+      log_enabled(LogLevel::info, LogSubsystem::tuning))  // the choice is every rank's
+    log(LogLevel::info, rank(), sentence(*prepared, transport_list()), LogSubsystem::tuning);
   return prepared;
 }
 
@@ -32,10 +43,20 @@ CommunicatorState::Prepared CommunicatorState::lookup(const Message& message) {
   // The root's place in the key says whom and which way.
   Call key = message.call;
   key.root = message.peer * 2 + (message.sends ? 1 : 0);
-  return messages_.find(key, [&] { return prepare_message({key, message.peer, message.sends}); });
+  CallCache& cache = key.blocks == between_pairs ? exchanged_ : messages_;
+  return cache.find(key, {}, [&] { return prepare_message({key, message.peer, message.sends}); });
 }
 
 CommunicatorState::Prepared CommunicatorState::prepare_message(const Message& message) {
+  return prepare(plan_of(message), message.call, rank(), {.frame_bytes = frame_bytes_},
+                 "one message");
+}
+
+/// Of any length: an all_to_all_v's messages seldom have that of the one before.
+std::shared_ptr<const Plan> CommunicatorState::plan_of(const Message& message) {
+  const std::size_t at = static_cast<std::size_t>(message.peer) * 2 + (message.sends ? 1 : 0);
+  std::shared_ptr<const Plan>& cached = message_plans_[at];
+  if (cached) return cached;
   // A schedule of one step on this rank, in the lane that sends and receives have to themselves.
   const int nobody = -1;  // a receiver need not know the root: it is not it
   Plan plan{.schedule = Schedule{.collective = Collective::send_recv,
@@ -51,8 +72,8 @@ CommunicatorState::Prepared CommunicatorState::prepare_message(const Message& me
     plan.program = lower(plan.schedule, rank());
     plan.program.ops[0].lane = static_cast<std::uint16_t>(point_to_point_lane);
   }
-  return prepare(std::make_shared<const Plan>(std::move(plan)), message.call, rank(),
-                 {.frame_bytes = frame_bytes_}, "one message");
+  cached = std::make_shared<const Plan>(std::move(plan));
+  return cached;
 }
 
 std::string CommunicatorState::transport_list() const {
@@ -65,7 +86,7 @@ std::string CommunicatorState::transport_list() const {
 std::string CommunicatorState::describe(const Call& call) {
   const Turn turn(*this);
   require_usable();
-  return words(*lookup(call), transport_list());
+  return words(*lookup(settled(call), {}), transport_list());
 }
 
 Traffic CommunicatorState::traffic() {

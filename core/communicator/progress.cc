@@ -2,6 +2,8 @@
 #include <poll.h>
 
 #include "core/base/log.h"
+#include "core/base/threads.h"
+#include "core/communicator/remedies.h"
 #include "core/communicator/turn.h"
 
 namespace rondo::detail {
@@ -12,50 +14,65 @@ namespace {
 constexpr std::chrono::milliseconds doorbell_sleep{1};
 constexpr int descriptor_sleep_ms = 5;
 
+/// For ranks that are behind at the end of a communicator, as those that a broadcast's root does
+/// not wait for, to come to its last call, which is compared then.
+constexpr std::chrono::milliseconds longest_comparing{200};
+
 /// How long a transport's complaint waits for the control plane to say what really happened.
-constexpr std::chrono::milliseconds diagnosis{1000};
+constexpr std::chrono::milliseconds diagnosis{3000};
 /// A death is known sooner than this; whoever left in order has to be asked for.
 constexpr std::chrono::milliseconds between_questions{50};
 
-/// Has the control plane find out what this rank waits for.
-void ask_why(ControlLine& line, const Engine& engine, bool expired) {
-  const Operation* const waiting = engine.oldest_point_to_point();
-  if (waiting == nullptr || !engine.only_point_to_point()) return line.report_stall(expired);
-  const Call& call = waiting->prepared->call;
-  const std::string what = (waiting->sends ? "send of " : "recv of ") + std::to_string(call.count) +
-                           " x " + std::string(name(call.type));
-  line.report_stall_on(waiting->point_to_point_peer, what, expired);
-}
-
-void await_diagnosis(ControlLine& line, const Engine& engine) {
-  const auto begin = std::chrono::steady_clock::now();
-  auto next_question = begin + between_questions;
-  for (auto now = begin; !line.failed() && now < begin + diagnosis;
-       now = std::chrono::steady_clock::now()) {
-    if (now >= next_question) {
-      ask_why(line, engine, false);
-      next_question = now + between_questions;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+/// True of what a transport says of a peer: when a process dies its connections break in any order,
+/// so a device may blame the peer's memory or the network before anybody knows of the death.
+bool is_a_symptom(const Error& error) {
+  switch (error.code()) {
+    case ErrorCode::peer_lost:
+      return true;
+    case ErrorCode::system:
+    case ErrorCode::internal:
+    case ErrorCode::timeout:
+      return error.peer() >= 0;
+    default:
+      return false;
   }
 }
 
 }  // namespace
 
 void CommunicatorState::wait(Operation& operation) {
+  bool may_leave = true;  // to whoever holds the role
   while (!operation.is_done()) {
     Turn turn(*this, std::try_to_lock);
     if (turn.held()) {
       // Another thread's call may be what completes this work: whoever asks gets the role.
-      patience_.reset();
-      while (!operation.is_done() && !turn.wanted()) step(patience_);
-    } else {
-      // Whoever holds the role works for this operation too; finish() wakes us. The progress thread
-      // exists, as this work is asynchronous, so the role is never abandoned.
+      patience_.resume(moves_);
+      // At least one step, or data that has come would not be looked at before the time is judged.
+      do {
+        step(patience_);
+      } while (!operation.is_done() && !turn.wanted());
+      if (!operation.is_done()) judge_silence(patience_);
+    } else if (may_leave && (may_leave = try_to_carry_on())) {
+      // Whoever holds the role works for this operation too; finish() wakes us. With a progress
+      // thread the role is never abandoned; a group's calls began without one.
       operation.done.wait(false, std::memory_order_acquire);
+    } else {
+      std::this_thread::sleep_for(doorbell_sleep);  // the role is free again in the end
     }
   }
   if (operation.error) std::rethrow_exception(operation.error);
+}
+
+bool CommunicatorState::try_to_carry_on() {
+  // relaxed: who does not see it comes for the role and the thread.
+  if (has_background_.load(std::memory_order_relaxed)) return true;
+  try {
+    carry_on_in_background();
+  } catch (const std::exception& error) {
+    log(LogLevel::warn, rank(), error.what());
+    return false;
+  }
+  return true;
 }
 
 bool CommunicatorState::test(Operation& operation) {
@@ -73,22 +90,12 @@ void CommunicatorState::drive(Operation& operation) {
   while (!operation.is_done()) step(patience_);
 }
 
-template <class Body>
-void CommunicatorState::guarded(Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    fail(error);
-  } catch (const std::exception& error) {  // no memory, say: the peers must hear of it too
-    fail(Error(ErrorCode::internal, error.what(), {.rank = rank()}));
-  }
-}
-
 /// Completes a call that this thread has just begun.
 void CommunicatorState::complete(Operation& operation) {
   bool done = false;
   guarded([&] { done = engine_->run_at_once(&operation, patience_.backoff().looks_at_once()); });
-  if (!done) drive(operation);
+  if (!done) return drive(operation);
+  ++moves_;
 }
 
 /// Moves what can be moved, without waiting. True when anything did.
@@ -96,6 +103,7 @@ bool CommunicatorState::look() {
   bool moved = false;
   guarded([&] {
     moved = engine_->progress() || engine_->progress_transports();
+    if (moved) ++moves_;
     if (!moved && line_->failed()) throw line_->failure();
   });
   return moved;
@@ -105,6 +113,7 @@ bool CommunicatorState::look() {
 void CommunicatorState::step(Patience& patience) {
   guarded([&] {
     if (engine_->progress()) {
+      ++moves_;
       patience.reset();
       if (line_->failed()) throw line_->failure();
     } else {
@@ -122,6 +131,7 @@ void CommunicatorState::idle(Patience& patience) {
 void CommunicatorState::sleep(Patience& patience) {
   doorbell_.arm();
   if (engine_->progress() || engine_->progress_transports()) {
+    ++moves_;
     patience.reset();
   } else {
     descriptors_.clear();
@@ -149,24 +159,67 @@ void CommunicatorState::sleep_on_descriptors() {
   waker_.disarm();
 }
 
+/// Of who waits by turns with other threads: theirs may come so often that none of its own is long
+/// enough for sleep(), which keeps the time elsewhere.
+void CommunicatorState::judge_silence(Patience& patience) {
+  guarded([&] {
+    if (line_->failed()) throw line_->failure();
+    report_stall(patience);
+  });
+}
+
 void CommunicatorState::report_stall(Patience& patience) {
-  const Patience::Verdict verdict = patience.judge();
+  const std::chrono::milliseconds longest = timeout();
+  const Patience::Verdict verdict = patience.judge(longest);
   if (verdict == Patience::Verdict::wait) return;
-  if (verdict == Patience::Verdict::lost) {
-    throw Error(
-        ErrorCode::timeout,
-        "nothing moved for longer than RONDO_TIMEOUT and the control plane does not answer",
-        {.rank = rank(),
-         .remedy =
-             "look for a stopped or swapped-out rank; raise RONDO_TIMEOUT if it is only slow"});
+  if (verdict == Patience::Verdict::lost) throw unexplained_silence();
+  tell_timeout(*line_);
+  ask_why(verdict == Patience::Verdict::expired);
+}
+
+/// The send or recv by itself that this rank waits for, and for nothing else; null: there is none.
+const Operation* CommunicatorState::awaited_message() const {
+  if (engine_->idle()) return to_self_.empty() ? nullptr : to_self_.front().get();
+  if (!engine_->only_point_to_point()) return nullptr;
+  const Operation* const oldest = engine_->oldest_point_to_point();
+  return oldest->is_part ? nullptr : oldest;
+}
+
+/// Has the control plane find out what this rank waits for.
+void CommunicatorState::ask_why(bool expired) {
+  const Operation* const waiting = awaited_message();
+  if (waiting == nullptr) return line_->report_stall(expired);
+  const Call& call = waiting->prepared->call;
+  const std::string what = (waiting->sends ? "send of " : "recv of ") + std::to_string(call.count) +
+                           " x " + std::string(name(call.type)) +
+                           (call.blocks == between_pairs ? " of an all_to_all_v" : "");
+  line_->report_stall_on(waiting->point_to_point_peer, what, expired);
+}
+
+void CommunicatorState::await_diagnosis() {
+  const auto begin = std::chrono::steady_clock::now();
+  auto next_question = begin + between_questions;
+  for (auto now = begin; !line_->failed() && now < begin + diagnosis;
+       now = std::chrono::steady_clock::now()) {
+    if (now >= next_question) {
+      ask_why(false);
+      next_question = now + between_questions;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  line_->set_timeout(patience.timeout());
-  ask_why(*line_, *engine_, verdict == Patience::Verdict::expired);
+}
+
+std::optional<Error> CommunicatorState::untold() const {
+  if (told_.load(std::memory_order_relaxed)) return std::nullopt;
+  std::optional<Error> error = failure();
+  if (error && error->code() != ErrorCode::mismatch) error.reset();
+  return error;
 }
 
 void CommunicatorState::fail(const Error& error) {
-  // A closed connection is only a symptom: the control plane usually knows who died, and of what.
-  if (error.code() == ErrorCode::peer_lost) await_diagnosis(*line_, *engine_);
+  if (!is_idle()) note_told();  // what is complete tells nobody
+  // The control plane usually knows who died, and of what.
+  if (is_a_symptom(error)) await_diagnosis();
   if (!line_->failed()) line_->fail(error);
   engine_->fail_all(std::make_exception_ptr(line_->failed() ? line_->failure() : error));
   for (const auto& operation : to_self_) operation->finish(std::make_exception_ptr(error));
@@ -174,12 +227,49 @@ void CommunicatorState::fail(const Error& error) {
   write_trace(false);  // this process may not live much longer
 }
 
-void CommunicatorState::require_usable() const {
+void CommunicatorState::set_timeout(std::chrono::milliseconds timeout) {
+  require_own_process();
+  constexpr std::chrono::seconds longest{100'000'000};  // as RONDO_TIMEOUT's
+  if (timeout < std::chrono::milliseconds(1) || timeout > longest) {
+    throw Error(ErrorCode::invalid_argument,
+                "a timeout of " + std::to_string(timeout.count()) + " ms is out of range",
+                {.rank = rank(), .remedy = "use at least 1 ms and at most 100000000 s"});
+  }
+  timeout_.store(timeout.count(), std::memory_order_relaxed);
+  timeout_from_program_.store(true, std::memory_order_relaxed);
+}
+
+void CommunicatorState::tell_timeout(ControlLine& line) const {
+  line.set_timeout(timeout(), timeout_from_program_.load(std::memory_order_relaxed));
+}
+
+Error CommunicatorState::unexplained_silence() const {
+  const bool from_program = timeout_from_program_.load(std::memory_order_relaxed);
+  return Error(ErrorCode::timeout,
+               "nothing moved before the deadline and the control plane does not answer",
+               {.rank = rank(),
+                .remedy = "look for a stopped or swapped-out rank; " +
+                          words_of_raising_timeout(from_program) + " if it is only slow"});
+}
+
+void CommunicatorState::require_own_process() const {
+  if (is_own()) return;
+  throw Error(
+      ErrorCode::invalid_usage,
+      "this communicator belongs to the process that this one was forked from",
+      {.rank = rank(),
+       .remedy = "use it in that process alone; a child may make a communicator of its own"});
+}
+
+void CommunicatorState::require_usable() {
+  require_own_process();
   if (finalized_) {
     throw Error(ErrorCode::invalid_usage, "this communicator was finalized",
                 {.rank = rank(), .remedy = "make a new one"});
   }
-  if (line_->failed()) throw line_->failure();
+  if (!line_->failed()) return;
+  note_told();
+  throw line_->failure();
 }
 
 std::optional<Error> CommunicatorState::failure() const {
@@ -191,31 +281,48 @@ void CommunicatorState::carry_on_in_background() {
   const Turn turn(*this);  // whose end wakes the thread
   if (background_.joinable() || stopping_) return;
   if (!waker_.is_open()) waker_.open();
-  background_ = std::thread([this] { background(); });
+  background_ = start_thread([this] { background(); });
+  // relaxed, as its load in wait(): who does not see it comes here for the role and the thread.
+  has_background_.store(true, std::memory_order_relaxed);
 }
+
+bool CommunicatorState::is_idle() const { return engine_->idle() && to_self_.empty(); }
 
 void CommunicatorState::background() {
   Patience patience = this->patience();
   std::unique_lock lock(role_);
   for (;;) {
-    background_wakes_.wait(lock, [&] {
+    const auto is_wanted = [&] {
       // relaxed: changed under role_ when it falls, and a rise only means that we give way.
-      return stopping_ || (!engine_->idle() && callers_.load(std::memory_order_relaxed) == 0);
-    });
+      return stopping_ || (!is_idle() && callers_.load(std::memory_order_relaxed) == 0);
+    };
+    const bool gave_way = !is_wanted();
+    if (gave_way) background_wakes_.wait(lock, is_wanted);
     if (stopping_) return;
+    if (gave_way) patience.resume(moves_);  // others may have moved all since, or only have asked
     step(patience);
+    if (gave_way && !is_idle()) judge_silence(patience);
     lock.unlock();
     lock.lock();
   }
 }
 
 void CommunicatorState::abort(const std::string& reason) noexcept {
+  if (!is_own()) return;
   try {
-    line_->fail(Error(ErrorCode::aborted,
-                      "the communicator was aborted" + (reason.empty() ? "" : ": " + reason),
-                      {.rank = rank()}));
+    end_with(Error(ErrorCode::aborted,
+                   "the communicator was aborted" + (reason.empty() ? "" : ": " + reason),
+                   {.rank = rank(), .remedy = std::string(remedies::new_communicator.words)}));
   } catch (...) {
     // Out of memory while describing the abort: there is nobody left to tell.
+  }
+}
+
+void CommunicatorState::end_with(const Error& error) noexcept {
+  try {
+    line_->fail(error);
+  } catch (...) {
+    // Out of memory while telling: who waits here is woken all the same.
   }
   ring(doorbell_.word());
   waker_.wake();
@@ -225,6 +332,8 @@ void CommunicatorState::close(bool together) {
   Turn turn(*this);
   if (finalized_) return;
   finalized_ = true;
+  // By calls under way a failure is told where they are waited for.
+  const bool told = told_.load(std::memory_order_relaxed);
   try {
     drain();
   } catch (...) {
@@ -233,7 +342,12 @@ void CommunicatorState::close(bool together) {
     throw;
   }
   write_trace(together);
+  if (together && size() > 1) line_->compare_calls(longest_comparing);
   line_->leave();
+  if (const auto disagreement = untold(); together && !told && disagreement) {
+    note_told();
+    throw *disagreement;
+  }
 }
 
 /// Completes what is under way and hands everything sent to a kernel or shared memory.
@@ -255,8 +369,19 @@ void CommunicatorState::drain() {
   }
 }
 
+/// Its buffers most likely go as well, so nothing may write to them any more; and what it left out
+/// may be what the others wait for.
+void CommunicatorState::abandon_calls() {
+  {
+    const Turn turn(*this);
+    if (is_idle()) return;
+  }
+  abort("an exception left its calls under way");
+}
+
 CommunicatorState::~CommunicatorState() {
   try {
+    if (std::uncaught_exceptions() > exceptions_) abandon_calls();
     close(false);
   } catch (const std::exception& error) {
     log(LogLevel::warn, rank(), std::string("while finalizing: ") + error.what());

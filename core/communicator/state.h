@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "core/base/config.h"
+#include "core/base/fork.h"
 #include "core/communicator/patience.h"
 #include "core/communicator/waker.h"
 #include "core/control/control.h"
@@ -28,6 +29,7 @@
 #include "core/plan/call_cache.h"
 #include "core/plan/choose.h"
 #include "core/plan/prepared.h"
+#include "core/plan/ragged_calls.h"
 #include "core/trace/recorder.h"
 #include "core/transport/direct_access.h"
 #include "core/transport/doorbell.h"
@@ -56,6 +58,9 @@ struct Message {
   bool sends = false;
 };
 
+/// An all_to_all_v.
+struct Exchange;
+
 class CommunicatorState {
  public:
   /// Collective: settles what rank 0 decides for all, picks a transport for each pair, exchanges
@@ -68,10 +73,27 @@ class CommunicatorState {
   int rank() const { return membership_.rank; }
   int size() const { return static_cast<int>(membership_.members.size()); }
   const Config& config() const { return config_; }
+  /// The longest silence of a peer inside a call. Any thread, both.
+  std::chrono::milliseconds timeout() const {
+    return std::chrono::milliseconds(timeout_.load(std::memory_order_relaxed));
+  }
+  /// From here on, for calls under way, too. Throws Error{invalid_argument}.
+  void set_timeout(std::chrono::milliseconds timeout);
+  /// Tells `line`, for the words of its errors.
+  void tell_timeout(ControlLine& line) const;
+  /// Where nothing moved for so long and the control plane does not answer either.
+  Error unexplained_silence() const;
   bool is_on_one_machine() const { return surroundings_.one_machine; }
+  /// Whether messages to `peer` may lie in memory that DeviceBlocks knows. Any thread.
+  bool sends_device_memory(int peer) const {
+    const Transport* const transport = transport_of_[static_cast<std::size_t>(peer)];
+    return transport != nullptr && transport->sends_device_memory(peer);
+  }
   /// What the choice of an algorithm goes by.
   const Surroundings& surroundings() const { return surroundings_; }
   const AlgorithmSelection& algorithms() const { return algorithms_; }
+  /// The call as the communicator's settings have it (core/plan/decide.h).
+  Call settled(const Call& call) const;
 
   /// Collective: every rank's text, by rank, over the control plane.
   std::vector<std::string> exchange(const std::string& mine) { return line_->exchange(mine); }
@@ -81,18 +103,26 @@ class CommunicatorState {
   std::uint64_t identity() const { return identity_; }
 
   /// Makes a call and returns when it is complete.
-  void call(const Call& call, const void* input, void* output);
+  void call(const Call& call, const void* input, void* output, Counts counts = {});
+  /// The same of a call with counts as the caller gave them: checked and shaped here.
+  void call_ragged(const Call& asked, const void* input, void* output, Counts counts);
   /// Makes a call and returns at once. `deferred`: the caller is about to wait, so the progress
   /// thread need not be woken.
-  std::shared_ptr<Operation> start(const Call& call, const void* input, void* output,
-                                   bool deferred);
+  std::shared_ptr<Operation> start(const Call& call, const void* input, void* output, bool deferred,
+                                   Counts counts = {});
   std::shared_ptr<Operation> start(const Message& message, const void* input, void* output,
                                    bool deferred);
   void call(const Message& message, const void* input, void* output);
+  /// An exchange is one operation, complete when all its messages are; checked before.
+  std::shared_ptr<Operation> start(const Exchange& exchange, bool deferred);
+  void call(const Exchange& exchange);
   void wait(Operation& operation);
   bool test(Operation& operation);
-  /// Makes sure that work goes on while no thread waits for it.
+  /// Makes sure that work goes on while no thread waits for it. Throws Error{system} where no
+  /// thread can be had: then it goes on while one waits.
   void carry_on_in_background();
+  /// The same for work that a thread is about to wait for; false where no thread can be had.
+  bool try_to_carry_on();
 
   /// Collective over the members. Not for ranks that leave (negative color): they pass color < 0.
   std::shared_ptr<CommunicatorState> split(int color, int key);
@@ -102,10 +132,34 @@ class CommunicatorState {
   std::shared_ptr<CommunicatorState> shrink(const std::vector<int>& excluded);
   /// Why no further call can succeed, if so. Any thread.
   std::optional<Error> failure() const;
+  /// That ranks disagree, where no call has told this one, as it waited for nobody. Any thread.
+  std::optional<Error> untold() const;
+  /// A failure was told, by a call of this class's or in another way. Any thread.
+  void note_told() { told_.store(true, std::memory_order_relaxed); }
   void abort(const std::string& reason) noexcept;
-  /// Completes what is under way and leaves. Where several machines are traced, collective.
+  /// The same with an error that is every rank's, as calls beside the engine's met it.
+  void end_with(const Error& error) noexcept;
+  /// Completes what is under way and leaves. Throws untold(), also where it turns out only here:
+  /// for a fifth of a second ranks with fewer calls are waited for, to compare theirs. Where
+  /// several machines are traced, collective.
   void finalize() { close(true); }
+  /// Of a process that ends in order: leaves as finalize() does, but waits for no other rank. Not
+  /// where a call is under way that does not end, or where it has failed.
+  void leave_at_exit() { close(false); }
+  /// Of one that ends otherwise, and among threads: what was traced is written, but for what
+  /// another thread is in the middle of.
+  void keep_trace();
+  bool is_traced() const { return trace_ != nullptr; }
+  /// False in a child that its process has forked. Any thread.
+  bool is_own() const { return maker_.is_this(); }
+  /// Whether it is among processes, and so left at this one's end; see living.h.
+  bool leaves_with_process() const { return membership_.local == nullptr; }
+  const std::shared_ptr<Control>& world() const { return membership_.world; }
   std::string describe(const Call& call);
+  /// Where calls on GPU buffers are noted; null: nothing is traced. Any thread.
+  std::shared_ptr<trace::StreamLog> stream_log() const {
+    return trace_ ? trace_->stream_log() : nullptr;
+  }
   Traffic traffic();
 
  private:
@@ -130,19 +184,44 @@ class CommunicatorState {
   void compare_clocks();
   /// `together`: as for close().
   void write_trace(bool together) noexcept;
-  const Prepared& lookup(const Call& call);
-  Prepared prepare_call(const Call& call);
+  const Prepared& lookup(const Call& call, Counts counts);
+  Prepared prepare_call(const Call& call, Counts counts);
   /// "shm", "shm+tcp".
   std::string transport_list() const;
   std::shared_ptr<const Plan> plan_of(const Algorithm& algorithm, int root);
   Prepared lookup(const Message& message);
   Prepared prepare_message(const Message& message);
+  std::shared_ptr<const Plan> plan_of(const Message& message);
   std::shared_ptr<Operation> take_operation();
   /// Looks the call up, checks and numbers it.
-  void begin(const Call& call, const void* input, void* output, Operation& operation);
+  void begin(const Call& asked, const void* input, void* output, Operation& operation,
+             Counts counts);
+  /// The same of one that has been looked up.
+  void begin(const Prepared& prepared, const void* input, void* output, Operation& operation);
+  const Prepared& lookup_ragged(const Call& asked, Counts counts);
+  /// Completes `blocking_`, which has begun.
+  void complete_blocking();
+  /// What a call is known by from here on, in the order of this rank's collectives.
+  struct Numbered {
+    std::uint64_t sequence;
+    std::uint64_t fingerprint;
+  };
+  /// `apart`: others may end before it that began behind it.
+  Numbered number(const Call& call, std::uint64_t fingerprint_base, bool apart = false);
+  /// Apart; gives the sequence.
+  std::uint64_t number(const Exchange& exchange);
   std::shared_ptr<Operation> submit(const Message& message, const void* input, void* output);
+  /// `is_part`: of an exchange.
+  std::shared_ptr<Operation> submit_to_peer(const Message& message, const void* input, void* output,
+                                            bool is_part);
+  /// What fails while its messages are begun fails the communicator, and is the operation's.
+  std::shared_ptr<Operation> submit(const Exchange& exchange);
+  /// A blocking one whose blocks are short.
+  void call_short(const Exchange& exchange);
   std::shared_ptr<Operation> submit_to_self(const Message& message, const void* input,
                                             void* output);
+  template <class Begin>
+  std::shared_ptr<Operation> start_by(Begin begin, bool deferred);
   /// Runs `body` with the role held; what it throws fails the communicator.
   template <class Body>
   void guarded(Body body);
@@ -153,15 +232,26 @@ class CommunicatorState {
   /// `together`: the other ranks do the same now, so they may be waited for.
   void close(bool together);
   void drain();
+  /// Of an exception on its way: aborts what is under way.
+  void abandon_calls();
   Patience patience() const;  ///< for a wait on these transports
   void idle(Patience& patience);
   void sleep(Patience& patience);
   void sleep_on_descriptors();
+  void judge_silence(Patience& patience);
   void report_stall(Patience& patience);
+  void ask_why(bool expired);
+  void await_diagnosis();
+  const Operation* awaited_message() const;
   void fail(const Error& error);
-  void require_usable() const;
+  void require_usable();
+  /// Not a child by fork(), which lacks the threads that work here and would speak for its parent.
+  void require_own_process() const;
   void background();
+  bool is_idle() const;  ///< nothing is under way. Under role_
 
+  const MakerProcess maker_;
+  const int exceptions_;  ///< that were on their way when it was made
   Membership membership_;
   Config config_;
   std::uint64_t identity_ = 0;
@@ -181,8 +271,10 @@ class CommunicatorState {
   Waker waker_;                  ///< of who sleeps on descriptors with the role in its hands
   std::condition_variable background_wakes_;
   std::thread background_;
-  bool stopping_ = false;   ///< under role_
-  bool finalized_ = false;  ///< under role_
+  std::atomic<bool> has_background_{false};  ///< a hint, of who does not hold role_
+  bool stopping_ = false;                    ///< under role_
+  bool finalized_ = false;                   ///< under role_
+  std::atomic<bool> told_{false};  ///< a call has failed with the failure. Relaxed: guards nothing
 
   std::uint64_t sequence_ = 0;  ///< collective calls made
   std::uint64_t history_ = 0;   ///< their fingerprints, mixed
@@ -191,12 +283,19 @@ class CommunicatorState {
   std::uint64_t repairs_ = 0;        ///< splits after a failure
   std::vector<std::uint64_t> sent_;  ///< by peer: sends made
   std::vector<std::uint64_t> received_;
+  std::vector<std::shared_ptr<const Plan>> message_plans_;  ///< by peer and direction
   CallCache calls_;
-  CallCache messages_;  ///< sends and receives
-  Patience patience_;   ///< of callers' threads, under role_
+  RaggedCalls ragged_;
+  CallCache messages_;                 ///< sends and receives
+  CallCache exchanged_;                ///< those of exchanges, whose lengths may change each time
+  std::atomic<std::int64_t> timeout_;  ///< milliseconds. Relaxed: guards nothing
+  std::atomic<bool> timeout_from_program_;  ///< for words. Relaxed, likewise
+  Patience patience_;                       ///< of callers' threads, under role_
+  std::uint64_t moves_ = 0;                 ///< looks that saw something move; under role_
   std::map<std::pair<const Algorithm*, int>, std::shared_ptr<const Plan>>
-      plans_;           ///< by algorithm and root
-  Operation blocking_;  ///< of a blocking call: under role_ from its start to its end
+      plans_;                       ///< by algorithm and root
+  Operation blocking_;              ///< of a blocking call: under role_ from its start to its end
+  ShortExchange short_exchange_{};  ///< likewise
   std::vector<std::shared_ptr<Operation>> operations_;  ///< pool: reused when done and unreferenced
   std::size_t next_operation_ = 0;
   std::vector<std::shared_ptr<Operation>> to_self_;  ///< sends to, or receives from, this very rank

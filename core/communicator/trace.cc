@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "core/base/log.h"
-#include "core/communicator/state.h"
+#include "core/communicator/turn.h"
 
 namespace rondo::detail {
 namespace {
@@ -88,6 +88,11 @@ void CommunicatorState::write_trace(bool together) noexcept {
         std::string("the clocks are not compared at the end of the trace: ") + error.what());
   }
   trace_->write();
+}
+
+void CommunicatorState::keep_trace() {
+  const Turn turn(*this, std::try_to_lock);
+  if (turn.held() && !finalized_) write_trace(false);
 }
 
 }  // namespace rondo::detail

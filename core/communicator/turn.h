@@ -1,6 +1,8 @@
-// Turn: holding a communicator's progress role. Private to core/communicator.
+// Turn: holding a communicator's progress role, and what fails meanwhile. Private to
+// core/communicator.
 #pragma once
 
+#include <exception>
 #include <mutex>
 
 #include "core/communicator/state.h"
@@ -9,7 +11,8 @@ namespace rondo::detail {
 
 class CommunicatorState::Turn {
  public:
-  explicit Turn(CommunicatorState& state) : state_(state), held_(state.role_.try_lock()) {
+  /// Both throw Error{invalid_usage} in a child by fork(), where the role may be held for ever.
+  explicit Turn(CommunicatorState& state) : state_(own(state)), held_(state.role_.try_lock()) {
     if (held_) return;
     announce();
     state_.role_.lock();
@@ -17,11 +20,11 @@ class CommunicatorState::Turn {
     withdraw();
   }
   Turn(CommunicatorState& state, std::try_to_lock_t)
-      : state_(state), held_(state.role_.try_lock()) {}
+      : state_(own(state)), held_(state.role_.try_lock()) {}
   ~Turn() {
     if (!held_) return;
     // With nothing under way the background thread has nothing to do, and calls need not wake it.
-    const bool wake = state_.background_.joinable() && !state_.engine_->idle();
+    const bool wake = state_.background_.joinable() && !state_.is_idle();
     state_.role_.unlock();
     if (wake) state_.background_wakes_.notify_one();
   }
@@ -33,6 +36,10 @@ class CommunicatorState::Turn {
   bool wanted() const { return state_.callers_.load(std::memory_order_relaxed) > 0; }
 
  private:
+  static CommunicatorState& own(CommunicatorState& state) {
+    state.require_own_process();
+    return state;
+  }
   // A hint for the background thread, which gives way; the mutex orders everything else.
   // Sequentially consistent with its look before it sleeps (Waker::arm()).
   void announce() {
@@ -45,5 +52,16 @@ class CommunicatorState::Turn {
   CommunicatorState& state_;
   bool held_ = false;
 };
+
+template <class Body>
+void CommunicatorState::guarded(Body body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    fail(error);
+  } catch (const std::exception& error) {  // no memory, say: the peers must hear of it too
+    fail(Error(ErrorCode::internal, error.what(), {.rank = rank()}));
+  }
+}
 
 }  // namespace rondo::detail

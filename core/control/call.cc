@@ -1,12 +1,19 @@
 #include "core/control/call.h"
 
+#include <algorithm>
+
 namespace rondo {
 namespace {
 
-/// The small fields in one word: collective, type, operator, root from the lowest byte up.
+constexpr std::uint64_t reproducible_bit = std::uint64_t{1} << 31;
+
+/// The small fields in one word: collective, type, operator, accumulating type and the bit from the
+/// lowest byte up, then root.
 std::uint64_t pack(const Call& call) {
   return static_cast<std::uint64_t>(call.collective) | static_cast<std::uint64_t>(call.type) << 8 |
          static_cast<std::uint64_t>(call.op) << 16 |
+         static_cast<std::uint64_t>(call.accumulate) << 24 |
+         (call.reproducible ? reproducible_bit : 0) |
          static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.root)) << 32;
 }
 
@@ -14,17 +21,30 @@ void unpack(std::uint64_t kinds, Call& call) {
   call.collective = static_cast<Collective>(kinds & 0xff);
   call.type = static_cast<DataType>(kinds >> 8 & 0xff);
   call.op = static_cast<ReduceOperator>(kinds >> 16 & 0xff);
+  call.accumulate = static_cast<DataType>(kinds >> 24 & 0x7f);
+  call.reproducible = (kinds & reproducible_bit) != 0;
   call.root = static_cast<std::int32_t>(kinds >> 32);
+}
+
+std::string accumulated(const Call& call) {
+  return "accumulated in " + std::string(name(call.accumulate));
 }
 
 }  // namespace
 
 std::string to_string(const Call& call) {
-  std::string text(name(call.collective));
+  std::string text = full_name(call);
   if (call.sequence != 0) text += " #" + std::to_string(call.sequence);
   if (call.collective == Collective::barrier) return text;
+  if (call.collective == Collective::all_to_all && call.blocks == between_pairs)
+    return text + " (" + std::string(name(call.type)) + ")";
   text += " (" + std::to_string(call.count) + " x " + std::string(name(call.type));
-  if (info(call.collective).reduces) text += ", " + std::string(name(call.op));
+  if (call.blocks != 0) text += call.blocks == between_pairs ? " of an all_to_all_v" : " in all";
+  if (info(call.collective).reduces) {
+    text += ", " + std::string(name(call.op));
+    if (call.accumulate != call.type) text += ", " + accumulated(call);
+    if (call.reproducible) text += ", reproducible";
+  }
   // The two sides of a message agree on no rank; its error names the peer.
   if (info(call.collective).has_root && call.collective != Collective::send_recv) {
     text += ", root " + std::to_string(call.root);
@@ -32,11 +52,28 @@ std::string to_string(const Call& call) {
   return text + ")";
 }
 
-/// A sum of odd multiples, then the finaliser of MurmurHash3: each input bit reaches every output
-/// bit, in two multiplications after the sum.
+std::string rank_order_words(const Call& call) {
+  if (!wants_rank_order(call)) return {};
+  const bool wide = call.accumulate != call.type;
+  return std::string(call.reproducible ? "reproducible" : "") +
+         (call.reproducible && wide ? ", " : "") + (wide ? accumulated(call) : "") +
+         ": contributions are added in rank order";
+}
+
 std::uint64_t fingerprint(const Call& call) {
-  std::uint64_t mixed = call.sequence * 0x9e3779b97f4a7c15ULL + call.count * 0xd6e8feb86659fd93ULL +
-                        pack(call) * 0xa0761d6478bd642fULL;
+  return fingerprint(fingerprint_base(call), call.sequence);
+}
+
+/// A sum of odd multiples, but for the sequence's ...
+std::uint64_t fingerprint_base(const Call& call) {
+  return call.count * 0xd6e8feb86659fd93ULL + pack(call) * 0xa0761d6478bd642fULL +
+         call.blocks * 0xe7037ed1a0b428dbULL;
+}
+
+/// ... and with it, then the finaliser of MurmurHash3: each input bit reaches every output bit, in
+/// two multiplications after the sum.
+std::uint64_t fingerprint(std::uint64_t base, std::uint64_t sequence) {
+  std::uint64_t mixed = base + sequence * 0x9e3779b97f4a7c15ULL;
   mixed = (mixed ^ mixed >> 33) * 0xff51afd7ed558ccdULL;
   mixed = (mixed ^ mixed >> 33) * 0xc4ceb9fe1a85ec53ULL;
   mixed ^= mixed >> 33;
@@ -51,8 +88,36 @@ void CallLog::begin(const Call& call) {
   entry.sequence.store(0, std::memory_order_relaxed);
   entry.count.store(call.count, std::memory_order_release);
   entry.kinds.store(pack(call), std::memory_order_release);
+  entry.blocks.store(call.blocks, std::memory_order_release);
   entry.sequence.store(call.sequence, std::memory_order_release);
   begun_.store(call.sequence, std::memory_order_release);
+}
+
+void CallLog::begin_apart(const Call& call) {
+  apart_.push_back({.sequence = call.sequence});
+  begin(call);
+}
+
+void CallLog::complete(std::uint64_t sequence) {
+  in_order_ = sequence;
+  reach();
+}
+
+void CallLog::complete_apart(std::uint64_t sequence) {
+  std::ranges::find(apart_, sequence, &Apart::sequence)->complete = true;
+  reach();
+}
+
+/// Goes past all that are complete, up to the oldest call that is not.
+void CallLog::reach() {
+  auto next = apart_.begin();
+  while (next != apart_.end() && next->complete && next->sequence <= in_order_ + 1) {
+    in_order_ = std::max(in_order_, next->sequence);
+    ++next;
+  }
+  apart_.erase(apart_.begin(), next);
+  const bool held = !apart_.empty() && apart_.front().sequence <= in_order_;
+  completed_.store(held ? apart_.front().sequence - 1 : in_order_, std::memory_order_release);
 }
 
 std::optional<Call> CallLog::find(std::uint64_t sequence) const {
@@ -62,6 +127,7 @@ std::optional<Call> CallLog::find(std::uint64_t sequence) const {
   }
   Call call{.sequence = sequence, .count = entry.count.load(std::memory_order_acquire)};
   unpack(entry.kinds.load(std::memory_order_acquire), call);
+  call.blocks = entry.blocks.load(std::memory_order_acquire);
   if (entry.sequence.load(std::memory_order_relaxed) != sequence) return std::nullopt;
   return call;
 }

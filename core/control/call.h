@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "rondo/types.h"
 
@@ -20,15 +21,58 @@ struct Call {
   DataType type = DataType::uint8;
   ReduceOperator op = ReduceOperator::sum;
   std::int32_t root = 0;
+  /// 0: `count` is of one block, or of the vector. Else the blocks differ in size: it is of all of
+  /// them together, and this a fingerprint of their counts (core/plan/ragged.h).
+  std::uint64_t blocks = 0;
+  DataType accumulate = type;  ///< of reductions; the type: as usual
+  bool reproducible = false;   ///< of reductions
 
   friend bool operator==(const Call&, const Call&) = default;
 };
 
-/// "all_reduce #12 (1024 x float32, sum)".
+constexpr Call reducing_call(Collective collective, std::size_t count, DataType type,
+                             const Reduction& how, int root = 0) {
+  return {.count = count,
+          .collective = collective,
+          .type = type,
+          .op = how.op,
+          .root = root,
+          .accumulate = how.accumulate.value_or(type),
+          .reproducible = how.reproducible};
+}
+
+/// Call::blocks of an all_to_all_v, which knows no count that all ranks share, and of the messages
+/// that it consists of.
+inline constexpr std::uint64_t between_pairs = 1;
+
+/// The message that a block of so many elements is, on both sides.
+constexpr Call message_between(std::size_t count, DataType type) {
+  return {
+      .count = count, .collective = Collective::send_recv, .type = type, .blocks = between_pairs};
+}
+
+/// "all_gather", or "all_gather_v" where the blocks differ in size.
+inline std::string full_name(const Call& call) {
+  const bool message = call.collective == Collective::send_recv;
+  return std::string(name(call.collective)) + (call.blocks != 0 && !message ? "_v" : "");
+}
+
+/// "all_reduce #12 (1024 x float32, sum)", "all_gather_v #12 (1024 x float32 in all)".
 std::string to_string(const Call& call);
+
+/// Whether all contributions to an element must be combined at once and in the order of ranks.
+constexpr bool wants_rank_order(const Call& call) {
+  return info(call.collective).reduces && is_float(call.type) &&
+         (call.reproducible || call.accumulate != call.type);
+}
+/// Why they must: "reproducible: contributions are added in rank order"; empty: they need not.
+std::string rank_order_words(const Call& call);
 
 /// 64 bits that ride in every frame of the call: equal calls, equal fingerprints. Never 0.
 std::uint64_t fingerprint(const Call& call);
+/// The same from what all calls that differ in nothing but the sequence share, and the sequence.
+std::uint64_t fingerprint(std::uint64_t base, std::uint64_t sequence);
+std::uint64_t fingerprint_base(const Call& call);
 
 /// The last calls of one rank. Single writer (the thread that makes calls), any readers.
 class CallLog {
@@ -37,11 +81,15 @@ class CallLog {
 
   /// Before the call's first frame.
   void begin(const Call& call);
-  /// When call `sequence` and all before it are complete.
-  void complete(std::uint64_t sequence) { completed_.store(sequence, std::memory_order_release); }
+  /// The same of a call that those behind it do not wait for, nor it for those before it.
+  void begin_apart(const Call& call);
+  /// When call `sequence` and all before it are complete, but for those apart.
+  void complete(std::uint64_t sequence);
+  void complete_apart(std::uint64_t sequence);
 
   /// Newest begun sequence; 0: none yet.
   std::uint64_t begun() const { return begun_.load(std::memory_order_acquire); }
+  /// It and all before it are complete. Never falls.
   std::uint64_t completed() const { return completed_.load(std::memory_order_acquire); }
   /// The call, unless it is too old or not begun.
   std::optional<Call> find(std::uint64_t sequence) const;
@@ -51,9 +99,19 @@ class CallLog {
   struct Entry {
     std::atomic<std::uint64_t> sequence{0};
     std::atomic<std::uint64_t> count{0};
-    std::atomic<std::uint64_t> kinds{0};  ///< collective, type, op, root packed
+    std::atomic<std::uint64_t> kinds{0};  ///< all else packed
+    std::atomic<std::uint64_t> blocks{0};
   };
+  struct Apart {
+    std::uint64_t sequence;
+    bool complete = false;
+  };
+  void reach();
+
   std::array<Entry, kept> entries_{};
+  std::vector<Apart>
+      apart_{};  ///< in their order, but those that `completed_` is past. The writer's
+  std::uint64_t in_order_ = 0;  ///< calls up to here are complete but for those. The writer's
   std::atomic<std::uint64_t> begun_{0};
   std::atomic<std::uint64_t> completed_{0};
 };

@@ -27,11 +27,16 @@ constexpr milliseconds pause_between_tries{50};
 /// For one address of several to answer.
 constexpr milliseconds longest_try{3000};
 /// For the service to say who was missing, after the deadline.
-constexpr milliseconds grace{2000};
+constexpr milliseconds grace{5000};
 
 /// This try failed; the next may not.
 struct TryAgain : std::runtime_error {
   using std::runtime_error::runtime_error;
+};
+
+/// The service had greeted this rank, and went without a word.
+struct ServiceEnded : TryAgain {
+  using TryAgain::TryAgain;
 };
 
 std::string system_message(int number) { return std::generic_category().message(number); }
@@ -140,23 +145,24 @@ class Conversation {
  public:
   Conversation(UniqueFd socket, const MeetingPoint& point, const Hello& hello,
                Clock::time_point deadline)
-      : hello_(hello), seat_{.socket = std::move(socket)} {
-    const auto magic = point.magic != 0 ? point.magic : default_magic(point.port);
-    send_all(seat_.socket.get(), encode(Preamble{.magic = magic}) + encode(Message(hello)),
+      : hello_(hello),
+        magic_(point.magic != 0 ? point.magic : default_magic(point.port)),
+        seat_{.socket = std::move(socket)} {
+    send_all(seat_.socket.get(), encode(Preamble{.magic = magic_}) + encode(Message(hello)),
              deadline);
   }
 
   /// True when welcomed; false when the time is up first.
   bool wait_for_welcome(Clock::time_point deadline) {
     for (;;) {
-      if (!greeted_) greeted_ = seat_.reader.preamble().has_value();
-      const auto message = greeted_ ? seat_.reader.next() : std::nullopt;
+      if (!greeting_) greeting_ = seat_.reader.preamble();
+      const auto message = greeting_ ? seat_.reader.next() : std::nullopt;
       if (message && take(*message)) return true;
-      if (!message && !receive_some(seat_.socket.get(), seat_.reader, deadline)) return false;
+      if (!message && !receive_more(deadline)) return false;
     }
   }
 
-  bool greeted() const { return greeted_; }
+  bool greeted() const { return greeting_.has_value(); }
   Seat take_seat() { return std::move(seat_); }
 
   void give_up(milliseconds waited) {
@@ -179,9 +185,19 @@ class Conversation {
                  .remedy = refused->remedy});
   }
 
+  bool receive_more(Clock::time_point deadline) {
+    try {
+      return receive_some(seat_.socket.get(), seat_.reader, deadline);
+    } catch (const TryAgain& failed) {
+      if (greeting_ && greeting_->magic == magic_) throw ServiceEnded(failed.what());
+      throw;
+    }
+  }
+
   const Hello& hello_;
+  const std::uint64_t magic_;
   Seat seat_;
-  bool greeted_ = false;
+  std::optional<Preamble> greeting_{};
 };
 
 std::optional<Seat> try_once(const MeetingPoint& point, const Hello& hello,
@@ -199,28 +215,55 @@ std::optional<Seat> try_once(const MeetingPoint& point, const Hello& hello,
   }
 }
 
+Error nobody_met(const MeetingPoint& point, const Hello& hello, milliseconds allowed,
+                 const std::string& why) {
+  const std::string place = point.address + ", port " + std::to_string(point.port) + " within " +
+                            seconds(static_cast<std::uint64_t>(allowed.count())) + ": " + why;
+  if (point.magic != 0) {  // by a unique id
+    return {ErrorCode::bootstrap,
+            "no meeting with the process that made the unique id, at " + place,
+            {.rank = hello.rank,
+             .remedy = "check that every rank has the unique id of this very run, that the process "
+                       "that made it still lives, and that no firewall is between"}};
+  }
+  return {ErrorCode::bootstrap,
+          "no meeting with rank 0 at " + place,
+          {.rank = hello.rank,
+           .peer = hello.rank == 0 ? -1 : 0,
+           .remedy = "check that rank 0 runs, that every rank has its machine and port in " +
+                     point.named_by + ", and that no firewall is between"}};
+}
+
+/// Nobody else will ever serve this meeting.
+Error maker_ended(const MeetingPoint& point, const Hello& hello) {
+  return {ErrorCode::bootstrap,
+          "the process that made the unique id, at " + point.address + ", port " +
+              std::to_string(point.port) + ", ended, died or was killed before all ranks had come",
+          {.rank = hello.rank,
+           .remedy = "look at the end of its output, or the kernel's log, for why"}};
+}
+
 }  // namespace
 
 Seat take_seat(const MeetingPoint& point, const Hello& hello, milliseconds allowed) {
   const auto deadline = Clock::now() + allowed;
   std::string why = "no try was made";
+  bool ended = false;
   for (;;) {
     try {
       if (auto seat = try_once(point, hello, deadline, allowed)) return *std::move(seat);
+    } catch (const ServiceEnded& failed) {
+      if (point.magic != 0) throw maker_ended(point, hello);
+      why = failed.what();  // this job's rank 0 may come to the port of one that has ended
+      ended = true;
     } catch (const TryAgain& failed) {
       why = failed.what();
     }
     if (until(deadline) <= pause_between_tries) break;
     std::this_thread::sleep_for(pause_between_tries);
   }
-  throw Error(
-      ErrorCode::bootstrap,
-      "no meeting with rank 0 at " + point.address + ", port " + std::to_string(point.port) +
-          " within " + seconds(static_cast<std::uint64_t>(allowed.count())) + ": " + why,
-      {.rank = hello.rank,
-       .peer = hello.rank == 0 ? -1 : 0,
-       .remedy = "check that rank 0 runs, that MASTER_ADDR and MASTER_PORT (or RONDO_PORT) "
-                 "name its machine and port on every rank, and that no firewall is between"});
+  if (ended) why += "; a rank 0 that was there before has ended";
+  throw nobody_met(point, hello, allowed, why);
 }
 
 }  // namespace rondo::control

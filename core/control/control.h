@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/address_family.h"
 #include "core/control/call.h"
 #include "core/transport/host.h"
 #include "rondo/error.h"
@@ -54,10 +55,16 @@ class ControlLine {
   /// This rank will make no further call: its leaving is not a failure. Idempotent; the destructor
   /// does it too. A rank that waits for one that left is told so (Error{mismatch}).
   virtual void leave() noexcept = 0;
+  /// Before leave(), where the other ranks leave about now, too: returns when their calls so far
+  /// have been compared with this rank's, or after `longest`. Calls that differ end in failed() on
+  /// every rank that has not left. Waits only for ranks that have begun fewer calls.
+  virtual void compare_calls(std::chrono::milliseconds longest) = 0;
 
-  /// The silence after which the caller reports `expired`, for the words of the error.
-  void set_timeout(std::chrono::milliseconds timeout) {
+  /// The silence after which the caller reports `expired`, and whether the program set it (else
+  /// RONDO_TIMEOUT): for the words of the error.
+  void set_timeout(std::chrono::milliseconds timeout, bool from_program = false) {
     timeout_.store(timeout.count(), std::memory_order_relaxed);
+    timeout_from_program_.store(from_program, std::memory_order_relaxed);
   }
 
   /// Written by the thread that makes the calls, read by the control thread.
@@ -66,6 +73,7 @@ class ControlLine {
  protected:
   CallLog calls_;
   std::atomic<std::int64_t> timeout_{0};  ///< milliseconds; 0: unknown. Relaxed: guards nothing
+  std::atomic<bool> timeout_from_program_{false};  ///< relaxed, likewise
   /// Set with release after the failure is stored; failed()'s acquire pairs with it.
   std::atomic<bool> failed_{false};
 };
@@ -81,6 +89,9 @@ class Control {
   /// A line for the communicator `number` (the same on all members, unique in this world) whose
   /// rank i is world rank members[i]; this rank must be among them. World: number 0.
   virtual std::shared_ptr<ControlLine> open(std::uint64_t number, std::vector<int> members) = 0;
+  /// The process ends in order, so this rank goes; its lines that were not left fail. Returns when
+  /// that is known, after some seconds at most; the destructor does it, too. Idempotent.
+  virtual void depart() noexcept = 0;
 };
 
 /// How long a meeting may take and where it happens.
@@ -88,6 +99,8 @@ struct MeetingPoint {
   std::string address{};  ///< name or number
   std::uint16_t port = 0;
   std::uint64_t magic = 0;  ///< strangers without it are turned away; 0: the port's own default
+  /// For words: what brings the place to every rank.
+  std::string named_by{"MASTER_ADDR and MASTER_PORT (or RONDO_PORT)"};
 };
 
 /// Processes: rank 0 serves at `point` (or a service made by serve() does, when `serving` is false
@@ -101,7 +114,7 @@ std::shared_ptr<Control> meet(const MeetingPoint& point, int rank, int ranks, bo
 /// A meeting service of this process on a free port, for make_unique_id(). Where ranks of this
 /// process come to it, it ends with the last of them, as above; else it lives until exit, or until
 /// another one is made after all its ranks have come and left.
-MeetingPoint serve_meeting(const std::string& interface);
+MeetingPoint serve_meeting(const std::string& interface, AddressFamily family);
 
 /// Threads: `ranks` controls that share memory.
 std::vector<std::shared_ptr<Control>> meet_threads(

@@ -19,6 +19,13 @@ Fault fault_of(ErrorCode code, std::string message, std::string remedy, std::siz
 /// More of the two is kept when a second report comes during an inquest.
 int weight(const Stall& stall) { return 2 * stall.mismatch + stall.expired; }
 
+/// As much of it as the words about a rank that left need.
+CallReport newest_of(const CallReport& report) {
+  CallReport newest{.begun = report.begun, .completed = report.completed};
+  if (const Call* const call = report.find(report.begun)) newest.calls.push_back(*call);
+  return newest;
+}
+
 }  // namespace
 
 Hub::Hub(std::vector<HostInfo> hosts, Deliver deliver)
@@ -40,19 +47,48 @@ void Hub::receive(int world_rank, const Message& message, Clock::time_point now)
       message);
 }
 
-void Hub::died(int world_rank) { gone(world_rank, Fate::dead); }
+void Hub::died(int world_rank, Clock::time_point now) {
+  now_ = now;
+  gone(world_rank, Fate::dead);
+}
+
+void Hub::tell_of_departed() {
+  for (auto& [number, line] : lines_) {
+    if (line.fault || fail_for_loss(number, line)) continue;
+    Departed departed{.line = number};
+    for (std::size_t member = 0; member < line.members.size(); ++member) {
+      const Member& left = line.members[member];
+      if (!left.left) continue;
+      departed.ranks.push_back(static_cast<std::int32_t>(member));
+      if (departed.first >= 0 && left.last.begun >= departed.report.begun) continue;
+      departed.first = static_cast<std::int32_t>(member);
+      departed.report = newest_of(left.last);
+    }
+    if (departed.first < 0) continue;
+    for (std::size_t member = 0; member < line.members.size(); ++member) {
+      if (!line.members[member].left) send(line, member, departed);
+    }
+  }
+}
 
 std::optional<Hub::Clock::time_point> Hub::next_tick() const {
   std::optional<Clock::time_point> next;
+  const auto at = [&](Clock::time_point deadline) {
+    if (!next || deadline < *next) next = deadline;
+  };
   for (const auto& [number, line] : lines_) {
-    if (line.inquest && (!next || line.inquest->deadline < *next)) next = line.inquest->deadline;
+    if (line.inquest) at(line.inquest->deadline);
+    if (line.loss) at(line.loss->deadline);
   }
   return next;
 }
 
 void Hub::tick(Clock::time_point now) {
   now_ = now;
-  for (auto& [number, line] : lines_) check_inquest(number, line);
+  for (auto& [number, line] : lines_) {
+    check_inquest(number, line);
+    if (line.loss && now_ >= line.loss->deadline) fail_for_loss(number, line);
+  }
 }
 
 void Hub::on(int from, const Open& message) {
@@ -92,6 +128,7 @@ void Hub::on(int from, const Blob& message) {
   const int self = member_of(*line, from);
   if (self < 0) return;
   line->members[static_cast<std::size_t>(self)].blob = message.bytes;
+  if (fail_for_loss(message.line, *line)) return;
   check_exchange(message.line, *line);
 }
 
@@ -152,6 +189,7 @@ void Hub::on(int from, const Stall& message) {
   const int self = member_of(*line, from);
   if (self < 0 || message.peer >= static_cast<int>(line->members.size())) return;
   if (message.mismatch != 0 && message.peer < 0) return;
+  if (fail_for_loss(message.line, *line)) return;
   if (!line->inquest) {
     begin_inquest(message.line, *line, self, message);
   } else if (!line->next || weight(message) > weight(line->next->second)) {
@@ -176,9 +214,12 @@ void Hub::begin_inquest(std::uint64_t number, Line& line, int reporter, const St
 
 void Hub::on(int from, const Answer& message) {
   Line* const line = find(message.line);
-  if (line == nullptr || !line->inquest || line->inquest->number != message.inquest) return;
-  const int self = member_of(*line, from);
+  const int self = line == nullptr ? -1 : member_of(*line, from);
   if (self < 0) return;
+  if (message.inquest == 0) {
+    return take_report(message.line, *line, static_cast<std::size_t>(self), message.report);
+  }
+  if (!line->inquest || line->inquest->number != message.inquest) return;
   line->inquest->answers[static_cast<std::size_t>(self)] = message.report;
   check_inquest(message.line, *line);
 }
@@ -220,7 +261,8 @@ void Hub::on(int from, const Leave& message) {
   auto& member = line->members[static_cast<std::size_t>(self)];
   member.opened = true;
   member.left = true;
-  member.last = message.report;
+  member.compares = false;
+  take_report(message.line, *line, static_cast<std::size_t>(self), message.report);
   check_inquest(message.line, *line);
   fail_for_absent(message.line, *line);
   erase_if_left(message.line);
@@ -251,11 +293,31 @@ void Hub::gone(int world_rank, Fate fate) {
     const int self = member_of(line, world_rank);
     if (self < 0) continue;
     auto& member = line.members[static_cast<std::size_t>(self)];
-    if (!member.left && !line.fault) fail_for_gone(number, line, static_cast<std::size_t>(self));
+    const bool missed = !member.left && !line.fault;
     member.left = true;
+    if (missed && fate == Fate::dead) lose(number, line, static_cast<std::size_t>(self));
+    if (missed && fate == Fate::departed)
+      fail_for_gone(number, line, static_cast<std::size_t>(self));
+    if (!line.fault) answer_comparisons(number, line);
     numbers.push_back(number);
   }
   for (const auto number : numbers) erase_if_left(number);
+}
+
+/// Tells at once where somebody is known to wait.
+void Hub::lose(std::uint64_t number, Line& line, std::size_t member) {
+  const bool awaited = line.inquest || std::ranges::any_of(line.members, [](const Member& other) {
+                         return other.blob.has_value();
+                       });
+  if (!line.loss) line.loss = Loss{.member = member, .deadline = now_ + grace};
+  if (awaited) fail_for_loss(number, line);
+}
+
+/// True where there was one: the line has failed.
+bool Hub::fail_for_loss(std::uint64_t number, Line& line) {
+  if (!line.loss) return false;
+  fail_for_gone(number, line, line.loss->member);
+  return true;
 }
 
 void Hub::fail_for_gone(std::uint64_t number, Line& line, std::size_t member) {
@@ -264,7 +326,8 @@ void Hub::fail_for_gone(std::uint64_t number, Line& line, std::size_t member) {
       number, line,
       fault_of(
           ErrorCode::peer_lost,
-          describe_member(line, member) + (dead ? " died or was killed" : " has left the job"),
+          describe_member(line, member) +
+              (dead ? " ended, died or was killed" : " has left the job"),
           dead ? "look at the end of its output, or the kernel's log, for why; a rank that ends in "
                  "order destroys its communicators first"
                : "",
@@ -274,6 +337,7 @@ void Hub::fail_for_gone(std::uint64_t number, Line& line, std::size_t member) {
 void Hub::fail(std::uint64_t number, Line& line, Fault fault, int origin) {
   line.fault = std::move(fault);
   line.origin = origin;
+  line.loss.reset();
   line.inquest.reset();
   line.next.reset();
   for (std::size_t member = 0; member < line.members.size(); ++member) {

@@ -20,13 +20,18 @@ class Hub {
   using Deliver = std::function<void(int world_rank, const Message&)>;
   /// How long ranks are given to say which calls they are in.
   static constexpr std::chrono::milliseconds patience{800};
+  /// From a rank's death without a word until the others are told, if none of them asks before:
+  /// what it sent last may complete their calls.
+  static constexpr std::chrono::milliseconds grace{100};
 
   /// `deliver` must not call back into the hub.
   Hub(std::vector<HostInfo> hosts, Deliver deliver);
 
   void receive(int world_rank, const Message& message, Clock::time_point now);
   /// Its connection ended without Bye.
-  void died(int world_rank);
+  void died(int world_rank, Clock::time_point now);
+  /// The service goes: those who stay hear who has left, for when they wait for one of these.
+  void tell_of_departed();
   /// Call tick() then.
   std::optional<Clock::time_point> next_tick() const;
   void tick(Clock::time_point now);
@@ -36,7 +41,9 @@ class Hub {
     int world_rank = 0;
     bool opened = false;
     bool left = false;
-    CallReport last{};  ///< when left
+    CallReport last{};        ///< of its calls as far as it has told of them without an inquest
+    bool compares = false;    ///< waits for Alike
+    std::uint64_t asked = 0;  ///< the call that it was asked about, and has not answered; 0: none
     std::optional<std::string> blob{};
     std::string noted{};  ///< the last note sent to it
   };
@@ -47,10 +54,15 @@ class Hub {
     std::vector<std::optional<CallReport>> answers{};
     Clock::time_point deadline{};
   };
+  struct Loss {
+    std::size_t member = 0;
+    Clock::time_point deadline{};
+  };
   struct Line {
     std::vector<Member> members{};
     std::optional<Fault> fault{};
-    int origin = -1;  ///< the member that failed it itself and needs no message
+    int origin = -1;             ///< the member that failed it itself and needs no message
+    std::optional<Loss> loss{};  ///< of a member, that the others are told of at the deadline
     std::optional<Inquest> inquest{};
     std::optional<std::pair<int, Stall>> next{};  ///< asked during the inquest
   };
@@ -62,6 +74,7 @@ class Hub {
   void on(int from, const Stall& message);
   void on(int from, const Answer& message);
   void on(int from, const Leave& message);
+  void on(int from, const Compare& message);
   void on(int from, const Failure& message);
   void gone(int world_rank, Fate fate);
 
@@ -73,10 +86,16 @@ class Hub {
   void send_failure(std::uint64_t number, const Line& line, std::size_t member) const;
   void fail(std::uint64_t number, Line& line, Fault fault, int origin = -1);
   void fail_for_gone(std::uint64_t number, Line& line, std::size_t member);
+  void lose(std::uint64_t number, Line& line, std::size_t member);
+  bool fail_for_loss(std::uint64_t number, Line& line);
   void check_exchange(std::uint64_t number, Line& line);
   void fail_for_absent(std::uint64_t number, Line& line);
   void begin_inquest(std::uint64_t number, Line& line, int reporter, const Stall& stall);
   void check_inquest(std::uint64_t number, Line& line);
+  void take_report(std::uint64_t number, Line& line, std::size_t member, const CallReport& report);
+  static bool differs(const Line& line, std::size_t member);
+  void ask_for_comparison(std::uint64_t number, Line& line, const CallReport& report);
+  void answer_comparisons(std::uint64_t number, Line& line);
   void erase_if_left(std::uint64_t number);
 
   std::vector<HostInfo> hosts_;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 
+#include "core/base/config.h"
 #include "core/base/text.h"
 
 namespace rondo::control {
@@ -44,12 +45,21 @@ std::string sentence(const Camp& camp) {
          to_string(camp.call);
 }
 
+/// Which the words of the calls do not show.
+bool differ_in_blocks(Call a, const Call& b) {
+  const bool differ = a.blocks != b.blocks;
+  a.blocks = b.blocks;
+  return differ && a == b;
+}
+
 Fault disagreement(const std::vector<Camp>& camps, std::size_t ranks) {
   auto fault = fault_for_all(
       ErrorCode::mismatch, sentence(camps[0]) + " but " + sentence(camps[1]),
       "make every rank call the same collective with the same count, type, operator and root, in "
       "the same order",
       ranks);
+  if (differ_in_blocks(camps[0].call, camps[1].call))
+    fault.message += ": their lists of counts differ";
   if (camps.size() > 2) {
     fault.message += " (and " + std::to_string(camps.size() - 2) + " more ways)";
   }
@@ -62,17 +72,6 @@ Fault disagreement(const std::vector<Camp>& camps, std::size_t ranks) {
     }
   }
   return fault;
-}
-
-/// The first call in which two ranks differ.
-std::optional<Fault> find_disagreement(std::uint64_t from, std::uint64_t to,
-                                       const Witnesses& witnesses) {
-  const auto last = std::min(to, from + CallLog::kept);
-  for (std::uint64_t sequence = std::max<std::uint64_t>(from, 1); sequence <= last; ++sequence) {
-    const auto camps = camps_at(sequence, witnesses);
-    if (camps.size() > 1) return disagreement(camps, witnesses.size());
-  }
-  return std::nullopt;
 }
 
 /// "its last call was barrier #2, complete".
@@ -91,7 +90,10 @@ struct Scene {
   bool pairwise;     ///< the reporter waits for one peer in a send or receive
   std::string what;  ///< the call, or the send or receive, that does not move
 
+  /// It waits in a replayed graph, which no log tells of.
+  bool replays() const { return !pairwise && !stall.what.empty(); }
   const Witness& of(int rank) const { return witnesses[static_cast<std::size_t>(rank)]; }
+  bool waits_for_itself() const { return pairwise && stall.peer == reporter; }
   bool is_behind(int rank) const {
     if (rank == reporter) return false;
     if (pairwise) return rank == stall.peer;
@@ -105,6 +107,14 @@ std::string what_stalls(int reporter, const Stall& stall, const Witnesses& witne
   return call != nullptr ? to_string(*call) : "call #" + std::to_string(stall.from);
 }
 
+Scene scene_of(int reporter, const Stall& stall, const Witnesses& witnesses) {
+  return {.reporter = reporter,
+          .stall = stall,
+          .witnesses = witnesses,
+          .pairwise = !stall.what.empty() && stall.peer >= 0,
+          .what = what_stalls(reporter, stall, witnesses)};
+}
+
 /// What a rank that is awaited does instead.
 std::string excuse(const Scene& scene, int rank) {
   const Witness& witness = scene.of(rank);
@@ -115,7 +125,7 @@ std::string excuse(const Scene& scene, int rank) {
   const std::string begins = scene.pairwise ? "has not come to it; " : "has not entered it; ";
   return begins + last_call(witness.report) +
          (witness.report.completed >= witness.report.begun
-              ? "; it is computing or stuck outside rondo"
+              ? "; it is computing, in a send or recv, or stuck outside rondo"
               : "");
 }
 
@@ -129,12 +139,13 @@ void set_peer_and_call(const Scene& scene, int peer, Fault& fault) {
 }
 
 Fault never_comes(const Scene& scene, int rank) {
-  auto fault = fault_for_all(ErrorCode::mismatch,
-                             describe(rank, scene.of(rank)) + " has left the communicator (" +
-                                 last_call(scene.of(rank).report) + "), but rank " +
-                                 std::to_string(scene.reporter) + " waits for it in " + scene.what,
-                             "make every rank make the same calls before it finalizes",
-                             scene.witnesses.size());
+  const Witness& witness = scene.of(rank);
+  auto fault = fault_for_all(
+      ErrorCode::mismatch,
+      describe(rank, witness) + " has left the communicator" +
+          (witness.answered ? " (" + last_call(witness.report) + ")" : "") + ", but rank " +
+          std::to_string(scene.reporter) + " waits for it in " + scene.what,
+      "make every rank make the same calls before it finalizes", scene.witnesses.size());
   set_peer_and_call(scene, rank, fault);
   return fault;
 }
@@ -143,11 +154,24 @@ std::string within(const Stall& stall) {
   return stall.milliseconds == 0 ? "before the deadline" : "within " + seconds(stall.milliseconds);
 }
 
+std::string remedy_for(const Scene& scene, const std::vector<int>& behind) {
+  const std::string raise = words_of_raising_timeout(scene.stall.timeout_from_program != 0);
+  const std::string longer = ", or " + raise + " if more time is all it takes";
+  if (scene.waits_for_itself()) return "call both sides before one is waited for";
+  if (!behind.empty()) return "find out what " + rank_list(behind) + " did instead" + longer;
+  if (scene.replays()) return "launch its graph as often on every rank" + longer;
+  return "look for a network that loses data, or " + raise + " if it is only slow";
+}
+
 Fault too_late(const Scene& scene, const std::vector<int>& behind) {
   std::string message;
-  if (behind.empty()) {
+  if (scene.waits_for_itself()) {
+    message = "a " + scene.what + " between rank " + std::to_string(scene.reporter) +
+              " and itself did not complete " + within(scene.stall) +
+              ": its other side was not called";
+  } else if (behind.empty()) {
     message = scene.what + " did not complete " + within(scene.stall) +
-              " although every rank has entered it";
+              (scene.replays() ? "" : " although every rank has entered it");
   } else if (behind.size() == 1) {
     message = scene.what + " did not complete " + within(scene.stall) + ": " +
               describe(behind[0], scene.of(behind[0])) + " " + excuse(scene, behind[0]);
@@ -157,14 +181,13 @@ Fault too_late(const Scene& scene, const std::vector<int>& behind) {
                                             : " do not answer or have not entered it; first ") +
               describe(behind[0], scene.of(behind[0])) + ": " + excuse(scene, behind[0]);
   }
-  auto fault = fault_for_all(ErrorCode::timeout, std::move(message),
-                             behind.empty() ? "look for a network that loses data, or raise "
-                                              "RONDO_TIMEOUT if it is only slow"
-                                            : "find out what " + rank_list(behind) +
-                                                  " did instead, or raise RONDO_TIMEOUT if more "
-                                                  "time is all it takes",
+  auto fault = fault_for_all(ErrorCode::timeout, std::move(message), remedy_for(scene, behind),
                              scene.witnesses.size());
-  set_peer_and_call(scene, behind.empty() ? -1 : behind[0], fault);
+  set_peer_and_call(scene,
+                    scene.waits_for_itself() ? scene.reporter
+                    : behind.empty()         ? -1
+                                             : behind[0],
+                    fault);
   return fault;
 }
 
@@ -210,19 +233,32 @@ std::uint64_t first_asked(const Stall& stall) {
   return stall.from > look_back ? stall.from - look_back : 1;
 }
 
+std::optional<Fault> find_disagreement(std::uint64_t from, std::uint64_t to,
+                                       const Witnesses& witnesses) {
+  const auto last = std::min(to, from + CallLog::kept);
+  for (std::uint64_t sequence = std::max<std::uint64_t>(from, 1); sequence <= last; ++sequence) {
+    const auto camps = camps_at(sequence, witnesses);
+    if (camps.size() > 1) return disagreement(camps, witnesses.size());
+  }
+  return std::nullopt;
+}
+
+std::optional<Fault> find_departed(int reporter, const Stall& stall, const Witnesses& witnesses) {
+  const Scene scene = scene_of(reporter, stall, witnesses);
+  for (int rank = 0; rank < static_cast<int>(witnesses.size()); ++rank) {
+    if (scene.of(rank).left && scene.is_behind(rank)) return never_comes(scene, rank);
+  }
+  return std::nullopt;
+}
+
 Verdict judge(int reporter, const Stall& stall, const Witnesses& witnesses) {
   if (auto fault = find_disagreement(first_asked(stall), stall.to, witnesses))
     return {.fault = fault};
-  const Scene scene{.reporter = reporter,
-                    .stall = stall,
-                    .witnesses = witnesses,
-                    .pairwise = !stall.what.empty() && stall.peer >= 0,
-                    .what = what_stalls(reporter, stall, witnesses)};
+  if (auto fault = find_departed(reporter, stall, witnesses)) return {.fault = fault};
+  const Scene scene = scene_of(reporter, stall, witnesses);
   std::vector<int> behind;
   for (int rank = 0; rank < static_cast<int>(witnesses.size()); ++rank) {
-    if (!scene.is_behind(rank)) continue;
-    if (scene.of(rank).left) return {.fault = never_comes(scene, rank)};
-    behind.push_back(rank);
+    if (scene.is_behind(rank)) behind.push_back(rank);
   }
   // Who does not even answer is the first suspect.
   std::stable_partition(behind.begin(), behind.end(),

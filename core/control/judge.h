@@ -16,7 +16,7 @@ struct Witness {
   int world_rank = 0;
   bool opened = true;    ///< has made the communicator at all
   bool left = false;     ///< will make no further call; `report` is its last word
-  bool answered = true;  ///< else `report` is empty: stopped, or its machine is away
+  bool answered = true;  ///< else `report` tells nothing: stopped, its machine is away
   CallReport report{};
 };
 
@@ -41,7 +41,15 @@ struct Verdict {
 /// whose part of a disputed call had nothing to do is further on than the others. 0: none.
 std::uint64_t first_asked(const Stall& stall);
 
-/// `reporter` is the rank that reported `stall`; witnesses[i] is rank i.
+/// The first call from `from` to `to` in which two ranks' reports differ, as the fault of all.
+std::optional<Fault> find_disagreement(std::uint64_t from, std::uint64_t to,
+                                       const std::vector<Witness>& witnesses);
+
+/// That `reporter`, which reported `stall`, waits for a rank that has left; witnesses[i] is rank i.
+std::optional<Fault> find_departed(int reporter, const Stall& stall,
+                                   const std::vector<Witness>& witnesses);
+
+/// The same, and all else that can be the reason.
 Verdict judge(int reporter, const Stall& stall, const std::vector<Witness>& witnesses);
 
 /// "300 s", "0.25 s".

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/config.h"
 #include "core/base/log.h"
 #include "core/control/judge.h"
 
@@ -11,6 +12,8 @@ namespace {
 
 /// Calls that one report carries: enough to find a disagreement, small enough for any rank count.
 constexpr std::uint64_t most_calls = 64;
+/// Those that are compared at the end: what is older, later calls have told of.
+constexpr std::uint64_t most_compared = 32;
 
 int index_of(const std::vector<int>& members, int world_rank) {
   const auto found = std::find(members.begin(), members.end(), world_rank);
@@ -54,7 +57,7 @@ std::vector<std::string> Line::exchange(const std::string& mine) {
     lock.unlock();
     carrier_->post(ExchangeExpired{.line = number_, .milliseconds = milliseconds});
     lock.lock();
-    changed_.wait_for(lock, std::chrono::seconds{2}, ready);
+    changed_.wait_for(lock, std::chrono::seconds{5}, ready);
   }
   // What was complete before a failure came is still complete.
   if (const auto blobs = std::exchange(blobs_, std::nullopt)) return blobs->bytes;
@@ -133,9 +136,10 @@ void Line::report(const Stall& stall) {
   if (failed()) return;
   Stall sent = stall;
   sent.milliseconds = static_cast<std::uint64_t>(timeout_.load(std::memory_order_relaxed));
+  sent.timeout_from_program = timeout_from_program_.load(std::memory_order_relaxed) ? 1 : 0;
   const bool must_end = sent.expired != 0 || sent.mismatch != 0;
   if (!carrier_->post(sent)) {
-    if (must_end) conclude_alone(sent);
+    if (!fails_for_departed(sent) && must_end) conclude_alone(sent);
   } else if (must_end) {
     {
       const std::lock_guard lock(mutex_);
@@ -152,13 +156,44 @@ void Line::overdue() {
     const std::lock_guard lock(mutex_);
     stall.swap(awaits_verdict_);
   }
-  if (stall && !failed()) conclude_alone(*stall);
+  if (stall && !failed() && !fails_for_departed(*stall)) conclude_alone(*stall);
 }
 
 std::string Line::words_for(const Stall& stall) const {
   if (!stall.what.empty()) return stall.what;
   const auto call = calls_.find(stall.from);
   return call ? to_string(*call) : "call #" + std::to_string(stall.from);
+}
+
+/// The hub is gone, but has told who had left before: fails this line where it waits for one.
+bool Line::fails_for_departed(const Stall& stall) {
+  std::optional<Departed> departed;
+  {
+    const std::lock_guard lock(mutex_);
+    departed = departed_;
+  }
+  if (!departed || stall.mismatch != 0) return false;
+  // In a collective whoever has begun the fewest calls is behind, if any of them is.
+  const int gone = stall.peer >= 0 ? stall.peer : departed->first;
+  if (index_of(departed->ranks, gone) < 0) return false;
+  std::vector<Witness> witnesses;
+  for (const int world_rank : members_) {
+    // Those who stay cannot be asked, and count as being in the call.
+    witnesses.push_back({.host = carrier_->world()[static_cast<std::size_t>(world_rank)],
+                         .world_rank = world_rank,
+                         .report = {.begun = stall.from}});
+  }
+  Witness& left = witnesses[static_cast<std::size_t>(gone)];
+  left.left = true;
+  left.answered = gone == departed->first;
+  if (left.answered) left.report = departed->report;
+  const auto self = static_cast<std::size_t>(rank_);
+  witnesses[self].report = call_report(stall.from, stall.to);
+  const auto fault = find_departed(rank_, stall, witnesses);
+  if (!fault) return false;
+  fail(Error(fault->code, fault->message,
+             {.peer = fault->peer[self], .call = fault->call[self], .remedy = fault->remedy}));
+  return true;
 }
 
 /// No hub to ask: says what this rank knows by itself.
@@ -178,8 +213,9 @@ void Line::conclude_alone(const Stall& stall) {
                  ", and " + service + ", which could say why, does not answer",
              {.peer = stall.peer >= 0 ? stall.peer : service_rank,
               .call = words_for(stall),
-              .remedy = "see whether its process is stopped or its machine away; raise "
-                        "RONDO_TIMEOUT if more time is all it takes"}));
+              .remedy = "see whether its process is stopped or its machine away; " +
+                        words_of_raising_timeout(stall.timeout_from_program != 0) +
+                        " if more time is all it takes"}));
 }
 
 void Line::leave() noexcept {
@@ -191,6 +227,15 @@ void Line::leave() noexcept {
   } catch (...) {
     // Without memory for it the others learn of it when this process ends.
   }
+}
+
+void Line::compare_calls(std::chrono::milliseconds longest) {
+  const auto begun = calls_.begun();
+  if (begun == 0 || failed()) return;
+  const auto first = begun > most_compared ? begun - most_compared + 1 : 1;
+  if (!carrier_->post(Compare{.line = number_, .report = call_report(first, begun)})) return;
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, longest, [&] { return failure_ || alike_ || unserved_; });
 }
 
 CallReport Line::call_report(std::uint64_t from, std::uint64_t to) const {
@@ -213,6 +258,14 @@ std::optional<Message> Line::receive(const Message& message) {
     const std::lock_guard lock(mutex_);
     blobs_ = *blobs;
     changed_.notify_all();
+  } else if (const auto* departed = std::get_if<Departed>(&message)) {
+    const auto is_member = [&](int rank) { return rank >= 0 && rank < std::ssize(members_); };
+    const std::lock_guard lock(mutex_);
+    if (std::ranges::all_of(departed->ranks, is_member)) departed_ = *departed;
+  } else if (std::holds_alternative<Alike>(message)) {
+    const std::lock_guard lock(mutex_);
+    alike_ = true;
+    changed_.notify_all();
   } else if (const auto* note = std::get_if<Note>(&message)) {
     log(LogLevel::warn, world_rank_, note->text);
   } else if (const auto* failure = std::get_if<Failure>(&message)) {
@@ -227,7 +280,7 @@ std::string Line::describe_service(int& peer) const {
   const auto& world = carrier_->world();
   for (std::size_t rank = 0; rank < members_.size(); ++rank) {
     const auto world_rank = members_[rank];
-    if (!(world[static_cast<std::size_t>(world_rank)] == service)) continue;
+    if (!same_process(world[static_cast<std::size_t>(world_rank)], service)) continue;
     peer = static_cast<int>(rank);
     return describe(peer, {.host = service, .world_rank = world_rank});
   }
@@ -246,7 +299,7 @@ void Line::service_lost() {
   int peer = -1;
   const auto service = describe_service(peer);
   set_failure(Error(
-      ErrorCode::peer_lost, service + " died or was killed",
+      ErrorCode::peer_lost, service + " ended, died or was killed",
       {.peer = peer,
        .remedy = "look at the end of its output, or the kernel's log, for why; a rank that ends in "
                  "order destroys its communicators first"}));

@@ -49,6 +49,7 @@ class Line final : public ControlLine {
   void report_stall_on(int peer, const std::string& what, bool expired) override;
   void report_mismatch(int peer, std::uint64_t sequence, bool earlier) override;
   void leave() noexcept override;
+  void compare_calls(std::chrono::milliseconds longest) override;
 
   std::uint64_t number() const { return number_; }
   /// From the hub. Returns what to answer.
@@ -62,6 +63,7 @@ class Line final : public ControlLine {
 
  private:
   void report(const Stall& stall);
+  bool fails_for_departed(const Stall& stall);
   void conclude_alone(const Stall& stall);
   bool set_failure(const Error& error);
   Failure failure_message(const Error& error) const;
@@ -80,7 +82,9 @@ class Line final : public ControlLine {
   std::optional<Error> failure_;         ///< under mutex_; set once, before failed_
   std::optional<Blobs> blobs_;           ///< under mutex_
   std::optional<Stall> awaits_verdict_;  ///< under mutex_
+  std::optional<Departed> departed_;     ///< under mutex_; who had left when the hub went
   bool unserved_ = false;                ///< under mutex_
+  bool alike_ = false;                   ///< under mutex_; its calls have been compared
   std::atomic<bool> left_{false};        ///< relaxed: only decides who posts Leave
 };
 

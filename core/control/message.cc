@@ -101,7 +101,9 @@ void check(Enum value, std::size_t count) {
 template <class Archive>
 void fields_of(const Call& call, Archive& archive) {
   archive(call.sequence, call.count, static_cast<std::uint8_t>(call.collective),
-          static_cast<std::uint8_t>(call.type), static_cast<std::uint8_t>(call.op), call.root);
+          static_cast<std::uint8_t>(call.type), static_cast<std::uint8_t>(call.op), call.root,
+          static_cast<std::uint8_t>(call.accumulate),
+          static_cast<std::uint8_t>(call.reproducible ? 1 : 0), call.blocks);
 }
 
 template <class Archive>
@@ -109,13 +111,20 @@ void fields_of(Call& call, Archive& archive) {
   std::uint8_t collective = 0;
   std::uint8_t type = 0;
   std::uint8_t op = 0;
-  archive(call.sequence, call.count, collective, type, op, call.root);
+  std::uint8_t accumulate = 0;
+  std::uint8_t reproducible = 0;
+  archive(call.sequence, call.count, collective, type, op, call.root, accumulate, reproducible,
+          call.blocks);
   check(collective, collectives.size());
   check(type, data_types.size());
   check(op, reduce_operators.size());
+  check(accumulate, data_types.size());
+  check(reproducible, 2);
   call.collective = static_cast<Collective>(collective);
   call.type = static_cast<DataType>(type);
   call.op = static_cast<ReduceOperator>(op);
+  call.accumulate = static_cast<DataType>(accumulate);
+  call.reproducible = reproducible != 0;
 }
 
 template <class Value, class Archive>
@@ -141,13 +150,17 @@ void fields_of(Value& value, Archive& archive) {
     archive(value.line, value.milliseconds);
   } else if constexpr (std::is_same_v<T, Stall>) {
     archive(value.line, value.from, value.to, value.milliseconds, value.peer, value.what,
-            value.expired, value.mismatch);
+            value.expired, value.mismatch, value.timeout_from_program);
   } else if constexpr (std::is_same_v<T, Answer>) {
     archive(value.line, value.inquest, value.report);
-  } else if constexpr (std::is_same_v<T, Leave>) {
+  } else if constexpr (std::is_same_v<T, Leave> || std::is_same_v<T, Compare>) {
     archive(value.line, value.report);
   } else if constexpr (std::is_same_v<T, Query>) {
     archive(value.line, value.inquest, value.from, value.to);
+  } else if constexpr (std::is_same_v<T, Departed>) {
+    archive(value.line, value.ranks, value.first, value.report);
+  } else if constexpr (std::is_same_v<T, Alike>) {
+    archive(value.line);
   } else if constexpr (std::is_same_v<T, Note>) {
     archive(value.line, value.text);
   } else if constexpr (std::is_same_v<T, Failure>) {

@@ -55,7 +55,8 @@ struct Stall {
   std::int32_t peer = -1;
   std::string what{};
   std::uint8_t expired = 0;
-  std::uint8_t mismatch = 0;  ///< a frame of `peer` bore another call's fingerprint
+  std::uint8_t mismatch = 0;              ///< a frame of `peer` bore another call's fingerprint
+  std::uint8_t timeout_from_program = 0;  ///< `milliseconds` are not RONDO_TIMEOUT's; for words
 };
 struct Answer {
   std::uint64_t line = 0;
@@ -63,6 +64,11 @@ struct Answer {
   CallReport report{};
 };
 struct Leave {
+  std::uint64_t line = 0;
+  CallReport report{};
+};
+/// It is about to leave, and waits for Alike.
+struct Compare {
   std::uint64_t line = 0;
   CallReport report{};
 };
@@ -77,9 +83,20 @@ struct Blobs {
 };
 struct Query {
   std::uint64_t line = 0;
-  std::uint64_t inquest = 0;
+  std::uint64_t inquest = 0;  ///< 0: a comparison
   std::uint64_t from = 0;
   std::uint64_t to = 0;
+};
+/// The service goes, and with it whoever could be asked: `ranks` have left before.
+struct Departed {
+  std::uint64_t line = 0;
+  std::vector<std::int32_t> ranks{};
+  std::int32_t first = -1;  ///< the one of them that has begun the fewest calls
+  CallReport report{};      ///< its calls; only the newest is listed
+};
+/// Nobody differs from it who has made as many calls, and everybody who is still there has.
+struct Alike {
+  std::uint64_t line = 0;
 };
 /// To be logged as a warning.
 struct Note {
@@ -122,12 +139,12 @@ struct Closing {};
 /// The index is the kind on the wire: append only, or raise protocol_version.
 using Message =
     std::variant<Hello, MeetingExpired, Welcome, Refused, Closing, Open, Blob, ExchangeExpired,
-                 Stall, Answer, Leave, Bye, Blobs, Query, Note, Failure>;
+                 Stall, Answer, Leave, Bye, Blobs, Query, Note, Failure, Compare, Alike, Departed>;
 
 /// The communicator that a message is about; std::nullopt for those of the meeting and Bye.
 std::optional<std::uint64_t> line_of(const Message& message);
 
-inline constexpr std::uint32_t protocol_version = 2;
+inline constexpr std::uint32_t protocol_version = 6;
 
 struct Preamble {
   std::uint32_t version = protocol_version;

@@ -63,11 +63,11 @@ std::string describe(const Hello& hello) {
 
 class Service::Room {
  public:
-  Room(std::uint16_t port, std::uint64_t magic, const HostInfo& host)
-      : host_(host), acceptor_(io_), retry_(io_), ticker_(io_) {
-    listen(port);
+  Room(const MeetingPoint& point, const HostInfo& host)
+      : host_(host), named_by_(point.named_by), acceptor_(io_), retry_(io_), ticker_(io_) {
+    listen(point.port);
     port_ = acceptor_.local_endpoint().port();
-    magic_ = magic != 0 ? magic : default_magic(port_);
+    magic_ = point.magic != 0 ? point.magic : default_magic(port_);
     accept();
     thread_ = quiet_thread("rondo-meeting", [this] { run_handlers(io_); });
   }
@@ -110,11 +110,13 @@ class Service::Room {
   void count();
 
   const HostInfo host_;
+  const std::string named_by_;  ///< MeetingPoint's
   std::uint16_t port_ = 0;
   std::uint64_t magic_ = 0;
   asio::io_context io_{1};
   // Down to the mutex: used by the room's own thread only.
   tcp::acceptor acceptor_;
+  std::optional<KeptFromChildren> unforked_;  ///< the acceptor's
   asio::steady_timer retry_;
   asio::steady_timer ticker_;
   std::set<GuestPointer> guests_;
@@ -149,10 +151,11 @@ void Service::Room::listen(std::uint16_t port) {
     throw Error(ErrorCode::bootstrap,
                 "cannot listen on port " + std::to_string(port) + " of " + host_.hostname + ": " +
                     error.message(),
-                {.remedy = "set RONDO_PORT (or MASTER_PORT) to a free port, the same on every "
-                           "rank; a second communicator of one job is made by dup() or split()"});
+                {.remedy = "choose a free port, the same on every rank, by " + named_by_ +
+                           "; dup(), split() or ncclCommSplit make a job's second communicator"});
   }
   set_socket_options(acceptor_.native_handle());
+  unforked_.emplace(acceptor_.native_handle());
 }
 
 void Service::Room::accept() {
@@ -301,7 +304,7 @@ void Service::Room::closed(const GuestPointer& guest, const std::string& why) {
         "a stranger at " + guest->address + " was turned away" +
             (why.empty() ? ": it closed the connection" : ": " + why));
   } else if (hub_) {
-    hub_->died(guest->hello.rank);
+    hub_->died(guest->hello.rank, Hub::Clock::now());
     arm_ticker();
   } else {
     fail_meeting({.peer = guest->hello.rank,
@@ -313,9 +316,7 @@ void Service::Room::closed(const GuestPointer& guest, const std::string& why) {
 void Service::Room::drop(const GuestPointer& guest) {
   guest->stream->close();
   guest->timer.cancel();
-  for (auto& seat : by_rank_) {
-    if (seat == guest) seat = nullptr;
-  }
+  std::ranges::replace(by_rank_, guest, nullptr);
   guests_.erase(guest);
   count();
 }
@@ -330,9 +331,8 @@ void Service::Room::expired(std::uint64_t milliseconds) {
                 .message = rank_list(missing) + " of " + std::to_string(by_rank_.size()) +
                            " did not come to the meeting at port " + std::to_string(port_) +
                            " of " + host_.hostname + " within " + seconds(milliseconds),
-                .remedy = "check that every rank was started, with the same MASTER_ADDR and "
-                          "MASTER_PORT, and can reach that port; RONDO_BOOTSTRAP_TIMEOUT gives "
-                          "them longer"});
+                .remedy = "check that every rank was started, with the same " + named_by_ +
+                          ", and can reach that port; RONDO_BOOTSTRAP_TIMEOUT gives them longer"});
 }
 
 void Service::Room::refuse(const GuestPointer& guest, const Refused& refusal) {
@@ -365,6 +365,7 @@ void Service::Room::arm_ticker() {
 }
 
 void Service::Room::say_goodbye() {
+  if (hub_) hub_->tell_of_departed();
   for (const auto& guest : by_rank_) {
     if (guest == nullptr || guest->departed) continue;
     guest->departed = true;
@@ -376,20 +377,19 @@ void Service::Room::say_goodbye() {
 void Service::Room::count() {
   const std::lock_guard lock(mutex_);
   complete_ = hub_.has_value();
-  present_ =
-      static_cast<int>(by_rank_.size() - std::count(by_rank_.begin(), by_rank_.end(), nullptr));
-  others_ = static_cast<int>(
-      std::count_if(by_rank_.begin(), by_rank_.end(), [this](const GuestPointer& guest) {
-        return guest != nullptr && (guest->hello.host.process != host_.process ||
-                                    guest->hello.host.hostname != host_.hostname);
-      }));
+  present_ = static_cast<int>(std::ssize(by_rank_) - std::ranges::count(by_rank_, nullptr));
+  others_ = static_cast<int>(std::ranges::count_if(by_rank_, [this](const GuestPointer& guest) {
+    return guest != nullptr && !same_process(guest->hello.host, host_);
+  }));
   changed_.notify_all();
 }
 
-Service::Service(std::uint16_t port, std::uint64_t magic, const HostInfo& host)
-    : room_(std::make_unique<Room>(port, magic, host)) {}
+Service::Service(const MeetingPoint& point, const HostInfo& host)
+    : room_(std::make_unique<Room>(point, host)) {}
 
-Service::~Service() = default;
+Service::~Service() {
+  if (!maker_.is_this()) static_cast<void>(room_.release());
+}
 
 std::uint16_t Service::port() const { return room_->port(); }
 bool Service::is_over() const { return room_->is_over(); }

@@ -5,7 +5,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "core/transport/host.h"
+#include "core/base/fork.h"
+#include "core/control/control.h"
 
 namespace rondo::control {
 
@@ -13,11 +14,13 @@ namespace rondo::control {
 /// connections that say nothing) are turned away and logged; they never disturb the meeting.
 class Service {
  public:
-  /// Listens on all interfaces, IPv4 and IPv6. `port` 0: a free one. `magic` 0: the port's default.
-  /// `host` is this process. Throws Error{bootstrap} when the port is in use.
-  Service(std::uint16_t port, std::uint64_t magic, const HostInfo& host);
+  /// Listens on all interfaces, IPv4 and IPv6; of `point` the address is not read. Port 0: a free
+  /// one. Magic 0: the port's default. `host` is this process. Throws Error{bootstrap} when the
+  /// port is in use.
+  Service(const MeetingPoint& point, const HostInfo& host);
   /// Gives the ranks that are still there up to `linger` to leave, then tells them that the service
-  /// goes; theirs goes on without it.
+  /// goes; theirs goes on without it. Nothing of that in a child by fork(), which has none of the
+  /// threads and shares what wakes the parent's.
   ~Service();
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
@@ -29,6 +32,7 @@ class Service {
 
  private:
   class Room;
+  const MakerProcess maker_;
   std::unique_ptr<Room> room_;
 };
 

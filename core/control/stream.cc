@@ -12,13 +12,16 @@
 #include <utility>
 
 #include "core/base/log.h"
+#include "core/base/threads.h"
 
 namespace rondo::control {
 
 using boost::system::error_code;
 
 Stream::Stream(Socket socket, FrameReader reader, bool greeted)
-    : socket_(std::move(socket)), reader_(std::move(reader)), greeted_(greeted) {}
+    : socket_(std::move(socket)), reader_(std::move(reader)), greeted_(greeted) {
+  if (socket_.is_open()) unforked_.emplace(socket_.native_handle());
+}
 
 void Stream::start(Events events) {
   events_ = std::move(events);
@@ -91,6 +94,7 @@ void Stream::finish() {
 
 void Stream::close() {
   error_code ignored;
+  unforked_.reset();
   socket_.close(ignored);
   events_ = {};
 }
@@ -127,12 +131,21 @@ void run_handlers(boost::asio::io_context& io) {
 }
 
 std::thread quiet_thread(const char* name, std::function<void()> body) {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // inherited by the new thread
-  std::thread thread(std::move(body));
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  struct Quiet {  // inherited by the new thread
+    sigset_t before{};
+    Quiet() {
+      sigset_t all;
+      sigfillset(&all);
+      pthread_sigmask(SIG_SETMASK, &all, &before);
+    }
+    ~Quiet() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+    Quiet(const Quiet&) = delete;
+    Quiet& operator=(const Quiet&) = delete;
+  };
+  std::thread thread = [&] {
+    const Quiet quiet;
+    return start_thread(std::move(body));
+  }();
   pthread_setname_np(thread.native_handle(), name);
   return thread;
 }

@@ -7,10 +7,12 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
 
+#include "core/base/fork.h"
 #include "core/control/message.h"
 
 namespace rondo::control {
@@ -46,6 +48,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void end(const std::string& why);
 
   Socket socket_;
+  std::optional<KeptFromChildren> unforked_;  ///< while it is open: the socket
   FrameReader reader_;
   bool greeted_;
   bool finishing_ = false;
@@ -61,7 +64,7 @@ void set_socket_options(int descriptor);
 /// forgotten: the program's own threads go on, and deadlines hold.
 void run_handlers(boost::asio::io_context& io);
 
-/// A thread that takes none of the program's signals.
+/// A thread that takes none of the program's signals. Throws Error{system} where none is left.
 std::thread quiet_thread(const char* name, std::function<void()> body);
 
 }  // namespace rondo::control

@@ -8,6 +8,7 @@
 #include "core/base/interface.h"
 #include "core/control/connect.h"
 #include "core/control/control.h"
+#include "core/control/hub.h"
 #include "core/control/line.h"
 #include "core/control/service.h"
 #include "core/control/stream.h"
@@ -22,7 +23,7 @@ using boost::system::error_code;
 
 constexpr std::size_t longest_message = std::size_t{1} << 30;
 /// From a report that must end to the conclusion that the service is mute. More than an inquest.
-constexpr std::chrono::milliseconds verdict_due{2000};
+constexpr std::chrono::milliseconds verdict_due{3000};
 /// For the service to take note that this rank goes.
 constexpr std::chrono::milliseconds farewell{1000};
 
@@ -40,11 +41,11 @@ class TcpControl final : public Control,
  public:
   TcpControl(Seat seat, int rank, std::chrono::milliseconds deadline,
              std::shared_ptr<Service> service)
-      : service_(std::move(service)),
-        rank_(rank),
+      : rank_(rank),
         deadline_(deadline),
         hosts_(std::move(seat.welcome.hosts)),
-        served_by_(std::move(seat.welcome.service)) {
+        served_by_(std::move(seat.welcome.service)),
+        service_(std::move(service)) {
     seat.reader.set_longest(longest_message);
     stream_ =
         std::make_shared<Stream>(adopt(io_, std::move(seat.socket)), std::move(seat.reader), true);
@@ -53,15 +54,7 @@ class TcpControl final : public Control,
     thread_ = quiet_thread("rondo-control", [this] { run_handlers(io_); });
   }
 
-  ~TcpControl() override {
-    if (post(Bye{})) {
-      asio::post(io_, [this] { stream_->finish(); });
-      std::unique_lock lock(mutex_);
-      gone_.wait_for(lock, farewell, [&] { return !served_; });
-    }
-    io_.stop();
-    thread_.join();
-  }
+  ~TcpControl() override { depart(); }
   TcpControl(const TcpControl&) = delete;
   TcpControl& operator=(const TcpControl&) = delete;
 
@@ -70,6 +63,22 @@ class TcpControl final : public Control,
   const std::vector<HostInfo>& hosts() const override { return hosts_; }
   std::shared_ptr<ControlLine> open(std::uint64_t number, std::vector<int> members) override {
     return std::make_shared<Line>(shared_from_this(), number, std::move(members), rank_);
+  }
+
+  void depart() noexcept override {
+    try {
+      if (post(Bye{})) {
+        asio::post(io_, [this] { stream_->finish(); });
+        std::unique_lock lock(mutex_);
+        gone_.wait_for(lock, farewell, [&] { return !served_; });
+      }
+    } catch (...) {
+      // No memory for it: the service takes this rank for dead.
+    }
+    end_thread();
+    std::shared_ptr<Service> last;  // ends without the lock, in some seconds
+    const std::lock_guard lock(mutex_);
+    last.swap(service_);
   }
 
   bool post(const Message& message) override {
@@ -110,6 +119,37 @@ class TcpControl final : public Control,
  private:
   enum class Link { there, left, lost };
 
+  /// Where a process ends in order, this thread is not at work while what is static is destroyed.
+  void end_thread() {
+    io_.stop();
+    if (!thread_.joinable()) return;
+    thread_.join();
+    post_the_rest();
+    bool died = false;  // a moment ago: closed() waits before it says so
+    {
+      const std::lock_guard lock(mutex_);
+      died = !served_ && !leaving_;
+      served_ = false;  // nothing is sent any more
+    }
+    // Lines that are still in use and do not know yet: the service was mute.
+    if (is_there()) conclude(died ? Link::lost : Link::left);
+  }
+
+  /// Goodbyes that the thread has not come to reach the kernel, however late it was.
+  void post_the_rest() {
+    try {
+      io_.restart();
+      io_.poll();
+    } catch (const std::exception&) {
+      // No memory for it: the service takes this rank for dead.
+    }
+  }
+
+  bool is_there() {
+    const std::lock_guard lock(lines_mutex_);
+    return state_ == Link::there;
+  }
+
   void tell(Line& line) const {
     if (state_ == Link::left) line.service_left();
     if (state_ == Link::lost) line.service_lost();
@@ -143,12 +183,18 @@ class TcpControl final : public Control,
       in_order = leaving_;
       gone_.notify_all();
     }
+    if (in_order) return conclude(Link::left);
+    // As the service does with a rank that is gone without a word.
+    const auto timer = std::make_shared<asio::steady_timer>(io_, Hub::grace);
+    timer->async_wait([this, timer](const error_code&) { conclude(Link::lost); });
+  }
+
+  void conclude(Link state) {
     const std::lock_guard lock(lines_mutex_);
-    state_ = in_order ? Link::left : Link::lost;
+    state_ = state;
     for (const auto& [number, line] : lines_) tell(*line);
   }
 
-  const std::shared_ptr<Service> service_;  ///< this process's; ends with its last rank
   const int rank_;
   const std::chrono::milliseconds deadline_;
   const std::vector<HostInfo> hosts_;
@@ -156,8 +202,9 @@ class TcpControl final : public Control,
 
   std::mutex mutex_;
   std::condition_variable gone_;
-  bool served_ = true;    ///< under mutex_
-  bool leaving_ = false;  ///< under mutex_; the end of the connection is expected
+  std::shared_ptr<Service> service_;  ///< this process's; ends with its last rank; under mutex_
+  bool served_ = true;                ///< under mutex_
+  bool leaving_ = false;              ///< under mutex_; the end of the connection is expected
 
   /// Held while a line is called, so that remove() waits for it. Before a line's own; never with
   /// mutex_.
@@ -166,7 +213,9 @@ class TcpControl final : public Control,
   Link state_ = Link::there;              ///< under lines_mutex_
 
   asio::io_context io_{1};
-  std::shared_ptr<Stream> stream_;  ///< used on thread_ only
+  /// Its thread ends with this, not with the connection.
+  asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
+  std::shared_ptr<Stream> stream_;  ///< used on thread_ only, and behind its end
   std::thread thread_;
 };
 
@@ -226,7 +275,7 @@ std::shared_ptr<Control> meet(const MeetingPoint& point, int rank, int ranks, bo
   std::shared_ptr<control::Service> service = control::Served::all().at(point);
   auto target = point;
   if (serving && rank == 0) {
-    service = std::make_shared<control::Service>(point.port, point.magic, host);
+    service = std::make_shared<control::Service>(point, host);
     // Its own address may be a name that only the others can resolve.
     target.address = "127.0.0.1";
     target.port = service->port();
@@ -236,13 +285,13 @@ std::shared_ptr<Control> meet(const MeetingPoint& point, int rank, int ranks, bo
   return std::make_shared<control::TcpControl>(std::move(seat), rank, deadline, std::move(service));
 }
 
-MeetingPoint serve_meeting(const std::string& interface) {
-  const auto present = interface_addresses();
+MeetingPoint serve_meeting(const std::string& interface, AddressFamily family) {
   MeetingPoint point;
-  point.address = choose_interfaces(interface, present).front().address;
+  point.address = own_address(interface, family);
   std::random_device random;
   point.magic = (std::uint64_t{random()} << 32 | random()) | 1;
-  auto service = std::make_shared<control::Service>(0, point.magic, this_host(""));
+  point.named_by = "unique id";
+  auto service = std::make_shared<control::Service>(point, this_host(""));
   point.port = service->port();
   control::Served::all().add(point, std::move(service));
   return point;

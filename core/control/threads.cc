@@ -71,7 +71,7 @@ class ThreadControl final : public Control,
  public:
   ThreadControl(std::shared_ptr<ThreadWorld> world, int rank)
       : world_(std::move(world)), rank_(rank) {}
-  ~ThreadControl() override { world_->post(rank_, Bye{}); }
+  ~ThreadControl() override { depart(); }
   ThreadControl(const ThreadControl&) = delete;
   ThreadControl& operator=(const ThreadControl&) = delete;
 
@@ -80,6 +80,14 @@ class ThreadControl final : public Control,
   const std::vector<HostInfo>& hosts() const override { return world_->hosts(); }
   std::shared_ptr<ControlLine> open(std::uint64_t number, std::vector<int> members) override {
     return std::make_shared<Line>(shared_from_this(), number, std::move(members), rank_);
+  }
+
+  void depart() noexcept override {
+    try {
+      world_->post(rank_, Bye{});  // the hub hears only the first
+    } catch (...) {
+      // No memory for it: its threads learn of it with the process's end.
+    }
   }
 
   bool post(const Message& message) override {

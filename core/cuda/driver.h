@@ -17,24 +17,33 @@ class CudaError : public Error {
   using Error::Error;
 };
 
-/// Functions of libcuda.so.1, by its names without "cu" and version. All are there in a driver of
-/// CUDA 11.7; in an older one those before `missing` in this order, at least.
+/// Functions of libcuda.so.1, by its names without "cu" and version. All but `ctx_get_id` are
+/// there in a driver of CUDA 11.7; in an older one those before `missing` in this order, at least.
 struct Driver {
   decltype(&cuGetErrorName) get_error_name = nullptr;
   decltype(&cuDriverGetVersion) driver_get_version = nullptr;
   decltype(&cuPointerGetAttribute) pointer_get_attribute = nullptr;
+  decltype(&cuPointerGetAttributes) pointer_get_attributes = nullptr;
   decltype(&cuCtxGetCurrent) ctx_get_current = nullptr;
   decltype(&cuCtxPushCurrent_v2) ctx_push_current = nullptr;
   decltype(&cuCtxPopCurrent_v2) ctx_pop_current = nullptr;
   decltype(&cuCtxGetDevice) ctx_get_device = nullptr;
   decltype(&cuCtxEnablePeerAccess) ctx_enable_peer_access = nullptr;
   decltype(&cuDeviceGetAttribute) device_get_attribute = nullptr;
+  decltype(&cuDeviceGetUuid_v2) device_get_uuid = nullptr;
+  decltype(&cuDeviceGetCount) device_get_count = nullptr;
+  decltype(&cuDeviceGetName) device_get_name = nullptr;
+  decltype(&cuDeviceGetP2PAttribute) device_get_p2p_attribute = nullptr;
+  decltype(&cuDevicePrimaryCtxRetain) device_primary_ctx_retain = nullptr;
+  decltype(&cuDevicePrimaryCtxRelease_v2) device_primary_ctx_release = nullptr;
+  decltype(&cuDevicePrimaryCtxGetState) device_primary_ctx_get_state = nullptr;
   decltype(&cuModuleLoadData) module_load_data = nullptr;
   decltype(&cuModuleGetFunction) module_get_function = nullptr;
   decltype(&cuOccupancyMaxActiveBlocksPerMultiprocessor) occupancy_blocks = nullptr;
   decltype(&cuLaunchKernel) launch_kernel = nullptr;
   decltype(&cuMemAlloc_v2) mem_alloc = nullptr;
   decltype(&cuMemFree_v2) mem_free = nullptr;
+  decltype(&cuMemGetAddressRange_v2) mem_get_address_range = nullptr;
   decltype(&cuMemHostRegister_v2) mem_host_register = nullptr;
   decltype(&cuMemHostUnregister) mem_host_unregister = nullptr;
   decltype(&cuMemHostGetDevicePointer_v2) mem_host_get_device_pointer = nullptr;
@@ -42,6 +51,7 @@ struct Driver {
   decltype(&cuIpcOpenMemHandle_v2) ipc_open_mem_handle = nullptr;
   decltype(&cuIpcCloseMemHandle) ipc_close_mem_handle = nullptr;
   decltype(&cuMemcpyAsync) memcpy_async = nullptr;
+  decltype(&cuMemsetD8Async) memset_async = nullptr;
   decltype(&cuStreamCreate) stream_create = nullptr;
   decltype(&cuStreamDestroy_v2) stream_destroy = nullptr;
   decltype(&cuStreamSynchronize) stream_synchronize = nullptr;
@@ -60,7 +70,23 @@ struct Driver {
   decltype(&cuThreadExchangeStreamCaptureMode) thread_exchange_stream_capture_mode = nullptr;
   decltype(&cuStreamGetCaptureInfo_v2) stream_get_capture_info = nullptr;
   decltype(&cuUserObjectCreate) user_object_create = nullptr;
+  decltype(&cuUserObjectRelease) user_object_release = nullptr;
   decltype(&cuGraphRetainUserObject) graph_retain_user_object = nullptr;
+  decltype(&cuMemRetainAllocationHandle) mem_retain_allocation_handle = nullptr;
+  decltype(&cuMemRelease) mem_release = nullptr;
+  decltype(&cuMemExportToShareableHandle) mem_export_to_shareable_handle = nullptr;
+  decltype(&cuMemImportFromShareableHandle) mem_import_from_shareable_handle = nullptr;
+  decltype(&cuMemAddressReserve) mem_address_reserve = nullptr;
+  decltype(&cuMemAddressFree) mem_address_free = nullptr;
+  decltype(&cuMemMap) mem_map = nullptr;
+  decltype(&cuMemUnmap) mem_unmap = nullptr;
+  decltype(&cuMemSetAccess) mem_set_access = nullptr;
+  decltype(&cuMemGetAccess) mem_get_access = nullptr;
+  decltype(&cuMemGetAllocationGranularity) mem_get_allocation_granularity = nullptr;
+  decltype(&cuMemCreate) mem_create = nullptr;
+  decltype(&cuMemGetHandleForAddressRange) mem_get_handle_for_address_range = nullptr;
+
+  decltype(&cuCtxGetId) ctx_get_id = nullptr;  ///< since CUDA 12; never `missing`
 
   const char* missing = nullptr;  ///< a function that an older driver lacks; null: none
 };
@@ -75,11 +101,31 @@ const Driver* find_driver();
 /// Throws Error{invalid_usage} where it is not, or is older than CUDA 11.7's.
 const Driver& driver();
 
-/// Throws CudaError that names `function` and the status.
-void check(int status, std::string_view function);
+/// Throws CudaError that names `function` and the status; `remedy`: what to try.
+void check(int status, std::string_view function,
+           std::string_view remedy = "look for an earlier failure of CUDA in this process");
+
+/// The number of the current context's device. Throws CudaError.
+int current_device();
 
 /// Whether `pointer` is a device's (or managed) memory. Without the driver, and where it was not
 /// initialised: never. Thread-safe.
 bool is_device_memory(const void* pointer);
+
+/// What a program may have given as a buffer.
+enum class MemoryKind { host, device, none };
+/// Memory at an address.
+struct MemoryInfo {
+  MemoryKind kind = MemoryKind::host;
+  int device = -1;  ///< whose it is, as far as the driver says; -1: no device's
+  /// The block that it is in, of a device's memory; more of the same may lie behind. No bytes: not
+  /// known.
+  DevicePointer begin = 0;
+  std::size_t bytes = 0;
+};
+/// What is at that address: a device's (or managed) memory, what this process can read, or neither,
+/// as memory that was freed. One question to the driver, where there is one; and a system call for
+/// memory of the host that the driver does not know. Thread-safe.
+MemoryInfo memory_at(const void* pointer);
 
 }  // namespace rondo::cuda

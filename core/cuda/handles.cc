@@ -63,4 +63,15 @@ std::optional<Capture> capture_of(Stream stream) {
               {.remedy = "end the capture and look for the call that is not allowed in one"});
 }
 
+void keep_with(Graph graph, void* data, HostFunction let_go) {
+  UserObject object = nullptr;
+  const int made =
+      driver().user_object_create(&object, data, let_go, 1, user_object_no_destructor_sync);
+  if (made != success) let_go(data);
+  check(made, "cuUserObjectCreate");
+  const int kept = driver().graph_retain_user_object(graph, object, 1, graph_user_object_move);
+  if (kept != success) driver().user_object_release(object, 1);  // which lets go of the data
+  check(kept, "cuGraphRetainUserObject");
+}
+
 }  // namespace rondo::cuda

@@ -75,4 +75,9 @@ struct Capture {
 /// captured), Error{invalid_usage} for a capture that has failed.
 std::optional<Capture> capture_of(Stream stream);
 
+/// `let_go(data)` is called when the graph is gone and all that was made of it, on whatever thread;
+/// it may call no function of CUDA. Throws CudaError where the driver refuses, behind which it has
+/// been called, too, or will be.
+void keep_with(Graph graph, void* data, HostFunction let_go);
+
 }  // namespace rondo::cuda

@@ -1,12 +1,9 @@
 #include "core/cuda/kernels.h"
 
 #include <algorithm>
-#include <map>
-#include <memory>
-#include <mutex>
 #include <string>
 
-#include "core/cuda/handles.h"
+#include "core/cuda/per_context.h"
 #include "kernels/cuda/image.h"
 
 namespace rondo::cuda {
@@ -62,6 +59,12 @@ bool is_copy(const Work& work) {
   return work.sources == 1 && work.how.divisor == 1 && !scaled;
 }
 
+/// Small floats are worked on in float32 anyway.
+std::size_t kernel_of(const Combination& how) {
+  const bool in_double = how.type == DataType::float32 && how.accumulate == DataType::float64;
+  return in_double ? device::float32_in_double : static_cast<std::size_t>(how.type);
+}
+
 /// All but the pointers.
 device::Pieces pieces_of(const Work& work, const Units& units) {
   const bool divides = work.how.divisor != 1;
@@ -82,79 +85,43 @@ device::Pieces pieces_of(const Work& work, const Units& units) {
   return pieces;
 }
 
-int processors() {
-  int device = 0;
-  int count = 0;
-  check(driver().ctx_get_device(&device), "cuCtxGetDevice");
-  check(driver().device_get_attribute(&count, attribute_multiprocessors, device),
-        "cuDeviceGetAttribute");
-  return count;
-}
-
-/// Global, as contexts are; never destroyed: graphs hold kernels for as long as they like.
-struct Loaded {
-  std::mutex mutex{};
-  std::map<Context, std::unique_ptr<const Kernels>> by_context{};  ///< under mutex
-};
-
-Loaded& loaded() {
-  static Loaded& loaded = *std::make_unique<Loaded>().release();
-  return loaded;
-}
-
 }  // namespace
 
 const Kernels& Kernels::of(Context context) {
-  Loaded& all = loaded();
-  const std::scoped_lock lock(all.mutex);
-  auto& kernels = all.by_context[context];
-  if (kernels == nullptr) {
-    const RelaxedCapture relaxed;
-    const CurrentContext current(context);
-    kernels = std::make_unique<const Kernels>(kernel_image());
-  }
-  return *kernels;
+  return PerContext<Kernels>::of(context,
+                                 [] { return std::make_unique<const Kernels>(kernel_image()); });
 }
 
+void Kernels::forget(Context context) { PerContext<Kernels>::forget(context); }
+
 Kernels::Kernels(std::span<const std::byte> image) {
-  if (image.empty()) {
-    throw Error(ErrorCode::invalid_usage, "this rondo has no device kernels",
-                {.remedy = "build it where nvcc is found"});
-  }
-  Module module = nullptr;  // stays as long as the context
-  check(driver().module_load_data(&module, image.data()), "cuModuleLoadData");
-  const int each = processors();
-  for (std::size_t type = 0; type < by_type_.size(); ++type) {
-    Kernel& kernel = by_type_[type];
-    int blocks = 0;
-    check(driver().module_get_function(&kernel.function, module, device::kernel_names[type]),
-          "cuModuleGetFunction");
-    check(driver().occupancy_blocks(&blocks, kernel.function, device::combine_threads, 0),
-          "cuOccupancyMaxActiveBlocksPerMultiprocessor");
-    kernel.blocks = static_cast<unsigned>(std::max(1, blocks * each));
-  }
+  const Module module = load_module(image);
+  for (std::size_t i = 0; i < kernels_.size(); ++i)
+    kernels_[i] = find_kernel(module, device::kernel_names[i], device::combine_threads);
 }
 
 void Kernels::run(const Work& work, Stream stream) const {
   check_work(work);
   if (work.count == 0 || work.pointers.empty()) return;
-  const Units units = is_copy(work) ? units_of_copy(work) : Units{work.how.type, work.count};
+  const bool copies = is_copy(work);
+  const Units units = copies ? units_of_copy(work) : Units{work.how.type, work.count};
+  const Combination how = copies ? Combination{.type = units.type} : work.how;
   device::Pieces pieces = pieces_of(work, units);
   const std::size_t each = work.sources + work.targets;
   const std::size_t most = device::max_pointers / each * each;
   for (std::size_t first = 0; first < work.pointers.size(); first += most) {
     const std::size_t pointers = std::min(most, work.pointers.size() - first);
     std::copy_n(work.pointers.data() + first, pointers, pieces.pointers);
-    launch(pieces, pointers / each, units.type, stream);
+    launch(pieces, pointers / each, how, stream);
   }
 }
 
 /// As many blocks as have a vector for each thread, and no more than run at once: they go through
 /// their elements in strides.
-void Kernels::launch(const device::Pieces& pieces, std::size_t count, DataType type,
+void Kernels::launch(const device::Pieces& pieces, std::size_t count, const Combination& how,
                      Stream stream) const {
-  const Kernel& kernel = by_type_[static_cast<std::size_t>(type)];
-  const std::size_t each_block = device::combine_threads * (vector_bytes / size_of(type));
+  const Kernel& kernel = kernels_[kernel_of(how)];
+  const std::size_t each_block = device::combine_threads * (vector_bytes / size_of(how.type));
   const std::size_t wanted = (pieces.count + each_block - 1) / each_block;
   const std::size_t most = std::max<std::size_t>(1, kernel.blocks / count);
   device::Pieces arguments = pieces;

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "core/cuda/driver.h"
+#include "core/cuda/modules.h"
 #include "kernels/device/pieces.h"
 
 namespace rondo::cuda {
@@ -17,6 +17,7 @@ struct Combination {
   ReduceOperator op = ReduceOperator::sum;  ///< avg is sum here: its division is the divisor's
   std::uint64_t divisor =
       1;  ///< integers truncate towards zero; floats are multiplied by 1/divisor
+  DataType accumulate = type;  ///< or its wide_type()
 };
 
 /// What multiplies a source, rounded to the type, before it is combined.
@@ -50,6 +51,9 @@ class Kernels {
   /// load them.
   static const Kernels& of(Context context);
 
+  /// Those of a context that was destroyed, whose address another one may get. Thread-safe.
+  static void forget(Context context);
+
   /// Loads `image` into the current context. Throws CudaError.
   explicit Kernels(std::span<const std::byte> image);
   Kernels(const Kernels&) = delete;
@@ -68,14 +72,10 @@ class Kernels {
             Stream stream) const;
 
  private:
-  /// A kernel, and how many blocks of it the device runs at once.
-  struct Kernel {
-    Function function = nullptr;
-    unsigned blocks = 0;
-  };
-  void launch(const device::Pieces& pieces, std::size_t count, DataType type, Stream stream) const;
+  void launch(const device::Pieces& pieces, std::size_t count, const Combination& how,
+              Stream stream) const;
 
-  std::array<Kernel, data_types.size()> by_type_{};
+  std::array<Kernel, device::kernel_names.size()> kernels_{};  ///< in the order of the names
 };
 
 }  // namespace rondo::cuda

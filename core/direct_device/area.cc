@@ -1,16 +1,15 @@
 #include "core/direct_device/area.h"
 
-#include <signal.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
-#include <iomanip>
 #include <sstream>
+#include <utility>
 
 #include "core/base/log.h"
+#include "core/base/threads.h"
+#include "core/cuda/links.h"
 #include "core/direct_device/reduce.h"
+#include "core/transport/host.h"
 
 namespace rondo::direct_device {
 namespace {
@@ -40,12 +39,21 @@ bool agrees(const detail::CommunicatorState& state, const std::vector<std::strin
   if (!quiet) {
     log(LogLevel::info, state.rank(),
         "GPU buffers go through the host's memory: rank " + std::to_string(first - said.begin()) +
-            ": " + *first);
+            ": " + *first,
+        LogSubsystem::p2p);
   }
   return false;
 }
 
 std::string words_of(const std::exception& error) { return error.what(); }
+
+/// Returns when it is zero. Not by the default stream, which may wait for other work.
+void clear(cuda::DevicePointer at, std::size_t bytes) {
+  if (bytes == 0) return;
+  const cuda::OwnedStream stream = cuda::make_stream();
+  check(driver().memset_async(at, 0, bytes, stream.get()), "cuMemsetD8Async");
+  check(driver().stream_synchronize(stream.get()), "cuStreamSynchronize");
+}
 
 /// Whole pages, so that copies stay aligned.
 std::size_t slot_bytes_of(int ranks) {
@@ -54,64 +62,127 @@ std::size_t slot_bytes_of(int ranks) {
   return std::min(Area::most_slot_bytes, Area::most_slots_bytes / all / page * page);
 }
 
+/// Freeing may wait for the device, and that for a call of another communicator which this very
+/// thread is about to make: so it is left to a thread of its own, where there is one.
+void free_behind(std::unique_ptr<Area> area) {
+  try {
+    start_thread([area = std::move(area)]() mutable {
+      try {
+        const cuda::CurrentContext current(area->context());
+        area.reset();
+      } catch (const std::exception& error) {
+        log(LogLevel::info, -1, std::string("while giving device memory back: ") + error.what(),
+            LogSubsystem::destroy);
+      }
+    }).detach();
+  } catch (const std::exception&) {
+    // It was freed here instead, with what would have run there.
+  }
+}
+
+/// The same of memory that no other rank knows of.
+void free_behind(cuda::DevicePointer memory, const cuda::SharedContext& context) {
+  try {
+    start_thread([memory, context] {
+      try {
+        const cuda::CurrentContext current(context.get());
+        check(driver().mem_free(memory), "cuMemFree");
+      } catch (const std::exception& error) {
+        log(LogLevel::info, -1, std::string("while giving device memory back: ") + error.what(),
+            LogSubsystem::destroy);
+      }
+    }).detach();
+  } catch (const std::exception&) {
+    // There is no thread left: it stays taken until the context goes.
+  }
+}
+
 }  // namespace
 
-/// What a rank tells the others of its memory, as words apart by blanks.
+/// What a rank tells the others, as words apart by blanks.
 class Area::Offer {
  public:
   Offer() = default;
   /// Of what str() said.
   explicit Offer(const std::string& said) {
     std::istringstream text(said);
-    std::string bytes;
-    text >> process >> pid >> address >> context >> reduces >> page_object >> bytes;
-    for (std::size_t i = 0; i < sizeof handle.reserved && 2 * i + 1 < bytes.size(); ++i)
-      handle.reserved[i] = static_cast<char>(std::stoi(bytes.substr(2 * i, 2), nullptr, 16));
+    text >> process.number >> process.counted >> reduces >> page_object;
+    memory = Exported::parse(text);
     text.ignore();
     std::getline(text, page);
+    std::getline(text, refusal);
   }
   std::string str() const {
     std::ostringstream text;
-    text << process << ' ' << pid << ' ' << address << ' ' << context << ' ' << reduces << ' '
-         << page_object << ' ' << std::hex << std::setfill('0');
-    for (const char byte : handle.reserved)
-      text << std::setw(2) << static_cast<unsigned>(static_cast<unsigned char>(byte));
-    text << ' ' << page;
+    text << process.number << ' ' << process.counted << ' ' << reduces << ' ' << page_object << ' '
+         << memory.str() << ' ' << page << '\n'
+         << refusal;
     return text.str();
   }
 
-  std::uint64_t process = 0;  ///< HostInfo's
-  int pid = 0;
-  cuda::DevicePointer address = 0;
-  std::uintptr_t context = 0;
+  Process process{};
   bool reduces = false;
   std::uintptr_t page_object = 0;  ///< rank 0's, for ranks of its process: there during the meeting
-  cuda::IpcHandle handle{};
-  std::string page{};  ///< the same for ranks of other processes
+  Exported memory{};
+  std::string page{};     ///< the same for ranks of other processes
+  std::string refusal{};  ///< why other processes cannot have the memory; empty: they can
 };
 
-Area::Area(cuda::Context context, int rank, int ranks)
-    : context_(context),
+Area::Area(cuda::SharedContext context, int rank, int ranks, std::size_t more)
+    : context_(std::move(context)),
       rank_(rank),
       ranks_(ranks),
       slot_bytes_(slot_bytes_of(ranks)),
+      more_(more),
       halves_(static_cast<std::size_t>(ranks)),
       processes_(static_cast<std::size_t>(ranks)) {}
 
 Area::~Area() {
   close();
-  if (own_ != 0) driver().mem_free(own_);
+  if (own_ != 0 && !segment_) driver().mem_free(own_);
+}
+
+/// Other processes have it by CUDA IPC, or where that is refused by a segment's descriptor; without
+/// either it serves ranks that are threads of this process.
+void Area::take_memory(Offer& mine) {
+  check(driver().mem_alloc(&own_, bytes()), "cuMemAlloc");
+  try {
+    mine.memory = export_memory(context_.get(), own_, true);
+    return;
+  } catch (const cuda::CudaError& error) {
+    mine.refusal = error.what();
+  }
+  try {
+    mine.memory = take_segment();
+    mine.refusal.clear();
+  } catch (const std::exception& error) {
+    mine.refusal += std::string("; ") + error.what();
+    mine.memory = export_memory(context_.get(), own_, false);
+  }
+}
+
+/// In place of the memory that is there, which stays where this throws.
+Exported Area::take_segment() {
+  if (const std::string why = cuda::why_no_segments(cuda::current_device()); !why.empty())
+    throw Error(ErrorCode::system, why);
+  cuda::MappedSegments made = cuda::MappedSegments::make(bytes());
+  const cuda::Range range{made.address(), made.bytes()};
+  std::vector<UniqueFd> files;
+  files.push_back(cuda::share_segment(range));
+  handover_ = std::make_unique<Handover>(std::move(files));
+  Exported memory = export_segments(context_.get(), {range});
+  memory.handover = handover_->name();
+  free_behind(std::exchange(own_, range.begin), context_);
+  segment_.emplace(std::move(made));
+  return memory;
 }
 
 Area::Offer Area::offer() {
-  check(driver().mem_alloc(&own_, bytes()), "cuMemAlloc");
   Offer mine;
-  mine.process = this_host({}).process;
-  mine.pid = ::getpid();
-  mine.address = own_;
-  mine.context = reinterpret_cast<std::uintptr_t>(context_);
-  mine.reduces = can_reduce(context_);
-  check(driver().ipc_get_mem_handle(&mine.handle, own_), "cuIpcGetMemHandle");
+  take_memory(mine);
+  clear(own_ + bytes_before_more(), more_);
+  mine.process = Process::mine();
+  mine.reduces = can_reduce(context_.get());
   if (rank_ == 0) {
     page_ = std::make_shared<SharedPage>(SharedPage::make(ranks_));
     page_->register_memory();
@@ -121,9 +192,11 @@ Area::Offer Area::offer() {
   return mine;
 }
 
-void Area::connect(const std::vector<Offer>& offers) {
+void Area::connect(const std::vector<Offer>& offers, std::chrono::milliseconds patience) {
   const std::uint64_t process = this_host({}).process;
-  if (rank_ != 0 && offers.front().process == process) {
+  in_one_process_ = std::ranges::all_of(
+      offers, [&](const Offer& each) { return each.memory.process == process; });
+  if (rank_ != 0 && offers.front().memory.process == process) {
     page_ = *reinterpret_cast<const std::shared_ptr<SharedPage>*>(offers.front().page_object);
   } else if (rank_ != 0) {
     page_ = std::make_shared<SharedPage>(SharedPage::open(offers.front().page, ranks_));
@@ -133,29 +206,26 @@ void Area::connect(const std::vector<Offer>& offers) {
   for (int peer = 0; peer < ranks_; ++peer) {
     const auto at = static_cast<std::size_t>(peer);
     const Offer& theirs = offers[at];
-    processes_[at] = theirs.pid;
-    halves_[at] = theirs.address;
-    if (theirs.process == process) {
-      const auto context = reinterpret_cast<cuda::Context>(theirs.context);
-      if (context == context_) continue;
-      const int status = driver().ctx_enable_peer_access(context, 0);
-      if (status != cuda::peer_access_already_enabled) check(status, "cuCtxEnablePeerAccess");
-    } else {
-      check(driver().ipc_open_mem_handle(&halves_[at], theirs.handle, cuda::ipc_lazy_peer_access),
-            "cuIpcOpenMemHandle");
-      opened_.push_back(halves_[at]);
+    processes_[at] = theirs.process.seen();
+    if (theirs.memory.process != process && !theirs.refusal.empty()) {
+      throw Error(ErrorCode::system, "other processes cannot have the memory of rank " +
+                                         std::to_string(peer) + ": " + theirs.refusal);
     }
+    halves_[at] = peer == rank_ ? own_ : mapped_.emplace_back(theirs.memory, patience).address();
   }
 }
 
 std::unique_ptr<Area> Area::make(const std::shared_ptr<detail::CommunicatorState>& state,
-                                 cuda::Context context, std::shared_ptr<ControlLine>& line) {
+                                 const cuda::SharedContext& context,
+                                 std::shared_ptr<ControlLine>& line,
+                                 const std::function<std::size_t()>& more,
+                                 const std::function<void(const Area&)>& use) {
   const bool quiet = context == nullptr || state->size() == 1;
-  if (!agrees(*state, state->exchange(obstacle_of(*state, context)), quiet)) return nullptr;
+  if (!agrees(*state, state->exchange(obstacle_of(*state, context.get())), quiet)) return nullptr;
   // From here on nobody may leave the others waiting: what goes wrong is told by the next text.
   const cuda::RelaxedCapture relaxed;
-  const cuda::CurrentContext current(context);
-  std::unique_ptr<Area> area(new Area(context, state->rank(), state->size()));
+  const cuda::CurrentContext current(context.get());
+  std::unique_ptr<Area> area(new Area(context, state->rank(), state->size(), more()));
   std::string obstacle;
   std::string mine;
   try {
@@ -168,38 +238,75 @@ std::unique_ptr<Area> Area::make(const std::shared_ptr<detail::CommunicatorState
     std::vector<Offer> offers;
     for (const std::string& text : said) offers.emplace_back(text);
     const bool complete = std::ranges::none_of(said, &std::string::empty);
-    if (obstacle.empty() && complete) area->connect(offers);
+    if (obstacle.empty() && complete) {
+      area->connect(offers, state->config().bootstrap_timeout);
+      use(*area);
+    }
   } catch (const std::exception& error) {
     obstacle = words_of(error);
   }
   const bool all = agrees(*state, state->exchange(obstacle), false);
+  area->handover_.reset();  // all have it, or will not
   // Nobody frees what another one still maps.
   if (!all) area->close();
   if (!all) state->exchange("");
+  if (!all) free_behind(std::move(area));
   if (!all) return nullptr;
   line = state->open_stream_line();
   log(LogLevel::info, state->rank(),
-      std::string("GPU buffers go from device to device") +
-          (area->reduces() ? "" : ", but for reductions: this rondo has no kernels"));
+      "GPU buffers go from device to device (" + area->links() + ")" +
+          (area->reduces() ? "" : ", but for reductions: this rondo has no kernels"),
+      LogSubsystem::p2p);
   return area;
 }
 
+std::string Area::links() const {
+  std::vector<int> devices;
+  for (const cuda::DevicePointer half : halves_) devices.push_back(cuda::device_of(half));
+  return cuda::words_of_links(devices);
+}
+
+std::vector<cuda::DevicePointer> Area::more() const {
+  std::vector<cuda::DevicePointer> places = halves_;
+  for (cuda::DevicePointer& place : places) place += bytes_before_more();
+  return places;
+}
+
 void Area::close() {
-  for (const cuda::DevicePointer pointer : opened_) driver().ipc_close_mem_handle(pointer);
-  opened_.clear();
+  mapped_.clear();
   if (page_ == nullptr) return;
   // release: what was read before is; with is_read()'s acquire.
   std::atomic_ref(page_->closed(rank_)).store(1, std::memory_order_release);
+}
+
+void Area::abandon() {
+  for (Mapped& each : mapped_) each.abandon();
+  leave_memory();
+  close();
 }
 
 bool Area::is_read() const {
   for (int peer = 0; peer < ranks_; ++peer) {
     if (peer == rank_) continue;
     if (std::atomic_ref(page_->closed(peer)).load(std::memory_order_acquire) != 0) continue;
-    const int process = processes_[static_cast<std::size_t>(peer)];
-    if (::kill(process, 0) == 0 || errno != ESRCH) return true;
+    if (lives(peer)) return true;
   }
   return false;
+}
+
+void Area::keep() {
+  log(LogLevel::info, rank_,
+      std::to_string(bytes()) +
+          " bytes of device memory stay taken until this process ends: a rank that lives has not "
+          "ended this communicator, and its kernels may write there",
+      LogSubsystem::destroy);
+  cuda::keep_for_good(context_);  // its memory would go with it
+  leave_memory();
+}
+
+void Area::leave_memory() {
+  own_ = 0;
+  if (segment_) segment_->abandon();
 }
 
 }  // namespace rondo::direct_device

@@ -1,18 +1,25 @@
 // Area: the device memory through which the ranks of one machine exchange data: of each rank two
 // halves for collectives and slots for messages to each of the others, mapped by all of them, and
-// the page of flags beside it.
+// the page of flags beside it. Behind the slots there may be more, for core/resident.
 //
-// A rank's own halves are memory of its context. Those of others are reached by the same address
-// where they are of this process (in another context by peer access), else by CUDA IPC.
+// A rank's own halves are memory of its context: of cuMemAlloc, or where CUDA IPC does not name
+// that, of cuMemCreate. How those of others are reached: exported.h.
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/communicator/state.h"
+#include "core/cuda/contexts.h"
 #include "core/cuda/handles.h"
+#include "core/direct_device/exported.h"
+#include "core/direct_device/handover.h"
 #include "core/direct_device/page.h"
+#include "core/direct_device/process.h"
 
 namespace rondo::direct_device {
 
@@ -25,15 +32,22 @@ class Area {
 
   /// Collective. Null where any rank cannot take part, on every rank alike; RONDO_DEBUG=INFO says
   /// why. `context` null: there is no device here. `line`: where else the ranks meet; set when the
-  /// area is. Throws what exchanging texts throws.
+  /// area is. `more`: collective, asked with the context current once all ranks have a device: how
+  /// many bytes each needs behind the slots, the same on all ranks. `use`: what this rank does with
+  /// the memory of all once it is mapped, before they agree: where it throws no rank takes part.
+  /// Throws what exchanging texts throws.
   static std::unique_ptr<Area> make(const std::shared_ptr<detail::CommunicatorState>& state,
-                                    cuda::Context context, std::shared_ptr<ControlLine>& line);
-  /// The context must be current. Whoever may still read the own halves: see is_read().
+                                    const cuda::SharedContext& context,
+                                    std::shared_ptr<ControlLine>& line,
+                                    const std::function<std::size_t()>& more,
+                                    const std::function<void(const Area&)>& use);
+  /// The context must be current, unless abandon() came before. Whoever may still read the own
+  /// halves: see is_read().
   ~Area();
   Area(const Area&) = delete;
   Area& operator=(const Area&) = delete;
 
-  cuda::Context context() const { return context_; }
+  cuda::Context context() const { return context_.get(); }
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
   const SharedPage& page() const { return *page_; }
@@ -48,36 +62,59 @@ class Area {
   }
   std::size_t slot_bytes() const { return slot_bytes_; }
   /// What a rank takes of its device's memory.
-  std::size_t bytes() const {
-    return halves_bytes + static_cast<std::size_t>((ranks_ - 1) * slots) * slot_bytes_;
-  }
+  std::size_t bytes() const { return bytes_before_more() + more_; }
+  /// By rank: where the bytes behind its slots begin; aligned to 4096. They are zero at first.
+  std::vector<cuda::DevicePointer> more() const;
   /// Every rank can reduce on its device.
   bool reduces() const { return reduces_; }
+  /// All ranks are threads of this process.
+  bool in_one_process() const { return in_one_process_; }
 
   /// Unmaps the others' memory, which nothing in any stream may need any more. The context must be
   /// current.
   void close();
   /// Whether a peer that lives may still map the own halves.
   bool is_read() const;
+  /// The own memory stays the process's until its end: a peer may still write there.
+  void keep();
+  /// In place of close() where the context is gone, and all this had in it: the driver may give the
+  /// addresses out anew, so they must not be touched any more.
+  void abandon();
+  /// Whether that rank's process is there, as far as is known.
+  bool lives(int rank) const { return processes_[static_cast<std::size_t>(rank)].lives(); }
 
  private:
-  Area(cuda::Context context, int rank, int ranks);
+  Area(cuda::SharedContext context, int rank, int ranks, std::size_t more);
+  std::size_t bytes_before_more() const {
+    return halves_bytes + static_cast<std::size_t>((ranks_ - 1) * slots) * slot_bytes_;
+  }
   class Offer;
+  /// Takes the own memory, and says by what others reach it.
+  void take_memory(Offer& mine);
+  Exported take_segment();
+  /// It is not given back.
+  void leave_memory();
   /// Says what the others need to map what this rank has.
   Offer offer();
+  /// How the ranks' devices reach each other, for people.
+  std::string links() const;
   /// Maps what they have. Throws CudaError, Error{system}.
-  void connect(const std::vector<Offer>& offers);
+  void connect(const std::vector<Offer>& offers, std::chrono::milliseconds patience);
 
-  const cuda::Context context_;
+  const cuda::SharedContext context_;
   const int rank_;
   const int ranks_;
   const std::size_t slot_bytes_;
+  const std::size_t more_;  ///< bytes behind the slots
   bool reduces_ = false;
+  bool in_one_process_ = false;
   std::shared_ptr<SharedPage> page_{};  ///< with all ranks of rank 0's process, or its own mapping
   cuda::DevicePointer own_ = 0;
-  std::vector<cuda::DevicePointer> halves_{};  ///< by rank; slots are behind them
-  std::vector<cuda::DevicePointer> opened_{};  ///< of them, what close() closes
-  std::vector<int> processes_{};               ///< by rank
+  std::optional<cuda::MappedSegments> segment_{};  ///< where that lies, but for cuMemAlloc's
+  std::unique_ptr<Handover> handover_{};           ///< of it, while others map it
+  std::vector<cuda::DevicePointer> halves_{};      ///< by rank; slots are behind them
+  std::vector<Mapped> mapped_{};                   ///< those of others
+  std::vector<Process> processes_{};               ///< by rank
 };
 
 }  // namespace rondo::direct_device

@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <thread>
 
 #include "core/base/log.h"
-#include "core/schedule/layout.h"
+#include "core/direct_device/resident_call.h"
 
 namespace rondo::direct_device {
 namespace {
@@ -14,16 +13,22 @@ namespace {
 using cuda::check;
 using cuda::driver;
 
-/// Whether the rank has such a buffer in the call at all.
-bool has(const Call& call, Buffer buffer, int rank, int ranks) {
-  const Layout layout = make_layout(call.collective, ranks, 1);
-  return held(call.collective, buffer, layout, rank, call.root).count > 0;
+/// What a captured call holds on to.
+struct Kept {
+  std::shared_ptr<Watcher> watcher;
+  bool reads_windows;
+};
+
+/// Gives back, in its context, what was made for nothing.
+void let_go(std::shared_ptr<resident::Executor> executor, cuda::Context context) {
+  if (executor == nullptr) return;
+  const cuda::CurrentContext current(context);
+  executor.reset();
 }
 
 void forgotten(void* data) {
-  const std::unique_ptr<std::shared_ptr<Watcher>> watcher(
-      static_cast<std::shared_ptr<Watcher>*>(data));
-  (*watcher)->forget();
+  const std::unique_ptr<Kept> kept(static_cast<Kept*>(data));
+  Watcher::forget(std::move(kept->watcher), kept->reads_windows);
 }
 
 }  // namespace
@@ -31,6 +36,7 @@ void forgotten(void* data) {
 DeviceCalls::DeviceCalls(std::shared_ptr<Watcher> watcher)
     : watcher_(std::move(watcher)),
       context_(watcher_->area().context()),
+      windows_(watcher_->area()),
       message_state_(watcher_->area().ranks()) {
   const cuda::RelaxedCapture relaxed;
   const cuda::CurrentContext current(context_);
@@ -39,14 +45,44 @@ DeviceCalls::DeviceCalls(std::shared_ptr<Watcher> watcher)
 }
 
 std::shared_ptr<DeviceCalls> DeviceCalls::make(
-    const std::shared_ptr<detail::CommunicatorState>& state, cuda::Context context) {
+    const std::shared_ptr<detail::CommunicatorState>& state, const cuda::SharedContext& context) {
   std::shared_ptr<ControlLine> line;
-  std::unique_ptr<Area> area = Area::make(state, context, line);
-  if (area == nullptr) return nullptr;
-  const auto watcher = std::make_shared<Watcher>(state, line, std::move(area));
-  std::shared_ptr<DeviceCalls> made(new DeviceCalls(watcher));
-  watcher->start(made);
-  return made;
+  std::shared_ptr<resident::Executor> executor;
+  const auto more = [&] {
+    executor = resident::Executor::make(state, context.get());
+    return executor != nullptr ? resident::Executor::bytes(state->size()) : std::size_t{0};
+  };
+  const auto use = [&](const Area& area) {
+    if (executor != nullptr) executor->connect(area.more());
+  };
+  std::unique_ptr<Area> area;
+  try {
+    area = Area::make(state, context, line, more, use);
+  } catch (...) {
+    let_go(std::move(executor), context.get());
+    throw;
+  }
+  if (area == nullptr) {
+    let_go(std::move(executor), context.get());
+    return nullptr;
+  }
+  return begin_with(std::make_shared<Watcher>(state, line, std::move(area), std::move(executor)));
+}
+
+std::shared_ptr<DeviceCalls> DeviceCalls::begin_with(const std::shared_ptr<Watcher>& watcher) {
+  try {
+    std::shared_ptr<DeviceCalls> made(new DeviceCalls(watcher));
+    watcher->start(made);
+    return made;
+  } catch (const Error& error) {
+    watcher->fail(error);
+    watcher->end_unused();
+    throw;
+  } catch (const std::exception& error) {
+    watcher->fail(Error(ErrorCode::internal, error.what()));
+    watcher->end_unused();
+    throw;
+  }
 }
 
 /// Whoever lets go last, usually the watcher's thread.
@@ -57,13 +93,16 @@ DeviceCalls::~DeviceCalls() {
     const cuda::CurrentContext current(context_);
     message_state_.streams.clear();
     message_state_.scratch.reset();
+    windows_.close();
     order_.reset();
     others_.clear();
   } catch (const std::exception& error) {
-    log(LogLevel::info, -1, std::string("while giving events back: ") + error.what());
+    log(LogLevel::info, -1, std::string("while giving events back: ") + error.what(),
+        LogSubsystem::destroy);
     // What the context had is gone with it: it must not be touched any more.
     for (cuda::OwnedStream& stream : message_state_.streams) (void)stream.release();
     (void)message_state_.scratch.release();
+    windows_.abandon();
     order_->abandon();
     for (const auto& other : others_) other->abandon();
   }
@@ -73,14 +112,15 @@ bool DeviceCalls::serves(const stream::Request& request) const {
   const Call& call = request.call;
   if (call.collective == Collective::send_recv)
     return call.count == 0 ||
-           cuda::is_device_memory(request.sends ? request.input : request.output);
+           (request.sends ? request.where.input : request.where.output).on_device;
   if (call.collective == Collective::barrier || call.count == 0) return false;
   const Area& area = watcher_->area();
   if (info(call.collective).reduces && !area.reduces()) return false;
-  if (has(call, Buffer::input, area.rank(), area.ranks()) && !cuda::is_device_memory(request.input))
-    return false;
-  return !has(call, Buffer::output, area.rank(), area.ranks()) ||
-         cuda::is_device_memory(request.output);
+  const auto has = [&](Buffer buffer) {
+    return bytes_of(request, buffer, area.rank(), area.ranks()) > 0;
+  };
+  if (has(Buffer::input) && !request.where.input.on_device) return false;
+  return !has(Buffer::output) || request.where.output.on_device;
 }
 
 void DeviceCalls::pass_over(const stream::Request& request) {
@@ -101,15 +141,9 @@ void DeviceCalls::check_context(const stream::Request& request) const {
 
 /// What the graph replays must exist as long as it does.
 void DeviceCalls::keep_with(cuda::Graph graph) {
-  auto kept = std::make_unique<std::shared_ptr<Watcher>>(watcher_);
-  cuda::UserObject object = nullptr;
-  check(driver().user_object_create(&object, kept.get(), forgotten, 1,
-                                    cuda::user_object_no_destructor_sync),
-        "cuUserObjectCreate");
-  watcher_->retain();
-  kept.release();
-  check(driver().graph_retain_user_object(graph, object, 1, cuda::graph_user_object_move),
-        "cuGraphRetainUserObject");
+  auto kept = std::make_unique<Kept>(watcher_, running_ && running_->reads_windows());
+  watcher_->retain(kept->reads_windows);
+  cuda::keep_with(graph, kept.release(), forgotten);
 }
 
 template <class Body>
@@ -119,32 +153,70 @@ void DeviceCalls::guarded(Body body) {
   } catch (const Error& error) {
     give_up(error);
     throw;
+  } catch (const std::exception& error) {  // no memory is left, say
+    give_up(Error(ErrorCode::internal, error.what()));
+    throw;
   }
 }
 
 void DeviceCalls::begin(const stream::Request& request) {
   rethrow_failure();
+  forget_reading();
   const cuda::CurrentContext current(context_);
   check_context(request);
   capture_ = cuda::capture_of(request.stream);
-  const std::uint64_t number = watcher_->announce(request.call, true);
-  if (number == 0) return rethrow_failure();
-  running_.emplace(watcher_->area(), request, turn_, capture_ ? 0 : watcher_->next());
-  turn_ = running_->next_turn();
-  enter(request.stream, {.sequence = number});
+  stream_ = request.stream;
+  const Area& area = watcher_->area();
+  const resident::Executor* const executor = watcher_->executor();
+  const bool waits = executor != nullptr && executor->serves(request.call);
+  const WindowPlaces places =
+      waits ? WindowPlaces{} : places_of(request, windows_, area.rank(), area.ranks());
+  const std::uint64_t sequence = watcher_->announce(request.call, true, places);
+  if (sequence == 0) return rethrow_failure();
+  number_ = 0;
+  guarded([&] {
+    const std::uint64_t number = capture_ ? 0 : watcher_->next();
+    if (waits) {
+      resident_ = request;
+    } else {
+      running_.emplace(area, request, find_buffers(places, number), turn_, number,
+                       collective_entries_);
+      turn_ = running_->next_turn();
+    }
+    note_in_trace({&request, 1});
+    enter({.sequence = sequence}, number);
+  });
 }
 
-/// Of what is to be put into `stream` from here on.
-void DeviceCalls::enter(cuda::Stream stream, Waiting waiting) {
-  guarded([&] {
-    if (capture_) {
-      keep_with(capture_->graph);
-    } else {
-      watcher_->expect(std::move(waiting));
-    }
-    order_->follow(stream, capture_);
-    for (const auto& other : others_) other->follow(stream, capture_);
-  });
+/// `number`: as Running's. From here on the peers that own them wait for this rank, see withdraw().
+Buffers DeviceCalls::find_buffers(const WindowPlaces& places, std::uint64_t number) const {
+  if (places == WindowPlaces{}) return {};
+  const Area& area = watcher_->area();
+  const SharedPage& page = area.page();
+  const std::atomic_ref reading(page.reading(area.rank()));
+  const std::uint32_t before = reading.load(std::memory_order_relaxed);  // of this thread's
+  // seq_cst, as withdraw(): each stores one and loads the other, so one of them sees both.
+  if (number != 0) reading.store(SharedPage::reading_number(number), std::memory_order_seq_cst);
+  for (int peer = 0; peer < area.ranks(); ++peer) {
+    if (std::atomic_ref(page.withdrawn(peer)).load(std::memory_order_seq_cst) == 0) continue;
+    reading.store(before, std::memory_order_seq_cst);
+    throw Error(ErrorCode::aborted, "a peer has ended this communicator",
+                {.rank = area.rank(), .peer = peer, .remedy = "make a new one"});
+  }
+  return {windows_.addresses(places.input), windows_.addresses(places.output)};
+}
+
+/// Of what is to be put into `stream_` from here on.
+void DeviceCalls::enter(Waiting waiting, std::uint64_t number) {
+  if (capture_) {
+    keep_with(capture_->graph);
+  } else {
+    watcher_->expect(std::move(waiting));
+    number_ = number;
+  }
+  order_->follow(stream_, capture_);
+  for (const auto& other : others_) other->follow(stream_, capture_);
+  traced_.begin(stream_);
 }
 
 /// "4 x float32"
@@ -202,63 +274,72 @@ void DeviceCalls::announce(const std::vector<stream::Request>& messages,
 /// All are numbered in the order of their calls, as the peers number them, whatever way they take.
 void DeviceCalls::begin(std::vector<stream::Request> group, const std::vector<bool>& served) {
   rethrow_failure();
+  forget_reading();
   const cuda::CurrentContext current(context_);
   for (std::size_t i = 0; i < group.size(); ++i) {
     if (served[i]) check_context(group[i]);
   }
   announce(group, served);
-  std::vector<stream::Request> messages;
-  for (std::size_t i = 0; i < group.size(); ++i) {
-    if (served[i] && group[i].call.count > 0) messages.push_back(std::move(group[i]));
-  }
-  if (messages.empty()) return;
-  const cuda::Stream stream = messages.front().stream;
-  capture_ = cuda::capture_of(stream);
-  Waiting waiting = waiting_for(messages, watcher_->area().rank());
-  const cuda::RelaxedCapture relaxed;  // it may need streams
-  try {
-    messages_.emplace(watcher_->area(), std::move(messages), message_state_,
-                      capture_ ? 0 : watcher_->next());
-  } catch (const Error& error) {
-    watcher_->fail(error);  // as they have been announced
-    throw;
-  }
-  enter(stream, std::move(waiting));
+  number_ = 0;
+  guarded([&] {
+    std::vector<stream::Request> messages;
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      if (served[i] && group[i].call.count > 0) messages.push_back(std::move(group[i]));
+    }
+    if (messages.empty()) return;
+    stream_ = messages.front().stream;
+    capture_ = cuda::capture_of(stream_);
+    const std::uint64_t number = capture_ ? 0 : watcher_->next();
+    Waiting waiting = waiting_for(messages, watcher_->area().rank());
+    note_in_trace(messages);
+    const cuda::RelaxedCapture relaxed;  // it may need streams
+    messages_.emplace(watcher_->area(), std::move(messages), message_state_, number);
+    enter(std::move(waiting), number);
+  });
 }
 
 bool DeviceCalls::advance() {
-  if (!running_ && !messages_) return false;
+  if (!running_ && !messages_ && !resident_) return false;
   const cuda::CurrentContext current(context_);
   bool more = false;
   guarded([&] {
-    more = running_ ? running_->advance() : messages_->advance();
-    if (!more) order_->record(running_ ? running_->stream() : messages_->stream(), capture_);
+    if (number_ != 0) wait_for_room();
+    if (resident_) {
+      put_resident(watcher_->area(), *watcher_->executor(), *resident_, number_);
+    } else {
+      more = running_ ? running_->advance() : messages_->advance();
+    }
+    if (more) return;
+    traced_.end(stream_);
+    order_->record(stream_, capture_);
   });
-  if (!more) running_.reset();
-  if (!more) messages_.reset();
-  return more;
+  if (more) return true;
+  note_entries();
+  running_.reset();
+  messages_.reset();
+  resident_.reset();
+  return false;
 }
 
 /// What is in the stream comes to its end, as the watcher answers for everybody from here on.
 void DeviceCalls::give_up(const Error& error) noexcept {
   watcher_->fail(error);
-  const std::uint64_t number = running_ ? running_->number() : messages_->number();
   const SharedPage& page = watcher_->area().page();
   const std::uint32_t& completed = page.completed(watcher_->area().rank());
-  const cuda::Stream stream = running_ ? running_->stream() : messages_->stream();
   std::optional<Messages> messages;
   if (messages_) messages.emplace(std::move(*messages_));
   running_.reset();
   messages_.reset();
-  if (number == 0) return;  // the graph is not whole, so it never runs
+  resident_.reset();
+  if (number_ == 0) return;  // nothing is in a stream; or the graph is not whole, so it never runs
   try {
     if (messages) messages->gather();
-    check(driver().stream_write_value(stream, page.device_address(completed),
-                                      static_cast<unsigned>(number), cuda::write_value_default),
+    check(driver().stream_write_value(stream_, page.device_address(completed),
+                                      static_cast<unsigned>(number_), cuda::write_value_default),
           "cuStreamWriteValue32");
-    order_->record(stream, std::nullopt);
+    order_->record(stream_, std::nullopt);
   } catch (const std::exception&) {
-    watcher_->abandon(number);
+    watcher_->abandon(number_);
   }
 }
 
@@ -270,17 +351,16 @@ void DeviceCalls::finish() {
 }
 
 /// It lies in this rank's memory, which a process must not take away by ending.
-void DeviceCalls::wait_for_readers() const {
+void DeviceCalls::wait_for_readers() {
   const Area& area = watcher_->area();
-  const auto timeout = watcher_->state().config().timeout;
   const auto begin = std::chrono::steady_clock::now();
   const auto wait = [&](Signal kind, int place, int peer) {
     // acquire: the reader has read.
     const std::atomic_ref read(area.page().signal(kind, place, peer, area.rank()));
     while (read.load(std::memory_order_acquire) == 0 && !watcher_->has_failed()) {
-      if (std::chrono::steady_clock::now() - begin > timeout) {
+      if (std::chrono::steady_clock::now() - begin > watcher_->state().timeout()) {
         throw Error(ErrorCode::timeout,
-                    "what this rank has shown or sent was not read within RONDO_TIMEOUT",
+                    "what this rank has shown or sent was not read before the deadline",
                     {.rank = area.rank(),
                      .peer = peer,
                      .remedy = "make the peer take part in each call, and receive each message"});
@@ -293,6 +373,7 @@ void DeviceCalls::wait_for_readers() const {
     for (int half = 0; half < halves; ++half) wait(Signal::free, half, peer);
     for (int slot = 0; slot < slots; ++slot) wait(Signal::taken, slot, peer);
   }
+  if (watcher_->has_failed()) withdraw();
 }
 
 }  // namespace rondo::direct_device

@@ -18,6 +18,10 @@ Messages::Messages(const Area& area, std::vector<stream::Request> requests, Mess
     std::size_t& slot = next[static_cast<std::size_t>(kind.peer)];
     kind.first = slot;
     slot = static_cast<std::size_t>(kind.slot(kind.pieces.size()));
+    std::vector<std::uint32_t>& pieces = kind.sends ? state_.pieces_sent : state_.pieces_received;
+    std::uint32_t& before = pieces[static_cast<std::size_t>(kind.peer)];
+    kind.moved_before = before;
+    if (number_ != 0) before += static_cast<std::uint32_t>(kind.pieces.size());
     rounds_ = std::max(rounds_, kind.pieces.size() + (kind.sends ? 0 : slots));
   }
 }
@@ -60,8 +64,7 @@ bool Messages::advance() {
   move(true, round_);
   if (++round_ < rounds_) return true;
   gather();
-  if (number_ != 0)
-    signals_.write(area_.page().completed(area_.rank()), static_cast<std::uint32_t>(number_));
+  signals_.end(number_);
   signals_.put(stream());
   for (const stream::Request& request : requests_)
     stream::join(request.stream, stream(), state_.scratch.get());
@@ -71,8 +74,7 @@ bool Messages::advance() {
 void Messages::begin() {
   for (const stream::Request& request : requests_)
     stream::join(stream(), request.stream, state_.scratch.get());
-  if (number_ != 0)
-    signals_.write(area_.page().begun(area_.rank()), static_cast<std::uint32_t>(number_));
+  signals_.begin(number_);
   signals_.put(stream());
   for (const cuda::Stream each : streams_) stream::join(each, stream(), state_.scratch.get());
   copy_own();
@@ -99,8 +101,8 @@ void Messages::copy_own() const {
 /// The piece `index` of all sends, or receives, that have one.
 void Messages::move(bool sends, std::size_t index) {
   for (const cuda::Stream each : streams_) {
-    std::vector<const Kind*> kinds;
-    for (const Kind& kind : kinds_) {
+    std::vector<Kind*> kinds;
+    for (Kind& kind : kinds_) {
       if (kind.stream == each && kind.sends == sends && index < kind.pieces.size())
         kinds.push_back(&kind);
     }
@@ -109,14 +111,14 @@ void Messages::move(bool sends, std::size_t index) {
 }
 
 /// Of kinds of one direction and stream.
-void Messages::move(const std::vector<const Kind*>& kinds, std::size_t index) {
+void Messages::move(const std::vector<Kind*>& kinds, std::size_t index) {
   const bool sends = kinds.front()->sends;
   const cuda::Stream stream = kinds.front()->stream;
   const int rank = area_.rank();
   for (const Kind* const kind : kinds)
     signals_.take(sends ? Signal::taken : Signal::sent, kind->slot(index), kind->peer);
   signals_.put(stream);
-  for (const Kind* const kind : kinds) {
+  for (Kind* const kind : kinds) {
     const Piece& piece = kind->pieces[index];
     const int slot = kind->slot(index);
     if (sends) {
@@ -125,11 +127,28 @@ void Messages::move(const std::vector<const Kind*>& kinds, std::size_t index) {
       copy(piece.address, area_.slot(kind->peer, rank, slot), piece.bytes, stream);
     }
     signals_.tell(sends ? Signal::sent : Signal::taken, slot, kind->peer);
-    if (index + 1 == kind->pieces.size() && number_ != 0)
-      signals_.write(area_.page().passed(rank, kind->peer, sends),
-                     static_cast<std::uint32_t>(number_));
+    kind->put = index + 1;
+    if (number_ == 0) continue;
+    const SharedPage& page = area_.page();
+    if (kind->put == kind->pieces.size()) {
+      signals_.write(page.passed(rank, kind->peer, sends), static_cast<std::uint32_t>(number_));
+    } else {
+      signals_.write(page.moved(rank, kind->peer, sends),
+                     kind->moved_before + static_cast<std::uint32_t>(kind->put));
+    }
   }
   signals_.put(stream);
+}
+
+std::size_t Messages::entries_left() const {
+  constexpr std::size_t each_piece = 3;   // two batches of operations on flags, a copy
+  constexpr std::size_t each_stream = 4;  // that waits for stream(), which waits for it
+  std::size_t entries = 2 + each_stream * (streams_.size() - 1);
+  for (const Kind& kind : kinds_) {
+    std::uint32_t& moved = area_.page().moved(area_.rank(), kind.peer, kind.sends);
+    entries += each_piece * (kind.put - counted_since(moved, kind.moved_before));
+  }
+  return entries;
 }
 
 void Messages::copy(cuda::DevicePointer to, cuda::DevicePointer from, std::size_t bytes,

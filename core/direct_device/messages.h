@@ -31,11 +31,16 @@ namespace rondo::direct_device {
 /// What a communicator's groups of messages have in common.
 struct MessageState {
   explicit MessageState(int ranks)
-      : sent(static_cast<std::size_t>(ranks)), received(static_cast<std::size_t>(ranks)) {}
-  std::vector<std::size_t> sent;             ///< by peer: slot of the next slice
-  std::vector<std::size_t> received;         ///< likewise
-  std::vector<cuda::OwnedStream> streams{};  ///< of kinds that need one
-  cuda::OwnedEvent scratch{};                ///< of joins; set by the owner
+      : sent(static_cast<std::size_t>(ranks)),
+        received(static_cast<std::size_t>(ranks)),
+        pieces_sent(static_cast<std::size_t>(ranks)),
+        pieces_received(static_cast<std::size_t>(ranks)) {}
+  std::vector<std::size_t> sent;               ///< by peer: slot of the next slice
+  std::vector<std::size_t> received;           ///< likewise
+  std::vector<std::uint32_t> pieces_sent;      ///< by peer: so far, captured ones left out
+  std::vector<std::uint32_t> pieces_received;  ///< likewise
+  std::vector<cuda::OwnedStream> streams{};    ///< of kinds that need one
+  cuda::OwnedEvent scratch{};                  ///< of joins; set by the owner
 };
 
 class Messages {
@@ -47,11 +52,13 @@ class Messages {
 
   /// Where the group begins and ends; others are joined there.
   cuda::Stream stream() const { return requests_.front().stream; }
-  std::uint64_t number() const { return number_; }
   /// Puts the next round into streams; false when that was the last one. Throws CudaError.
   bool advance();
   /// stream() waits for all others of the group, as far as they got. Throws CudaError.
   void gather();
+  /// About how many entries of a driver's queues were put there that streams have not done yet, as
+  /// far as is known.
+  std::size_t entries_left() const;
 
  private:
   /// One slice.
@@ -63,7 +70,9 @@ class Messages {
     int peer = 0;
     bool sends = false;
     std::vector<Piece> pieces{};
-    std::size_t first = 0;  ///< slot
+    std::size_t first = 0;           ///< slot
+    std::uint32_t moved_before = 0;  ///< pieces, by earlier groups
+    std::size_t put = 0;             ///< pieces that are in the stream
     cuda::Stream stream = nullptr;
     int slot(std::size_t piece) const { return static_cast<int>((first + piece) % slots); }
   };
@@ -74,7 +83,7 @@ class Messages {
   void begin();
   void copy_own() const;
   void move(bool sends, std::size_t index);
-  void move(const std::vector<const Kind*>& kinds, std::size_t index);
+  void move(const std::vector<Kind*>& kinds, std::size_t index);
   void copy(cuda::DevicePointer to, cuda::DevicePointer from, std::size_t bytes,
             cuda::Stream stream) const;
 

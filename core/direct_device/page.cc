@@ -24,9 +24,10 @@ std::atomic_ref<std::uint64_t> shared(std::uint64_t& word) {
   return std::atomic_ref<std::uint64_t>(word);
 }
 
-/// Words of each ordered pair of ranks: of all signals, and what is passed of sends and receives.
+/// Words of each ordered pair of ranks: of all signals, and what is passed and moved of sends and
+/// receives.
 constexpr int signals_of_pair = 3 * halves + 2 * slots;
-constexpr int words_of_pair = signals_of_pair + 2;
+constexpr int words_of_pair = signals_of_pair + 4;
 
 /// A shape in one word.
 std::uint64_t pack(const MessageShape& shape) {
@@ -36,17 +37,26 @@ MessageShape unpack(std::uint64_t word) {
   return {word >> 8, static_cast<DataType>(word >> 1 & 127), (word & 1) != 0};
 }
 
+/// A place in one word.
+constexpr int offset_bits = 48;
+std::uint64_t pack(const WindowPlace& place) {
+  return std::uint64_t{place.window} << offset_bits | place.offset;
+}
+WindowPlace place_of(std::uint64_t word) {
+  return {static_cast<std::uint32_t>(word >> offset_bits),
+          word & ((std::uint64_t{1} << offset_bits) - 1)};
+}
+
 }  // namespace
 
-/// The first line tells this page from any other file; then three lines for each rank, and those of
-/// pairs.
+/// The first line tells this page from any other file; then those of each rank, and those of pairs.
 std::size_t SharedPage::lines(int ranks) {
-  return static_cast<std::size_t>(1 + 3 * ranks + words_of_pair * ranks * ranks);
+  return static_cast<std::size_t>(1 + words_of_rank * ranks + words_of_pair * ranks * ranks);
 }
 
 std::size_t SharedPage::bytes(int ranks) {
   const auto count = static_cast<std::size_t>(ranks);
-  const std::size_t entries = count * announced + 2 * count * count * announced_messages;
+  const std::size_t entries = count * announced + 2 * count * count * announced_messages(ranks);
   return lines(ranks) * line + entries * sizeof(Announcement);
 }
 
@@ -110,12 +120,37 @@ std::uint32_t& SharedPage::word(int index) const {
 std::uint32_t& SharedPage::signal(Signal kind, int place, int from, int to) const {
   const int before = std::min(static_cast<int>(kind), 3) * halves +
                      std::max(static_cast<int>(kind) - 3, 0) * slots;
-  return word(1 + 3 * ranks_ + ((before + place) * ranks_ + from) * ranks_ + to);
+  return word(1 + words_of_rank * ranks_ + ((before + place) * ranks_ + from) * ranks_ + to);
 }
 
 std::uint32_t& SharedPage::passed(int rank, int peer, bool sends) const {
   const int group = signals_of_pair + (sends ? 1 : 0);
-  return word(1 + 3 * ranks_ + (group * ranks_ + rank) * ranks_ + peer);
+  return word(1 + words_of_rank * ranks_ + (group * ranks_ + rank) * ranks_ + peer);
+}
+
+std::uint32_t& SharedPage::moved(int rank, int peer, bool sends) const {
+  const int group = signals_of_pair + 2 + (sends ? 1 : 0);
+  return word(1 + words_of_rank * ranks_ + (group * ranks_ + rank) * ranks_ + peer);
+}
+
+bool SharedPage::reads_windows(int rank) const {
+  // acquire, behind what its stream writes: what it read before is read.
+  return std::atomic_ref(replaying(rank)).load(std::memory_order_acquire) != 0 || is_reading(rank);
+}
+
+/// acquire: as above.
+bool SharedPage::is_reading(int rank) const {
+  const std::uint32_t done = std::atomic_ref(completed(rank)).load(std::memory_order_acquire);
+  // seq_cst: see DeviceCalls::find_buffers().
+  const std::uint32_t newest = std::atomic_ref(reading(rank)).load(std::memory_order_seq_cst);
+  return newest != 0 && static_cast<std::int32_t>(newest - done) > 0;
+}
+
+void SharedPage::forget_reading(int rank) const {
+  const std::atomic_ref newest(reading(rank));
+  // relaxed: of this thread's. seq_cst: see DeviceCalls::find_buffers().
+  if (newest.load(std::memory_order_relaxed) != 0 && !is_reading(rank))
+    newest.store(0, std::memory_order_seq_cst);
 }
 
 cuda::DevicePointer SharedPage::device_address(const std::uint32_t& word) const {
@@ -134,42 +169,48 @@ SharedPage::Announcement& SharedPage::message(int rank, int peer, bool sends,
                                               std::uint64_t sequence) const {
   const auto ring = static_cast<std::size_t>(((sends ? 1 : 0) * ranks_ + rank) * ranks_ + peer);
   Announcement* const all = announcements() + static_cast<std::size_t>(ranks_) * announced;
-  return all[ring * announced_messages + sequence % announced_messages];
+  const std::size_t each = announced_messages(ranks_);
+  return all[ring * each + sequence % each];
 }
 
-void SharedPage::write(Announcement& entry, std::uint64_t sequence, std::uint64_t value) {
-  // seq_cst: a reader that sees the new fingerprint beside a sequence sees this 0 when it looks
-  // again.
+void SharedPage::write(Announcement& entry, std::uint64_t sequence, const Words& words) {
+  // seq_cst: a reader that sees a new word beside a sequence sees this 0 when it looks again.
   shared(entry.sequence).store(0, std::memory_order_seq_cst);
-  shared(entry.fingerprint).store(value, std::memory_order_seq_cst);
+  for (std::size_t i = 0; i < words.size(); ++i)
+    shared(entry.words[i]).store(words[i], std::memory_order_seq_cst);
   shared(entry.sequence).store(sequence, std::memory_order_seq_cst);
 }
 
-void SharedPage::announce(int rank, std::uint64_t sequence, std::uint64_t fingerprint) const {
-  write(announcement(rank, sequence), sequence, fingerprint);
+std::optional<SharedPage::Words> SharedPage::read(Announcement& entry, std::uint64_t sequence) {
+  if (shared(entry.sequence).load(std::memory_order_seq_cst) != sequence) return std::nullopt;
+  Words found{};
+  for (std::size_t i = 0; i < found.size(); ++i)
+    found[i] = shared(entry.words[i]).load(std::memory_order_seq_cst);
+  if (shared(entry.sequence).load(std::memory_order_seq_cst) != sequence) return std::nullopt;
+  return found;
 }
 
-std::optional<std::uint64_t> SharedPage::find(int rank, std::uint64_t sequence) const {
-  return read(announcement(rank, sequence), sequence);
+void SharedPage::announce(int rank, std::uint64_t sequence, const Announced& call) const {
+  write(announcement(rank, sequence), sequence,
+        {call.fingerprint, pack(call.places.input), pack(call.places.output)});
+}
+
+std::optional<Announced> SharedPage::find(int rank, std::uint64_t sequence) const {
+  const auto found = read(announcement(rank, sequence), sequence);
+  if (!found) return std::nullopt;
+  return Announced{(*found)[0], {place_of((*found)[1]), place_of((*found)[2])}};
 }
 
 void SharedPage::announce_message(int rank, int peer, bool sends, std::uint64_t sequence,
                                   const MessageShape& shape) const {
-  write(message(rank, peer, sends, sequence), sequence, pack(shape));
+  write(message(rank, peer, sends, sequence), sequence, {pack(shape), 0, 0});
 }
 
 std::optional<MessageShape> SharedPage::find_message(int rank, int peer, bool sends,
                                                      std::uint64_t sequence) const {
   const auto found = read(message(rank, peer, sends, sequence), sequence);
   if (!found) return std::nullopt;
-  return unpack(*found);
-}
-
-std::optional<std::uint64_t> SharedPage::read(Announcement& entry, std::uint64_t sequence) {
-  if (shared(entry.sequence).load(std::memory_order_seq_cst) != sequence) return std::nullopt;
-  const std::uint64_t found = shared(entry.fingerprint).load(std::memory_order_seq_cst);
-  if (shared(entry.sequence).load(std::memory_order_seq_cst) != sequence) return std::nullopt;
-  return found;
+  return unpack((*found)[0]);
 }
 
 }  // namespace rondo::direct_device

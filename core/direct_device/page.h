@@ -8,6 +8,9 @@
 // Each word that is written often has a cache line to itself.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -32,6 +35,29 @@ enum class Signal : std::uint8_t {
 };
 inline constexpr int signal_kinds = 5;
 constexpr int places_of(Signal kind) { return kind < Signal::sent ? halves : slots; }
+
+inline constexpr std::uint32_t most_windows = 65535;  ///< of one communicator, ever
+
+/// Where a buffer lies in a window that all ranks have registered.
+struct WindowPlace {
+  std::uint32_t window = 0;  ///< number; 0: in none
+  std::uint64_t offset = 0;  ///< in bytes
+  friend bool operator==(const WindowPlace&, const WindowPlace&) = default;
+};
+
+/// Of a collective's buffers, as far as peers read them there.
+struct WindowPlaces {
+  WindowPlace input{};
+  WindowPlace output{};
+  friend bool operator==(const WindowPlaces&, const WindowPlaces&) = default;
+};
+
+/// A collective as a rank announces it.
+struct Announced {
+  std::uint64_t fingerprint = 0;
+  WindowPlaces places{};
+  friend bool operator==(const Announced&, const Announced&) = default;
+};
 
 /// A message as one of its ranks announces it.
 struct MessageShape {
@@ -68,33 +94,71 @@ class SharedPage {
   std::uint32_t& completed(int rank) const { return word(1 + ranks_ + rank); }
   /// Not 0: the rank maps nobody's device memory any more.
   std::uint32_t& closed(int rank) const { return word(1 + 2 * ranks_ + rank); }
+  /// The newest entry in which a rank's stream reads windows of others, as reading_number() says;
+  /// 0: none yet, or none since forget_reading().
+  std::uint32_t& reading(int rank) const { return word(1 + 3 * ranks_ + rank); }
+  /// Not 0: its stream is within a captured call that does.
+  std::uint32_t& replaying(int rank) const { return word(1 + 4 * ranks_ + rank); }
+  /// A bit for each rank: 1 where it has not noticed yet that such a call began.
+  std::uint32_t& replayed(int rank) const { return word(1 + 5 * ranks_ + rank); }
+  /// How many such calls the rank has in graphs that are still there.
+  std::uint32_t& captured(int rank) const { return word(1 + 6 * ranks_ + rank); }
+  /// Not 0: nobody may begin to read the rank's windows any more.
+  std::uint32_t& withdrawn(int rank) const { return word(1 + 7 * ranks_ + rank); }
+  /// Not 0: its stream is within a captured call, whatever that reads; and within one that has
+  /// begun since its watcher looked last.
+  std::uint32_t& inside_captured(int rank) const { return word(1 + 8 * ranks_ + rank); }
+  std::uint32_t& began_captured(int rank) const { return word(1 + 9 * ranks_ + rank); }
   /// The newest entry whose sends to `peer`, or receives from it, a rank's stream has done.
   std::uint32_t& passed(int rank, int peer, bool sends) const;
+  /// How many entries of calls that are not complete a rank's stream has done, and how many pieces
+  /// of messages of one direction with `peer`, both counted on from call to call: a hint of how
+  /// much room there is in queues. What ends a call, and its message, does not say so.
+  std::uint32_t& advanced(int rank) const { return word(1 + 10 * ranks_ + rank); }
+  std::uint32_t& moved(int rank, int peer, bool sends) const;
+  /// Whether the rank's stream reads windows of others, or is to; captured calls count while they
+  /// run.
+  bool reads_windows(int rank) const;
+  /// Of an entry's number, never 0. Of one entry in 2^32 it is the next one's, so that the entry
+  /// counts as read until that is complete, too.
+  static constexpr std::uint32_t reading_number(std::uint64_t number) {
+    return std::max(static_cast<std::uint32_t>(number), std::uint32_t{1});
+  }
+  /// Of the thread that makes the rank's calls, before each: an entry that is complete is none any
+  /// more, so that never numbers are compared that are 2^31 entries apart.
+  void forget_reading(int rank) const;
   /// By what a stream knows a word of this page.
   cuda::DevicePointer device_address(const std::uint32_t& word) const;
 
   /// How many calls of each rank can be compared.
   static constexpr std::size_t announced = 256;
-  /// The rank's call `sequence` has this fingerprint. Of two ranks that announce a call and then
-  /// look for the other's, one sees it at least: both are seq_cst.
-  void announce(int rank, std::uint64_t sequence, std::uint64_t fingerprint) const;
+  /// The rank's call `sequence` is this. Of two ranks that announce a call and then look for the
+  /// other's, one sees it at least: both are seq_cst.
+  void announce(int rank, std::uint64_t sequence, const Announced& call) const;
   /// Nothing where the rank has not come there yet, or is `announced` calls further.
-  std::optional<std::uint64_t> find(int rank, std::uint64_t sequence) const;
+  std::optional<Announced> find(int rank, std::uint64_t sequence) const;
 
   /// The same for messages between two ranks, numbered from 1 for each direction; `sends`: that of
   /// `rank`.
-  static constexpr std::size_t announced_messages = 32;
   void announce_message(int rank, int peer, bool sends, std::uint64_t sequence,
                         const MessageShape& shape) const;
   std::optional<MessageShape> find_message(int rank, int peer, bool sends,
                                            std::uint64_t sequence) const;
+  /// How many of each direction of a pair can be compared: as many as 2 MiB hold, at most 512.
+  static constexpr std::size_t announced_messages(int ranks) {
+    const auto pairs = static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks);
+    return std::min<std::size_t>(512, std::bit_floor(32768 / pairs));
+  }
 
  private:
+  bool is_reading(int rank) const;
+  using Words = std::array<std::uint64_t, 3>;
   struct Announcement {
-    std::uint64_t sequence;  ///< 0 while the other one changes
-    std::uint64_t fingerprint;
+    std::uint64_t sequence;  ///< 0 while the others change
+    Words words;
   };
   static constexpr std::size_t line = 64;
+  static constexpr int words_of_rank = 11;
 
   SharedPage(SharedMemory memory, Mapping mapping, int ranks)
       : memory_(std::move(memory)), mapping_(std::move(mapping)), ranks_(ranks) {}
@@ -105,8 +169,8 @@ class SharedPage {
   Announcement* announcements() const;
   Announcement& announcement(int rank, std::uint64_t sequence) const;
   Announcement& message(int rank, int peer, bool sends, std::uint64_t sequence) const;
-  static void write(Announcement& entry, std::uint64_t sequence, std::uint64_t value);
-  static std::optional<std::uint64_t> read(Announcement& entry, std::uint64_t sequence);
+  static void write(Announcement& entry, std::uint64_t sequence, const Words& words);
+  static std::optional<Words> read(Announcement& entry, std::uint64_t sequence);
 
   SharedMemory memory_{};  ///< where it was made
   Mapping mapping_{};      ///< where it was opened

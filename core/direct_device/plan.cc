@@ -25,23 +25,57 @@ std::size_t part_begin(std::size_t count, int part, int parts) {
   return std::min(begin, count);
 }
 
+/// Short blocks end before long ones: in later slices there is nothing of them.
+void add(const Run& run, std::vector<Run>& runs) {
+  if (run.bytes > 0) runs.push_back(run);
+}
+
+void add(const Pull& pull, std::vector<Pull>& pulls) {
+  if (pull.run.bytes > 0) pulls.push_back(pull);
+}
+
 }  // namespace
 
-Plan::Plan(const Call& call, int rank, int ranks, std::size_t half_bytes)
-    : call_(call), rank_(rank), ranks_(ranks), element_bytes_(size_of(call.type)) {
+Plan::Plan(const Call& call, int rank, int ranks, std::size_t half_bytes, InPlace in_place,
+           bool overlap, Counts counts)
+    : call_(call),
+      blocks_(partition_of(call, counts, make_layout(call.collective, ranks, 1))),
+      rank_(rank),
+      own_block_(is_vector(call.collective) ? 0 : rank),
+      ranks_(ranks),
+      element_bytes_(size_of(call.type)),
+      in_place_(in_place),
+      overlap_(overlap) {
   for (int peer = 0; peer < ranks; ++peer) {
     if (peer != rank) peers_.push_back(peer);
   }
-  const auto blocks = static_cast<std::size_t>(blocks_in_half(call.collective, ranks));
-  limit_ = half_bytes / (blocks * element_bytes_);
-  if (limit_ > aligned) limit_ -= limit_ % aligned;
-  slices_ = (call.count + limit_ - 1) / limit_;
+  limit_ = largest_slice(half_bytes);
+  slices_ = (blocks_.largest_chunk() + limit_ - 1) / limit_;
+}
+
+/// In elements of a block.
+std::size_t Plan::largest_slice(std::size_t half_bytes) const {
+  if (shows_buffers()) {
+    if (call_.collective != Collective::all_reduce || in_place_.output)
+      return blocks_.largest_chunk();
+    // Parts must fit halves.
+    const std::size_t part = half_bytes / element_bytes_;
+    return static_cast<std::size_t>(ranks_) * (part > unit ? part - part % unit : part);
+  }
+  const std::size_t limit =
+      blocks_.longest_slice(blocks_in_half(call_.collective, ranks_), half_bytes / element_bytes_);
+  return limit > aligned ? limit - limit % aligned : limit;
 }
 
 Slice Plan::slice(std::size_t index) const {
   const std::size_t begin = index * limit_;
-  const Range range{begin, std::min<std::size_t>(limit_, call_.count - begin)};
+  const std::size_t count = std::min(limit_, blocks_.largest_chunk() - begin);
+  const Range range{begin, count, blocks_.range(begin, count)};
   Slice slice;
+  if (shows_buffers()) {
+    slice_of_buffers(range, slice);
+    return slice;
+  }
   switch (call_.collective) {
     case Collective::all_reduce:
       all_reduce(range, slice);
@@ -76,109 +110,161 @@ Slice Plan::slice(std::size_t index) const {
 
 /// Of a block's range in a user's buffer, in bytes.
 std::size_t Plan::at(int block, const Range& range) const {
-  return bytes(static_cast<std::size_t>(block) * call_.count + range.begin);
+  return bytes(blocks_.offset(block) + range.begin);
 }
 
 /// The same in a half: ranges of blocks lie one behind the other.
 std::size_t Plan::in_half(int block, const Range& range) const {
-  return bytes(static_cast<std::size_t>(block) * range.count);
+  return bytes(range.blocks.offset(block));
 }
 
-Run Plan::block_to_half(int block, const Range& range) const {
-  return {at(block, range), in_half(block, range), bytes(range.count)};
+/// A buffer of one block begins with it, and so does its half.
+void Plan::fill_own_block(const Range& range, Slice& slice) const {
+  add({at(0, range), 0, size(own_block_, range)}, slice.fill);
 }
 
 /// Whole blocks are one run.
 void Plan::fill_all_blocks(const Range& range, bool with_own, Slice& slice) const {
   slice.readers = peers_;
-  if (range.count == call_.count) {
-    slice.fill = {{0, 0, bytes(static_cast<std::size_t>(ranks_) * range.count)}};
-    return;
-  }
+  if (range.count == blocks_.largest_chunk())
+    return add({0, 0, bytes(range.blocks.elements())}, slice.fill);
   for (int block = 0; block < ranks_; ++block) {
-    if (with_own || block != rank_) slice.fill.push_back(block_to_half(block, range));
+    if (with_own || block != rank_)
+      add({at(block, range), in_half(block, range), size(block, range)}, slice.fill);
   }
 }
 
 /// `from` and `to`: blocks of the input and the output.
 void Plan::keep_own(int from, int to, const Range& range, Slice& slice) const {
-  slice.own = {{at(from, range), at(to, range), bytes(range.count)}};
+  add({at(from, range), at(to, range), size(own_block_, range)}, slice.own);
 }
 
-/// `from`: block of the source's half. `to`: of the output.
-void Plan::pull(int source, int from, int to, const Range& range, Slice& slice) const {
+/// Whatever there is to read, as ranks with nothing to show are waited for as well.
+void Plan::pull(int source, const Run& run, Slice& slice) const {
   slice.sources.push_back(source);
-  slice.pulls.push_back({source, {in_half(from, range), at(to, range), bytes(range.count)}});
+  if (run.bytes > 0) slice.pulls.push_back({source, run});
 }
 
 void Plan::all_reduce(const Range& range, Slice& slice) const {
-  slice.fill = {block_to_half(0, range)};
+  fill_own_block(range, slice);
   slice.readers = peers_;
   slice.sources = peers_;
-  if (bytes(range.count) <= most_one_shot_bytes) {
-    slice.reducing = {.place = 0, .count = range.count, .output = at(0, range)};
-    return;
-  }
+  if (!is_one_shot(range)) return reduce_parts(range, slice);
+  slice.reducing = {.count = range.count, .target = Where::output, .at = at(0, range)};
+}
+
+/// Into the same place of the own half, or of the output, or where inputs are read and outputs are
+/// not, to the beginning of the half.
+void Plan::reduce_parts(const Range& range, Slice& slice) const {
+  slice.reduced = in_place_.output ? Where::output : Where::half;
+  const std::size_t first = in_place_.input ? at(0, range) : 0;
   for (int part = 0; part < ranks_; ++part) {
     const std::size_t begin = part_begin(range.count, part, ranks_);
     const std::size_t count = part_begin(range.count, part + 1, ranks_) - begin;
     if (count == 0) continue;
-    if (part == rank_) slice.reducing = {.place = bytes(begin), .count = count};
-    slice.gathers.push_back({part, {bytes(begin), at(0, range) + bytes(begin), bytes(count)}});
+    const std::size_t shown = first + bytes(begin);
+    const std::size_t target =
+        slice.shown == Where::input && slice.reduced == Where::half ? 0 : shown;
+    if (part == rank_) slice.reducing = {shown, count, slice.reduced, target};
+    if (part == rank_ && slice.reduced == Where::output) continue;
+    slice.gathers.push_back({part, {target, at(0, range) + bytes(begin), bytes(count)}});
   }
+}
+
+void Plan::all_reduce_buffers(const Range& range, Slice& slice) const {
+  if (!is_one_shot(range)) return reduce_parts(range, slice);
+  slice.reducing = {at(0, range), range.count, Where::output, at(0, range)};
+  if (!overlap_) return;
+  slice.reducing->target = Where::half;
+  slice.reducing->at = 0;
+  slice.late = {{0, at(0, range), bytes(range.count)}};
+}
+
+void Plan::slice_of_buffers(const Range& range, Slice& slice) const {
+  slice.shown = in_place_.input ? Where::input : Where::output;
+  slice.readers = peers_;
+  slice.sources = peers_;
+  switch (call_.collective) {
+    case Collective::all_reduce:
+      return all_reduce_buffers(range, slice);
+    case Collective::reduce_scatter:
+      return reduce_own_block(at(rank_, range), range, slice);
+    case Collective::all_gather:
+      add({at(0, range), at(rank_, range), size(rank_, range)}, slice.fill);
+      for (const int peer : peers_)
+        add({peer, {at(peer, range), at(peer, range), size(peer, range)}}, slice.pulls);
+      return;
+    case Collective::all_to_all:
+      keep_own(rank_, rank_, range, slice);
+      for (const int peer : peers_)
+        slice.pulls.push_back({peer, {at(rank_, range), at(peer, range), size(peer, range)}});
+      return;
+    default:
+      throw Error(ErrorCode::internal, "no plan between buffers for " + to_string(call_));
+  }
+}
+
+/// `place`: where it lies in what every rank shows.
+void Plan::reduce_own_block(std::size_t place, const Range& range, Slice& slice) const {
+  const std::size_t count = range.blocks.size(rank_);
+  if (count > 0) slice.reducing = {place, count, Where::output, at(0, range)};
 }
 
 void Plan::reduce_scatter(const Range& range, Slice& slice) const {
   fill_all_blocks(range, true, slice);
   slice.sources = peers_;
-  slice.reducing = {.place = in_half(rank_, range), .count = range.count, .output = at(0, range)};
+  reduce_own_block(in_half(rank_, range), range, slice);
 }
 
 void Plan::all_gather(const Range& range, Slice& slice) const {
-  slice.fill = {block_to_half(0, range)};
+  fill_own_block(range, slice);
   slice.readers = peers_;
   keep_own(0, rank_, range, slice);
-  for (const int peer : peers_) pull(peer, 0, peer, range, slice);
+  for (const int peer : peers_) pull(peer, {0, at(peer, range), size(peer, range)}, slice);
 }
 
 void Plan::broadcast(const Range& range, Slice& slice) const {
-  if (rank_ != call_.root) return pull(call_.root, 0, 0, range, slice);
-  slice.fill = {block_to_half(0, range)};
+  if (rank_ != call_.root) return pull(call_.root, {0, at(0, range), size(0, range)}, slice);
+  fill_own_block(range, slice);
   slice.readers = peers_;
   keep_own(0, 0, range, slice);
 }
 
 /// The root's own contribution lies in its half, too, as it may have been scaled on the way.
 void Plan::reduce(const Range& range, Slice& slice) const {
-  slice.fill = {block_to_half(0, range)};
+  fill_own_block(range, slice);
   if (rank_ != call_.root) {
     slice.readers = {call_.root};
     return;
   }
   slice.sources = peers_;
-  slice.reducing = {.place = 0, .count = range.count, .output = at(0, range)};
+  slice.reducing = {.count = range.count, .target = Where::output, .at = at(0, range)};
 }
 
 void Plan::all_to_all(const Range& range, Slice& slice) const {
   fill_all_blocks(range, false, slice);
   keep_own(rank_, rank_, range, slice);
-  for (const int peer : peers_) pull(peer, rank_, peer, range, slice);
+  for (const int peer : peers_)
+    pull(peer, {in_half(rank_, range), at(peer, range), size(peer, range)}, slice);
 }
 
 void Plan::scatter(const Range& range, Slice& slice) const {
-  if (rank_ != call_.root) return pull(call_.root, rank_, 0, range, slice);
+  if (rank_ != call_.root) {
+    const Run run{in_half(rank_, range), at(0, range), size(rank_, range)};
+    return pull(call_.root, run, slice);
+  }
   fill_all_blocks(range, false, slice);
   keep_own(rank_, 0, range, slice);
 }
 
 void Plan::gather(const Range& range, Slice& slice) const {
   if (rank_ != call_.root) {
-    slice.fill = {block_to_half(0, range)};
+    fill_own_block(range, slice);
     slice.readers = {call_.root};
     return;
   }
   keep_own(0, rank_, range, slice);
-  for (const int peer : peers_) pull(peer, 0, peer, range, slice);
+  for (const int peer : peers_) pull(peer, {0, at(peer, range), size(peer, range)}, slice);
 }
 
 }  // namespace rondo::direct_device

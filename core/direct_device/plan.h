@@ -2,18 +2,31 @@
 // a staging area, which of theirs it reads, and what it reduces. Numbers only: no pointers, no
 // CUDA.
 //
-// A call is cut into slices: the same collective on the same range of every block, as much as fits
-// half a staging area. Each rank fills its half with the slice of its input; whoever needs it reads
-// it from there, straight into its output or as an operand of a reduction. Large all-reduces take
-// two steps: each rank reduces its part of the slice, in place in its own half, and then everybody
-// reads everybody's part. Every rank cuts alike, as the cuts depend on nothing but the call.
+// A call is cut into slices: the same collective on the same range of every block (of blocks that
+// differ in size as far as each has it), as much as fits half a staging area. Each rank fills its
+// half with the slice of its input; whoever needs it reads it from there, straight into its output
+// or as an operand of a reduction. Large all-reduces take two steps: each rank reduces its part of
+// the slice, in place in its own half, and then everybody reads everybody's part. Every rank cuts
+// alike, as the cuts depend on nothing but the call.
+//
+// Where peers read a rank's buffers themselves nothing is shown in halves; a call is one slice, but
+// for large all-reduces whose reduced parts must go through halves:
+//   reduce_scatter, all_to_all, all_reduce  peers read the input
+//   all_gather                              peers read the output, where the own block is put first
+//   all_reduce in two steps                 each part is reduced into its rank's output, which
+//                                           peers then read, or into its half
+// In place nobody writes what another one has still to read: of a reduce_scatter's input a rank
+// writes the block that it alone reads; of an all_reduce's in two steps first the part that it
+// alone reads, and the others when their readers have reduced them; in one shot it writes when all
+// have read (`late`).
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
-#include "core/control/call.h"
+#include "core/plan/ragged.h"
 
 namespace rondo::direct_device {
 
@@ -24,29 +37,42 @@ struct Run {
   std::size_t bytes = 0;
 };
 
-/// The same from a rank's half to the output.
+/// The same from what a rank shows to the output.
 struct Pull {
   int rank = 0;
   Run run{};
 };
 
-/// The elements at the same place of every rank's half, in the order of ranks, into the output, or
-/// into the same place of this rank's own half.
+/// Where bytes lie.
+enum class Where : std::uint8_t { half, input, output };
+
+/// The elements at the same place of what every rank shows, in the order of ranks, into the output
+/// or this rank's own half.
 struct Reducing {
   std::size_t place = 0;  ///< in bytes
   std::size_t count = 0;
-  std::optional<std::size_t> output{};  ///< in bytes; none: into the own half
+  Where target = Where::half;
+  std::size_t at = 0;  ///< in bytes
+};
+
+/// Which of a call's buffers peers read where they lie: the same on every rank.
+struct InPlace {
+  bool input = false;
+  bool output = false;
 };
 
 /// One slice, on one rank. Peers are other ranks.
 struct Slice {
-  std::vector<Run> fill{};             ///< input to own half; empty: it shows nothing
-  std::vector<int> readers{};          ///< peers that read the own half
-  std::vector<int> sources{};          ///< peers whose halves this rank reads
+  Where shown = Where::half;           ///< what others read of this rank, and it of them
+  std::vector<Run> fill{};             ///< input to that
+  std::vector<int> readers{};          ///< peers that read what this rank shows
+  std::vector<int> sources{};          ///< peers whose it reads
   std::vector<Run> own{};              ///< input to output
-  std::vector<Pull> pulls{};           ///< when the sources have filled their halves
+  std::vector<Pull> pulls{};           ///< when the sources have filled theirs
   std::optional<Reducing> reducing{};  ///< then
-  std::vector<Pull> gathers{};         ///< when the sources have reduced theirs; own ones, too
+  Where reduced = Where::half;         ///< where parts lie that everybody reads
+  std::vector<Pull> gathers{};         ///< of them, when the sources have reduced; own ones, too
+  std::vector<Run> late{};             ///< own half to output, when the readers have read
 };
 
 class Plan {
@@ -57,25 +83,39 @@ class Plan {
 
   /// `call` is a collective, not barrier, of at least one element, in a communicator of at least 2
   /// ranks; a half holds at least one element of each block.
-  Plan(const Call& call, int rank, int ranks, std::size_t half_bytes);
+  /// `in_place`: false for other collectives than those above. `overlap`: the input's own memory
+  /// is the output's; it matters to this rank alone. `counts`: of blocks that differ in size.
+  Plan(const Call& call, int rank, int ranks, std::size_t half_bytes, InPlace in_place = {},
+       bool overlap = false, Counts counts = {});
 
   std::size_t slices() const { return slices_; }
   Slice slice(std::size_t index) const;
+  /// Whether the user's own memory is shown, which the call must not leave before all have read.
+  bool shows_buffers() const { return in_place_.input || in_place_.output; }
 
  private:
-  /// Where a slice lies in each block, in elements.
+  /// What a slice has of each block, in elements.
   struct Range {
     std::size_t begin;
-    std::size_t count;
+    std::size_t count;  ///< at most
+    Partition blocks;   ///< one behind the other
   };
 
   std::size_t bytes(std::size_t elements) const { return elements * element_bytes_; }
+  std::size_t size(int block, const Range& range) const { return bytes(range.blocks.size(block)); }
   std::size_t at(int block, const Range& range) const;
   std::size_t in_half(int block, const Range& range) const;
-  Run block_to_half(int block, const Range& range) const;
+  void fill_own_block(const Range& range, Slice& slice) const;
   void fill_all_blocks(const Range& range, bool with_own, Slice& slice) const;
   void keep_own(int from, int to, const Range& range, Slice& slice) const;
-  void pull(int source, int from, int to, const Range& range, Slice& slice) const;
+  void pull(int source, const Run& run, Slice& slice) const;
+  void reduce_own_block(std::size_t place, const Range& range, Slice& slice) const;
+
+  std::size_t largest_slice(std::size_t half_bytes) const;
+  bool is_one_shot(const Range& range) const { return bytes(range.count) <= most_one_shot_bytes; }
+  void slice_of_buffers(const Range& range, Slice& slice) const;
+  void reduce_parts(const Range& range, Slice& slice) const;
+  void all_reduce_buffers(const Range& range, Slice& slice) const;
 
   void all_reduce(const Range& range, Slice& slice) const;
   void reduce_scatter(const Range& range, Slice& slice) const;
@@ -87,10 +127,14 @@ class Plan {
   void gather(const Range& range, Slice& slice) const;
 
   Call call_;
+  Partition blocks_;  ///< of the whole call
   int rank_;
+  int own_block_;
   int ranks_;
   std::vector<int> peers_{};  ///< all other ranks
   std::size_t element_bytes_;
+  InPlace in_place_;
+  bool overlap_;
   std::size_t limit_ = 0;  ///< elements of a block in a slice
   std::size_t slices_ = 0;
 };

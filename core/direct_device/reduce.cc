@@ -24,21 +24,40 @@ void reduce(cuda::Context context, const Call& call, const Reduction& reduction,
   const bool average = call.op == ReduceOperator::avg;
   const cuda::Combination how{.type = call.type,
                               .op = average ? ReduceOperator::sum : call.op,
-                              .divisor = average ? reduction.sources.size() : 1};
+                              .divisor = average ? reduction.sources.size() : 1,
+                              .accumulate = call.accumulate};
   Kernels::of(context).combine(how, reduction.target, reduction.sources, reduction.count, stream);
 }
 
+namespace {
+
+/// Where kernels of the current context reach it; 0: nowhere, as far as the driver knows.
+cuda::DevicePointer reachable(const void* pointer) {
+  if (cuda::is_device_memory(pointer)) return cuda::address_of(pointer);
+  cuda::DevicePointer reached = 0;
+  const int status = cuda::driver().pointer_get_attribute(&reached, cuda::attribute_device_pointer,
+                                                          cuda::address_of(pointer));
+  return status == cuda::success ? reached : 0;
+}
+
+}  // namespace
+
 void multiply(cuda::Context context, const Call& call, const Product& product,
               cuda::Stream stream) {
+  const std::size_t element = size_of(call.type);
   cuda::Scale scale{.used = true};
-  if (cuda::is_device_memory(product.scalar)) {
-    scale.at = cuda::address_of(product.scalar);
-  } else {
-    std::memcpy(&scale.bits, product.scalar, size_of(call.type));
+  if (product.scalar_later) scale.at = reachable(product.scalar);
+  if (scale.at == 0) std::memcpy(&scale.bits, product.scalar, element);
+  cuda::DevicePointer source = product.source;
+  if (source % element != 0) {  // kernels access whole elements, copies bytes
+    cuda::check(
+        cuda::driver().memcpy_async(product.target, source, product.count * element, stream),
+        "cuMemcpyAsync");
+    source = product.target;
   }
   const cuda::Work work{.how = {.type = call.type, .op = ReduceOperator::sum},
                         .count = product.count,
-                        .pointers = {product.source, product.target},
+                        .pointers = {source, product.target},
                         .scales = {scale}};
   Kernels::of(context).run(work, stream);
 }

@@ -14,7 +14,7 @@ inline constexpr std::size_t most_operands = 32;
 /// Whether kernels can be had in `context`. Loads them.
 bool can_reduce(cuda::Context context);
 
-/// target[i] = sources[0][i] op sources[1][i] op ..., in that order, `call`'s type and operator;
+/// target[i] = sources[0][i] op sources[1][i] op ..., in that order, `call`'s types and operator;
 /// avg divides by the number of sources. Throws CudaError.
 struct Reduction {
   cuda::DevicePointer target = 0;
@@ -24,12 +24,15 @@ struct Reduction {
 void reduce(cuda::Context context, const Call& call, const Reduction& reduction,
             cuda::Stream stream);
 
-/// target[i] = source[i] * scalar, which is 8 bytes at most: in device memory it is read when the
-/// stream gets there, else now. Throws CudaError.
+/// target[i] = source[i] * scalar, which is 8 bytes at most. The target is aligned to its elements,
+/// the source need not be. Throws CudaError.
 struct Product {
   cuda::DevicePointer target = 0;
   cuda::DevicePointer source = 0;
   const void* scalar = nullptr;
+  /// It is read when the stream gets there, in device memory or the host's, where the device
+  /// reaches that: it is page-locked. Else, and in other memory, it is read now.
+  bool scalar_later = false;
   std::size_t count = 0;
 };
 void multiply(cuda::Context context, const Call& call, const Product& product, cuda::Stream stream);

@@ -1,20 +1,35 @@
 #include "core/direct_device/running.h"
 
 #include <algorithm>
-
-#include "core/direct_device/reduce.h"
+#include <utility>
 
 namespace rondo::direct_device {
 
 static_assert(most_ranks <= most_operands);
 
-Running::Running(const Area& area, const stream::Request& request, int turn, std::uint64_t number)
+namespace {
+
+/// Of a slice on its way in and out.
+std::size_t entries_of(const Slice& slice) {
+  const std::size_t flags = slice.gathers.empty() ? 3 : 4;  // batches of operations on them
+  return flags + slice.fill.size() + slice.own.size() + slice.pulls.size() + slice.gathers.size() +
+         slice.late.size() + (slice.reducing ? 1 : 0);
+}
+
+}  // namespace
+
+Running::Running(const Area& area, const stream::Request& request, Buffers buffers, int turn,
+                 std::uint64_t number, std::uint32_t entries_before)
     : area_(area),
       request_(request),
-      plan_(request.call, area.rank(), area.ranks(), Area::half_bytes),
+      buffers_(std::move(buffers)),
+      plan_(request.call, area.rank(), area.ranks(), Area::half_bytes,
+            {.input = !buffers_.inputs.empty(), .output = !buffers_.outputs.empty()},
+            overlap(request_, area.rank(), area.ranks()), request_.counts),
       signals_(area),
       turn_(turn),
-      number_(number) {}
+      number_(number),
+      entries_before_(entries_before) {}
 
 int Running::half_of(std::size_t slice) const {
   return (turn_ + static_cast<int>(slice % halves)) % halves;
@@ -22,23 +37,52 @@ int Running::half_of(std::size_t slice) const {
 
 int Running::next_turn() const { return half_of(plan_.slices()); }
 
-cuda::DevicePointer Running::own_half(std::size_t slice) const {
-  return area_.half(area_.rank(), half_of(slice));
+cuda::DevicePointer Running::at(Where where, int rank, int half) const {
+  const auto of = static_cast<std::size_t>(rank);
+  switch (where) {
+    case Where::half:
+      break;
+    case Where::input:
+      return rank == area_.rank() ? cuda::address_of(request_.input) : buffers_.inputs[of];
+    case Where::output:
+      return rank == area_.rank() ? cuda::address_of(request_.output) : buffers_.outputs[of];
+  }
+  return area_.half(rank, half);
 }
 
 bool Running::advance() {
-  if (filled_ == 0) {
-    if (number_ != 0)
-      signals_.write(area_.page().begun(area_.rank()), static_cast<std::uint32_t>(number_));
-    fill(filled_++);
-  }
+  if (filled_ == 0) begin();
+  if (filled_ == 0) fill(filled_++);
   if (filled_ < plan_.slices()) fill(filled_++);
   empty(emptied_++);
   const bool over = emptied_ == plan_.slices();
-  if (over && number_ != 0)
-    signals_.write(area_.page().completed(area_.rank()), static_cast<std::uint32_t>(number_));
+  if (over) {
+    end();
+  } else if (number_ != 0) {
+    signals_.write(area_.page().advanced(area_.rank()),
+                   entries_before_ + static_cast<std::uint32_t>(entries_));
+  }
   signals_.put(request_.stream);
   return !over;
+}
+
+std::size_t Running::entries_left() const {
+  return entries_ - counted_since(area_.page().advanced(area_.rank()), entries_before_);
+}
+
+/// Who reads others' buffers says so, for whom they belong to and who gives up.
+void Running::begin() {
+  signals_.begin(number_);
+  if (number_ != 0 || !reads_windows()) return;
+  const SharedPage& page = area_.page();
+  signals_.write(page.replaying(area_.rank()), 1);
+  signals_.write(page.replayed(area_.rank()), ~std::uint32_t{0});
+}
+
+void Running::end() {
+  if (reads_windows()) await_readers();
+  signals_.end(number_);
+  if (number_ == 0 && reads_windows()) signals_.write(area_.page().replaying(area_.rank()), 0);
 }
 
 void Running::copy(cuda::DevicePointer to, cuda::DevicePointer from, std::size_t bytes) const {
@@ -46,13 +90,14 @@ void Running::copy(cuda::DevicePointer to, cuda::DevicePointer from, std::size_t
   cuda::check(cuda::driver().memcpy_async(to, from, bytes, request_.stream), "cuMemcpyAsync");
 }
 
-void Running::fill_run(const Run& run, cuda::DevicePointer half) const {
+void Running::fill_run(const Run& run, cuda::DevicePointer target) const {
   const cuda::DevicePointer input = cuda::address_of(request_.input);
-  if (!request_.scale) return copy(half + run.to, input + run.from, run.bytes);
+  if (!request_.scale) return copy(target + run.to, input + run.from, run.bytes);
   multiply(area_.context(), request_.call,
-           {.target = half + run.to,
+           {.target = target + run.to,
             .source = input + run.from,
             .scalar = request_.scalar,
+            .scalar_later = request_.scalar_later,
             .count = run.bytes / size_of(request_.call.type)},
            request_.stream);
 }
@@ -60,53 +105,95 @@ void Running::fill_run(const Run& run, cuda::DevicePointer half) const {
 void Running::fill(std::size_t index) {
   const Slice slice = plan_.slice(index);
   const int half = half_of(index);
-  if (!slice.fill.empty()) {
-    for (int peer = 0; peer < area_.ranks(); ++peer) {
-      if (peer == area_.rank()) continue;
-      if (std::ranges::find(slice.readers, peer) != slice.readers.end()) {
-        signals_.take(Signal::free, half, peer);
-      } else {
-        signals_.await(Signal::free, half, peer);
-      }
+  if (slice.fill.empty() && slice.readers.empty()) return;
+  for (int peer = 0; peer < area_.ranks(); ++peer) {
+    if (peer == area_.rank()) continue;
+    if (std::ranges::find(slice.readers, peer) != slice.readers.end()) {
+      signals_.take(Signal::free, half, peer);
+    } else {
+      signals_.await(Signal::free, half, peer);
     }
-    signals_.put(request_.stream);
-    for (const Run& run : slice.fill) fill_run(run, own_half(index));
-    for (const int peer : slice.readers) signals_.tell(Signal::filled, half, peer);
   }
+  if (!slice.fill.empty()) signals_.put(request_.stream);
+  for (const Run& run : slice.fill) fill_run(run, own(slice.shown, half));
+  for (const int peer : slice.readers) signals_.tell(Signal::filled, half, peer);
 }
 
-void Running::pull(const std::vector<Pull>& pulls, int half) const {
+void Running::pull(const std::vector<Pull>& pulls, Where from, int half) const {
   const cuda::DevicePointer output = cuda::address_of(request_.output);
   for (const Pull& each : pulls)
-    copy(output + each.run.to, area_.half(each.rank, half) + each.run.from, each.run.bytes);
+    copy(output + each.run.to, at(from, each.rank, half) + each.run.from, each.run.bytes);
 }
 
-void Running::reduce(const Reducing& reducing, int half) const {
+void Running::reduce(const Slice& slice, int half) const {
+  const Reducing& reducing = *slice.reducing;
   Reduction reduction{.count = reducing.count};
   for (int rank = 0; rank < area_.ranks(); ++rank)
-    reduction.sources.push_back(area_.half(rank, half) + reducing.place);
-  reduction.target = reducing.output ? cuda::address_of(request_.output) + *reducing.output
-                                     : area_.half(area_.rank(), half) + reducing.place;
+    reduction.sources.push_back(at(slice.shown, rank, half) + reducing.place);
+  reduction.target = own(reducing.target, half) + reducing.at;
+  if (reduction.target % size_of(request_.call.type) != 0)
+    return reduce_aside(slice, half, std::move(reduction));
   direct_device::reduce(area_.context(), request_.call, reduction, request_.stream);
+}
+
+/// Into the user's memory where it is not aligned to its elements, which kernels need: by way of a
+/// place in the own half that no peer reads. What a reduce or reduce_scatter has of its own there
+/// is such a place, and behind what all of an all_reduce's small slice take there is room. In
+/// windows the half is free, and shorter than what may be asked for.
+void Running::reduce_aside(const Slice& slice, int half, Reduction reduction) const {
+  static_assert(2 * Plan::most_one_shot_bytes <= Area::half_bytes);
+  const bool shares_half = slice.shown == Where::half;
+  const bool is_all_read = shares_half && request_.call.collective == Collective::all_reduce;
+  const std::size_t place = is_all_read   ? Plan::most_one_shot_bytes
+                            : shares_half ? slice.reducing->place
+                                          : 0;
+  const std::size_t element = size_of(request_.call.type);
+  const std::size_t most = (Area::half_bytes - place) / element;
+  const std::size_t all = reduction.count;
+  cuda::DevicePointer to = std::exchange(reduction.target, own(Where::half, half) + place);
+  for (std::size_t done = 0; done < all; done += reduction.count) {
+    reduction.count = std::min(most, all - done);
+    const std::size_t bytes = reduction.count * element;
+    direct_device::reduce(area_.context(), request_.call, reduction, request_.stream);
+    copy(to, reduction.target, bytes);
+    to += bytes;
+    for (cuda::DevicePointer& source : reduction.sources) source += bytes;
+  }
 }
 
 void Running::empty(std::size_t index) {
   const Slice slice = plan_.slice(index);
   const int half = half_of(index);
+  entries_ += entries_of(slice);
   for (const int source : slice.sources) signals_.take(Signal::filled, half, source);
   signals_.put(request_.stream);
   const cuda::DevicePointer output = cuda::address_of(request_.output);
   for (const Run& run : slice.own)
     copy(output + run.to, cuda::address_of(request_.input) + run.from, run.bytes);
-  pull(slice.pulls, half);
-  if (slice.reducing) reduce(*slice.reducing, half);
+  pull(slice.pulls, slice.shown, half);
+  if (slice.reducing) reduce(slice, half);
   if (!slice.gathers.empty()) {
     for (const int peer : slice.readers) signals_.tell(Signal::reduced, half, peer);
     for (const int source : slice.sources) signals_.take(Signal::reduced, half, source);
     signals_.put(request_.stream);
-    pull(slice.gathers, half);
+    pull(slice.gathers, slice.reduced, half);
   }
   for (const int source : slice.sources) signals_.tell(Signal::free, half, source);
+}
+
+/// Of the slices that no later one has waited for.
+void Running::await_readers() {
+  const std::size_t slices = plan_.slices();
+  for (std::size_t index = slices - std::min<std::size_t>(slices, halves); index < slices;
+       ++index) {
+    const Slice slice = plan_.slice(index);
+    const int half = half_of(index);
+    for (const int reader : slice.readers) signals_.await(Signal::free, half, reader);
+    if (slice.late.empty()) continue;
+    signals_.put(request_.stream);
+    for (const Run& run : slice.late)
+      copy(own(Where::output, half) + run.to, own(Where::half, half) + run.from, run.bytes);
+  }
 }
 
 }  // namespace rondo::direct_device

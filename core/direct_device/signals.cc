@@ -1,9 +1,16 @@
 #include "core/direct_device/signals.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 namespace rondo::direct_device {
+
+std::size_t counted_since(std::uint32_t& word, std::uint32_t before) {
+  // relaxed: it orders nothing.
+  const std::uint32_t now = std::atomic_ref(word).load(std::memory_order_relaxed);
+  return static_cast<std::size_t>(std::max(static_cast<std::int32_t>(now - before), 0));
+}
 
 void Signals::add(unsigned operation, const std::uint32_t& word, std::uint32_t value,
                   unsigned flags) {
@@ -15,6 +22,21 @@ void Signals::add(unsigned operation, const std::uint32_t& word, std::uint32_t v
 
 void Signals::write(const std::uint32_t& word, std::uint32_t value) {
   add(cuda::operation_write_value, word, value, cuda::write_value_default);
+}
+
+void Signals::begin(std::uint64_t number) {
+  const SharedPage& page = area_.page();
+  const int rank = area_.rank();
+  if (number != 0) return write(page.begun(rank), static_cast<std::uint32_t>(number));
+  write(page.began_captured(rank), 1);
+  write(page.inside_captured(rank), 1);
+}
+
+void Signals::end(std::uint64_t number) {
+  const SharedPage& page = area_.page();
+  const int rank = area_.rank();
+  if (number != 0) return write(page.completed(rank), static_cast<std::uint32_t>(number));
+  write(page.inside_captured(rank), 0);
 }
 
 void Signals::tell(Signal kind, int place, int peer) {
@@ -31,8 +53,9 @@ void Signals::take(Signal kind, int place, int peer) {
   write(area_.page().signal(kind, place, peer, area_.rank()), 0);
 }
 
-void Signals::put(cuda::Stream stream) {
-  std::vector<cuda::MemoryOperation> operations = std::exchange(operations_, {});
+void Signals::put(cuda::Stream stream) { put_operations(std::exchange(operations_, {}), stream); }
+
+void put_operations(std::vector<cuda::MemoryOperation> operations, cuda::Stream stream) {
   for (std::size_t begin = 0; begin < operations.size(); begin += cuda::most_operations) {
     const std::size_t count = std::min(operations.size() - begin, cuda::most_operations);
     cuda::check(cuda::driver().stream_batch_mem_op(stream, static_cast<unsigned>(count),

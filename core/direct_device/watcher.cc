@@ -4,6 +4,8 @@
 #include <atomic>
 
 #include "core/base/log.h"
+#include "core/base/threads.h"
+#include "core/direct_device/disagreements.h"
 
 namespace rondo::direct_device {
 namespace {
@@ -24,59 +26,42 @@ std::uint64_t mark(std::uint64_t fingerprint, bool on_device) {
   return fingerprint << 1 | (on_device ? 1 : 0);
 }
 
-std::string shape_text(const MessageShape& shape) {
-  return std::to_string(shape.count) + " x " + std::string(name(shape.type)) +
-         (shape.on_device ? "" : " in host memory");
-}
-
-Error other_message(const MessageShape& mine, const MessageShape& theirs, int rank, int peer,
-                    bool sends) {
-  const std::string to = " rank " + std::to_string(peer);
-  return Error(ErrorCode::mismatch,
-               sends ? "this rank sends " + shape_text(mine) + " to" + to + ", which receives " +
-                           shape_text(theirs)
-                     : "this rank receives " + shape_text(mine) + " from" + to + ", which sends " +
-                           shape_text(theirs),
-               {.rank = rank,
-                .peer = peer,
-                .call = sends ? "send" : "recv",
-                .remedy = "make both sides use the same count and type, and one kind of memory (or "
-                          "RONDO_P2P_DISABLE=1)"});
-}
-
-Error other_memory(const Call& call, int rank, int peer, bool on_device) {
-  return Error(ErrorCode::mismatch,
-               std::string("this rank's buffers are ") + (on_device ? "" : "not ") +
-                   "on a device, and those of rank " + std::to_string(peer) + " are" +
-                   (on_device ? " not" : ""),
-               {.rank = rank,
-                .peer = peer,
-                .call = to_string(call),
-                .remedy = "use one kind of memory on all ranks, or RONDO_P2P_DISABLE=1"});
-}
-
 }  // namespace
 
+milliseconds next_nap(milliseconds last, bool moved, bool frees) {
+  return moved || frees ? shortest_nap : std::min(2 * last, longest_nap);
+}
+
 Watcher::Watcher(std::shared_ptr<detail::CommunicatorState> state,
-                 std::shared_ptr<ControlLine> line, std::unique_ptr<Area> area)
+                 std::shared_ptr<ControlLine> line, std::unique_ptr<Area> area,
+                 std::shared_ptr<resident::Executor> executor)
     : state_(std::move(state)),
       line_(std::move(line)),
       area_(std::move(area)),
+      executor_(std::move(executor)),
       sends_(static_cast<std::size_t>(area_->ranks())),
       receives_(static_cast<std::size_t>(area_->ranks())),
-      patience_(false, false, state_->config().timeout) {
-  line_->set_timeout(state_->config().timeout);
-}
+      patience_(false, false) {}
 
 void Watcher::start(std::shared_ptr<void> owner) {
   // Detached: it ends by itself after retire(), which graphs and peers may put off.
-  std::thread([self = shared_from_this(), owner = std::move(owner)]() mutable {
+  start_thread([self = shared_from_this(), owner = std::move(owner)]() mutable {
     self->work();
     self->give_memory_back(std::move(owner));
   }).detach();
 }
 
-std::uint64_t Watcher::announce(const Call& call, bool on_device) {
+void Watcher::end_unused() {
+  retire();
+  try {
+    start(nullptr);
+  } catch (const Error&) {
+    work();
+    give_memory_back(nullptr);
+  }
+}
+
+std::uint64_t Watcher::announce(const Call& call, bool on_device, const WindowPlaces& places) {
   Call numbered = call;
   {
     const std::scoped_lock lock(mutex_);
@@ -85,11 +70,14 @@ std::uint64_t Watcher::announce(const Call& call, bool on_device) {
   }
   const SharedPage& page = area_->page();
   const std::uint64_t ours = fingerprint(numbered);
-  page.announce(area_->rank(), numbered.sequence, mark(ours, on_device));
+  const Announced mine{mark(ours, on_device), places};
+  page.announce(area_->rank(), numbered.sequence, mine);
   for (int peer = 0; peer < area_->ranks(); ++peer) {
     const auto theirs = page.find(peer, numbered.sequence);
-    if (!theirs || *theirs == mark(ours, on_device)) continue;
-    if (*theirs == mark(ours, !on_device)) {
+    if (!theirs || *theirs == mine) continue;
+    if (theirs->fingerprint == mine.fingerprint) {
+      fail(other_places(numbered, area_->rank(), peer, places, theirs->places));
+    } else if (theirs->fingerprint == mark(ours, !on_device)) {
       fail(other_memory(numbered, area_->rank(), peer, on_device));
     } else {
       line_->report_mismatch(peer, numbered.sequence);
@@ -136,16 +124,31 @@ void Watcher::abandon(std::uint64_t number) {
   changed_.notify_one();
 }
 
-void Watcher::retain() {
+void Watcher::retain(bool reads_windows) {
   const std::scoped_lock lock(mutex_);
   ++graphs_;
+  // release, with the acquire of who asks whether a graph may still read windows.
+  if (reads_windows)
+    std::atomic_ref(area_->page().captured(area_->rank())).fetch_add(1, std::memory_order_release);
   changed_.notify_one();
 }
 
-void Watcher::forget() noexcept {
+/// While graphs are counted the area is there, and the thread, which may end as soon as the lock is
+/// gone, and this object with it.
+void Watcher::forget(std::shared_ptr<Watcher> self, bool reads_windows) noexcept {
+  Watcher& watcher = *self;
+  const std::scoped_lock lock(watcher.mutex_);
+  const Area& area = *watcher.area_;
+  if (reads_windows)  // release: likewise
+    std::atomic_ref(area.page().captured(area.rank())).fetch_sub(1, std::memory_order_release);
+  --watcher.graphs_;
+  watcher.forgotten_ = std::move(self);
+  watcher.changed_.notify_one();
+}
+
+bool Watcher::is_kept() const {
   const std::scoped_lock lock(mutex_);
-  --graphs_;
-  changed_.notify_one();
+  return graphs_ > 0;
 }
 
 std::optional<Error> Watcher::failure() const {
@@ -177,11 +180,16 @@ void Watcher::fail(const Error& error) {
   line_->fail(error);
 }
 
+void Watcher::leave() {
+  const std::scoped_lock lock(mutex_);
+  if (!failure_ && !line_->failed()) line_->leave();
+}
+
 void Watcher::retire() {
+  leave();
   const std::scoped_lock lock(mutex_);
   retired_ = true;
   changed_.notify_one();
-  if (!failure_ && !line_->failed()) line_->leave();
 }
 
 bool Watcher::is_over() const {
@@ -207,11 +215,11 @@ void Watcher::work() {
     look();
     lock.lock();
   }
+  forgotten_.reset();  // the caller has another one
 }
 
 void Watcher::look() {
   const bool moved = note_progress();
-  nap_ = moved ? shortest_nap : std::min(2 * nap_, longest_nap);
   bool retired = false;
   {
     const std::scoped_lock lock(mutex_);
@@ -219,7 +227,9 @@ void Watcher::look() {
   }
   const auto failure = this->failure();
   // Of a graph that outlives its communicator nobody else takes part.
-  if (failure || retired) answer();
+  const bool answers = failure || retired;
+  if (answers) answer();
+  nap_ = next_nap(nap_, moved, answers && is_inside());
   if (failure) return spread(*failure);
   if (moved) patience_.reset();
   report_stall();
@@ -240,15 +250,23 @@ bool Watcher::note_progress() {
   return true;
 }
 
-/// A call that its stream has not reached yet is nobody's silence.
-void Watcher::report_stall() {
+/// Whether the stream is within a call: one that it has not reached yet is nobody's silence.
+bool Watcher::is_inside() const {
   const SharedPage& page = area_->page();
   const int rank = area_->rank();
-  // relaxed: only whether they differ counts, and for a second at least.
-  const bool inside = std::atomic_ref(page.begun(rank)).load(std::memory_order_relaxed) !=
-                      std::atomic_ref(page.completed(rank)).load(std::memory_order_relaxed);
-  if (!inside) return patience_.reset();
-  switch (patience_.judge()) {
+  // relaxed, all of them: only what they stay at counts.
+  return std::atomic_ref(page.inside_captured(rank)).load(std::memory_order_relaxed) != 0 ||
+         std::atomic_ref(page.begun(rank)).load(std::memory_order_relaxed) !=
+             std::atomic_ref(page.completed(rank)).load(std::memory_order_relaxed);
+}
+
+void Watcher::report_stall() {
+  // relaxed: only how it stays for a second at least counts.
+  const bool began = std::atomic_ref(area_->page().began_captured(area_->rank()))
+                         .exchange(0, std::memory_order_relaxed) != 0;
+  if (!is_inside() || began) return patience_.reset();
+  state_->tell_timeout(*line_);
+  switch (patience_.judge(state_->timeout())) {
     case detail::Patience::Verdict::wait:
       return;
     case detail::Patience::Verdict::report:
@@ -256,16 +274,11 @@ void Watcher::report_stall() {
     case detail::Patience::Verdict::expired:
       return report(true);
     case detail::Patience::Verdict::lost:
-      return fail(Error(ErrorCode::timeout,
-                        "nothing moved for longer than RONDO_TIMEOUT and the control plane does "
-                        "not answer",
-                        {.rank = rank,
-                         .remedy = "look for a stopped or swapped-out rank; raise RONDO_TIMEOUT "
-                                   "if it is only slow"}));
+      return fail(state_->unexplained_silence());
   }
 }
 
-/// What is in its stream now. None: a graph's, which is not told of.
+/// What is in its stream now. None: a graph's.
 std::optional<Waiting> Watcher::newest_waiting() const {
   const std::scoped_lock lock(mutex_);
   if (waiting_.empty()) return std::nullopt;
@@ -275,20 +288,23 @@ std::optional<Waiting> Watcher::newest_waiting() const {
 /// Asks the control plane what keeps a collective waiting, or a message with a peer.
 void Watcher::report(bool expired) {
   const std::optional<Waiting> waiting = newest_waiting();
-  if (!waiting || waiting->sequence != 0) return line_->report_stall(expired);
   const SharedPage& page = area_->page();
+  // relaxed, all of them: as for report_stall().
+  if (std::atomic_ref(page.inside_captured(area_->rank())).load(std::memory_order_relaxed) != 0)
+    return line_->report_stall_on(-1, "a replayed graph's call between devices", expired);
+  if (!waiting || waiting->sequence != 0) return line_->report_stall(expired);
   const std::uint32_t begun =
       std::atomic_ref(page.begun(area_->rank())).load(std::memory_order_relaxed);
   for (const Waiting::Part& part : waiting->messages) {
-    // relaxed: as for report_stall().
     const std::uint32_t passed = std::atomic_ref(page.passed(area_->rank(), part.peer, part.sends))
                                      .load(std::memory_order_relaxed);
     if (passed != begun) return line_->report_stall_on(part.peer, part.what, expired);
   }
 }
 
-/// Every flag that a stream of this rank may wait for, now or later.
+/// Every flag that a stream of this rank may wait for, now or later, and every kernel's wait.
 void Watcher::answer() const {
+  if (executor_) executor_->abort();
   const SharedPage& page = area_->page();
   for (int number = 0; number < signal_kinds; ++number) {
     const auto kind = static_cast<Signal>(number);
@@ -302,16 +318,31 @@ void Watcher::answer() const {
   }
 }
 
+/// What a kernel waited for when it was ended, for people: who else failed is known already.
+void Watcher::tell_wait() {
+  if (executor_ == nullptr || told_wait_) return;
+  const auto record = executor_->wait_record();
+  if (!record) return;
+  told_wait_ = true;
+  log(LogLevel::info, area_->rank(), "when the communicator failed " + *record, LogSubsystem::coll);
+}
+
 /// The first failure stays ours; in the end nothing else of the communicator goes on either.
 void Watcher::spread(const Error& failure) {
   {
     const std::scoped_lock lock(mutex_);
     if (!failure_) failure_ = failure;
   }
+  tell_wait();
   if (!line_->failed()) line_->fail(failure);
   if (!failed_at_) failed_at_ = Clock::now();
-  if (!state_->failure() && Clock::now() - *failed_at_ > before_abort)
-    state_->abort(failure.what());
+  if (!state_->failure() && Clock::now() - *failed_at_ > before_abort) {
+    if (failure.code() == ErrorCode::mismatch) {
+      state_->end_with(failure);  // whatever way the calls of the others go, they differ
+    } else {
+      state_->abort(failure.what());
+    }
+  }
   if (!state_->failure()) {
     nap_ = shortest_nap;
     return;
@@ -320,24 +351,31 @@ void Watcher::spread(const Error& failure) {
   spread_ = true;
 }
 
-/// Own memory is freed when the peers have let go of it, or are dead.
+/// Own memory is freed when the peers have let go of it, or are dead. Behind a failure it is freed
+/// in the end all the same where they only read it, but never where their kernels may write there.
 void Watcher::give_memory_back(std::shared_ptr<void> owner) {
   try {
     const bool failed = failure().has_value();
+    const bool is_written = executor_ != nullptr;
     owner.reset();
     line_.reset();
     state_.reset();
     {
       const cuda::CurrentContext current(area_->context());
+      executor_.reset();
       area_->close();
     }
     const auto begin = Clock::now();
     while (area_->is_read() && (!failed || Clock::now() - begin < most_patience_with_readers))
       std::this_thread::sleep_for(longest_nap);
+    if (is_written && area_->is_read()) area_->keep();
     const cuda::CurrentContext current(area_->context());
     area_.reset();
   } catch (const std::exception& error) {
-    log(LogLevel::info, -1, std::string("while giving device memory back: ") + error.what());
+    log(LogLevel::info, -1, std::string("while giving device memory back: ") + error.what(),
+        LogSubsystem::destroy);
+    area_->abandon();
+    area_.reset();
   }
 }
 

@@ -5,7 +5,8 @@
 // which nothing moves for a second is reported to the control plane, which compares what the ranks
 // do and fails the communicator where they disagree, one is dead, or RONDO_TIMEOUT has passed. Once
 // the communicator has failed it answers every flag that a stream of this rank may wait for, so
-// that all streams and graphs come to their end; what they then read is worth nothing.
+// that all streams and graphs come to their end, and ends kernels that wait for other ranks; what
+// they then read is worth nothing.
 //
 // Any thread may call any method.
 #pragma once
@@ -20,6 +21,7 @@
 
 #include "core/communicator/patience.h"
 #include "core/direct_device/area.h"
+#include "core/resident/executor.h"
 
 namespace rondo::direct_device {
 
@@ -35,22 +37,34 @@ struct Waiting {
   std::vector<Part> messages{};
 };
 
+/// How long a watcher sleeps before it looks again: longer each time nothing happens, up to 20 ms.
+/// `moved`: a call has ended. `frees`: each look lets a stream go on by a slice or two of a call
+/// that may have thousands.
+std::chrono::milliseconds next_nap(std::chrono::milliseconds last, bool moved, bool frees);
+
 class Watcher : public std::enable_shared_from_this<Watcher> {
  public:
+  /// `executor`: whose kernels end with the communicator; null: there are none.
   Watcher(std::shared_ptr<detail::CommunicatorState> state, std::shared_ptr<ControlLine> line,
-          std::unique_ptr<Area> area);
+          std::unique_ptr<Area> area, std::shared_ptr<resident::Executor> executor);
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
 
   const Area& area() const { return *area_; }
+  /// Null: no kernel waits for another rank.
+  resident::Executor* executor() const { return executor_.get(); }
   detail::CommunicatorState& state() const { return *state_; }
   /// Starts the thread. `owner`: what the calls' events belong to; it is let go before the area.
+  /// Throws Error{system} where there is no thread left.
   void start(std::shared_ptr<void> owner);
+  /// In place of start(), behind fail(): there will be no call. Where there is no thread left it
+  /// waits for the readers itself, for 5 seconds at most.
+  void end_unused();
 
   /// The communicator's next collective: its number. Compares it with those of ranks that are there
   /// already. `on_device`: it is between devices here; if it is not elsewhere, or anything else of
-  /// it differs, the communicator fails and the result is 0.
-  std::uint64_t announce(const Call& call, bool on_device);
+  /// it differs, the places in windows among it, the communicator fails and the result is 0.
+  std::uint64_t announce(const Call& call, bool on_device, const WindowPlaces& places = {});
   /// The next message of its direction with `peer`. Compares it with the peer's, where that one is
   /// there already; where they differ the communicator fails, and the result is false.
   bool announce(const Call& message, int peer, bool sends, bool on_device);
@@ -60,9 +74,12 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
   void expect(Waiting waiting);
   /// What is put into streams of `number` will not come to its end: the driver refuses everything.
   void abandon(std::uint64_t number);
-  /// One that is captured: it may run until forget().
-  void retain();
-  void forget() noexcept;
+  /// One that is captured: it may run until forget(). `reads_windows`: of other ranks.
+  void retain(bool reads_windows);
+  /// Calls no function of CUDA, nor does what it lets go of: `self` goes with the thread.
+  static void forget(std::shared_ptr<Watcher> self, bool reads_windows) noexcept;
+  /// Whether there are such that put the thread's end off.
+  bool is_kept() const;
 
   /// Throws why no call can succeed any more, if so.
   void rethrow_failure();
@@ -70,7 +87,9 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
   /// All calls to come fail with this, or with the exception that is being handled; the first
   /// failure stays. The other ranks are told.
   void fail(const Error& error);
-  /// There will be no further call. The thread ends with what is under way and the last graph.
+  /// Tells the others that this rank makes no further call, unless something has failed.
+  void leave();
+  /// The same. The thread ends with what is under way and the last graph.
   void retire();
 
  private:
@@ -80,16 +99,19 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
   void work();
   void look();
   bool note_progress();
+  bool is_inside() const;
   void report_stall();
   void report(bool expired);
   std::optional<Waiting> newest_waiting() const;
   void answer() const;
+  void tell_wait();
   void spread(const Error& failure);
   void give_memory_back(std::shared_ptr<void> owner);
 
   std::shared_ptr<detail::CommunicatorState> state_;  ///< until the thread ends
   std::shared_ptr<ControlLine> line_;
   std::unique_ptr<Area> area_;
+  std::shared_ptr<resident::Executor> executor_;
   mutable std::mutex mutex_{};
   std::condition_variable changed_{};
   std::uint64_t announced_ = 0;            ///< number of the newest collective; under mutex_
@@ -100,7 +122,8 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
   std::deque<Waiting> waiting_{};  ///< what is not complete, in order; under mutex_
   std::uint64_t abandoned_ = ~std::uint64_t{0};  ///< under mutex_
   std::size_t graphs_ = 0;                       ///< captured calls; under mutex_
-  bool retired_ = false;                         ///< under mutex_
+  std::shared_ptr<Watcher> forgotten_{};  ///< this, of the newest one that is gone; under mutex_
+  bool retired_ = false;                  ///< under mutex_
   bool disputed_ = false;           ///< a verdict of the control plane is to come; under mutex_
   std::optional<Error> failure_{};  ///< under mutex_
   std::exception_ptr thrown_{};     ///< the same where it was thrown here; under mutex_
@@ -110,6 +133,7 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
   detail::Patience patience_;
   std::chrono::milliseconds nap_{1};
   std::optional<std::chrono::steady_clock::time_point> failed_at_{};
+  bool told_wait_ = false;
 };
 
 }  // namespace rondo::direct_device

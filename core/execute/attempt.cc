@@ -130,13 +130,16 @@ bool Engine::send_in_place(const Instance& instance, SendChannel& out, std::size
   return true;
 }
 
-/// A frame has left. A message is as many frames as there are passes in which it has bytes left.
+/// A message is as many frames as there are passes in which it has bytes left.
 void Engine::note_sent(const Instance& instance, std::size_t bytes) {
-  sent_.messages += instance.pass == 0 ? 1 : 0;
+  count_frame(instance.op.out_peer, bytes, instance.pass == 0);
+}
+
+void Engine::count_frame(int peer, std::size_t bytes, bool first) {
+  sent_.messages += first ? 1 : 0;
   ++sent_.frames;
   sent_.payload_bytes += bytes;
-  sent_.header_bytes +=
-      transports_[static_cast<std::size_t>(instance.op.out_peer)]->frame_header_bytes();
+  sent_.header_bytes += transports_[static_cast<std::size_t>(peer)]->frame_header_bytes();
 }
 
 bool Engine::receive_in_place(const Instance& instance, ReceiveChannel& in, int peer,
@@ -171,15 +174,17 @@ bool Engine::frames_arrived(const Instance& instance, std::size_t bytes) {
     if (head == nullptr || foreign(instance.operation, operand.peer, head->fingerprint))
       return false;
     frame = *head;
-    if (frame.payload.size() == bytes) continue;
-    throw Error(ErrorCode::internal,
-                "a frame of " + std::to_string(frame.payload.size()) + " bytes came where " +
-                    std::to_string(bytes) + " were due",
-                {.rank = rank_,
-                 .peer = operand.peer,
-                 .call = to_string(instance.operation.prepared->call)});
+    check_length(frame, bytes, instance.operation.prepared->call, operand.peer);
   }
   return true;
+}
+
+void Engine::check_length(const Frame& frame, std::size_t bytes, const Call& call, int peer) const {
+  if (frame.payload.size() == bytes) return;
+  throw Error(ErrorCode::internal,
+              "a frame of " + std::to_string(frame.payload.size()) + " bytes came where " +
+                  std::to_string(bytes) + " were due",
+              {.rank = rank_, .peer = peer, .call = to_string(call)});
 }
 
 void Engine::combine(const Instance& instance, std::byte* slot) {
@@ -230,8 +235,12 @@ void Engine::combine_piece(const Instance& instance, std::byte* destination, boo
   }
   void* const to = destination;
   if (sources_.size() > 1)
-    return reduce({.type = call.call.type, .op = call.call.op, .streaming = streaming}, {&to, 1},
-                  sources_, elements);
+    return reduce({.type = call.call.type,
+                   .op = call.call.op,
+                   .factor = call.sum_scale,
+                   .streaming = streaming,
+                   .accumulate = call.call.accumulate},
+                  {&to, 1}, sources_, elements);
   if (sources_[0] != destination)
     move(destination, sources_[0], elements * call.element_bytes, streaming);
 }

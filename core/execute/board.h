@@ -1,16 +1,16 @@
 // Board: what ranks that run direct plans tell each other, in memory that all of them map.
 //
-//   per rank   | post, calls 8k | post, calls 8k+1 | ... | step |       each alone on its lines
-//              | note, calls 8k | note, calls 8k+1 | ... |
+//   per rank   | post, calls Nk | post, calls Nk+1 | ... | step |       each alone on its lines
+//              | note, calls Nk | note, calls Nk+1 | ... |
 //              | stage in, even | stage in, odd | stage out, even | stage out, odd |
 //
 // Every word has one writer, its rank. Direct calls are numbered 1, 2, ... alike on all ranks. A
 // post says "I am in call n, here is my data": the payload itself where it fits the flag's line,
 // else in the note where it is short, else in the stage, or where the caller's buffers lie. Places
 // are used in turn, so no call ends with a barrier: whoever writes post n waits only for the
-// readers of post n - 8, and for the stage's readers two calls back. So a rank that only gives,
-// such as a broadcast's root, runs up to seven short calls ahead of those that take: where they
-// share a core they change places once in eight calls.
+// readers of post n - N, and for the stage's readers two calls back. So a rank that only gives,
+// such as a broadcast's root, runs up to N - 1 short calls ahead of those that take: where they
+// share a core they change places once in N calls. N is places_for().
 #pragma once
 
 #include <array>
@@ -67,34 +67,38 @@ inline constexpr std::uint64_t all_done = 2;
 /// The rank has failed and will touch nobody's memory any more; nobody may touch its own.
 inline constexpr std::uint64_t gone = ~std::uint64_t{0};
 
-/// Posts, and notes, of a rank.
-inline constexpr std::uint64_t places = 8;
+/// Posts, and notes, of a rank. Where ranks wait for each other's cores, running ahead saves
+/// changes of context; elsewhere few places stay in the nearest cache. A power of two each.
+inline constexpr std::uint64_t most_places = 64;
+constexpr std::uint64_t places_for(bool crowded) { return crowded ? most_places : 8; }
 
 struct RankBoard {
-  std::array<Post, places> posts{};
+  std::array<Post, most_places> posts{};
   StepWord progress{};
 };
-static_assert(sizeof(RankBoard) == (places + 1) * 128);
+static_assert(sizeof(RankBoard) == (most_places + 1) * 128);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "shared between processes");
 
 inline constexpr std::size_t inline_payload = sizeof(Announcement);
 inline constexpr std::size_t note_bytes =
-    2048;  ///< 16 KB a rank: next to nothing beside its stages
+    2048;  ///< 16 KB a rank, 128 KB where crowded: little beside its stages
 /// Typed access to a board's memory. Zero bytes are a board nobody has used. Does not own it.
 class Board {
  public:
   Board() = default;
-  Board(std::byte* memory, int ranks) : memory_(memory), ranks_(ranks) {}
+  /// `places`: alike on all ranks.
+  Board(std::byte* memory, int ranks, std::uint64_t places)
+      : memory_(memory), ranks_(ranks), places_(places) {}
 
-  static std::size_t bytes(int ranks) {
-    return stages_offset(ranks) + static_cast<std::size_t>(ranks) * 4 * stage_stride(ranks);
+  static std::size_t bytes(int ranks, std::uint64_t places) {
+    return stages_offset(ranks, places) + static_cast<std::size_t>(ranks) * 4 * stage_stride(ranks);
   }
   explicit operator bool() const { return memory_ != nullptr; }
 
   RankBoard& of(int rank) const {
     return reinterpret_cast<RankBoard*>(memory_)[static_cast<std::size_t>(rank)];
   }
-  Post& post(int rank, std::uint64_t call) const { return of(rank).posts[call % places]; }
+  Post& post(int rank, std::uint64_t call) const { return of(rank).posts[place(call)]; }
   /// Where a rank shows `bytes` of input.
   std::byte* shown(int rank, std::uint64_t call, std::size_t bytes) const {
     if (bytes <= inline_payload) return post(rank, call).payload.data();
@@ -103,26 +107,28 @@ class Board {
   std::byte* stage_out(int rank, std::uint64_t call) const { return stage(rank, 2 + (call & 1)); }
 
  private:
+  std::uint64_t place(std::uint64_t call) const { return call & (places_ - 1); }
   static std::size_t pages(std::size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
   static std::size_t notes_offset(int ranks) {
     return pages(static_cast<std::size_t>(ranks) * sizeof(RankBoard));
   }
-  static std::size_t stages_offset(int ranks) {
+  static std::size_t stages_offset(int ranks, std::uint64_t places) {
     return notes_offset(ranks) + static_cast<std::size_t>(ranks) * places * note_bytes;
   }
   // A few lines beyond the power of two: stages do not fall on the same cache sets.
   static std::size_t stage_stride(int ranks) { return stage_bytes(ranks) + 640; }
   std::byte* note(int rank, std::uint64_t call) const {
     return memory_ + notes_offset(ranks_) +
-           (static_cast<std::size_t>(rank) * places + call % places) * note_bytes;
+           (static_cast<std::size_t>(rank) * places_ + place(call)) * note_bytes;
   }
   std::byte* stage(int rank, std::size_t which) const {
-    return memory_ + stages_offset(ranks_) +
+    return memory_ + stages_offset(ranks_, places_) +
            (static_cast<std::size_t>(rank) * 4 + which) * stage_stride(ranks_);
   }
 
   std::byte* memory_ = nullptr;
   int ranks_ = 0;
+  std::uint64_t places_ = 1;
 };
 
 }  // namespace rondo::detail

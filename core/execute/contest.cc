@@ -7,8 +7,8 @@
 namespace rondo::detail {
 
 std::size_t Contest::place(const Kind& kind) {
-  return static_cast<std::size_t>(kind.collective) * sizes_kept +
-         static_cast<std::size_t>(std::bit_width(kind.bytes));
+  const std::size_t row = 2 * static_cast<std::size_t>(kind.collective) + (kind.ragged ? 1 : 0);
+  return row * sizes_kept + static_cast<std::size_t>(std::bit_width(kind.bytes));
 }
 
 std::uint64_t Contest::rest_of(double ratio) {
@@ -20,7 +20,7 @@ void Contest::inherit(const Kind& kind) {
   State& heir = at(kind);
   heir.begun = true;
   for (std::size_t smaller = 1; smaller <= akin; ++smaller) {
-    const State& state = at({kind.collective, kind.bytes >> smaller});
+    const State& state = at({kind.collective, kind.bytes >> smaller, kind.ragged});
     if (state.ratio == 0) continue;
     heir.faster = state.faster;
     heir.ratio = state.known ? state.ratio : 1 + (state.ratio - 1) / 2;

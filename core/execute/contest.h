@@ -41,10 +41,11 @@ class Contest {
  public:
   enum class Way : std::uint8_t { direct, messages };
 
-  /// Calls that compare: one collective, sizes up to the same power of two.
+  /// Calls that compare: one collective, sizes up to the same power of two, blocks equal or not.
   struct Kind {
     Collective collective = Collective::all_reduce;
     std::size_t bytes = 0;  ///< of the index space
+    bool ragged = false;    ///< blocks differ in size
   };
 
   struct Turn {
@@ -139,7 +140,7 @@ class Contest {
   const State& at(const Kind& kind) const { return states_[place(kind)]; }
 
   bool watches_;
-  std::array<State, collectives.size() * sizes_kept> states_{};
+  std::array<State, 2 * collectives.size() * sizes_kept> states_{};
 };
 
 }  // namespace rondo::detail

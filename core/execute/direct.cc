@@ -23,7 +23,11 @@ std::uint64_t step_of(std::uint64_t call, std::uint64_t step) {
 
 DirectEngine::DirectEngine(int rank, int ranks, DirectAccess& access, ControlLine& control,
                            bool crowded)
-    : rank_(rank), access_(access), control_(control), contest_(!crowded) {
+    : rank_(rank),
+      access_(access),
+      control_(control),
+      places_(places_for(crowded)),
+      contest_(!crowded) {
   const auto count = static_cast<std::size_t>(ranks);
   seen_.resize(count);
   freed_.resize(count);
@@ -53,6 +57,16 @@ DirectEngine::Result DirectEngine::run(Operation& operation) {
 [[gnu::flatten]] bool DirectEngine::run_at_once(Operation& operation, std::uint32_t looks) {
   if (operation.prepared->direct->measured) return false;
   begin(operation);
+  // No peer waits for this rank's post, nor this rank for theirs: whatever they disagree about
+  // shows where the next call is read. But for the board they wait, which wants every rank.
+  if (call_->alone && board_ && trace_ == nullptr) {
+    if (!call_->shown.empty()) {
+      lay_out_shown();
+      make_shown();
+    }
+    end();
+    return true;
+  }
   if (!shows_once() || !enter()) return false;
   stage_ = Stage::gather;
   // While the posts travel.
@@ -191,9 +205,9 @@ void DirectEngine::finish_step(std::uint64_t step, const Ranks& waiting) {
 bool DirectEngine::enter() {
   if (!board_) {
     const int ranks = static_cast<int>(others_.size()) + 1;
-    std::byte* memory = access_.board(Board::bytes(ranks));
+    std::byte* memory = access_.board(Board::bytes(ranks, places_));
     if (memory == nullptr) return false;
-    board_ = Board(memory, ranks);
+    board_ = Board(memory, ranks, places_);
   }
   if (!take_places()) return false;
   Post& post = board_.post(rank_, number_);
@@ -222,7 +236,7 @@ bool DirectEngine::is_over(const Use& use) {
 
 /// Claims the post of this call, with its note, and the stage where that is wanted.
 bool DirectEngine::take_places() {
-  Use& post = posts_[number_ % places];
+  Use& post = posts_[number_ & (places_ - 1)];
   Use& stage = stages_[number_ & 1];
   if (!is_over(post) || (fills_stage() && !is_over(stage))) return false;
   post = {number_, looks_at_all() ? others_bits_ : part().users};
@@ -234,7 +248,7 @@ bool DirectEngine::take_places() {
 /// call's are told so while this one waits for its peers, unless somebody may still have to read.
 void DirectEngine::claim_next_places() {
   const std::uint64_t next = number_ + 1;
-  if (posts_[next % places].call > over_) return;
+  if (posts_[next & (places_ - 1)].call > over_) return;
   const Post& post = board_.post(rank_, next);
   claim_line(&post);
   claim_line(&post.fingerprint);  // peers' prefetchers have read that, too

@@ -152,6 +152,7 @@ class DirectEngine {
   Board board_{};
   Ranks others_{};
   std::uint64_t others_bits_ = 0;  ///< the same, a bit each
+  std::uint64_t places_;           ///< of posts and notes, in turn
   std::uint64_t over_ = 0;         ///< all others have ended this call, and those before it
 
   // The call under way.
@@ -181,14 +182,14 @@ class DirectEngine {
   std::vector<std::byte*> inputs_{};  ///< exposed: mapped; null: reached by get()
   std::vector<std::byte*> outputs_{};
   std::vector<Announcement> announcements_{};
-  std::array<Use, places> posts_{};  ///< the last use of each, and of its note
+  std::array<Use, most_places> posts_{};  ///< the last use of each, and of its note
   std::array<Use, 2> stages_{};
 
   trace::Recorder* trace_ = nullptr;
   std::vector<const void*> sources_{};
   std::vector<void*> destinations_{};
   std::vector<std::byte> staging_{};
-  Reduction reduction_{};  ///< of the last call that reduced
+  ReductionKernel reduction_{};  ///< of the last call that reduced
 };
 
 }  // namespace rondo::detail

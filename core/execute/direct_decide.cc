@@ -13,7 +13,8 @@ namespace rondo::detail {
 bool DirectEngine::goes_by_messages() {
   turn_ = {};
   if (!call_->measured) return false;
-  kind_ = {operation_->prepared->call.collective, part_->bytes()};
+  const Call& call = operation_->prepared->call;
+  kind_ = {call.collective, part_->bytes(), call.blocks != 0};
   turn_ = contest_.next(kind_);
   turn_.hears = turn_.hears && announces();
   if (turn_.timed || turn_.watched) began_ = std::chrono::steady_clock::now();
@@ -41,7 +42,7 @@ void DirectEngine::settle_contest() {
       slowest[way] = std::max(slowest[way], its[way]);
   }
   const bool news = turn_.settles ? contest_.settle(kind_, slowest) : contest_.hear(kind_, slowest);
-  if (news && rank_ == 0 && log_enabled(LogLevel::info)) tell_of_contest();
+  if (news && rank_ == 0 && log_enabled(LogLevel::info, LogSubsystem::tuning)) tell_of_contest();
 }
 
 void DirectEngine::tell_of_contest() const {
@@ -55,7 +56,8 @@ void DirectEngine::tell_of_contest() const {
       std::string(name(kind_.collective)) + " of about " +
           std::to_string(Contest::nominal_bytes(kind_)) + " B: " + time(Contest::Way::direct) +
           " " + directly + ", " + time(Contest::Way::messages) + " by messages; " +
-          (direct ? directly : "by messages") + " from here on");
+          (direct ? directly : "by messages") + " from here on",
+      LogSubsystem::tuning);
 }
 
 void DirectEngine::decide() {

@@ -1,10 +1,17 @@
 // The moves of a direct plan: where their operands and results lie, and making them. Part of
 // DirectEngine.
 #include <algorithm>
+#include <cstring>
 
 #include "core/execute/direct.h"
 
 namespace rondo::detail {
+namespace {
+
+/// Up to so many bytes finding the kernel that copies takes longer than copying.
+constexpr std::size_t short_copy = 256;
+
+}  // namespace
 
 /// Staged and one_shot: all that need not wait for the posts. The operands of every move in a row.
 void DirectEngine::lay_out_shown() {
@@ -28,7 +35,13 @@ void DirectEngine::make_shown() {
   for (const DirectCall::ShownMove& move : call_->shown) {
     void* const output = operation_->output + move.output;
     if (move.from != Move::everyone) {
-      copy({&output, 1}, *operands++, move.count * operation_->prepared->element_bytes, false);
+      const std::size_t bytes = move.count * operation_->prepared->element_bytes;
+      const void* const source = *operands++;
+      if (bytes > short_copy) {
+        copy({&output, 1}, source, bytes, false);
+      } else if (output != source) {
+        std::memcpy(output, source, bytes);
+      }
       continue;
     }
     reduction_({&output, 1}, {operands, move.sources.size()}, move.count);
@@ -47,8 +60,12 @@ void DirectEngine::find_reduction() {
   const PreparedCall& prepared = *operation_->prepared;
   const ReduceOperator op =
       prepared.call.op == ReduceOperator::avg ? ReduceOperator::sum : prepared.call.op;
-  const Combination wanted{prepared.call.type, op, prepared.scale, streaming_};
-  if (reduction_.combination() != wanted) reduction_ = Reduction(wanted);
+  const Combination wanted{.type = prepared.call.type,
+                           .op = op,
+                           .factor = prepared.scale * prepared.sum_scale,
+                           .streaming = streaming_,
+                           .accumulate = prepared.call.accumulate};
+  if (reduction_.combination() != wanted) reduction_ = ReductionKernel(wanted);
 }
 
 /// Does one slice. False when the round has nothing left.

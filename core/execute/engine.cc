@@ -41,6 +41,7 @@ Engine::Engine(int rank, std::vector<Transport*> transports, DirectAccess* acces
     if (transport == nullptr || std::count(distinct_.begin(), distinct_.end(), transport) > 0)
       continue;
     distinct_.push_back(transport);
+    by_memory_ = by_memory_ && transport->link_class() == LinkClass::memory;
   }
   if (access != nullptr)
     direct_ = std::make_unique<DirectEngine>(rank, static_cast<int>(transports_.size()), *access,
@@ -75,12 +76,13 @@ bool Engine::run_at_once(Operation* operation, std::uint32_t looks) {
 
 bool Engine::progress() {
   moved_in_place_ = false;
-  bool moved = false;
+  bool moved = exchange_ != nullptr && progress_exchange();
   while (!collectives_.empty()) {
     Operation& operation = *collectives_.front();
     if (!run_collective(operation, moved)) break;
     collectives_.erase(collectives_.begin());
     finish(operation);
+    moved = true;  // also where only what was sent has left meanwhile
   }
   if (!point_to_point_.empty()) moved |= run_point_to_point();
   return moved || moved_in_place_;
@@ -118,6 +120,7 @@ bool Engine::run_point_to_point() {
     if (turn && operation.base == operation.prepared->slicing.passes && handed_over(operation)) {
       point_to_point_.erase(point_to_point_.begin() + static_cast<std::ptrdiff_t>(i));
       finish(operation);
+      moved = true;
     } else {
       ++i;
     }
@@ -167,15 +170,21 @@ bool Engine::run_window(Operation& operation) {
   return moved;
 }
 
+void Engine::throw_mismatch(const Call& call, int peer) const {
+  throw Error(ErrorCode::mismatch,
+              call.blocks == between_pairs
+                  ? "this rank's receive count or type is not the peer's send count or type, or "
+                    "the peer makes another call"
+                  : "this recv's count or type is not that of the peer's send",
+              {.rank = rank_,
+               .peer = peer,
+               .call = to_string(call),
+               .remedy = "give both sides of each pair the same count and type"});
+}
+
 bool Engine::foreign(const Operation& operation, int peer, std::uint64_t fingerprint) {
   if (fingerprint == operation.fingerprint) return false;
-  if (operation.point_to_point_peer >= 0) {
-    throw Error(ErrorCode::mismatch, "this recv's count or type is not that of the peer's send",
-                {.rank = rank_,
-                 .peer = peer,
-                 .call = to_string(operation.prepared->call),
-                 .remedy = "give both sides of each send/recv pair the same count and type"});
-  }
+  if (operation.point_to_point_peer >= 0) throw_mismatch(operation.prepared->call, peer);
   if (std::exchange(reported_mismatch_, operation.sequence) != operation.sequence) {
     control_.report_mismatch(peer, operation.sequence);
   }
@@ -198,6 +207,11 @@ void Engine::finish(Operation& operation) {
 
 void Engine::fail_all(const std::exception_ptr& failure) {
   if (direct_) direct_->withdraw([this] { progress_transports(); });
+  if (exchange_ != nullptr) {
+    exchange_->error = failure;
+    exchange_->done = true;
+    exchange_ = nullptr;
+  }
   for (Operation* operation : collectives_) operation->finish(failure);
   for (Operation* operation : point_to_point_) operation->finish(failure);
   collectives_.clear();

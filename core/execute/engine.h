@@ -15,6 +15,7 @@
 #include "core/control/control.h"
 #include "core/execute/direct.h"
 #include "core/execute/operation.h"
+#include "core/execute/short_exchange.h"
 #include "core/trace/recorder.h"
 #include "core/transport/transport.h"
 #include "rondo/traffic.h"
@@ -44,11 +45,21 @@ class Engine {
   /// nothing else is under way and the peers answer within `looks` looks. False: it is in the
   /// queue, perhaps begun. Throws what progress() throws.
   bool run_at_once(Operation* operation, std::uint32_t looks);
+  /// Whether take() may be called: all peers are reached by memory, nothing is recorded, and
+  /// nothing is under way that would have to go before, or to go on meanwhile.
+  bool takes_short_exchanges() const;
+  /// Sends what can be sent at once. progress() goes on until the exchange is done; it stays alive
+  /// so long. Each block fits a frame. Throws what progress() throws.
+  void take(ShortExchange& exchange);
+  /// Goes on with the exchange under way and nothing else. True when anything moved.
+  bool progress_exchange();
   /// Moves whatever can be moved. True when anything did. Throws what a transport throws.
   bool progress();
   /// Progress of connections and pending writes only; for idle moments. True when anything moved.
   bool progress_transports();
-  bool idle() const { return collectives_.empty() && point_to_point_.empty(); }
+  bool idle() const {
+    return collectives_.empty() && point_to_point_.empty() && exchange_ == nullptr;
+  }
   /// Ends everything that is under way with `failure`.
   void fail_all(const std::exception_ptr& failure);
   /// True when nothing sent waits in this process.
@@ -84,6 +95,10 @@ class Engine {
   bool send_in_place(const Instance& instance, SendChannel& out, std::size_t bytes);
   bool receive_in_place(const Instance& instance, ReceiveChannel& in, int peer, std::size_t bytes);
   void note_sent(const Instance& instance, std::size_t bytes);
+  /// A frame has left, perhaps the first of its message.
+  void count_frame(int peer, std::size_t bytes, bool first);
+  bool send(const ShortMessage& message);
+  bool receive(const ShortMessage& message, DataType type);
   std::uint32_t note_in_place(const Instance& instance, std::int64_t before, std::size_t bytes);
   std::int64_t time_if_traced() const;
   void note_begin(const Instance& instance, std::int64_t time) const;
@@ -93,6 +108,9 @@ class Engine {
   void combine_piece(const Instance& instance, std::byte* destination, bool streaming,
                      std::uint32_t piece, std::size_t frame_offset, std::size_t elements);
   std::byte* local(const Instance& instance, const Chunk& chunk, std::uint32_t piece);
+  /// `call` is a message.
+  [[noreturn]] void throw_mismatch(const Call& call, int peer) const;
+  void check_length(const Frame& frame, std::size_t bytes, const Call& call, int peer) const;
   /// Reports a frame of another call; true when it is one.
   bool foreign(const Operation& operation, int peer, std::uint64_t fingerprint);
   /// Nothing sent waits for this process: a caller may compute, or block elsewhere, for as long as
@@ -110,12 +128,14 @@ class Engine {
   int rank_;
   std::vector<Transport*> transports_;  ///< by peer
   std::vector<Transport*> distinct_;    ///< each once
+  bool by_memory_ = true;               ///< none of them is a network
   ControlLine& control_;
   std::unique_ptr<DirectEngine> direct_{};  ///< null: no direct way
   std::vector<Link> links_;                 ///< by peer and lane
   std::vector<SendChannel*> senders_;       ///< every one in use, for flushed()
   std::vector<Operation*> collectives_;     ///< in the order they were made
   std::vector<Operation*> point_to_point_;  ///< likewise
+  ShortExchange* exchange_ = nullptr;       ///< the one under way
   std::vector<std::uint64_t> taken_;        ///< by peer and direction: the last round that ran one
   std::uint64_t point_to_point_round_ = 0;
   std::vector<std::byte> scratch_;       ///< grows to the largest call's need, then stays

@@ -30,6 +30,7 @@ class Operation {
   std::uint64_t history = 0;     ///< of a collective: the fingerprints of all before it, mixed
   int point_to_point_peer = -1;  ///< >= 0: a send or receive, and with whom
   bool sends = false;            ///< of a send or receive: which
+  bool is_part = false;          ///< of a send or receive: an exchange, which is logged, has it
   bool direct = false;           ///< on its direct way; else by messages
   std::uint32_t traced = 0;      ///< its number in the trace, where there is one
 
@@ -59,12 +60,17 @@ class Operation {
     input = static_cast<const std::byte*>(in);
     output = static_cast<std::byte*>(out);
     point_to_point_peer = -1;
+    is_part = false;
     direct = prepared->direct != nullptr;
     pass = 0;
     op = 0;
     beside = 0;
     complete = 0;
     base = 0;
+    reopen();
+  }
+  /// By itself: of one that others stand for, which no engine runs.
+  void reopen() {
     error = nullptr;
     notice_state.store(Notice::none, std::memory_order_relaxed);  // nobody else has it yet
     done.store(false, std::memory_order_relaxed);  // made visible by the role's hand-over

@@ -4,23 +4,20 @@
 #include <utility>
 
 namespace rondo::nccl {
-namespace {
-
-bool is_collective(const Operation& operation) {
-  return operation.call.collective != Collective::send_recv;
-}
 
 /// One communicator's collectives, in their order, and behind them its messages.
-class Queue {
+class BetweenDevices::Queue {
  public:
   explicit Queue(Member& member) : member_(&member) {}
 
   const Member* member() const { return member_; }
   void add(const Operation& operation) {
-    (is_collective(operation) ? operations_ : messages_).push_back(&operation);
+    (is_message(operation) ? messages_ : operations_).push_back(&operation);
   }
-  /// Puts the next piece into its stream; false when there is none. Operations that go another way
-  /// join `others`.
+  bool is_empty() const { return next_ == operations_.size() && messages_.empty(); }
+  void begin_round() { passed_over_ = false; }
+  /// Puts the next piece into its stream; false when there is none in this round. Operations that
+  /// go another way join `others`.
   bool advance(std::vector<Operation>& others) {
     direct_device::DeviceCalls& calls = *member_->device_calls();
     if (running_) {
@@ -28,15 +25,19 @@ class Queue {
       return true;
     }
     if (next_ == operations_.size()) return begin_messages(calls, others);
-    const Operation& operation = *operations_[next_++];
+    const Operation& operation = *operations_[next_];
     member_->state();
     const stream::Request request = request_of(operation);
-    if (calls.serves(request)) {
+    const bool serves = calls.serves(request);
+    if (serves && passed_over_) return false;
+    ++next_;
+    if (serves) {
       calls.begin(request);
       running_ = true;
     } else {
       calls.pass_over(request);
       others.push_back(operation);
+      passed_over_ = true;
     }
     return true;
   }
@@ -74,9 +75,8 @@ class Queue {
   std::vector<const Operation*> messages_{};
   std::size_t next_ = 0;
   bool running_ = false;
+  bool passed_over_ = false;  ///< something, in this round
 };
-
-}  // namespace
 
 bool concern_devices(std::span<const Operation> operations) {
   return std::ranges::any_of(operations, [](const Operation& operation) {
@@ -84,24 +84,28 @@ bool concern_devices(std::span<const Operation> operations) {
   });
 }
 
-std::vector<Operation> put_between_devices(std::span<const Operation> operations,
-                                           FirstFailure& failure) {
-  std::vector<Queue> queues;
-  std::vector<Operation> others;
+BetweenDevices::BetweenDevices(std::span<const Operation> operations) {
   for (const Operation& operation : operations) {
     Member* const member = operation.member.get();
     if (member->device_calls() == nullptr) {
-      others.push_back(operation);
+      others_.push_back(operation);
       continue;
     }
-    auto queue = std::ranges::find(queues, member, &Queue::member);
-    if (queue == queues.end()) queue = queues.insert(queues.end(), Queue(*member));
+    auto queue = std::ranges::find(queues_, member, &Queue::member);
+    if (queue == queues_.end()) queue = queues_.insert(queues_.end(), Queue(*member));
     queue->add(operation);
   }
-  bool more = !queues.empty();
+}
+
+BetweenDevices::~BetweenDevices() = default;
+
+std::vector<Operation> BetweenDevices::put(FirstFailure& failure) {
+  std::vector<Operation> others = std::exchange(others_, {});
+  std::ranges::for_each(queues_, &Queue::begin_round);
+  bool more = !queues_.empty();
   while (more) {
     more = false;
-    for (Queue& queue : queues) {
+    for (Queue& queue : queues_) {
       bool ended = true;  // by a failure, unless it says otherwise
       failure.watch([&] {
         more |= queue.advance(others);
@@ -111,6 +115,18 @@ std::vector<Operation> put_between_devices(std::span<const Operation> operations
     }
   }
   return others;
+}
+
+bool BetweenDevices::has_more() const { return !std::ranges::all_of(queues_, &Queue::is_empty); }
+
+std::vector<const Member*> members_through_host(std::span<const Operation> operations) {
+  std::vector<const Member*> members;
+  for (const Operation& operation : operations) {
+    const direct_device::DeviceCalls* const calls = operation.member->device_calls();
+    if (calls != nullptr && calls->serves(request_of(operation))) continue;
+    if (needs_stream_order(operation)) members.push_back(operation.member.get());
+  }
+  return members;
 }
 
 }  // namespace rondo::nccl

@@ -13,10 +13,32 @@ namespace rondo::nccl {
 /// Whether any of them is of a communicator that has such calls; else there is nothing to do here.
 bool concern_devices(std::span<const Operation> operations);
 
-/// Puts those that go from device to device into their streams, of each communicator collective by
-/// collective and then all messages, piece by piece in turn between communicators; returns the
-/// others. What fails is left out of both. Returns at once.
-std::vector<Operation> put_between_devices(std::span<const Operation> operations,
-                                           FirstFailure& failure);
+/// What a group asks of such communicators. Ranks must put a communicator's collectives into their
+/// streams in one order, and those ways wait for each other there: so it is the order in which they
+/// were asked, whatever way each goes, and that takes rounds.
+class BetweenDevices {
+ public:
+  /// They outlive it.
+  explicit BetweenDevices(std::span<const Operation> operations);
+  ~BetweenDevices();
+  BetweenDevices(const BetweenDevices&) = delete;
+  BetweenDevices& operator=(const BetweenDevices&) = delete;
+
+  /// The next round: puts into their streams the next collectives that go from device to device, of
+  /// each communicator up to the first one behind others, and behind its last collective all
+  /// messages; piece by piece in turn between communicators. Returns the others up to there, to be
+  /// put into their streams before the next round. What fails is left out of both. Returns at
+  /// once, but for room in queues.
+  std::vector<Operation> put(FirstFailure& failure);
+  bool has_more() const;
+
+ private:
+  class Queue;
+  std::vector<Queue> queues_;
+  std::vector<Operation> others_{};  ///< of communicators that have no such calls
+};
+
+/// Those that need stream order and do not go from device to device.
+std::vector<const Member*> members_through_host(std::span<const Operation> operations);
 
 }  // namespace rondo::nccl

@@ -1,61 +1,14 @@
 // Collectives, messages, groups and operators.
 #include <string>
 
+#include "core/nccl/calls.h"
 #include "core/nccl/estimate.h"
 #include "core/nccl/exports.h"
-#include "core/nccl/groups.h"
 #include "core/nccl/handles.h"
 #include "core/nccl/memory.h"
 
 namespace rondo::nccl {
 namespace {
-
-/// The arguments that all of them have.
-struct Arguments {
-  const char* function;
-  const void* input;
-  void* output;
-  std::size_t count;
-  ncclDataType_t type;
-  ncclComm_t comm;
-  cudaStream_t stream;
-};
-
-Operation operation_of(const Arguments& given, Collective collective) {
-  return {.member = member_of(given.comm),
-          .call = {.count = given.count, .collective = collective, .type = type_of(given.type)},
-          .input = given.input,
-          .output = given.output,
-          .stream = given.stream};
-}
-
-ncclResult_t move(const Arguments& given, Collective collective, int root = 0) {
-  return guarded_in_group(given.function, [&] {
-    Operation operation = operation_of(given, collective);
-    operation.call.root = root;
-    return issue(std::move(operation));
-  });
-}
-
-ncclResult_t combine(const Arguments& given, Collective collective, ncclRedOp_t op, int root = 0) {
-  return guarded_in_group(given.function, [&] {
-    Operation operation = operation_of(given, collective);
-    Operator found = operation.member->operators().find(op, operation.call.type);
-    operation.call.op = found.op;
-    operation.call.root = root;
-    operation.factor = std::move(found.factor);
-    return issue(std::move(operation));
-  });
-}
-
-ncclResult_t pass(const Arguments& given, bool sends, int peer) {
-  return guarded_in_group(given.function, [&] {
-    Operation operation = operation_of(given, Collective::send_recv);
-    operation.peer = peer;
-    operation.sends = sends;
-    return issue(std::move(operation));
-  });
-}
 
 ncclRedOp_t make_operator(void* scalar, ncclDataType_t datatype, ncclScalarResidence_t residence,
                           Member& member) {
@@ -69,7 +22,7 @@ ncclRedOp_t make_operator(void* scalar, ncclDataType_t datatype, ncclScalarResid
   if (number == ncclScalarHostImmediate) require_host(scalar, "the scalar");
   auto factor = std::make_shared<const PreMultiplication>(type_of(datatype), scalar,
                                                           number == ncclScalarDevice);
-  return member.operators().add(std::move(factor), fresh_number());
+  return member.operators().add({.factor = std::move(factor)}, fresh_number());
 }
 
 }  // namespace

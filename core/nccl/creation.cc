@@ -1,9 +1,10 @@
 // Unique ids and first communicators.
+#include <algorithm>
 #include <bit>
-#include <exception>
+#include <numeric>
 #include <string>
-#include <thread>
 
+#include "core/base/threads.h"
 #include "core/communicator/access.h"
 #include "core/nccl/exports.h"
 #include "core/nccl/groups.h"
@@ -26,8 +27,7 @@ ncclResult_t init_rank(ncclComm_t* comm, int ranks, const ncclUniqueId& id, int 
   require(comm, "comm");
   *comm = NCCL_COMM_NULL;
   check_place(rank, ranks);
-  const auto member = std::make_shared<Member>(
-      read_traits(config, {.context = current_context(), .device = current_device()}));
+  const auto member = std::make_shared<Member>(read_traits(config, current_traits()));
   const auto ours = std::bit_cast<UniqueId>(id);
   *comm = add_handle(member);
   return issue(Making{member,
@@ -38,46 +38,52 @@ ncclResult_t init_rank(ncclComm_t* comm, int ranks, const ncclUniqueId& id, int 
                       comm});
 }
 
-/// Runs body(rank) on a thread for each rank, as making a communicator is collective. Throws what a
-/// rank threw.
-template <class Body>
-void on_threads(int ranks, Body body) {
-  std::vector<std::exception_ptr> failures(static_cast<std::size_t>(ranks));
-  std::vector<std::thread> threads;
-  for (std::size_t at = 0; at < failures.size(); ++at) {
-    threads.emplace_back([&, at] {
-      try {
-        body(at);
-      } catch (...) {
-        failures[at] = std::current_exception();
-      }
-    });
+/// By rank. Throws Error{invalid_argument} for a device that does not exist, where that is known.
+std::vector<int> devices_of(int ranks, const int* list) {
+  const int known = cuda::device_count();
+  std::vector<int> devices(static_cast<std::size_t>(ranks));
+  std::iota(devices.begin(), devices.end(), 0);
+  if (list != nullptr) std::copy_n(list, ranks, devices.begin());
+  for (std::size_t rank = 0; rank < devices.size(); ++rank) {
+    const int device = devices[rank];
+    if (device >= 0 && (known == 0 || device < known)) continue;
+    const std::string asked = "devlist[" + std::to_string(rank) + "] is " + std::to_string(device);
+    if (device < 0)
+      throw Error(ErrorCode::invalid_argument, asked, {.remedy = "devices are numbered from 0"});
+    throw Error(ErrorCode::invalid_argument,
+                (list != nullptr ? asked : "ndev is " + std::to_string(ranks)) +
+                    ", and this process has " + std::to_string(known) + " CUDA device(s)",
+                {.remedy = "name devices from 0 to " + std::to_string(known - 1) +
+                           " in devlist; several ranks may have the same one"});
   }
-  for (std::thread& thread : threads) thread.join();
-  for (const std::exception_ptr& failure : failures) {
-    if (failure) std::rethrow_exception(failure);
-  }
+  return devices;
 }
 
-void init_all(ncclComm_t* comms, int ranks, const int* devices) {
+/// Where the calls of a rank on `device` will come, if that is known: CUDA's runtime uses primary
+/// contexts, so do ours; but one of the program's own counts where it is current.
+cuda::SharedContext context_on(int device) {
+  const cuda::Driver* const driver = cuda::find_driver();
+  const cuda::Context current = current_context();
+  const bool here = current != nullptr && current_device() == device;
+  if (cuda::device_count() == 0 || driver->missing != nullptr)
+    return cuda::borrowed(here ? current : nullptr);
+  cuda::SharedContext primary = cuda::retain_primary(device);
+  return here && current != primary.get() ? cuda::borrowed(current) : primary;
+}
+
+void init_all(ncclComm_t* comms, int ranks, const int* list) {
   require(comms, "comm");
   check_place(0, ranks);
-  for (int rank = 0; devices != nullptr && rank < ranks; ++rank) {
-    if (devices[rank] >= 0) continue;
-    throw Error(ErrorCode::invalid_argument,
-                "devlist[" + std::to_string(rank) + "] is " + std::to_string(devices[rank]),
-                {.remedy = "devices are numbered from 0"});
-  }
-  const std::vector<Communicator> made = Communicator::from_threads(ranks);
+  std::fill_n(comms, ranks, ncclComm_t{});
   std::vector<std::shared_ptr<Member>> members;
-  for (int rank = 0; rank < ranks; ++rank) {
-    const int device = devices != nullptr ? devices[rank] : rank;
-    members.push_back(std::make_shared<Member>(Traits{
-        .context = device == current_device() ? current_context() : nullptr, .device = device}));
-  }
-  on_threads(ranks, [&](std::size_t at) {
+  for (const int device : devices_of(ranks, list))
+    members.push_back(
+        std::make_shared<Member>(Traits{.context = context_on(device), .device = device}));
+  const std::vector<Communicator> made = Communicator::from_threads(ranks);
+  // Making what hangs on a communicator is collective, too.
+  rethrow_first(run_together(members.size(), [&](std::size_t at) {
     members[at]->make([&] { return detail::CommunicatorAccess::state(made[at]); });
-  });
+  }));
   for (std::size_t at = 0; at < members.size(); ++at) comms[at] = add_handle(members[at]);
 }
 

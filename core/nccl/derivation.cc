@@ -12,11 +12,12 @@
 namespace rondo::nccl {
 namespace {
 
+/// `parent`: whose other ranks take part; null: none do.
 ncclResult_t issue_child(ncclComm_t* out, const ncclConfig_t* config, const Traits& inherited,
-                         Maker maker) {
+                         Maker maker, std::shared_ptr<Member> parent = nullptr) {
   const auto child = std::make_shared<Member>(read_traits(config, inherited));
   *out = add_handle(child);
-  return issue(Making{child, std::move(maker), out});
+  return issue(Making{child, std::move(maker), out, std::move(parent)});
 }
 
 ncclResult_t split(ncclComm_t comm, int color, int key, ncclComm_t* out,
@@ -24,18 +25,18 @@ ncclResult_t split(ncclComm_t comm, int color, int key, ncclComm_t* out,
   require(out, "newcomm");
   *out = NCCL_COMM_NULL;
   const std::shared_ptr<Member> parent = member_of(comm);
-  parent->parent();
+  // Asked for here: while it is made the parent itself may count as busy.
+  detail::CommunicatorState& state = parent->parent();
   if (color < 0 && color != NCCL_SPLIT_NOCOLOR) {
     throw Error(ErrorCode::invalid_argument, "color " + std::to_string(color) + " is negative",
                 {.remedy = "use 0 and above, or NCCL_SPLIT_NOCOLOR to be in no communicator"});
   }
-  Maker maker = [parent, color, key] {
-    detail::CommunicatorState& state = parent->parent();
+  Maker maker = [parent, &state, color, key] {
     parent->finish_streams();
     return parent->is_revoked() ? state.split_after_failure(color, key) : state.split(color, key);
   };
-  if (color == NCCL_SPLIT_NOCOLOR) return issue(Making{nullptr, std::move(maker), out});
-  return issue_child(out, config, parent->traits(), std::move(maker));
+  if (color == NCCL_SPLIT_NOCOLOR) return issue(Making{nullptr, std::move(maker), out, parent});
+  return issue_child(out, config, parent->traits(), std::move(maker), parent);
 }
 
 std::vector<int> read_excluded(const int* list, int count, int rank, int ranks) {
@@ -74,10 +75,11 @@ ncclResult_t shrink(ncclComm_t comm, const int* list, int count, ncclComm_t* out
     if (const auto failure = state.failure()) throw *failure;
   }
   auto excluded = read_excluded(list, count, state.rank(), state.size());
-  return issue_child(out, config, parent->traits(), [parent, excluded = std::move(excluded)] {
+  Maker maker = [parent, &state, excluded = std::move(excluded)] {
     parent->finish_streams();
-    return parent->parent().shrink(excluded);
-  });
+    return state.shrink(excluded);
+  };
+  return issue_child(out, config, parent->traits(), std::move(maker), parent);
 }
 
 /// What each rank of the smaller communicator says to the others before it grows.
@@ -113,14 +115,12 @@ ncclResult_t grow(ncclComm_t comm, int ranks, const ncclUniqueId* id, int rank, 
   }
   if (comm == NCCL_COMM_NULL) {
     require(id, "uniqueId");
-    return issue_child(out, config, {.context = current_context(), .device = current_device()},
-                       [mine, rank, ranks] {
-                         return detail::CommunicatorAccess::state(
-                             Communicator::from_unique_id(mine.id, rank, ranks));
-                       });
+    return issue_child(out, config, current_traits(), [mine, rank, ranks] {
+      return detail::CommunicatorAccess::state(Communicator::from_unique_id(mine.id, rank, ranks));
+    });
   }
   const std::shared_ptr<Member> parent = member_of(comm);
-  const detail::CommunicatorState& state = parent->state();
+  detail::CommunicatorState& state = parent->state();
   if (ranks <= state.size() || (rank != -1 && rank != state.rank())) {
     throw Error(ErrorCode::invalid_argument,
                 "a communicator of " + std::to_string(state.size()) + " ranks cannot grow to " +
@@ -128,12 +128,12 @@ ncclResult_t grow(ncclComm_t comm, int ranks, const ncclUniqueId* id, int rank, 
                 {.rank = state.rank(),
                  .remedy = "pass more ranks than there are; old ranks keep theirs and pass -1"});
   }
-  return issue_child(out, config, parent->traits(), [parent, mine, ranks] {
-    detail::CommunicatorState& smaller = parent->state();
+  Maker maker = [parent, &state, mine, ranks] {
     parent->finish_streams();
     return detail::CommunicatorAccess::state(
-        Communicator::from_unique_id(spread(smaller, mine), smaller.rank(), ranks));
-  });
+        Communicator::from_unique_id(spread(state, mine), state.rank(), ranks));
+  };
+  return issue_child(out, config, parent->traits(), std::move(maker), parent);
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 // incomplete here.
 #pragma once
 
+#include <cstddef>
+
 #include "core/nccl/include/nccl.h"
 
 struct ncclDevComm;
@@ -42,6 +44,17 @@ struct ncclCommProperties {
   bool hostRmaSupport;
   int railedGinType;
 };
+
+// The layouts that programs are built with.
+static_assert(sizeof(ncclTeam) == 12 && offsetof(ncclTeam, stride) == 8);
+static_assert(sizeof(ncclMultimemHandle) == 8);
+static_assert(sizeof(ncclCommProperties) == 56 && offsetof(ncclCommProperties, rank) == 16);
+static_assert(offsetof(ncclCommProperties, deviceApiSupport) == 32);
+static_assert(offsetof(ncclCommProperties, multimemSupport) == 33);
+static_assert(offsetof(ncclCommProperties, ginType) == 36);
+static_assert(offsetof(ncclCommProperties, nLsaTeams) == 40);
+static_assert(offsetof(ncclCommProperties, hostRmaSupport) == 44);
+static_assert(offsetof(ncclCommProperties, railedGinType) == 48);
 
 extern "C" {
 RONDO_NCCL_DECLARE(ncclResult_t, ncclCommQueryProperties, ncclComm_t, ncclCommProperties*);

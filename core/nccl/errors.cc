@@ -1,10 +1,14 @@
 #include "core/nccl/errors.h"
 
+#include <algorithm>
 #include <array>
 #include <new>
+#include <string_view>
+#include <utility>
 
 #include "core/base/config.h"
 #include "core/base/log.h"
+#include "core/communicator/remedies.h"
 #include "core/cuda/driver.h"
 
 namespace rondo::nccl {
@@ -15,6 +19,30 @@ namespace {
 std::string& last_error_text() {
   thread_local std::string text;
   return text;
+}
+
+/// Its text, with the remedy in the words of this API where it has its own.
+std::string words_of(const Error& error) {
+  const auto known = std::ranges::find(remedies::all, error.remedy(), &remedies::Remedy::words);
+  if (known == remedies::all.end()) return error.what();
+  ErrorDetails details = error.details();
+  details.remedy = known->words_of_nccl;
+  return Error(error.code(), error.message(), std::move(details)).what();
+}
+
+/// Clients take the text for UTF-8, whatever names and bytes of the system's are in it.
+std::string printable(std::string_view text) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string printed;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte >= ' ' && byte < 0x7f) || c == '\n') {
+      printed += c;
+    } else {
+      printed += {'\\', 'x', digits[byte >> 4U], digits[byte & 15U]};
+    }
+  }
+  return printed;
 }
 
 /// ncclTimeout came with 2.30: older clients have no such number.
@@ -67,8 +95,8 @@ const char* words_of(ncclResult_t result) {
 }
 
 void remember(const std::string& text) {
-  last_error_text() = text;
-  log(LogLevel::info, -1, text);
+  last_error_text() = printable(text);
+  log(LogLevel::info, -1, last_error_text());
 }
 
 const char* last_error() { return last_error_text().c_str(); }
@@ -79,7 +107,7 @@ ncclResult_t report(const char* function) noexcept {
     try {
       throw;
     } catch (const Error& error) {
-      remember(prefix + error.what());
+      remember(prefix + words_of(error));
       return result_of(error);
     } catch (const std::bad_alloc&) {
       remember(prefix + "rondo: no memory left");

@@ -1,5 +1,5 @@
 // How a function of the C API is exported: ncclX weakly, so that a profiler can define it, and
-// pncclX as another name of the same code, for the profiler to call.
+// pncclX as another name of the same code, for the profiler to call. rondoX likewise.
 #pragma once
 
 #include "core/nccl/include/nccl.h"

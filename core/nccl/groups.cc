@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <exception>
-#include <thread>
+#include <iterator>
 #include <utility>
 
+#include "core/base/threads.h"
 #include "core/nccl/handles.h"
+#include "core/nccl/in_streams.h"
 
 namespace rondo::nccl {
 namespace {
@@ -45,10 +47,13 @@ bool waits(const Making& making) {
   return making.member == nullptr || making.member->traits().blocking;
 }
 
+/// On this thread, or (see waits()) begins to in the background.
 void make(const Making& making) {
   try {
     if (making.member == nullptr) {
       making.maker();
+    } else if (!waits(making)) {
+      making.member->make_in_background(making.maker);
     } else {
       making.member->make(making.maker);
     }
@@ -58,28 +63,31 @@ void make(const Making& making) {
   }
 }
 
-/// Each on a thread of its own, as each waits for other ranks, some of which are among them.
-std::exception_ptr make_all(const std::vector<Making>& makings) {
-  std::vector<std::exception_ptr> failures(makings.size());
-  std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < makings.size(); ++i) {
-    if (!waits(makings[i])) {
-      makings[i].member->make_in_background(makings[i].maker);
-      continue;
+/// From here on those within the same communicator come behind it.
+void take_turn(Making& making) {
+  if (making.within != nullptr) making.maker = making.within->in_turn(std::move(making.maker));
+}
+
+/// Each on a thread of its own, as each waits for other ranks, some of which are among them. Throws
+/// the first failure.
+void make_all(std::vector<Making>& makings) {
+  std::ranges::for_each(makings, take_turn);
+  FirstFailure first;
+  std::vector<const Making*> waiting;
+  for (const Making& making : makings) {
+    if (waits(making)) {
+      waiting.push_back(&making);
+    } else {
+      first.watch([&] { make(making); });
     }
-    threads.emplace_back([&, i] {
-      try {
-        make(makings[i]);
-      } catch (...) {
-        failures[i] = std::current_exception();
-      }
-    });
   }
-  for (std::thread& thread : threads) thread.join();
-  for (const std::exception_ptr& failure : failures) {
-    if (failure) return failure;
+  const auto failures = run_together(waiting.size(), [&](std::size_t i) { make(*waiting[i]); });
+  for (std::size_t i = 0; i < failures.size(); ++i) {
+    if (!failures[i]) continue;
+    withdraw(*waiting[i]);  // no thread may have begun with it
+    first.keep(failures[i]);
   }
-  return nullptr;
+  first.rethrow();
 }
 
 }  // namespace
@@ -93,9 +101,16 @@ void fail_group() noexcept {
 }
 
 ncclResult_t issue(Operation operation) {
-  if (!in_group()) return run(operation);
+  if (!in_group()) return run(std::move(operation));
   check_arguments(operation);
   group().operations.push_back(std::move(operation));
+  return ncclSuccess;
+}
+
+ncclResult_t issue(std::vector<Operation> operations) {
+  for (Operation& operation : operations) check_arguments(operation);
+  if (!in_group()) return run(operations);
+  std::ranges::move(operations, std::back_inserter(group().operations));
   return ncclSuccess;
 }
 
@@ -104,22 +119,23 @@ ncclResult_t issue(Making making) {
     group().makings.push_back(std::move(making));
     return ncclSuccess;
   }
-  if (waits(making)) {
-    make(making);
-    return ncclSuccess;
+  take_turn(making);
+  if (making.member == nullptr && !making.within->traits().blocking) {
+    making.within->work_in_background(std::move(making.maker));
+    return ncclInProgress;
   }
-  making.member->make_in_background(std::move(making.maker));
-  return ncclInProgress;
+  make(making);
+  return waits(making) ? ncclSuccess : ncclInProgress;
 }
 
 ncclResult_t end_group() {
-  const Group ended = close();
+  Group ended = close();
   if (ended.depth > 0) return ncclSuccess;
   if (ended.failure) {
     for (const Making& making : ended.makings) withdraw(making);
     std::rethrow_exception(ended.failure);
   }
-  if (const auto failure = make_all(ended.makings)) std::rethrow_exception(failure);
+  make_all(ended.makings);
   const bool in_background = !std::ranges::all_of(ended.makings, waits);
   const ncclResult_t result = run(ended.operations);
   return in_background ? ncclInProgress : result;

@@ -9,16 +9,21 @@
 
 namespace rondo::nccl {
 
-/// A communicator to make.
+/// A communicator to make, or something else that ranks do together.
 struct Making {
-  std::shared_ptr<Member> member{};  ///< null: this rank takes part but will be in none
+  std::shared_ptr<Member> member{};  ///< null: no communicator comes of it here, see `within`
   Maker maker{};
   ncclComm_t* out = nullptr;  ///< holds the member's handle until the making fails
+  /// Whose ranks do it together: see Member::in_turn(). Null: those that it makes.
+  std::shared_ptr<Member> within{};
 };
 
 /// Runs it, or leaves it to this thread's group. Throws what is wrong with it.
 ncclResult_t issue(Operation operation);
-/// The same. A communicator that does not block is made in the background: ncclInProgress.
+/// All of them together.
+ncclResult_t issue(std::vector<Operation> operations);
+/// The same. A communicator that does not block is made in the background, and so is, outside
+/// groups, what its ranks do together: ncclInProgress.
 ncclResult_t issue(Making making);
 
 /// Of this thread.

@@ -1,7 +1,6 @@
 #include "core/nccl/in_streams.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "core/nccl/memory.h"
@@ -9,15 +8,6 @@
 
 namespace rondo::nccl {
 namespace {
-
-bool is_captured(cudaStream_t stream) {
-  int status = 0;
-  const cuda::Driver* const driver = cuda::find_driver();
-  if (driver == nullptr || driver->stream_get_capture_info == nullptr) return false;
-  const int asked =
-      driver->stream_get_capture_info(stream, &status, nullptr, nullptr, nullptr, nullptr);
-  return asked == cuda::success && status == cuda::capture_active;
-}
 
 /// What a group asks of one communicator's streams.
 struct Asked {
@@ -33,20 +23,30 @@ Asked* find(std::vector<Asked>& all, const Member* member) {
 
 }  // namespace
 
+bool is_captured(cudaStream_t stream) {
+  int status = 0;
+  const cuda::Driver* const driver = cuda::find_driver();
+  if (driver == nullptr || driver->stream_get_capture_info == nullptr) return false;
+  const int asked =
+      driver->stream_get_capture_info(stream, &status, nullptr, nullptr, nullptr, nullptr);
+  return asked == cuda::success && status == cuda::capture_active;
+}
+
 bool needs_stream_order(const Operation& operation) {
   if (cuda::find_driver() == nullptr) return false;
   if (is_captured(operation.stream)) return true;
   // Without data, only the order counts: there is one where the communicator has streams.
   if (operation.call.count == 0) return operation.member->has_streams();
-  const void* const scalar = operation.factor != nullptr ? operation.factor->scalar() : nullptr;
-  return std::ranges::any_of(std::array<const void*, 3>{operation.input, operation.output, scalar},
-                             cuda::is_device_memory);
+  if (operation.where.input.on_device || operation.where.output.on_device) return true;
+  return operation.factor != nullptr && cuda::is_device_memory(operation.factor->scalar());
 }
 
 stream::Request request_of(const Operation& operation) {
-  stream::Request request{.call = operation.call,
+  stream::Request request{.call = operation.member->share()->settled(operation.call),
+                          .counts = operation.counts,
                           .input = operation.input,
                           .output = operation.output,
+                          .where = operation.where,
                           .peer = operation.peer,
                           .sends = operation.sends,
                           .stream = operation.stream};
@@ -66,10 +66,13 @@ void wait_for_stream(const Operation& operation) {
 }
 
 std::vector<const Operation*> put_into_streams(std::span<const Operation> operations,
+                                               std::span<const Member* const> members,
                                                FirstFailure& failure) {
   std::vector<Asked> all;
   for (const Operation& operation : operations) {
-    if (find(all, operation.member.get()) != nullptr || !needs_stream_order(operation)) continue;
+    if (find(all, operation.member.get()) != nullptr) continue;
+    if (!std::ranges::count(members, operation.member.get()) && !needs_stream_order(operation))
+      continue;
     all.push_back({.member = operation.member.get(), .stream = operation.stream});
   }
   std::vector<const Operation*> others;

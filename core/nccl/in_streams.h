@@ -33,6 +33,7 @@ class FirstFailure {
   std::exception_ptr first_{};
 };
 
+bool is_captured(cudaStream_t stream);
 bool needs_stream_order(const Operation& operation);
 stream::Request request_of(const Operation& operation);
 
@@ -41,8 +42,10 @@ stream::Request request_of(const Operation& operation);
 void wait_for_stream(const Operation& operation);
 
 /// Puts those of a group's operations into their streams that need it, and with each of them all of
-/// the same communicator; returns the others. Returns at once.
+/// the same communicator, and those of `members`; returns the others. Returns at once, but for room
+/// in queues.
 std::vector<const Operation*> put_into_streams(std::span<const Operation> operations,
+                                               std::span<const Member* const> members,
                                                FirstFailure& failure);
 
 }  // namespace rondo::nccl

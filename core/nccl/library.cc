@@ -22,8 +22,8 @@ const char* ncclGetLastError(ncclComm_t /*comm*/) { return last_error(); }
 
 RONDO_NCCL_EXPORT(ncclResetDebugInit);
 void ncclResetDebugInit() {
-  guarded("ncclResetDebugInit", [] {
-    const rondo::Config config = rondo::read_config();
-    rondo::configure_log(config.debug, config.debug_file);
-  });
+  guarded("ncclResetDebugInit", [] { rondo::configure_log(rondo::read_config().debug); });
 }
+
+/// NVIDIA's library exports it for its own tools, without a header or a second name.
+extern "C" void ncclResetDebugInitInternal() { ncclResetDebugInit(); }

@@ -10,19 +10,26 @@ using namespace rondo::nccl;
 RONDO_NCCL_EXPORT(ncclCommFinalize);
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
   if (comm == NCCL_COMM_NULL) return ncclSuccess;
-  return guarded("ncclCommFinalize", [&] { member_of(comm)->finalize(); });
+  return guarded("ncclCommFinalize", [&] {
+    const auto member = member_of(comm);
+    member->finalize();
+    return member->traits().blocking ? ncclSuccess : ncclInProgress;
+  });
 }
 
 RONDO_NCCL_EXPORT(ncclCommDestroy);
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   if (comm == NCCL_COMM_NULL) return ncclSuccess;
-  return guarded("ncclCommDestroy", [&] { take_handle(comm)->close(); });
+  return guarded("ncclCommDestroy", [&] { Member::give_up(take_handle(comm)); });
 }
 
 RONDO_NCCL_EXPORT(ncclCommAbort);
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   if (comm == NCCL_COMM_NULL) return ncclSuccess;
-  return guarded("ncclCommAbort", [&] { take_handle(comm)->abort(); });
+  return guarded("ncclCommAbort", [&] {
+    auto member = take_handle(comm);
+    if (!Member::is_left_to_parent(member)) member->abort();
+  });
 }
 
 RONDO_NCCL_EXPORT(ncclCommRevoke);

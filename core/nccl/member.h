@@ -7,17 +7,22 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
-#include <map>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "core/base/fork.h"
 #include "core/communicator/state.h"
 #include "core/direct_device/device_calls.h"
 #include "core/nccl/operators.h"
+#include "core/nccl/registrations.h"
+#include "core/nccl/rendezvous.h"
 #include "core/nccl/settings.h"
 #include "core/stream/all_ranks.h"
 
@@ -33,34 +38,39 @@ struct Pending {
   std::vector<std::byte> scratch{};
 };
 
-/// A buffer that the client registered.
-struct Registration {
-  void* pointer = nullptr;
-  std::size_t bytes = 0;
-};
-
 class Member : public std::enable_shared_from_this<Member> {
  public:
-  explicit Member(const Traits& traits) : traits_(traits) {}
+  explicit Member(Traits traits) : traits_(std::move(traits)) {}
   ~Member();
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
 
   const Traits& traits() const { return traits_; }
 
+  /// What collective work on this communicator runs, once, behind what this was asked for before:
+  /// ranks do it in one order, on whatever threads, as it shares one line.
+  Maker in_turn(Maker maker);
   /// Makes the communicator on this thread. Throws what `maker` throws.
   void make(const Maker& maker);
-  /// The same on a thread of its own; poll() says when it is done.
+  /// The same on a thread of its own; poll() says when it is done. Throws Error{system} where there
+  /// is no thread left, and nothing has begun.
   void make_in_background(Maker maker);
 
+  /// Work on it, once it is made, on a thread of its own; poll() says when it is done, or throws
+  /// what it threw. Throws as make_in_background().
+  void work_in_background(Maker work);
+
   /// The communicator, made and with nothing under way. Throws Error{invalid_argument} while
-  /// something is, Error{invalid_usage} when it was revoked, and the error that it failed with.
+  /// something is, Error{invalid_usage} when it was revoked or finalized, and the error that it
+  /// could not be made with.
   detail::CommunicatorState& state();
   /// The same for making others from it, which a revoked or failed one can do.
   detail::CommunicatorState& parent();
   /// For work to hold on to; once made.
   const State& share() const { return state_; }
   bool is_revoked() const { return revoked_.load(std::memory_order_acquire); }
+  /// No further call can be made: it was revoked or finalized. Of the thread that makes calls.
+  bool is_over() const { return is_revoked() || finalized_; }
 
   /// True when nothing is under way. Throws the error that the communicator or work on it failed
   /// with. Any thread.
@@ -68,16 +78,34 @@ class Member : public std::enable_shared_from_this<Member> {
   /// Leaves work under way: poll() asks after it.
   void keep(Pending pending);
 
-  /// Ends everything under way, here and on the other ranks; waits for nothing. What is still in
-  /// the making, with ranks that may never come, ends by itself when it is made or fails. Any
-  /// thread.
+  /// Ends everything under way, here and on the other ranks; waits for nothing but, for 5 seconds
+  /// at most, peers' streams that read windows of this rank. What is still in the making, with
+  /// ranks that may never come, ends by itself when it is made or fails. Any thread.
   void abort();
   void revoke();
+  /// As CommunicatorState::set_timeout(), once it is made. Any thread.
+  void set_timeout(std::chrono::milliseconds timeout) { made().set_timeout(timeout); }
   /// Ends everything under way and waits for its end, so that others can be made from it.
   void stop();
+  /// No call can be made from here on. Returns when those before are complete and the other ranks
+  /// know that this one leaves in order; where the communicator does not block, at once: poll()
+  /// says when, or throws why not.
   void finalize();
-  /// Before it is given up: finalizes what is neither revoked nor broken.
+  /// Before it is given up: finalizes what is neither revoked nor broken. Throws what finalizing
+  /// does, and that ranks disagree where no call has told it.
   void close();
+  /// Of a process that ends: leaves its calls between devices in order, once the other ranks have
+  /// read what this one shows. Touches no driver but behind a failure. The communicator itself is
+  /// left by core/communicator. Nothing in a process that was forked from its own. Any thread.
+  void leave_at_exit();
+  /// Closes the caller's, and returns when its threads have let go of the communicator, so that the
+  /// other ranks know that this one has left in order: the process may end at once. Waits a quarter
+  /// of a second at most where graphs may hold it for as long as they live, or it has failed; else
+  /// 3 seconds, as its threads want nothing but a processor.
+  static void give_up(std::shared_ptr<Member> member);
+  /// In a process that was forked from its own: true, and it is never destroyed there, as its end
+  /// would wait for threads that are not there, and speak to the parent's peers.
+  static bool is_left_to_parent(std::shared_ptr<Member>& member);
 
   /// Its calls in streams' order, for streams of the context that `stream` of the first call is of.
   /// Throws cuda::CudaError.
@@ -99,44 +127,60 @@ class Member : public std::enable_shared_from_this<Member> {
   void set_all_ranks(std::shared_ptr<stream::AllRanks> all_ranks) {
     all_ranks_ = std::move(all_ranks);
   }
+  /// Where its threads meet other ranks' of this process; null: they make their calls alone. Of the
+  /// thread that makes calls.
+  Rendezvous* rendezvous() const { return rendezvous_.get(); }
   /// Waits for all of all three that were made. Throws cuda::CudaError.
   void finish_streams();
+  /// Throws the failure of calls in streams, if they failed.
+  void check_streams();
 
   Operators& operators() { return operators_; }
-  std::map<std::uintptr_t, Registration>& registrations() { return registrations_; }
+  Registrations& registrations() { return registrations_; }
 
  private:
   enum class Phase { making, ready, failed };
 
   void prepare_streams();
   void prepare_device_calls();
+  void enter_rendezvous();
   void join_orders();
+  void leave_in_order();
+  /// The rest of give_up().
+  static void let_go(std::shared_ptr<Member> member);
+  bool may_be_kept() const;
   detail::CommunicatorState& made();
   bool works_are_done();
-  /// Throws the failure of calls in streams, if they failed.
-  void check_streams();
+  /// Once made: that of streams, of the communicator or of what was under way.
+  void rethrow_failure();
+  void finish_background();
 
-  const Traits traits_;
+  const Traits traits_;  ///< its context goes last
+  const MakerProcess maker_;
   /// Release when `state_` or `error_` is written, acquire before they are read. seq_cst with
   /// `aborted_`: who makes and who aborts each store one and load the other, so one of them sees
   /// both.
   std::atomic<Phase> phase_{Phase::making};
   std::atomic<bool> aborted_{false};
   std::atomic<bool> revoked_{false};     ///< release and acquire: what was aborted stays so
-  std::atomic<bool> unfinished_{false};  ///< relaxed: a hint that `pending_` may hold something
+  std::atomic<bool> unfinished_{false};  ///< relaxed: a hint that something is under way
+  bool finalized_ = false;               ///< of the thread that makes calls
   State state_{};
   std::optional<Error> error_{};  ///< why it could not be made
   std::mutex mutex_{};
-  std::vector<Pending> pending_{};     ///< under mutex_
-  std::optional<Error> work_error_{};  ///< under mutex_
+  std::shared_future<void> turn_{};  ///< ends with the newest that is in turn; under mutex_
+  std::vector<Pending> pending_{};   ///< under mutex_
+  std::vector<std::future<void>> background_{};  ///< under mutex_
+  std::exception_ptr work_error_{};              ///< under mutex_
   /// Release when `streams_` is written, acquire where another thread asks for its failure.
   std::atomic<bool> has_streams_{false};
   std::shared_ptr<stream::StreamCalls> streams_{};
   /// Written before `phase_` says that it is ready.
   std::shared_ptr<direct_device::DeviceCalls> device_calls_{};
   std::shared_ptr<stream::AllRanks> all_ranks_{};
+  std::shared_ptr<Rendezvous> rendezvous_{};  ///< as `device_calls_`
   Operators operators_{};
-  std::map<std::uintptr_t, Registration> registrations_{};  ///< by the handle's number
+  Registrations registrations_{};
   std::thread making_{};
 };
 

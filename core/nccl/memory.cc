@@ -8,7 +8,12 @@
 #include <utility>
 #include <variant>
 
+#include "core/base/config.h"
+#include "core/base/log.h"
+#include "core/cuda/dmabuf.h"
 #include "core/cuda/handles.h"
+#include "core/cuda/segments.h"
+#include "core/memory/device_blocks.h"
 #include "rondo/memory.h"
 
 namespace rondo::nccl {
@@ -17,24 +22,47 @@ namespace {
 /// Not initialised, shutting down, no context: then nothing was put into a stream either.
 constexpr std::array idle_driver{cuda::not_initialized, cuda::deinitialized, cuda::invalid_context};
 
-/// Owns device memory.
-class DeviceMemory {
+/// Owns memory of cuMemAlloc, taken in this thread's context.
+class PlainMemory {
  public:
-  explicit DeviceMemory(std::size_t bytes) {
+  explicit PlainMemory(std::size_t bytes) : context_(current_context()) {
     cuda::check(cuda::driver().mem_alloc(&address_, bytes), "cuMemAlloc");
   }
-  ~DeviceMemory() {
+  ~PlainMemory() {
     if (address_ != 0) cuda::driver().mem_free(address_);
   }
-  DeviceMemory(DeviceMemory&& other) noexcept : address_(std::exchange(other.address_, 0)) {}
-  DeviceMemory& operator=(DeviceMemory&&) = delete;
-  void* data() const { return reinterpret_cast<void*>(address_); }
+  PlainMemory(PlainMemory&& other) noexcept
+      : context_(other.context_), address_(std::exchange(other.address_, 0)) {}
+  PlainMemory& operator=(PlainMemory&&) = delete;
+  cuda::DevicePointer address() const { return address_; }
+  void abandon() { address_ = 0; }
+  /// Gives it back, from whatever thread. Throws CudaError, and then it is still there.
+  void free() {
+    const cuda::CurrentContext current(context_);
+    cuda::check(cuda::driver().mem_free(address_), "cuMemFree");
+    address_ = 0;
+  }
 
  private:
+  cuda::Context context_;  ///< the program's, as the block is
   cuda::DevicePointer address_ = 0;
 };
 
-using Block = std::variant<Memory, DeviceMemory>;
+/// Memory of cuMemCreate, and who else may read it.
+struct SharedSegment {
+  cuda::MappedSegments memory;
+  std::shared_ptr<void> offered{};  ///< to network adapters, or null; goes first
+};
+
+using Block = std::variant<Memory, PlainMemory, SharedSegment>;
+
+void* address_of(const Block& block) {
+  if (const auto* const host = std::get_if<Memory>(&block)) return host->data();
+  const auto* const plain = std::get_if<PlainMemory>(&block);
+  const cuda::DevicePointer address =
+      plain != nullptr ? plain->address() : std::get<SharedSegment>(block).memory.address();
+  return reinterpret_cast<void*>(address);
+}
 
 /// Blocks by address. Global, as the C API frees memory by nothing but its address; never
 /// destroyed, as users may hold blocks until the very end.
@@ -48,18 +76,76 @@ Blocks& blocks() {
   return blocks;
 }
 
+/// Of a block whose context has gone, and its memory with it: the driver gives the address out
+/// anew.
+void abandon(Block& block) {
+  if (auto* const plain = std::get_if<PlainMemory>(&block)) plain->abandon();
+  if (auto* const shared = std::get_if<SharedSegment>(&block)) shared->memory.abandon();
+}
+
+/// Throws CudaError, and then the block is there still, though no longer offered to adapters.
+void give_back(Block& block) {
+  if (auto* const plain = std::get_if<PlainMemory>(&block)) plain->free();
+  if (auto* const shared = std::get_if<SharedSegment>(&block)) {
+    shared->offered.reset();
+    shared->memory.free();
+  }
+}
+
+/// Null where it cannot be.
+std::shared_ptr<void> offer_to_adapters(const cuda::MappedSegments& memory, int device) {
+  std::string why = cuda::why_no_dmabuf(device);
+  try {
+    if (why.empty()) {
+      return DeviceBlocks::offer(DeviceBlocks::of_process(),
+                                 reinterpret_cast<const void*>(memory.address()), memory.bytes(),
+                                 cuda::share_as_dmabuf({memory.address(), memory.bytes()}));
+    }
+  } catch (const cuda::CudaError& error) {
+    why = error.what();
+  }
+  log(LogLevel::info, -1, "network adapters do not read memory of ncclMemAlloc: " + why,
+      LogSubsystem::net);
+  return nullptr;
+}
+
+/// Of the current context's device. Memory of cuMemCreate goes to other processes also where CUDA
+/// IPC does not, as between containers; what cannot be had of it comes from cuMemAlloc.
+Block take_on_device(std::size_t bytes) {
+  const cuda::RelaxedCapture relaxed;  // taking memory is no part of what is captured
+  const int device = cuda::current_device();
+  const Config config = read_config();
+  configure_log(config.debug);
+  std::string why = config.segments ? cuda::why_no_segments(device) : "RONDO_CUMEM_ENABLE=0";
+  try {
+    if (why.empty()) {
+      SharedSegment made{cuda::MappedSegments::make(bytes)};
+      if (config.infiniband.reads_gpus) made.offered = offer_to_adapters(made.memory, device);
+      return made;
+    }
+  } catch (const cuda::CudaError& error) {
+    why = error.what();
+  }
+  log(LogLevel::info, -1, "ncclMemAlloc takes memory of cuMemAlloc: " + why, LogSubsystem::alloc);
+  return PlainMemory(bytes);
+}
+
 Block take(std::size_t bytes) {
-  if (current_context() != nullptr) return DeviceMemory(bytes);
+  if (current_context() != nullptr) return take_on_device(bytes);
   return allocate(bytes);
 }
 
 }  // namespace
 
 void require_host(const void* pointer, std::string_view name) {
-  if (!cuda::is_device_memory(pointer)) return;
-  throw Error(ErrorCode::invalid_argument,
-              std::string(name) + " is device memory but is read by the host at once",
-              {.remedy = "pass ncclScalarDevice, or the address of a variable"});
+  const cuda::MemoryKind kind = cuda::memory_at(pointer).kind;
+  if (kind == cuda::MemoryKind::host) return;
+  throw Error(
+      ErrorCode::invalid_argument,
+      std::string(name) +
+          (kind == cuda::MemoryKind::device ? " is device memory" : " is no memory at all") +
+          " but is read by the host at once",
+      {.remedy = "pass ncclScalarDevice, or the address of a variable"});
 }
 
 void finish_stream(cudaStream_t stream) {
@@ -80,24 +166,29 @@ cuda::Context current_context() {
   return context;
 }
 
-int current_device() {
-  int device = 0;
-  if (current_context() != nullptr)
-    cuda::check(cuda::find_driver()->ctx_get_device(&device), "cuCtxGetDevice");
-  return device;
+int current_device() { return current_context() != nullptr ? cuda::current_device() : 0; }
+
+Traits current_traits() {
+  return {.context = cuda::borrowed(current_context()), .device = current_device()};
 }
 
 void* allocate_memory(std::size_t bytes) {
   // NCCL gives memory for 0 bytes as well; each block needs an address of its own.
   Block block = take(bytes == 0 ? 1 : bytes);
-  void* const address = std::visit([](const auto& memory) { return memory.data(); }, block);
+  void* const address = address_of(block);
+  std::map<void*, Block>& known = blocks().by_address;
   const std::scoped_lock lock(blocks().mutex);
-  blocks().by_address.emplace(address, std::move(block));
+  if (const auto stale = known.find(address); stale != known.end()) {
+    abandon(stale->second);
+    known.erase(stale);
+  }
+  known.emplace(address, std::move(block));
   return address;
 }
 
 void free_memory(void* pointer) {
   if (pointer == nullptr) return;
+  const cuda::RelaxedCapture relaxed;
   std::map<void*, Block>::node_type freed;  // behind the lock: freeing may wait for a device
   {
     const std::scoped_lock lock(blocks().mutex);
@@ -106,6 +197,13 @@ void free_memory(void* pointer) {
   if (freed.empty()) {
     throw Error(ErrorCode::invalid_argument, "no memory of ncclMemAlloc begins at this address",
                 {.remedy = "free each block once, by the address that ncclMemAlloc returned"});
+  }
+  try {
+    give_back(freed.mapped());
+  } catch (const cuda::CudaError&) {
+    const std::scoped_lock lock(blocks().mutex);
+    blocks().by_address.insert(std::move(freed));  // its address is still taken
+    throw;
   }
 }
 

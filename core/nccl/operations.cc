@@ -1,5 +1,7 @@
 #include "core/nccl/operations.h"
 
+#include <algorithm>
+#include <set>
 #include <utility>
 
 #include "core/communicator/access.h"
@@ -7,6 +9,7 @@
 #include "core/nccl/between_devices.h"
 #include "core/nccl/in_streams.h"
 #include "core/nccl/together.h"
+#include "core/stream/check_memory.h"
 
 namespace rondo::nccl {
 namespace {
@@ -14,123 +17,215 @@ namespace {
 using detail::CommunicatorAccess;
 using detail::Message;
 
-bool is_message(const Operation& operation) {
-  return operation.call.collective == Collective::send_recv;
-}
-
 Message message_of(const Operation& operation) {
   return {operation.call, operation.peer, operation.sends};
 }
 
 /// What this rank gives: its input, or that times the operator's scalar, which then lies in
 /// `scratch`.
-const void* input_of(const Operation& operation, int ranks, std::vector<std::byte>& scratch) {
+const void* input_of(const Operation& operation, const detail::CommunicatorState& state,
+                     std::vector<std::byte>& scratch) {
   if (operation.factor == nullptr || operation.call.count == 0) return operation.input;
-  const bool in_blocks = operation.call.collective == Collective::reduce_scatter;
   const std::size_t count =
-      operation.call.count * (in_blocks ? static_cast<std::size_t>(ranks) : 1);
+      held_elements(operation.call, operation.counts, Buffer::input, state.rank(), state.size())
+          .count;
   scratch.resize(count * size_of(operation.call.type));
   operation.factor->apply(scratch.data(), operation.input, count, operation.factor->scalar());
   return scratch.data();
+}
+
+/// Whether buffers are looked at in a process without CUDA, too. Not unasked: an all-reduce of 8 B
+/// over shared memory would take three times as long.
+bool wants_look(const detail::CommunicatorState& state) {
+  return state.config().check_pointers.value_or(false);
+}
+
+void check_buffers(Operation& operation, const detail::CommunicatorState& state) {
+  if (cuda::find_driver() == nullptr && !wants_look(state)) return;
+  const Traits& traits = operation.member->traits();
+  const stream::Home home{.rank = state.rank(),
+                          .ranks = state.size(),
+                          .context = traits.context.get(),
+                          .device = traits.device};
+  const Call& call = operation.call;
+  operation.where =
+      stream::check_memory(call, operation.counts, operation.input, operation.output, home);
+  if (operation.factor == nullptr || !operation.factor->is_read_later()) return;
+  const void* const scalar = operation.factor->scalar();
+  stream::check_memory({"operator's scalar", scalar, size_of(call.type)}, call, home);
+  if (cuda::address_of(scalar) % size_of(call.type) == 0) return;
+  throw Error(ErrorCode::invalid_argument,
+              "the operator's scalar does not begin at a multiple of its type's size",
+              {.rank = state.rank(),
+               .call = to_string(call),
+               .remedy = "put it where memory of its type may lie: kernels read it whole"});
 }
 
 /// `deferred`: this thread is about to wait.
 Pending start(const Operation& operation, bool deferred) {
   detail::CommunicatorState& state = operation.member->state();
   Pending pending;
-  const void* const input = input_of(operation, state.size(), pending.scratch);
-  auto work = is_message(operation)
-                  ? state.start(message_of(operation), input, operation.output, deferred)
-                  : state.start(operation.call, input, operation.output, deferred);
+  const void* const input = input_of(operation, state, pending.scratch);
+  auto work =
+      is_message(operation)
+          ? state.start(message_of(operation), input, operation.output, deferred)
+          : state.start(operation.call, input, operation.output, deferred, operation.counts);
   pending.work = CommunicatorAccess::make(operation.member->share(), std::move(work));
   return pending;
 }
 
-/// Work on several communicators must go on while this thread waits for one of them.
-void keep_all_moving(const std::vector<Pending>& started) {
-  for (const Pending& pending : started) {
-    const State& state = CommunicatorAccess::state(pending.work);
-    if (state != CommunicatorAccess::state(started.front().work)) state->carry_on_in_background();
+/// A group's calls on the host.
+class HostCalls {
+ public:
+  explicit HostCalls(FirstFailure& failure) : failure_(&failure) {}
+
+  /// Begins them, each when its stream is done.
+  void start(std::span<const Operation> operations) {
+    for (const Operation& operation : operations) {
+      failure_->watch([&] {
+        wait_for_stream(operation);
+        const bool waits = operation.member->traits().blocking;
+        Pending pending = nccl::start(operation, waits);
+        if (waits) {
+          started_.push_back(std::move(pending));
+        } else {
+          left_.emplace_back(operation.member.get(), std::move(pending));
+        }
+      });
+    }
   }
+  /// All go on while this thread does other things.
+  void keep_moving() const {
+    for (const Pending& pending : started_)
+      CommunicatorAccess::state(pending.work)->try_to_carry_on();  // or they are waited for in turn
+  }
+  /// Waits for those that block.
+  ncclResult_t finish() {
+    const auto is_of_first = [&](const Pending& pending) {
+      return CommunicatorAccess::state(pending.work) ==
+             CommunicatorAccess::state(started_.front().work);
+    };
+    if (!std::ranges::all_of(started_, is_of_first)) keep_moving();  // while one is waited for
+    for (auto& [member, pending] : left_) member->keep(std::move(pending));
+    for (Pending& pending : started_) failure_->watch([&] { pending.work.wait(); });
+    return left_.empty() ? ncclSuccess : ncclInProgress;
+  }
+
+ private:
+  FirstFailure* failure_;
+  std::vector<Pending> started_{};
+  // Handed over behind the last one: a member with calls under way takes no other.
+  std::vector<std::pair<Member*, Pending>> left_{};
+};
+
+/// A group's operations, apart by whether any of their communicator's has to be put into a stream.
+struct Parted {
+  std::vector<Operation> in_streams{};
+  std::vector<Operation> on_host{};
+};
+
+Parted part(std::span<const Operation> operations) {
+  std::set<std::uint64_t> in_streams;
+  for (const Operation& operation : operations) {
+    if (needs_stream_order(operation)) in_streams.insert(operation.member->share()->identity());
+  }
+  Parted parted;
+  for (const Operation& operation : operations) {
+    const bool on_host = !in_streams.contains(operation.member->share()->identity());
+    (on_host ? parted.on_host : parted.in_streams).push_back(operation);
+  }
+  return parted;
+}
+
+/// Those that need it; returns the others, which may begin when their streams are done.
+std::vector<Operation> put_all_into_streams(std::span<const Operation> operations,
+                                            FirstFailure& failure) {
+  const PutTogether together = put_together(operations, failure);
+  if (together.any) operations = together.others;
+  BetweenDevices between_devices(operations);
+  std::vector<const Member*> members;
+  std::vector<Operation> others;
+  bool first = true;
+  do {
+    const std::vector<Operation> passed_over = between_devices.put(failure);
+    // Whether a communicator's are put into streams is the same in all rounds.
+    if (std::exchange(first, false) && between_devices.has_more())
+      members = members_through_host(operations);
+    for (const Operation* const each : put_into_streams(passed_over, members, failure))
+      others.push_back(*each);
+  } while (between_devices.has_more());
+  return others;
 }
 
 }  // namespace
 
-void check_arguments(const Operation& operation) {
+void check_arguments(Operation& operation) {
   const detail::CommunicatorState& state = operation.member->state();
   const Call& call = operation.call;
   if (is_message(operation)) {
     const void* const buffer = operation.sends ? operation.input : operation.output;
     detail::check_message(call, buffer, operation.peer, state.rank(), state.size());
   } else {
-    detail::check_call(call, operation.input, operation.output, state.rank(), state.size());
+    detail::check_call(call, operation.input, operation.output, state.rank(), state.size(),
+                       operation.counts);
   }
+  check_buffers(operation, state);
 }
 
-ncclResult_t run(const Operation& operation) {
+ncclResult_t run(Operation operation) {
+  const bool may_be_on_device = cuda::find_driver() != nullptr;
+  Member& member = *operation.member;
+  detail::CommunicatorState& state = member.state();
+  const bool looks = may_be_on_device || wants_look(state);
+  if (looks) check_arguments(operation);
+  if (meet({&operation, 1})) return ncclSuccess;
   if (concern_devices({&operation, 1})) {
-    check_arguments(operation);
     FirstFailure failure;
-    const bool done = put_between_devices({&operation, 1}, failure).empty();
+    const bool done = BetweenDevices({&operation, 1}).put(failure).empty();
     failure.rethrow();
     if (done) return ncclSuccess;
   }
-  if (cuda::find_driver() != nullptr) {
+  if (may_be_on_device) {
     if (needs_stream_order(operation)) {
-      check_arguments(operation);
       operation.member->streams(operation.stream).enqueue({request_of(operation)});
       return ncclSuccess;
     }
     wait_for_stream(operation);
   }
-  // A collective's arguments are checked as it begins.
-  if (is_message(operation) || operation.factor != nullptr) check_arguments(operation);
-  Member& member = *operation.member;
+  // Else a collective's arguments are checked as it begins.
+  if (!looks && (is_message(operation) || operation.factor != nullptr)) check_arguments(operation);
   if (!member.traits().blocking) {
     member.keep(start(operation, false));
     return ncclInProgress;
   }
-  detail::CommunicatorState& state = member.state();
   std::vector<std::byte> scratch;
-  const void* const input = input_of(operation, state.size(), scratch);
+  const void* const input = input_of(operation, state, scratch);
   if (is_message(operation)) {
     state.call(message_of(operation), input, operation.output);
   } else {
-    state.call(operation.call, input, operation.output);
+    state.call(operation.call, input, operation.output, operation.counts);
   }
   return ncclSuccess;
 }
 
 ncclResult_t run(std::span<const Operation> operations) {
+  if (meet(operations)) return ncclSuccess;
   FirstFailure failure;
-  const PutTogether together = put_together(operations, failure);
-  if (together.any) operations = together.others;
-  std::vector<Operation> others;
-  if (concern_devices(operations)) {
-    others = put_between_devices(operations, failure);
-    operations = others;
+  HostCalls on_host(failure);
+  const Parted parted = part(operations);
+  // Those that touch no stream are first, as what follows may wait for room in queues, and so for
+  // peers, who may wait for these.
+  BetweenDevices between_devices(parted.on_host);
+  do {
+    on_host.start(between_devices.put(failure));
+  } while (between_devices.has_more());
+  if (!parted.in_streams.empty()) {
+    on_host.keep_moving();
+    on_host.start(put_all_into_streams(parted.in_streams, failure));
   }
-  const std::vector<const Operation*> on_host = put_into_streams(operations, failure);
-  std::vector<Pending> started;
-  // Handed over behind the last one: a member with calls under way takes no other.
-  std::vector<std::pair<Member*, Pending>> left;
-  for (const Operation* const operation : on_host) {
-    failure.watch([&] {
-      wait_for_stream(*operation);
-      const bool waits = operation->member->traits().blocking;
-      Pending pending = start(*operation, waits);
-      if (waits) {
-        started.push_back(std::move(pending));
-      } else {
-        left.emplace_back(operation->member.get(), std::move(pending));
-      }
-    });
-  }
-  keep_all_moving(started);
-  for (auto& [member, pending] : left) member->keep(std::move(pending));
-  for (Pending& pending : started) failure.watch([&] { pending.work.wait(); });
+  const ncclResult_t result = on_host.finish();
   failure.rethrow();
-  return left.empty() ? ncclSuccess : ncclInProgress;
+  return result;
 }
 
 }  // namespace rondo::nccl

@@ -5,6 +5,7 @@
 
 #include "core/control/call.h"
 #include "core/nccl/member.h"
+#include "core/stream/check_memory.h"
 
 namespace rondo::nccl {
 
@@ -12,21 +13,30 @@ namespace rondo::nccl {
 struct Operation {
   std::shared_ptr<Member> member{};
   Call call{};
+  std::vector<std::size_t> counts{};  ///< of its blocks, where they differ (core/plan/ragged.h)
   const void* input = nullptr;
   void* output = nullptr;
-  int peer = 0;        ///< of a message
-  bool sends = false;  ///< a message's direction
+  stream::Locations where{};  ///< as check_arguments() found them
+  int peer = 0;               ///< of a message
+  bool sends = false;         ///< a message's direction
   std::shared_ptr<const PreMultiplication> factor{};
   cudaStream_t stream = nullptr;
 };
 
+/// Else it is a collective.
+inline bool is_message(const Operation& operation) {
+  return operation.call.collective == Collective::send_recv;
+}
+
 /// Throws Error{invalid_argument} that says which argument is wrong, Error{invalid_usage} for a
-/// communicator that cannot be used.
-void check_arguments(const Operation& operation);
+/// communicator that cannot be used. Buffers, too, where the process uses CUDA or
+/// RONDO_CHECK_POINTERS has them looked at: see core/stream/check_memory.h, whose answer the
+/// operation keeps.
+void check_arguments(Operation& operation);
 
 /// Checks and runs one. With buffers on a device, or in a stream that is being captured: puts it
 /// into its stream. On a communicator that does not block: begins it, returns ncclInProgress.
-ncclResult_t run(const Operation& operation);
+ncclResult_t run(Operation operation);
 /// Runs all of them, checked before, together, on any communicators, and ends none of them early
 /// when another one fails; then throws the first failure.
 ncclResult_t run(std::span<const Operation> operations);

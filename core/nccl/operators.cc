@@ -49,7 +49,7 @@ void PreMultiplication::apply(void* output, const void* input, std::size_t count
   std::array<std::byte, block * 8> equal{};
   const std::size_t used = std::min(block, count);
   for (std::size_t i = 0; i < used; ++i) std::memcpy(equal.data() + i * bytes, scalar, bytes);
-  const Reduction product({.type = type_, .op = ReduceOperator::prod});
+  const ReductionKernel product({.type = type_, .op = ReduceOperator::prod});
   for (std::size_t begin = 0; begin < count; begin += block) {
     void* const out = static_cast<std::byte*>(output) + begin * bytes;
     const std::array<const void*, 2> factors{static_cast<const std::byte*>(input) + begin * bytes,
@@ -58,10 +58,10 @@ void PreMultiplication::apply(void* output, const void* input, std::size_t count
   }
 }
 
-ncclRedOp_t Operators::add(std::shared_ptr<const PreMultiplication> factor, std::uintptr_t number) {
+ncclRedOp_t Operators::add(Operator made, std::uintptr_t number) {
   // The number is the process's own count times 16, so handles stay far from each other.
   const int handle = ncclNumOps + static_cast<int>(number >> 4 & 0x3fffffff);
-  made_[handle] = std::move(factor);
+  made_[handle] = std::move(made);
   return static_cast<ncclRedOp_t>(handle);
 }
 
@@ -87,14 +87,16 @@ Operator Operators::find(ncclRedOp_t op, DataType type) const {
         ErrorCode::invalid_argument,
         "reduction operator " + std::to_string(number) + " does not exist in this communicator",
         {.remedy = "use ncclSum, ncclProd, ncclMax, ncclMin, ncclAvg or what "
-                   "ncclRedOpCreatePreMulSum made with this communicator"});
+                   "ncclRedOpCreatePreMulSum or rondoRedOpCreateBitwise made with this "
+                   "communicator"});
   }
-  if (found->second->type() != type) {
+  const PreMultiplication* const factor = found->second.factor.get();
+  if (factor != nullptr && factor->type() != type) {
     throw Error(ErrorCode::invalid_argument, "this operator was made for " +
-                                                 std::string(name(found->second->type())) +
-                                                 ", not for " + std::string(name(type)));
+                                                 std::string(name(factor->type())) + ", not for " +
+                                                 std::string(name(type)));
   }
-  return {ReduceOperator::sum, found->second};
+  return found->second;
 }
 
 }  // namespace rondo::nccl

@@ -44,15 +44,15 @@ struct Operator {
 class Operators {
  public:
   /// The handle of a new one. Handles of different communicators differ.
-  ncclRedOp_t add(std::shared_ptr<const PreMultiplication> factor, std::uintptr_t number);
+  ncclRedOp_t add(Operator made, std::uintptr_t number);
   /// Throws Error{invalid_argument} when there is none.
   void remove(ncclRedOp_t op);
-  /// Throws Error{invalid_argument} for an operator that does not exist here, or is for another
-  /// type.
+  /// Throws Error{invalid_argument} for an operator that does not exist here, or whose scalar is of
+  /// another type.
   Operator find(ncclRedOp_t op, DataType type) const;
 
  private:
-  std::map<int, std::shared_ptr<const PreMultiplication>> made_{};
+  std::map<int, Operator> made_{};
 };
 
 }  // namespace rondo::nccl

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "core/base/config.h"
+#include "core/base/config_files.h"
+#include "core/base/config_nccl.h"
 #include "core/base/environment.h"
 #include "core/base/log.h"
 #include "core/nccl/errors.h"
@@ -14,31 +16,37 @@
 namespace rondo::nccl {
 namespace {
 
-const Setting* find(std::string_view key) {
-  const auto rows = settings();
-  const auto row = std::ranges::find(rows, key, &Setting::alias);
-  return row == rows.end() || key.empty() ? nullptr : &*row;
+/// Those that NCCL has a name for; a handle is a place in this list, from 1 on.
+std::vector<const Setting*> parameters() {
+  std::vector<const Setting*> list;
+  for (const auto rows : {settings(), nccl_settings()}) {
+    for (const Setting& row : rows) {
+      if (!row.alias.empty()) list.push_back(&row);
+    }
+  }
+  return list;
 }
 
-const Setting& known(const char* key) {
+std::uintptr_t handle_of(const char* key) {
   require(key, "key");
-  const Setting* const row = find(key);
-  if (row != nullptr) return *row;
+  const auto list = parameters();
+  const auto row = std::ranges::find(list, std::string_view(key), &Setting::alias);
+  if (row != list.end()) return static_cast<std::uintptr_t>(row - list.begin()) + 1;
   throw Error(ErrorCode::invalid_argument, "rondo honours no setting " + std::string(key),
               {.remedy = "ncclParamGetAllParameterKeys lists those that it does"});
 }
 
 const Setting& bound(ncclParamHandle_t handle) {
-  const auto rows = settings();
+  const auto list = parameters();
   const auto number = reinterpret_cast<std::uintptr_t>(handle);
-  if (number >= 1 && number <= rows.size()) return rows[number - 1];
+  if (number >= 1 && number <= list.size()) return *list[number - 1];
   throw Error(ErrorCode::invalid_argument, "this is no parameter's handle",
               {.remedy = "pass what ncclParamBind returned"});
 }
 
 /// rondo's name wins over NCCL's; the default is the table's words for it.
 std::string value_of(const Setting& setting) {
-  const Environment environment(Environment::of_process());
+  const Environment environment(environment_with_files());
   if (const auto value = environment.find(setting.name)) return *value;
   if (const auto value = environment.find(setting.alias)) return *value;
   return std::string(setting.fallback);
@@ -49,7 +57,7 @@ ncclResult_t read_integer(const char* function, ncclParamHandle_t handle, Intege
   return guarded(function, [&] {
     require(out, "out");
     const Setting& setting = bound(handle);
-    const auto value = parse_integer(value_of(setting));
+    const auto value = parse_number(value_of(setting));
     if (!value || !std::in_range<Integer>(*value)) {
       throw Error(ErrorCode::invalid_argument,
                   std::string(setting.alias) + " is \"" + value_of(setting) +
@@ -81,8 +89,7 @@ RONDO_NCCL_EXPORT(ncclParamBind);
 ncclResult_t ncclParamBind(ncclParamHandle_t* out, const char* key) {
   return guarded("ncclParamBind", [&] {
     require(out, "out");
-    const auto index = &known(key) - rondo::settings().data();
-    *out = reinterpret_cast<ncclParamHandle_t>(static_cast<std::uintptr_t>(index) + 1);
+    *out = reinterpret_cast<ncclParamHandle_t>(handle_of(key));
   });
 }
 
@@ -155,7 +162,7 @@ RONDO_NCCL_EXPORT(ncclParamGetParameter);
 ncclResult_t ncclParamGetParameter(const char* key, const char** value, int* valueLen) {
   return guarded("ncclParamGetParameter", [&] {
     require(value, "value");
-    answers().of_key = value_of(known(key));
+    answers().of_key = value_of(*parameters()[handle_of(key) - 1]);
     *value = answers().of_key.c_str();
     if (valueLen != nullptr) *valueLen = static_cast<int>(answers().of_key.size());
   });
@@ -167,9 +174,8 @@ ncclResult_t ncclParamGetAllParameterKeys(const char*** table, int* tableLen) {
     require(table, "table");
     require(tableLen, "tableLen");
     answers().keys.clear();
-    for (const rondo::Setting& setting : rondo::settings()) {  // literals, so they end with a 0
-      if (!setting.alias.empty()) answers().keys.push_back(setting.alias.data());
-    }
+    for (const rondo::Setting* setting : parameters())  // literals, so they end with a 0
+      answers().keys.push_back(setting->alias.data());
     *table = answers().keys.data();
     *tableLen = static_cast<int>(answers().keys.size());
   });
@@ -178,9 +184,7 @@ ncclResult_t ncclParamGetAllParameterKeys(const char*** table, int* tableLen) {
 RONDO_NCCL_EXPORT(ncclParamDumpAll);
 void ncclParamDumpAll() {
   guarded("ncclParamDumpAll", [] {
-    for (const rondo::Setting& setting : rondo::settings()) {
-      if (setting.alias.empty()) continue;
-      rondo::log(rondo::LogLevel::warn, -1, std::string(setting.alias) + "=" + value_of(setting));
-    }
+    for (const rondo::Setting* setting : parameters())
+      rondo::log(rondo::LogLevel::warn, -1, std::string(setting->alias) + "=" + value_of(*setting));
   });
 }

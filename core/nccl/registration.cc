@@ -1,35 +1,76 @@
 // Memory and what clients say about theirs.
+#include <optional>
 #include <string>
 
 #include "core/nccl/errors.h"
 #include "core/nccl/exports.h"
+#include "core/nccl/groups.h"
 #include "core/nccl/handles.h"
 #include "core/nccl/memory.h"
 
 namespace rondo::nccl {
 namespace {
 
-std::uintptr_t note(ncclComm_t comm, void* buffer, std::size_t bytes) {
-  const auto member = member_of(comm);
-  member->state();
-  if (bytes > 0) require(buffer, "buff");
+std::uintptr_t note(Member& member, const Registration& registration) {
   const std::uintptr_t number = fresh_number();
-  member->registrations()[number] = {buffer, bytes};
+  member.registrations().add(number, registration);
   return number;
 }
 
-Registration& find(Member& member, const void* handle) {
-  const auto found = member.registrations().find(reinterpret_cast<std::uintptr_t>(handle));
-  if (found != member.registrations().end()) return found->second;
+std::shared_ptr<Member> check_buffer(ncclComm_t comm, const void* buffer, std::size_t bytes) {
+  auto member = member_of(comm);
+  member->state();
+  if (bytes > 0) require(buffer, "buff");
+  return member;
+}
+
+void check_flags(int flags) {
+  constexpr int known =
+      NCCL_WIN_COLL_SYMMETRIC | NCCL_WIN_STRICT_ORDERING | NCCL_WIN_GIN_ONLY | NCCL_WIN_CFT_COUNTED;
+  if ((flags & ~known) == 0) return;
+  throw Error(ErrorCode::invalid_argument, "winFlags is " + std::to_string(flags),
+              {.remedy = "combine NCCL_WIN_ flags"});
+}
+
+/// Symmetric windows are the ranks' together, where there are calls between devices. Others would
+/// tell peers nothing about theirs: they are kept note of.
+ncclResult_t register_window(ncclComm_t comm, Registration registration, ncclWindow_t* window,
+                             int flags) {
+  const std::shared_ptr<Member> member =
+      check_buffer(comm, registration.pointer, registration.bytes);
+  *window = nullptr;
+  const auto finish = [member, window, registration](std::uint32_t number) {
+    Registration noted = registration;
+    noted.window = number;
+    *window = reinterpret_cast<ncclWindow_t>(note(*member, noted));
+  };
+  if ((flags & NCCL_WIN_COLL_SYMMETRIC) == 0 || member->device_calls() == nullptr) {
+    finish(0);
+    return ncclSuccess;
+  }
+  const Maker maker = [member, registration, finish]() -> State {
+    finish(member->device_calls()->register_window(registration.pointer, registration.bytes));
+    return nullptr;
+  };
+  return issue(Making{.maker = maker, .within = member});
+}
+
+std::uintptr_t number_of(const void* handle) { return reinterpret_cast<std::uintptr_t>(handle); }
+
+Registration known(const std::optional<Registration>& registration) {
+  if (registration) return *registration;
   throw Error(ErrorCode::invalid_argument,
               "this communicator knows no registration with this handle (any more)",
               {.remedy = "pass what the registration returned, once, with the same communicator"});
 }
 
+/// Windows that peers map come and go one at a time: none goes while the next one is in progress.
 void forget(ncclComm_t comm, const void* handle) {
   const auto member = member_of(comm);
-  find(*member, handle);
-  member->registrations().erase(reinterpret_cast<std::uintptr_t>(handle));
+  Registrations& all = member->registrations();
+  if (known(all.find(number_of(handle))).window != 0) member->parent();
+  const std::uint32_t window = known(all.take(number_of(handle))).window;
+  if (window != 0) member->device_calls()->deregister_window(window);
 }
 
 }  // namespace
@@ -54,7 +95,8 @@ RONDO_NCCL_EXPORT(ncclCommRegister);
 ncclResult_t ncclCommRegister(const ncclComm_t comm, void* buff, size_t size, void** handle) {
   return guarded("ncclCommRegister", [&] {
     require(handle, "handle");
-    *handle = reinterpret_cast<void*>(note(comm, buff, size));
+    const auto member = check_buffer(comm, buff, size);
+    *handle = reinterpret_cast<void*>(note(*member, {.pointer = buff, .bytes = size}));
   });
 }
 
@@ -66,28 +108,28 @@ ncclResult_t ncclCommDeregister(const ncclComm_t comm, void* handle) {
 RONDO_NCCL_EXPORT(ncclCommWindowRegister);
 ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void* buff, size_t size, ncclWindow_t* win,
                                     int winFlags) {
-  return guarded("ncclCommWindowRegister", [&] {
+  return guarded_in_group("ncclCommWindowRegister", [&] {
     require(win, "win");
-    constexpr int known = NCCL_WIN_COLL_SYMMETRIC | NCCL_WIN_STRICT_ORDERING | NCCL_WIN_GIN_ONLY |
-                          NCCL_WIN_CFT_COUNTED;
-    if ((winFlags & ~known) != 0) {
-      throw rondo::Error(rondo::ErrorCode::invalid_argument,
-                         "winFlags is " + std::to_string(winFlags),
-                         {.remedy = "combine NCCL_WIN_ flags"});
-    }
-    *win = reinterpret_cast<ncclWindow_t>(note(comm, buff, size));
+    check_flags(winFlags);
+    return register_window(comm, {.pointer = buff, .bytes = size}, win, winFlags);
   });
 }
 
 RONDO_NCCL_EXPORT(ncclCommWindowDeregister);
 ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win) {
-  return guarded("ncclCommWindowDeregister", [&] { forget(comm, win); });
+  return guarded("ncclCommWindowDeregister", [&] {
+    if (win == nullptr) {
+      member_of(comm);
+    } else {
+      forget(comm, win);
+    }
+  });
 }
 
 RONDO_NCCL_EXPORT(ncclWinGetUserPtr);
 ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void** outUserPtr) {
   return guarded("ncclWinGetUserPtr", [&] {
     require(outUserPtr, "outUserPtr");
-    *outUserPtr = find(*member_of(comm), win).pointer;
+    *outUserPtr = known(member_of(comm)->registrations().find(number_of(win))).pointer;
   });
 }

@@ -6,6 +6,8 @@
 #include <string>
 
 #include "core/base/config.h"
+#include "core/nccl/include/rondo/nccl.h"
+#include "core/nccl/operators.h"
 #include "rondo/error.h"
 
 namespace rondo::nccl {
@@ -13,14 +15,27 @@ namespace {
 
 // The layouts that programs are built with.
 static_assert(sizeof(ncclUniqueId) == 128 && sizeof(ncclSimInfo_t) == 24);
+static_assert(offsetof(ncclSimInfo_t, version) == 12);
+static_assert(offsetof(ncclSimInfo_t, estimatedTime) == 16);
 static_assert(sizeof(ncclWaitSignalDesc_t) == 16 && sizeof(ncclResult_t) == 4);
 static_assert(sizeof(ncclConfig_t) == 120 && offsetof(ncclConfig_t, blocking) == 16);
 static_assert(offsetof(ncclConfig_t, netName) == 32 && offsetof(ncclConfig_t, commName) == 48);
-static_assert(offsetof(ncclConfig_t, nvlinkCentricSched) == 76);   // 2.28 ends behind it
-static_assert(offsetof(ncclConfig_t, graphStreamOrdering) == 92);  // 2.30
-static_assert(offsetof(ncclConfig_t, hostCftMode) == 108);         // 2.31
+static_assert(offsetof(ncclConfig_t, nvlinkCentricSched) == 76);  // 2.28 ends behind it
+static_assert(offsetof(ncclConfig_t, graphUsageMode) == 80);      // 2.29
+static_assert(offsetof(ncclConfig_t, numRmaCtx) == 84);
+static_assert(offsetof(ncclConfig_t, maxP2pPeers) == 88);  // 2.30
+static_assert(offsetof(ncclConfig_t, graphStreamOrdering) == 92);
+static_assert(offsetof(ncclConfig_t, launchOrderImplicit) == 96);  // 2.31
+static_assert(offsetof(ncclConfig_t, numRmaSig) == 100);
+static_assert(offsetof(ncclConfig_t, rmaEagerInit) == 104);
+static_assert(offsetof(ncclConfig_t, hostCftMode) == 108);
+static_assert(offsetof(ncclConfig_t, nvlsHostMode) == 112);  // 2.32
+static_assert(sizeof(ncclHostCftMode_t) == sizeof(int));     // the fields they are put in
+static_assert(sizeof(ncclNvlsHostMode_t) == sizeof(int));
 static_assert(sizeof(ncclCollConfig_t) == 72 && offsetof(ncclCollConfig_t, algSelection) == 40);
 static_assert(offsetof(ncclCollConfig_t, launchCompletionEvent) == 64);  // 2.31 ends before it
+static_assert(sizeof(ncclConfigExt_t) == 24 && offsetof(ncclConfigExt_t, val) == 16);
+static_assert(RONDO_NCCL_VENDOR < 1 << 24);
 
 constexpr unsigned int magic = NCCL_API_MAGIC;
 
@@ -55,6 +70,49 @@ void check_counts(int least, int most) {
   }
 }
 
+DataType read_accumulate(int number) {
+  if (number < 0 || number >= ncclNumTypes) {
+    reject("RONDO_NCCL_ACCUMULATE is " + std::to_string(number) + ", which is no data type",
+           "use an ncclDataType_t");
+  }
+  return type_of(static_cast<ncclDataType_t>(number));
+}
+
+bool read_reproducible(int number) {
+  if (number != 0 && number != 1)
+    reject("RONDO_NCCL_REPRODUCIBLE is " + std::to_string(number), "use 0 or 1");
+  return number == 1;
+}
+
+void take_option(const ncclConfigExt_t& option, CallSettings& settings) {
+  switch (option.key.optionId) {
+    case RONDO_NCCL_ACCUMULATE:
+      settings.accumulate = read_accumulate(option.val.i);
+      return;
+    case RONDO_NCCL_REPRODUCIBLE:
+      settings.reproducible = read_reproducible(option.val.i);
+      return;
+    default:
+      reject("rondo's option " + std::to_string(option.key.optionId) + " of a call is unknown",
+             "use RONDO_NCCL_ACCUMULATE or RONDO_NCCL_REPRODUCIBLE");
+  }
+}
+
+/// rondo's options among those of all vendors.
+CallSettings read_options(const ncclConfigExt_t* list) {
+  constexpr int longest = 1024;
+  CallSettings settings;
+  int seen = 0;
+  for (const ncclConfigExt_t* each = list; each != nullptr; each = each->next) {
+    if (++seen > longest) {
+      reject("the list `ext` has more than " + std::to_string(longest) + " entries",
+             "end it with next = NULL; it may be a loop");
+    }
+    if (each->key.vendorId == RONDO_NCCL_VENDOR) take_option(*each, settings);
+  }
+  return settings;
+}
+
 }  // namespace
 
 Traits read_traits(const ncclConfig_t* config, const Traits& inherited) {
@@ -73,14 +131,14 @@ Traits read_traits(const ncclConfig_t* config, const Traits& inherited) {
   return traits;
 }
 
-void check_call_settings(const ncclCollConfig_t* config) {
-  if (config == nullptr) return;
+CallSettings read_call_settings(const ncclCollConfig_t* config) {
+  if (config == nullptr) return {};
   constexpr std::size_t first_version = offsetof(ncclCollConfig_t, launchCompletionEvent);
   const ncclCollConfig_t all =
       copy_of(*config, NCCL_COLLCONFIG_INITIALIZER, first_version, "NCCL_COLLCONFIG_INITIALIZER");
   check_counts(all.minCTAs, all.maxCTAs);
   const bool selects = all.algSelection != nullptr && all.algSelection[0] != '\0';
-  if (!selects || all.forceAlgSelection == 0) return;
+  if (!selects || all.forceAlgSelection == 0) return read_options(all.ext);
   throw Error(
       ErrorCode::invalid_usage,
       "rondo cannot force the algorithm \"" + std::string(all.algSelection) + "\" for one call",

@@ -16,7 +16,9 @@ constexpr std::array table{
               "all 12 types, all 5 operators and PreMulSum; buffers on the host or a device"},
     SymbolRow{"ncclAllReduceConfig ncclReduceConfig ncclBroadcastConfig ncclReduceScatterConfig "
               "ncclAllGatherConfig ncclAlltoAllConfig ncclGatherConfig ncclScatterConfig",
-              Support::implemented, "the settings have no effect; forcing an algorithm is refused"},
+              Support::implemented,
+              "rondo's own options are obeyed (see What NCCL has not), other settings have no "
+              "effect; forcing an algorithm is refused"},
     SymbolRow{"ncclSend ncclRecv ncclGroupStart ncclGroupEnd", Support::implemented,
               "groups nest and hold any number of communicators"},
     SymbolRow{"ncclGroupSimulateEnd", Support::implemented,
@@ -32,6 +34,10 @@ constexpr std::array table{
               "the number given to ncclCommInitAll, otherwise the device current then, or 0"},
     SymbolRow{"ncclRedOpCreatePreMulSum ncclRedOpDestroy", Support::implemented,
               "products are rounded to the type before they are added"},
+    SymbolRow{"rondoAllGatherv rondoReduceScatterv rondoGatherv rondoScatterv rondoAllToAllv",
+              Support::implemented, "rondo's own (rondo/nccl.h): blocks that differ in size"},
+    SymbolRow{"rondoRedOpCreateBitwise rondoCommSetTimeout", Support::implemented,
+              "rondo's own: operators on bits; the longest silence of a peer inside a call"},
     SymbolRow{"ncclMemAlloc ncclMemFree", Support::implemented,
               "device memory where a device is current, else host memory that peers of the machine "
               "reach directly"},
@@ -45,11 +51,17 @@ constexpr std::array table{
               "ncclTeamRankToWorld ncclTeamRankToLsa",
               Support::implemented,
               "ranks and teams; no device API, no multicast, no one-sided calls"},
-    SymbolRow{"ncclCommRegister ncclCommDeregister ncclCommWindowRegister "
-              "ncclCommWindowDeregister ncclWinGetUserPtr",
-              Support::without_effect,
-              "buffers are kept note of; memory of ncclMemAlloc needs none"},
-    SymbolRow{"ncclCommSuspend ncclCommResume ncclCommMemStats", Support::without_effect,
+    SymbolRow{
+        "ncclCommWindowRegister ncclCommWindowDeregister ncclWinGetUserPtr", Support::implemented,
+        "with NCCL_WIN_COLL_SYMMETRIC peers read device memory where it lies (see GPUs); other "
+        "windows are kept note of"},
+    SymbolRow{
+        "ncclCommRegister ncclCommDeregister", Support::without_effect,
+        "it tells peers nothing of their buffers, so calls on these are staged; host memory of "
+        "ncclMemAlloc needs none, device memory a window"},
+    SymbolRow{"ncclCommMemStats", Support::implemented,
+              "the GPU memory that calls between devices take; none of it can be suspended"},
+    SymbolRow{"ncclCommSuspend ncclCommResume", Support::without_effect,
               "the GPU memory that calls between devices take stays"},
     SymbolRow{"ncclPutSignal ncclSignal ncclWaitSignal", Support::refused,
               "one-sided calls are not there; use ncclSend and ncclRecv"},

@@ -1,25 +1,28 @@
 #include "core/nccl/together.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
+#include <set>
 #include <utility>
+
+#include "core/nccl/rendezvous.h"
+#include "core/nccl/world.h"
 
 namespace rondo::nccl {
 namespace {
 
-/// What a group asks of one communicator, by rank.
-struct World {
-  std::vector<Member*> members{};
-  std::vector<cudaStream_t> streams{};  ///< of each rank's first call
-  std::vector<std::vector<stream::Request>> requests{};
+/// What a group asks of one communicator.
+struct Asked {
+  World world{};
   bool on_device = false;  ///< any buffer is
   bool taken = false;
 };
 
 /// By the communicators' identities. One that cannot be used is in none: others say so.
-using Worlds = std::map<std::uint64_t, World>;
+using Worlds = std::map<std::uint64_t, Asked>;
 
-World* find(Worlds& worlds, const Operation& operation) {
+Asked* find(Worlds& worlds, const Operation& operation) {
   if (operation.member->is_revoked()) return nullptr;
   const auto found = worlds.find(operation.member->share()->identity());
   return found == worlds.end() ? nullptr : &found->second;
@@ -27,53 +30,52 @@ World* find(Worlds& worlds, const Operation& operation) {
 
 bool has_device_buffer(const Operation& operation) {
   return operation.call.count > 0 &&
-         (cuda::is_device_memory(operation.input) || cuda::is_device_memory(operation.output));
+         (operation.where.input.on_device || operation.where.output.on_device);
 }
 
 Worlds find_worlds(std::span<const Operation> operations) {
   Worlds worlds;
   for (const Operation& operation : operations) {
-    const State& state = operation.member->share();
-    World& world = worlds[state->identity()];
-    const auto rank = static_cast<std::size_t>(state->rank());
-    const auto ranks = static_cast<std::size_t>(state->size());
-    world.members.resize(ranks);
-    world.streams.resize(ranks);
-    world.requests.resize(ranks);
-    if (world.members[rank] == nullptr) world.streams[rank] = operation.stream;
-    world.members[rank] = operation.member.get();
-    world.requests[rank].push_back(request_of(operation));
-    world.on_device = world.on_device || has_device_buffer(operation);
+    Asked& asked = worlds[operation.member->share()->identity()];
+    asked.world.add(operation);
+    asked.on_device = asked.on_device || has_device_buffer(operation);
   }
   std::erase_if(worlds, [](const auto& each) {
-    const World& world = each.second;
-    return !world.on_device || std::ranges::any_of(world.members, [](const Member* member) {
-      if (member == nullptr || member->is_revoked()) return true;
+    const Asked& asked = each.second;
+    if (!asked.on_device || !asked.world.is_whole()) return true;
+    return std::ranges::any_of(asked.world.members, [](const Member* member) {
       // Where such calls were made they know best how they failed.
-      return member->all_ranks() == nullptr && member->share()->failure();
+      return member->is_over() || (member->all_ranks() == nullptr && member->share()->failure());
     });
   });
   return worlds;
 }
 
-stream::AllRanks& all_ranks_of(World& world) {
-  if (world.members.front()->all_ranks() == nullptr) {
-    std::vector<std::shared_ptr<stream::StreamCalls>> ranks;
-    std::vector<std::shared_ptr<stream::Order>> between_devices;
-    for (std::size_t rank = 0; rank < world.members.size(); ++rank) {
-      Member& member = *world.members[rank];
-      ranks.push_back(member.share_streams(world.streams[rank]));
-      const direct_device::DeviceCalls* const calls = member.device_calls();
-      between_devices.push_back(calls != nullptr ? calls->order() : nullptr);
-    }
-    const auto made = std::make_shared<stream::AllRanks>(std::move(ranks), between_devices);
-    for (Member* const member : world.members) {
-      member->set_all_ranks(made);
-      auto* const calls = member->device_calls();
-      if (calls != nullptr && made->order() != nullptr) calls->follow_also(made->order());
-    }
+/// CU_STREAM_PER_THREAD names another stream in each thread.
+bool is_of_its_thread(cudaStream_t stream) { return reinterpret_cast<std::uintptr_t>(stream) == 2; }
+
+bool may_be_brought(const Operation& operation) {
+  return !is_message(operation) && has_device_buffer(operation) &&
+         !is_of_its_thread(operation.stream) && !is_captured(operation.stream) &&
+         !operation.member->is_over() && !operation.member->share()->failure();
+}
+
+/// Then there is nobody to wait for: put_together().
+bool are_of_all_ranks(std::span<const Operation> operations) {
+  const auto ranks = static_cast<std::size_t>(operations.front().member->share()->size());
+  if (operations.size() < ranks) return false;
+  std::set<const Member*> members;
+  for (const Operation& operation : operations) members.insert(operation.member.get());
+  return members.size() == ranks;
+}
+
+/// The rendezvous of each operation's communicator learns of it.
+void pass(std::span<const Operation> operations) {
+  for (const Operation& operation : operations) {
+    Rendezvous* const rendezvous = operation.member->rendezvous();
+    if (rendezvous != nullptr && rendezvous->is_open())
+      rendezvous->pass(operation.member->share()->rank(), is_message(operation) ? 0 : 1);
   }
-  return *world.members.front()->all_ranks();
 }
 
 }  // namespace
@@ -82,20 +84,35 @@ PutTogether put_together(std::span<const Operation> operations, FirstFailure& fa
   if (cuda::find_driver() == nullptr) return {};
   Worlds worlds = find_worlds(operations);
   PutTogether put;
-  for (auto& [identity, world] : worlds) {
-    failure.watch([&, &all = world] {
-      stream::AllRanks& all_ranks = all_ranks_of(all);
-      all.taken = true;  // also when it fails
-      all.taken = all_ranks.put(all.requests);
+  for (auto& [identity, asked] : worlds) {
+    failure.watch([&, &one = asked] {
+      one.taken = true;  // also when it fails
+      one.taken = nccl::put(one.world);
     });
-    put.any = put.any || world.taken;
+    put.any = put.any || asked.taken;
   }
   if (!put.any) return put;
   for (const Operation& operation : operations) {
-    const World* const world = find(worlds, operation);
-    if (world == nullptr || !world->taken) put.others.push_back(operation);
+    const Asked* const asked = find(worlds, operation);
+    if (asked == nullptr || !asked->taken) put.others.push_back(operation);
   }
   return put;
+}
+
+bool meet(std::span<const Operation> operations) {
+  if (operations.empty()) return false;
+  Rendezvous* const rendezvous = operations.front().member->rendezvous();
+  const bool one = rendezvous != nullptr && rendezvous->is_open() &&
+                   std::ranges::all_of(operations, [&](const Operation& operation) {
+                     return operation.member->rendezvous() == rendezvous;
+                   });
+  if (!one || are_of_all_ranks(operations) || !std::ranges::all_of(operations, may_be_brought)) {
+    pass(operations);
+    return false;
+  }
+  World part;
+  for (const Operation& operation : operations) part.add(operation);
+  return rendezvous->bring(part);
 }
 
 }  // namespace rondo::nccl

@@ -18,4 +18,10 @@ struct PutTogether {
 };
 PutTogether put_together(std::span<const Operation> operations, FirstFailure& failure);
 
+/// The same for calls of one communicator that other threads of this process make for its other
+/// ranks: brings them to its rendezvous. False where they go another way, as all do that are of
+/// several communicators, messages, captured, or without a buffer on a device; the others learn of
+/// that. Waits for those threads, see there. Throws why it failed.
+bool meet(std::span<const Operation> operations);
+
 }  // namespace rondo::nccl

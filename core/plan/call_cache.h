@@ -21,13 +21,14 @@ class CallCache {
   CallCache(const CallCache&) = delete;
   CallCache& operator=(const CallCache&) = delete;
 
-  /// The entry of calls equal to `key` but for the sequence; made by make() when there is none.
+  /// The entry of calls equal to `key` but for the sequence, and of these counts; made by make()
+  /// when there is none.
   template <class Make>
-  const Entry& find(const Call& key, Make&& make) {
-    if (*newest_ && same((*newest_)->call, key)) return *newest_;
+  const Entry& find(const Call& key, Counts counts, Make&& make) {
+    if (*newest_ && same(**newest_, key, counts)) return *newest_;
     Set& set = sets_[set_of(key)];
     for (const Entry& entry : set.ways) {
-      if (entry && same(entry->call, key)) return *(newest_ = &entry);
+      if (entry && same(*entry, key, counts)) return *(newest_ = &entry);
     }
     Entry made = std::forward<Make>(make)();
     Entry& way = set.ways[set.oldest];
@@ -42,18 +43,22 @@ class CallCache {
     std::size_t oldest = 0;
   };
 
-  static bool same(const Call& a, const Call& b) {
+  static bool same(const PreparedCall& entry, const Call& b, Counts counts) {
+    const Call& a = entry.call;
     return a.count == b.count && a.collective == b.collective && a.type == b.type && a.op == b.op &&
-           a.root == b.root;
+           a.root == b.root && a.blocks == b.blocks && a.accumulate == b.accumulate &&
+           a.reproducible == b.reproducible && std::ranges::equal(entry.counts, counts);
   }
   static std::size_t set_of(const Call& key) {
-    const std::uint64_t kinds = static_cast<std::uint64_t>(key.collective) << 48 ^
-                                static_cast<std::uint64_t>(key.type) << 40 ^
-                                static_cast<std::uint64_t>(key.op) << 32 ^
-                                static_cast<std::uint32_t>(key.root);
+    const std::uint64_t kinds =
+        static_cast<std::uint64_t>(key.collective) << 48 ^
+        static_cast<std::uint64_t>(key.type) << 40 ^ static_cast<std::uint64_t>(key.op) << 32 ^
+        static_cast<std::uint64_t>(key.accumulate) << 56 ^
+        static_cast<std::uint64_t>(key.reproducible) << 63 ^ static_cast<std::uint32_t>(key.root);
     // Multiplication carries upwards only: the topmost bits are the ones that all of the key
     // reaches.
-    return ((key.count + 1) * 0x9e3779b97f4a7c15u ^ kinds * 0xc2b2ae3d27d4eb4fu) >> (64 - set_bits);
+    return ((key.count + key.blocks + 1) * 0x9e3779b97f4a7c15u ^ kinds * 0xc2b2ae3d27d4eb4fu) >>
+           (64 - set_bits);
   }
 
   static constexpr int set_bits = 6;

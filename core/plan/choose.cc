@@ -1,6 +1,7 @@
 #include "core/plan/choose.h"
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "core/plan/direct_rules.h"
@@ -11,20 +12,25 @@
 namespace rondo {
 namespace {
 
+/// Up to so many bytes the number of messages decides, whoever sends them.
+constexpr std::size_t least_lopsided = 64 * KiB;
+
 /// The most that one rank shows on the board.
-std::size_t shown_bytes(Collective collective, std::size_t bytes, int ranks) {
+std::size_t shown_bytes(Collective collective, const CallSize& size, int ranks) {
   const bool own_block = collective == Collective::all_gather || collective == Collective::gather;
-  return own_block ? bytes / static_cast<std::size_t>(ranks) : bytes;
+  if (!own_block) return size.bytes;
+  return size.largest_block > 0 ? size.largest_block : size.bytes / static_cast<std::size_t>(ranks);
 }
 
-const DirectRule* find_direct_rule(Collective collective, std::size_t bytes,
+const DirectRule* find_direct_rule(Collective collective, const CallSize& size,
                                    const Surroundings& around) {
-  if (!around.direct || (bytes == 0 && !is_token(collective))) return nullptr;
+  if (!around.direct || (size.bytes == 0 && !is_token(collective))) return nullptr;
   for (const DirectRule& rule : direct_rules) {
-    if (rule.collective != collective || bytes > rule.most_bytes || around.ranks > rule.most_ranks)
+    if (rule.collective != collective || size.bytes > rule.most_bytes ||
+        around.ranks > rule.most_ranks)
       continue;
     if (!rule.way.staged ||
-        shown_bytes(collective, bytes, around.ranks) <= stage_bytes(around.ranks))
+        shown_bytes(collective, size, around.ranks) <= stage_bytes(around.ranks))
       return &rule;
   }
   return nullptr;
@@ -76,11 +82,17 @@ bool is_on(On on, const Surroundings& around) {
   return true;
 }
 
-const Rule* find_rule(Collective collective, std::size_t bytes, const Surroundings& around,
-                      const AlgorithmSelection& selection) {
-  for (const Rule& rule : rules) {
-    if (rule.collective == collective && is_on(rule.links, around) && bytes <= rule.most_bytes &&
-        around.ranks <= rule.most_ranks && selection.allows(collective, rule.algorithm)) {
+/// In one exchange a large block goes to each of the others from one rank, or is reduced by one.
+bool suits(const Rule& rule, const CallSize& size, int ranks) {
+  return rule.algorithm != "one_shot" || !size.is_lopsided(ranks);
+}
+
+const Rule* find_rule(std::span<const Rule> table, Collective collective, const CallSize& size,
+                      const Surroundings& around, const AlgorithmSelection& selection) {
+  for (const Rule& rule : table) {
+    if (rule.collective == collective && is_on(rule.links, around) &&
+        size.bytes <= rule.most_bytes && around.ranks <= rule.most_ranks &&
+        selection.allows(collective, rule.algorithm) && suits(rule, size, around.ranks)) {
       return &rule;
     }
   }
@@ -88,18 +100,46 @@ const Rule* find_rule(Collective collective, std::size_t bytes, const Surroundin
 }
 
 /// By messages. No algorithm where the selection leaves none.
-Choice choose_messages(Collective collective, std::size_t bytes, const Surroundings& around,
-                       const AlgorithmSelection& selection) {
+Choice choose_messages(Collective collective, const CallSize& size, const Surroundings& around,
+                       const AlgorithmSelection& selection, bool rank_order) {
   const std::string note = selection.restricts(collective) ? ", among those allowed" : "";
-  if (const Rule* rule = find_rule(collective, bytes, around, selection)) {
+  const std::span<const Rule> table = rank_order ? std::span<const Rule>(rank_order_rules) : rules;
+  if (const Rule* rule = find_rule(table, collective, size, around, selection)) {
     return {find_algorithm(collective, rule->algorithm), std::string(rule->why) + note};
   }
   for (const Algorithm& row : algorithms()) {
-    if (row.collective == collective && selection.allows(collective, row.name)) {
+    if (row.collective == collective && selection.allows(collective, row.name) &&
+        (row.rank_order || !rank_order)) {
       return {&row, selection.restricts(collective) ? "forced" : "the only one"};
     }
   }
   return {};
+}
+
+/// The ways of a collective that combine in the order of ranks.
+std::string ordered_names(Collective collective) {
+  std::string names;
+  for (const Algorithm& row : algorithms()) {
+    if (row.collective == collective && row.rank_order) names += std::string(row.name) + ", ";
+  }
+  return names + std::string(direct_name);
+}
+
+[[noreturn]] void throw_none_left(Collective collective, bool direct_allowed,
+                                  const std::string& rank_order) {
+  const std::string name_of = std::string(name(collective));
+  if (direct_allowed)
+    throw Error(
+        ErrorCode::configuration,
+        "the direct way of " + name_of + " needs all ranks on one machine, over shm or local",
+        {.remedy = "allow another algorithm too; `rondo list` shows them"});
+  if (rank_order.empty())
+    throw Error(ErrorCode::configuration, "the algorithm selection leaves none for " + name_of,
+                {.remedy = "allow at least one algorithm of it; `rondo list` shows them"});
+  throw Error(
+      ErrorCode::configuration,
+      "the algorithm selection leaves none for this " + name_of + ", which is " + rank_order,
+      {.remedy = "allow one of " + ordered_names(collective) + ", or make the call without that"});
 }
 
 }  // namespace
@@ -131,6 +171,11 @@ AlgorithmSelection::AlgorithmSelection(std::string_view text, std::string_view w
   }
 }
 
+bool CallSize::is_lopsided(int ranks) const {
+  const auto others = static_cast<std::size_t>(ranks) - 1;
+  return bytes > least_lopsided && largest_block > 2 * bytes / std::max<std::size_t>(others, 1);
+}
+
 bool AlgorithmSelection::allows(Collective collective, std::string_view name) const {
   return by_collective_[static_cast<std::size_t>(collective)].allows(name);
 }
@@ -148,27 +193,24 @@ std::vector<std::string_view> algorithm_names(Collective collective) {
   return names;
 }
 
-Choice choose(Collective collective, std::size_t bytes, const Surroundings& around,
-              const AlgorithmSelection& selection) {
-  Choice choice = choose_messages(collective, bytes, around, selection);
+Choice choose(Collective collective, const CallSize& size, const Surroundings& around,
+              const AlgorithmSelection& selection, const std::string& rank_order) {
+  const bool ordered = !rank_order.empty();
+  Choice choice = choose_messages(collective, size, around, selection, ordered);
   const bool direct_allowed = selection.allows(collective, direct_name);
   const bool forced = direct_allowed && choice.algorithm == nullptr;
-  if (forced && around.direct) choice = choose_messages(collective, bytes, around, {});
-  if (choice.algorithm == nullptr) {
-    const std::string name_of = std::string(name(collective));
-    if (direct_allowed)
-      throw Error(
-          ErrorCode::configuration,
-          "the direct way of " + name_of + " needs all ranks on one machine, over shm or local",
-          {.remedy = "allow another algorithm too; `rondo list` shows them"});
-    throw Error(ErrorCode::configuration, "the algorithm selection leaves none for " + name_of,
-                {.remedy = "allow at least one algorithm of it; `rondo list` shows them"});
+  if (forced && around.direct) choice = choose_messages(collective, size, around, {}, ordered);
+  if (choice.algorithm == nullptr) throw_none_left(collective, direct_allowed, rank_order);
+  // Directly, too, a block is reduced by the one rank it is for.
+  const bool unfit =
+      !forced && collective == Collective::reduce_scatter && size.is_lopsided(around.ranks);
+  if (const DirectRule* rule =
+          direct_allowed && !unfit ? find_direct_rule(collective, size, around) : nullptr) {
+    choice.direct = rule->way;
+    choice.forced = forced;
+    choice.reason = std::string(rule->why) + (forced ? ", forced" : "");
   }
-  const DirectRule* rule = direct_allowed ? find_direct_rule(collective, bytes, around) : nullptr;
-  if (rule == nullptr) return choice;
-  choice.direct = rule->way;
-  choice.forced = forced;
-  choice.reason = std::string(rule->why) + (forced ? ", forced" : "");
+  if (ordered) choice.reason += "; " + rank_order;
   return choice;
 }
 

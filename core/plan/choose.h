@@ -50,12 +50,25 @@ struct Choice {
   bool forced = false;                   ///< direct: whatever it costs
 };
 
+/// How many bytes a call is about.
+struct CallSize {
+  std::size_t bytes = 0;          ///< its index space: all blocks of a block collective
+  std::size_t largest_block = 0;  ///< where blocks differ; 0: they do not
+
+  explicit(false) CallSize(std::size_t all_bytes) : bytes(all_bytes) {}
+
+  /// One rank has so much more than its share that what it sends to each of the others, or reduces
+  /// alone, takes longer than handing everything on from neighbour to neighbour.
+  bool is_lopsided(int ranks) const;
+};
+
 /// The names that RONDO_ALGORITHM knows for a collective.
 std::vector<std::string_view> algorithm_names(Collective collective);
 
-/// `bytes`: size of the call's index space (all blocks of a block collective). Throws
-/// Error{configuration} when the selection leaves no algorithm for the collective.
-Choice choose(Collective collective, std::size_t bytes, const Surroundings& around,
-              const AlgorithmSelection& selection);
+/// `rank_order`: why contributions must be combined at once and in the order of ranks, in words;
+/// empty: they need not. Throws Error{configuration} when the selection leaves no such algorithm
+/// for the collective.
+Choice choose(Collective collective, const CallSize& size, const Surroundings& around,
+              const AlgorithmSelection& selection, const std::string& rank_order = {});
 
 }  // namespace rondo

@@ -1,5 +1,6 @@
 #include "core/plan/decide.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "core/plan/lower.h"
@@ -12,9 +13,9 @@ namespace {
 constexpr std::size_t measured_from = std::size_t{16} * 1024 + 1;
 
 /// Times may decide only between ways that give the same bits: where both add in the order of
-/// ranks, and round once.
+/// ranks, and round once. Where the call asks for that the choice has nothing else.
 bool same_bits(const Choice& choice, const Call& call) {
-  return !info(call.collective).reduces ||
+  return !info(call.collective).reduces || wants_rank_order(call) ||
          (choice.algorithm->name == name_of(choice.direct->mode) && call.op != ReduceOperator::avg);
 }
 
@@ -26,8 +27,9 @@ Cut cut_of(const Plan& plan, const Surroundings& around, std::size_t frame_bytes
 }
 
 std::shared_ptr<const DirectCall> direct_call(const Choice& choice, const Call& call,
-                                              DirectPlans& plans, const Surroundings& around) {
-  const std::shared_ptr<DirectCall> direct = prepare_direct(*choice.direct, call, plans);
+                                              DirectPlans& plans, const Surroundings& around,
+                                              Counts counts) {
+  const std::shared_ptr<DirectCall> direct = prepare_direct(*choice.direct, call, plans, counts);
   const bool equal = same_bits(choice, call);
   direct->copies = !direct->staged && around.copies && (choice.forced || equal);
   direct->measured =
@@ -61,9 +63,23 @@ std::string_view name_of(DirectMode mode) {
   return "two_shot pushing its results";
 }
 
+Call settled(Call call, const Config& config) {
+  if (!info(call.collective).reduces || !is_float(call.type)) return call;
+  call.reproducible = call.reproducible || config.reproducible;
+  if (config.accumulate_wide && call.accumulate == call.type)
+    call.accumulate = wide_type(call.type).value_or(call.type);
+  return call;
+}
+
 std::size_t index_space_bytes(const Call& call, int ranks) {
-  const std::size_t blocks = is_vector(call.collective) ? 1 : static_cast<std::size_t>(ranks);
-  return call.count * size_of(call.type) * blocks;
+  const bool whole = is_vector(call.collective) || call.blocks != 0;
+  return call.count * size_of(call.type) * (whole ? 1 : static_cast<std::size_t>(ranks));
+}
+
+CallSize size_of(const Call& call, Counts counts, int ranks) {
+  CallSize size(index_space_bytes(call, ranks));
+  if (!counts.empty()) size.largest_block = std::ranges::max(counts) * size_of(call.type);
+  return size;
 }
 
 std::shared_ptr<const Plan> make_plan(const Algorithm& algorithm, int root, int rank,
@@ -78,10 +94,11 @@ std::shared_ptr<const Plan> make_plan(const Algorithm& algorithm, int root, int 
 
 std::shared_ptr<PreparedCall> decide(const Choice& choice, std::shared_ptr<const Plan> plan,
                                      const Call& call, int rank, const Surroundings& around,
-                                     std::size_t frame_bytes) {
+                                     std::size_t frame_bytes, Counts counts) {
   const Cut cut = cut_of(*plan, around, frame_bytes);
-  const auto prepared = prepare(std::move(plan), call, rank, cut, choice.reason);
-  if (choice.direct) prepared->direct = direct_call(choice, call, *prepared->plan->direct, around);
+  const auto prepared = prepare(std::move(plan), call, rank, cut, choice.reason, counts);
+  if (choice.direct)
+    prepared->direct = direct_call(choice, call, *prepared->plan->direct, around, counts);
   return prepared;
 }
 
@@ -98,8 +115,9 @@ std::string words(const PreparedCall& prepared, std::string_view over) {
 
 std::string sentence(const PreparedCall& prepared, std::string_view over) {
   const Call& call = prepared.call;
-  return std::string(name(call.collective)) + " of " + std::to_string(call.count) + " x " +
-         std::string(name(call.type)) + ": " + words(prepared, over);
+  return full_name(call) + " of " + std::to_string(call.count) + " x " +
+         std::string(name(call.type)) + (call.blocks != 0 ? " in all: " : ": ") +
+         words(prepared, over);
 }
 
 }  // namespace rondo

@@ -12,8 +12,14 @@
 
 namespace rondo {
 
+/// The call as its communicator's settings have it: reproducible, or accumulated in a wider type.
+Call settled(Call call, const Config& config);
+
 /// Of the index space: all blocks of a block collective.
 std::size_t index_space_bytes(const Call& call, int ranks);
+
+/// What the choice of a way for the call goes by.
+CallSize size_of(const Call& call, Counts counts, int ranks);
 
 /// One rank's plan of an algorithm.
 std::shared_ptr<const Plan> make_plan(const Algorithm& algorithm, int root, int rank,
@@ -23,7 +29,7 @@ std::shared_ptr<const Plan> make_plan(const Algorithm& algorithm, int root, int 
 /// choice.algorithm and call.root. `frame_bytes`: the least slot size of all ranks' channels.
 std::shared_ptr<PreparedCall> decide(const Choice& choice, std::shared_ptr<const Plan> plan,
                                      const Call& call, int rank, const Surroundings& around,
-                                     std::size_t frame_bytes);
+                                     std::size_t frame_bytes, Counts counts = {});
 
 /// "ring over shm in 4 passes of 65536 B a chunk (why)". `over`: the transports.
 std::string words(const PreparedCall& prepared, std::string_view over);

@@ -31,6 +31,7 @@ inline constexpr std::string_view least_bytes = "least bytes, neighbours only";
 inline constexpr std::string_view least_gaps =
     "least bytes, the wire carries one half while the other is added up";
 inline constexpr std::string_view pipelined = "every rank sends once, pipelined";
+inline constexpr std::string_view shared_sums = "each rank adds its share, least bytes";
 
 // clang-format off
 inline constexpr Rule rules[] = {
@@ -103,6 +104,18 @@ inline constexpr Rule rules[] = {
     {Collective::scatter, On::both, "linear", any_size, any_ranks, "each byte moved once"},
     {Collective::gather, On::both, "binomial_tree", 64 * KiB, any_ranks, few_rounds},
     {Collective::gather, On::both, "linear", any_size, any_ranks, "each byte moved once"},
+};
+
+/// The same where contributions must be combined at once and in the order of ranks.
+inline constexpr Rule rank_order_rules[] = {
+    {Collective::all_reduce, On::memory, "one_shot", 8 * KiB, 4, one_exchange},
+    {Collective::all_reduce, On::loopback, "one_shot", 512 * KiB, 2, one_exchange},
+    {Collective::all_reduce, On::network, "one_shot", 128 * KiB, 2, one_exchange},
+    {Collective::all_reduce, On::both, "one_shot", 2 * KiB, 8, one_exchange},
+    {Collective::all_reduce, On::both, "two_shot", any_size, any_ranks, shared_sums},
+    {Collective::reduce_scatter, On::both, "one_shot", any_size, any_ranks, one_exchange},
+    {Collective::reduce, On::both, "one_shot", 64 * KiB, any_ranks, one_exchange},
+    {Collective::reduce, On::both, "two_shot", any_size, any_ranks, shared_sums},
 };
 // clang-format on
 

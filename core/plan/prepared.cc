@@ -16,21 +16,19 @@ constexpr std::size_t cache_line = 64;
 /// it.
 constexpr std::size_t least_window_bytes = 4096;
 
-bool is_float(DataType type) { return type >= DataType::float16; }
-
 /// `elements` cut down to whole cache lines where it holds at least one.
 std::size_t aligned(std::size_t elements, std::size_t element_bytes) {
   const std::size_t unit = std::max<std::size_t>(1, cache_line / element_bytes);
   return elements < unit ? elements : elements - elements % unit;
 }
 
-Slicing slice(const PreparedCall& prepared, const Cut& cut) {
-  std::size_t largest = 0;
-  for (std::size_t c = 0; c + 1 < prepared.offsets.size(); ++c) {
-    largest = std::max(largest, prepared.offsets[c + 1] - prepared.offsets[c]);
-  }
+/// By the largest chunk: the others have nothing left to move in the last passes, which costs them
+/// nothing.
+Slicing slice(const PreparedCall& prepared, const Partition& partition, const Cut& cut) {
+  const std::size_t largest = partition.largest_chunk();
   const std::size_t longest = static_cast<std::size_t>(prepared.plan->longest);
-  std::size_t most = cut.frame_bytes / prepared.element_bytes / longest;
+  std::size_t most =
+      partition.longest_slice(prepared.plan->longest, cut.frame_bytes / prepared.element_bytes);
   most = std::max<std::size_t>(1, aligned(most, prepared.element_bytes));
   const std::size_t worth =
       std::max<std::size_t>(1, cut.worth_bytes / prepared.element_bytes / longest);
@@ -59,17 +57,32 @@ Given given_by(const DirectCall::Part& part, Collective collective) {
   return given;
 }
 
-DirectCall::Part direct_part(const DirectPlan& plan, const Call& call, int ranks) {
+/// Ranks do not wait for those of whom they read nothing, as no empty message is sent: both sides
+/// know of it by the counts.
+void leave_out_empty_blocks(DirectPlan& plan, Collective collective, Counts counts, int rank) {
+  const bool of_reader =
+      collective == Collective::reduce_scatter || collective == Collective::scatter;
+  const auto is_empty = [&](std::int32_t reader, std::int32_t from) {
+    return counts[static_cast<std::size_t>(of_reader ? reader : from)] == 0;
+  };
+  for (std::vector<std::int32_t>& touched : plan.touches)
+    std::erase_if(touched, [&](std::int32_t from) { return is_empty(rank, from); });
+  std::erase_if(plan.users, [&](std::int32_t reader) { return is_empty(reader, rank); });
+}
+
+DirectCall::Part direct_part(const DirectPlan& plan, const Call& call, Counts counts, int ranks,
+                             int rank) {
   DirectCall::Part part{.plan = plan, .element_bytes = size_of(call.type)};
+  if (!counts.empty()) leave_out_empty_blocks(part.plan, call.collective, counts, rank);
   const Layout& layout = plan.layout;
-  const Partition partition(layout, call.count, part.element_bytes);
+  const Partition partition = partition_of(call, counts, layout);
   part.offsets.reserve(static_cast<std::size_t>(layout.chunks()) + 1);
   for (int c = 0; c <= layout.chunks(); ++c) part.offsets.push_back(partition.offset(c));
   const auto elements = [&](Buffer buffer, int of) -> DirectCall::Part::Held {
     const ChunkSpan span = held(call.collective, buffer, layout, of, call.root);
     return {partition.offset(span.first), partition.offset(span.first + span.count)};
   };
-  for (const std::int32_t user : plan.users) part.users |= std::uint64_t{1} << user;
+  for (const std::int32_t user : part.plan.users) part.users |= std::uint64_t{1} << user;
   for (int of = 0; of < ranks; ++of) {
     part.inputs.push_back(elements(Buffer::input, of));
     part.outputs.push_back(elements(Buffer::output, of));
@@ -89,6 +102,7 @@ std::vector<DirectCall::ShownMove> shown_moves(const DirectCall::Part& part, int
   std::vector<DirectCall::ShownMove> shown;
   shown.reserve(part.plan.rounds[0].size());
   for (const Move& move : part.plan.rounds[0]) {
+    if (part.elements(move.source_chunk) == 0) continue;  // and perhaps no memory for it
     const auto offset_of = [&](std::int32_t chunk) {
       return part.offsets[static_cast<std::size_t>(chunk)];
     };
@@ -107,12 +121,13 @@ std::vector<DirectCall::ShownMove> shown_moves(const DirectCall::Part& part, int
 }  // namespace
 
 std::shared_ptr<PreparedCall> prepare(std::shared_ptr<const Plan> plan, const Call& call, int rank,
-                                      const Cut& cut, std::string reason) {
+                                      const Cut& cut, std::string reason, Counts counts) {
   const Schedule& schedule = plan->schedule;
   auto prepared = std::make_shared<PreparedCall>();
   prepared->plan = std::move(plan);
   prepared->call = call;
   prepared->call.sequence = 0;
+  prepared->counts.assign(counts.begin(), counts.end());
   prepared->element_bytes = size_of(call.type);
   prepared->reason = std::move(reason);
   // An empty message is sent all the same: the other side may not agree that it is empty.
@@ -120,7 +135,7 @@ std::shared_ptr<PreparedCall> prepare(std::shared_ptr<const Plan> plan, const Ca
                      (call.collective == Collective::send_recv && call.count == 0);
 
   const int chunks = schedule.layout.chunks();
-  const Partition partition(schedule.layout, call.count, prepared->element_bytes);
+  const Partition partition = partition_of(call, counts, schedule.layout);
   for (int c = 0; c <= chunks; ++c) prepared->offsets.push_back(partition.offset(c));
   const auto begin = [&](ChunkSpan span) { return partition.offset(span.first); };
   const ChunkSpan in = held(call.collective, Buffer::input, schedule.layout, rank, schedule.root);
@@ -131,8 +146,10 @@ std::shared_ptr<PreparedCall> prepare(std::shared_ptr<const Plan> plan, const Ca
   prepared->output_elements = partition.offset(out.first + out.count) - begin(out);
   // Of two ranks one that only receives waits for lines of the other's cache: stores that go to
   // memory at once would hold those up.
-  prepared->streaming = prepared->results_bytes() >= cached_results &&
-                        (schedule.ranks > 2 || prepared->input_elements > 0);
+  const std::size_t cached =
+      call.collective == Collective::all_reduce ? cached_sent_on : cached_results;
+  prepared->streaming =
+      prepared->results_bytes() >= cached && (schedule.ranks > 2 || prepared->input_elements > 0);
 
   const std::size_t shortest_frame =
       static_cast<std::size_t>(prepared->plan->longest) * prepared->element_bytes;
@@ -146,7 +163,7 @@ std::shared_ptr<PreparedCall> prepare(std::shared_ptr<const Plan> plan, const Ca
                  .remedy = "RONDO_SLOT_BYTES=" + std::to_string(shortest_frame) +
                            " or more, or another algorithm"});
   }
-  prepared->slicing = slice(*prepared, cut);
+  prepared->slicing = slice(*prepared, partition, cut);
   if (prepared->slicing.passes == 1) {
     for (const Op& op : prepared->plan->program.ops)
       prepared->op_bytes.push_back(partition.size(op.extent) * prepared->element_bytes);
@@ -159,7 +176,7 @@ std::shared_ptr<PreparedCall> prepare(std::shared_ptr<const Plan> plan, const Ca
                             static_cast<std::size_t>(prepared->plan->program.scratch_slots);
   if (info(call.collective).reduces && call.op == ReduceOperator::avg) {
     if (is_float(call.type)) {
-      prepared->scale = 1.0 / schedule.ranks;
+      (wants_rank_order(call) ? prepared->sum_scale : prepared->scale) = 1.0 / schedule.ranks;
     } else {
       prepared->divisor = static_cast<std::size_t>(schedule.ranks);
     }
@@ -168,19 +185,23 @@ std::shared_ptr<PreparedCall> prepare(std::shared_ptr<const Plan> plan, const Ca
 }
 
 std::shared_ptr<DirectCall> prepare_direct(const DirectChoice& choice, const Call& call,
-                                           DirectPlans& plans) {
+                                           DirectPlans& plans, Counts counts) {
   const int ranks = plans.ranks();
   auto direct = std::make_shared<DirectCall>();
   direct->staged = choice.staged;
-  direct->ordinary_memory = direct_part(plans.of(choice.mode), call, ranks);
+  direct->ordinary_memory = direct_part(plans.of(choice.mode), call, counts, ranks, plans.rank());
   direct->shown_bytes = direct->ordinary_memory.input_bytes(plans.rank());
   if (choice.staged && choice.mode == DirectMode::one_shot)
     direct->shown = shown_moves(direct->ordinary_memory, plans.rank());
+  const DirectPlan& plan = direct->ordinary_memory.plan;
+  direct->alone = choice.staged && choice.mode == DirectMode::one_shot && plan.users.empty() &&
+                  plan.touches[0].empty();
   direct->offers_windows = choice.staged && choice.mode == DirectMode::one_shot &&
                            call.collective == Collective::all_reduce &&
                            direct->ordinary_memory.bytes() >= least_window_bytes;
   if (!choice.staged || direct->offers_windows)
-    direct->windows = direct_part(plans.of(window_mode(call.collective)), call, ranks);
+    direct->windows =
+        direct_part(plans.of(window_mode(call.collective)), call, counts, ranks, plans.rank());
   return direct;
 }
 

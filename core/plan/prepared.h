@@ -11,6 +11,7 @@
 #include "core/control/call.h"
 #include "core/plan/cut.h"
 #include "core/plan/direct.h"
+#include "core/plan/ragged.h"
 #include "core/schedule/program.h"
 #include "core/schedule/schedule.h"
 
@@ -90,13 +91,16 @@ struct DirectCall {
   Part windows{};               ///< all memory lies in windows
   std::vector<ShownMove> shown{};  ///< staged one_shot: the moves of round 0
   std::size_t shown_bytes = 0;     ///< of this rank's input
+  bool alone = false;     ///< staged one_shot: nobody takes this rank's input, nor it theirs
   bool copies = false;    ///< exposed ordinary memory is copied by the kernel; else by messages
   bool measured = false;  ///< by messages where those have been faster (core/execute/contest.h)
 };
 
 struct PreparedCall {
   std::shared_ptr<const Plan> plan{};
-  Call call{};  ///< sequence 0
+  Call call{};                         ///< sequence 0
+  std::uint64_t fingerprint_base = 0;  ///< the call's
+  std::vector<std::size_t> counts{};   ///< of the blocks, where they differ; else empty
   std::size_t element_bytes = 1;
   std::vector<std::size_t> offsets{};  ///< first element of each chunk; one more entry for the end
   Slicing slicing{};
@@ -109,6 +113,7 @@ struct PreparedCall {
   bool streaming = false;                      ///< by messages: results go past the caches
   bool tokens = false;                         ///< empty messages travel too: barrier
   double scale = 1.0;                          ///< floats under avg: factor of every input element
+  double sum_scale = 1.0;                      ///< or of every sum, where ranks have an order
   std::size_t divisor = 1;                     ///< integers under avg: of every output element
   std::string reason{};                        ///< why this algorithm, for people
   std::shared_ptr<const DirectCall> direct{};  ///< null: by messages
@@ -122,15 +127,15 @@ struct PreparedCall {
   }
 };
 
-/// Pure. `plan` must be of call.collective; the call's count is per block, or of the vector.
-/// Scratch needs no limit of its own: a slot of it holds chunks / longest frames.
+/// Pure. `plan` must be of call.collective; the call and its counts as of shape().
+/// Scratch needs no limit of its own: a slot of it holds at most a frame for each chunk.
 std::shared_ptr<PreparedCall> prepare(std::shared_ptr<const Plan> plan, const Call& call, int rank,
-                                      const Cut& cut, std::string reason);
+                                      const Cut& cut, std::string reason, Counts counts = {});
 
 /// The direct way of the same call: a plan that all counts share, and this count's offsets.
 /// `plans` must be of call.collective and call.root. Whether copies serve, and whether times
 /// decide, is the caller's to say.
 std::shared_ptr<DirectCall> prepare_direct(const DirectChoice& choice, const Call& call,
-                                           DirectPlans& plans);
+                                           DirectPlans& plans, Counts counts = {});
 
 }  // namespace rondo

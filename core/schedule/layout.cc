@@ -42,11 +42,21 @@ ChunkSpan held(Collective collective, Buffer buffer, Layout layout, int rank, in
 Partition::Partition(Layout layout, std::size_t count, std::size_t element_bytes)
     : layout_(layout), count_(count), unit_(std::max<std::size_t>(1, cache_line / element_bytes)) {}
 
-Partition::Partition(Layout layout, const std::vector<std::size_t>& counts,
-                     std::size_t element_bytes)
-    : Partition(layout, 0, element_bytes) {
+Partition::Partition(Layout layout, std::span<const std::size_t> counts, std::size_t element_bytes)
+    : Partition(layout, std::size_t{0}, element_bytes) {
   offsets_.resize(counts.size() + 1);
   std::partial_sum(counts.begin(), counts.end(), offsets_.begin() + 1);
+}
+
+Partition Partition::range(std::size_t begin, std::size_t count) const {
+  const auto within = [&](std::size_t size) {
+    return std::min(size - std::min(size, begin), count);
+  };
+  Partition part = *this;
+  part.count_ = within(count_);
+  for (std::size_t block = 1; block < offsets_.size(); ++block)
+    part.offsets_[block] = part.offsets_[block - 1] + within(offsets_[block] - offsets_[block - 1]);
+  return part;
 }
 
 std::size_t Partition::block_offset(int block) const {
@@ -73,6 +83,34 @@ std::size_t Partition::size(const Chunk& run) const {
   const int last = first + static_cast<int>(run.count);
   if (last <= chunks) return offset(last) - offset(first);
   return elements() - offset(first) + offset(last - chunks);
+}
+
+std::size_t Partition::largest_chunk() const {
+  std::size_t largest = 0;
+  for (int chunk = 0; chunk < layout_.chunks(); ++chunk) largest = std::max(largest, size(chunk));
+  return largest;
+}
+
+std::size_t Partition::longest_slice(int run, std::size_t elements) const {
+  const std::size_t even = elements / static_cast<std::size_t>(run);
+  if (!is_ragged()) return even;
+  const int chunks = layout_.chunks();
+  const auto fits = [&](std::size_t slice) {
+    const auto part = [&](int chunk) { return std::min(size(chunk % chunks), slice); };
+    std::size_t together = 0;
+    for (int chunk = 0; chunk < run; ++chunk) together += part(chunk);
+    for (int first = 0; first < chunks && together <= elements; ++first)
+      together += part(first + run) - part(first);
+    return together <= elements;
+  };
+  // `least` fits, `beyond` does not.
+  std::size_t least = even;
+  std::size_t beyond = elements + 1;
+  while (beyond - least > 1) {
+    const std::size_t middle = least + (beyond - least) / 2;
+    (fits(middle) ? least : beyond) = middle;
+  }
+  return least;
 }
 
 }  // namespace rondo

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/schedule/step.h"
@@ -55,7 +56,10 @@ class Partition {
   /// Every block has `count` elements.
   Partition(Layout layout, std::size_t count, std::size_t element_bytes);
   /// Block b has counts[b] elements; counts.size() == layout.blocks.
-  Partition(Layout layout, const std::vector<std::size_t>& counts, std::size_t element_bytes);
+  Partition(Layout layout, std::span<const std::size_t> counts, std::size_t element_bytes);
+
+  /// The same range of every block, elements [begin, begin + count), as far as the block has them.
+  Partition range(std::size_t begin, std::size_t count) const;
 
   const Layout& layout() const { return layout_; }
   /// First element of `chunk`; chunk == chunks() gives the end of the index space.
@@ -64,8 +68,14 @@ class Partition {
   std::size_t elements() const { return offset(layout_.chunks()); }
   /// Elements of a chunk run, wrapping included.
   std::size_t size(const Chunk& run) const;
+  std::size_t largest_chunk() const;
+  /// The most first elements of each chunk of which any `run` chunks in a row, wrapping included,
+  /// have no more than `elements` together. Of equal blocks elements / run; of ragged ones at least
+  /// that, as the short ones leave room.
+  std::size_t longest_slice(int run, std::size_t elements) const;
 
  private:
+  bool is_ragged() const { return !offsets_.empty(); }
   std::size_t block_offset(int block) const;
 
   Layout layout_;

@@ -17,7 +17,8 @@ using Size = std::function<double(const Chunk&)>;  ///< bytes of a chunk run
 class Clocks {
  public:
   struct Value {
-    double arrival = 0;
+    double arrival = 0;  ///< of its end
+    double copying = 0;  ///< seconds for which the sender copied it in, up to alpha before that
     double bytes = 0;
     bool at_hand = false;  ///< the lane's last step made it
   };
@@ -39,9 +40,12 @@ class Clocks {
     if (works()) now = std::max(now, processor_of(site.rank));
     const int peer = site.op->out_peer;
     if (peer < 0 || costs_.ports == Ports::unlimited) return now;
-    return std::max({now, out_free_[port(site.rank, site.lane)], in_free_[port(peer, site.lane)]});
+    now = std::max(now, out_free_[port(site.rank, site.lane)]);
+    return costs_.ports == Ports::switched ? now : std::max(now, in_free_[port(peer, site.lane)]);
   }
-  static double arrival(const Value& value) { return value.arrival; }
+  double arrival(const Value& value) const {
+    return value.arrival - costs_.overlap * value.copying;
+  }
 
   Value read(const Site& site, const Chunk& chunk) const {
     return {.at_hand = chunk == made_[index(site.rank, site.lane)]};
@@ -52,7 +56,7 @@ class Clocks {
 
   Value arrive(const Site& site, int, Value message) {
     double& now = clocks_[index(site.rank, site.lane)];
-    now = std::max(now, message.arrival);
+    now = std::max(now, message.arrival - costs_.overlap * waited(site, message));
     cost(site.rank).received += message.bytes;
     work(site, message.bytes * costs_.copy);
     return {};
@@ -70,13 +74,9 @@ class Clocks {
     RankCost& own = cost(site.rank);
     ++own.messages;
     own.sent += bytes;
-    work(site, bytes * (value.at_hand ? costs_.forward : costs_.copy));
-    const double left = start(site, 0) + bytes * costs_.beta;
-    const bool on_the_way = costs_.slices > 1 || works();
-    if (costs_.ports != Ports::unlimited)
-      out_free_[port(site.rank, site.lane)] = in_free_[port(peer, site.lane)] =
-          on_the_way ? left : left + costs_.alpha;
-    return {left + costs_.alpha, bytes};
+    const double copying = bytes * (value.at_hand ? costs_.forward : costs_.copy);
+    work(site, copying);
+    return {carried(site, peer, bytes * costs_.beta) + costs_.alpha, copying, bytes};
   }
 
   Simulation result() const {
@@ -89,7 +89,26 @@ class Clocks {
   }
 
  private:
-  bool works() const { return costs_.copy > 0; }
+  /// Occupies both ports for so long; when the message is through the receiver's.
+  double carried(const Site& site, int peer, double seconds) {
+    const double begin = start(site, 0);
+    if (costs_.ports == Ports::unlimited) return begin + seconds;
+    double& out = out_free_[port(site.rank, site.lane)];
+    double& in = in_free_[port(peer, site.lane)];
+    if (costs_.ports == Ports::switched) {
+      out = begin + seconds;
+      return in = std::max(begin, in) + seconds;
+    }
+    const bool on_the_way = costs_.slices > 1 || works();
+    out = in = begin + seconds + (on_the_way ? 0 : costs_.alpha);
+    return begin + seconds;
+  }
+  /// For how long the receiver could do nothing but see the message come.
+  double waited(const Site& site, const Value& message) const {
+    const double copied = message.arrival - costs_.alpha;
+    return std::clamp(copied - start(site, 0), 0.0, message.copying);
+  }
+  bool works() const { return costs_.works(); }
   double& processor_of(int rank) {
     return processor_free_[static_cast<std::size_t>(rank % processors_)];
   }

@@ -7,14 +7,18 @@
 // takes exactly 2(P-1)(alpha + N/P beta) + (P-1) N/P gamma. Waiting for room in a channel costs
 // nothing: depth is a matter of correctness (see verify.h).
 //
-// Two things make this clock one of a real machine, both off unless asked for:
+// Three things make this clock one of a real machine, all off unless asked for:
+// - a switch: what it has taken from the sender it keeps until the receiver's port is free, so a
+//   sender goes on with its next message. Alpha is then time on the way and occupies no port.
 // - slices: every message moves in so many pieces, each of which goes its way through the schedule
 //   as soon as it can, as executors do it. Then alpha is time on the way and occupies no port: the
 //   next slice follows at once.
 // - processors: on one machine it is they who move bytes. Each message takes n `copy` of its
 //   sender's processor and as much of its receiver's, combining takes n gamma of the processor, and
 //   ranks that share a processor take turns. What a lane has just received or combined it sends on
-//   for n `forward`, since executors do both at once. Alpha occupies nothing here either.
+//   for n `forward`, since executors do both at once. Alpha occupies nothing here either. A
+//   receiver whose processor is idle copies out what has come while the sender still copies in the
+//   rest: it is done sooner by `overlap` of the time for which it waited like that.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +33,7 @@ namespace rondo {
 /// Which messages share a port.
 enum class Ports : std::uint8_t {
   one,       ///< all of a rank's
+  switched,  ///< likewise, and a switch stands between them, see below
   per_lane,  ///< those of one lane
   unlimited  ///< none
 };
@@ -40,8 +45,12 @@ struct Costs {
   Ports ports = Ports::one;
   double copy = 0;     ///< processor's seconds a byte, at either end of a message
   double forward = 0;  ///< the same, of sending on what the lane's last step made
+  double overlap = 0;  ///< 0 to 1, of the two copies of a message
   int processors = 0;  ///< rank r works on number r modulo these; 0: each rank has its own
   int slices = 1;      ///< of each message
+
+  /// Processors move the bytes, and may share; also where they take no time for it.
+  bool works() const { return copy > 0 || processors > 0; }
 };
 
 struct RankCost {

@@ -1,8 +1,13 @@
 #include "core/stream/all_ranks.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <ranges>
+#include <utility>
 
 #include "core/base/log.h"
+#include "core/cuda/links.h"
+#include "core/cuda/segments.h"
 
 namespace rondo::stream {
 namespace {
@@ -10,15 +15,8 @@ namespace {
 using cuda::check;
 using cuda::driver;
 
-int device_of_memory(const void* pointer) {
-  int device = -1;
-  const int status = driver().pointer_get_attribute(&device, cuda::attribute_device_ordinal,
-                                                    cuda::address_of(pointer));
-  return status == cuda::success ? device : -1;
-}
-
 /// Whether it comes from cuMemAlloc, which peers reach once they may reach the device; memory of
-/// pools and mapped memory have permissions of their own.
+/// pools and of cuMemCreate have permissions of their own.
 bool is_open_to_peers(const void* pointer) {
   int capable = 0;
   const int status = driver().pointer_get_attribute(&capable, cuda::attribute_ipc_capable,
@@ -26,10 +24,10 @@ bool is_open_to_peers(const void* pointer) {
   return status == cuda::success && capable != 0;
 }
 
-int current_device() {
-  int device = 0;
-  check(driver().ctx_get_device(&device), "cuCtxGetDevice");
-  return device;
+/// Whether every context has a stream of this name: null and the driver's small numbers.
+bool is_of_any_context(cuda::Stream stream) {
+  constexpr std::uintptr_t per_thread = 2;  // CU_STREAM_PER_THREAD; CU_STREAM_LEGACY is 1
+  return reinterpret_cast<std::uintptr_t>(stream) <= per_thread;
 }
 
 bool are_same(const std::optional<cuda::Capture>& a, const std::optional<cuda::Capture>& b) {
@@ -49,19 +47,39 @@ AllRanks::AllRanks(std::vector<std::shared_ptr<StreamCalls>> ranks,
     check_ranks();
     find_devices();
     reach_each_other();
-    const cuda::CurrentContext current(devices_.front().context);
-    order_ = std::make_shared<Order>();
+    order_ = make_order();
     for (const auto& rank : ranks_) rank->follow_also(order_);
     log(LogLevel::info, -1,
-        "GPU buffers of a thread's group for all " + std::to_string(ranks_.size()) +
-            " ranks: combined where they lie, by kernels on " + std::to_string(devices_.size()) +
-            " device(s)");
+        "GPU buffers of calls that one thread launches for all " + std::to_string(ranks_.size()) +
+            " ranks: combined where they lie, by kernels on " + words_of_devices(),
+        LogSubsystem::p2p);
   } catch (const Error& error) {
     devices_.clear();
     log(LogLevel::info, -1,
-        std::string("GPU buffers of a thread's group are not combined where they lie: ") +
-            error.what());
+        std::string("GPU buffers of calls that one thread makes for all ranks are not combined "
+                    "where they lie: ") +
+            error.what(),
+        LogSubsystem::p2p);
   }
+}
+
+std::shared_ptr<Order> AllRanks::make_order() const {
+  struct Kept {
+    explicit Kept(cuda::SharedContext owner) : context(std::move(owner)) {}
+    cuda::SharedContext context;
+    Order order{};  // goes first
+  };
+  const cuda::CurrentContext current(devices_.front().context);
+  const auto kept = std::make_shared<Kept>(ranks_.front()->context());
+  return {kept, &kept->order};
+}
+
+std::string AllRanks::words_of_devices() const {
+  std::vector<int> numbers;
+  for (const Device& device : devices_) numbers.push_back(device.number);
+  const std::string count = std::to_string(numbers.size());
+  return numbers.size() == 1 ? count + " device"
+                             : count + " devices over " + cuda::words_of_links(numbers);
 }
 
 void AllRanks::check_ranks() const {
@@ -77,13 +95,13 @@ void AllRanks::check_ranks() const {
 
 void AllRanks::find_devices() {
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-    const cuda::Context context = ranks_[rank]->context();
+    const cuda::Context context = ranks_[rank]->context().get();
     const auto found = std::ranges::find(devices_, context, &Device::context);
     device_of_.push_back(static_cast<std::size_t>(found - devices_.begin()));
     if (found != devices_.end()) continue;
     const cuda::Kernels& kernels = cuda::Kernels::of(context);
     const cuda::CurrentContext current(context);
-    devices_.push_back({context, &kernels, rank, current_device()});
+    devices_.push_back({context, &kernels, rank, cuda::current_device()});
   }
 }
 
@@ -99,32 +117,41 @@ void AllRanks::reach_each_other() const {
   }
 }
 
-bool AllRanks::is_in_reach(const void* pointer) const {
-  if (!cuda::is_device_memory(pointer)) return false;
-  if (!std::ranges::count(devices_, device_of_memory(pointer), &Device::number)) return false;
-  return devices_.size() == 1 || is_open_to_peers(pointer);
+bool AllRanks::is_in_reach(const void* pointer, Location where, std::size_t bytes) const {
+  if (!where.on_device || !std::ranges::count(devices_, where.device, &Device::number))
+    return false;
+  if (devices_.size() == 1 || is_open_to_peers(pointer)) return true;
+  const auto segments = cuda::segments_of(cuda::address_of(pointer), bytes);
+  return std::ranges::all_of(
+      devices_, [&](const Device& each) { return cuda::are_open_to(segments, each.number); });
 }
 
 bool AllRanks::are_in_reach(const Request& request, std::size_t rank) const {
   const Call& call = request.call;
   const bool message = call.collective == Collective::send_recv;
-  const bool root = static_cast<std::size_t>(call.root) == rank;
-  const bool reads = message ? request.sends
-                             : root || (call.collective != Collective::broadcast &&
-                                        call.collective != Collective::scatter);
-  const bool writes = message ? !request.sends
-                              : root || (call.collective != Collective::reduce &&
-                                         call.collective != Collective::gather);
-  const auto fits = [&](const void* pointer) {
-    return is_in_reach(pointer) && cuda::address_of(pointer) % size_of(call.type) == 0;
+  const auto elements = [&](Buffer buffer, bool moves) -> std::size_t {
+    if (message) return moves ? call.count : 0;
+    return held_elements(call, request.counts, buffer, static_cast<int>(rank),
+                         static_cast<int>(ranks_.size()))
+        .count;
   };
-  if (request.scale && request.scalar_later && !is_in_reach(request.scalar)) return false;
-  return (!reads || fits(request.input)) && (!writes || fits(request.output));
+  const std::size_t each = size_of(call.type);
+  const auto fits = [&](const void* pointer, Location where, std::size_t count) {
+    return count == 0 ||
+           (is_in_reach(pointer, where, count * each) && cuda::address_of(pointer) % each == 0);
+  };
+  if (request.scale && request.scalar_later &&
+      !is_in_reach(request.scalar, location_of(cuda::memory_at(request.scalar)), each))
+    return false;
+  return fits(request.input, request.where.input, elements(Buffer::input, request.sends)) &&
+         fits(request.output, request.where.output, elements(Buffer::output, !request.sends));
 }
 
 bool AllRanks::find_streams(const std::vector<std::vector<Request>>& by_rank, Plan& plan) const {
   for (const std::vector<Request>& requests : by_rank) {
     if (requests.empty()) return false;
+    const bool tells = std::ranges::none_of(requests, is_of_any_context, &Request::stream);
+    if (devices_.size() > 1 && !tells) return false;
     plan.of_rank.push_back(requests.front().stream);
   }
   for (const Device& device : devices_) plan.lead.push_back(plan.of_rank[device.rank]);
@@ -137,13 +164,13 @@ bool AllRanks::find_streams(const std::vector<std::vector<Request>>& by_rank, Pl
                          });
       cuda::Context context = nullptr;
       check(driver().stream_get_ctx(request.stream, &context), "cuStreamGetCtx");
-      if (context != ranks_[rank]->context()) return false;
+      if (context != ranks_[rank]->context().get()) return false;
       if (known) continue;
       if (!are_same(plan.capture, cuda::capture_of(request.stream))) return false;
       plan.others.emplace_back(request.stream, rank);
     }
   }
-  return std::ranges::all_of(plan.lead, [&](cuda::Stream stream) {
+  return std::ranges::all_of(plan.lead | std::views::drop(1), [&](cuda::Stream stream) {
     return are_same(plan.capture, cuda::capture_of(stream));
   });
 }
@@ -159,15 +186,21 @@ std::optional<AllRanks::Plan> AllRanks::plan(
   }
   auto calls = match_calls(by_rank);
   Plan plan;
+  const cuda::CurrentContext current(devices_.front().context);  // the null stream is this one's
   if (!calls || !find_streams(by_rank, plan)) return std::nullopt;
   plan.calls = std::move(*calls);
   return plan;
 }
 
 bool AllRanks::put(const std::vector<std::vector<Request>>& by_rank) {
-  for (const auto& rank : ranks_) rank->rethrow_failure();
-  const std::optional<Plan> plan = this->plan(by_rank);
+  for (const auto& rank : ranks_) rank->refuse_after_failure();
+  std::optional<Plan> plan = this->plan(by_rank);
   if (!plan) return false;
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    for (const Request& request : by_rank[rank])
+      plan->traced.add(ranks_[rank]->state(), request, trace::Way::together,
+                       plan->capture.has_value());
+  }
   try {
     run(*plan);
   } catch (const std::exception& error) {
@@ -215,6 +248,7 @@ void AllRanks::begin(const Plan& plan) {
   for_used_orders([&](std::size_t, Order& order) { order.follow(main, plan.capture); });
   for (const auto& [stream, rank] : plan.others) join(main, stream, ranks_[rank]->scratch());
   gather_leads(plan);
+  plan.traced.begin(main);
   release_leads(plan);
 }
 
@@ -236,13 +270,12 @@ void AllRanks::launch(const Plan& plan) {
 void AllRanks::end(const Plan& plan) {
   const cuda::Stream main = plan.lead.front();
   gather_leads(plan);
+  plan.traced.end(main);
   release_leads(plan);
-  check(driver().event_record(ranks_.front()->scratch(), main), "cuEventRecord");
-  for (const auto& [stream, rank] : plan.others)
-    check(driver().stream_wait_event(stream, ranks_.front()->scratch(), 0), "cuStreamWaitEvent");
   order_->record(main, plan.capture);
+  for (const auto& [stream, rank] : plan.others) order_->follow(stream, plan.capture);
   for_used_orders([&](std::size_t rank, Order& order) {
-    const cuda::CurrentContext current(ranks_[rank]->context());
+    const cuda::CurrentContext current(ranks_[rank]->context().get());
     order.record(plan.of_rank[rank], plan.capture);
   });
 }

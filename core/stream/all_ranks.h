@@ -20,6 +20,7 @@
 
 #include "core/stream/places.h"
 #include "core/stream/stream_calls.h"
+#include "core/stream/traced.h"
 
 namespace rondo::stream {
 
@@ -34,8 +35,8 @@ class AllRanks {
   /// Puts the calls into their streams, by rank, each rank's in order; arguments were checked
   /// before. Returns at once. False, and nothing was done, where they are none for this way:
   /// buffers on the host or out of reach, ranks that disagree, messages without their other side,
-  /// streams of several captures. Throws CudaError, after which no further call succeeds on any
-  /// rank.
+  /// streams of several captures. Throws the failure of an earlier call of any rank, also one that
+  /// was made in another way; CudaError, after which no further call succeeds on any rank.
   bool put(const std::vector<std::vector<Request>>& by_rank);
   /// Returns when all that was put is complete. Throws CudaError.
   void finish();
@@ -58,12 +59,15 @@ class AllRanks {
     /// All others, once each, and their ranks.
     std::vector<std::pair<cuda::Stream, std::size_t>> others{};
     std::optional<cuda::Capture> capture{};
+    Traced traced{};
   };
 
+  std::shared_ptr<Order> make_order() const;
+  std::string words_of_devices() const;
   void check_ranks() const;
   void find_devices();
   void reach_each_other() const;
-  bool is_in_reach(const void* pointer) const;
+  bool is_in_reach(const void* pointer, Location where, std::size_t bytes) const;
   bool are_in_reach(const Request& request, std::size_t rank) const;
   std::optional<Plan> plan(const std::vector<std::vector<Request>>& by_rank) const;
   bool find_streams(const std::vector<std::vector<Request>>& by_rank, Plan& plan) const;
@@ -80,8 +84,8 @@ class AllRanks {
   /// Of all calls that are made for a rank in other ways, and the ranks. Who makes them owns it,
   /// and lets go of the events while their context is there.
   std::vector<std::pair<std::size_t, std::weak_ptr<Order>>> orders_of_ranks_{};
-  /// Of the first rank's context. Apart from the ranks' own, as their calls wait for each other.
-  /// The ranks share it, and so it lives as long as a graph needs it.
+  /// Of the first rank's context, which it keeps. Apart from the ranks' own, as their calls wait
+  /// for each other. The ranks share it, and so it lives as long as a graph needs it.
   std::shared_ptr<Order> order_{};
   std::vector<Device> devices_{};         ///< empty: this way is closed
   std::vector<std::size_t> device_of_{};  ///< by rank

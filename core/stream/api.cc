@@ -5,6 +5,8 @@
 
 #include "core/communicator/access.h"
 #include "core/communicator/arguments.h"
+#include "core/communicator/exchange.h"
+#include "core/stream/check_memory.h"
 #include "core/stream/together.h"
 #include "rondo/stream.h"
 
@@ -77,7 +79,7 @@ SharedCalls make_calls(const Communicator& communicator) {
                            "runtime of CUDA 12"});
   }
   const SharedCalls made =
-      StreamCalls::make(detail::CommunicatorAccess::state(communicator), context);
+      StreamCalls::make(detail::CommunicatorAccess::state(communicator), cuda::borrowed(context));
   return {made.get(), [made](StreamCalls* calls) { calls->retire(); }};
 }
 
@@ -87,15 +89,28 @@ StreamCalls& usable(const SharedCalls& calls) {
               {.remedy = "make it of a Communicator"});
 }
 
-void put(const SharedCalls& calls, Request request) {
+/// Of what check_call() or check_message() let pass.
+void check_buffers(const StreamCalls& calls, Request& request) {
+  const detail::CommunicatorState& state = calls.state();
+  request.where = stream::check_memory(request.call, request.counts, request.input, request.output,
+                                       {.rank = state.rank(),
+                                        .ranks = state.size(),
+                                        .context = calls.context().get(),
+                                        .device = calls.device()});
+}
+
+/// They run together.
+void put(const SharedCalls& calls, std::vector<Request> requests) {
   StreamCalls& streams = usable(calls);
-  if (detail::in_group()) {
-    GroupInStreams::ours().add(calls, std::move(request));
-  } else {
-    std::vector<Request> alone;
-    alone.push_back(std::move(request));
-    streams.enqueue(std::move(alone));
-  }
+  for (Request& request : requests) check_buffers(streams, request);
+  if (!detail::in_group()) return streams.enqueue(std::move(requests));
+  for (Request& request : requests) GroupInStreams::ours().add(calls, std::move(request));
+}
+
+void put(const SharedCalls& calls, Request request) {
+  std::vector<Request> alone;
+  alone.push_back(std::move(request));
+  put(calls, std::move(alone));
 }
 
 }  // namespace
@@ -105,9 +120,21 @@ StreamCommunicator::StreamCommunicator(Communicator communicator)
 
 void StreamCommunicator::call(const Call& call, const void* input, void* output,
                               CudaStream stream) {
-  usable(calls_);
-  detail::check_call(call, input, output, rank(), size());
-  put(calls_, {.call = call, .input = input, .output = output, .stream = stream});
+  const Call settled = usable(calls_).state().settled(call);
+  detail::check_call(settled, input, output, rank(), size());
+  put(calls_, {.call = settled, .input = input, .output = output, .stream = stream});
+}
+
+void StreamCommunicator::ragged_call(const Call& call, std::span<const std::size_t> counts,
+                                     const void* input, void* output, CudaStream stream) {
+  const Call settled = usable(calls_).state().settled(call);
+  const Shaped shape = detail::checked_shape(settled, counts, rank(), size());
+  detail::check_call(shape.call, input, output, rank(), size(), shape.counts);
+  put(calls_, {.call = shape.call,
+               .counts = {shape.counts.begin(), shape.counts.end()},
+               .input = input,
+               .output = output,
+               .stream = stream});
 }
 
 void StreamCommunicator::pass(bool sends, const void* input, void* output, std::size_t count,
@@ -124,15 +151,13 @@ void StreamCommunicator::pass(bool sends, const void* input, void* output, std::
 }
 
 void StreamCommunicator::all_reduce(const void* input, void* output, std::size_t count,
-                                    DataType type, ReduceOperator op, CudaStream stream) {
-  call({.count = count, .collective = Collective::all_reduce, .type = type, .op = op}, input,
-       output, stream);
+                                    DataType type, const Reduction& how, CudaStream stream) {
+  call(reducing_call(Collective::all_reduce, count, type, how), input, output, stream);
 }
 
 void StreamCommunicator::reduce_scatter(const void* input, void* output, std::size_t count,
-                                        DataType type, ReduceOperator op, CudaStream stream) {
-  call({.count = count, .collective = Collective::reduce_scatter, .type = type, .op = op}, input,
-       output, stream);
+                                        DataType type, const Reduction& how, CudaStream stream) {
+  call(reducing_call(Collective::reduce_scatter, count, type, how), input, output, stream);
 }
 
 void StreamCommunicator::all_gather(const void* input, void* output, std::size_t count,
@@ -147,9 +172,8 @@ void StreamCommunicator::broadcast(const void* input, void* output, std::size_t 
 }
 
 void StreamCommunicator::reduce(const void* input, void* output, std::size_t count, DataType type,
-                                ReduceOperator op, int root, CudaStream stream) {
-  call({.count = count, .collective = Collective::reduce, .type = type, .op = op, .root = root},
-       input, output, stream);
+                                const Reduction& how, int root, CudaStream stream) {
+  call(reducing_call(Collective::reduce, count, type, how, root), input, output, stream);
 }
 
 void StreamCommunicator::all_to_all(const void* input, void* output, std::size_t count,
@@ -167,6 +191,50 @@ void StreamCommunicator::gather(const void* input, void* output, std::size_t cou
                                 int root, CudaStream stream) {
   call({.count = count, .collective = Collective::gather, .type = type, .root = root}, input,
        output, stream);
+}
+
+void StreamCommunicator::all_gather_v(const void* input, void* output,
+                                      std::span<const std::size_t> counts, DataType type,
+                                      CudaStream stream) {
+  ragged_call({.collective = Collective::all_gather, .type = type}, counts, input, output, stream);
+}
+
+void StreamCommunicator::reduce_scatter_v(const void* input, void* output,
+                                          std::span<const std::size_t> counts, DataType type,
+                                          const Reduction& how, CudaStream stream) {
+  ragged_call(reducing_call(Collective::reduce_scatter, 0, type, how), counts, input, output,
+              stream);
+}
+
+void StreamCommunicator::gather_v(const void* input, void* output,
+                                  std::span<const std::size_t> counts, DataType type, int root,
+                                  CudaStream stream) {
+  ragged_call({.collective = Collective::gather, .type = type, .root = root}, counts, input, output,
+              stream);
+}
+
+void StreamCommunicator::scatter_v(const void* input, void* output,
+                                   std::span<const std::size_t> counts, DataType type, int root,
+                                   CudaStream stream) {
+  ragged_call({.collective = Collective::scatter, .type = type, .root = root}, counts, input,
+              output, stream);
+}
+
+void StreamCommunicator::all_to_all_v(const void* input, const Blocks& sent, void* output,
+                                      const Blocks& received, DataType type, CudaStream stream) {
+  usable(calls_);
+  const detail::Exchange exchange{input, output, type, sent, received};
+  detail::check_exchange(exchange, rank(), size());
+  std::vector<Request> requests;
+  for (const detail::PairMessage& each : detail::messages_of(exchange, rank())) {
+    requests.push_back({.call = each.message.call,
+                        .input = each.input,
+                        .output = each.output,
+                        .peer = each.message.peer,
+                        .sends = each.message.sends,
+                        .stream = stream});
+  }
+  put(calls_, std::move(requests));
 }
 
 void StreamCommunicator::send(const void* buffer, std::size_t count, DataType type, int peer,

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/base/memory_range.h"
 #include "core/stream/all_ranks.h"
 
 namespace rondo::stream {
@@ -37,15 +38,17 @@ bool match_collectives(const ByRank& by_rank, std::vector<Places>& calls) {
     }
   }
   for (std::size_t at = 0; at < collectives.front().size(); ++at) {
-    const Call& call = collectives.front()[at]->call;
+    const Request& first = *collectives.front()[at];
     std::vector<Buffers> buffers;
     std::vector<cuda::Scale> scales;
     for (const auto& rank : collectives) {
-      if (at >= rank.size() || rank[at]->call != call) return false;
+      if (at >= rank.size() || rank[at]->call != first.call || rank[at]->counts != first.counts)
+        return false;
       buffers.push_back(buffers_of(*rank[at]));
       scales.push_back(scale_of(*rank[at]));
     }
-    if (call.count > 0) calls.push_back(places_of(call, buffers, std::move(scales)));
+    std::ranges::move(places_of(first.call, first.counts, buffers, scales),
+                      std::back_inserter(calls));
   }
   return std::ranges::all_of(
       collectives, [&](const auto& rank) { return rank.size() == collectives.front().size(); });
@@ -102,26 +105,19 @@ bool match_messages(const ByRank& by_rank, std::vector<Places>& messages) {
   return true;
 }
 
-/// Bytes in a row: begin and end.
-using Range = std::pair<cuda::DevicePointer, cuda::DevicePointer>;
-
 /// Whether a message writes what another one reads or writes: their order would matter.
 bool meet(const std::vector<Places>& messages) {
-  std::vector<Range> written;
-  std::vector<Range> read;
+  std::vector<MemoryRange> targets;
+  std::vector<MemoryRange> sources;
   for (const Places& each : messages) {
     for (const Place& place : each.list) {
-      written.emplace_back(place.targets.front(), place.targets.front() + each.count);
-      read.emplace_back(place.sources.front(), place.sources.front() + each.count);
+      targets.push_back({place.targets.front(), each.count});
+      sources.push_back({place.sources.front(), each.count});
     }
   }
-  std::ranges::sort(written);
-  const auto overlaps_next = [](const Range& a, const Range& b) { return b.first < a.second; };
-  if (std::ranges::adjacent_find(written, overlaps_next) != written.end()) return true;
-  return std::ranges::any_of(read, [&](const Range& range) {
-    const auto behind = std::ranges::lower_bound(written, range.second, {}, &Range::first);
-    return behind != written.begin() && range.first < (behind - 1)->second;
-  });
+  const WrittenMemory written(std::move(targets));
+  return written.meets_itself() ||
+         std::ranges::any_of(sources, [&](const MemoryRange& read) { return written.meets(read); });
 }
 
 }  // namespace

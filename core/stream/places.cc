@@ -15,12 +15,16 @@ constexpr std::size_t part_elements = 128;
 /// Makes the places of one call.
 class Builder {
  public:
-  Builder(const Call& call, std::span<const Buffers> ranks)
-      : ranks_(ranks), block_(call.count * size_of(call.type)), root_(ranks[root_of(call)]) {}
+  Builder(const Call& call, Counts counts, std::span<const Buffers> ranks)
+      : ranks_(ranks),
+        blocks_(partition_of(call, counts,
+                             make_layout(call.collective, static_cast<int>(ranks.size()), 1))),
+        element_bytes_(size_of(call.type)),
+        root_(ranks[root_of(call)]) {}
 
   /// Where block `block` of a buffer begins.
   DevicePointer at(DevicePointer buffer, std::size_t block) const {
-    return buffer + block * block_;
+    return buffer + blocks_.offset(static_cast<int>(block)) * element_bytes_;
   }
   std::vector<DevicePointer> inputs(std::size_t block) const {
     std::vector<DevicePointer> all;
@@ -67,7 +71,8 @@ class Builder {
   }
 
   std::span<const Buffers> ranks_;
-  std::size_t block_;  ///< bytes
+  Partition blocks_;
+  std::size_t element_bytes_;
   Buffers root_;
 };
 
@@ -81,21 +86,31 @@ void leave_out_copies_in_place(std::vector<Place>& places) {
 
 }  // namespace
 
-Places places_of(const Call& call, std::span<const Buffers> ranks,
-                 std::vector<cuda::Scale> scales) {
-  const Builder builder(call, ranks);
-  Places places{.how = {.type = call.type}, .count = call.count};
-  if (info(call.collective).reduces) {
-    places.how.op = call.op;
-    if (call.op == ReduceOperator::avg) places.how.divisor = ranks.size();
-    places.list = builder.reduced(call.collective);
-    places.scales = std::move(scales);
-  } else {
-    places.list = builder.moved(call.collective);
-    leave_out_copies_in_place(places.list);
+std::vector<Places> places_of(const Call& call, Counts counts, std::span<const Buffers> ranks,
+                              const std::vector<cuda::Scale>& scales) {
+  const Builder builder(call, counts, ranks);
+  const bool reduces = info(call.collective).reduces;
+  Places whole{.how = {.type = call.type}, .count = call.count};
+  whole.shared = is_vector(call.collective);
+  if (reduces) {
+    whole.how.accumulate = call.accumulate;
+    whole.how.op = call.op;
+    if (call.op == ReduceOperator::avg) whole.how.divisor = ranks.size();
+    whole.scales = scales;
   }
-  places.shared = is_vector(call.collective);
-  return places;
+  const std::vector<Place> list =
+      reduces ? builder.reduced(call.collective) : builder.moved(call.collective);
+  std::vector<Places> shapes;
+  const auto add = [&](std::size_t count, std::vector<Place> places) {
+    if (count == 0) return;
+    shapes.push_back(whole);
+    shapes.back().count = count;
+    if (!reduces) leave_out_copies_in_place(places);
+    shapes.back().list = std::move(places);
+  };
+  if (counts.empty()) add(call.count, list);
+  for (std::size_t block = 0; block < counts.size(); ++block) add(counts[block], {list[block]});
+  return shapes;
 }
 
 cuda::Work work_of(const Places& places, std::span<const std::size_t> device_of, std::size_t device,

@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "core/control/call.h"
 #include "core/cuda/kernels.h"
+#include "core/plan/ragged.h"
 
 namespace rondo::stream {
 
@@ -36,8 +36,10 @@ struct Places {
   bool shared = false;  ///< each device does a part of the elements of the one place there is
 };
 
-/// The call on the buffers of all ranks, by rank. `scales`: of the ranks' inputs, or empty.
-Places places_of(const Call& call, std::span<const Buffers> ranks, std::vector<cuda::Scale> scales);
+/// The call on the buffers of all ranks, by rank. `scales`: of the ranks' inputs, or empty. Blocks
+/// that differ in size are places of their own shape each; those of no elements none.
+std::vector<Places> places_of(const Call& call, Counts counts, std::span<const Buffers> ranks,
+                              const std::vector<cuda::Scale>& scales);
 
 /// What device `device` of `devices` does of them. device_of: by rank.
 cuda::Work work_of(const Places& places, std::span<const std::size_t> device_of, std::size_t device,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/communicator/state.h"
+#include "core/stream/check_memory.h"
 #include "core/stream/lane.h"
 #include "core/stream/slices.h"
 
@@ -21,8 +22,10 @@ using Scale = std::function<void(void* data, std::size_t count, const void* scal
 /// the stream's order, too.
 struct Request {
   Call call{};
+  std::vector<std::size_t> counts{};  ///< of its blocks, where they differ (core/plan/ragged.h)
   const void* input = nullptr;
   void* output = nullptr;
+  Locations where{};   ///< as check_memory() found them
   int peer = 0;        ///< of a message
   bool sends = false;  ///< a message's direction
   Scale scale{};       ///< empty: none
@@ -38,6 +41,7 @@ struct Kind {
   Lane* lane = nullptr;
   std::vector<std::size_t> items{};  ///< indices within the batch, in their order
   std::size_t slices = 0;            ///< of all of them
+  bool waits = false;                ///< any of them does, see Item
 
   // Of the thread that puts them into streams: slices that are there, and places in `items`.
   std::size_t entered = 0;
@@ -55,9 +59,12 @@ struct Item {
   Slices slices;
   Kind* kind = nullptr;
   std::size_t first = 0;  ///< number of its first slice within its kind
-  bool input_on_device = false;
-  bool output_on_device = false;
   bool scalar_on_device = false;
+  /// What is sent leaves the input where it lies, not its slots: on the device, and DeviceBlocks
+  /// knows it.
+  bool input_in_place = false;
+  /// It meets what an item of its kind before it writes, so it begins when those have written.
+  bool waits = false;
   /// The item of its kind before it, all of whose slices begin before its own do; none: the first.
   std::optional<std::size_t> behind{};
 
@@ -73,13 +80,24 @@ struct Item {
   std::size_t left = 0;
 };
 
+/// A message of this rank to itself. Of both sides' streams, as the calls of a batch begin and end
+/// together.
+struct OwnCopy {
+  const void* from = nullptr;
+  void* to = nullptr;
+  std::size_t bytes = 0;
+  cuda::Stream sender = nullptr;
+  cuda::Stream receiver = nullptr;
+};
+
 class Worker;
 
 /// Calls of one communicator that run together: one, or a group.
 struct Batch {
   std::shared_ptr<Worker> worker{};
   std::vector<Item> items{};
-  std::deque<Kind> kinds{};  ///< whose addresses stay
+  std::vector<OwnCopy> copies{};  ///< beside the items, of which there is one at least
+  std::deque<Kind> kinds{};       ///< whose addresses stay
   /// Putting it into the stream failed half way; release behind the items' `entered`, acquire by
   /// the worker, which then ends where the stream does.
   std::atomic<bool> cut{false};

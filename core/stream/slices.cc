@@ -15,68 +15,91 @@ std::size_t divide_up(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 
-Slices::Slices(const Call& call, bool sends, int rank, int ranks, std::size_t slot_bytes)
-    : call_(call), element_bytes_(size_of(call.type)) {
-  const Layout layout = make_layout(call.collective, ranks, 1);
-  ChunkSpan in{.first = 0, .count = sends ? 1 : 0};
-  ChunkSpan out{.first = 0, .count = sends ? 0 : 1};
+Slices::Slices(const Call& call, Counts counts, bool sends, int rank, int ranks,
+               std::size_t slot_bytes)
+    : call_(call),
+      element_bytes_(size_of(call.type)),
+      ragged_(!counts.empty()),
+      whole_(partition_of(call, counts, make_layout(call.collective, ranks, 1))) {
+  const Layout& layout = whole_.layout();
+  input_.blocks = {.first = 0, .count = sends ? 1 : 0};
+  output_.blocks = {.first = 0, .count = sends ? 0 : 1};
   if (call.collective != Collective::send_recv) {
-    in = held(call.collective, Buffer::input, layout, rank, call.root);
-    out = held(call.collective, Buffer::output, layout, rank, call.root);
+    input_.blocks = held(call.collective, Buffer::input, layout, rank, call.root);
+    output_.blocks = held(call.collective, Buffer::output, layout, rank, call.root);
   }
-  input_.blocks = static_cast<std::size_t>(in.count);
-  output_.blocks = static_cast<std::size_t>(out.count);
   // The larger buffer begins at the slot's first byte, and the smaller one lies in it.
-  input_.place = in.count < out.count ? static_cast<std::size_t>(in.first - out.first) : 0;
-  output_.place =
-      out.count < in.count && out.count > 0 ? static_cast<std::size_t>(out.first - in.first) : 0;
-  const bool apart = call.collective == Collective::all_to_all;
-  if (apart) output_.place = input_.blocks;
-  if (in.count == 0) input_.place = 0;
+  ChunkSpan& in = input_.blocks;
+  ChunkSpan& out = output_.blocks;
+  if (in.count == 0) in.first = out.first;
+  if (out.count == 0) out.first = in.first;
+  origin_ = std::min(in.first, out.first);
+  output_.behind = call.collective == Collective::all_to_all;
 
-  const std::size_t in_slot = static_cast<std::size_t>(layout.blocks) * (apart ? 2 : 1);
-  limit_ = slot_bytes / (in_slot * element_bytes_);
+  const std::size_t slot_elements = slot_bytes / element_bytes_ / (output_.behind ? 2 : 1);
+  limit_ = whole_.longest_slice(layout.blocks, slot_elements);
   if (limit_ == 0) {
     throw Error(ErrorCode::invalid_argument,
                 "device buffers are not served with so many ranks as " + std::to_string(ranks),
                 {.rank = rank, .call = to_string(call), .remedy = "use host memory"});
   }
   if (limit_ > aligned) limit_ -= limit_ % aligned;
-  first_ = call.count;
+  const std::size_t largest = whole_.largest_chunk();
+  first_ = largest;
   count_ = 1;
-  if (call.count <= limit_) return;
-  const std::size_t shorter = divide_up(call.count, limit_) * step % std::max(limit_ / 2, step);
+  if (largest <= limit_) return;
+  const std::size_t shorter = divide_up(largest, limit_) * step % std::max(limit_ / 2, step);
   first_ = limit_ > 2 * step ? limit_ - shorter : limit_;
-  count_ = 1 + divide_up(call.count - first_, limit_);
+  count_ = 1 + divide_up(largest - first_, limit_);
 }
 
 std::size_t Slices::begin(std::size_t slice) const {
   if (slice == 0) return 0;
-  return std::min(first_ + (slice - 1) * limit_, call_.count);
+  return std::min(first_ + (slice - 1) * limit_, whole_.largest_chunk());
 }
 
 Call Slices::call(std::size_t slice) const {
   Call part = call_;
-  part.count = elements(slice);
+  if (!ragged_) {
+    part.count = elements(slice);
+  } else if (!is_whole(slice)) {
+    part.count = this->part(slice).elements();
+    mark_as_part(part, call_, slice);
+  }
   return part;
+}
+
+std::vector<std::size_t> Slices::counts(std::size_t slice) const {
+  std::vector<std::size_t> counts;
+  const Partition blocks = part(slice);
+  for (int block = 0; ragged_ && block < blocks.layout().blocks; ++block)
+    counts.push_back(blocks.size(block));
+  return counts;
 }
 
 /// A buffer whose blocks are whole in the slice is one run.
 std::size_t Slices::copies(const Side& side, std::size_t slice) const {
   if (elements(slice) == 0) return 0;
-  return elements(slice) == call_.count ? std::min<std::size_t>(side.blocks, 1) : side.blocks;
+  const auto blocks = static_cast<std::size_t>(side.blocks.count);
+  return is_whole(slice) ? std::min<std::size_t>(blocks, 1) : blocks;
 }
 
 Slices::Copy Slices::copy(const Side& side, std::size_t slice, std::size_t run) const {
-  const std::size_t size = elements(slice);
-  const std::size_t blocks = size == call_.count ? side.blocks : 1;
-  return {.buffer_offset = (run * call_.count + begin(slice)) * element_bytes_,
-          .slot_offset = (side.place + run) * size * element_bytes_,
-          .bytes = blocks * size * element_bytes_};
+  const Partition blocks = part(slice);
+  const int block = side.blocks.first + static_cast<int>(run);
+  const std::size_t before = std::min(begin(slice), whole_.size(block));
+  const std::size_t in_buffer = whole_.offset(block) - whole_.offset(side.blocks.first) + before;
+  const std::size_t in_side = blocks.offset(block) - blocks.offset(side.blocks.first);
+  return {.buffer_offset = in_buffer * element_bytes_,
+          .slot_offset = offset(side, slice) + in_side * element_bytes_,
+          .bytes = (is_whole(slice) ? elements_of(side.blocks, blocks) : blocks.size(block)) *
+                   element_bytes_};
 }
 
 std::size_t Slices::offset(const Side& side, std::size_t slice) const {
-  return side.place * elements(slice) * element_bytes_;
+  const Partition blocks = part(slice);
+  const std::size_t within = blocks.offset(side.blocks.first) - blocks.offset(origin_);
+  return (within + (side.behind ? blocks.elements() : 0)) * element_bytes_;
 }
 
 }  // namespace rondo::stream

@@ -2,17 +2,18 @@
 // slot of a lane.
 //
 // A slice is the same collective on the same range of every block: elements [begin, begin + count)
-// of each. Its blocks lie one behind the other in the slot, in place (a rank's own block of the
-// larger buffer); only all_to_all has its output behind its input. Every rank cuts alike, as the
-// cuts depend on nothing but the call, the number of ranks and the slot's size. The first slice is
-// shorter by an amount that depends on how many there are, so that ranks which disagree about a
-// large count disagree about their first slice.
+// of each, as far as it has them. Its blocks lie one behind the other in the slot, in place (a
+// rank's own block of the larger buffer); only all_to_all has its output behind its input. Every
+// rank cuts alike, as the cuts depend on nothing but the call, its counts, the number of ranks and
+// the slot's size. The first slice is shorter by an amount that depends on how many there are, so
+// that ranks which disagree about a large count disagree about their first slice. Where blocks
+// differ in size each slice tells the fingerprint of them all.
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
-#include "core/control/call.h"
-#include "core/schedule/layout.h"
+#include "core/plan/ragged.h"
 
 namespace rondo::stream {
 
@@ -20,13 +21,14 @@ class Slices {
  public:
   /// Throws Error{invalid_argument} where one element of each block does not fit a slot.
   /// `sends`: of a message (Collective::send_recv), its direction.
-  Slices(const Call& call, bool sends, int rank, int ranks, std::size_t slot_bytes);
+  Slices(const Call& call, Counts counts, bool sends, int rank, int ranks, std::size_t slot_bytes);
 
   std::size_t count() const { return count_; }
   std::size_t begin(std::size_t slice) const;
   std::size_t elements(std::size_t slice) const { return begin(slice + 1) - begin(slice); }
-  /// The slice as a call.
+  /// The slice as a call, and the counts of its blocks where the whole call has some.
   Call call(std::size_t slice) const;
+  std::vector<std::size_t> counts(std::size_t slice) const;
 
   /// One run of bytes between a user's buffer and a slot.
   struct Copy {
@@ -43,22 +45,33 @@ class Slices {
   /// Where in the slot the slice's call has its input and its output, in bytes.
   std::size_t input_offset(std::size_t slice) const { return offset(input_, slice); }
   std::size_t output_offset(std::size_t slice) const { return offset(output_, slice); }
-  std::size_t input_elements(std::size_t slice) const { return input_.blocks * elements(slice); }
+  std::size_t input_elements(std::size_t slice) const {
+    return elements_of(input_.blocks, part(slice));
+  }
 
  private:
-  /// The blocks of a user's buffer on this rank.
+  /// A user's buffer on this rank.
   struct Side {
-    std::size_t blocks = 0;
-    std::size_t place = 0;  ///< of the first one in a slot, in blocks
+    ChunkSpan blocks{};
+    bool behind = false;  ///< in a slot it lies behind the other one, not within it
   };
+  static std::size_t elements_of(const ChunkSpan& blocks, const Partition& partition) {
+    return partition.offset(blocks.first + blocks.count) - partition.offset(blocks.first);
+  }
+  /// A slice's range of every block.
+  Partition part(std::size_t slice) const { return whole_.range(begin(slice), elements(slice)); }
+  bool is_whole(std::size_t slice) const { return elements(slice) == whole_.largest_chunk(); }
   std::size_t copies(const Side& side, std::size_t slice) const;
   Copy copy(const Side& side, std::size_t slice, std::size_t run) const;
   std::size_t offset(const Side& side, std::size_t slice) const;
 
   Call call_;
   std::size_t element_bytes_;
+  bool ragged_;
+  Partition whole_;  ///< in blocks
   Side input_{};
   Side output_{};
+  int origin_ = 0;         ///< the block that a slot begins with
   std::size_t limit_ = 0;  ///< elements of a block in a slot
   std::size_t first_ = 0;  ///< elements of the first slice
   std::size_t count_ = 0;

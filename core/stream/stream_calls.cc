@@ -5,7 +5,10 @@
 #include <utility>
 
 #include "core/base/log.h"
+#include "core/memory/device_blocks.h"
+#include "core/stream/buffers.h"
 #include "core/stream/entries.h"
+#include "core/stream/own_copies.h"
 #include "core/stream/wait.h"
 
 namespace rondo::stream {
@@ -31,16 +34,22 @@ bool are_of_one_kind(const Request& a, const Request& b) {
   return a.peer == b.peer && a.sends == b.sends;
 }
 
+/// Whether the transport to the peer reads what is sent where it lies.
+bool leaves_from_place(const Request& request, const detail::CommunicatorState& state) {
+  if (!is_message(request) || !request.sends || request.call.count == 0) return false;
+  if (request.peer == state.rank() || !state.sends_device_memory(request.peer)) return false;
+  const std::size_t bytes = request.call.count * size_of(request.call.type);
+  return DeviceBlocks::of_process()->find(request.input, bytes).has_value();
+}
+
 void arrived(void* data) {
   Batch& batch = *static_cast<Batch*>(data);
-  const std::shared_ptr<Worker> worker = batch.worker;  // which may let go of the batch at once
-  worker->arrive(batch);
+  batch.worker->arrive(batch);
 }
 
 void forgotten(void* data) {
   Batch& batch = *static_cast<Batch*>(data);
-  const std::shared_ptr<Worker> worker = batch.worker;
-  worker->forget(batch);
+  batch.worker->forget_captured(batch);
 }
 
 /// Peers and directions of messages.
@@ -53,22 +62,35 @@ std::size_t count_message_kinds(const std::vector<Request>& requests) {
   return kinds.size();
 }
 
-bool fits_its_lane(const Kind& kind) { return kind.slices <= Lane::depth; }
+/// Whether all its slices enter before any leaves.
+bool enters_at_once(const Kind& kind) { return kind.slices <= Lane::depth && !kind.waits; }
 
-/// Where what waits for a kind's slices goes. Kinds that need a slot twice go on in streams of
+/// Where what waits for a kind's slices goes. Kinds that do not enter at once go on in streams of
 /// their own: in one stream a message would wait for another one, which may be waiting for what
 /// this one brings about.
 cuda::Stream stream_of(const Batch& batch, const Kind& kind) {
-  const bool apart = batch.kinds.size() > 1 && !fits_its_lane(kind);
+  const bool apart = batch.kinds.size() > 1 && !enters_at_once(kind);
   return apart ? kind.lane->own_stream() : batch.items.front().request.stream;
+}
+
+/// Those that its calls were made in, some of them several times.
+template <class Body>
+void for_streams(const Batch& batch, const Body& body) {
+  for (const Item& item : batch.items) body(item.request.stream);
+  for (const OwnCopy& copy : batch.copies) {
+    body(copy.sender);
+    body(copy.receiver);
+  }
 }
 
 }  // namespace
 
-StreamCalls::StreamCalls(std::shared_ptr<detail::CommunicatorState> state, cuda::Context context)
-    : context_(context), worker_(std::make_shared<Worker>(std::move(state))) {
+StreamCalls::StreamCalls(std::shared_ptr<detail::CommunicatorState> state,
+                         cuda::SharedContext context)
+    : context_(std::move(context)), worker_(std::make_shared<Worker>(std::move(state))) {
   const cuda::RelaxedCapture relaxed;
-  const cuda::CurrentContext current(context_);
+  const cuda::CurrentContext current(context_.get());
+  device_ = cuda::current_device();
   collective_lane_ = std::make_unique<Lane>(collective_slot_bytes);
   add_lanes(usual_lanes(worker_->state().size()));
   order_ = std::make_shared<Order>();
@@ -77,8 +99,8 @@ StreamCalls::StreamCalls(std::shared_ptr<detail::CommunicatorState> state, cuda:
 }
 
 std::shared_ptr<StreamCalls> StreamCalls::make(std::shared_ptr<detail::CommunicatorState> state,
-                                               cuda::Context context) {
-  std::shared_ptr<StreamCalls> made(new StreamCalls(std::move(state), context));
+                                               cuda::SharedContext context) {
+  std::shared_ptr<StreamCalls> made(new StreamCalls(std::move(state), std::move(context)));
   made->worker_->start(made);
   return made;
 }
@@ -88,14 +110,15 @@ StreamCalls::~StreamCalls() {
   try {
     finish();
     const cuda::RelaxedCapture relaxed;
-    const cuda::CurrentContext current(context_);
+    const cuda::CurrentContext current(context_.get());
     collective_lane_.reset();
     message_lanes_.clear();
     order_.reset();
     others_.clear();
     scratch_.reset();
   } catch (const std::exception& error) {
-    log(LogLevel::info, -1, std::string("while giving memory back: ") + error.what());
+    log(LogLevel::info, -1, std::string("while giving memory back: ") + error.what(),
+        LogSubsystem::destroy);
     abandon();
   }
 }
@@ -115,26 +138,19 @@ void StreamCalls::add_lanes(std::size_t messages) {
 }
 
 void StreamCalls::prepare(const std::vector<Request>& requests) {
-  const std::size_t messages = count_message_kinds(requests);
+  const auto copies = own_copies(requests, worker_->state().rank());
+  const std::size_t messages = count_message_kinds(requests) - (copies && !copies->empty() ? 2 : 0);
   if (messages <= message_lanes_.size()) return;
+  // Also while a stream is captured: none of it goes into the graph, and the graph keeps the lanes.
   const cuda::RelaxedCapture relaxed;
-  const cuda::CurrentContext current(context_);
-  if (cuda::capture_of(requests.front().stream)) {
-    throw Error(
-        ErrorCode::invalid_usage,
-        "this group has " + std::to_string(messages) +
-            " peers and directions of messages and the communicator page-locked memory for " +
-            std::to_string(message_lanes_.size()) +
-            "; more cannot be taken while a stream is captured",
-        {.rank = worker_->state().rank(), .remedy = "make the same group once before the capture"});
-  }
+  const cuda::CurrentContext current(context_.get());
   add_lanes(messages);
 }
 
 void StreamCalls::check_context(const Request& request) const {
   cuda::Context context = nullptr;
   check(driver().stream_get_ctx(request.stream, &context), "cuStreamGetCtx");
-  if (context == context_) return;
+  if (context == context_.get()) return;
   throw Error(ErrorCode::invalid_usage,
               "this stream is of another CUDA context than the communicator's first one",
               {.rank = worker_->state().rank(),
@@ -171,44 +187,36 @@ std::shared_ptr<Batch> StreamCalls::make_batch(std::vector<Request> requests) co
   const detail::CommunicatorState& state = worker_->state();
   auto batch = std::make_shared<Batch>();
   batch->worker = worker_;
+  Written written(state.rank(), state.size());
   for (Request& request : requests) {
     Kind& kind = kind_of(*batch, request);
-    const Slices slices(request.call, request.sends, state.rank(), state.size(),
-                        kind.lane->slot_bytes());
-    Item item{.slices = slices, .kind = &kind, .first = kind.slices};
-    item.input_on_device = cuda::is_device_memory(request.input);
-    item.output_on_device = cuda::is_device_memory(request.output);
-    item.scalar_on_device = request.scale && cuda::is_device_memory(request.scalar);
+    Slices slices(request.call, request.counts, request.sends, state.rank(), state.size(),
+                  kind.lane->slot_bytes());
+    Item& item =
+        batch->items.emplace_back(std::move(request), std::move(slices), &kind, kind.slices);
+    item.input_in_place =
+        item.request.where.input.on_device && leaves_from_place(item.request, state);
+    item.scalar_on_device = item.request.scale && cuda::is_device_memory(item.request.scalar);
+    item.waits = !is_message(item.request) && written.add(item.request);
+    kind.waits |= item.waits;
     if (!kind.items.empty()) item.behind = kind.items.back();
-    item.request = std::move(request);
-    kind.items.push_back(batch->items.size());
-    kind.slices += slices.count();
-    batch->items.push_back(std::move(item));
+    kind.items.push_back(batch->items.size() - 1);
+    kind.slices += item.slices.count();
   }
   return batch;
 }
 
 /// The graph keeps the batch: what it replays must exist as long as it does.
 void StreamCalls::keep_with(const std::shared_ptr<Batch>& batch, cuda::Graph graph) {
-  cuda::UserObject object = nullptr;
-  check(driver().user_object_create(&object, batch.get(), forgotten, 1,
-                                    cuda::user_object_no_destructor_sync),
-        "cuUserObjectCreate");
-  check(driver().graph_retain_user_object(graph, object, 1, cuda::graph_user_object_move),
-        "cuGraphRetainUserObject");
-  batch->captured = true;
+  batch->worker->leave_to_graph(*batch);
+  cuda::keep_with(graph, batch.get(), forgotten);
 }
 
 void StreamCalls::keep_with(cuda::Graph graph) {
   const auto nothing = std::make_shared<Batch>();
   nothing->worker = worker_;
   worker_->expect(nothing);
-  try {
-    keep_with(nothing, graph);
-  } catch (const std::exception&) {
-    if (!nothing->captured) worker_->forget(*nothing);
-    throw;
-  }
+  keep_with(nothing, graph);
 }
 
 void StreamCalls::enqueue(std::vector<Request> requests) {
@@ -220,12 +228,20 @@ void StreamCalls::enqueue(std::vector<Request> requests) {
 
 void StreamCalls::begin(std::vector<Request> requests) {
   worker_->refuse_after_failure();
+  const cuda::CurrentContext current(context_.get());  // the null stream is this one's
   for (const Request& request : requests) check_context(request);
   check_messages_to_self(requests);
   prepare(requests);
-  const cuda::CurrentContext current(context_);
   const auto capture = cuda::capture_of(requests.front().stream);
+  if (!capture) wait_for_earlier();
+  traced_ = {};
+  for (const Request& request : requests)
+    traced_.add(worker_->state(), request, trace::Way::through_host, capture.has_value());
+  const int rank = worker_->state().rank();
+  auto copies = own_copies(requests, rank);
+  if (copies) leave_out_own(requests, rank);
   putting_ = make_batch(std::move(requests));
+  if (copies) putting_->copies = std::move(*copies);
   putting_->capture = capture;
   worker_->expect(putting_);
   put([&](Batch& batch) {
@@ -241,7 +257,7 @@ bool StreamCalls::go_on() {
       if (kind.entered == kind.slices) continue;
       moved = true;
       if (!batch.captured) wait_for_room(batch, kind);
-      leave_next(batch, kind, stream_of(batch, kind));
+      while (!may_enter_next(batch, kind)) leave_next(batch, kind, stream_of(batch, kind));
       enter_next(batch, kind, stream_of(batch, kind));
     }
   });
@@ -255,9 +271,11 @@ void StreamCalls::end() {
       while (kind.left < kind.slices) leave_next(batch, kind, stream_of(batch, kind));
     }
     for (const Kind& kind : batch.kinds) join(stream, stream_of(batch, kind));
-    for (const Item& item : batch.items) join(item.request.stream, stream);
+    traced_.end(stream);
+    for_streams(batch, [&](cuda::Stream each) { join(each, stream); });
     order_->record(stream, batch.capture);
   });
+  if (!putting_->captured) earlier_.push_back(std::move(putting_));
   putting_.reset();
 }
 
@@ -266,7 +284,7 @@ void StreamCalls::end() {
 template <class Body>
 void StreamCalls::put(Body&& body) {
   try {
-    const cuda::CurrentContext current(context_);
+    const cuda::CurrentContext current(context_.get());
     body(*putting_);
   } catch (const std::exception& error) {
     give_up(*std::exchange(putting_, nullptr), error.what());
@@ -279,7 +297,7 @@ void StreamCalls::put(Body&& body) {
 /// behind.
 void StreamCalls::close_off(Batch& batch) {
   try {
-    const cuda::CurrentContext current(context_);
+    const cuda::CurrentContext current(context_.get());
     const cuda::Stream stream = batch.items.front().request.stream;
     for (Kind& kind : batch.kinds) {
       while (kind.left < kind.entered) await_next(batch, kind, stream_of(batch, kind));
@@ -287,7 +305,8 @@ void StreamCalls::close_off(Batch& batch) {
     for (const Kind& kind : batch.kinds) join(stream, stream_of(batch, kind));
     order_->record(stream, batch.capture);
   } catch (const Error& error) {
-    log(LogLevel::info, worker_->state().rank(), std::string("behind a failure: ") + error.what());
+    log(LogLevel::info, worker_->state().rank(), std::string("behind a failure: ") + error.what(),
+        LogSubsystem::coll);
   }
 }
 
@@ -307,29 +326,53 @@ void StreamCalls::enter_first(Batch& batch) {
   const cuda::Stream stream = batch.items.front().request.stream;
   order_->follow(stream, batch.capture);
   for (const auto& other : others_) other->follow(stream, batch.capture);
-  for (const Item& item : batch.items) join(stream, item.request.stream);
+  for_streams(batch, [&](cuda::Stream each) { join(stream, each); });
+  traced_.begin(stream);
   check(driver().launch_host_func(stream, arrived, &batch), "cuLaunchHostFunc");
   batch.announced = true;
   for (Kind& kind : batch.kinds) {
-    while (kind.entered < std::min(kind.slices, Lane::depth)) enter_next(batch, kind, stream);
+    while (kind.entered < kind.slices && may_enter_next(batch, kind))
+      enter_next(batch, kind, stream);
   }
   for (const Kind& kind : batch.kinds) join(stream_of(batch, kind), stream);
+  for (const OwnCopy& copy : batch.copies) enter(copy, stream);
 }
 
 /// Slices that the worker has answered are out of the queue, or about to be.
-void StreamCalls::wait_for_room(const Batch& batch, const Kind& kind) const {
-  const std::size_t most = std::max(Lane::depth, queued_entries / entries_of_next(batch, kind));
+std::size_t StreamCalls::entries_of_earlier() {
+  while (!earlier_.empty() && entries_left(*earlier_.front()) == 0) earlier_.pop_front();
+  std::size_t entries = 0;
+  for (const auto& batch : earlier_) entries += entries_left(*batch);
+  return entries;
+}
+
+/// Throws the failure of the communicator, behind which there may never be room.
+template <class IsFull>
+void StreamCalls::wait_while(const IsFull& is_full) {
   Wait wait;
-  while (kind.entered - kind.answered.load(std::memory_order_relaxed) >= most) {
+  while (is_full()) {
     wait.once();
-    if (wait.is_long() && worker_->look_for_loss()) worker_->rethrow_failure();
+    if (wait.is_long()) worker_->refuse_after_failure();
   }
+}
+
+void StreamCalls::wait_for_earlier() {
+  wait_while([&] { return entries_of_earlier() >= queued_entries; });
+}
+
+/// As many slices as there are slots enter whatever there is.
+void StreamCalls::wait_for_room(const Batch& batch, const Kind& kind) {
+  const std::size_t each = entries_of_next(batch, kind);
+  wait_while([&] {
+    const std::size_t left = kind.entered - kind.answered.load(std::memory_order_relaxed);
+    return left >= Lane::depth && left * each + entries_of_earlier() >= queued_entries;
+  });
 }
 
 void StreamCalls::finish() {
   if (!order_->used()) return;
   const cuda::RelaxedCapture relaxed;
-  const cuda::CurrentContext current(context_);
+  const cuda::CurrentContext current(context_.get());
   order_->finish();
 }
 

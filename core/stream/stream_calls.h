@@ -1,30 +1,36 @@
 // StreamCalls: a communicator's calls in the order of CUDA streams.
 //
-// A call is put into its stream and returns at once. It begins when the stream has done what was
-// put into it before, and what is put there later begins when the call is complete. Device buffers
-// go through pinned host memory, slice by slice (slices.h, lane.h), and a thread of the
-// communicator's own makes the calls (worker.h): no host function ever waits, so ranks of one
-// process cannot starve each other. All of it can be captured into graphs and replayed.
+// A call is put into its stream and returns at once, but for room in a queue. It begins when the
+// stream has done what was put into it before, and what is put there later begins when the call is
+// complete. Device buffers go through pinned host memory, slice by slice (slices.h, lane.h), and a
+// thread of the communicator's own makes the calls (worker.h): no host function ever waits, so
+// ranks of one process cannot starve each other. All of it can be captured into graphs and
+// replayed.
 //
 // Calls of one communicator follow each other in the order in which they are made, whatever their
 // streams are: each stream waits for the call before by an event. So they do where others of the
 // communicator go another way (follow_also()).
 //
 // A driver's queue has room for a thousand entries or so, and a full one makes its caller wait, who
-// may hold what other threads need. So a call has `queued_entries` there at most and waits by
-// itself for room, outside the driver; a captured one has no queue. Who makes calls of several
-// communicators in one thread puts them there slice by slice in turn: together.h.
+// may hold what other threads need. So all calls of a rank together have `queued_entries` there at
+// most, and the next one waits by itself for room, outside the driver; a captured one has no queue.
+// Who makes calls of several communicators in one thread puts them there slice by slice in turn:
+// together.h.
 //
 // Pinned memory: 4 slots of 1 MiB for collectives, and for messages 4 of 256 KiB for each peer and
-// direction that a group has at once: `usual_lanes` from the start, others when first needed.
+// direction that a group has at once: `usual_lanes` from the start, others when first needed, also
+// by a call that is captured. A rank's messages to itself within device memory are copies in the
+// stream (own_copies.h).
 // Threads: one at a time, but rethrow_failure() and retire() may come from any.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "core/stream/order.h"
+#include "core/stream/traced.h"
 #include "core/stream/worker.h"
 
 namespace rondo::stream {
@@ -36,15 +42,14 @@ class StreamCalls {
   /// For streams of `context`, which the calling thread need not have made its own. Takes memory,
   /// which may wait for the device: not for a thread that captures a stream.
   static std::shared_ptr<StreamCalls> make(std::shared_ptr<detail::CommunicatorState> state,
-                                           cuda::Context context);
+                                           cuda::SharedContext context);
   ~StreamCalls();
   StreamCalls(const StreamCalls&) = delete;
   StreamCalls& operator=(const StreamCalls&) = delete;
 
   /// Puts requests into their streams, to run together; arguments were checked before. Returns at
   /// once, but for room in a queue. Throws the failure of an earlier call; CudaError, after which
-  /// no further call succeeds; Error{invalid_usage} for a stream of another context, and in a
-  /// capture for more messages at once than there is memory for.
+  /// no further call succeeds; Error{invalid_usage} for a stream of another context.
   void enqueue(std::vector<Request> requests);
   /// Returns when all that was put into streams is complete, or has failed. Throws CudaError.
   void finish();
@@ -65,9 +70,12 @@ class StreamCalls {
   void fail(const char* words) { worker_->fail(words); }
   /// There will be no further call. What is under way goes on; so do graphs, whose calls fail.
   void retire() { worker_->retire(); }
+  /// Whether graphs of its calls put the end of its thread off.
+  bool is_kept() const { return worker_->is_kept(); }
 
   // For calls that are put into streams without this class: see all_ranks.h.
-  cuda::Context context() const { return context_; }
+  const cuda::SharedContext& context() const { return context_; }
+  int device() const { return device_; }
   detail::CommunicatorState& state() const { return worker_->state(); }
   const std::shared_ptr<Order>& order() const { return order_; }
   /// These calls come behind the other ones, too.
@@ -78,7 +86,7 @@ class StreamCalls {
   void keep_with(cuda::Graph graph);
 
  private:
-  StreamCalls(std::shared_ptr<detail::CommunicatorState> state, cuda::Context context);
+  StreamCalls(std::shared_ptr<detail::CommunicatorState> state, cuda::SharedContext context);
   void check_context(const Request& request) const;
   void check_messages_to_self(const std::vector<Request>& requests) const;
   void add_lanes(std::size_t messages);
@@ -91,21 +99,28 @@ class StreamCalls {
   void give_up(Batch& batch, const char* words);
   void close_off(Batch& batch);
   void enter_first(Batch& batch);
-  void wait_for_room(const Batch& batch, const Kind& kind) const;
+  std::size_t entries_of_earlier();
+  template <class IsFull>
+  void wait_while(const IsFull& is_full);
+  void wait_for_earlier();
+  void wait_for_room(const Batch& batch, const Kind& kind);
   /// Makes `stream` wait for what is in `other`.
   void join(cuda::Stream stream, cuda::Stream other) {
     stream::join(stream, other, scratch_.get());
   }
   void abandon();
 
-  const cuda::Context context_;
+  const cuda::SharedContext context_;  ///< goes last
+  int device_ = 0;                     ///< the context's
   const std::shared_ptr<Worker> worker_;
   std::unique_ptr<Lane> collective_lane_{};
   std::vector<std::unique_ptr<Lane>> message_lanes_{};
   std::shared_ptr<Order> order_{};
   std::vector<std::shared_ptr<Order>> others_{};  ///< of calls beside these
   cuda::OwnedEvent scratch_{};                    ///< of join()
-  std::shared_ptr<Batch> putting_{};              ///< between begin() and end()
+  std::shared_ptr<Batch> putting_{};              ///< between begin() and end(), as `traced_`
+  std::deque<std::shared_ptr<Batch>> earlier_{};  ///< put before, of which streams may have a part
+  Traced traced_{};
 };
 
 }  // namespace rondo::stream

@@ -2,6 +2,7 @@
 
 #include <system_error>
 #include <thread>
+#include <utility>
 
 namespace rondo::stream {
 namespace {
@@ -17,7 +18,8 @@ std::int64_t milliseconds_now() {
 
 /// The event is never recorded: what its query says is what the context says.
 struct Watch::Question {
-  explicit Question(cuda::Context asked) : context(asked), event(cuda::make_event()) {}
+  explicit Question(cuda::SharedContext asked)
+      : context(std::move(asked)), event(cuda::make_event()) {}
   ~Question() {
     if (status.load(std::memory_order_relaxed) != cuda::success) (void)event.release();
   }
@@ -26,7 +28,7 @@ struct Watch::Question {
 
   void ask() {
     const cuda::RelaxedCapture relaxed;  // else a capture elsewhere would be broken
-    int answer = cuda::driver().ctx_push_current(context);
+    int answer = cuda::driver().ctx_push_current(context.get());
     if (answer == cuda::success) {
       answer = cuda::driver().event_query(event.get());
       cuda::Context popped = nullptr;
@@ -35,7 +37,7 @@ struct Watch::Question {
     if (answer != cuda::not_ready) status.store(answer, std::memory_order_relaxed);
   }
 
-  const cuda::Context context;
+  const cuda::SharedContext context;
   cuda::OwnedEvent event;  ///< dies with its context
   // Relaxed, all of them: they carry nothing but themselves.
   std::atomic<int> status{cuda::success};
@@ -43,7 +45,8 @@ struct Watch::Question {
   std::atomic<std::int64_t> asked_at{0};  ///< milliseconds of the steady clock
 };
 
-Watch::Watch(cuda::Context context) : question_(std::make_shared<Question>(context)) {}
+Watch::Watch(cuda::SharedContext context)
+    : question_(std::make_shared<Question>(std::move(context))) {}
 
 int Watch::seen() const { return question_->status.load(std::memory_order_relaxed); }
 

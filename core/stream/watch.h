@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 
+#include "core/cuda/contexts.h"
 #include "core/cuda/handles.h"
 
 namespace rondo::stream {
@@ -14,7 +15,7 @@ namespace rondo::stream {
 class Watch {
  public:
   /// Of `context`, which is the calling thread's.
-  explicit Watch(cuda::Context context);
+  explicit Watch(cuda::SharedContext context);
 
   /// What the driver says to calls in the context as far as is known: cuda::success while it works.
   /// Returns at once. The driver is asked at most once a second, by a thread of its own: it may

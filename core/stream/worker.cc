@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include "core/base/threads.h"
 #include "core/stream/wait.h"
 
 namespace rondo::stream {
@@ -26,11 +27,12 @@ void fill(Item& item) {
   const std::size_t number = item.first + item.at;
   std::byte* const slot = item.lane().slot(number);
   const Slices& slices = item.slices;
-  if (!item.input_on_device) {
+  if (!item.request.where.input.on_device) {
     const auto* const from = static_cast<const std::byte*>(item.request.input);
     for (std::size_t run = 0; run < slices.input_copies(item.at); ++run) {
       const Slices::Copy copy = slices.input_copy(item.at, run);
-      std::memcpy(slot + copy.slot_offset, from + copy.buffer_offset, copy.bytes);
+      if (copy.bytes > 0)
+        std::memcpy(slot + copy.slot_offset, from + copy.buffer_offset, copy.bytes);
     }
   }
   const std::size_t count = slices.input_elements(item.at);
@@ -40,13 +42,22 @@ void fill(Item& item) {
   item.request.scale(slot + slices.input_offset(item.at), count, scalar);
 }
 
+/// Of the item's slice. Behind its `ready` what stands in place is what the stream's work before
+/// left there, and the stream goes on only when the message is handed over.
+const std::byte* input_of(const Item& item, const std::byte* slot) {
+  const Slices& slices = item.slices;
+  if (!item.input_in_place) return slot + slices.input_offset(item.at);
+  return static_cast<const std::byte*>(item.request.input) +
+         slices.input_copy(item.at, 0).buffer_offset;
+}
+
 void empty(const Item& item) {
-  if (item.output_on_device) return;
+  if (item.request.where.output.on_device) return;
   const std::byte* const slot = item.lane().slot(item.first + item.at);
   auto* const to = static_cast<std::byte*>(item.request.output);
   for (std::size_t run = 0; run < item.slices.output_copies(item.at); ++run) {
     const Slices::Copy copy = item.slices.output_copy(item.at, run);
-    std::memcpy(to + copy.buffer_offset, slot + copy.slot_offset, copy.bytes);
+    if (copy.bytes > 0) std::memcpy(to + copy.buffer_offset, slot + copy.slot_offset, copy.bytes);
   }
 }
 
@@ -76,7 +87,7 @@ void take_back_answers(const Batch& batch) {
 void Worker::start(std::shared_ptr<void> owner) {
   // Detached: it ends by itself after retire(), which the batches that a graph still holds may put
   // off for as long as the process lives.
-  std::thread([self = shared_from_this(), owner = std::move(owner)]() mutable {
+  start_thread([self = shared_from_this(), owner = std::move(owner)]() mutable {
     self->work();
     owner.reset();
   }).detach();
@@ -86,6 +97,12 @@ void Worker::expect(const std::shared_ptr<Batch>& batch) {
   const std::scoped_lock lock(mutex_);
   ++expected_;
   batch->self = batch;
+}
+
+void Worker::leave_to_graph(Batch& batch) {
+  const std::scoped_lock lock(mutex_);
+  batch.captured = true;
+  ++captured_;
 }
 
 void Worker::arrive(Batch& batch) noexcept {
@@ -100,6 +117,25 @@ void Worker::forget(Batch& batch) noexcept {
   last = std::move(batch.self);
   --expected_;
   changed_.notify_one();
+}
+
+/// The batch holds its worker, and may be the last that does. One that the thread did not wait for,
+/// as its context was lost, goes with another thread.
+void Worker::forget_captured(Batch& batch) noexcept {
+  std::shared_ptr<Batch> late;
+  {
+    const std::scoped_lock lock(mutex_);
+    --expected_;
+    --captured_;
+    changed_.notify_one();
+    (ended_ ? late : forgotten_) = std::move(batch.self);
+  }
+  if (late == nullptr) return;
+  try {
+    start_thread([late = std::move(late)] {}).detach();
+  } catch (const std::exception&) {
+    // It was let go of here instead: there is no thread left, or no memory for it.
+  }
 }
 
 void Worker::rethrow_failure() {
@@ -135,6 +171,11 @@ void Worker::retire() {
   const std::scoped_lock lock(mutex_);
   retired_ = true;
   changed_.notify_one();
+}
+
+bool Worker::is_kept() {
+  const std::scoped_lock lock(mutex_);
+  return captured_ > 0;
 }
 
 bool Worker::look_for_loss() {
@@ -180,7 +221,10 @@ void Worker::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
     wait_for_batch(lock);
-    if (arrived_.empty()) return;
+    if (arrived_.empty()) {
+      ended_ = true;
+      return forgotten_.reset();  // the caller holds this
+    }
     // Ours as well: at its last answer a graph may end, be destroyed and forget it.
     std::shared_ptr<Batch> batch = std::move(arrived_.front());
     arrived_.pop_front();
@@ -255,19 +299,20 @@ void Worker::begin(Batch& batch, Item& item) {
   fill(item);
   const Slices& slices = item.slices;
   const Call call = slices.call(item.at);
+  const std::vector<std::size_t> counts = slices.counts(item.at);
   std::byte* const slot = item.lane().slot(item.first + item.at);
-  const std::byte* const input = slot + slices.input_offset(item.at);
+  const std::byte* const input = input_of(item, slot);
   std::byte* const output = slot + slices.output_offset(item.at);
   const bool message = call.collective == Collective::send_recv;
   if (batch.items.size() > 1) {
     item.running = message ? state_->start(message_of(item, call), input, output, false)
-                           : state_->start(call, input, output, false);
+                           : state_->start(call, input, output, false, counts);
     return;
   }
   if (message) {
     state_->call(message_of(item, call), input, output);
   } else {
-    state_->call(call, input, output);
+    state_->call(call, input, output, counts);
   }
   end(item);
 }

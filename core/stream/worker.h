@@ -13,6 +13,7 @@
 #include <exception>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "core/stream/request.h"
 #include "core/stream/watch.h"
@@ -27,17 +28,23 @@ class Worker : public std::enable_shared_from_this<Worker> {
 
   detail::CommunicatorState& state() { return *state_; }
   /// Before start(): what the batches' streams are of. It is the calling thread's.
-  void watch(cuda::Context context) { watch_.emplace(context); }
+  void watch(cuda::SharedContext context) { watch_.emplace(std::move(context)); }
   /// Starts the thread. `owner`: what the batches' lanes belong to; the thread lets go of it last.
+  /// Throws Error{system} where there is none left.
   void start(std::shared_ptr<void> owner);
 
   /// The batch exists from here on, until it is done, or (captured) forgotten.
   void expect(const std::shared_ptr<Batch>& batch);
+  /// It is captured: from here on its graph will forget it.
+  void leave_to_graph(Batch& batch);
   /// Its stream has reached it. Calls no function of CUDA and waits for nothing: it is made in a
-  /// host function.
+  /// host function. The batch, and this with it, may be gone when it returns.
   void arrive(Batch& batch) noexcept;
   /// No stream will reach it (any more).
   void forget(Batch& batch) noexcept;
+  /// The same of a captured one, when its graph has gone. Calls no function of CUDA, and the
+  /// last of them goes with a thread, as that may.
+  void forget_captured(Batch& batch) noexcept;
 
   /// Throws why no call can succeed any more, if so; looks for loss where a batch is under way. Any
   /// thread.
@@ -51,6 +58,8 @@ class Worker : public std::enable_shared_from_this<Worker> {
   /// There will be no further batch. The thread ends when the last one is done or forgotten, or
   /// lost.
   void retire();
+  /// Whether graphs put the thread's end off.
+  bool is_kept();
 
   /// Whether the streams' context is gone or broken, as far as is known. Any thread.
   bool is_lost() const { return watch_ && watch_->seen() != cuda::success; }
@@ -72,7 +81,10 @@ class Worker : public std::enable_shared_from_this<Worker> {
   std::mutex mutex_{};
   std::condition_variable changed_{};
   std::deque<std::shared_ptr<Batch>> arrived_{};  ///< under mutex_
+  std::shared_ptr<Batch> forgotten_{};            ///< the newest captured one; under mutex_
   std::size_t expected_ = 0;                      ///< batches that exist; under mutex_
+  std::size_t captured_ = 0;                      ///< of them; under mutex_
+  bool ended_ = false;                            ///< the thread has; under mutex_
   bool retired_ = false;                          ///< under mutex_
   std::exception_ptr failure_{};                  ///< under mutex_
   std::atomic<bool> failed_{false};               ///< relaxed: only saves taking the mutex

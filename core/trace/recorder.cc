@@ -14,7 +14,9 @@ constexpr std::uint32_t unknown_form = std::numeric_limits<std::uint32_t>::max()
 }  // namespace
 
 Recorder::Recorder(Origin origin, std::size_t limit)
-    : origin_(std::move(origin)), most_pages_(std::max<std::size_t>(1, limit / page_events)) {
+    : origin_(std::move(origin)),
+      most_pages_(std::max<std::size_t>(1, limit / page_events)),
+      stream_log_(std::make_shared<StreamLog>(limit / events_per_stream_call)) {
   pages_.push_back(std::make_unique<Event[]>(page_events));
   next_ = pages_.front().get();
   page_end_ = next_ + page_events;
@@ -38,6 +40,7 @@ std::uint32_t Recorder::number_of(const Form& form) {
   const Key key{form.peer >= 0 ? nullptr : form.prepared->plan.get(),
                 call.collective,
                 call.count,
+                call.blocks,
                 call.type,
                 call.op,
                 call.root,

@@ -19,6 +19,7 @@
 #include "core/plan/prepared.h"
 #include "core/trace/clocks.h"
 #include "core/trace/event.h"
+#include "core/trace/stream_log.h"
 
 namespace rondo::trace {
 
@@ -75,9 +76,12 @@ class Recorder {
     return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
   }
   const Origin& origin() const { return origin_; }
+  /// Of calls on GPU buffers; who notes something there may outlive the recorder.
+  const std::shared_ptr<StreamLog>& stream_log() const { return stream_log_; }
 
  private:
   static constexpr std::size_t page_events = 1000;
+  static constexpr std::size_t events_per_stream_call = 4;  ///< by the memory that it takes
   static constexpr std::size_t most_forms = 16384;
 
   void add(std::uint32_t call, EventKind kind, std::size_t place, std::uint64_t pass,
@@ -92,8 +96,8 @@ class Recorder {
                 .kind = kind};
   }
   /// What tells forms apart.
-  using Key = std::tuple<const Plan*, Collective, std::uint64_t, DataType, ReduceOperator,
-                         std::int32_t, bool>;
+  using Key = std::tuple<const Plan*, Collective, std::uint64_t, std::uint64_t, DataType,
+                         ReduceOperator, std::int32_t, bool>;
   std::uint32_t number_of(const Form& form);
   void turn_page();
   void write_file() const;
@@ -113,6 +117,7 @@ class Recorder {
   std::vector<Form> forms_{};
   std::unordered_map<const PreparedCall*, std::uint32_t> by_call_{};  ///< those that forms_ keeps
   std::map<Key, std::uint32_t> by_key_{};
+  std::shared_ptr<StreamLog> stream_log_;
   std::vector<Offset> offsets_{};
   std::string failure_{};
   bool complete_ = false;  ///< the file is more than a name that can be written

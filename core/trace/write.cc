@@ -11,8 +11,11 @@
 //   form N PLAN COUNT TYPE OPERATOR SLICE PASSES DIRECT     DIRECT: 1 where it may go that way
 //   message N PLAN COUNT TYPE PEER sends|receives SLICE PASSES
 //   B TIME CALL FORM SEQUENCE                        events, see event.h: b, e for ops, p, s, m, E
+//   gpu WAY CAPTURED PUT BEGUN COMPLETED COLLECTIVE COUNT TYPE OPERATOR ROOT [PEER sends|receives]
+//                                                    a call on GPU buffers, see stream_log.h;
+//                                                    CAPTURED: 0 or 1; times that are not known: -
 //   failed WORDS                                     why the communicator failed, if it did
-//   lost EVENTS CALLS                                what did not fit
+//   lost EVENTS CALLS GPU_CALLS                      what did not fit
 //   end EVENTS                                       without it the file is incomplete
 #include <algorithm>
 #include <array>
@@ -74,7 +77,9 @@ class Lines {
   }
 
  private:
-  void word(std::string_view text) { (text_ += ' ') += text; }
+  void word(std::string_view text) {
+    if (!text.empty()) (text_ += ' ') += text;
+  }
   void word(const char* text) { word(std::string_view(text)); }
   void word(const std::string& text) { word(std::string_view(text)); }
   template <class Integer>
@@ -125,6 +130,12 @@ void add_plan(Lines& lines, std::size_t number, const Plan& plan) {
   }
 }
 
+/// Readers take blocks to be equal: where they are not, the mean.
+std::uint64_t count_of(const Call& call, int ranks) {
+  const bool in_all = call.blocks > between_pairs;
+  return in_all ? call.count / static_cast<std::uint64_t>(ranks) : call.count;
+}
+
 void add_form(Lines& lines, std::size_t number, std::size_t plan, const Form& form) {
   const PreparedCall& prepared = *form.prepared;
   const Call& call = prepared.call;
@@ -133,9 +144,22 @@ void add_form(Lines& lines, std::size_t number, std::size_t plan, const Form& fo
     lines.line("message", number, plan, call.count, name(call.type), form.peer,
                form.sends ? "sends" : "receives", slicing.slice, slicing.passes);
   } else {
-    lines.line("form", number, plan, call.count, name(call.type), name(call.op), slicing.slice,
-               slicing.passes, prepared.direct != nullptr ? 1 : 0);
+    lines.line("form", number, plan, count_of(call, prepared.plan->schedule.ranks), name(call.type),
+               name(call.op), slicing.slice, slicing.passes, prepared.direct != nullptr ? 1 : 0);
   }
+}
+
+void add_stream_call(Lines& lines, const StreamCall& known, int ranks, std::uint64_t base) {
+  const auto time_text = [&](std::int64_t time) {
+    return time == 0 ? std::string("-") : std::to_string(static_cast<std::uint64_t>(time) - base);
+  };
+  const Call& call = known.call;
+  std::string message;
+  if (known.peer >= 0)
+    message = std::to_string(known.peer) + (known.sends ? " sends" : " receives");
+  lines.line("gpu", name(known.way), known.captured ? 1 : 0, time_text(known.put),
+             time_text(known.begun), time_text(known.completed), name(call.collective),
+             count_of(call, ranks), name(call.type), name(call.op), call.root, message);
 }
 
 void add_event(Lines& lines, const Event& event, std::uint64_t base) {
@@ -182,7 +206,10 @@ void Recorder::write_file() const {
     base = std::min(base, event.time);
     ++events;
   });
-  lines.line("base", events == 0 ? 0 : base);
+  const std::vector<StreamCall> stream_calls = stream_log_->calls();
+  for (const StreamCall& call : stream_calls)
+    base = std::min(base, static_cast<std::uint64_t>(call.put));
+  lines.line("base", events == 0 && stream_calls.empty() ? 0 : base);
   std::map<const Plan*, std::size_t> plans;
   for (std::size_t number = 0; number < forms_.size(); ++number) {
     const Plan* const plan = forms_[number].prepared->plan.get();
@@ -191,8 +218,9 @@ void Recorder::write_file() const {
     add_form(lines, number, at->second, forms_[number]);
   }
   each_event([&](const Event& event) { add_event(lines, event, base); });
+  for (const StreamCall& call : stream_calls) add_stream_call(lines, call, origin_.ranks, base);
   if (!failure_.empty()) lines.line("failed", one_line(failure_));
-  lines.line("lost", overwritten_, left_out_);
+  lines.line("lost", overwritten_, left_out_, stream_log_->lost());
   if (complete_) lines.line("end", events);
   lines.finish();
 }

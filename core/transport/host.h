@@ -19,6 +19,11 @@ struct HostInfo {
   friend bool operator==(const HostInfo&, const HostInfo&) = default;
 };
 
+/// Whatever each of them knows of transports.
+inline bool same_process(const HostInfo& one, const HostInfo& other) {
+  return one.process == other.process && one.hostname == other.hostname;
+}
+
 /// This process's own, but for what only transports know (see transports/table.h). `host_id`
 /// overrides `host` when not empty.
 HostInfo this_host(std::string_view host_id);

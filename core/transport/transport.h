@@ -30,6 +30,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/address_family.h"
 #include "core/base/config_infiniband.h"
 #include "core/transport/host.h"
 
@@ -136,6 +137,10 @@ class Transport {
   /// the doorbell instead adds nothing.
   virtual void add_descriptors(std::vector<pollfd>& descriptors) const;
 
+  /// Optional: channels to `peer` take also memory that DeviceBlocks knows (core/memory) in
+  /// send_from(). Any thread.
+  virtual bool sends_device_memory(int /*peer*/) const { return false; }
+
   /// Optional: reaching peers' memory without messages. Null where there is no such way. Owned by
   /// the transport; of use after meet(). Its connections are made by progress(), as channels' are.
   virtual class DirectAccess* direct_access() { return nullptr; }
@@ -150,7 +155,8 @@ struct TransportSettings {
   std::size_t slot_bytes = 0;      ///< 0: the transport's own default, scaled to `ranks`
   int sockets = 1;                 ///< tcp: sockets per pair of ranks and lane
   std::chrono::milliseconds timeout{300'000};  ///< RONDO_TIMEOUT: connections come about sooner
-  std::string interface {};       ///< tcp: NCCL_SOCKET_IFNAME's syntax; empty: automatic
+  std::string interface {};  ///< tcp: NCCL_SOCKET_IFNAME's syntax; empty: automatic
+  AddressFamily family = AddressFamily::any;  ///< tcp: of the interface's addresses
   InfinibandConfig infiniband{};  ///< verbs: RONDO_IB_*; verbs::make_settings() checks the rest
   Doorbell* doorbell = nullptr;
   /// Ranks that live in this process share it; the local transport meets its peers here.

@@ -10,6 +10,7 @@
 #define RONDO_KERNELS_CPU_CODECS_INL_H_
 #endif
 
+#include <bit>
 #include <cstdint>
 
 #include "hwy/highway.h"
@@ -172,6 +173,53 @@ struct Float16 {
 };
 #else
 using Float16 = Small<float16_format>;
+#endif
+
+#if HWY_TARGET == HWY_SCALAR
+/// Two float32 in the one 64-bit lane, worked on as float64.
+struct Float32InDouble {
+  using Word = std::uint64_t;
+  static constexpr int parts = 2;
+
+  template <class Part, class D, class V = hn::Vec<D>>
+  static HWY_INLINE auto unpack(Part part, D, V word) {
+    const auto bits = static_cast<std::uint32_t>(hn::GetLane(word) >> (32 * part));
+    return hn::Set(hn::RebindToFloat<D>(), static_cast<double>(std::bit_cast<float>(bits)));
+  }
+  template <class Part, class D, class VD>
+  static HWY_INLINE auto pack(Part part, D d, VD value) {
+    const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(hn::GetLane(value)));
+    return hn::Set(d, std::uint64_t{bits} << (32 * part));
+  }
+};
+#else
+/// Two float32 in each 64-bit lane, worked on as float64: part 0 is the lower half of the vector,
+/// part 1 the upper.
+struct Float32InDouble {
+  using Word = std::uint64_t;
+  static constexpr int parts = 2;
+
+  template <class Part, class D, class V = hn::Vec<D>>
+  static HWY_INLINE auto unpack(Part part, D d, V word) {
+    const hn::RebindToFloat<D> doubles;
+    const hn::Repartition<float, D> floats;
+    const hn::Half<decltype(floats)> half;
+    const auto all = hn::BitCast(floats, word);
+    if constexpr (part == 0) {
+      return hn::PromoteTo(doubles, hn::LowerHalf(half, all));
+    } else {
+      return hn::PromoteTo(doubles, hn::UpperHalf(half, all));
+    }
+  }
+  template <class Part, class D, class VD>
+  static HWY_INLINE auto pack(Part part, D d, VD value) {
+    const hn::Repartition<float, D> floats;
+    const hn::Half<decltype(floats)> half;
+    const auto result = hn::DemoteTo(half, value);
+    if constexpr (part == 0) return hn::BitCast(d, hn::ZeroExtendVector(floats, result));
+    return hn::BitCast(d, hn::Combine(floats, result, hn::Zero(half)));
+  }
+};
 #endif
 
 using Float8E4m3 = Small<float8_e4m3_format>;

@@ -28,7 +28,9 @@ using ReduceKernel = void (*)(Outputs outputs, Operands operands, bool streaming
 // Each family of types is compiled in its own file. avg is sum here; nullptr for another family.
 ReduceKernel find_integer_sum(DataType type, ReduceOperator op);    ///< sum and prod
 ReduceKernel find_integer_order(DataType type, ReduceOperator op);  ///< min and max
+ReduceKernel find_integer_bits(ReduceOperator op);                  ///< of any type: bit_and, ...
 ReduceKernel find_float_wide(DataType type, ReduceOperator op, bool scaled);
+ReduceKernel find_float_in_double(ReduceOperator op, bool scaled);  ///< float32 only
 ReduceKernel find_small_float(DataType type, ReduceOperator op, bool scaled);
 
 }  // namespace rondo::cpu

@@ -55,6 +55,25 @@ struct Maximum {
   }
 };
 
+struct BitAnd {
+  template <class V>
+  HWY_INLINE V operator()(V a, V b) const {
+    return hn::And(a, b);
+  }
+};
+struct BitOr {
+  template <class V>
+  HWY_INLINE V operator()(V a, V b) const {
+    return hn::Or(a, b);
+  }
+};
+struct BitXor {
+  template <class V>
+  HWY_INLINE V operator()(V a, V b) const {
+    return hn::Xor(a, b);
+  }
+};
+
 /// Where words come from and go to: n whole vectors in a row, anywhere in memory ...
 template <int n, class D>
 struct VectorsAt {
@@ -286,8 +305,9 @@ ReduceKernel float_kernel(ReduceOperator op) {
       return reduce_kernel<Codec, Minimum, scaled>;
     case ReduceOperator::max:
       return reduce_kernel<Codec, Maximum, scaled>;
+    default:
+      return nullptr;
   }
-  return nullptr;
 }
 
 template <class Codec>

@@ -16,15 +16,43 @@
 namespace rondo {
 namespace {
 
-[[noreturn]] void throw_unknown(DataType type, ReduceOperator op) {
-  throw Error(ErrorCode::invalid_argument,
-              "no CPU reduction for data type " + std::to_string(static_cast<int>(type)) +
-                  " and operator " + std::to_string(static_cast<int>(op)),
-              {.remedy = "use a DataType and a ReduceOperator that rondo/types.h lists"});
+[[noreturn]] void refuse(const Combination& how) {
+  const auto [type, op, factor, streaming, accumulate] = how;
+  const bool known = static_cast<std::size_t>(type) < data_types.size() &&
+                     static_cast<std::size_t>(op) < reduce_operators.size();
+  throw Error(
+      ErrorCode::invalid_argument,
+      known && !applies_to(op, type)
+          ? obstacle(op, type)
+          : "no CPU reduction for data type " + std::to_string(static_cast<int>(type)) +
+                " in data type " + std::to_string(static_cast<int>(accumulate)) + " and operator " +
+                std::to_string(static_cast<int>(op)),
+      {.remedy = "use a DataType and a ReduceOperator that rondo/types.h lets go together"});
 }
 
-cpu::ReduceKernel find_kernel(DataType type, ReduceOperator op, bool scaled) {
-  const bool ordering = op == ReduceOperator::min || op == ReduceOperator::max;
+cpu::ReduceKernel find_integer(DataType type, ReduceOperator op) {
+  switch (op) {
+    case ReduceOperator::sum:
+    case ReduceOperator::prod:
+    case ReduceOperator::avg:
+      return cpu::find_integer_sum(type, op);
+    case ReduceOperator::min:
+    case ReduceOperator::max:
+      return cpu::find_integer_order(type, op);
+    case ReduceOperator::bit_and:
+    case ReduceOperator::bit_or:
+    case ReduceOperator::bit_xor:
+      return cpu::find_integer_bits(op);
+  }
+  return nullptr;
+}
+
+cpu::ReduceKernel find_kernel(const Combination& how, bool scaled) {
+  const DataType type = how.type;
+  const ReduceOperator op = how.op;
+  if (how.accumulate != type && wide_type(type) != how.accumulate) return nullptr;
+  if (how.accumulate == DataType::float64 && type == DataType::float32)
+    return cpu::find_float_in_double(op, scaled);
   switch (type) {
     case DataType::int8:
     case DataType::uint8:
@@ -34,7 +62,7 @@ cpu::ReduceKernel find_kernel(DataType type, ReduceOperator op, bool scaled) {
     case DataType::uint32:
     case DataType::int64:
     case DataType::uint64:
-      return ordering ? cpu::find_integer_order(type, op) : cpu::find_integer_sum(type, op);
+      return find_integer(type, op);
     case DataType::float32:
     case DataType::float64:
       return cpu::find_float_wide(type, op, scaled);
@@ -46,8 +74,6 @@ cpu::ReduceKernel find_kernel(DataType type, ReduceOperator op, bool scaled) {
   }
   return nullptr;
 }
-
-bool is_integer(DataType type) { return type <= DataType::uint64; }
 
 /// Up to 32 bits a float64 quotient truncates right: it is off by less than the distance from a
 /// quotient to the next integer, which is at least 1/divisor. 64 bits divide their magnitudes.
@@ -76,15 +102,15 @@ void divide_all(void* values, std::size_t divisor, std::size_t count) {
 
 }  // namespace
 
-Reduction::Reduction(const Combination& how)
+ReductionKernel::ReductionKernel(const Combination& how)
     : how_(how),
       scaled_(how.factor != 1.0 && !is_integer(how.type)),
-      kernel_(find_kernel(how.type, how.op, scaled_)) {
-  if (kernel_ == nullptr) throw_unknown(how.type, how.op);
+      kernel_(find_kernel(how, scaled_)) {
+  if (kernel_ == nullptr) refuse(how);
 }
 
-void Reduction::operator()(std::span<void* const> outputs, std::span<const void* const> operands,
-                           std::size_t count) const {
+void ReductionKernel::operator()(std::span<void* const> outputs,
+                                 std::span<const void* const> operands, std::size_t count) const {
   if (operands.empty() || outputs.empty()) {
     throw Error(ErrorCode::invalid_argument, "a reduction needs at least one operand and output");
   }
@@ -98,7 +124,7 @@ void Reduction::operator()(std::span<void* const> outputs, std::span<const void*
 
 void reduce(const Combination& how, std::span<void* const> outputs,
             std::span<const void* const> operands, std::size_t count) {
-  Reduction{how}(outputs, operands, count);
+  ReductionKernel{how}(outputs, operands, count);
 }
 
 // One operand combined with nothing. A group of outputs at a time, less the input.

@@ -1,8 +1,9 @@
 // CPU reductions for every type and operator, vectorised, chosen at run time for the machine.
-// 16- and 8-bit floats are combined in float32 and rounded once, to nearest even, at the end of
-// each call (float8_e4m3 saturates to its largest finite value; float8_e5m2 and float16 overflow to
-// infinity; NaN in gives NaN out, for min and max too). Everything here is thread-safe, needs no
-// alignment, and throws Error before it writes anything.
+// 16- and 8-bit floats are combined in float32, and float32 in float64 where that is asked for, and
+// rounded once, to nearest even, at the end of each call (float8_e4m3 saturates to its largest
+// finite value; float8_e5m2 and float16 overflow to infinity; NaN in gives NaN out, for min and max
+// too). Everything here is thread-safe, needs no alignment, and throws Error before it writes
+// anything.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +21,7 @@ struct Combination {
   ReduceOperator op = ReduceOperator::sum;  ///< avg is sum here: its division is the factor's
   double factor = 1.0;     ///< floats: times this before it is rounded to the type; else ignored
   bool streaming = false;  ///< results go past the caches: for data larger than they are
+  DataType accumulate = type;  ///< or its wide_type()
 
   friend bool operator==(const Combination&, const Combination&) = default;
 };
@@ -34,9 +36,9 @@ void reduce(const Combination& how, std::span<void* const> outputs,
 
 /// The same with its kernel found beforehand, for combinations that repeat: finding it takes longer
 /// than adding up a cache line. Value type.
-class Reduction {
+class ReductionKernel {
  public:
-  explicit Reduction(const Combination& how = {});
+  explicit ReductionKernel(const Combination& how = {});
   void operator()(std::span<void* const> outputs, std::span<const void* const> operands,
                   std::size_t count) const;
   const Combination& combination() const { return how_; }

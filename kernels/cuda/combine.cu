@@ -1,6 +1,6 @@
-// The kernels that core/cuda/kernels.h launches: one for each type, found by its name
-// (kernels/device/pieces.h). Compiled to an image, not into a library: see image.h. At least two
-// blocks a processor, so that enough loads are under way.
+// The kernels that core/cuda/kernels.h launches: one for each type, and one for float32 in float64,
+// found by their names (kernels/device/pieces.h). Compiled to an image, not into a library: see
+// image.h. At least two blocks a processor, so that enough loads are under way.
 #include "kernels/device/pieces.h"
 
 using namespace rondo;
@@ -9,9 +9,9 @@ using namespace rondo::device;
 namespace {
 
 /// blockIdx.y is the piece; blocks along x share its elements.
-template <DataType type>
+template <class E>
 __device__ void combine_grid(const Pieces& call) {
-  PieceRun<Element<type>>(call, blockIdx.y)
+  PieceRun<E>(call, blockIdx.y)
       .run({blockIdx.x * std::size_t{blockDim.x} + threadIdx.x,
             gridDim.x * std::size_t{blockDim.x}});
 }
@@ -21,7 +21,7 @@ __device__ void combine_grid(const Pieces& call) {
 #define RONDO_COMBINE(type)                                        \
   extern "C" __global__ void __launch_bounds__(combine_threads, 2) \
       rondo_combine_##type(const __grid_constant__ Pieces call) {  \
-    combine_grid<DataType::type>(call);                            \
+    combine_grid<Element<DataType::type>>(call);                   \
   }
 RONDO_COMBINE(int8)
 RONDO_COMBINE(uint8)
@@ -38,3 +38,8 @@ RONDO_COMBINE(float64)
 RONDO_COMBINE(float8_e4m3)
 RONDO_COMBINE(float8_e5m2)
 #undef RONDO_COMBINE
+
+extern "C" __global__ void __launch_bounds__(combine_threads, 2)
+    rondo_combine_float32_in_double(const __grid_constant__ Pieces call) {
+  combine_grid<Float32InDouble>(call);
+}

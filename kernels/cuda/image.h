@@ -11,5 +11,7 @@ namespace rondo {
 
 /// Machine code and PTX (a "fatbin"). Empty where rondo was built without nvcc.
 std::span<const std::byte> kernel_image();
+/// The same of the kernels that wait for other ranks: an image of its own, as few contexts load it.
+std::span<const std::byte> resident_image();
 
 }  // namespace rondo

@@ -1,8 +1,9 @@
-// The image of a build without nvcc.
+// The images of a build without nvcc.
 #include "kernels/cuda/image.h"
 
 namespace rondo {
 
 std::span<const std::byte> kernel_image() { return {}; }
+std::span<const std::byte> resident_image() { return {}; }
 
 }  // namespace rondo

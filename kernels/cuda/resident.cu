@@ -12,7 +12,8 @@ namespace {
 
 using namespace device;
 
-__global__ void __launch_bounds__(resident_threads) run_programs(ResidentLaunch launch) {
+__global__ void __launch_bounds__(resident_threads, resident_blocks_each)
+    run_programs(ResidentLaunch launch) {
   __shared__ TeamMemory memory;
   CudaTeam team(memory);
   const std::uint32_t each = launch.lanes * launch.stripes;
@@ -20,7 +21,8 @@ __global__ void __launch_bounds__(resident_threads) run_programs(ResidentLaunch 
            blockIdx.x % launch.stripes);
 }
 
-__global__ void __launch_bounds__(resident_threads) run_small_calls(SmallLaunch launch) {
+__global__ void __launch_bounds__(resident_threads, resident_blocks_each)
+    run_small_calls(SmallLaunch launch) {
   __shared__ TeamMemory memory;
   CudaTeam team(memory);
   run_small(team, launch.calls[blockIdx.x / launch.stripes], blockIdx.x % launch.stripes);

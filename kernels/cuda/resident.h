@@ -5,12 +5,14 @@
 
 #include <cstdint>
 
+#include "kernels/device/calls.h"
 #include "kernels/device/lane_view.h"
-#include "kernels/device/small.h"
 
 namespace rondo {
 
-inline constexpr std::uint32_t resident_threads = 512;  ///< of a block, at most
+/// Of a block, at most: as those of communicators have, and compiled alike.
+using device::resident_blocks_each;
+using device::resident_threads;
 
 /// What a launch runs: some ranks of a group that live on this device. Device memory, which must
 /// stay as it is until the kernel has ended; a captured graph launches with the same again.

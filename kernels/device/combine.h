@@ -10,12 +10,13 @@
 
 namespace rondo::device {
 
-/// How sources are combined. avg is sum here: its division is a factor's, or divide's.
+/// How sources are combined. avg is sum here: its division is a factor's, or the divisor's.
 struct Recipe {
   DataType type = DataType::float32;
   ReduceOperator op = ReduceOperator::sum;
   double before = 1.0;  ///< floats: scaled sources are multiplied by this and rounded to the type
   double after = 1.0;   ///< floats: the result is multiplied by this before it is rounded
+  std::uint64_t divisor = 1;  ///< integers, of small.h: the result is divided by this, truncating
 };
 
 /// Elements in a row. `scaled`: this rank's own input under avg. Without initializers, which memory
@@ -111,6 +112,33 @@ struct Work {
         return each(next, [](W a, W b) { return smaller(a, b); });
       case ReduceOperator::max:
         return each(next, [](W a, W b) { return larger(a, b); });
+      case ReduceOperator::bit_and:
+      case ReduceOperator::bit_or:
+      case ReduceOperator::bit_xor:
+        return merge_bits(op, next);
+    }
+  }
+  /// Bit by bit: integers, as applies_to() says; no call with floats comes here.
+  RONDO_DEVICE void merge_bits(ReduceOperator op, const Work& next) {
+    using W = typename E::Work;
+    if constexpr (std::is_integral_v<W>) {
+      if (op == ReduceOperator::bit_and)
+        return each(next, [](W a, W b) { return static_cast<W>(a & b); });
+      if (op == ReduceOperator::bit_or)
+        return each(next, [](W a, W b) { return static_cast<W>(a | b); });
+      each(next, [](W a, W b) { return static_cast<W>(a ^ b); });
+    }
+  }
+  /// Integers: all by `divisor`, truncating towards zero.
+  RONDO_DEVICE void divide(std::uint64_t divisor) {
+    using W = typename E::Work;
+    if constexpr (std::is_integral_v<W>) {
+      if (divisor == 1) return;
+      using Wide = std::conditional_t<std::is_signed_v<W>, std::int64_t, std::uint64_t>;
+      for (int v = 0; v < vectors; ++v) {
+        for (int i = 0; i < lanes; ++i)
+          at[v][i] = static_cast<W>(static_cast<Wide>(at[v][i]) / static_cast<Wide>(divisor));
+      }
     }
   }
   RONDO_DEVICE Vector<E, lanes> result(int v, double factor) const {
@@ -165,22 +193,39 @@ RONDO_DEVICE inline bool all_aligned(const Sources& sources, const Targets& targ
   return is_aligned(targets.first, 16) && is_aligned(targets.second, 16);
 }
 
-/// A thread's share of `count` elements: groups of 16-byte vectors, single vectors, single
-/// elements. A target may be a source; other overlap is not allowed. Pointers are aligned to their
-/// elements; all of them to 16 bytes is fastest.
+/// A thread's share of `count` elements of `element` bytes, in order: groups of 16-byte vectors and
+/// single vectors where all pointers are `aligned` to them, then groups of single elements and
+/// single ones. A group's loads are under way at once, as many as registers hold beside each other.
+/// Calls combine.operator()<lanes, vectors>(first, stride): `vectors` vectors of `lanes` elements,
+/// `stride` vectors apart, the first at vector `first`.
+template <std::size_t element, class Combine>
+RONDO_DEVICE inline void share_out(std::size_t count, bool aligned, Share share,
+                                   const Combine& combine) {
+  constexpr int lanes = 16 / element;
+  constexpr int group = lanes > 8 ? 2 : 4;
+  constexpr int singles = 8;
+  const std::size_t vectors = aligned ? count / lanes : 0;
+  std::size_t vector = share.thread;
+  for (; vector + (group - 1) * share.threads < vectors; vector += group * share.threads)
+    combine.template operator()<lanes, group>(vector, share.threads);
+  for (; vector < vectors; vector += share.threads)
+    combine.template operator()<lanes, 1>(vector, 0);
+  std::size_t i = vectors * lanes + share.thread;
+  for (; i + (singles - 1) * share.threads < count; i += singles * share.threads)
+    combine.template operator()<1, singles>(i, share.threads);
+  for (; i < count; i += share.threads) combine.template operator()<1, 1>(i, 0);
+}
+
+/// A thread's share of `count` elements. A target may be a source; other overlap is not allowed.
+/// Pointers are aligned to their elements; all of them to 16 bytes is fastest.
 template <class E>
 RONDO_DEVICE inline void combine_share(const Recipe& recipe, const Sources& sources,
                                        const Targets& targets, std::size_t count, Share share) {
-  constexpr std::size_t lanes = 16 / sizeof(typename E::Storage);
-  constexpr std::size_t group = lanes > 8 ? 2 : 4;  // what registers hold beside each other
-  const std::size_t vectors = all_aligned(sources, targets) ? count / lanes : 0;
-  std::size_t vector = share.thread;
-  for (; vector + (group - 1) * share.threads < vectors; vector += group * share.threads)
-    combine_vectors<E, lanes, group>(recipe, sources, targets, vector, share.threads);
-  for (; vector < vectors; vector += share.threads)
-    combine_vectors<E, lanes, 1>(recipe, sources, targets, vector, 0);
-  for (std::size_t i = vectors * lanes + share.thread; i < count; i += share.threads)
-    combine_vectors<E, 1, 1>(recipe, sources, targets, i, 0);
+  share_out<sizeof(typename E::Storage)>(
+      count, all_aligned(sources, targets), share,
+      [&]<int lanes, int vectors>(std::size_t first, std::size_t stride) {
+        combine_vectors<E, lanes, vectors>(recipe, sources, targets, first, stride);
+      });
 }
 
 /// Out of line: one copy of the code a type, with registers of its own.

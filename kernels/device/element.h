@@ -46,6 +46,15 @@ struct Element<DataType::float32> : PlainElement<float> {};
 template <>
 struct Element<DataType::float64> : PlainElement<double> {};
 
+/// float32 worked on in float64 and rounded to nearest even: not a type's own element, for
+/// combinations that ask for it.
+struct Float32InDouble {
+  using Storage = float;
+  using Work = double;
+  RONDO_DEVICE static double widen(Storage value) { return value; }
+  RONDO_DEVICE static Storage narrow(double value) { return static_cast<float>(value); }
+};
+
 // Small floats are their codes, worked on in float32 and rounded to nearest even.
 template <>
 struct Element<DataType::float16> {

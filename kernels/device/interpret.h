@@ -68,4 +68,28 @@ RONDO_DEVICE inline bool run_lane(Team& team, const RankContext& context, std::u
   return true;
 }
 
+/// The same, and waits until the peers have taken all that was sent: whoever has completed a call
+/// may give its arena away, or end, as nobody reads or writes it any more.
+template <class Team>
+RONDO_DEVICE inline bool run_lane_until_taken(Team& team, const RankContext& context,
+                                              std::uint32_t lane, std::uint32_t stripe) {
+  if (!run_lane(team, context, lane, stripe)) return false;
+  const Image& image = *reinterpret_cast<const Image*>(context.image);
+  if (lane >= image.lanes || stripe >= image.stripes) return true;
+  const LaneView view(context, lane, stripe);
+  const auto* channels = view.array<ChannelEntry>(image.channels) + view.entry.first_channel;
+  bool taken = true;
+  for (std::uint32_t i = team.lane(); i < view.entry.channels; i += team.lanes()) {
+    const std::uint32_t peer = channels[i].peer;
+    const std::uint64_t sent = view.counters(peer).sent;  // counted by this very thread
+    const std::uint64_t* credit = view.to(peer).credit;
+    // Acquire: pairs with return_credits().
+    taken = wait_until(*view.context.control,
+                       view.waiting_for(Awaited::credit, peer, ImageOp{}, image.passes, sent),
+                       [&] { return load_acquire(credit) >= sent; }) &&
+            taken;
+  }
+  return !team.any(!taken);
+}
+
 }  // namespace rondo::device

@@ -82,7 +82,11 @@ class PayloadSum {
     }
     first_ = false;
   }
-  RONDO_DEVICE typename P::Elements result() const { return work_.result(0, recipe_.after); }
+  /// Once, behind the last operand.
+  RONDO_DEVICE typename P::Elements result() {
+    work_.divide(recipe_.divisor);
+    return work_.result(0, recipe_.after);
+  }
 
  private:
   const Recipe& recipe_;

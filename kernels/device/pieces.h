@@ -39,13 +39,15 @@ struct Pieces {
 };
 static_assert(sizeof(Pieces) <= launch_bytes);
 
-/// By DataType: the names of the kernels for each type.
-inline constexpr std::array<const char*, data_types.size()> kernel_names{
+/// Beside a kernel for each type, by DataType, the one that combines float32 in float64.
+inline constexpr std::size_t float32_in_double = data_types.size();
+/// The names of the kernels.
+inline constexpr std::array<const char*, data_types.size() + 1> kernel_names{
     "rondo_combine_int8",        "rondo_combine_uint8",       "rondo_combine_int16",
     "rondo_combine_uint16",      "rondo_combine_int32",       "rondo_combine_uint32",
     "rondo_combine_int64",       "rondo_combine_uint64",      "rondo_combine_float16",
     "rondo_combine_bfloat16",    "rondo_combine_float32",     "rondo_combine_float64",
-    "rondo_combine_float8_e4m3", "rondo_combine_float8_e5m2",
+    "rondo_combine_float8_e4m3", "rondo_combine_float8_e5m2", "rondo_combine_float32_in_double",
 };
 
 /// Of a block, at most.
@@ -59,17 +61,12 @@ class PieceRun {
       : call_(call),
         pointers_(call.pointers + std::size_t{piece} * (call.sources + call.targets)) {}
 
-  /// This thread's share: groups of 16-byte vectors, single vectors, single elements.
   RONDO_DEVICE void run(Share share) const {
-    constexpr std::size_t lanes = 16 / sizeof(typename E::Storage);
-    constexpr std::size_t group = lanes > 8 ? 2 : 4;  // what registers hold beside each other
-    const std::size_t vectors = aligned() ? call_.count / lanes : 0;
-    std::size_t vector = share.thread;
-    for (; vector + (group - 1) * share.threads < vectors; vector += group * share.threads)
-      combine<lanes, group>(vector, share.threads);
-    for (; vector < vectors; vector += share.threads) combine<lanes, 1>(vector, 0);
-    for (std::size_t i = vectors * lanes + share.thread; i < call_.count; i += share.threads)
-      combine<1, 1>(i, 0);
+    share_out<sizeof(typename E::Storage)>(
+        call_.count, aligned(), share,
+        [this]<int lanes, int vectors>(std::size_t first, std::size_t stride) {
+          combine<lanes, vectors>(first, stride);
+        });
   }
 
  private:
@@ -104,19 +101,6 @@ class PieceRun {
     return work;
   }
 
-  template <int lanes, int vectors>
-  RONDO_DEVICE void divide(Work<E, lanes, vectors>& work) const {
-    if constexpr (std::is_integral_v<W>) {
-      if (call_.divisor == 1) return;
-      using Wide = std::conditional_t<std::is_signed_v<W>, std::int64_t, std::uint64_t>;
-      for (int v = 0; v < vectors; ++v) {
-        for (int i = 0; i < lanes; ++i)
-          work.at[v][i] =
-              static_cast<W>(static_cast<Wide>(work.at[v][i]) / static_cast<Wide>(call_.divisor));
-      }
-    }
-  }
-
   /// `vectors` vectors of the result, `stride` vectors apart, the first at vector `first`.
   template <int lanes, int vectors>
   RONDO_DEVICE void combine(std::size_t first, std::size_t stride) const {
@@ -124,7 +108,7 @@ class PieceRun {
     auto work = load<lanes, vectors>(0, first, stride);
     for (std::uint32_t j = 1; j < call_.sources; ++j)
       work.merge(call_.op, load<lanes, vectors>(j, first, stride));
-    divide(work);
+    work.divide(call_.divisor);
     V results[vectors];
     for (int v = 0; v < vectors; ++v) results[v] = work.result(v, call_.factor);
     for (std::uint32_t t = 0; t < call_.targets; ++t) {

@@ -30,8 +30,10 @@ struct SmallCall {
   ArenaShape arena{};
   std::uint32_t rank = 0;
   std::uint64_t count =
-      0;            ///< elements: at most small_capacity() bytes, which is the caller's to see to
-  Recipe recipe{};  ///< `before`: 1 / ranks where floats are averaged
+      0;  ///< elements: at most small_capacity() bytes, which is the caller's to see to
+  /// Averages: as the schedules have it `before` is 1 / ranks; or the sum is divided, by `after` or
+  /// the divisor, and then `before` is 1.
+  Recipe recipe{};
   SmallAlgorithm algorithm = SmallAlgorithm::one_shot;
   std::uint32_t stripes = 1;
 };

@@ -13,7 +13,7 @@ namespace rondo::device {
 enum class Awaited : std::uint32_t { message, credit, small_message };
 enum class Ending : std::uint32_t { aborted, out_of_patience };
 
-/// What a team waited for when it ended. Read it once the kernel has ended.
+/// What a team waited for when it ended. Read it by failure_of().
 struct Failure {
   Ending ending = Ending::aborted;
   Awaited awaited = Awaited::message;
@@ -25,15 +25,22 @@ struct Failure {
   std::uint64_t step = 0;  ///< the message of that channel, counted from the arena's making
 };
 static_assert(sizeof(Failure) == 40);
+inline constexpr std::uint64_t failure_taken = 1;    ///< someone is writing the record
+inline constexpr std::uint64_t failure_written = 2;  ///< it is whole, and stays as it is
 
 /// One a rank, in memory that its teams and the host reach. The host raises `abort` to end the
 /// rank's teams; new ones are zero but for the patience.
 struct Control {
   std::uint64_t abort = 0;     ///< not 0: end
-  std::uint64_t failed = 0;    ///< not 0: `failure` says why; taken by the first to fail
+  std::uint64_t failed = 0;    ///< failure_taken by the first to fail, then failure_written
   std::uint64_t patience = 0;  ///< looks at one word before a wait gives up; 0: for ever
   Failure failure{};
 };
+
+/// What the first wait to end waited for; null while nobody has said so in full. At any time.
+RONDO_DEVICE inline const Failure* failure_of(const Control& control) {
+  return load_acquire(&control.failed) == failure_written ? &control.failure : nullptr;
+}
 
 /// One thread's wait for one word. `what`: without its ending, which the wait decides.
 class Wait {
@@ -52,12 +59,13 @@ class Wait {
   }
 
  private:
-  static constexpr std::uint64_t looks_per_abort = 32;
+  static constexpr std::uint64_t looks_per_abort = 256;
 
   RONDO_DEVICE bool end(Ending ending) {
-    if (exchange_if(&control_.failed, 0, 1)) {
+    if (exchange_if(&control_.failed, 0, failure_taken)) {
       what_.ending = ending;
       control_.failure = what_;
+      store_release(&control_.failed, failure_written);  // with failure_of()'s load
     }
     store_relaxed(&control_.abort, 1);
     return false;

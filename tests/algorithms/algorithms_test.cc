@@ -131,6 +131,53 @@ TEST_CASE("rank order means one reduction of all contributions") {
   }
 }
 
+/// The schedule with other steps in the place of each.
+template <class Change>
+Schedule changed(const Schedule& schedule, const Change& change) {
+  Schedule other = schedule;
+  other.steps = [schedule, change](int rank, int lane) -> Steps {
+    Steps steps = schedule.steps(rank, lane);
+    while (const Step* step = steps.next()) {
+      for (const Step& each : change(*step)) co_yield each;
+    }
+  };
+  return other;
+}
+
+/// Contributions of ranks 0 and 1 in each other's place, on every rank.
+std::vector<Step> swapped(Step step) {
+  if (step.kind != StepKind::send && step.kind != StepKind::reduce &&
+      step.into.buffer == Buffer::scratch && step.into.slot < 2)
+    step.into.slot = static_cast<std::uint16_t>(1 - step.into.slot);
+  return {step};
+}
+
+/// The sum of the first two rounded before the others are added.
+std::vector<Step> in_two(const Step& step) {
+  if (step.kind != StepKind::reduce) return {step};
+  Chunk rest = step.from;
+  rest.slot = 1;
+  return {reduce(step.from, 2, rest), reduce(rest, static_cast<int>(step.operands) - 1, step.into)};
+}
+
+TEST_CASE("a row's rank order is lost, and that is seen, when one thing changes") {
+  for (const Algorithm& row : algorithms()) {
+    if (!row.rank_order) continue;
+    for (int ranks = 3; ranks < 8; ++ranks) {
+      const Schedule schedule = row.build(ranks, ranks - 1);
+      CAPTURE(name(row.collective), row.name, ranks);
+      for (const Schedule& wrong : {changed(schedule, swapped), changed(schedule, in_two)}) {
+        const Report report = verify(wrong);
+        CHECK(report.findings == std::vector<std::string>{});
+        CHECK_FALSE(report.rank_order);
+      }
+      const Report right =
+          verify(changed(schedule, [](const Step& step) { return std::vector<Step>{step}; }));
+      CHECK(right.rank_order);
+    }
+  }
+}
+
 TEST_CASE("the ring of four, as rank 1 lives it") {
   std::string lines;
   for (const Step& step : steps_of(find_algorithm(Collective::all_reduce, "ring")->build(4, 0), 1))

@@ -154,6 +154,33 @@ TEST_CASE("a wait gives way to the call of another thread that it depends on") {
   });
 }
 
+TEST_CASE("groups of several threads wait for each other's calls, not for each other") {
+  with_world(3, {}, [](Communicator& comm) {
+    for (int i = 0; i < 200; ++i) {
+      int value = i;
+      if (comm.rank() == 1) {
+        comm.send(&value, 1, DataType::int32, 0);
+        comm.send(&value, 1, DataType::int32, 2);
+        continue;
+      }
+      if (comm.rank() == 2) {  // sends when rank 0's one group has ended, mostly
+        comm.recv(&value, 1, DataType::int32, 1);
+        comm.send(&value, 1, DataType::int32, 0);
+        continue;
+      }
+      int from[] = {-1, -1};
+      const auto receive = [&](int which) {
+        Group group;
+        comm.recv(&from[which], 1, DataType::int32, 1 + which);
+      };
+      std::thread other([&] { receive(1); });
+      receive(0);
+      other.join();
+      if (from[0] != i || from[1] != i) throw std::runtime_error("wrong values");
+    }
+  });
+}
+
 TEST_CASE("describing a message leaves messages as they are") {
   with_world(2, {}, [](Communicator& comm) {
     if (comm.describe(Collective::send_recv, 1, DataType::int32).empty())

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <barrier>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "rondo/rondo.h"
@@ -116,6 +117,74 @@ TEST_CASE("nobody writes into a buffer whose call has failed") {
   });
   for (const auto& output : outputs)
     CHECK(std::count(output.begin(), output.end(), mine) == static_cast<std::ptrdiff_t>(count));
+}
+
+// The abort also comes while messages are begun, and none of those may go on.
+TEST_CASE("nobody writes into the buffers of an all_to_all_v that has failed") {
+  constexpr int ranks = 5;
+  constexpr std::size_t count = std::size_t{1} << 16;
+  constexpr int mine = 777;
+  const std::vector<std::size_t> blocks(ranks, count);
+  for (int round = 0; round < 12; ++round) {
+    std::vector<std::vector<int>> outputs(ranks);
+    std::barrier meeting(ranks);
+    test::with_world(ranks, {.transport = "local"}, [&](Communicator& world) {
+      const std::vector<int> input(ranks * count, 1);
+      std::vector<int>& output = outputs[static_cast<std::size_t>(world.rank())];
+      output.assign(ranks * count, 0);
+      try {
+        for (int call = 0;; ++call) {
+          if (call == 3 && world.rank() == round % ranks) world.abort("enough");
+          world.all_to_all_v(input.data(), {blocks}, output.data(), {blocks}, DataType::int32);
+        }
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::aborted) throw;
+      }
+      std::fill(output.begin(), output.end(), mine);
+      meeting.arrive_and_wait();
+    });
+    for (const auto& output : outputs)
+      CHECK(std::count(output.begin(), output.end(), mine) ==
+            static_cast<std::ptrdiff_t>(output.size()));
+  }
+}
+
+TEST_CASE("the work of an all_to_all_v tells that it is complete, or has failed") {
+  std::barrier meeting(3);
+  test::with_world(3, {}, [&](Communicator& world) {
+    const std::vector<std::size_t> blocks(3, 20'000);
+    const std::vector<int> input(60'000, world.rank());
+    std::vector<int> output(60'000, -1);
+    std::atomic<int> told{0};
+    const auto begin = [&] {
+      Work work = world.all_to_all_v_async(input.data(), {blocks}, output.data(), {blocks},
+                                           DataType::int32);
+      work.when_complete([&told] {
+        told.fetch_add(1, std::memory_order_release);
+        told.notify_all();
+      });
+      return work;
+    };
+    Work first = begin();
+    while (!first.test()) std::this_thread::yield();
+    told.wait(0, std::memory_order_acquire);
+    if (output.front() != 0 || output.back() != 2) throw std::runtime_error("wrong blocks");
+    if (world.rank() == 2) {
+      meeting.arrive_and_wait();
+      world.abort("enough");
+      return;
+    }
+    Work never = begin();  // as the last rank does not
+    meeting.arrive_and_wait();
+    told.wait(1, std::memory_order_acquire);
+    try {
+      while (!never.test()) std::this_thread::yield();
+      throw std::runtime_error("no error");
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::aborted) throw;
+    }
+  });
+  SUCCEED("all were told");
 }
 
 TEST_CASE("whoever asks is told once that work is complete, or has failed") {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <exception>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -9,24 +10,40 @@
 
 namespace rondo::test {
 
-/// Runs body(rank) on a thread for each rank and joins them; rethrows the first rank's failure.
+/// Of several threads' failures the one that came first: others may follow from it. Thread-safe.
+class FirstOfThreads {
+ public:
+  /// What is being handled.
+  void note() {
+    const std::scoped_lock lock(mutex_);
+    if (!first_) first_ = std::current_exception();
+  }
+  void rethrow() const {
+    const std::scoped_lock lock(mutex_);
+    if (first_) std::rethrow_exception(first_);
+  }
+
+ private:
+  mutable std::mutex mutex_{};
+  std::exception_ptr first_{};
+};
+
+/// Runs body(rank) on a thread for each rank and joins them; rethrows the first failure.
 template <class Body>
 void on_all_ranks(int ranks, Body&& body) {
   std::vector<std::thread> threads;
-  std::vector<std::exception_ptr> failures(static_cast<std::size_t>(ranks));
+  FirstOfThreads failure;
   for (int rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
       try {
         body(rank);
       } catch (...) {
-        failures[static_cast<std::size_t>(rank)] = std::current_exception();
+        failure.note();
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
-  for (const auto& failure : failures) {
-    if (failure) std::rethrow_exception(failure);
-  }
+  failure.rethrow();
 }
 
 /// The same, each with its own communicator of a new world.

@@ -1,6 +1,10 @@
 // Settings: every name and value is taken, refused with a remedy, or warned of.
 #include "core/base/config.h"
 
+#include <fstream>
+
+#include "core/base/config_files.h"
+#include "core/base/config_nccl.h"
 #include "rondo/error.h"
 #include "tests/catch.h"
 
@@ -28,8 +32,9 @@ TEST_CASE("an empty environment gives the defaults") {
   CHECK(config.bootstrap_timeout == milliseconds{60000});
   CHECK(config.port == 0);
   CHECK(config.sockets == 1);
-  CHECK(config.debug == LogLevel::warn);
+  CHECK(config.debug.level == LogLevel::warn);
   CHECK(config.warning.empty());
+  CHECK_FALSE(config.check_pointers.has_value());
   CHECK_FALSE(config.blocking.has_value());
   CHECK(config.nccl_version == 22809);
 }
@@ -48,8 +53,13 @@ TEST_CASE("every setting is read") {
       "RONDO_DEBUG=info",
       "RONDO_DEBUG_FILE=log.%h.%p",
       "RONDO_COMM_ID=10.0.0.1:29500",
+      "RONDO_CHECK_POINTERS=0",
       "RONDO_COMM_BLOCKING=0",
       "RONDO_NCCL_VERSION=23007",
+      "RONDO_REPRODUCIBLE=1",
+      "RONDO_ACCUMULATE=wide",
+      "RONDO_SOCKET_FAMILY=AF_INET6",
+      "RONDO_DEBUG_SUBSYS=net,Tuning",
   });
   CHECK(config.transport == "^shm");
   CHECK(config.algorithm == "all_reduce:ring");
@@ -57,14 +67,19 @@ TEST_CASE("every setting is read") {
   CHECK(config.bootstrap_timeout == milliseconds{1000});
   CHECK(config.port == 1234);
   CHECK(config.interface == "=eth0");
+  CHECK(config.family == AddressFamily::v6);
   CHECK(config.sockets == 4);
   CHECK(config.slot_bytes == 65536);
   CHECK(config.host_id == "here");
-  CHECK(config.debug == LogLevel::info);
-  CHECK(config.debug_file == "log.%h.%p");
+  CHECK(config.debug.level == LogLevel::info);
+  CHECK(config.debug.subsystems == (bits_of(LogSubsystem::net) | bits_of(LogSubsystem::tuning)));
+  CHECK(config.debug.file == "log.%h.%p");
   CHECK(config.meeting == "10.0.0.1:29500");
+  CHECK(config.check_pointers == false);
   CHECK(config.blocking == false);
   CHECK(config.nccl_version == 23007);
+  CHECK(config.reproducible);
+  CHECK(config.accumulate_wide);
 }
 
 TEST_CASE("InfiniBand's settings are read under both names") {
@@ -93,6 +108,31 @@ TEST_CASE("InfiniBand's settings are read under both names") {
   CHECK(config_of({"NCCL_IB_TIMEOUT=40"}).warning.find("NCCL_IB_TIMEOUT=40") != std::string::npos);
 }
 
+TEST_CASE("settings of GPU memory are read under both names") {
+  for (const std::string prefix : {"RONDO_", "NCCL_"}) {
+    CHECK(config_of({prefix + "CUMEM_ENABLE=-2"}).segments);
+    CHECK(config_of({prefix + "CUMEM_ENABLE=1"}).segments);
+    CHECK_FALSE(config_of({prefix + "CUMEM_ENABLE=0"}).segments);
+    CHECK(config_of({prefix + "NET_GDR_LEVEL=SYS"}).infiniband.reads_gpus);
+    CHECK_FALSE(config_of({prefix + "NET_GDR_LEVEL=LOC"}).infiniband.reads_gpus);
+  }
+  CHECK(config_of({}).segments);
+  CHECK_FALSE(config_of({}).infiniband.reads_gpus);
+  for (const char* name : {"RONDO_P2P_LEVEL=", "NCCL_P2P_LEVEL="}) {
+    CHECK_FALSE(config_of({name + std::string("LOC")}).peer_to_peer);
+    CHECK_FALSE(config_of({name + std::string("0")}).peer_to_peer);
+    CHECK_FALSE(config_of({name + std::string("LOC"), "RONDO_P2P_DISABLE=0"}).peer_to_peer);
+    CHECK(config_of({name + std::string("SYS")}).peer_to_peer);
+    CHECK(config_of({name + std::string("4")}).peer_to_peer);
+    CHECK_FALSE(config_of({name + std::string("SYS"), "RONDO_P2P_DISABLE=1"}).peer_to_peer);
+  }
+  CHECK(config_of({"NCCL_P2P_LEVEL=LOC", "RONDO_P2P_LEVEL=SYS"}).peer_to_peer);
+  CHECK(config_of({"NCCL_P2P_LEVEL=NVL"}).warning.find("NCCL_P2P_LEVEL=NVL") != std::string::npos);
+  const Config near = config_of({"NCCL_NET_GDR_LEVEL=PXB"});  // whose distance rondo cannot tell
+  CHECK_FALSE(near.infiniband.reads_gpus);
+  CHECK(near.warning.find("NCCL_NET_GDR_LEVEL=PXB") != std::string::npos);
+}
+
 TEST_CASE("the table has every setting once, in order, with words for people") {
   std::string_view before;
   for (const auto& setting : settings()) {
@@ -106,16 +146,23 @@ TEST_CASE("the table has every setting once, in order, with words for people") {
 }
 
 TEST_CASE("an unknown name is refused with the nearest and all known ones") {
-  CHECK(
-      error_of({"RONDO_TIMEUOT=3"}) ==
-      "rondo: the environment sets RONDO_TIMEUOT, which is not a setting of rondo (did you mean "
-      "RONDO_TIMEOUT?). Try: unset it; the settings are RONDO_ALGORITHM, RONDO_BOOTSTRAP_TIMEOUT, "
-      "RONDO_COMM_BLOCKING, RONDO_COMM_ID, RONDO_DEBUG, RONDO_DEBUG_FILE, RONDO_HOSTID, "
-      "RONDO_IB_DISABLE, RONDO_IB_GID_INDEX, RONDO_IB_HCA, RONDO_IB_PKEY, "
-      "RONDO_IB_QPS_PER_CONNECTION, RONDO_IB_RETRY_CNT, RONDO_IB_SL, RONDO_IB_TC, "
-      "RONDO_IB_TIMEOUT, RONDO_NCCL_VERSION, RONDO_P2P_DISABLE, RONDO_PORT, RONDO_SLOT_BYTES, "
-      "RONDO_SOCKETS, RONDO_SOCKET_IFNAME, RONDO_TIMEOUT, RONDO_TRACE, RONDO_TRACE_LIMIT, "
-      "RONDO_TRANSPORT");
+  CHECK(error_of({"RONDO_TIMEUOT=3"}) ==
+        "rondo: the environment sets RONDO_TIMEUOT, which is not a setting of rondo (did you mean "
+        "RONDO_TIMEOUT?). Try: unset it; the settings are RONDO_ACCUMULATE, RONDO_ALGORITHM, "
+        "RONDO_BOOTSTRAP_TIMEOUT, RONDO_CHECK_POINTERS, RONDO_COMM_BLOCKING, RONDO_COMM_ID, "
+        "RONDO_CUMEM_ENABLE, "
+        "RONDO_DEBUG, "
+        "RONDO_DEBUG_FILE, RONDO_DEBUG_SUBSYS, RONDO_DEVICE_EXECUTOR, RONDO_HOSTID, "
+        "RONDO_IB_DISABLE, "
+        "RONDO_IB_GID_INDEX, RONDO_IB_HCA, RONDO_IB_PKEY, "
+        "RONDO_IB_QPS_PER_CONNECTION, RONDO_IB_RETRY_CNT, RONDO_IB_SL, RONDO_IB_TC, "
+        "RONDO_IB_TIMEOUT, RONDO_JOIN_THREADS, RONDO_NCCL_VERSION, RONDO_NET_GDR_LEVEL, "
+        "RONDO_P2P_DISABLE, RONDO_P2P_LEVEL, RONDO_PORT, "
+        "RONDO_REPRODUCIBLE, "
+        "RONDO_SLOT_BYTES, "
+        "RONDO_SOCKETS, RONDO_SOCKET_FAMILY, RONDO_SOCKET_IFNAME, RONDO_TIMEOUT, RONDO_TRACE, "
+        "RONDO_TRACE_LIMIT, "
+        "RONDO_TRANSPORT");
   CHECK(error_of({"RONDO_QUITE_ANOTHER_THING=1"}).find("did you mean") == std::string::npos);
 }
 
@@ -132,10 +179,17 @@ TEST_CASE("bad values are refused with the form that is expected") {
                     "RONDO_SLOT_BYTES=4T",    "RONDO_SLOT_BYTES=K",
                     "RONDO_SLOT_BYTES=9999G", "RONDO_DEBUG=verbose",
                     "RONDO_IB_DISABLE=yes",   "RONDO_IB_GID_INDEX=-2",
+                    "RONDO_CUMEM_ENABLE=2",   "RONDO_NET_GDR_LEVEL=PXB",
                     "RONDO_IB_PKEY=-1",       "RONDO_IB_QPS_PER_CONNECTION=0",
                     "RONDO_IB_RETRY_CNT=8",   "RONDO_IB_SL=16",
                     "RONDO_IB_TC=256",        "RONDO_IB_TIMEOUT=0",
-                    "RONDO_IB_TIMEOUT=32",    "RONDO_SLOT_BYTES=99999999999999999999"};
+                    "RONDO_IB_TIMEOUT=32",    "RONDO_SLOT_BYTES=99999999999999999999",
+                    "RONDO_REPRODUCIBLE=yes", "RONDO_ACCUMULATE=float64",
+                    "RONDO_IB_TC=0x",         "RONDO_IB_TC=0x6g",
+                    "RONDO_IB_TC=0x-1",       "RONDO_IB_TC=08",
+                    "RONDO_IB_TC=0x100",      "RONDO_IB_TC=0xffffffffffffffffff",
+                    "RONDO_SOCKET_FAMILY=6",  "RONDO_DEBUG_SUBSYS=INIT,^NET",
+                    "RONDO_CHECK_POINTERS=2"};
   for (const auto& entry : bad) {
     CAPTURE(entry);
     CHECK(error_of({entry}) != "no error");
@@ -146,12 +200,29 @@ TEST_CASE("an empty value is an unset one") {
   CHECK(config_of({"RONDO_TIMEOUT=", "RONDO_PORT="}).timeout == milliseconds{300000});
 }
 
+TEST_CASE("words name the variable that is set") {
+  const auto named = [](const Entries& entries) {
+    return name_as_set("RONDO_SOCKET_IFNAME", entries);
+  };
+  CHECK(named({"NCCL_SOCKET_IFNAME=eth0"}) == "NCCL_SOCKET_IFNAME");
+  for (const Entries& entries : {Entries{},
+                                 {"NCCL_SOCKET_IFNAME="},
+                                 {"NCCL_DEBUG=INFO"},
+                                 {"RONDO_SOCKET_IFNAME=eth0"},
+                                 {"NCCL_SOCKET_IFNAME=eth0", "RONDO_SOCKET_IFNAME=eth1"}}) {
+    CHECK(named(entries) == "RONDO_SOCKET_IFNAME");
+  }
+  CHECK(name_as_set("RONDO_TIMEOUT", Entries{"NCCL_TIMEOUT=1"}) == "RONDO_TIMEOUT");
+}
+
 TEST_CASE("NCCL's names are taken where rondo has the same thing; RONDO_ wins") {
-  const auto config = config_of({"NCCL_DEBUG=INFO", "NCCL_SOCKET_IFNAME=eth", "NCCL_HOSTID=a",
-                                 "RONDO_HOSTID=b", "NCCL_ALGO=Ring,Tree", "NCCL_NSOCKS_PERTHREAD=2",
-                                 "NCCL_SHM_DISABLE=1", "NCCL_IB_DISABLE=1"});
-  CHECK(config.debug == LogLevel::info);
+  const auto config =
+      config_of({"NCCL_DEBUG=INFO", "NCCL_SOCKET_IFNAME=eth", "NCCL_HOSTID=a",
+                 "NCCL_SOCKET_FAMILY=AF_INET", "RONDO_HOSTID=b", "NCCL_ALGO=Ring,Tree",
+                 "NCCL_NSOCKS_PERTHREAD=2", "NCCL_SHM_DISABLE=1", "NCCL_IB_DISABLE=1"});
+  CHECK(config.debug.level == LogLevel::info);
   CHECK(config.interface == "eth");
+  CHECK(config.family == AddressFamily::v4);
   CHECK(config.host_id == "b");
   CHECK(config.algorithm == "ring,double_tree");
   CHECK(config.sockets == 2);
@@ -160,16 +231,113 @@ TEST_CASE("NCCL's names are taken where rondo has the same thing; RONDO_ wins") 
   CHECK(config_of({"NCCL_ALGO=allreduce:tree;broadcast:ring"}).algorithm ==
         "all_reduce:double_tree;broadcast:ring");
   CHECK(config_of({"NCCL_ALGO=^tree"}).algorithm == "^double_tree");
-  CHECK(config_of({"NCCL_DEBUG=VERSION"}).debug == LogLevel::warn);
+  CHECK(config_of({"NCCL_DEBUG=VERSION"}).debug.level == LogLevel::warn);
   CHECK(config_of({"NCCL_SHM_DISABLE=0"}).transport.empty());
+  CHECK(config_of({"NCCL_SHM_DISABLE=2"}).transport == "^shm");
+}
+
+TEST_CASE("subsystems of the log have NCCL's names: some of them, all, or all but some") {
+  const auto of = [](const std::string& value) {
+    const auto config = config_of({"NCCL_DEBUG_SUBSYS=" + value});
+    CHECK(config.warning.empty());
+    return config.debug.subsystems;
+  };
+  const LogSubsystems all = bits_of(LogSubsystem::all);
+  CHECK(of("ALL") == all);
+  CHECK(of("INIT, reg,,") == (bits_of(LogSubsystem::init) | bits_of(LogSubsystem::reg)));
+  CHECK(of("^NET") == (all & ~bits_of(LogSubsystem::net)));
+  CHECK(of("^ALL") == 0);
+  const std::vector<std::string> names{
+      "INIT", "COLL",  "P2P",  "SHM",       "NET", "GRAPH",   "TUNING", "ENV",     "ALLOC",
+      "CALL", "PROXY", "NVLS", "BOOTSTRAP", "REG", "PROFILE", "RAS",    "DESTROY", "ALLOC_HOST"};
+  LogSubsystems each = 0;
+  for (const std::string& name : names) {
+    CHECK((each & of(name)) == 0);
+    each |= of(name);
+  }
+  CHECK(each == all);
+  const auto unknown = config_of({"NCCL_DEBUG_SUBSYS=INIT,TEA", "NCCL_SOCKET_FAMILY=AF_UNIX"});
+  CHECK(unknown.debug.subsystems == all);
+  CHECK(unknown.family == AddressFamily::any);
+  CHECK(unknown.warning.find("NCCL_DEBUG_SUBSYS=INIT,TEA, NCCL_SOCKET_FAMILY=AF_UNIX") !=
+        std::string::npos);
+  const std::string error = error_of({"RONDO_DEBUG_SUBSYS=INIT,TEA"});
+  CHECK(error.find("the value has TEA, which is none of INIT, COLL, P2P, ") != std::string::npos);
+}
+
+TEST_CASE("of a variable that NCCL has not the nearest is told, of its own none") {
+  const auto warning = [](const std::string& name) { return config_of({name + "=1"}).warning; };
+  CHECK(warning("NCCL_SOKET_IFNAME") ==
+        "rondo has no counterpart for NCCL_SOKET_IFNAME (did you mean NCCL_SOCKET_IFNAME?) and "
+        "goes on without; RONDO_ settings are listed in the README");
+  CHECK(warning("NCCL_BUFSIZE").find("(did you mean NCCL_BUFFSIZE?)") != std::string::npos);
+  // Each is near another one.
+  for (const std::string name :
+       {"NCCL_IB_FIFO_TC", "NCCL_PROTO", "NCCL_SHM_LOCALITY", "NCCL_SOCKET_NTHREADS",
+        "NCCL_NET_PLUGIN", "NCCL_GRAPH_FILE", "NCCL_MAX_NRINGS", "NCCL_QUITE_ANOTHER_THING"}) {
+    CHECK(warning(name).starts_with("rondo has no counterpart for " + name + " and goes on"));
+  }
+  for (const auto rows : {settings(), nccl_settings()}) {
+    for (const Setting& row : rows) CHECK(words_of_what_was_meant(row.alias).empty());
+  }
+}
+
+TEST_CASE("whole numbers are written as in C") {
+  CHECK(config_of({"NCCL_IB_TC=0x6a"}).infiniband.traffic_class == 106);
+  CHECK(config_of({"NCCL_IB_TC=0X6A"}).infiniband.traffic_class == 106);
+  CHECK(config_of({"NCCL_IB_TC=0152"}).infiniband.traffic_class == 106);
+  CHECK(config_of({"NCCL_IB_TC=-0x1"}).infiniband.traffic_class == 0);
+  CHECK(config_of({"NCCL_IB_TC=0"}).warning.empty());
+  CHECK(config_of({"NCCL_IB_DISABLE=0x1"}).infiniband.disable);
+  CHECK(config_of({"RONDO_PORT=0x7fff"}).port == 32767);
+}
+
+TEST_CASE("NCCL's ways to leave a transport out add up; RONDO_TRANSPORT wins over them") {
+  CHECK(config_of({"NCCL_NET=Socket"}).transport == "^verbs");
+  CHECK(config_of({"NCCL_NET=ib"}).transport == "^tcp");
+  CHECK(config_of({"NCCL_NET=SOCKET", "NCCL_SHM_DISABLE=1"}).transport == "^verbs,shm");
+  CHECK(config_of({"NCCL_SHM_DISABLE=1", "RONDO_TRANSPORT=shm"}).transport == "shm");
+  const auto plugin = config_of({"NCCL_NET=AWS Libfabric", "NCCL_SHM_DISABLE=yes"});
+  CHECK(plugin.transport.empty());
+  CHECK(plugin.warning.find("NCCL_NET=AWS Libfabric, NCCL_SHM_DISABLE=yes") != std::string::npos);
+  for (const auto& setting : nccl_settings()) {
+    CHECK(setting.name.empty());
+    CHECK(setting.alias.starts_with("NCCL_"));
+    CHECK_FALSE((setting.form.empty() || setting.fallback.empty() || setting.summary.empty()));
+  }
+}
+
+TEST_CASE("NCCL's files hold where the environment is silent, the user's before the system's") {
+  const std::string folder = RONDO_TEST_FOLDER;
+  std::ofstream(folder + "/.nccl.conf") << "# a comment\nNCCL_HOSTID=mine\r\nNCCL_IB_SL=3\n"
+                                           "RONDO_PORT=1\nHOME=/\nNCCL_ALGO\nNCCL_IB_TC=4";
+  std::ofstream(folder + "/other.conf") << "NCCL_HOSTID=other\n";
+  std::ofstream(folder + "/system.conf") << "NCCL_HOSTID=system\nNCCL_IB_PKEY=7\n";
+  const auto config = [&](Entries entries) {
+    return config_of(with_nccl_files(std::move(entries), folder + "/system.conf"));
+  };
+  const auto own = config({"HOME=" + folder, "NCCL_IB_SL="});
+  CHECK(own.host_id == "mine");
+  CHECK(own.infiniband == InfinibandConfig{.traffic_class = 4, .pkey_index = 7});
+  CHECK(own.port == 0);
+  CHECK(own.warning.empty());
+  const auto named = config({"HOME=" + folder, "NCCL_CONF_FILE=" + folder + "/other.conf"});
+  CHECK(named.host_id == "other");
+  CHECK(named.infiniband.traffic_class == 0);
+  CHECK(named.warning.empty());
+  CHECK(config({"NCCL_HOSTID=asked", "HOME=" + folder}).host_id == "asked");
+  CHECK(config({}).host_id == "system");
+  CHECK(config({"NCCL_CONF_FILE=/not/there", "NCCL_PROTO=LL"}).warning ==
+        "cannot read /not/there, which NCCL_CONF_FILE names; rondo has no counterpart for "
+        "NCCL_PROTO and goes on without; RONDO_ settings are listed in the README");
 }
 
 TEST_CASE("what cannot be honoured is one warning that names it all") {
   const auto config =
       config_of({"NCCL_PROTO=LL128", "NCCL_ALGO=NVLS", "NCCL_DEBUG=LOUD", "NCCL_BUFFSIZE=8388608",
-                 "NCCL_TESTS_DEVICE=0", "NCCL_VERSION=2.20.3"});
+                 "NCCL_TESTS_DEVICE=0", "NCCL_VERSION=2.20.3", "NCCL_MULTI_RANK_GPU_ENABLE=1"});
   CHECK(config.algorithm.empty());
-  CHECK(config.debug == LogLevel::warn);
+  CHECK(config.debug.level == LogLevel::warn);
   CHECK(config.warning ==
         "rondo has no counterpart for NCCL_ALGO=NVLS, NCCL_BUFFSIZE, NCCL_DEBUG=LOUD, NCCL_PROTO "
         "and goes on without; RONDO_ settings are listed in the README");

@@ -10,9 +10,10 @@ using Addresses = std::vector<InterfaceAddress>;
 using Names = std::vector<std::string>;
 
 /// Best first.
-Names chosen(std::string_view pattern, const Addresses& present) {
+Names chosen(const std::string& pattern, const Addresses& present,
+             AddressFamily family = AddressFamily::any) {
   Names names;
-  for (const auto& one : choose_interfaces(pattern, present)) names.push_back(one.address);
+  for (const auto& one : choose_interfaces(pattern, family, present)) names.push_back(one.address);
   return names;
 }
 
@@ -35,6 +36,42 @@ TEST_CASE("among those without carrier the usual order holds") {
 
 TEST_CASE("an interface without carrier is still taken when it is asked for") {
   CHECK(chosen("=eth0", {loopback, alive, dead}) == Names{"10.0.0.1"});
+}
+
+TEST_CASE("a family leaves the other one's addresses out") {
+  const Addresses present{loopback, alive, {"lo", "::1", true}, {"eth1", "fd00::1", true}};
+  CHECK(chosen("", present, AddressFamily::v4) == Names{"10.0.1.1", "127.0.0.1"});
+  CHECK(chosen("", present, AddressFamily::v6) == Names{"fd00::1", "::1"});
+  CHECK(chosen("lo", present, AddressFamily::v6) == Names{"::1"});
+}
+
+TEST_CASE("interfaces without an address of the family are named, and those that there are") {
+  const std::string remedy =
+      ". Try: unset RONDO_SOCKET_FAMILY, give the interface such an address, or choose another "
+      "one with RONDO_SOCKET_IFNAME; here are ";
+  CHECK_THROWS_WITH(chosen("docker", {bridge, {"eth1", "fd00::1", true}}, AddressFamily::v6),
+                    "rondo: RONDO_SOCKET_FAMILY=AF_INET6 asks for IPv6, and no interface that fits "
+                    "RONDO_SOCKET_IFNAME=docker has such an address: docker0 (172.17.0.1)" +
+                        remedy + "docker0 (172.17.0.1), eth1 (fd00::1)");
+  CHECK_THROWS_WITH(chosen("", {{"eth1", "fd00::1", true}}, AddressFamily::v4),
+                    "rondo: RONDO_SOCKET_FAMILY=AF_INET asks for IPv4, and no interface has such "
+                    "an address: eth1 (fd00::1)" +
+                        remedy + "eth1 (fd00::1)");
+  CHECK_THROWS_WITH(chosen("ib", {bridge}, AddressFamily::v6),
+                    "rondo: no network interface fits RONDO_SOCKET_IFNAME=ib. Try: choose among "
+                    "the interfaces here: docker0 (172.17.0.1)");
+  CHECK_THROWS_WITH(chosen("", {}, AddressFamily::v6),
+                    "rondo: no network interface is up. Try: bring an interface up");
+}
+
+TEST_CASE("another machine's name for a link is replaced by this one's") {
+  CHECK(as_seen_from("fe80::1%fabric0", "fe80::2%nosuch0") == "fe80::2%fabric0");
+  for (const std::string here : {"10.0.0.1", "fd00::1"})
+    CHECK(as_seen_from(here, "fe80::2%nosuch0") == "fe80::2%nosuch0");
+  for (const std::string address : {"10.0.0.2", "fd00::2"})
+    CHECK(as_seen_from("fe80::1%fabric0", address) == address);
+  for (const InterfaceAddress& own : interface_addresses())
+    CHECK(as_seen_from("fe80::1%fabric0", own.address) == own.address);
 }
 
 TEST_CASE("the loopback interface of this machine has a carrier") {

@@ -35,7 +35,7 @@ struct TemporaryFile {
 TEST_CASE("lines name time, host, process and rank, and are never mixed") {
   const TemporaryFile file("rondo_log");
   const auto pattern = file.path.parent_path() / "rondo_log.%p";
-  configure_log(LogLevel::info, pattern.string());
+  configure_log({.level = LogLevel::info, .file = pattern.string()});
   CHECK(log_enabled(LogLevel::warn));
   CHECK(log_enabled(LogLevel::info));
   CHECK_FALSE(log_enabled(LogLevel::trace));
@@ -48,9 +48,9 @@ TEST_CASE("lines name time, host, process and rank, and are never mixed") {
     });
   }
   for (auto& thread : threads) thread.join();
-  configure_log(LogLevel::none, "");
+  configure_log({.level = LogLevel::none});
   log(LogLevel::warn, 0, "not written");
-  configure_log(LogLevel::warn, "");
+  configure_log({});
   const auto lines = file.lines();
   REQUIRE(lines.size() == 801);
   const std::string start = R"(\[rondo \d\d:\d\d:\d\d\.\d{3} [^ :]+:)" + std::to_string(::getpid());
@@ -79,6 +79,30 @@ TEST_CASE("lists of ranks are short and in order") {
   CHECK(rank_list({0, 1, 2}) == "ranks 0-2");
 }
 
+TEST_CASE("below warnings the log tells of the subsystems that are asked for") {
+  const TemporaryFile file("rondo_log_subsystems");
+  configure_log({.level = LogLevel::info,
+                 .subsystems = bits_of(LogSubsystem::net),
+                 .file = file.path.string()});
+  CHECK(log_enabled(LogLevel::info));
+  CHECK(log_enabled(LogLevel::info, LogSubsystem::net));
+  CHECK(log_enabled(LogLevel::warn, LogSubsystem::tuning));
+  CHECK_FALSE(log_enabled(LogLevel::info, LogSubsystem::tuning));
+  CHECK_FALSE(log_enabled(LogLevel::trace, LogSubsystem::net));
+  log(LogLevel::info, 0, "not written", LogSubsystem::tuning);
+  log(LogLevel::info, 0, "of a network", LogSubsystem::net);
+  log(LogLevel::info, 0, "of everything");
+  log(LogLevel::warn, 0, "a warning", LogSubsystem::tuning);
+  configure_log({.level = LogLevel::info, .subsystems = 0});
+  log(LogLevel::info, 0, "not written");
+  log(LogLevel::warn, 0, "another warning");
+  configure_log({});
+  std::vector<std::string> texts;
+  for (const std::string& line : file.lines()) texts.push_back(line.substr(line.find("] ") + 2));
+  CHECK(texts == std::vector<std::string>{"INFO  of a network", "INFO  of everything",
+                                          "WARN  a warning", "WARN  another warning"});
+}
+
 TEST_CASE("a typing error finds its word, another word does not") {
   const std::vector<std::string_view> words{"ring", "chain", "double_tree"};
   CHECK(nearest("rign", words).empty());
@@ -92,7 +116,7 @@ TEST_CASE("interfaces are chosen as NCCL does") {
       {"lo", "127.0.0.1", false}, {"docker0", "172.17.0.1", false}, {"eth0", "fe80::1%eth0", true},
       {"eth0", "fd00::1", true},  {"eth0", "10.0.0.1", false},      {"eth10", "10.0.1.1", false}};
   const auto first = [&](const std::string& pattern) {
-    return choose_interfaces(pattern, present).front().address;
+    return choose_interfaces(pattern, AddressFamily::any, present).front().address;
   };
   CHECK(first("") == "10.0.0.1");
   CHECK(first("=eth10") == "10.0.1.1");
@@ -100,10 +124,11 @@ TEST_CASE("interfaces are chosen as NCCL does") {
   CHECK(first("^eth") == "172.17.0.1");
   CHECK(first("^=eth0") == "10.0.1.1");
   CHECK(first("lo") == "127.0.0.1");
-  CHECK(choose_interfaces("=eth0", present).size() == 3);
-  CHECK_THROWS_WITH(choose_interfaces("ib", std::vector<InterfaceAddress>{present[0]}),
-                    "rondo: no network interface fits RONDO_SOCKET_IFNAME=ib. Try: choose among "
-                    "the interfaces here: lo (127.0.0.1)");
+  CHECK(choose_interfaces("=eth0", AddressFamily::any, present).size() == 3);
+  CHECK_THROWS_WITH(
+      choose_interfaces("ib", AddressFamily::any, std::vector<InterfaceAddress>{present[0]}),
+      "rondo: no network interface fits RONDO_SOCKET_IFNAME=ib. Try: choose among "
+      "the interfaces here: lo (127.0.0.1)");
   CHECK_FALSE(interface_addresses().empty());
 }
 

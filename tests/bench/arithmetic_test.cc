@@ -37,21 +37,76 @@ TEST_CASE("each program has nccl-tests' sizes and bus bandwidth factor") {
       Expected{"gather_perf", 75, 1200, 0.75, 0.5}, Expected{"sendrecv_perf", 300, 1200, 1.0, 1.0});
   const Program* program = find_program(expected.program);
   REQUIRE(program != nullptr);
-  const Shape shape = shape_of(*program, 1200, DataType::float32, 4);
+  const Shape shape = shape_of(*program, 1200, DataType::float32, {4});
   CAPTURE(expected.program);
   CHECK(shape.count == expected.count);
   CHECK(shape.bytes == expected.bytes);
-  const Bandwidth bandwidth = bandwidth_of(*program, shape, 4, 1e-6);
+  const Bandwidth bandwidth = bandwidth_of(*program, shape, 4, 0, 1e-6);
   CHECK(near(bandwidth.algbw, 1.2));
   CHECK(near(bandwidth.busbw, 1.2 * expected.factor));
-  CHECK(near(program->busbw_factor(2), expected.factor_of_two));
+  const Shape of_two = shape_of(*program, 1200, DataType::float32, {2});
+  CHECK(near(program->busbw_factor({of_two.counts, 2, 0}), expected.factor_of_two));
 }
 
 TEST_CASE("a size that does not divide is rounded down to whole blocks") {
-  const Shape shape = shape_of(*find_program("all_gather_perf"), 100, DataType::float32, 3);
+  const Shape shape = shape_of(*find_program("all_gather_perf"), 100, DataType::float32, {3});
   CHECK(shape.count == 8);
   CHECK(shape.bytes == 96);
-  CHECK(shape_of(*find_program("alltoall_perf"), 4, DataType::float64, 2).count == 0);
+  CHECK(shape_of(*find_program("alltoall_perf"), 4, DataType::float64, {2}).count == 0);
+}
+
+TEST_CASE("patterns deal out everything, by their names") {
+  const auto counts = [](const char* name, std::size_t elements, std::size_t blocks) {
+    return counts_of(*parse_count_pattern(name), elements, blocks);
+  };
+  using Counts = std::vector<std::size_t>;
+  CHECK(counts("even", 12, 4) == Counts{3, 3, 3, 3});
+  CHECK(counts("linear", 16, 4) == Counts{1, 3, 5, 7});
+  CHECK(counts("linear", 100, 2) == Counts{25, 75});
+  CHECK(counts("one", 12, 3) == Counts{0, 0, 12});
+  CHECK(counts("random", 1000, 4) == counts("random:1", 1000, 4));
+  CHECK(counts("random:2", 1000, 4) != counts("random:1", 1000, 4));
+  for (const char* name : {"even", "linear", "one", "random:7"}) {
+    CAPTURE(name);
+    CHECK(to_string(*parse_count_pattern(name)) == name);
+    for (const std::size_t elements : {std::size_t{0}, std::size_t{5}, std::size_t{1} << 45}) {
+      for (const std::size_t blocks : {1, 2, 3, 64})
+        CHECK(begin_of(counts(name, elements, blocks), blocks) == elements);
+    }
+  }
+  for (const char* bad : {"", "evenly", "random:", "random:x", "random:1x", "random:-1"}) {
+    CAPTURE(bad);
+    CHECK_FALSE(parse_count_pattern(bad).has_value());
+  }
+}
+
+TEST_CASE("in an exchange what one sends is what the other receives") {
+  const std::vector<std::size_t> counts{1, 3, 5, 7};
+  for (std::size_t from = 0; from < counts.size(); ++from) {
+    for (std::size_t to = 0; to < counts.size(); ++to)
+      CHECK(counts_to(counts, from)[to] == counts_from(counts, to)[from]);
+  }
+}
+
+TEST_CASE("the bus bandwidth of ragged calls is that of the busiest rank") {
+  struct Busiest {
+    const char* program;
+    const char* count_pattern;
+    int root;
+    double factor;  // at 4 ranks
+  };
+  const Busiest expected = GENERATE(
+      Busiest{"all_gather_perf", "even", 0, 0.75}, Busiest{"all_gather_perf", "linear", 0, 0.9375},
+      Busiest{"all_gather_perf", "one", 0, 1.0}, Busiest{"reduce_scatter_perf", "one", 0, 1.0},
+      Busiest{"gather_perf", "one", 0, 1.0}, Busiest{"gather_perf", "one", 3, 0.0},
+      Busiest{"scatter_perf", "linear", 3, 0.5625}, Busiest{"alltoall_perf", "linear", 0, 0.9375},
+      Busiest{"alltoall_perf", "one", 0, 1.0});
+  const Program* program = find_program(expected.program);
+  CAPTURE(expected.program, expected.count_pattern, expected.root);
+  const Shape shape = shape_of(*program, 1600, DataType::float32,
+                               {4, 0, *parse_count_pattern(expected.count_pattern)});
+  CHECK(shape.bytes == 1600);
+  CHECK(near(program->busbw_factor({shape.counts, 4, expected.root}), expected.factor));
 }
 
 TEST_CASE("there is no program of another name") { CHECK(find_program("sum_perf") == nullptr); }

@@ -116,6 +116,16 @@ class Replies(unittest.TestCase):
             measure.parse_replies(["done 1 0.5 1 1", "done 2 0.5 1 1"])
 
 
+class Variants(unittest.TestCase):
+    def test_ragged_calls_are_compared_with_both_mpis(self):
+        self.assertEqual(len(libraries.RAGGED), 20)
+        for collective in libraries.RAGGED:
+            self.assertEqual(libraries.variants("shm", collective),
+                             [RONDO, libraries.ALLOCATE, OPENMPI, MPICH])
+            self.assertEqual(libraries.variants("tcp", collective), [RONDO, OPENMPI, MPICH])
+        self.assertFalse(set(libraries.RAGGED) & set(libraries.COLLECTIVES))
+
+
 class Ratios(unittest.TestCase):
     def test_ratio_is_taken_round_by_round(self):
         # The machine halved its speed in the second round: the ratio does not see it.
@@ -139,6 +149,7 @@ class Ratios(unittest.TestCase):
         self.assertAlmostEqual(summary.busbw("all_reduce", 4, 1000, 1.0), 1.5)
         self.assertAlmostEqual(summary.busbw("all_gather", 4, 1000, 1.0), 0.75)
         self.assertAlmostEqual(summary.busbw("broadcast", 4, 1000, 1.0), 1.0)
+        self.assertAlmostEqual(summary.busbw("all_gather_v:even", 4, 1000, 1.0), 0.75)
 
     def test_floor_is_every_ranks_copy(self):
         cells = {"copy": measured([3]), "copy stream": measured([5])}

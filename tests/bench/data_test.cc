@@ -99,6 +99,9 @@ Integer reduce_integers(const std::vector<std::vector<std::byte>>& inputs, Reduc
     if (op == ReduceOperator::prod) result = static_cast<Integer>(a * b);
     if (op == ReduceOperator::min) result = std::min(result, value);
     if (op == ReduceOperator::max) result = std::max(result, value);
+    if (op == ReduceOperator::bit_and) result = static_cast<Integer>(a & b);
+    if (op == ReduceOperator::bit_or) result = static_cast<Integer>(a | b);
+    if (op == ReduceOperator::bit_xor) result = static_cast<Integer>(a ^ b);
   }
   if (op == ReduceOperator::avg) return static_cast<Integer>(sum / static_cast<int>(inputs.size()));
   return result;
@@ -149,6 +152,7 @@ TEST_CASE("reductions of the data are exact in any order, for every type, operat
   std::mt19937 random(7);
   for (const auto& type : data_types) {
     for (const auto& op : reduce_operators) {
+      if (!applies_to(op.op, type.type)) continue;
       CAPTURE(ranks, type.name, op.name);
       if (!is_float(type.type)) {
         CHECK(wrong_integers_of(type.type, op.op, ranks) == 0);
@@ -207,6 +211,29 @@ TEST_CASE("a lost, doubled or swapped contribution changes the result") {
         contributing += pattern.value(1, index) != 0;
       CAPTURE(type.name, ranks);
       CHECK(contributing > 20);
+    }
+  }
+}
+
+TEST_CASE("a lost contribution changes the bits that are left of many ranks'") {
+  for (const auto& op : reduce_operators) {
+    if (!op.bitwise) continue;
+    for (const int ranks : {2, 4, 33}) {
+      const Pattern pattern(DataType::uint32, op.op, true, ranks, 1);
+      std::size_t changed = 0;
+      for (std::size_t index = 0; index < 200; ++index) {
+        std::uint64_t all = op.op == ReduceOperator::bit_and ? ~0U : 0U;
+        for (int rank = 0; rank < ranks; ++rank) {
+          const auto value = static_cast<std::uint64_t>(pattern.value(rank, index));
+          if (rank == 1) continue;
+          if (op.op == ReduceOperator::bit_and) all &= value;
+          if (op.op == ReduceOperator::bit_or) all |= value;
+          if (op.op == ReduceOperator::bit_xor) all ^= value;
+        }
+        changed += all != static_cast<std::uint64_t>(pattern.reduced_value(index));
+      }
+      CAPTURE(op.name, ranks);
+      CHECK(changed >= std::size_t{200} / static_cast<std::size_t>(ranks));
     }
   }
 }

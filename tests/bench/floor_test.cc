@@ -201,22 +201,3 @@ TEST_CASE("command lines of floor and price name what they refuse") {
   const char* help[] = {"rondo_price", "--help"};
   CHECK(parse_price_options(2, help).status == 0);
 }
-
-TEST_CASE("a team meets, agrees, and ends when one of it fails") {
-  SharedMemory memory(sizeof(double));
-  auto* const most = reinterpret_cast<double*>(memory.data());
-  run_team(3, [&](Member& member) {
-    if (member.agree(static_cast<std::uint64_t>(member.rank() + 7)) != 7)
-      throw std::runtime_error("the members disagree");
-    const double largest = member.largest(member.rank());
-    if (member.rank() == 1) *most = largest;
-  });
-  CHECK(*most == 2);
-  CHECK_THROWS_AS(run_team(2,
-                           [](Member& member) {
-                             if (member.rank() == 1) throw std::runtime_error("as this test wants");
-                             member.meet();  // in vain: the team is ended
-                           }),
-                  std::runtime_error);
-  CHECK_THROWS_AS(run_team(0, [](Member&) {}), std::invalid_argument);
-}

@@ -18,16 +18,30 @@ NETWORK = {"hosts": 4, "rate": "1gbit", "payload_gb_s": 0.1, "measured_by": "a t
 MODEL = {"alpha": 0, "beta": 1e-8, "gamma": 1e-10, "slice": 1 << 19}
 
 
-def row(algorithm, seconds):
+def row(algorithm, seconds, idle=0.5):
     return {"algorithm": algorithm, "bytes": 10_000_000, "slice": 100_000, "simulated": 0.16,
-            "link_bytes": 15_000_000, "samples": seconds}
+            "link_bytes": 15_000_000,
+            "samples": [{"seconds": one, "idle": idle} for one in seconds]}
 
 
 def document(*rows):
     return table.document(list(rows), NETWORK, MODEL, 5.0, "rondo at 0")
 
 
+def idle_column(whole):
+    place = table.HEADER.index("idle")
+    return [table.cells(one)[place] for one in whole["rows"]]
+
+
 class Formula(unittest.TestCase):
+    def test_recorded_runs_still_print(self):
+        recorded = sorted((ROOT / "bench" / "results").glob("*-formula*.json"))
+        self.assertTrue(recorded)
+        for path in recorded:
+            with self.subTest(path.name):
+                whole = json.loads(path.read_text())
+                self.assertIn(f"of {len(whole['rows'])} within", table.text(whole))
+
     def test_a_row_is_judged_by_its_median_against_the_prediction(self):
         whole = document(row("ring", [0.156, 0.9, 0.15]), row("double_tree", [0.21]))
         ring, tree = whole["rows"]
@@ -37,11 +51,12 @@ class Formula(unittest.TestCase):
         self.assertFalse(tree["within"])
         self.assertEqual(table.missed(whole), 1)
 
-    def test_latency_counts_by_hops_and_trees_fill_with_a_slice(self):
+    def test_latency_counts_by_hops_and_a_single_tree_fills_with_a_slice(self):
         model = dict(MODEL, alpha=1e-3)  # and a slice 1 ms on a link
         self.assertAlmostEqual(table.formula(row("ring", []), NETWORK, model), 0.156)
         self.assertAlmostEqual(table.formula(row("circulant", []), NETWORK, model), 0.154)
-        self.assertAlmostEqual(table.formula(row("double_tree", []), NETWORK, model), 0.158)
+        self.assertAlmostEqual(table.formula(row("double_tree", []), NETWORK, model), 0.154)
+        self.assertAlmostEqual(table.formula(row("binomial_tree", []), NETWORK, model), 0.158)
 
     def test_the_least_time_is_what_the_links_carry(self):
         # 2 * 3/4 * 10 MB at 100 MB/s
@@ -52,6 +67,12 @@ class Formula(unittest.TestCase):
         self.assertIn("1 of 2 within 5 % of the prediction", text)
         self.assertIn("+100.0 %", text)
         self.assertIn("OFF", text)
+
+    def test_the_table_says_how_idle_processors_were(self):
+        whole = document(row("ring", [0.15], idle=0.25))
+        self.assertEqual(idle_column(whole), ["25 %"])
+        del whole["rows"][0]["idle"]  # as in recordings from before it was noted
+        self.assertEqual(idle_column(whole), ["-"])
 
     def test_a_document_is_saved_as_json_and_as_text(self):
         whole = document(row("ring", [0.15]))

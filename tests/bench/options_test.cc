@@ -8,9 +8,10 @@ using namespace rondo::bench;
 
 namespace {
 
-Command<bench::Options> parse(std::vector<const char*> arguments) {
+Command<bench::Options> parse(std::vector<const char*> arguments, bool reduces = true) {
   arguments.insert(arguments.begin(), "all_reduce_perf");
-  return parse_options("all_reduce_perf", static_cast<int>(arguments.size()), arguments.data());
+  return parse_options("all_reduce_perf", reduces, static_cast<int>(arguments.size()),
+                       arguments.data());
 }
 
 bool contains(const std::string& text, const std::string& part) {
@@ -32,15 +33,66 @@ TEST_CASE("defaults are nccl-tests'") {
   CHECK(options.operators == std::vector<ReduceOperator>{ReduceOperator::sum});
   CHECK(options.root == 0);
   CHECK(options.fresh);
+  CHECK_FALSE(options.reproducible);
+  CHECK_FALSE(options.accumulate_wide);
+  CHECK_FALSE(options.count_pattern);
 }
 
 TEST_CASE("every option is read, short and long") {
-  const Command<bench::Options> parsed = parse(
-      {"-t", "4",    "-b",          "8",    "-e",          "64K",  "-f",      "8", "-n", "5",
-       "-m", "2",    "-w",          "3",    "-N",          "0",    "-c",      "2", "-o", "max",
-       "-d", "half", "-r",          "3",    "-z",          "3",    "-T",      "9", "-C", "1",
-       "-S", "1",    "-J",          "out",  "-a",          "3",    "-u",      "1", "-I", "1",
-       "-K", "4",    "--algorithm", "ring", "--transport", "^shm", "--fresh", "0"});
+  const Command<bench::Options> parsed = parse({"-t",
+                                                "4",
+                                                "-b",
+                                                "8",
+                                                "-e",
+                                                "64K",
+                                                "-f",
+                                                "8",
+                                                "-n",
+                                                "5",
+                                                "-m",
+                                                "2",
+                                                "-w",
+                                                "3",
+                                                "-N",
+                                                "0",
+                                                "-c",
+                                                "2",
+                                                "-o",
+                                                "max",
+                                                "-d",
+                                                "half",
+                                                "-r",
+                                                "3",
+                                                "-z",
+                                                "3",
+                                                "-T",
+                                                "9",
+                                                "-C",
+                                                "1",
+                                                "-S",
+                                                "1",
+                                                "-J",
+                                                "out",
+                                                "-a",
+                                                "3",
+                                                "-u",
+                                                "1",
+                                                "-I",
+                                                "1",
+                                                "-K",
+                                                "4",
+                                                "--algorithm",
+                                                "ring",
+                                                "--transport",
+                                                "^shm",
+                                                "--fresh",
+                                                "0",
+                                                "--reproducible",
+                                                "1",
+                                                "--accumulate",
+                                                "wide",
+                                                "--counts",
+                                                "random:5"});
   CAPTURE(parsed.text);
   REQUIRE_FALSE(parsed.status);
   const bench::Options& options = parsed.options;
@@ -65,6 +117,10 @@ TEST_CASE("every option is read, short and long") {
   CHECK(options.per_iteration_skip == 4);
   CHECK(options.algorithm == "ring");
   CHECK(options.transport == "^shm");
+  CHECK(options.reproducible == true);
+  CHECK(options.accumulate_wide == true);
+  REQUIRE(options.count_pattern);
+  CHECK(to_string(*options.count_pattern) == "random:5");
   CHECK_FALSE(options.fresh);
 }
 
@@ -75,6 +131,16 @@ TEST_CASE("all selects every type, operator and root") {
   CHECK(parsed.options.operators.size() == reduce_operators.size());
   CHECK(parsed.options.root == -1);
   CHECK(parse({"--root=-1"}).options.root == -1);
+}
+
+TEST_CASE("a sweep combines types and operators that go together") {
+  const auto all = parse({"-d", "all", "-o", "all"}).options.kinds(true);
+  CHECK(all.size() == 8 * reduce_operators.size() + 6 * (reduce_operators.size() - 3));
+  for (const Kinds& kinds : all) CHECK(applies_to(kinds.op, kinds.type));
+  CHECK(parse({"-o", "all"}).options.kinds(true).size() == reduce_operators.size() - 3);
+  CHECK(parse({"-d", "all", "-o", "bit_or"}).options.kinds(true).size() == 8);
+  CHECK(parse({"-d", "all", "-o", "all"}, false).options.kinds(false).size() == data_types.size());
+  CHECK_FALSE(parse({"-o", "bit_xor"}, false).status);  // it means nothing there
 }
 
 TEST_CASE("rondo's own type names are aliases") {
@@ -106,12 +172,16 @@ TEST_CASE("a bad option is refused with what is wrong and what to write") {
       {{"-b", "8Q"}, "-b,--minbytes: '8Q' is not a size; write e.g. 8, 64K, 16M or 1G"},
       {{"-d", "float7"}, "'float7' is no data type; known: int8, uint8"},
       {{"-o", "mulsum"}, "'mulsum' is no operator; known: sum, prod"},
+      {{"-o", "bit_xor"},
+       "-o,--op: 'bit_xor' combines the bits of integers, not of float; add e.g. -d int32"},
+      {{"-o", "bit_and", "-d", "half"}, "combines the bits of integers, not of half"},
       {{"-r", "x"}, "'x' is no rank; write a number or all"},
       {{"-b", "2M", "-e", "1M"}, "'2 MB' is more than -e,--maxbytes 1 MB"},
       {{"-I", "1", "-K", "20"}, "leaves no iteration of -n 20"},
       {{"-n", "0"}, "-n,--iters: '0' is not a whole number, 1 or more"},
       {{"-a", "4"}, "-a,--average: '4' is not a whole number, 0 to 3"},
       {{"-z", "many"}, "-z,--blocking: 'many'"},
+      {{"--counts", "odd"}, "'odd' is no pattern of counts; known: even, linear, one, random"},
       {{"--nonsense"}, "--nonsense"},
       {{"-t"}, "--nthreads"}};
   for (const Bad& row : bad) {

@@ -48,6 +48,17 @@ TEST_CASE("the table's header names options and ranks") {
         "#  Rank  1 Group  0 Pid   4712 on      alpha device  0 [cpu] Some CPU\n");
 }
 
+TEST_CASE("the table's header and the JSON name the pattern of counts") {
+  bench::Options options;
+  options.count_pattern = CountPattern{CountPattern::Kind::random, 7};
+  CHECK(table_header("all_gather_perf", "0.1.0", options, two_devices)
+            .find("\n# Counts: random:7; the count column is the mean of the blocks\n#\n") !=
+        std::string::npos);
+  const JsonReport report(options, "0.1.0", {}, {}, "");
+  CHECK(report.document()["config"]["counts"] == "random:7");
+  CHECK(JsonReport({}, "0.1.0", {}, {}, "").document()["config"]["counts"] == "");
+}
+
 TEST_CASE("titles and rows stand in nccl-tests' columns") {
   const bench::Options options;
   // clang-format off

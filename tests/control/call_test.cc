@@ -25,9 +25,22 @@ TEST_CASE("a call reads as its user wrote it") {
         "broadcast #4 (9 x uint8, root 1)");
   CHECK(to_string({.sequence = 5, .count = 9, .collective = Collective::all_to_all}) ==
         "all_to_all #5 (9 x uint8)");
+  CHECK(to_string({.count = 5,
+                   .collective = Collective::all_reduce,
+                   .type = DataType::float32,
+                   .accumulate = DataType::float64,
+                   .reproducible = true}) ==
+        "all_reduce (5 x float32, sum, accumulated in float64, reproducible)");
   CHECK(to_string({.sequence = 6}) == "barrier #6");
   CHECK(to_string({.count = 2, .collective = Collective::send_recv, .root = 7}) ==
         "send_recv (2 x uint8)");
+  CHECK(
+      to_string({.sequence = 2, .count = 9, .collective = Collective::all_gather, .blocks = 77}) ==
+      "all_gather_v #2 (9 x uint8 in all)");
+  CHECK(to_string({.collective = Collective::all_to_all, .blocks = between_pairs}) ==
+        "all_to_all_v (uint8)");
+  CHECK(to_string({.count = 2, .collective = Collective::send_recv, .blocks = between_pairs}) ==
+        "send_recv (2 x uint8 of an all_to_all_v)");
 }
 
 TEST_CASE("calls that differ in anything differ in fingerprint") {
@@ -39,14 +52,23 @@ TEST_CASE("calls that differ in anything differ in fingerprint") {
         for (const int root : {0, 1, 63}) {
           for (const std::uint64_t count : {0ULL, 1ULL, 2ULL, 1ULL << 40}) {
             for (const std::uint64_t sequence : {1ULL, 2ULL, 1ULL << 33}) {
-              ++calls;
-              seen.insert(
-                  fingerprint({sequence, count, collective.collective, type.type, op.op, root}));
+              const Call plain{sequence, count, collective.collective, type.type, op.op, root};
+              Call wide = plain;
+              wide.accumulate = wide_type(type.type).value_or(DataType::int8);
+              if (wide == plain) wide.accumulate = DataType::int16;
+              Call ordered = plain;
+              ordered.reproducible = true;
+              calls += 3;
+              for (const Call& call : {plain, wide, ordered}) seen.insert(fingerprint(call));
             }
           }
         }
       }
     }
+  }
+  for (const std::uint64_t blocks : {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{1} << 63}) {
+    ++calls;
+    seen.insert(fingerprint({.sequence = 1, .count = 2, .blocks = blocks}));
   }
   CHECK(seen.size() == calls);
   CHECK(seen.count(0) == 0);
@@ -78,6 +100,33 @@ TEST_CASE("the log keeps the last calls") {
   for (std::uint64_t sequence = CallLog::kept + 1; sequence <= 2 * CallLog::kept; ++sequence) {
     CHECK(log.find(sequence) == Call{.sequence = sequence, .count = sequence * 3, .root = -1});
   }
+}
+
+TEST_CASE("the log is complete up to the oldest call that is not") {
+  CallLog log;
+  const auto after = [&](bool apart, std::uint64_t sequence) {
+    apart ? log.complete_apart(sequence) : log.complete(sequence);
+    return log.completed();
+  };
+  // Apart: 2, 3, 5, 8 and 9.
+  for (std::uint64_t sequence = 1; sequence <= 9; ++sequence) {
+    const bool apart = sequence == 2 || sequence == 3 || sequence == 5 || sequence >= 8;
+    const Call call{.sequence = sequence};
+    apart ? log.begin_apart(call) : log.begin(call);
+  }
+  CHECK(after(true, 3) == 0);
+  CHECK(after(false, 1) == 1);
+  CHECK(after(false, 4) == 1);
+  CHECK(after(true, 9) == 1);
+  CHECK(after(true, 2) == 4);
+  CHECK(after(false, 6) == 4);
+  CHECK(after(true, 5) == 6);
+  CHECK(after(true, 8) == 6);
+  CHECK(after(false, 7) == 9);
+  log.begin({.sequence = 10});
+  log.begin_apart({.sequence = 11});
+  CHECK(after(false, 10) == 10);
+  CHECK(after(true, 11) == 11);
 }
 
 TEST_CASE("a reader sees whole calls while the writer goes on") {

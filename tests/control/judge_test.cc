@@ -46,11 +46,11 @@ TEST_CASE("one rank is late") {
   CHECK(text_of(judge(0, at_3, ranks)) ==
         "note: in all_reduce #3 (4 x float32, sum): waiting for rank 2 (host x, pid 72), which has "
         "not entered it; its last call was all_reduce #2 (4 x float32, sum), complete; it is "
-        "computing or stuck outside rondo");
+        "computing, in a send or recv, or stuck outside rondo");
   CHECK(text_of(judge(0, at_3_expired, ranks)) ==
         "timeout: all_reduce #3 (4 x float32, sum) did not complete within 300 s: rank 2 (host x, "
         "pid 72) has not entered it; its last call was all_reduce #2 (4 x float32, sum), complete; "
-        "it is computing or stuck outside rondo");
+        "it is computing, in a send or recv, or stuck outside rondo");
 }
 
 TEST_CASE("several ranks are late, and the one that does not answer is named first") {
@@ -107,6 +107,22 @@ TEST_CASE("who has left is not waited for") {
   CHECK(text_of(judge(0, at_3, ranks)) == "nothing");
 }
 
+TEST_CASE("of a sender that has left, its calls are told only where they are known") {
+  std::vector<Witness> ranks{witness(0, 3, 0), witness(1, 2, 0)};
+  ranks[1].left = true;
+  const Stall stall{.peer = 1, .what = "recv of 8 x int32"};
+  REQUIRE(find_departed(0, stall, ranks));
+  CHECK(find_departed(0, stall, ranks)->message ==
+        "rank 1 (host x, pid 71) has left the communicator (its last call was all_reduce #2 (4 x "
+        "float32, sum), complete), but rank 0 waits for it in recv of 8 x int32");
+  ranks[1].answered = false;
+  CHECK(find_departed(0, stall, ranks)->message ==
+        "rank 1 (host x, pid 71) has left the communicator, but rank 0 waits for it in recv of 8 x "
+        "int32");
+  ranks[1].left = false;
+  CHECK_FALSE(find_departed(0, stall, ranks));
+}
+
 TEST_CASE("a receive without its sender") {
   std::vector<Witness> ranks{witness(0, 3, 0), witness(1, 4, 1)};
   ranks[1].world_rank = 6;
@@ -120,6 +136,13 @@ TEST_CASE("a receive without its sender") {
         "timeout: recv (8 x int32) from rank 1 did not complete within 0.5 s: rank 1 (world rank "
         "6, host x, pid 71) has not come to it; its last call was all_reduce #4 (4 x float32, "
         "sum), not complete");
+  CHECK(judge(0, stall, ranks)
+            .fault->remedy.ends_with("or raise RONDO_TIMEOUT if more time is all "
+                                     "it takes"));
+  stall.timeout_from_program = 1;
+  CHECK(judge(0, stall, ranks)
+            .fault->remedy.ends_with("or raise the timeout that the program set "
+                                     "if more time is all it takes"));
   ranks[1].left = true;
   CHECK(judge(0, stall, ranks).fault->code == ErrorCode::mismatch);
 }

@@ -14,6 +14,7 @@
 #include "core/base/log.h"
 #include "core/control/connect.h"
 #include "core/control/control.h"
+#include "core/control/message.h"
 #include "core/control/service.h"
 #include "tests/catch.h"
 #include "tests/control/processes.h"
@@ -50,14 +51,30 @@ std::string meet_and_exchange(int port, int rank, int ranks, milliseconds deadli
   return text;
 }
 
-UniqueFd connect_plainly(int port) {
-  UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+sockaddr_in here_at(int port) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<std::uint16_t>(port));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
+
+UniqueFd listen_plainly(int port) {
+  UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int on = 1;
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  const sockaddr_in address = here_at(port);
+  REQUIRE(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0);
+  REQUIRE(::listen(socket.get(), 8) == 0);
+  return socket;
+}
+
+UniqueFd connect_plainly(int port) {
+  UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const sockaddr_in address = here_at(port);
   const bool connected = eventually([&] {
-    return ::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
+    return ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) ==
+           0;
   });
   if (!connected) throw std::runtime_error("nobody listens");
   return socket;
@@ -82,15 +99,7 @@ TEST_CASE("rank 0 may come last") {
   }
   // The others have begun to knock when a stray listener has heard one of them.
   {
-    const UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const int on = 1;
-    ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<std::uint16_t>(port));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    REQUIRE(::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
-    REQUIRE(::listen(listener.get(), 8) == 0);
+    const UniqueFd listener = listen_plainly(port);
     const UniqueFd heard(::accept(listener.get(), nullptr, nullptr));
     REQUIRE(heard.get() >= 0);
   }
@@ -102,15 +111,15 @@ TEST_CASE("ranks that do not come are named to those that came") {
   const int port = free_port();
   std::vector<Child> children;
   for (const int rank : {0, 1, 3, 4}) {
-    children.emplace_back([=] { return meet_and_exchange(port, rank, 8, milliseconds{1500}); });
+    children.emplace_back([=] { return meet_and_exchange(port, rank, 8, milliseconds{6000}); });
   }
   for (std::size_t i = 0; i < children.size(); ++i) {
     const int rank = std::vector<int>{0, 1, 3, 4}[i];
     CHECK(children[i].report() ==
           "rondo: rank " + std::to_string(rank) +
               ": ranks 2, 5-7 of 8 did not come to the meeting at port " + std::to_string(port) +
-              " of x within 1.5 s [peer rank 2]. Try: check that every rank was started, with the "
-              "same MASTER_ADDR and MASTER_PORT, and can reach that port; "
+              " of x within 6 s [peer rank 2]. Try: check that every rank was started, with the "
+              "same MASTER_ADDR and MASTER_PORT (or RONDO_PORT), and can reach that port; "
               "RONDO_BOOTSTRAP_TIMEOUT gives them longer");
   }
 }
@@ -121,8 +130,34 @@ TEST_CASE("without rank 0 the others say where they looked") {
   CHECK(child.report() ==
         "rondo: rank 1: no meeting with rank 0 at 127.0.0.1, port " + std::to_string(port) +
             " within 0.2 s: Connection refused [peer rank 0]. Try: check that rank 0 runs, that "
-            "MASTER_ADDR and MASTER_PORT (or RONDO_PORT) name its machine and port on every rank, "
+            "every rank has its machine and port in MASTER_ADDR and MASTER_PORT (or RONDO_PORT), "
             "and that no firewall is between");
+}
+
+TEST_CASE("a meeting that nobody serves is named as it was brought to the ranks") {
+  const MeetingPoint by_id{.address = "127.0.0.1",
+                           .port = static_cast<std::uint16_t>(free_port()),
+                           .magic = 7,
+                           .named_by = "unique id"};
+  const MeetingPoint by_variable{
+      .address = "127.0.0.1", .port = by_id.port, .named_by = "NCCL_COMM_ID"};
+  const auto report_of = [](const MeetingPoint& point) {
+    return Child([&] {
+             meet(point, 1, 2, false, child_host(), milliseconds{200});
+             return std::string();
+           })
+        .report();
+  };
+  const std::string place =
+      "127.0.0.1, port " + std::to_string(by_id.port) + " within 0.2 s: Connection refused";
+  CHECK(report_of(by_id) ==
+        "rondo: rank 1: no meeting with the process that made the unique id, at " + place +
+            ". Try: check that every rank has the unique id of this very run, that the process "
+            "that made it still lives, and that no firewall is between");
+  CHECK(report_of(by_variable) ==
+        "rondo: rank 1: no meeting with rank 0 at " + place +
+            " [peer rank 0]. Try: check that rank 0 runs, that every rank has its machine and port "
+            "in NCCL_COMM_ID, and that no firewall is between");
 }
 
 TEST_CASE("a name that is not known is said so") {
@@ -166,7 +201,7 @@ TEST_CASE("a rank beyond the world is refused before it goes anywhere") {
 }
 
 TEST_CASE("a port in use is an error that names it") {
-  const control::Service service(0, 0, child_host());
+  const control::Service service(point_at(0), child_host());
   try {
     meet(point_at(service.port()), 0, 2, true, child_host(), long_enough);
     FAIL("no error");
@@ -174,7 +209,7 @@ TEST_CASE("a port in use is an error that names it") {
     CHECK(error.code() == ErrorCode::bootstrap);
     CHECK(error.message() == "cannot listen on port " + std::to_string(service.port()) +
                                  " of x: Address already in use");
-    CHECK(says(error.remedy(), "set RONDO_PORT (or MASTER_PORT) to a free port"));
+    CHECK(says(error.remedy(), "choose a free port, the same on every rank, by MASTER_ADDR and"));
   }
 }
 
@@ -183,7 +218,7 @@ TEST_CASE("strangers on the port do not disturb the meeting") {
   const auto log_file =
       std::filesystem::temp_directory_path() / ("rondo_strangers." + std::to_string(::getpid()));
   Child zero([&] {
-    configure_log(LogLevel::warn, log_file.string());
+    configure_log({.file = log_file.string()});
     return meet_and_exchange(port, 0, 3, long_enough);
   });
   const auto silent = connect_plainly(port);
@@ -224,7 +259,10 @@ TEST_CASE("another version of the protocol ends the meeting for all") {
       encode(control::Preamble{.version = control::protocol_version + 1,
                                .magic = control::default_magic(static_cast<std::uint16_t>(port))});
   ::send(future.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL);
-  CHECK(says(zero.report(), "speaks version 3 of the control protocol, the others version 2"));
+  const auto version = std::to_string(control::protocol_version);
+  const auto later = std::to_string(control::protocol_version + 1);
+  CHECK(says(zero.report(), "speaks version " + later +
+                                " of the control protocol, the others version " + version));
 }
 
 TEST_CASE("a rank that dies during the meeting ends it for all") {
@@ -243,9 +281,48 @@ TEST_CASE("a rank that dies during the meeting ends it for all") {
   CHECK(says(zero.report(), "rank 1 (host x, pid 77) came and went before all ranks had come"));
 }
 
+/// A service that greets the first who comes, and ends.
+std::string greet_and_end(UniqueFd listener, std::uint64_t magic) {
+  const UniqueFd guest(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  listener.reset();
+  const std::string greeting = control::encode(control::Preamble{.magic = magic});
+  if (::write(guest.get(), greeting.data(), greeting.size()) < 0) return "?";
+  ::shutdown(guest.get(), SHUT_WR);
+  std::array<char, 1000> unread{};
+  while (::read(guest.get(), unread.data(), unread.size()) > 0) {
+  }
+  return "greeted";
+}
+
+TEST_CASE(
+    "a service that ends during the meeting is told of, at once where no other one can come") {
+  for (const bool by_id : {false, true}) {
+    MeetingPoint point = point_at(free_port());
+    if (by_id) point.magic = 7;
+    UniqueFd listener = listen_plainly(point.port);
+    const Gate up;
+    Child service([&] {
+      up.open(1);
+      return greet_and_end(std::move(listener),
+                           by_id ? point.magic : control::default_magic(point.port));
+    });
+    listener.reset();
+    up.pass();
+    Child rank([&]() -> std::string {
+      meet(point, 1, 2, false, child_host(), by_id ? long_enough : milliseconds{6000});
+      return "met";
+    });
+    CHECK(says(rank.report(), by_id ? "the process that made the unique id, at 127.0.0.1, port " +
+                                          std::to_string(point.port) +
+                                          ", ended, died or was killed before all ranks had come"
+                                    : "; a rank 0 that was there before has ended"));
+    CHECK(service.report() == "greeted");
+  }
+}
+
 TEST_CASE("a service for a unique id is met by every rank, over IPv4 or IPv6") {
   Child all([] {
-    const auto point = serve_meeting("lo");
+    const auto point = serve_meeting("lo", AddressFamily::any);
     std::vector<std::string> texts(3);
     std::vector<std::thread> threads;
     for (int rank = 0; rank < 3; ++rank) {
@@ -270,7 +347,7 @@ TEST_CASE("who served a unique id and ends at once fails nobody") {
   const UniqueFd reads(ends[0]);
   const UniqueFd writes(ends[1]);
   Child zero([&] {
-    const auto point = serve_meeting("lo");
+    const auto point = serve_meeting("lo", AddressFamily::any);
     const std::array<std::uint64_t, 2> told{point.port, point.magic};
     if (::write(writes.get(), told.data(), sizeof(told)) != sizeof(told)) return std::string("?");
     const auto control = meet(point, 0, 2, false, child_host(), long_enough);

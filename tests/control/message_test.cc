@@ -12,10 +12,10 @@ namespace {
 /// One of each kind, with every field set.
 std::vector<Message> samples() {
   const HostInfo host{.host = "boot/1", .hostname = "x", .process = 9, .pid = 77};
-  const CallReport report{
-      .begun = 4,
-      .completed = 3,
-      .calls = {{4, 10, Collective::reduce, DataType::float16, ReduceOperator::min, 2}}};
+  const CallReport report{.begun = 4,
+                          .completed = 3,
+                          .calls = {{4, 10, Collective::reduce, DataType::float16,
+                                     ReduceOperator::min, 2, 7, DataType::float32, true}}};
   return {Hello{.rank = 3, .ranks = 4, .host = host},
           MeetingExpired{.milliseconds = 60000},
           Welcome{.hosts = {host, host}, .service = host},
@@ -31,14 +31,18 @@ std::vector<Message> samples() {
                 .peer = 1,
                 .what = "w",
                 .expired = 1,
-                .mismatch = 1},
+                .mismatch = 1,
+                .timeout_from_program = 1},
           Answer{.line = 5, .inquest = 6, .report = report},
           Leave{.line = 5, .report = report},
           Bye{},
           Blobs{.line = 5, .bytes = {"a", "", "ccc"}},
           Query{.line = 5, .inquest = 6, .from = 7, .to = 8},
           Note{.line = 5, .text = "t"},
-          Failure{.line = 5, .code = 4, .peer = 1, .message = "m", .call = "c", .remedy = "r"}};
+          Failure{.line = 5, .code = 4, .peer = 1, .message = "m", .call = "c", .remedy = "r"},
+          Compare{.line = 5, .report = report},
+          Alike{.line = 5},
+          Departed{.line = 5, .ranks = {0, 2}, .first = 2, .report = report}};
 }
 
 TEST_CASE("every kind of message survives the wire, whole or byte by byte") {

@@ -19,7 +19,7 @@ inline const Arithmetic cpu_arithmetic{
     .divide = divide};
 
 /// Looks at a word before a wait fails the test: far more than any run needs.
-inline constexpr std::uint64_t ample_patience = 20'000'000;
+inline constexpr std::uint64_t ample_patience = 200'000'000;
 
 /// Small non-negative numbers of any type: bytes that are no NaN and no overflow.
 inline Bytes random_bytes(std::size_t bytes, std::mt19937& random) {

@@ -2,6 +2,7 @@
 // CPU kernels: every type and operator, alignments, several sources, targets, pieces and scalars.
 #include <memory>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -96,13 +97,16 @@ Places placed(const std::vector<Buffer>& buffers, std::size_t offset) {
   return made;
 }
 
-std::vector<std::byte> expected_of(const cuda::Combination& how, const std::vector<Buffer>& from,
+std::vector<std::byte> expected_of(const cuda::Combination& how, std::span<const Buffer> from,
                                    std::size_t count) {
   std::vector<const void*> pointers;
   for (const Buffer& buffer : from) pointers.push_back(buffer.data);
   std::vector<std::byte> expected(from.front().size);
   void* into = expected.data();
-  reduce({.type = how.type, .op = how.op, .factor = 1.0 / static_cast<double>(how.divisor)},
+  reduce({.type = how.type,
+          .op = how.op,
+          .factor = 1.0 / static_cast<double>(how.divisor),
+          .accumulate = how.accumulate},
          {&into, 1}, pointers, count);
   if (how.divisor != 1) divide(how.type, into, how.divisor, count);
   return expected;
@@ -132,27 +136,34 @@ std::size_t wrong_elements(const Device& device, const Case& c, std::mt19937& ra
          testing::count_wrong<E>(expected, places.back()->get());
 }
 
+void check(const Device& device, DataType type, DataType accumulate, ReduceOperator op) {
+  INFO(name(type) << " in " << name(accumulate) << " " << name(op));
+  std::mt19937 random(1);
+  std::string wrong;
+  for (const std::size_t count : {1, 31, 1000, 20011}) {
+    for (const std::size_t sources : {1, 2, 8}) {
+      for (const std::size_t offset : {0, 1}) {
+        const std::uint64_t divisor = op == ReduceOperator::avg ? sources : 1;
+        const Case c{{type, op, divisor, accumulate}, count, sources, offset};
+        const std::size_t elements = testing::with_element(type, accumulate, [&](auto e) {
+          return wrong_elements<decltype(e)>(device, c, random);
+        });
+        if (elements == 0) continue;
+        wrong += "\n" + std::to_string(elements) + " of count " + std::to_string(count) +
+                 ", sources " + std::to_string(sources) + ", offset " + std::to_string(offset);
+      }
+    }
+  }
+  CHECK(wrong == "");
+}
+
 TEST_CASE("combinations on a device equal the CPU's", "[kernels]") {
   const Device device;
   for (const DataTypeInfo& type : data_types) {
     for (const ReduceOperatorInfo& op : reduce_operators) {
-      INFO(type.name << " " << op.name);
-      std::mt19937 random(1);
-      std::string wrong;
-      for (const std::size_t count : {1, 31, 1000, 20011}) {
-        for (const std::size_t sources : {1, 2, 8}) {
-          for (const std::size_t offset : {0, 1}) {
-            const std::uint64_t divisor = op.op == ReduceOperator::avg ? sources : 1;
-            const Case c{{type.type, op.op, divisor}, count, sources, offset};
-            const std::size_t elements = testing::with_element(
-                type.type, [&](auto e) { return wrong_elements<decltype(e)>(device, c, random); });
-            if (elements == 0) continue;
-            wrong += "\n" + std::to_string(elements) + " of count " + std::to_string(count) +
-                     ", sources " + std::to_string(sources) + ", offset " + std::to_string(offset);
-          }
-        }
-      }
-      CHECK(wrong == "");
+      if (!applies_to(op.op, type.type)) continue;
+      check(device, type.type, type.type, op.op);
+      if (const auto wide = wide_type(type.type)) check(device, type.type, *wide, op.op);
     }
   }
 }
@@ -204,7 +215,7 @@ TEST_CASE("many pieces take several launches, and a target may be left out", "[k
   constexpr std::size_t pieces = 200;
   using E = testing::PlainElement<std::uint32_t>;
   const auto inputs = random_buffers<E>(2 * pieces, count * 4, random);
-  std::vector<Buffer> empty;  // a copy of one would point into the other's memory
+  std::vector<Buffer> empty;
   for (std::size_t i = 0; i < 2 * pieces; ++i) empty.emplace_back(count * 4, 0);
   const Places sources = placed(inputs, 0);
   const Places targets = placed(empty, 0);
@@ -221,7 +232,7 @@ TEST_CASE("many pieces take several launches, and a target may be left out", "[k
   CHECK(fake_launches() - before == 2);
   std::size_t wrong = 0;
   for (std::size_t p = 0; p < pieces; ++p) {
-    const auto sum = expected_of(work.how, {inputs[2 * p], inputs[2 * p + 1]}, count);
+    const auto sum = expected_of(work.how, std::span(inputs).subspan(2 * p, 2), count);
     const std::vector<std::byte> nothing(count * 4, testing::guard);
     wrong += testing::count_wrong<E>(sum, targets[2 * p]->get());
     wrong += testing::count_wrong<E>(p % 3 == 0 ? nothing : sum, targets[2 * p + 1]->get());

@@ -12,6 +12,7 @@
 #include "tests/device/arithmetic.h"
 #include "tests/device/host_group.h"
 #include "tests/device/lowered.h"
+#include "tests/sanitizers.h"
 
 namespace rondo::device::test {
 namespace {
@@ -160,7 +161,7 @@ void check_types(Runner& runner, const Algorithm& row, int turn) {
     const auto& op = reduce_operators[static_cast<std::size_t>(turn) % reduce_operators.size()];
     runner.check({.count = 300,
                   .type = type.type,
-                  .op = reduces ? op.op : ReduceOperator::sum,
+                  .op = reduces && applies_to(op.op, type.type) ? op.op : ReduceOperator::sum,
                   .protocol = turn % 2 == 0 ? Protocol::bulk : Protocol::low_latency,
                   .threads = static_cast<std::uint32_t>(1 + turn % 3),
                   .misaligned = static_cast<std::size_t>(turn % 4 == 3)});
@@ -190,6 +191,22 @@ TEST_CASE("the device interpreter equals the reference: every type and operator"
     Runner runner(*find_algorithm(Collective::all_reduce, algorithm), 3, 0);
     for (turn = 0; turn < 5; ++turn)
       check_types(runner, *find_algorithm(Collective::all_reduce, algorithm), turn);
+  }
+}
+
+TEST_CASE("the device interpreter's teams may be wider than a warp, and than an op's operands") {
+  if (rondo::test::looks_for_races) return;  // hundreds of threads, which would take it minutes
+  for (const Algorithm& row : algorithms()) {
+    if (row.collective == Collective::barrier) continue;  // it has no elements to share
+    Runner runner(row, 3, 0);
+    for (const Protocol protocol : {Protocol::low_latency, Protocol::bulk}) {
+      for (const std::size_t misaligned : {0, 1}) {
+        runner.check({.count = 300,
+                      .protocol = protocol,
+                      .threads = misaligned == 0 ? 32u : 40u,
+                      .misaligned = misaligned});
+      }
+    }
   }
 }
 

@@ -1,10 +1,13 @@
 // Plans between devices, carried out by hand on host memory: every collective must come out right,
 // in place too, whatever its size is beside a half's, and nobody may read what nobody has shown.
+// The same where peers read the users' own buffers, when nobody may overwrite what is still to be
+// read.
 #include "core/direct_device/plan.h"
 
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <tuple>
 
 #include "core/schedule/layout.h"
 #include "tests/catch.h"
@@ -22,25 +25,29 @@ int value(int rank, std::size_t place) { return rank * 1'000'000 + static_cast<i
 struct Case {
   Call call{};
   int ranks = 2;
-  bool in_place = false;
+  bool in_place = false;  ///< input and output are one
+  InPlace shown{};
+  std::vector<std::size_t> counts{};  ///< of blocks that differ in size
 };
 
-ChunkSpan blocks(const Case& test, Buffer buffer, int rank) {
-  return held(test.call.collective, buffer, make_layout(test.call.collective, test.ranks, 1), rank,
-              test.call.root);
+Partition partition(const Case& test) {
+  return partition_of(test.call, test.counts, make_layout(test.call.collective, test.ranks, 1));
 }
 
 std::size_t elements(const Case& test, Buffer buffer, int rank) {
-  return static_cast<std::size_t>(blocks(test, buffer, rank).count) * test.call.count;
+  return held_elements(test.call, test.counts, buffer, rank, test.ranks).count;
 }
 
 /// A rank's buffers and half. In place both buffers are one, and the smaller lies in the larger.
 class Rank {
  public:
   Rank(const Case& test, int rank)
-      : plan_(test.call, rank, test.ranks, half_bytes), half_(half_elements, -7) {
-    const ChunkSpan in = blocks(test, Buffer::input, rank);
-    const ChunkSpan out = blocks(test, Buffer::output, rank);
+      : plan_(test.call, rank, test.ranks, half_bytes, test.shown, test.in_place, test.counts),
+        half_(half_elements, -7) {
+    const std::size_t in =
+        held_elements(test.call, test.counts, Buffer::input, rank, test.ranks).begin;
+    const std::size_t out =
+        held_elements(test.call, test.counts, Buffer::output, rank, test.ranks).begin;
     const std::size_t ins = elements(test, Buffer::input, rank);
     const std::size_t outs = elements(test, Buffer::output, rank);
     apart_ = !test.in_place;
@@ -48,9 +55,9 @@ class Rank {
     if (apart_) {
       output_ = ins;
     } else if (ins < outs) {
-      input_ = static_cast<std::size_t>(in.first - out.first) * test.call.count;
+      input_ = ins > 0 ? in - out : 0;
     } else if (outs > 0) {
-      output_ = static_cast<std::size_t>(out.first - in.first) * test.call.count;
+      output_ = out - in;
     }
     for (std::size_t i = 0; i < ins; ++i) memory_[input_ + i] = value(rank, i);
   }
@@ -59,7 +66,10 @@ class Rank {
   Slice slice(std::size_t index) const { return plan_.slice(index); }
   std::byte* input() { return bytes(memory_, input_); }
   std::byte* output() { return bytes(memory_, output_); }
-  std::byte* half() { return bytes(half_, 0); }
+  std::byte* at(Where where) {
+    if (where == Where::half) return bytes(half_, 0);
+    return where == Where::input ? input() : output();
+  }
   int output_at(std::size_t i) const { return memory_[output_ + i]; }
 
  private:
@@ -79,21 +89,24 @@ void place(std::byte* to, const std::byte* from, std::size_t bytes) {
   if (to != from) std::memcpy(to, from, bytes);
 }
 
-void pull(std::vector<Rank>& ranks, std::size_t self, const std::vector<Pull>& pulls) {
+void pull(std::vector<Rank>& ranks, std::size_t self, const std::vector<Pull>& pulls, Where from) {
   for (const Pull& each : pulls) {
     Rank& source = ranks[static_cast<std::size_t>(each.rank)];
-    place(ranks[self].output() + each.run.to, source.half() + each.run.from, each.run.bytes);
+    place(ranks[self].output() + each.run.to, source.at(from) + each.run.from, each.run.bytes);
   }
 }
 
-void reduce(std::vector<Rank>& ranks, std::size_t self, const Reducing& reducing) {
-  std::byte* const to = reducing.output ? ranks[self].output() + *reducing.output
-                                        : ranks[self].half() + reducing.place;
+void reduce(std::vector<Rank>& ranks, std::size_t self, const Slice& slice) {
+  const Reducing& reducing = *slice.reducing;
+  std::byte* const to = ranks[self].at(reducing.target) + reducing.at;
+  if (reducing.target == Where::half)
+    REQUIRE(reducing.at + reducing.count * sizeof(int) <= half_bytes);
   for (std::size_t i = 0; i < reducing.count; ++i) {
     int sum = 0;
     for (Rank& rank : ranks) {
       int operand = 0;
-      std::memcpy(&operand, rank.half() + reducing.place + i * sizeof(int), sizeof operand);
+      std::memcpy(&operand, rank.at(slice.shown) + reducing.place + i * sizeof(int),
+                  sizeof operand);
       sum += operand;
     }
     std::memcpy(to + i * sizeof(int), &sum, sizeof sum);
@@ -107,26 +120,32 @@ void run(std::vector<Rank>& ranks) {
     for (Rank& rank : ranks) {
       REQUIRE(rank.slices() == ranks.front().slices());
       slices.push_back(rank.slice(index));
+      const Where shown = slices.back().shown;
       for (const Run& run : slices.back().fill) {
-        REQUIRE(run.to + run.bytes <= half_bytes);
-        place(rank.half() + run.to, rank.input() + run.from, run.bytes);
+        if (shown == Where::half) REQUIRE(run.to + run.bytes <= half_bytes);
+        place(rank.at(shown) + run.to, rank.input() + run.from, run.bytes);
       }
     }
     for (std::size_t self = 0; self < ranks.size(); ++self) {
       for (const Run& run : slices[self].own)
         place(ranks[self].output() + run.to, ranks[self].input() + run.from, run.bytes);
-      pull(ranks, self, slices[self].pulls);
-      if (slices[self].reducing) reduce(ranks, self, *slices[self].reducing);
+      pull(ranks, self, slices[self].pulls, slices[self].shown);
+      if (slices[self].reducing) reduce(ranks, self, slices[self]);
     }
-    for (std::size_t self = 0; self < ranks.size(); ++self) pull(ranks, self, slices[self].gathers);
+    for (std::size_t self = 0; self < ranks.size(); ++self)
+      pull(ranks, self, slices[self].gathers, slices[self].reduced);
+    for (std::size_t self = 0; self < ranks.size(); ++self) {
+      for (const Run& run : slices[self].late)
+        place(ranks[self].output() + run.to, ranks[self].at(Where::half) + run.from, run.bytes);
+    }
   }
 }
 
 /// What must be at `i` of a rank's output.
-int wanted(const Case& test, int rank, std::size_t i) {
-  const std::size_t count = test.call.count;
-  const auto own = static_cast<std::size_t>(rank);
-  const auto block = static_cast<int>(i / count);
+int wanted(const Case& test, const Partition& all, int rank, std::size_t i) {
+  int block = 0;  // that the element is of, where the output has all of them
+  while (block + 1 < all.layout().blocks && all.offset(block + 1) <= i) ++block;
+  const std::size_t own = is_vector(test.call.collective) ? 0 : all.offset(rank);
   int sum = 0;
   switch (test.call.collective) {
     case Collective::all_reduce:
@@ -134,22 +153,22 @@ int wanted(const Case& test, int rank, std::size_t i) {
       for (int peer = 0; peer < test.ranks; ++peer) sum += value(peer, i);
       return sum;
     case Collective::reduce_scatter:
-      for (int peer = 0; peer < test.ranks; ++peer) sum += value(peer, own * count + i);
+      for (int peer = 0; peer < test.ranks; ++peer) sum += value(peer, own + i);
       return sum;
     case Collective::all_gather:
     case Collective::gather:
-      return value(block, i % count);
+      return value(block, i - all.offset(block));
     case Collective::broadcast:
       return value(test.call.root, i);
     case Collective::scatter:
-      return value(test.call.root, own * count + i);
+      return value(test.call.root, own + i);
     default:
-      return value(block, own * count + i % count);  // all_to_all
+      return value(block, own + i - all.offset(block));  // all_to_all
   }
 }
 
 /// Whoever reads is read, so every signal has its other side.
-void check_signals(const std::vector<Rank>& ranks) {
+void check_signals(const Case& test, const std::vector<Rank>& ranks) {
   for (std::size_t index = 0; index < ranks.front().slices(); ++index) {
     for (std::size_t a = 0; a < ranks.size(); ++a) {
       const Slice reading = ranks[a].slice(index);
@@ -158,11 +177,34 @@ void check_signals(const std::vector<Rank>& ranks) {
         const bool reads = std::ranges::count(reading.sources, static_cast<int>(b)) > 0;
         const bool shows = std::ranges::count(read.readers, static_cast<int>(a)) > 0;
         REQUIRE(reads == shows);
-        REQUIRE((!shows || !read.fill.empty()));
+        const bool has_nothing = !test.counts.empty() && read.fill.empty();
+        REQUIRE((!shows || !read.fill.empty() || has_nothing || read.shown == Where::input));
+        REQUIRE(reading.shown == read.shown);
+        REQUIRE(reading.reduced == read.reduced);
         REQUIRE(reading.gathers.empty() == read.gathers.empty());
       }
     }
   }
+}
+
+void check_outputs(const Case& test, const std::vector<Rank>& ranks) {
+  const Partition all = partition(test);
+  for (int rank = 0; rank < test.ranks; ++rank) {
+    const Rank& self = ranks[static_cast<std::size_t>(rank)];
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < elements(test, Buffer::output, rank); ++i)
+      wrong += self.output_at(i) == wanted(test, all, rank, i) ? 0 : 1;
+    INFO(to_string(test.call) << " of " << test.ranks << " ranks, rank " << rank);
+    CHECK(wrong == 0);
+  }
+}
+
+void check(const Case& test) {
+  std::vector<Rank> all;
+  for (int rank = 0; rank < test.ranks; ++rank) all.emplace_back(test, rank);
+  check_signals(test, all);
+  run(all);
+  check_outputs(test, all);
 }
 
 TEST_CASE("plans between devices bring every collective about") {
@@ -179,18 +221,79 @@ TEST_CASE("plans between devices bring every collective about") {
   const Case test{{.count = count, .collective = collective, .type = DataType::int32, .root = 1},
                   ranks,
                   in_place};
-  std::vector<Rank> all;
-  for (int rank = 0; rank < ranks; ++rank) all.emplace_back(test, rank);
-  check_signals(all);
-  run(all);
-  for (int rank = 0; rank < ranks; ++rank) {
-    const Rank& self = all[static_cast<std::size_t>(rank)];
-    std::size_t wrong = 0;
-    for (std::size_t i = 0; i < elements(test, Buffer::output, rank); ++i)
-      wrong += self.output_at(i) == wanted(test, rank, i) ? 0 : 1;
-    INFO(to_string(test.call) << " of " << ranks << " ranks, rank " << rank);
-    CHECK(wrong == 0);
+  check(test);
+}
+
+std::vector<std::size_t> ragged_counts(int ranks, int pattern) {
+  const auto size = static_cast<std::size_t>(ranks);
+  std::vector<std::size_t> counts(size, 0);
+  switch (pattern) {
+    case 0:  // one has all
+      counts[size / 2] = 3 * half_elements + 5;
+      return counts;
+    case 1:  // one has next to nothing
+      counts.assign(size, half_elements / 2 + 3);
+      counts[0] = 1;
+      return counts;
+    case 2:  // one has far more than the others
+      counts.assign(size, 100);
+      counts[size - 1] = half_elements;
+      return counts;
+    default:
+      std::iota(counts.begin(), counts.end(), 0);
+      return counts;
   }
+}
+
+TEST_CASE("plans between devices bring ragged collectives about, also from users' own buffers") {
+  const auto [collective, shown] = GENERATE(
+      std::tuple(Collective::reduce_scatter, InPlace{}),
+      std::tuple(Collective::reduce_scatter, InPlace{true, false}),
+      std::tuple(Collective::all_gather, InPlace{}),
+      std::tuple(Collective::all_gather, InPlace{false, true}),
+      std::tuple(Collective::scatter, InPlace{}), std::tuple(Collective::gather, InPlace{}));
+  const int ranks = GENERATE(2, 3, 5);
+  const std::vector<std::size_t> counts = ragged_counts(ranks, GENERATE(0, 1, 2, 3));
+  const bool in_place = GENERATE(false, true);
+  const Call call{.collective = collective, .type = DataType::int32, .root = 1};
+  check({shape(call, counts).call, ranks, in_place, shown, counts});
+}
+
+TEST_CASE("plans that read users' own buffers bring their collectives about") {
+  const auto [collective, shown, in_place] =
+      GENERATE(std::tuple(Collective::all_reduce, InPlace{true, false}, false),
+               std::tuple(Collective::all_reduce, InPlace{true, true}, false),
+               std::tuple(Collective::all_reduce, InPlace{true, true}, true),
+               std::tuple(Collective::reduce_scatter, InPlace{true, false}, false),
+               std::tuple(Collective::reduce_scatter, InPlace{true, false}, true),
+               std::tuple(Collective::all_gather, InPlace{false, true}, false),
+               std::tuple(Collective::all_gather, InPlace{false, true}, true),
+               std::tuple(Collective::all_to_all, InPlace{true, false}, false));
+  const int ranks = GENERATE(2, 3, 5);
+  const std::size_t one_shot = Plan::most_one_shot_bytes / sizeof(int);
+  const std::size_t most = static_cast<std::size_t>(ranks) * half_elements;  // of parts in halves
+  const std::size_t count =
+      GENERATE_COPY(std::size_t{1}, std::size_t{77}, one_shot, one_shot + 1, half_elements + 1,
+                    most - 1, most, most + 1, 2 * most + 4711);
+  const Call call{.count = count, .collective = collective, .type = DataType::int32};
+  // A small all-reduce shows no outputs.
+  const bool one = collective == Collective::all_reduce && count <= one_shot;
+  check({call, ranks, in_place, one ? InPlace{true, false} : shown});
+}
+
+TEST_CASE("a call on users' own buffers is one slice, but where parts go through halves") {
+  const auto slices = [](Collective collective, InPlace shown) {
+    const Call call{.count = 9 * half_elements, .collective = collective, .type = DataType::int32};
+    return Plan(call, 0, 2, half_bytes, shown).slices();
+  };
+  CHECK(slices(Collective::all_gather, {false, true}) == 1);
+  CHECK(slices(Collective::reduce_scatter, {true, false}) == 1);
+  CHECK(slices(Collective::all_to_all, {true, false}) == 1);
+  CHECK(slices(Collective::all_reduce, {true, true}) == 1);
+  CHECK(slices(Collective::all_reduce, {true, false}) == 5);
+  CHECK_THROWS(
+      Plan({.count = 1, .collective = Collective::broadcast}, 0, 2, half_bytes, {true, true})
+          .slice(0));
 }
 
 TEST_CASE(
@@ -203,8 +306,8 @@ TEST_CASE(
   const Slice large = slice_of(Plan::most_one_shot_bytes + 1, 1);
   REQUIRE(large.gathers.size() == 4);
   REQUIRE(large.reducing);
-  CHECK_FALSE(large.reducing->output);
-  CHECK(large.reducing->place == large.gathers[1].run.from);
+  CHECK(large.reducing->target == Where::half);
+  CHECK(large.reducing->at == large.gathers[1].run.from);
   std::size_t all = 0;
   for (const Pull& part : large.gathers) all += part.run.bytes;
   CHECK(all == Plan::most_one_shot_bytes + 1);

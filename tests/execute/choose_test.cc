@@ -26,5 +26,62 @@ TEST_CASE("over sockets of one machine the tree goes as far as each number of ra
   CHECK(all_reduce_over_loopback(border.ranks, border.bytes + 1) == "ring");
 }
 
+TEST_CASE("one exchange is for blocks that are about alike") {
+  const Surroundings around{.ranks = 5};
+  const auto chosen = [&](Collective collective, std::size_t bytes, std::size_t largest) {
+    CallSize size(bytes);
+    size.largest_block = largest;
+    return std::string(choose(collective, size, around, {}).algorithm->name);
+  };
+  for (const Collective collective : {Collective::all_gather, Collective::reduce_scatter}) {
+    CHECK(chosen(collective, 1 * MiB, 0) == "one_shot");
+    CHECK(chosen(collective, 1 * MiB, 512 * KiB) == "one_shot");  // twice the others' mean
+    CHECK(chosen(collective, 1 * MiB, 512 * KiB + 1) == "ring");
+    CHECK(chosen(collective, 64 * KiB, 64 * KiB) == "one_shot");  // messages decide
+  }
+  const Surroundings two{.ranks = 2};
+  CallSize all_of_one(1 * MiB);
+  all_of_one.largest_block = 1 * MiB;
+  CHECK(choose(Collective::all_gather, all_of_one, two, {}).algorithm->name == "one_shot");
+}
+
+TEST_CASE("what goes over the board is measured by the largest block that a rank shows") {
+  const Surroundings around{.ranks = 4, .one_machine = true, .direct = true};
+  CallSize size(600 * KiB);
+  CHECK(choose(Collective::all_gather, size, around, {}).direct->staged);
+  size.largest_block = 500 * KiB;
+  CHECK_FALSE(choose(Collective::all_gather, size, around, {}).direct->staged);
+  CHECK_FALSE(choose(Collective::reduce_scatter, size, around, {}).direct);
+  size.largest_block = 300 * KiB;
+  CHECK(choose(Collective::reduce_scatter, size, around, {}).direct);
+}
+
+TEST_CASE("what must add in the order of ranks takes only rows that do, whatever the size") {
+  for (const CollectiveInfo& row : collectives) {
+    if (!row.reduces) continue;
+    for (const LinkClass links : {LinkClass::memory, LinkClass::network}) {
+      for (const int ranks : {1, 2, 3, 4, 8, 9, 200}) {
+        for (std::size_t bytes = 1; bytes < 256 * MiB; bytes *= 3) {
+          const Surroundings around{.ranks = ranks, .links = links, .one_machine = ranks < 9};
+          CAPTURE(row.name, ranks, bytes);
+          const Choice choice = choose(row.collective, bytes, around, {}, "so: in order");
+          CHECK(choice.algorithm->rank_order);
+          CHECK(choice.reason.ends_with("; so: in order"));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a selection without such a row is refused with those that there are") {
+  const AlgorithmSelection ring("ring", "a test");
+  CHECK_THROWS_WITH(
+      choose(Collective::reduce, 64, {.ranks = 4}, ring, "so: in order"),
+      Catch::Contains("which is so: in order") && Catch::Contains("two_shot, one_shot, direct"));
+  const AlgorithmSelection all_but("^two_shot", "a test");
+  CHECK(choose(Collective::reduce, MiB, {.ranks = 4}, all_but, "so: in order").algorithm->name ==
+        "one_shot");
+}
+
 }  // namespace
 }  // namespace rondo

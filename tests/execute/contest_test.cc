@@ -12,6 +12,7 @@
 #include "tests/api/make_call.h"
 #include "tests/api/threads.h"
 #include "tests/catch.h"
+#include "tests/repeat.h"
 
 namespace rondo::detail {
 namespace {
@@ -279,7 +280,10 @@ std::vector<float> floats(std::size_t count, int rank) {
   std::mt19937 random(static_cast<unsigned>(rank) + 1);
   std::uniform_real_distribution<float> exponent(-8, 8);
   std::vector<float> values(count);
-  for (float& value : values) value = std::exp2(exponent(random)) * (random() % 2 == 0 ? -1 : 1);
+  const std::size_t made = std::min<std::size_t>(count, 50'021);
+  std::generate_n(values.begin(), made,
+                  [&] { return std::exp2(exponent(random)) * (random() % 2 == 0 ? -1 : 1); });
+  test::repeat<float>(values, made);
   return values;
 }
 

@@ -2,11 +2,14 @@
 // then whole calls over every transport that has it, in ordinary and in rondo::allocate() memory.
 #include "core/plan/direct.h"
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
+#include "core/execute/board.h"
 #include "core/plan/prepared.h"
 #include "core/schedule/collective.h"
 #include "kernels/cpu/reduce.h"
@@ -15,6 +18,8 @@
 #include "tests/api/make_call.h"
 #include "tests/api/threads.h"
 #include "tests/catch.h"
+#include "tests/repeat.h"
+#include "tests/sanitizers.h"
 
 namespace rondo {
 namespace {
@@ -172,8 +177,10 @@ struct Setting {
 /// Small non-negative numbers of any type: no byte makes a NaN or an overflow.
 void fill(Bytes& input, std::mt19937& random) {
   const auto begin = static_cast<unsigned>(random());
-  for (std::size_t i = 0; i < input.size(); ++i)
+  constexpr std::size_t period = 48 * 48;
+  for (std::size_t i = 0; i < std::min(input.size(), period); ++i)
     input[i] = static_cast<std::byte>((begin + i * 7 + i / 48) % 48);
+  test::repeat<std::byte>(input, period);
 }
 
 void check_call(const Setting& setting, const Call& call, bool in_place) {
@@ -231,6 +238,7 @@ void check_collective(const Setting& setting, Collective collective) {
   for (const auto& type : data_types) {
     for (const auto& op : reduce_operators) {
       if (!info(collective).reduces && op.op != ReduceOperator::sum) continue;
+      if (!applies_to(op.op, type.type) || !test::takes(type.type, op.op)) continue;
       for (const std::size_t count : {std::size_t{7}, std::size_t{9001}})
         check_call(setting,
                    {.count = count,
@@ -277,28 +285,35 @@ struct Given {
   std::vector<std::uint8_t> data;
 };
 
-void run_ahead(const char* transport, std::size_t bytes, int calls) {
-  INFO(transport << ", " << bytes << " bytes");
-  auto comms = Communicator::from_threads(2, {.transport = transport, .algorithm = "direct"});
-  test::on_all_ranks(2, [&](int rank) { comms[static_cast<std::size_t>(rank)].barrier(); });
+void run_ahead(int ranks, const char* transport, std::size_t bytes, int calls) {
+  INFO(ranks << " ranks, " << transport << ", " << bytes << " bytes");
+  auto comms = Communicator::from_threads(ranks, {.transport = transport, .algorithm = "direct"});
+  test::on_all_ranks(ranks, [&](int rank) { comms[static_cast<std::size_t>(rank)].barrier(); });
   std::vector<Given> given;
   for (int call = 0; call <= calls; ++call) given.emplace_back(bytes, call + 1);
   for (int call = 0; call < calls; ++call)
     REQUIRE(given[static_cast<std::size_t>(call)].broadcast(comms[0]).test());
   Work one_more = given.back().broadcast(comms[0]);
-  CHECK_FALSE(one_more.test());  // its place is the first call's, which rank 1 has yet to read
+  CHECK_FALSE(one_more.test());  // its place is the first call's, which the others have yet to read
   for (const Given& expected : given) {
-    Given taken(bytes, 0);
-    taken.broadcast(comms[1]).wait();
-    CHECK(taken.data == expected.data);
+    for (std::size_t rank = 1; rank < comms.size(); ++rank) {
+      Given taken(bytes, 0);
+      taken.broadcast(comms[rank]).wait();
+      CHECK(taken.data == expected.data);
+    }
   }
   one_more.wait();
 }
 
 TEST_CASE("a rank that only gives runs ahead as far as its places on the board reach") {
   for (const char* const transport : {"local", "shm"}) {
-    for (const std::size_t bytes : {8, 48, 49, 2048}) run_ahead(transport, bytes, 8);
-    for (const std::size_t bytes : {2049, 16384}) run_ahead(transport, bytes, 2);
+    const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+    for (const int ranks : {2, 3, cores + 1}) {
+      if (ranks > 9) continue;
+      const int places = static_cast<int>(detail::places_for(ranks > cores));
+      for (const std::size_t bytes : {8, 48, 49, 2048}) run_ahead(ranks, transport, bytes, places);
+      for (const std::size_t bytes : {2049, 16384}) run_ahead(ranks, transport, bytes, 2);
+    }
   }
 }
 

@@ -59,6 +59,7 @@ TEST_CASE("every algorithm's lowered programs verify, at every root") {
                                     << (sends_from_place ? " sending from place" : ""));
           INFO((report.ok() ? std::string() : report.findings.front()));
           REQUIRE(report.ok());
+          REQUIRE((report.rank_order || !row.rank_order));  // each sum is one op still
         }
       }
     }

@@ -141,11 +141,10 @@ int cuStreamWaitEvent(Stream stream, Event event, unsigned flags) {
   return success;
 }
 
-/// As tests need it: only of events that were not recorded.
 int cuEventQuery(Event event) {
   if (const int status = enter_unsafe("cuEventQuery")) return status;
   const std::scoped_lock lock(state().mutex);
-  return event->newest == nullptr ? success : invalid_value;
+  return event->newest == nullptr || event->newest->is_set() ? success : rondo::cuda::not_ready;
 }
 
 int cuEventSynchronize(Event event) {
@@ -237,6 +236,12 @@ int cuUserObjectCreate(rondo::cuda::UserObject* object, void* data,
   made->object = std::make_shared<UserObject>(data, destroy);
   *object = made.release();
   return success;
+}
+
+int cuUserObjectRelease(rondo::cuda::UserObject object, unsigned references) {
+  if (const int status = enter("cuUserObjectRelease")) return status;
+  const std::unique_ptr<CUuserObject_st> last(object);
+  return references == 1 ? success : invalid_value;
 }
 
 int cuGraphRetainUserObject(Graph graph, rondo::cuda::UserObject object, unsigned references,

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "kernels/device/pieces.h"
+#include "tests/fake_driver/resident_kernels.h"
 #include "tests/fake_driver/state.h"
 #include "tests/fake_driver/train_kernels.h"
 
@@ -25,40 +26,44 @@ struct Grid {
 
 using Run = void (*)(const Pieces& pieces, const Grid& grid);
 
-template <DataType type>
-void combine(const Pieces& pieces, const Grid& grid) {
+template <class E>
+void combine_as(const Pieces& pieces, const Grid& grid) {
   for (std::uint32_t piece = grid.pieces; piece-- > 0;) {
-    const device::PieceRun<device::Element<type>> run(pieces, piece);
+    const device::PieceRun<E> run(pieces, piece);
     for (std::size_t thread = grid.threads; thread-- > 0;) run.run({thread, grid.threads});
   }
 }
 
-/// By DataType, as device::kernel_names.
-constexpr std::array<Run, data_types.size()> runs{
-    combine<DataType::int8>,        combine<DataType::uint8>,       combine<DataType::int16>,
-    combine<DataType::uint16>,      combine<DataType::int32>,       combine<DataType::uint32>,
-    combine<DataType::int64>,       combine<DataType::uint64>,      combine<DataType::float16>,
-    combine<DataType::bfloat16>,    combine<DataType::float32>,     combine<DataType::float64>,
-    combine<DataType::float8_e4m3>, combine<DataType::float8_e5m2>,
+template <DataType type>
+void combine(const Pieces& pieces, const Grid& grid) {
+  combine_as<device::Element<type>>(pieces, grid);
+}
+
+/// In the order of device::kernel_names.
+constexpr std::array<Run, device::kernel_names.size()> runs{
+    combine<DataType::int8>,
+    combine<DataType::uint8>,
+    combine<DataType::int16>,
+    combine<DataType::uint16>,
+    combine<DataType::int32>,
+    combine<DataType::uint32>,
+    combine<DataType::int64>,
+    combine<DataType::uint64>,
+    combine<DataType::float16>,
+    combine<DataType::bfloat16>,
+    combine<DataType::float32>,
+    combine<DataType::float64>,
+    combine<DataType::float8_e4m3>,
+    combine<DataType::float8_e5m2>,
+    combine_as<device::Float32InDouble>,
 };
 
-/// Whether kernels of a device reach it: its own memory, page-locked, or a peer's.
-bool is_open(std::uint64_t pointer, int device) {
-  const int owner = device_number(pointer);
-  if (owner < 0 || owner == device) return true;
-  const std::scoped_lock lock(state().mutex);
-  return state().peers.contains({device, owner});
+/// Of an element that one of them combines.
+std::size_t bytes_of_kernel(std::size_t kernel) {
+  return kernel == device::float32_in_double ? sizeof(float) : data_types[kernel].bytes;
 }
 
-/// The address where the fake reaches `bytes` bytes, in place of the device's; false: nowhere.
-bool translate(std::uint64_t& pointer, std::size_t bytes, int device) {
-  if (pointer == 0) return true;  // a target that is left out
-  const std::byte* const own = is_open(pointer, device) ? reachable(pointer, bytes) : nullptr;
-  pointer = cuda::address_of(own);
-  return own != nullptr;
-}
-
-bool translate(Pieces& pieces, std::size_t element_bytes, std::uint32_t count, int device) {
+bool translate_all(Pieces& pieces, std::size_t element_bytes, std::uint32_t count, int device) {
   const std::size_t pointers = std::size_t{count} * (pieces.sources + pieces.targets);
   const std::size_t bytes = pieces.count * element_bytes;
   const auto there = [&](std::uint64_t& pointer) { return translate(pointer, bytes, device); };
@@ -71,24 +76,59 @@ bool translate(Pieces& pieces, std::size_t element_bytes, std::uint32_t count, i
 }
 
 }  // namespace
+
+bool is_open(cuda::DevicePointer pointer, int device) {
+  if (const std::optional<bool> open = segment_is_open(pointer, device)) return *open;
+  const int owner = device_number(pointer);
+  if (owner < 0 || owner == device) return true;
+  const std::scoped_lock lock(state().mutex);
+  return state().peers.contains({device, owner});
+}
+
+bool translate(std::uint64_t& pointer, std::size_t bytes, int device) {
+  if (pointer == 0) return true;  // a target that is left out
+  const std::byte* const own = is_open(pointer, device) ? reachable(pointer, bytes) : nullptr;
+  pointer = cuda::address_of(own);
+  return own != nullptr;
+}
+
 }  // namespace rondo::test
 
 struct CUfunc_st {
   rondo::cuda::Context context = nullptr;
-  std::size_t type = 0;
-  int train_kernel = -1;  ///< of the trainer's; negative: none of them
+  unsigned long long context_number = 0;  ///< the function is dead where another one is there
+  std::size_t combining = 0;              ///< place among device::kernel_names
+  int train_kernel = -1;                  ///< of the trainer's; negative: none of them
+  int resident_kernel = -1;               ///< of those that wait for others; negative: none of them
 };
 
 struct CUmod_st {
-  std::array<CUfunc_st, rondo::data_types.size()> functions{};
-  std::map<int, CUfunc_st> train_functions{};  ///< by their kernels' numbers, once asked for
-  rondo::cuda::Context context = nullptr;
+  std::array<CUfunc_st, rondo::device::kernel_names.size()> functions{};
+  std::map<int, CUfunc_st> train_functions{};     ///< by their kernels' numbers, once asked for
+  std::map<int, CUfunc_st> resident_functions{};  ///< likewise
+  CUfunc_st origin{};                             ///< what all of them begin as
 };
 
 using namespace rondo::test;
 using rondo::cuda::Function;
 using rondo::cuda::Module;
 using rondo::cuda::success;
+
+namespace {
+
+/// `work`: none where a launch's arguments are wrong.
+int put_kernel(rondo::cuda::Stream stream, const CUfunc_st& function, const Work& work) {
+  if (!work) return invalid_value;
+  const std::scoped_lock lock(state().mutex);
+  const rondo::cuda::Stream real = resolve(stream);
+  if (real == nullptr || real->context != function.context) return invalid_handle;
+  const auto number = function.context->number.load(std::memory_order_relaxed);
+  if (number != function.context_number) return invalid_handle;
+  put(real, [work](Launch&) { return work; });
+  return success;
+}
+
+}  // namespace
 
 extern "C" {
 
@@ -99,9 +139,11 @@ int cuModuleLoadData(Module* module, const void* image) {
   if (const int status = cuCtxGetCurrent(&context)) return status;
   if (context == nullptr) return rondo::cuda::invalid_context;
   auto made = std::make_shared<CUmod_st>();
-  for (std::size_t type = 0; type < made->functions.size(); ++type)
-    made->functions[type] = {context, type};
-  made->context = context;
+  made->origin = {context, context->number.load(std::memory_order_relaxed)};
+  for (std::size_t i = 0; i < made->functions.size(); ++i) {
+    made->functions[i] = made->origin;
+    made->functions[i].combining = i;
+  }
   *module = made.get();
   const std::scoped_lock lock(state().mutex);
   state().modules.push_back(std::move(made));
@@ -112,21 +154,26 @@ int cuModuleGetFunction(Function* function, Module module, const char* name) {
   if (const int status = enter("cuModuleGetFunction")) return status;
   const auto& names = rondo::device::kernel_names;
   const auto found = std::ranges::find(names, std::string(name));
-  if (const int kernel = train_kernel(name); kernel >= 0) {
+  const auto add = [&](std::map<int, CUfunc_st>& functions, int kernel, int CUfunc_st::*number) {
     const std::scoped_lock lock(state().mutex);
-    *function = &module->train_functions.try_emplace(kernel, CUfunc_st{module->context, 0, kernel})
-                     .first->second;
+    CUfunc_st& made = functions.try_emplace(kernel, module->origin).first->second;
+    made.*number = kernel;
+    *function = &made;
     return success;
-  }
+  };
+  if (const int kernel = train_kernel(name); kernel >= 0)
+    return add(module->train_functions, kernel, &CUfunc_st::train_kernel);
+  if (const int kernel = resident_kernel(name); kernel >= 0)
+    return add(module->resident_functions, kernel, &CUfunc_st::resident_kernel);
   if (found == names.end()) return not_found;
   *function = &module->functions[static_cast<std::size_t>(found - names.begin())];
   return success;
 }
 
-int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Function /*function*/, int /*threads*/,
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Function function, int /*threads*/,
                                                 std::size_t /*shared_bytes*/) {
   if (const int status = enter("cuOccupancyMaxActiveBlocksPerMultiprocessor")) return status;
-  *blocks = 2;
+  *blocks = function->resident_kernel >= 0 ? resident_blocks : 2;
   return success;
 }
 
@@ -140,30 +187,24 @@ int cuLaunchKernel(Function function, unsigned blocks_x, unsigned blocks_y, unsi
   if (blocks_x * blocks_y * blocks_z * threads == 0 || threads > 1024) return invalid_value;
   if (blocks_z != 1 || threads != threads_x || shared_bytes != 0 || extra != nullptr)
     return invalid_value;
-  if (function->train_kernel >= 0) {
-    const Work work = train_work(function->train_kernel, arguments[0], blocks_x * threads);
-    if (!work) return invalid_value;
-    const std::scoped_lock lock(state().mutex);
-    const rondo::cuda::Stream real = resolve(stream);
-    if (real == nullptr || real->context != function->context) return invalid_handle;
-    put(real, [work](Launch&) { return work; });
-    return success;
-  }
+  if (function->train_kernel >= 0)
+    return put_kernel(stream, *function,
+                      train_work(function->train_kernel, arguments[0], blocks_x * threads));
+  if (function->resident_kernel >= 0)
+    return put_kernel(stream, *function,
+                      resident_work(function->resident_kernel, arguments[0], blocks_x,
+                                    function->context->device));
   auto pieces = std::make_shared<Pieces>(*static_cast<const Pieces*>(arguments[0]));
-  const std::size_t element_bytes = rondo::data_types[function->type].bytes;
-  if (!translate(*pieces, element_bytes, blocks_y, function->context->device)) return invalid_value;
+  const std::size_t element_bytes = bytes_of_kernel(function->combining);
+  if (!translate_all(*pieces, element_bytes, blocks_y, function->context->device))
+    return invalid_value;
   const Grid grid{std::size_t{blocks_x} * threads, blocks_y};
-  const std::scoped_lock lock(state().mutex);
-  const rondo::cuda::Stream real = resolve(stream);
-  if (real == nullptr || real->context != function->context) return invalid_handle;
-  put(real, [=](Launch&) -> Work {
-    return [=] {
-      ++state().launches;
-      runs[function->type](*pieces, grid);
-    };
+  return put_kernel(stream, *function, [=] {
+    ++state().launches;
+    runs[function->combining](*pieces, grid);
   });
-  return success;
 }
 
 int fake_launches() { return state().launches; }
+int fake_resident_launches() { return state().resident_launches; }
 }

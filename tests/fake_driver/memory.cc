@@ -1,9 +1,11 @@
-// Device memory: one file mapped twice, once for the address that programs hold, which nobody can
-// touch, and once for the fake's own copies.
+// Device memory: an address that programs hold, which nobody can touch, and a file mapped for the
+// fake's own copies. Behind each block is a page of nothing, and the addresses of freed ones stay
+// taken, so that what was freed, or lies beyond, is nobody's memory.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <system_error>
 
@@ -12,26 +14,34 @@
 namespace rondo::test {
 namespace {
 
+/// What a handle says: the file of that process.
+struct Exported {
+  int pid = 0;
+  int file = -1;
+  std::size_t bytes = 0;
+  friend bool operator==(const Exported&, const Exported&) = default;
+};
+
 struct Block {
   std::size_t bytes;
   std::byte* reachable;  ///< of device memory: another address
   bool device;
-  int number = 0;         ///< of its device
-  int file = -1;          ///< of own device memory, by which other processes map it
-  bool imported = false;  ///< another process's
-};
-
-/// What a handle says: the file of that process.
-struct Exported {
-  int pid;
-  int file;
-  std::size_t bytes;
+  int number = 0;           ///< of its device
+  int file = -1;            ///< of own device memory, by which other processes map it
+  bool imported = false;    ///< another process's
+  bool shared = true;       ///< own device memory that has a handle
+  bool managed = false;     ///< of cuMemAllocManaged
+  Exported source{};        ///< of imported memory
+  int opens = 1;            ///< likewise
+  bool segment = false;     ///< of cuMemCreate
+  std::set<int> open_to{};  ///< devices that may access a segment
 };
 static_assert(sizeof(Exported) <= sizeof(cuda::IpcHandle));
 
 struct Blocks {
   std::mutex mutex{};
   std::map<cuda::DevicePointer, Block> by_address{};
+  std::size_t left = 0;  ///< as fake_memory_left() said
 };
 
 Blocks& blocks() {
@@ -48,26 +58,64 @@ std::map<cuda::DevicePointer, Block>::const_iterator find(cuda::DevicePointer ad
   return address < found->first + found->second.bytes ? found : all.end();
 }
 
-void* map(int file, std::size_t bytes, int protection) {
-  void* const address = ::mmap(nullptr, bytes, protection, MAP_SHARED, file, 0);
+/// Whether one segment goes on where the other one ends.
+bool is_continued(const std::pair<const cuda::DevicePointer, Block>& one,
+                  const std::pair<const cuda::DevicePointer, Block>& other) {
+  return one.second.segment && other.second.segment &&
+         one.first + one.second.bytes == other.first &&
+         one.second.reachable + one.second.bytes == other.second.reachable;
+}
+
+void* map(int file, std::size_t bytes, int protection, int flags) {
+  void* const address = ::mmap(nullptr, bytes, protection, flags, file, 0);
   if (address == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
   return address;
 }
 
-cuda::DevicePointer add(int file, std::size_t bytes, int number, bool imported) {
-  void* const device = map(file, bytes, PROT_NONE);
-  auto* const own = static_cast<std::byte*>(map(file, bytes, PROT_READ | PROT_WRITE));
+/// Whole pages, and one more.
+std::size_t with_guard(std::size_t bytes) {
+  constexpr std::size_t page = 4096;
+  return (bytes + page - 1) / page * page + page;
+}
+
+/// `block`: all but where it can be reached.
+cuda::DevicePointer add(int file, Block block) {
+  void* const device =
+      map(-1, with_guard(block.bytes), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+  block.reachable =
+      static_cast<std::byte*>(map(file, block.bytes, PROT_READ | PROT_WRITE, MAP_SHARED));
   const cuda::DevicePointer pointer = cuda::address_of(device);
   const std::scoped_lock lock(blocks().mutex);
-  blocks().by_address[pointer] = {bytes, own, true, number, imported ? -1 : file, imported};
+  blocks().by_address[pointer] = block;
   return pointer;
 }
 
-int allocate(cuda::DevicePointer* pointer, std::size_t bytes, int number) {
+int allocate(cuda::DevicePointer* pointer, std::size_t bytes, bool shared, bool managed = false) {
+  int number = 0;
+  if (const int status = cuCtxGetDevice(&number)) return status;
+  if (bytes == 0) return invalid_value;
   const int file = ::memfd_create("fake device memory", MFD_CLOEXEC);
-  if (file < 0 || ::ftruncate(file, static_cast<off_t>(bytes)) != 0) return 2;
-  *pointer = add(file, bytes, number, false);
+  if (file < 0 || ::ftruncate(file, static_cast<off_t>(bytes)) != 0) return out_of_memory;
+  *pointer = add(file, {.bytes = bytes,
+                        .reachable = nullptr,
+                        .device = true,
+                        .number = number,
+                        .file = file,
+                        .shared = shared,
+                        .managed = managed});
   return cuda::success;
+}
+
+/// As the real driver: what a context opens again it gets again, counted.
+bool open_again(cuda::DevicePointer* pointer, const Exported& source, int number) {
+  const std::scoped_lock lock(blocks().mutex);
+  for (auto& [address, block] : blocks().by_address) {
+    if (!block.imported || block.source != source || block.number != number) continue;
+    ++block.opens;
+    *pointer = address;
+    return true;
+  }
+  return false;
 }
 
 /// Of own memory, or of another process's.
@@ -75,39 +123,78 @@ int remove(cuda::DevicePointer pointer, bool imported) {
   const std::scoped_lock lock(blocks().mutex);
   const auto found = blocks().by_address.find(pointer);
   if (found == blocks().by_address.end() || !found->second.device) return invalid_value;
-  if (found->second.imported != imported) return invalid_value;
+  if (found->second.imported != imported || found->second.segment) return invalid_value;
+  if (imported && --found->second.opens > 0) return cuda::success;
   const Block block = found->second;
   blocks().by_address.erase(found);
   // What streams still copy of own memory, the real driver lets come to its end before it frees.
-  const std::shared_ptr<void> mappings(reinterpret_cast<void*>(pointer), [block](void* device) {
-    ::munmap(device, block.bytes);
-    ::munmap(block.reachable, block.bytes);
+  const std::shared_ptr<void> mapping(block.reachable, [block](void* reachable_at) {
+    ::munmap(reachable_at, block.bytes);
     if (!block.imported) ::close(block.file);
   });
-  if (!imported) keep_for_streams(block.number, mappings);
+  if (!imported) keep_for_streams(block.number, mapping);
   return cuda::success;
+}
+
+bool frees_wait() {
+  const std::scoped_lock lock(state().mutex);
+  return state().free_waits;
 }
 
 }  // namespace
 
 std::byte* reachable(cuda::DevicePointer address, std::size_t bytes) {
   const std::scoped_lock lock(blocks().mutex);
-  const auto found = find(address);
+  auto found = find(address);
   if (found == blocks().by_address.end()) return nullptr;
   const std::size_t offset = address - found->first;
-  return offset + bytes <= found->second.bytes ? found->second.reachable + offset : nullptr;
+  std::byte* const first = found->second.reachable + offset;
+  for (std::size_t there = found->second.bytes - offset;; there += found->second.bytes) {
+    if (found->second.segment && found->second.open_to.empty()) return nullptr;
+    if (bytes <= there) return first;
+    const auto before = found++;
+    if (found == blocks().by_address.end() || !is_continued(*before, *found)) return nullptr;
+  }
 }
 
-int device_number(cuda::DevicePointer address) {
+std::optional<Owned> owned_at(cuda::DevicePointer address) {
   const std::scoped_lock lock(blocks().mutex);
   const auto found = find(address);
-  return found != blocks().by_address.end() && found->second.device ? found->second.number : -1;
+  if (found == blocks().by_address.end()) return std::nullopt;
+  const Block& block = found->second;
+  return Owned{.begin = found->first,
+               .bytes = block.bytes,
+               .device = block.device ? block.number : -1,
+               .shared = block.device && block.shared,
+               .managed = block.device && block.managed};
 }
 
-bool is_device(cuda::DevicePointer address) {
+void add_segment(cuda::DevicePointer begin, std::size_t bytes, std::byte* reachable_at,
+                 int device) {
+  const std::scoped_lock lock(blocks().mutex);
+  blocks().by_address[begin] = {.bytes = bytes,
+                                .reachable = reachable_at,
+                                .device = true,
+                                .number = device,
+                                .shared = false,
+                                .segment = true};
+}
+
+void remove_segment(cuda::DevicePointer begin) {
+  const std::scoped_lock lock(blocks().mutex);
+  blocks().by_address.erase(begin);
+}
+
+void open_segment(cuda::DevicePointer begin, int device) {
+  const std::scoped_lock lock(blocks().mutex);
+  blocks().by_address.at(begin).open_to.insert(device);
+}
+
+std::optional<bool> segment_is_open(cuda::DevicePointer address, int device) {
   const std::scoped_lock lock(blocks().mutex);
   const auto found = find(address);
-  return found != blocks().by_address.end() && found->second.device;
+  if (found == blocks().by_address.end() || !found->second.segment) return std::nullopt;
+  return found->second.open_to.contains(device);
 }
 
 }  // namespace rondo::test
@@ -118,35 +205,58 @@ using rondo::cuda::success;
 
 extern "C" {
 
-int cuPointerGetAttribute(void* data, int attribute, DevicePointer pointer) {
-  if (const int status = enter("cuPointerGetAttribute")) return status;
-  if (reachable(pointer, 1) == nullptr) return invalid_value;
-  constexpr unsigned host_memory = 1;
-  switch (attribute) {
-    case rondo::cuda::attribute_memory_type:
-      *static_cast<unsigned*>(data) = is_device(pointer) ? rondo::cuda::device_memory : host_memory;
-      return success;
-    case rondo::cuda::attribute_device_ordinal:
-      *static_cast<int*>(data) = device_number(pointer);
-      return success;
-    case rondo::cuda::attribute_ipc_capable:
-      *static_cast<int*>(data) = is_device(pointer) ? 1 : 0;
-      return success;
-    default:
-      return invalid_value;
-  }
+void fake_memory_left(std::size_t bytes) {
+  const std::scoped_lock lock(blocks().mutex);
+  blocks().left = bytes;
+}
+
+int cuMemGetInfo_v2(std::size_t* left, std::size_t* all) {
+  if (const int status = enter("cuMemGetInfo")) return status;
+  constexpr std::size_t much = std::size_t{1} << 40;
+  const std::scoped_lock lock(blocks().mutex);
+  *left = blocks().left == 0 ? much : blocks().left;
+  *all = much;
+  return success;
 }
 
 int cuMemAlloc_v2(DevicePointer* pointer, std::size_t bytes) {
   if (const int status = enter_unsafe("cuMemAlloc")) return status;
-  int number = 0;
-  if (const int status = cuCtxGetDevice(&number)) return status;
-  return bytes == 0 ? invalid_value : allocate(pointer, bytes, number);
+  return allocate(pointer, bytes, true);
+}
+
+int cuMemAllocManaged(DevicePointer* pointer, std::size_t bytes, unsigned flags) {
+  if (const int status = enter_unsafe("cuMemAllocManaged")) return status;
+  return flags == 1 ? allocate(pointer, bytes, false, true) : invalid_value;
+}
+
+int fake_allocate_unshared(DevicePointer* pointer, std::size_t bytes) {
+  return allocate(pointer, bytes, false);
 }
 
 int cuMemFree_v2(DevicePointer pointer) {
   if (const int status = enter_unsafe("cuMemFree")) return status;
+  const int device = device_number(pointer);
+  if (device >= 0 && frees_wait()) wait_for_streams(device);
   return remove(pointer, false);
+}
+
+void fake_free_waits(bool waits) {
+  const std::scoped_lock lock(state().mutex);
+  state().free_waits = waits;
+}
+
+/// Of segments that lie one behind the other, the one that holds the address; of managed memory
+/// nothing.
+int cuMemGetAddressRange_v2(DevicePointer* begin, std::size_t* bytes, DevicePointer pointer) {
+  if (const int status = enter("cuMemGetAddressRange")) return status;
+  const std::scoped_lock lock(blocks().mutex);
+  const auto found = find(pointer);
+  constexpr int not_found = 500;
+  if (found == blocks().by_address.end() || !found->second.device || found->second.managed)
+    return not_found;
+  *begin = found->first;
+  *bytes = found->second.bytes;
+  return success;
 }
 
 int cuIpcGetMemHandle(rondo::cuda::IpcHandle* handle, DevicePointer pointer) {
@@ -154,6 +264,7 @@ int cuIpcGetMemHandle(rondo::cuda::IpcHandle* handle, DevicePointer pointer) {
   const std::scoped_lock lock(blocks().mutex);
   const auto found = blocks().by_address.find(pointer);
   if (found == blocks().by_address.end() || found->second.file < 0) return invalid_value;
+  if (!found->second.shared || std::getenv("FAKE_WITHOUT_IPC") != nullptr) return invalid_value;
   const Exported exported{::getpid(), found->second.file, found->second.bytes};
   *handle = {};
   std::memcpy(handle->reserved, &exported, sizeof exported);
@@ -167,13 +278,19 @@ int cuIpcOpenMemHandle_v2(DevicePointer* pointer, rondo::cuda::IpcHandle handle,
   // As the real one, it does not map what this very process exported.
   if (flags != rondo::cuda::ipc_lazy_peer_access || exported.pid == ::getpid())
     return invalid_value;
+  int number = 0;  // by the flag the current device reaches it as its own
+  cuCtxGetDevice(&number);
+  if (open_again(pointer, exported, number)) return success;
   const std::string path =
       "/proc/" + std::to_string(exported.pid) + "/fd/" + std::to_string(exported.file);
   const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (file < 0) return invalid_value;
-  int number = 0;  // by the flag the current device reaches it as its own
-  cuCtxGetDevice(&number);
-  *pointer = add(file, exported.bytes, number, true);
+  *pointer = add(file, {.bytes = exported.bytes,
+                        .reachable = nullptr,
+                        .device = true,
+                        .number = number,
+                        .imported = true,
+                        .source = exported});
   ::close(file);
   return success;
 }
@@ -197,9 +314,12 @@ int cuMemHostRegister_v2(void* memory, std::size_t bytes, unsigned /*flags*/) {
 
 int cuMemHostUnregister(void* memory) {
   if (const int status = enter_unsafe("cuMemHostUnregister")) return status;
+  int number = 0;  // of the current context, which there must be
+  const int current = cuCtxGetDevice(&number);
+  // Who gives back what it had in a broken one has none: tests count blocks to see that it did.
+  if (current != 0 && !state().has_broken_context) return current;
   const std::scoped_lock lock(blocks().mutex);
-  constexpr int not_registered = 713;
-  return blocks().by_address.erase(rondo::cuda::address_of(memory)) == 1 ? success : not_registered;
+  return blocks().by_address.erase(rondo::cuda::address_of(memory)) == 1 ? success : 713;
 }
 
 int cuMemHostGetDevicePointer_v2(DevicePointer* pointer, void* memory, unsigned /*flags*/) {
@@ -224,8 +344,14 @@ int cuMemcpyDtoH_v2(void* to, DevicePointer from, std::size_t bytes) {
   return success;
 }
 
-int fake_blocks() {
+void fake_lose_memory(int device) {
   const std::scoped_lock lock(blocks().mutex);
-  return static_cast<int>(blocks().by_address.size());
+  std::erase_if(blocks().by_address, [=](auto& each) { return each.second.number == device; });
+}
+
+int fake_blocks() {
+  const int holds = segment_holds();
+  const std::scoped_lock lock(blocks().mutex);
+  return holds + static_cast<int>(blocks().by_address.size());
 }
 }

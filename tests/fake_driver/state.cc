@@ -1,6 +1,8 @@
 #include "tests/fake_driver/state.h"
 
+#include <csignal>
 #include <thread>
+#include <utility>
 
 namespace rondo::test {
 namespace {
@@ -73,6 +75,11 @@ void Token::wait() {
   changed_.wait(lock, [&] { return set_; });
 }
 
+bool Token::is_set() {
+  const std::scoped_lock lock(mutex_);
+  return set_;
+}
+
 State& state() {
   static State& state = *std::make_unique<State>().release();
   return state;
@@ -81,6 +88,7 @@ State& state() {
 int enter(const char* function) {
   const std::scoped_lock lock(state().mutex);
   ++state().calls[function];
+  if (state().deadly == function) ::raise(SIGKILL);
   if (caller().in_host_function) {
     ++state().violations;
     return not_permitted;
@@ -99,8 +107,9 @@ int enter_stream(const char* function, cuda::Stream stream, std::unique_lock<std
   }
   if (limit == 0) return cuda::success;
   entry = std::unique_lock(real->context->entrance);
-  std::unique_lock lock(real->mutex);
-  real->room.wait(lock, [&] { return real->work.size() < limit; });
+  Queue& queue = *real->queue;
+  std::unique_lock lock(queue.mutex);
+  queue.room.wait(lock, [&] { return queue.work.size() < limit; });
   return cuda::success;
 }
 
@@ -118,6 +127,12 @@ int enter_unsafe(const char* function) {
     return capture_unsupported;
   }
   return cuda::success;
+}
+
+UserObject::~UserObject() {
+  const bool before = std::exchange(caller().in_host_function, true);
+  destroy_(data_);
+  caller().in_host_function = before;
 }
 
 void run_host_function(cuda::HostFunction function, void* data) {
@@ -153,6 +168,11 @@ int cuThreadExchangeStreamCaptureMode(int* mode) {
 void fake_fail_next(const char* function, int status) {
   const std::scoped_lock lock(state().mutex);
   state().failures[function] = status;
+}
+
+void fake_die_in(const char* function) {
+  const std::scoped_lock lock(state().mutex);
+  state().deadly = function;
 }
 
 void fake_limit_queues(std::size_t entries) {

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <queue>
 #include <set>
 #include <string>
@@ -19,18 +20,23 @@
 namespace rondo::test {
 
 inline constexpr int invalid_value = 1;
+inline constexpr int out_of_memory = 2;
 inline constexpr int capture_unsupported = 900;
 inline constexpr int capture_invalidated = 901;
 inline constexpr int capture_unjoined = 904;
 inline constexpr int capture_isolation = 905;
 inline constexpr int not_permitted = 800;
+inline constexpr int peer_access_unsupported = 217;
 inline constexpr int illegal_address = 700;  ///< what a context says whose kernel has crashed
+
+inline constexpr int device_count = 8;
 
 /// Something that happens once; any thread may wait for it.
 class Token {
  public:
   void set();
   void wait();
+  bool is_set();
 
  private:
   std::mutex mutex_{};
@@ -50,7 +56,8 @@ using Node = std::function<Work(Launch&)>;
 class UserObject {
  public:
   UserObject(void* data, cuda::HostFunction destroy) : data_(data), destroy_(destroy) {}
-  ~UserObject() { destroy_(data_); }
+  /// As a host function: it may call nothing of CUDA.
+  ~UserObject();
   UserObject(const UserObject&) = delete;
   UserObject& operator=(const UserObject&) = delete;
 
@@ -82,6 +89,7 @@ struct CaptureState {
 
 struct CUctx_st {
   int device = 0;
+  std::atomic<unsigned long long> number{0};  ///< of the newest one there; relaxed: nothing else
   rondo::cuda::Stream legacy = nullptr;
   std::mutex entrance{};  ///< of who puts something into a stream while queues are limited
   std::atomic<bool> broken{false};  ///< seq_cst, as `touching`: one side sees the other
@@ -96,19 +104,33 @@ struct CUevent_st {
   std::size_t recorder = 0;                             ///< index of the stream within that
 };
 
+namespace rondo::test {
+
+/// What a thread does in order: the work of a stream, or of all those that share it.
+struct Queue {
+  cuda::Context context = nullptr;
+  bool is_shared = false;  ///< it stays; as the context, set before other threads see it
+  std::mutex mutex{};
+  std::condition_variable changed{};
+  std::condition_variable room{};  ///< there may be some
+  std::queue<Work> work{};         ///< under mutex
+  bool idle = true;                ///< nothing runs; under mutex
+  bool closed = false;             ///< under mutex
+};
+
+/// Shared with nobody. Throws std::system_error where no thread is left for it, as the next one.
+std::shared_ptr<Queue> own_queue(cuda::Context context);
+/// For the stream that is made now: fake_share_queues().
+std::shared_ptr<Queue> queue_of_next(cuda::Context context);
+
+}  // namespace rondo::test
+
 struct CUstream_st {
   rondo::cuda::Context context = nullptr;
+  std::shared_ptr<rondo::test::Queue> queue{};  ///< whose thread has it, too
   // Under the driver's mutex.
   std::shared_ptr<rondo::test::CaptureState> capture{};
   std::size_t index = 0;  ///< within the capture
-
-  std::mutex mutex{};
-  std::condition_variable changed{};
-  std::condition_variable room{};        ///< there may be some
-  std::queue<rondo::test::Work> work{};  ///< under mutex
-  bool idle = true;                      ///< nothing runs; under mutex
-  bool closed = false;                   ///< under mutex
-  std::shared_ptr<CUstream_st> self{};   ///< until it is destroyed; its thread has another one
 };
 
 struct CUgraph_st {
@@ -127,17 +149,27 @@ struct State {
   std::mutex mutex{};
   std::map<std::string, int> failures{};  ///< of functions to come
   std::map<std::string, int> calls{};     ///< of functions, so far
+  std::string deadly{};                   ///< the function whose next call kills
   std::vector<std::weak_ptr<CaptureState>> captures{};
   unsigned long long captures_begun = 0;
+  unsigned long long contexts = 0;  ///< that were made so far
   int violations = 0;
   std::vector<std::shared_ptr<CUmod_st>> modules{};
-  std::set<std::pair<int, int>> peers{};  ///< devices, and those whose memory they reach
-  std::atomic<int> launches{0};           ///< kernels that ran; seq_cst, only counted
+  std::set<std::pair<int, int>> peers{};            ///< devices, and those whose memory they reach
+  std::atomic<int> launches{0};                     ///< kernels that ran; seq_cst, only counted
+  std::atomic<std::size_t> copied_bytes{0};         ///< by streams; seq_cst, only counted
+  std::atomic<bool> has_broken_context{false};      ///< which nobody can make current any more
+  std::atomic<int> resident_launches{0};            ///< those that wait for others; likewise
+  std::map<std::pair<int, int>, FakeLink> links{};  ///< of devices; none there: by PCIe
+  std::map<int, int> retained{};                    ///< by device: holders of its primary context
   std::set<cuda::Event> events{};  ///< that exist: those of a broken context are not destroyed
+  bool free_waits = false;         ///< cuMemFree does
   std::size_t queue_limit = 0;
   std::size_t longest_queue = 0;
 };
 State& state();
+/// Between two devices.
+FakeLink link_of(int device, int peer);
 
 /// What every function does first. Not success: it must return that.
 int enter(const char* function);
@@ -154,14 +186,44 @@ cuda::Stream resolve(cuda::Stream stream);
 void put(cuda::Stream stream, const Node& node);
 /// Lets go of `memory` when the device's streams have done what is in them now. Waits for nothing.
 void keep_for_streams(int device, const std::shared_ptr<void>& memory);
+/// Returns when they have done what is in them now.
+void wait_for_streams(int device);
 /// Where the host's functions run, one at a time. Returns when it has run.
 void run_host_function(cuda::HostFunction function, void* data);
 
 /// The address at which the fake itself reaches what `address` names: device memory's other
 /// mapping, or the same. Null for what is neither device nor page-locked memory.
 std::byte* reachable(cuda::DevicePointer address, std::size_t bytes);
-bool is_device(cuda::DevicePointer address);
+/// A block of device memory, or of page-locked memory.
+struct Owned {
+  cuda::DevicePointer begin = 0;
+  std::size_t bytes = 0;
+  int device = -1;       ///< whose memory it is; -1: none's
+  bool shared = false;   ///< device memory that has a handle of CUDA IPC
+  bool managed = false;  ///< of cuMemAllocManaged
+};
+/// The one that holds the address; none: it is nobody's here.
+std::optional<Owned> owned_at(cuda::DevicePointer address);
 /// Of the device whose memory it is; -1: none's.
 int device_number(cuda::DevicePointer address);
+bool is_device(cuda::DevicePointer address);
+/// Whether kernels of a device reach it: its own memory, page-locked, or a peer's.
+bool is_open(cuda::DevicePointer pointer, int device);
+/// For a kernel of `device`: the address where the fake reaches `bytes` bytes, in place of the
+/// device's; false: nowhere, or the device does not reach it. 0 stays 0.
+bool translate(std::uint64_t& pointer, std::size_t bytes, int device);
+
+// Segments of cuMemCreate: device memory that is mapped by itself.
+void add_segment(cuda::DevicePointer begin, std::size_t bytes, std::byte* reachable, int device);
+void remove_segment(cuda::DevicePointer begin);
+/// The device may access it from here on; none may at first.
+void open_segment(cuda::DevicePointer begin, int device);
+/// Whether the device may access the segment there; nothing: it is other memory.
+std::optional<bool> segment_is_open(cuda::DevicePointer address, int device);
+/// Claims on segments and reserved addresses that were not given back.
+int segment_holds();
+
+/// Of every device.
+inline constexpr int processors = 3;
 
 }  // namespace rondo::test

@@ -3,7 +3,11 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
+#include <map>
+#include <memory>
+#include <system_error>
 #include <thread>
 
 #include "tests/fake_driver/state.h"
@@ -24,30 +28,10 @@ class Touch {
   cuda::Context context_;
 };
 
-/// Does a stream's work until it is closed, and goes with it.
-void serve(const std::shared_ptr<CUstream_st>& stream) {
-  std::unique_lock lock(stream->mutex);
-  for (;;) {
-    stream->changed.wait(lock, [&] {
-      return !stream->context->broken && (!stream->work.empty() || stream->closed);
-    });
-    if (stream->work.empty()) return;
-    Work work = std::move(stream->work.front());
-    stream->work.pop();
-    stream->idle = false;
-    stream->room.notify_one();
-    lock.unlock();
-    work();
-    work = nullptr;
-    lock.lock();
-    stream->idle = true;
-  }
-}
-
-/// All that were made. Never destroyed, as the contexts.
+/// That were not destroyed, as those of contexts that are gone never are. Itself neither.
 struct Streams {
   std::mutex mutex{};
-  std::vector<std::weak_ptr<CUstream_st>> all{};
+  std::map<cuda::Stream, std::unique_ptr<CUstream_st>> all{};  ///< under mutex
 };
 
 Streams& streams() {
@@ -55,21 +39,23 @@ Streams& streams() {
   return streams;
 }
 
-cuda::Stream make_stream(cuda::Context context) {
-  auto stream = std::make_shared<CUstream_st>();
-  stream->context = context;
-  stream->self = stream;
-  {
-    const std::scoped_lock lock(streams().mutex);
-    std::erase_if(streams().all, [](const auto& each) { return each.expired(); });
-    streams().all.push_back(stream);
-  }
-  std::thread(serve, stream).detach();
-  return stream.get();
+cuda::Stream make_stream(cuda::Context context, std::shared_ptr<Queue> queue) {
+  auto made = std::make_unique<CUstream_st>();
+  made->context = context;
+  made->queue = std::move(queue);
+  const cuda::Stream stream = made.get();
+  const std::scoped_lock lock(streams().mutex);
+  streams().all.emplace(stream, std::move(made));
+  return stream;
 }
 
-std::array<CUctx_st, 8>& contexts() {
-  static std::array<CUctx_st, 8>& contexts = *std::make_unique<std::array<CUctx_st, 8>>().release();
+std::unique_ptr<CUstream_st> take(cuda::Stream stream) {
+  const std::scoped_lock lock(streams().mutex);
+  return std::move(streams().all.extract(stream).mapped());
+}
+
+std::array<CUctx_st, device_count>& contexts() {
+  static auto& contexts = *std::make_unique<std::array<CUctx_st, device_count>>().release();
   return contexts;
 }
 
@@ -86,6 +72,12 @@ void wait_for_value(cuda::Context context, cuda::DevicePointer address, unsigned
   const Touch touch(context);
   while (touch.works() && word(address).load(std::memory_order_acquire) != value)
     std::this_thread::sleep_for(std::chrono::microseconds(5));
+}
+
+/// Another context is there from here on. With the driver's mutex.
+void renew(CUctx_st& context) {
+  context.number.store(++state().contexts, std::memory_order_relaxed);
+  context.broken = false;
 }
 
 /// The same work at every launch.
@@ -110,9 +102,16 @@ int put_touching(cuda::Stream stream, Work work) {
 }  // namespace
 
 cuda::Stream resolve(cuda::Stream stream) {
-  if (stream != nullptr) return stream;
+  constexpr std::uintptr_t per_thread = 2;  // CU_STREAM_PER_THREAD
+  const bool of_this_thread = reinterpret_cast<std::uintptr_t>(stream) == per_thread;
+  if (stream != nullptr && !of_this_thread) return stream;
   const cuda::Context context = current().back();
-  return context != nullptr ? context->legacy : nullptr;
+  if (context == nullptr) return nullptr;
+  if (!of_this_thread) return context->legacy;
+  thread_local std::map<cuda::Context, cuda::Stream> ours;
+  cuda::Stream& mine = ours[context];
+  if (mine == nullptr) mine = make_stream(context, own_queue(context));
+  return mine;
 }
 
 void put(cuda::Stream stream, const Node& node) {
@@ -123,27 +122,11 @@ void put(cuda::Stream stream, const Node& node) {
   }
   Launch once;
   Work work = node(once);
-  const std::scoped_lock lock(stream->mutex);
-  stream->work.push(std::move(work));
-  state().longest_queue = std::max(state().longest_queue, stream->work.size());
-  stream->changed.notify_one();
-}
-
-void keep_for_streams(int device, const std::shared_ptr<void>& memory) {
-  std::vector<std::shared_ptr<CUstream_st>> theirs;
-  {
-    const std::scoped_lock lock(streams().mutex);
-    for (const auto& each : streams().all) {
-      auto stream = each.lock();
-      if (stream && stream->context->device == device) theirs.push_back(std::move(stream));
-    }
-  }
-  for (const auto& stream : theirs) {
-    const std::scoped_lock lock(stream->mutex);
-    if (stream->work.empty() && stream->idle) continue;
-    stream->work.push([memory] {});
-    stream->changed.notify_one();
-  }
+  Queue& queue = *stream->queue;
+  const std::scoped_lock lock(queue.mutex);
+  queue.work.push(std::move(work));
+  state().longest_queue = std::max(state().longest_queue, queue.work.size());
+  queue.changed.notify_one();
 }
 
 }  // namespace rondo::test
@@ -157,20 +140,15 @@ using rondo::cuda::success;
 
 extern "C" {
 
-int cuInit(unsigned /*flags*/) { return success; }
-
-int cuDeviceGetCount(int* count) {
-  *count = static_cast<int>(contexts().size());
-  return success;
-}
-
 int cuDevicePrimaryCtxRetain(Context* context, int device) {
   if (const int status = enter("cuDevicePrimaryCtxRetain")) return status;
   if (device < 0 || device >= static_cast<int>(contexts().size())) return invalid_value;
   *context = &contexts()[static_cast<std::size_t>(device)];
   const std::scoped_lock lock(state().mutex);
+  if (state().retained[device]++ == 0) renew(**context);
   if ((*context)->device != device) (*context)->device = device;  // others may be reading it
-  if ((*context)->legacy == nullptr) (*context)->legacy = make_stream(*context);
+  if ((*context)->legacy == nullptr)
+    (*context)->legacy = make_stream(*context, own_queue(*context));
   return success;
 }
 
@@ -208,35 +186,42 @@ int cuCtxGetDevice(int* device) {
   return success;
 }
 
+int cuCtxGetId(Context context, unsigned long long* number) {
+  if (const int status = enter("cuCtxGetId")) return status;
+  const Context asked = context != nullptr ? context : current().back();
+  if (asked == nullptr) return rondo::cuda::invalid_context;
+  *number = asked->number.load(std::memory_order_relaxed);
+  return success;
+}
+
 int cuCtxEnablePeerAccess(Context peer, unsigned flags) {
   if (const int status = enter("cuCtxEnablePeerAccess")) return status;
   const Context mine = current().back();
   if (mine == nullptr || mine == peer || flags != 0) return invalid_value;
+  if (link_of(mine->device, peer->device) == FakeLink::none) return peer_access_unsupported;
   const std::scoped_lock lock(state().mutex);
   const bool fresh = state().peers.insert({mine->device, peer->device}).second;
   return fresh ? success : rondo::cuda::peer_access_already_enabled;
 }
 
-int cuDeviceGetAttribute(int* value, int attribute, int /*device*/) {
-  if (const int status = enter("cuDeviceGetAttribute")) return status;
-  if (attribute != rondo::cuda::attribute_multiprocessors) return invalid_value;
-  *value = 3;
-  return success;
-}
-
 int cuStreamCreate(Stream* stream, unsigned /*flags*/) {
   if (const int status = enter("cuStreamCreate")) return status;
   if (current().back() == nullptr) return rondo::cuda::invalid_context;
-  *stream = make_stream(current().back());
-  return success;
+  try {
+    *stream = make_stream(current().back(), queue_of_next(current().back()));
+    return success;
+  } catch (const std::system_error&) {
+    return out_of_memory;  // no thread is left for it
+  }
 }
 
 int cuStreamDestroy_v2(Stream stream) {
   if (const int status = enter("cuStreamDestroy")) return status;
-  const std::shared_ptr<CUstream_st> last = std::move(stream->self);
-  const std::scoped_lock lock(stream->mutex);
-  stream->closed = true;  // what is in it is done first
-  stream->changed.notify_one();
+  const std::unique_ptr<CUstream_st> last = take(stream);
+  Queue& queue = *stream->queue;
+  const std::scoped_lock lock(queue.mutex);
+  queue.closed = !queue.is_shared;  // what is in it is done first
+  queue.changed.notify_one();
   return success;
 }
 
@@ -264,7 +249,18 @@ int cuMemcpyAsync(DevicePointer to, DevicePointer from, std::size_t bytes, Strea
   std::byte* const target = reachable(to, bytes);
   const std::byte* const source = reachable(from, bytes);
   if (target == nullptr || source == nullptr || bytes == 0) return invalid_value;
-  return put_touching(resolve(stream), [=] { std::memcpy(target, source, bytes); });
+  return put_touching(resolve(stream), [=] {
+    std::memcpy(target, source, bytes);
+    state().copied_bytes += bytes;
+  });
+}
+
+int cuMemsetD8Async(DevicePointer to, unsigned char value, std::size_t bytes, Stream stream) {
+  std::unique_lock<std::mutex> entry;
+  if (const int status = enter_stream("cuMemsetD8Async", stream, entry)) return status;
+  std::byte* const target = reachable(to, bytes);
+  if (target == nullptr || bytes == 0) return invalid_value;
+  return put_touching(resolve(stream), [=] { std::memset(target, value, bytes); });
 }
 
 int cuStreamWaitValue32_v2(Stream stream, DevicePointer address, unsigned value, unsigned flags) {
@@ -289,7 +285,8 @@ int cuStreamBatchMemOp_v2(Stream stream, unsigned count, rondo::cuda::MemoryOper
                           unsigned flags) {
   std::unique_lock<std::mutex> entry;
   if (const int status = enter_stream("cuStreamBatchMemOp", stream, entry)) return status;
-  if (count == 0 || count > rondo::cuda::most_operations || flags != 0) return invalid_value;
+  constexpr unsigned too_many = 256;  // the manual: "must be less than 256"
+  if (count == 0 || count >= too_many || flags != 0) return invalid_value;
   const std::vector<rondo::cuda::MemoryOperation> all(operations, operations + count);
   for (const auto& each : all) {
     const bool waits = each.operation == rondo::cuda::operation_wait_value;
@@ -317,8 +314,16 @@ int cuLaunchHostFunc(Stream stream, rondo::cuda::HostFunction function, void* da
   return put(resolve(stream), [=] { run_host_function(function, data); });
 }
 
+std::size_t fake_copied_bytes() { return state().copied_bytes; }
+
+void fake_renew_context(Context context) {
+  const std::scoped_lock lock(state().mutex);
+  renew(*context);
+}
+
 void fake_break_context(Context context) {
   context->broken = true;
+  state().has_broken_context = true;
   while (context->touching > 0) std::this_thread::yield();
 }
 }

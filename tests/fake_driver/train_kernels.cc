@@ -44,16 +44,3 @@ Work train_work(int kernel, const void* arguments, std::size_t threads) {
 }
 
 }  // namespace rondo::test
-
-extern "C" {
-
-int cuDeviceGet(int* device, int ordinal) {
-  if (const int status = rondo::test::enter("cuDeviceGet")) return status;
-  *device = ordinal;
-  return rondo::cuda::success;
-}
-
-int cuDevicePrimaryCtxRelease_v2(int /*device*/) {
-  return rondo::test::enter("cuDevicePrimaryCtxRelease");
-}
-}

@@ -25,12 +25,12 @@ std::string Group::failures() const {
   controls_.copy_to(controls.data(), controls_.bytes());
   std::string words;
   for (std::size_t rank = 0; rank < controls.size(); ++rank) {
-    const device::Failure& failure = controls[rank].failure;
-    if (controls[rank].failed == 0) continue;
-    words += "rank " + std::to_string(rank) + " lane " + std::to_string(failure.lane) + " stripe " +
-             std::to_string(failure.stripe) + " op " + std::to_string(failure.op) +
-             " waited for peer " + std::to_string(failure.peer) + " at step " +
-             std::to_string(failure.step) + "; ";
+    const device::Failure* const failure = device::failure_of(controls[rank]);
+    if (failure == nullptr) continue;
+    words += "rank " + std::to_string(rank) + " lane " + std::to_string(failure->lane) +
+             " stripe " + std::to_string(failure->stripe) + " op " + std::to_string(failure->op) +
+             " waited for peer " + std::to_string(failure->peer) + " at step " +
+             std::to_string(failure->step) + "; ";
   }
   return words;
 }

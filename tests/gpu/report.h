@@ -2,11 +2,9 @@
 #pragma once
 
 #include <cstdio>
+#include <exception>
 #include <string>
 #include <string_view>
-
-#include "kernels/cuda/probe.h"
-#include "rondo/error.h"
 
 namespace rondo::gpu_test {
 
@@ -28,7 +26,7 @@ class Line {
   }
   Line& number(std::string_view name, double value) {
     char digits[40];
-    std::snprintf(digits, sizeof(digits), "%.6g", value);
+    std::snprintf(digits, sizeof(digits), "%.10g", value);
     return add(name, digits);
   }
 
@@ -41,19 +39,19 @@ class Line {
   std::string fields_{};
 };
 
-/// Runs `body`, which returns how many checks failed. Without a device: says so, status 77.
+/// Runs `body`, which returns how many checks failed. `obstacle`: why it cannot run here, said with
+/// status 77; empty: it can.
 template <class Body>
-int program(const Body& body) {
+int program(const std::string& obstacle, const Body& body) {
   try {
-    const CudaProbe probe = probe_cuda();
-    if (!probe.usable) {
-      std::fprintf(stderr, "not run: %s\n", probe.reason.c_str());
+    if (!obstacle.empty()) {
+      std::fprintf(stderr, "not run: %s\n", obstacle.c_str());
       return no_device;
     }
     const int wrong = body();
     Line("summary").number("wrong", wrong);
     return wrong == 0 ? 0 : 1;
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;
   }

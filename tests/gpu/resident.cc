@@ -11,6 +11,7 @@
 #include "tests/device/arithmetic.h"
 #include "tests/device/lowered.h"
 #include "tests/gpu/group.h"
+#include "tests/gpu/obstacle.h"
 #include "tests/gpu/report.h"
 
 namespace rondo::gpu_test {
@@ -107,8 +108,8 @@ int check_row(const Algorithm& row, int ranks, bool all_types) {
     if (!all_types || row.collective == Collective::barrier) continue;
     for (const auto& type : data_types) {
       for (const auto& op : reduce_operators) {
-        if (info(row.collective).reduces || op.op == ReduceOperator::sum)
-          check({1001, type.type, op.op, protocol, false});
+        const bool meant = info(row.collective).reduces || op.op == ReduceOperator::sum;
+        if (meant && applies_to(op.op, type.type)) check({1001, type.type, op.op, protocol, false});
       }
     }
   }
@@ -287,7 +288,7 @@ void measure_all() {
 int main(int count, char** arguments) {
   using namespace rondo::gpu_test;
   const std::string option = count > 1 ? arguments[1] : "";
-  return program([&] {
+  return program(runtime_obstacle(), [&] {
     if (option == "--brief") {
       return check_row(*rondo::find_algorithm(rondo::Collective::all_reduce, "ring"), 3, false) +
              check_small(3);

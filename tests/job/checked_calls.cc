@@ -90,6 +90,15 @@ class Expectation {
         case ReduceOperator::max:
           result = std::max(result, next);
           break;
+        case ReduceOperator::bit_and:
+          result &= next;
+          break;
+        case ReduceOperator::bit_or:
+          result |= next;
+          break;
+        case ReduceOperator::bit_xor:
+          result ^= next;
+          break;
       }
     }
     return request_.op == ReduceOperator::avg ? result / ranks_ : result;
@@ -175,6 +184,25 @@ void checked_call(Communicator& communicator, const Request& request, unsigned s
     default:
       throw std::invalid_argument("no data of this type here");
   }
+}
+
+void checked_exchange(Communicator& communicator, std::size_t count, unsigned salt) {
+  std::vector<std::size_t> sent;
+  std::vector<std::size_t> received;
+  std::vector<int> input;
+  std::vector<int> wanted;
+  const auto add = [&](int from, int to, std::vector<std::size_t>& counts, std::vector<int>& list) {
+    counts.push_back(count + static_cast<std::size_t>(3 * from + to));
+    list.insert(list.end(), counts.back(), 1000 * from + to + static_cast<int>(salt));
+  };
+  const int rank = communicator.rank();
+  for (int peer = 0; peer < communicator.size(); ++peer) {
+    add(rank, peer, sent, input);
+    add(peer, rank, received, wanted);
+  }
+  std::vector<int> output(wanted.size());
+  communicator.all_to_all_v(input.data(), {sent}, output.data(), {received}, DataType::int32);
+  compare(output, "all_to_all_v: output", [&](std::size_t i) { return wanted[i]; });
 }
 
 void checked_overlap(Communicator& communicator, std::size_t count) {

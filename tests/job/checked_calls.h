@@ -30,6 +30,10 @@ struct WrongElement : std::runtime_error {
 /// Types: int32, int64, uint8, float32, float64; values stay so small that floats are exact.
 void checked_call(Communicator& communicator, const Request& request, unsigned salt = 0);
 
+/// An all_to_all_v of int32 with blocks of `count` elements and some more, other ones for each pair
+/// of ranks. Checked likewise.
+void checked_exchange(Communicator& communicator, std::size_t count, unsigned salt = 0);
+
 /// Some calls in flight at once, waited for in the opposite order, each checked.
 void checked_overlap(Communicator& communicator, std::size_t count);
 

@@ -14,7 +14,7 @@ void check_told(const Result& result, std::size_t ranks, const std::string& code
   CHECK(failures.size() == ranks);
   for (const auto& [rank, failure] : failures) {
     CHECK(failure.code == code);
-    CHECK(failure.seconds < 5);
+    CHECK(failure.seconds < 60);
     CHECK(contains(failure.text, "Try: "));
     for (const std::string& text : texts) CHECK(contains(failure.text, text));
   }
@@ -55,15 +55,15 @@ TEST_CASE("no descriptors left: said on every rank, with what to raise") {
 }
 
 TEST_CASE("no descriptors left for the meeting itself") {
-  auto command = job_of(2, {}, {"1:limit_descriptors=0", "join"});
-  command.environment = {"RONDO_BOOTSTRAP_TIMEOUT=2"};
+  auto command = job_of(2, {"--grace", "1"}, {"1:limit_descriptors=0", "join"});
+  command.environment = {"RONDO_BOOTSTRAP_TIMEOUT=60"};
   const auto result = finish(command);
   INFO(result.output << "\n" << result.error);
   CHECK(result.status == 3);
   const auto failures = failures_in(result.output);
   REQUIRE(failures.count(1) == 1);
   CHECK(failures.at(1).code == "system");
-  CHECK(failures.at(1).seconds < 1);
+  CHECK(failures.at(1).seconds < 30);  // it does not wait for the meeting to be over
   CHECK(contains(failures.at(1).text, "ulimit -n"));
 }
 

@@ -91,6 +91,10 @@ void call(Rank& rank, const std::string& details) {
   checked_call(rank.world, parse_request(details), rank.calls++);
 }
 
+void exchange(Rank& rank, const std::string& details) {
+  checked_exchange(rank.world, number(details), rank.calls++);
+}
+
 /// Every collective. Of those with a block for each rank, the whole has about `details` elements.
 void every_collective(Rank& rank, const std::string& details) {
   const std::size_t count = number(details);
@@ -143,13 +147,16 @@ void split(Rank& rank, const std::string& details) {
 void keep_half(Rank& rank, const std::string&) { rank.world = rank.world.split(rank.number % 2); }
 void keep_copy(Rank& rank, const std::string&) { rank.world = rank.world.dup(); }
 
-/// The call for ever; says so once it turns.
-void loop(Rank& rank, const std::string& details) {
+/// For ever; says so once it turns.
+template <class Call>
+void repeat(Rank& rank, const std::string& details, Call&& call) {
   for (;;) {
     call(rank, details);
     if (rank.calls == 3) rank.say("turning " + std::to_string(rank.number));
   }
 }
+void loop(Rank& rank, const std::string& details) { repeat(rank, details, call); }
+void loop_exchange(Rank& rank, const std::string& details) { repeat(rank, details, exchange); }
 
 void describe(Rank& rank, const std::string& details) {
   rank.say(rank.name() + " uses " +
@@ -174,15 +181,33 @@ void set(Rank&, const std::string& details) {
   ::setenv(details.substr(0, equals).c_str(), details.c_str() + equals + 1, 1);
 }
 void unset(Rank&, const std::string& details) { ::unsetenv(details.c_str()); }
+
+/// rondorun gives ranks a second to say what they saw, and then sends SIGTERM: too short on a
+/// machine that stands still. So a rank heeds the signal only while it waits or computes.
+void heed_termination(bool heed) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  ::pthread_sigmask(heed ? SIG_UNBLOCK : SIG_BLOCK, &signals, nullptr);
+}
+
 void compute(Rank&, const std::string& details) {
+  heed_termination(true);
   std::this_thread::sleep_for(std::chrono::milliseconds(number(details)));
+  heed_termination(false);
 }
 void wait_for_ever(Rank&, const std::string&) {
+  heed_termination(true);
   for (;;) ::pause();
 }
 void wait_for_file(Rank&, const std::string& details) {
+  heed_termination(true);
   while (!std::filesystem::exists(details))
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  heed_termination(false);
+}
+void set_patience(Rank& rank, const std::string& details) {
+  rank.world.set_timeout(std::chrono::milliseconds(number(details)));
 }
 void raise_signal(Rank&, const std::string& details) { ::raise(std::stoi(details)); }
 void throw_exception(Rank&, const std::string& details) { throw std::runtime_error(details); }
@@ -219,6 +244,7 @@ constexpr std::array actions{
     Action{"drop", drop},
     Action{"leak_check", leak_check},
     Action{"call", call},
+    Action{"exchange", exchange},
     Action{"every_collective", every_collective},
     Action{"every_operator", every_operator},
     Action{"overlap", overlap},
@@ -226,6 +252,7 @@ constexpr std::array actions{
     Action{"keep_half", keep_half},
     Action{"keep_copy", keep_copy},
     Action{"loop", loop},
+    Action{"loop_exchange", loop_exchange},
     Action{"describe", describe},
     Action{"stray", stray},
     Action{"abort", abort_world},
@@ -234,6 +261,7 @@ constexpr std::array actions{
     Action{"set", set},
     Action{"unset", unset},
     Action{"compute", compute},
+    Action{"timeout", set_patience},
     Action{"wait", wait_for_ever},
     Action{"wait_for_file", wait_for_file},
     Action{"raise", raise_signal},
@@ -297,6 +325,7 @@ int run(Rank& rank, const std::vector<std::string>& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  heed_termination(false);  // before there are threads, which inherit it
   Rank rank;
   if (const char* const variable = std::getenv("RANK")) rank.number = std::atoi(variable);
   return run(rank, {argv + 1, argv + argc});

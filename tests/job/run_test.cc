@@ -1,4 +1,8 @@
 // Jobs that go well: real data through real processes, over each transport and a mixture.
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
 #include "tests/catch.h"
 #include "tests/job/support/job.h"
 
@@ -17,7 +21,7 @@ Words operator+(Words words, const Words& more) {
 void check_clean(const Result& result) {
   INFO(result.output << "\n" << result.error);
   CHECK(result.status == 0);
-  CHECK(result.error == "");
+  CHECK(trouble(result.error) == "");
   CHECK(failures_in(result.output).empty());
 }
 
@@ -82,7 +86,7 @@ TEST_CASE("ranks started by hand need no rondorun") {
   Process third(rank_of(2, 3, port, script));
   for (Process* process : {&first, &second, &third}) {
     CHECK(process->wait() == 0);
-    CHECK(process->error() == "");
+    CHECK(trouble(process->error()) == "");
   }
 }
 
@@ -100,7 +104,7 @@ TEST_CASE("the rank that serves the meeting may finish first: it waits for those
   const std::string join = GENERATE(as<std::string>(), "join", "join_by_id=2,");
   const auto result = finish(job_of(4, {},
                                     {join == "join" ? join : join + (folder / "id"), "keep_half",
-                                     "1,3:compute=300", "1,3:keep_copy", "call=all_reduce,1000"}));
+                                     "1,3:compute=50", "1,3:keep_copy", "call=all_reduce,1000"}));
   check_clean(result);
 }
 
@@ -120,7 +124,24 @@ TEST_CASE("a job leaves nothing: no descriptor, no file, no process") {
   check_clean(result);
   CHECK(count_of(result.output, " keeps 0 descriptors") == 3);
   CHECK(folder.names().empty());
-  CHECK(shared_memory_files() == before);
+  // Other programs' files come and go; what this job left would stay.
+  const auto left = [&] {
+    std::vector<std::string> names = shared_memory_files();
+    std::erase_if(names, [&](const std::string& name) {
+      return std::find(before.begin(), before.end(), name) != before.end();
+    });
+    return names;
+  };
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  std::vector<std::string> stays = left();
+  while (!stays.empty() && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const std::vector<std::string> now = left();
+    std::erase_if(stays, [&](const std::string& name) {
+      return std::find(now.begin(), now.end(), name) == now.end();
+    });
+  }
+  CHECK(stays.empty());
 }
 
 TEST_CASE("ranks may end at different times and in different ways without a word") {

@@ -37,12 +37,12 @@ std::vector<Failure> fail_together(const std::vector<Start>& starts, int port,
   return failures;
 }
 
-/// All are of the meeting, came before 4 seconds were over, and hold one of the texts.
+/// All are of the meeting, came long before its usual end, and hold one of the texts.
 void check_failures(const std::vector<Failure>& failures, const std::set<std::string>& texts) {
   for (const Failure& failure : failures) {
     INFO(failure.text);
     CHECK(failure.code == "bootstrap");
-    CHECK(failure.seconds < 5);
+    CHECK(failure.seconds < 30);
     CHECK(contains(failure.text, "Try: "));
     bool found = false;
     for (const std::string& text : texts) found |= contains(failure.text, text);
@@ -60,7 +60,7 @@ const std::vector<std::string> rubbish{
 }  // namespace
 
 TEST_CASE("a missing rank is named by those who came") {
-  const auto failures = fail_together({{0, 3}, {1, 3}}, free_port(), "1.5");
+  const auto failures = fail_together({{0, 3}, {1, 3}}, free_port(), "6");
   check_failures(failures, {"rank 2 of 3 did not come to the meeting"});
   for (const Failure& failure : failures) CHECK(failure.peer == 2);
 }
@@ -72,7 +72,7 @@ TEST_CASE("a missing rank 0 is said to be where it should be") {
 }
 
 TEST_CASE("two processes of one rank are both named") {
-  const auto failures = fail_together({{0, 3}, {1, 3}, {1, 3}}, free_port(), "3");
+  const auto failures = fail_together({{0, 3}, {1, 3}, {1, 3}}, free_port(), "15");
   check_failures(failures, {"two processes came as rank 1", "no meeting with rank 0"});
   CHECK(contains(failures[0].text, "two processes came as rank 1"));
 }
@@ -83,7 +83,7 @@ TEST_CASE("two rank 0s are told of the port") {
 }
 
 TEST_CASE("ranks that count different worlds are named with their counts") {
-  const auto failures = fail_together({{0, 2}, {1, 3}}, free_port(), "3");
+  const auto failures = fail_together({{0, 2}, {1, 3}}, free_port(), "15");
   check_failures(failures, {"counts 3 ranks in the world", "counts 2 ranks in the world",
                             "no meeting with rank 0"});
   CHECK(contains(failures[0].text, "set the same WORLD_SIZE on every rank"));
@@ -154,7 +154,8 @@ TEST_CASE("strangers at the meeting are turned away and logged, and the job goes
 }
 
 TEST_CASE("strangers on a TCP transport's port are turned away while the job runs") {
-  Process process(job_of(2, {"--transport", "tcp"}, {"up", "join", "loop=all_reduce,1000"}));
+  Process process(
+      job_of(2, {"--transport", "tcp", "--grace", "0.5"}, {"up", "join", "loop=all_reduce,1000"}));
   process.wait_for("turning ", 2);
   for (const int rank : {0, 1}) {
     for (const sockaddr_in6& port : listeners_of(process.rank(rank))) {

@@ -17,12 +17,18 @@ namespace rondo::testing {
 
 inline constexpr std::byte guard{0xa5};
 
-/// A buffer that starts `offset` bytes after a cache line does, with guard bytes around it.
+/// A buffer that starts `offset` bytes after a cache line does, with guard bytes around it. It can
+/// be moved, as `data` points into it.
 struct Buffer {
   Buffer(std::size_t bytes, std::size_t offset) : memory(bytes + offset + 192, guard), size(bytes) {
     const std::size_t line = 64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64;
     data = memory.data() + 64 + line % 64 + offset;
   }
+  Buffer(Buffer&&) = default;
+  Buffer& operator=(Buffer&&) = default;
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  ~Buffer() = default;
   bool guards_whole() const {
     for (const std::byte& byte : memory) {
       if ((&byte < data || &byte >= data + size) && byte != guard) return false;

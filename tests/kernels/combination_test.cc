@@ -118,6 +118,23 @@ std::string wrong_cases(Case c, std::size_t operand_count, std::size_t count) {
   return wrong;
 }
 
+void check(const Combination& how) {
+  INFO(reduce_target() << " " << name(how.type) << " in " << name(how.accumulate) << " "
+                       << name(how.op));
+  std::string wrong;
+  for (const std::size_t size : sizes) {
+    for (const std::size_t operand_count : operand_counts) {
+      for (const Alignment alignment : alignments) {
+        const Case c{how, 1, alignment, false};
+        wrong += with_element(how.type, how.accumulate, [&](auto e) {
+          return wrong_cases<decltype(e)>(c, operand_count, size / size_of(how.type));
+        });
+      }
+    }
+  }
+  CHECK(wrong == "");
+}
+
 }  // namespace
 
 TEST_CASE("every combination into several outputs equals its specification", "[reduce]") {
@@ -125,22 +142,26 @@ TEST_CASE("every combination into several outputs equals its specification", "[r
     const OnTarget on_target(target);
     for (const DataTypeInfo& type : data_types) {
       for (const ReduceOperatorInfo& op : reduce_operators) {
-        INFO(reduce_target() << " " << type.name << " " << op.name);
-        std::string wrong;
-        for (const std::size_t size : sizes) {
-          for (const std::size_t operand_count : operand_counts) {
-            for (const Alignment alignment : alignments) {
-              const Case c{{.type = type.type, .op = op.op}, 1, alignment, false};
-              wrong += with_element(type.type, [&](auto e) {
-                return wrong_cases<decltype(e)>(c, operand_count, size / type.bytes);
-              });
-            }
-          }
-        }
-        CHECK(wrong == "");
+        if (!applies_to(op.op, type.type)) continue;
+        check({.type = type.type, .op = op.op});
+        if (const auto wide = wide_type(type.type))
+          check({.type = type.type, .op = op.op, .accumulate = *wide});
       }
     }
   }
+}
+
+TEST_CASE("a sum in float64 keeps what float32 loses", "[reduce]") {
+  const std::array<float, 3> values{1e8F, 1, -1e8F};
+  const std::array<const void*, 3> operands{&values[0], &values[1], &values[2]};
+  float usual = -1;
+  float wide = -1;
+  const std::array<void*, 1> to_usual{&usual};
+  const std::array<void*, 1> to_wide{&wide};
+  reduce({.type = DataType::float32}, to_usual, operands, 1);
+  reduce({.type = DataType::float32, .accumulate = DataType::float64}, to_wide, operands, 1);
+  CHECK(usual == 0);
+  CHECK(wide == 1);
 }
 
 TEST_CASE("one operand times 1 keeps every bit of a NaN", "[reduce]") {
@@ -192,5 +213,8 @@ TEST_CASE("a combination of nothing or into nothing is refused", "[reduce]") {
   CHECK_THROWS_AS(rondo::reduce(Combination{}, outputs, {}, 1), Error);
   CHECK_THROWS_AS(rondo::reduce(Combination{}, {}, operands, 1), Error);
   CHECK_THROWS_AS(rondo::reduce({.type = static_cast<DataType>(99)}, outputs, operands, 1), Error);
+  CHECK_THROWS_AS(rondo::reduce({.type = DataType::float64, .accumulate = DataType::float32},
+                                outputs, operands, 1),
+                  Error);
   CHECK(value == 1);
 }

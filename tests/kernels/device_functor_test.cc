@@ -1,5 +1,6 @@
 // The device reductions' functor, compiled for the host, against the CPU kernels: every type and
 // operator, odd counts, misaligned buffers, several operands, threads that share the work.
+#include <algorithm>
 #include <array>
 #include <random>
 #include <span>
@@ -69,6 +70,7 @@ std::size_t wrong_elements(const Case& c, std::mt19937& random) {
 TEST_CASE("the device functor equals the CPU kernels", "[device]") {
   for (const DataTypeInfo& type : data_types) {
     for (const ReduceOperatorInfo& op : reduce_operators) {
+      if (!applies_to(op.op, type.type)) continue;
       INFO(type.name << " " << op.name);
       std::mt19937 random(1);
       std::string wrong;
@@ -90,6 +92,48 @@ TEST_CASE("the device functor equals the CPU kernels", "[device]") {
       CHECK(wrong == "");
     }
   }
+}
+
+/// How often the threads' shares take each element, in words where it is not once. Notes the most
+/// elements that one thread has under way beside each other where nothing is aligned.
+template <std::size_t element>
+std::string wrong_shares(std::size_t count, bool aligned, std::size_t threads, int& most_singles) {
+  std::vector<int> taken(count);
+  std::size_t outside = 0;
+  for (std::size_t thread = 0; thread < threads; ++thread) {
+    device::share_out<element>(count, aligned, {thread, threads},
+                               [&]<int lanes, int vectors>(std::size_t first, std::size_t stride) {
+                                 if (lanes == 1) most_singles = std::max(most_singles, vectors);
+                                 for (std::size_t v = 0; v < vectors; ++v) {
+                                   for (std::size_t i = 0; i < lanes; ++i) {
+                                     const std::size_t at = (first + v * stride) * lanes + i;
+                                     at < count ? void(++taken[at]) : void(++outside);
+                                   }
+                                 }
+                               });
+  }
+  const bool once = std::all_of(taken.begin(), taken.end(), [](int times) { return times == 1; });
+  if (once && outside == 0) return "";
+  return "\n" + std::to_string(count) + " of " + std::to_string(element) + " bytes among " +
+         std::to_string(threads) + (aligned ? ", aligned" : ", not aligned");
+}
+
+TEST_CASE("threads share elements out whole, and have several under way where nothing is aligned",
+          "[device]") {
+  std::string wrong;
+  for (const std::size_t count : {0, 1, 7, 8, 9, 16, 63, 64, 65, 127, 1000, 4099}) {
+    for (const std::size_t threads : {1, 2, 3, 32, 256}) {
+      for (const bool aligned : {false, true}) {
+        int most = 0;
+        wrong += wrong_shares<1>(count, aligned, threads, most);
+        wrong += wrong_shares<2>(count, aligned, threads, most);
+        wrong += wrong_shares<4>(count, aligned, threads, most);
+        wrong += wrong_shares<8>(count, aligned, threads, most);
+        if (!aligned && count >= 8 * threads) CHECK(most == 8);
+      }
+    }
+  }
+  CHECK(wrong == "");
 }
 
 TEST_CASE("a scaled source is rounded to its type before it is added", "[device]") {

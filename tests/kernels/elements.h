@@ -28,6 +28,11 @@ struct Element {
   }
 };
 
+/// A conversion of the language: exact where it widens, else to nearest even.
+template <class To, class From>
+To converted(From value) {
+  return static_cast<To>(value);
+}
 template <class T>
 T same(T value) {
   return value;
@@ -38,6 +43,8 @@ using Float16Element = Element<std::uint16_t, float, float16_to_float, float_to_
 using Bfloat16Element = Element<std::uint16_t, float, bfloat16_to_float, float_to_bfloat16>;
 using E4m3Element = Element<std::uint8_t, float, float8_e4m3_to_float, float_to_float8_e4m3>;
 using E5m2Element = Element<std::uint8_t, float, float8_e5m2_to_float, float_to_float8_e5m2>;
+using Float32InDoubleElement =
+    Element<float, double, converted<double, float>, converted<float, double>>;
 
 /// Calls visit with the Element of a type.
 template <class Visitor>
@@ -75,6 +82,14 @@ auto with_element(DataType type, Visitor&& visit) {
   return visit(E5m2Element{});
 }
 
+/// The same of a type worked on in another one, its wide_type().
+template <class Visitor>
+auto with_element(DataType type, DataType worked, Visitor&& visit) {
+  if (type == DataType::float32 && worked == DataType::float64)
+    return visit(Float32InDoubleElement{});
+  return with_element(type, visit);
+}
+
 template <class T>
 T combine(ReduceOperator op, T a, T b) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -85,6 +100,9 @@ T combine(ReduceOperator op, T a, T b) {
   } else {
     if (op == ReduceOperator::min) return a < b ? a : b;
     if (op == ReduceOperator::max) return b < a ? a : b;
+    if (op == ReduceOperator::bit_and) return static_cast<T>(a & b);
+    if (op == ReduceOperator::bit_or) return static_cast<T>(a | b);
+    if (op == ReduceOperator::bit_xor) return static_cast<T>(a ^ b);
     const auto wide_a = static_cast<std::uint64_t>(a);
     const auto wide_b = static_cast<std::uint64_t>(b);
     return static_cast<T>(op == ReduceOperator::prod ? wide_a * wide_b : wide_a + wide_b);

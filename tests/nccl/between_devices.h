@@ -9,22 +9,10 @@
 
 namespace rondo::test {
 
-/// Communicators of ranks that share device 0.
-inline std::vector<ncclComm_t> init_on_device(int ranks) {
-  cuCtxSetCurrent(device_context(0));
-  std::vector<ncclComm_t> comms(static_cast<std::size_t>(ranks));
-  const std::vector<int> devices(comms.size(), 0);
-  expect(ncclCommInitAll(comms.data(), ranks, devices.data()));
-  return comms;
-}
-
 /// Runs body(rank, comm) on a thread for each rank of a new communicator, with device 0's context.
 template <class Body>
 void with_devices(int ranks, Body&& body) {
-  run_members(init_on_device(ranks), [&](int rank, ncclComm_t comm) {
-    cuCtxSetCurrent(device_context(0));
-    body(rank, comm);
-  });
+  run_on_device(init_on_device(ranks), body);
 }
 
 /// Device memory of whole bytes, so that every type is served alike.
@@ -46,6 +34,57 @@ inline std::vector<unsigned char> pattern(std::size_t bytes, int rank, std::size
     i += run;
   }
   return values;
+}
+
+using Image = std::vector<unsigned char>;
+
+inline void expect_bytes(const Image& got, const Image& wanted, const std::string& what) {
+  if (got == wanted) return;
+  const auto at = std::mismatch(got.begin(), got.end(), wanted.begin(), wanted.end()).first;
+  expect_that(false, what + ": byte " + std::to_string(at - got.begin()) + " of " +
+                         std::to_string(wanted.size()));
+}
+
+/// `ranks` blocks, one behind the other; block b as `of(b)` says.
+template <class Of>
+Image blocks(int ranks, const Of& of) {
+  Image all;
+  for (int block = 0; block < ranks; ++block) {
+    const Image one = of(block);
+    all.insert(all.end(), one.begin(), one.end());
+  }
+  return all;
+}
+
+inline void expect_sums(const std::vector<int>& got, int ranks, std::size_t first,
+                        const std::string& what) {
+  const std::vector<int> wanted = sums_of_numbers(got.size(), ranks, first);
+  if (got == wanted) return;
+  const auto at = std::mismatch(got.begin(), got.end(), wanted.begin()).first;
+  expect_that(false, what + ": element " + std::to_string(at - got.begin()) + " of " +
+                         std::to_string(got.size()) + " is " + std::to_string(*at));
+}
+
+/// Rank 0's `calls` in a graph that is launched behind the communicator's end comes to its own.
+template <class Calls>
+void replay_behind_the_end(const std::vector<ncclComm_t>& comms, const DeviceStream& stream,
+                           Calls&& calls) {
+  const CapturedGraph graph(stream, calls);
+  destroy(comms);
+  graph.launch(stream);
+  stream.finish();
+}
+
+/// Two replays of rank 0's `calls` wait for ranks that never come; revoking releases them.
+template <class Calls>
+void revoke_under_replays(const std::vector<ncclComm_t>& comms, const DeviceStream& stream,
+                          Calls&& calls) {
+  const CapturedGraph graph(stream, calls);
+  graph.launch(stream);
+  graph.launch(stream);
+  expect(ncclCommRevoke(comms[0], NCCL_REVOKE_DEFAULT));
+  stream.finish();
+  for (const ncclComm_t comm : comms) expect(ncclCommAbort(comm));
 }
 
 /// The fake counts: what goes from device to device waits for flags in batches, and nothing else

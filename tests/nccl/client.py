@@ -4,7 +4,8 @@ import ctypes
 import os
 
 LIBRARY = os.environ.get("LIBNCCL_PATH", "libnccl.so.2")
-FLOAT, SUM = 7, 0
+INT, FLOAT, SUM = 2, 7, 0
+BIT_OR = 1  # a rondoBitwise_t
 SUCCESS, INVALID_USAGE, REMOTE_ERROR = 0, 5, 6
 
 

@@ -14,6 +14,10 @@ import unittest
 
 import client
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+
+from ports import free_port
+
 RANKS = 4
 PATIENCE = 120  # seconds for everything of one test
 
@@ -120,21 +124,46 @@ class Client(unittest.TestCase):
         for comm in comms:
             library.call("ncclCommDestroy", client.ctypes.c_void_p(comm))
 
+    def test_what_nccl_has_not(self):
+        library = client.Library()
+        ranks = 3
+        comms = (client.ctypes.c_void_p * ranks)()
+        library.call("ncclCommInitAll", comms, ranks, None)
+        handles = [client.ctypes.c_void_p(comm) for comm in comms]
+        either = [client.ctypes.c_int() for _ in handles]
+        for comm, op in zip(handles, either):
+            library.call("rondoCommSetTimeout", comm, 60000)
+            library.call("rondoRedOpCreateBitwise", client.ctypes.byref(op), client.BIT_OR, comm)
+        counts = (client.ctypes.c_size_t * ranks)(2, 0, 1)
+        blocks = [(client.ctypes.c_int * count)(*[rank] * count)
+                  for rank, count in enumerate(counts)]
+        gathered = [(client.ctypes.c_int * 3)() for _ in handles]
+        bits = [client.ctypes.c_int(1 << rank) for rank in range(ranks)]
+        library.call("ncclGroupStart")
+        for comm, op, block, blocks_of_all, mine in zip(handles, either, blocks, gathered, bits):
+            library.call("rondoAllGatherv", block, blocks_of_all, counts, client.INT, comm, None)
+            library.call("ncclAllReduce", client.ctypes.byref(mine), client.ctypes.byref(mine),
+                         client.ctypes.c_size_t(1), client.INT, op, comm, None)
+        library.call("ncclGroupEnd")
+        self.assertEqual([list(each) for each in gathered], [[0, 0, 2]] * ranks)
+        self.assertEqual([mine.value for mine in bits], [7] * ranks)
+        for comm in handles:
+            library.call("ncclCommDestroy", comm)
+
     def test_variables_that_cannot_be_honoured_are_one_warning(self):
         code = ("import client; l = client.Library(); l.unique_id(); l.unique_id(); "
                 "l.join(l.unique_id(), 1, 0)")
-        environment = dict(os.environ, NCCL_CUMEM_ENABLE="1", NCCL_PROTO="LL", NCCL_DEBUG="WARN")
+        environment = dict(os.environ, NCCL_CUMEM_HOST_ENABLE="1", NCCL_PROTO="LL", NCCL_DEBUG="WARN")
         run = subprocess.run([sys.executable, "-c", code], env=environment, text=True,
                              cwd=pathlib.Path(__file__).parent, stderr=subprocess.PIPE, check=True)
-        self.assertEqual(run.stderr.count("NCCL_CUMEM_ENABLE, NCCL_PROTO"), 1, run.stderr)
+        self.assertEqual(run.stderr.count("NCCL_CUMEM_HOST_ENABLE, NCCL_PROTO"), 1, run.stderr)
         self.assertEqual(run.stderr.count("WARN"), 1, run.stderr)
 
     def test_ranks_meet_at_a_given_place(self):
         code = ("import client, sys; l = client.Library(); r = int(sys.argv[1]);"
                 "c = l.join(l.unique_id(), 2, r); print(l.sum(c, [r + 1.0]));"
                 "l.call('ncclCommDestroy', c)")
-        port = os.getpid() % 10000 + 20000  # below those that the kernel hands out
-        environment = dict(os.environ, NCCL_COMM_ID=f"127.0.0.1:{port}")
+        environment = dict(os.environ, NCCL_COMM_ID=f"127.0.0.1:{free_port()}")
         ranks = [subprocess.Popen([sys.executable, "-c", code, str(rank)], env=environment,
                                   cwd=pathlib.Path(__file__).parent, stdout=subprocess.PIPE,
                                   text=True) for rank in range(2)]

@@ -2,12 +2,20 @@
 // that a real driver has, too.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "core/cuda/handles.h"
 #include "tests/fake_driver/fake_driver.h"
 #include "tests/nccl/members.h"
+#include "tests/repeat.h"
 
 namespace rondo::test {
 
@@ -15,8 +23,11 @@ inline void expect_cuda(int status) {
   expect_that(status == cuda::success, "CUDA says " + std::to_string(status));
 }
 
+/// Complete when it returns: the driver's own copy may still be on its way to the device then, and
+/// streams that do not wait for the null stream would not see it.
 inline void device_upload(void* to, const void* from, std::size_t bytes) {
   expect_cuda(cuMemcpyHtoD_v2(cuda::address_of(to), from, bytes));
+  expect_cuda(cuStreamSynchronize(nullptr));
 }
 inline void device_download(void* to, const void* from, std::size_t bytes) {
   expect_cuda(cuMemcpyDtoH_v2(to, cuda::address_of(from), bytes));
@@ -26,6 +37,17 @@ inline cuda::Context device_context(int device) {
   cuda::Context context = nullptr;
   expect_cuda(cuDevicePrimaryCtxRetain(&context, device));
   return context;
+}
+
+/// Of the stand-in driver: no more blocks than these are taken. What streams still hold goes soon;
+/// what does not is a leak.
+inline void expect_blocks(int most) {
+  constexpr std::chrono::seconds longest{30};
+  const auto end = std::chrono::steady_clock::now() + longest;
+  while (fake_blocks() > most && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  const int left = fake_blocks();
+  expect_that(left <= most, std::to_string(left) + " blocks of device memory are taken, not " +
+                                std::to_string(most));
 }
 
 /// Memory of the current context's device.
@@ -107,21 +129,88 @@ class CapturedGraph {
   GraphExec exec_ = nullptr;
 };
 
-/// with_members(), every thread with device 0's context.
-template <class Body>
-void with_device_members(int ranks, Body&& body) {
+/// Of the environment, for communicators that are made while it lives; no thread may look
+/// meanwhile.
+class Setting {
+ public:
+  Setting(std::string name, const std::string& value) : name_(std::move(name)) {
+    if (const char* const before = std::getenv(name_.c_str())) before_ = before;
+    ::setenv(name_.c_str(), value.c_str(), 1);
+  }
+  ~Setting() {
+    if (before_) {
+      ::setenv(name_.c_str(), before_->c_str(), 1);
+    } else {
+      ::unsetenv(name_.c_str());
+    }
+  }
+  Setting(const Setting&) = delete;
+  Setting& operator=(const Setting&) = delete;
+
+ private:
+  std::string name_;
+  std::optional<std::string> before_{};
+};
+
+/// For tests of what each rank puts into its streams, though ranks are threads here.
+struct EachForItself : Setting {
+  EachForItself() : Setting("RONDO_JOIN_THREADS", "0") {}
+};
+
+/// Communicators of ranks on these devices, by rank, whose calls each puts into its streams itself.
+inline std::vector<ncclComm_t> init_on(const std::vector<int>& device_of) {
+  const EachForItself setting;
+  std::vector<ncclComm_t> comms(device_of.size());
+  expect(ncclCommInitAll(comms.data(), static_cast<int>(comms.size()), device_of.data()));
+  return comms;
+}
+
+/// Of ranks that share device 0, which becomes this thread's.
+inline std::vector<ncclComm_t> init_on_device(int ranks) {
   cuCtxSetCurrent(device_context(0));
-  with_members(ranks, [&](int rank, ncclComm_t comm) {
+  return init_on(std::vector<int>(static_cast<std::size_t>(ranks), 0));
+}
+
+/// The same where all calls go through the host's memory.
+inline std::vector<ncclComm_t> init_through_host(int ranks) {
+  const Setting setting("NCCL_P2P_DISABLE", "1");
+  return init_on_device(ranks);
+}
+
+/// Runs body(rank, comm) on a thread for each of the communicator's ranks, all with device 0's
+/// context, and destroys it.
+template <class Body>
+void run_on_device(const std::vector<ncclComm_t>& comms, Body&& body) {
+  run_members(comms, [&](int rank, ncclComm_t comm) {
     cuCtxSetCurrent(device_context(0));
     body(rank, comm);
   });
 }
 
-/// 1, 2, ... scaled: differs by rank and place, and stays exact.
-inline std::vector<int> numbers(std::size_t count, int rank) {
+/// The same with a new communicator, whose calls go through the host's memory. Of two kinds, as it
+/// is linked: ranks are threads of this process (device_threads.cc), or processes with a network
+/// between them (hosts.cc), which share no variable. Cases that are fit for both have the tag
+/// [members].
+void with_device_members(int ranks, const std::function<void(int rank, ncclComm_t comm)>& body);
+
+/// Of a thousand numbers `of(i)`, from i = `first` on, again and again.
+template <class Of>
+std::vector<int> thousands(std::size_t count, std::size_t first, const Of& of) {
   std::vector<int> values(count);
-  for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<int>(i % 1000) + rank * 1000;
+  const std::size_t made = std::min<std::size_t>(count, 1000);
+  for (std::size_t i = 0; i < made; ++i) values[i] = of(static_cast<int>((first + i) % 1000));
+  repeat<int>(values, made);
   return values;
+}
+
+/// Differs by rank and place, and stays exact.
+inline std::vector<int> numbers(std::size_t count, int rank) {
+  return thousands(count, 0, [&](int i) { return i + rank * 1000; });
+}
+
+/// What all ranks' numbers are, added, from element `first` on.
+inline std::vector<int> sums_of_numbers(std::size_t count, int ranks, std::size_t first = 0) {
+  return thousands(count, first, [&](int i) { return i * ranks + 1000 * ranks * (ranks - 1) / 2; });
 }
 
 }  // namespace rondo::test

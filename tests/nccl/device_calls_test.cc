@@ -10,10 +10,6 @@ namespace {
 /// One element; less than a slot; several slots; more slices than a lane has slots.
 const std::vector<std::size_t> sizes{1, 1000, 300'000, 1'500'000};
 
-int sum_at(std::size_t i, int ranks) {
-  return static_cast<int>(i % 1000) * ranks + 1000 * ranks * (ranks - 1) / 2;
-}
-
 void expect_values(const std::vector<int>& got, const std::vector<int>& wanted,
                    const std::string& what) {
   if (got == wanted) return;
@@ -24,15 +20,14 @@ void expect_values(const std::vector<int>& got, const std::vector<int>& wanted,
                          ", not " + std::to_string(wanted[at]));
 }
 
-TEST_CASE("vector collectives on device buffers") {
+TEST_CASE("vector collectives on device buffers", "[members]") {
   const int ranks = GENERATE(1, 2, 3);
   const std::size_t count = GENERATE(from_range(sizes));
   with_device_members(ranks, [&](int rank, ncclComm_t comm) {
     const DeviceStream stream;
     const DeviceBuffer<int> in(numbers(count, rank));
     DeviceBuffer<int> out(count, -1);
-    std::vector<int> sums(count);
-    for (std::size_t i = 0; i < count; ++i) sums[i] = sum_at(i, ranks);
+    const std::vector<int> sums = sums_of_numbers(count, ranks);
     expect(ncclAllReduce(in.data(), out.data(), count, ncclInt, ncclSum, comm, stream));
     stream.finish();
     expect_values(out.get(), sums, "all_reduce");
@@ -65,7 +60,7 @@ std::vector<int> blocks(std::size_t count, int ranks) {
   return all;
 }
 
-TEST_CASE("collectives with a block for each rank on device buffers") {
+TEST_CASE("collectives with a block for each rank on device buffers", "[members]") {
   const int ranks = GENERATE(1, 3);
   const std::size_t count = GENERATE(std::size_t{1}, std::size_t{1000}, std::size_t{500'000});
   const std::size_t all = count * static_cast<std::size_t>(ranks);
@@ -105,7 +100,7 @@ TEST_CASE("collectives with a block for each rank on device buffers") {
   CHECK(fake_violations() == 0);
 }
 
-TEST_CASE("a call on device buffers returns at once, and follows its stream") {
+TEST_CASE("a call on device buffers returns at once, and follows its stream", "[members]") {
   with_device_members(2, [](int rank, ncclComm_t comm) {
     const DeviceStream stream;
     DeviceBuffer<int> buffer(1000, 0);
@@ -123,13 +118,11 @@ TEST_CASE("a call on device buffers returns at once, and follows its stream") {
                 "nothing happens before the stream does");
     gate.open();
     stream.finish();
-    std::vector<int> sums(1000);
-    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = sum_at(i, 2);
-    expect_values(result.get(), sums, "all_reduce");
+    expect_values(result.get(), sums_of_numbers(1000, 2), "all_reduce");
   });
 }
 
-TEST_CASE("a communicator used from several streams keeps its order") {
+TEST_CASE("a communicator used from several streams keeps its order", "[members]") {
   with_device_members(2, [](int /*rank*/, ncclComm_t comm) {
     const DeviceStream first;
     const DeviceStream second;
@@ -146,8 +139,8 @@ TEST_CASE("a communicator used from several streams keeps its order") {
 }
 
 TEST_CASE("several communicators at once in different orders of streams") {
-  const std::vector<ncclComm_t> firsts = init_all(2);
-  const std::vector<ncclComm_t> seconds = init_all(2);
+  const std::vector<ncclComm_t> firsts = init_through_host(2);
+  const std::vector<ncclComm_t> seconds = init_through_host(2);
   on_all_ranks(2, [&](int rank) {
     cuCtxSetCurrent(device_context(0));
     const auto at = static_cast<std::size_t>(rank);
@@ -175,7 +168,7 @@ TEST_CASE("several communicators at once in different orders of streams") {
   destroy(seconds);
 }
 
-TEST_CASE("host and device buffers mix in a call, and calls on the host follow") {
+TEST_CASE("host and device buffers mix in a call, and calls on the host follow", "[members]") {
   with_device_members(2, [](int rank, ncclComm_t comm) {
     const DeviceStream stream;
     const DeviceBuffer<int> device(600'000, rank + 1);
@@ -189,7 +182,7 @@ TEST_CASE("host and device buffers mix in a call, and calls on the host follow")
   });
 }
 
-TEST_CASE("messages between devices, long ones in a circle of dependences") {
+TEST_CASE("messages between devices, long ones in a circle of dependences", "[members]") {
   // Rank 1 sends on only what it has received, so rank 0's receive waits for its send.
   constexpr std::size_t count = 2'000'000;
   with_device_members(3, [](int rank, ncclComm_t comm) {
@@ -212,8 +205,7 @@ TEST_CASE("messages between devices, long ones in a circle of dependences") {
 }
 
 TEST_CASE("one thread runs all ranks of several communicators in a group, messages and all") {
-  cuCtxSetCurrent(device_context(0));
-  const std::vector<ncclComm_t> comms = init_all(3);
+  const std::vector<ncclComm_t> comms = init_through_host(3);
   const std::vector<DeviceStream> streams(3);
   const std::vector<DeviceStream> others(3);
   const DeviceBuffer<int> sums(3, 5);
@@ -238,7 +230,8 @@ TEST_CASE("one thread runs all ranks of several communicators in a group, messag
   CHECK(fake_violations() == 0);
 }
 
-TEST_CASE("collectives and messages of a group are matched in the order in which they were asked") {
+TEST_CASE("collectives and messages of a group are matched in the order in which they were asked",
+          "[members]") {
   // Long ones first and last: slices of all of them are ready at once, on each rank at other times.
   const std::vector<std::size_t> counts{1'500'000, 3, 700'000, 100'000};
   with_device_members(2, [&](int rank, ncclComm_t comm) {
@@ -276,7 +269,7 @@ TEST_CASE("collectives and messages of a group are matched in the order in which
   CHECK(fake_violations() == 0);
 }
 
-TEST_CASE("operators of a rank's own, with a scalar on the host or the device") {
+TEST_CASE("operators of a rank's own, with a scalar on the host or the device", "[members]") {
   with_device_members(2, [](int rank, ncclComm_t comm) {
     const DeviceStream stream;
     const DeviceBuffer<float> values(700'000, 1);
@@ -300,7 +293,8 @@ TEST_CASE("operators of a rank's own, with a scalar on the host or the device") 
   });
 }
 
-TEST_CASE("split communicators, memory of the library's own and registrations are the device's") {
+TEST_CASE("split communicators, memory of the library's own and registrations are the device's",
+          "[members]") {
   with_device_members(2, [](int rank, ncclComm_t comm) {
     const DeviceStream stream;
     void* memory = nullptr;
@@ -323,7 +317,7 @@ TEST_CASE("split communicators, memory of the library's own and registrations ar
   });
 }
 
-TEST_CASE("an empty call on a device takes part") {
+TEST_CASE("an empty call on a device takes part", "[members]") {
   with_device_members(2, [](int, ncclComm_t comm) {
     const DeviceStream stream;
     const DeviceBuffer<int> buffer(1, 1);

@@ -21,13 +21,13 @@ PATIENCE = 120  # seconds
 
 
 class Device:
-    """The driver's device 0, current on this thread."""
+    """One of the driver's devices, current on this thread."""
 
-    def __init__(self):
+    def __init__(self, number=0):
         self.driver = ctypes.CDLL(os.environ.get("LIBCUDA_PATH", "libcuda.so.1"))
         context = ctypes.c_void_p()
         self.call("cuInit", 0)
-        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
+        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), number)
         self.call("cuCtxSetCurrent", context)
 
     def call(self, name, *arguments):
@@ -44,6 +44,7 @@ class Device:
         address = ctypes.c_ulonglong()
         self.call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(ctypes.sizeof(values)))
         self.call("cuMemcpyHtoD_v2", address, values, ctypes.c_size_t(ctypes.sizeof(values)))
+        self.call("cuStreamSynchronize", None)  # other streams do not wait for the null stream's copy
         return address
 
     def download(self, address, count):

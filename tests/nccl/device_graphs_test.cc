@@ -5,7 +5,7 @@
 namespace rondo::test {
 namespace {
 
-TEST_CASE("a captured call is replayed on new data, between others") {
+TEST_CASE("a captured call is replayed on new data, between others", "[members]") {
   const std::size_t count = GENERATE(std::size_t{10}, std::size_t{1'500'000});
   with_device_members(2, [&](int rank, ncclComm_t comm) {
     const DeviceStream stream;
@@ -31,7 +31,8 @@ TEST_CASE("a captured call is replayed on new data, between others") {
   CHECK(fake_violations() == 0);
 }
 
-TEST_CASE("a first call may be a captured one, and a graph may outlive its communicator's calls") {
+TEST_CASE("a first call may be a captured one, and a graph may outlive its communicator's calls",
+          "[members]") {
   with_device_members(2, [](int rank, ncclComm_t comm) {
     const DeviceStream stream;
     const DeviceStream replays;
@@ -48,7 +49,7 @@ TEST_CASE("a first call may be a captured one, and a graph may outlive its commu
   CHECK(fake_violations() == 0);
 }
 
-TEST_CASE("groups with long messages and forked streams are captured") {
+TEST_CASE("groups with long messages and forked streams are captured", "[members]") {
   constexpr std::size_t count = 1'000'000;
   with_device_members(2, [](int rank, ncclComm_t comm) {
     const DeviceStream stream;
@@ -77,7 +78,7 @@ TEST_CASE("groups with long messages and forked streams are captured") {
   CHECK(fake_violations() == 0);
 }
 
-TEST_CASE("host buffers in a captured stream are read and written at each replay") {
+TEST_CASE("host buffers in a captured stream are read and written at each replay", "[members]") {
   with_device_members(2, [](int rank, ncclComm_t comm) {
     const DeviceStream stream;
     std::vector<int> values(300'000, rank + 1);

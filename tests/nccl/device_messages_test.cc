@@ -1,11 +1,11 @@
 // ncclSend and ncclRecv from device to device: alone, in groups, in graphs, and where they differ.
+#include <cstdlib>
+
 #include "tests/catch.h"
 #include "tests/nccl/between_devices.h"
 
 namespace rondo::test {
 namespace {
-
-using Image = std::vector<unsigned char>;
 
 constexpr std::size_t slot = std::size_t{1} << 20;  ///< bytes of a slice of 2 or 3 ranks
 
@@ -133,6 +133,61 @@ TEST_CASE("no message of a group holds up another one") {
     stream.finish();
     expect_that(small.get() == pattern(10, rank == 1 ? 1 : 0), "what rank 0 has sent");
   });
+}
+
+TEST_CASE("receives from several peers do not wait for each other") {
+  // Rank 1 sends only when rank 2's message, asked for behind it, has been received.
+  const std::size_t bytes = 10 * slot;
+  with_devices(3, [&](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const Bytes first(pattern(bytes, rank));
+    const Bytes second(pattern(bytes, rank));
+    if (rank == 0) {
+      expect(ncclGroupStart());
+      receive(first, bytes, 1, comm, stream);
+      receive(second, bytes, 2, comm, stream);
+      expect(ncclGroupEnd());
+    } else if (rank == 1) {
+      receive(second, 10, 2, comm, stream);
+      send(first, bytes, 0, comm, stream);
+    } else {
+      send(first, bytes, 0, comm, stream);
+      stream.finish();  // most of it is received
+      send(second, 10, 1, comm, stream);
+    }
+    stream.finish();
+    if (rank != 0) return;
+    expect_bytes(first.get(), pattern(bytes, 1), "rank 1's");
+    expect_bytes(second.get(), pattern(bytes, 2), "rank 2's");
+  });
+}
+
+TEST_CASE("a message that differs is told of though its sender is hundreds further") {
+  const int further = GENERATE(40, 500);
+  const std::vector<ncclComm_t> comms = init_on_device(2);
+  const DeviceStream stream;
+  const DeviceStream other;
+  const Bytes buffer(Image(100, 1));
+  send(buffer, 50, 1, comms[0], stream);
+  for (int message = 0; message < further; ++message)
+    send(buffer, message < 40 ? 10 : 0, 1, comms[0], stream);  // empty ones take no room in a queue
+  CHECK_NOTHROW(expect_error(ncclRecv(buffer.data(), 100, ncclUint8, 0, comms[1], other),
+                             ncclInvalidUsage, "which sends 50 x uint8"));
+  CHECK(failure_of(comms[0]) == ncclInvalidUsage);
+  stream.finish();
+  for (const ncclComm_t comm : comms) expect(ncclCommAbort(comm));
+}
+
+TEST_CASE("destroying a communicator whose message nobody receives ends with words") {
+  ::setenv("RONDO_TIMEOUT", "1", 1);
+  const std::vector<ncclComm_t> comms = init_on_device(2);
+  ::unsetenv("RONDO_TIMEOUT");
+  const DeviceStream stream;
+  const Bytes buffer(Image(100, 1));
+  send(buffer, 100, 1, comms[0], stream);
+  CHECK_NOTHROW(
+      expect_error(ncclCommDestroy(comms[0]), ncclRemoteError, "was not read before the deadline"));
+  expect(ncclCommAbort(comms[1]));
 }
 
 TEST_CASE("captured messages are replayed, between collectives and other messages") {

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Processes whose collectives go from device to device: moving, replayed graphs, a killed one.
+"""Processes whose collectives go from device to device: moving, replayed graphs, windows that peers
+read in place, a killed one.
 
 LIBNCCL_PATH and LIBCUDA_PATH name the libraries; without the latter the machine's own driver is
 taken. Run as `device_processes_test.py rank WHAT N OF IDFILE` this is one rank.
@@ -12,21 +13,37 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import client
 from device_client_test import Device
 
 BYTE = 1  # ncclUint8
+SYMMETRIC = 1  # NCCL_WIN_COLL_SYMMETRIC
+TILE = 9973
 HALF = 4 << 20  # bytes of a slice
 SIZES = [1, 5000, HALF + 3]
 PATIENCE = 120  # seconds
+OWN_DEVICES = os.environ.get("DEVICES") == "own"  # a device for each rank
 
 
 def pattern(rank, size):
     """Differs by rank and place."""
-    piece = bytes((i * 7 + i // 251 + rank * 41) % 256 for i in range(9973))
+    return repeated(tile(rank), size)
+
+
+def tile(rank):
+    return bytes((i * 7 + i // 251 + rank * 41) % 256 for i in range(TILE))
+
+
+def repeated(piece, size):
     return (piece * (size // len(piece) + 1))[:size]
+
+
+def patterns_sum(ranks, size):
+    """What all ranks' patterns add up to."""
+    return repeated(bytes(sum(all_ranks) % 256 for all_ranks in zip(*map(tile, ranks))), size)
 
 
 class Memory:
@@ -41,23 +58,26 @@ class Memory:
 
     def set(self, content):
         self.device.call("cuMemcpyHtoD_v2", self.address, content, ctypes.c_size_t(self.size))
+        self.device.call("cuStreamSynchronize", None)  # other streams do not wait for this one
 
     def get(self):
         content = ctypes.create_string_buffer(self.size)
         self.device.call("cuMemcpyDtoH_v2", content, self.address, ctypes.c_size_t(self.size))
         return content.raw
 
-    def pointer(self):
-        return ctypes.c_void_p(self.address.value)
+    def pointer(self, begin=0):
+        return ctypes.c_void_p(self.address.value + begin)
 
     def free(self):
         self.device.call("cuMemFree_v2", self.address)
 
 
 class Rank:
+    memory = Memory  # of windows
+
     def __init__(self, rank, ranks, path):
         self.rank, self.ranks = rank, ranks
-        self.device = Device()
+        self.device = Device(rank if OWN_DEVICES else 0)
         self.library = client.Library()
         made = client.UniqueId.from_buffer_copy(pathlib.Path(path).read_bytes())
         self.comm = self.library.join(made, ranks, rank)
@@ -66,6 +86,19 @@ class Rank:
     def broadcast(self, memory, root):
         self.library.call("ncclBroadcast", memory.pointer(), memory.pointer(),
                           ctypes.c_size_t(memory.size), BYTE, root, self.comm, self.stream)
+
+    def window(self, memory, begin, size):
+        made = ctypes.c_void_p()
+        self.library.call("ncclCommWindowRegister", self.comm, memory.pointer(begin),
+                          ctypes.c_size_t(size), ctypes.byref(made), SYMMETRIC)
+        return made
+
+    def deregister(self, window):
+        self.library.call("ncclCommWindowDeregister", self.comm, window)
+
+    def all_reduce(self, memory, size, begin=0):
+        self.library.call("ncclAllReduce", memory.pointer(begin), memory.pointer(begin),
+                          ctypes.c_size_t(size), BYTE, client.SUM, self.comm, self.stream)
 
     def exchange(self, sent, received, size):
         self.library.call("ncclGroupStart")
@@ -115,14 +148,7 @@ class Rank:
     def replay(self):
         """A graph of two broadcasts, three times."""
         memory = Memory(self.device, bytes(HALF + 100))
-        graph, ready = ctypes.c_void_p(), ctypes.c_void_p()
-        self.device.call("cuStreamBeginCapture_v2", self.stream, 1)
-        self.broadcast(memory, 0)
-        self.broadcast(memory, 1)
-        self.device.call("cuStreamEndCapture", self.stream, ctypes.byref(graph))
-        self.device.call("cuGraphInstantiateWithFlags", ctypes.byref(ready), graph,
-                         ctypes.c_ulonglong(0))
-        self.device.call("cuGraphDestroy", graph)
+        ready = self.capture(lambda: [self.broadcast(memory, root) for root in range(2)])
         for turn in range(3):
             memory.set(pattern(self.rank + turn, memory.size))
             self.device.call("cuGraphLaunch", ready, self.stream)
@@ -132,6 +158,103 @@ class Rank:
         memory.free()
         self.library.call("ncclCommDestroy", self.comm)
 
+    def windows(self):
+        """Two windows in one allocation, to read from and to write to; one is given back."""
+        ranks = range(self.ranks)
+        for size in SIZES:
+            block = size * self.ranks
+            memory = self.memory(self.device, bytes(2 * block))
+            output = memory.pointer(block)
+            made = [self.window(memory, begin, block) for begin in (0, block)]
+            for turn in range(3):
+                memory.set(b"".join(pattern(self.rank + 10 * to, size) for to in ranks)
+                           + bytes(block))
+                self.library.call("ncclAlltoAll", memory.pointer(), output, ctypes.c_size_t(size),
+                                  BYTE, self.comm, self.stream)
+                self.finish()
+                self.check("all_to_all", memory.get()[block:],
+                           b"".join(pattern(at + 10 * self.rank, size) for at in ranks))
+                self.library.call("ncclAllGather", memory.pointer(), output,
+                                  ctypes.c_size_t(size), BYTE, self.comm, self.stream)
+                self.finish()
+                self.check("all_gather", memory.get()[block:],
+                           b"".join(pattern(at, size) for at in ranks))
+                self.all_reduce(memory, size)
+                self.finish()
+                self.check("all_reduce", memory.get()[:size], patterns_sum(ranks, size))
+                if turn == 1:
+                    self.deregister(made[0])
+            self.deregister(made[1])
+            memory.free()
+        self.library.call("ncclCommDestroy", self.comm)
+
+    def mappings(self):
+        """Of other processes' memory in this one; none: the driver does not count."""
+        count = getattr(self.device.driver, "fake_calls", None)
+        return count and count(b"cuIpcOpenMemHandle") - count(b"cuIpcCloseMemHandle")
+
+    def capture(self, body):
+        graph, ready = ctypes.c_void_p(), ctypes.c_void_p()
+        self.device.call("cuStreamBeginCapture_v2", self.stream, 1)
+        body()
+        self.device.call("cuStreamEndCapture", self.stream, ctypes.byref(graph))
+        self.device.call("cuGraphInstantiateWithFlags", ctypes.byref(ready), graph,
+                         ctypes.c_ulonglong(0))
+        self.device.call("cuGraphDestroy", graph)
+        return ready
+
+    def sum(self, memory):
+        """Of the ranks' patterns that it holds."""
+        self.all_reduce(memory, memory.size)
+        self.finish()
+        self.check("all_reduce", memory.get(), patterns_sum(range(self.ranks), memory.size))
+
+    def sum_in_window(self, capture=lambda call: None):
+        """In memory that is freed at once; what is mapped behind it, and what `capture` said."""
+        memory = self.memory(self.device, pattern(self.rank, 5000))
+        window = self.window(memory, 0, memory.size)
+        self.sum(memory)
+        captured = capture(lambda: self.all_reduce(memory, memory.size))
+        self.deregister(window)
+        memory.free()
+        return self.mappings(), captured
+
+    def window_loop(self):
+        """Nothing stays mapped behind windows, but for a graph of a call on one."""
+        memory = self.memory(self.device, pattern(self.rank, 5000))
+        staged = self.capture(lambda: self.all_reduce(memory, memory.size))
+        before = self.mappings()
+        for _ in range(10):
+            if self.sum_in_window()[0] != before:
+                sys.exit(f"rank {self.rank}: {self.mappings()} are mapped, not {before}")
+        mapped, graph = self.sum_in_window(self.capture)
+        if before is not None and mapped != before + self.ranks - 1:
+            sys.exit(f"rank {self.rank}: {mapped} are mapped with a graph, {before} without")
+        self.device.call("cuGraphExecDestroy", graph)
+        left = 1
+        while left != 0:  # the driver says in its own time that the graph is gone
+            mapped = self.sum_in_window()[0]
+            count = Memory(self.device, bytes([mapped != before]))
+            self.all_reduce(count, 1)
+            self.finish()
+            left = count.get()[0]
+            count.free()
+        self.device.call("cuGraphExecDestroy", staged)
+        memory.free()
+        self.library.call("ncclCommDestroy", self.comm)
+
+    def die_in_window(self):
+        """The last rank is killed while others wait to read its window."""
+        memory = self.memory(self.device, pattern(self.rank, 3 * HALF))
+        self.window(memory, 0, memory.size)
+        self.all_reduce(memory, memory.size)
+        self.finish()
+        if self.rank == self.ranks - 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.tell_failure(lambda: self.all_reduce(memory, memory.size))
+        memory.free()
+        self.wait_until_all_is_free()
+
     def die(self):
         """The last rank is killed in the middle of a call; the others are told so."""
         memory = Memory(self.device, pattern(self.rank, 3 * HALF))
@@ -139,7 +262,26 @@ class Rank:
         self.finish()
         if self.rank == self.ranks - 1:
             os.kill(os.getpid(), signal.SIGKILL)
-        self.broadcast(memory, self.ranks - 1)
+        self.tell_failure(lambda: self.broadcast(memory, self.ranks - 1))
+        memory.free()
+        self.wait_until_all_is_free()
+
+    def vanish(self):
+        """The last rank ends behind its last call, and destroys nothing."""
+        memory = Memory(self.device, pattern(self.rank, 100))
+        self.broadcast(memory, 0)
+        self.finish()
+        if self.rank == self.ranks - 1:
+            os._exit(0)
+        memory.free()
+        self.library.call("ncclCommDestroy", self.comm)
+        self.wait_until_all_is_free()
+
+    def tell_failure(self, call):
+        try:
+            call()
+        except RuntimeError:
+            pass  # it is known already
         self.finish()  # comes to its end
         state = ctypes.c_int(client.SUCCESS)
         while state.value in (client.SUCCESS, 7):  # 7: in progress
@@ -147,15 +289,27 @@ class Rank:
         print(state.value, self.library.last_error(), flush=True)
         self.library.call("ncclCommAbort", self.comm)
 
+    def wait_until_all_is_free(self):
+        """In the driver's stand-in; a real driver cannot tell."""
+        blocks = getattr(self.device.driver, "fake_blocks", None)
+        end = time.monotonic() + PATIENCE
+        while blocks is not None and blocks() > 0:
+            if time.monotonic() > end:
+                sys.exit(f"rank {self.rank}: {blocks()} blocks of memory were not given back")
+            time.sleep(0.01)
+        print("all memory was given back", flush=True)
 
-class Processes(unittest.TestCase):
+
+class Job(unittest.TestCase):
+    script = __file__
+
     def run_ranks(self, what, ranks, **environment):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "id"
             server = client.Library()
             path.write_bytes(bytes(server.unique_id()))
             processes = [subprocess.Popen(
-                [sys.executable, __file__, "rank", what, str(rank), str(ranks), str(path)],
+                [sys.executable, self.script, "rank", what, str(rank), str(ranks), str(path)],
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                 env={**os.environ, "RONDO_DEBUG": "INFO", **environment}) for rank in range(ranks)]
             try:
@@ -170,6 +324,8 @@ class Processes(unittest.TestCase):
             self.assertEqual(status, 0, text)
             self.assertIn(words, text)
 
+
+class Processes(Job):
     def test_everything_moves_from_device_to_device(self):
         for ranks in (2, 4):
             self.check_all(self.run_ranks("move", ranks), "from device to device")
@@ -181,17 +337,49 @@ class Processes(unittest.TestCase):
         self.check_all(self.run_ranks("move", 2, NCCL_P2P_DISABLE="1"),
                        "through the host's memory: rank 0: RONDO_P2P_DISABLE=1")
 
+    @unittest.skipUnless("LIBCUDA_PATH" in os.environ, "a driver has CUDA IPC or has not")
+    def test_without_cuda_ipc_descriptors_will_do(self):
+        none = {"FAKE_WITHOUT_IPC": "1"}
+        self.check_all(self.run_ranks("move", 3, **none), "from device to device")
+        self.check_all(self.run_ranks("move", 2, **none, FAKE_WITHOUT_SEGMENTS="1"),
+                       "through the host's memory: rank 0: rondo: other processes cannot have the "
+                       "memory of rank 1: ")
+
+    def test_windows_are_read_where_they_lie(self):
+        for ranks in (2, 3):
+            self.check_all(self.run_ranks("windows", ranks), "bytes is read where it lies")
+
+    def test_windows_that_are_given_back_do_not_stay_mapped(self):
+        for ranks in (2, 3):
+            self.check_all(self.run_ranks("window_loop", ranks), "bytes is read where it lies")
+
     def test_a_killed_rank_is_told_of(self):
-        said = self.run_ranks("die", 3)
-        self.assertEqual(said[2][1], -signal.SIGKILL)
-        for text, status in said[:2]:
-            self.assertEqual(status, 0, text)
-            self.assertIn(f"\n{client.REMOTE_ERROR} ", "\n" + text)
-            self.assertIn("rank 2", text)
+        host = {"NCCL_P2P_DISABLE": "1"}
+        for what, way in (("die", {}), ("die", host), ("die_in_window", {})):
+            said = self.run_ranks(what, 3, **way)
+            self.assertEqual(said[2][1], -signal.SIGKILL)
+            for text, status in said[:2]:
+                self.assertEqual(status, 0, text)
+                self.assertIn("through the host's memory" if way else "from device to device", text)
+                self.assertIn(f"\n{client.REMOTE_ERROR} ", "\n" + text)
+                self.assertIn("rank 2", text)
+                self.assertIn("\nall memory was given back", text)
+
+    def test_memory_is_given_back_behind_a_rank_whose_parent_does_not_ask_for_it(self):
+        """It stays a zombie until the others have ended: run_ranks() asks for them in turn."""
+        for what, status in (("die", -signal.SIGKILL), ("vanish", 0)):
+            said = self.run_ranks(what, 2, FAKE_MPS="1")  # kernels may write into others' memory
+            self.assertEqual([each[1] for each in said], [0, status], said)
+            self.assertIn("\nall memory was given back", said[0][0])
+            self.assertNotIn("stay taken", said[0][0])
+
+
+def main(kind):
+    if sys.argv[1:2] == ["rank"]:
+        getattr(kind(int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]), sys.argv[2])()
+    else:
+        unittest.main()
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["rank"]:
-        getattr(Rank(int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]), sys.argv[2])()
-    else:
-        unittest.main()
+    main(Rank)

@@ -1,11 +1,19 @@
-/* What a program sees of nccl.h: run twice, once built with each header, and compared. */
+/* What a program sees of nccl.h: run twice, once built with each header, and compared. An earlier
+ * header than rondo's prints less: what came after it stands behind its version. */
 #include <nccl.h>
 #include <stddef.h>
 #include <stdio.h>
 
 #define SIZE(type) printf("sizeof %s %zu\n", #type, sizeof(type))
-#define AT(member) printf("%s at %zu\n", #member, offsetof(ncclConfig_t, member))
+#define MEMBER(type, member) printf("%s.%s at %zu\n", #type, #member, offsetof(type, member))
+#define AT(member) MEMBER(ncclConfig_t, member)
 #define NUMBER(name) printf("%s %lld\n", #name, (long long)(name))
+
+#ifdef RONDO_NCCL_NO_DEVICE_API /* rondo's header, which then says it is an earlier one */
+#define HAS(version) 1
+#else
+#define HAS(version) (NCCL_VERSION_CODE >= (version))
+#endif
 
 int main(void) {
   SIZE(ncclUniqueId);
@@ -14,6 +22,10 @@ int main(void) {
   SIZE(ncclDataType_t);
   SIZE(ncclRedOp_t);
   SIZE(ncclScalarResidence_t);
+  MEMBER(ncclSimInfo_t, size);
+  MEMBER(ncclSimInfo_t, magic);
+  MEMBER(ncclSimInfo_t, version);
+  MEMBER(ncclSimInfo_t, estimatedTime);
   AT(size);
   AT(magic);
   AT(version);
@@ -31,6 +43,46 @@ int main(void) {
   AT(nvlsCTAs);
   AT(nChannelsPerNetPeer);
   AT(nvlinkCentricSched);
+#if HAS(22900)
+  AT(graphUsageMode);
+  AT(numRmaCtx);
+#endif
+#if HAS(23000)
+  AT(maxP2pPeers);
+#endif
+#if HAS(23007)
+  AT(graphStreamOrdering);
+  NUMBER(ncclTimeout);
+#endif
+#if HAS(23102)
+  AT(launchOrderImplicit);
+  AT(numRmaSig);
+  AT(rmaEagerInit);
+  AT(hostCftMode);
+  SIZE(ncclHostCftMode_t);
+  NUMBER(ncclHostCftDefault);
+  NUMBER(ncclHostCftEnable);
+  NUMBER(ncclHostCftDisable);
+  NUMBER(ncclHostCftFallback);
+  SIZE(ncclConfigExt_t);
+  MEMBER(ncclConfigExt_t, key);
+  MEMBER(ncclConfigExt_t, val);
+  MEMBER(ncclCollConfig_t, ext);
+  MEMBER(ncclCollConfig_t, algSelection);
+  MEMBER(ncclCollConfig_t, userProfilerTag);
+#endif
+#if HAS(23203)
+  AT(nvlsHostMode);
+  SIZE(ncclConfig_t);
+  SIZE(ncclCollConfig_t);
+  MEMBER(ncclCollConfig_t, launchCompletionEvent);
+  SIZE(ncclNvlsHostMode_t);
+  NUMBER(ncclNvlsHostModeDefault);
+  NUMBER(ncclNvlsHostModeEnable);
+  NUMBER(ncclNvlsHostModeDisableTransport);
+  NUMBER(ncclNvlsHostModeDisableSymmetricMultimem);
+  NUMBER(ncclNvlsHostModeDisable);
+#endif
   NUMBER(ncclSuccess);
   NUMBER(ncclUnhandledCudaError);
   NUMBER(ncclSystemError);

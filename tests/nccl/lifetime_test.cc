@@ -1,8 +1,12 @@
 // Communicators that do not block, those that end, and everything a program can do wrong.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <latch>
 
 #include "tests/catch.h"
 #include "tests/nccl/members.h"
@@ -37,9 +41,46 @@ TEST_CASE("a communicator that does not block says when it is made and when call
     expect(ncclCommSplit(comm, 0, 0, &child, nullptr), ncclInProgress);
     expect(settled(child));
     expect(ncclCommDestroy(child));
-    expect(ncclCommFinalize(comm));
+    expect(ncclCommFinalize(comm), ncclInProgress);
+    expect(settled(comm));
+    expect_error(ncclAllReduce(values.data(), values.data(), 10, ncclFloat, ncclSum, comm, nullptr),
+                 ncclInvalidUsage, "finalized");
     expect(ncclCommDestroy(comm));
     expect_that(values.front() == 4, "twice doubled");
+  });
+}
+
+/// The first of the calls that is no error in a child by fork(), or 0; -1: it never came back.
+int first_taken_by_a_child(ncclComm_t comm) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(60);
+    float value = 1;
+    int excluded = 1;
+    ncclComm_t other = nullptr;
+    const std::array results{ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, comm, nullptr),
+                             ncclCommSplit(comm, 0, 0, &other, nullptr),
+                             ncclCommShrink(comm, &excluded, 1, &other, nullptr, 0),
+                             ncclCommFinalize(comm)};
+    const auto* const taken = std::ranges::find(results, ncclSuccess);
+    if (taken != results.end()) ::_exit(static_cast<int>(taken - results.begin()) + 1);
+    ::_exit(ncclCommAbort(comm) == ncclSuccess ? 0 : 100);
+  }
+  int status = 0;
+  const bool came_back = child > 0 && ::waitpid(child, &status, 0) == child && WIFEXITED(status);
+  return came_back ? WEXITSTATUS(status) : -1;
+}
+
+TEST_CASE("a forked child has no part in its parent's communicators, and its abort ends none") {
+  std::latch forked(1);  // nobody is in the library meanwhile: a child would find its locks held
+  with_members(2, [&](int rank, ncclComm_t comm) {
+    if (rank == 0) {
+      const int taken = first_taken_by_a_child(comm);
+      forked.count_down();
+      expect_that(taken == 0, "all are errors there");
+    }
+    forked.wait();
+    expect_sum(comm, 1, 2);
   });
 }
 

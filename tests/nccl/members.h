@@ -54,15 +54,17 @@ inline void destroy(const std::vector<ncclComm_t>& comms) {
 /// Runs body(rank, comm) on a thread for each of the communicator's ranks, and destroys it.
 template <class Body>
 void run_members(const std::vector<ncclComm_t>& comms, Body&& body) {
+  FirstOfThreads failure;
   on_all_ranks(static_cast<int>(comms.size()), [&](int rank) {
     const ncclComm_t comm = comms[static_cast<std::size_t>(rank)];
     try {
       body(rank, comm);
     } catch (...) {
+      failure.note();
       ncclCommAbort(comm);  // the others would wait for this rank
-      throw;
     }
   });
+  failure.rethrow();
   destroy(comms);
 }
 

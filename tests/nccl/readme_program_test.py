@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The README's C program, built and run by the README's own commands.
+"""The README's C programs, built and run by the README's own commands.
 
     readme_program_test.py BUILD     a build folder, for the commands' build/release
 """
@@ -11,32 +11,40 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+# A program, words, the commands that build and run it.
+PART = re.compile(r"\n```c\n(.*?)```\n.*?\n\n((?:    [^\n]*\n)+)", re.DOTALL)
+SAID = {
+    "program.c": [f"rank {rank} of 4: 10" for rank in range(4)],
+    "beyond.c": ["blocks 0 1 1 2 2 2, bits 7, sum 1"],
+}
 
 
-def part(text, pattern):
-    found = re.search(pattern, text, re.DOTALL)
-    if found is None:
-        sys.exit(f"README.md has no part like {pattern}")
-    return found.group(1)
+def run(name, program, commands, build):
+    """Whether the program says what it must."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        (folder / name).write_text(program, encoding="utf-8")
+        (folder / "core").symlink_to(ROOT / "core")
+        (folder / "build").mkdir()
+        (folder / "build/release").symlink_to(build)
+        done = subprocess.run(["bash", "-e", "-c", commands], cwd=folder, timeout=240, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    print(commands + done.stdout)
+    return done.returncode == 0 and sorted(done.stdout.splitlines()) == SAID[name]
 
 
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
-    section = part((ROOT / "README.md").read_text(encoding="utf-8"),
-                   r"\n## Instead of NCCL\n(.*?)\n## ")
-    program = part(section, r"\n```c\n(.*?)```\n")
-    commands = part(section, r"\n```\n.*?\n\n((?:    [^\n]*\n)+)")
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        (folder / "program.c").write_text(program, encoding="utf-8")
-        (folder / "core").symlink_to(ROOT / "core")
-        (folder / "build").mkdir()
-        (folder / "build/release").symlink_to(build)
-        run = subprocess.run(["bash", "-e", "-c", commands], cwd=folder, timeout=240, text=True,
-                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    print(commands + run.stdout)
-    wanted = [f"rank {rank} of 4: 10" for rank in range(4)]
-    sys.exit(run.returncode or (0 if sorted(run.stdout.splitlines()) == wanted else 1))
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    section = text[text.index("\n## Instead of NCCL\n"):text.index("\n## With PyTorch\n")]
+    parts = PART.findall(section)
+    if len(parts) != len(SAID):
+        sys.exit(f"README.md has {len(parts)} programs with commands, not {len(SAID)}")
+    for name, (program, commands) in zip(SAID, parts):
+        if name not in commands:
+            sys.exit(f"{name} is not in: {commands}")
+        if not run(name, program, commands, build):
+            sys.exit(1)
 
 
 if __name__ == "__main__":

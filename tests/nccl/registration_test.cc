@@ -1,7 +1,11 @@
 // Memory, registrations, parameters and the other functions that only answer questions.
+#include <unistd.h>
+
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <set>
 
 #include "core/nccl/device_functions.h"
@@ -49,6 +53,9 @@ TEST_CASE("registrations are kept note of") {
   expect(ncclCommWindowDeregister(comms[0], window));
   CHECK_NOTHROW(expect_error(ncclWinGetUserPtr(comms[0], window, &pointer), ncclInvalidArgument,
                              "knows no registration"));
+  expect(ncclCommWindowDeregister(comms[0], nullptr));  // as in NCCL
+  CHECK_NOTHROW(expect_error(ncclCommWindowDeregister(nullptr, nullptr), ncclInvalidArgument,
+                             "the communicator is null"));
   CHECK_NOTHROW(expect_error(ncclCommWindowRegister(comms[0], nullptr, 64, &window, 0),
                              ncclInvalidArgument, "buff is null"));
   CHECK_NOTHROW(expect_error(ncclCommWindowRegister(comms[0], buffer.data(), 64, &window, 0x100),
@@ -94,6 +101,29 @@ TEST_CASE("teams and properties") {
   destroy(comms);
 }
 
+TEST_CASE("variables that rondo has no setting of its own for are settings, too") {
+  ncclParamHandle_t handle = nullptr;
+  expect(ncclParamBind(&handle, "NCCL_SHM_DISABLE"));
+  std::int64_t value = -1;
+  expect(ncclParamGetI64(handle, &value));
+  CHECK(value == 0);
+  const char* text = nullptr;
+  expect(ncclParamGetParameter("NCCL_SHM_DISABLE", &text, nullptr));
+  CHECK(std::string(text) == "0");
+}
+
+TEST_CASE("settings of NCCL's files are read") {
+  const std::string path = "nccl_settings_" + std::to_string(::getpid()) + ".conf";
+  std::ofstream(path) << "NCCL_IB_RETRY_CNT=5\n";
+  ::setenv("NCCL_CONF_FILE", path.c_str(), 1);
+  const char* text = nullptr;
+  expect(ncclParamGetParameter("NCCL_IB_RETRY_CNT", &text, nullptr));
+  const std::string said = text;
+  ::unsetenv("NCCL_CONF_FILE");
+  std::filesystem::remove(path);
+  CHECK(said == "5");
+}
+
 TEST_CASE("settings are read by NCCL's names") {
   ::setenv("NCCL_IB_TIMEOUT", "14", 1);
   ncclParamHandle_t handle = nullptr;
@@ -116,6 +146,9 @@ TEST_CASE("settings are read by NCCL's names") {
       expect_error(ncclParamGet(handle, raw.data(), 2, &length), ncclInvalidArgument, "3 bytes"));
   ::setenv("NCCL_IB_TIMEOUT", "300", 1);
   CHECK_NOTHROW(expect_error(ncclParamGetI8(handle, &small), ncclInvalidArgument, "\"300\""));
+  ::setenv("NCCL_IB_TIMEOUT", "0x10", 1);
+  expect(ncclParamGetI8(handle, &small));
+  CHECK(small == 16);
   ::unsetenv("NCCL_IB_TIMEOUT");
   expect(ncclParamGetStr(handle, &text));
   CHECK(std::string(text) == "18");  // rondo's default
@@ -128,6 +161,7 @@ TEST_CASE("settings are read by NCCL's names") {
   const std::set<std::string> all(keys, keys + count);
   CHECK(all.contains("NCCL_ALGO"));
   CHECK(all.contains("NCCL_COMM_ID"));
+  CHECK(all.contains("NCCL_NET"));
   CHECK(static_cast<int>(all.size()) == count);
 }
 

@@ -3,6 +3,7 @@
 
     symbols_test.py LIBRARY              against symbols.txt
     symbols_test.py LIBRARY --installed  against an NCCL of this machine; 77 where there is none
+    symbols_test.py LIBRARY --size       it and rondo's own libraries that it needs are small
 """
 
 import pathlib
@@ -11,8 +12,10 @@ import sys
 
 LIST = pathlib.Path(__file__).with_name("symbols.txt")
 SKIPPED = 77
-# Exported by NCCL without being in any of its headers.
+# Exported by NCCL without being in any of its headers, once each.
 INTERNAL = {"ncclResetDebugInitInternal"}
+# Of what a program maps, stripped of debug information or not; NVIDIA's is ten times as large.
+MOST_MIB = 40
 
 
 def exported(library):
@@ -32,7 +35,8 @@ def check_list(library):
     names = [line for line in LIST.read_text(encoding="utf-8").splitlines()
              if not line.startswith("#")]
     assert names == sorted(set(names)), "symbols.txt is not sorted"
-    wanted = {name: "W" for name in names} | {"p" + name: "T" for name in names}
+    wanted = ({name: "W" for name in names} | {"p" + name: "T" for name in names}
+              | {name: "T" for name in INTERNAL})
     has = exported(library)
     assert soname(library) == ["libnccl.so.2"], soname(library)
     for name in sorted(wanted.keys() | has.keys()):
@@ -56,11 +60,37 @@ def check_installed(library):
         print("SKIPPED: no NCCL is installed on this machine to compare with")
         return SKIPPED
     theirs = {name for name in exported(other) if name.startswith(("nccl", "pnccl"))}
-    missing = sorted(theirs - exported(library).keys() - INTERNAL)
+    missing = sorted(theirs - exported(library).keys())
     print(f"{other} exports {len(theirs)} names, of which {library} lacks {missing}")
     return 1 if missing or len(theirs) < 50 else 0
 
 
+def loaded_sizes(library):
+    """Of it and rondo's own libraries that it needs: {path: bytes that are loaded}."""
+    lines = subprocess.run(["ldd", library], check=True, text=True,
+                           stdout=subprocess.PIPE).stdout.splitlines()
+    paths = [library] + [line.split()[2] for line in lines if "librondo" in line]
+    sizes = {}
+    for path in paths:
+        rows = subprocess.run(["size", "--format=berkeley", path], check=True, text=True,
+                              stdout=subprocess.PIPE).stdout.splitlines()
+        sizes[path] = sum(int(field) for field in rows[1].split()[:2])  # text and data
+    return sizes
+
+
+def check_size(library):
+    sizes = loaded_sizes(library)
+    whole = sum(sizes.values()) / 2**20
+    for path, size in sizes.items():
+        print(f"{size / 2**20:.1f} MiB: {path}")
+    if whole < MOST_MIB:
+        return 0
+    print(f"together {whole:.1f} MiB, not below {MOST_MIB}: compile kernels for fewer types, "
+          "operators or architectures")
+    return 1
+
+
+CHECKS = {"--installed": check_installed, "--size": check_size}
+
 if __name__ == "__main__":
-    check = check_installed if "--installed" in sys.argv else check_list
-    sys.exit(check(sys.argv[1]))
+    sys.exit(CHECKS[sys.argv[2]](sys.argv[1]) if sys.argv[2:] else check_list(sys.argv[1]))

@@ -51,12 +51,6 @@ Ranks<T> make_ranks(const std::vector<int>& device_of, std::size_t in, std::size
   return ranks;
 }
 
-inline std::vector<ncclComm_t> init_on(const std::vector<int>& device_of) {
-  std::vector<ncclComm_t> comms(device_of.size());
-  expect(ncclCommInitAll(comms.data(), static_cast<int>(comms.size()), device_of.data()));
-  return comms;
-}
-
 /// Each rank with its device current, as programs make them that go from device to device.
 inline std::vector<ncclComm_t> init_each_on(const std::vector<int>& device_of) {
   std::vector<ncclComm_t> comms(device_of.size());

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "algorithms/table.h"
-#include "core/base/config.h"
+#include "core/base/config_nccl.h"
 #include "core/nccl/symbols.h"
 #include "tests/catch.h"
 #include "transports/table.h"
@@ -19,9 +19,11 @@ string quoted(std::string_view name) { return name.empty() ? "" : "`" + string(n
 string settings_table() {
   string table =
       "| setting | NCCL's name | value | default | what it does |\n|---|---|---|---|---|\n";
-  for (const auto& row : rondo::settings()) {
-    table += "| " + quoted(row.name) + " | " + quoted(row.alias) + " | " + string(row.form) +
-             " | " + string(row.fallback) + " | " + string(row.summary) + " |\n";
+  for (const auto rows : {rondo::settings(), rondo::nccl_settings()}) {
+    for (const auto& row : rows) {
+      table += "| " + quoted(row.name) + " | " + quoted(row.alias) + " | " + string(row.form) +
+               " | " + string(row.fallback) + " | " + string(row.summary) + " |\n";
+    }
   }
   return table;
 }

@@ -45,7 +45,7 @@ TEST_CASE("counts beyond 2^32 keep their places") {
 }
 
 TEST_CASE("ragged blocks lie one after the other") {
-  const Partition partition({4, 2}, {3, 0, 10, 1}, 4);
+  const Partition partition({4, 2}, std::vector<std::size_t>{3, 0, 10, 1}, 4);
   CHECK(partition.offset(2) == 3);
   CHECK(partition.offset(4) == 3);
   CHECK(partition.offset(6) == 13);
@@ -54,8 +54,43 @@ TEST_CASE("ragged blocks lie one after the other") {
   CHECK(partition.size(4) == 5);
 }
 
+TEST_CASE("a range of every block is what each has of it") {
+  const Partition ragged({4, 1}, std::vector<std::size_t>{3, 0, 10, 5}, 4);
+  const Partition part = ragged.range(2, 6);
+  CHECK(part.size(0) == 1);
+  CHECK(part.size(1) == 0);
+  CHECK(part.size(2) == 6);
+  CHECK(part.offset(3) == 7);
+  CHECK(part.size(3) == 3);
+  CHECK(ragged.range(10, 5).elements() == 0);
+  CHECK(Partition({3, 1}, 10, 4).range(8, 5).elements() == 6);
+}
+
+TEST_CASE("slices of ragged blocks are as long as any run of them fits") {
+  const std::vector<std::size_t> counts{100, 0, 7, 40, 1, 1000};
+  const Partition ragged({6, 1}, counts, 1);
+  for (int run = 1; run <= 6; ++run)
+    for (const std::size_t elements : {6, 30, 64, 200, 1148, 5000}) {
+      const auto fits = [&](std::size_t slice) {
+        for (std::size_t first = 0; first < 6; ++first) {
+          std::size_t together = 0;
+          for (std::size_t i = 0; i < static_cast<std::size_t>(run); ++i)
+            together += std::min(slice, counts[(first + i) % 6]);
+          if (together > elements) return false;
+        }
+        return true;
+      };
+      const std::size_t slice = ragged.longest_slice(run, elements);
+      INFO("runs of " << run << " in " << elements);
+      CHECK(fits(slice));
+      CHECK((slice == elements || !fits(slice + 1)));
+      CHECK(Partition({6, 1}, 100, 1).longest_slice(run, elements) ==
+            elements / static_cast<std::size_t>(run));
+    }
+}
+
 TEST_CASE("runs wrap behind the last chunk") {
-  const Partition partition({5, 1}, {1, 2, 3, 4, 5}, 4);
+  const Partition partition({5, 1}, std::vector<std::size_t>{1, 2, 3, 4, 5}, 4);
   for (int first = 0; first < 5; ++first)
     for (int count = 1; count <= 5; ++count) {
       std::size_t sum = 0;

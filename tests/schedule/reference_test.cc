@@ -112,7 +112,7 @@ TEST_CASE("ragged blocks, wrapping runs and buffers of one block") {
                receive(0, scratch(0, 1)), receive(0, scratch(0, 2)),
                copy(scratch(0, 2, 2), output(2, 2)), send(2, output(2, 3))},
               {send(0, input(2)), receive(1, output(2, 3))}});
-  const Partition partition(all_gather.layout, {3, 0, 2}, 4);
+  const Partition partition(all_gather.layout, std::vector<std::size_t>{3, 0, 2}, 4);
   const std::vector<Bytes> inputs{bytes<std::int32_t>({1, 2, 3}), {}, bytes<std::int32_t>({7, 8})};
   for (const Bytes& output :
        reference(all_gather, partition, DataType::int32, ReduceOperator::sum, inputs, plain()))

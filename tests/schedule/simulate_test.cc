@@ -1,6 +1,8 @@
 // Clocks against closed forms.
 #include "core/schedule/simulate.h"
 
+#include <utility>
+
 #include "rondo/error.h"
 #include "tests/catch.h"
 #include "tests/schedule/handmade.h"
@@ -55,6 +57,37 @@ TEST_CASE("a ring all-reduce takes 2(P-1)(alpha + N/P beta) + (P-1) N/P gamma") 
       CHECK(rank.reduced == Approx((ranks - 1) * share));
     }
   }
+}
+
+TEST_CASE("a switch lets senders go on while the receiver's port is busy") {
+  // All but one send to rank 0 at once: its port takes one after the other, theirs are soon free.
+  const double bytes = 1e6;
+  Costs switched = costs;
+  switched.ports = Ports::switched;
+  for (int ranks = 2; ranks <= 9; ++ranks) {
+    const Simulation simulation = simulate(gather(ranks), bytes * ranks, switched);
+    CHECK(simulation.ranks[0].seconds == Approx(alpha + (ranks - 1) * bytes * beta));
+  }
+  // A ring keeps every port busy with or without: the formula is the same.
+  for (int ranks = 2; ranks <= 9; ++ranks) {
+    CHECK(simulate(handmade::ring(ranks), bytes, switched).busiest().seconds ==
+          Approx(simulate(handmade::ring(ranks), bytes, costs).busiest().seconds));
+  }
+}
+
+TEST_CASE("without a switch a sender waits for its receiver's port, with one it does not") {
+  Lists steps(4);
+  steps[0] = {send(1, input(0))};
+  steps[1] = {receive(0, output(0)), receive(2, output(0))};
+  steps[2] = {send(1, input(0)), send(3, input(0))};
+  steps[3] = {receive(2, output(0))};
+  const Schedule schedule = listed(Collective::all_reduce, 1, steps);
+  const auto ends = [&](Ports ports) {
+    const Simulation simulation = simulate(schedule, 1, {.beta = 1, .ports = ports});
+    return std::pair(simulation.ranks[1].seconds, simulation.ranks[3].seconds);
+  };
+  CHECK(ends(Ports::switched) == std::pair(2.0, 2.0));
+  CHECK(ends(Ports::one) == std::pair(2.0, 3.0));
 }
 
 TEST_CASE("a pipelined chain of k chunks takes (P - 2 + k)(alpha + N/k beta)") {
@@ -135,6 +168,21 @@ TEST_CASE("a ring in slices is never faster than its bytes, nor slower than whol
     const double cut = simulate(handmade::ring(ranks), 1e6, sliced).busiest().seconds;
     CHECK(cut >= 2 * (ranks - 1) * 1e6 / ranks * beta);
     CHECK(cut < whole);
+  }
+}
+
+TEST_CASE("a receiver that is idle copies out what a sender still copies in") {
+  const double copy = 4e-10;
+  for (const int ranks : {2, 5}) {
+    for (const double overlap : {0.0, 0.25, 1.0}) {
+      Costs own{.alpha = alpha, .ports = Ports::unlimited, .copy = copy, .forward = copy};
+      own.overlap = overlap;
+      CHECK(simulate(chain(ranks, 1), 1e6, own).busiest().seconds ==
+            Approx((ranks - 1) * (alpha + (2 - overlap) * 1e6 * copy)).epsilon(1e-12));
+      // Round a ring everybody sends first: nobody is idle.
+      CHECK(simulate(handmade::ring(ranks), 1e6, own).busiest().seconds ==
+            Approx(2 * (ranks - 1) * (alpha + 2 * 1e6 / ranks * copy)).epsilon(1e-12));
+    }
   }
 }
 

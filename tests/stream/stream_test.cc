@@ -2,29 +2,13 @@
 #include "rondo/stream.h"
 
 #include "tests/catch.h"
-#include "tests/nccl/device.h"
+#include "tests/stream/gpus.h"
 
 namespace rondo::test {
 namespace {
 
 constexpr auto int32 = DataType::int32;
 constexpr auto sum = ReduceOperator::sum;
-
-/// Runs body(gpus) on a thread for each rank, all on device 0.
-template <class Body>
-void with_gpus(int ranks, Body&& body) {
-  with_world(ranks, {}, [&](Communicator& world) {
-    cuCtxSetCurrent(device_context(0));
-    StreamCommunicator gpus(world);
-    try {
-      body(gpus);
-      gpus.finish();
-    } catch (...) {
-      gpus.abort("the test failed");
-      throw;
-    }
-  });
-}
 
 template <class Body>
 void expect_failure(ErrorCode code, const std::string& part, Body&& body) {
@@ -75,6 +59,28 @@ TEST_CASE("collectives in a stream") {
     gpus.gather(one.data(), exchanged.data(), count, int32, 1, stream);
     const std::vector<int> gathered = got(exchanged, ranks * count);
     expect_that(rank != 1 || gathered == blocks, "gather");
+  });
+}
+
+TEST_CASE("bits of integers are combined in a stream; those of floats are refused") {
+  constexpr std::size_t count = 1001;
+  with_gpus(3, [&](StreamCommunicator& gpus) {
+    const DeviceStream stream;
+    const DeviceBuffer<int> mine(count, 12 | 1 << gpus.rank());
+    const DeviceBuffer<int> out(count, 0);
+    struct Row {
+      ReduceOperator op;
+      int expected;
+    };
+    for (const Row& row : {Row{ReduceOperator::bit_and, 12}, Row{ReduceOperator::bit_or, 15},
+                           Row{ReduceOperator::bit_xor, 12 ^ 1 ^ 2}}) {
+      gpus.all_reduce(mine.data(), out.data(), count, int32, row.op, stream);
+      stream.finish();
+      expect_that(out.get() == std::vector<int>(count, row.expected), std::string(name(row.op)));
+      expect_failure(ErrorCode::invalid_argument, "bits of integers, not of float32", [&] {
+        gpus.all_reduce(mine.data(), out.data(), count, DataType::float32, row.op, stream);
+      });
+    }
   });
 }
 
@@ -133,6 +139,29 @@ TEST_CASE("one thread puts the calls of all ranks into a group") {
   for (StreamCommunicator& each : gpus) each.finish();
 }
 
+TEST_CASE("host calls of a group go on while its calls in streams wait for room") {
+  const std::size_t host_count = 1'000'000;    // more than channels hold
+  const std::size_t device_count = 9'000'000;  // more slices than a queue takes
+  with_world(2, {}, [&](Communicator& hosts) {
+    cuCtxSetCurrent(device_context(0));
+    StreamCommunicator gpus(hosts.dup());
+    const DeviceStream stream;
+    std::vector<int> host(host_count, gpus.rank());
+    const DeviceBuffer<int> device(device_count, gpus.rank());
+    if (gpus.rank() == 0) {
+      Group group;
+      hosts.send(host.data(), host_count, int32, 1);
+      gpus.recv(device.data(), device_count, int32, 1, stream);
+      group.wait();
+    } else {
+      hosts.recv(host.data(), host_count, int32, 0);
+      gpus.send(device.data(), device_count, int32, 0, stream);
+    }
+    stream.finish();
+    expect_that(host.back() == 0 && device.get().back() == 1, "what the peer sent");
+  });
+}
+
 TEST_CASE("errors in words") {
   CHECK_NOTHROW(expect_failure(ErrorCode::invalid_usage, "handle is empty",
                                [] { StreamCommunicator().finish(); }));
@@ -147,6 +176,12 @@ TEST_CASE("errors in words") {
   CHECK_NOTHROW(expect_failure(ErrorCode::invalid_argument, "root 5", [&] {
     gpus.broadcast(buffer.data(), buffer.data(), 100, int32, 5, stream);
   }));
+  const int* const freed = DeviceBuffer<int>(100).data();
+  CHECK_NOTHROW(expect_failure(
+      ErrorCode::invalid_argument, "neither host memory of this process nor memory of a GPU",
+      [&] { gpus.all_reduce(freed, buffer.data(), 100, int32, sum, stream); }));
+  CHECK_NOTHROW(expect_failure(ErrorCode::invalid_argument, "the last of its 4100 bytes",
+                               [&] { gpus.send(buffer.data(), 1025, int32, 1, stream); }));
   gpus.all_reduce(buffer.data(), buffer.data(), 100, int32, sum, stream);
   worlds[1].abort("no more");
   CHECK_NOTHROW(expect_failure(ErrorCode::aborted, "no more", [&] { gpus.finish(); }));

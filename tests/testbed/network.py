@@ -17,6 +17,8 @@ PROGRAMS = {"ip": "iproute2", "tc": "iproute2", "unshare": "util-linux", "hostna
 LONGEST_NAME = 40
 MOST_HOSTS = 200
 MOST_INTERFACES = 8
+CONGESTION_CONTROL = "reno"  # of hosts with limited links
+CONTROL_FILE = "/proc/sys/net/ipv4/tcp_congestion_control"  # of the namespace that reads it
 NAMES_FOLDER = pathlib.Path("/etc/netns")  # where `ip netns exec` finds a host's own /etc/hosts
 SWITCH = "switch"
 
@@ -209,7 +211,17 @@ def limit_cables(name, hosts, interfaces, rate):
                  for line in limits(f"h{host}-{interface}", rate)]
         batch("tc", f"{name}-h{host}", own)
         batch("tc", f"{name}-{SWITCH}", ports)
+    do_not_probe(name, hosts)
     keep_order(name, hosts)
+
+
+def do_not_probe(name, hosts):
+    """BBR, where the machine uses it, stops every ten seconds for a fifth of one to see how short
+    the way could be: that is its price, not the link's. Every kernel has Reno; where it must not be
+    chosen, all stays as it is."""
+    for host in range(hosts):
+        execute("ip", "netns", "exec", f"{name}-h{host}", "sh", "-c",
+                f"echo {CONGESTION_CONTROL} 2>&- >{CONTROL_FILE} || true")
 
 
 # A packet that leaves a veth goes into the backlog of the processor that sent it, and a limited

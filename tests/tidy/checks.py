@@ -28,7 +28,7 @@ LAYERS = [
     ["core/trace"],
     ["core/execute"],
     ["core/communicator", "core/include/rondo/rondo.h"],
-    ["core/stream", "core/direct_device", "core/include/rondo/stream.h"],
+    ["core/stream", "core/resident", "core/direct_device", "core/include/rondo/stream.h"],
     ["core/nccl"],
     ["tools", "bench", "tests"],
 ]

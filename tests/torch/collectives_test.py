@@ -80,7 +80,17 @@ def test_bitwise_operators():
             tensor = every[rank()].clone()
             distributed.all_reduce(tensor, op)
             equal(tensor, expected, what=f"{dtype} {op}")
-    fails(lambda: distributed.all_reduce(torch.ones(2), ReduceOp.BAND), "bitwise")
+            tensor = every[rank()].clone()
+            distributed.reduce(tensor, 0, op)
+            equal(tensor, expected if rank() == 0 else every[rank()], what=f"reduce {dtype} {op}")
+            part = torch.empty(50, dtype=dtype)
+            distributed.reduce_scatter_tensor(part, every[rank()].repeat(ranks()), op)
+            equal(part, expected, what=f"reduce_scatter {dtype} {op}")
+            own = torch.empty(rank() + 1, dtype=dtype)
+            ragged = [every[rank()][:owner + 1].clone() for owner in range(ranks())]
+            distributed.reduce_scatter(own, ragged, op)
+            equal(own, expected[:rank() + 1], what=f"reduce_scatter of unequal lengths {dtype} {op}")
+    fails(lambda: distributed.all_reduce(torch.ones(2), ReduceOp.BAND), "integers")
 
 
 def test_factors():

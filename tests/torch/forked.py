@@ -9,16 +9,13 @@ import multiprocessing.connection
 import os
 import pathlib
 import runpy
-import socket
 import sys
 import threading
 import time
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+from ports import free_port
 
 
 def places(ranks):
@@ -52,10 +49,10 @@ def _program(path, arguments):
 def _await(children, limit, patience):
     """Until all have ended, or `patience` seconds after one failed."""
     end = time.monotonic() + limit
-    failed = False
-    while any(child.exitcode is None for child in children) and time.monotonic() < end:
-        multiprocessing.connection.wait([child.sentinel for child in children if child.exitcode is None],
-                                        end - time.monotonic())
+    failed, living = False, children
+    while living and time.monotonic() < end:
+        multiprocessing.connection.wait([child.sentinel for child in living], end - time.monotonic())
+        living = [child for child in living if child.exitcode is None]   # asked once: it polls
         if not failed and any(child.exitcode for child in children):
             failed, end = True, min(end, time.monotonic() + patience)
 

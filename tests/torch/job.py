@@ -60,6 +60,20 @@ def store():
                                 is_master=rank_in_job() == 0)
 
 
+def own_store():
+    """The one that the default process group met in."""
+    return distributed.distributed_c10d._get_default_store()
+
+
+def leave_together(store, name, rank, ranks):
+    """Returns once all ranks have come here, on rank 0, which serves the store, when the others no longer
+    need it."""
+    for stage in ("comes", "leaves"):
+        store.set(f"{name}: {rank} {stage}", "yes")
+        if stage == "comes" or rank == 0:
+            store.wait([f"{name}: {other} {stage}" for other in range(ranks)])
+
+
 def rank_in_job():
     return int(os.environ["RANK"])
 

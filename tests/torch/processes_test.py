@@ -1,10 +1,15 @@
 """What happens to whole processes: Ctrl-C, and another NCCL in place of theirs."""
 
+import contextlib
+import itertools
+import json
 import os
 import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 import traceback
 
@@ -12,6 +17,7 @@ import forked
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 REPOSITORY = FOLDER.parents[1]
+GPU = REPOSITORY / "tests/gpu"
 RONDORUN = pathlib.Path(os.environ.get("BINARIES", REPOSITORY / "build/release/bin")) / "rondorun"
 PLACE = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 LIMIT = 900  # seconds: a process that takes longer hangs
@@ -24,6 +30,33 @@ for _ in range(3):
 print("rank", world.rank, "waits", flush=True)
 if world.rank == 0:
     world.barrier()
+else:
+    input()
+    world.barrier()  # rank 0 was in this one: it is complete where it comes before word of the abort
+    world.barrier()
+"""
+ENDS_BEFORE_THE_OTHER = """
+import ctypes, functools, sys, numpy, rondo
+
+class Interrupt:
+    from_param = staticmethod(lambda _: 2)
+
+class Array:
+    '''Python runs nothing between the look-up of this one's memory, which sends SIGINT, and the call.'''
+    def __init__(self):
+        send = ctypes.CDLL(None)["raise"]
+        send.argtypes = [Interrupt]
+        self.__dlpack__ = functools.partial(max, [numpy.ones(4).__dlpack__()], key=send)
+
+def fails():
+    raise ValueError("a bug")
+
+world = rondo.from_environment(timeout=900)
+world.barrier()
+print("met", flush=True)
+if world.rank == int(sys.argv[1]):
+    {"raises": fails, "exits": lambda: sys.exit(3), "is done": lambda: None,
+     "is interrupted": lambda: world.all_reduce(numpy.ones(4), Array())}[sys.argv[2]]()
 else:
     input()
     world.barrier()
@@ -73,10 +106,40 @@ def python(*words, **more):
     return run(sys.executable, *words, **more)
 
 
-def start(*words, **more):
-    return subprocess.Popen(list(map(str, words)), env=environment(**more), text=True,
-                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            start_new_session=True, preexec_fn=heed_interrupts)
+class Job(subprocess.Popen):
+    """A process in a session of its own, to be used with `with`, behind which nothing is left of all
+    that it has started, even in other sessions (torchrun gives each rank one). Killed if it hangs."""
+
+    numbers = itertools.count()
+
+    def __init__(self, *words, **more):
+        self.mark = f"PART_OF_JOB={os.getpid()}-{next(self.numbers)}"
+        name, value = self.mark.split("=")
+        super().__init__(list(map(str, words)), env=environment(**more, **{name: value}), text=True,
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                         start_new_session=True, preexec_fn=heed_interrupts)
+        self.watch = threading.Timer(LIMIT, self.kill_all)
+        self.watch.daemon = True
+        self.watch.start()
+
+    def living(self):
+        """The processes that have the job's mark in their environment; those that have ended have none."""
+        found = []
+        for process in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                if self.mark.encode() in pathlib.Path(f"/proc/{process}/environ").read_bytes().split(b"\0"):
+                    found.append(int(process))
+        return found
+
+    def kill_all(self):
+        for process in self.living():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+
+    def __exit__(self, *error):
+        self.watch.cancel()
+        self.kill_all()
+        super().__exit__(*error)
 
 
 def heed_interrupts():
@@ -84,24 +147,11 @@ def heed_interrupts():
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def in_session(session):
-    """Living processes of a session."""
-    found = []
-    for process in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            text = pathlib.Path(f"/proc/{process}/stat").read_text()
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        fields = text[text.rindex(")") + 2:].split()
-        if fields[0] != "Z" and int(fields[3]) == session:
-            found.append(int(process))
-    return found
-
-
 def await_lines(process, text, times):
+    """Two may be in one line: where torchrun says PYTHONUNBUFFERED a line's end is written apart."""
     for line in process.stdout:
-        times -= text in line
-        if times == 0:
+        times -= line.count(text)
+        if times <= 0:
             return
     raise AssertionError(f"ended without '{text}': {process.stderr.read()}")
 
@@ -110,56 +160,93 @@ def await_end(process):
     """All of the job ends; returns what was said to standard error."""
     _, error = process.communicate(timeout=LIMIT)
     end = time.monotonic() + LIMIT
-    while in_session(process.pid) and time.monotonic() < end:
+    while process.living() and time.monotonic() < end:
         time.sleep(0.05)
-    assert not in_session(process.pid), "something is left"
+    assert not process.living(), f"something is left: {process.living()}"
     return error
 
 
 def shared_memory():
-    return sorted(name for name in os.listdir("/dev/shm") if "rondo" in name)
+    """Not folders: clones and temporary files of others may lie there, too."""
+    return sorted(entry.name for entry in os.scandir("/dev/shm")
+                  if "rondo" in entry.name and entry.is_file(follow_symlinks=False))
+
+
+def await_none_left(before):
+    """Other programs' files come and go; what a job left would stay."""
+    end, stays = time.monotonic() + 60, set(shared_memory()) - set(before)
+    while stays and time.monotonic() < end:
+        time.sleep(0.05)
+        stays &= set(shared_memory())
+    assert not stays, f"left: {stays}"
+
+
+def two_ranks(text, *words):
+    """A job for each, as no launcher is to end the one when the other has failed."""
+    first, second = forked.places(2)
+    return (Job(sys.executable, "-c", text, *words, **first),
+            Job(sys.executable, "-c", text, *words, **second))
 
 
 def test_ctrl_c_in_a_waiting_call_is_a_keyboard_interrupt():
-    port = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(forked.free_port()), "WORLD_SIZE": "2"}
-    ranks = [start(sys.executable, "-c", WAITS, RANK=str(rank), **port) for rank in range(2)]
-    for rank in ranks:
-        await_lines(rank, "waits", 1)
-    ranks[0].send_signal(signal.SIGINT)
-    begin = time.monotonic()
-    _, error = ranks[0].communicate(timeout=LIMIT)
-    assert "KeyboardInterrupt" in error and ranks[0].returncode != 0, error
-    assert time.monotonic() - begin < LIMIT
-    _, error = ranks[1].communicate("\n", timeout=LIMIT)
-    assert "rondo.Error" in error and ranks[1].returncode == 1, error
+    first, second = two_ranks(WAITS)
+    with first, second:
+        await_lines(first, "waits", 1)
+        await_lines(second, "waits", 1)
+        first.send_signal(signal.SIGINT)
+        _, error = first.communicate(timeout=LIMIT)
+        assert "KeyboardInterrupt" in error and first.returncode != 0, error
+        _, error = second.communicate("\n", timeout=LIMIT)
+        assert "rondo.Error" in error and second.returncode == 1, error
+
+
+def test_who_waits_for_a_rank_that_has_ended_hears_how():
+    death = "ended, died or was killed"
+    leave = "has left the communicator (its last call was barrier #1, complete)"
+    abort = "reports: the communicator was aborted: by Ctrl-C (SIGINT)"
+    # The thread that aborts what Ctrl-C finds waiting may look before the call has begun, or behind that.
+    ends = {"raises": (1, "ValueError: a bug", [death]), "exits": (3, "", [death]),
+            "is interrupted": (-signal.SIGINT, "KeyboardInterrupt", [death, abort]),
+            "is done": (0, "", [leave])}
+    for (how, (status, words, heard)), rank in itertools.product(ends.items(), range(2)):
+        ranks = two_ranks(ENDS_BEFORE_THE_OTHER, rank, how)
+        with ranks[0], ranks[1]:
+            for each in ranks:
+                await_lines(each, "met", 1)
+            _, error = ranks[rank].communicate(timeout=LIMIT)
+            assert ranks[rank].returncode == status and words in error, (how, rank, error)
+            _, error = ranks[1 - rank].communicate("\n", timeout=LIMIT)
+            assert f"rondo: rank {1 - rank}: rank {rank} " in error, (how, error)
+            assert any(words in error for words in heard), (how, error)
 
 
 def test_ctrl_c_ends_a_training_whole():
     before = shared_memory()
-    for launcher in ([sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2"],
+    for launcher in ([sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2",
+                      f"--master-port={forked.free_port()}"],
                      [RONDORUN, "-n", "2"]):
         program = [sys.executable, "-c", TRAINS]
         words = [*launcher, *(["--no-python"] if "-m" in launcher else []), *program]
-        training = start(*words, OMP_NUM_THREADS="1")
-        await_lines(training, "trains", 2)
-        os.killpg(training.pid, signal.SIGINT)   # as a terminal does
-        await_end(training)
-        assert training.returncode != 0
-    assert shared_memory() == before, f"{shared_memory()}, before {before}"
+        with Job(*words, OMP_NUM_THREADS="1") as training:
+            await_lines(training, "trains", 2)
+            os.killpg(training.pid, signal.SIGINT)   # as a terminal does
+            await_end(training)
+            assert training.returncode != 0
+    await_none_left(before)
 
 
 def test_a_job_in_the_background_ends_by_sigterm():
     """Shells and nohup start such jobs with Ctrl-C ignored, and so it stays in all ranks."""
     before = shared_memory()
-    job = start("nohup", "sh", "-c", "trap '' INT; exec \"$@\"", "sh", RONDORUN, "-n", "2",
-                sys.executable, "-c", WAITS.replace("input()", "world.recv(bytearray(1), 0)"))
-    await_lines(job, "waits", 2)
-    os.killpg(job.pid, signal.SIGINT)     # changes nothing
-    assert job.poll() is None
-    job.terminate()
-    await_end(job)
-    assert job.returncode == 128 + signal.SIGTERM, job.returncode
-    assert shared_memory() == before, f"{shared_memory()}, before {before}"
+    with Job("nohup", "sh", "-c", "trap '' INT; exec \"$@\"", "sh", RONDORUN, "-n", "2",
+             sys.executable, "-c", WAITS.replace("input()", "world.recv(bytearray(1), 0)")) as job:
+        await_lines(job, "waits", 2)
+        os.killpg(job.pid, signal.SIGINT)     # changes nothing
+        assert job.poll() is None
+        job.terminate()
+        await_end(job)
+        assert job.returncode == 128 + signal.SIGTERM, job.returncode
+    await_none_left(before)
 
 
 def test_the_library_is_swapped():
@@ -184,13 +271,13 @@ def test_torch_takes_the_swapped_library():
 
 
 def test_a_library_opened_by_its_path_is_told():
-    process = start(sys.executable, "-m", "rondo.activate", "-c", OPENS_ANOTHER)
-    output, _ = process.communicate("\n", timeout=LIMIT)
-    assert "another NCCL" in output and "Try:" in output, output
-    job = start(RONDORUN, "-n", "2", "--nccl", sys.executable, "-c",
-                OPENS_ANOTHER.replace("input()", "import signal; signal.pause()"))
-    error = await_end(job)
-    assert "another NCCL by its path" in error and job.returncode == 1, error
+    with Job(sys.executable, "-m", "rondo.activate", "-c", OPENS_ANOTHER) as process:
+        output, _ = process.communicate("\n", timeout=LIMIT)
+        assert "another NCCL" in output and "Try:" in output, output
+    with Job(RONDORUN, "-n", "2", "--nccl", sys.executable, "-c",
+             OPENS_ANOTHER.replace("input()", "import signal; signal.pause()")) as job:
+        error = await_end(job)
+        assert "another NCCL by its path" in error and job.returncode == 1, error
 
 
 def test_one_gpu_for_all():
@@ -216,6 +303,22 @@ def test_examples():
     for example in sorted((REPOSITORY / "tools/python/examples").glob("*.py")):
         done = run(RONDORUN, "-n", "4", sys.executable, example)
         assert done.returncode == 0 and "False" not in done.stdout, done.stdout + done.stderr
+
+
+def test_what_a_gpu_runs_of_torch_and_cupy_goes_on_a_cpu():
+    """tests/gpu's ranks: torch by the backend rondo, and CuPy's module by numpy on the host."""
+    with tempfile.TemporaryDirectory() as folder:
+        for more, words in (({}, ["pytorch_ranks.py", "--device", "cpu", "--backend", "rondo"]),
+                            ({"PYTHONPATH": str(GPU / "by_numpy")}, ["cupy_ranks.py", f"{folder}/id"])):
+            done = run(RONDORUN, "-n", "2", "--nccl", "--share-gpu", sys.executable, GPU / words[0],
+                       *words[1:], **more)
+            assert done.returncode == 0, done.stdout + done.stderr
+            said = json.loads(done.stdout.splitlines()[-1])
+            assert said["ranks"] == 2 and len(said["mapped"]) == 1, said
+            assert said["mapped"][0].endswith("/lib/nccl/libnccl.so.2"), said
+    alone = python(GPU / "pytorch_ranks.py", "--device", "cpu", "--backend", "rondo", RANK="0",
+                   WORLD_SIZE="1", LOCAL_RANK="0")
+    assert alone.returncode == 1 and "rondo's NCCL is not active" in alone.stderr, alone.stderr
 
 
 def main():

@@ -14,6 +14,7 @@ world = rondo.from_environment(timeout=300)
 RANK, RANKS = world.rank, world.size
 TYPES = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16",
          "float32", "float64"]
+BITWISE = {"bit_and": numpy.bitwise_and, "bit_or": numpy.bitwise_or, "bit_xor": numpy.bitwise_xor}
 
 
 def equal(actual, expected):
@@ -56,8 +57,39 @@ def test_operators():
     for op, expected in {"sum": ranks.sum(), "prod": ranks.prod(), "min": 1, "max": RANKS,
                          "avg": ranks.mean()}.items():
         equal(world.all_reduce(numpy.full(5, RANK + 1.0), op=op), numpy.full(5, expected, dtype=float))
-    equal(world.all_reduce(numpy.array([RANK == 0, False]), op="max"), [True, False])
+    for kind in TYPES:
+        if numpy.dtype(kind).kind not in "iu":
+            continue
+        every = [(numpy.arange(33) * (rank + 3)).astype(kind) for rank in range(RANKS)]
+        for op, combine in BITWISE.items():
+            equal(world.all_reduce(every[RANK].copy(), op=op), combine.reduce(every))
+    for op, expected in {"max": [True, False], "min": [RANKS == 1, False], "bit_or": [True, False],
+                         "bit_and": [RANKS == 1, False], "bit_xor": [True, False]}.items():
+        equal(world.all_reduce(numpy.array([RANK == 0, False]), op=op), expected)
     equal(world.all_reduce(numpy.array([1 + 2j], dtype="complex64")), [RANKS + 2j * RANKS])
+
+
+def test_numbers():
+    values = numpy.zeros(5, dtype="float32")
+    if RANK == 0:
+        values[:] = 1e8
+    elif RANK == RANKS - 1:
+        values[:] = -1e8
+    else:
+        values[:] = 1
+    exact = world.all_reduce(values.copy(), accumulate="float64")
+    equal(exact, numpy.full(5, float(RANKS - 2 if RANKS > 1 else 1e8), dtype="float32"))
+    ordered = world.all_reduce(values.copy(), reproducible=True)
+    folded = numpy.float32(1e8 if RANKS > 0 else 0)
+    for rank in range(1, RANKS):
+        folded += numpy.float32(-1e8 if rank == RANKS - 1 else 1)
+    equal(ordered, numpy.full(5, folded))
+    assert "reproducible: contributions are added in rank order" in world.describe(
+        "all_reduce", 5, reproducible=True)
+    fails(lambda: world.all_reduce(values.copy(), accumulate="half"), "'half'", "float64")
+    fails(lambda: rondo.from_threads(1, accumulate="float64"), "'float64'", "wide")
+    alone = rondo.from_threads(1, reproducible=True, accumulate="wide")[0]
+    assert "accumulated in float64" in alone.describe("all_reduce", 5)
 
 
 def test_blocks():
@@ -69,6 +101,30 @@ def test_blocks():
     sent = numpy.arange(2 * RANKS) + 100 * RANK
     received = world.all_to_all(sent, numpy.empty_like(sent)).reshape(RANKS, 2)
     equal(received, [[100 * other + 2 * RANK, 100 * other + 2 * RANK + 1] for other in range(RANKS)])
+
+
+def test_blocks_that_differ_in_size():
+    counts = [3 * rank for rank in range(RANKS)]
+    begin, end, last = sum(counts[:RANK]), sum(counts[:RANK + 1]), RANKS - 1
+    wanted = numpy.repeat(numpy.arange(RANKS), counts)
+    for kind in ["int64", "float32", "complex64", "U3"]:   # the last one is moved as bytes
+        own = wanted[begin:end].astype(kind)
+        whole = numpy.empty(sum(counts), kind)
+        equal(world.all_gather_v(own, whole, counts), wanted.astype(kind))
+        gathered = numpy.empty(sum(counts), kind) if RANK == last else None
+        world.gather_v(own, gathered, counts, root=last)
+        if RANK == last:
+            equal(gathered, wanted.astype(kind))
+        source = wanted.astype(kind) if RANK == 1 else None
+        equal(world.scatter_v(source, numpy.empty(end - begin, kind), counts, root=1), own)
+        if kind != "U3":
+            work = world.reduce_scatter_v_async(whole, numpy.empty(end - begin, kind), counts)
+            equal(work.wait(), own * RANKS)
+    sent = [(RANK + 2 * other) % 3 for other in range(RANKS)]
+    received = [(other + 2 * RANK) % 3 for other in range(RANKS)]
+    values = numpy.repeat(100 * RANK + numpy.arange(RANKS), sent)
+    equal(world.all_to_all_v(values, numpy.empty(sum(received), dtype=int), sent, received),
+          numpy.repeat(100 * numpy.arange(RANKS) + RANK, received))
 
 
 def test_roots():
@@ -174,12 +230,18 @@ def test_wrong_arguments_are_told_before_anything_is_sent():
     fails(lambda: world.all_reduce(ones, numpy.ones(5)), "elements", "5 and 24")
     fails(lambda: world.all_reduce(ones, numpy.ones(24, dtype="f4")), "element types")
     fails(lambda: world.all_reduce(numpy.array([True])), "booleans")
+    for op in BITWISE:
+        fails(lambda: world.all_reduce(ones, op=op), op, "integers", "float64", code="invalid_argument")
+        fails(lambda: world.all_reduce(ones.astype("complex64"), op=op), "complex numbers have no " + op)
     fails(lambda: world.all_reduce(numpy.ones(2, dtype=">f4")), "byte order")
     fails(lambda: world.all_gather(ones, numpy.ones(5)), f"for {RANKS} ranks")
     fails(lambda: world.all_to_all(numpy.ones(RANKS + 1), numpy.ones(RANKS + 1)), "blocks")
     fails(lambda: world.broadcast(ones, root=RANKS), f"rank {RANKS} as root")
     fails(lambda: world.send(ones, RANKS), str(RANKS))
     fails(lambda: world.scatter(None, numpy.ones(2), root=RANK), "input")
+    fails(lambda: world.all_gather_v(ones, ones, [24] * (RANKS + 1)), f"{RANKS + 1} counts")
+    fails(lambda: world.all_gather_v(ones, numpy.ones(25), [24] * RANKS), "25 elements")
+    fails(lambda: world.all_to_all_v(ones, ones, [24] * RANKS, [24] * RANKS), "24 elements")
     equal(world.all_reduce(numpy.ones(2)), [RANKS, RANKS])   # nobody was hurt
 
 
@@ -201,6 +263,20 @@ def test_an_exception_ends_the_communicator_everywhere():
             raise ValueError("enough")
     except ValueError:
         pass
+
+
+def test_a_timeout_set_by_call_holds_and_is_named():
+    part = world.dup()
+    if RANK == 0:
+        part.set_timeout(0.3)
+        fails(lambda: part.barrier(), "within 0.3 s", "raise the timeout that the program set",
+              code="timeout")
+    world.barrier()   # until then nobody else comes to it
+    for wrong in (0, -1, 1e9, float("nan")):
+        fails(lambda: world.set_timeout(wrong), "timeout", code="invalid_argument")
+        if wrong != 0:   # which is the environment's
+            fails(lambda: rondo.from_threads(1, timeout=wrong), "timeout", code="invalid_argument")
+    world.set_timeout(seconds=300)
 
 
 def refused(call):

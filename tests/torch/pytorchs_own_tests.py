@@ -60,6 +60,7 @@ def read_module(ranks, folder):
     from torch.testing._internal import common_distributed
     from torch.testing._internal.distributed import distributed_test
     distributed_test.BACKEND = Name("rondo")
+    distributed_test.CUSTOM_PG_TIMEOUT.clear()  # 5 s for tests that need GPUs; ranks may come later
     for backends in common_distributed.DistTestCases.backend_feature.values():
         backends.add("rondo")
     return distributed_test

@@ -32,7 +32,7 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 REPOSITORY = FOLDER.parents[1]
 EXAMPLES = REPOSITORY / "tools/torch/examples"
 AT_ONCE = 2
-LIMIT = 1500  # seconds until a job counts as hung
+LIMIT = 2400  # seconds until a job counts as hung
 
 
 def by_fork(program, *arguments):

@@ -137,6 +137,22 @@ def test_barriers():
         distributed.monitored_barrier()
 
 
+def test_a_profiler_is_told_of_the_end():
+    """While it runs: work outlives profilers, and what it says of itself later is written into nowhere."""
+    store = job.own_store()
+    with torch.profiler.profile() as profiler:
+        if rank() > 0:
+            store.wait(["profiled"])
+        work = distributed.all_reduce(torch.ones(10), async_op=True)
+        if rank() == 0:
+            with torch.profiler.record_function("meanwhile"):
+                pass
+            store.set("profiled", "others may come")
+        work.wait()
+    times = {event.name: event.time_range for event in profiler.events()}
+    assert rank() > 0 or times["rondo:all_reduce"].end > times["meanwhile"].end, times
+
+
 def test_memory_stays_flat():
     tensor = torch.ones(256)
     for _ in range(300):

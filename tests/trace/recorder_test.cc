@@ -71,10 +71,32 @@ TEST_CASE("a recorder keeps the newest events and counts the others") {
   }
   recorder.write();
   const std::string text = read(recorder.origin().path);
-  CHECK(text.find("\nlost 7000 0\nend 3000\n") != std::string::npos);
+  CHECK(text.find("\nlost 7000 0 0\nend 3000\n") != std::string::npos);
   CHECK(text.find(" 5000 0\nlost") != std::string::npos);
   CHECK(text.find(" 3500 0 3500\n") == std::string::npos);
   CHECK(text.find(" 3501 0 3501\n") != std::string::npos);
+}
+
+TEST_CASE("a recorder keeps the newest calls on GPU buffers, with what is known of them") {
+  trace::Recorder recorder(origin_at("gpu"), 4000);
+  const auto log = recorder.stream_log();
+  const std::int64_t base = trace::Recorder::now();
+  for (std::uint64_t call = 0; call < 1002; ++call) {
+    const std::int64_t time = base + static_cast<std::int64_t>(10 * call);
+    const std::size_t number = log->add({.call = {.count = call}, .put = time});
+    CHECK(number == call);
+    if (call % 2 == 0) log->note_begun(number, time + 3);
+    if (call % 4 == 0) log->note_completed(number, time + 5);
+  }
+  log->note_begun(0, base);  // it is not kept any more
+  CHECK(log->lost() == 2);
+  recorder.write();
+  const std::string text = read(recorder.origin().path);
+  const auto has = [&](const std::string& words) { return text.find(words) != std::string::npos; };
+  CHECK(has("\ngpu between-devices 0 0 3 - barrier 2 uint8 sum 0\n"));
+  CHECK(has("\ngpu between-devices 0 10 - - barrier 3 uint8 sum 0\n"));
+  CHECK(has("\ngpu between-devices 0 20 23 25 barrier 4 uint8 sum 0\n"));
+  CHECK(has("\nlost 0 0 2\nend 0\n"));
 }
 
 TEST_CASE("calls that are prepared anew are of the form of their like") {

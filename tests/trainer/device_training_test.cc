@@ -116,9 +116,45 @@ TEST_CASE("what a device cannot do is refused on every rank") {
   options.device = "gpu";
   options.strategy.precision = options.strategy.wire = train::Precision::bf16;
   expect_refused(options, "--device cpu");
-  options.strategy.precision = options.strategy.wire = train::Precision::float32;
+}
+
+TEST_CASE("formulas beside what devices measured: memory is exact, times are there") {
+  auto options = small_options("gpt");
+  options.device = "gpu";
   options.formulas = train::Formulas::full;
-  expect_refused(options, "--device cpu");
+  for (const auto& strategy : train::strategies()) {
+    options.strategy.kind = strategy.name;
+    const std::string text = test::train_on(2, options).text;
+    INFO(text);
+    CHECK_THAT(text, Catch::Contains("memory a rank") && Catch::Contains("within"));
+    CHECK_THAT(text, Catch::Contains("t_comm alone; exposed") && Catch::Contains("busbw "));
+    CHECK(text.find("OFF") == std::string::npos);
+  }
+  CHECK(fake_violations() == 0);
+}
+
+TEST_CASE("[fake] a training that a device has no room for is refused on every rank", "[fake]") {
+  auto options = small_options("gpt");
+  options.device = "gpu";
+  const auto refusal = [&](std::size_t left) {
+    fake_memory_left(left);
+    std::vector<std::string> said(2);
+    test::on_world(2, [&](Communicator& world) {
+      try {
+        std::ostringstream out;
+        train::run(options, world, out, 0);
+      } catch (const train::AgreedError& error) {
+        said[static_cast<std::size_t>(world.rank())] = error.message();
+      }
+    });
+    fake_memory_left(0);
+    CHECK(said[0] == said[1]);
+    return said[0];
+  };
+  CHECK_THAT(refusal(1U << 16),
+             Catch::Contains("on the GPU of rank 0") && Catch::Contains("0.06 MiB are free there"));
+  options.memory_limit = 1000;
+  CHECK_THAT(refusal(0), Catch::Contains("the limit is"));
 }
 
 TEST_CASE("[fake] a device without room says so on every rank", "[fake]") {

@@ -149,38 +149,49 @@ TEST_CASE("a profile gives a link's rate and constants, and is refused in words 
   const auto profile = [&](const std::string& links) {
     rondo::test::write_file(
         path,
-        R"({"schema": 2, "date": "today", "machine": {"cpu": "one", "cores": 2}, "links": [)" +
+        R"({"schema": 3, "date": "today", "machine": {"cpu": "one", "cores": 2}, "links": [)" +
             links + "]}");
   };
-  profile(R"({"transport": "tcp", "ranks": 2, "alpha": {"median": 1e-6}, "exchange": [
+  profile(R"({"transport": "tcp", "ranks": 2, "hosts": 1, "alpha": {"median": 1e-6}, "exchange": [
       {"bytes": 1000, "seconds": {"median": 2e-6}},
       {"bytes": 1000000, "seconds": {"median": 1.002e-3}}], "combining": [
       {"bytes": 1000, "seconds": {"median": 3e-6}},
       {"bytes": 1000000, "seconds": {"median": 3.002e-3}}]})");
-  const Link link = read_link(path, "tcp", 4, 800'000);
+  const Route tcp_of_four{"tcp", 4};
+  const Link link = read_link(path, tcp_of_four, 800'000);
   CHECK(link.rate == Approx(1e6 / 1.002e-3));
   CHECK(link.alpha == Approx(1e-6));
   CHECK(link.beta == Approx(1e-9));
   CHECK(link.gamma == Approx(2e-9));
   CHECK(link.words == "tcp between 2 ranks; one, 2 cores, today");
-  CHECK_THROWS_WITH(read_link(path, "shm", 2, 1), Catch::Contains("nothing about the transport"));
+  CHECK_THROWS_WITH(read_link(path, {"shm", 2}, 1), Catch::Contains("nothing about the transport"));
+  CHECK_THROWS_WITH(read_link(path, {"tcp", 4, true}, 1),
+                    Catch::Contains("'tcp' between ranks on several hosts") &&
+                        Catch::Contains("under a launcher"));
+  profile(R"({"transport": "tcp", "ranks": 4, "hosts": 4, "alpha": {"median": 0}, "exchange": [
+      {"bytes": 1000, "seconds": {"median": 1.5e-5}}], "combining": [
+      {"bytes": 1000, "seconds": {"median": 1.5e-5}}]})");
+  CHECK(read_link(path, {"tcp", 2, true}, 1000).beta == Approx(1e-8));
+  CHECK_THAT(read_link(path, {"tcp", 2, true}, 1000).words,
+             Catch::StartsWith("tcp between 4 hosts"));
+  CHECK_THROWS_WITH(read_link(path, tcp_of_four, 1), Catch::Contains("on one host"));
   profile("{}");
-  CHECK_THROWS_WITH(read_link(path, "tcp", 2, 1), Catch::Contains("is no profile"));
+  CHECK_THROWS_WITH(read_link(path, {"tcp", 2}, 1), Catch::Contains("is no profile"));
   // Of four ranks an exchange of 1000 bytes sends 1500; the call decides, not what it sends.
-  profile(R"({"transport": "tcp", "ranks": 4, "alpha": {"median": 0}, "exchange": [
+  profile(R"({"transport": "tcp", "ranks": 4, "hosts": 1, "alpha": {"median": 0}, "exchange": [
       {"bytes": 1000, "seconds": {"median": 1.5e-6}},
       {"bytes": 2000, "seconds": {"median": 6e-6}}], "combining": [
       {"bytes": 1000, "seconds": {"median": 3e-6}},
       {"bytes": 2000, "seconds": {"median": 6e-6}}]})");
-  const Link four = read_link(path, "tcp", 4, 1450);
+  const Link four = read_link(path, tcp_of_four, 1450);
   CHECK(four.beta == Approx(2e-9));
   CHECK(four.gamma == 0);
-  CHECK(read_link(path, "tcp", 4, 1400).gamma == Approx(1e-9));
+  CHECK(read_link(path, tcp_of_four, 1400).gamma == Approx(1e-9));
   rondo::test::write_file(path, R"({"schema": 1, "links": []})");
-  CHECK_THROWS_WITH(read_link(path, "tcp", 2, 1),
-                    Catch::Contains("its schema is 1, this rondo-train reads 2"));
+  CHECK_THROWS_WITH(read_link(path, {"tcp", 2}, 1),
+                    Catch::Contains("its schema is 1, this rondo-train reads 3"));
   rondo::test::write_file(path, "{");
-  CHECK_THROWS_WITH(read_link(path, "tcp", 2, 1), Catch::Contains("rondo calibrate --output"));
+  CHECK_THROWS_WITH(read_link(path, {"tcp", 2}, 1), Catch::Contains("rondo calibrate --output"));
 }
 
 TEST_CASE("a strategy without a formula is refused by name") {
@@ -206,7 +217,7 @@ TEST_CASE("a validation says what is exact, what is within its bar and what is o
     CHECK(row.within());
     if (row.what == "payload a rank") CHECK(row.difference() == 0);
     if (row.what == "overlap") CHECK(row.measured == Approx(60));
-    if (row.what == "speed-up") CHECK(row.predicted == Approx(4 * 20.0 / 24));
+    if (row.what == "speed-up over t_c") CHECK(row.predicted == Approx(4 * 20.0 / 24));
   }
   evidence.payload += 4;
   CHECK_THAT(validation_text(evidence), Catch::Contains("OFF"));
@@ -215,8 +226,11 @@ TEST_CASE("a validation says what is exact, what is within its bar and what is o
   evidence.skipped = 0;
   evidence.payload -= 4;
   CHECK_THAT(validation_text(evidence), !Catch::Contains("OFF"));
+  CHECK_NOTHROW(demand_within(validation_rows(evidence)));
   evidence.held[static_cast<std::size_t>(Use::optimizer)] = 9600;
   CHECK_FALSE(validation_rows(evidence)[2].within());
+  CHECK_THROWS_WITH(demand_within(validation_rows(evidence)),
+                    Catch::Contains("not what formulas say: memory a rank."));
 }
 
 TEST_CASE("what a step sends by any algorithm is what that algorithm's formula says") {

@@ -74,7 +74,7 @@ TEST_CASE(
 /// The error's words, or none.
 std::string refusal(const std::vector<Wish>& wishes) {
   try {
-    require_room(wishes, {.parameters = 7});
+    require_room(wishes, {.parameters = 7}, "on the machine of rank");
   } catch (const AgreedError& error) {
     return error.message();
   }
@@ -83,12 +83,48 @@ std::string refusal(const std::vector<Wish>& wishes) {
 
 TEST_CASE("ranks of one place share what is free there; others have their own") {
   constexpr std::uint64_t one = 1U << 20;
-  CHECK(refusal({{1, one, 2 * one}, {1, one, 2 * one}}).empty());
-  CHECK(refusal({{1, 2 * one, 3 * one}, {2, 2 * one, 3 * one}}).empty());
-  const auto words = refusal({{5, one, 9 * one}, {1, 2 * one, 3 * one}, {1, 2 * one, 4 * one}});
+  CHECK(refusal({{{1, 2 * one}, one}, {{1, 2 * one}, one}}).empty());
+  CHECK(refusal({{{1, 3 * one}, 2 * one}, {{2, 3 * one}, 2 * one}}).empty());
+  const auto words =
+      refusal({{{5, 9 * one}, one}, {{1, 3 * one}, 2 * one}, {{1, 4 * one}, 2 * one}});
   INFO(words);
-  CHECK(words.find("4.00 MiB for 2 ranks where rank 1 runs, and 3.00 MiB are free there") !=
+  CHECK(words.find("4.00 MiB for 2 ranks on the machine of rank 1, and 3.00 MiB are free there") !=
         std::string::npos);
+}
+
+/// Takes from the host; does not know what it has where it `fails`.
+class Unknowing final : public Supply {
+ public:
+  explicit Unknowing(bool fails) : fails_(fails) {}
+  std::shared_ptr<void> take(Use, std::size_t bytes) override {
+    return std::make_shared<std::vector<std::byte>>(bytes);
+  }
+  bool is_common(Use) const override { return true; }
+  CommonMemory common_memory() const override {
+    if (fails_) throw Error(ErrorCode::system, "nobody knows what is free");
+    return {.place = 1, .available = 1U << 20};
+  }
+  void zero(void*, std::size_t) override {}
+  void read(const void*, void*, std::size_t) override {}
+  void write(const void*, void*, std::size_t) override {}
+
+ private:
+  bool fails_;
+};
+
+TEST_CASE("where one rank cannot tell what is free, all ranks say so") {
+  std::vector<std::string> errors(3);
+  test::on_world(3, [&](Communicator& world) {
+    const Unknowing supply(world.rank() == 1);
+    try {
+      require_room(world, {}, &supply);
+    } catch (const AgreedError& error) {
+      errors[static_cast<std::size_t>(world.rank())] = error.message();
+    }
+  });
+  for (const std::string& error : errors) {
+    CHECK(error.find("nobody knows what is free") != std::string::npos);
+  }
 }
 
 TEST_CASE("a model that fits into no machine is refused before anything of it is taken") {

@@ -154,6 +154,8 @@ TEST_CASE("numbers that are none, or too large to be multiplied, are refused") {
   options.rate.floor = std::numeric_limits<double>::quiet_NaN();
   check_refused(options, "is out of range");
   options = good;
+  options.loss_scale = 0x1p65;
+  check_refused(options, "is out of range");
   options.loss_scale = std::numeric_limits<double>::infinity();
   check_refused(options, "is out of range");
 }

@@ -6,12 +6,12 @@
 #include <cstring>
 
 #include "core/base/log.h"
+#include "core/transport/unix_socket.h"
 #include "rondo/error.h"
 #include "tests/catch.h"
 #include "tests/transports/world.h"
 #include "transports/shm/handshake.h"
 #include "transports/shm/segment.h"
-#include "transports/shm/unix_socket.h"
 
 namespace rondo::testing {
 namespace {
@@ -48,33 +48,33 @@ std::string failure(const std::function<void()>& call) {
 }  // namespace
 
 TEST_CASE("shm: strangers on the Unix socket disturb nobody", "[transports]") {
-  configure_log(LogLevel::none, "");
+  configure_log({.level = LogLevel::none});
   const std::size_t before = open_descriptors();
   {
     World world(shm_variant(), 2);
     const std::string address = world[1].address();
-    auto silent = shm::connect_to(address);
-    auto garbage = shm::connect_to(address);
-    auto with_descriptors = shm::connect_to(address);
-    auto foreign = shm::connect_to(address);
+    auto silent = unix_socket::connect_to(address);
+    auto garbage = unix_socket::connect_to(address);
+    auto with_descriptors = unix_socket::connect_to(address);
+    auto foreign = unix_socket::connect_to(address);
     REQUIRE((silent && garbage && with_descriptors && foreign));
     const auto noise = pattern(1, 2, 300);
-    CHECK(shm::send(*garbage, noise, {}));
-    CHECK(shm::send(*with_descriptors, noise, std::array{0, 1, 2}));
+    CHECK(unix_socket::send(*garbage, noise, {}));
+    CHECK(unix_socket::send(*with_descriptors, noise, std::array{0, 1, 2}));
     shm::Hello hello{.from = 0, .to = 1, .communicator = 999};
-    CHECK(shm::send(*foreign, std::as_writable_bytes(std::span(&hello, 1)), std::array{0}));
+    CHECK(unix_socket::send(*foreign, std::as_writable_bytes(std::span(&hello, 1)), std::array{0}));
     send(world, world[0].sender(1, 0), pattern(1, 0, 100), 4);
     CHECK(receive(world, world[1].receiver(0, 0)) == Message{4, pattern(1, 0, 100)});
     // A right hello for a channel that is there already changes nothing either.
-    auto twice = shm::connect_to(address);
+    auto twice = unix_socket::connect_to(address);
     hello = {.from = 0, .to = 1, .communicator = 7, .slot_bytes = 8192, .depth = 8};
-    CHECK(shm::send(*twice, std::as_writable_bytes(std::span(&hello, 1)), std::array{0}));
+    CHECK(unix_socket::send(*twice, std::as_writable_bytes(std::span(&hello, 1)), std::array{0}));
     for (int i = 0; i < 1000; ++i) world.progress();
     send(world, world[0].sender(1, 0), pattern(1, 1, 100), 5);
     CHECK(receive(world, world[1].receiver(0, 0)) == Message{5, pattern(1, 1, 100)});
   }
   CHECK(open_descriptors() == before);
-  configure_log(LogLevel::warn, "");
+  configure_log({});
 }
 
 TEST_CASE("shm: a lack of memory is an error on both ends that says what to set", "[transports]") {

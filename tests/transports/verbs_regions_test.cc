@@ -1,5 +1,7 @@
 // Which memory a device is told of and when: over a made-up device and made-up memory, and over the
 // windows of this process. Needs no device, no libibverbs and not its headers.
+#include <sys/mman.h>
+
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -7,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "core/memory/device_blocks.h"
 #include "rondo/error.h"
 #include "rondo/memory.h"
 #include "tests/catch.h"
@@ -30,6 +33,7 @@ class MadeUpBlocks final : public verbs::BlockSource {
     return std::nullopt;
   }
   std::uint64_t freed() const override { return freed_; }
+  bool has_device_blocks() const override { return true; }
 
   /// The `index`-th thousand bytes of an array of them.
   std::span<const std::byte> make(std::size_t index, std::size_t bytes = 1000, int dmabuf = -1) {
@@ -248,9 +252,60 @@ TEST_CASE("a device's memory is registered at once, or it is an error", "[verbs]
   CHECK(setting.cache.key(block.last(10)) == 1u);
 }
 
+TEST_CASE("a device's memory is known beyond the limits, which are the host's", "[verbs]") {
+  Setting setting({.blocks = 2, .bytes = 1500});
+  const auto first = setting.blocks->make(0);
+  setting.earn(first);
+  setting.device.oldest = 1;  // all of it may still be read
+  for (std::size_t index = 1; index < 5; ++index) {
+    const auto block = setting.blocks->make(2 * index, 2000, 5);
+    CHECK(setting.cache.key(block) == static_cast<std::uint32_t>(index + 1));
+  }
+  CHECK(setting.cache.registered_bytes() == 1000);
+  CHECK(setting.device.known.size() == 5);
+  const auto second = setting.blocks->make(15);
+  for (int i = 0; i < 3; ++i) CHECK_FALSE(setting.cache.key(second));  // no room for it
+  setting.device.oldest = RegionCache::Device::nothing_read;
+  setting.earn(second);  // in the oldest one's
+  CHECK_FALSE(setting.device.known.contains(1));
+  CHECK(setting.cache.registered_bytes() == 1000);
+}
+
+TEST_CASE("a device's memory is told from the host's, and let go when it is freed", "[verbs]") {
+  Setting setting;
+  const auto host = setting.blocks->make(0);
+  const auto device = setting.blocks->make(1, 1000, 5);
+  const std::vector<std::byte> heap(10);
+  CHECK_FALSE(setting.cache.is_device_memory(host));
+  CHECK_FALSE(setting.cache.is_device_memory(heap));
+  CHECK(setting.cache.is_device_memory(device));
+  CHECK(setting.cache.is_device_memory(device.last(1)));
+  CHECK(setting.cache.key(device.last(1)) == 1u);
+  setting.blocks->free(device);
+  CHECK(setting.cache.forget_freed());
+  CHECK(setting.device.known.empty());
+  CHECK_FALSE(setting.cache.is_device_memory(device));
+}
+
+TEST_CASE("what GPUs offer in this process is such memory", "[verbs]") {
+  MadeUpDevice device;
+  RegionCache cache(verbs::blocks_of_process(), device, RegionCache::Limits());
+  const std::vector<std::byte> array(8192);
+  const std::span<const std::byte> memory(array);
+  CHECK_FALSE(cache.is_device_memory(memory));
+  auto offered = DeviceBlocks::offer(DeviceBlocks::of_process(), memory.data(), memory.size(),
+                                     UniqueFd(::memfd_create("dma-buf", MFD_CLOEXEC)));
+  CHECK(cache.is_device_memory(memory.last(3)));
+  CHECK(cache.key(memory.last(3)) == 1u);
+  offered.reset();
+  CHECK(cache.forget_freed());
+  CHECK(device.known.empty());
+  CHECK_FALSE(cache.key(memory));
+}
+
 TEST_CASE("the windows of this process are such memory", "[verbs]") {
   MadeUpDevice device;
-  RegionCache cache(verbs::windows_of_process(), device, RegionCache::Limits());
+  RegionCache cache(verbs::blocks_of_process(), device, RegionCache::Limits());
   Memory memory = allocate(8192);
   const std::span<const std::byte> whole(static_cast<const std::byte*>(memory.data()), 8192);
   CHECK_FALSE(cache.key(whole));

@@ -36,6 +36,11 @@ class OptionsNeedNoGuest(unittest.TestCase):
         self.assertIn("'soon' is not a positive number", self.refusal("-t", "soon", "true"))
         self.assertIn("no folder /nowhere", self.refusal("--writable", "/nowhere", "true"))
 
+    def test_a_folder_that_the_guest_does_not_see_is_told(self):
+        done = run("true", cwd="/dev")
+        self.assertEqual(done.returncode, 125, done.stderr)
+        self.assertIn("does not see this machine's /dev: run it from", done.stderr)
+
     def unavailable(self, *words, **more):
         with tempfile.TemporaryDirectory() as cache:
             environment = {**os.environ, "VERBS_GUEST_CACHE": cache, **more}

@@ -15,6 +15,7 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().with_name("cases")))
 import failures  # noqa: E402
+import gpu  # noqa: E402
 import place  # noqa: E402
 import traffic  # noqa: E402
 from job import Jobs  # noqa: E402
@@ -36,7 +37,11 @@ CASES = [
     ("two devices at once", traffic.both_rails),
     ("active MTU 1024", traffic.small_packets),
     ("allocate() memory is sent from in place", traffic.from_place),
+    ("GPU memory is sent from in place", gpu.from_place),
+    ("GPU memory goes by way of the host's where it must", gpu.by_the_host),
+    ("GPU memory that a device refuses after all", gpu.refused),
     ("two hosts: memory inside, devices between", traffic.two_hosts),
+    ("device buffers of a stand-in for a GPU", traffic.device_buffers),
     ("one host without devices: tcp", traffic.one_host_without_devices),
     ("a device that is not there", failures.no_such_device),
     ("kill -9 of a peer in small calls", failures.peer_killed_in_small_calls),

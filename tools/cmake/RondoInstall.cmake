@@ -10,6 +10,9 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/core/include/ DESTINATION ${CMAKE_INSTAL
 install(TARGETS nccl LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/rondo/nccl)
 install(FILES ${PROJECT_SOURCE_DIR}/core/nccl/include/nccl.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rondo/nccl)
+# rondo/nccl.h goes with NVIDIA's nccl.h, too.
+install(FILES ${PROJECT_SOURCE_DIR}/core/nccl/include/rondo/nccl.h
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rondo)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/rondo)
 install(EXPORT rondoTargets NAMESPACE rondo:: DESTINATION ${package_folder})

@@ -115,6 +115,10 @@ ReduceOperator operator_by_name(const std::string& name) {
   reject("unknown operator '" + name + "'", "one of " + names_of(reduce_operators));
 }
 
+void check_applies(ReduceOperator op, DataType type) {
+  if (!applies_to(op, type)) reject(obstacle(op, type), "an integer type, or another operator");
+}
+
 void check_ranks(int ranks) {
   if (ranks < 1 || ranks > most_ranks)
     reject("--ranks is " + std::to_string(ranks),

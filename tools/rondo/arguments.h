@@ -31,6 +31,9 @@ Collective collective_by_name(const std::string& name);
 DataType type_by_name(const std::string& name);
 ReduceOperator operator_by_name(const std::string& name);
 
+/// Throws Error{invalid_argument} unless elements of the type can be combined so.
+void check_applies(ReduceOperator op, DataType type);
+
 /// Throws Error{invalid_argument} unless there may be so many.
 void check_ranks(int ranks);
 

@@ -70,9 +70,7 @@ std::optional<Costs> page_costs(const PageArguments& arguments, int ranks) {
   const Profile profile = read_profile(arguments.profile);
   const std::string foreign = foreign_words(profile);
   if (!foreign.empty()) std::fprintf(stderr, "rondo: %s\n", foreign.c_str());
-  const std::string first = profile.links.empty() ? "" : profile.links.front().transport;
-  const LinkProfile& link =
-      profile.link(arguments.transport.empty() ? first : arguments.transport, ranks);
+  const LinkProfile& link = profile.link(arguments.transport, ranks);
   const double bytes = PageContent().bytes;
   const double crowd = static_cast<double>(link.ranks) / link.cores;
   return Costs{

@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
       "do,\n"
       "predicts their time, says how a call would go and how recorded ones went; and lists the "
       "RDMA\n"
-      "devices here.\n"
+      "devices and GPUs here.\n"
       "`rondo COMMAND --help` tells more."};
   program.name("rondo");
   program.require_subcommand(1);
@@ -42,6 +42,7 @@ int main(int argc, char** argv) {
   rondo::tool::add_why(program);
   rondo::tool::add_trace(program);
   rondo::tool::add_rdma(program);
+  rondo::tool::add_gpus(program);
   rondo::tool::add_calibrate(program, status);
   try {
     program.parse(argc, argv);

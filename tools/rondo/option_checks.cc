@@ -25,4 +25,16 @@ std::string cost_obstacle(const std::string& text) {
              : "'" + text + "' is no number of seconds, such as 1e-6";
 }
 
+void add_costs(CLI::App& command, Costs& costs, const std::string& whose, CLI::Option* profile) {
+  const auto add = [&](const char* option, double& value, const char* what) {
+    command.add_option(option, value, whose + what)
+        ->check(cost_obstacle)
+        ->capture_default_str()
+        ->excludes(profile);
+  };
+  add("--alpha", costs.alpha, "seconds a message");
+  add("--beta", costs.beta, "seconds a byte");
+  add("--gamma", costs.gamma, "seconds a reduced byte");
+}
+
 }  // namespace rondo::tool

@@ -5,6 +5,8 @@
 #include <initializer_list>
 #include <string>
 
+#include "core/schedule/simulate.h"
+
 namespace rondo::tool {
 
 /// Throws Error{invalid_argument} where one of these options was given an empty text: a script's
@@ -13,5 +15,9 @@ void refuse_empty(const CLI::App& command, std::initializer_list<const char*> op
 
 /// For CLI::Option::check(): a finite number, not below 0.
 std::string cost_obstacle(const std::string& text);
+
+/// --alpha, --beta and --gamma; `whose` begins their descriptions. `profile` takes their place, so
+/// none goes with it.
+void add_costs(CLI::App& command, Costs& costs, const std::string& whose, CLI::Option* profile);
 
 }  // namespace rondo::tool

@@ -58,13 +58,15 @@ int slices_of(const Schedule& schedule, double bytes, double most_bytes) {
 
 std::string costs_text(const Costs& costs) {
   std::array<char, 160> text{};
-  if (costs.copy > 0)
+  if (costs.works())
     std::snprintf(text.data(), text.size(),
-                  "alpha %.4g s, copy %.4g s/byte at either end, gamma %.4g s/byte, %d processors",
-                  costs.alpha, costs.copy, costs.gamma, costs.processors);
+                  "alpha %.4g s, copy %.4g s/byte at either end, %.0f %% of it at once, gamma %.4g "
+                  "s/byte, %d processors",
+                  costs.alpha, costs.copy, 100 * costs.overlap, costs.gamma, costs.processors);
   else
-    std::snprintf(text.data(), text.size(), "alpha %g s, beta %g s/byte, gamma %g s/byte",
-                  costs.alpha, costs.beta, costs.gamma);
+    std::snprintf(text.data(), text.size(), "alpha %g s, beta %g s/byte, gamma %g s/byte%s",
+                  costs.alpha, costs.beta, costs.gamma,
+                  costs.ports == Ports::switched ? ", a switch between" : "");
   return text.data();
 }
 

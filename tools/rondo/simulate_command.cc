@@ -24,8 +24,9 @@ struct Arguments {
   Costs costs = default_costs;
   std::string slice{};
   std::string profile{};
-  std::string transport = "shm";
+  std::string transport{};  ///< of the profile's; empty: its first
   bool ports_per_lane = false;
+  bool switched = false;
 };
 
 /// Says on a terminal what is being simulated, since thousands of ranks take a while; gone with it.
@@ -90,6 +91,7 @@ void simulate_all(Arguments arguments) {
   const Collective collective = collective_by_name(arguments.collective);
   const double bytes = parse_bytes(arguments.bytes);
   if (arguments.ports_per_lane) arguments.costs.ports = Ports::per_lane;
+  if (arguments.switched) arguments.costs.ports = Ports::switched;
   bool first = true;
   for (const int ranks : parse_ranks(arguments.ranks)) {
     if (!first) std::printf("\n");
@@ -119,24 +121,29 @@ void add_simulate(CLI::App& program) {
                    "N: the vector, or all blocks together where there is a block per rank")
       ->capture_default_str();
   command->add_option("-r,--root", arguments->root, "root rank")->capture_default_str();
-  const auto cost = [&](const char* option, double& value, const char* what) {
-    command->add_option(option, value, what)->check(cost_obstacle)->capture_default_str();
-  };
-  cost("--alpha", arguments->costs.alpha, "seconds a message");
-  cost("--beta", arguments->costs.beta, "seconds a byte");
-  cost("--gamma", arguments->costs.gamma, "seconds a reduced byte");
   CLI::Option* const profile = command->add_option(
       "--profile", arguments->profile,
-      "what `rondo calibrate` measured, in the place of alpha, beta and gamma: ranks on one\n"
-      "machine, whose processors move the bytes (float32, sum)");
-  command->add_option("--transport", arguments->transport, "of the profile")
-      ->needs(profile)
-      ->capture_default_str();
+      "what `rondo calibrate` measured, in the place of alpha, beta and gamma (float32, sum):\n"
+      "ranks on one machine, whose processors move the bytes, or one on each of several hosts,\n"
+      "between which it takes a switch to be");
+  add_costs(*command, arguments->costs, "", profile);
+  command
+      ->add_option("--transport", arguments->transport,
+                   "of --profile: whose costs, such as tcp; by default its first")
+      ->needs(profile);
   command->add_option("--slice", arguments->slice,
                       "cut longer messages into slices of at most so many bytes, e.g. 512K, which\n"
                       "overlap; alpha is then time on the way, which holds no port");
-  command->add_flag("--ports-per-lane", arguments->ports_per_lane,
-                    "lanes have ports of their own instead of sharing the rank's");
+  CLI::Option* const per_lane =
+      command
+          ->add_flag("--ports-per-lane", arguments->ports_per_lane,
+                     "lanes have ports of their own instead of sharing the rank's")
+          ->excludes(profile);
+  command
+      ->add_flag("--switch", arguments->switched,
+                 "a switch keeps what a receiver's port cannot take yet, so that senders go on")
+      ->excludes(per_lane)
+      ->excludes(profile);
   command->callback([arguments] { simulate_all(*arguments); });
 }
 

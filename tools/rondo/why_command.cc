@@ -24,6 +24,8 @@ struct Arguments {
   std::string op = "sum";
   std::string algorithm{};
   std::string transport{};
+  std::string accumulate{};
+  bool reproducible = false;
   int ranks = 4;
   int root = 0;
   bool apart = false;
@@ -52,7 +54,9 @@ std::uint64_t count_of(const Arguments& arguments, Collective collective, std::s
 Call call_of(const Arguments& arguments) {
   Call call{.collective = collective_by_name(arguments.collective), .root = arguments.root};
   if (!is_token(call.collective)) call.type = type_by_name(arguments.type);
+  call.accumulate = call.type;
   call.op = operator_by_name(arguments.op);
+  if (info(call.collective).reduces) check_applies(call.op, call.type);
   call.count = count_of(arguments, call.collective, size_of(call.type));
   return call;
 }
@@ -63,6 +67,12 @@ Costs costs_of(const Arguments& arguments, const Call& call, const why::Facts& f
   const Profile profile = read_profile(arguments.profile);
   const std::string words = foreign_words(profile);
   if (!words.empty()) std::fprintf(stderr, "rondo: %s\n", words.c_str());
+  if (profile.apart() != arguments.apart)
+    reject("the profile is of ranks " +
+               std::string(profile.apart() ? "on several hosts" : "on one host"),
+           profile.apart()
+               ? "--apart, or a profile that `rondo calibrate` made without a launcher"
+               : "a profile of several hosts (see rondo calibrate --help), or no --apart");
   const auto bytes = static_cast<double>(index_space_bytes(call, arguments.ranks));
   return profile.costs(profile.link(facts.transport, arguments.ranks), bytes, call.type, call.op);
 }
@@ -70,8 +80,10 @@ Costs costs_of(const Arguments& arguments, const Call& call, const why::Facts& f
 void tell_why(const Arguments& arguments) {
   check_ranks(arguments.ranks);
   check_root(arguments.root, arguments.ranks);
-  const Call call = call_of(arguments);
   Config config = read_config();
+  if (arguments.reproducible) config.reproducible = true;
+  if (!arguments.accumulate.empty()) config.accumulate_wide = arguments.accumulate == "wide";
+  const Call call = settled(call_of(arguments), config);
   if (!arguments.transport.empty()) config.transport = arguments.transport;
   if (!arguments.algorithm.empty()) config.algorithm = arguments.algorithm;
   const why::Facts facts = why::facts_here(config, arguments.ranks, arguments.apart);
@@ -102,15 +114,17 @@ void add_why(CLI::App& program) {
                       "in the place of RONDO_ALGORITHM: ring, direct, ^direct, ...");
   command->add_option("--transport", arguments->transport,
                       "in the place of RONDO_TRANSPORT: shm, tcp, ^shm, ...");
+  command->add_flag("--reproducible", arguments->reproducible,
+                    "as RONDO_REPRODUCIBLE=1: floats are added in rank order");
+  command
+      ->add_option("--accumulate", arguments->accumulate,
+                   "in the place of RONDO_ACCUMULATE: type, or wide")
+      ->check(CLI::IsMember({"type", "wide"}));
   command->add_flag("--apart", arguments->apart, "each rank on a machine of its own like this one");
-  const auto cost = [&](const char* option, double& value, const char* what) {
-    command->add_option(option, value, what)->check(cost_obstacle)->capture_default_str();
-  };
-  cost("--alpha", arguments->costs.alpha, "of the predictions: seconds a message");
-  cost("--beta", arguments->costs.beta, "of the predictions: seconds a byte");
-  cost("--gamma", arguments->costs.gamma, "of the predictions: seconds a reduced byte");
-  command->add_option("--profile", arguments->profile,
-                      "what `rondo calibrate` measured, in the place of these three");
+  CLI::Option* const profile =
+      command->add_option("--profile", arguments->profile,
+                          "what `rondo calibrate` measured, in the place of alpha, beta and gamma");
+  add_costs(*command, arguments->costs, "of the predictions: ", profile);
   command->callback([arguments] { tell_why(*arguments); });
 }
 

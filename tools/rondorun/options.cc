@@ -19,7 +19,8 @@ constexpr const char* description =
 
 constexpr const char* footer = R"(
 Each rank finds RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT in its
-environment, and GROUP_RANK, GROUP_WORLD_SIZE and NODE_RANK for its node.
+environment, and GROUP_RANK, GROUP_WORLD_SIZE and NODE_RANK for its node; and, unless it is set,
+CUDA_DEVICE_MAX_CONNECTIONS=32.
 
 Input:    rank 0 reads rondorun's standard input when that is a file or a pipe; from a terminal, and
           with --hosts, every rank reads /dev/null.

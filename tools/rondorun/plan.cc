@@ -22,6 +22,16 @@ void set(std::vector<std::string>& environment, const char* name, const std::str
   set(environment, std::string(name) + "=" + value);
 }
 
+/// As many queues of a GPU as a process can have (CUDA's default: 8), so that streams of ranks that
+/// are threads of one process rather have one each.
+constexpr const char* gpu_queues = "CUDA_DEVICE_MAX_CONNECTIONS=32";
+
+void add_if_missing(std::vector<std::string>& environment, const char* variable) {
+  const bool known = std::ranges::any_of(
+      environment, [&](const std::string& other) { return name_of(other) == name_of(variable); });
+  if (!known) environment.emplace_back(variable);
+}
+
 /// Set by a torchrun around this one; it would make ranks look for that torchrun's own store.
 bool belongs_to_other_launcher(std::string_view variable) {
   return variable.starts_with("TORCHELASTIC_");
@@ -107,6 +117,7 @@ std::vector<std::string> rank_environment(const NodePlan& plan, int local_rank,
   set(environment, "MASTER_PORT", std::to_string(plan.master_port));
   // Last, so that --env can overrule anything above.
   for (const std::string& variable : plan.variables) set(environment, variable);
+  add_if_missing(environment, gpu_queues);
   return environment;
 }
 

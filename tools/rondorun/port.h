@@ -7,7 +7,8 @@
 
 namespace rondo::launch {
 
-/// Keeps a port from every other program for as long as it lives, without listening on it.
+/// Keeps a port of every address, of IPv4 and IPv6, from every other program for as long as it
+/// lives, without listening on it.
 ///
 /// The socket stays bound with SO_REUSEADDR set. Linux never gives a bound port to another bind()
 /// to port 0 nor to an outgoing connection, so two launches cannot be given the same one; yet

@@ -21,10 +21,9 @@ constexpr const char* purpose =
 
 constexpr const char* closing =
     "Every number of ranks trains the same: --batch is shared out, and losses and gradients are\n"
-    "averaged over all of it. Only rank 0 prints. A failure ends every rank with exit status 1, a\n"
-    "mistake on the command line with 2. Not there: quantised wires (bf16 and fp16 are), and "
-    "types\n"
-    "other than float32 on a GPU.";
+    "averaged over all of it. Only rank 0 prints. A failure ends every rank with exit status 1,\n"
+    "as do options that cannot be met; those that cannot be read end it with 2. Not there:\n"
+    "quantised wires (bf16 and fp16 are), and types other than float32 on a GPU.";
 
 /// As written on the command line, before it is checked.
 struct Raw {

@@ -20,7 +20,9 @@ bool is_quiet(const Options& options) { return !options.validate; }
 bool accumulates(const Options& options) { return is_ddp(options) && options.accumulate > 1; }
 bool is_on_cpu(const Options& options) { return options.device == "cpu"; }
 bool is_on_gpu(const Options& options) { return options.device == "gpu"; }
-bool times(const Options& options) { return options.formulas == Formulas::full; }
+bool times_on_cpu(const Options& options) {
+  return options.formulas == Formulas::full && is_on_cpu(options);
+}
 
 struct Concern {
   std::string_view option;
@@ -50,7 +52,8 @@ constexpr std::array table{
     Concern{"--check-every", &is_quiet, "is off with --validate, which times the steps alone"},
     Concern{"--offload", &is_on_gpu, "concerns --device gpu"},
     Concern{"--threads", &is_on_cpu, "concerns --device cpu"},
-    Concern{"--profile", &times, "concerns --validate and --formulas full"},
+    Concern{"--profile", &times_on_cpu,
+            "concerns --validate and --formulas full with --device cpu"},
 };
 
 }  // namespace

@@ -1,9 +1,16 @@
 #include "tools/trainer/prove.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <fstream>
 #include <initializer_list>
+#include <span>
 #include <string_view>
+
+#include "tools/trainer/strategy/consistency.h"
 
 namespace rondo::train {
 namespace {
@@ -91,6 +98,19 @@ void add_algorithms(Communicator& world, bool counts, Evidence& evidence) {
   traits.gathered_by = carrier(world, Collective::all_gather, block, evidence.settled);
 }
 
+/// Equal on ranks of one host. The library's rule, which its public API does not tell: the running
+/// kernel and the network's namespace, unless a setting says otherwise.
+std::string this_host() {
+  for (const char* const name : {"RONDO_HOSTID", "NCCL_HOSTID"}) {
+    if (const char* const given = std::getenv(name)) return given;
+  }
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  struct stat network {};
+  const bool found = ::stat("/proc/self/ns/net", &network) == 0;
+  return boot + "/" + (found ? std::to_string(network.st_ino) : "");
+}
+
 }  // namespace
 
 bool algorithm_is_chosen() {
@@ -106,7 +126,8 @@ Evidence evidence_of(Session& session, Communicator& world, const Options& optio
   evidence.traits =
       traits_of(options, world.size(), session.layout().size(), strategy.padding(),
                 strategy.calls(), make_optimizer(options.optimizer, session.layout())->states());
-  add_algorithms(world, options.validate || evidence.full, evidence);
+  // Between devices calls go ways of their own, which no formula counts by messages.
+  add_algorithms(world, (options.validate || evidence.full) && !session.on_device(), evidence);
   std::array<double, 2> sums{static_cast<double>(sent.payload_bytes),
                              static_cast<double>(sent.messages)};
   world.all_reduce(sums.data(), sums.data(), sums.size(), DataType::float64);
@@ -122,21 +143,31 @@ Evidence evidence_of(Session& session, Communicator& world, const Options& optio
       std::ranges::count_if(steps, [](const StepRecord& step) { return step.skipped; }));
   if (!evidence.full) return evidence;
   add_seconds(world, steps, evidence);
-  evidence.alone = communication_alone(world, evidence.strategy, evidence.traits);
+  evidence.alone =
+      communication_alone(world, session.machine(), evidence.strategy, evidence.traits);
   return evidence;
 }
 
-Link link_of(Session& session, Communicator& world, const Options& options) {
+bool on_several_hosts(Communicator& world) {
+  const std::string own = this_host();
+  const std::uint64_t number = fingerprint(std::as_bytes(std::span(own)));
+  std::vector<std::uint64_t> all(static_cast<std::size_t>(world.size()));
+  world.all_gather(&number, all.data(), 1, DataType::uint64);
+  return std::ranges::any_of(all, [&](std::uint64_t one) { return one != all[0]; });
+}
+
+Link link_of(Session& session, Communicator& world, const Options& options, bool apart) {
   const std::size_t calls = std::max<std::size_t>(1, session.strategy().calls());
   const std::size_t count = std::max<std::size_t>(1, session.layout().size() / calls);
   const std::string call = world.describe(Collective::all_reduce, count, DataType::float32);
   const bool network = call.find("tcp") != std::string::npos;
   const bool verbs = call.find("verbs") != std::string::npos;
-  return read_link(options.profile,
-                   network ? "tcp"
-                   : verbs ? "verbs"
-                           : "shm",
-                   world.size(), static_cast<double>(count * sizeof(float)));
+  const Route route{.transport = network ? "tcp"
+                                 : verbs ? "verbs"
+                                         : "shm",
+                    .ranks = world.size(),
+                    .apart = apart};
+  return read_link(options.profile, route, static_cast<double>(count * sizeof(float)));
 }
 
 }  // namespace rondo::train

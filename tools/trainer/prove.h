@@ -15,9 +15,12 @@ namespace rondo::train {
 Evidence evidence_of(Session& session, Communicator& world, const Options& options,
                      const std::vector<StepRecord>& steps);
 
-/// Local. What options.profile says of the transport that the steps' calls go over. Throws
-/// Error{invalid_argument} for a profile that is none.
-Link link_of(Session& session, Communicator& world, const Options& options);
+/// Collective. Whether not all ranks are on one host.
+bool on_several_hosts(Communicator& world);
+
+/// Local. What options.profile says of the transport that the steps' calls go over, between ranks
+/// on several hosts where `apart`. Throws Error{invalid_argument} for a profile that is none.
+Link link_of(Session& session, Communicator& world, const Options& options, bool apart);
 
 /// RONDO_ALGORITHM, or NCCL's name for it, is set: then --validate asks for no rings.
 bool algorithm_is_chosen();

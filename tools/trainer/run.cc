@@ -48,10 +48,11 @@ class Run {
     if (saves()) start(session_, checkpoints_, out_, first_ && options_.progress != "none");
     Files files(options_, record_, session_.position().step);
     Link link;
+    const bool apart = on_several_hosts(world_);
     together(world_, [&] {
       if (!first_) return;
       files.check();
-      if (!options_.profile.empty()) link = link_of(session_, world_, options_);
+      if (!options_.profile.empty()) link = link_of(session_, world_, options_, apart);
     });
     progress_.start();
     try {
@@ -92,12 +93,14 @@ class Run {
 
   void report(Files& files, const Link& link) {
     progress_.finish(steps_, session_.memory());
+    std::vector<ValidationRow> proved;
     const bool proves = options_.formulas != Formulas::none && options_.strategy.top_k == 0;
     if (proves && !steps_.empty()) {
       Evidence evidence = evidence_of(session_, world_, options_, steps_);
       evidence.link = link;
+      proved = validation_rows(evidence);
       if (first_ && says_formulas()) out_ << validation_text(evidence) << std::flush;
-      if (first_) files.add_formulas(validation_rows(evidence));
+      if (first_) files.add_formulas(proved);
     }
     if (first_ && options_.formulas != Formulas::none && options_.strategy.top_k > 0 &&
         says_formulas()) {
@@ -112,6 +115,7 @@ class Run {
       if (first_) files.finish();
     });
     if (first_ && options_.progress != "none" && !steps_.empty()) say_where(files);
+    if (options_.validate) demand_within(proved);
   }
 
   /// Also without progress, where somebody asked for all of them.

@@ -13,8 +13,9 @@ namespace rondo::train {
 namespace {
 
 constexpr std::size_t story_bytes = 200'000;
-constexpr std::size_t calm_steps = 200;  // fp16: so many good steps double the loss scale
-constexpr std::size_t most = 1U << 24;   // of what is counted: products of counts must not overflow
+constexpr std::size_t calm_steps = 200;        // fp16: so many good steps double the loss scale
+constexpr double largest_loss_scale = 0x1p64;  // halved once a step, soon small enough
+constexpr std::size_t most = 1U << 24;  // of what is counted: products of counts must not overflow
 
 [[noreturn]] void refuse(const std::string& message, const std::string& remedy) {
   throw Error(ErrorCode::invalid_argument, message, {.remedy = remedy});
@@ -44,11 +45,9 @@ void Session::open_device() {
     ledger_.take_from(device_->supply());
     make_plan();
   });
-  if (!options_.strategy.offload) return;
-  Plan host{.parameters = plan_.parameters};
-  for (const Use use : {Use::optimizer, Use::master})
-    host.held[static_cast<std::size_t>(use)] = plan_.held[static_cast<std::size_t>(use)];
-  require_room(control_, host);
+  const Supply& supply = *device_->supply();
+  require_room(control_, plan_.part(supply, true), &supply);
+  require_room(control_, plan_.part(supply, false));
 }
 
 // Nothing here, and in set_up(), communicates: ranks agree on what went wrong afterwards.
@@ -63,7 +62,6 @@ void Session::look() {
   if (!on_device()) make_plan();
 }
 
-/// A device says itself that its memory is full, as its arrays are taken.
 void Session::make_plan() {
   plan_ = plan_of(options_, world_, largest_batch(), machine());
   require_within(plan_, options_.memory_limit);
@@ -98,10 +96,6 @@ void Session::check_options() const {
     refuse("--batch and --accumulate count from 1, to at most " + std::to_string(most),
            "--batch 24 --accumulate 1");
   }
-  if (on_device() && options_.formulas == Formulas::full) {
-    refuse("communication alone is timed between buffers of the host",
-           "--validate and --formulas full with --device cpu");
-  }
   if (options_.threads < 1)
     refuse("--threads " + std::to_string(options_.threads) + ": matrix products need one",
            "--threads 1, or as many as the cores that a rank has to itself");
@@ -117,11 +111,11 @@ void Session::check_options() const {
            "--batch " + std::to_string(parts) + " or more, or fewer ranks");
   }
   if (!(options_.rate.peak > 0) || !(options_.rate.floor >= 0) || !(options_.clip >= 0) ||
-      !(options_.loss_scale >= 1 && std::isfinite(options_.loss_scale)) ||
+      !(options_.loss_scale >= 1 && options_.loss_scale <= largest_loss_scale) ||
       !std::isfinite(options_.rate.floor) || !(options_.temperature > 0)) {
     refuse("a rate, a limit or a scale is out of range",
            "a learning rate and a temperature above 0, --minimum-rate and --clip not below 0, a "
-           "finite --loss-scale from 1");
+           "--loss-scale from 1 to 2^64");
   }
 }
 

@@ -46,6 +46,8 @@ class Session {
   const Layout& layout() const { return model_->layout(); }
   const Ledger& memory() const { return ledger_; }
   const Plan& plan() const { return plan_; }
+  const Machine& machine() const { return device_ ? *device_ : host_machine(); }
+  bool on_device() const { return options_.device == "gpu"; }
   RunRecord run_record() const;
   /// What the strategy sent in all steps so far, but for validation, checks and start values; waits
   /// until all of it is sent. Collective.
@@ -60,8 +62,6 @@ class Session {
   void make_data();
   void check_prompt() const;
   std::size_t largest_batch() const;
-  bool on_device() const { return options_.device == "gpu"; }
-  const Machine& machine() const { return device_ ? *device_ : host_machine(); }
   Workplace workplace() { return {world_, layout(), *optimizer_, ledger_, watch_, machine()}; }
   Traffic sent() const { return machine().traffic(world_); }
   Identity identity() const;

@@ -21,13 +21,20 @@
 #include "core/transport/direct_access.h"
 #include "core/transport/doorbell.h"
 #include "core/transport/transport.h"
+#include "core/transport/unix_socket.h"
 #include "rondo/error.h"
 #include "transports/shm/handshake.h"
 #include "transports/shm/peer_windows.h"
 #include "transports/shm/reach.h"
-#include "transports/shm/unix_socket.h"
 
 namespace rondo::shm {
+
+using unix_socket::accept_from;
+using unix_socket::connect_to;
+using unix_socket::receive;
+using unix_socket::Received;
+using unix_socket::same_user;
+using unix_socket::send;
 
 /// In the first pages of the board's memory, which are the transport's own, one for each rank.
 struct alignas(64) AskCounter {

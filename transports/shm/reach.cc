@@ -1,6 +1,5 @@
 #include "transports/shm/reach.h"
 
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "core/base/process_status.h"
 #include "rondo/error.h"
 
 namespace rondo::shm {
@@ -17,11 +17,6 @@ namespace {
 
 // The kernel moves less than 2 GiB at once.
 constexpr std::size_t most_at_once = std::size_t{1} << 30;
-
-std::uint64_t own_pid_namespace() {
-  struct stat status {};
-  return ::stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
-}
 
 /// One system call: bytes moved, or -1 with errno.
 ssize_t read_once(pid_t pid, std::uint64_t there, std::byte* here, std::size_t bytes) {
@@ -54,7 +49,7 @@ ssize_t read_once(pid_t pid, std::uint64_t there, std::byte* here, std::size_t b
 ReachProbe::ReachProbe() : number_(std::make_unique<std::uint64_t>()) {
   std::random_device random;
   *number_ = (std::uint64_t{random()} << 32) | random();
-  address_ = {.pid_namespace = own_pid_namespace(),
+  address_ = {.pid_namespace = rondo::pid_namespace(),
               .pid = ::getpid(),
               .probe = reinterpret_cast<std::uintptr_t>(number_.get()),
               .value = *number_};

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstring>
 #include <map>
-#include <random>
 #include <set>
 #include <span>
 #include <system_error>
@@ -18,7 +17,6 @@
 #include "transports/shm/direct.h"
 #include "transports/shm/handshake.h"
 #include "transports/shm/segment.h"
-#include "transports/shm/unix_socket.h"
 
 namespace rondo::shm {
 namespace {
@@ -53,15 +51,11 @@ std::span<std::byte> bytes_of(Message& message) {
   return std::as_writable_bytes(std::span(&message, 1));
 }
 
-std::string new_name() {
-  std::random_device random;
-  std::string name = "rondo-";
-  for (int i = 0; i < 4; ++i) {
-    constexpr std::string_view digits = "0123456789abcdef";
-    for (auto bits = random(), digit = 0U; digit < 8; ++digit, bits >>= 4)
-      name += digits[bits & 15];
-  }
-  return name;
+UniqueFd listen_on(const std::string& name, int rank) try {
+  return unix_socket::listen_on(name);
+} catch (const std::system_error& error) {
+  throw Error(ErrorCode::system, std::string("no Unix socket for shared memory: ") + error.what(),
+              {.rank = rank, .remedy = "raise the limit of open files, or RONDO_TRANSPORT=^shm"});
 }
 
 class ShmTransport final : public Transport {
@@ -70,7 +64,7 @@ class ShmTransport final : public Transport {
       : settings_(settings),
         shape_{.slot_bytes = choose_slot_bytes(settings, preferred_slot_bytes, 2 * slots),
                .depth = slots},
-        name_(new_name()),
+        name_(unix_socket::new_name()),
         listener_(listen_on(name_, settings.rank)),
         access_(settings) {}
 

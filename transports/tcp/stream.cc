@@ -192,8 +192,9 @@ bool StreamReader::may_still_come() {
   if (more_to_come_) return true;
   if (peers_came_) return false;
   const auto now = std::chrono::steady_clock::now();
-  if (!ended_) ended_ = now;
-  return now - *ended_ < longest_crossing;
+  if (looked_) waited_ += std::min<std::chrono::nanoseconds>(now - *looked_, longest_look);
+  looked_ = now;
+  return waited_ < longest_crossing;
 }
 
 const FrameHeader* StreamReader::header(std::uint32_t number) {

@@ -107,8 +107,11 @@ class StreamReader {
   // Where an empty memory is filled from: a header right before a payload that starts a cache line.
   static constexpr std::size_t payload_offset = 64;
   static constexpr std::size_t header_offset = payload_offset - sizeof(FrameHeader);
-  /// After the end of the own connection the peer's may still be on its way for so long.
+  /// After the end of the own connection the peer's may still be on its way for so long. A process
+  /// that did not run between two looks has not waited for it: of that time no more counts than
+  /// this.
   static constexpr std::chrono::seconds longest_crossing{1};
+  static constexpr std::chrono::milliseconds longest_look{5};
   struct Candidate {
     Connection connection;
     bool own;
@@ -131,8 +134,9 @@ class StreamReader {
   bool more_to_come_ = false;            ///< candidates
   bool own_came_ = false;
   bool peers_came_ = false;
-  std::optional<std::chrono::steady_clock::time_point> ended_{};  ///< the last candidate's end
-  int error_ = 0;                                                 ///< that ended it; 0: in order
+  std::optional<std::chrono::steady_clock::time_point> looked_{};  ///< since the last one has ended
+  std::chrono::nanoseconds waited_{0};                             ///< in these looks
+  int error_ = 0;                                                  ///< that ended it; 0: in order
   bool settled_ = false;
   std::size_t slot_bytes_;
   Ends ends_;

@@ -55,10 +55,6 @@ std::chrono::milliseconds longest_try(const TransportSettings& settings) {
   return std::min(most, settings.timeout / 2);
 }
 
-std::string listening_address(const TransportSettings& settings) {
-  return choose_interfaces(settings.interface, interface_addresses()).front().address;
-}
-
 class TcpTransport final : public Transport {
  public:
   explicit TcpTransport(const TransportSettings& settings)
@@ -66,7 +62,7 @@ class TcpTransport final : public Transport {
         sockets_(usable_sockets(settings)),
         slot_bytes_(choose_slot_bytes(settings, preferred_slot_bytes, slots_of(settings))),
         meeting_(
-            settings.rank, listening_address(settings), longest_try(settings),
+            settings.rank, own_address(settings.interface, settings.family), longest_try(settings),
             [this](const Hello& hello, UniqueFd socket) { arrive(hello, std::move(socket)); }) {}
 
   ~TcpTransport() override {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/base/config_nccl.h"
+
 namespace rondo::verbs {
 namespace {
 
@@ -21,7 +23,7 @@ std::string indices(std::span<const Gid> table) {
 
 GidChoice take_wanted(std::span<const Gid> table, int wanted) {
   const auto found = std::ranges::find(table, wanted, &Gid::index);
-  const std::string setting = "RONDO_IB_GID_INDEX=" + std::to_string(wanted);
+  const std::string setting = name_as_set("RONDO_IB_GID_INDEX") + "=" + std::to_string(wanted);
   if (found != table.end()) return {true, *found, setting + " asks for it"};
   return {.reason = setting + ", but that entry of the port's table is empty or beyond its end; " +
                     "there are: " + indices(table)};

@@ -45,7 +45,7 @@ Rail::Rail(Port port, Gid gid, int rank)
       gid_(std::move(gid)),
       rank_(rank),
       context_(open(port_)),
-      regions_(windows_of_process(), *this, RegionCache::Limits()) {
+      regions_(blocks_of_process(), *this, RegionCache::Limits()) {
   const Library& table = library();
   domain_.reset(table.alloc_pd(context_.get()));
   if (!domain_) throw call_error("allocating a protection domain", errno, link(-1));
@@ -75,8 +75,8 @@ std::string Rail::account() const {
   return port_.device + " port " + std::to_string(port_.port) + ": " + text(tally_.sends) +
          " sends, " + text(tally_.from_place) + " of them from place, " + text(tally_.signalled) +
          " with a completion (" + text(tally_.questions) + " asked extra); " +
-         text(regions_.registrations()) + " registrations of allocate() memory, " +
-         text(regions_.registered_bytes()) + " bytes at the end";
+         text(regions_.registrations()) + " registrations of users' memory, " +
+         text(regions_.registered_bytes()) + " bytes of the host's at the end";
 }
 
 std::uint32_t Rail::admit(Worker& worker) {

@@ -5,6 +5,17 @@
 #include <algorithm>
 
 namespace rondo::verbs {
+namespace {
+
+std::string words_of_gpus(const std::vector<Port>& ports, const Settings& settings) {
+  if (!settings.reads_gpus) return "RONDO_NET_GDR_LEVEL=LOC";
+  const auto refuses =
+      std::ranges::find_if(ports, [](const Port& port) { return !port.no_dmabuf.empty(); });
+  if (refuses == ports.end()) return {};
+  return refuses->device + " registers no dma-bufs: " + refuses->no_dmabuf;
+}
+
+}  // namespace
 
 Rails::Rails(const Settings& settings, int rank)
     : settings_(settings), rank_(rank), ready_(::eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK)) {
@@ -15,6 +26,7 @@ Rails::Rails(const Settings& settings, int rank)
   const Discovery found = discover();
   ports_ = usable_ports(found.ports, settings);
   names_ = name_rails(ports_, settings);
+  why_not_gpus_ = words_of_gpus(ports_, settings);
   rails_.resize(ports_.size());
   if (!ports_.empty()) return;
   throw Error(

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/base/unique_fd.h"
@@ -31,6 +32,9 @@ class Rails {
     for (Rail* rail : open_) moved |= rail->poll();
     return moved;
   }
+  /// Why devices do not read the memory of GPUs that DeviceBlocks knows; empty: they do. Any
+  /// thread.
+  const std::string& why_not_gpus() const { return why_not_gpus_; }
   /// Lets go of the user's memory that has been freed. False: a device may have to read some of it
   /// once more.
   bool forget_freed();
@@ -45,6 +49,7 @@ class Rails {
 
   Settings settings_;
   int rank_;
+  std::string why_not_gpus_{};
   std::vector<Port> ports_{};
   std::vector<RailName> names_{};               ///< of ports_
   std::vector<std::unique_ptr<Rail>> rails_{};  ///< of ports_; null until one is taken

@@ -10,7 +10,7 @@
 // Registering a byte is reckoned to cost what copying it does, and pins its page. So a block is
 // registered once as many bytes have been copied out of it as it has: whatever comes, that costs at
 // most twice the better of both ways. What a device owns cannot be copied, so it is registered at
-// once.
+// once, also beyond the limits, which are of the host's memory.
 //
 // Needs no libibverbs.
 #pragma once
@@ -33,6 +33,7 @@ struct Block {
   /// the owner knows it by, and `dmabuf_offset` where it begins in the dma-buf.
   int dmabuf = -1;
   std::uint64_t dmabuf_offset = 0;
+  bool is_of_device() const { return dmabuf >= 0; }
 };
 
 /// The owner of blocks. Thread-safe.
@@ -43,9 +44,11 @@ class BlockSource {
   virtual std::optional<Block> find(const void* memory, std::size_t bytes) const = 0;
   /// How many have been freed so far; grows before the memory may be another's.
   virtual std::uint64_t freed() const = 0;
+  /// Whether any may be of a device's memory.
+  virtual bool has_device_blocks() const { return false; }
 };
-/// Those of rondo::allocate().
-std::shared_ptr<const BlockSource> windows_of_process();
+/// Those of rondo::allocate(), and of GPUs what DeviceBlocks knows.
+std::shared_ptr<const BlockSource> blocks_of_process();
 
 /// A block known to a device. It is known no more when the last owner of `handle` goes.
 struct Registration {
@@ -76,6 +79,8 @@ class RegionCache {
   /// `device` outlives the cache.
   RegionCache(std::shared_ptr<const BlockSource> source, Device& device, Limits limits);
 
+  /// Whether it is a device's, which nobody here can copy: key() then tells one, or throws.
+  bool is_device_memory(std::span<const std::byte> memory) const;
   /// What work requests name the memory by; nothing: it is to be copied, which is noted. The least
   /// recently used block makes room where a limit is reached. Throws what register_block() throws
   /// for memory of a device, which nobody can copy.
@@ -87,6 +92,7 @@ class RegionCache {
   /// Of memory in blocks, so far. The last key() was this one.
   std::uint64_t uses() const { return uses_; }
   std::uint64_t registrations() const { return registrations_; }  ///< made so far
+  /// Of the host's.
   std::size_t registered_bytes() const { return registered_bytes_; }
 
  private:
@@ -99,7 +105,7 @@ class RegionCache {
   };
   Entry* entry_of(std::span<const std::byte> memory);
   void register_entry(Entry& entry);
-  bool make_room(std::size_t bytes);
+  bool make_room(const Block& block);
   void release(Entry& entry);
   bool is_read(const Entry& entry) const;
   void retire_freed();

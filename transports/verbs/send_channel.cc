@@ -12,7 +12,8 @@ namespace {
 // Shorter payloads are copied also from memory that the device knows, reckoned to cost less than a
 // second part of a work request, which the device fetches by itself, and than the wait for a credit
 // at the end of the call. Not measured on an adapter. Soft-RoCE gives no reason for any limit: from
-// 1 KiB to 1 MiB streams from place reached 1.0 to 1.4 times what staged ones did.
+// 1 KiB to 1 MiB streams from place reached 1.0 to 1.4 times what staged ones did. Memory of
+// another device leaves from place whatever its length.
 constexpr std::size_t least_from_place = 4096;
 // A peer that takes part in the call gives its credit sooner.
 constexpr std::chrono::milliseconds longest_wait_for_credit{20};
@@ -138,14 +139,30 @@ void VerbsSendChannel::commit(std::size_t bytes, std::uint64_t fingerprint) {
   post([&](Endpoint& endpoint) { endpoint.send(piece(endpoint, number_, bytes)); });
 }
 
+/// A device that another one's memory is not open to ends the channel: it cannot be copied.
+std::optional<std::uint32_t> VerbsSendChannel::lent_key(RegionCache& regions,
+                                                        std::span<const std::byte> bytes) {
+  try {
+    return regions.key(bytes);
+  } catch (const Error& failure) {
+    ErrorDetails details = failure.details();
+    details.peer = edge_.peer;
+    details.remedy = "RONDO_NET_GDR_LEVEL=LOC, which has GPU memory copied to the host's first";
+    fail(Error(failure.code(), failure.message(), std::move(details)));
+    throw Error(*failure_);
+  }
+}
+
 std::size_t VerbsSendChannel::send_from(std::span<const std::byte> bytes,
                                         std::uint64_t fingerprint) {
   if (bytes.empty() || bytes.size() > edge_.slots.bytes)
     throw error(ErrorCode::internal, "send_from() takes frames of 1 byte to a slot", {});
   const std::span<std::byte> slot = acquire();
   if (slot.empty()) return 0;
+  RegionCache& regions = endpoint_of(number_).rail().regions();
   std::optional<std::uint32_t> key;
-  if (bytes.size() >= least_from_place) key = endpoint_of(number_).rail().regions().key(bytes);
+  if (bytes.size() >= least_from_place || regions.is_device_memory(bytes))
+    key = lent_key(regions, bytes);
   if (!key) {
     std::memcpy(slot.data(), bytes.data(), bytes.size());
     commit(bytes.size(), fingerprint);

@@ -39,10 +39,6 @@ std::chrono::milliseconds longest_try(const TransportSettings& settings) {
   return std::min(most, settings.timeout / 2);
 }
 
-std::string listening_address(const TransportSettings& settings) {
-  return choose_interfaces(settings.interface, interface_addresses()).front().address;
-}
-
 /// Where a peer is met, and its ports.
 struct Address {
   Contact contact{};
@@ -64,16 +60,26 @@ class VerbsTransport final : public Transport {
         slots_{.count = slots,
                .bytes = choose_slot_bytes(settings, preferred_slot_bytes, 2 * slots)},
         meeting_(
-            settings.rank, listening_address(settings), longest_try(settings),
-            [this](const Hello& hello, UniqueFd socket) { arrive(hello, std::move(socket)); }) {}
+            settings.rank, own_address(settings.interface, settings.family), longest_try(settings),
+            [this](const Hello& hello, UniqueFd socket) { arrive(hello, std::move(socket)); }) {
+    if (!settings.infiniband.reads_gpus) return;
+    const std::string& why_not = rails_.why_not_gpus();
+    log(LogLevel::info, settings_.rank,
+        why_not.empty()
+            ? "messages in GPU memory of ncclMemAlloc leave over verbs from where it lies"
+            : "GPU memory goes over verbs by way of the host's: " + why_not,
+        LogSubsystem::net);
+  }
 
   ~VerbsTransport() override {
-    if (!log_enabled(LogLevel::info)) return;
-    for (const Rail* rail : rails_.open()) log(LogLevel::info, settings_.rank, rail->account());
+    if (!log_enabled(LogLevel::info, LogSubsystem::net)) return;
+    for (const Rail* rail : rails_.open())
+      log(LogLevel::info, settings_.rank, rail->account(), LogSubsystem::net);
   }
 
   std::string_view name() const override { return "verbs"; }
   LinkClass link_class() const override { return LinkClass::network; }
+  bool sends_device_memory(int /*peer*/) const override { return rails_.why_not_gpus().empty(); }
   std::string address() const override {
     return tcp::to_text(meeting_.contact()) + separator + to_text(rails_.names());
   }
@@ -232,7 +238,7 @@ class VerbsTransport final : public Transport {
         return;
       case Reach::back:
         rail.note_back();
-        return log(LogLevel::info, settings_.rank, error.message());
+        return log(LogLevel::info, settings_.rank, error.message(), LogSubsystem::net);
       case Reach::warning:
         return warn(error.message());
       case Reach::port:

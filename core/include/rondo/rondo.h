@@ -2,6 +2,9 @@
 //
 //   auto world = rondo::Communicator::from_environment();      // under rondorun, torchrun, srun
 //   world.all_reduce(input, output, count, rondo::DataType::float32, rondo::ReduceOperator::sum);
+//   rondo::Reduction exact;                                    // the same bits by every algorithm
+//   exact.reproducible = true;
+//   world.all_reduce(input, output, count, rondo::DataType::float32, exact);
 //
 // Rules that hold for every call below:
 // - Counts are elements, and are the *per-rank block* where the comment says so. Zero is allowed.
@@ -14,6 +17,8 @@
 //   barrier does; a root that only sends cannot notice by itself).
 // - A communicator may be used by one thread at a time, except abort() and the calls of Work,
 //   which any thread may make.
+// - It belongs to the process that made it: in a child by fork() its calls are errors, abort() and
+//   its end do nothing.
 // - Nothing waits for ever: see RONDO_TIMEOUT. A failure is a rondo::Error that names rank, peer,
 //   call and remedy; after it the communicator can only be destroyed.
 #pragma once
@@ -24,6 +29,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -54,6 +60,18 @@ struct Options {
   std::string algorithm{};  ///< "ring", "^ring", "all_reduce:ring;broadcast:chain"; empty: chosen
   std::chrono::milliseconds timeout{
       0};  ///< longest silence of a peer inside a call; 0: environment
+  /// All calls that reduce floats have Reduction::reproducible; unset: environment.
+  std::optional<bool> reproducible{};
+  /// All calls that reduce floats accumulate in wide_type() where there is one; unset: environment.
+  std::optional<bool> accumulate_wide{};
+};
+
+/// Where the blocks of an all_to_all_v lie in one of a rank's buffers: block r, for or from rank r,
+/// has counts[r] elements and begins displacements[r] elements behind the buffer's beginning.
+/// Without displacements blocks lie one behind the other in rank order.
+struct Blocks {
+  std::span<const std::size_t> counts{};
+  std::span<const std::size_t> displacements{};
 };
 
 namespace detail {
@@ -83,7 +101,8 @@ class Work {
   std::shared_ptr<detail::Operation> operation_;
 };
 
-/// A group of ranks. Movable handle; the last handle's destructor finalizes without throwing.
+/// A group of ranks. Movable handle; the last handle's destructor finalizes without throwing, and
+/// aborts what is under way where an exception destroys it.
 class Communicator {
  public:
   /// An empty handle, as split() returns to ranks with a negative color.
@@ -109,24 +128,29 @@ class Communicator {
   Communicator dup();
   /// Stops this communicator on every rank: calls in flight end with Error `aborted`. Any thread.
   void abort(const std::string& reason = {}) noexcept;
-  /// Waits for outstanding work of this rank, tells the peers goodbye, frees everything.
+  /// The longest silence of a peer inside a call that this rank waits out from now on, in calls
+  /// under way, too, and in communicators split from this one later. At first Options::timeout or
+  /// RONDO_TIMEOUT. Any thread. Throws Error{invalid_argument} below 1 ms.
+  void set_timeout(std::chrono::milliseconds timeout);
+  /// Waits for work of this rank, says goodbye, frees all. To compare the last calls it waits for
+  /// ranks that have made fewer, 0.2 s at most: Error{mismatch} where they differ, untold before.
   void finalize();
 
-  /// output[i] = op over ranks of input[i], on every rank.
+  /// output[i] = how's operator over ranks of input[i], on every rank.
   void all_reduce(const void* input, void* output, std::size_t count, DataType type,
-                  ReduceOperator op = ReduceOperator::sum);
+                  const Reduction& how = {});
   /// input: size() blocks of `count`; output: this rank's block, reduced. In place:
   /// output == input + rank() * count.
   void reduce_scatter(const void* input, void* output, std::size_t count, DataType type,
-                      ReduceOperator op = ReduceOperator::sum);
+                      const Reduction& how = {});
   /// input: one block of `count`; output: size() blocks in rank order. In place:
   /// input == output + rank() * count.
   void all_gather(const void* input, void* output, std::size_t count, DataType type);
   /// output on every rank = input of `root`. `input` is read on the root only.
   void broadcast(const void* input, void* output, std::size_t count, DataType type, int root);
-  /// output on `root` only = op over ranks of input. `output` is not touched elsewhere.
-  void reduce(const void* input, void* output, std::size_t count, DataType type, ReduceOperator op,
-              int root);
+  /// output on `root` only = how's operator over ranks of input. `output` is not touched elsewhere.
+  void reduce(const void* input, void* output, std::size_t count, DataType type,
+              const Reduction& how, int root);
   /// Block j of input goes to rank j's block rank(). `count` elements a block. In place is an
   /// error.
   void all_to_all(const void* input, void* output, std::size_t count, DataType type);
@@ -134,24 +158,52 @@ class Communicator {
   void scatter(const void* input, void* output, std::size_t count, DataType type, int root);
   /// Every rank's block goes to the root's output in rank order. `count` elements a block.
   void gather(const void* input, void* output, std::size_t count, DataType type, int root);
+
+  /// The same with blocks that differ in size: counts[r] elements of rank r, a count for each rank,
+  /// the same list on every rank. Blocks lie one behind the other in rank order; those of no
+  /// elements are allowed. In place: the rank's own block at its place in the larger buffer.
+  void all_gather_v(const void* input, void* output, std::span<const std::size_t> counts,
+                    DataType type);
+  void reduce_scatter_v(const void* input, void* output, std::span<const std::size_t> counts,
+                        DataType type, const Reduction& how = {});
+  void gather_v(const void* input, void* output, std::span<const std::size_t> counts, DataType type,
+                int root);
+  void scatter_v(const void* input, void* output, std::span<const std::size_t> counts,
+                 DataType type, int root);
+  /// Every rank has lists of its own: sent.counts[r] elements go to rank r, received.counts[r] come
+  /// from it, which must be what it sends. What is received must overlap nothing; so in place is an
+  /// error. It is a message each way between each pair, in the order of that pair's others.
+  void all_to_all_v(const void* input, const Blocks& sent, void* output, const Blocks& received,
+                    DataType type);
   /// Returns after every rank has entered.
   void barrier();
   /// Matched by order between a pair of ranks. Inside a Group sends and receives run together.
   void send(const void* buffer, std::size_t count, DataType type, int peer);
   void recv(void* buffer, std::size_t count, DataType type, int peer);
 
-  /// The same calls, returning at once. Buffers stay untouched by the caller until complete.
+  /// The same calls, returning at once. Buffers stay untouched by the caller until complete; lists
+  /// of counts and displacements are read before they return.
   Work all_reduce_async(const void* input, void* output, std::size_t count, DataType type,
-                        ReduceOperator op = ReduceOperator::sum);
+                        const Reduction& how = {});
   Work reduce_scatter_async(const void* input, void* output, std::size_t count, DataType type,
-                            ReduceOperator op = ReduceOperator::sum);
+                            const Reduction& how = {});
   Work all_gather_async(const void* input, void* output, std::size_t count, DataType type);
   Work broadcast_async(const void* input, void* output, std::size_t count, DataType type, int root);
   Work reduce_async(const void* input, void* output, std::size_t count, DataType type,
-                    ReduceOperator op, int root);
+                    const Reduction& how, int root);
   Work all_to_all_async(const void* input, void* output, std::size_t count, DataType type);
   Work scatter_async(const void* input, void* output, std::size_t count, DataType type, int root);
   Work gather_async(const void* input, void* output, std::size_t count, DataType type, int root);
+  Work all_gather_v_async(const void* input, void* output, std::span<const std::size_t> counts,
+                          DataType type);
+  Work reduce_scatter_v_async(const void* input, void* output, std::span<const std::size_t> counts,
+                              DataType type, const Reduction& how = {});
+  Work gather_v_async(const void* input, void* output, std::span<const std::size_t> counts,
+                      DataType type, int root);
+  Work scatter_v_async(const void* input, void* output, std::span<const std::size_t> counts,
+                       DataType type, int root);
+  Work all_to_all_v_async(const void* input, const Blocks& sent, void* output,
+                          const Blocks& received, DataType type);
   Work barrier_async();
   Work send_async(const void* buffer, std::size_t count, DataType type, int peer);
   Work recv_async(void* buffer, std::size_t count, DataType type, int peer);
@@ -159,7 +211,7 @@ class Communicator {
   /// Which algorithm and transport a call would use here, and why, in one line of plain words.
   /// Local; `count` as for the call itself.
   std::string describe(Collective collective, std::size_t count, DataType type,
-                       ReduceOperator op = ReduceOperator::sum, int root = 0) const;
+                       const Reduction& how = {}, int root = 0) const;
   /// What this rank has sent in this communicator so far; of a call once it is complete. Local;
   /// works after a failure, too. See rondo/traffic.h for what counts.
   Traffic traffic() const;

@@ -58,21 +58,33 @@ class StreamCommunicator {
 
   /// Collectives and messages as of Communicator, with the stream behind. In place as there.
   void all_reduce(const void* input, void* output, std::size_t count, DataType type,
-                  ReduceOperator op, CudaStream stream);
+                  const Reduction& how, CudaStream stream);
   void reduce_scatter(const void* input, void* output, std::size_t count, DataType type,
-                      ReduceOperator op, CudaStream stream);
+                      const Reduction& how, CudaStream stream);
   void all_gather(const void* input, void* output, std::size_t count, DataType type,
                   CudaStream stream);
   void broadcast(const void* input, void* output, std::size_t count, DataType type, int root,
                  CudaStream stream);
-  void reduce(const void* input, void* output, std::size_t count, DataType type, ReduceOperator op,
-              int root, CudaStream stream);
+  void reduce(const void* input, void* output, std::size_t count, DataType type,
+              const Reduction& how, int root, CudaStream stream);
   void all_to_all(const void* input, void* output, std::size_t count, DataType type,
                   CudaStream stream);
   void scatter(const void* input, void* output, std::size_t count, DataType type, int root,
                CudaStream stream);
   void gather(const void* input, void* output, std::size_t count, DataType type, int root,
               CudaStream stream);
+  /// Blocks that differ in size. An all_to_all_v is a group of messages: counts are the host's, and
+  /// a capture fixes them.
+  void all_gather_v(const void* input, void* output, std::span<const std::size_t> counts,
+                    DataType type, CudaStream stream);
+  void reduce_scatter_v(const void* input, void* output, std::span<const std::size_t> counts,
+                        DataType type, const Reduction& how, CudaStream stream);
+  void gather_v(const void* input, void* output, std::span<const std::size_t> counts, DataType type,
+                int root, CudaStream stream);
+  void scatter_v(const void* input, void* output, std::span<const std::size_t> counts,
+                 DataType type, int root, CudaStream stream);
+  void all_to_all_v(const void* input, const Blocks& sent, void* output, const Blocks& received,
+                    DataType type, CudaStream stream);
   void send(const void* buffer, std::size_t count, DataType type, int peer, CudaStream stream);
   void recv(void* buffer, std::size_t count, DataType type, int peer, CudaStream stream);
 
@@ -85,11 +97,15 @@ class StreamCommunicator {
   Traffic traffic() const { return communicator_.traffic(); }
   /// Ends what is under way on every rank, as Communicator::abort(). Any thread.
   void abort(const std::string& reason = {}) noexcept { communicator_.abort(reason); }
+  /// As Communicator::set_timeout(). Any thread.
+  void set_timeout(std::chrono::milliseconds timeout) { communicator_.set_timeout(timeout); }
   /// finish(), and Communicator::finalize().
   void finalize();
 
  private:
   void call(const Call& call, const void* input, void* output, CudaStream stream);
+  void ragged_call(const Call& call, std::span<const std::size_t> counts, const void* input,
+                   void* output, CudaStream stream);
   void pass(bool sends, const void* input, void* output, std::size_t count, DataType type, int peer,
             CudaStream stream);
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace rondo {
@@ -30,8 +31,9 @@ enum class DataType : std::uint8_t {
 
 /// `avg` is the sum divided by the number of ranks: integers divide the sum and truncate towards
 /// zero; floats are scaled by 1/ranks, each contribution before it is added or the whole sum once,
-/// in float32 for narrower types, as the way that is chosen does best.
-enum class ReduceOperator : std::uint8_t { sum, prod, min, max, avg };
+/// in float32 for narrower types, as the way that is chosen does best (see Reduction). `bit_and`,
+/// `bit_or` and `bit_xor` combine bit by bit; they are for integers only.
+enum class ReduceOperator : std::uint8_t { sum, prod, min, max, avg, bit_and, bit_or, bit_xor };
 
 /// What a call does. `send_recv` is one message from one rank to another.
 enum class Collective : std::uint8_t {
@@ -56,6 +58,7 @@ struct DataTypeInfo {
 struct ReduceOperatorInfo {
   ReduceOperator op;
   std::string_view name;
+  bool bitwise;  ///< for integers only
 };
 
 struct CollectiveInfo {
@@ -83,11 +86,14 @@ inline constexpr std::array data_types{
 };
 
 inline constexpr std::array reduce_operators{
-    ReduceOperatorInfo{ReduceOperator::sum, "sum"},
-    ReduceOperatorInfo{ReduceOperator::prod, "prod"},
-    ReduceOperatorInfo{ReduceOperator::min, "min"},
-    ReduceOperatorInfo{ReduceOperator::max, "max"},
-    ReduceOperatorInfo{ReduceOperator::avg, "avg"},
+    ReduceOperatorInfo{ReduceOperator::sum, "sum", false},
+    ReduceOperatorInfo{ReduceOperator::prod, "prod", false},
+    ReduceOperatorInfo{ReduceOperator::min, "min", false},
+    ReduceOperatorInfo{ReduceOperator::max, "max", false},
+    ReduceOperatorInfo{ReduceOperator::avg, "avg", false},
+    ReduceOperatorInfo{ReduceOperator::bit_and, "bit_and", true},
+    ReduceOperatorInfo{ReduceOperator::bit_or, "bit_or", true},
+    ReduceOperatorInfo{ReduceOperator::bit_xor, "bit_xor", true},
 };
 
 inline constexpr std::array collectives{
@@ -117,6 +123,46 @@ constexpr std::size_t size_of(DataType type) { return info(type).bytes; }
 constexpr std::string_view name(DataType type) { return info(type).name; }
 constexpr std::string_view name(ReduceOperator op) { return info(op).name; }
 constexpr std::string_view name(Collective collective) { return info(collective).name; }
+
+constexpr bool is_integer(DataType type) { return type <= DataType::uint64; }
+/// Whether elements of the type can be combined so; a call that asks for more is an Error.
+constexpr bool applies_to(ReduceOperator op, DataType type) {
+  return !info(op).bitwise || is_integer(type);
+}
+/// Why it does not apply, in words; empty where it does.
+std::string obstacle(ReduceOperator op, DataType type);
+constexpr bool is_float(DataType type) { return !is_integer(type); }
+
+/// The type in which contributions of `type` can be accumulated: float32 for 16- and 8-bit floats,
+/// float64 for float32; std::nullopt for all others.
+constexpr std::optional<DataType> wide_type(DataType type) {
+  if (type == DataType::float32) return DataType::float64;
+  if (is_float(type) && size_of(type) < size_of(DataType::float32)) return DataType::float32;
+  return std::nullopt;
+}
+
+/// How a call combines contributions. An operator alone is one, with the usual numbers: every rank
+/// gets the same bits, but which ones depends on the algorithm, and that on size and machine.
+///
+/// Both fields below make a call choose among the algorithms that combine all contributions to an
+/// element at once and in the order of ranks (`rondo list` marks them); forcing another one is an
+/// Error. An average is then the whole sum, times 1/ranks, rounded once. Integers have the same
+/// bits by any algorithm, so for them nothing changes. Equal on all ranks, as the operator is.
+struct Reduction {
+  constexpr Reduction(ReduceOperator by = ReduceOperator::sum, std::optional<DataType> in = {},
+                      bool same_bits = false)
+      : op(by), accumulate(in), reproducible(same_bits) {}
+
+  ReduceOperator op;
+  /// Contributions are combined in this type from the first to the last, and rounded to the call's
+  /// type once, at the end. wide_type() of the call's type, or that type itself, which is as usual;
+  /// else Error{invalid_argument}. Messages carry the call's type all the same.
+  std::optional<DataType> accumulate;
+  /// Floats are combined from rank 0's to rank P-1's, so that the bits of a result depend on the
+  /// values, their number, type, operator and `accumulate` only: not on the size of the call, nor
+  /// on transport, algorithm, machine, CPU or GPU. A NaN stays one, but its bits may be others.
+  bool reproducible;
+};
 
 /// Looks a name up; std::nullopt where no row has it.
 std::optional<DataType> parse_data_type(std::string_view text);

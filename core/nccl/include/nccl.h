@@ -5,10 +5,10 @@
 // to the version a program was built with (ncclConfig_t.version). Without CUDA's headers the two
 // CUDA types below are what CUDA declares them to be.
 //
-// Buffers are host memory: streams then carry no order, and a call is complete when it, or the
-// outermost ncclGroupEnd, returns. Communicators with blocking = 0 return ncclInProgress instead,
-// and are complete when ncclCommGetAsyncError says ncclSuccess. README.md, "Instead of NCCL", lists
-// what each function does here.
+// Calls on GPU buffers follow their streams. Those on host memory are in no stream's order: they
+// are complete when they, or the outermost ncclGroupEnd, return, or, with blocking = 0, where they
+// return ncclInProgress, when ncclCommGetAsyncError says ncclSuccess. README.md, "Instead of NCCL",
+// lists what each function does here.
 #pragma once
 #ifndef NCCL_H_
 #define NCCL_H_
@@ -19,7 +19,12 @@
 
 #if defined(__has_include) && !defined(RONDO_NCCL_PLAIN)
 #if __has_include(<cuda_runtime.h>)
+#include <cuda_bf16.h>  // programs count on these three, as NVIDIA's header has them
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
+#if defined(__cplusplus) && CUDART_VERSION >= 11080
+#include <cuda_fp8.h>
+#endif
 #define RONDO_NCCL_HAS_CUDA
 #endif
 #endif
@@ -33,13 +38,22 @@ typedef struct CUstream_st* cudaStream_t;
 typedef struct CUevent_st* cudaEvent_t;
 #endif
 
+// Programs that take NCCL's device API from nccl_device.h where the version has one, as nccl-tests
+// does, define RONDO_NCCL_NO_DEVICE_API: that header is code of NCCL's own kernels, so this one
+// then says it is the last version without.
 #define NCCL_MAJOR 2
+#ifdef RONDO_NCCL_NO_DEVICE_API
+#define NCCL_MINOR 27
+#define NCCL_PATCH 7
+#define NCCL_VERSION_CODE 22707
+#else
 #define NCCL_MINOR 32
 #define NCCL_PATCH 3
+#define NCCL_VERSION_CODE 23203
+#endif
 #define NCCL_SUFFIX ""
 #define NCCL_VERSION(x, y, z) \
   ((x) < 2 || ((x) == 2 && (y) <= 8) ? (x)*1000 + (y)*100 + (z) : (x)*10000 + (y)*100 + (z))
-#define NCCL_VERSION_CODE 23203
 
 // Handles. Only this library knows what they stand for.
 typedef struct ncclComm* ncclComm_t;
@@ -65,26 +79,16 @@ typedef enum {
   ncclNumResults = 9
 } ncclResult_t;
 
+// clang-format off
 typedef enum {
-  ncclInt8 = 0,
-  ncclChar = 0,
-  ncclUint8 = 1,
-  ncclInt32 = 2,
-  ncclInt = 2,
-  ncclUint32 = 3,
-  ncclInt64 = 4,
-  ncclUint64 = 5,
-  ncclFloat16 = 6,
-  ncclHalf = 6,
-  ncclFloat32 = 7,
-  ncclFloat = 7,
-  ncclFloat64 = 8,
-  ncclDouble = 8,
-  ncclBfloat16 = 9,
-  ncclFloat8e4m3 = 10,
-  ncclFloat8e5m2 = 11,
+  ncclInt8 = 0, ncclChar = 0, ncclUint8 = 1,
+  ncclInt32 = 2, ncclInt = 2, ncclUint32 = 3,
+  ncclInt64 = 4, ncclUint64 = 5,
+  ncclFloat16 = 6, ncclHalf = 6, ncclFloat32 = 7, ncclFloat = 7, ncclFloat64 = 8, ncclDouble = 8,
+  ncclBfloat16 = 9, ncclFloat8e4m3 = 10, ncclFloat8e5m2 = 11,
   ncclNumTypes = 12
 } ncclDataType_t;
+// clang-format on
 
 typedef enum { ncclNumOps_dummy = 5 } ncclRedOp_dummy_t;
 // Operators that a program makes lie between ncclNumOps and ncclMaxRedOp.
@@ -159,6 +163,17 @@ typedef struct {
 } ncclConfig_t;
 
 // clang-format off
+// Values of hostCftMode, and of nvlsHostMode, where 1 and 2 are flags.
+typedef enum {
+  ncclHostCftDefault = NCCL_CONFIG_UNDEF_INT,
+  ncclHostCftEnable = 1, ncclHostCftDisable = 2, ncclHostCftFallback = 3
+} ncclHostCftMode_t;
+typedef enum {
+  ncclNvlsHostModeDefault = NCCL_CONFIG_UNDEF_INT, ncclNvlsHostModeEnable = 0,
+  ncclNvlsHostModeDisableTransport = 1, ncclNvlsHostModeDisableSymmetricMultimem = 2,
+  ncclNvlsHostModeDisable = INT_MAX
+} ncclNvlsHostMode_t;
+
 #define NCCL_CONFIG_INITIALIZER                                                                  \
   {                                                                                              \
     sizeof(ncclConfig_t), NCCL_API_MAGIC, NCCL_VERSION_CODE,                                     \
@@ -171,7 +186,7 @@ typedef struct {
   }
 // clang-format on
 
-// A vendor's options for one call, in a list. None are known here: they are ignored.
+// Vendors' options for one call, in a list. rondo's are in rondo/nccl.h; others are ignored.
 typedef struct ncclConfigExt {
   struct ncclConfigExt* next;
   struct {
@@ -186,7 +201,7 @@ typedef struct ncclConfigExt {
 } ncclConfigExt_t;
 
 // One call's settings. Begin with NCCL_COLLCONFIG_INITIALIZER. An algorithm cannot be chosen for
-// one call: `algSelection` with `forceAlgSelection` is refused, the others have no effect.
+// one call: `algSelection` with `forceAlgSelection` is refused. Of the others `ext` has an effect.
 typedef struct {
   size_t size;
   unsigned int magic;

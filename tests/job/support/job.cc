@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <set>
@@ -59,6 +60,8 @@ Command job_of(int ranks, const Words& options, const Words& script) {
   Command command;
   command.words = {rondorun(), "-n", std::to_string(ranks)};
   command.words.insert(command.words.end(), options.begin(), options.end());
+  if (std::find(options.begin(), options.end(), "--grace") == options.end())
+    command.words.insert(command.words.end(), {"--grace", "20"});
   command.words.push_back(job_rank_program());
   command.words.insert(command.words.end(), script.begin(), script.end());
   return command;
@@ -106,7 +109,8 @@ std::vector<std::string> shared_memory_files() {
   std::error_code none;
   for (const auto& entry : fs::directory_iterator("/dev/shm", none)) {
     const std::string name = entry.path().filename();
-    if (contains(name, "rondo")) names.push_back(name);
+    // Not folders: clones and temporary files of others may lie there, too.
+    if (contains(name, "rondo") && entry.is_regular_file(none)) names.push_back(name);
   }
   return names;
 }

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <sstream>
 #include <stdexcept>
 
 namespace rondo::test {
@@ -64,6 +65,20 @@ void Testbed::cut(int host, int interface) const {
 
 void Testbed::mend(int host) const {
   require_testbed("mend", {"--name", name_, "h" + std::to_string(host)});
+}
+
+int Testbed::connections(int host, const std::string& table) const {
+  Command command;
+  command.words = on(host, {"cat", "/proc/net/" + table});
+  std::istringstream lines(finish(command).output);
+  int found = 0;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream fields(line);
+    std::string slot, local, remote, state;
+    fields >> slot >> local >> remote >> state;
+    found += state == "01";
+  }
+  return found;
 }
 
 std::string Testbed::address(int host, int interface) {

@@ -25,6 +25,9 @@ class Testbed {
   void cut(int host, int interface = -1) const;
   void mend(int host) const;
 
+  /// Established ones of a host, in the kernel's table `table`: "tcp" for IPv4, "tcp6" for IPv6.
+  int connections(int host, const std::string& table) const;
+
   /// Of host `host` on network `interface`.
   static std::string address(int host, int interface = 0);
   /// Empty, or why this machine has no testbeds: a reason to skip.

@@ -65,4 +65,6 @@ def browser_or_skip():
                      "--hide-scrollbars", "--window-size=1280,1400"):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    return webdriver.Chrome(options=options, service=Service(programs["chromedriver"]))
+    browser = webdriver.Chrome(options=options, service=Service(programs["chromedriver"]))
+    browser.set_script_timeout(300)  # a slow machine plays 64 ranks slowly
+    return browser

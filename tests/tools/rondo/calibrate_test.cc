@@ -22,8 +22,8 @@ struct Run {
   std::string output{};  ///< standard error too
 };
 
-Run run_program(const std::string& arguments) {
-  FILE* pipe = popen(("'" RONDO_PROGRAM "' " + arguments + " 2>&1").c_str(), "r");
+Run run_command(const std::string& command) {
+  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
   REQUIRE(pipe != nullptr);
   Run run;
   std::array<char, 4096> part{};
@@ -32,6 +32,10 @@ Run run_program(const std::string& arguments) {
   const int status = pclose(pipe);
   run.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   return run;
+}
+
+Run run_program(const std::string& arguments) {
+  return run_command("'" RONDO_PROGRAM "' " + arguments);
 }
 
 bench::Spread exactly(double seconds) { return {seconds, seconds, seconds}; }
@@ -66,6 +70,18 @@ Profile made_up() {
           .version = "1",
           .links = {link, crowded},
           .gammas = {gamma}};
+}
+
+/// Links of `seconds a byte` between four hosts.
+Profile between_hosts(double a_byte) {
+  Profile profile = made_up();
+  LinkProfile link = profile.links[1];
+  link.transport = "tcp";
+  link.cores = link.hosts = 4;
+  link.exchange = curve([&](double) { return 1.5 * a_byte; }, 6 * alpha);  // sends 3/4, twice
+  link.combining = curve([&](double) { return 1.65 * a_byte; }, 6 * alpha);
+  profile.links = {link};
+  return profile;
 }
 
 /// A file with this content, gone at the end.
@@ -116,9 +132,10 @@ TEST_CASE("seconds a byte are those of the samples, interpolated in between, lev
 TEST_CASE("constants: half an exchange at each end, a core's time where ranks share it") {
   const Profile profile = made_up();
   CHECK(profile.links[0].copy(1 << 20) == Approx(2e-10));
-  CHECK(profile.links[0].forward(1 << 20) == Approx(1e-10));
-  // Two ranks a core; one block sent, two sent on for half, three received, all of it twice.
-  CHECK(profile.links[1].copy(1 << 20) == Approx(10e-10 / 2 / (2 * 5 / 4.0)));
+  CHECK(profile.links[0].forward(1 << 20) == Approx(1.5e-10));
+  // Two ranks a core; one block sent, two sent on for three quarters, three received, all of it
+  // twice.
+  CHECK(profile.links[1].copy(1 << 20) == Approx(10e-10 / 2 / (2 * 5.5 / 4.0)));
   CHECK(profile.links[0].combined(1 << 20) == Approx(1e-10));
   CHECK(profile.links[1].combined(1 << 20) == Approx(3e-10 / 2 / (2 * 3 / 4.0)));
   CHECK(profile.links[0].fetched(1 << 20) == Approx(2e-10));
@@ -129,13 +146,35 @@ TEST_CASE("constants: half an exchange at each end, a core's time where ranks sh
   CHECK(costs.alpha == Approx(alpha));
   CHECK(costs.copy == Approx(2e-10));
   CHECK(costs.gamma == Approx(1e-10));
-  CHECK(costs.forward == Approx(1e-10));
+  CHECK(costs.forward == Approx(1.5e-10));
+  CHECK(costs.overlap == Approx(1));  // one way takes a copy's time
+  CHECK(profile.links[1].overlap(1 << 20) == Approx(2 - 2e-10 / profile.links[1].copy(1 << 20)));
   CHECK(costs.processors == 2);
+}
+
+TEST_CASE("constants between hosts are a link's: seconds a byte each way, and a switch") {
+  const Profile profile = between_hosts(1e-8);
+  CHECK(profile.apart());
+  CHECK_FALSE(made_up().apart());
+  const LinkProfile& link = profile.link("tcp", 4);
+  CHECK(link.where() == "4 ranks, a host for each");
+  CHECK_FALSE(link.crowded());
+  const Costs costs = profile.costs(link, 1 << 20, DataType::float32, ReduceOperator::sum);
+  CHECK(costs.ports == Ports::switched);
+  CHECK(costs.alpha == Approx(alpha));
+  CHECK(costs.beta == Approx(1e-8));
+  CHECK(costs.gamma == Approx(1e-9));
+  CHECK(costs.copy == 0);
+  CHECK(costs.processors == 0);
+  const File file("");
+  write_profile(profile, file.path());
+  CHECK(to_json(read_profile(file.path())) == to_json(profile));
 }
 
 TEST_CASE("a number of ranks that was not measured takes the nearest that shares cores alike") {
   const Profile profile = made_up();
   CHECK(profile.link("shm", 2).ranks == 2);
+  CHECK(profile.link("", 3).ranks == 4);  // of the first entry's transport
   CHECK(profile.link("shm", 3).ranks == 4);
   CHECK(profile.link("shm", 64).ranks == 4);
   CHECK_THROWS_WITH(profile.link("tcp", 2), Catch::Contains("shm of 2 ranks, shm of 4 ranks") &&
@@ -158,8 +197,12 @@ TEST_CASE("a profile is read as it was written") {
 TEST_CASE("bad profiles are refused in words") {
   CHECK_THAT(refusal("{"), Catch::Contains("it is not JSON, or cut off"));
   CHECK_THAT(refusal("[1]"), Catch::Contains("it is no calibration profile"));
-  CHECK_THAT(refusal(with("\"schema\":2", "\"schema\":1")),
-             Catch::Contains("its schema is 1, this rondo reads 2"));
+  CHECK_THAT(refusal(with("\"schema\":3", "\"schema\":1")),
+             Catch::Contains("its schema is 1, this rondo reads 3"));
+  CHECK_THAT(refusal(with("\"hosts\":1", "\"hosts\":3")),
+             Catch::Contains("\"hosts\" are neither 1 nor \"ranks\""));
+  CHECK_THAT(refusal(with("\"hosts\":1", "\"hosts\":2")),
+             Catch::Contains("some \"links\" are of one host, some of several"));
   CHECK_THAT(refusal(with("\"alpha\"", "\"alfa\"")), Catch::Contains("\"alpha\" is missing"));
   CHECK_THAT(refusal(with("\"ranks\":2", "\"ranks\":-2")),
              Catch::Contains("\"ranks\" is not a number from 1 on"));
@@ -206,7 +249,7 @@ TEST_CASE("a call is held against the constants of its own round") {
   for (const double speed : {1.0, 2.0, 4.0}) {  // the machine slows down between rounds
     const double once = speed * (alpha + bytes * 4e-10);
     samples.seconds[trial::smallest].push_back(2 * speed * alpha);
-    samples.seconds[trial::to_and_fro].push_back(2 * once);
+    samples.seconds[trial::to_and_fro].push_back(2 * (once + speed * bytes * 4e-10));
     samples.seconds[trial::gather].push_back(once);
     samples.seconds[trial::scatter].push_back(once + speed * bytes * 5e-11);
     samples.seconds["ring"].push_back(2 * once + speed * bytes * 5e-11);
@@ -227,7 +270,7 @@ TEST_CASE("the command measures, writes a profile that simulate and why take, an
   const std::string svg = file.path() + ".svg";
   const auto made = run_program(
       "calibrate --transport shm --sizes 1K,64K --rounds 3 "
-      "--types float32 --check --algorithms ring,default "
+      "--types float32,int32 --ops sum,bit_and --check --algorithms ring,default "
       "--limit 1000000 --output " +
       file.path() + " --plot " + svg);
   INFO(made.output);
@@ -236,6 +279,7 @@ TEST_CASE("the command measures, writes a profile that simulate and why take, an
                               Catch::Contains("direct ("));
   const Profile profile = read_profile(file.path());
   CHECK(profile.machine == this_machine());
+  CHECK(profile.gammas.size() == 3);  // no bits of float32
   REQUIRE(profile.links.size() == 1);
   CHECK(profile.links[0].alpha.median > 0);
   CHECK(profile.links[0].exchange.size() == 2);
@@ -251,13 +295,76 @@ TEST_CASE("the command measures, writes a profile that simulate and why take, an
   CHECK_THAT(why.output, Catch::Contains("s/byte at either end"));
 }
 
-TEST_CASE("ranks of a launcher are told that calibrate has its own") {
-  ::setenv("WORLD_SIZE", "3", 1);
-  const auto result = run_program("calibrate");
-  ::unsetenv("WORLD_SIZE");
-  CHECK(result.status == 2);
-  CHECK_THAT(result.output, Catch::Contains("started 3 times by a launcher (WORLD_SIZE)") &&
-                                Catch::Contains("--ranks 3` without the launcher"));
+TEST_CASE("ranks of a launcher must be on hosts of their own") {
+  const auto result = run_command("'" RONDORUN_PROGRAM "' -n 2 '" RONDO_PROGRAM "' calibrate");
+  INFO(result.output);
+  CHECK(result.status != 0);
+  CHECK_THAT(result.output, Catch::Contains("started 2 times by a launcher") &&
+                                Catch::Contains("some of these ranks share a host") &&
+                                Catch::Contains("--ranks 2` without the launcher"));
+}
+
+/// What `rondo` says with these variables set, and no others of launchers.
+Run launched_program(const std::string& variables, const std::string& arguments) {
+  return run_command("env -u RANK -u WORLD_SIZE " + variables + " '" RONDO_PROGRAM "' " +
+                     arguments);
+}
+
+TEST_CASE("calibrate counts a launcher's processes as the library does") {
+  const std::string torchrun = "RANK=0 WORLD_SIZE=3 MASTER_ADDR=127.0.0.1 MASTER_PORT=1";
+  const std::string slurm =
+      "SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=4 SLURM_STEP_NODELIST=here";
+  struct Row {
+    std::string variables;
+    std::string arguments;
+    std::string words;
+  };
+  for (const Row& row :
+       {Row{torchrun, "calibrate --ranks 3", "but a launcher has started 3"},
+        Row{slurm, "calibrate --ranks 3", "but a launcher has started 4"},
+        Row{slurm + " " + torchrun, "calibrate --ranks 3", "but a launcher has started 3"},
+        Row{torchrun, "calibrate --transport shm", "hosts share no memory"},
+        Row{"RANK=0 WORLD_SIZE=1 SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=4",
+            "calibrate --ranks 1", "from 2 to"}}) {
+    INFO(row.variables << " " << row.arguments);
+    const auto result = launched_program(row.variables, row.arguments);
+    INFO(result.output);
+    CHECK(result.status == 2);
+    CHECK_THAT(result.output, Catch::Contains(row.words));
+  }
+}
+
+// Processes of one machine that take each other's for another one, as their host ids say.
+TEST_CASE("ranks on several hosts measure what goes between them, and why takes the profile") {
+  const File file("");
+  const auto made =
+      run_command("'" RONDORUN_PROGRAM
+                  "' -n 2 sh -c 'RONDO_HOSTID=host-$RANK exec \"$0\" \"$@\"' '" RONDO_PROGRAM
+                  "' calibrate --sizes 1K,64K --rounds 3 --types float32 --check --algorithms "
+                  "ring,double_tree,default --limit 1000000 --output " +
+                  file.path());
+  INFO(made.output);
+  CHECK(made.status == 0);
+  CHECK_THAT(made.output,
+             Catch::Contains("tcp, 2 ranks, a host for each") && Catch::Contains("ns/B: beta"));
+  const Profile profile = read_profile(file.path());
+  CHECK(profile.apart());
+  REQUIRE(profile.links.size() == 1);
+  CHECK(profile.links[0].ranks == 2);
+  CHECK(profile.links[0].exchange.back().seconds.median > 0);
+  const std::string size_and_ranks =
+      " all_reduce 64K --ranks 2 --transport tcp --profile " + file.path();
+  const auto why = run_program("why --apart" + size_and_ranks);
+  INFO(why.output);
+  CHECK(why.status == 0);
+  CHECK_THAT(why.output, Catch::Contains("a switch between"));
+  const auto simulated = run_program("simulate all_reduce --ranks 2 --profile " + file.path());
+  INFO(simulated.output);
+  CHECK(simulated.status == 0);
+  CHECK_THAT(simulated.output, Catch::Contains("a switch between"));
+  const auto wrong = run_program("why" + size_and_ranks);
+  CHECK(wrong.status == 2);
+  CHECK_THAT(wrong.output, Catch::Contains("is of ranks on several hosts"));
 }
 
 TEST_CASE("wrong use of the command is told in words") {
@@ -271,12 +378,18 @@ TEST_CASE("wrong use of the command is told in words") {
       {"calibrate --sizes 7", "not between 64 bytes and 1 GiB"},
       {"calibrate --check --algorithms sing", "no algorithm 'sing'"},
       {"calibrate --types float31", "unknown type 'float31'"},
+      {"calibrate --types float16,float32 --ops sum,bit_or",
+       "bit_or combines the bits of integers, not of float16"},
       {"calibrate --transport pigeon", "pigeon"},
       {"calibrate --output /no/such/folder/profile", "cannot write '/no/such/folder/profile'"},
       {"calibrate --plot /", "cannot write '/' (--plot)"},
       {"calibrate --output ''", "--output is empty"},
       {"simulate all_reduce --profile /no/such/file", "no such file"},
       {"simulate all_reduce --transport tcp", "--profile"},
+      {"simulate all_reduce --switch --profile any", "--profile excludes --switch"},
+      {"simulate all_reduce --ports-per-lane --profile any", "--profile excludes --ports-per-lane"},
+      {"simulate all_reduce --alpha 1e-6 --profile any", "--profile excludes --alpha"},
+      {"why all_reduce 1K --profile any --gamma 0", "--profile excludes --gamma"},
       {"simulate all_reduce --slice 1", "slices"},
   }));
   const auto result = run_program(wrong.words);

@@ -220,6 +220,7 @@ TEST_CASE("mistakes are explained and end with status 2") {
   check("why all_reduce 1M -a chian", "'chian' is not a known name");
   check("why all_reduce 1M -t int7", "unknown type 'int7'. Try: one of int8, ");
   check("why all_reduce 1M -o plus", "unknown operator 'plus'. Try: one of sum, ");
+  check("why all_reduce 1M -o bit_xor", "bit_xor combines the bits of integers, not of float32");
   check("why all_reduce 1M -n 0", "--ranks is 0");
   check("why broadcast 1M -n 4 -r 4", "root 4 is not one of 4 ranks");
   check("why all_reduce 1M --transport smoke", "'smoke' is not a known name");

@@ -159,7 +159,7 @@ class StepTest(unittest.TestCase):
         session = self.open()
         session.press(b"++++ ")
         session.see("round 6 of 6: all-gather, its round 3")
-        self.assertNotIn("playing", session.text())
+        session.wait_for(lambda: "playing" not in session.text(), "stopped playing")
         self.quit(session)
 
     def test_resizing(self):

@@ -124,6 +124,22 @@ TEST_CASE("the reasons for each way") {
   has(report(average, shared_memory(4)), "contest     none: the table decides");
 }
 
+TEST_CASE("why a call takes what adds in the order of ranks") {
+  Call call = all_reduce(1 << 20);
+  call.reproducible = true;
+  const std::string by_messages = report(call, network(4));
+  has(by_messages,
+      "why         each rank adds its share, least bytes; reproducible: contributions");
+  has(by_messages, "\n* two_shot ");
+  has(report(call, shared_memory(4)), "contest     the calls themselves try both");
+  call.op = ReduceOperator::avg;  // the sum is divided, either way
+  has(report(call, shared_memory(4)), "contest     the calls themselves try both");
+  call.reproducible = false;
+  call.accumulate = DataType::float64;
+  has(report(call, network(4)), "accumulated in float64:");
+  CHECK_THROWS_AS(report(call, network(4), "ring"), Error);
+}
+
 TEST_CASE("one rank, and collectives without sizes") {
   const std::string alone =
       report(all_reduce(64), {.around = {.ranks = 1}, .frame_bytes = 1 << 20});

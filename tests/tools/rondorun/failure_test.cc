@@ -60,6 +60,7 @@ TEST_CASE("the first failure's status is the job's") {
 
 TEST_CASE("a rank that exits with success leaves the others running") {
   Process process(job({"-n", "3"}, {"leave", "0", "1"}));
+  process.wait_for("up ", 2);
   process.wait_until([&] { return process.living().size() == 4; }, "one rank's end");
   process.signal(SIGTERM);
   CHECK(process.wait() == 143);
@@ -67,7 +68,7 @@ TEST_CASE("a rank that exits with success leaves the others running") {
 }
 
 TEST_CASE("ranks that see their peer vanish have time to say so, and are not blamed") {
-  Process process(job({"-n", "4"}, {"peers", "2"}));
+  Process process(job({"-n", "4", "--grace", "60"}, {"peers", "2"}));
   process.wait_for("up 2 ");
   ::kill(process.rank(2), SIGKILL);
   CHECK(process.wait() == 137);

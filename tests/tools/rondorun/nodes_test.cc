@@ -67,7 +67,7 @@ TEST_CASE("what a login shell prints does no harm") {
 }
 
 TEST_CASE("the port that hosts share can be listened on") {
-  Process process(job({"--hosts", "a:2,b:2", "--ssh", stand_in}, {"peers", "0"}));
+  Process process(job({"--hosts", "a:2,b:2", "--ssh", stand_in, "--grace", "60"}, {"peers", "0"}));
   process.wait_for("up 0 ");
   ::kill(process.rank(0), SIGKILL);
   CHECK(process.wait() == 137);

@@ -1,4 +1,8 @@
-// The parts of rondorun that are pure functions: hosts, plans, options, lines, messages.
+// The parts of rondorun: hosts, plans, options, lines, messages, and the port for the ranks.
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cerrno>
 #include <sstream>
 
 #include "tests/catch.h"
@@ -8,6 +12,7 @@
 #include "tools/rondorun/message.h"
 #include "tools/rondorun/options.h"
 #include "tools/rondorun/plan.h"
+#include "tools/rondorun/port.h"
 #include "tools/rondorun/remote_node.h"
 #include "tools/rondorun/swap.h"
 
@@ -23,7 +28,31 @@ Options parse(const Words& words) {
   return parse_options(static_cast<int>(pointers.size()), pointers.data()).value();
 }
 
+/// 0, or errno of who listens there by number, with SO_REUSEADDR or not.
+int listening(const in6_addr& host, std::uint16_t port, int reuse) {
+  const rondo::UniqueFd socket(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  address.sin6_addr = host;
+  address.sin6_port = htons(port);
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof reuse);
+  const bool listens =
+      ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+      ::listen(socket.get(), 1) == 0;
+  return listens ? 0 : errno;
+}
+
 }  // namespace
+
+TEST_CASE("a port is kept from who does not ask for it, on one address as on all") {
+  const PortReservation port;
+  for (const in6_addr& host : {in6addr_any, in6addr_loopback}) {
+    const int taken = listening(host, port.port(), 0);
+    if (taken == EAFNOSUPPORT || taken == EBADF || taken == EADDRNOTAVAIL) continue;  // no IPv6
+    CHECK(taken == EADDRINUSE);
+    CHECK(listening(host, port.port(), 1) == 0);
+  }
+}
 
 TEST_CASE("hosts are written NAME:RANKS") {
   CHECK(parse_hosts("a:4") == std::vector<Host>{{"a", 4}});
@@ -103,7 +132,22 @@ TEST_CASE("a rank's environment replaces and adds, --env last") {
       rank_environment(plan, 0, Words{"A=1", "RANK=8", "B=5", "TORCHELASTIC_RUN_ID=x"});
   CHECK(environment == Words{"B=5", "RANK=0", "WORLD_SIZE=1", "LOCAL_RANK=0", "LOCAL_WORLD_SIZE=1",
                              "GROUP_RANK=0", "GROUP_WORLD_SIZE=1", "MASTER_ADDR=", "MASTER_PORT=0",
-                             "A=2", "NODE_RANK=9"});
+                             "A=2", "NODE_RANK=9", "CUDA_DEVICE_MAX_CONNECTIONS=32"});
+}
+
+TEST_CASE("a rank's processes have all queues of a GPU, unless somebody says how many") {
+  const std::string ours = "CUDA_DEVICE_MAX_CONNECTIONS=32";
+  const std::string theirs = "CUDA_DEVICE_MAX_CONNECTIONS=1";
+  const auto has = [](const NodePlan& plan, const Words& inherited, const std::string& entry) {
+    return std::ranges::count(rank_environment(plan, 0, inherited), entry) == 1;
+  };
+  NodePlan plan;
+  CHECK(has(plan, {}, ours));
+  CHECK(has(plan, {theirs}, theirs));
+  CHECK_FALSE(has(plan, {theirs}, ours));
+  plan.variables = {theirs};
+  CHECK(has(plan, {}, theirs));
+  CHECK_FALSE(has(plan, {}, ours));
 }
 
 TEST_CASE("options end where the program begins") {

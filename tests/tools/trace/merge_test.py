@@ -47,6 +47,78 @@ class Summaries(unittest.TestCase):
             self.assertIn(words, output.replace("  ", " "), output)
 
 
+class GpuCalls(unittest.TestCase):
+    """Calls that streams ran; rank 1's clock is 70 us ahead."""
+
+    maxDiff = None
+    LINES = ("gpu together 0 {0} {1} {2} all_reduce 1000 float32 sum 0\n"
+             "gpu through-host 0 {0} {3} - send_recv 250 float32 sum 0 {peer} {does}\n"
+             "gpu between-devices 1 {0} - - broadcast 10 int32 sum 1\n")
+
+    def made(self, name, alone):
+        def with_gpu_calls(rank, text):
+            ahead = 70000 * rank
+            times = [ahead + time for time in (500, 2500, 7500 + 1000 * rank, 9500)]
+            lines = self.LINES.format(*times, peer=1 - rank, does=("sends", "receives")[rank])
+            if not alone:
+                return text.replace("lost 0 0", lines + "lost 0 0 4")
+            head = text.split("base 0")[0]
+            return head + "base 0\n" + lines + "lost 0 0 0\nend 0\n"
+        return hand_made(name, ahead=70000, offsets=[(70000, 70000, 50)], change=with_gpu_calls)
+
+    def test_a_table_of_their_own(self):
+        paths = self.made("gpu", alone=False)
+        status, output, errors = rondo("trace", *paths)
+        self.assertEqual((status, errors), (0, ""))
+        self.assertIn(GPU_TABLE, output)
+        self.assertIn("Rank 1 lost its oldest 4 calls on GPU buffers", output)
+        self.assertIn("all_reduce  32 B", output)
+
+    def test_without_any_others(self):
+        paths = self.made("gpu_alone", alone=True)
+        status, output, errors = rondo("trace", *paths)
+        self.assertEqual((status, errors), (0, ""))
+        self.assertTrue(output.endswith(GPU_TABLE), output)
+        for arguments in (("--call", 1), ("--html", folder / "gpu.html")):
+            status, output, errors = rondo("trace", *paths, *arguments)
+            self.assertEqual((status, output), (2, ""))
+            self.assertIn("Try: ", errors)
+        status, _, errors = rondo("explain", "--from-trace", *paths)
+        self.assertEqual(status, 2, errors)
+
+    def test_perfetto_gets_them(self):
+        events = chrome(self.made("gpu_chrome", alone=True), "gpu_chrome")
+        slices = [(event["pid"], event["ts"], event["dur"], event["name"])
+                  for event in events if event["ph"] == "X"]
+        self.assertEqual(slices[:3], [(0, 2.0, 5.0, "all_reduce together"),
+                                      (0, 9.0, 0.001, "send to 1 through-host"),
+                                      (0, 0.0, 0.001, "broadcast between-devices")])
+        self.assertEqual(slices[3], (1, 2.0, 6.0, "all_reduce together"))
+
+    def test_wrong_lines_are_refused(self):
+        for number, (old, new) in enumerate([("together 0", "together 2"), ("all_reduce 1000", "sing 1000"),
+                                             (" 2500 ", " x "), ("float32", "float31")]):
+            paths = self.made(f"gpu_wrong{number}", alone=True)
+            text = paths[0].read_text()
+            self.assertIn(old, text)
+            paths[0].write_text(text.replace(old, new, 1))
+            status, output, errors = rondo("trace", *paths)
+            self.assertEqual((status, output), (2, ""))
+            self.assertIn("gpu_wrong", errors)
+
+
+GPU_TABLE = """
+On GPU buffers, 6 calls of ranks, by the clock of each rank's host; `wait` is from the call until
+its stream came to it:
+  call            size       way              count  wait us  median us  slowest us  on rank
+  all_reduce      3.906 KiB  together             2      2.0        6.0         6.0        1
+  send to 1       1000 B     through-host         1      9.0          -           -        -
+  broadcast       40 B       between-devices      2        -          -           -        -
+  receive from 0  1000 B     through-host         1      9.0          -           -        -
+2 of them were captured into graphs, whose replays are not seen.
+"""
+
+
 class Clocks(unittest.TestCase):
     def arrivals(self, paths, name):
         return [event["ts"] for event in chrome(paths, name) if event["ph"] == "f"]

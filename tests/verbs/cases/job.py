@@ -1,12 +1,16 @@
 """Jobs of several ranks: started, watched, ended."""
 import os
+import pathlib
 import re
 import signal
-import socket
 import subprocess
+import sys
 import threading
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2]))
+
 from place import CLOCK, Failure, require, wait_until
+from ports import free_port
 
 # For what must not happen: a hang. Emulated processors are slow, and shared by all ranks.
 HANG_SECONDS = 150
@@ -75,12 +79,6 @@ class Running:
         status = self.status()
         require(status == 0, f"ended with status {status}", self.log)
         return self.text
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 class Jobs:

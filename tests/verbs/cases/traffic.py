@@ -91,7 +91,7 @@ def some_queue_pairs(jobs):
 
 ACCOUNT = re.compile(r": (\d+) sends, (\d+) of them from place, (\d+) with a completion "
                      r"\((\d+) asked extra\); "
-                     r"(\d+) registrations of allocate\(\) memory, (\d+) bytes at the end")
+                     r"(\d+) registrations of users' memory, (\d+) bytes of the host's at the end")
 GENERATIONS = 2
 BUFFERS = 2  # of a generation
 
@@ -151,6 +151,18 @@ def two_hosts(jobs):
     text = jobs.ranks(4, "0,1:set=RONDO_HOSTID=first", "2,3:set=RONDO_HOSTID=second",
                       *ON_TWO_DEVICES, *EVERYTHING, RONDO_TRANSPORT="local,shm,verbs,tcp")
     require("verbs" in text, "the devices are not used between the hosts", text)
+
+
+def device_buffers(jobs):
+    """Of processes that take each other for machines, on a stand-in for the GPU's driver: every
+    collective of every type, graphs and a killed rank."""
+    before = place.packets_sent("rxe0")
+    for cases in ("every collective of every type*", "a captured call is replayed*",
+                  "a host that is killed*"):
+        done = jobs.run("nccl_device_hosts_test", cases, RONDO_TRANSPORT=jobs.transport,
+                        RONDO_IB_HCA="=rxe0")
+        require("All tests passed" in done, "nccl_device_hosts_test says nothing", done)
+    require(place.packets_sent("rxe0") > before + 100, "rxe0 has sent nothing")
 
 
 def one_host_without_devices(jobs):

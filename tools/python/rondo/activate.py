@@ -25,7 +25,8 @@ VARIABLE = "LD_PRELOAD"
 
 def mapped(maps="/proc/self/maps"):
     """The files of this process's memory map that are an NCCL."""
-    names = {line.split(maxsplit=5)[5].rstrip("\n") for line in open(maps) if "/libnccl.so" in line}
+    lines = pathlib.Path(maps).read_text(errors="surrogateescape").split("\n")
+    names = {line.split(maxsplit=5)[5] for line in lines if "/libnccl.so" in line}
     return sorted(name for name in names if pathlib.Path(name).name.startswith("libnccl.so"))
 
 

@@ -155,7 +155,8 @@ void Buffer::take_view(const py::handle& object, Use use, const char* call) {
   const auto owner = std::make_shared<View>();
   Py_buffer* const view = &owner->buffer;
   if (PyObject_GetBuffer(object.ptr(), view, PyBUF_FORMAT | PyBUF_STRIDES) != 0) {
-    const py::error_already_set error;
+    py::error_already_set error;
+    if (!error.matches(PyExc_Exception)) throw error;  // a KeyboardInterrupt, say
     refuse(call, "'" + type_name(object) + "' gives no access to its memory: " + error.what(),
            "another type, e.g. array.view('uint16')");
   }
@@ -177,6 +178,7 @@ void Buffer::take_dlpack(const py::handle& object, const char* call) {
   try {
     capsule = object.attr("__dlpack__")();
   } catch (const py::error_already_set& error) {
+    if (!error.matches(PyExc_Exception)) throw;  // a KeyboardInterrupt, say
     refuse(call, "'" + type_name(object) + "' gives no access to its memory: " + error.what(),
            "tensor.detach(), tensor.cpu()");
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "rondo/rondo.h"
 
@@ -13,9 +14,12 @@ struct Call {
   void* output = nullptr;
   std::size_t count = 0;  ///< as for rondo's call of that name
   rondo::DataType type{};
-  rondo::ReduceOperator op = rondo::ReduceOperator::sum;
+  rondo::Reduction how{};
   int root = 0;        ///< of send_recv: the peer
   bool sends = false;  ///< of send_recv: which of both
+  /// Not empty: blocks that differ in size. Of all_to_all those that this rank sends.
+  std::vector<std::size_t> counts{};
+  std::vector<std::size_t> received{};  ///< then of all_to_all those that it receives
 };
 
 /// Begins the call; returns at once.

@@ -15,11 +15,14 @@ end, or aborted on every rank where an exception leaves the block.)";
 inline constexpr const char* all_reduce =
     R"(output[i] = op over ranks of input[i], on every rank. Returns output.
 
-op is "sum", "prod", "min", "max" or "avg". output None: in place.)";
+op is "sum", "prod", "min", "max" or "avg"; of integers and booleans also "bit_and", "bit_or" or
+"bit_xor". output None: in place. reproducible: the bits of floats depend on values, number of ranks,
+type and op only, on no size, algorithm or machine. accumulate: "float32" for narrower floats,
+"float64" for float32: contributions are added in that type and rounded once.)";
 inline constexpr const char* reduce_scatter =
     R"(Reduces `size` blocks and leaves this rank's in output. Returns output.
 
-input has `size` times the elements of output.)";
+input has `size` times the elements of output. op, accumulate, reproducible: as all_reduce().)";
 inline constexpr const char* all_gather =
     R"(output = every rank's input, in rank order. Returns output.
 
@@ -29,7 +32,8 @@ inline constexpr const char* broadcast =
 inline constexpr const char* reduce =
     R"(output on the root only = op over ranks of input. Returns output.
 
-output None: in place. Elsewhere output is not looked at.)";
+output None: in place. Elsewhere output is not looked at. op, accumulate, reproducible: as
+all_reduce().)";
 inline constexpr const char* all_to_all =
     R"(Block j of input goes to rank j; block j of output comes from rank j. Returns output.
 
@@ -42,6 +46,26 @@ inline constexpr const char* gather =
     R"(Every rank's input goes to the root's output, in rank order. Returns output.
 
 Elsewhere output is not looked at and may be None.)";
+inline constexpr const char* all_gather_v =
+    R"(output = every rank's input, in rank order; rank r's has counts[r] elements. Returns output.
+
+counts is the same list on every rank.)";
+inline constexpr const char* reduce_scatter_v =
+    R"(Reduces blocks of counts[r] elements and leaves this rank's in output. Returns output.
+
+counts is the same list on every rank.)";
+inline constexpr const char* scatter_v =
+    R"(Block r of the root's input, counts[r] elements, goes to rank r's output. Returns output.
+
+Elsewhere input is not looked at and may be None. counts is the same list on every rank.)";
+inline constexpr const char* gather_v =
+    R"(Every rank's input, counts[r] elements of rank r, goes to the root's output. Returns output.
+
+Elsewhere output is not looked at and may be None. counts is the same list on every rank.)";
+inline constexpr const char* all_to_all_v =
+    R"(sent[r] elements of input go to rank r; received[r] of output come from it. Returns output.
+
+Blocks lie in rank order. Every rank has lists of its own; not in place.)";
 inline constexpr const char* barrier = "Returns after every rank has entered.";
 inline constexpr const char* send =
     R"(Sends the array to rank `peer`, which must recv() as many elements of that type.
@@ -57,6 +81,10 @@ A negative color returns None.)";
 inline constexpr const char* dup = "The same ranks with channels of their own. Collective.";
 inline constexpr const char* abort =
     R"(Stops this communicator on every rank: calls in flight end with an error. Any thread.)";
+inline constexpr const char* set_timeout =
+    R"(The longest silence of a peer inside a call, in seconds, that this rank waits out from now on:
+in calls under way, too, and in communicators split from this one later. At first the timeout that
+the communicator was made with, or RONDO_TIMEOUT. Any thread.)";
 inline constexpr const char* finalize =
     R"(Waits for this rank's outstanding work, says goodbye and frees everything.)";
 inline constexpr const char* describe =
@@ -69,7 +97,8 @@ inline constexpr const char* from_environment =
 alone where none did.
 
 transport ("shm", "tcp,shm", "^shm"), algorithm ("ring", "all_reduce:ring;broadcast:chain") and
-timeout (seconds) win over the environment's RONDO_ settings.)";
+timeout (seconds), reproducible (True, False) and accumulate ("wide", "type") win over the
+environment's RONDO_ settings.)";
 inline constexpr const char* from_unique_id =
     R"(The communicator of `size` ranks that all pass the same id.
 

@@ -14,8 +14,8 @@ namespace rondo_python {
 /// has a handler other than Python's default.
 void watch_interrupts();
 
-/// Around a call that may wait; without Python's lock. On other threads than the main one it does
-/// nothing, as Python raises KeyboardInterrupt there.
+/// Around a call that may wait, which has Python look for signals once more when this is made. On
+/// other threads than the main one it does nothing, as Python raises KeyboardInterrupt there.
 class Interruptible {
  public:
   explicit Interruptible(rondo::Communicator& communicator);

@@ -1,7 +1,9 @@
 // The Python module rondo._rondo: rondo's C++ interface for arrays of Python's.
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -18,10 +20,36 @@ namespace {
 using namespace py::literals;
 using WorldHandle = std::shared_ptr<World>;
 
-rondo::Options options(const std::string& transport, const std::string& algorithm, double timeout) {
-  return {.transport = transport,
-          .algorithm = algorithm,
-          .timeout = std::chrono::milliseconds(static_cast<long>(1000 * timeout))};
+/// What says how a communicator is made; none: the environment does.
+struct Wishes {
+  const std::string& transport;
+  const std::string& algorithm;
+  double timeout;
+  const std::optional<bool>& reproducible;
+  const std::optional<std::string>& accumulate;
+};
+
+std::chrono::milliseconds milliseconds_of(double seconds, const char* call) {
+  constexpr double longest = 1e8;  // as RONDO_TIMEOUT's
+  if (!(seconds >= 0 && seconds <= longest))
+    refuse(call, "a timeout of " + std::to_string(seconds) + " seconds", "0 to 100000000");
+  return std::chrono::milliseconds(std::llround(1000 * seconds));
+}
+
+void set_timeout(World& self, double seconds) {
+  self.communicator().set_timeout(milliseconds_of(seconds, "set_timeout"));
+}
+
+rondo::Options options(const Wishes& wishes, const char* call) {
+  rondo::Options made{.transport = wishes.transport,
+                      .algorithm = wishes.algorithm,
+                      .timeout = milliseconds_of(wishes.timeout, call),
+                      .reproducible = wishes.reproducible};
+  if (!wishes.accumulate) return made;
+  if (*wishes.accumulate != "type" && *wishes.accumulate != "wide")
+    refuse(call, "accumulate is '" + *wishes.accumulate + "'", "'type' or 'wide'");
+  made.accumulate_wide = *wishes.accumulate == "wide";
+  return made;
 }
 
 /// Both forms of a call: the one that waits and `name`_async.
@@ -48,33 +76,43 @@ void define(py::class_<World, WorldHandle>& type, const char* name,
 
 void define_calls(py::class_<World, WorldHandle>& type) {
   define(type, "all_reduce", all_reduce, documents::all_reduce, "input"_a, "output"_a = py::none(),
-         "op"_a = "sum");
+         "op"_a = "sum", "accumulate"_a = py::none(), "reproducible"_a = false);
   define(type, "reduce_scatter", reduce_scatter, documents::reduce_scatter, "input"_a, "output"_a,
-         "op"_a = "sum");
+         "op"_a = "sum", "accumulate"_a = py::none(), "reproducible"_a = false);
   define(type, "all_gather", all_gather, documents::all_gather, "input"_a, "output"_a);
   define(type, "broadcast", broadcast, documents::broadcast, "array"_a, "root"_a = 0);
   define(type, "reduce", reduce, documents::reduce, "input"_a, "output"_a = py::none(),
-         "op"_a = "sum", "root"_a = 0);
+         "op"_a = "sum", "root"_a = 0, "accumulate"_a = py::none(), "reproducible"_a = false);
   define(type, "all_to_all", all_to_all, documents::all_to_all, "input"_a, "output"_a);
   define(type, "scatter", scatter, documents::scatter, "input"_a, "output"_a, "root"_a = 0);
   define(type, "gather", gather, documents::gather, "input"_a, "output"_a = py::none(),
          "root"_a = 0);
+  define(type, "all_gather_v", all_gather_v, documents::all_gather_v, "input"_a, "output"_a,
+         "counts"_a);
+  define(type, "reduce_scatter_v", reduce_scatter_v, documents::reduce_scatter_v, "input"_a,
+         "output"_a, "counts"_a, "op"_a = "sum");
+  define(type, "scatter_v", scatter_v, documents::scatter_v, "input"_a, "output"_a, "counts"_a,
+         "root"_a = 0);
+  define(type, "gather_v", gather_v, documents::gather_v, "input"_a, "output"_a, "counts"_a,
+         "root"_a = 0);
+  define(type, "all_to_all_v", all_to_all_v, documents::all_to_all_v, "input"_a, "output"_a,
+         "sent"_a, "received"_a);
   define(type, "barrier", barrier, documents::barrier);
   define(type, "send", send, documents::send, "array"_a, "peer"_a);
   define(type, "recv", recv, documents::recv, "array"_a, "peer"_a);
 }
 
 std::string describe(World& self, const std::string& collective, std::size_t count,
-                     const std::string& type, const std::string& op, int root) {
+                     const std::string& type, const std::string& op, int root,
+                     const std::optional<std::string>& accumulate, bool reproducible) {
   const auto known_collective = rondo::parse_collective(collective);
   const auto known_type = rondo::parse_data_type(type);
-  const auto known_op = rondo::parse_reduce_operator(op);
   if (!known_collective)
     refuse("describe", "there is no collective '" + collective + "'", "all_reduce");
   if (!known_type) refuse("describe", "there is no type '" + type + "'", "float32");
-  if (!known_op) refuse("describe", "there is no operator '" + op + "'", "sum");
+  const rondo::Reduction how = reduction_of(op, accumulate, reproducible, "describe");
   World::Use use(self, "describe");
-  return use.communicator().describe(*known_collective, count, *known_type, *known_op, root);
+  return use.communicator().describe(*known_collective, count, *known_type, how, root);
 }
 
 py::dict traffic(World& self) {
@@ -102,9 +140,10 @@ void define_world(py::module_& module) {
       .def("split", &World::split, "color"_a, "key"_a = 0, documents::split)
       .def("dup", &World::dup, documents::dup)
       .def("abort", &World::abort, "reason"_a = "", documents::abort)
+      .def("set_timeout", &set_timeout, "seconds"_a, documents::set_timeout)
       .def("finalize", &World::finalize, documents::finalize)
       .def("describe", &describe, "collective"_a, "count"_a, "type"_a = "float32", "op"_a = "sum",
-           "root"_a = 0, documents::describe)
+           "root"_a = 0, "accumulate"_a = py::none(), "reproducible"_a = false, documents::describe)
       .def("traffic", &traffic, documents::traffic)
       .def("__enter__", [](WorldHandle self) { return self; })
       .def("__exit__", &leave)
@@ -134,27 +173,31 @@ rondo::UniqueId to_id(const py::bytes& bytes) {
   return id;
 }
 
+using Flag = std::optional<bool>;
+using Word = std::optional<std::string>;
+
 WorldHandle from_environment(const std::string& transport, const std::string& algorithm,
-                             double timeout) {
-  return meet([&] {
-    return rondo::Communicator::from_environment(options(transport, algorithm, timeout));
-  });
+                             double timeout, const Flag& reproducible, const Word& accumulate) {
+  const auto wanted =
+      options({transport, algorithm, timeout, reproducible, accumulate}, "from_environment");
+  return meet([&] { return rondo::Communicator::from_environment(wanted); });
 }
 
 WorldHandle from_unique_id(const py::bytes& bytes, int rank, int size, const std::string& transport,
-                           const std::string& algorithm, double timeout) {
+                           const std::string& algorithm, double timeout, const Flag& reproducible,
+                           const Word& accumulate) {
   const rondo::UniqueId id = to_id(bytes);
-  return meet([&] {
-    return rondo::Communicator::from_unique_id(id, rank, size,
-                                               options(transport, algorithm, timeout));
-  });
+  const auto wanted =
+      options({transport, algorithm, timeout, reproducible, accumulate}, "from_unique_id");
+  return meet([&] { return rondo::Communicator::from_unique_id(id, rank, size, wanted); });
 }
 
 py::list from_threads(int size, const std::string& transport, const std::string& algorithm,
-                      double timeout) {
+                      double timeout, const Flag& reproducible, const Word& accumulate) {
+  const auto wanted =
+      options({transport, algorithm, timeout, reproducible, accumulate}, "from_threads");
   py::list worlds;
-  for (auto& communicator :
-       rondo::Communicator::from_threads(size, options(transport, algorithm, timeout)))
+  for (auto& communicator : rondo::Communicator::from_threads(size, wanted))
     worlds.append(std::make_shared<World>(std::move(communicator)));
   return worlds;
 }
@@ -166,11 +209,14 @@ py::bytes make_unique_id() {
 
 void define_meetings(py::module_& module) {
   module.def("from_environment", &from_environment, "transport"_a = "", "algorithm"_a = "",
-             "timeout"_a = 0.0, documents::from_environment);
+             "timeout"_a = 0.0, "reproducible"_a = py::none(), "accumulate"_a = py::none(),
+             documents::from_environment);
   module.def("from_unique_id", &from_unique_id, "id"_a, "rank"_a, "size"_a, "transport"_a = "",
-             "algorithm"_a = "", "timeout"_a = 0.0, documents::from_unique_id);
+             "algorithm"_a = "", "timeout"_a = 0.0, "reproducible"_a = py::none(),
+             "accumulate"_a = py::none(), documents::from_unique_id);
   module.def("from_threads", &from_threads, "size"_a, "transport"_a = "", "algorithm"_a = "",
-             "timeout"_a = 0.0, documents::from_threads);
+             "timeout"_a = 0.0, "reproducible"_a = py::none(), "accumulate"_a = py::none(),
+             documents::from_threads);
   module.def("make_unique_id", &make_unique_id, documents::make_unique_id);
 }
 

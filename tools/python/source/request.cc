@@ -1,6 +1,7 @@
 #include "tools/python/source/request.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace rondo_python {
@@ -19,6 +20,11 @@ ReduceOperator parse(const std::string& op, const char* call) {
   refuse(call, "there is no operator '" + op + "'", "one of " + names);
 }
 
+DataType parse_type(const std::string& type, const char* call) {
+  if (const auto known = rondo::parse_data_type(type)) return *known;
+  refuse(call, "there is no type '" + type + "' to accumulate in", "float32 or float64");
+}
+
 /// As whole bytes where rondo has no such type: for calls that only move.
 void describe_moved(Call& call, const Buffer& block) {
   const ElementType& element = block.element();
@@ -26,27 +32,35 @@ void describe_moved(Call& call, const Buffer& block) {
   call.count = block.elements() * element.bytes / rondo::size_of(call.type);
 }
 
-void describe_reduced(Call& call, const Buffer& block, const std::string& op, const char* name) {
+void describe_reduced(Call& call, const Buffer& block, const rondo::Reduction& how,
+                      const char* name) {
   const ElementType& element = block.element();
-  call.op = parse(op, name);
+  const std::string op(rondo::name(how.op));
+  call.how = how;
   if (!element.type)
     refuse(name,
            "there is no arithmetic for elements of this type (" + std::to_string(element.bytes) +
                " bytes each)",
            "an array of integers or floats in this machine's byte order");
-  if (element.boolean && call.op != ReduceOperator::min && call.op != ReduceOperator::max)
-    refuse(name, "booleans have no " + op, "\"max\" (any) or \"min\" (all)");
-  if (element.complex && call.op != ReduceOperator::sum && call.op != ReduceOperator::avg)
+  const bool logical =
+      how.op == ReduceOperator::min || how.op == ReduceOperator::max || rondo::info(how.op).bitwise;
+  if (element.boolean && !logical)
+    refuse(name, "booleans have no " + op, "\"max\" (any), \"min\" (all) or \"bit_xor\"");
+  if (element.complex && how.op != ReduceOperator::sum && how.op != ReduceOperator::avg)
     refuse(name, "complex numbers have no " + op, "\"sum\" or \"avg\"");
   describe_moved(call, block);
 }
 
-void check_alike(const Buffer& larger, const Buffer& smaller, int times, const char* call) {
+void check_types(const Buffer& larger, const Buffer& smaller, const char* call) {
   const ElementType& one = larger.element();
   const ElementType& other = smaller.element();
   if (one.type != other.type || one.bytes != other.bytes || one.boolean != other.boolean ||
       one.complex != other.complex)
     refuse(call, "input and output have different element types", "give both the same one");
+}
+
+void check_alike(const Buffer& larger, const Buffer& smaller, int times, const char* call) {
+  check_types(larger, smaller, call);
   if (larger.elements() == smaller.elements() * static_cast<std::size_t>(times)) return;
   const std::string sizes =
       std::to_string(larger.elements()) + " and " + std::to_string(smaller.elements());
@@ -68,6 +82,51 @@ Request from_to(Collective collective, const py::object& input, const py::object
               std::max(input_times, output_times), name);
   request.call.input = from.data();
   request.call.output = to.data();
+  return request;
+}
+
+/// The sum of counts, one for each rank.
+std::size_t sum_of(const Counts& counts, Place place, const char* call) {
+  if (counts.size() != static_cast<std::size_t>(place.ranks))
+    refuse(call,
+           std::to_string(counts.size()) + " counts for " + std::to_string(place.ranks) + " ranks",
+           "a count for each rank, the same list on every rank");
+  return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+}
+
+void check_elements(const Buffer& array, std::size_t wanted, const char* call) {
+  if (array.elements() == wanted) return;
+  refuse(call,
+         "an array of " + std::to_string(array.elements()) + " elements for counts of " +
+             std::to_string(wanted),
+         "arrays of exactly the counts' elements");
+}
+
+/// Of the arrays' elements as of rondo's; for describe_moved()'s type.
+Counts counts_of(const Call& call, const Buffer& array, Counts counts) {
+  for (std::size_t& count : counts) count *= array.element().bytes / rondo::size_of(call.type);
+  return counts;
+}
+
+/// A call whose `larger` array has all blocks and the `smaller` this rank's; null: not given here.
+void describe_blocks(Request& request, Place place, const Buffer* larger, const Buffer* smaller,
+                     const Counts& counts, const char* name) {
+  const std::size_t all = sum_of(counts, place, name);
+  const Buffer& given = larger != nullptr ? *larger : *smaller;
+  if (larger != nullptr && smaller != nullptr) check_types(*larger, *smaller, name);
+  if (larger != nullptr) check_elements(*larger, all, name);
+  if (smaller != nullptr)
+    check_elements(*smaller, counts[static_cast<std::size_t>(place.rank)], name);
+  describe_moved(request.call, given);
+  request.call.counts = counts_of(request.call, given, counts);
+}
+
+/// Both arrays, with nothing said of them yet.
+Request of_both(Collective collective, const py::object& input, const py::object& output,
+                const char* name) {
+  Request request{.call = {.collective = collective}, .result = output};
+  request.call.input = request.buffers.emplace_back(input, Use::read, name).data();
+  request.call.output = request.buffers.emplace_back(output, Use::write, name).data();
   return request;
 }
 
@@ -93,19 +152,50 @@ void check_given(const py::object& array, const char* what, const char* call) {
     refuse(call, std::string("the root gave no ") + what, std::string(what) + "=ARRAY on the root");
 }
 
+/// scatter_v, gather_v: all blocks are in one array, of which only the root knows.
+Request rooted(Collective collective, Place place, const py::object& input,
+               const py::object& output, const Counts& counts, int root, const char* name) {
+  check_root(place, root, name);
+  const bool is_root = place.rank == root;
+  const bool scatters = collective == Collective::scatter;
+  if (is_root && scatters) check_given(input, "input", name);
+  if (is_root && !scatters) check_given(output, "output", name);
+  Request request = is_root ? of_both(collective, input, output, name)
+                            : on_one(collective, scatters ? output : input,
+                                     scatters ? Use::write : Use::read, name);
+  const Buffer* const all = is_root ? &request.buffers[scatters ? 0 : 1] : nullptr;
+  const Buffer* const own = &request.buffers[is_root && scatters ? 1 : 0];
+  describe_blocks(request, place, all, own, counts, name);
+  if (!is_root && scatters) request.call.input = nullptr;
+  if (!is_root && !scatters) request.call.output = nullptr;
+  request.call.root = root;
+  return request;
+}
+
 }  // namespace
 
-Request all_reduce(Place, const py::object& input, const py::object& output,
-                   const std::string& op) {
+rondo::Reduction reduction_of(const std::string& op, const std::optional<std::string>& accumulate,
+                              bool reproducible, const char* call) {
+  rondo::Reduction how = parse(op, call);
+  if (accumulate) how.accumulate = parse_type(*accumulate, call);
+  how.reproducible = reproducible;
+  return how;
+}
+
+Request all_reduce(Place, const py::object& input, const py::object& output, const std::string& op,
+                   const std::optional<std::string>& accumulate, bool reproducible) {
   Request request = from_to(Collective::all_reduce, input, output.is_none() ? input : output, 1, 1);
-  describe_reduced(request.call, request.buffers.front(), op, "all_reduce");
+  describe_reduced(request.call, request.buffers.front(),
+                   reduction_of(op, accumulate, reproducible, "all_reduce"), "all_reduce");
   return request;
 }
 
 Request reduce_scatter(Place place, const py::object& input, const py::object& output,
-                       const std::string& op) {
+                       const std::string& op, const std::optional<std::string>& accumulate,
+                       bool reproducible) {
   Request request = from_to(Collective::reduce_scatter, input, output, place.ranks, 1);
-  describe_reduced(request.call, request.buffers.back(), op, "reduce_scatter");
+  describe_reduced(request.call, request.buffers.back(),
+                   reduction_of(op, accumulate, reproducible, "reduce_scatter"), "reduce_scatter");
   return request;
 }
 
@@ -125,13 +215,15 @@ Request broadcast(Place place, const py::object& array, int root) {
 }
 
 Request reduce(Place place, const py::object& input, const py::object& output,
-               const std::string& op, int root) {
+               const std::string& op, int root, const std::optional<std::string>& accumulate,
+               bool reproducible) {
   check_root(place, root, "reduce");
   const bool is_root = place.rank == root;
   Request request =
       is_root ? from_to(Collective::reduce, input, output.is_none() ? input : output, 1, 1)
               : on_one(Collective::reduce, input, Use::read, "reduce");
-  describe_reduced(request.call, request.buffers.front(), op, "reduce");
+  describe_reduced(request.call, request.buffers.front(),
+                   reduction_of(op, accumulate, reproducible, "reduce"), "reduce");
   if (!is_root) request.call.output = nullptr;
   request.call.root = root;
   return request;
@@ -171,6 +263,50 @@ Request gather(Place place, const py::object& input, const py::object& output, i
   describe_moved(request.call, request.buffers.front());
   if (place.rank != root) request.call.output = nullptr;
   request.call.root = root;
+  return request;
+}
+
+Request all_gather_v(Place place, const py::object& input, const py::object& output,
+                     const Counts& counts) {
+  const char* const name = "all_gather_v";
+  Request request = of_both(Collective::all_gather, input, output, name);
+  describe_blocks(request, place, &request.buffers[1], &request.buffers[0], counts, name);
+  return request;
+}
+
+Request reduce_scatter_v(Place place, const py::object& input, const py::object& output,
+                         const Counts& counts, const std::string& op) {
+  const char* const name = "reduce_scatter_v";
+  Request request = of_both(Collective::reduce_scatter, input, output, name);
+  describe_blocks(request, place, &request.buffers[0], &request.buffers[1], counts, name);
+  describe_reduced(request.call, request.buffers[1], parse(op, name), name);
+  return request;
+}
+
+Request scatter_v(Place place, const py::object& input, const py::object& output,
+                  const Counts& counts, int root) {
+  Request request = rooted(Collective::scatter, place, input, output, counts, root, "scatter_v");
+  request.result = output;
+  return request;
+}
+
+Request gather_v(Place place, const py::object& input, const py::object& output,
+                 const Counts& counts, int root) {
+  return rooted(Collective::gather, place, input, output, counts, root, "gather_v");
+}
+
+Request all_to_all_v(Place place, const py::object& input, const py::object& output,
+                     const Counts& sent, const Counts& received) {
+  const char* const name = "all_to_all_v";
+  Request request = of_both(Collective::all_to_all, input, output, name);
+  const Buffer& in = request.buffers[0];
+  const Buffer& out = request.buffers[1];
+  check_types(in, out, name);
+  check_elements(in, sum_of(sent, place, name), name);
+  check_elements(out, sum_of(received, place, name), name);
+  describe_moved(request.call, in);
+  request.call.counts = counts_of(request.call, in, sent);
+  request.call.received = counts_of(request.call, in, received);
   return request;
 }
 

@@ -1,6 +1,7 @@
 // Request: a call as Python asked for it: checked, with the arrays that it needs.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,18 +22,37 @@ struct Place {
   int ranks = 1;
 };
 
+using Counts = std::vector<std::size_t>;
+
+/// What Python says about how to combine, as rondo has it. `accumulate`: a type's name, or none.
+rondo::Reduction reduction_of(const std::string& op, const std::optional<std::string>& accumulate,
+                              bool reproducible, const char* call);
+
 /// One for each of rondo's calls; they throw rondo::Error{invalid_argument}. `output` None means in
 /// place, where a call can be.
-Request all_reduce(Place, const py::object& input, const py::object& output, const std::string& op);
+Request all_reduce(Place, const py::object& input, const py::object& output, const std::string& op,
+                   const std::optional<std::string>& accumulate, bool reproducible);
 Request reduce_scatter(Place, const py::object& input, const py::object& output,
-                       const std::string& op);
+                       const std::string& op, const std::optional<std::string>& accumulate,
+                       bool reproducible);
 Request all_gather(Place, const py::object& input, const py::object& output);
 Request broadcast(Place, const py::object& array, int root);
 Request reduce(Place, const py::object& input, const py::object& output, const std::string& op,
-               int root);
+               int root, const std::optional<std::string>& accumulate, bool reproducible);
 Request all_to_all(Place, const py::object& input, const py::object& output);
 Request scatter(Place, const py::object& input, const py::object& output, int root);
 Request gather(Place, const py::object& input, const py::object& output, int root);
+/// The same with blocks of `counts` elements of the arrays.
+Request all_gather_v(Place, const py::object& input, const py::object& output,
+                     const Counts& counts);
+Request reduce_scatter_v(Place, const py::object& input, const py::object& output,
+                         const Counts& counts, const std::string& op);
+Request scatter_v(Place, const py::object& input, const py::object& output, const Counts& counts,
+                  int root);
+Request gather_v(Place, const py::object& input, const py::object& output, const Counts& counts,
+                 int root);
+Request all_to_all_v(Place, const py::object& input, const py::object& output, const Counts& sent,
+                     const Counts& received);
 Request barrier(Place);
 Request send(Place, const py::object& array, int peer);
 Request recv(Place, const py::object& array, int peer);

@@ -25,6 +25,20 @@ Kept& kept_by_this_thread() {
   return kept;
 }
 
+/// Its objects go, as they do when the program is over or has failed.
+bool interpreter_ends() {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsFinalizing() != 0;
+#else
+  return _Py_IsFinalizing() != 0;
+#endif
+}
+
+/// With an Interruptible made before: for signals that came too early to be its.
+void heed_signals() {
+  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+}
+
 /// Without Python's lock; a KeyboardInterrupt comes before the error that it caused.
 template <class Body>
 void waiting(const Body& body) {
@@ -36,6 +50,22 @@ void waiting(const Body& body) {
     throw;
   }
 }
+
+/// A call on each of them.
+class InterruptibleGroup {
+ public:
+  explicit InterruptibleGroup(const std::vector<std::shared_ptr<World>>& worlds) {
+    for (const auto& world : worlds) calls_.emplace_back(world->communicator());
+  }
+  ~InterruptibleGroup() {
+    while (!calls_.empty()) calls_.pop_back();  // the innermost first
+  }
+  InterruptibleGroup(const InterruptibleGroup&) = delete;
+  InterruptibleGroup& operator=(const InterruptibleGroup&) = delete;
+
+ private:
+  std::deque<Interruptible> calls_{};
+};
 
 /// Ends the group as an exception of C++ does: what it began is aborted.
 void give_up(std::optional<rondo::Group>& group) {
@@ -60,12 +90,26 @@ World::World(rondo::Communicator communicator)
 }
 
 World::~World() {
+  // Python ends without having been asked to finalize: whether that is an end in order or a failure
+  // that the peers had better hear of is known to the process's end, which sees to it.
+  if (interpreter_ends()) {
+    leave_to_process_end();
+    return;
+  }
   const py::gil_scoped_release unlocked;
+  const Interruptible interruptible(communicator_);
   try {
     communicator_.finalize();  // then nobody writes to the arrays of pending_ any more
   } catch (const rondo::Error&) {
-    // Its calls have failed and have said so; what is left here is to leave.
+    // Its calls have failed and said so, or turn out only here to differ from the other
+    // ranks', whose calls say that; what is left is to leave.
   }
+}
+
+/// Never destroyed: calls under way write to the arrays until the process has ended.
+void World::leave_to_process_end() {
+  static_cast<void>(std::make_unique<rondo::Communicator>(std::move(communicator_)).release());
+  static_cast<void>(std::make_unique<Started>(std::move(pending_)).release());
 }
 
 World::Use::Use(World& world, const char* call) : world_(world) {
@@ -84,11 +128,10 @@ void World::forget_completed() {
 }
 
 py::object World::run(Request request) {
+  const Interruptible interruptible(communicator_);
+  heed_signals();
   Use use(*this, rondo::name(request.call.collective).data());
-  waiting([&] {
-    const Interruptible interruptible(use.communicator());
-    make(use.communicator(), request.call);
-  });
+  waiting([&] { make(use.communicator(), request.call); });
   Kept& kept = kept_by_this_thread();
   if (kept.groups > 0) {
     for (Buffer& buffer : request.buffers) kept.buffers.push_back(std::move(buffer));
@@ -118,21 +161,23 @@ std::shared_ptr<Pending> World::start(Request request) {
 
 std::shared_ptr<World> World::split(int color, int key) {
   rondo::Communicator part;
-  waiting([&] {
+  {
+    const Interruptible interruptible(communicator_);
+    heed_signals();
     Use use(*this, "split");
-    const Interruptible interruptible(use.communicator());
-    part = use.communicator().split(color, key);
-  });
+    waiting([&] { part = use.communicator().split(color, key); });
+  }
   return part ? std::make_shared<World>(std::move(part)) : nullptr;
 }
 
 std::shared_ptr<World> World::dup() {
   rondo::Communicator copy;
-  waiting([&] {
+  {
+    const Interruptible interruptible(communicator_);
+    heed_signals();
     Use use(*this, "dup");
-    const Interruptible interruptible(use.communicator());
-    copy = use.communicator().dup();
-  });
+    waiting([&] { copy = use.communicator().dup(); });
+  }
   return std::make_shared<World>(std::move(copy));
 }
 
@@ -142,21 +187,19 @@ void World::abort(const std::string& reason) {
 }
 
 void World::finalize() {
-  waiting([&] {
-    Use use(*this, "finalize");
-    const Interruptible interruptible(use.communicator());
-    use.communicator().finalize();
-  });
+  const Interruptible interruptible(communicator_);
+  heed_signals();
+  Use use(*this, "finalize");
+  waiting([&] { use.communicator().finalize(); });
   pending_.clear();
 }
 
 py::object wait(Pending& pending) {
   const std::shared_ptr<World> world = pending.world.lock();
-  waiting([&] {
-    std::optional<Interruptible> interruptible;
-    if (world) interruptible.emplace(world->communicator());
-    pending.work.wait();
-  });
+  std::optional<Interruptible> interruptible;
+  if (world) interruptible.emplace(world->communicator());
+  heed_signals();
+  waiting([&] { pending.work.wait(); });
   pending.buffers.clear();
   return pending.result;
 }
@@ -177,20 +220,20 @@ void Group::enter() {
 void Group::exit(bool failed) {
   Kept& kept = kept_by_this_thread();
   const bool outermost = --kept.groups == 0;
+  const auto end = [&](bool in_order) {
+    const InterruptibleGroup interruptible(kept.worlds);
+    heed_signals();
+    waiting([&] { in_order ? group_->wait() : give_up(group_); });
+  };
   const auto clear = [&] {
-    group_.reset();
+    {
+      const py::gil_scoped_release unlocked;
+      give_up(group_);  // does nothing where it has ended: not where a Ctrl-C came before
+    }
     if (outermost) kept.clear();
   };
   try {
-    waiting([&] {
-      std::deque<Interruptible> interruptible;
-      for (const auto& world : kept.worlds) interruptible.emplace_back(world->communicator());
-      if (failed)
-        give_up(group_);
-      else
-        group_->wait();
-      while (!interruptible.empty()) interruptible.pop_back();  // the innermost first
-    });
+    end(!failed);
   } catch (...) {
     clear();
     throw;

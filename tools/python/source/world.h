@@ -27,7 +27,7 @@ struct Pending {
 class World : public std::enable_shared_from_this<World> {
  public:
   explicit World(rondo::Communicator communicator);
-  /// Leaves, without throwing: waits for outstanding work.
+  /// Leaves, without throwing: waits for outstanding work, but not where Python ends.
   ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
@@ -53,16 +53,19 @@ class World : public std::enable_shared_from_this<World> {
   std::shared_ptr<World> dup();
   void abort(const std::string& reason);
   void finalize();
-  /// For abort(), and for those who keep the communicator in use.
+  /// For what any thread may do, and for those who keep the communicator in use.
   rondo::Communicator& communicator() { return communicator_; }
 
  private:
+  using Started = std::vector<std::shared_ptr<Pending>>;
+
   void forget_completed();
+  void leave_to_process_end();
 
   rondo::Communicator communicator_;
   Place place_;
   std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
-  std::vector<std::shared_ptr<Pending>> pending_{};  ///< under Python's lock
+  Started pending_{};  ///< under Python's lock
 };
 
 /// Work.wait(): returns the call's result, throws its error.

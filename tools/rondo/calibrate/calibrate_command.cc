@@ -1,9 +1,9 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -21,11 +21,9 @@
 namespace rondo::tool {
 namespace {
 
-constexpr int most_ranks = bench::Member::Board::most_members;
-
 struct Arguments {
-  std::vector<std::string> transports{"shm", "tcp"};
-  std::string ranks = "2";
+  std::vector<std::string> transports{};  ///< empty: all that there are where the ranks are
+  std::string ranks{};                    ///< empty: 2, or as many as a launcher started
   std::vector<std::string> sizes{"1K", "8K", "64K", "256K", "1M", "4M", "16M"};
   std::vector<std::string> types{"all"};
   std::vector<std::string> ops{"sum"};
@@ -55,13 +53,29 @@ std::vector<double> sizes_of(const Arguments& arguments) {
   return sizes;
 }
 
-CalibrateOptions options_of(const Arguments& arguments) {
-  CalibrateOptions options{.transports = arguments.transports,
-                           .ranks = parse_ranks(arguments.ranks),
-                           .sizes = sizes_of(arguments),
-                           .rounds = arguments.rounds};
-  if (options.ranks.front() < 2 || options.ranks.back() > most_ranks)
-    reject("--ranks " + arguments.ranks, "from 2 to " + std::to_string(most_ranks));
+void place_here(const Arguments& arguments, CalibrateOptions& options) {
+  options.transports =
+      arguments.transports.empty() ? std::vector<std::string>{"shm", "tcp"} : arguments.transports;
+  if (arguments.ranks.empty()) return;
+  options.ranks = parse_ranks(arguments.ranks);
+  if (options.ranks.front() < 2 || options.ranks.back() > bench::most_members)
+    reject("--ranks " + arguments.ranks, "from 2 to " + std::to_string(bench::most_members));
+}
+
+void place_on_hosts(const Arguments& arguments, int started, CalibrateOptions& options) {
+  if (!arguments.ranks.empty())
+    reject("--ranks " + arguments.ranks + ", but a launcher has started " + std::to_string(started),
+           "no --ranks, or no launcher");
+  for (const std::string& transport : arguments.transports)
+    if (transport == "shm") reject("hosts share no memory (--transport shm)", "--transport tcp");
+  options.transports = {"tcp"};
+  options.ranks = {started};
+}
+
+/// `started`: by a launcher; 1: none.
+CalibrateOptions options_of(const Arguments& arguments, int started) {
+  CalibrateOptions options{.sizes = sizes_of(arguments), .rounds = arguments.rounds};
+  started > 1 ? place_on_hosts(arguments, started, options) : place_here(arguments, options);
   for (const std::string& type : arguments.types) {
     if (type != "all") {
       options.types.push_back(type_by_name(type));
@@ -70,7 +84,12 @@ CalibrateOptions options_of(const Arguments& arguments) {
     for (const DataTypeInfo& row : data_types) options.types.push_back(row.type);
   }
   options.ops.clear();
-  for (const std::string& op : arguments.ops) options.ops.push_back(operator_by_name(op));
+  for (const std::string& op : arguments.ops) {
+    options.ops.push_back(operator_by_name(op));
+    const bool applies = std::ranges::any_of(
+        options.types, [&](DataType type) { return applies_to(options.ops.back(), type); });
+    if (!applies) check_applies(options.ops.back(), options.types.front());
+  }
   if (!arguments.check) return options;
   for (const std::string& algorithm : arguments.algorithms) {
     if (algorithm != "default") algorithms_by_name(Collective::all_reduce, algorithm);
@@ -114,38 +133,49 @@ void show(const std::string& text) {
   std::fflush(stdout);  // before the next ranks are forked
 }
 
-/// Ranks that a launcher has started would each start a team of their own, and time the others.
-void refuse_launchers() {
-  for (const char* name : {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
-    const char* const ranks = std::getenv(name);
-    if (ranks == nullptr || std::atoi(ranks) < 2) continue;
-    reject("calibrate was started " + std::string(ranks) + " times by a launcher (" + name +
-               "), but starts ranks of its own, on this host",
-           "`rondo calibrate --ranks " + std::string(ranks) + "` without the launcher");
-  }
+std::string headline(const Profile& profile, int rounds) {
+  return profile.machine.cpu + ", " + std::to_string(profile.machine.cores) + " cores, Linux " +
+         profile.machine.kernel + "; rondo " + profile.version + ", " + profile.date +
+         "; medians of " + std::to_string(rounds) + " rounds\n";
 }
 
-int calibrate(const Arguments& arguments) {
-  refuse_launchers();
-  const CalibrateOptions options = options_of(arguments);
-  Profile profile{.machine = this_machine(), .date = now(), .version = rondo::version()};
-  show(profile.machine.cpu + ", " + std::to_string(profile.machine.cores) + " cores, Linux " +
-       profile.machine.kernel + "; rondo " + profile.version + ", " + profile.date +
-       "; medians of " + std::to_string(options.rounds) + " rounds\n");
+/// Verdicts of what was checked; prints on the first rank. Collective.
+std::vector<CheckVerdict> measure_links(const CalibrateOptions& options, Ranks& team,
+                                        Profile& profile) {
   std::vector<CheckVerdict> verdicts;
   for (const int ranks : options.ranks) {
     for (const std::string& transport : options.transports) {
-      const LinkMeasurement found = measure_link(options, transport, ranks);
+      const LinkMeasurement found = measure_link(options, team, transport, ranks);
       profile.links.push_back(found.link);
+      if (!team.first()) continue;
       const std::vector<CheckRow> rows = check_rows(found);
       show(link_text(found.link) + check_text(rows));
       for (const CheckVerdict& verdict : verdicts_of(rows)) verdicts.push_back(verdict);
     }
   }
-  profile.gammas = measure_reductions(options, options.ranks.back());
-  show(gammas_text(profile.gammas));
+  return verdicts;
+}
+
+void write_files(const Arguments& arguments, const Profile& profile) {
   if (!arguments.output.empty()) write_profile(profile, arguments.output);
   if (!arguments.plot.empty()) write_text(plot_svg(profile), arguments.plot);
+}
+
+int calibrate(const Arguments& arguments) {
+  const int started = launched();
+  const CalibrateOptions options = options_of(arguments, started);
+  const std::unique_ptr<Ranks> team = started > 1 ? launched_ranks() : forked_ranks();
+  if (team->first()) {
+    require_folder_of("--output", arguments.output);
+    require_folder_of("--plot", arguments.plot);
+  }
+  Profile profile{.machine = this_machine(), .date = now(), .version = rondo::version()};
+  if (team->first()) show(headline(profile, options.rounds));
+  const std::vector<CheckVerdict> verdicts = measure_links(options, *team, profile);
+  profile.gammas = measure_reductions(options, *team, options.ranks.back());
+  if (!team->first()) return 0;
+  show(gammas_text(profile.gammas));
+  write_files(arguments, profile);
   if (verdicts.empty()) return 0;
   show(verdicts_text(verdicts, arguments.limit));
   const bool within = std::all_of(verdicts.begin(), verdicts.end(), [&](const CheckVerdict& one) {
@@ -155,12 +185,13 @@ int calibrate(const Arguments& arguments) {
 }
 
 void add_options(CLI::App& command, Arguments& arguments) {
-  command.add_option("-t,--transport", arguments.transports, "which ones, e.g. shm,tcp")
+  command
+      .add_option("-t,--transport", arguments.transports,
+                  "which ones (default shm,tcp; between hosts tcp)")
       ->delimiter(',')
-      ->check(CLI::IsMember({"shm", "tcp"}))
-      ->capture_default_str();
-  command.add_option("-n,--ranks", arguments.ranks, "numbers of ranks, e.g. 2 or 2,4")
-      ->capture_default_str();
+      ->check(CLI::IsMember({"shm", "tcp"}));
+  command.add_option("-n,--ranks", arguments.ranks,
+                     "numbers of ranks on this host, e.g. 2,4 (default 2)");
   command.add_option("-s,--sizes", arguments.sizes, "bytes of messages and vectors, growing")
       ->delimiter(',')
       ->capture_default_str();
@@ -202,15 +233,13 @@ void add_calibrate(CLI::App& program, int& status) {
       "calibrate",
       "Measures what messages, shared memory and reductions cost on this machine, with ranks of\n"
       "its own, each bound to a core: alpha, seconds a byte at each size, gamma of every type;\n"
-      "medians with quartiles. Takes half a minute; nothing else should run meanwhile. Of one "
-      "host:\n"
-      "for what links between hosts carry, bench/formula/run in the sources.\n"
-      "Example: rondo calibrate --ranks 2,4 --output profile.json --plot profile.svg --check");
+      "medians with quartiles. Takes half a minute; nothing else should run meanwhile. Under a\n"
+      "launcher with one rank on each of several hosts it measures what goes between them.\n"
+      "Example: rondo calibrate --ranks 2,4 --output profile.json --plot profile.svg --check\n"
+      "         rondorun --hosts a:1,b:1 rondo calibrate --output /tmp/between.json");
   add_options(*command, *arguments);
   command->callback([arguments, command, &status] {
     refuse_empty(*command, {"--output", "--plot"});
-    require_folder_of("--output", arguments->output);
-    require_folder_of("--plot", arguments->plot);
     status = calibrate(*arguments);
   });
 }

@@ -1,11 +1,5 @@
 #include "tools/rondo/calibrate/measure.h"
 
-#include <algorithm>
-#include <cstdio>
-#include <functional>
-#include <memory>
-#include <stdexcept>
-
 #include "core/plan/sizes.h"
 #include "tools/rondo/calibrate/trials.h"
 
@@ -17,28 +11,8 @@ using Json = nlohmann::ordered_json;
 constexpr double smallest = 8;
 /// Short, so that a round is over before the machine changes its speed.
 constexpr double sample_seconds = 1e-3;
-constexpr std::size_t meeting_bytes = 4096;
-
-/// Runs the ranks; what rank 0 returns comes back here.
-Json from_team(int ranks, const std::function<Json(bench::Member&)>& body) {
-  struct Closer {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-  const std::unique_ptr<std::FILE, Closer> file(std::tmpfile());
-  if (!file) throw std::runtime_error("rondo calibrate: no temporary file for what ranks measured");
-  bench::run_team(ranks, [&](bench::Member& member) {
-    const std::string text = body(member).dump();
-    member.meet();  // nobody's channels go while somebody uses them
-    if (member.rank() != 0) return;
-    if (std::fwrite(text.data(), 1, text.size(), file.get()) != text.size() ||
-        std::fflush(file.get()) != 0)
-      throw std::runtime_error("cannot write what was measured");
-  });
-  std::rewind(file.get());
-  std::string text;
-  for (int letter = 0; (letter = std::fgetc(file.get())) != EOF;) text += static_cast<char>(letter);
-  return Json::parse(text);
-}
+/// Between hosts meeting takes as long as a short call, and ranks leave it one after the other.
+constexpr double sample_seconds_between_hosts = 20e-3;
 
 /// As executors do with results of all ranks together.
 bool streams(double bytes, int ranks) {
@@ -54,20 +28,19 @@ struct DirectShare {
 /// The communicators of one link, and what they time.
 class Link {
  public:
-  /// Collective. `meeting` holds meeting_bytes.
-  Link(bench::Member& member, bench::SharedMemory& meeting, const CalibrateOptions& options,
-       const std::string& transport)
+  /// Collective. `hosts`: 1, or as many as members.
+  Link(bench::Member& member, const CalibrateOptions& options, const std::string& transport,
+       int hosts)
       : member_(member),
         options_(options),
+        apart_(hosts > 1),
         buffers_(options.sizes.back()),
-        messages_(
-            join(member, meeting,
-                 {.transport = transport, .algorithm = "all_gather:ring;reduce_scatter:ring"})) {
-    if (transport == "shm")
-      direct_ = join(member, meeting, {.transport = transport, .algorithm = "direct"});
+        messages_(join(
+            member, {.transport = transport, .algorithm = "all_gather:ring;reduce_scatter:ring"})) {
+    if (transport == "shm") direct_ = join(member, {.transport = transport, .algorithm = "direct"});
     for (const std::string& algorithm : options.checked) {
       const std::string forced = algorithm == "default" ? "" : algorithm;
-      checked_.push_back(join(member, meeting, {.transport = transport, .algorithm = forced}));
+      checked_.push_back(join(member, {.transport = transport, .algorithm = forced}));
     }
   }
 
@@ -94,8 +67,13 @@ class Link {
         trials.push_back(checked(i, bytes, shares[i]));
       for (bench::Trial& trial : basic(bytes)) trials.push_back(std::move(trial));
     }
-    const auto seconds = bench::measure(
-        member_, trials, {.rounds = options_.rounds, .sample_seconds = sample_seconds});
+    // Calls that are timed one by one would be timed with the ranks' way out of their meetings.
+    if (apart_)
+      for (bench::Trial& trial : trials) trial.refresh = nullptr;
+    const auto seconds =
+        bench::measure(member_, trials,
+                       {.rounds = options_.rounds,
+                        .sample_seconds = apart_ ? sample_seconds_between_hosts : sample_seconds});
     Samples samples{.bytes = bytes};
     for (std::size_t i = 0; i < trials.size(); ++i) samples.add(trials[i].name, seconds[i]);
     for (std::size_t i = 0; i < checked_.size(); ++i) {
@@ -139,6 +117,7 @@ class Link {
 
   bench::Member& member_;
   const CalibrateOptions& options_;
+  bool apart_;  ///< each member on a host of its own
   Buffers buffers_;
   Communicator messages_;
   Communicator direct_{};  ///< empty where there is no direct way
@@ -163,11 +142,10 @@ GammaProfile measure_reduction(bench::Member& member, const CalibrateOptions& op
 
 }  // namespace
 
-LinkMeasurement measure_link(const CalibrateOptions& options, const std::string& transport,
-                             int ranks) {
-  bench::SharedMemory meeting(meeting_bytes);
-  const Json json = from_team(ranks, [&](bench::Member& member) -> Json {
-    Link link(member, meeting, options, transport);
+LinkMeasurement measure_link(const CalibrateOptions& options, Ranks& team,
+                             const std::string& transport, int ranks) {
+  const Json json = team.run(ranks, [&](bench::Member& member) -> Json {
+    Link link(member, options, transport, team.hosts());
     Json all = Json::array();
     for (const Samples& samples : link.measure()) all.push_back(tool::to_json(samples));
     link.finalize();
@@ -176,22 +154,24 @@ LinkMeasurement measure_link(const CalibrateOptions& options, const std::string&
   LinkMeasurement found{.checked = options.checked};
   for (const Json& one : json) found.samples.push_back(samples_from_json(one));
   found.link = constants_of(
-      {.transport = transport, .ranks = ranks, .cores = std::min(ranks, bench::allowed_cores())},
+      {.transport = transport, .ranks = ranks, .cores = team.cores(ranks), .hosts = team.hosts()},
       found.samples);
   return found;
 }
 
-std::vector<GammaProfile> measure_reductions(const CalibrateOptions& options, int ranks) {
-  const Json json =
-      from_team(std::min(ranks, bench::allowed_cores()), [&](bench::Member& member) -> Json {
-        Buffers buffers(options.sizes.back());
-        Json all = Json::array();
-        for (const DataType type : options.types) {
-          for (const ReduceOperator op : options.ops)
-            all.push_back(tool::to_json(measure_reduction(member, options, buffers, type, op)));
-        }
-        return all;
-      });
+std::vector<GammaProfile> measure_reductions(const CalibrateOptions& options, Ranks& team,
+                                             int ranks) {
+  const Json json = team.run(team.cores(ranks), [&](bench::Member& member) -> Json {
+    Buffers buffers(options.sizes.back());
+    Json all = Json::array();
+    for (const DataType type : options.types) {
+      for (const ReduceOperator op : options.ops) {
+        if (applies_to(op, type))
+          all.push_back(tool::to_json(measure_reduction(member, options, buffers, type, op)));
+      }
+    }
+    return all;
+  });
   std::vector<GammaProfile> all;
   for (const Json& one : json) all.push_back(gamma_from_json(one));
   return all;

@@ -1,5 +1,4 @@
-// Measuring: ranks of this program's own, each bound to a core, which take turns at every kind of
-// call, so that all constants are of the same minutes.
+// Measuring: ranks take turns at every kind of call, so that all constants are of the same minutes.
 #pragma once
 
 #include <string>
@@ -7,6 +6,7 @@
 
 #include "bench/floor/trial.h"
 #include "tools/rondo/calibrate/profile.h"
+#include "tools/rondo/calibrate/ranks.h"
 #include "tools/rondo/calibrate/samples.h"
 
 namespace rondo::tool {
@@ -29,11 +29,13 @@ struct LinkMeasurement {
   std::vector<Samples> samples{};  ///< of what was checked, too: trials by its names
 };
 
-/// Forks the ranks; the calling process must have one thread. Throws std::runtime_error where a
-/// rank fails; what it says is on standard error.
-LinkMeasurement measure_link(const CalibrateOptions& options, const std::string& transport,
-                             int ranks);
-/// Of all types and operators asked for, on as many cores at once as `ranks` use.
-std::vector<GammaProfile> measure_reductions(const CalibrateOptions& options, int ranks);
+/// Collective among `team`. Throws std::runtime_error where a rank fails; what it says is on
+/// standard error.
+LinkMeasurement measure_link(const CalibrateOptions& options, Ranks& team,
+                             const std::string& transport, int ranks);
+/// Collective. Of all types and operators asked for that go together, on as many cores at once as
+/// `ranks` use.
+std::vector<GammaProfile> measure_reductions(const CalibrateOptions& options, Ranks& team,
+                                             int ranks);
 
 }  // namespace rondo::tool

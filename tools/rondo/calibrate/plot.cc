@@ -143,8 +143,7 @@ class Panel {
 };
 
 std::string link_panel(const LinkProfile& link, double left) {
-  Panel panel(left, link.transport + ", " + std::to_string(link.ranks) + " ranks on " +
-                        std::to_string(link.cores) + " cores");
+  Panel panel(left, link.transport + ", " + link.where());
   for (const Curve* curve : {&link.one_way, &link.exchange, &link.combining, &link.fetch})
     panel.hold(*curve);
   panel.axes();

@@ -29,25 +29,19 @@ std::string percent(double part) {
   return text.data();
 }
 
-Costs costs_of(const LinkProfile& link, double bytes, int slices) {
-  return {.alpha = link.alpha.median,
-          .gamma = link.combined(bytes),
-          .ports = Ports::unlimited,
-          .copy = link.copy(bytes),
-          .forward = link.forward(bytes),
-          .processors = link.cores,
-          .slices = slices};
-}
-
 CallPrediction by_messages(const LinkProfile& link, const PreparedCall& prepared, double bytes) {
   const Schedule& schedule = prepared.plan->schedule;
   const int slices = static_cast<int>(prepared.slicing.passes);
-  const Costs costs = costs_of(link, bytes, slices);
+  Costs costs = link.costs(bytes);
+  costs.slices = slices;
+  costs.overlap = link.overlap(bytes / slices);
   const RankCost most = simulate(schedule, bytes, costs).busiest();
   CallPrediction found{.seconds = most.seconds};
   found.way = schedule.algorithm;
   if (slices > 1) found.way += " in " + std::to_string(slices) + " slices";
-  found.formula = "alpha " + micro(costs.alpha) + "; ns/B: copy " + nano(costs.copy) + ", gamma " +
+  const std::string mover =
+      link.hosts > 1 ? "beta " + nano(costs.beta) : "copy " + nano(costs.copy);
+  found.formula = "alpha " + micro(costs.alpha) + "; ns/B: " + mover + ", gamma " +
                   nano(costs.gamma) + "; moves " + bytes_text(most.sent + most.received) +
                   ", adds " + bytes_text(most.reduced);
   return found;
@@ -78,7 +72,7 @@ AllReduceModel::AllReduceModel(const LinkProfile& link, const std::string& algor
     : bytes_(bytes) {
   Config config;
   config.transport = link.transport;
-  const why::Facts facts = why::facts_here(config, link.ranks, false);
+  const why::Facts facts = why::facts_here(config, link.ranks, link.hosts > 1);
   const AlgorithmSelection selection(algorithm == "default" ? "" : algorithm, "the algorithm");
   const Call call{.count = static_cast<std::size_t>(bytes) / sizeof(float),
                   .collective = Collective::all_reduce,

@@ -21,7 +21,7 @@ std::string known_links(const Profile& profile) {
   std::string words;
   for (const LinkProfile& link : profile.links)
     words += (words.empty() ? "" : ", ") + link.transport + " of " + std::to_string(link.ranks) +
-             " ranks";
+             " ranks" + (link.hosts > 1 ? " on as many hosts" : "");
   return words;
 }
 
@@ -48,10 +48,35 @@ double seconds_a_byte(const Curve& curve, double bytes, double alpha) {
   return a_byte(below, alpha) * (1 - along) + a_byte(*above, alpha) * along;
 }
 
+// What is written twice is read once. Reading from the own cache is the lesser part of a copy into
+// memory that a peer reads: where a call was held against its own round, three quarters fitted
+// rings and trees alike. Over sockets the kernel reads it again.
+double LinkProfile::forwarding() const { return transport == "shm" ? 0.75 : 1; }
+
 // Each rank sends its own block, then what it received, and receives all other blocks.
 double LinkProfile::copies_a_pass() const {
-  const double forwarded = forwards_cached() ? 0.5 : 1;
-  return (1 + forwarded * (ranks - 2) + (ranks - 1)) / ranks;
+  return (1 + forwarding() * (ranks - 2) + (ranks - 1)) / ranks;
+}
+
+std::string LinkProfile::where() const {
+  const std::string all = std::to_string(ranks) + " ranks";
+  if (hosts > 1) return all + ", a host for each";
+  return all + " on " + std::to_string(cores) + " cores" + (crowded() ? " (shared)" : "");
+}
+
+Costs LinkProfile::costs(double bytes) const {
+  if (hosts > 1)
+    return {.alpha = alpha.median,
+            .beta = beta(bytes),
+            .gamma = combined(bytes),
+            .ports = Ports::switched};
+  return {.alpha = alpha.median,
+          .gamma = combined(bytes),
+          .ports = Ports::unlimited,
+          .copy = copy(bytes),
+          .forward = forward(bytes),
+          .overlap = overlap(bytes),
+          .processors = cores};
 }
 
 double LinkProfile::beta(double bytes) const {
@@ -71,9 +96,14 @@ double LinkProfile::combined(double bytes) const {
   return std::max(0.0, more) / added * cores / ranks;
 }
 
-// What is written twice is read once: half of a copy. Over sockets the kernel reads it again.
-double LinkProfile::forward(double bytes) const {
-  return forwards_cached() ? copy(bytes) / 2 : copy(bytes);
+double LinkProfile::forward(double bytes) const { return forwarding() * copy(bytes); }
+
+// A lone message takes both copies one behind the other, less what they do at once.
+double LinkProfile::overlap(double bytes) const {
+  const double one = copy(bytes);
+  if (one <= 0 || one_way.empty()) return 0;
+  const double both = seconds_a_byte(one_way, bytes, alpha.median);
+  return std::clamp(2 - both / one, 0.0, 1.0);
 }
 
 double LinkProfile::fetched(double bytes) const {
@@ -98,9 +128,10 @@ Machine this_machine() {
 }
 
 const LinkProfile& Profile::link(const std::string& transport, int ranks) const {
+  if (transport.empty() && !links.empty()) return link(links.front().transport, ranks);
   const LinkProfile* best = nullptr;
   const auto distance = [&](const LinkProfile& one) {
-    const bool crowded = ranks > machine.cores;
+    const bool crowded = !apart() && ranks > machine.cores;
     return std::tuple(one.crowded() != crowded, std::abs(one.ranks - ranks));
   };
   for (const LinkProfile& one : links) {
@@ -125,12 +156,10 @@ Costs Profile::costs(const LinkProfile& link, double bytes, DataType type,
   const GammaProfile* const base = find_reduction(*this, DataType::float32, ReduceOperator::sum);
   const double gamma = reduction(type, op).gamma(bytes);
   const double dearer = base != nullptr ? gamma - base->gamma(bytes) : gamma;
-  return {.alpha = link.alpha.median,
-          .gamma = std::max(0.0, link.combined(bytes) + dearer),
-          .ports = Ports::unlimited,
-          .copy = link.copy(bytes),
-          .forward = link.forward(bytes),
-          .processors = machine.cores};
+  Costs costs = link.costs(bytes);
+  costs.gamma = std::max(0.0, costs.gamma + dearer);
+  if (costs.processors > 0) costs.processors = machine.cores;
+  return costs;
 }
 
 }  // namespace rondo::tool

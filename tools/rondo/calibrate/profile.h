@@ -4,11 +4,15 @@
 //   alpha     an 8-byte message, from one rank's call to its return on the other
 //   copy      processor's seconds a byte at either end of a message: half of what all_gathers
 //             round a ring take, where every rank sends and receives at once
+//   overlap   of a lone message's two copies, as a part of one: what it takes less than both
 //   combined  what a byte that is added to the own one takes beyond receiving it: a reduce_scatter
 //             round a ring makes an all_gather's messages and adds what comes
 //   fetched   processor's seconds a byte that a rank takes from a peer's memory without messages;
 //             fetched_combined: what adding it takes beyond that
 //   gamma     what combining two vectors takes beyond copying one: how types and operators differ
+//
+// Between hosts links move the bytes: there `beta` is what a byte takes that a rank sends while it
+// receives as many, and `combined` what adding it takes beyond.
 //
 // Each depends on the size (caches), so it is kept at the sizes that were measured; in between it
 // is interpolated along the logarithm of the size, beyond them it stays as it is.
@@ -34,11 +38,12 @@ using Curve = std::vector<Knot>;
 /// Median seconds a byte at a size, less `alpha` seconds a sample. 0 for an empty curve.
 double seconds_a_byte(const Curve& curve, double bytes, double alpha);
 
-/// One transport between so many ranks on this machine.
+/// One transport between so many ranks on this machine, or one on each of so many hosts.
 struct LinkProfile {
   std::string transport{};
   int ranks = 2;
-  int cores = 1;  ///< that these ranks worked on
+  int cores = 1;  ///< that these ranks worked on; of hosts one each
+  int hosts = 1;  ///< 1, or as many as ranks
   bench::Spread alpha{};
   Curve one_way{};    ///< a message, its sender's peer idle meanwhile
   Curve exchange{};   ///< two all_gathers round a ring: a ring's all_reduce makes as many messages
@@ -48,19 +53,25 @@ struct LinkProfile {
   Curve fetch_combining{};  ///< reduce_scatter of the direct way, float32 sums
 
   bool crowded() const { return ranks > cores; }
+  /// For people: how many ranks, and where they were.
+  std::string where() const;
+  /// The simulator's clock for calls of so many bytes, float32 sums. Slices are the caller's.
+  Costs costs(double bytes) const;
   /// Seconds a byte that a rank sends while it receives as many: what its link carries.
   double beta(double bytes) const;
   double copy(double bytes) const;
   double combined(double bytes) const;
   double forward(double bytes) const;  ///< sending on what was just received or combined
+  /// Of the two copies of a message of so many bytes (see Costs): 0 to 1.
+  double overlap(double bytes) const;
   double fetched(double bytes) const;
   double fetched_combined(double bytes) const;  ///< what adding takes beyond fetching
 
  private:
-  /// Of what goes through a processor in one pass round a ring: in units of bytes, `forward` being
-  /// half of a copy where what was made is sent on from the cache.
+  /// Of a copy: what sending on takes that was just made.
+  double forwarding() const;
+  /// Of what goes through a processor in one pass round a ring: in units of bytes.
   double copies_a_pass() const;
-  bool forwards_cached() const { return transport == "shm"; }
 };
 
 struct GammaProfile {
@@ -83,14 +94,16 @@ Machine this_machine();
 
 struct Profile {
   Machine machine{};
-  std::string date{};     ///< UTC, ISO 8601
-  std::string version{};  ///< of rondo
-  std::vector<LinkProfile> links{};
+  std::string date{};                ///< UTC, ISO 8601
+  std::string version{};             ///< of rondo
+  std::vector<LinkProfile> links{};  ///< all of ranks on one host, or all of ranks on several
   std::vector<GammaProfile> gammas{};
 
+  bool apart() const { return !links.empty() && links.front().hosts > 1; }
+
   /// The entry of so many ranks, else of the number nearest to it, of those that share cores alike
-  /// first. Throws Error{invalid_argument} that lists what there is, where the transport is
-  /// missing.
+  /// first. `transport`: "" is that of the first entry. Throws Error{invalid_argument} that lists
+  /// what there is, where the transport is missing.
   const LinkProfile& link(const std::string& transport, int ranks) const;
   /// The entry of the type and operator; of the type with sum, where the operator is missing.
   const GammaProfile& reduction(DataType type, ReduceOperator op) const;

@@ -13,7 +13,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* what = "rondo calibration profile";
-constexpr int schema = 2;
+constexpr int schema = 3;
 
 /// What is wrong with a profile's content.
 struct Defect : std::runtime_error {
@@ -92,6 +92,11 @@ Json pieces(const LinkProfile& link) {
   return all;
 }
 
+std::string placement(const LinkProfile& link) {
+  if (link.hosts > 1) return "a host for each rank";
+  return link.crowded() ? "ranks share cores" : "a core for each rank";
+}
+
 Profile from_json(const Json& json) {
   if (!json.is_object() || !json.contains("what") || json.at("what") != what)
     throw Defect("it is no calibration profile");
@@ -103,7 +108,11 @@ Profile from_json(const Json& json) {
       .machine = {text(machine, "cpu"), whole(machine, "cores"), text(machine, "kernel")},
       .date = text(json, "date"),
       .version = text(json, "rondo_version")};
-  for (const Json& link : list(json, "links")) profile.links.push_back(link_from_json(link));
+  for (const Json& link : list(json, "links")) {
+    profile.links.push_back(link_from_json(link));
+    if (profile.apart() != (profile.links.back().hosts > 1))
+      throw Defect("some \"links\" are of one host, some of several");
+  }
   for (const Json& gamma : list(json, "gamma")) profile.gammas.push_back(gamma_from_json(gamma));
   return profile;
 }
@@ -114,7 +123,8 @@ Json to_json(const LinkProfile& link) {
   return {{"transport", link.transport},
           {"ranks", link.ranks},
           {"cores", link.cores},
-          {"placement", link.crowded() ? "ranks share cores" : "a core for each rank"},
+          {"hosts", link.hosts},
+          {"placement", placement(link)},
           {"alpha", to_json(link.alpha)},
           {"one_way", to_json(link.one_way)},
           {"exchange", to_json(link.exchange)},
@@ -129,6 +139,7 @@ LinkProfile link_from_json(const Json& json) {
   LinkProfile link{.transport = text(json, "transport"),
                    .ranks = whole(json, "ranks"),
                    .cores = whole(json, "cores"),
+                   .hosts = whole(json, "hosts"),
                    .alpha = spread_from_json(field(json, "alpha")),
                    .one_way = curve_from_json(json, "one_way"),
                    .exchange = curve_from_json(json, "exchange"),
@@ -138,6 +149,8 @@ LinkProfile link_from_json(const Json& json) {
                    .fetch_combining = curve_from_json(json, "fetch_combining")};
   if (link.exchange.empty()) throw Defect("\"exchange\" has no samples");
   if (link.ranks < 2) throw Defect("\"ranks\" of a link are not 2 or more");
+  if (link.hosts > 1 && link.hosts != link.ranks)
+    throw Defect("\"hosts\" are neither 1 nor \"ranks\"");
   if (link.cores > link.ranks) throw Defect("\"cores\" are more than \"ranks\"");
   return link;
 }

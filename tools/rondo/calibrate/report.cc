@@ -25,7 +25,8 @@ double micro(double seconds) { return seconds * 1e6; }
 
 /// Whose it is, without constants.
 LinkProfile bare(const LinkProfile& link) {
-  return {.transport = link.transport, .ranks = link.ranks, .cores = link.cores};
+  return {
+      .transport = link.transport, .ranks = link.ranks, .cores = link.cores, .hosts = link.hosts};
 }
 
 std::string spread(const bench::Spread& of) {
@@ -57,32 +58,35 @@ CheckRow check_row(const LinkMeasurement& measurement, const Samples& samples,
 }  // namespace
 
 std::string link_text(const LinkProfile& link) {
-  std::string text =
-      format("\n%s, %d ranks on %d cores%s: alpha %s us\n", link.transport.c_str(), link.ranks,
-             link.cores, link.crowded() ? " (shared)" : "", spread(link.alpha).c_str());
+  const bool apart = link.hosts > 1;  // then links move the bytes
+  std::string text = format("\n%s, %s: alpha %s us\n", link.transport.c_str(), link.where().c_str(),
+                            spread(link.alpha).c_str());
   if (!link.fetch.empty())
     text += "shortest call of the direct way: " + spread(link.meeting) + " us\n";
   text += format("  %10s %28s %28s %28s %8s %8s %8s %8s\n", "bytes", "one way us", "exchange us",
-                 "combining us", "copy", "combine", "fetch", "and add");
+                 "combining us", apart ? "beta" : "copy", "combine", "fetch", "and add");
   for (std::size_t i = 0; i < link.exchange.size(); ++i) {
     const double bytes = link.exchange[i].bytes;
-    text += format(
-        "  %10s %28s %28s %28s %8.4f %8.4f %8.4f %8.4f\n", bytes_text(bytes).c_str(),
-        spread(link.one_way[i].seconds).c_str(), spread(link.exchange[i].seconds).c_str(),
-        spread(link.combining[i].seconds).c_str(), link.copy(bytes) * 1e9,
-        link.combined(bytes) * 1e9, link.fetched(bytes) * 1e9, link.fetched_combined(bytes) * 1e9);
+    text +=
+        format("  %10s %28s %28s %28s %8.4f %8.4f %8.4f %8.4f\n", bytes_text(bytes).c_str(),
+               spread(link.one_way[i].seconds).c_str(), spread(link.exchange[i].seconds).c_str(),
+               spread(link.combining[i].seconds).c_str(),
+               (apart ? link.beta(bytes) : link.copy(bytes)) * 1e9, link.combined(bytes) * 1e9,
+               link.fetched(bytes) * 1e9, link.fetched_combined(bytes) * 1e9);
   }
-  return text + "  (copy, combine, fetch, and add: processor's ns a byte; quartiles in brackets)\n";
+  return text + (apart ? "  (beta, combine: ns a byte; quartiles in brackets)\n"
+                       : "  (copy, combine, fetch, and add: processor's ns a byte; quartiles in "
+                         "brackets)\n");
 }
 
 std::string gammas_text(const std::vector<GammaProfile>& gammas) {
   if (gammas.empty()) return {};
   std::string text = "\ngamma, ns a byte that combining adds to copying, by bytes of a vector\n  ";
-  text += format("%-14s %-5s", "type", "op");
+  text += format("%-14s %-7s", "type", "op");
   for (const Knot& knot : gammas.front().reduces)
     text += format(" %9s", bytes_text(knot.bytes).c_str());
   for (const GammaProfile& gamma : gammas) {
-    text += format("\n  %-14s %-5s", std::string(name(gamma.type)).c_str(),
+    text += format("\n  %-14s %-7s", std::string(name(gamma.type)).c_str(),
                    std::string(name(gamma.op)).c_str());
     for (const Knot& knot : gamma.reduces) text += format(" %9.4f", gamma.gamma(knot.bytes) * 1e9);
   }

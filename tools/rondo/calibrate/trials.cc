@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 
 #include "kernels/cpu/reduce.h"
 
@@ -36,15 +37,13 @@ bench::Trial repeated(std::string name, Body body) {
 
 }  // namespace
 
-Communicator join(bench::Member& member, bench::SharedMemory& meeting, const Options& options) {
+Communicator join(bench::Member& member, const Options& options) {
   UniqueId id;
-  if (member.rank() == 0) {
-    id = make_unique_id();
-    std::memcpy(meeting.data(), &id, sizeof id);
-  }
-  member.meet();
-  std::memcpy(&id, meeting.data(), sizeof id);
-  member.meet();  // before something else is written there
+  if (member.rank() == 0) id = make_unique_id();
+  std::array<std::uint64_t, sizeof(UniqueId) / sizeof(std::uint64_t)> words{};
+  std::memcpy(words.data(), id.bytes.data(), sizeof id);
+  for (std::uint64_t& word : words) word = member.agree(word);
+  std::memcpy(id.bytes.data(), words.data(), sizeof id);
   return Communicator::from_unique_id(id, member.rank(), member.size(), options);
 }
 

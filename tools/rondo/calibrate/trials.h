@@ -27,7 +27,7 @@ struct Buffers {
 };
 
 /// Collective: a communicator of the team's members.
-Communicator join(bench::Member& member, bench::SharedMemory& meeting, const Options& options);
+Communicator join(bench::Member& member, const Options& options);
 
 /// Half of a round trip between ranks in pairs is half of a call. An odd rank out has no part.
 bench::Trial ping_pong(Communicator& world, Buffers& buffers, double bytes);

@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "tools/rondo/trace/findings.h"
+#include "tools/rondo/trace/gpu_calls.h"
 
 namespace rondo::tool {
 namespace {
@@ -14,6 +15,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr int call_track = 0;
 constexpr int wait_track = 1;
+constexpr int gpu_track = 2;  ///< and behind it, where calls of several streams overlap
+constexpr int gpu_tracks = 8;
 constexpr int first_lane_track = 10;
 constexpr int tracks_per_lane = 64;
 
@@ -27,6 +30,9 @@ class ChromeWriter {
     out_ << R"({"traceEvents":[)";
     for (int rank = 0; rank < timeline_.ranks; ++rank) name_rank(rank);
     for (const TracedCall& call : timeline_.calls) add(call);
+    for (const TraceFile& file : timeline_.files) {
+      for (const TracedGpuCall& call : file.gpu_calls) add(file.rank, call);
+    }
     for (const auto& [track, name] : track_names_)
       event({{"ph", "M"},
              {"name", "thread_name"},
@@ -68,14 +74,18 @@ class ChromeWriter {
            {"args", std::move(arguments)}});
   }
 
-  /// The lane's first track that is free by then.
-  int track_of(int rank, const Work& work) {
-    int track = first_lane_track + work.lane * tracks_per_lane;
-    const int last = track + tracks_per_lane - 1;
-    while (track < last && busy_until_[{rank, track}] > work.begin) ++track;
-    busy_until_[{rank, track}] = std::max(work.end, work.begin + 1);
-    track_names_[{rank, track}] = "lane " + std::to_string(work.lane);
+  /// The first of some tracks that is free by then.
+  int free_track(int rank, int track, int tracks, std::int64_t begin, std::int64_t end,
+                 const std::string& name) {
+    const int last = track + tracks - 1;
+    while (track < last && busy_until_[{rank, track}] > begin) ++track;
+    busy_until_[{rank, track}] = std::max(end, begin + 1);
+    track_names_[{rank, track}] = name;
     return track;
+  }
+  int track_of(int rank, const Work& work) {
+    return free_track(rank, first_lane_track + work.lane * tracks_per_lane, tracks_per_lane,
+                      work.begin, work.end, "lane " + std::to_string(work.lane));
   }
 
   void add(const TracedCall& call) {
@@ -100,6 +110,18 @@ class ChromeWriter {
     for (const TracedMessage& message : call.messages)
       add_arrow(message, tracks[{message.from, message.send_op, message.pass}],
                 tracks[{message.to, message.receive_op, message.pass}]);
+  }
+
+  /// A call whose stream did not tell is shown where it was put there.
+  void add(int rank, const TracedGpuCall& call) {
+    const std::int64_t begin = call.begun.value_or(call.put);
+    const std::int64_t end = call.completed.value_or(begin);
+    slice(rank, free_track(rank, gpu_track, gpu_tracks, begin, end, "GPU calls"),
+          call_name(call) + " " + call.way, begin, end,
+          {{"bytes", bytes_of(call, timeline_.ranks)},
+           {"put_us", microseconds(call.put)},
+           {"captured", call.captured},
+           {"ended", call.completed.has_value()}});
   }
 
   void add_wait(const TracedCall& call, int rank, const Work& work) {

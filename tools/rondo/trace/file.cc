@@ -115,6 +115,8 @@ class Reader {
       op();
     else if (kind == "form" || kind == "message")
       form(kind == "message");
+    else if (kind == "gpu")
+      gpu_call();
     else if (kind == "failed")
       file_.failed = words_;
     else if (kind == "lost")
@@ -195,9 +197,30 @@ class Reader {
       complain(std::string("has an unknown event '") + kind + "'");
     }
   }
+  std::optional<std::int64_t> time_if_known() {
+    if (words_.starts_with("-")) return word(), std::nullopt;
+    return base_ + number<std::int64_t>(0, most_time);
+  }
+  void gpu_call() {
+    TracedGpuCall& call = file_.gpu_calls.emplace_back();
+    call.way = word();
+    call.captured = number<int>(0, 1) == 1;
+    call.put = base_ + number<std::int64_t>(0, most_time);
+    call.begun = time_if_known();
+    call.completed = time_if_known();
+    call.collective = known(parse_collective(word()), "collective");
+    call.count = count();
+    call.type = known(parse_data_type(word()), "type");
+    known(parse_reduce_operator(word()), "operator");
+    number<int>();  // the root
+    if (words_.empty()) return;
+    call.peer = peer();
+    call.sends = word() == "sends";
+  }
   void lost() {
     file_.lost_events = count();
     file_.lost_calls = count();
+    if (!words_.empty()) file_.lost_gpu_calls = count();
     lost_said_ = true;
   }
   void end() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,20 @@ struct TracedEvent {
   std::string mode{};  ///< stepped: one_shot, two_shot or push
 };
 
+/// A call on GPU buffers, as in core/trace/stream_log.h. Times are of the rank's clock.
+struct TracedGpuCall {
+  std::string way{};
+  bool captured = false;
+  std::int64_t put = 0;
+  std::optional<std::int64_t> begun{};
+  std::optional<std::int64_t> completed{};
+  Collective collective = Collective::barrier;
+  std::uint64_t count = 0;
+  DataType type = DataType::uint8;
+  int peer = -1;  ///< of a message
+  bool sends = false;
+};
+
 struct TraceFile {
   std::string path{};
   std::string run{};
@@ -62,9 +77,11 @@ struct TraceFile {
   std::vector<TracedPlan> plans{};
   std::vector<TracedForm> forms{};
   std::vector<TracedEvent> events{};
+  std::vector<TracedGpuCall> gpu_calls{};
   std::string failed{};
   std::uint64_t lost_events = 0;
   std::uint64_t lost_calls = 0;
+  std::uint64_t lost_gpu_calls = 0;
   bool complete = false;  ///< false: the rank died before it could write more than the head
 };
 

@@ -94,6 +94,9 @@ void note_losses(Timeline& timeline) {
     if (file.lost_events > 0)
       timeline.notes.push_back(who + " lost its oldest " + std::to_string(file.lost_events) +
                                " events: raise RONDO_TRACE_LIMIT to keep them.");
+    if (file.lost_gpu_calls > 0)
+      timeline.notes.push_back(who + " lost its oldest " + std::to_string(file.lost_gpu_calls) +
+                               " calls on GPU buffers: raise RONDO_TRACE_LIMIT to keep them.");
     if (file.lost_calls > 0)
       timeline.notes.push_back(who + " left out " + std::to_string(file.lost_calls) +
                                " calls: too many different sizes.");
@@ -164,10 +167,38 @@ class Collector {
   std::map<Key, CallEvents> calls_{};
 };
 
+/// Onto rank 0's clock.
+void place_gpu_calls(Timeline& timeline) {
+  for (TraceFile& file : timeline.files) {
+    const RankClock& clock = timeline.clocks[static_cast<std::size_t>(file.rank)];
+    for (TracedGpuCall& call : file.gpu_calls) {
+      call.put = clock.to_root(call.put);
+      if (call.begun) call.begun = clock.to_root(*call.begun);
+      if (call.completed) call.completed = clock.to_root(*call.completed);
+    }
+  }
+}
+
+std::int64_t first_time(const Timeline& timeline) {
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  if (!timeline.calls.empty()) first = timeline.calls.front().begin;
+  for (const TraceFile& file : timeline.files) {
+    for (const TracedGpuCall& call : file.gpu_calls) first = std::min(first, call.put);
+  }
+  return first;
+}
+
 /// Times count from the first event that is left.
 void shift_to_zero(Timeline& timeline) {
-  const std::int64_t zero = timeline.calls.front().begin;
+  const std::int64_t zero = first_time(timeline);
   const auto shift = [&](std::int64_t& time) { time -= zero; };
+  for (TraceFile& file : timeline.files) {
+    for (TracedGpuCall& call : file.gpu_calls) {
+      shift(call.put);
+      if (call.begun) shift(*call.begun);
+      if (call.completed) shift(*call.completed);
+    }
+  }
   for (TracedCall& call : timeline.calls) {
     shift(call.begin);
     shift(call.end);
@@ -221,7 +252,10 @@ Timeline merge(std::vector<TraceFile> files) {
     timeline.contradictions += build_call(timeline, call);
     timeline.calls.push_back(std::move(call.call));
   }
-  if (timeline.calls.empty())
+  place_gpu_calls(timeline);
+  const bool gpus = std::ranges::any_of(
+      timeline.files, [](const TraceFile& file) { return !file.gpu_calls.empty(); });
+  if (timeline.calls.empty() && !gpus)
     reject("these traces hold no calls" +
                (timeline.notes.empty() ? "" : ". " + timeline.notes.front()),
            "a run that makes calls and finalizes its communicators");

@@ -7,7 +7,9 @@
 #include <map>
 
 #include "tools/rondo/arguments.h"
+#include "tools/rondo/table.h"
 #include "tools/rondo/trace/findings.h"
+#include "tools/rondo/trace/gpu_calls.h"
 
 namespace rondo::tool {
 namespace {
@@ -24,37 +26,6 @@ std::string share(std::int64_t part, std::int64_t whole) {
 std::string counted(std::int64_t number, const std::string& thing) {
   return std::to_string(number) + " " + thing + (number == 1 ? "" : "s");
 }
-
-/// Columns as wide as they must be: the first ones to the left, numbers to the right.
-class Table {
- public:
-  explicit Table(std::size_t left) : left_(left) {}
-
-  void row(std::vector<std::string> cells) {
-    if (widths_.size() < cells.size()) widths_.resize(cells.size());
-    for (std::size_t i = 0; i < cells.size(); ++i)
-      widths_[i] = std::max(widths_[i], cells[i].size());
-    rows_.push_back(std::move(cells));
-  }
-  std::string text() const {
-    std::string all;
-    for (const auto& cells : rows_) {
-      std::string line = "  ";
-      for (std::size_t i = 0; i < cells.size(); ++i) {
-        const std::string room(widths_[i] - cells[i].size(), ' ');
-        line += (i == 0 ? "" : "  ") + (i < left_ ? cells[i] + room : room + cells[i]);
-      }
-      line.erase(line.find_last_not_of(' ') + 1);
-      all += line + "\n";
-    }
-    return all;
-  }
-
- private:
-  std::size_t left_;
-  std::vector<std::size_t> widths_{};
-  std::vector<std::vector<std::string>> rows_{};
-};
 
 std::vector<const TracedCall*> ended_calls(const Timeline& timeline) {
   std::vector<const TracedCall*> calls;
@@ -199,10 +170,8 @@ std::string call_text(const TracedCall& call) {
 
 std::string summary_text(const Timeline& timeline) {
   const auto calls = ended_calls(timeline);
-  const std::int64_t end =
-      std::max_element(timeline.calls.begin(), timeline.calls.end(),
-                       [](const TracedCall& a, const TracedCall& b) { return a.end < b.end; })
-          ->end;
+  std::int64_t end = 0;
+  for (const TracedCall& call : timeline.calls) end = std::max(end, call.end);
   std::string over;
   for (const TraceFile& file : timeline.files)
     if (over.empty()) over = file.over;
@@ -210,7 +179,9 @@ std::string summary_text(const Timeline& timeline) {
                      (over.empty() ? "nothing" : over) + ", " +
                      counted(static_cast<std::int64_t>(timeline.calls.size()), "call") + " in " +
                      microseconds(end) + " us\n" + clocks_text(timeline) + notes_text(timeline) +
-                     "\n" + calls_table(timeline);
+                     gpu_calls_text(timeline);
+  if (timeline.calls.empty()) return text;
+  text += "\n" + calls_table(timeline);
   if (!calls.empty()) {
     WorkNames names;
     const Findings findings = find(calls, static_cast<std::size_t>(timeline.ranks), names);

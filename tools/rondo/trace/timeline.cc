@@ -10,6 +10,9 @@
 namespace rondo::tool {
 
 const TracedCall& Timeline::call(std::size_t number) const {
+  if (calls.empty())
+    reject("these traces hold calls on GPU buffers alone, which have no steps to show",
+           "no --call: the summary has all that is known of them");
   if (number < 1 || number > calls.size())
     reject("there is no call " + std::to_string(number) + " in these traces",
            "--call 1 to " + std::to_string(calls.size()));

@@ -53,6 +53,9 @@ void add_trace(CLI::App& program) {
       "communicator is finalized or fails (FILE.NAME.RANK for further communicators of a job, one\n"
       "NAME for each); RONDO_TRACE_LIMIT bounds it. Where ranks are on several machines their\n"
       "clocks are compared at the beginning and in finalize(), which then waits for all ranks.\n"
+      "Of calls on GPU buffers it says the way, and when they were put into their stream, begun "
+      "and\n"
+      "completed; they have no steps.\n"
       "Example: RONDO_TRACE=run rondorun -n 4 ./all_reduce_perf; rondo trace run");
   command
       ->add_option("files", arguments->files, "the ranks' files, or FILE for FILE.0, FILE.1, ...")

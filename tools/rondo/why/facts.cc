@@ -104,6 +104,7 @@ Facts facts_here(const Config& config, int ranks, bool apart) {
                   .sockets = config.sockets,
                   .timeout = config.timeout,
                   .interface = config.interface,
+                  .family = config.family,
                   .infiniband = config.infiniband,
                   .doorbell = &doorbell,
                   .local = std::make_shared<LocalExchange>()});

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <sstream>
 
+#include "core/plan/cut.h"
 #include "core/plan/decide.h"
 #include "core/schedule/collective.h"
 #include "core/schedule/explain_names.h"
@@ -75,6 +76,11 @@ std::string slices_text(const PreparedCall& prepared) {
          " of every chunk, so that receiving, reducing and sending overlap";
 }
 
+std::size_t frame_bytes(const Schedule& schedule, const Facts& facts) {
+  if (facts.around.one_machine) return facts.frame_bytes;
+  return cut_for_wires(flow_of(schedule), facts.frame_bytes, facts.around.short_frames).frame_bytes;
+}
+
 std::string predictions(const Call& call, const PreparedCall& prepared, const Facts& facts,
                         const Costs& costs) {
   std::vector<const Algorithm*> rows;
@@ -84,10 +90,11 @@ std::string predictions(const Call& call, const PreparedCall& prepared, const Fa
       predict(rows, facts.around.ranks, call.root, [&](const Schedule& schedule) {
         const Partition partition(schedule.layout, call.count, size_of(call.type));
         Costs of_row = costs;
-        if (costs.copy > 0)  // a real machine's clock: then slices as they are cut here
+        const bool calibrated = costs.works() || costs.ports == Ports::switched;
+        if (calibrated)  // a real machine's clock: then slices as they are cut here
           of_row.slices =
               slices_of(schedule, static_cast<double>(index_space_bytes(call, facts.around.ranks)),
-                        static_cast<double>(facts.frame_bytes));
+                        static_cast<double>(frame_bytes(schedule, facts)));
         return simulate(schedule, partition, static_cast<double>(size_of(call.type)), of_row);
       });
   std::string text = "\nPredicted by messages: " + costs_text(costs) + "\n";
@@ -120,7 +127,8 @@ std::string report(const Call& call, const Facts& facts, const AlgorithmSelectio
                    const Costs& costs) {
   if (facts.around.ranks == 1) return report_alone(call, facts);
   const std::size_t bytes = index_space_bytes(call, facts.around.ranks);
-  const Choice choice = choose(call.collective, bytes, facts.around, selection);
+  const Choice choice =
+      choose(call.collective, bytes, facts.around, selection, rank_order_words(call));
   const auto plan = make_plan(*choice.algorithm, call.root, 0, facts.around);
   const auto prepared = decide(choice, plan, call, 0, facts.around, facts.frame_bytes);
   const Schedule& schedule = plan->schedule;

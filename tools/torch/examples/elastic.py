@@ -23,6 +23,7 @@ def save(path, **what):
         unfinished = path.with_suffix(".unfinished")
         torch.save(what, unfinished)
         unfinished.replace(path)
+    distributed.barrier()  # whoever dies behind this has left it
 
 
 def die_once(step, die_at):

@@ -43,7 +43,8 @@ Backend::~Backend() {
     try {
       group_->communicator.finalize();
     } catch (const std::exception&) {
-      // Its calls have failed, and have said so; what is left here is to leave.
+      // Its calls have failed and said so, or turn out only here to differ from the other
+      // ranks', whose calls say that; what is left is to leave.
     }
     completer_.reset();
   });

@@ -94,8 +94,6 @@ class Backend : public c10d::Backend {
   WorkHandle launch(Plan plan, const TorchOptions& options);
   WorkHandle launch(Plan plan, std::chrono::milliseconds timeout, bool asynchronous);
   WorkHandle message(Tensors& tensors, int peer, bool sends);
-  Plan gather_equal(Tensors& outputs, const at::Tensor& input) const;
-  Plan gather_unequal(Tensors& outputs, const at::Tensor& input) const;
   Plan plan_all_gather(Tensors& outputs, const at::Tensor& input) const;
   void report_missing(const std::vector<std::string>& keys, const std::string& verdict,
                       std::chrono::milliseconds timeout, bool all);

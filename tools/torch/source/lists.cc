@@ -24,6 +24,13 @@ bool equally_long(const Tensors& tensors) {
   });
 }
 
+/// As rondo's call on all of them counts the elements of each.
+std::vector<std::size_t> moved_counts(const Tensors& tensors) {
+  std::vector<std::size_t> counts;
+  for (const at::Tensor& tensor : tensors) counts.push_back(to_move(tensor).count);
+  return counts;
+}
+
 /// One buffer for the list: its own memory where that is of one piece, else a new one.
 at::Tensor whole_of(const Tensors& tensors) {
   at::Tensor whole = joined(tensors);
@@ -77,42 +84,19 @@ Call send_or_receive(const at::Tensor& tensor, int peer, bool sends) {
 
 }  // namespace
 
-Plan Backend::gather_equal(Tensors& outputs, const at::Tensor& input) const {
+Plan Backend::plan_all_gather(Tensors& outputs, const at::Tensor& input) const {
+  Plan plan{.kind = c10d::OpType::ALLGATHER, .name = "rondo:all_gather"};
+  check_tensor(input, plan.name);
+  check_types(outputs, input.scalar_type(), plan.name);
+  check_sizes(outputs[static_cast<std::size_t>(rank_)], input, 1, plan.name);
   const Elements elements = to_move(input);
   const at::Tensor whole = whole_of(outputs);
-  Plan plan{};
   plan.calls.push_back({.collective = Collective::all_gather,
                         .input = elements.data,
                         .output = whole.data_ptr(),
-                        .count = elements.count,
-                        .type = elements.type});
+                        .type = elements.type,
+                        .counts = moved_counts(outputs)});
   scatter_out(plan, whole, outputs);
-  return plan;
-}
-
-/// Every rank broadcasts its own.
-Plan Backend::gather_unequal(Tensors& outputs, const at::Tensor& input) const {
-  Plan plan{};
-  for (int root = 0; root < size_; ++root) {
-    const Elements elements = to_move(outputs[static_cast<std::size_t>(root)]);
-    plan.calls.push_back({.collective = Collective::broadcast,
-                          .input = root == rank_ ? input.data_ptr() : elements.data,
-                          .output = elements.data,
-                          .count = elements.count,
-                          .type = elements.type,
-                          .root = root});
-  }
-  return plan;
-}
-
-Plan Backend::plan_all_gather(Tensors& outputs, const at::Tensor& input) const {
-  const char* const name = "rondo:all_gather";
-  check_tensor(input, name);
-  check_types(outputs, input.scalar_type(), name);
-  check_sizes(outputs[static_cast<std::size_t>(rank_)], input, 1, name);
-  Plan plan = equally_long(outputs) ? gather_equal(outputs, input) : gather_unequal(outputs, input);
-  plan.kind = c10d::OpType::ALLGATHER;
-  plan.name = name;
   plan.kept.push_back(input);
   plan.outputs = outputs;
   return plan;
@@ -199,19 +183,20 @@ WorkHandle Backend::reduce_scatter(Tensors& outputs, Lists& inputs,
     return _reduce_scatter_base(output, whole, options);
   }
   Plan plan{.kind = c10d::OpType::REDUCE_SCATTER, .name = name};
-  for (int root = 0; root < size_; ++root) {  // a reduction to each rank
-    const at::Tensor input = scaled(list[static_cast<std::size_t>(root)], options.reduceOp);
-    const Reduction reduction = to_reduce(input, options.reduceOp, name);
-    check_native(reduction.bitwise, name);
-    plan.kept.push_back(input);
-    plan.calls.push_back({.collective = Collective::reduce,
-                          .input = input.data_ptr(),
-                          .output = root == rank_ ? output.data_ptr() : nullptr,
-                          .count = reduction.elements.count,
-                          .type = reduction.elements.type,
-                          .op = reduction.op,
-                          .root = root});
+  const at::Tensor input = scaled(filled(list), options.reduceOp);
+  const Reduction reduction = to_reduce(input, options.reduceOp, name);
+  std::vector<std::size_t> counts;
+  for (const at::Tensor& tensor : list) {
+    const auto elements = static_cast<std::size_t>(tensor.numel());
+    counts.push_back(elements * (tensor.is_complex() ? 2 : 1));
   }
+  plan.kept.push_back(input);
+  plan.calls.push_back({.collective = Collective::reduce_scatter,
+                        .input = reduction.elements.data,
+                        .output = output.data_ptr(),
+                        .type = reduction.elements.type,
+                        .how = reduction.op,
+                        .counts = std::move(counts)});
   plan.outputs = outputs;
   return launch(std::move(plan), options);
 }
@@ -245,9 +230,15 @@ WorkHandle Backend::alltoall_base(at::Tensor& output, at::Tensor& input,
   check_tensor(input, plan.name);
   check_types({output}, input.scalar_type(), plan.name);
   if (!output_sizes.empty() || !input_sizes.empty()) {
-    Tensors outputs = rows(output, output_sizes, size_, plan.name);
-    Tensors inputs = rows(input, input_sizes, size_, plan.name);
-    return alltoall(outputs, inputs, options);
+    plan.calls.push_back({.collective = Collective::all_to_all,
+                          .input = input.data_ptr(),
+                          .output = output.data_ptr(),
+                          .type = to_move(input).type,
+                          .counts = moved_counts(rows(input, input_sizes, size_, plan.name)),
+                          .received = moved_counts(rows(output, output_sizes, size_, plan.name))});
+    plan.outputs.push_back(output);
+    plan.kept.push_back(input);
+    return launch(std::move(plan), options);
   }
   check_sizes(output, input, 1, plan.name);
   check_divides(input, size_, plan.name);

@@ -14,32 +14,18 @@ namespace {
 
 using rondo::Collective;
 
-/// All-reduce by an operator that rondo lacks: gather all, combine here.
-void plan_bitwise(Plan& plan, const at::Tensor& tensor, const c10d::ReduceOp& op, int size) {
-  const Elements elements = to_move(tensor);
-  at::Tensor parts = at::empty({size, tensor.numel()}, tensor.options());
-  plan.calls.push_back({.collective = Collective::all_gather,
-                        .input = elements.data,
-                        .output = parts.data_ptr(),
-                        .count = elements.count,
-                        .type = elements.type});
-  plan.kept.push_back(parts);
-  plan.last.push_back([parts, tensor, kind = op.op_] { combine(parts, tensor, kind); });
-}
-
-void plan_all_reduce(Plan& plan, const at::Tensor& tensor, const c10d::ReduceOp& op, int size) {
+void plan_all_reduce(Plan& plan, const at::Tensor& tensor, const c10d::ReduceOp& op) {
   check_tensor(tensor, plan.name);
   const at::Tensor input = scaled(tensor, op);
   const Reduction reduction = to_reduce(tensor, op, plan.name);
   plan.outputs.push_back(tensor);
   plan.kept.push_back(input);
-  if (reduction.bitwise) return plan_bitwise(plan, tensor, op, size);
   plan.calls.push_back({.collective = Collective::all_reduce,
                         .input = input.data_ptr(),
                         .output = reduction.elements.data,
                         .count = reduction.elements.count,
                         .type = reduction.elements.type,
-                        .op = reduction.op});
+                        .how = reduction.op});
 }
 
 /// Many small tensors of one type are one call: each costs as much as hundreds of kilobytes.
@@ -98,12 +84,12 @@ void plan_comparison(Plan& plan, const Tensors& tensors, int size, const std::st
 }
 
 /// As one tensor, copied there and back. All ranks pack alike, as plan_comparison() makes sure.
-void plan_packed(Plan& plan, const Tensors& tensors, const c10d::ReduceOp& op, int size) {
-  if (tensors.size() == 1) return plan_all_reduce(plan, tensors.front(), op, size);
+void plan_packed(Plan& plan, const Tensors& tensors, const c10d::ReduceOp& op) {
+  if (tensors.size() == 1) return plan_all_reduce(plan, tensors.front(), op);
   std::int64_t elements = 0;
   for (const at::Tensor& tensor : tensors) elements += tensor.numel();
   const at::Tensor packed = at::empty({elements}, tensors.front().options().requires_grad(false));
-  plan_all_reduce(plan, packed, op, size);
+  plan_all_reduce(plan, packed, op);
   copy(packed, tensors, true);
   plan.last.push_back([packed, tensors] { copy(packed, tensors, false); });
 }
@@ -131,7 +117,7 @@ WorkHandle Backend::broadcast(Tensors& tensors, const c10d::BroadcastOptions& op
 
 WorkHandle Backend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
   Plan plan{.kind = c10d::OpType::ALLREDUCE, .name = "rondo:all_reduce"};
-  plan_all_reduce(plan, only(tensors, plan.name), options.reduceOp, size_);
+  plan_all_reduce(plan, only(tensors, plan.name), options.reduceOp);
   return launch(std::move(plan), options);
 }
 
@@ -144,12 +130,12 @@ WorkHandle Backend::allreduce_coalesced(Tensors& tensors,
     if (packs(tensor, options.reduceOp))
       small[tensor.scalar_type()].push_back(tensor);
     else
-      plan_all_reduce(plan, tensor, options.reduceOp, size_);
+      plan_all_reduce(plan, tensor, options.reduceOp);
   }
   const bool some_packed = std::any_of(small.begin(), small.end(),
                                        [](const auto& type) { return type.second.size() > 1; });
   if (some_packed) plan_comparison(plan, tensors, size_, group_->name);
-  for (const auto& [type, list] : small) plan_packed(plan, list, options.reduceOp, size_);
+  for (const auto& [type, list] : small) plan_packed(plan, list, options.reduceOp);
   plan.outputs = tensors;
   return launch(std::move(plan), options);
 }
@@ -160,11 +146,6 @@ WorkHandle Backend::reduce(Tensors& tensors, const c10d::ReduceOptions& options)
   const int root = static_cast<int>(options.rootRank);
   const Reduction reduction = to_reduce(tensor, options.reduceOp, plan.name);
   plan.outputs = tensors;
-  if (reduction.bitwise) {  // on all ranks, but only the root keeps it
-    const at::Tensor result = rank_ == root ? tensor : tensor.clone();
-    plan_bitwise(plan, result, options.reduceOp, size_);
-    return launch(std::move(plan), options);
-  }
   const at::Tensor input = scaled(tensor, options.reduceOp);
   plan.kept.push_back(input);
   plan.calls.push_back({.collective = Collective::reduce,
@@ -172,7 +153,7 @@ WorkHandle Backend::reduce(Tensors& tensors, const c10d::ReduceOptions& options)
                         .output = rank_ == root ? reduction.elements.data : nullptr,
                         .count = reduction.elements.count,
                         .type = reduction.elements.type,
-                        .op = reduction.op,
+                        .how = reduction.op,
                         .root = root});
   return launch(std::move(plan), options);
 }
@@ -194,7 +175,7 @@ void plan_gather_base(Plan& plan, const at::Tensor& output, const at::Tensor& in
 }
 
 void plan_reduce_scatter_base(Plan& plan, const at::Tensor& output, const at::Tensor& input,
-                              const c10d::ReduceOp& op, int rank, int size) {
+                              const c10d::ReduceOp& op, int size) {
   check_tensor(output, plan.name);
   check_tensor(input, plan.name);
   check_sizes(input, output, size, plan.name);
@@ -202,20 +183,12 @@ void plan_reduce_scatter_base(Plan& plan, const at::Tensor& output, const at::Te
   const Reduction reduction = to_reduce(factored, op, plan.name);
   plan.outputs.push_back(output);
   plan.kept.push_back(factored);
-  if (reduction.bitwise) {
-    const at::Tensor whole = input.clone();
-    plan_bitwise(plan, whole, op, size);
-    plan.last.push_back([whole, output, rank] {
-      output.view({-1}).copy_(whole.view({-1}).narrow(0, rank * output.numel(), output.numel()));
-    });
-    return;
-  }
   plan.calls.push_back({.collective = Collective::reduce_scatter,
                         .input = reduction.elements.data,
                         .output = output.data_ptr(),
                         .count = block(reduction.elements, size),
                         .type = reduction.elements.type,
-                        .op = reduction.op});
+                        .how = reduction.op});
 }
 
 }  // namespace
@@ -240,7 +213,7 @@ WorkHandle Backend::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& i
 WorkHandle Backend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
                                          const c10d::ReduceScatterOptions& options) {
   Plan plan{.kind = c10d::OpType::_REDUCE_SCATTER_BASE, .name = "rondo:reduce_scatter_base"};
-  plan_reduce_scatter_base(plan, output, input, options.reduceOp, rank_, size_);
+  plan_reduce_scatter_base(plan, output, input, options.reduceOp, size_);
   return launch(std::move(plan), options);
 }
 
@@ -250,7 +223,7 @@ WorkHandle Backend::reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& i
             .name = "rondo:reduce_scatter_coalesced"};
   check_equal_numbers(outputs.size(), inputs.size(), plan.name);
   for (std::size_t i = 0; i < outputs.size(); ++i)
-    plan_reduce_scatter_base(plan, outputs[i], inputs[i], options.reduceOp, rank_, size_);
+    plan_reduce_scatter_base(plan, outputs[i], inputs[i], options.reduceOp, size_);
   return launch(std::move(plan), options);
 }
 

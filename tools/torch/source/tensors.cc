@@ -72,6 +72,12 @@ std::optional<ReduceOperator> same_operator(c10d::ReduceOp::RedOpType op) {
       return ReduceOperator::min;
     case c10d::ReduceOp::MAX:
       return ReduceOperator::max;
+    case c10d::ReduceOp::BAND:
+      return ReduceOperator::bit_and;
+    case c10d::ReduceOp::BOR:
+      return ReduceOperator::bit_or;
+    case c10d::ReduceOp::BXOR:
+      return ReduceOperator::bit_xor;
     default:
       return std::nullopt;
   }
@@ -93,7 +99,7 @@ Reduction reduce_booleans(const at::Tensor& tensor, c10d::ReduceOp::RedOpType op
       reduction.op = ReduceOperator::min;
       break;
     case c10d::ReduceOp::BXOR:
-      reduction.bitwise = true;
+      reduction.op = ReduceOperator::bit_xor;
       break;
     default:
       refuse(call, "booleans have no average and no factor", "tensor.float()");
@@ -165,11 +171,6 @@ void check_divides(const at::Tensor& tensor, int ranks, const char* call) {
         "split sizes, on every rank");
 }
 
-void check_native(bool bitwise, const char* call) {
-  if (bitwise)
-    refuse(call, "bitwise operators take equally long tensors only", "pad them to one length");
-}
-
 std::vector<at::Tensor> rows(const at::Tensor& tensor, const std::vector<std::int64_t>& sizes,
                              int ranks, const char* call) {
   const std::int64_t length = tensor.dim() == 0 ? 1 : tensor.size(0);
@@ -202,19 +203,13 @@ Reduction to_reduce(const at::Tensor& tensor, const c10d::ReduceOp& op, const ch
   const auto type = same_type(tensor.scalar_type());
   if (!type)
     refuse(call, "there is no arithmetic for " + text(tensor.scalar_type()), "another type");
-  Reduction reduction{
-      .elements = {tensor.data_ptr(), static_cast<std::size_t>(tensor.numel()), *type}};
-  if (const auto same = same_operator(kind)) {
-    reduction.op = *same;
-    return reduction;
-  }
-  const bool known =
-      kind == c10d::ReduceOp::BAND || kind == c10d::ReduceOp::BOR || kind == c10d::ReduceOp::BXOR;
-  if (!known || !at::isIntegralType(tensor.scalar_type(), false))
-    refuse(call, "this operator means nothing for " + text(tensor.scalar_type()),
-           "an integer type for bitwise operators");
-  reduction.bitwise = true;
-  return reduction;
+  const auto same = same_operator(kind);
+  if (!same)
+    refuse(call, "this operator means nothing for " + text(tensor.scalar_type()), "ReduceOp.SUM");
+  if (!rondo::applies_to(*same, *type))
+    refuse(call, rondo::obstacle(*same, *type), "an integer type for bitwise operators");
+  return {.elements = {tensor.data_ptr(), static_cast<std::size_t>(tensor.numel()), *type},
+          .op = *same};
 }
 
 at::Tensor scaled(const at::Tensor& tensor, const c10d::ReduceOp& op) {
@@ -225,18 +220,6 @@ at::Tensor scaled(const at::Tensor& tensor, const c10d::ReduceOp& op) {
                                  ? at::mul(tensor, factor.tensor_factor)
                                  : at::mul(tensor, at::Scalar(factor.double_factor));
   return product.to(tensor.scalar_type()).contiguous();
-}
-
-void combine(const at::Tensor& parts, const at::Tensor& output, c10d::ReduceOp::RedOpType op) {
-  const at::NoGradGuard no_gradient;
-  at::Tensor sum = output.view({-1});
-  sum.copy_(parts.select(0, 0));
-  for (std::int64_t i = 1; i < parts.size(0); ++i) {
-    const at::Tensor part = parts.select(0, i);
-    if (op == c10d::ReduceOp::BAND) sum.bitwise_and_(part);
-    if (op == c10d::ReduceOp::BOR) sum.bitwise_or_(part);
-    if (op == c10d::ReduceOp::BXOR) sum.bitwise_xor_(part);
-  }
 }
 
 at::Tensor joined(const std::vector<at::Tensor>& tensors) {

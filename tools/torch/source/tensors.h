@@ -33,8 +33,6 @@ void check_types(const std::vector<at::Tensor>& tensors, at::ScalarType type, co
 void check_equal_numbers(std::size_t given, std::size_t wanted, const char* call);
 /// Throws the same where the elements do not make equal blocks for `ranks`.
 void check_divides(const at::Tensor& tensor, int ranks, const char* call);
-/// Throws the same for a reduction that takes an operator of rondo's and has none.
-void check_native(bool bitwise, const char* call);
 /// The tensor cut along its first dimension, at least one row of it, into a piece for each rank.
 /// `sizes` empty: equal ones. Throws the same where they do not add up.
 std::vector<at::Tensor> rows(const at::Tensor& tensor, const std::vector<std::int64_t>& sizes,
@@ -43,19 +41,16 @@ std::vector<at::Tensor> rows(const at::Tensor& tensor, const std::vector<std::in
 /// For calls that only move: any type, as bytes where rondo has none of the kind.
 Elements to_move(const at::Tensor& tensor);
 
-/// How a reduction is made of rondo's operators.
+/// What a reduction is to rondo.
 struct Reduction {
   Elements elements{};
   rondo::ReduceOperator op = rondo::ReduceOperator::sum;
-  bool bitwise = false;  ///< no operator of rondo's: gather, then combine()
 };
 
 /// Throws std::invalid_argument where torch's operator means nothing for the type.
 Reduction to_reduce(const at::Tensor& tensor, const c10d::ReduceOp& op, const char* call);
 /// PREMUL_SUM: the tensor times the operator's factor, a new tensor. Else the tensor itself.
 at::Tensor scaled(const at::Tensor& tensor, const c10d::ReduceOp& op);
-/// Of `parts` (ranks x elements) the bitwise combination into `output`.
-void combine(const at::Tensor& parts, const at::Tensor& output, c10d::ReduceOp::RedOpType op);
 
 /// The memory of all as one tensor where they lie behind each other in it; else an undefined one.
 at::Tensor joined(const std::vector<at::Tensor>& tensors);

@@ -117,7 +117,8 @@ void Work::parts_are_over(Completer::Queue& queue) {
   {
     const std::scoped_lock lock(mutex_);
     parts_over_ = true;
-    somebody_waits = (future_ || has_last_tasks_) && !completed_;
+    // Where a profiler does, the record of this work must not outlive its run.
+    somebody_waits = (future_ || has_last_tasks_ || recordFunctionEndCallback_) && !completed_;
   }
   if (somebody_waits) queue.push([self] { self->complete(); });
   cv_.notify_all();
@@ -161,12 +162,7 @@ void Work::complete_claimed() {
 void Work::set_complete(std::exception_ptr failure) {
   plan_.last.clear();
   plan_.kept.clear();
-  {
-    const std::scoped_lock lock(mutex_);
-    completed_ = true;
-    exception_ = std::move(failure);
-  }
-  cv_.notify_all();
+  finish(std::move(failure));  // torch's: also tells its profiler of the end
 }
 
 /// Behind set_complete(): from then on getFuture() settles the futures that it makes.

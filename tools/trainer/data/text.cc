@@ -123,12 +123,14 @@ std::string character_at(const std::string& text, std::size_t place) {
 
 std::string read_text(const std::string& path) {
   std::error_code ignored;
-  std::ifstream file(path, std::ios::binary);
-  if (!file || std::filesystem::is_directory(path, ignored) ||
-      std::filesystem::is_character_file(path, ignored)) {  // as /dev/zero, which has no end
+  // Others have no end, as /dev/zero, or one for the first rank only, as pipes.
+  const bool whole = std::filesystem::is_regular_file(path, ignored);
+  std::ifstream file;
+  if (whole) file.open(path, std::ios::binary);
+  if (!whole || !file) {
     refuse("cannot read the text " + path,
-           "a file that is there on every host, or no --data for "
-           "the built-in text");
+           "a file that is there, whole, for each rank on every host, or no --data for the "
+           "built-in text");
   }
   std::string text{std::istreambuf_iterator<char>(file), {}};
   if (text.empty()) refuse("the text " + path + " is empty", "a file with some 10,000 characters");

@@ -128,6 +128,16 @@ void Device::launch(Kernel kernel, const Work& work, const Call& call) const {
                 kernel_names[index]);
 }
 
+CommonMemory Device::common_memory() const {
+  std::size_t available = 0;
+  std::size_t all = 0;
+  driver_.check(driver_.memory_left(&available, &all), "asking a device for its free memory");
+  std::array<std::uint64_t, 2> name{};  // no two devices have the same
+  static_assert(sizeof name == 16);
+  driver_.check(driver_.device_name(name.data(), number_), "asking a device for its name");
+  return {name[0] ^ name[1], available};
+}
+
 std::shared_ptr<void> Device::take(std::size_t bytes) const {
   Pointer pointer = 0;
   // Whole floats, so that it can be zeroed by them.

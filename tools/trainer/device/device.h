@@ -8,6 +8,7 @@
 
 #include "tools/trainer/device/driver.h"
 #include "tools/trainer/device/kernels.h"
+#include "tools/trainer/memory/supply.h"
 
 namespace rondo::train::device {
 
@@ -69,6 +70,8 @@ class Device {
   };
   void launch(Kernel kernel, const Work& work, const Call& call) const;
 
+  /// What this device has left, which ranks on it share.
+  CommonMemory common_memory() const;
   /// Zeroed. Freed with the last reference: the driver lets what is under way end before.
   std::shared_ptr<void> take(std::size_t bytes) const;
   void zero(void* memory, std::size_t bytes) const;

@@ -35,6 +35,8 @@ Driver::Driver(const Libraries& libraries) {
   library.find("cuModuleLoadData", module_load);
   library.find("cuModuleGetFunction", module_function);
   library.find("cuLaunchKernel", launch);
+  library.find("cuMemGetInfo_v2", memory_left);
+  library.find("cuDeviceGetUuid_v2", device_name);
   library.find("cuMemAlloc_v2", allocate);
   library.find("cuMemFree_v2", free);
   library.find("cuMemHostRegister_v2", lock_pages);

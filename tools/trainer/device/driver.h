@@ -62,6 +62,9 @@ struct Driver {
   int (*module_function)(CUfunc_st**, CUmod_st*, const char*) = nullptr;
   int (*launch)(CUfunc_st*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                 CUstream_st*, void**, void**) = nullptr;
+  int (*memory_left)(std::size_t* available,
+                     std::size_t* all) = nullptr;  ///< of the context's device
+  int (*device_name)(void* uuid, int) = nullptr;   ///< 16 bytes, of a MIG instance its own
   int (*allocate)(Pointer*, std::size_t) = nullptr;
   int (*free)(Pointer) = nullptr;
   int (*lock_pages)(void*, std::size_t, unsigned) = nullptr;

@@ -173,20 +173,20 @@ struct Embed {
   }
 };
 
-/// embed_backward(output_gradient, tokens, token_gradient); sizes: -, width. A thread for each
-/// element of the table looks for its token, so that sums are taken in the order of the batch.
+/// embed_backward(output_gradient, places, token_gradient); sizes: -, width. `places`: for each
+/// token where its own begin, and where the last one's end; then the places of the batch, token by
+/// token. A thread for each element of the table adds up its token's, in the order of the batch.
 struct EmbedTokens {
   template <class Lanes>
   RONDO_TRAIN_BOTH static void run(const Call& call, const Lanes& lanes) {
     const std::size_t width = call.sizes[1];
-    const std::size_t places = count<std::int32_t>(call, 1);
+    const std::int32_t* const begins = at<const std::int32_t>(call, 1);
+    const std::int32_t* const places = begins + count<float>(call, 2) / width + 1;
     each_element(lanes, count<float>(call, 2), [&](std::size_t i) {
-      const auto own = static_cast<std::int32_t>(i / width);
+      const std::size_t own = i / width;
       float sum = at<float>(call, 2)[i];
-      for (std::size_t place = 0; place < places; ++place) {
-        if (at<const std::int32_t>(call, 1)[place] == own)
-          sum += at<const float>(call, 0)[place * width + i % width];
-      }
+      for (std::int32_t k = begins[own]; k < begins[own + 1]; ++k)
+        sum += at<const float>(call, 0)[static_cast<std::size_t>(places[k]) * width + i % width];
       at<float>(call, 2)[i] = sum;
     });
   }

@@ -18,10 +18,14 @@ class DeviceSupply final : public Supply {
   DeviceSupply(const Device& device, bool offload) : device_(device), offload_(offload) {}
 
   std::shared_ptr<void> take(Use use, std::size_t bytes) override {
-    if (!offload_ || (use != Use::optimizer && use != Use::master)) return device_.take(bytes);
+    if (is_common(use)) return device_.take(bytes);
     const auto pinned = std::make_shared<device::Pinned>(device_.driver(), bytes);
     return {pinned, pinned->data()};
   }
+  bool is_common(Use use) const override {
+    return !offload_ || (use != Use::optimizer && use != Use::master);
+  }
+  CommonMemory common_memory() const override { return device_.common_memory(); }
   void zero(void* memory, std::size_t bytes) override { device_.zero(memory, bytes); }
   void read(const void* from, void* into, std::size_t bytes) override {
     device_.read(from, into, bytes);

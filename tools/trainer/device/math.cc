@@ -1,5 +1,6 @@
 #include "tools/trainer/device/math.h"
 
+#include <numeric>
 #include <vector>
 
 #include "tools/trainer/device/cublas.h"
@@ -20,6 +21,7 @@ class Scratch {
     }
     return {static_cast<T*>(memory_.get()), count};
   }
+  /// Written when it returns.
   std::span<const T> filled(std::span<const T> values) {
     const auto into = of(values.size());
     device_.write(values.data(), into.data(), values.size_bytes());
@@ -31,6 +33,20 @@ class Scratch {
   std::size_t size_ = 0;
   std::shared_ptr<void> memory_{};
 };
+
+/// What EmbedTokens asks for; `kinds`: of tokens.
+std::vector<std::int32_t> places_by_token(std::span<const std::int32_t> tokens, std::size_t kinds) {
+  std::vector<std::int32_t> all(kinds + 1 + tokens.size());
+  const std::span begins = std::span(all).first(kinds + 1);
+  for (const std::int32_t token : tokens) ++begins[static_cast<std::size_t>(token) + 1];
+  std::partial_sum(begins.begin(), begins.end(), begins.begin());
+  std::vector<std::int32_t> next(begins.begin(), begins.end() - 1);
+  for (std::size_t place = 0; place < tokens.size(); ++place) {
+    const auto token = static_cast<std::size_t>(tokens[place]);
+    all[kinds + 1 + static_cast<std::size_t>(next[token]++)] = static_cast<std::int32_t>(place);
+  }
+  return all;
+}
 
 class DeviceMath final : public Math<float> {
  public:
@@ -86,7 +102,8 @@ class DeviceMath final : public Math<float> {
                       Out<float> position_gradient) const override {
     const std::size_t width = output_gradient.size() / tokens.size();
     elements(Kernel::embed_tokens, token_gradient.size(),
-             {buffer_of(output_gradient), buffer_of(integers_.filled(tokens)),
+             {buffer_of(output_gradient),
+              buffer_of(integers_.filled(places_by_token(tokens, token_gradient.size() / width))),
               buffer_of(token_gradient)},
              {columns, width});
     elements(Kernel::embed_positions, columns * width,

@@ -35,13 +35,14 @@ std::uint64_t number_of(const std::string& text) {
 
 /// Ranks of one machine share its memory; where a control group is narrower, that group's. Two
 /// containers may both call theirs "/": the name space tells them apart.
-std::uint64_t place_of(const Available& available) {
+CommonMemory host_memory() {
+  const Available available = available_memory();
   std::string name;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> name;
-  if (available.group.empty()) return number_of(name);
+  if (available.group.empty()) return {number_of(name), available.bytes};
   std::error_code ignored;
   name += std::filesystem::read_symlink("/proc/self/ns/cgroup", ignored).string();
-  return number_of(name + available.group);
+  return {number_of(name + available.group), available.bytes};
 }
 
 /// Counts of bytes must not overflow; what comes near fits into no machine.
@@ -63,6 +64,15 @@ std::size_t Plan::total() const {
   std::size_t sum = later;
   for (const std::size_t bytes : held) sum += bytes;
   return sum;
+}
+
+Plan Plan::part(const Supply& supply, bool common) const {
+  Plan part{.later = common ? later : 0, .parameters = parameters};
+  for (const UseInfo& row : uses) {
+    const auto use = static_cast<std::size_t>(row.use);
+    if (supply.is_common(row.use) == common) part.held[use] = held[use];
+  }
+  return part;
 }
 
 std::string Plan::words() const {
@@ -123,35 +133,35 @@ void require_address_space(const Plan& plan, int threads) {
               {.remedy = std::string(remedy) + ", or a larger `ulimit -v`"});
 }
 
-void require_room(const std::vector<Wish>& wishes, const Plan& plan) {
+void require_room(const std::vector<Wish>& wishes, const Plan& plan, const std::string& where) {
   for (std::size_t first = 0; first < wishes.size(); ++first) {
     std::uint64_t wanted = 0;
-    std::uint64_t available = wishes[first].available;
+    std::uint64_t available = wishes[first].from.available;
     int ranks = 0;
     for (const Wish& wish : wishes) {
-      if (wish.place != wishes[first].place) continue;
+      if (wish.from.place != wishes[first].from.place) continue;
       ++ranks;
       wanted += wish.bytes;
-      available = std::min(available, wish.available);
+      available = std::min(available, wish.from.available);
     }
     if (wanted <= available) continue;
-    throw AgreedError(
-        ErrorCode::out_of_memory,
-        print("%zu parameters: this training takes ", plan.parameters) + plan.words() + ", " +
-            size_text(wanted) +
-            print(" for %d rank%s where rank %zu runs, and ", ranks, ranks == 1 ? "" : "s", first) +
-            size_text(available) + " are free there",
-        {.remedy = remedy});
+    throw AgreedError(ErrorCode::out_of_memory,
+                      print("%zu parameters: this training takes ", plan.parameters) +
+                          plan.words() + ", " + size_text(wanted) +
+                          print(" for %d rank%s ", ranks, ranks == 1 ? "" : "s") + where +
+                          print(" %zu, and ", first) + size_text(available) + " are free there",
+                      {.remedy = remedy});
   }
 }
 
-void require_room(Communicator& control, const Plan& plan) {
-  const Available available = available_memory();
-  const Wish own{place_of(available), plan.total(), available.bytes};
+void require_room(Communicator& control, const Plan& plan, const Supply* supply) {
+  Wish own{.bytes = plan.total()};
+  together(control,
+           [&] { own.from = supply != nullptr ? supply->common_memory() : host_memory(); });
   std::vector<Wish> wishes(static_cast<std::size_t>(control.size()));
   constexpr std::size_t words = sizeof(Wish) / sizeof(std::uint64_t);
   control.all_gather(&own, wishes.data(), words, DataType::uint64);
-  require_room(wishes, plan);
+  require_room(wishes, plan, supply != nullptr ? "on the GPU of rank" : "on the machine of rank");
 }
 
 }  // namespace rondo::train

@@ -9,6 +9,7 @@
 
 #include "rondo/rondo.h"
 #include "tools/trainer/memory/ledger.h"
+#include "tools/trainer/memory/supply.h"
 #include "tools/trainer/options.h"
 
 namespace rondo::train {
@@ -20,6 +21,8 @@ struct Plan {
   std::size_t parameters = 0;                   ///< of the model, in elements
 
   std::size_t total() const;
+  /// What lies in the memory that ranks share, or what does not.
+  Plan part(const Supply& supply, bool common) const;
   /// "12.50 MiB a rank (parameters 3.08, ...)".
   std::string words() const;
 };
@@ -38,14 +41,15 @@ void require_address_space(const Plan& plan, int threads);
 
 /// One rank's wish, and what its surroundings still have.
 struct Wish {
-  std::uint64_t place = 0;  ///< ranks with the same number take from the same memory
+  CommonMemory from{};
   std::uint64_t bytes = 0;
-  std::uint64_t available = 0;
 };
 
-/// Throws AgreedError where ranks of one place want more than there is; by ascending rank.
-void require_room(const std::vector<Wish>& wishes, const Plan& plan);
-/// Collective: the same with what every rank finds around it.
-void require_room(Communicator& control, const Plan& plan);
+/// Throws AgreedError where ranks of one place want more than there is; by ascending rank. `where`:
+/// "on the machine of rank" or "on the GPU of rank", before a number.
+void require_room(const std::vector<Wish>& wishes, const Plan& plan, const std::string& where);
+/// Collective: the same with what every rank finds around it. `supply`: where its arrays lie, null
+/// for the host's memory.
+void require_room(Communicator& control, const Plan& plan, const Supply* supply = nullptr);
 
 }  // namespace rondo::train

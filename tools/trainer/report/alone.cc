@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "tools/trainer/memory/array.h"
 #include "tools/trainer/report/validation.h"
 
 namespace rondo::train {
@@ -18,38 +19,52 @@ DataType wire_of(double bytes) { return bytes < 4 ? DataType::bfloat16 : DataTyp
 /// The collective calls of one pass over the model.
 class Passes {
  public:
-  Passes(Communicator& world, const Traits& traits)
+  Passes(Communicator& world, const Machine& machine, const Traits& traits)
       : world_(world),
+        machine_(machine),
         calls_(std::max<std::size_t>(1, traits.calls)),
         block_((traits.parameters / calls_ + static_cast<std::size_t>(world.size())) /
                static_cast<std::size_t>(world.size())),
         whole_(block_ * static_cast<std::size_t>(world.size())),
-        buffer_(whole_, 1.0F) {}
+        buffer_(array_of_ones()) {}
 
   void all_reduce(double wire) {
     for (std::size_t call = 0; call < calls_; ++call)
-      world_.all_reduce(buffer_.data(), buffer_.data(), whole_, wire_of(wire));
+      machine_.all_reduce(world_, buffer_.data(), whole_, wire_of(wire), ReduceOperator::sum)
+          ->wait();
   }
   void reduce_scatter(double wire) {
     for (std::size_t call = 0; call < calls_; ++call)
-      world_.reduce_scatter(buffer_.data(), own(wire), block_, wire_of(wire));
+      machine_
+          .reduce_scatter(world_, buffer_.data(), own(wire), block_, wire_of(wire),
+                          ReduceOperator::sum)
+          ->wait();
   }
   void all_gather(double wire) {
     for (std::size_t call = 0; call < calls_; ++call)
-      world_.all_gather(own(wire), buffer_.data(), block_, wire_of(wire));
+      machine_.all_gather(world_, own(wire), buffer_.data(), block_, wire_of(wire))->wait();
   }
 
  private:
+  /// In the memory that strategies send from.
+  Array<float> array_of_ones() {
+    ledger_.take_from(machine_.supply());
+    Array<float> array(ledger_, Use::buckets, whole_);
+    array.write(0, std::vector<float>(whole_, 1.0F));
+    return array;
+  }
   std::byte* own(double wire) {
     return reinterpret_cast<std::byte*>(buffer_.data()) +
            static_cast<std::size_t>(world_.rank()) * block_ * size_of(wire_of(wire));
   }
 
   Communicator& world_;
+  const Machine& machine_;
   std::size_t calls_;
   std::size_t block_;
   std::size_t whole_;
-  std::vector<float> buffer_;
+  Ledger ledger_{};
+  Array<float> buffer_;
 };
 
 void step(Passes& passes, const std::string& strategy, const Traits& traits) {
@@ -70,9 +85,10 @@ void step(Passes& passes, const std::string& strategy, const Traits& traits) {
 
 }  // namespace
 
-double communication_alone(Communicator& world, const std::string& strategy, const Traits& traits) {
+double communication_alone(Communicator& world, const Machine& machine, const std::string& strategy,
+                           const Traits& traits) {
   if (world.size() == 1) return 0;
-  Passes passes(world, traits);
+  Passes passes(world, machine, traits);
   double least = 0;
   double all = 0;  // of the slowest rank, so that every rank tries as often
   for (int attempt = 0; attempt < fewest || (attempt < most && all < enough); ++attempt) {

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int schema = 2;  ///< of profiles, as tools/rondo/calibrate/profile_json.cc writes them
+constexpr int schema = 3;  ///< of profiles, as tools/rondo/calibrate/profile_json.cc writes them
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
   throw Error(ErrorCode::invalid_argument, "--profile " + path + ": " + why,
@@ -24,13 +24,16 @@ constexpr int schema = 2;  ///< of profiles, as tools/rondo/calibrate/profile_js
 /// An exchange is two all-gathers round a ring: what an all-reduce of "bytes" moves.
 double bytes_a_rank(double bytes, int ranks) { return 2.0 * (ranks - 1) / ranks * bytes; }
 
-const Json* nearest_entry(const Json& profile, const std::string& transport, int ranks) {
+bool is_apart(const Json& link) { return link.at("hosts").get<int>() > 1; }
+
+const Json* nearest_entry(const Json& profile, const Route& route) {
   const Json* best = nullptr;
   const auto distance = [&](const Json& link) {
-    return std::abs(link.at("ranks").get<int>() - ranks);
+    return std::abs(link.at("ranks").get<int>() - route.ranks);
   };
   for (const Json& link : profile.at("links")) {
-    if (link.at("transport").get<std::string>() != transport) continue;
+    if (link.at("transport").get<std::string>() != route.transport) continue;
+    if (is_apart(link) != route.apart) continue;
     if (best == nullptr || distance(link) < distance(*best)) best = &link;
   }
   return best;
@@ -63,7 +66,17 @@ Link link_of(const Json& entry, double bytes) {
           .beta = std::max(0.0, median(exchange) - 2 * (ranks - 1) * alpha) / sent,
           .gamma = std::max(0.0, median(combining) / added - median(exchange) / sent),
           .words = entry.at("transport").get<std::string>() + " between " + std::to_string(ranks) +
-                   " ranks"};
+                   (is_apart(entry) ? " hosts" : " ranks")};
+}
+
+[[noreturn]] void refuse_missing(const std::string& path, const Route& route) {
+  throw Error(ErrorCode::invalid_argument,
+              "--profile " + path + ": it has nothing about the transport '" + route.transport +
+                  "' between ranks on " + (route.apart ? "several hosts" : "one host"),
+              {.remedy = route.apart ? "`rondo calibrate --output " + path +
+                                           "` under a launcher, one rank on each host, makes one"
+                                     : "`rondo calibrate --output " + path +
+                                           "` without a launcher makes one in half a minute"});
 }
 
 /// Others are of another version, and their samples may mean something else.
@@ -76,7 +89,7 @@ void demand_schema(const std::string& path, const Json& profile) {
 
 }  // namespace
 
-Link read_link(const std::string& path, const std::string& transport, int ranks, double bytes) {
+Link read_link(const std::string& path, const Route& route, double bytes) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
     throw Error(ErrorCode::invalid_argument, "--profile " + path + ": it is a folder",
@@ -87,8 +100,8 @@ Link read_link(const std::string& path, const std::string& transport, int ranks,
   if (!file || profile.is_discarded()) refuse(path, "there is no such file, or it is not JSON");
   try {
     demand_schema(path, profile);
-    const Json* const entry = nearest_entry(profile, transport, ranks);
-    if (entry == nullptr) refuse(path, "it has nothing about the transport '" + transport + "'");
+    const Json* const entry = nearest_entry(profile, route);
+    if (entry == nullptr) refuse_missing(path, route);
     Link link = link_of(*entry, bytes);
     const Json& machine = profile.at("machine");
     link.words += "; " + machine.at("cpu").get<std::string>() + ", " +

@@ -13,9 +13,17 @@ struct Link {
   std::string words{};  ///< for people: of which transport, ranks and machine
 };
 
-/// Of the profile's entries for `transport`, the one whose number of ranks is nearest; of its
-/// samples, that of the size nearest to `bytes`, the whole vector of a call. Throws
-/// Error{invalid_argument} that names the file, what is wrong with it and how to make another.
-Link read_link(const std::string& path, const std::string& transport, int ranks, double bytes);
+/// Between which ranks calls go.
+struct Route {
+  std::string transport{};
+  int ranks = 2;
+  bool apart = false;  ///< on several hosts
+};
+
+/// Of the profile's entries for the transport, on one host or on several, the one whose number of
+/// ranks is nearest; of its samples, that of the size nearest to `bytes`, the whole vector of a
+/// call. Throws Error{invalid_argument} that names the file, what is wrong with it and how to make
+/// another.
+Link read_link(const std::string& path, const Route& route, double bytes);
 
 }  // namespace rondo::train

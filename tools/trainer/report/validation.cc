@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tools/trainer/agreement.h"
 #include "tools/trainer/report/print.h"
 
 namespace rondo::train {
@@ -14,6 +15,21 @@ constexpr double nothing_promised = -1;
 
 double held(const Evidence& evidence, Use use) {
   return evidence.held[static_cast<std::size_t>(use)];
+}
+
+/// What the rows do not say of themselves.
+std::string words_of_limits(const Evidence& evidence) {
+  if (evidence.traits.ranks == 1) return "";
+  std::string words;
+  if (!evidence.settled)
+    words =
+        "payload and messages are not judged: not every call is known to go the formula's way; "
+        "--validate has\nthem go round rings, or as RONDO_ALGORITHM says\n";
+  if (evidence.full)
+    words +=
+        "speed-up over t_c: over one rank that computes as slowly as these, which may share "
+        "processors; over one by\nitself: tools/trainer/study\n";
+  return words;
 }
 
 /// Six digits, without exponents where people read bytes.
@@ -54,7 +70,7 @@ void add_times(const Evidence& evidence, std::vector<ValidationRow>& rows) {
                   1e3 * evidence.exposed, "ms"});
   rows.push_back({"overlap", "hidden/t_comm", 100,
                   evidence.alone > 0 ? 100 * hidden / evidence.alone : 100, "%"});
-  rows.push_back({"speed-up", "P t_c/(t_c + max(0, t_comm - hidden))",
+  rows.push_back({"speed-up over t_c", "P t_c/(t_c + max(0, t_comm - hidden))",
                   speed_up(ranks, evidence.compute, evidence.alone, hidden),
                   ranks * evidence.compute / evidence.step, ""});
 }
@@ -104,7 +120,7 @@ std::string validation_text(const Evidence& evidence) {
   if (evidence.skipped > 0)
     text += print("%zu of %zu steps were skipped (fp16 overflowed); formulas are of steps taken\n",
                   evidence.skipped, evidence.steps);
-  text += bandwidth_words(evidence);
+  text += words_of_limits(evidence) + bandwidth_words(evidence);
   if (!evidence.full) return text;
   if (evidence.traits.ranks > 1) text += cost_line_words(evidence.strategy, evidence.traits);
   text += "beside it (MiB):";
@@ -112,6 +128,17 @@ std::string validation_text(const Evidence& evidence) {
     text += print("  %s %.2f", std::string(uses[static_cast<std::size_t>(use)].name).c_str(),
                   held(evidence, use) / 1048576);
   return text + "\n";
+}
+
+void demand_within(const std::vector<ValidationRow>& rows) {
+  std::string names;
+  for (const ValidationRow& row : rows) {
+    if (!row.within()) names += (names.empty() ? "" : ", ") + row.what;
+  }
+  if (names.empty()) return;
+  throw AgreedError(ErrorCode::internal,
+                    "what this run measured is not what formulas say: " + names,
+                    {.remedy = "rows marked OFF in the table say by how much; please report them"});
 }
 
 }  // namespace rondo::train

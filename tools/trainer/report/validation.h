@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rondo/rondo.h"
+#include "tools/trainer/machine/machine.h"
 #include "tools/trainer/memory/ledger.h"
 #include "tools/trainer/options.h"
 #include "tools/trainer/report/formulas.h"
@@ -52,12 +53,17 @@ std::vector<ValidationRow> validation_rows(const Evidence& evidence);
 /// The table, and what is in the memory beside the formula.
 std::string validation_text(const Evidence& evidence);
 
+/// Throws AgreedError that names the rows that are OFF, where there are any: they are equal on all
+/// ranks.
+void demand_within(const std::vector<ValidationRow>& rows);
+
 /// Of the options: what of a run formulas ask for. `padding` and `calls` are the strategy's.
 Traits traits_of(const Options& options, int ranks, std::size_t parameters, std::size_t padding,
                  std::size_t calls, std::size_t states);
 
 /// Collective. Seconds of the calls that a step of the strategy makes, with buffers of its own and
 /// nothing to compute meanwhile: the least of some tries, the slowest rank's.
-double communication_alone(Communicator& world, const std::string& strategy, const Traits& traits);
+double communication_alone(Communicator& world, const Machine& machine, const std::string& strategy,
+                           const Traits& traits);
 
 }  // namespace rondo::train

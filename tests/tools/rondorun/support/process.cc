@@ -95,6 +95,8 @@ void Process::start_on_terminal(const Command& command) {
 
 void Process::become(const Command& command) const {
   if (!command.directory.empty() && ::chdir(command.directory.c_str()) != 0) ::_exit(99);
+  // Whoever started the tests may ignore some, as nohup does; children would, too.
+  for (const int number : {SIGHUP, SIGINT, SIGQUIT}) ::signal(number, SIG_DFL);
   for (const std::string& variable : command.environment) set_variable(variable);
   set_variable(mark_);
   std::vector<char*> words;
@@ -156,7 +158,7 @@ int Process::wait() {
   wait_until(
       [&] {
         ended = ended || ::waitpid(process_, &status, WNOHANG) == process_;
-        return ended && !output_fd_ && !error_fd_;
+        return ended && is_silent();
       },
       "the end");
   process_ = -1;
@@ -239,6 +241,14 @@ Command job(const std::vector<std::string>& options, const std::vector<std::stri
   command.words.push_back(rank_program());
   command.words.insert(command.words.end(), behaviour.begin(), behaviour.end());
   return command;
+}
+
+std::string trouble(const std::string& error) {
+  std::istringstream lines(error);
+  std::string rest;
+  for (std::string line; std::getline(lines, line);)
+    if (line.find(": waiting for rank") == std::string::npos) rest += line + "\n";
+  return rest;
 }
 
 Result finish(const Command& command) {

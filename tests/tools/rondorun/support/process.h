@@ -13,7 +13,7 @@
 namespace rondo::test {
 
 /// Everything waited for in these tests comes within it, or the test fails.
-inline constexpr std::chrono::seconds patience{30};
+inline constexpr std::chrono::seconds patience{120};
 
 struct Command {
   std::vector<std::string> words{};
@@ -49,6 +49,8 @@ class Process {
 
   const std::string& output() const { return output_; }
   const std::string& error() const { return error_; }
+  /// Whatever could still say something has ended.
+  bool is_silent() const { return !output_fd_ && !error_fd_; }
 
   /// Process of a rank that said "up RANK PID".
   pid_t rank(int rank) const;
@@ -108,6 +110,10 @@ struct Result {
   std::string output{};
   std::string error{};
 };
+/// What a command said to standard error, but for the ranks' notes of whom a call waits for: where
+/// the machine is busy that is nobody's fault.
+std::string trouble(const std::string& error);
+
 /// Runs to the end; nothing of it lives afterwards.
 Result finish(const Command& command);
 

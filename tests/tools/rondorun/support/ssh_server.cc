@@ -83,7 +83,7 @@ bool SshServer::start(const std::string& use_pam) {
   server_->wait_until(
       [&] {
         return server_->error().find("Server listening") != std::string::npos ||
-               server_->living().empty();
+               server_->is_silent();
       },
       "sshd");
   command_ = client(port, "user_key");

@@ -10,10 +10,12 @@
 
 #include "core/base/unique_fd.h"
 
-namespace rondo::shm {
+namespace rondo::unix_socket {
 
-/// Throws Error{system} when no socket can be had; `rank` is for the error only.
-UniqueFd listen_on(const std::string& name, int rank);
+/// A name that nobody else has: random.
+std::string new_name();
+/// Throws std::system_error when no socket can be had.
+UniqueFd listen_on(const std::string& name);
 /// A connected socket; the name ends at the first blank, what follows is for others. nullopt when
 /// the listener's queue is full (try again). Errors by std::system_error, ECONNREFUSED when nobody
 /// listens.
@@ -35,4 +37,4 @@ struct Received {
 };
 Received receive(const UniqueFd& socket, std::span<std::byte> buffer);
 
-}  // namespace rondo::shm
+}  // namespace rondo::unix_socket

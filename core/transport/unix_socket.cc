@@ -1,4 +1,4 @@
-#include "transports/shm/unix_socket.h"
+#include "core/transport/unix_socket.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -6,12 +6,12 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <random>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
-#include "rondo/error.h"
-
-namespace rondo::shm {
+namespace rondo::unix_socket {
 namespace {
 
 constexpr std::size_t most_descriptors = 4;
@@ -59,15 +59,23 @@ std::vector<UniqueFd> take_descriptors(msghdr& header) {
 
 }  // namespace
 
-UniqueFd listen_on(const std::string& name, int rank) try {
+std::string new_name() {
+  std::random_device random;
+  std::string name = "rondo-";
+  for (int i = 0; i < 4; ++i) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    for (auto bits = random(), digit = 0U; digit < 8; ++digit, bits >>= 4)
+      name += digits[bits & 15];
+  }
+  return name;
+}
+
+UniqueFd listen_on(const std::string& name) {
   UniqueFd socket = make_socket();
   const Address address = abstract_address(name);
   if (::bind(socket.get(), address.get(), address.length) != 0) throw_errno("cannot bind");
   if (::listen(socket.get(), SOMAXCONN) != 0) throw_errno("cannot listen");
   return socket;
-} catch (const std::system_error& error) {
-  throw Error(ErrorCode::system, std::string("no Unix socket for shared memory: ") + error.what(),
-              {.rank = rank, .remedy = "raise the limit of open files, or RONDO_TRANSPORT=^shm"});
 }
 
 std::optional<UniqueFd> connect_to(const std::string& name) {
@@ -133,4 +141,4 @@ Received receive(const UniqueFd& socket, std::span<std::byte> buffer) {
   return received;
 }
 
-}  // namespace rondo::shm
+}  // namespace rondo::unix_socket

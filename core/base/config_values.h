@@ -1,0 +1,46 @@
+// How the values of settings are written. Each returns why it refused one; empty: it was taken.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "core/base/config.h"
+#include "core/base/environment.h"
+
+namespace rondo {
+
+std::string read_seconds(const std::string& value, std::chrono::milliseconds& into);
+std::string read_bytes(const std::string& value, std::size_t& into);
+/// -1 is NCCL's way to say "the default", which is 0.
+std::string read_or_zero(const std::string& value, long long most, int& into);
+std::string read_flag(const std::string& value, bool& into);
+std::string read_flag(const std::string& value, std::optional<bool>& into);
+std::string read_level(const std::string& value, LogLevel& into);
+std::string read_executor(const std::string& value, DeviceExecutor& into);
+/// -2 is NCCL's way to say "where it can be".
+std::string read_cumem(const std::string& value, bool& into);
+/// By NCCL's names of distances, or its older numbers: LOC (0) is none, SYS (4, 5) is any. Those
+/// between are not known of.
+std::string read_distance(const std::string& value, bool& into);
+std::string read_accumulation(const std::string& value, bool& wide);
+std::string read_family(const std::string& value, AddressFamily& into);
+/// NCCL's names, all but them after a '^'.
+std::string read_subsystems(const std::string& value, LogSubsystems& into);
+/// NCCL_NET: `into` is the transport that it leaves out.
+std::string read_network(const std::string& value, std::string& into);
+
+/// A whole number in [least, most].
+template <class Integer>
+std::string read_integer(const std::string& value, long long least, long long most, Integer& into) {
+  const auto number = parse_number(value);
+  if (!number || *number < least || *number > most) {
+    return "is not a whole number between " + std::to_string(least) + " and " +
+           std::to_string(most);
+  }
+  into = static_cast<Integer>(*number);
+  return {};
+}
+
+}  // namespace rondo

@@ -1,0 +1,37 @@
+// Threads of the library's own.
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace rondo {
+
+/// Throws Error{system}: of a thread that could not be started.
+[[noreturn]] void throw_no_thread(const std::system_error& why);
+
+/// A thread that runs `body`. Throws Error{system} where the system has none left, and then `body`
+/// is gone.
+template <class Body>
+std::thread start_thread(Body body) {
+  try {
+    return std::thread(std::move(body));
+  } catch (const std::system_error& error) {
+    throw_no_thread(error);
+  }
+}
+
+/// Runs body(0) to body(count - 1), each on a thread of its own, as each may wait for all others;
+/// where one thread cannot be started none of them runs, so that nobody waits for it. Returns when
+/// all have ended: by number what they threw, null for nothing. Throws nothing but std::bad_alloc.
+std::vector<std::exception_ptr> run_together(std::size_t count,
+                                             const std::function<void(std::size_t)>& body);
+
+/// Throws the first of them, if there is one.
+void rethrow_first(const std::vector<std::exception_ptr>& failures);
+
+}  // namespace rondo

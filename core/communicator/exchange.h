@@ -1,0 +1,42 @@
+// An all_to_all_v as what it is made of: a message each way between each pair of ranks, as no rank
+// knows the others' counts. Empty ones are sent, too, so that whoever expects something hears that
+// nothing comes.
+#pragma once
+
+#include <vector>
+
+#include "core/communicator/state.h"
+
+namespace rondo::detail {
+
+/// One rank's part.
+struct Exchange {
+  const void* input = nullptr;
+  void* output = nullptr;
+  DataType type = DataType::uint8;
+  Blocks sent{};
+  Blocks received{};
+};
+
+/// Throws Error{invalid_argument} that says what is wrong: lists of another length, places beyond
+/// the address space, no memory, blocks that overlap what is written, own blocks that differ.
+void check_exchange(const Exchange& exchange, int rank, int ranks);
+
+/// As the ranks log it: what they have in common.
+Call call_of(const Exchange& exchange);
+
+struct PairMessage {
+  Message message{};
+  const void* input = nullptr;  ///< of one that is sent
+  void* output = nullptr;       ///< of one that is received
+};
+/// Nearest neighbours first, so that not all send to one rank; at the end that to this very rank.
+std::vector<PairMessage> messages_of(const Exchange& exchange, int rank);
+
+/// Those with other ranks into `into`, in the same order, still without fingerprints; false where a
+/// block has more than `most_bytes`.
+bool shorten(const Exchange& exchange, int rank, std::size_t most_bytes, ShortExchange& into);
+/// The block that stays on this rank.
+void copy_own_block(const Exchange& exchange, int rank);
+
+}  // namespace rondo::detail

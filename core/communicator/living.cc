@@ -1,0 +1,91 @@
+#include "core/communicator/living.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "core/base/exit.h"
+
+namespace rondo::detail {
+namespace {
+
+/// For what is under way to end, and what was sent to reach the kernel or shared memory. More than
+/// a failure's diagnosis takes.
+constexpr std::chrono::milliseconds longest_leaving{4000};
+/// For the goodbyes: of a process that serves more than control::Service::linger.
+constexpr std::chrono::milliseconds longest_departing{5000};
+
+void end_all(bool in_order);
+
+/// In a child by fork() a communicator stays as it is: its end would wait for threads that are not
+/// there, and change memory that the parent shares with its peers.
+struct End {
+  void operator()(CommunicatorState* state) const {
+    std::unique_ptr<CommunicatorState> owner(state);
+    if (!owner->is_own()) static_cast<void>(owner.release());
+  }
+};
+
+/// Never destroyed: it is needed while the process ends.
+struct Living {
+  std::mutex mutex{};
+  pid_t process = 0;                                       ///< whose they are; under mutex
+  std::vector<std::weak_ptr<CommunicatorState>> states{};  ///< under mutex
+};
+
+Living& living() {
+  static Living& living = *std::make_unique<Living>().release();
+  return living;
+}
+
+std::vector<std::shared_ptr<CommunicatorState>> still_living() {
+  std::vector<std::shared_ptr<CommunicatorState>> states;
+  Living& all = living();
+  const std::scoped_lock lock(all.mutex);
+  for (const auto& each : all.states) {
+    if (auto state = each.lock()) states.push_back(std::move(state));
+  }
+  return states;
+}
+
+void end_all(bool in_order) {
+  std::vector<std::shared_ptr<CommunicatorState>> left = still_living();
+  std::vector<std::shared_ptr<CommunicatorState>> traced;
+  std::erase_if(left, [&](const std::shared_ptr<CommunicatorState>& state) {
+    const bool stays = !in_order || !state->leaves_with_process();
+    if (stays && state->is_traced()) traced.push_back(state);
+    return stays;
+  });
+  if (!traced.empty())
+    run_for(longest_leaving, traced.size(), [traced](std::size_t i) { traced[i]->keep_trace(); });
+  if (left.empty()) return;
+  std::vector<std::shared_ptr<Control>> worlds;
+  for (const auto& state : left) {
+    if (std::ranges::find(worlds, state->world()) == worlds.end()) worlds.push_back(state->world());
+  }
+  // A thread that is in a call keeps its communicator for as long as it likes: that one is not
+  // left, and fails as its rank departs.
+  run_for(longest_leaving, left.size(), [left](std::size_t i) { left[i]->leave_at_exit(); });
+  run_for(longest_departing, worlds.size(), [worlds](std::size_t i) { worlds[i]->depart(); });
+}
+
+}  // namespace
+
+std::shared_ptr<CommunicatorState> make_state(Membership membership, const Config& config) {
+  const std::shared_ptr<CommunicatorState> state(
+      std::make_unique<CommunicatorState>(std::move(membership), config).release(), End());
+  Living& all = living();
+  const std::scoped_lock lock(all.mutex);
+  if (std::exchange(all.process, ::getpid()) != ::getpid()) {
+    all.states.clear();  // of the process that this one was forked from
+    at_process_exit(end_all);
+  }
+  std::erase_if(all.states, [](const auto& each) { return each.expired(); });
+  all.states.push_back(state);
+  return state;
+}
+
+}  // namespace rondo::detail

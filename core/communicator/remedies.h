@@ -1,0 +1,27 @@
+// Remedies that name functions: in the words of the C++ API, which errors carry, and in those of
+// NCCL's, as which its functions report them.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace rondo::remedies {
+
+struct Remedy {
+  std::string_view words{};
+  std::string_view words_of_nccl{};
+};
+
+inline constexpr Remedy whole_id{
+    "pass on the bytes that make_unique_id() returned, unchanged",
+    "pass ncclCommInitRank the 128 bytes that ncclGetUniqueId wrote, unchanged"};
+inline constexpr Remedy group_of_messages{
+    "put the send and the recv in a rondo::Group, or use the _async forms",
+    "put ncclSend and ncclRecv between ncclGroupStart and ncclGroupEnd"};
+inline constexpr Remedy new_communicator{
+    "destroy the communicator, and make another one for further calls",
+    "call ncclCommAbort on every rank, and make another communicator for further calls"};
+
+inline constexpr std::array all{whole_id, group_of_messages, new_communicator};
+
+}  // namespace rondo::remedies

@@ -1,0 +1,34 @@
+// Devices' contexts with owners: whoever holds one of them may rely on it. The primary context of a
+// device is the one that CUDA's runtime uses, too.
+#pragma once
+
+#include <memory>
+
+#include "core/cuda/driver.h"
+
+namespace rondo::cuda {
+
+/// A context that is there as long as somebody holds this; null: none.
+using SharedContext = std::shared_ptr<CUctx_st>;
+
+/// One that the program keeps: its word must do. Null for null.
+SharedContext borrowed(Context context);
+
+/// The primary context of `device`. It is given back when the last holder lets go, who must not be
+/// in a host function; if that fails, the log says so. Thread-safe. Throws CudaError that names the
+/// device.
+SharedContext retain_primary(int device);
+
+/// From now on the context stays until the process ends, and with it all memory that was taken in
+/// it. Nothing happens to a borrowed one. Thread-safe. Throws CudaError.
+void keep_for_good(const SharedContext& context);
+
+/// Tells a context from all others of this process, also from one that had its address before; 0
+/// where the driver is older than CUDA 12, and knows none. Thread-safe. Throws CudaError.
+unsigned long long number_of(Context context);
+
+/// Devices that this process can use; 0 without the driver, and where it was not initialised.
+/// Thread-safe.
+int device_count();
+
+}  // namespace rondo::cuda

@@ -1,0 +1,37 @@
+// The kernels that wait for those of other ranks, launched by the driver: kernels/device/calls.h.
+#pragma once
+
+#include <algorithm>
+
+#include "core/cuda/modules.h"
+#include "kernels/device/calls.h"
+
+namespace rondo::cuda {
+
+class ResidentKernels {
+ public:
+  /// Those of `context`: as Kernels::of().
+  static const ResidentKernels& of(Context context);
+  /// As Kernels::forget().
+  static void forget(Context context);
+
+  /// Loads the image into the current context. Throws what load_module() throws.
+  ResidentKernels();
+  ResidentKernels(const ResidentKernels&) = delete;
+  ResidentKernels& operator=(const ResidentKernels&) = delete;
+
+  /// Put into `stream`, of these kernels' context, which must be current; they return at once and
+  /// may be captured into graphs. A block for each of the call's stripes. Thread-safe. Throws
+  /// CudaError.
+  void launch(const device::SmallCall& call, Stream stream) const;
+  void launch(const device::ProgramCall& call, unsigned stripes, Stream stream) const;
+
+  /// Blocks of either kernel that the device runs at once.
+  unsigned blocks_at_once() const { return std::min(small_.blocks, program_.blocks); }
+
+ private:
+  Kernel small_{};
+  Kernel program_{};
+};
+
+}  // namespace rondo::cuda

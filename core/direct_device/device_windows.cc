@@ -1,0 +1,73 @@
+// What DeviceCalls does with windows.
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "core/direct_device/device_calls.h"
+
+namespace rondo::direct_device {
+namespace {
+
+/// How long a failed communicator keeps memory for a peer whose stream may still read it.
+constexpr std::chrono::seconds most_patience_with_readers{5};
+/// For so long a replay may do other things between two calls.
+constexpr std::chrono::seconds between_captured_calls{1};
+
+}  // namespace
+
+std::uint32_t DeviceCalls::register_window(const void* buffer, std::size_t bytes) {
+  const cuda::RelaxedCapture relaxed;
+  const cuda::CurrentContext current(context_);
+  return windows_.add(&watcher_->state(), buffer, bytes);
+}
+
+void DeviceCalls::deregister_window(std::uint32_t number) {
+  if (watcher_->has_failed()) withdraw();
+  const cuda::RelaxedCapture relaxed;
+  const cuda::CurrentContext current(context_);
+  windows_.remove(number);
+}
+
+DeviceCalls::Readers DeviceCalls::find_readers() const {
+  const Area& area = watcher_->area();
+  const SharedPage& page = area.page();
+  const std::uint32_t unnoticed = std::uint32_t{1} << area.rank();
+  Readers found;
+  for (int peer = 0; peer < area.ranks(); ++peer) {
+    if (peer == area.rank()) continue;
+    // acquire: what graphs that are gone did is done. relaxed: what began is asked for again.
+    const bool graphs = std::atomic_ref(page.captured(peer)).load(std::memory_order_acquire) != 0;
+    const std::uint32_t replayed =
+        graphs
+            ? std::atomic_ref(page.replayed(peer)).fetch_and(~unnoticed, std::memory_order_relaxed)
+            : 0;
+    const bool busy = (replayed & unnoticed) != 0 || page.reads_windows(peer);
+    if ((!busy && !graphs) || !area.lives(peer)) continue;
+    found.busy |= busy;
+    found.graphs |= graphs;
+  }
+  return found;
+}
+
+void DeviceCalls::withdraw() {
+  using Clock = std::chrono::steady_clock;
+  const Area& area = watcher_->area();
+  // seq_cst: see find_buffers().
+  std::atomic_ref(area.page().withdrawn(area.rank())).store(1, std::memory_order_seq_cst);
+  const std::scoped_lock lock(withdrawing_);
+  const bool failed = watcher_->has_failed();
+  if (failed && !failed_at_) failed_at_ = Clock::now();
+  const Clock::time_point end = failed_at_.value_or(Clock::now()) + most_patience_with_readers;
+  Clock::time_point quiet_since = Clock::now();
+  while (!released_ && Clock::now() < end) {
+    const Readers readers = find_readers();
+    if (readers.busy) quiet_since = Clock::now();
+    const bool between_calls =
+        failed && readers.graphs && Clock::now() - quiet_since < between_captured_calls;
+    if (!readers.busy && !between_calls) break;
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  released_ = failed;
+}
+
+}  // namespace rondo::direct_device

@@ -1,0 +1,19 @@
+// Words for calls between devices that differ from rank to rank. Each is an Error{mismatch} of
+// `rank`, about `peer`.
+#pragma once
+
+#include "core/control/call.h"
+#include "core/direct_device/page.h"
+#include "rondo/error.h"
+
+namespace rondo::direct_device {
+
+Error other_message(const MessageShape& mine, const MessageShape& theirs, int rank, int peer,
+                    bool sends);
+/// `on_device`: this rank's buffers are.
+Error other_memory(const Call& call, int rank, int peer, bool on_device);
+/// Of windows.
+Error other_places(const Call& call, int rank, int peer, const WindowPlaces& mine,
+                   const WindowPlaces& theirs);
+
+}  // namespace rondo::direct_device

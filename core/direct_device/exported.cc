@@ -1,0 +1,109 @@
+#include "core/direct_device/exported.h"
+
+#include <algorithm>
+#include <iomanip>
+#include <numeric>
+#include <sstream>
+
+#include "core/direct_device/handover.h"
+#include "core/transport/host.h"
+
+namespace rondo::direct_device {
+
+using cuda::check;
+using cuda::driver;
+
+namespace {
+
+/// In place of a handover's name.
+constexpr const char* nowhere = "-";
+
+}  // namespace
+
+std::string Exported::str() const {
+  std::ostringstream text;
+  text << process << ' ' << context << ' ' << address << ' ' << shared << ' ' << std::hex
+       << std::setfill('0');
+  for (const char byte : handle.reserved)
+    text << std::setw(2) << static_cast<unsigned>(static_cast<unsigned char>(byte));
+  text << std::dec << ' ' << segments.size();
+  for (const std::size_t bytes : segments) text << ' ' << bytes;
+  text << ' ' << (handover.empty() ? nowhere : handover);
+  return text.str();
+}
+
+Exported Exported::parse(std::istream& text) {
+  Exported exported;
+  std::string bytes;
+  text >> exported.process >> exported.context >> exported.address >> exported.shared >> bytes;
+  for (std::size_t i = 0; i < sizeof exported.handle.reserved && 2 * i + 1 < bytes.size(); ++i)
+    exported.handle.reserved[i] = static_cast<char>(std::stoi(bytes.substr(2 * i, 2), nullptr, 16));
+  std::size_t count = 0;
+  text >> count;
+  for (std::size_t left = text ? count : 0; left > 0 && text; --left)
+    text >> exported.segments.emplace_back();
+  text >> exported.handover;
+  if (exported.handover == nowhere) exported.handover.clear();
+  return exported;
+}
+
+Exported export_memory(cuda::Context context, cuda::DevicePointer address, bool shared) {
+  Exported mine{.process = this_host({}).process,
+                .context = reinterpret_cast<std::uintptr_t>(context),
+                .address = address,
+                .shared = shared};
+  if (shared) check(driver().ipc_get_mem_handle(&mine.handle, address), "cuIpcGetMemHandle");
+  return mine;
+}
+
+Exported export_segments(cuda::Context context, const std::vector<cuda::Range>& segments) {
+  Exported mine = export_memory(context, segments.front().begin, false);
+  for (const cuda::Range& each : segments) mine.segments.push_back(each.bytes);
+  return mine;
+}
+
+Mapped::Mapped(const Exported& theirs, std::chrono::milliseconds patience)
+    : address_(theirs.address) {
+  if (theirs.process == this_host({}).process) {
+    reach_in_process(theirs);
+  } else {
+    map(theirs, patience);
+  }
+}
+
+void Mapped::reach_in_process(const Exported& theirs) {
+  cuda::Context own = nullptr;
+  check(driver().ctx_get_current(&own), "cuCtxGetCurrent");
+  const auto context = reinterpret_cast<cuda::Context>(theirs.context);
+  if (context == own) return;
+  if (!theirs.segments.empty()) {
+    const auto& segments = theirs.segments;
+    return cuda::open_segments(theirs.address,
+                               std::accumulate(segments.begin(), segments.end(), std::size_t{0}));
+  }
+  const int status = driver().ctx_enable_peer_access(context, 0);
+  if (status != cuda::peer_access_already_enabled) check(status, "cuCtxEnablePeerAccess");
+}
+
+void Mapped::map(const Exported& theirs, std::chrono::milliseconds patience) {
+  if (!theirs.segments.empty()) {
+    Asking asking(theirs.handover, patience);
+    segments_.emplace(theirs.segments, [&] { return asking.next(); });
+    address_ = segments_->address();
+    return;
+  }
+  check(driver().ipc_open_mem_handle(&address_, theirs.handle, cuda::ipc_lazy_peer_access),
+        "cuIpcOpenMemHandle");
+  opened_ = true;
+}
+
+Mapped::~Mapped() {
+  if (opened_) driver().ipc_close_mem_handle(address_);
+}
+
+void Mapped::abandon() {
+  opened_ = false;
+  if (segments_) segments_->abandon();
+}
+
+}  // namespace rondo::direct_device

@@ -1,0 +1,14 @@
+// A call of core/resident on its way into a stream.
+#pragma once
+
+#include "core/direct_device/signals.h"
+#include "core/resident/executor.h"
+#include "core/stream/request.h"
+
+namespace rondo::direct_device {
+
+/// Puts a call that `executor` serves into its stream. `number`: as Running's. Throws CudaError.
+void put_resident(const Area& area, resident::Executor& executor, const stream::Request& request,
+                  std::uint64_t number);
+
+}  // namespace rondo::direct_device

@@ -1,0 +1,255 @@
+#include "core/direct_device/windows.h"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <sstream>
+
+#include "core/base/log.h"
+#include "core/direct_device/handover.h"
+
+namespace rondo::direct_device {
+namespace {
+
+using cuda::check;
+using cuda::driver;
+
+/// Of the memory at `address`.
+template <class Value>
+Value attribute(int number, cuda::DevicePointer address) {
+  Value value{};
+  check(driver().pointer_get_attribute(&value, number, address), "cuPointerGetAttribute");
+  return value;
+}
+
+/// Why this rank's buffer cannot be read by others; empty: nothing is known against it. For the
+/// current context.
+std::string objection_to(const void* buffer, std::size_t bytes) {
+  if (bytes == 0) return "it has no bytes";
+  if (!cuda::is_device_memory(buffer)) return "it is in the host's memory";
+  const cuda::DevicePointer address = cuda::address_of(buffer);
+  const int device = cuda::current_device();
+  if (const int its = attribute<int>(cuda::attribute_device_ordinal, address); its != device) {
+    return "it is on device " + std::to_string(its) + ", and the communicator's is " +
+           std::to_string(device);
+  }
+  // Whose range the driver does not tell.
+  if (attribute<int>(cuda::attribute_managed, address) != 0) return "it is managed memory";
+  const cuda::Range range = cuda::range_of(address);
+  const bool beyond = bytes > range.bytes - (address - range.begin);
+  if (beyond && cuda::segments_of(address, bytes).empty())
+    return "it reaches beyond its allocation";
+  return {};
+}
+
+}  // namespace
+
+/// What a rank tells the others of its buffer, as words apart by blanks; or what keeps them from
+/// reading it.
+class Windows::Offer {
+ public:
+  Offer() = default;
+  /// Of what str() said.
+  explicit Offer(const std::string& said) {
+    if (said.starts_with(objection)) {
+      obstacle = said.substr(1);
+      return;
+    }
+    std::istringstream text(said);
+    text >> offset >> bytes;
+    memory = Exported::parse(text);
+    text.ignore();
+    std::getline(text, refusal);
+  }
+  std::string str() const {
+    if (!obstacle.empty()) return objection + obstacle;
+    return std::to_string(offset) + " " + std::to_string(bytes) + " " + memory.str() + " " +
+           refusal;
+  }
+
+  /// From here on other processes can have the segments; else `refusal` says why not.
+  void hand_over(const std::vector<cuda::Range>& segments);
+
+  std::string obstacle{};
+  Exported memory{};       ///< the allocation
+  std::size_t offset = 0;  ///< of the buffer within it
+  std::size_t bytes = 0;
+  std::string refusal{};  ///< why other processes cannot have it, although it has segments
+  std::unique_ptr<Handover> handover{};  ///< this rank's own, while others map it
+
+ private:
+  static constexpr char objection = '!';
+};
+
+void Windows::Offer::hand_over(const std::vector<cuda::Range>& segments) {
+  try {
+    std::vector<UniqueFd> files;
+    for (const cuda::Range& each : segments) files.push_back(cuda::share_segment(each));
+    handover = std::make_unique<Handover>(std::move(files));
+    memory.handover = handover->name();
+  } catch (const std::exception& error) {
+    refusal = error.what();
+  }
+}
+
+Windows::Offer Windows::offer(const void* buffer, std::size_t bytes) const {
+  Offer mine;
+  mine.obstacle = objection_to(buffer, bytes);
+  if (!mine.obstacle.empty()) return mine;
+  const cuda::DevicePointer address = cuda::address_of(buffer);
+  mine.bytes = bytes;
+  const bool shared = attribute<int>(cuda::attribute_ipc_capable, address) != 0;
+  const auto segments = shared ? std::vector<cuda::Range>() : cuda::segments_of(address, bytes);
+  const bool named = shared && !area_.in_one_process();
+  mine.memory = segments.empty()
+                    ? export_memory(area_.context(), cuda::range_of(address).begin, named)
+                    : export_segments(area_.context(), segments);
+  mine.memory.shared = shared;  // threads of one process reach it without a name
+  mine.offset = address - mine.memory.address;
+  if (!segments.empty() && !area_.in_one_process()) mine.hand_over(segments);
+  return mine;
+}
+
+/// Why others cannot map what one offers; empty: they can.
+std::string Windows::obstacle_to_sharing(const Offer& offer, const std::vector<Offer>& offers) {
+  const Exported& memory = offer.memory;
+  const auto all = [&](const auto& like) {
+    return std::ranges::all_of(offers, [&](const Offer& other) { return like(other.memory); });
+  };
+  const auto near = [&](const Exported& other) { return other.process == memory.process; };
+  const auto nearest = [&](const Exported& other) {
+    return near(other) && other.context == memory.context;
+  };
+  if (memory.shared || all(nearest)) return {};
+  if (memory.segments.empty())
+    return "others cannot map it: it is of a memory pool, not of cudaMalloc or cuMemCreate";
+  if (!memory.handover.empty() || all(near)) return {};
+  return "other processes cannot map it: " + offer.refusal;
+}
+
+/// The same words on every rank; none: all can read all.
+std::string Windows::obstacle(const std::vector<Offer>& offers) const {
+  const Offer& first = offers.front();
+  for (std::size_t rank = 0; rank < offers.size(); ++rank) {
+    const Offer& each = offers[rank];
+    const std::string whose = "rank " + std::to_string(rank) + ": ";
+    if (!each.obstacle.empty()) return whose + each.obstacle;
+    if (each.bytes != first.bytes) {
+      return whose + "it has " + std::to_string(each.bytes) + " bytes, and that of rank 0 " +
+             std::to_string(first.bytes);
+    }
+    if (const std::string why = obstacle_to_sharing(each, offers); !why.empty()) return whose + why;
+  }
+  if (newest_ + 1 > most_windows) return "there were too many windows before";
+  return {};
+}
+
+Windows::Window Windows::map(const std::vector<Offer>& offers,
+                             std::chrono::milliseconds patience) const {
+  Window window;
+  for (std::size_t rank = 0; rank < offers.size(); ++rank) {
+    const Offer& theirs = offers[rank];
+    const bool own = static_cast<int>(rank) == area_.rank();
+    const cuda::DevicePointer begin =
+        own ? theirs.memory.address : window.mapped.emplace_back(theirs.memory, patience).address();
+    window.of_ranks.push_back(begin + theirs.offset);
+    if (!own) continue;
+    window.begin = window.of_ranks.back();
+    window.bytes = theirs.bytes;
+  }
+  return window;
+}
+
+std::uint32_t Windows::add(detail::CommunicatorState* state, const void* buffer,
+                           std::size_t bytes) {
+  unmap_left();  // before any rank offers what may lie where they did
+  const auto staged = [&](const std::string& why) {
+    log(LogLevel::info, state->rank(), "calls on this window are staged: " + why,
+        LogSubsystem::reg);
+    return std::uint32_t{0};
+  };
+  Offer mine;
+  try {
+    mine = offer(buffer, bytes);
+  } catch (const std::exception& error) {
+    mine.obstacle = error.what();
+  }
+  std::vector<Offer> offers;
+  for (const std::string& said : state->exchange(mine.str())) offers.emplace_back(said);
+  if (const std::string why = obstacle(offers); !why.empty()) return staged(why);
+  // From here on nobody may leave the others waiting: what goes wrong is told by the next text.
+  Window window;
+  std::string trouble;
+  try {
+    window = map(offers, state->config().bootstrap_timeout);
+  } catch (const std::exception& error) {
+    trouble = error.what();
+  }
+  const std::vector<std::string> troubles = state->exchange(trouble);
+  const auto first =
+      std::ranges::find_if(troubles, [](const std::string& text) { return !text.empty(); });
+  if (first != troubles.end()) {
+    window.mapped.clear();
+    state->exchange("");  // nobody frees what another one still maps
+    return staged("rank " + std::to_string(first - troubles.begin()) + ": " + *first);
+  }
+  windows_.emplace(++newest_, std::move(window));
+  log(LogLevel::info, state->rank(),
+      "window " + std::to_string(newest_) + " of " + std::to_string(bytes) +
+          " bytes is read where it lies",
+      LogSubsystem::reg);
+  return newest_;
+}
+
+/// Unless a call in a stream or a graph of this rank may still read others' windows.
+void Windows::unmap_left() {
+  const SharedPage& page = area_.page();
+  // acquire: what graphs that are gone did is done.
+  const std::uint32_t captured =
+      std::atomic_ref(page.captured(area_.rank())).load(std::memory_order_acquire);
+  if (captured == 0 && !page.reads_windows(area_.rank())) left_.clear();
+}
+
+void Windows::remove(std::uint32_t number) {
+  const auto found = windows_.find(number);
+  if (found != windows_.end()) {
+    left_.push_back(std::move(found->second));
+    windows_.erase(found);
+  }
+  unmap_left();
+}
+
+WindowPlace Windows::find(const void* buffer, std::size_t bytes) const {
+  const cuda::DevicePointer address = cuda::address_of(buffer);
+  for (const auto& [number, window] : windows_) {
+    if (address < window.begin) continue;
+    const std::uint64_t offset = address - window.begin;
+    if (offset <= window.bytes && bytes <= window.bytes - offset) return {number, offset};
+  }
+  return {};
+}
+
+std::vector<cuda::DevicePointer> Windows::addresses(const WindowPlace& place) const {
+  std::vector<cuda::DevicePointer> all;
+  if (place.window == 0) return all;
+  all = windows_.at(place.window).of_ranks;
+  for (cuda::DevicePointer& each : all) each += place.offset;
+  return all;
+}
+
+void Windows::close() {
+  windows_.clear();
+  left_.clear();
+}
+
+void Windows::abandon() {
+  for (auto& [number, window] : windows_) {
+    for (Mapped& each : window.mapped) each.abandon();
+  }
+  for (Window& window : left_) {
+    for (Mapped& each : window.mapped) each.abandon();
+  }
+  close();
+}
+
+}  // namespace rondo::direct_device

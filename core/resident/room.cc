@@ -1,0 +1,34 @@
+#include "core/resident/room.h"
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+namespace rondo::resident {
+namespace {
+
+/// Global, as devices are; never destroyed: communicators may end while the process exits.
+struct Taken {
+  std::mutex mutex{};
+  std::map<std::string, unsigned> by_device{};  ///< blocks; under mutex
+};
+
+Taken& all_taken() {
+  static Taken& taken = *std::make_unique<Taken>().release();
+  return taken;
+}
+
+}  // namespace
+
+Room::Room(std::string device, unsigned blocks) : device_(std::move(device)), blocks_(blocks) {
+  const std::scoped_lock lock(all_taken().mutex);
+  taken_ = all_taken().by_device[device_] += blocks_;
+}
+
+Room::~Room() {
+  const std::scoped_lock lock(all_taken().mutex);
+  all_taken().by_device[device_] -= blocks_;
+}
+
+}  // namespace rondo::resident

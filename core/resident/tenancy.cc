@@ -1,0 +1,61 @@
+#include "core/resident/tenancy.h"
+
+#include <sstream>
+
+namespace rondo::resident {
+namespace {
+
+std::string ranks(std::size_t first, std::size_t second) {
+  return "ranks " + std::to_string(first) + " and " + std::to_string(second);
+}
+
+/// Why a pair of ranks may not.
+std::string obstacle_between(const std::vector<Tenant>& tenants, std::size_t first,
+                             std::size_t second) {
+  const Tenant& one = tenants[first];
+  const Tenant& other = tenants[second];
+  if (one.device != other.device) return {};
+  if (one.process == other.process)
+    return ranks(first, second) + " are of one process and use one device";
+  if (one.shares && other.shares) return {};
+  return ranks(first, second) + " take turns on one device, as MPS does not run there";
+}
+
+}  // namespace
+
+Tenant::Tenant(const std::string& said) {
+  std::istringstream text(said);
+  text >> process >> device >> shares >> blocks >> taken;
+  text.ignore();
+  std::getline(text, obstacle);
+}
+
+std::string Tenant::str() const {
+  std::ostringstream text;
+  text << process << ' ' << (device.empty() ? "-" : device) << ' ' << shares << ' ' << blocks << ' '
+       << taken << ' ' << obstacle;
+  return text.str();
+}
+
+std::string obstacle_of(const std::vector<Tenant>& tenants) {
+  for (std::size_t rank = 0; rank < tenants.size(); ++rank) {
+    if (!tenants[rank].obstacle.empty())
+      return "rank " + std::to_string(rank) + ": " + tenants[rank].obstacle;
+  }
+  for (std::size_t rank = 0; rank < tenants.size(); ++rank) {
+    unsigned sharers = 0;
+    for (std::size_t other = 0; other < tenants.size(); ++other) {
+      if (tenants[other].device == tenants[rank].device) ++sharers;
+      if (other >= rank) continue;
+      if (std::string found = obstacle_between(tenants, other, rank); !found.empty()) return found;
+    }
+    const unsigned wanted = tenants[rank].taken * sharers;
+    if (wanted <= tenants[rank].blocks / 2) continue;
+    return "rank " + std::to_string(rank) + ": the device runs " +
+           std::to_string(tenants[rank].blocks) + " blocks at once, and with this communicator " +
+           std::to_string(wanted) + " would wait, more than half";
+  }
+  return {};
+}
+
+}  // namespace rondo::resident

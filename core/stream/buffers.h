@@ -1,0 +1,29 @@
+// Where calls read and write, and which ones must come behind others for that.
+#pragma once
+
+#include "core/base/memory_range.h"
+#include "core/stream/request.h"
+
+namespace rondo::stream {
+
+/// Of the part of the call's buffer that the rank holds.
+std::size_t bytes_of(const Request& request, Buffer buffer, int rank, int ranks);
+
+/// What the collectives of a batch write, call by call.
+class Written {
+ public:
+  Written(int rank, int ranks) : rank_(rank), ranks_(ranks) {}
+
+  /// Adds the next call. True when it reads or writes what one before it writes: then it has to
+  /// wait for all of those, and calls behind it for none of them any more.
+  bool add(const Request& request);
+
+ private:
+  bool meets(const Request& request) const;
+
+  int rank_;
+  int ranks_;
+  WrittenMemory memory_{{}};  ///< since the last call that waits; so no range meets another one
+};
+
+}  // namespace rondo::stream

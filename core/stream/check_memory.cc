@@ -1,0 +1,111 @@
+#include "core/stream/check_memory.h"
+
+#include <cstdint>
+#include <sstream>
+#include <string>
+
+#include "core/cuda/handles.h"
+#include "core/schedule/layout.h"
+#include "rondo/error.h"
+
+namespace rondo::stream {
+namespace {
+
+using cuda::MemoryKind;
+
+[[noreturn]] void reject(const std::string& what, const std::string& remedy, const Call& call,
+                         const Home& home) {
+  throw Error(ErrorCode::invalid_argument, what,
+              {.rank = home.rank, .call = to_string(call), .remedy = remedy});
+}
+
+std::string words_of(const void* address) {
+  std::ostringstream words;
+  words << address;
+  return words.str();
+}
+
+bool are_on_one_page(const void* first, const void* last) {
+  constexpr std::uintptr_t page = 4096;
+  return reinterpret_cast<std::uintptr_t>(first) / page ==
+         reinterpret_cast<std::uintptr_t>(last) / page;
+}
+
+/// Of what begins in `there`. Of the host's memory the driver may know a part only.
+void check_end(const UserMemory& memory, const cuda::MemoryInfo& there, const Call& call,
+               const Home& home) {
+  const MemoryKind kind = there.kind;
+  const void* const last = static_cast<const std::byte*>(memory.begin) + memory.bytes - 1;
+  if (kind == MemoryKind::host && are_on_one_page(memory.begin, last)) return;
+  const std::uint64_t offset = cuda::address_of(last) - there.begin;
+  if (kind == MemoryKind::device && offset < there.bytes) return;
+  if (cuda::memory_at(last).kind == kind) return;
+  reject("the " + std::string(memory.name) + " begins in memory of " +
+             (kind == MemoryKind::host ? "the host" : "a GPU") + " at " + words_of(memory.begin) +
+             ", but the last of its " + std::to_string(memory.bytes) + " bytes, at " +
+             words_of(last) + ", is not there",
+         "check the count and the data type, or take more memory", call, home);
+}
+
+bool is_managed(cuda::DevicePointer address) {
+  unsigned managed = 0;
+  return cuda::driver().pointer_get_attribute(&managed, cuda::attribute_managed, address) ==
+             cuda::success &&
+         managed != 0;
+}
+
+/// By peer access, or as the memory was mapped so; also where the driver does not tell.
+bool is_open_to(cuda::Context context, cuda::DevicePointer address) {
+  const cuda::CurrentContext current(context);
+  unsigned long long flags = 0;
+  return cuda::driver().pointer_get_attribute(&flags, cuda::attribute_access_flags, address) !=
+             cuda::success ||
+         flags == cuda::read_and_write;
+}
+
+void check_device(const UserMemory& memory, int device, const Call& call, const Home& home) {
+  if (home.context == nullptr) return;
+  const cuda::DevicePointer address = cuda::address_of(memory.begin);
+  if (device == home.device || device < 0) return;
+  if (is_managed(address) || is_open_to(home.context, address)) return;
+  reject("the " + std::string(memory.name) + " at " + words_of(memory.begin) +
+             " is memory of GPU " + std::to_string(device) + ", which GPU " +
+             std::to_string(home.device) + " of this communicator does not reach",
+         "pass memory of the communicator's GPU, or enable peer access from it", call, home);
+}
+
+}  // namespace
+
+Location check_memory(const UserMemory& memory, const Call& call, const Home& home) {
+  if (memory.begin == nullptr) return {};
+  const cuda::MemoryInfo there = cuda::memory_at(memory.begin);
+  const Location location = location_of(there);
+  if (memory.bytes == 0) return location;
+  if (there.kind == MemoryKind::none) {
+    reject("the " + std::string(memory.name) + " at " + words_of(memory.begin) +
+               " is neither host memory of this process nor memory of a GPU",
+           "pass memory that was taken and not freed", call, home);
+  }
+  check_end(memory, there, call, home);
+  if (location.on_device) check_device(memory, there.device, call, home);
+  return location;
+}
+
+Locations check_memory(const Call& call, Counts counts, const void* input, const void* output,
+                       const Home& home) {
+  if (call.collective == Collective::send_recv) {
+    const std::size_t bytes = call.count * size_of(call.type);
+    if (input == nullptr) return {.output = check_memory({"buffer", output, bytes}, call, home)};
+    return {.input = check_memory({"buffer", input, bytes}, call, home)};
+  }
+  const auto bytes_of = [&](Buffer buffer) {
+    return held_elements(call, counts, buffer, home.rank, home.ranks).count * size_of(call.type);
+  };
+  const std::size_t read = bytes_of(Buffer::input);
+  const std::size_t written = bytes_of(Buffer::output);
+  const Location location = check_memory({"input", input, read}, call, home);
+  if (output == input && written <= read) return {location, location};
+  return {location, check_memory({"output", output, written}, call, home)};
+}
+
+}  // namespace rondo::stream

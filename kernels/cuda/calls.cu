@@ -1,0 +1,20 @@
+// The kernels that core/cuda/resident_kernels.h launches, found by their names
+// (kernels/device/calls.h). Compiled to an image, as combine.cu is.
+#include "kernels/cuda/team.cuh"
+#include "kernels/device/calls.h"
+
+using namespace rondo::device;
+
+extern "C" __global__ void __launch_bounds__(resident_threads, resident_blocks_each)
+    rondo_small_all_reduce(const __grid_constant__ SmallCall call) {
+  __shared__ TeamMemory memory;
+  CudaTeam team(memory);
+  run_small(team, call, blockIdx.x);
+}
+
+extern "C" __global__ void __launch_bounds__(resident_threads, resident_blocks_each)
+    rondo_program(const __grid_constant__ ProgramCall call) {
+  __shared__ TeamMemory memory;
+  CudaTeam team(memory);
+  run_lane_until_taken(team, call.context(), 0, blockIdx.x);
+}

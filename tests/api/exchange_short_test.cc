@@ -1,0 +1,219 @@
+// Short blocks of an all_to_all_v, which its caller moves itself: beside ranks whose messages are
+// operations, and when it comes to nothing.
+#include <chrono>
+#include <cstdlib>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "tests/api/expected_error.h"
+#include "tests/api/threads.h"
+#include "tests/catch.h"
+
+namespace rondo {
+namespace {
+
+using namespace std::chrono_literals;
+using test::error_of;
+using test::expect;
+using Sizes = std::vector<std::size_t>;
+using Bytes = std::vector<std::uint8_t>;
+
+constexpr auto i32 = DataType::int32;
+
+/// Elements that rank `from` sends to rank `to`.
+using Pattern = std::size_t (*)(int from, int to, std::size_t element_bytes);
+
+std::size_t few(int from, int to, std::size_t /*element_bytes*/) {
+  return static_cast<std::size_t>(from * 7 + to * 3 + 1) % 5;  // 0 among them
+}
+std::size_t none(int /*from*/, int /*to*/, std::size_t /*element_bytes*/) { return 0; }
+/// As many as are short, but for one pair: its ranks make operations, the others do not.
+std::size_t long_once(int from, int to, std::size_t element_bytes) {
+  return (std::size_t{16} << 10) / element_bytes + (from == 0 && to == 1 ? 1 : 0);
+}
+/// As many as fit the least slot, where that is short, or one more.
+std::size_t full_slots(int from, int to, std::size_t element_bytes) {
+  return 4096 / element_bytes + (from < to ? 1 : 0);
+}
+
+/// What lies at a byte of the block from `from` to `to`.
+std::uint8_t byte_of(int from, int to, std::size_t at) {
+  return static_cast<std::uint8_t>(static_cast<std::size_t>(from * 89 + to * 31 + 7) + at * 5);
+}
+
+/// One side: packed blocks that begin at an odd address, and a byte behind them.
+struct Side {
+  Sizes counts{};
+  Bytes bytes{};
+
+  Side(int rank, int ranks, bool sends, Pattern pattern, std::size_t element_bytes) {
+    for (int peer = 0; peer < ranks; ++peer)
+      counts.push_back(sends ? pattern(rank, peer, element_bytes)
+                             : pattern(peer, rank, element_bytes));
+    const std::size_t all = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+    bytes.resize(1 + all * element_bytes + 1, 0xee);
+  }
+  void fill(int rank, bool sent, std::size_t element_bytes) {
+    std::size_t at = 1;
+    for (int peer = 0; peer < static_cast<int>(counts.size()); ++peer) {
+      const std::size_t length = counts[static_cast<std::size_t>(peer)] * element_bytes;
+      for (std::size_t i = 0; i < length; ++i)
+        bytes[at++] = sent ? byte_of(rank, peer, i) : byte_of(peer, rank, i);
+    }
+  }
+};
+
+/// An all_to_all_v, started in one of three ways.
+void exchange(Communicator& comm, Pattern pattern, DataType type, int way) {
+  const std::size_t element = size_of(type);
+  Side sent(comm.rank(), comm.size(), true, pattern, element);
+  Side received(comm.rank(), comm.size(), false, pattern, element);
+  Side wanted = received;  // what lies around the blocks stays as it is
+  sent.fill(comm.rank(), true, element);
+  wanted.fill(comm.rank(), false, element);
+  const std::uint8_t* const from = sent.bytes.data() + 1;
+  std::uint8_t* const to = received.bytes.data() + 1;
+  if (way == 0) {
+    comm.all_to_all_v_async(from, {sent.counts}, to, {received.counts}, type).wait();
+  } else if (way == 1) {
+    Group group;
+    comm.all_to_all_v(from, {sent.counts}, to, {received.counts}, type);
+    group.wait();
+  } else {
+    comm.all_to_all_v(from, {sent.counts}, to, {received.counts}, type);
+  }
+  if (received.bytes != wanted.bytes) throw std::runtime_error("wrong blocks");
+}
+
+TEST_CASE("short exchanges of every type, by ranks that wait and ranks that look later") {
+  const int ranks = GENERATE(1, 2, 3, 5);
+  const char* const transport = GENERATE("local", "shm");
+  const char* const slots = GENERATE("4096", "");
+  INFO(ranks << " ranks over " << transport << ", slots of \"" << slots << "\" bytes");
+  if (*slots != '\0') ::setenv("RONDO_SLOT_BYTES", slots, 1);
+  test::with_world(ranks, {.transport = transport}, [](Communicator& comm) {
+    int turn = comm.rank();
+    for (const DataTypeInfo& type : data_types) {
+      for (const Pattern pattern : {few, none, long_once, full_slots}) {
+        for (int again = 0; again < 2; ++again) exchange(comm, pattern, type.type, turn++ % 5);
+      }
+    }
+    if (comm.traffic().messages == 0 && comm.size() > 1)
+      throw std::runtime_error("nothing was counted");
+  });
+  ::unsetenv("RONDO_SLOT_BYTES");
+}
+
+TEST_CASE("short exchanges between sends, receives and collectives that are under way") {
+  test::with_world(3, {}, [](Communicator& comm) {
+    const int next = (comm.rank() + 1) % 3;
+    const int previous = (comm.rank() + 2) % 3;
+    for (int round = 0; round < 30; ++round) {
+      std::vector<int> sum(10'000, round);
+      const std::vector<int> note(20'000, comm.rank());
+      std::vector<int> heard(20'000, -1);
+      // Ranks differ in what is under way when they make the exchange.
+      std::vector<Work> works;
+      const auto all_reduce = [&] {
+        works.push_back(comm.all_reduce_async(sum.data(), sum.data(), sum.size(), i32));
+      };
+      const auto pass_on = [&] {
+        works.push_back(comm.send_async(note.data(), note.size(), i32, next));
+        works.push_back(comm.recv_async(heard.data(), heard.size(), i32, previous));
+      };
+      all_reduce();
+      if (round % 3 == comm.rank()) works.back().wait();
+      exchange(comm, few, DataType::uint16, 2);
+      pass_on();
+      if (round % 2 == 0) {
+        for (Work& work : works) work.wait();
+      }
+      exchange(comm, long_once, DataType::uint8, 2);
+      for (Work& work : works) work.wait();
+      if (sum != std::vector<int>(sum.size(), 3 * round)) throw std::runtime_error("wrong sum");
+      if (heard != std::vector<int>(heard.size(), previous)) throw std::runtime_error("wrong note");
+    }
+  });
+}
+
+/// Two elements for everybody.
+void small_exchange(Communicator& comm, DataType type = i32) {
+  const Sizes two(static_cast<std::size_t>(comm.size()), 2);
+  const std::vector<int> out(2 * two.size());
+  std::vector<int> in(2 * two.size());
+  comm.all_to_all_v(out.data(), {two}, in.data(), {two}, type);
+}
+
+TEST_CASE("a short exchange whose peer never comes ends at the deadline and names it") {
+  const char* const transport = GENERATE("local", "shm");
+  const bool first = GENERATE(true, false);  // call: nothing is connected
+  test::with_world(3, {.transport = transport}, [&](Communicator& comm) {
+    if (!first) small_exchange(comm);
+    if (comm.rank() == 1) return;
+    comm.set_timeout(std::chrono::milliseconds(1200));
+    // Not what the call waits for.
+    int value = 0;
+    const Work to_self = comm.recv_async(&value, 1, i32, comm.rank());
+    const Error error = error_of([&] { small_exchange(comm); });
+    expect(error, ErrorCode::timeout, "rank 1");
+    expect(error, ErrorCode::timeout, first ? "all_to_all_v #1" : "all_to_all_v #2");
+    expect(error_of([&] { small_exchange(comm); }), ErrorCode::timeout, "rank 1");
+  });
+}
+
+TEST_CASE("abort from any thread ends a short exchange that waits, on every rank") {
+  const char* const transport = GENERATE("local", "shm");
+  test::with_world(3, {.transport = transport}, [](Communicator& comm) {
+    if (comm.rank() == 0) {
+      std::thread aborter([&] { comm.abort("enough"); });
+      return aborter.join();  // without making the call that the others wait in
+    }
+    expect(error_of([&] { small_exchange(comm); }), ErrorCode::aborted, "enough");
+  });
+}
+
+TEST_CASE("a rank that leaves is named by the short exchange that waits for it") {
+  const char* const transport = GENERATE("local", "shm");
+  test::with_world(3, {.transport = transport}, [](Communicator& comm) {
+    small_exchange(comm);
+    if (comm.rank() == 2) return comm.finalize();
+    const Error error = error_of([&] { small_exchange(comm); });
+    if (std::string(error.what()).find("rank 2") == std::string::npos)
+      throw std::runtime_error("unexpected: " + std::string(error.what()));
+  });
+}
+
+TEST_CASE("ranks that disagree about the type of a short exchange are told so") {
+  const DataType other = GENERATE(DataType::uint32, DataType::float32, DataType::int16);
+  test::with_world(2, {}, [&](Communicator& comm) {
+    small_exchange(comm);
+    expect(error_of([&] {
+             small_exchange(comm, comm.rank() == 0 ? i32 : other);
+             comm.barrier();
+           }),
+           ErrorCode::mismatch, "");
+  });
+}
+
+TEST_CASE("a short block that the other side takes for a long one is a mismatch") {
+  const std::size_t other = GENERATE(std::size_t{4097}, std::size_t{100'000});  // beyond 16 KB
+  const bool sender_has_short = GENERATE(true, false);
+  test::with_world(2, {}, [&](Communicator& comm) {
+    const bool is_sender = comm.rank() == 0;
+    const std::size_t count = is_sender == sender_has_short ? 3 : other;
+    const Sizes sent = is_sender ? Sizes{0, count} : Sizes{0, 0};
+    const Sizes received = is_sender ? Sizes{0, 0} : Sizes{count, 0};
+    const std::vector<int> out(count);
+    std::vector<int> in(count);
+    const Error error = error_of([&] {
+      comm.all_to_all_v(out.data(), {sent}, in.data(), {received}, i32);
+      comm.barrier();
+    });
+    expect(error, ErrorCode::mismatch, "receive count or type is not the peer's send count");
+  });
+}
+
+}  // namespace
+}  // namespace rondo

@@ -1,0 +1,222 @@
+// Blocks that differ in size: every algorithm of the collectives that have blocks, and the direct
+// way, against the reference.
+#include <cstdlib>
+#include <numeric>
+#include <random>
+#include <string>
+
+#include "algorithms/table.h"
+#include "core/base/config.h"
+#include "rondo/memory.h"
+#include "tests/api/ragged_trial.h"
+#include "tests/api/threads.h"
+#include "tests/catch.h"
+#include "transports/table.h"
+
+namespace rondo {
+namespace {
+
+using test::Case;
+using test::has_blocks;
+using test::in_rank_order;
+using test::Trial;
+using Sizes = std::vector<std::size_t>;
+
+/// Slots so small that even these tests' sizes need many passes.
+constexpr const char* small_slots = "4096";
+
+std::vector<Sizes> patterns(int ranks) {
+  const auto size = static_cast<std::size_t>(ranks);
+  std::mt19937 random(31);
+  Sizes one_empty(size, 300);
+  one_empty[size / 2] = 0;
+  Sizes one_has_all(size, 0);
+  one_has_all[size - 1] = 9001;
+  Sizes ramp(size);
+  std::iota(ramp.begin(), ramp.end(), 5);
+  Sizes huge(size, 1);
+  huge[size / 3] = 40011;
+  Sizes mixed(size);
+  for (std::size_t& count : mixed) count = random() % 3 == 0 ? 0 : random() % 5000;
+  return {Sizes(size, 300), Sizes(size, 0), one_empty, one_has_all, ramp, huge, mixed};
+}
+
+/// Types and operators in turn: each with some pattern.
+std::vector<Case> cases_of(Collective collective, int ranks) {
+  std::vector<Case> cases;
+  std::size_t turn = static_cast<std::size_t>(ranks);
+  for (const Sizes& counts : patterns(ranks)) {
+    for (const bool in_place : {false, true}) {
+      const int root = static_cast<int>(turn) % ranks;
+      const DataType type = data_types[turn % data_types.size()].type;
+      // Each way may scale floats where it does so best, so their averages differ in rounding.
+      const bool integer = type <= DataType::uint64;
+      const Call call{
+          .collective = collective,
+          .type = type,
+          .op = std::array{ReduceOperator::sum, ReduceOperator::max,
+                           integer ? ReduceOperator::avg : ReduceOperator::min}[turn % 3],
+          .root = info(collective).has_root ? root : 0};
+      cases.push_back({call, counts, in_place});
+      ++turn;
+    }
+  }
+  return cases;
+}
+
+/// `row`: whose order of adding the results have.
+void check_cases(const Algorithm& row, int ranks, const Options& options) {
+  std::mt19937 random(12345);
+  std::vector<Communicator> comms = Communicator::from_threads(ranks, options);
+  std::vector<Schedule> schedules;
+  for (int root = 0; root < ranks; ++root) schedules.push_back(row.build(ranks, root));
+  std::vector<Trial> trials;
+  for (const Case& each : cases_of(row.collective, ranks))
+    trials.emplace_back(each, schedules[static_cast<std::size_t>(each.call.root)], random);
+  test::on_all_ranks(ranks, [&](int rank) {
+    for (Trial& trial : trials) trial.call(comms[static_cast<std::size_t>(rank)]);
+  });
+  INFO(options.algorithm << " over " << options.transport);
+  for (Trial& trial : trials) trial.check();
+}
+
+Options forcing(Collective collective, std::string_view algorithm, std::string_view transport) {
+  return {.transport = std::string(transport),
+          .algorithm = std::string(name(collective)) + ":" + std::string(algorithm)};
+}
+
+TEST_CASE("ragged blocks: every algorithm") {
+  ::setenv("RONDO_SLOT_BYTES", small_slots, 1);
+  for (const Algorithm& row : algorithms()) {
+    for (const int ranks : {1, 2, 3, 4, 5, 6, 8}) {
+      if (has_blocks(row.collective))
+        check_cases(row, ranks, forcing(row.collective, row.name, "local"));
+    }
+  }
+}
+
+TEST_CASE("ragged blocks: every transport") {
+  ::setenv("RONDO_SLOT_BYTES", small_slots, 1);
+  const HostInfo here = describe_host(read_config());
+  for (const TransportKind& kind : transport_kinds()) {
+    if (const std::string obstacle = kind.obstacle(here, here); !obstacle.empty()) {
+      WARN(kind.name << " is left out: " << obstacle);
+      continue;
+    }
+    for (const Algorithm& row : algorithms()) {
+      if (has_blocks(row.collective))
+        check_cases(row, 3, forcing(row.collective, row.name, kind.name));
+    }
+  }
+}
+
+TEST_CASE("ragged blocks: the direct way and what is chosen") {
+  ::unsetenv("RONDO_SLOT_BYTES");
+  for (const Collective collective : {Collective::all_gather, Collective::reduce_scatter,
+                                      Collective::gather, Collective::scatter}) {
+    for (const int ranks : {2, 3, 5}) {
+      check_cases(in_rank_order(collective), ranks, forcing(collective, "direct", "local"));
+      check_cases(in_rank_order(collective), ranks, forcing(collective, "direct", "shm"));
+      if (collective != Collective::reduce_scatter)
+        check_cases(in_rank_order(collective), ranks, {.transport = "shm"});
+    }
+  }
+}
+
+TEST_CASE("ragged blocks in memory that peers reach, of the default choice") {
+  ::unsetenv("RONDO_SLOT_BYTES");
+  test::with_world(3, {.transport = "shm"}, [](Communicator& comm) {
+    const auto self = static_cast<std::size_t>(comm.rank());
+    for (const Sizes& counts : {Sizes{0, 70'000, 3}, Sizes{100'000, 99'999, 1}}) {
+      const std::size_t all = std::reduce(counts.begin(), counts.end());
+      const Memory memory = allocate(all * sizeof(int));
+      int* const values = static_cast<int*>(memory.data());
+      int* const own =
+          values + std::accumulate(counts.begin(), counts.begin() + comm.rank(), std::size_t{0});
+      for (int repeat = 1; repeat < 4; ++repeat) {
+        std::fill_n(own, counts[self], repeat * 10 + comm.rank());
+        comm.all_gather_v(own, values, counts, DataType::int32);
+        std::size_t at = 0;
+        for (int rank = 0; rank < 3; ++rank) {
+          for (std::size_t i = 0; i < counts[static_cast<std::size_t>(rank)]; ++i) {
+            if (values[at++] != repeat * 10 + rank) throw std::runtime_error("wrong block");
+          }
+        }
+        comm.reduce_scatter_v(values, own, counts, DataType::int32);
+        for (std::size_t i = 0; i < counts[self]; ++i) {
+          if (own[i] != 3 * (repeat * 10 + comm.rank())) throw std::runtime_error("wrong sum");
+        }
+      }
+    }
+  });
+}
+
+TEST_CASE("a block a million times as large as another one") {
+  ::unsetenv("RONDO_SLOT_BYTES");
+  for (const char* const transport : {"local", "tcp"}) {
+    test::with_world(4, {.transport = transport}, [](Communicator& comm) {
+      const Sizes counts{1, 4'000'000, 3, 0};
+      std::vector<std::uint8_t> all(4'000'004);
+      const std::vector<std::uint8_t> mine(counts[static_cast<std::size_t>(comm.rank())],
+                                           static_cast<std::uint8_t>(comm.rank() + 1));
+      comm.all_gather_v(mine.data(), all.data(), counts, DataType::uint8);
+      std::vector<std::uint8_t> wanted(4'000'004, 2);
+      wanted[0] = 1;
+      std::fill(wanted.end() - 3, wanted.end(), std::uint8_t{3});
+      if (all != wanted) throw std::runtime_error("wrong block");
+      std::vector<std::uint8_t> sum(mine.size());
+      comm.reduce_scatter_v(all.data(), sum.data(), counts, DataType::uint8);
+      if (sum !=
+          std::vector<std::uint8_t>(mine.size(), static_cast<std::uint8_t>(4 * (comm.rank() + 1))))
+        throw std::runtime_error("wrong sum");
+    });
+  }
+}
+
+TEST_CASE("equal counts make the ordinary call, whichever rank names them") {
+  test::with_world(3, {}, [](Communicator& comm) {
+    const std::vector<int> mine(5, comm.rank());
+    std::vector<int> all(15);
+    if (comm.rank() == 1) {
+      comm.all_gather(mine.data(), all.data(), 5, DataType::int32);
+    } else {
+      comm.all_gather_v(mine.data(), all.data(), Sizes{5, 5, 5}, DataType::int32);
+    }
+    if (all[4] != 0 || all[5] != 1 || all[14] != 2) throw std::runtime_error("wrong block");
+  });
+}
+
+TEST_CASE("ragged calls go on together: asynchronously, and in groups") {
+  test::with_world(3, {}, [](Communicator& comm) {
+    const auto self = static_cast<std::size_t>(comm.rank());
+    std::vector<std::vector<int>> gathered;
+    std::vector<std::vector<int>> own;
+    std::vector<Sizes> lists;
+    for (std::size_t i = 0; i < 12; ++i) {
+      lists.push_back({i, 1000 * i, 7});
+      own.emplace_back(lists.back()[self] + 1, comm.rank() + static_cast<int>(10 * i));
+      gathered.emplace_back(1001 * i + 7);
+    }
+    std::vector<Work> works;
+    Group group;
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+      if (i % 2 == 0) {
+        works.push_back(comm.all_gather_v_async(own[i].data(), gathered[i].data(), Sizes(lists[i]),
+                                                DataType::int32));
+      } else {
+        comm.all_gather_v(own[i].data(), gathered[i].data(), Sizes(lists[i]), DataType::int32);
+      }
+    }
+    group.wait();
+    for (Work& work : works) work.wait();
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+      std::vector<int> wanted;
+      for (std::size_t rank = 0; rank < 3; ++rank)
+        wanted.insert(wanted.end(), lists[i][rank], static_cast<int>(rank + 10 * i));
+      if (gathered[i] != wanted) throw std::runtime_error("wrong blocks");
+    }
+  });
+}
+
+}  // namespace
+}  // namespace rondo

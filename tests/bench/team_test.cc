@@ -1,0 +1,36 @@
+// What rondo_floor and rondo_price run on: processes, or threads, that meet.
+#include "bench/floor/team.h"
+
+#include <cstdint>
+#include <stdexcept>
+
+#include "tests/catch.h"
+
+using namespace rondo::bench;
+
+namespace {
+
+/// The others wait in vain: they are ended.
+void fail_one(Member& member) {
+  if (member.rank() == 1) throw std::runtime_error("as this test wants");
+  member.meet();
+}
+
+}  // namespace
+
+TEST_CASE("a team meets, agrees, and ends when one of it fails") {
+  SharedMemory memory(sizeof(double));
+  auto* const most = reinterpret_cast<double*>(memory.data());
+  const auto run = GENERATE(&run_team, &run_threads);
+  run(3, [&](Member& member) {
+    if (member.agree(static_cast<std::uint64_t>(member.rank() + 7)) != 7)
+      throw std::runtime_error("the members disagree");
+    const double largest = member.largest(member.rank());
+    if (member.rank() == 1) *most = largest;
+  });
+  CHECK(*most == 2);
+  // As threads that fail end their process, it is one of a team here.
+  CHECK_THROWS_AS(run_team(1, [](Member&) { run_threads(2, fail_one); }), std::runtime_error);
+  CHECK_THROWS_AS(run_team(2, fail_one), std::runtime_error);
+  CHECK_THROWS_AS(run(0, [](Member&) {}), std::invalid_argument);
+}

@@ -1,0 +1,97 @@
+// When the others hear of a rank that is gone without a word: by a clock of the test's own.
+#include "core/control/hub.h"
+
+#include "tests/catch.h"
+
+namespace rondo::control {
+namespace {
+
+constexpr std::uint64_t line = 7;
+
+/// A hub of three ranks with one line, and what it has told of failures.
+struct Job {
+  Job() {
+    for (int rank = 0; rank < 3; ++rank) hub.receive(rank, Open{.line = line, .members = all}, now);
+  }
+  std::vector<int> told{};                        ///< the ranks that were told of a failure
+  std::vector<std::pair<int, Departed>> heard{};  ///< of those that had left, by which rank
+  const std::vector<std::int32_t> all{0, 1, 2};
+  Hub::Clock::time_point now{};
+  Hub hub{std::vector<HostInfo>(3), [this](int rank, const Message& message) {
+            if (std::holds_alternative<Failure>(message)) told.push_back(rank);
+            if (const auto* departed = std::get_if<Departed>(&message))
+              heard.emplace_back(rank, *departed);
+          }};
+};
+
+TEST_CASE("a death is told after the grace") {
+  Job job;
+  job.hub.died(1, job.now);
+  CHECK(job.told.empty());
+  REQUIRE(job.hub.next_tick());
+  CHECK(*job.hub.next_tick() == job.now + Hub::grace);
+  job.hub.tick(job.now + Hub::grace / 2);
+  CHECK(job.told.empty());
+  job.hub.tick(job.now + Hub::grace);
+  CHECK(job.told == std::vector<int>{0, 2});
+  CHECK_FALSE(job.hub.next_tick());
+}
+
+TEST_CASE("a death is told at once where somebody waits, before it or after") {
+  for (const bool before : {false, true}) {
+    for (const Message& waits :
+         {Message(Stall{.line = line, .from = 1, .to = 1}), Message(Blob{.line = line})}) {
+      Job job;
+      if (before) job.hub.receive(0, waits, job.now);
+      job.hub.died(1, job.now);
+      if (!before) job.hub.receive(0, waits, job.now);
+      CHECK(job.told == std::vector<int>{0, 2});
+      CHECK_FALSE(job.hub.next_tick());
+    }
+  }
+}
+
+TEST_CASE("who leaves within the grace is no reason to tell, and who opens the line then hears") {
+  Job job;
+  job.hub.died(1, job.now);
+  job.hub.receive(0, Leave{.line = line}, job.now);
+  job.hub.receive(2, Leave{.line = line}, job.now);
+  CHECK(job.told.empty());
+  CHECK_FALSE(job.hub.next_tick());
+  job.hub.receive(0, Open{.line = line + 1, .members = job.all}, job.now);
+  CHECK(job.told == std::vector<int>{0});
+}
+
+TEST_CASE("when the hub goes, those who stay hear who has left, and which had begun the fewest") {
+  Job job;
+  const auto leave = [&](int rank, std::uint64_t begun) {
+    CallReport report{.begun = begun, .completed = begun};
+    for (std::uint64_t i = 1; i <= begun; ++i) report.calls.push_back({.sequence = i});
+    job.hub.receive(rank, Leave{.line = line, .report = report}, job.now);
+  };
+  job.hub.tell_of_departed();
+  CHECK(job.heard.empty());
+  leave(0, 5);
+  leave(2, 3);
+  job.hub.tell_of_departed();
+  REQUIRE(job.heard.size() == 1);
+  const auto& [rank, departed] = job.heard.front();
+  CHECK(rank == 1);
+  CHECK(departed.line == line);
+  CHECK(departed.ranks == std::vector<std::int32_t>{0, 2});
+  CHECK(departed.first == 2);
+  CHECK(departed.report.begun == 3);
+  REQUIRE(departed.report.calls.size() == 1);
+  CHECK(departed.report.calls.front().sequence == 3);
+}
+
+TEST_CASE("when the hub goes, a death that was not told yet is told, as no leaving") {
+  Job job;
+  job.hub.died(1, job.now);
+  job.hub.tell_of_departed();
+  CHECK(job.told == std::vector<int>{0, 2});
+  CHECK(job.heard.empty());
+}
+
+}  // namespace
+}  // namespace rondo::control

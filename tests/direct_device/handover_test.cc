@@ -1,0 +1,177 @@
+// How file descriptors come from one process to another; here both are threads.
+#include "core/direct_device/handover.h"
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "core/base/log.h"
+#include "core/transport/unix_socket.h"
+#include "rondo/error.h"
+#include "tests/catch.h"
+
+namespace rondo::direct_device {
+namespace {
+
+constexpr std::chrono::seconds patience{30};
+
+std::size_t open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+ino_t file_of(const UniqueFd& descriptor) {
+  struct stat status {};
+  REQUIRE(::fstat(descriptor.get(), &status) == 0);
+  return status.st_ino;
+}
+
+/// Descriptors of files that differ.
+std::vector<UniqueFd> make_files(std::size_t count) {
+  std::vector<UniqueFd> files;
+  for (std::size_t i = 0; i < count; ++i)
+    files.emplace_back(::memfd_create("handed over", MFD_CLOEXEC));
+  return files;
+}
+
+std::vector<ino_t> files_of(const std::vector<UniqueFd>& descriptors) {
+  std::vector<ino_t> files;
+  for (const UniqueFd& each : descriptors) files.push_back(file_of(each));
+  return files;
+}
+
+std::string failure(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+void send_bytes(const UniqueFd& socket, std::size_t count) {
+  const std::vector<std::byte> bytes(count, std::byte{255});
+  CHECK(unix_socket::send(socket, bytes, {}));
+}
+
+TEST_CASE("every asker gets every descriptor, in order") {
+  const std::size_t count = GENERATE(std::size_t{1}, std::size_t{3}, std::size_t{300});
+  const std::size_t before = open_descriptors();
+  {
+    std::vector<UniqueFd> files = make_files(count);
+    const std::vector<ino_t> wanted = files_of(files);
+    const Handover handover(std::move(files));
+    std::array<std::vector<UniqueFd>, 3> got;
+    std::vector<std::thread> askers;
+    for (std::vector<UniqueFd>& mine : got) {
+      askers.emplace_back([&] {
+        Asking asking(handover.name(), patience);
+        for (std::size_t i = 0; i < count; ++i) mine.push_back(asking.next());
+      });
+    }
+    for (std::thread& asker : askers) asker.join();
+    for (const std::vector<UniqueFd>& each : got) CHECK(files_of(each) == wanted);
+  }
+  CHECK(open_descriptors() == before);
+}
+
+TEST_CASE("strangers and those who ask for too much disturb nobody") {
+  const std::size_t before = open_descriptors();
+  {
+    std::vector<UniqueFd> files = make_files(2);
+    const std::vector<ino_t> wanted = files_of(files);
+    const Handover handover(std::move(files));
+    const auto silent = unix_socket::connect_to(handover.name());
+    const auto brief = unix_socket::connect_to(handover.name());
+    const auto beyond = unix_socket::connect_to(handover.name());
+    const auto wordy = unix_socket::connect_to(handover.name());
+    REQUIRE((silent && brief && beyond && wordy));
+    send_bytes(*brief, 3);
+    send_bytes(*beyond, sizeof(std::uint64_t));
+    send_bytes(*wordy, 5000);
+    Asking asking(handover.name(), patience);
+    CHECK(file_of(asking.next()) == wanted[0]);
+    CHECK(file_of(asking.next()) == wanted[1]);
+    CHECK_THAT(failure([&] { asking.next(); }), Catch::Contains("has ended, or has no descriptor"));
+  }
+  CHECK(open_descriptors() == before);
+}
+
+TEST_CASE("who gives goes in the middle, and is asked behind that") {
+  auto handover = std::make_unique<Handover>(make_files(2));
+  const std::string name = handover->name();
+  Asking asking(name, patience);
+  CHECK(file_of(asking.next()) != 0);
+  handover.reset();
+  CHECK_THAT(failure([&] { asking.next(); }), Catch::Contains("has ended, or has no descriptor"));
+  CHECK_THAT(failure([&] { Asking(name, patience); }), Catch::Contains("nobody hands"));
+}
+
+TEST_CASE("who gives nothing is waited for as long as patience lasts") {
+  const std::string name = unix_socket::new_name();
+  const UniqueFd silent = unix_socket::listen_on(name);
+  Asking asking(name, std::chrono::milliseconds(20));
+  CHECK_THAT(failure([&] { asking.next(); }), Catch::Contains("in time"));
+}
+
+/// While it lives this process has room for so many descriptors more.
+class Room {
+ public:
+  explicit Room(rlim_t descriptors) {
+    ::getrlimit(RLIMIT_NOFILE, &old_);
+    const UniqueFd next(::memfd_create("the next number", MFD_CLOEXEC));
+    const rlimit few{static_cast<rlim_t>(next.get()) + descriptors, old_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &few);
+  }
+  ~Room() { ::setrlimit(RLIMIT_NOFILE, &old_); }
+  Room(const Room&) = delete;
+  Room& operator=(const Room&) = delete;
+
+ private:
+  rlimit old_{};
+};
+
+TEST_CASE("a process without room for descriptors says so") {
+  const Handover handover(make_files(2));
+  Asking asking(handover.name(), patience);
+  CHECK(file_of(asking.next()) != 0);  // it is known there
+  const std::string words = [&] {
+    const Room none(0);
+    return failure([&] { asking.next(); });
+  }();
+  CHECK_THAT(words, Catch::Contains("no descriptor is left"));
+  const std::string nowhere_to_ask_from = [&] {
+    const Room none(0);
+    return failure([&] { Asking(handover.name(), patience); });
+  }();
+  CHECK_THAT(nowhere_to_ask_from, Catch::Contains("no Unix socket to ask for the peer's memory"));
+}
+
+TEST_CASE("who gives and has no room for descriptors says so, and whoever asks is told") {
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("rondo-handover-" + std::to_string(::getpid()));
+  configure_log({.file = path.string()});
+  const Handover handover(make_files(2));
+  const std::string words = [&] {
+    const Room one(1);  // the asker's own
+    return failure([&] { Asking(handover.name(), patience).next(); });
+  }();
+  configure_log({});
+  std::ifstream log(path);
+  const std::string said{std::istreambuf_iterator<char>(log), std::istreambuf_iterator<char>()};
+  std::filesystem::remove(path);
+  CHECK_THAT(words, Catch::Contains("has no descriptor left"));
+  CHECK_THAT(said, Catch::Contains("no other process can have this one's memory any more") &&
+                       Catch::Contains("raise the limit of open files"));
+}
+
+}  // namespace
+}  // namespace rondo::direct_device

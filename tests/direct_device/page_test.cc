@@ -1,0 +1,48 @@
+// The page of flags: numbers of entries, of which it has the lower 32 bits, beyond their wrap.
+#include "core/direct_device/page.h"
+
+#include "tests/catch.h"
+
+namespace rondo::direct_device {
+namespace {
+
+constexpr std::uint64_t wrap = std::uint64_t{1} << 32;
+
+/// Rank 0's stream has done `completed` entries, of which `reading` was the last to read windows.
+SharedPage page_of(std::uint64_t reading, std::uint64_t completed) {
+  SharedPage page = SharedPage::make(2);
+  page.reading(0) = SharedPage::reading_number(reading);
+  page.completed(0) = static_cast<std::uint32_t>(completed);
+  return page;
+}
+
+TEST_CASE("an entry reads windows until it is complete, also around the numbers' wrap") {
+  const std::uint64_t number =
+      GENERATE(std::uint64_t{1}, std::uint64_t{5}, wrap / 2 - 1, wrap / 2, wrap / 2 + 1, wrap - 1,
+               wrap + 1, wrap + 5, 3 * wrap / 2, 2 * wrap - 1);
+  CHECK(page_of(number, number - 1).reads_windows(0));
+  CHECK(page_of(number, number - std::min<std::uint64_t>(number, 1000)).reads_windows(0));
+  CHECK_FALSE(page_of(number, number).reads_windows(0));
+  CHECK_FALSE(page_of(number, number + 1000).reads_windows(0));
+  CHECK_FALSE(page_of(number, number).reads_windows(1));
+}
+
+TEST_CASE("the entry whose number says none reads windows until the next one is complete") {
+  CHECK(page_of(wrap, wrap - 1).reads_windows(0));
+  CHECK(page_of(wrap, wrap).reads_windows(0));
+  CHECK_FALSE(page_of(wrap, wrap + 1).reads_windows(0));
+}
+
+TEST_CASE("an entry that was complete long ago stays so however many follow") {
+  const std::uint64_t behind = GENERATE(std::uint64_t{1}, wrap / 2 - 1, wrap / 2 + 1, wrap - 1);
+  const SharedPage page = page_of(5, 4);
+  page.forget_reading(0);
+  CHECK(page.reads_windows(0));  // it is not complete
+  page.completed(0) = 5;
+  page.forget_reading(0);
+  page.completed(0) = static_cast<std::uint32_t>(5 + behind);
+  CHECK_FALSE(page.reads_windows(0));
+}
+
+}  // namespace
+}  // namespace rondo::direct_device

@@ -1,0 +1,133 @@
+#include "tests/fake_driver/resident_kernels.h"
+
+#include <algorithm>
+#include <array>
+
+#include "kernels/device/calls.h"
+#include "tests/device/host_group.h"
+
+namespace rondo::test {
+namespace {
+
+using device::ProgramCall;
+using device::SmallCall;
+using device::test::HostTeam;
+using device::test::run_teams;
+
+constexpr std::uint32_t threads =
+    2;  ///< of a block: whatever was asked for, the result is the same
+
+/// Blocks that wait for others on each device.
+struct Running {
+  std::mutex mutex{};
+  std::condition_variable changed{};
+  std::array<unsigned, 8> blocks{};  ///< by device; under mutex
+};
+
+Running& running() {
+  static Running& running = *std::make_unique<Running>().release();
+  return running;
+}
+
+/// A launch's place on its device.
+class Place {
+ public:
+  Place(int device, unsigned blocks) : mine_(running().blocks[static_cast<std::size_t>(device)]) {
+    std::unique_lock lock(running().mutex);
+    constexpr unsigned most = resident_blocks * processors;
+    running().changed.wait(lock, [&] { return mine_ + blocks <= most; });
+    mine_ += blocks;
+    taken_ = blocks;
+  }
+  ~Place() {
+    const std::scoped_lock lock(running().mutex);
+    mine_ -= taken_;
+    running().changed.notify_all();
+  }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+
+ private:
+  unsigned& mine_;
+  unsigned taken_ = 0;
+};
+
+/// The arenas as the fake reaches them.
+using Arenas = std::vector<std::byte*>;
+
+template <class Pointer>
+bool translate_pointer(Pointer& pointer, std::size_t bytes, int device) {
+  auto address = static_cast<std::uint64_t>(cuda::address_of(pointer));
+  const bool there = translate(address, bytes, device);
+  pointer = reinterpret_cast<Pointer>(address);
+  return there;
+}
+
+/// Of `shape`, by the table that `table` names.
+std::shared_ptr<Arenas> find_arenas(std::byte* const* table, const device::ArenaShape& shape,
+                                    int device) {
+  const std::size_t bytes = device::ArenaPlaces(shape).bytes();
+  if (!translate_pointer(table, shape.ranks * sizeof(std::byte*), device)) return nullptr;
+  auto arenas = std::make_shared<Arenas>(table, table + shape.ranks);
+  const bool there = std::ranges::all_of(
+      *arenas, [&](std::byte*& arena) { return translate_pointer(arena, bytes, device); });
+  return there ? arenas : nullptr;
+}
+
+Work small_work(SmallCall call, unsigned blocks, int device) {
+  const auto arenas = find_arenas(call.arenas, call.arena, device);
+  const std::size_t bytes = call.count * size_of(call.recipe.type);
+  if (arenas == nullptr || !translate_pointer(call.input, bytes, device) ||
+      !translate_pointer(call.output, bytes, device) ||
+      !translate_pointer(call.control, sizeof *call.control, device))
+    return {};
+  call.arenas = arenas->data();
+  return [=, kept = arenas] {
+    const Place place(device, blocks);
+    ++state().resident_launches;
+    run_teams(blocks, threads,
+              [&](HostTeam& team, std::uint32_t block) { run_small(team, call, block); });
+  };
+}
+
+/// Buffers that a rank has not in the call may be anything.
+template <class Pointer>
+void translate_or_drop(Pointer& pointer, int device) {
+  if (!translate_pointer(pointer, 1, device)) pointer = nullptr;
+}
+
+Work program_work(const ProgramCall& given, unsigned blocks, int device) {
+  const auto call = std::make_shared<ProgramCall>(given);
+  const auto& image = *reinterpret_cast<const device::Image*>(call->image);
+  const auto arenas = find_arenas(call->arenas, image.arena, device);
+  if (arenas == nullptr || image.stripes != blocks ||
+      !translate_pointer(call->control, sizeof *call->control, device))
+    return {};
+  translate_or_drop(call->input, device);
+  translate_or_drop(call->output, device);
+  call->arenas = arenas->data();
+  return [=, kept = arenas] {
+    const Place place(device, blocks);
+    ++state().resident_launches;
+    const device::RankContext context = call->context();
+    run_teams(blocks, threads, [&](HostTeam& team, std::uint32_t block) {
+      run_lane_until_taken(team, context, 0, block);
+    });
+  };
+}
+
+constexpr std::array<const char*, 2> names{device::small_kernel, device::program_kernel};
+
+}  // namespace
+
+int resident_kernel(const char* name) {
+  const auto found = std::ranges::find(names, std::string(name));
+  return found == names.end() ? -1 : static_cast<int>(found - names.begin());
+}
+
+Work resident_work(int kernel, const void* argument, unsigned blocks, int device) {
+  if (kernel == 0) return small_work(*static_cast<const SmallCall*>(argument), blocks, device);
+  return program_work(*static_cast<const ProgramCall*>(argument), blocks, device);
+}
+
+}  // namespace rondo::test

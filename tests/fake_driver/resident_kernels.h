@@ -1,0 +1,17 @@
+// The kernels of kernels/device/calls.h as the fake driver runs them: the same source, host threads
+// for a block's.
+#pragma once
+
+#include "tests/fake_driver/state.h"
+
+namespace rondo::test {
+
+/// Its number, or -1: none of that name.
+int resident_kernel(const char* name);
+/// What a launch of `blocks` blocks on a device does; nothing where its memory is out of reach. It
+/// begins when the device has room for its blocks beside those of all such launches.
+Work resident_work(int kernel, const void* argument, unsigned blocks, int device);
+/// Blocks of such a kernel that a processor of a device holds.
+inline constexpr int resident_blocks = 32;
+
+}  // namespace rondo::test

@@ -1,0 +1,165 @@
+"""One rank of PyTorch, unchanged, whose NCCL is rondo's: collectives, then DDP.
+
+    rondorun -n N --nccl --share-gpu python tests/gpu/pytorch_ranks.py
+
+Every element is checked, and that no other NCCL is in this process's memory map; losses are those
+of one process that has the whole batches. --nvidia: of one rank, by NVIDIA's library, to compare the
+time of a step. --device cpu and --backend make a rehearsal of it without a GPU.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import sys
+import time
+
+import torch
+import torch.distributed as distributed
+from torch.nn.parallel import DistributedDataParallel
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools/torch/examples"))
+import common  # noqa: E402
+from swapped import activation  # noqa: E402
+
+TYPES = (torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.uint8)
+COUNTS = (1, 1000, 300_007)
+STEPS = 10
+
+
+def numbers(rank, count, kind, device):
+    """Differs by rank and place; small enough that every type has the sums of eight."""
+    return ((torch.arange(count, device=device) * 3 + rank) % 11).to(kind)
+
+
+def equal(what, got, wanted):
+    if not torch.equal(got, wanted):
+        at = int((got != wanted).nonzero()[0][0])
+        raise RuntimeError(f"{what}, {got.dtype}, {got.numel()} elements: element {at} is {got[at]}, "
+                           f"not {wanted[at]}")
+
+
+def check_collectives(kind, count, device):
+    rank, ranks = distributed.get_rank(), distributed.get_world_size()
+    every = [numbers(each, count, kind, device) for each in range(ranks)]
+    mine, root = every[rank], ranks - 1
+    total = sum(each.to(torch.int64) for each in every).to(kind)
+
+    value = mine.clone()
+    distributed.all_reduce(value)
+    equal("all_reduce", value, total)
+    value = mine.clone()
+    distributed.all_reduce(value, distributed.ReduceOp.MAX)
+    equal("all_reduce, max", value, torch.stack(every).max(0).values)
+    value = mine.clone()
+    distributed.broadcast(value, root)
+    equal("broadcast", value, every[root])
+    value = mine.clone()
+    distributed.reduce(value, 0)
+    if rank == 0:
+        equal("reduce", value, total)
+
+    gathered = torch.empty(ranks * count, dtype=kind, device=device)
+    distributed.all_gather_into_tensor(gathered, mine)
+    equal("all_gather", gathered, torch.cat(every))
+    parts = [numbers(10 * each + rank, count, kind, device) for each in range(ranks)]
+    sums = sum(numbers(10 * rank + each, count, kind, device).to(torch.int64)
+               for each in range(ranks)).to(kind)
+    value = torch.empty_like(mine)
+    distributed.reduce_scatter_tensor(value, torch.cat(parts))
+    equal("reduce_scatter", value, sums)
+    received = torch.empty_like(gathered)
+    distributed.all_to_all_single(received, torch.cat(parts))
+    equal("all_to_all", received,
+          torch.cat([numbers(10 * rank + each, count, kind, device) for each in range(ranks)]))
+    if ranks > 1:
+        value = torch.empty_like(mine)
+        for work in distributed.batch_isend_irecv(
+                [distributed.P2POp(distributed.isend, mine, (rank + 1) % ranks),
+                 distributed.P2POp(distributed.irecv, value, (rank - 1) % ranks)]):
+            work.wait()
+        equal("send and recv", value, every[(rank - 1) % ranks])
+
+
+def losses_of(model, part_of, device):
+    """Of a training with the rows that `part_of` takes of every batch; the mean over all ranks."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=common.RATE)
+    losses = []
+    for step in range(STEPS):
+        x, y = (part_of(rows).to(device) for rows in common.batch(step))
+        loss = common.loss_of(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(common.mean_over_ranks(loss))
+    return losses
+
+
+def check_training(device):
+    alone = losses_of(common.network().to(device), lambda rows: rows, device)
+    together = losses_of(DistributedDataParallel(common.network().to(device)), common.share, device)
+    common.report(together, alone)
+    return max(abs(a - b) for a, b in zip(together, alone))
+
+
+def finish(device):
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def step_milliseconds(device):
+    """The median of steps of a model of 134 MB of gradients, or of a small one on a CPU."""
+    width = 2048 if device.type == "cuda" else 64
+    torch.manual_seed(3)
+    model = DistributedDataParallel(torch.nn.Sequential(
+        *(torch.nn.Linear(width, width) for _ in range(8))).to(device))
+    rows = torch.randn(64, width, device=device)
+    times = []
+    for step in range(15):
+        finish(device)
+        begin = time.perf_counter()
+        model(rows).square().mean().backward()
+        finish(device)
+        if step >= 5:
+            times.append(1e3 * (time.perf_counter() - begin))
+    return statistics.median(times)
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--backend", default="nccl")
+    parser.add_argument("--nvidia", action="store_true", help="NVIDIA's library: nothing is swapped")
+    return parser.parse_args()
+
+
+def main():
+    options = arguments()
+    active = activation()
+    if not options.nvidia:
+        active.check()
+    device = torch.device(options.device, int(os.environ["LOCAL_RANK"])
+                          if options.device == "cuda" else None)
+    if options.device == "cuda":
+        torch.cuda.set_device(device)
+    distributed.init_process_group(options.backend)
+    for kind in TYPES:
+        for count in COUNTS:
+            check_collectives(kind, count, device)
+    difference, step = check_training(device), step_milliseconds(device)
+    if not options.nvidia:
+        active.check()  # whatever was loaded since
+    if distributed.get_rank() == 0:
+        print(json.dumps({"kind": "pytorch", "library": "NVIDIA's" if options.nvidia else "rondo",
+                          "mapped": active.mapped(), "torch": torch.__version__,
+                          "ranks": distributed.get_world_size(), "device": options.device,
+                          "largest_loss_difference": difference, "step_milliseconds": step}),
+              flush=True)
+    distributed.barrier()
+    distributed.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

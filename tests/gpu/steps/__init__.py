@@ -1,0 +1,1 @@
+"""What tests/gpu/run does, step by step."""

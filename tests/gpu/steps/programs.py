@@ -1,0 +1,59 @@
+"""The programs of tests/gpu that check and measure by themselves."""
+
+import sys
+
+from steps import toolkit
+from steps.context import LeftOut
+from steps.execute import execute
+from steps.place import ROOT
+
+CHECKED = "~[fake]"  # what only the stand-in can show is left out
+HAS_CUBLAS = """
+import contextlib, ctypes, sys
+for version in (13, 12, 11):
+    with contextlib.suppress(OSError):
+        sys.exit(ctypes.CDLL(f"libcublas.so.{version}") is None)
+sys.exit(1)
+"""
+
+
+def check_or_measure(context, name):
+    return context.program(name, *(["--check"] if context.brief else []))
+
+
+def reduce(context):
+    context.needs_gpu("runtime of CUDA's")
+    check_or_measure(context, "gpu_reduce")
+
+
+def resident(context):
+    context.needs_gpu("runtime of CUDA's")
+    check_or_measure(context, "gpu_resident")
+
+
+def calls(context):
+    check_or_measure(context, "gpu_calls")
+
+
+def yields(context):
+    context.program("gpu_yield")
+
+
+def nccl(context):
+    """File by file, so that one that hangs is named and the others go on."""
+    folder = ROOT / "tests/nccl"
+    for path in sorted([*folder.glob("device_*_test.cc"), *folder.glob("between_devices*_test.cc")]):
+        chosen = ["--filenames-as-tags", f"[#{path.stem}]{CHECKED}"]
+        if context.lists_tests("gpu_nccl", *chosen):
+            context.program("gpu_nccl", "--durations", "yes", *chosen, share=0.3)
+
+
+def train(context):
+    """cuBLAS is the toolkit's where the machine's own search does not find it."""
+    context.needs_gpu("cuBLAS")
+    before = context.place.environment()["LD_LIBRARY_PATH"]
+    paths = ":".join([before, *map(str, toolkit.libraries("libcublas.so.*"))])
+    environment = context.place.environment(LD_LIBRARY_PATH=paths)
+    if execute([sys.executable, "-c", HAS_CUBLAS], environment, context.left()).status != 0:
+        raise LeftOut("no libcublas.so of CUDA 11 to 13 is found")
+    context.program("gpu_train", CHECKED, LD_LIBRARY_PATH=paths)

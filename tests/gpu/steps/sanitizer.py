@@ -1,0 +1,44 @@
+"""Short runs under compute-sanitizer's memcheck and racecheck."""
+
+import sys
+
+from steps import toolkit
+from steps.context import LeftOut
+from steps.processes import script
+
+# The driver is asked of pointers that it may not know: no is an answer, not an error.
+CHECKS = {"memcheck": ["--tool", "memcheck", "--report-api-errors", "no", "--error-exitcode", "9"],
+          "racecheck": ["--tool", "racecheck", "--error-exitcode", "9"]}
+# Of gpu_nccl: both ways between devices, messages, windows, a graph, and one thread's group.
+TESTS = ("what only moves goes from device to device*,messages go from device to device round a "
+         "ring*,a captured all-reduce is replayed from device to device,one thread's reductions*,"
+         "two windows in one allocation*")
+# Racecheck looks at memory that a block's threads share, which only kernels with barriers have.
+# Kernels that wait for those of other launches are not here: a tool need not let them run side by side.
+PROGRAMS = (("memcheck", "gpu_nccl", TESTS), ("racecheck", "gpu_resident", "--brief"),
+            ("memcheck", "gpu_resident", "--brief"), ("memcheck", "gpu_reduce", "--brief"))
+# Whose first process never meets the driver.
+SCRIPTS = (("memcheck", "nccl/device_processes_test.py", "Processes.test_graphs_are_replayed"),)
+
+
+def commands(context, tool):
+    """Each with its name."""
+    for check, name, *arguments in PROGRAMS:
+        path = context.place.program(name)
+        if path is not None:
+            yield f"{check} {name}", [tool, *CHECKS[check], path, *arguments]
+    for check, name, *arguments in SCRIPTS:
+        yield f"{check} {name}", [tool, *CHECKS[check], "--target-processes", "all",
+                                  "--require-cuda-init", "no", sys.executable, script(name), *arguments]
+
+
+def checked(context):
+    """A tool makes everything slow, so what it does not end in time is left out; all have equal parts
+    of the time, and of what is left by others."""
+    context.needs_gpu("compute-sanitizer")
+    tool = toolkit.program("compute-sanitizer")
+    if tool is None:
+        raise LeftOut("compute-sanitizer is not found")
+    made = list(commands(context, tool))
+    for others, (name, command) in zip(range(len(made), 0, -1), made):
+        context.run(name, command, share=1 / others, may_be_cut=True)

@@ -1,0 +1,44 @@
+"""The steps, in the order in which they are done: what answers most comes first."""
+
+import dataclasses
+import typing
+
+from steps import frameworks, processes, programs, sanitizer, sweeps
+
+MOST_SECONDS = 535  # of all steps together
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    name: str
+    does: str
+    seconds: int  # at most
+    run: typing.Callable
+    measures: bool = False  # and nothing else: left out of brief runs
+
+
+STEPS = (
+    Step("reduce", "reductions against the CPU's, then their speed beside a copy's", 25,
+         programs.reduce),
+    Step("one_stream", "all-reduces that one thread makes for all ranks, in one stream, and graphs",
+         12, sweeps.one_stream),
+    Step("one_thread", "every collective, one thread for all ranks, a stream for each", 35,
+         sweeps.one_thread),
+    Step("threads", "every collective, a thread for each rank", 45, sweeps.threads),
+    Step("processes", "every collective, a process for each rank, without MPS", 55,
+         sweeps.processes),
+    Step("yield", "which waits let other processes onto the GPU", 15, programs.yields, True),
+    Step("calls", "kernels that wait for other ranks', by launches in streams of their own", 20,
+         programs.calls),
+    Step("nccl", "libnccl's calls on device buffers: tests/nccl", 60, programs.nccl),
+    Step("pytorch", "PyTorch's collectives and DDP with rondo's library", 70, frameworks.pytorch),
+    Step("cupy", "cupy.cuda.nccl with rondo's library", 30, frameworks.cupy),
+    Step("scripts", "processes that share the GPU, one killed, graphs, windows, freed memory", 55,
+         processes.scripts),
+    Step("mps", "kernels of processes that wait for each other, under MPS", 15,
+         processes.under_mps),
+    Step("resident", "every algorithm by the resident kernel, then its speed", 25,
+         programs.resident),
+    Step("train", "rondo-train's operations and trainings", 15, programs.train),
+    Step("sanitizer", "short runs under memcheck and racecheck", 55, sanitizer.checked),
+)

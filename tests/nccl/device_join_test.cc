@@ -1,0 +1,335 @@
+// Ranks that are threads of one process and share a device: they meet at each collective, and one
+// of them launches for all. So nothing in a stream waits for what is put there later, and streams
+// may share queues, or ranks a stream.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <future>
+#include <latch>
+
+#include "tests/catch.h"
+#include "tests/nccl/between_devices.h"
+#include "tests/nccl/kernels.h"
+#include "tests/nccl/together.h"
+
+namespace rondo::test {
+namespace {
+
+/// Streams that are made while it lives share so many queues of their context; and no GPU's do.
+class SharedQueues {
+ public:
+  explicit SharedQueues(std::size_t queues) { fake_share_queues(queues); }
+  ~SharedQueues() { fake_share_queues(0); }
+  SharedQueues(const SharedQueues&) = delete;
+  SharedQueues& operator=(const SharedQueues&) = delete;
+};
+
+/// Ranks that share device 0, which becomes this thread's.
+/// A minute is no machine's business; `seconds`: for those that wait in vain.
+std::vector<ncclComm_t> init_joined(int ranks, int seconds = 60) {
+  cuCtxSetCurrent(device_context(0));
+  const Setting setting("RONDO_JOIN_THREADS", std::to_string(seconds));
+  const std::vector<int> device_of(static_cast<std::size_t>(ranks), 0);
+  std::vector<ncclComm_t> comms(device_of.size());
+  expect(ncclCommInitAll(comms.data(), ranks, device_of.data()));
+  return comms;
+}
+
+using IntRank = Rank<int>;
+
+/// Every kind of collective once, and what it gave.
+void expect_all_collectives(IntRank& mine, int rank, int ranks, std::size_t count,
+                            ncclComm_t comm) {
+  const cudaStream_t stream = mine.stream;
+  const auto block = [&](const std::vector<int>& of, int at) {
+    const auto first = of.begin() + at * static_cast<std::ptrdiff_t>(count);
+    return std::vector<int>(first, first + static_cast<std::ptrdiff_t>(count));
+  };
+  const std::size_t whole = count * static_cast<std::size_t>(ranks);
+  const auto check = [&](const std::string& what, std::vector<int> wanted) {
+    mine.stream.finish();
+    wanted.resize(whole, 99);
+    expect_that(mine.out.get() == wanted, what);
+    mine.out.set(std::vector<int>(whole, 99));
+  };
+  std::vector<int> sums(whole);
+  for (std::size_t i = 0; i < whole; ++i) sums[i] = sum_at(i, ranks);
+  const int* const in = mine.in.data();
+  int* const out = mine.out.data();
+
+  expect(ncclAllReduce(in, out, whole, ncclInt, ncclSum, comm, stream));
+  check("all_reduce", sums);
+  expect(ncclBroadcast(in, out, whole, ncclInt, ranks - 1, comm, stream));
+  check("broadcast", values<int>(whole, ranks - 1));
+  expect(ncclReduce(in, out, whole, ncclInt, ncclMax, 0, comm, stream));
+  check("reduce", rank == 0 ? values<int>(whole, ranks - 1) : std::vector<int>{});
+  expect(ncclReduceScatter(in, out, count, ncclInt, ncclSum, comm, stream));
+  check("reduce_scatter", block(sums, rank));
+  std::vector<int> firsts;
+  std::vector<int> turned;
+  for (int from = 0; from < ranks; ++from) {
+    const std::vector<int> its = values<int>(whole, from);
+    const std::vector<int> first = block(its, 0);
+    const std::vector<int> own = block(its, rank);
+    firsts.insert(firsts.end(), first.begin(), first.end());
+    turned.insert(turned.end(), own.begin(), own.end());
+  }
+  expect(ncclAllGather(in, out, count, ncclInt, comm, stream));
+  check("all_gather", firsts);
+  expect(ncclAlltoAll(in, out, count, ncclInt, comm, stream));
+  check("all_to_all", turned);
+  expect(ncclGather(in, out, count, ncclInt, 0, comm, stream));
+  check("gather", rank == 0 ? firsts : std::vector<int>{});
+  expect(ncclScatter(in, out, count, ncclInt, 0, comm, stream));
+  check("scatter", block(values<int>(whole, 0), rank));
+}
+
+constexpr int collectives = 8;
+
+TEST_CASE("threads on one device launch once for all, whatever queues their streams share",
+          "[join]") {
+  if (lacks_kernels()) return;
+  const int ranks = GENERATE(2, 3, 5);
+  const std::size_t count = GENERATE(std::size_t{1}, std::size_t{1003}, std::size_t{100'001});
+  const std::size_t queues = GENERATE(std::size_t{0}, std::size_t{1}, std::size_t{2});
+  const std::vector<ncclComm_t> comms = init_joined(ranks);
+  const SharedQueues shared(queues);
+  const std::size_t whole = count * static_cast<std::size_t>(ranks);
+  const Launches launches;
+  run_on_device(comms, [&](int rank, ncclComm_t comm) {
+    IntRank mine(rank, whole, whole);
+    expect_all_collectives(mine, rank, ranks, count, comm);
+  });
+  CHECK(launches.are(collectives));
+  CHECK(fake_violations() == 0);
+}
+
+TEST_CASE("threads on one device may use one stream, the null stream too", "[join]") {
+  if (lacks_kernels()) return;
+  constexpr int ranks = 3;
+  const bool null = GENERATE(false, true);
+  const std::vector<ncclComm_t> comms = init_joined(ranks);
+  const DeviceStream own;
+  const cudaStream_t stream = null ? nullptr : static_cast<cudaStream_t>(own);
+  const Launches launches;
+  run_on_device(comms, [&](int rank, ncclComm_t comm) {
+    const DeviceBuffer<int> buffer(numbers(1000, rank));
+    for (int i = 0; i < 3; ++i)
+      expect(ncclAllReduce(buffer.data(), buffer.data(), 1000, ncclInt, ncclMax, comm, stream));
+    expect_cuda(cuStreamSynchronize(stream));
+    expect_that(buffer.get() == numbers(1000, ranks - 1), "the last rank's");
+  });
+  CHECK(launches.are(3));
+}
+
+TEST_CASE("threads' calls without waiting fill no queue", "[join]") {
+  if (lacks_kernels()) return;
+  constexpr int ranks = 2;
+  const std::vector<ncclComm_t> comms = init_joined(ranks);
+  const SharedQueues shared(1);
+  fake_limit_queues(64);
+  run_on_device(comms, [&](int /*rank*/, ncclComm_t comm) {
+    const DeviceStream stream;
+    const DeviceBuffer<int> buffer(10, 1);
+    for (int i = 0; i < 20; ++i) {
+      expect(ncclAllReduce(buffer.data(), buffer.data(), 10, ncclInt, ncclSum, comm, stream));
+    }
+    stream.finish();
+    expect_that(buffer.get() == std::vector<int>(10, 1 << 20), "doubled 20 times");
+  });
+  fake_limit_queues(0);
+}
+
+TEST_CASE("the bits are the same whether threads launch together or each for itself", "[join]") {
+  constexpr int ranks = 5;
+  const std::size_t count = GENERATE(std::size_t{7}, std::size_t{100'003});
+  std::array<std::vector<std::vector<float>>, 2> results;
+  for (const bool joined : {false, true}) {
+    auto& result = results[joined ? 1 : 0];
+    result.resize(ranks);
+    const Launches launches;
+    run_on_device(joined ? init_joined(ranks) : init_on_device(ranks), [&](int rank,
+                                                                           ncclComm_t comm) {
+      const DeviceStream stream;
+      std::vector<float> mine(count);
+      for (std::size_t i = 0; i < count; ++i)
+        mine[i] = 1.0F / static_cast<float>(i * 5 + static_cast<std::size_t>(rank) * 77 + 1);
+      const DeviceBuffer<float> buffer(mine);
+      expect(ncclAllReduce(buffer.data(), buffer.data(), count, ncclFloat, ncclSum, comm, stream));
+      expect(ncclAllReduce(buffer.data(), buffer.data(), count, ncclFloat, ncclAvg, comm, stream));
+      stream.finish();
+      result[static_cast<std::size_t>(rank)] = buffer.get();
+    });
+    if (joined) CHECK(launches.are(2));
+  }
+  CHECK(results[0] == results[1]);
+}
+
+TEST_CASE("one thread's calls for several ranks without a group wait once in vain", "[join]") {
+  constexpr int ranks = 2;
+  const std::vector<ncclComm_t> comms = init_joined(ranks, 1);
+  const Ranks<int> all = make_ranks<int>({0, 0}, 100, 100);
+  const Launches launches;
+  const int before = batches();
+  for (int i = 0; i < 3; ++i) {
+    for (std::size_t r = 0; r < ranks; ++r)
+      expect(ncclBroadcast(all[r]->in.data(), all[r]->out.data(), 100, ncclInt, 0, comms[r],
+                           all[r]->stream));
+  }
+  finish(all);
+  for (const auto& rank : all) CHECK(rank->out.get() == values<int>(100, 0));
+  CHECK(launches.are(0));
+  CHECK((batches() > before || fake_launches() < 0));  // a real driver tells neither
+  destroy(comms);
+}
+
+TEST_CASE("a thread that one waits for beyond its call finds it gone on by itself", "[join]") {
+  std::promise<void> called;
+  run_on_device(init_joined(2, 1), [&](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const DeviceBuffer<int> buffer(100, rank + 1);
+    if (rank == 1) called.get_future().wait();
+    expect(ncclAllReduce(buffer.data(), buffer.data(), 100, ncclInt, ncclSum, comm, stream));
+    if (rank == 0) called.set_value();
+    stream.finish();
+    expect_that(buffer.get() == std::vector<int>(100, 3), "1 + 2");
+    // And they meet again.
+    expect(ncclAllReduce(buffer.data(), buffer.data(), 100, ncclInt, ncclSum, comm, stream));
+    stream.finish();
+    expect_that(buffer.get() == std::vector<int>(100, 6), "3 + 3");
+  });
+}
+
+TEST_CASE("threads that group their calls differently go on each by itself", "[join]") {
+  run_on_device(init_joined(3), [&](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const DeviceBuffer<int> buffer(100, rank);
+    const auto call = [&] {
+      expect(ncclAllReduce(buffer.data(), buffer.data(), 100, ncclInt, ncclSum, comm, stream));
+    };
+    if (rank == 1) expect(ncclGroupStart());
+    call();
+    call();
+    if (rank == 1) expect(ncclGroupEnd());
+    call();
+    stream.finish();
+    expect_that(buffer.get() == std::vector<int>(100, 27), "(0 + 1 + 2) * 3 * 3");
+  });
+}
+
+TEST_CASE("a captured call and messages keep no other thread waiting", "[join]") {
+  run_on_device(init_joined(2), [&](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const DeviceBuffer<int> buffer(100, 1);
+    const auto call = [&] {
+      expect(ncclAllReduce(buffer.data(), buffer.data(), 100, ncclInt, ncclSum, comm, stream));
+    };
+    if (rank == 0) {
+      const CapturedGraph graph(stream, call);
+      graph.launch(stream);
+      stream.finish();
+    } else {
+      call();
+    }
+    stream.finish();
+    expect_that(buffer.get() == std::vector<int>(100, 2), "1 + 1");
+    expect(rank == 0 ? ncclSend(buffer.data(), 100, ncclInt, 1, comm, stream)
+                     : ncclRecv(buffer.data(), 100, ncclInt, 0, comm, stream));
+    call();
+    stream.finish();
+    expect_that(buffer.get() == std::vector<int>(100, 4), "2 + 2");
+  });
+}
+
+TEST_CASE("in streams that each thread has of its own each goes by itself", "[join][fake]") {
+  const auto stream = reinterpret_cast<cudaStream_t>(std::uintptr_t{2});  // cudaStreamPerThread
+  const Launches launches;
+  run_on_device(init_joined(2), [&](int rank, ncclComm_t comm) {
+    const DeviceBuffer<int> source(1000, rank + 1);
+    const DeviceBuffer<int> buffer(1000, 0);
+    expect_cuda(cuMemcpyAsync(cuda::address_of(buffer.data()), cuda::address_of(source.data()),
+                              1000 * sizeof(int), stream));
+    expect(ncclAllGather(buffer.data() + 500 * rank, buffer.data(), 500, ncclInt, comm, stream));
+    expect_cuda(cuStreamSynchronize(stream));
+    std::vector<int> wanted(1000, 1);
+    std::fill(wanted.begin() + 500, wanted.end(), 2);
+    expect_that(buffer.get() == wanted, "a block of each");
+  });
+  CHECK(launches.are(0));
+}
+
+TEST_CASE("two communicators whose calls threads make in opposite orders", "[join]") {
+  const std::vector<ncclComm_t> first = init_joined(2, 1);
+  const std::vector<ncclComm_t> second = init_joined(2, 1);
+  on_all_ranks(2, [&](int rank) {
+    cuCtxSetCurrent(device_context(0));
+    const std::array<DeviceStream, 2> streams;
+    const std::array<DeviceBuffer<int>, 2> buffers{DeviceBuffer<int>(100, 1),
+                                                   DeviceBuffer<int>(100, 2)};
+    for (int i = 0; i < 2; ++i) {
+      const auto which = static_cast<std::size_t>(i ^ rank);
+      const ncclComm_t comm = (which == 0 ? first : second)[static_cast<std::size_t>(rank)];
+      const DeviceBuffer<int>& buffer = buffers[which];
+      expect(
+          ncclAllReduce(buffer.data(), buffer.data(), 100, ncclInt, ncclSum, comm, streams[which]));
+    }
+    for (const DeviceStream& stream : streams) stream.finish();
+    expect_that(buffers[0].get() == std::vector<int>(100, 2), "1 + 1");
+    expect_that(buffers[1].get() == std::vector<int>(100, 4), "2 + 2");
+  });
+  destroy(first);
+  destroy(second);
+}
+
+TEST_CASE("threads that differ in a call are told so", "[join]") {
+  run_on_device(init_joined(2), [&](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const DeviceBuffer<int> buffer(100, rank);
+    const std::size_t count = rank == 0 ? 100 : 50;
+    const ncclResult_t at_once =
+        ncclAllReduce(buffer.data(), buffer.data(), count, ncclInt, ncclSum, comm, stream);
+    if (at_once != ncclSuccess) expect(at_once, ncclInvalidUsage);
+    stream.finish();
+    expect(failure_of(comm), ncclInvalidUsage);
+  });
+}
+
+TEST_CASE("a launch for all that fails is told on every thread", "[join][fake]") {
+  if (lacks_kernels()) return;
+  const std::vector<ncclComm_t> comms = init_joined(3);
+  std::latch entered(3);
+  run_on_device(comms, [&](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const DeviceBuffer<int> buffer(100, rank);
+    const auto call = [&] {
+      return ncclAllReduce(buffer.data(), buffer.data(), 100, ncclInt, ncclSum, comm, stream);
+    };
+    expect(call());
+    stream.finish();
+    if (rank == 0) fake_fail_next("cuLaunchKernel", 700);
+    entered.arrive_and_wait();
+    expect_error(call(), ncclUnhandledCudaError, "cuLaunchKernel");
+    expect(failure_of(comm), ncclUnhandledCudaError);
+    stream.finish();
+  });
+}
+
+TEST_CASE("who waits for a thread that aborts goes on, and is told", "[join]") {
+  const std::vector<ncclComm_t> comms = init_joined(2);
+  on_all_ranks(2, [&](int rank) {
+    cuCtxSetCurrent(device_context(0));
+    const ncclComm_t comm = comms[static_cast<std::size_t>(rank)];
+    const DeviceStream stream;
+    const DeviceBuffer<int> buffer(100, rank);
+    if (rank == 1) return expect(ncclCommAbort(comm));
+    const ncclResult_t at_once =
+        ncclAllReduce(buffer.data(), buffer.data(), 100, ncclInt, ncclSum, comm, stream);
+    if (at_once != ncclSuccess) expect(at_once, ncclRemoteError);
+    stream.finish();
+    expect(failure_of(comm), ncclRemoteError);
+    expect(ncclCommAbort(comm));
+  });
+}
+
+}  // namespace
+}  // namespace rondo::test

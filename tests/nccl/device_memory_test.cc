@@ -1,0 +1,194 @@
+// Memory of ncclMemAlloc on a device: of cuMemCreate where driver and device have it, else of
+// cuMemAlloc. Between processes: device_segments_test.py.
+#include <limits>
+#include <optional>
+
+#include "core/cuda/contexts.h"
+#include "tests/catch.h"
+#include "tests/nccl/segments.h"
+#include "tests/nccl/together.h"
+#include "tests/nccl/windows.h"
+
+namespace rondo::test {
+namespace {
+
+class Allocated {
+ public:
+  explicit Allocated(std::size_t bytes) { expect(ncclMemAlloc(&memory_, bytes)); }
+  ~Allocated() { ncclMemFree(memory_); }
+  Allocated(const Allocated&) = delete;
+  Allocated& operator=(const Allocated&) = delete;
+  int* data() const { return static_cast<int*>(memory_); }
+  cuda::DevicePointer address() const { return cuda::address_of(memory_); }
+
+ private:
+  void* memory_ = nullptr;
+};
+
+/// Of cuMemCreate: CUDA IPC does not know it.
+bool is_segment(const Allocated& memory) {
+  int capable = 0;
+  expect_cuda(cuPointerGetAttribute(&capable, cuda::attribute_ipc_capable, memory.address()));
+  return capable == 0;
+}
+
+struct Way {
+  const char* variable;
+  const char* value;
+  bool segment;
+};
+
+TEST_CASE("memory of the library's own is of cuMemCreate where it can be", "[fake]") {
+  const auto way = GENERATE(
+      Way{"NCCL_DEBUG", "WARN", true}, Way{"NCCL_CUMEM_ENABLE", "-2", true},
+      Way{"RONDO_CUMEM_ENABLE", "1", true}, Way{"NCCL_CUMEM_ENABLE", "0", false},
+      Way{"FAKE_WITHOUT_SEGMENTS", "1", false}, Way{"FAKE_WITHOUT_DESCRIPTORS", "1", false});
+  const bool across = GENERATE(false, true);
+  const Variable variable(way.variable, way.value);
+  const int blocks = fake_blocks();
+  const std::size_t copied = fake_copied_bytes();
+  with_two(across, [&](int rank, ncclComm_t comm) {
+    const Allocated memory(summed_count * sizeof(int));
+    expect_that(is_segment(memory) == way.segment, way.variable);
+    void* handle = nullptr;
+    expect(ncclCommRegister(comm, memory.data(), 4, &handle));
+    const Window window(comm, memory.data(), summed_count * sizeof(int));
+    sum_in_place(comm, memory.data(), rank);
+    expect(ncclCommDeregister(comm, handle));
+  });
+  CHECK(copies_since(copied) == in_windows(1));  // read where it lies
+  expect_blocks(blocks);
+  CHECK(fake_descriptors() == 0);
+  CHECK(fake_violations() == 0);
+}
+
+TEST_CASE("what the driver refuses of cuMemCreate comes from cuMemAlloc, and nothing is left",
+          "[fake]") {
+  const char* const call =
+      GENERATE("cuMemCreate", "cuMemAddressReserve", "cuMemMap", "cuMemSetAccess");
+  cuCtxSetCurrent(device_context(0));
+  const int blocks = fake_blocks();
+  fake_fail_next(call, cuda::out_of_memory);
+  {
+    const Allocated memory(10'000);
+    CHECK_FALSE(is_segment(memory));
+    CHECK(fake_blocks() <= blocks + 1);  // fewer where one before it has just given its own back
+    fake_fail_next(call, 801);
+    fake_fail_next("cuMemAlloc", cuda::out_of_memory);
+    void* none = nullptr;
+    CHECK_NOTHROW(
+        expect_error(ncclMemAlloc(&none, 1), ncclUnhandledCudaError, "cuMemAlloc failed"));
+  }
+  expect_blocks(blocks);
+}
+
+TEST_CASE("memory of the library's own has any size, and an address of its own") {
+  cuCtxSetCurrent(device_context(0));
+  const int blocks = fake_blocks();
+  {
+    const Allocated none(0);
+    const Allocated one(1);
+    const Allocated more((std::size_t{2} << 20) + 1);
+    CHECK(none.address() != one.address());
+    cuda::DevicePointer begin = 0;
+    std::size_t bytes = 0;
+    expect_cuda(cuMemGetAddressRange_v2(&begin, &bytes, more.address() + 10));
+    CHECK((begin == more.address() && bytes == std::size_t{4} << 20));
+    void* never = nullptr;
+    CHECK_NOTHROW(expect_error(ncclMemAlloc(&never, std::numeric_limits<std::size_t>::max()),
+                               ncclUnhandledCudaError, "cuMemAlloc failed"));
+    CHECK_NOTHROW(expect_error(ncclMemFree(more.data() + 1), ncclInvalidArgument,
+                               "no memory of ncclMemAlloc"));
+  }
+  expect_blocks(blocks);
+}
+
+TEST_CASE("memory of the library's own is open to the devices that reach its own", "[fake]") {
+  cuCtxSetCurrent(device_context(2));
+  fake_set_link(2, 5, FakeLink::none);
+  {
+    const Allocated memory(100);
+    for (int device = 0; device < cuda::device_count(); ++device) {
+      const cuda::MemoryLocation location{.device = device};
+      unsigned long long flags = 77;
+      expect_cuda(cuMemGetAccess(&flags, &location, memory.address()));
+      CHECK(flags == (device == 5 ? 0 : cuda::read_and_write));
+    }
+  }
+  fake_set_link(2, 5, FakeLink::pcie);
+}
+
+TEST_CASE("memory of the library's own has a dma-buf where it is asked for and there is one",
+          "[fake]") {
+  const bool asked = GENERATE(true, false);
+  const bool there = GENERATE(true, false);
+  const bool refused = GENERATE(true, false);
+  const Variable level("NCCL_NET_GDR_LEVEL", asked ? "SYS" : "LOC");
+  std::optional<Variable> driver;
+  if (there) driver.emplace("FAKE_DMABUF", "1");
+  cuCtxSetCurrent(device_context(0));
+  const int blocks = fake_blocks();
+  const int before = fake_calls("cuMemGetHandleForAddressRange");
+  if (refused && asked && there) fake_fail_next("cuMemGetHandleForAddressRange", 801);
+  {
+    const Allocated memory(100);
+    CHECK(is_segment(memory));
+    CHECK(fake_descriptors() == (asked && there && !refused ? 1 : 0));
+  }
+  CHECK(fake_calls("cuMemGetHandleForAddressRange") - before == (asked && there ? 1 : 0));
+  CHECK(fake_descriptors() == 0);
+  expect_blocks(blocks);
+}
+
+TEST_CASE("memory of the library's own comes and goes while a stream is captured") {
+  cuCtxSetCurrent(device_context(0));
+  const int mode = GENERATE(0, 1, 2);  // global, the thread's own, relaxed
+  const int violations = fake_violations();
+  const DeviceStream stream;
+  expect_cuda(cuStreamBeginCapture_v2(stream, mode));
+  { const Allocated memory(100); }
+  cuda::Graph graph = nullptr;
+  expect_cuda(cuStreamEndCapture(stream, &graph));
+  expect_cuda(cuGraphDestroy(graph));
+  CHECK(fake_violations() == violations);
+}
+
+TEST_CASE("a thread's group on several devices combines memory of cuMemCreate that is open to all",
+          "[fake]") {
+  constexpr std::size_t count = 1000;  // a part for each device
+  constexpr std::size_t bytes = count * sizeof(int);
+  const bool open = GENERATE(true, false);
+  const std::vector<int> devices{0, 1};
+  const std::vector<ncclComm_t> comms = init_on(devices);
+  std::vector<std::unique_ptr<DeviceStream>> streams;
+  std::vector<std::unique_ptr<Allocated>> allocated;
+  std::vector<std::unique_ptr<Segments>> closed;
+  std::vector<int*> data;
+  for (const int device : devices) {
+    cuCtxSetCurrent(device_context(device));
+    streams.push_back(std::make_unique<DeviceStream>());
+    if (open) {
+      data.push_back(allocated.emplace_back(std::make_unique<Allocated>(bytes))->data());
+    } else {
+      data.push_back(closed.emplace_back(std::make_unique<Segments>(1))->data());
+    }
+    const std::vector<int> mine = numbers(count, device);
+    device_upload(data.back(), mine.data(), bytes);
+  }
+  const Launches launches;
+  in_group(2, [&](std::size_t rank) {
+    expect(ncclAllReduce(data[rank], data[rank], count, ncclInt, ncclSum, comms[rank],
+                         *streams[rank]));
+  });
+  for (const int* each : data) {
+    for (const auto& stream : streams) stream->finish();
+    std::vector<int> got(count);
+    device_download(got.data(), each, bytes);
+    expect_sums(got, 2, 0, "all_reduce");
+  }
+  CHECK(launches.are(open ? 2 : 0));
+  destroy(comms);
+}
+
+}  // namespace
+}  // namespace rondo::test

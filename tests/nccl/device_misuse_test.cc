@@ -1,0 +1,152 @@
+// What a program can do wrong with GPU buffers, whichever way its calls go: each is a result with
+// words, nothing hangs, and what is not a failure of the communicator leaves it as it was.
+#include "tests/catch.h"
+#include "tests/nccl/between_devices.h"
+
+namespace rondo::test {
+namespace {
+
+enum class Way { through_host, between_devices };
+
+std::vector<ncclComm_t> init(Way way, int ranks) {
+  return way == Way::through_host ? init_through_host(ranks) : init_on_device(ranks);
+}
+
+TEST_CASE("wrong arguments of calls on a device are refused, and the next call works") {
+  const Way way = GENERATE(Way::through_host, Way::between_devices);
+  run_on_device(init(way, 2), [](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const DeviceBuffer<int> buffer(numbers(100, rank));
+    int* const in = buffer.data();
+    int* const out = in + 50;
+    const auto refused = [&](ncclResult_t result, const char* words) {
+      expect_error(result, ncclInvalidArgument, words);
+    };
+    refused(ncclBroadcast(in, out, 4, ncclInt, 2, comm, stream), "root 2");
+    refused(ncclReduce(in, out, 4, ncclInt, ncclSum, -1, comm, stream), "root -1");
+    refused(ncclAllReduce(nullptr, out, 4, ncclInt, ncclSum, comm, stream), "input is null");
+    refused(ncclAllReduce(in, nullptr, 4, ncclInt, ncclSum, comm, stream), "output is null");
+    refused(ncclAllReduce(in, in + 1, 4, ncclInt, ncclSum, comm, stream), "overlap");
+    refused(ncclAllReduce(in, out, 4, numbered<ncclDataType_t>(12), ncclSum, comm, stream),
+            "data type 12");
+    refused(ncclAllReduce(in, out, 4, ncclInt, numbered<ncclRedOp_t>(99), comm, stream),
+            "operator 99");
+    refused(ncclSend(in, 4, ncclInt, 2, comm, stream), "peer 2");
+    refused(ncclRecv(nullptr, 4, ncclInt, 1 - rank, comm, stream), "buffer is null");
+    expect(ncclGroupStart());
+    refused(ncclSend(in, 4, ncclInt, -1, comm, stream), "peer -1");
+    refused(ncclGroupEnd(), "peer -1");
+    expect(ncclBroadcast(in, in, 100, ncclInt, 1, comm, stream));
+    stream.finish();
+    expect_that(buffer.get() == numbers(100, 1), "the broadcast");
+  });
+  CHECK(fake_violations() == 0);
+}
+
+TEST_CASE("ranks that differ in a call on a device are told so, whatever differs") {
+  const Way way = GENERATE(Way::through_host, Way::between_devices);
+  enum class Differs { count, type, root, collective };
+  const Differs what = GENERATE(Differs::count, Differs::type, Differs::root, Differs::collective);
+  cuCtxSetCurrent(device_context(0));
+  expect_blocks(0);
+  const std::vector<ncclComm_t> comms = init(way, 2);
+  on_all_ranks(2, [&](int rank) {
+    cuCtxSetCurrent(device_context(0));
+    const ncclComm_t comm = comms[static_cast<std::size_t>(rank)];
+    const DeviceStream stream;
+    const DeviceBuffer<int> buffer(numbers(100, rank));
+    const bool other = rank == 1;
+    const std::size_t count = other && what == Differs::count ? 6 : 7;
+    const ncclDataType_t type = other && what == Differs::type ? ncclFloat : ncclInt;
+    const int root = other && what == Differs::root ? 1 : 0;
+    const ncclResult_t at_once =
+        other && what == Differs::collective
+            ? ncclAllGather(buffer.data() + 50, buffer.data(), count, type, comm, stream)
+            : ncclBroadcast(buffer.data(), buffer.data(), count, type, root, comm, stream);
+    if (at_once != ncclSuccess) expect(at_once, ncclInvalidUsage);
+    stream.finish();
+    // A root that waits for nobody is told in its next call.
+    for (;;) {
+      ncclResult_t state = ncclSuccess;
+      expect(ncclCommGetAsyncError(comm, &state));
+      if (state == ncclInvalidUsage) break;
+      expect_that(state == ncclSuccess || state == ncclInProgress, "the communicator's failure");
+      ncclAllGather(buffer.data() + 50, buffer.data(), 1, ncclInt, comm, stream);
+      stream.finish();
+    }
+    const std::string words = ncclGetLastError(comm);
+    expect_that(words.find("broadcast") != std::string::npos, words);
+    expect(ncclCommAbort(comm));
+  });
+  expect_blocks(0);
+  CHECK(fake_violations() == 0);
+}
+
+TEST_CASE("streams of another device are refused; the null stream is the communicator's",
+          "[fake]") {
+  const Way way = GENERATE(Way::through_host, Way::between_devices);
+  const Setting setting("NCCL_P2P_DISABLE", way == Way::through_host ? "1" : "0");
+  // A device each: ranks that share one would wait for each other in its one null stream.
+  run_members(init_on({0, 1}), [](int rank, ncclComm_t comm) {
+    const cuda::Context own = device_context(rank);
+    cuCtxSetCurrent(own);
+    const DeviceBuffer<int> buffer(numbers(100, rank));
+    const auto call = [&](cudaStream_t in) {
+      return ncclBroadcast(buffer.data(), buffer.data(), 100, ncclInt, 1, comm, in);
+    };
+    cuCtxSetCurrent(device_context(2));
+    const DeviceStream other;
+    const auto refused = [&](ncclResult_t result) {
+      expect_error(result, ncclInvalidUsage, "this stream is of another CUDA context");
+      expect_error(result, ncclInvalidUsage, "make that device current");
+    };
+    refused(call(other));
+    expect(ncclGroupStart());
+    expect(ncclSend(buffer.data(), 4, ncclInt, 1 - rank, comm, other));
+    expect(ncclRecv(buffer.data(), 4, ncclInt, 1 - rank, comm, other));
+    refused(ncclGroupEnd());
+    const cuda::Context wrong = rank == 0 ? nullptr : device_context(2);
+    cuCtxSetCurrent(wrong);
+    expect(call(nullptr));
+    cuda::Context current = nullptr;
+    expect_cuda(cuCtxGetCurrent(&current));
+    expect_that(current == wrong, "the current context stays what it was");
+    cuCtxSetCurrent(own);
+    expect_cuda(cuStreamSynchronize(nullptr));
+    expect_that(buffer.get() == numbers(100, 1), "the broadcast");
+  });
+  CHECK(fake_violations() == 0);
+}
+
+TEST_CASE("communicators that were destroyed, aborted or revoked take no calls on a device") {
+  const Way way = GENERATE(Way::through_host, Way::between_devices);
+  cuCtxSetCurrent(device_context(0));
+  expect_blocks(0);
+  {
+    const DeviceStream stream;
+    const DeviceBuffer<int> buffer(100, 1);
+    const int blocks = fake_blocks();
+    const auto call = [&](ncclComm_t comm) {
+      return ncclAllReduce(buffer.data(), buffer.data(), 100, ncclInt, ncclSum, comm, stream);
+    };
+    std::vector<ncclComm_t> comms = init(way, 2);
+    destroy(comms);
+    CHECK_NOTHROW(expect_error(call(comms[0]), ncclInvalidArgument, "was destroyed"));
+    comms = init(way, 2);
+    for (const ncclComm_t comm : comms) expect(ncclCommAbort(comm));
+    CHECK_NOTHROW(expect_error(call(comms[0]), ncclInvalidArgument, "aborted"));
+    CHECK_NOTHROW(expect_error(ncclCommAbort(comms[0]), ncclInvalidArgument, "aborted"));
+    comms = init(way, 2);
+    expect(ncclCommRevoke(comms[0], NCCL_REVOKE_DEFAULT));
+    CHECK_NOTHROW(expect_error(call(comms[0]), ncclInvalidUsage, "was revoked"));
+    CHECK(failure_of(comms[1]) == ncclRemoteError);
+    CHECK(call(comms[1]) == ncclRemoteError);
+    destroy(comms);
+    stream.finish();
+    expect_blocks(blocks);
+  }
+  CHECK(fake_violations() == 0);
+}
+
+}  // namespace
+}  // namespace rondo::test

@@ -1,0 +1,206 @@
+// Pointers that are wrong though not null: memory that was freed, that nobody has, that is too
+// short or another device's. Each is an argument's error before anything is sent, and the next call
+// works.
+#include <memory>
+
+#include "tests/catch.h"
+#include "tests/nccl/between_devices.h"
+#include "tests/nccl/extensions.h"
+#include "tests/nccl/wrong_pointers.h"
+
+namespace rondo::test {
+namespace {
+
+enum class Way { through_host, between_devices };
+
+std::vector<ncclComm_t> init(Way way, int ranks) {
+  return way == Way::through_host ? init_through_host(ranks) : init_on_device(ranks);
+}
+
+/// Device memory that was taken and given back.
+int* freed() {
+  const DeviceBuffer<int> gone(5000);
+  return gone.data();
+}
+
+/// Behind refusals: both ranks' buffers are what they were, and calls work.
+void expect_to_work(int rank, ncclComm_t comm, cudaStream_t stream, const DeviceBuffer<int>& good) {
+  expect_cuda(cuStreamSynchronize(stream));
+  expect_that(good.get() == numbers(100, rank), "a refused call has changed nothing");
+  expect(ncclBroadcast(good.data(), good.data(), 100, ncclInt, 1, comm, stream));
+  expect_cuda(cuStreamSynchronize(stream));
+  expect_that(good.get() == numbers(100, 1), "the broadcast");
+}
+
+TEST_CASE("what is nobody's memory is refused in words, and the next call works", "[fake]") {
+  enum class Wrong { freed, number, guard };
+  const Way way = GENERATE(Way::through_host, Way::between_devices);
+  const Wrong what = GENERATE(Wrong::freed, Wrong::number, Wrong::guard);
+  run_on_device(init(way, 2), [&](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const GuardedPage guarded;
+    const DeviceBuffer<int> good(numbers(100, rank));
+    std::vector<int> host(200);
+    int* const wrong = what == Wrong::freed    ? freed()
+                       : what == Wrong::number ? reinterpret_cast<int*>(std::uintptr_t{0x12340})
+                                               : guarded.guard();
+    const auto refused = [&](ncclResult_t result, const std::string& name) {
+      expect_error(result, ncclInvalidArgument, "the " + name + " at ");
+      expect_error(result, ncclInvalidArgument, nobodys);
+    };
+    for (int* const other : {good.data(), host.data()}) {
+      refused(ncclAllReduce(wrong, other, 4, ncclInt, ncclSum, comm, stream), "input");
+      refused(ncclAllReduce(other, wrong, 4, ncclInt, ncclSum, comm, stream), "output");
+      refused(ncclReduceScatter(wrong, other, 4, ncclInt, ncclSum, comm, stream), "input");
+      refused(ncclAllGather(other, wrong, 4, ncclInt, comm, stream), "output");
+      refused(ncclAlltoAll(wrong, other, 4, ncclInt, comm, stream), "input");
+    }
+    refused(ncclBroadcast(wrong, wrong, 4, ncclInt, rank, comm, stream), "input");
+    refused(ncclBroadcast(wrong, wrong, 4, ncclInt, 1 - rank, comm, stream), "output");
+    refused(ncclReduce(wrong, wrong, 4, ncclInt, ncclSum, 1 - rank, comm, stream), "input");
+    refused(ncclScatter(good.data(), wrong, 4, ncclInt, 1 - rank, comm, stream), "output");
+    refused(ncclGather(wrong, good.data(), 4, ncclInt, 1 - rank, comm, stream), "input");
+    refused(ncclSend(wrong, 4, ncclInt, 1 - rank, comm, stream), "buffer");
+    refused(ncclRecv(wrong, 4, ncclInt, 1 - rank, comm, stream), "buffer");
+    const std::vector<std::size_t> counts{2, 3};
+    refused(rondoAllGatherv(good.data(), wrong, counts.data(), ncclInt, comm, stream), "output");
+    // What the rank has no part in, nobody looks at.
+    expect(
+        ncclBroadcast(rank == 1 ? good.data() : wrong, good.data(), 0, ncclInt, 1, comm, stream));
+    expect_to_work(rank, comm, stream, good);
+  });
+  CHECK(fake_violations() == 0);
+}
+
+TEST_CASE("groups and captures that meet a freed buffer do nothing of what they were asked",
+          "[fake]") {
+  const Way way = GENERATE(Way::through_host, Way::between_devices);
+  run_on_device(init(way, 2), [&](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const DeviceBuffer<int> good(numbers(100, rank));
+    int* const wrong = freed();
+    expect(ncclGroupStart());
+    expect(ncclBroadcast(good.data(), good.data(), 100, ncclInt, 1, comm, stream));
+    expect_error(ncclSend(wrong, 4, ncclInt, 1 - rank, comm, stream), ncclInvalidArgument, nobodys);
+    expect_error(ncclGroupEnd(), ncclInvalidArgument, nobodys);
+    const CapturedGraph empty(stream, [&] {
+      expect_error(ncclAllGather(wrong, good.data(), 4, ncclInt, comm, stream), ncclInvalidArgument,
+                   nobodys);
+    });
+    empty.launch(stream);
+    expect_to_work(rank, comm, stream, good);
+  });
+  CHECK(fake_violations() == 0);
+}
+
+TEST_CASE("a buffer that is shorter than the call says is refused by its last byte", "[fake]") {
+  const Way way = GENERATE(Way::through_host, Way::between_devices);
+  run_on_device(init(way, 2), [&](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const GuardedPage host;
+    const DeviceBuffer<int> good(numbers(100, rank));
+    const DeviceBuffer<int> large(5000);
+    constexpr std::size_t fits = GuardedPage::bytes / sizeof(int);
+    const auto refused = [&](ncclResult_t result, const char* words) {
+      expect_error(result, ncclInvalidArgument, words);
+    };
+    refused(ncclBroadcast(good.data(), good.data(), fits + 1, ncclInt, 0, comm, stream),
+            "begins in memory of a GPU");
+    refused(ncclAllReduce(large.data(), good.data(), fits + 1, ncclInt, ncclSum, comm, stream),
+            "the last of its 4100 bytes");
+    refused(ncclAllGather(good.data(), large.data(), 2501, ncclInt, comm, stream), "the last of");
+    refused(ncclAllReduce(host.data(), host.data(), fits + 1, ncclInt, ncclSum, comm, stream),
+            "begins in memory of the host");
+    refused(ncclSend(host.data() + 1, fits, ncclInt, 1 - rank, comm, stream), "the last of");
+    expect(ncclAllReduce(host.data(), host.data(), fits, ncclInt, ncclSum, comm, stream));
+    expect(ncclBroadcast(large.data(), large.data(), 5000, ncclInt, 0, comm, stream));
+    expect_to_work(rank, comm, stream, good);
+  });
+  CHECK(fake_violations() == 0);
+}
+
+/// Device memory that every device reaches.
+class ManagedNumbers {
+ public:
+  explicit ManagedNumbers(const std::vector<int>& values) {
+    constexpr unsigned attach_global = 1;
+    expect_cuda(cuMemAllocManaged(&address_, values.size() * sizeof(int), attach_global));
+    device_upload(data(), values.data(), values.size() * sizeof(int));
+  }
+  ~ManagedNumbers() { cuMemFree_v2(address_); }
+  ManagedNumbers(const ManagedNumbers&) = delete;
+  ManagedNumbers& operator=(const ManagedNumbers&) = delete;
+  int* data() const { return reinterpret_cast<int*>(address_); }
+
+ private:
+  cuda::DevicePointer address_ = 0;
+};
+
+TEST_CASE("another device's memory is refused until the communicator's device reaches it",
+          "[fake]") {
+  const Way way = GENERATE(Way::through_host, Way::between_devices);
+  const int device = way == Way::through_host ? 4 : 5;  // access stays once it is given
+  const cuda::Context there = device_context(7);
+  cuCtxSetCurrent(there);
+  const DeviceBuffer<int> distant(numbers(100, 3));
+  const ManagedNumbers everybodys(numbers(100, 4));
+  const Setting setting("NCCL_P2P_DISABLE", way == Way::through_host ? "1" : "0");
+  cuCtxSetCurrent(device_context(device));
+  run_members(init_on({device, device}), [&](int rank, ncclComm_t comm) {
+    cuCtxSetCurrent(device_context(device));
+    const DeviceStream stream;
+    const DeviceBuffer<int> output(100, -1);
+    const auto spread = [&](const int* from, int root) {
+      return ncclBroadcast(from, output.data(), 100, ncclInt, root, comm, stream);
+    };
+    expect_error(spread(distant.data(), rank), ncclInvalidArgument,
+                 "is memory of GPU 7, which GPU " + std::to_string(device) +
+                     " of this communicator does not reach");
+    expect(spread(everybodys.data(), 0));
+    stream.finish();
+    expect_that(output.get() == numbers(100, 4), "managed memory");
+    expect_sum(comm, 1, 2);  // both ranks were refused
+    const int status = cuCtxEnablePeerAccess(there, 0);
+    if (status != cuda::peer_access_already_enabled) expect_cuda(status);
+    expect(spread(distant.data(), 0));
+    stream.finish();
+    expect_that(output.get() == numbers(100, 3), "a peer's memory");
+  });
+  CHECK(fake_violations() == 0);
+}
+
+TEST_CASE("an operator's scalar that lies askew is refused", "[fake]") {
+  const Way way = GENERATE(Way::through_host, Way::between_devices);
+  run_on_device(init(way, 2), [&](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const DeviceBuffer<int> good(numbers(100, rank));
+    const DeviceBuffer<unsigned char> bytes(8, 1);
+    ncclRedOp_t op = ncclSum;
+    expect(ncclRedOpCreatePreMulSum(&op, bytes.data() + 1, ncclInt, ncclScalarDevice, comm));
+    expect_error(ncclAllReduce(good.data(), good.data(), 100, ncclInt, op, comm, stream),
+                 ncclInvalidArgument, "does not begin at a multiple of its type's size");
+    expect_to_work(rank, comm, stream, good);
+  });
+  CHECK(fake_violations() == 0);
+}
+
+TEST_CASE("an operator's scalar that is nobody's memory is refused", "[fake]") {
+  const Way way = GENERATE(Way::through_host, Way::between_devices);
+  run_on_device(init(way, 2), [&](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const DeviceBuffer<int> good(numbers(100, rank));
+    ncclRedOp_t op = ncclSum;
+    expect_error(ncclRedOpCreatePreMulSum(&op, freed(), ncclInt, ncclScalarHostImmediate, comm),
+                 ncclInvalidArgument, "the scalar is no memory at all");
+    auto scalar = std::make_unique<DeviceBuffer<int>>(1, 2);
+    expect(ncclRedOpCreatePreMulSum(&op, scalar->data(), ncclInt, ncclScalarDevice, comm));
+    scalar.reset();
+    expect_error(ncclAllReduce(good.data(), good.data(), 100, ncclInt, op, comm, stream),
+                 ncclInvalidArgument, "the operator's scalar at ");
+    expect_to_work(rank, comm, stream, good);
+  });
+  CHECK(fake_violations() == 0);
+}
+
+}  // namespace
+}  // namespace rondo::test

@@ -1,0 +1,82 @@
+// What a collective of ranks that share a GPU asks of the driver: each of these calls takes its
+// part of a microsecond, and those that put something into a stream exclude each other.
+#include <array>
+#include <string>
+#include <vector>
+
+#include "tests/catch.h"
+#include "tests/nccl/between_devices.h"
+#include "tests/nccl/kernels.h"
+#include "tests/nccl/together.h"
+
+namespace rondo::test {
+namespace {
+
+constexpr std::array functions{
+    "cuCtxPopCurrent",        "cuCtxPushCurrent",       "cuEventRecord",
+    "cuEventRecordWithFlags", "cuLaunchHostFunc",       "cuLaunchKernel",
+    "cuMemcpyAsync",          "cuPointerGetAttribute",  "cuPointerGetAttributes",
+    "cuStreamBatchMemOp",     "cuStreamGetCaptureInfo", "cuStreamGetCtx",
+    "cuStreamWaitEvent"};
+
+std::vector<int> counts() {
+  std::vector<int> counts;
+  for (const char* const function : functions) counts.push_back(fake_calls(function));
+  return counts;
+}
+
+/// "cuEventRecord 3, cuLaunchKernel 1": what `body` asks.
+template <class Body>
+std::string asked_by(const Body& body) {
+  const std::vector<int> before = counts();
+  body();
+  const std::vector<int> after = counts();
+  std::string words;
+  for (std::size_t i = 0; i < functions.size(); ++i) {
+    if (after[i] == before[i]) continue;
+    words += (words.empty() ? "" : ", ") + std::string(functions[i]) + " " +
+             std::to_string(after[i] - before[i]);
+  }
+  return words;
+}
+
+/// One question a buffer, and where it goes besides its stream and what captures that. Streams of
+/// all ranks but one are joined before the launch, and go on behind it.
+std::string expected(int ranks) {
+  const auto times = [&](int each) { return " " + std::to_string(each) + ", "; };
+  return "cuCtxPopCurrent 3, cuCtxPushCurrent 3, cuEventRecord" + times(ranks) +
+         "cuLaunchKernel 1, cuPointerGetAttributes" + times(2 * ranks) + "cuStreamGetCaptureInfo" +
+         times(2 * ranks) + "cuStreamGetCtx" + times(ranks) + "cuStreamWaitEvent " +
+         std::to_string(2 * (ranks - 1) + 1);
+}
+
+TEST_CASE("what a small all-reduce of ranks that share a device asks of the driver", "[fake]") {
+  if (lacks_kernels()) return;
+  const int ranks = GENERATE(2, 8);
+  const bool threads = GENERATE(false, true);
+  cuCtxSetCurrent(device_context(0));
+  const std::vector<int> device_of(static_cast<std::size_t>(ranks), 0);
+  std::vector<ncclComm_t> comms(device_of.size());
+  // Threads that nothing keeps from meeting, however long that takes.
+  const Setting setting("RONDO_JOIN_THREADS", "60");
+  expect(ncclCommInitAll(comms.data(), ranks, device_of.data()));
+  const Ranks<int> all = make_ranks<int>(device_of, 2, 2);
+  const auto call = [&](std::size_t rank) {
+    expect(ncclAllReduce(all[rank]->in.data(), all[rank]->out.data(), 2, ncclInt, ncclSum,
+                         comms[rank], all[rank]->stream));
+  };
+  const auto together = [&] {
+    if (!threads) return in_group(all.size(), call);
+    on_all_ranks(ranks, [&](int rank) { call(static_cast<std::size_t>(rank)); });
+  };
+  together();
+  // Threads of communicators that other cases have ended may still give back what they had.
+  std::string asked;
+  for (int i = 0; i < 100 && asked != expected(ranks); ++i) asked = asked_by(together);
+  CHECK(asked == expected(ranks));
+  finish(all);
+  destroy(comms);
+}
+
+}  // namespace
+}  // namespace rondo::test

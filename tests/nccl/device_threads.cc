@@ -1,0 +1,10 @@
+// What with_device_members() is where ranks are threads; hosts.cc has it for ranks as processes.
+#include "tests/nccl/device.h"
+
+namespace rondo::test {
+
+void with_device_members(int ranks, const std::function<void(int rank, ncclComm_t comm)>& body) {
+  run_on_device(init_through_host(ranks), body);
+}
+
+}  // namespace rondo::test

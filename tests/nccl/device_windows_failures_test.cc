@@ -1,0 +1,337 @@
+// Windows that cannot be, or are used wrongly: all ranks go the other way or are told, no stream
+// waits for ever, and nobody reads memory that is gone.
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+
+#include "tests/catch.h"
+#include "tests/nccl/kernels.h"
+#include "tests/nccl/variable.h"
+#include "tests/nccl/windows.h"
+
+namespace rondo::test {
+namespace {
+
+constexpr std::size_t count = 40'000;
+
+TEST_CASE("where one rank's memory cannot be a window, all are staged") {
+  const int how = GENERATE(0, 1, 2, 3);
+  with_devices(3, [&](int rank, ncclComm_t comm) {
+    const DeviceBuffer<int> buffer(count, 0);
+    std::vector<int> host(count);
+    std::size_t bytes = count * sizeof(int);
+    void* memory = buffer.data();
+    if (rank == 1 && how == 0) memory = host.data();
+    if (rank == 1 && how == 1) bytes -= 4;
+    if (rank == 1 && how == 2) bytes += 4;  // than the allocation has
+    if (how == 3) bytes = 0;
+    {
+      const Window window(comm, memory, bytes);
+      sum_up(comm, buffer, count, rank, 3);
+    }
+    const Window window(comm, buffer, count);
+    sum_up(comm, buffer, count, rank, 3);
+  });
+}
+
+TEST_CASE("memory that no handle names is a window within a device, managed memory nowhere",
+          "[fake]") {
+  const bool across = GENERATE(false, true);
+  const bool managed = GENERATE(false, true);
+  const Variable executor("RONDO_DEVICE_EXECUTOR", "finite");  // a kernel would need no window
+  const std::size_t copied = fake_copied_bytes();
+  const EachForItself apart;
+  with_unique_id(2, [&](int rank, const ncclUniqueId& id) {
+    cuCtxSetCurrent(device_context(across ? rank : 0));
+    ncclComm_t comm = nullptr;
+    expect(ncclCommInitRank(&comm, 2, id, rank));
+    cuda::DevicePointer address = 0;
+    constexpr std::size_t bytes = count * sizeof(int);
+    expect_cuda(managed ? cuMemAllocManaged(&address, bytes, 1)
+                        : fake_allocate_unshared(&address, bytes));
+    {
+      int* const data = reinterpret_cast<int*>(address);
+      const Window window(comm, data, count * sizeof(int));
+      const DeviceStream stream;
+      const std::vector<int> values = numbers(count, rank);
+      device_upload(data, values.data(), count * sizeof(int));
+      expect(ncclAllReduce(data, data, count, ncclInt, ncclSum, comm, stream));
+      stream.finish();
+      std::vector<int> got(count);
+      device_download(got.data(), data, count * sizeof(int));
+      expect_sums(got, 2, 0, "all_reduce");
+    }
+    expect(ncclCommDestroy(comm));
+    cuMemFree_v2(address);
+  });
+  const std::size_t each = (fake_copied_bytes() - copied) / (count * sizeof(int));
+  CHECK(each == (across || managed || !has_kernels ? 4 : 1));
+}
+
+TEST_CASE("a driver that refuses a handle leaves all ranks staged", "[fake]") {
+  with_devices(2, [](int rank, ncclComm_t comm) {
+    const DeviceBuffer<int> buffer(count, 0);
+    if (rank == 0) fake_fail_next("cuIpcGetMemHandle", 2);
+    const Window window(comm, buffer, count);
+    sum_up(comm, buffer, count, rank, 2);
+  });
+}
+
+TEST_CASE("ranks that use a window differently are told where each one's buffer is") {
+  if (lacks_kernels()) return;  // no reduction would read a window
+  const int how = GENERATE(0, 1, 2);
+  with_devices(3, [&](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const DeviceBuffer<int> first(2 * count, 1);
+    const DeviceBuffer<int> second(count, 1);
+    const DeviceBuffer<int> outside(count, 1);
+    const Window one(comm, first, 2 * count);
+    const Window two(comm, second, count);
+    int* input = first.data() + 100;
+    if (rank == 1 && how == 0) input = first.data() + 300;
+    if (rank == 1 && how == 1) input = second.data();
+    if (rank == 1 && how == 2) input = outside.data();
+    const DeviceBuffer<int> out(1000, 0);
+    const ncclResult_t at_once =
+        ncclAllReduce(input, out.data(), 1000, ncclInt, ncclSum, comm, stream);
+    if (at_once != ncclSuccess) expect(at_once, ncclInvalidUsage);
+    stream.finish();
+    expect(failure_of(comm), ncclInvalidUsage);
+    const std::string words = ncclGetLastError(comm);
+    const std::string wrong = how == 0   ? "in window 1 at byte 1200"
+                              : how == 1 ? "in window 2 at byte 0"
+                                         : "in no window";
+    expect_that(words.find("in window 1 at byte 400") != std::string::npos, words);
+    expect_that(words.find(wrong) != std::string::npos, words);
+    expect_that(words.find("rank 1") != std::string::npos, words);
+  });
+  CHECK(fake_violations() == 0);
+}
+
+TEST_CASE("calls whose buffers NCCL lets differ may lie anywhere in windows") {
+  with_devices(3, [](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const auto own = static_cast<std::size_t>(rank);
+    const DeviceBuffer<int> memory(numbers(4 * count, rank));
+    DeviceBuffer<int> out(3 * count, -1);
+    const Window one(comm, memory, 4 * count);
+    const Window two(comm, out, 3 * count);
+    int* const input = memory.data() + own * 100;
+    expect(ncclBroadcast(input, out.data() + own, 100, ncclInt, 1, comm, stream));
+    stream.finish();
+    expect_that(out.get()[own] == 1100, "broadcast");
+    expect(ncclAllGather(input, out.data(), count, ncclInt, comm, stream));
+    stream.finish();
+    expect_that(out.get()[2 * count] == 2200, "all_gather");
+    expect(ncclReduce(input, out.data() + own, 100, ncclInt, ncclSum, 0, comm, stream));
+    stream.finish();
+    if (rank == 0) expect_that(out.get()[0] == 3300, "reduce");
+  });
+}
+
+TEST_CASE("an abort returns when no peer reads this rank's windows any more", "[fake]") {
+  const bool large = GENERATE(false, true);
+  const std::size_t elements = large ? count : 100;
+  const std::vector<ncclComm_t> comms = init_on_device(2);
+  const DeviceBuffer<int> first(elements, 1);
+  const DeviceBuffer<int> second(elements, 1);
+  on_all_ranks(2, [&](int rank) {
+    ncclWindow_t window = nullptr;
+    expect(ncclCommWindowRegister(comms[static_cast<std::size_t>(rank)],
+                                  rank == 0 ? first.data() : second.data(), elements * sizeof(int),
+                                  &window, NCCL_WIN_COLL_SYMMETRIC));
+  });
+  const DeviceStream stream;
+  expect(ncclAllReduce(first.data(), first.data(), elements, ncclInt, ncclSum, comms[0], stream));
+  expect(ncclCommAbort(comms[1]));  // which never comes; its memory may go
+  const int launches = fake_launches();
+  stream.finish();
+  CHECK(fake_launches() == launches);  // the one that reads it was among them
+  expect(ncclCommAbort(comms[0]));
+  CHECK(fake_violations() == 0);
+}
+
+/// Communicators on device 0, each with a window of `count` ints.
+struct TwoRanks {
+  explicit TwoRanks(std::size_t elements) : first(elements, 1), second(elements, 1) {
+    on_all_ranks(2, [&](int rank) {
+      ncclWindow_t window = nullptr;
+      expect(ncclCommWindowRegister(comms[static_cast<std::size_t>(rank)],
+                                    rank == 0 ? first.data() : second.data(),
+                                    elements * sizeof(int), &window, NCCL_WIN_COLL_SYMMETRIC));
+    });
+  }
+  std::vector<ncclComm_t> comms{init_on_device(2)};
+  DeviceBuffer<int> first;
+  DeviceBuffer<int> second;
+};
+
+/// Rank 0 makes calls that read rank 1's window until one is refused, as rank 1 ends the
+/// communicator behind the first `before` ones: all others have run when the abort returns.
+void calls_beside_an_abort(const TwoRanks& ranks, std::size_t elements, int before) {
+  const DeviceStream stream;
+  std::atomic<int> made{0};  // relaxed: only how many counts
+  int launches = 0;
+  std::thread calling([&] {
+    cuCtxSetCurrent(device_context(0));
+    int* const data = ranks.first.data();
+    while (ncclAllReduce(data, data, elements, ncclInt, ncclSum, ranks.comms[0], stream) ==
+           ncclSuccess)
+      made.fetch_add(1, std::memory_order_relaxed);
+  });
+  std::thread aborting([&] {
+    while (made.load(std::memory_order_relaxed) < before) std::this_thread::yield();
+    ncclCommAbort(ranks.comms[1]);  // its memory may go
+    launches = fake_launches();
+  });
+  calling.join();
+  aborting.join();
+  stream.finish();
+  expect_that(fake_launches() == launches, "a kernel ran behind the abort");
+  expect(ncclCommAbort(ranks.comms[0]));
+}
+
+// Where the abort meets a call is another place in each round.
+TEST_CASE("an abort beside a peer's calls leaves none that reads this rank's windows", "[fake]") {
+  const std::size_t elements = GENERATE(std::size_t{100}, std::size_t{count});
+  for (int round = 0; round < 8; ++round) {
+    const TwoRanks ranks(elements);
+    calls_beside_an_abort(ranks, elements, round % 4);
+  }
+  CHECK(fake_violations() == 0);
+}
+
+/// False: the machine stood still so long that the abort may have taken the replay for over.
+bool abort_between_two_calls() {
+  const TwoRanks ranks(100);
+  int* const data = ranks.first.data();
+  const cuda::PinnedMemory words(4096);
+  const std::atomic_ref passed(*reinterpret_cast<unsigned*>(words.data()));
+  const std::atomic_ref opened(*(reinterpret_cast<unsigned*>(words.data()) + 1));
+  const cuda::DevicePointer passed_at = words.device_address(words.data());
+  const DeviceStream stream;
+  const CapturedGraph graph(stream, [&] {
+    expect(ncclAllReduce(data, data, 100, ncclInt, ncclSum, ranks.comms[0], stream));
+    expect_cuda(cuStreamWriteValue32_v2(stream, passed_at, 1, cuda::write_value_default));
+    expect_cuda(
+        cuStreamWaitValue32_v2(stream, passed_at + sizeof(unsigned), 1, cuda::wait_value_equal));
+    expect(ncclAllReduce(data, data, 100, ncclInt, ncclSum, ranks.comms[0], stream));
+  });
+  graph.launch(stream);
+  const DeviceStream other;
+  int* const theirs = ranks.second.data();
+  expect(ncclAllReduce(theirs, theirs, 100, ncclInt, ncclSum, ranks.comms[1], other));
+  // acquire: the stream is between the two calls.
+  while (passed.load(std::memory_order_acquire) == 0) std::this_thread::yield();
+  int launches = 0;
+  const int violations = fake_violations();
+  const auto begin = std::chrono::steady_clock::now();
+  std::thread aborting([&] {
+    ncclCommAbort(ranks.comms[1]);  // its memory may go
+    launches = fake_launches();
+  });
+  failure_of(ranks.comms[0]);
+  opened.store(1, std::memory_order_release);
+  stream.finish();
+  const bool in_time = std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(900);
+  aborting.join();
+  expect(ncclCommAbort(ranks.comms[0]));
+  if (in_time) {
+    CHECK(fake_launches() == launches);
+    CHECK(fake_violations() == violations);
+  }
+  return in_time;
+}
+
+TEST_CASE("an abort returns when a peer's replay is over, though it was between two calls",
+          "[fake]") {
+  int tries = 0;
+  while (!abort_between_two_calls()) REQUIRE(++tries < 20);
+}
+
+TEST_CASE("a communicator is destroyed when no peer reads its windows, even one a call ahead",
+          "[fake]") {
+  const TwoRanks ranks(100);
+  const DeviceStream stream;
+  const auto sum = [&](std::size_t rank, int* data) {
+    expect(ncclAllReduce(data, data, 100, ncclInt, ncclSum, ranks.comms[rank], stream));
+  };
+  const DeviceStream other;
+  int* const data = ranks.second.data();
+  sum(0, ranks.first.data());
+  expect(ncclAllReduce(data, data, 100, ncclInt, ncclSum, ranks.comms[1], other));
+  stream.finish();
+  sum(0, ranks.first.data());  // which rank 1 never makes
+  expect(ncclCommDestroy(ranks.comms[1]));
+  const int launches = fake_launches();
+  stream.finish();
+  CHECK(fake_launches() == launches);
+  CHECK(failure_of(ranks.comms[0]) != ncclSuccess);
+  expect(ncclCommAbort(ranks.comms[0]));
+}
+
+TEST_CASE("behind a failure windows are given back within one patience, however many", "[fake]") {
+  if (lacks_kernels()) return;  // no reduction would read a window
+  const std::vector<ncclComm_t> comms = init_on_device(2);
+  const DeviceBuffer<int> first(400, 1);
+  const DeviceBuffer<int> second(400, 1);
+  std::vector<ncclWindow_t> windows;
+  on_all_ranks(2, [&](int rank) {
+    for (std::size_t at = 0; at < 4; ++at) {
+      ncclWindow_t window = nullptr;
+      int* const data = (rank == 0 ? first : second).data() + 100 * at;
+      expect(ncclCommWindowRegister(comms[static_cast<std::size_t>(rank)], data, 400, &window,
+                                    NCCL_WIN_COLL_SYMMETRIC));
+      if (rank == 1) windows.push_back(window);
+    }
+  });
+  const DeviceStream stream;
+  Gate gate(stream);  // behind it rank 0 is to read windows, for longer than anybody waits
+  expect(ncclAllReduce(first.data(), first.data(), 100, ncclInt, ncclSum, comms[0], stream));
+  expect(ncclCommRevoke(comms[1], NCCL_REVOKE_DEFAULT));
+  const auto begin = std::chrono::steady_clock::now();
+  for (const ncclWindow_t window : windows) ncclCommWindowDeregister(comms[1], window);
+  std::thread aborting([&] { ncclCommAbort(comms[1]); });
+  aborting.join();
+  const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begin;
+  CHECK(waited.count() > 4.9);  // the patience is 5 s; that of each would be 25
+  CHECK(waited.count() < 15);
+  gate.open();
+  stream.finish();
+  expect(ncclCommAbort(comms[0]));
+}
+
+TEST_CASE("windows that nobody gave back go with their communicator", "[fake]") {
+  const bool abort = GENERATE(false, true);
+  {
+    const std::vector<ncclComm_t> comms = init_on_device(2);
+    on_all_ranks(2, [&](int rank) {
+      cuCtxSetCurrent(device_context(0));
+      const auto at = static_cast<std::size_t>(rank);
+      const DeviceBuffer<int> buffer(count, 1);
+      ncclWindow_t window = nullptr;
+      expect(ncclCommWindowRegister(comms[at], buffer.data(), count * sizeof(int), &window,
+                                    NCCL_WIN_COLL_SYMMETRIC));
+      sum_up(comms[at], buffer, count, rank, 2);
+      expect(abort ? ncclCommAbort(comms[at]) : ncclCommDestroy(comms[at]));
+    });
+  }
+  expect_blocks(0);
+}
+
+TEST_CASE("a window without its peers ends with words") {
+  ::setenv("RONDO_BOOTSTRAP_TIMEOUT", "6", 1);  // the communicators come in time, too
+  const std::vector<ncclComm_t> comms = init_on_device(2);
+  ::unsetenv("RONDO_BOOTSTRAP_TIMEOUT");
+  const DeviceBuffer<int> buffer(10, 1);
+  ncclWindow_t window = nullptr;
+  const ncclResult_t result =
+      ncclCommWindowRegister(comms[0], buffer.data(), 40, &window, NCCL_WIN_COLL_SYMMETRIC);
+  CHECK(result != ncclSuccess);
+  CHECK(std::string(ncclGetLastError(nullptr)).find("rank 1") != std::string::npos);
+  CHECK(window == nullptr);
+  for (const ncclComm_t comm : comms) expect(ncclCommAbort(comm));
+}
+
+}  // namespace
+}  // namespace rondo::test

@@ -1,0 +1,101 @@
+// Host pointers that are wrong though not null, in a process without CUDA: arguments' errors before
+// anything is sent where NCCL_CHECK_POINTERS is 1, and the next call works.
+#include <numeric>
+
+#include "tests/catch.h"
+#include "tests/nccl/extensions.h"
+#include "tests/nccl/variable.h"
+#include "tests/nccl/wrong_pointers.h"
+
+namespace rondo::test {
+namespace {
+
+/// An address that nobody takes: other threads take whatever was given back.
+int* nobodys_address() { return reinterpret_cast<int*>(std::uintptr_t{0x12340}); }
+
+void refuse(ncclResult_t result, const std::string& name) {
+  expect_error(result, ncclInvalidArgument, "the " + name + " at ");
+  expect_error(result, ncclInvalidArgument, nobodys);
+}
+
+/// Behind refusals.
+void expect_to_work(int rank, ncclComm_t comm) {
+  int value = rank + 1;
+  expect(ncclAllReduce(&value, &value, 1, ncclInt, ncclSum, comm, nullptr));
+  expect_that(value == 3, "the sum");
+}
+
+/// Every call that has a buffer refuses `wrong`, in a group and outside.
+void expect_refusals(int rank, ncclComm_t comm, int* wrong, int* good, std::size_t count) {
+  const int other = 1 - rank;
+  refuse(ncclAllReduce(wrong, good, count, ncclInt, ncclSum, comm, nullptr), "input");
+  refuse(ncclAllReduce(good, wrong, count, ncclInt, ncclSum, comm, nullptr), "output");
+  refuse(ncclAllReduce(wrong, wrong, count, ncclInt, ncclSum, comm, nullptr), "input");
+  refuse(ncclReduceScatter(wrong, good, count, ncclInt, ncclSum, comm, nullptr), "input");
+  refuse(ncclAllGather(good, wrong, count, ncclInt, comm, nullptr), "output");
+  refuse(ncclAlltoAll(wrong, good, count, ncclInt, comm, nullptr), "input");
+  refuse(ncclBroadcast(wrong, wrong, count, ncclInt, rank, comm, nullptr), "input");
+  refuse(ncclBroadcast(wrong, wrong, count, ncclInt, other, comm, nullptr), "output");
+  refuse(ncclReduce(wrong, wrong, count, ncclInt, ncclSum, other, comm, nullptr), "input");
+  refuse(ncclScatter(good, wrong, count, ncclInt, other, comm, nullptr), "output");
+  refuse(ncclGather(wrong, good, count, ncclInt, other, comm, nullptr), "input");
+  refuse(ncclSend(wrong, count, ncclInt, other, comm, nullptr), "buffer");
+  refuse(ncclRecv(wrong, count, ncclInt, other, comm, nullptr), "buffer");
+  const std::vector<std::size_t> counts{count, count + 1};
+  refuse(rondoAllGatherv(good, wrong, counts.data(), ncclInt, comm, nullptr), "output");
+  expect(ncclGroupStart());
+  expect(ncclAllReduce(good, good, count, ncclInt, ncclSum, comm, nullptr));
+  refuse(ncclSend(wrong, count, ncclInt, other, comm, nullptr), "buffer");
+  refuse(ncclGroupEnd(), "buffer");
+}
+
+void expect_refusals_of_all(std::size_t count) {
+  run_members(init_all(2), [&](int rank, ncclComm_t comm) {
+    const GuardedPage guarded;
+    std::vector<int> good(2 * count + 2, rank);
+    for (int* const wrong : {nobodys_address(), guarded.guard()})
+      expect_refusals(rank, comm, wrong, good.data(), count);
+    expect_that(good == std::vector<int>(good.size(), rank), "a refused call has changed nothing");
+    expect_to_work(rank, comm);
+  });
+}
+
+TEST_CASE("NCCL_CHECK_POINTERS=1 has the buffers of every call looked at") {
+  const Variable set("NCCL_CHECK_POINTERS", "1");  // read as communicators are made
+  expect_refusals_of_all(2);
+}
+
+TEST_CASE("a buffer that ends before the call's last byte is refused") {
+  const Variable set("NCCL_CHECK_POINTERS", "1");  // read as communicators are made
+  run_members(init_all(2), [&](int rank, ncclComm_t comm) {
+    const GuardedPage guarded;
+    const std::size_t fitting = GuardedPage::bytes / sizeof(int);
+    std::iota(guarded.data(), guarded.guard(), 0);
+    const auto all_reduce = [&](std::size_t count) {
+      return ncclAllReduce(guarded.data(), guarded.data(), count, ncclInt, ncclSum, comm, nullptr);
+    };
+    expect_error(all_reduce(fitting + 1), ncclInvalidArgument,
+                 "the input begins in memory of the host at ");
+    expect_error(all_reduce(fitting + 1), ncclInvalidArgument,
+                 "but the last of its 4100 bytes, at ");
+    expect(all_reduce(fitting));
+    expect_that(guarded.data()[fitting - 1] == 2 * static_cast<int>(fitting - 1), "the sum");
+    expect_to_work(rank, comm);
+  });
+}
+
+TEST_CASE("what a rank has no part in nobody looks at") {
+  const Variable set("NCCL_CHECK_POINTERS", "1");  // read as communicators are made
+  run_members(init_all(2), [&](int rank, ncclComm_t comm) {
+    int* const wrong = nobodys_address();
+    int value = rank;
+    expect(ncclBroadcast(rank == 1 ? &value : wrong, &value, 1, ncclInt, 1, comm, nullptr));
+    expect_that(value == 1, "the broadcast");
+    expect(ncclReduce(&value, rank == 0 ? &value : wrong, 1, ncclInt, ncclSum, 0, comm, nullptr));
+    expect(ncclAllReduce(wrong, wrong, 0, ncclInt, ncclSum, comm, nullptr));
+    expect_to_work(rank, comm);
+  });
+}
+
+}  // namespace
+}  // namespace rondo::test

@@ -1,0 +1,214 @@
+// Where the system has no thread left: whoever makes a communicator is told so and goes on. A
+// program of its own, as it stands in for pthread_create().
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <cerrno>
+#include <functional>
+
+#include "tests/catch.h"
+#include "tests/nccl/between_devices.h"
+
+namespace {
+
+/// Starts of threads. seq_cst, all of it: tests change it while nothing else starts any.
+struct Starts {
+  std::atomic<int> seen{0};
+  std::atomic<int> failing{-1};  ///< of this number; negative: none
+};
+
+Starts& starts() {
+  static Starts starts;
+  return starts;
+}
+
+}  // namespace
+
+extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                              void* (*body)(void*), void* argument) noexcept {
+  static const auto real =
+      reinterpret_cast<decltype(&pthread_create)>(::dlsym(RTLD_NEXT, "pthread_create"));
+  if (starts().seen++ == starts().failing) return EAGAIN;
+  return real(thread, attributes, body, argument);
+}
+
+namespace rondo::test {
+namespace {
+
+using Comms = std::vector<ncclComm_t>;
+
+constexpr ncclConfig_t untouched_config = NCCL_CONFIG_INITIALIZER;
+
+ncclConfig_t without_blocking() {
+  ncclConfig_t config = untouched_config;
+  config.blocking = 0;
+  return config;
+}
+
+/// While it lives, the start of that number fails.
+class Failing {
+ public:
+  explicit Failing(int number) {
+    starts().seen = 0;
+    starts().failing = number;
+  }
+  ~Failing() { starts().failing = -1; }
+  Failing(const Failing&) = delete;
+  Failing& operator=(const Failing&) = delete;
+  bool has_come() const { return starts().seen > starts().failing; }
+};
+
+/// Device 0 is this thread's, and the driver has the threads that it keeps.
+void warm_up() {
+  cuCtxSetCurrent(device_context(0));
+  expect_cuda(cuLaunchHostFunc(
+      nullptr, [](void*) {}, nullptr));
+  expect_cuda(cuStreamSynchronize(nullptr));
+}
+
+ncclUniqueId fresh_id() {
+  ncclUniqueId id;
+  expect(ncclGetUniqueId(&id));
+  return id;
+}
+
+ncclResult_t init_in_group(Comms& comms, ncclConfig_t config) {
+  ncclUniqueId id;
+  if (const ncclResult_t result = ncclGetUniqueId(&id)) return result;
+  expect(ncclGroupStart());
+  for (std::size_t r = 0; r < comms.size(); ++r)
+    expect(ncclCommInitRankConfig(&comms[r], static_cast<int>(comms.size()), id,
+                                  static_cast<int>(r), &config));
+  return ncclGroupEnd();
+}
+
+/// A way of making communicators, into nulls.
+struct Way {
+  const char* name;
+  std::function<ncclResult_t(Comms&)> make;
+};
+
+const std::vector<Way>& ways() {
+  static const std::vector<Way> all{
+      {"ncclCommInitAll",
+       [](Comms& comms) {
+         const std::vector<int> device_of(comms.size(), 0);
+         return ncclCommInitAll(comms.data(), static_cast<int>(comms.size()), device_of.data());
+       }},
+      {"a group that waits", [](Comms& comms) { return init_in_group(comms, untouched_config); }},
+      {"a group that does not",
+       [](Comms& comms) { return init_in_group(comms, without_blocking()); }},
+  };
+  return all;
+}
+
+void expect_works(const Comms& comms) {
+  run_members(comms, [&](int rank, ncclComm_t comm) {
+    cuCtxSetCurrent(device_context(0));
+    const DeviceStream stream;
+    const DeviceBuffer<int> buffer(numbers(1000, rank));
+    const ncclResult_t result =
+        ncclAllReduce(buffer.data(), buffer.data(), 1000, ncclInt, ncclSum, comm, stream);
+    expect_that(result == ncclSuccess || result == ncclInProgress, "the call is taken");
+    stream.finish();
+    expect_that(buffer.get() == sums_of_numbers(1000, 2), "the sum");
+  });
+}
+
+/// Whatever of them there is, it is given up without a wait for ever.
+void give_up(Comms& comms) {
+  for (const ncclComm_t comm : comms) {
+    if (comm != NCCL_COMM_NULL) expect(ncclCommAbort(comm));
+  }
+}
+
+TEST_CASE("whichever start of a thread fails, making communicators comes to an end") {
+  const Setting patience("RONDO_BOOTSTRAP_TIMEOUT", "3");
+  warm_up();
+  const Way& way = ways()[GENERATE(std::size_t{0}, std::size_t{1}, std::size_t{2})];
+  CAPTURE(way.name);
+  bool all = false;
+  int late = 0;  // times that ranks did not meet though no start had failed
+  for (int number = 0; !all; ++number) {
+    CAPTURE(number);
+    Comms comms(2, NCCL_COMM_NULL);
+    ncclResult_t result = ncclSuccess;
+    bool failed = false;
+    {
+      const Failing failing(number);
+      result = way.make(comms);
+      for (const ncclComm_t comm : comms) {
+        if (comm != NCCL_COMM_NULL && settled(comm) != ncclSuccess) failed = true;
+      }
+      all = !failing.has_come();
+    }
+    if (result != ncclSuccess && result != ncclInProgress) failed = true;
+    UNSCOPED_INFO("start " << number << ": " << result << (failed ? ", failed" : ", fine"));
+    if (failed) {
+      if (all) {
+        REQUIRE(++late < 4);
+        all = false;
+        --number;  // the machine stood still: once more
+      }
+      give_up(comms);
+    } else {
+      CHECK_NOTHROW(expect_works(comms));
+    }
+  }
+}
+
+TEST_CASE("a group in which no rank can begin makes none") {
+  warm_up();
+  const ncclUniqueId id = fresh_id();
+  const int number = GENERATE(0, 1, 2);
+  Comms comms(3);
+  expect(ncclGroupStart());
+  for (int rank = 0; rank < 3; ++rank)
+    expect(ncclCommInitRank(&comms[static_cast<std::size_t>(rank)], 3, id, rank));
+  {
+    const Failing failing(number);
+    CHECK_NOTHROW(expect_error(ncclGroupEnd(), ncclSystemError, "no thread could be started"));
+  }
+  CHECK(comms == Comms(3, NCCL_COMM_NULL));
+}
+
+TEST_CASE("a communicator in the background that cannot begin leaves no handle") {
+  warm_up();
+  const ncclUniqueId id = fresh_id();
+  ncclConfig_t config = without_blocking();
+  ncclComm_t comm = NCCL_COMM_NULL;
+  {
+    const Failing failing(0);
+    CHECK_NOTHROW(expect_error(ncclCommInitRankConfig(&comm, 1, id, 0, &config), ncclSystemError,
+                               "no thread could be started"));
+  }
+  CHECK(comm == NCCL_COMM_NULL);
+  const ncclResult_t made = ncclCommInitRankConfig(&comm, 1, fresh_id(), 0, &config);
+  CHECK(made == ncclInProgress);
+  CHECK(settled(comm) == ncclSuccess);
+  expect(ncclCommDestroy(comm));
+}
+
+TEST_CASE("a part in others' communicator that cannot begin can be taken again") {
+  Comms comms(2);
+  expect(init_in_group(comms, without_blocking()), ncclInProgress);
+  for (const ncclComm_t comm : comms) CHECK(settled(comm) == ncclSuccess);
+  Comms children(2);
+  {
+    const Failing failing(0);
+    CHECK_NOTHROW(
+        expect_error(ncclCommSplit(comms[1], NCCL_SPLIT_NOCOLOR, 0, &children[1], nullptr),
+                     ncclSystemError, "no thread could be started"));
+  }
+  CHECK(settled(comms[1]) == ncclSuccess);
+  CHECK(ncclCommSplit(comms[0], 0, 0, &children[0], nullptr) == ncclInProgress);
+  CHECK(ncclCommSplit(comms[1], NCCL_SPLIT_NOCOLOR, 0, &children[1], nullptr) == ncclInProgress);
+  CHECK(settled(children[0]) == ncclSuccess);
+  CHECK(settled(comms[1]) == ncclSuccess);
+  expect(ncclCommDestroy(children[0]));
+  for (const ncclComm_t comm : comms) expect(ncclCommAbort(comm));
+}
+
+}  // namespace
+}  // namespace rondo::test

@@ -1,0 +1,180 @@
+// What rondo/nccl.h adds, on the host.
+#include "tests/catch.h"
+#include "tests/nccl/extensions.h"
+
+namespace rondo::test {
+namespace {
+
+ncclConfigExt_t option(int id, int value, ncclConfigExt_t* next = nullptr) {
+  return {next, {RONDO_NCCL_VENDOR, id}, {value}};
+}
+
+ncclCollConfig_t config_with(ncclConfigExt_t& list) {
+  ncclCollConfig_t config = NCCL_COLLCONFIG_INITIALIZER;
+  config.ext = &list;
+  return config;
+}
+
+/// A sum of 16-bit floats, by their bits.
+ncclResult_t sum_halves(ncclComm_t comm, std::vector<std::uint16_t>& halves, ncclConfigExt_t list) {
+  const ncclCollConfig_t config = config_with(list);
+  return ncclAllReduceConfig(halves.data(), halves.data(), halves.size(), ncclFloat16, ncclSum,
+                             comm, nullptr, &config);
+}
+
+TEST_CASE("options of other vendors are ignored, wherever they stand") {
+  with_members(2, [](int, ncclComm_t comm) {
+    ncclConfigExt_t last{nullptr, {RONDO_NCCL_VENDOR + 1, 77}, {77}};
+    ncclConfigExt_t ours = option(RONDO_NCCL_REPRODUCIBLE, 1, &last);
+    std::vector<std::uint16_t> halves(3, 0x3c00);
+    expect(sum_halves(comm, halves, {&ours, {1, RONDO_NCCL_REPRODUCIBLE}, {77}}));
+    expect_that(halves == std::vector<std::uint16_t>(3, 0x4000), "1 + 1 is 2");
+  });
+}
+
+TEST_CASE("a wrong option of rondo's is told of, and nothing is called") {
+  struct Wrong {
+    ncclConfigExt_t option;
+    const char* words;
+  };
+  with_members(2, [](int, ncclComm_t comm) {
+    std::vector<std::uint16_t> halves(3);
+    for (const auto& [wrong, words] :
+         {Wrong{option(99, 1), "option 99 of a call is unknown"},
+          Wrong{option(RONDO_NCCL_ACCUMULATE, ncclNumTypes), "ACCUMULATE is 12, which is no"},
+          Wrong{option(RONDO_NCCL_ACCUMULATE, -1), "ACCUMULATE is -1"},
+          Wrong{option(RONDO_NCCL_ACCUMULATE, ncclFloat64), "cannot be accumulated in float64"},
+          Wrong{option(RONDO_NCCL_REPRODUCIBLE, 2), "REPRODUCIBLE is 2"}})
+      expect_error(sum_halves(comm, halves, wrong), ncclInvalidArgument, words);
+    ncclConfigExt_t loop{nullptr, {1, 1}, {0}};
+    loop.next = &loop;
+    expect_error(sum_halves(comm, halves, loop), ncclInvalidArgument, "may be a loop");
+    expect_sum(comm, 1, 2);  // and the communicator still works
+  });
+}
+
+TEST_CASE("calls that combine nothing take options, wrong ones too are told of") {
+  with_members(2, [](int rank, ncclComm_t comm) {
+    int value = rank;
+    ncclConfigExt_t list = option(RONDO_NCCL_ACCUMULATE, ncclFloat64);
+    const ncclCollConfig_t config = config_with(list);
+    const auto send = [&] {
+      return ncclBroadcastConfig(&value, &value, 1, ncclInt, 1, comm, nullptr, &config);
+    };
+    expect(send());
+    expect_that(value == 1, "the root's");
+    list.key.optionId = 0;
+    expect_error(send(), ncclInvalidArgument, "option 0 ");
+  });
+}
+
+/// 2048 + 1 in a 16-bit float is 2048, so the sum is only right where it is rounded once. Which way
+/// serves does not matter: more than a few hundred kilobytes go in two steps.
+TEST_CASE("contributions are added in the type that the call asks for") {
+  const std::size_t count = GENERATE(1, 500'000);
+  with_members(4, [&](int rank, ncclComm_t comm) {
+    std::vector<std::uint16_t> halves(count, rank == 0 ? 0x6800 : 0x3c00);
+    expect(sum_halves(comm, halves, option(RONDO_NCCL_ACCUMULATE, ncclFloat32)));
+    // 2051 lies between 2050 and 2052, the even one of which is 2052.
+    expect_that(halves == std::vector<std::uint16_t>(count, 0x6802), "2048 + 1 + 1 + 1");
+  });
+}
+
+TEST_CASE("ranks that ask for different ways of adding are told so") {
+  const std::vector<ncclComm_t> comms = init_all(2);
+  on_all_ranks(2, [&](int rank) {
+    const ncclComm_t comm = comms[static_cast<std::size_t>(rank)];
+    std::vector<std::uint16_t> halves(100, 0x3c00);
+    expect_error(sum_halves(comm, halves, option(RONDO_NCCL_REPRODUCIBLE, rank)), ncclInvalidUsage,
+                 "reproducible");
+    expect(ncclCommAbort(comm));
+  });
+}
+
+TEST_CASE("a peer that makes no call is told of at the deadline that was set") {
+  const std::vector<ncclComm_t> comms = init_all(2);
+  float value = 1;
+  expect(rondoCommSetTimeout(comms[0], 700));
+  CHECK_NOTHROW(
+      expect_error(ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, comms[0], nullptr),
+                   ncclRemoteError, "within 0.7 s: rank 1"));
+  for (const ncclComm_t comm : comms) expect(ncclCommAbort(comm));
+  CHECK_NOTHROW(
+      expect_error(rondoCommSetTimeout(comms[0], 700), ncclInvalidArgument, "was destroyed"));
+}
+
+TEST_CASE("a timeout must be one") {
+  const std::vector<ncclComm_t> comms = init_all(1);
+  CHECK_NOTHROW(expect_error(rondoCommSetTimeout(comms[0], 0), ncclInvalidArgument, "0 ms"));
+  expect(rondoCommSetTimeout(comms[0], ~0U));
+  destroy(comms);
+}
+
+constexpr std::array integers{ncclInt8, ncclUint8, ncclInt32, ncclUint32, ncclInt64, ncclUint64};
+
+std::size_t bytes_of(ncclDataType_t type) {
+  return type <= ncclUint8 ? 1 : type <= ncclUint32 ? 4 : 8;
+}
+
+std::vector<std::uint8_t> bits(int rank, std::size_t bytes) {
+  std::vector<std::uint8_t> all(bytes);
+  for (std::size_t i = 0; i < bytes; ++i)
+    all[i] = static_cast<std::uint8_t>((i + 1) * 2654435761U >> (7 + 3 * rank));
+  return all;
+}
+
+/// On bits an operator of a wide type is the same on its bytes.
+std::vector<std::uint8_t> combined_bits(rondoBitwise_t which, int ranks, std::size_t bytes) {
+  std::vector<std::uint8_t> all = bits(0, bytes);
+  for (int rank = 1; rank < ranks; ++rank) {
+    const std::vector<std::uint8_t> more = bits(rank, bytes);
+    for (std::size_t i = 0; i < bytes; ++i) {
+      all[i] = static_cast<std::uint8_t>(which == rondoBitAnd  ? all[i] & more[i]
+                                         : which == rondoBitOr ? all[i] | more[i]
+                                                               : all[i] ^ more[i]);
+    }
+  }
+  return all;
+}
+
+TEST_CASE("operators on bits, of every integer type") {
+  const auto which = GENERATE(rondoBitAnd, rondoBitOr, rondoBitXor);
+  const int ranks = GENERATE(1, 2, 3);
+  with_members(ranks, [&](int rank, ncclComm_t comm) {
+    ncclRedOp_t op = ncclSum;
+    expect(rondoRedOpCreateBitwise(&op, which, comm));
+    for (const ncclDataType_t type : integers) {
+      const std::size_t count = 1001;
+      const std::size_t bytes = count * bytes_of(type);
+      std::vector<std::uint8_t> values = bits(rank, bytes);
+      expect(ncclAllReduce(values.data(), values.data(), count, type, op, comm, nullptr));
+      expect_that(values == combined_bits(which, ranks, bytes),
+                  "operator " + std::to_string(which) + ", type " + std::to_string(type));
+    }
+    expect(ncclRedOpDestroy(op, comm));
+    int value = 0;
+    expect_error(ncclAllReduce(&value, &value, 1, ncclInt, op, comm, nullptr), ncclInvalidArgument,
+                 "does not exist");
+  });
+}
+
+TEST_CASE("operators on bits are for integers, and of their communicator") {
+  const std::vector<ncclComm_t> comms = init_all(2);
+  ncclRedOp_t op = ncclSum;
+  expect(rondoRedOpCreateBitwise(&op, rondoBitXor, comms[0]));
+  float value = 1;
+  const auto call = [&](ncclDataType_t type, ncclComm_t comm) {
+    return ncclAllReduce(&value, &value, 1, type, op, comm, nullptr);
+  };
+  for (const auto type : {ncclFloat16, ncclFloat32, ncclFloat64, ncclBfloat16, ncclFloat8e4m3})
+    CHECK_NOTHROW(expect_error(call(type, comms[0]), ncclInvalidArgument, "bit_xor"));
+  CHECK_NOTHROW(expect_error(call(ncclInt, comms[1]), ncclInvalidArgument, "does not exist"));
+  CHECK_NOTHROW(expect_error(rondoRedOpCreateBitwise(nullptr, rondoBitAnd, comms[0]),
+                             ncclInvalidArgument, "op is null"));
+  CHECK_NOTHROW(expect_error(rondoRedOpCreateBitwise(&op, numbered<rondoBitwise_t>(3), comms[0]),
+                             ncclInvalidArgument, "bitwise operator 3"));
+  destroy(comms);
+}
+
+}  // namespace
+}  // namespace rondo::test

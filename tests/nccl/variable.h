@@ -1,0 +1,23 @@
+// Settings of communicators that a test makes.
+#pragma once
+
+#include <cstdlib>
+#include <string>
+
+namespace rondo::test {
+
+/// A variable of the environment while it lives.
+class Variable {
+ public:
+  Variable(const char* name, const std::string& value) : name_(name) {
+    ::setenv(name, value.c_str(), 1);
+  }
+  ~Variable() { ::unsetenv(name_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+};
+
+}  // namespace rondo::test

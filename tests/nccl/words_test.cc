@@ -1,0 +1,76 @@
+// What errors say through NCCL's API: its own functions, the variables that were set, and text that
+// every client can take.
+#include <cstring>
+
+#include "tests/catch.h"
+#include "tests/nccl/members.h"
+#include "tests/nccl/variable.h"
+
+namespace rondo::test {
+namespace {
+
+TEST_CASE("bytes that are no unique id are refused by this API's names, in plain text") {
+  const int byte = GENERATE(0, 0x20, 0x80, 0xff);
+  ncclUniqueId id;
+  std::memset(&id, byte, sizeof id);
+  ncclComm_t comm = nullptr;
+  CHECK_NOTHROW(expect_error(ncclCommInitRank(&comm, 2, id, 1), ncclInvalidArgument,
+                             "ncclCommInitRank: rondo: rank 1: this unique id names no meeting. "
+                             "Try: pass ncclCommInitRank the 128 bytes that ncclGetUniqueId wrote, "
+                             "unchanged"));
+}
+
+TEST_CASE("bytes that are no plain text are escaped") {
+  const Variable set("NCCL_COMM_ID", "\xff\tn\xc3\xb6");
+  ncclUniqueId id;
+  CHECK_NOTHROW(expect_error(ncclGetUniqueId(&id), ncclInvalidUsage,
+                             "NCCL_COMM_ID=\\xff\\x09n\\xc3\\xb6 is no address and port"));
+}
+
+TEST_CASE("the variable that was set is the one that is named") {
+  const bool ours = GENERATE(false, true);
+  const std::string prefix = ours ? "RONDO_" : "NCCL_";
+  ncclUniqueId id;
+  {
+    const std::string name = prefix + "COMM_ID";
+    const Variable set(name.c_str(), "bad");
+    CHECK_NOTHROW(expect_error(ncclGetUniqueId(&id), ncclInvalidUsage,
+                               "rondo: " + name + "=bad is no address and port"));
+  }
+  const std::string name = prefix + "SOCKET_IFNAME";
+  const Variable set(name.c_str(), "nope");
+  CHECK_NOTHROW(expect_error(ncclGetUniqueId(&id), ncclInvalidUsage,
+                             "no network interface fits " + name + "=nope. Try: "));
+}
+
+TEST_CASE("a message to this very rank outside a group is told of this API's groups") {
+  run_members(init_all(2), [](int rank, ncclComm_t comm) {
+    int value = 0;
+    expect_error(ncclSend(&value, 1, ncclInt, rank, comm, nullptr), ncclInvalidUsage,
+                 ". Try: put ncclSend and ncclRecv between ncclGroupStart and ncclGroupEnd");
+  });
+}
+
+TEST_CASE("a destroyed communicator's words say what to do") {
+  const std::vector<ncclComm_t> comms = init_all(1);
+  destroy(comms);
+  CHECK_NOTHROW(expect_error(ncclCommDestroy(comms[0]), ncclInvalidArgument,
+                             ". Try: make another one with ncclCommInitRank"));
+}
+
+TEST_CASE("peers of a rank that aborted hear who it was and what to do") {
+  const std::vector<ncclComm_t> comms = init_all(2);
+  on_all_ranks(2, [&](int rank) {
+    int value = 0;
+    if (rank == 0) return expect(ncclCommAbort(comms[0]));
+    const ncclResult_t result =
+        ncclAllReduce(&value, &value, 1, ncclInt, ncclSum, comms[1], nullptr);
+    expect_error(result, ncclRemoteError, "rank 0 reports: the communicator was aborted");
+    expect_error(result, ncclRemoteError,
+                 ". Try: call ncclCommAbort on every rank, and make another communicator");
+    expect(ncclCommAbort(comms[1]));
+  });
+}
+
+}  // namespace
+}  // namespace rondo::test

@@ -1,0 +1,54 @@
+// What communicators write to the log.
+#pragma once
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <thread>
+
+#include "tests/nccl/variable.h"
+
+namespace rondo::test {
+
+/// What communicators write to the log at INFO that are made in its record(). The log goes
+/// elsewhere again with the next communicator made outside it.
+class Log {
+ public:
+  Log() = default;
+  ~Log() {
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+  }
+  Log(const Log&) = delete;
+  Log& operator=(const Log&) = delete;
+
+  template <class Body>
+  auto record(Body body) const {
+    const Variable level("RONDO_DEBUG", "INFO");
+    const Variable file("RONDO_DEBUG_FILE", path_.string());
+    return body();
+  }
+  std::string text() const {
+    std::ifstream file(path_);
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  }
+  void wait_for(const std::string& words) const {
+    while (text().find(words) == std::string::npos) std::this_thread::yield();
+  }
+
+ private:
+  /// Another one each time: a log that is open already is not opened again.
+  static std::filesystem::path fresh_path() {
+    static int number = 0;
+    return std::filesystem::temp_directory_path() /
+           ("rondo-resident-" + std::to_string(::getpid()) + "-" + std::to_string(++number) +
+            ".log");
+  }
+
+  std::filesystem::path path_ = fresh_path();
+};
+
+}  // namespace rondo::test

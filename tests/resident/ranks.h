@@ -1,0 +1,60 @@
+// Ranks as threads with a device each, whose small calls are kernels that wait for each other, or
+// finite.
+#pragma once
+
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "tests/nccl/between_devices.h"
+#include "tests/nccl/calls.h"
+#include "tests/nccl/together.h"
+#include "tests/nccl/variable.h"
+
+namespace rondo::test {
+
+inline std::vector<int> own_devices(int ranks) {
+  std::vector<int> devices(static_cast<std::size_t>(ranks));
+  std::iota(devices.begin(), devices.end(), 0);
+  return devices;
+}
+
+/// Communicators of ranks with a device each. `executor`: RONDO_DEVICE_EXECUTOR.
+inline std::vector<ncclComm_t> init_on_own(int ranks, const std::string& executor = "auto") {
+  const Variable setting("RONDO_DEVICE_EXECUTOR", executor);
+  return init_each_on(own_devices(ranks));
+}
+
+/// Runs body(rank, comm) on a thread for each rank, with its device current.
+template <class Body>
+void run_on_own(const std::vector<ncclComm_t>& comms, Body&& body) {
+  run_members(comms, [&](int rank, ncclComm_t comm) {
+    cuCtxSetCurrent(device_context(rank));
+    body(rank, comm);
+  });
+}
+
+/// Whether kernels that wait have run since then, as wanted; a build without kernels has none.
+class ResidentLaunches {
+ public:
+  int number() const { return fake_resident_launches() - before_; }
+  bool are(int wanted) const { return number() == (RONDO_WITH_KERNELS != 0 ? wanted : 0); }
+
+ private:
+  int before_ = fake_resident_launches();
+};
+
+inline const std::vector<Collective> nccl_collectives{
+    Collective::all_reduce, Collective::reduce_scatter, Collective::reduce,  Collective::all_gather,
+    Collective::broadcast,  Collective::all_to_all,     Collective::scatter, Collective::gather};
+
+/// Small non-negative numbers in any type: bytes that are no NaN and no overflow.
+inline std::vector<unsigned char> small_numbers(std::size_t bytes, int rank) {
+  std::vector<unsigned char> made(bytes);
+  for (std::size_t i = 0; i < bytes; ++i)
+    made[i] =
+        static_cast<unsigned char>((i * 5 + i / 97 + static_cast<std::size_t>(rank) * 7) % 48);
+  return made;
+}
+
+}  // namespace rondo::test

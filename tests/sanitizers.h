@@ -1,0 +1,34 @@
+// What a build under ThreadSanitizer leaves out of cross-products.
+//
+// It makes every byte that moves many times as dear, and looks for races: those depend on threads,
+// steps and slices, not on types, operators or the sizes of the same number of slices. So cells
+// that differ in these alone are left to the other builds, the one under AddressSanitizer among
+// them, which have all cells.
+#pragma once
+
+#include <vector>
+
+#include "rondo/types.h"
+
+namespace rondo::test {
+
+#ifdef __SANITIZE_THREAD__
+inline constexpr bool looks_for_races = true;
+#else
+inline constexpr bool looks_for_races = false;
+#endif
+
+/// Whether this build has the cell: under ThreadSanitizer every type with sum, and every operator
+/// with two types.
+constexpr bool takes(DataType type, ReduceOperator op) {
+  return !looks_for_races || op == ReduceOperator::sum || type == DataType::float32 ||
+         type == DataType::int32;
+}
+
+/// The cells of this build.
+template <class T>
+std::vector<T> cells(std::vector<T> all, std::vector<T> under_thread_sanitizer) {
+  return looks_for_races ? under_thread_sanitizer : all;
+}
+
+}  // namespace rondo::test

@@ -1,0 +1,87 @@
+// What `rondo gpus` prints, for made-up machines; the command itself against the fake driver.
+#include "tools/rondo/gpus.h"
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "tests/catch.h"
+
+namespace rondo::tool {
+namespace {
+
+using cuda::Link;
+using cuda::Reach;
+
+/// 0 and 1 share an NVLink, 2 reaches 0 by PCIe and 1 not at all.
+Gpus three() {
+  constexpr Link same{Reach::same, 0};
+  constexpr Link fast{Reach::nvlink, 0};
+  constexpr Link slow{Reach::pcie, 1};
+  constexpr Link none{Reach::none, -1};
+  return {.names = {"Made-up A", "Made-up A", "Made-up B"},
+          .links = {same, fast, slow, fast, same, none, slow, none, same}};
+}
+
+struct Answer {
+  int status = -1;
+  std::string text{};
+};
+
+/// With the fake driver as the machine's, or with none.
+Answer command(const std::string& arguments, bool with_driver) {
+  const std::string folder = with_driver ? FAKE_DRIVER_FOLDER : "/nowhere";
+  const std::string line =
+      "LD_LIBRARY_PATH='" + folder + "' '" RONDO_PROGRAM "' gpus " + arguments + " 2>&1";
+  FILE* const pipe = ::popen(line.c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  Answer answer;
+  std::array<char, 4096> piece{};
+  while (const std::size_t bytes = std::fread(piece.data(), 1, piece.size(), pipe))
+    answer.text.append(piece.data(), bytes);
+  answer.status = WEXITSTATUS(::pclose(pipe));
+  return answer;
+}
+
+TEST_CASE("a row for each GPU, a column for each that it reaches") {
+  CHECK(gpus_text(three()) ==
+        "  GPU  NAME       TO 0    1       2\n"
+        "  0    Made-up A  -       NVLink  PCIe\n"
+        "  1    Made-up A  NVLink  -       none\n"
+        "  2    Made-up B  PCIe    none    -\n");
+}
+
+TEST_CASE("programs get the same, with the driver's order of the links") {
+  const auto json = gpus_json(three());
+  CHECK(json["obstacle"] == "");
+  REQUIRE(json["gpus"].size() == 3);
+  CHECK(json["gpus"][2]["name"] == "Made-up B");
+  const auto& links = json["gpus"][2]["links"];
+  REQUIRE(links.size() == 2);
+  CHECK(links[0].dump() == R"({"to":0,"by":"PCIe","rank":1})");
+  CHECK(links[1].dump() == R"({"to":1,"by":"none","rank":null})");
+}
+
+TEST_CASE("without a GPU the text says why and what to do") {
+  const Gpus none{.obstacle = "the driver is on holiday", .remedy = "wait"};
+  CHECK(gpus_text(none) ==
+        "No GPU here: the driver is on holiday.\nTo have one: wait\n"
+        "rondo works without, on host memory.\n");
+  CHECK(gpus_json(none)["gpus"].empty());
+}
+
+TEST_CASE("the command asks the driver, where there is one") {
+  const Answer table = command("", true);
+  INFO(table.text);
+  CHECK(table.status == 0);
+  CHECK(table.text.find("  1    Fake GPU 1  PCIe  -     PCIe") != std::string::npos);
+  const Answer json = command("--json", true);
+  CHECK(json.status == 0);
+  CHECK(nlohmann::json::parse(json.text)["gpus"].size() == 8);
+  CHECK(command("--links", true).status == 2);
+  CHECK(command("", false).status == 0);
+}
+
+}  // namespace
+}  // namespace rondo::tool

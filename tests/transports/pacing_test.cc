@@ -1,0 +1,39 @@
+// Congestion control of the tcp transport's connections.
+#include "transports/tcp/pacing.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <string>
+
+#include "core/base/unique_fd.h"
+#include "tests/catch.h"
+
+namespace rondo::testing {
+namespace {
+
+std::string congestion_control(const UniqueFd& socket) {
+  std::array<char, 64> name{};
+  socklen_t size = name.size() - 1;
+  REQUIRE(::getsockopt(socket.get(), IPPROTO_TCP, TCP_CONGESTION, name.data(), &size) == 0);
+  return name.data();
+}
+
+// A connection that has once been paced stays so: Reno must be there from the beginning, by both
+// ends, and the machine's own choice only where the way leaves it.
+TEST_CASE("tcp: connections within a machine are never paced", "[transports]") {
+  const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const std::string usual = congestion_control(socket);
+  tcp::Pacing pacing;
+  pacing.begin(socket.get());
+  CHECK(congestion_control(socket) == "reno");
+  pacing.settle(socket.get(), true);
+  CHECK(congestion_control(socket) == "reno");
+  pacing.settle(socket.get(), false);
+  CHECK(congestion_control(socket) == usual);
+}
+
+}  // namespace
+}  // namespace rondo::testing
