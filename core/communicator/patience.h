@@ -21,7 +21,7 @@ class Patience {
   void reset() {
     backoff_.reset();
     idle_since_.reset();
-    expired_since_.reset();
+    asked_ = 0;
   }
   /// A wait begins, or goes on behind others' turns. `moves` counts what has moved: where it is as
   /// it was the last time, the silence is the same one.
@@ -33,30 +33,27 @@ class Patience {
 
   enum class Verdict { wait, report, expired, lost };
   /// `report` once a second of silence; `expired` when `timeout` is over and about once a second
-  /// from then on; `lost` when even the control plane, which is asked then, has not answered
-  /// `grace` later. `timeout` may differ from look to look.
+  /// from then on; `lost` when the control plane, which is asked each time, has left `most_asked`
+  /// without an answer. Counted, not timed: a process that stood still behind its first question
+  /// has not given anyone time to answer. `timeout` may differ from look to look.
   Verdict judge(std::chrono::milliseconds timeout, Clock::time_point now = Clock::now()) {
     if (!idle_since_) {
       idle_since_ = now;
       reported_ = now;
     }
     if (now - *idle_since_ <= timeout) {
-      expired_since_.reset();
+      asked_ = 0;
       return is_due(now) ? Verdict::report : Verdict::wait;
     }
     // A timeout may have been shortened to one that ended long ago: still nobody was asked.
-    if (!expired_since_) {
-      expired_since_ = now;
-      reported_ = now;
-      return Verdict::expired;
-    }
-    if (now - *expired_since_ > grace) return Verdict::lost;
-    return is_due(now) ? Verdict::expired : Verdict::wait;
+    if (asked_ == 0) reported_ = now - interval;
+    if (!is_due(now)) return Verdict::wait;
+    return asked_++ < most_asked ? Verdict::expired : Verdict::lost;
   }
 
  private:
   static constexpr std::chrono::seconds interval{1};
-  static constexpr std::chrono::seconds grace{5};
+  static constexpr int most_asked = 5;
 
   bool is_due(Clock::time_point now) {
     if (now - reported_ < interval) return false;
@@ -66,9 +63,9 @@ class Patience {
 
   Backoff backoff_;
   std::optional<Clock::time_point> idle_since_{};
-  std::optional<Clock::time_point> expired_since_{};  ///< the first `expired`
-  Clock::time_point reported_{};                      ///< the newest verdict but `wait`
-  std::uint64_t moves_ = 0;                           ///< at the last resume()
+  int asked_ = 0;                 ///< how often `expired` was said
+  Clock::time_point reported_{};  ///< the newest verdict but `wait`
+  std::uint64_t moves_ = 0;       ///< at the last resume()
 };
 
 }  // namespace rondo::detail

@@ -26,10 +26,11 @@ void check(Patience& patience, const std::vector<Look>& looks) {
 }
 
 const std::vector<Look> usual{
-    {0, 2500, Verdict::wait},       {999, 2500, Verdict::wait},    {1000, 2500, Verdict::report},
-    {1999, 2500, Verdict::wait},    {2000, 2500, Verdict::report}, {2500, 2500, Verdict::wait},
-    {2501, 2500, Verdict::expired}, {3500, 2500, Verdict::wait},   {3501, 2500, Verdict::expired},
-    {7501, 2500, Verdict::expired}, {7502, 2500, Verdict::lost}};
+    {0, 2500, Verdict::wait},       {999, 2500, Verdict::wait},     {1000, 2500, Verdict::report},
+    {1999, 2500, Verdict::wait},    {2000, 2500, Verdict::report},  {2500, 2500, Verdict::wait},
+    {2501, 2500, Verdict::expired}, {3500, 2500, Verdict::wait},    {3501, 2500, Verdict::expired},
+    {4501, 2500, Verdict::expired}, {5501, 2500, Verdict::expired}, {6501, 2500, Verdict::expired},
+    {7500, 2500, Verdict::wait},    {7501, 2500, Verdict::lost}};
 
 TEST_CASE("silence is reported, then asked about, and then nobody answers") {
   Patience patience(false, false);
@@ -66,9 +67,12 @@ TEST_CASE("a timeout that is shortened while a call waits is asked about before 
   check(patience, {{0, 300'000, Verdict::wait},
                    {60'000, 300'000, Verdict::report},
                    {60'001, 100, Verdict::expired},
+                   {61'000, 100, Verdict::wait},
                    {61'001, 100, Verdict::expired},
-                   {65'001, 100, Verdict::expired},
-                   {65'002, 100, Verdict::lost}});
+                   {62'001, 100, Verdict::expired},
+                   {63'001, 100, Verdict::expired},
+                   {64'001, 100, Verdict::expired},
+                   {65'001, 100, Verdict::lost}});
 }
 
 TEST_CASE("a timeout that is prolonged after its end is waited for anew") {
@@ -78,13 +82,18 @@ TEST_CASE("a timeout that is prolonged after its end is waited for anew") {
                    {5000, 20'000, Verdict::report},
                    {19'999, 20'000, Verdict::report},
                    {20'001, 20'000, Verdict::expired},
-                   {25'001, 20'000, Verdict::expired},
-                   {25'002, 20'000, Verdict::lost}});
+                   {21'001, 20'000, Verdict::expired},
+                   {22'001, 20'000, Verdict::expired},
+                   {23'001, 20'000, Verdict::expired},
+                   {24'001, 20'000, Verdict::expired},
+                   {25'001, 20'000, Verdict::lost}});
 }
 
 TEST_CASE("who did not run for long asks before it gives up") {
   Patience patience(false, false);
-  check(patience, {{0, 100, Verdict::wait}, {60'000, 100, Verdict::expired}});
+  check(
+      patience,
+      {{0, 100, Verdict::wait}, {60'000, 100, Verdict::expired}, {120'000, 100, Verdict::expired}});
 }
 
 }  // namespace
