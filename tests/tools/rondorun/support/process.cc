@@ -15,6 +15,7 @@
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
 
 namespace rondo::test {
 namespace {
@@ -139,9 +140,12 @@ void Process::pump() {
 }
 
 void Process::wait_until(const std::function<bool()>& condition, const std::string& what) {
-  const auto end = Clock::now() + patience;
-  while (!condition()) {
-    if (Clock::now() > end)
+  constexpr Clock::duration longest_look = std::chrono::milliseconds(100);
+  const auto begin = Clock::now();
+  for (auto last = begin; !condition();) {
+    const auto now = Clock::now();
+    waited_ += std::min(now - std::exchange(last, now), longest_look);
+    if (now - begin > patience)
       throw std::runtime_error("waited in vain for " + what + "\noutput: " + output_ +
                                "\nerror: " + error_ + "\nliving:" + describe(living()));
     pump();
@@ -256,6 +260,12 @@ Result finish(const Command& command) {
   const int status = process.wait();
   process.wait_none_living();
   return {status, process.output(), process.error()};
+}
+
+bool one_in_time(const std::function<std::chrono::milliseconds()>& attempt) {
+  for (int attempts = 0; attempts < 3; ++attempts)
+    if (attempt() < std::chrono::seconds(5)) return true;
+  return false;
 }
 
 }  // namespace rondo::test

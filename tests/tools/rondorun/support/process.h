@@ -42,6 +42,11 @@ class Process {
   void wait_until(const std::function<bool()>& condition, const std::string& what);
   /// Until the command has ended and closed its output: the exit status, 128 + s after signal s.
   int wait();
+  /// How long was waited for it so far, but for the moments in which the machine stood still: what
+  /// passes between two looks, a few milliseconds else, counts for 100 ms at most.
+  std::chrono::milliseconds waited() const {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(waited_);
+  }
   /// Until the command has stopped because of a signal.
   void wait_stopped();
   /// No longer reads standard output.
@@ -72,6 +77,7 @@ class Process {
   pid_t process_ = -1;
   UniqueFd output_fd_;
   UniqueFd error_fd_;
+  std::chrono::steady_clock::duration waited_{};
   std::string output_;
   std::string error_;
 };
@@ -116,5 +122,9 @@ std::string trouble(const std::string& error);
 
 /// Runs to the end; nothing of it lives afterwards.
 Result finish(const Command& command);
+
+/// Whether one of three tries took less than 5 s, how soon a job ends once a rank was killed: the
+/// machine may have been busy in the first ones. Each try says how long that end took.
+bool one_in_time(const std::function<std::chrono::milliseconds()>& attempt);
 
 }  // namespace rondo::test

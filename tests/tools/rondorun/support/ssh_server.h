@@ -12,7 +12,7 @@ class SshServer {
  public:
   /// Throws std::runtime_error with sshd's and ssh's words when no login can be made to work.
   SshServer();
-  ~SshServer();
+  ~SshServer() = default;
   SshServer(const SshServer&) = delete;
   SshServer& operator=(const SshServer&) = delete;
 
@@ -37,7 +37,6 @@ class SshServer {
   std::string command_;
   std::string wrong_command_;
   std::string complaint_;
-  bool made_run_folder_ = false;
   std::unique_ptr<Process> server_;
 };
 
