@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "core/base/awake.h"
 #include "core/base/threads.h"
 
 namespace rondo {
@@ -57,6 +58,8 @@ void run_for(std::chrono::milliseconds longest, std::size_t count,
     }
     over->set_value();
   }).detach();
+  for (; longest > awake_step; longest -= awake_step)
+    if (end.wait_for(awake_step) == std::future_status::ready) return;
   end.wait_for(longest);
 }
 

@@ -1,6 +1,7 @@
 // The progress role: who works, how long they wait, and what becomes of trouble.
 #include <poll.h>
 
+#include "core/base/awake.h"
 #include "core/base/log.h"
 #include "core/base/threads.h"
 #include "core/communicator/remedies.h"
@@ -197,10 +198,10 @@ void CommunicatorState::ask_why(bool expired) {
 }
 
 void CommunicatorState::await_diagnosis() {
-  const auto begin = std::chrono::steady_clock::now();
+  AwakeClock clock;
+  const auto begin = clock.now();
   auto next_question = begin + between_questions;
-  for (auto now = begin; !line_->failed() && now < begin + diagnosis;
-       now = std::chrono::steady_clock::now()) {
+  for (auto now = begin; !line_->failed() && now < begin + diagnosis; now = clock.now()) {
     if (now >= next_question) {
       ask_why(false);
       next_question = now + between_questions;

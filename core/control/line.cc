@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/awake.h"
 #include "core/base/config.h"
 #include "core/base/log.h"
 #include "core/control/judge.h"
@@ -57,7 +58,7 @@ std::vector<std::string> Line::exchange(const std::string& mine) {
     lock.unlock();
     carrier_->post(ExchangeExpired{.line = number_, .milliseconds = milliseconds});
     lock.lock();
-    changed_.wait_for(lock, std::chrono::seconds{5}, ready);
+    wait_awake(changed_, lock, std::chrono::seconds{5}, ready);
   }
   // What was complete before a failure came is still complete.
   if (const auto blobs = std::exchange(blobs_, std::nullopt)) return blobs->bytes;
@@ -235,7 +236,7 @@ void Line::compare_calls(std::chrono::milliseconds longest) {
   const auto first = begun > most_compared ? begun - most_compared + 1 : 1;
   if (!carrier_->post(Compare{.line = number_, .report = call_report(first, begun)})) return;
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, longest, [&] { return failure_ || alike_ || unserved_; });
+  wait_awake(changed_, lock, longest, [&] { return failure_ || alike_ || unserved_; });
 }
 
 CallReport Line::call_report(std::uint64_t from, std::uint64_t to) const {

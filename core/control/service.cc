@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 
+#include "core/base/awake.h"
 #include "core/base/log.h"
 #include "core/base/text.h"
 #include "core/control/hub.h"
@@ -76,10 +77,10 @@ class Service::Room {
     {
       std::unique_lock lock(mutex_);
       if (failed_) changed_.wait_for(lock, afterword, [] { return false; });
-      changed_.wait_for(lock, linger, [&] { return others_ == 0; });
+      wait_awake(changed_, lock, linger, [&] { return others_ == 0; });
       if (present_ > 0) {
         asio::post(io_, [this] { say_goodbye(); });
-        changed_.wait_for(lock, std::chrono::milliseconds{300}, [&] { return present_ == 0; });
+        wait_awake(changed_, lock, std::chrono::milliseconds{300}, [&] { return present_ == 0; });
       }
     }
     io_.stop();
@@ -119,6 +120,7 @@ class Service::Room {
   std::optional<KeptFromChildren> unforked_;  ///< the acceptor's
   asio::steady_timer retry_;
   asio::steady_timer ticker_;
+  AwakeClock clock_;  ///< the hub's
   std::set<GuestPointer> guests_;
   std::vector<GuestPointer> by_rank_;  ///< sized by the first Hello
   std::optional<Refused> refusal_;     ///< the meeting has failed
@@ -232,7 +234,7 @@ void Service::Room::received(const GuestPointer& guest, const Message& message) 
   } else if (const auto* late = std::get_if<MeetingExpired>(&message)) {
     expired(late->milliseconds);
   } else if (hub_) {
-    hub_->receive(guest->hello.rank, message, Hub::Clock::now());
+    hub_->receive(guest->hello.rank, message, clock_.now());
     if (std::holds_alternative<Bye>(message)) {
       guest->departed = true;
       guest->stream->finish();
@@ -304,7 +306,7 @@ void Service::Room::closed(const GuestPointer& guest, const std::string& why) {
         "a stranger at " + guest->address + " was turned away" +
             (why.empty() ? ": it closed the connection" : ": " + why));
   } else if (hub_) {
-    hub_->died(guest->hello.rank, Hub::Clock::now());
+    hub_->died(guest->hello.rank, clock_.now());
     arm_ticker();
   } else {
     fail_meeting({.peer = guest->hello.rank,
@@ -356,10 +358,10 @@ void Service::Room::fail_meeting(const Refused& refusal) {
 void Service::Room::arm_ticker() {
   const auto next = hub_ ? hub_->next_tick() : std::nullopt;
   if (!next) return;
-  ticker_.expires_at(*next);
+  ticker_.expires_after(std::min<Hub::Clock::duration>(*next - clock_.now(), awake_step));
   ticker_.async_wait([this](const error_code& cancelled) {
     if (cancelled) return;
-    hub_->tick(Hub::Clock::now());
+    hub_->tick(clock_.now());
     arm_ticker();
   });
 }
@@ -393,8 +395,5 @@ Service::~Service() {
 
 std::uint16_t Service::port() const { return room_->port(); }
 bool Service::is_over() const { return room_->is_over(); }
-
-/// Any constant would do; the port in it keeps apart what strays between two jobs' ports.
-std::uint64_t default_magic(std::uint16_t port) { return 0x72'6f'6e'64'6f'00'00'00ULL + port; }
 
 }  // namespace rondo::control

@@ -1,10 +1,12 @@
 // A world of processes: a control thread per rank, connected to the service at rank 0.
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <condition_variable>
 #include <map>
 #include <random>
 
+#include "core/base/awake.h"
 #include "core/base/interface.h"
 #include "core/control/connect.h"
 #include "core/control/control.h"
@@ -70,7 +72,7 @@ class TcpControl final : public Control,
       if (post(Bye{})) {
         asio::post(io_, [this] { stream_->finish(); });
         std::unique_lock lock(mutex_);
-        gone_.wait_for(lock, farewell, [&] { return !served_; });
+        wait_awake(gone_, lock, farewell, [&] { return !served_; });
       }
     } catch (...) {
       // No memory for it: the service takes this rank for dead.
@@ -92,12 +94,7 @@ class TcpControl final : public Control,
   }
 
   void remind(std::uint64_t number) override {
-    asio::post(io_, [this, number] {
-      const auto timer = std::make_shared<asio::steady_timer>(io_, verdict_due);
-      timer->async_wait([this, number, timer](const error_code&) {
-        with_line(number, [](Line& line) { line.overdue(); });
-      });
-    });
+    asio::post(io_, [this, number] { remind_in(verdict_due, number); });
   }
 
   void add(Line& line) override {
@@ -118,6 +115,15 @@ class TcpControl final : public Control,
 
  private:
   enum class Link { there, left, lost };
+
+  /// Step by step, see AwakeClock.
+  void remind_in(std::chrono::milliseconds left, std::uint64_t number) {
+    const auto timer = std::make_shared<asio::steady_timer>(io_, std::min(left, awake_step));
+    timer->async_wait([this, left, number, timer](const error_code&) {
+      if (left > awake_step) return remind_in(left - awake_step, number);
+      with_line(number, [](Line& line) { line.overdue(); });
+    });
+  }
 
   /// Where a process ends in order, this thread is not at work while what is static is destroyed.
   void end_thread() {
