@@ -4,7 +4,7 @@
 // has given nobody time to answer: by the kernel's clock every deadline of its peers is over as it
 // wakes, and a look at the wrong moment would name one that is well. So a limit on how long another
 // may take to answer is counted in steps, and what passes within one counts as that step however
-// long it was.
+// long it was. A user's own timeouts stay what they say.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,8 @@
 
 namespace rondo {
 
-inline constexpr std::chrono::milliseconds awake_step{100};
+/// Half of the shortest limit counted so, that one step never is all of it.
+inline constexpr std::chrono::milliseconds awake_step{50};
 
 /// Look at least once an awake_step where time matters. Not thread-safe.
 class AwakeClock {

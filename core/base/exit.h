@@ -14,8 +14,8 @@ namespace rondo {
 void at_process_exit(void (*handler)(bool in_order));
 
 /// Runs body(0) to body(count - 1), each on a thread of its own, and returns when all have ended or
-/// so much time has passed: then they go on, for as long as the process lives. What they throw is
-/// lost. Throws what starting threads throws.
+/// so much time has passed in which this process ran: then they go on, for as long as the process
+/// lives. What they throw is lost. Throws what starting threads throws.
 void run_for(std::chrono::milliseconds longest, std::size_t count,
              std::function<void(std::size_t)> body);
 

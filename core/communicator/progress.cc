@@ -344,8 +344,9 @@ void CommunicatorState::close(bool together) {
   }
   write_trace(together);
   if (together && size() > 1) line_->compare_calls(longest_comparing);
+  const auto disagreement = untold();  // others' trouble behind its leaving is none of its own
   line_->leave();
-  if (const auto disagreement = untold(); together && !told && disagreement) {
+  if (together && !told && disagreement) {
     note_told();
     throw *disagreement;
   }

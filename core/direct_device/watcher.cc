@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "core/base/awake.h"
 #include "core/base/log.h"
 #include "core/base/threads.h"
 #include "core/direct_device/disagreements.h"
@@ -365,8 +366,9 @@ void Watcher::give_memory_back(std::shared_ptr<void> owner) {
       executor_.reset();
       area_->close();
     }
-    const auto begin = Clock::now();
-    while (area_->is_read() && (!failed || Clock::now() - begin < most_patience_with_readers))
+    AwakeClock clock;  // who stood still has not waited for anyone
+    const auto begin = clock.now();
+    while (area_->is_read() && (!failed || clock.now() - begin < most_patience_with_readers))
       std::this_thread::sleep_for(longest_nap);
     if (is_written && area_->is_read()) area_->keep();
     const cuda::CurrentContext current(area_->context());

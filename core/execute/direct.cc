@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/base/awake.h"
 #include "core/execute/cache_line.h"
 
 namespace rondo::detail {
@@ -174,14 +175,15 @@ void DirectEngine::withdraw(const std::function<void()>& look) noexcept {
   if (!board_) return;
   board_.of(rank_).progress.step.store(gone, std::memory_order_seq_cst);
   if (stage_ == Stage::enter || stage_ == Stage::finished || !announces()) return;
-  const auto deadline = std::chrono::steady_clock::now() + longest_withdrawal;
+  AwakeClock clock;  // who stood still has not waited for anyone
+  const auto deadline = clock.now() + longest_withdrawal;
   const auto at_work = [&](std::int32_t peer) {
     return board_.post(peer, number_).call.load(std::memory_order_seq_cst) >= number_ &&
            board_.of(peer).progress.step.load(std::memory_order_acquire) <
                step_of(number_, all_done);
   };
   for (const std::int32_t peer : others_) {
-    while (at_work(peer) && std::chrono::steady_clock::now() < deadline && is_there(peer, look))
+    while (at_work(peer) && clock.now() < deadline && is_there(peer, look))
       std::this_thread::yield();
   }
 }

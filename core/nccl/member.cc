@@ -1,5 +1,6 @@
 #include "core/nccl/member.h"
 
+#include "core/base/awake.h"
 #include "core/base/log.h"
 #include "core/base/threads.h"
 #include "core/communicator/access.h"
@@ -338,8 +339,9 @@ void Member::let_go(std::shared_ptr<Member> member) {
   member.reset();
   // Whoever lets go last says goodbye to the other ranks; of a thread that a process's end stops in
   // that they would hear nothing, and take it for killed.
-  const auto end = std::chrono::steady_clock::now() + longest;
-  while (state.use_count() > 1 && std::chrono::steady_clock::now() < end)
+  AwakeClock clock;
+  const auto end = clock.now() + longest;
+  while (state.use_count() > 1 && clock.now() < end)
     std::this_thread::sleep_for(std::chrono::microseconds(50));
 }
 

@@ -263,9 +263,8 @@ TEST_CASE("a rank that leaves while others split is named at once") {
   INFO(result.output << "\n" << result.error);
   CHECK(result.status == 3);
   const auto failures = failures_in(result.output);
-  for (const int told : {0, 2}) CHECK(failures.count(told) == 1);
-  for (const auto& [rank, failure] :
-       failures) {  // rank 1 hears of it, too, where it is still at it
+  CHECK(failures.size() == 2);
+  for (const auto& [rank, failure] : failures) {
     CHECK(failure.code == "mismatch");
     CHECK(failure.peer == 1);
     CHECK(contains(failure.text, "rank 1 (host "));

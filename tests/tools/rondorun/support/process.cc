@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -263,8 +264,11 @@ Result finish(const Command& command) {
 }
 
 bool one_in_time(const std::function<std::chrono::milliseconds()>& attempt) {
-  for (int attempts = 0; attempts < 3; ++attempts)
-    if (attempt() < std::chrono::seconds(5)) return true;
+  for (int attempts = 0; attempts < 3; ++attempts) {
+    const auto taken = attempt();
+    if (taken < std::chrono::seconds(5)) return true;
+    std::fprintf(stderr, "WARNING: the end took %lld ms\n", static_cast<long long>(taken.count()));
+  }
   return false;
 }
 
