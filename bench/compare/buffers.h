@@ -1,5 +1,5 @@
-// The buffers of one command: several pairs used in turn, so that data is as fresh as a program's
-// own results are. Inputs are written anew before every sample; results are checked completely.
+// The buffers of one command. Several pairs are used in turn, so that inputs are as fresh in the
+// caches as in a real program. Inputs are written before every sample; all results are checked.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace rondo::compare {
 
 class Buffers {
  public:
-  /// `count` pairs, which lie in one block of inputs and one of outputs: a library that allocates
-  /// by the page or the file descriptor gives even 8 B calls many.
+  /// `count` pairs in one block of inputs and one block of outputs. A library that allocates whole
+  /// pages or file descriptors can so serve many small pairs, too.
   Buffers(Library& library, const Subject& subject, std::size_t bytes, std::size_t count)
       : library_(library),
         collective_(subject.collective),
@@ -32,7 +32,7 @@ class Buffers {
   Buffers(const Buffers&) = delete;  // pairs refer to deals
   Buffers& operator=(const Buffers&) = delete;
 
-  /// Writes all inputs, each with a salt of its own.
+  /// Writes all inputs, each with its own salt.
   void refill(std::size_t seed) {
     for (Pair& pair : pairs_) {
       pair.salt = seed += 331;
@@ -86,8 +86,8 @@ class Buffers {
     return found;
   }
 
-  /// Elements from one buffer to the next: whole cache lines, and one more, so that buffers of a
-  /// power of two do not all fall into the same sets of a cache.
+  /// Elements from one buffer to the next: whole cache lines and one more. Otherwise buffers of a
+  /// power of two would all use the same sets of a cache.
   static std::size_t stride(std::size_t count) {
     constexpr std::size_t line = 64 / sizeof(float);
     return (count + line - 1) / line * line + line;

@@ -1,4 +1,4 @@
-// What is compared: the collectives, by name.
+// The collectives that are compared, by name.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ inline bool is_ragged(Collective collective) { return collective >= Collective::
 /// What a command measures.
 struct Subject {
   Collective collective = Collective::all_reduce;
-  /// Of ragged calls. Random counts are others in every call: their seeds count up from this one.
+  /// For unequal blocks. Random counts differ in every call: their seeds count up from this one.
   bench::CountPattern count_pattern{};
 };
 
@@ -49,7 +49,7 @@ inline Collective parse_collective(const std::string& name) {
   throw std::invalid_argument("unknown collective '" + name + "'");
 }
 
-/// "all_reduce", or of a ragged call "all_gather_v:linear".
+/// "all_reduce", or with unequal blocks "all_gather_v:linear".
 inline Subject parse_subject(const std::string& text) {
   const std::size_t colon = text.find(':');
   Subject subject{parse_collective(text.substr(0, colon))};
@@ -62,8 +62,8 @@ inline Subject parse_subject(const std::string& text) {
   return subject;
 }
 
-/// The root of a job's call number `call`. It goes round, so that every call has to wait for the
-/// one before and nobody can run ahead.
+/// The root of a job's call number `call`. It changes from call to call, so every call has to wait
+/// for the one before, and no rank can run ahead.
 inline int root_of(std::size_t call, int ranks) {
   return static_cast<int>(call % static_cast<std::size_t>(ranks));
 }

@@ -1,13 +1,13 @@
-// The words between the coordinator (bench/compare/run) and the ranks of a resident job: lines.
+// The protocol between the coordinator (bench/compare/run) and the ranks of a waiting job: lines.
 //
 //   rank:         hello RANK RANKS PID VERSION...
 //   coordinator:  measure SUBJECT BYTES PAIRS CALLS SAMPLES SEED VARIANT warm|cold LIMIT
 //   rank:         done WRONG SECONDS us,us,... us,us,...    (each sample: time a call, CPU a call)
 //           or:   error WORDS...
 //
-// SUBJECT is a collective, of ragged calls with a pattern of counts: "all_gather_v:linear". PAIRS
-// of buffers are used in turn. SECONDS is what the whole command took, LIMIT after how many the
-// rank ends itself.
+// SUBJECT is a collective; one with unequal blocks has a pattern of counts: "all_gather_v:linear".
+// PAIRS is the number of pairs of buffers that are used in turn. SECONDS is the time of the whole
+// command. After LIMIT seconds the rank ends itself.
 #pragma once
 
 #include <cstddef>

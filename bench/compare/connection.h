@@ -1,4 +1,4 @@
-// A rank's line to the coordinator: a Unix socket. Waiting in it uses no processor time.
+// A rank's connection to the coordinator: a Unix socket. Waiting on it uses no processor time.
 #pragma once
 
 #include <sys/socket.h>
@@ -16,7 +16,7 @@ namespace rondo::compare {
 
 class Connection {
  public:
-  /// Throws std::system_error when nobody listens at `path`.
+  /// Throws std::system_error when no process listens at `path`.
   explicit Connection(const std::string& path) : socket_(::socket(AF_UNIX, SOCK_STREAM, 0)) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -34,7 +34,7 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
   ~Connection() { ::close(socket_); }
 
-  /// Blocks. Nothing once the coordinator has gone.
+  /// Blocks. Returns no value when the coordinator has ended.
   std::optional<std::string> read_line() {
     for (;;) {
       if (const auto end = received_.find('\n'); end != std::string::npos) {

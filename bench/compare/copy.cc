@@ -1,6 +1,6 @@
-// The floor of the comparison: as many ranks as there are cores copy their inputs, all at the same
-// time. Reads RANK and WORLD_SIZE. Variants: memcpy, or stores that go around the caches, which is
-// faster for large vectors; the faster one is the floor.
+// The bound for shared memory: as many ranks as there are cores copy their inputs at the same time.
+// Reads RANK and WORLD_SIZE. Variants: memcpy, or stores that bypass the caches and are faster for
+// large vectors. The faster variant is the bound.
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
@@ -35,7 +35,7 @@ class Copy final : public rondo::compare::Library {
                 (call.block - streamed) * sizeof(float));
   }
 
-  /// Commands reach the ranks within microseconds, which the many copies of a sample outweigh.
+  /// Not needed: commands reach the ranks within microseconds, and a sample has many copies.
   void barrier() override {}
 
  private:
@@ -44,8 +44,8 @@ class Copy final : public rondo::compare::Library {
     return value == nullptr ? 0 : std::atoi(value);
   }
 
-  /// Copies whole 16-byte vectors around the caches; returns how many elements that were. Outputs
-  /// lie at multiples of 16 bytes (see Buffers and malloc).
+  /// Copies whole 16-byte vectors past the caches, and returns the number of their elements.
+  /// Outputs lie at multiples of 16 bytes (see Buffers and malloc).
   static std::size_t stream([[maybe_unused]] float* output, [[maybe_unused]] const float* input,
                             [[maybe_unused]] std::size_t count) {
     std::size_t index = 0;

@@ -1,5 +1,5 @@
-// What a call's size means for one rank's buffers, and what a ragged call's blocks are, as every
-// library wants to be told them.
+// The sizes of one rank's buffers for a call of a given size, and the blocks of calls with unequal
+// blocks in the forms that the libraries take.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace rondo::compare {
 
-/// Blocks of one of a rank's buffers by rank, one behind the other. Made before anything is timed.
+/// The blocks of one of a rank's buffers, in the order of ranks. Made before anything is timed.
 struct Lists {
   std::vector<std::size_t> counts{};
   std::vector<int> int_counts{};  ///< the same as MPI takes them
@@ -29,8 +29,8 @@ inline Lists lists_of(std::vector<std::size_t> counts) {
 }
 
 /// Elements of one rank's buffers. The size of a call is that of the larger buffer of the rank that
-/// has the largest. Where ranks exchange blocks it is `ranks` blocks, of at least one element each
-/// or, where they differ in size, in the mean.
+/// has the largest. Where ranks exchange blocks the size is `ranks` blocks. Each has at least one
+/// element, or one in the mean where blocks differ in size.
 struct Deal {
   std::size_t block = 0;   ///< elements of one rank's part, or of everything where there are none
   std::size_t input = 0;   ///< elements of the input

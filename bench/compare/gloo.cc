@@ -1,10 +1,10 @@
-// gloo's side of the comparison, over its TCP transport on GLOO_INTERFACE (default: loopback).
+// gloo in the comparison, over its TCP transport on GLOO_INTERFACE (default: loopback).
 // Reads RANK and WORLD_SIZE, and GLOO_STORE, an empty folder where the ranks find each other.
 // Variants: its two all-reduces, ring (the default) and bcube.
 //
-// Its reduce-scatter is not compared: it works in place on buffers registered beforehand and
-// overwrites its input, so every call would need a copy that the others do without. Nor are calls
-// whose blocks differ in size.
+// Its calls with unequal blocks and its reduce-scatter are not compared. The reduce-scatter works
+// in place on registered buffers and overwrites its input. So every call would need a copy that
+// others do not need.
 #include <gloo/allgather.h>
 #include <gloo/allreduce.h>
 #include <gloo/alltoall.h>

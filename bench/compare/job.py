@@ -84,7 +84,7 @@ class Job:
             raise
 
     def ask(self, command, limit):
-        """One reply a rank, in the order of ranks."""
+        """One reply from each rank, in the order of ranks."""
         self._count_idle()
         before, machine = self._all_ticks(), machine_ticks()
         for rank in self._ranks:
@@ -135,7 +135,7 @@ class Job:
     def _kill_group(process):
         if process.poll() is None:
             try:
-                os.killpg(process.pid, signal.SIGTERM)  # lets mpirun clean up behind itself
+                os.killpg(process.pid, signal.SIGTERM)  # lets mpirun clean up after itself
                 process.wait(1)
             except (ProcessLookupError, subprocess.TimeoutExpired):
                 pass

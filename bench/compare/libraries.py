@@ -39,7 +39,8 @@ LAUNCHERS = {"rondo": None, "copy": None, "sockets": None, "gloo": None, "openmp
 
 
 def variants(link, collective):
-    """In the order of the table. gloo has no shared memory, and see gloo.cc for what else."""
+    """The variants, in the order of the table. gloo has no shared memory; gloo.cc says what else it
+    lacks."""
     if link == "shm":
         own = [RONDO, ALLOCATE, OPENMPI, MPICH]
         return own + [COPY, COPY_STREAM] if collective == "all_reduce" else own
@@ -58,7 +59,7 @@ def cores():
 
 
 def job_ranks(library, ranks):
-    """The copies that make the floor run on every core, but no core has two."""
+    """The ranks of a library's job. The copies, which make the floor, run at most once on each core."""
     return min(ranks, cores()) if library == "copy" else ranks
 
 
@@ -73,7 +74,7 @@ def why_missing(library, folder):
 
 
 def openmpi_shared_memory():
-    """The name of its transport, which version 5 changed."""
+    """The name of Open MPI's transport over shared memory, which version 5 changed."""
     version = subprocess.run(["mpirun.openmpi", "--version"], capture_output=True, text=True)
     match = re.search(r"Open MPI\) (\d+)", version.stdout)
     return "sm" if match and int(match.group(1)) >= 5 else "vader"
@@ -111,7 +112,7 @@ def by_environment(driver, socket, ranks, extra):
 
 def processes(library, link, ranks, folder, socket, scratch):
     """[(command, environment to add)] that start a job. Shared memory is measured with one rank on
-    each core where there are enough; otherwise nobody is bound."""
+    each core where there are enough cores. Otherwise no rank is bound."""
     bind = link == "shm" and ranks <= cores()
     pinned = {"COMPARE_BIND": "1"} if bind else {}
     driver = str(folder / f"compare_{library}")

@@ -1,4 +1,4 @@
-// What a compared library must offer; one file each implements it.
+// The interface of a compared library. Each library has one file that implements it.
 #pragma once
 
 #include <cstddef>
@@ -42,14 +42,14 @@ class Library {
   virtual int ranks() const = 0;
   /// One line that says which version this is.
   virtual std::string version() const = 0;
-  /// Chooses among the library's own ways, such as "heap" or "ring", for the calls that follow.
-  /// Throws std::invalid_argument on an unknown one.
+  /// Chooses one of the library's variants, such as "heap" or "ring", for the calls that follow.
+  /// Throws std::invalid_argument for an unknown one.
   virtual void choose(const std::string& variant) = 0;
   /// `count` elements, uninitialised; collective in no way.
   virtual Floats allocate(std::size_t count) { return heap_floats(count); }
   /// One blocking call.
   virtual void run(const Call& call) = 0;
-  /// Whether outputs are the collective's; else bytes only move, and nobody checks them.
+  /// Whether outputs are the collective's results. Otherwise bytes only move and are not checked.
   virtual bool computes() const { return true; }
 
   /// Returns after every rank has entered. The same for every library: its smallest all-reduce.

@@ -1,5 +1,5 @@
-// The resident loop of every driver: wait for a command without using the processor, measure,
-// reply. One way of measuring for every library: the same buffers, data, order and clock.
+// The loop of every driver: wait for a command without using the processor, measure, reply. All
+// libraries are measured in the same way: the same buffers, data, order and clock.
 #pragma once
 
 #include <sched.h>
@@ -24,11 +24,11 @@
 
 namespace rondo::compare {
 
-/// What every driver does first. A rank whose launcher dies goes too, so nothing is left behind.
+/// The first thing that every driver does: a rank whose launcher dies ends, too.
 inline void start_rank() { ::prctl(PR_SET_PDEATHSIG, SIGKILL); }
 
-/// The `rank`-th of the allowed cores becomes the only one, for libraries whose launcher does not
-/// bind. Only where COMPARE_BIND is set.
+/// Binds this rank to the `rank`-th of the allowed cores, for libraries whose launcher does not
+/// bind. Does nothing unless COMPARE_BIND is set.
 inline void bind_core(int rank) {
   if (std::getenv("COMPARE_BIND") == nullptr) return;
   cpu_set_t allowed;
@@ -51,7 +51,7 @@ inline double processor_seconds() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-/// Drives this core's data out of its caches by writing more than the largest holds.
+/// Empties this core's caches by writing more than the largest one holds.
 class CacheFlush {
  public:
   void operator()() {
@@ -70,7 +70,7 @@ class Loop {
  public:
   Loop(Library& library, const std::string& path) : library_(library), connection_(path) {}
 
-  /// Serves commands until the coordinator has gone. 1 after an error, which is told first.
+  /// Serves commands until the coordinator ends. Reports an error to it and then returns 1.
   int serve() {
     connection_.write_line("hello " + std::to_string(library_.rank()) + " " +
                            std::to_string(library_.ranks()) + " " + std::to_string(::getpid()) +
@@ -107,7 +107,7 @@ class Loop {
 
   Reply measure(const Command& command) {
     Buffers buffers(library_, command.subject, command.bytes, command.pairs);
-    // Large buffers all meet the library once before anything counts.
+    // The library sees every large buffer once before anything is timed.
     const int warm_up =
         std::max(command.calls, static_cast<int>(std::min<std::size_t>(command.pairs, 4)));
     Reply reply;
@@ -121,7 +121,7 @@ class Loop {
       } else {
         take_sample(buffers, command.calls, reply);
       }
-      // Who is done does not write its next data on a core that others still want for this call.
+      // A rank that is done must not write its next data on a core that others still need.
       library_.barrier();
     }
     if (library_.computes()) reply.wrong = buffers.count_wrong();

@@ -1,13 +1,14 @@
 """Measures one section: one link, one number of ranks; all libraries stay resident in it.
 
-The libraries take turns command by command, so that a machine whose speed drifts drifts for all:
-in every round, at every size, each is asked once, and who begins changes with the round.
+The libraries take turns command by command, so that a machine whose speed drifts drifts for all.
+In every round each library is asked once at every size. Which one begins changes with the round.
 """
 import statistics
 import time
 
 import libraries
 import plan
+import summary
 from job import Job, JobFailure
 
 PROBE_LIMIT = 30   # seconds
@@ -19,7 +20,7 @@ class WrongResult(Exception):
 
 
 def parse_replies(replies):
-    """{seconds, us, cpu_us}: a sample takes as long as its slowest rank; CPU is all ranks' sum."""
+    """{seconds, us, cpu_us}. A sample takes as long as its slowest rank. CPU is the sum of all ranks."""
     words = [reply.split() for reply in replies]
     wrong = sum(int(word[1]) for word in words)
     if wrong:
@@ -64,7 +65,7 @@ class Section:
         return self.ranks > libraries.cores()
 
     def variants(self, collective):
-        """Those that can be measured, in the order of the table."""
+        """The variants that can be measured, in the order of the table."""
         return [variant for variant in libraries.variants(self.link, collective)
                 if self.available(variant)]
 
@@ -99,8 +100,8 @@ class Section:
         return None
 
     def ask(self, variant, collective, size, effort, limit):
-        """What one command measured. Raises JobFailure or WrongResult; a job that failed is gone,
-        and the next command starts another."""
+        """What one command measured. Raises JobFailure or WrongResult. A job that failed is gone, and
+        the next command starts another."""
         if not self.available(variant):
             raise JobFailure(self.missing[variant.library])
         self._seed += 1
@@ -126,7 +127,7 @@ class Sweep:
     def __init__(self, section, collective, rounds, progress):
         self.section, self.collective, self.rounds = section, collective, rounds
         self.variants = section.variants(collective)
-        self.rows = {}    # bytes: {variant name: {"rounds": [...]} or {"failure": text}}
+        self.rows = {}    # bytes: {variant name: {"us": [one a round], ...} or {"failure": text}}
         self.notes = []
         self._progress = progress
 
@@ -185,11 +186,12 @@ class Sweep:
         reply = self._ask(size, variant, plan.Effort(calls, 1, 1), PROBE_LIMIT)
         if reply is None:
             return None
-        self.rows[size][variant.name] = {"rounds": []}
+        self.rows[size][variant.name] = {"calls": 0, "samples": 0, "us": [], "cpu_us": []}
         return plan.probe_of(size, reply["seconds"], statistics.median(reply["us"]), calls)
 
     def _worth(self, cell, probes):
-        """gloo leaves the choice of its algorithm to its user: one clearly slower is not measured."""
+        """gloo leaves the choice of its algorithm to its user. An algorithm that is clearly slower
+        than the other one is not measured."""
         size, variant = cell
         twins = [probe.call for (other_size, other), probe in probes.items()
                  if other_size == size and other.library == variant.library == "gloo"]
@@ -209,8 +211,13 @@ class Sweep:
                 expected = plan.command_seconds(probes[size, variant], effort)
                 reply = self._ask(size, variant, effort, 5 + 10 * expected)
                 if reply is not None:
-                    self.rows[size][variant.name]["rounds"].append(
-                        {"calls": effort.calls, "us": reply["us"], "cpu_us": reply["cpu_us"]})
+                    self._keep(self.rows[size][variant.name], effort, reply)
+
+    def _keep(self, cell, effort, reply):
+        """Keeps only the typical one of a round's samples. "calls" and "samples" are those of a round."""
+        cell.update(calls=effort.calls, samples=effort.samples)
+        for key in ("us", "cpu_us"):
+            cell[key].append(summary.typical(reply[key], self.section.oversubscribed()))
 
     def _ask(self, size, variant, effort, limit):
         row = self.rows.setdefault(size, {})

@@ -1,4 +1,4 @@
-// MPI's side of the comparison, compiled once for each MPI. Started by its mpirun.
+// An MPI in the comparison, compiled once for each MPI and started by its mpirun.
 #include <mpi.h>
 
 #include <cstdio>
@@ -20,7 +20,7 @@ class Mpi final : public rondo::compare::Library {
   int rank() const override { return rank_; }
   int ranks() const override { return ranks_; }
 
-  /// Its first line, without what follows a comma.
+  /// Its first line up to the first comma.
   std::string version() const override {
     char text[MPI_MAX_LIBRARY_VERSION_STRING];
     int length = 0;

@@ -36,8 +36,8 @@ class Effort:
 def pairs(size):
     """How many pairs of buffers a command uses in turn.
 
-    A sample has at most as many calls, so that every call finds inputs that were just written, as
-    a program's are; otherwise a rank that reads its peers' inputs would find them in its own cache
+    A sample has at most as many calls. So every call finds inputs that were just written, as a
+    program's are. Otherwise a rank that reads its peers' inputs would find them in its own cache,
     from the call before.
     """
     if size > 1 << 20:
@@ -50,37 +50,39 @@ def most_calls(size, cold):
 
 
 def warm_up_calls(size, calls):
-    """What a driver calls before its first sample (see loop.h)."""
+    """How many calls a driver makes before its first sample (see loop.h)."""
     return max(calls, min(pairs(size), 4))
 
 
 def probe_calls(size, last_call, cold=False):
-    """`last_call`: seconds of a call at the size before, or None."""
+    """How many calls a probe makes. `last_call`: seconds of a call at the size before, or None."""
     most = min(most_calls(size, cold), 20 if size <= 64 << 10 else 2)
     return most if last_call is None else max(1, min(most, round(PROBE_SECONDS / last_call)))
 
 
 def probe_of(size, seconds, call_us, calls):
-    """From the reply to a command of one sample of `calls` calls, and the one that warms up."""
+    """The probe that follows from the reply to a command with one sample of `calls` calls, after the
+    sample that warms up."""
     call = call_us * 1e-6
     called = call * (calls + warm_up_calls(size, calls))
     return Probe(size, call, max(0.0, seconds - called) / 2)
 
 
 def calls_for(size, call, oversubscribed, cold=False):
-    """So many that a sample outlasts the clock's noise, and time slices where ranks share cores."""
+    """So many calls that a sample outlasts the clock's noise, and time slices where ranks share
+    cores."""
     target = 20e-3 if oversubscribed else 2e-3
     return max(1, min(most_calls(size, cold), round(target / max(call, 1e-9))))
 
 
 def command_seconds(probe, effort):
-    """What one command takes: its samples, and the one before them that warms up."""
+    """The time of one command: its samples, and the one before them that warms up."""
     calls = effort.calls * effort.samples + warm_up_calls(probe.size, effort.calls)
     return probe.overhead * (effort.samples + 1) + probe.call * calls
 
 
 def effort_for(probe, seconds, rounds, oversubscribed, cold=False):
-    """The most samples that fit into `seconds` a round, within the limits; at least the least."""
+    """The most samples that fit into `seconds` a round, within the limits."""
     calls = calls_for(probe.size, probe.call, oversubscribed, cold)
     least = Effort(calls, LEAST_SAMPLES, rounds)
     spare = seconds - command_seconds(probe, least)
@@ -98,7 +100,7 @@ def far_behind(cell, probes):
 
 
 def efforts_at(probes, seconds, rounds, oversubscribed, cold=False):
-    """Efforts for `seconds` a cell and round. Who is far behind is asked for the least, once."""
+    """Efforts for `seconds` a cell and round. A peer that is far behind is asked for the least, once."""
     return {cell: Effort(1, LEAST_SAMPLES, 1) if far_behind(cell, probes)
             else effort_for(probe, seconds, rounds, oversubscribed, cold)
             for cell, probe in probes.items()}
@@ -110,7 +112,8 @@ def total_seconds(probes, efforts):
 
 
 def spread(probes, seconds, rounds, oversubscribed, cold=False):
-    """The same time for every cell, as much as fits; cells that need less leave the rest."""
+    """Efforts with the same time for every cell, as much as fits. Cells that need less leave the
+    rest to others."""
     low, high = 0.0, seconds
     best = efforts_at(probes, 0.0, rounds, oversubscribed, cold)
     for _ in range(30):
@@ -124,7 +127,7 @@ def spread(probes, seconds, rounds, oversubscribed, cold=False):
 
 
 def make_plan(probes, seconds, rounds, oversubscribed, cold=False):
-    """(efforts, sizes left out): where even the least does not fit the largest sizes go first.
+    """(efforts, sizes left out). Where even the least does not fit, the largest sizes go first.
 
     Sizes up to SURE_SIZE always stay: a probe that met a hiccup must not drop all that follow.
     """
@@ -139,7 +142,7 @@ def make_plan(probes, seconds, rounds, oversubscribed, cold=False):
 
 
 def scaled(probe, size):
-    """What to expect at another size. Up to 1 MB a call is taken to cost the same."""
+    """The probe to expect at another size. Up to 1 MB a call is taken to cost the same."""
     growth = max(1.0, size / probe.size) if probe.size >= 1 << 20 else 1.0
     written = size * pairs(size) / (probe.size * pairs(probe.size))
     return Probe(size, probe.call * growth, probe.overhead * max(1.0, written))
@@ -157,12 +160,13 @@ def probe_fits(size, probes, rounds, oversubscribed, remaining):
 
 
 def another_round(done, last_seconds, remaining):
-    """At least two, so that there is a range; then while there is time for the most of one more."""
+    """Whether to go on. There are at least two rounds, so that there is a range, then more while there
+    is time for most of one."""
     return done < LEAST_ROUNDS or last_seconds <= 1.2 * remaining
 
 
 def fits_memory(size, ranks, available):
-    """Input and output of every pair of every rank in half of what is free."""
+    """Whether the inputs and outputs of every pair of every rank fit into half of what is free."""
     return 2 * pairs(size) * size * ranks <= available // 2
 
 

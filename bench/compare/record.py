@@ -1,11 +1,17 @@
-"""The document of a run: machine, versions, commit, and every sample."""
+"""What a run leaves: one file for each machine, with where, when and how each row was measured.
+
+A row keeps, for each variant and round, the typical time of a call; single samples are not kept. A
+row says by number which run measured it, so that a file can be brought up to date row by row.
+"""
 import datetime
 import json
 import os
 import pathlib
 import platform
 import re
+import shlex
 import subprocess
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "bench" / "results"
@@ -39,40 +45,62 @@ def machine():
             "system": system_name()}
 
 
-def document(sections, versions):
+def command_line():
+    """This program's, with the program named from the repository's root."""
+    program = pathlib.Path(sys.argv[0]).resolve()
+    name = program.relative_to(ROOT) if program.is_relative_to(ROOT) else program.name
+    return shlex.join([str(name), *sys.argv[1:]])
+
+
+def run(versions):
+    """When, where, of which sources and with which command."""
     now = datetime.datetime.now(datetime.timezone.utc)
     changed = bool(command_output("git", "status", "--porcelain", "--untracked-files=no"))
-    return {"what": "collectives compared, float32 sum", "date": now.isoformat(timespec="seconds"),
+    return {"date": now.isoformat(timespec="seconds"),
             "commit": command_output("git", "rev-parse", "--short", "HEAD"),
-            "uncommitted_changes": changed, "machine": machine(), "versions": versions,
-            "sections": sections}
+            "uncommitted_changes": changed, "command": command_line(), "machine": machine(),
+            "versions": versions}
 
 
-def title(whole):
-    """Where and when, in one line."""
-    place = whole["machine"]
-    changes = " with uncommitted changes" if whole["uncommitted_changes"] else ""
+def document(sections, versions, **more):
+    """A document of one run; `more` is kept with the run."""
+    sections = [dict(section, rows=[dict(row, run=0) for row in section["rows"]])
+                for section in sections]
+    return {"what": "collectives compared, float32 sum; a value a round, us",
+            "runs": [dict(run(versions), **more)], "sections": sections}
+
+
+def title(one):
+    """Where, when and how a run was, in one line."""
+    place = one["machine"]
+    changes = " with uncommitted changes" if one["uncommitted_changes"] else ""
     return (f"{place['cpu']}, {place['cores']} cores, Linux {place['kernel']}, {place['system']}; "
-            f"{', '.join(sorted(whole['versions'].values()))}; commit {whole['commit']}{changes}, "
-            f"{whole['date'][:10]}")
+            f"{', '.join(sorted(one['versions'].values()))}; commit {one['commit']}{changes}, "
+            f"{one['date'][:10]}; {one['command']}")
 
 
-def file_name(whole, number):
-    """Date and machine; a number where there are several of a day."""
-    cpu = re.sub(r"\W+", "-", re.sub(r"\(\w+\)", "", whole["machine"]["cpu"])).strip("-").lower()
-    suffix = "" if number == 1 else f"-{number}"
-    return f"{whole['date'][:10]}-{cpu}-{whole['machine']['cores']}-cores-compare{suffix}.json"
+def titles(whole):
+    return "\n".join(title(one) for one in whole["runs"])
 
 
-def save(whole, folder=RESULTS):
-    """The path of the new file."""
-    folder.mkdir(exist_ok=True)
-    number = 1
-    while (folder / file_name(whole, number)).exists():
-        number += 1
-    path = folder / file_name(whole, number)
+def file_name(what, one):
+    """What was measured and on which machine; the file itself says when."""
+    cpu = re.sub(r"\W+", "-", re.sub(r"\(\w+\)", "", one["machine"]["cpu"])).strip("-").lower()
+    return f"{what}-{cpu}-{one['machine']['cores']}-cores.json"
+
+
+def save(whole, folder, what):
+    """The path of this machine's file. Rows of `whole` replace equal ones that it has."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / file_name(what, whole["runs"][-1])
+    if path.exists():
+        whole = joined([json.loads(path.read_text()), whole])
     path.write_text(text_of(whole))
     return path
+
+
+def compact(value):
+    return json.dumps(value, separators=(",", ":"))
 
 
 def text_of(whole):
@@ -84,17 +112,40 @@ def text_of(whole):
 
 def section_text(section):
     rest = {key: value for key, value in section.items() if key != "rows"}
-    rows = ",\n".join(json.dumps(row) for row in section["rows"])
-    return json.dumps(rest)[:-1] + f', "rows": [\n{rows}\n]}}'
+    rows = ",\n".join(map(compact, section["rows"]))
+    return f'{compact(rest)[:-1]},"rows":[\n{rows}\n]}}'
 
 
 def load(paths):
-    """One document of several files; sections of later ones replace equal ones of earlier."""
-    wholes = [json.loads(pathlib.Path(path).read_text()) for path in paths]
-    sections, versions = {}, {}
+    return joined([json.loads(pathlib.Path(path).read_text()) for path in paths])
+
+
+def section_key(section):
+    return section["link"], section["ranks"], section["collective"], section["cache"]
+
+
+def joined(wholes):
+    """One document: rows of later ones replace equal rows of earlier ones. Runs that have measured
+    none of its rows are dropped."""
+    sections, runs = {}, []
     for whole in wholes:
-        versions.update(whole["versions"])
         for section in whole["sections"]:
-            key = (section["link"], section["ranks"], section["collective"], section["cache"])
-            sections[key] = section
-    return dict(wholes[-1], sections=list(sections.values()), versions=versions)
+            rows = [dict(row, run=row["run"] + len(runs)) for row in section["rows"]]
+            section, key = dict(section, rows=rows), section_key(section)
+            sections[key] = united(sections[key], section) if key in sections else section
+        runs += whole["runs"]
+    return with_used_runs(dict(wholes[-1], sections=list(sections.values())), runs)
+
+
+def united(first, second):
+    rows = {row["bytes"]: row for row in first["rows"] + second["rows"]}
+    notes = [note for note in first["notes"] + second["notes"] if note[0] not in rows]
+    return dict(second, rows=[row for _, row in sorted(rows.items())], notes=notes)
+
+
+def with_used_runs(whole, runs):
+    rows = [row for section in whole["sections"] for row in section["rows"]]
+    used = sorted({row["run"] for row in rows}) or [len(runs) - 1]
+    for row in rows:
+        row["run"] = used.index(row["run"])
+    return dict(whole, runs=[runs[number] for number in used])

@@ -1,4 +1,4 @@
-// rondo's side of the comparison. Started by rondorun. Variants: buffers from the heap, or from
+// rondo in the comparison, started by rondorun. Variants: buffers from the heap or from
 // rondo::allocate().
 #include "rondo/rondo.h"
 
@@ -67,8 +67,8 @@ class Rondo final : public rondo::compare::Library {
   }
 
  private:
-  /// One for each kind of memory, as in a program that uses one kind: a communicator finds out
-  /// which way is faster from the calls made on it.
+  /// One communicator for each kind of memory, since a communicator learns from its own calls which
+  /// path is faster. A normal program uses one kind of memory.
   rondo::Communicator& communicator() { return shared_ ? on_allocated_ : world_; }
 
   rondo::Communicator world_ = rondo::Communicator::from_environment();

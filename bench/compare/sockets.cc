@@ -1,12 +1,12 @@
-// The floor of the comparison over tcp: ranks exchange through plain sockets the bytes that a
-// collective must move, without a library, a reduction or a check. Reads RANK and WORLD_SIZE, and
-// SOCKETS_STORE, an empty folder where the ranks find each other's ports.
+// The bound for tcp: ranks exchange the bytes that a collective must move through plain sockets,
+// without a library, a reduction or a check. Reads RANK and WORLD_SIZE, and SOCKETS_STORE, an empty
+// folder where the ranks find each other's ports.
 //
-// Every pair of ranks swaps what a collective of least traffic sends between them: a block, two of
-// them for all_reduce (or, with two ranks, the vector). A broadcast goes down a chain, as if each
-// rank had what it sends: no rank waits for another's forwarding, so the floor is no algorithm's
-// time, but one that none can beat. The own block is copied where it belongs to the output.
-// Variants: both ways over one connection, or over one each.
+// Every pair of ranks exchanges the least that a collective sends between them: one block, or two
+// for all_reduce (with two ranks: the vector). A broadcast goes down a chain in which no rank waits
+// for data before it forwards. So this is not an algorithm's time, but no algorithm can be faster.
+// The rank's own block is copied where it belongs to the output.
+// Variants: both directions over one connection, or one connection for each direction.
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

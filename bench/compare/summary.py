@@ -1,4 +1,4 @@
-"""From samples to ratios and verdicts: pure functions on a section's rows."""
+"""From times to ratios and verdicts: pure functions on a section's rows."""
 import statistics
 
 KB, MB = 1 << 10, 1 << 20
@@ -8,16 +8,15 @@ MOST_OF_SOCKETS = 1.15  # times what plain sockets take: there the kernel is the
 
 
 def typical(values, oversubscribed):
-    """A round's value: the median of its samples. Where ranks share cores it is the mean, since a
-    sample either meets the end of a time slice or not, and the median would hide all that do."""
-    return statistics.mean(values) if oversubscribed else statistics.median(values)
+    """A round's value: the median of its samples, to five digits. Where ranks share cores it is the
+    mean: a sample either meets the end of a time slice or not, and the median would hide all that do."""
+    value = statistics.mean(values) if oversubscribed else statistics.median(values)
+    return float(f"{value:.5g}")
 
 
-def by_round(cell, key="us", oversubscribed=False):
-    """One value a round; nothing where the cell failed or was not measured."""
-    if not cell or "failure" in cell:
-        return []
-    return [typical(one[key], oversubscribed) for one in cell["rounds"]]
+def by_round(cell, key="us"):
+    """One value for each round; none where the cell failed or was not measured."""
+    return [] if not cell or "failure" in cell else cell[key]
 
 
 class Row:
@@ -27,10 +26,10 @@ class Row:
         self.size, self.cells = row["bytes"], row["variants"]
         self.link, self.ranks = section["link"], section["ranks"]
         self.collective = section["collective"]
-        self.copy_ranks, self.oversubscribed = section["copy_ranks"], section["oversubscribed"]
+        self.copy_ranks = section["copy_ranks"]
 
     def rounds(self, name, key="us"):
-        return by_round(self.cells.get(name), key, self.oversubscribed)
+        return by_round(self.cells.get(name), key)
 
     def time(self, name, key="us"):
         """Microseconds a call, median over the rounds, or None."""
@@ -38,7 +37,7 @@ class Row:
         return statistics.median(values) if values else None
 
     def ratio(self, ours, theirs, key="us"):
-        """Round by round, so that both sides met the same machine: {median, min, max} or None."""
+        """{median, min, max} of the ratios of each round, in which both met the same machine, or None."""
         pairs = zip(self.rounds(ours, key), self.rounds(theirs, key))
         ratios = [a / b for a, b in pairs if b > 0]
         if not ratios:
@@ -52,15 +51,15 @@ class Row:
         return min(known, key=known.get) if known else None
 
     def floor(self):
-        """Microseconds in which all cores copy every rank's vector once, N read and N written a
-        rank; or None."""
+        """Microseconds in which all cores copy every rank's vector once, or None. Each rank's copy
+        reads N and writes N."""
         copy = self.time(self.best(["copy", "copy stream"]))
         return None if copy is None else copy * self.ranks / self.copy_ranks
 
 
 def busbw(collective, ranks, size, microseconds):
-    """GB/s as in nccl-tests, where `size` is the rank's larger buffer. Of blocks that differ in
-    size as if they did not."""
+    """GB/s as in nccl-tests, where `size` is the rank's larger buffer. Blocks that differ in size
+    count as if they did not."""
     factors = {"all_reduce": 2 * (ranks - 1) / ranks, "broadcast": 1.0}
     return size / microseconds * 1e-3 * factors.get(collective, (ranks - 1) / ranks)
 
@@ -95,7 +94,8 @@ def to_sockets(row):
 
 
 def tcp_verdicts(row):
-    """A share of a peer's time, or about what the sockets themselves take, which nobody can beat."""
+    """rondo must take a share of a peer's time, or about the time of the sockets themselves, which
+    nobody can beat."""
     sockets = to_sockets(row)
     at_floor = sockets is not None and sockets["median"] <= MOST_OF_SOCKETS
     for names, limit in ((["gloo", "gloo bcube"], 0.6), (["openmpi"], 0.8)):
@@ -108,7 +108,7 @@ def tcp_verdicts(row):
 
 
 def verdicts(row):
-    """All bars that this row is held to. CPU seconds of a call are in the ratio of those of a byte."""
+    """All bars that this row is held to. The ratio of CPU seconds is the same for a call and a byte."""
     found = list(shared_memory_verdicts(row) if row.link == "shm" else tcp_verdicts(row))
     processor = row.ratio("rondo", "openmpi", "cpu_us")
     if processor:

@@ -25,7 +25,7 @@ def ratio_text(ratio):
 
 
 def time_text(line, name):
-    """A time, or what became of it. gloo stands for the better of its two."""
+    """A time, or why there is none. gloo stands for the better of its two algorithms."""
     if name in line["failures"]:
         return "wrong" if "wrong" in line["failures"][name] else "failed"
     time = line["times"].get(name)
@@ -66,7 +66,7 @@ def header(columns, with_floor, with_sockets):
 
 
 def aligned(rows):
-    """Columns right-aligned, but for the last."""
+    """The rows with all columns right-aligned, except the last."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
         cells = [text.rjust(width) for text, width in zip(row, widths)]

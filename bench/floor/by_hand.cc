@@ -34,7 +34,7 @@ ByHand::ByHand(Member& member, Flags& flags, SharedMemory& windows, std::size_t 
   ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
   const int next = (member.rank() + 1) % member.size();
   for (int rank = 0; rank < member.size(); ++rank) {
-    // One at a time says its number, the others 0.
+    // One member at a time says its pid, the others say 0.
     const double pid = member.largest(rank == member.rank() ? ::getpid() : 0);
     if (rank == next) neighbour_ = static_cast<pid_t>(pid);
   }

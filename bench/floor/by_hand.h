@@ -1,7 +1,7 @@
 // The shortest all-reduce of one machine: every rank adds its share of all inputs into all outputs.
 //
-// Nothing of the library but its kernels: what rondo's direct path could reach at best. Also copies
-// from a peer's memory by the kernel.
+// It uses nothing of the library but its reduction kernels. It shows the best that rondo's direct
+// path could reach. Copies from a peer's memory by the kernel are measured here, too.
 #pragma once
 
 #include <sys/types.h>

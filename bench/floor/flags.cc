@@ -7,7 +7,8 @@
 namespace rondo::bench {
 namespace {
 
-/// Where members share a core only giving way brings the answer; otherwise it never comes to this.
+/// Where members share a core, the answer comes only when this one gives way. Otherwise so many
+/// looks are never needed.
 constexpr unsigned looks_before_yield = 5000;
 
 }  // namespace

@@ -1,14 +1,13 @@
-// Flags: the least that two processes can say to each other, a cache line with a number and 8
-// bytes.
+// Flags: the smallest message between two processes, a cache line with a number and 8 bytes.
 //
-// An exchange (share()) is one store into the own line and one wait for the other's, on both sides:
-// two flags are under way at once, one each way. Nobody tells number n + 1 before it has heard
-// number n, so exchanges back to back follow from each other, and each takes one hop: the time from
-// a store to the core that waits for it, which is half a ping-pong, where the two flags of a round
-// follow from each other. The same must happen in any call whose result depends on all inputs, so a
-// call takes a hop and what it does itself. Both are measured; they should be the same within a few
-// per cent. A hop depends on where the two cores are (30 to 250 ns have been seen on one machine);
-// what a call does itself does not.
+// In an exchange (share()) each side stores into its own line and waits for the other's line. Two
+// flags travel at the same time, one in each direction. No side sends number n + 1 before it has
+// received number n. So each exchange takes one hop: the time from a store until the waiting core
+// sees it. A hop is also half a ping-pong, where the second flag follows from the first. Both are
+// measured and should agree within a few per cent.
+//
+// Any call whose result depends on all inputs needs at least one hop, and its own work. The length
+// of a hop depends on where the two cores are. The work does not.
 #pragma once
 
 #include <array>
@@ -29,13 +28,13 @@ class Flags {
   /// Tells every other member `value` and waits until each has told its own; returns their sum.
   /// A member is never more than one exchange ahead, so two lines a member are enough.
   std::uint64_t share(std::uint64_t value);
-  /// The same with nothing to say: everyone's earlier writes are visible on return.
+  /// Shares nothing. On return everyone's earlier writes are visible.
   void meet() { share(0); }
-  /// Member 0 to member 1 and back; the others return at once.
+  /// Sends a flag from member 0 to member 1 and one back. The others return at once.
   void ping_pong();
 
  private:
-  /// Alone on its lines: prefetchers fetch pairs of 64 bytes.
+  /// It is alone on its two cache lines, since prefetchers fetch pairs of 64 bytes.
   struct alignas(128) Line {
     std::atomic<std::uint64_t> number{0};
     std::uint64_t value = 0;
@@ -50,7 +49,7 @@ class Flags {
   std::uint64_t number_ = 0;
 };
 
-/// A two-way exchange between all members, and half a ping-pong between the first two.
+/// Adds a two-way exchange between all members, and half a ping-pong between the first two.
 void add_flag_probes(Flags& flags, const Member& member, std::size_t bytes,
                      std::vector<Probe>& probes);
 

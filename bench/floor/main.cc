@@ -18,9 +18,9 @@
 namespace rondo::bench {
 namespace {
 
-constexpr std::size_t least_copied = std::size_t{64} << 10;  ///< below it copying is no bandwidth
+constexpr std::size_t least_copied = std::size_t{64} << 10;  ///< copies of less show no bandwidth
 
-/// What the members share; made before they are.
+/// What the members share. It is made before they are forked.
 struct Shared {
   Shared(const FloorOptions& options, std::size_t largest)
       : flags(Flags::bytes_for(options.ranks)),
@@ -36,7 +36,7 @@ struct Shared {
   Sockets sockets;
 };
 
-/// Everything of one size in turn.
+/// Measures all probes of one size, in turn.
 void measure_size(Member& member, const std::vector<Probe>& probes, int rounds,
                   std::vector<Result>& results) {
   std::vector<Trial> trials;

@@ -10,7 +10,7 @@ namespace rondo::bench {
 
 MemoryProbes::MemoryProbes(const Member& member, std::size_t largest)
     : member_(member), left_(largest), right_(largest), result_(largest) {
-  // Whole small numbers as floats: sums of what the guard pattern would be might be denormal.
+  // Zeros: read as floats, the guard pattern might give denormal sums.
   std::memset(left_.data(), 0, largest);
   std::memset(right_.data(), 0, largest);
 }

@@ -10,14 +10,14 @@
 
 namespace rondo::bench {
 
-/// Memory of this member's own, and what to do with it.
+/// Memory of this member's own, and the probes that use it.
 class MemoryProbes {
  public:
   /// Throws std::bad_alloc.
   MemoryProbes(const Member& member, std::size_t largest);
 
-  /// Copies (2 bytes of traffic for each) and additions of two vectors (3), on one core and on all,
-  /// through the caches and past them.
+  /// Adds copies (2 bytes of traffic for each byte) and additions of two vectors (3 bytes), on one
+  /// core and on all, through the caches and past them.
   void add(std::size_t bytes, std::vector<Probe>& probes);
 
  private:

@@ -44,14 +44,14 @@ Command<FloorOptions> parse_floor_options(int argc, const char* const* argv) {
   Command<FloorOptions> command;
   FloorOptions& options = command.options;
   options.ranks = std::max(2, allowed_cores());
-  CLI::App app("Measures what this machine can do at best, and how near rondo comes to it.",
+  CLI::App app("Measures the best this machine can do, and how near rondo comes to it.",
                "rondo_floor");
   add_team_options(
       app, options,
       {.ranks = "as many as cores", .sizes = "8,1K,8K,64K,1M,16M,64M", .most_ranks = most_members});
   app.add_flag("--against", options.against,
-               "also run rondo's all_reduce, in turn, and judge it; with -s 8 also by what 8 B "
-               "cost by hand, promise by promise");
+               "also run rondo's all_reduce, in turn, and compare; with -s 8 also compare with a "
+               "loop by hand, to which rondo's promises are added one by one");
   parse(app, argc, argv, command);
   return command;
 }

@@ -17,7 +17,7 @@ struct TeamOptions {
   std::string json{};                ///< --json
 };
 
-/// How their help says what they do where nothing is given.
+/// The defaults, as the help shows them.
 struct TeamDefaults {
   std::string ranks{};
   std::string sizes{};  ///< as people write them: "8,64K,16M"

@@ -6,18 +6,20 @@
 namespace rondo::bench {
 namespace {
 
-// Counted a rank, in N: a copy of x is 2x, an addition of two vectors of x is 3x.
+// These count the bytes of one rank, in N. A copy of x counts 2x. An addition of two vectors of x
+// counts 3x.
 
-/// Reads N/P of every input, writes N/P of every output.
+/// Each rank reads N/P of every input and writes N/P of every output.
 double direct_two_shot(int) { return 2; }
-/// Copies its input to the board (2), reads P copies and writes the result (P + 1).
+/// Each rank copies its input to the control block (2), reads P copies and writes the result (P+1).
 double direct_one_shot(int ranks) { return ranks + 3; }
-/// Of N/P: the first send 2; P-2 times receive, add, send 3; the last sum 3, and its send 2; P-2
-/// times receive 2 and send 2; the last receive 2.
+/// In N/P: the first send counts 2. Receiving, adding and sending counts 3, P-2 times. The last sum
+/// counts 3, its send 2. A receive and a send count 2 each, P-2 times. The last receive counts 2.
 double ring(int ranks) { return (7.0 * ranks - 5) / ranks; }
-/// Of N/P: P-1 sends of 2; a sum of P operands P+1; P-1 sends of 2; P-1 receives of 2.
+/// In N/P: P-1 sends count 2 each, a sum of P operands P+1, P-1 sends 2 each, and P-1 receives 2
+/// each.
 double two_shot(int ranks) { return (7.0 * ranks - 5) / ranks; }
-/// Of N: P-1 sends of 2, a sum of P operands P+1.
+/// In N: P-1 sends count 2 each, and a sum of P operands P+1.
 double one_shot(int ranks) { return 3.0 * ranks - 1; }
 double sent(int ranks) { return 2.0 * (ranks - 1) / ranks; }
 

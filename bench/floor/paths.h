@@ -1,4 +1,4 @@
-// Paths: what each way of doing an all-reduce must move and wait for at the least. Pure arithmetic.
+// Paths: the least that each kind of all-reduce must move and wait for. All of it is arithmetic.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ struct Path {
   std::string_view summary;  ///< what moves, in one line
   /// Bytes read and written by one rank, for each byte of the vector.
   double (*touched)(int ranks);
-  /// Messages that follow from each other: what a call of no bytes waits for.
+  /// Messages of which each follows from the one before. A call without bytes waits for these.
   int (*messages)(int ranks);
   bool network;  ///< touched counts bytes sent (and as many received), not memory traffic
 };
@@ -25,13 +25,13 @@ const Path* find_path(std::string_view name);
 /// What a machine can do, as measured.
 struct Floor {
   double memory_rate = 0;       ///< bytes read and written a second, all cores together
-  double exchange_seconds = 0;  ///< a flag there and another one back, at the same time
-  double network_rate = 0;      ///< bytes sent a second, all ranks together, as many received
+  double exchange_seconds = 0;  ///< a flag in each direction, at the same time
+  double network_rate = 0;      ///< bytes sent a second by all ranks together; as many are received
   double network_seconds = 0;   ///< two small messages that cross
 };
 
-/// Seconds that nothing on this path can beat: its bytes at the full rate, plus its messages. One
-/// core a rank is assumed for the messages.
+/// Seconds that nothing on this path can beat: its bytes at the full rate, plus its messages. The
+/// messages assume that each rank has a core.
 double floor_seconds(const Path& path, const Floor& floor, std::size_t bytes, int ranks);
 
 }  // namespace rondo::bench

@@ -13,7 +13,7 @@ namespace rondo::bench {
 namespace probe {
 inline constexpr const char* flags = "flag exchange";
 inline constexpr const char* ping_pong = "flag ping-pong, one way";
-/// The parts of promises.h, each with those before it.
+/// The promises of promises.h. Each probe includes those before it.
 inline constexpr const char* promised_data = "by hand: data beside the flag";
 inline constexpr const char* promised_failures = "by hand: + checks of arguments, failures";
 inline constexpr const char* promised_log = "by hand: + lock, log of calls";
@@ -31,12 +31,12 @@ inline constexpr const char* rondo_tcp = "rondo all_reduce, tcp";
 
 struct Probe {
   std::string name{};
-  std::size_t bytes = 0;  ///< the size it stands for: of a vector, or of a message
-  double traffic = 0;     ///< bytes read, written or carried in a call by all members; 0: no rate
+  std::size_t bytes = 0;  ///< the size of a vector, or of a message, that the probe stands for
+  double traffic = 0;     ///< bytes that all members read, write or carry in a call; 0: no rate
   Trial trial{};
 };
 
-/// What came of a probe.
+/// The result of a probe.
 struct Result {
   std::string name{};
   std::size_t bytes = 0;
@@ -44,7 +44,7 @@ struct Result {
   std::vector<double> samples{};  ///< seconds of a call
 
   Spread seconds() const { return spread_of(samples); }
-  /// Bytes per second at the median; 0 where it has no rate.
+  /// Bytes per second at the median; 0 where the probe has no rate.
   double rate() const { return traffic > 0 ? traffic / seconds().median : 0; }
 };
 

@@ -11,11 +11,11 @@
 namespace rondo::bench {
 namespace {
 
-constexpr unsigned looks_before_yield = 5000;  ///< as Flags: only where members share a core
+constexpr unsigned looks_before_yield = 5000;  ///< as in Flags: only where members share a core
 
-constexpr std::uint64_t places = detail::places_for(false);  ///< as where nobody shares a core
+constexpr std::uint64_t places = detail::places_for(false);  ///< as where no ranks share a core
 
-/// The arguments that rondo looks at, too.
+/// The arguments that rondo looks at, too, as a Call.
 Call call_of(std::size_t count, DataType type, ReduceOperator op) {
   return {.count = count, .collective = Collective::all_reduce, .type = type, .op = op};
 }
@@ -30,7 +30,7 @@ std::size_t Promises::bytes_for(int members) {
 
 Promises::Promises(Member& member, SharedMemory& memory)
     : member_(member),
-      shared_(reinterpret_cast<Shared*>(memory.data())),  // zero bytes are boards nobody has used
+      shared_(reinterpret_cast<Shared*>(memory.data())),  // zero bytes are unused control blocks
       own_(shared_[member.rank()]),
       operands_(static_cast<std::size_t>(member.size())) {}
 
@@ -60,8 +60,8 @@ void Promises::claim_next_place() {
 
 const detail::Post& Promises::await_post(int member) const {
   const detail::Post& post = shared_[member].board.posts[number_ % places];
-  // acquire: pairs with post()'s release. A post is written anew only eight calls on, which its
-  // writer reaches only behind this member's next posts.
+  // acquire: pairs with post()'s release. A post is written anew only eight calls later. Its writer
+  // reaches that call only after this member's next posts.
   for (unsigned looks = 0; post.call.load(std::memory_order_acquire) != number_; ++looks) {
     if (looks > looks_before_yield) ::sched_yield();
   }
@@ -90,7 +90,7 @@ template <Promises::Level level>
   Call call = call_of(count, type, op);
   if constexpr (level >= Level::failures) {
     if (input == nullptr || output == nullptr || call != prepared_) broken("wrong arguments");
-    // acquire: as for a failure that another thread has described before it set the flag.
+    // acquire: another thread would describe a failure before it set the flag.
     if (own_.failed.load(std::memory_order_acquire) != 0) broken("a member has failed");
   }
   call.sequence = ++number_;
@@ -105,7 +105,7 @@ template <Promises::Level level>
   claim_next_place();
   gather<level>(input, output, count, tag);
   if constexpr (level >= Level::failures) {
-    // release: the output is written and the peers' posts are read; for those who wait for that.
+    // release: tells members that wait that the output is written and the peers' posts are read.
     own_.board.progress.step.store(number_ * detail::steps_per_call + detail::all_done,
                                    std::memory_order_release);
     wake_others<level>();

@@ -1,18 +1,17 @@
-// Promises: what a small all-reduce costs by hand, with what a library promises added part by part.
+// Promises: a small all-reduce by hand, to which the promises of a library are added one by one.
 //
-// The bare exchange of flags (flags.h) adds nothing up, checks nothing, and cannot say why it waits
-// for ever. This loop is that exchange with the data in the flag's cache line, which is the way
-// rondo takes too, and then with each of rondo's promises in turn, kept by rondo's own parts where
-// it has them in one piece:
+// The bare exchange of flags (flags.h) adds nothing up, checks nothing, and cannot report a hang.
+// This loop is that exchange with the data in the flag's cache line, as in rondo. Then each of
+// rondo's promises is added, with rondo's own code where that is a separate part:
 //
-//   data       arguments in, sums out; eight places used in turn, so that no call needs a second
-//              message; the next place's lines claimed while this one's flags travel
-//   failures   arguments checked, a failure flag looked at, sleepers woken, progress told
-//   lock, log  calls of several threads take turns; what a rank does can be asked from beside
-//   agreement  a fingerprint of the call, and of all before it, sent along and compared
+//   data       arguments come in, sums go out. Eight places are used in turn, so that no call needs
+//              a second message. While a place's flags travel, the lines of the next are claimed.
+//   failures   arguments are checked, a failure flag is read, sleepers are woken, progress is noted
+//   lock, log  calls of several threads take turns, and another thread can ask what this rank does
+//   agreement  a fingerprint of this call and of all earlier ones is sent along and compared
 //
-// The last step is what any library that promises the same must spend; what rondo spends beyond it
-// is its own. No schedule, no choice, no other transport: nothing of that is in the loop.
+// Any library with the same promises must do the last step. The time that rondo takes beyond it is
+// rondo's own. The loop has no schedule, no choice of an algorithm and no other transport.
 #pragma once
 
 #include <cstddef>
@@ -34,23 +33,23 @@ class Promises {
   /// `memory` is shared, zeroed and holds bytes_for(members); it outlives this.
   Promises(Member& member, SharedMemory& memory);
   static std::size_t bytes_for(int members);
-  /// What fits beside the flag.
+  /// The most bytes that fit beside the flag.
   static constexpr std::size_t most_bytes = detail::inline_payload;
 
-  /// Probes of an all-reduce of `bytes` <= most_bytes of float32. They refer to this object.
+  /// Adds probes of an all-reduce of `bytes` <= most_bytes of float32. They refer to this object.
   void add(std::size_t bytes, std::vector<Probe>& probes);
 
  private:
-  /// What a member shares: each has a place on a board of its own.
+  /// What a member shares: each member has a control block of its own.
   struct Shared {
     detail::RankBoard board{};
-    DoorbellWord bell{};  ///< nobody sleeps here; the look is what is paid
+    DoorbellWord bell{};  ///< nobody sleeps here: the cost is that of looking
     std::atomic<std::uint32_t> failed{0};
   };
-  /// How much is promised; each includes those before it.
+  /// How much is promised. Each level includes those before it.
   enum class Level : std::uint8_t { data, failures, log, agreement };
 
-  /// One call. Throws std::runtime_error where a promise is broken.
+  /// Makes one call. Throws std::runtime_error where a promise is broken.
   template <Level level>
   void all_reduce(const float* input, float* output, std::size_t count, DataType type,
                   ReduceOperator op);
@@ -68,8 +67,8 @@ class Promises {
   Member& member_;
   Shared* shared_;
   Shared& own_;
-  std::uint64_t number_ = 0;   ///< of the call, alike on all members
-  std::uint64_t history_ = 0;  ///< of all before it
+  std::uint64_t number_ = 0;   ///< the call's number, alike on all members
+  std::uint64_t history_ = 0;  ///< a hash of all calls before it
   Call prepared_{};            ///< arguments of the call that is repeated
   ReductionKernel reduction_{};
   std::vector<const void*> operands_{};

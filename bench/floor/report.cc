@@ -43,17 +43,17 @@ std::set<std::size_t> sizes_of(const std::vector<Result>& results) {
   return sizes;
 }
 
-/// The cells of one path: its bytes and messages at each number of ranks, then a time for each
-/// size.
+/// A table for each number of ranks. Each path has a row with its bytes, its messages, and the
+/// least time at each size.
 std::string floors(const std::vector<Result>& results) {
   const auto sizes = sizes_of(results);
   std::string text;
   for (const int ranks : rank_counts) {
     text += line(
-        "#\n# floors at P=%d: bytes a rank reads and writes (tcp: sends) per byte of the "
-        "vector, messages in a row,",
+        "#\n# lower bounds at P=%d. bytes: read and written by a rank (tcp: sent) per byte of the "
+        "vector;",
         ranks);
-    text += "# microseconds that nothing can beat:\n";
+    text += "# msgs: messages that follow each other; then the least microseconds at each size\n";
     std::string titles;
     for (const std::size_t bytes : sizes) titles += line("%10s", format_size(bytes).c_str());
     std::erase(titles, '\n');
@@ -73,7 +73,7 @@ std::string floors(const std::vector<Result>& results) {
 }
 
 std::string nearness(const std::vector<Result>& results, int ranks) {
-  std::string text = "#\n# speed in per cent of what the same costs by hand, in the same run:\n";
+  std::string text = "#\n# speed in per cent of the same done by hand, in the same run:\n";
   for (const Comparison& row : compare(results)) {
     text += line(" %9s  %-40s %5.0f%% [%.0f..%.0f] of %s", format_size(row.bytes).c_str(),
                  row.name.c_str(), row.share.median * 100, row.share.low * 100,

@@ -10,7 +10,7 @@
 
 namespace rondo::bench {
 
-/// Whole lines: every measurement, the floors they imply, and, where rondo ran, how near it came.
+/// Whole lines: every measurement, the floors they imply and, where rondo ran, how near it came.
 std::string floor_text(const FloorOptions& options, const std::vector<Result>& results);
 nlohmann::ordered_json floor_json(const FloorOptions& options, const std::vector<Result>& results);
 

@@ -20,7 +20,7 @@ class RondoProbes {
   RondoProbes(Member& member, SharedMemory& meeting, std::size_t largest);
 
   void add(std::size_t bytes, std::vector<Probe>& probes);
-  /// Collective; last.
+  /// Collective. Call it last.
   void finalize();
 
  private:
@@ -35,8 +35,8 @@ class RondoProbes {
   Memory window_input_;
   Memory window_output_;
   Communicator shm_;
-  /// A communicator finds out which way is faster from the calls made on it: one for each kind of
-  /// memory.
+  /// A communicator learns from its own calls which path is faster. So each kind of memory has its
+  /// own.
   Communicator shm_windows_;
   Communicator tcp_;
   std::size_t salt_ = 0;

@@ -14,9 +14,9 @@
 namespace rondo::bench {
 namespace {
 
-/// One call of the kernel moves at most so much: both directions advance together.
+/// One system call moves at most so much, so that both directions advance together.
 constexpr std::size_t most_at_once = std::size_t{256} << 10;
-/// Looks at an empty socket before poll(): the answer is likely on its way.
+/// How often to look at an empty socket before poll(): the answer is likely on its way.
 constexpr int looks_before_poll = 50;
 
 int check(int result, const char* what) {
@@ -48,7 +48,7 @@ std::array<UniqueFd, 2> connection() {
   return {std::move(first), std::move(second)};
 }
 
-/// Bytes moved; 0 when it would have to wait.
+/// Bytes that a system call moved; 0 when it would have to wait.
 std::size_t moved(ssize_t result, const char* what) {
   if (result > 0) return static_cast<std::size_t>(result);
   if (result == 0) throw std::runtime_error("the other process closed its socket");

@@ -27,8 +27,8 @@ class Sockets {
   std::vector<Connection> connections_;  ///< by pair and way
 };
 
-/// Pairs swap as many bytes as an all-reduce of `bytes` sends and receives on each rank: over one
-/// connection for both ways, and over one for each.
+/// Pairs swap as many bytes as an all-reduce of `bytes` sends and receives on each rank. They use
+/// one connection for both ways, or one connection for each way.
 class SocketProbes {
  public:
   SocketProbes(const Member& member, const Sockets& sockets, std::size_t largest);

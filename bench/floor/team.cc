@@ -44,12 +44,12 @@ void bind_to(int core) {
   sched_setaffinity(0, sizeof(own), &own);
 }
 
-/// What crosses between members, each word on lines of its own. Zero bytes are a new one.
+/// What members tell each other, each word on cache lines of its own. A new one is all zero bytes.
 struct Board {
   alignas(128) std::atomic<std::uint32_t> arrived{0};
   alignas(128) std::atomic<std::uint32_t> round{0};
-  alignas(128) std::uint64_t agreed = 0;  ///< written between two meetings by member 0 alone
-  double values[most_members]{};          ///< each written by its member, between two meetings
+  alignas(128) std::uint64_t agreed = 0;  ///< member 0 alone writes it, between two meetings
+  double values[most_members]{};          ///< each member writes its own, between two meetings
 };
 
 class MeetingMember final : public Member {
@@ -67,14 +67,14 @@ void MeetingMember::meet() {
   // acquire: pairs with the last member's release below, so that a member that leaves a meeting
   // cannot count itself into the next one before the counter is zero again.
   const std::uint32_t round = board_.round.load(std::memory_order_acquire);
-  // acq_rel: each member's writes before the meeting reach, through this chain, the last one.
+  // acq_rel: through this chain each member's writes before the meeting reach the last member.
   if (board_.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 ==
       static_cast<std::uint32_t>(size())) {
     board_.arrived.store(0, std::memory_order_relaxed);  // published by the next line
     board_.round.store(round + 1, std::memory_order_release);
     return;
   }
-  // acquire: pairs with the release of whoever came last.
+  // acquire: pairs with the release of the member that came last.
   for (unsigned looks = 0; board_.round.load(std::memory_order_acquire) == round; ++looks) {
     if (looks > looks_before_yield) ::sched_yield();
   }
@@ -96,7 +96,7 @@ double MeetingMember::largest(double value) {
   return most;
 }
 
-/// Whether it went well; else its message is on standard error.
+/// Whether the body went well. If not, its message is on standard error.
 bool runs_well(const char* what, Member& member, const std::function<void(Member&)>& body) {
   try {
     body(member);
@@ -107,15 +107,15 @@ bool runs_well(const char* what, Member& member, const std::function<void(Member
   }
 }
 
-/// The child's whole life.
+/// All that a child process does.
 [[noreturn]] void live(Member& member, pid_t parent, const std::function<void(Member&)>& body) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) std::_Exit(1);  // it died before the line above
+  if (::getppid() != parent) std::_Exit(1);  // the parent died before the line above
   const std::vector<int> allowed = cores();
   if (!allowed.empty()) bind_to(allowed[static_cast<std::size_t>(member.rank()) % allowed.size()]);
   const bool well = runs_well("process", member, body);
   std::fflush(nullptr);
-  std::_Exit(well ? 0 : 1);  // what the parent owns is the parent's to destroy
+  std::_Exit(well ? 0 : 1);  // only the parent destroys what it owns
 }
 
 void check_size(int size) {
@@ -130,7 +130,7 @@ void end_all(std::span<const pid_t> children) {
   }
 }
 
-/// Waits for every child; ends all of them as soon as one fails. True when none did.
+/// Waits for every child, and ends all of them as soon as one fails. True when none failed.
 bool await(std::vector<pid_t> children) {
   bool well = true;
   for (std::size_t left = children.size(); left > 0;) {
@@ -176,7 +176,7 @@ int allowed_cores() { return std::max(1, static_cast<int>(cores().size())); }
 void run_team(int size, const std::function<void(Member&)>& body) {
   check_size(size);
   const SharedMemory memory(sizeof(Board));
-  auto& board = *new (memory.data()) Board();  // placed, and left to the mapping's end
+  auto& board = *new (memory.data()) Board();  // goes with the mapping, without a destructor
   const pid_t parent = ::getpid();
   std::fflush(nullptr);
   std::vector<pid_t> children;

@@ -1,8 +1,8 @@
-// Team: processes of one program, one to a core, that share memory and meet at a barrier; or
-// threads.
+// Team: processes of one program, one to a core, that share memory and meet at a barrier. They may
+// also be threads.
 //
-// What benchmarks below the library need: real processes, as ranks are, with nothing of the library
-// between them.
+// Benchmarks of the machine use it: its members are real processes, as ranks are, but without the
+// library.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace rondo::bench {
 
-/// Zeroed memory that processes forked after its making share. Page-aligned.
+/// Zeroed, page-aligned memory, shared with the processes that are forked after it is made.
 class SharedMemory {
  public:
   /// Throws std::system_error.
@@ -34,10 +34,10 @@ int allowed_cores();
 /// The processor's name, as the kernel tells it.
 std::string cpu_model();
 
-/// Most processes of a team.
+/// The most processes of a team.
 inline constexpr int most_members = 64;
 
-/// One of the processes that measure together, as it sees itself.
+/// One of the processes that measure together, from its own point of view.
 class Member {
  public:
   virtual ~Member() = default;
@@ -47,11 +47,11 @@ class Member {
   int rank() const { return rank_; }
   int size() const { return size_; }
 
-  /// Returns after every member has come.
+  /// A barrier: returns when every member has called it.
   virtual void meet() = 0;
-  /// Collective: what member 0 passes, on every member.
+  /// Collective: returns the value of member 0 on every member.
   virtual std::uint64_t agree(std::uint64_t value) = 0;
-  /// Collective: the largest value of all members.
+  /// Collective: returns the largest value of all members.
   virtual double largest(double value) = 0;
 
  protected:
@@ -64,13 +64,14 @@ class Member {
 
 /// Forks `size` processes, binds each to an allowed core (rank modulo cores) and runs `body` in it.
 /// Members meet in memory that they share: they spin, and give way after a while.
-/// Returns when all have ended well. When one fails, its message is on standard error, the others
-/// are ended, so that none waits for the dead, and std::runtime_error is thrown.
-/// The calling process must have one thread.
+/// Returns when all have ended well. When one fails, its message is on standard error and the
+/// others are ended, so that none waits for it. Then std::runtime_error is thrown.
+/// The calling process must have only one thread.
 void run_team(int size, const std::function<void(Member&)>& body);
 
-/// The same with threads of this process, which are bound to no core. When one fails, its message
-/// is on standard error and the process ends with status 1, as the others would wait for it.
+/// Does the same with threads of this process, which are bound to no core. When one fails, its
+/// message is on standard error and the process ends with status 1, since the others would wait
+/// for it.
 void run_threads(int size, const std::function<void(Member&)>& body);
 
 }  // namespace rondo::bench

@@ -34,8 +34,8 @@ double sample(Member& member, const Trial& trial, int calls) {
   return member.largest(seconds) / calls;
 }
 
-/// Calls that fill a sample: fourfold until they do, agreed on by all. The first ones connect and
-/// fault memory in, so each number is tried twice.
+/// How many calls fill a sample. All members agree on it. The number grows fourfold until a sample
+/// is full. The first calls connect and fault memory in, so each number is tried twice.
 int calls_for(Member& member, const Trial& trial, const Effort& effort) {
   for (int calls = 1;; calls = std::min(calls * 4, effort.most_calls)) {
     const double first = sample(member, trial, calls) * calls;
@@ -66,7 +66,7 @@ std::vector<std::vector<double>> measure(Member& member, std::span<const Trial> 
 Spread spread_of(std::vector<double> samples) {
   if (samples.empty()) return {};
   std::sort(samples.begin(), samples.end());
-  // Between two samples the mark is interpolated: of an even number neither is the median.
+  // A mark that falls between two samples is interpolated, such as the median of an even number.
   const auto at = [&](std::size_t quarters) {
     const std::size_t place = (samples.size() - 1) * quarters;  // in quarters of a sample
     const std::size_t below = place / 4;

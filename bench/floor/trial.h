@@ -1,4 +1,4 @@
-// Trials: things to time, taking turns, so that what is compared was measured in the same minutes.
+// Trials: things to time. They take turns, so that those compared are measured in the same minutes.
 #pragma once
 
 #include <functional>
@@ -13,27 +13,27 @@ namespace rondo::bench {
 /// Something that every member of a team does at the same time.
 struct Trial {
   std::string name{};
-  /// Does it `calls` times, back to back. A member without a part returns at once.
+  /// Does the thing `calls` times, back to back. A member without a part returns at once.
   std::function<void(int calls)> run{};
-  /// Before each sample, untimed. May be empty.
+  /// Called before each sample, untimed. May be empty.
   std::function<void()> prepare{};
-  /// Before each call, untimed, then all members meet: for calls whose time depends on whose cache
-  /// the data is in. Long calls only, since each is timed alone. May be empty.
+  /// Called before each call, untimed; then all members meet. It is for calls whose time depends on
+  /// whose cache the data is in. Calls must be long, since each is timed alone. May be empty.
   std::function<void()> refresh{};
-  /// After each sample, untimed; throws where the result is wrong. May be empty.
+  /// Called after each sample, untimed. Throws where the result is wrong. May be empty.
   std::function<void()> check{};
 };
 
 /// How long to measure.
 struct Effort {
   int rounds = 15;               ///< samples of each trial
-  double sample_seconds = 2e-3;  /// a sample takes at least about so long
+  double sample_seconds = 2e-3;  /// a sample takes about so long, or longer
   int most_calls = 20000;        ///< in one sample
 };
 
-/// Seconds of one call, the slowest member's, a sample a round: [trial][round]. Collective; the
-/// same on every member. In each round the trials take turns, forwards and backwards alternately;
-/// the number of calls in a sample is found beforehand, which also warms up.
+/// Seconds of one call on the slowest member: [trial][round], one sample for each. Collective; the
+/// result is the same on every member. In each round the trials take turns, forwards and backwards
+/// alternately. The number of calls in a sample is found beforehand, which also warms up.
 std::vector<std::vector<double>> measure(Member& member, std::span<const Trial> trials,
                                          const Effort& effort);
 

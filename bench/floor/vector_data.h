@@ -17,8 +17,8 @@ inline void fill_vector(float* vector, std::size_t count, std::size_t salt, int 
   }
 }
 
-/// From this size on a vector is written anew before each call, since its way between the caches is
-/// much of the time; below it the clock would be.
+/// A vector of this size or more is written anew before each call, since its way between the caches
+/// is much of the time. For a smaller one reading the clock would be much of the time.
 inline constexpr std::size_t least_refreshed = std::size_t{8} << 10;
 
 /// Throws std::runtime_error where an element is not the sum over `ranks` ranks.

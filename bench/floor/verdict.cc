@@ -19,7 +19,7 @@ double best_rate(const std::vector<Result>& results, std::size_t bytes,
   return best;
 }
 
-/// The faster of two: a floor is what the better way can do.
+/// The faster of two results: a floor is what the better one can do.
 const Result* faster(const Result* one, const Result* other) {
   if (one == nullptr || other == nullptr) return one == nullptr ? other : one;
   return one->seconds().median <= other->seconds().median ? one : other;
@@ -93,8 +93,8 @@ std::vector<Verdict> judge(const std::vector<Result>& results, int ranks) {
   std::vector<Verdict> verdicts;
   const Result* copy = faster(find(results, probe::copy_all, large),
                               find(results, probe::copy_all_streaming, large));
-  // A copy on all cores reads N and writes N a rank, as the direct path does: its time is the
-  // floor.
+  // In a copy on all cores each rank reads N and writes N, as on the direct path. So the time of
+  // the copy is the floor.
   add_verdict(verdicts, "64 MB all_reduce on allocate() buffers: 75% of reading N and writing N",
               0.75, copy, find(results, probe::rondo_window, large));
   for (const char* name : {probe::rondo_heap, probe::rondo_window}) {

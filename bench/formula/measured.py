@@ -25,13 +25,13 @@ def size_of(text):
 
 
 def bytes_of(number, unit):
-    """Of "1.5 MiB", as rondo's tables write it."""
+    """The bytes of a size such as "1.5 MiB", as rondo's tables write it."""
     return float(number) * (1 << {"B": 0, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40}[unit])
 
 
 def processor_ticks():
-    """(idle, all) of this machine's processors together since it started; who waits for another
-    machine's turn is not idle."""
+    """(idle, all) ticks of this machine's processors together since it started. A processor that the
+    host gives to another machine is not idle."""
     words = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()
     ticks = [int(word) for word in words[1:9]]
     return ticks[3] + ticks[4], sum(ticks)
@@ -43,7 +43,7 @@ class Programs:
         self._slice = slice_bytes
 
     def congestion_control(self):
-        """TCP's, between the hosts."""
+        """The congestion control of TCP between the hosts."""
         words = self._testbed.on(0, "cat", "/proc/sys/net/ipv4/tcp_congestion_control")
         return subprocess.run(words, capture_output=True, text=True).stdout.strip()
 
@@ -53,7 +53,7 @@ class Programs:
             cwd=pathlib.Path(__file__).parent).stdout.strip()
 
     def slice_bytes(self, algorithm, size):
-        """What rondo cuts each chunk of the call into between hosts."""
+        """The size of the slices into which rondo cuts each chunk of the call between hosts."""
         text = self._output(
             [str(self._folder / "rondo"), "why", "all_reduce", str(size), "--ranks",
              str(self._testbed.hosts), "--apart", "--transport", "tcp", "--algorithm", algorithm],
@@ -67,8 +67,8 @@ class Programs:
         """{algorithm, bytes, slice, simulated, link_bytes}: seconds by the simulator, and what the
         schedule sends over the busiest link."""
         cut = self.slice_bytes(algorithm, size)
-        # The simulator takes up to 4096 slices of a chunk; where there are thousands, twice as long
-        # ones change a time by less than a thousandth.
+        # The simulator takes up to 4096 slices of a chunk. Where there are thousands, slices twice as
+        # long change a time by less than a thousandth.
         simulated = max(cut, size / self._testbed.hosts / 2048)
         words = [str(self._folder / "rondo"), "simulate", "all_reduce", "--algorithm", algorithm,
                  "--ranks", str(self._testbed.hosts), "--bytes", str(size),
@@ -90,11 +90,12 @@ class Programs:
              self._testbed.name], {}))
 
     def message_seconds(self):
-        """Of 8 bytes from every host to the next."""
+        """Seconds of a message of 8 bytes from every host to the next."""
         return self._perf("sendrecv_perf", 8, 2000, [])
 
     def all_reduce(self, algorithm, size, expected):
-        """{seconds, idle}: of a call; of the processors' time meanwhile, starting included."""
+        """{seconds, idle}: the seconds of a call, and the idle part of the processors' time meanwhile,
+        with the start of the job."""
         calls = max(1, min(20, int(0.5 / expected)))
         idle, every = processor_ticks()
         seconds = self._perf("all_reduce_perf", size, calls, ["--algorithm", algorithm])

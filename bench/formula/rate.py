@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a link of a testbed carries in one TCP stream, as JSON [GB/s, what measured it]: rate.py NAME
 
-A program of its own, so that both ends of the stream run behind --measure-with's words.
+It is a program of its own, so that --measure-with's words stand before both ends of the stream.
 """
 import json
 import pathlib

@@ -1,5 +1,4 @@
 """The document of a run and its table: pure functions on what was measured."""
-import json
 import math
 import statistics
 
@@ -7,26 +6,25 @@ import record
 
 
 def document(rows, network, model, limit, version):
-    whole = record.document([], {"rondo": version})
-    del whole["sections"]
-    whole["what"] = "all-reduces between hosts with limited links, beside their formulas"
-    return dict(whole, network=network, model=model, limit_per_cent=limit,
+    return dict(record.run({"rondo": version}),
+                what="all-reduces between hosts with limited links, beside their formulas",
+                network=network, model=model, limit_per_cent=limit,
                 rows=[judged(row, network, model, limit) for row in rows])
 
 
-# Of a double tree's links each works for the other tree while one tree fills.
+# While one tree of a double tree fills, its links work for the other tree.
 FILLED = ("chain", "binomial_tree")
 
 
 def hops(algorithm, hosts):
-    """Messages one after the other."""
+    """How many messages follow one after the other."""
     doublings = math.ceil(math.log2(hosts))
     return 2 * (hosts - 1) if "ring" in algorithm or algorithm == "chain" else 2 * doublings
 
 
 def formula(row, network, model):
-    """Seconds: the busiest link's bytes, a latency for each hop, and in a single tree the way of the
-    first slice up and down, while the links above and below it wait."""
+    """Seconds for the busiest link's bytes, plus a latency for each hop. A single tree also takes the
+    time of its first slice at every hop, while the links above and below that hop wait."""
     fill = row["slice"] / rate_of(network) if row["algorithm"] in FILLED else 0
     return (row["link_bytes"] / rate_of(network)
             + hops(row["algorithm"], network["hosts"]) * (model["alpha"] + fill))
@@ -61,44 +59,34 @@ def size_text(size):
     return f"{size} B"
 
 
-def noted(row, key, words):
-    """Runs that were recorded before a column was have nothing for it."""
-    return words(row[key]) if key in row else "-"
-
-
 def cells(row):
-    return [row["algorithm"], size_text(row["bytes"]), noted(row, "slice", size_text),
+    return [row["algorithm"], size_text(row["bytes"]), size_text(row["slice"]),
             size_text(row["link_bytes"]),
             f"{1e3 * row['simulated']:.2f}", f"{1e3 * row['predicted']:.2f}",
             f"{1e3 * row['measured']:.2f}",
             f"{row['off_per_cent']:+.1f} %", f"{1e3 * row['least']:.2f}",
             f"{row['measured'] / row['least']:.3f}",
-            noted(row, "idle", lambda share: f"{100 * share:.0f} %"),
+            f"{100 * row['idle']:.0f} %",
             "within" if row["within"] else "OFF"]
 
 
 HEADER = ["algorithm", "N", "slice", "busiest link", "simulated ms", "predicted ms", "measured ms",
-          "difference", "2(P-1)/P N/B ms", "measured/that", "idle", "verdict"]
-
-
-def congestion(network):
-    """Recorded runs before it was noted have none."""
-    name = network.get("congestion_control")
-    return f", congestion control {name}" if name else ""
+          "difference", "bound ms", "measured/bound", "idle", "verdict"]
 
 
 def text(whole):
     network, model = whole["network"], whole["model"]
     head = [f"All-reduce, float32, {network['hosts']} hosts with a rank each, links of "
-            f"{network['rate']}: one TCP stream carries B = {network['payload_gb_s'] * 1e3:.1f} "
-            "MB/s",
-            f"({network['measured_by']}{congestion(network)}), "
-            f"alpha = {1e6 * model['alpha']:.1f} us, beta = 1/B, gamma "
-            f"= {model['gamma']:g} s/byte.",
-            "predicted: the busiest link's bytes over B and alpha a hop, in a single tree also the first "
-            "slice's way; simulated: the very",
-            "schedule by `rondo simulate` with such slices (of a chunk), a port each way at every "
-            "host and a switch between; idle: of this machine's processors, while it measured.",
+            f"{network['rate']}.",
+            f"One TCP stream carries B = {network['payload_gb_s'] * 1e3:.1f} MB/s "
+            f"({network['measured_by']}, congestion control {network['congestion_control']}).",
+            f"alpha = {1e6 * model['alpha']:.1f} us, beta = 1/B, gamma = {model['gamma']:g} s/byte.",
+            "predicted: bytes of the busiest link / B, and alpha for each hop; in a single tree also "
+            "the first slice at each hop.",
+            "simulated: the schedule by `rondo simulate` with these slices (of a chunk), one port each "
+            "way at each host and a switch.",
+            "bound: 2(P-1)/P N/B, the least time of any all-reduce over such links.",
+            "idle: share of this machine's processor time while it measured.",
             record.title(whole), ""]
     lines = [HEADER, *map(cells, whole["rows"])]
     widths = [max(len(line[column]) for line in lines) for column in range(len(HEADER))]
@@ -111,17 +99,9 @@ def text(whole):
 
 
 def save(whole, folder):
-    """The paths of the new files: JSON, and the table as text."""
+    """Saves the table of this machine and rate in place of the one before, and returns its path."""
     folder.mkdir(parents=True, exist_ok=True)
-    number = 1
-    while (path := folder / name_of(whole, number)).exists():
-        number += 1
-    rest = {key: value for key, value in whole.items() if key != "rows"}
-    rows = ",\n".join(json.dumps(row) for row in whole["rows"])
-    path.write_text(json.dumps(rest, indent=1)[:-2] + f',\n "rows": [\n{rows}\n]}}\n')
-    path.with_suffix(".txt").write_text(text(whole))
-    return path, path.with_suffix(".txt")
-
-
-def name_of(whole, number):
-    return record.file_name(whole, number).replace("-compare", "-formula")
+    what = f"all_reduce-formulas-{whole['network']['hosts']}-hosts-{whole['network']['rate']}"
+    path = (folder / record.file_name(what, whole)).with_suffix(".txt")
+    path.write_text(text(whole))
+    return path

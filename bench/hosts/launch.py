@@ -17,8 +17,8 @@ def rondo_command(testbed, folder):
 
 
 def openmpi_command(testbed):
-    """Its daemons and its data are told the interface: the hosts' loopbacks look alike. Ranks on
-    shared cores yield, as Open MPI itself decides where it can see that they share."""
+    """Open MPI's daemons and its data are told the interface: the hosts' loopbacks look alike. Ranks
+    on shared cores yield, as Open MPI itself decides where it can see that they share."""
     return testbed.on(0, "mpirun.openmpi", "--allow-run-as-root", "-n", testbed.hosts, "--host",
                       ",".join(f"{host}:1" for host in testbed.names()),
                       "--mca", "plm_rsh_agent", AGENT, "--mca", "oob_tcp_if_include", INTERFACE,
@@ -35,8 +35,8 @@ def mpich_command(testbed):
 
 
 def processes(library, testbed, folder, socket, scratch):
-    """[(command, environment to add)]: for gloo, whose user starts the ranks, one for each.
-    "rondo:ring" is rondo with that algorithm."""
+    """[(command, environment to add)]. For gloo, whose user starts the ranks, there is one for each
+    rank. "rondo:ring" is rondo with that algorithm."""
     library, _, algorithm = library.partition(":")
     driver = str(folder / f"compare_{library}")
     inside = {"TESTBED_NAME": testbed.name}
@@ -87,7 +87,7 @@ class AlgorithmsSection(HostsSection):
         return [variant for variant in (libraries.RONDO, *forced) if self.available(variant)]
 
     def available(self, variant):
-        """Its job is rondo's own driver, which is there or nothing is."""
+        """Always true: the job is rondo's own driver, without which nothing runs."""
         if variant.library not in self._jobs and variant.library not in self.missing:
             reason = self._start(variant.library)
             if reason is not None:

@@ -1,7 +1,7 @@
-// All-reduces written by hand, straight on channels: what a schedule's interpreter is held against.
+// All-reduces written by hand, directly on channels, to compare the executor with.
 //
-// Each is its algorithm's schedule as somebody would write it who needed only this one: float32,
-// sum, frames filled and read in place, slices pipelined, one pass over data for each sum.
+// Each is one algorithm's schedule, written for one case only: float32, sum, frames filled and read
+// in place, slices pipelined, one pass over the data for each sum.
 #pragma once
 
 #include <cstddef>
@@ -19,11 +19,11 @@ class HandAllReduce {
   virtual void run(const float* input, float* output, std::size_t count) = 0;
 };
 
-/// At most 4 ranks: partial sums wait in slots, and with more they would wait in a circle.
+/// At most 4 ranks: partial sums wait in slots, and with more ranks they would wait in a circle.
 inline constexpr int most_ring_ranks = 4;
 std::unique_ptr<HandAllReduce> ring_by_hand(Wire& wire);
 std::unique_ptr<HandAllReduce> two_shot_by_hand(Wire& wire);
-/// Vectors of at most a slot.
+/// It takes vectors of at most one slot.
 std::unique_ptr<HandAllReduce> one_shot_by_hand(Wire& wire);
 
 }  // namespace rondo::bench

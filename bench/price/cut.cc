@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t line = 64 / sizeof(float);
 
-/// Whole cache lines where there is at least one.
+/// Rounds down to whole cache lines where there is at least one.
 std::size_t aligned(std::size_t elements) {
   return elements < line ? elements : elements - elements % line;
 }

@@ -1,4 +1,4 @@
-// How a vector is cut for an all-reduce by hand: a chunk a rank, a few slices a chunk. Pure.
+// How a vector is cut for an all-reduce by hand: a chunk for each rank, in a few slices.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ struct Piece {
   std::size_t elements = 0;
 };
 
-/// Cut as the executor cuts, so that both move the same frames.
+/// Cuts as the executor does, so that both move the same frames.
 class Cut {
  public:
   Cut() = default;
@@ -36,8 +36,8 @@ class Cut {
   int slices_ = 0;                      ///< of the largest chunk
 };
 
-/// The order in which items of several slices go through a pipeline: at time t item k of slice
-/// t - k, lower items first. Both ends of a channel walk in this order.
+/// The order in which items of several slices go through a pipeline. At time t it is item k of
+/// slice t - k, lower items first. Both ends of a channel walk in this order.
 class Walk {
  public:
   /// Items first to last of each of `slices`.

@@ -1,4 +1,4 @@
-// rondo_price: what interpreting a schedule costs, against the same algorithm written by hand.
+// rondo_price: the cost of interpreting a schedule, compared with the same algorithm by hand.
 //
 //   rondo_price --transport shm -s 8,64K,16M
 #include <cstdio>
@@ -24,7 +24,7 @@ AllSides make_sides(Member& member, const PriceOptions& options, SharedMemory& m
   return all;
 }
 
-/// Every pair of sides that takes the size, in turn.
+/// Measures every pair of sides that takes the size, in turn.
 void measure_size(Member& member, const PriceOptions& options, std::size_t bytes,
                   const AllSides& all, std::vector<Price>& prices) {
   Vectors vectors(bytes);
@@ -54,7 +54,7 @@ void run(const PriceOptions& options) {
       measure_size(member, options, bytes, all, prices);
     }
     for (const auto& sides : all) sides->finalize();
-    member.meet();  // nobody's channels go while somebody uses them
+    member.meet();  // no member's channels go while another one uses them
     if (member.rank() != 0) return;
     std::fputs(price_text(options, prices).c_str(), stdout);
     write_json(options.json, price_json(options, prices));

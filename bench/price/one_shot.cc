@@ -31,7 +31,7 @@ class OneShot final : public HandAllReduce {
  private:
   int peer(int hops) const { return (wire_.rank() + hops) % wire_.ranks(); }
 
-  /// True when everybody has been sent the vector.
+  /// True when the vector has been sent to every peer.
   bool send(const float* input, std::size_t bytes) {
     bool all = true;
     for (int hops = 1; hops < wire_.ranks(); ++hops) {
@@ -55,7 +55,7 @@ class OneShot final : public HandAllReduce {
     return true;
   }
 
-  /// True when everybody's vector heads its channel.
+  /// True when every peer's vector heads its channel.
   bool gather(const float* input, std::size_t bytes) {
     operands_[static_cast<std::size_t>(wire_.rank())] = input;
     for (int hops = 1; hops < wire_.ranks(); ++hops) {
@@ -69,7 +69,7 @@ class OneShot final : public HandAllReduce {
   Wire& wire_;
   std::vector<const void*> operands_;  ///< by rank
   std::vector<bool> sent_;             ///< by rank
-  std::vector<std::size_t> moved_;     ///< by rank: of a frame that goes from place
+  std::vector<std::size_t> moved_;     ///< by rank: bytes of a frame sent from its place
 };
 
 }  // namespace

@@ -11,8 +11,8 @@ Command<PriceOptions> parse_price_options(int argc, const char* const* argv) {
   PriceOptions& options = command.options;
   options.rounds = 21;
   CLI::App app(
-      "Measures what interpreting schedules costs: all-reduces by rondo's executor and the "
-      "same by hand on the same transports, in turn.",
+      "Measures what interpreting a schedule costs: all-reduces by rondo's executor, and the same "
+      "algorithms written by hand on the same transports, in turn.",
       "rondo_price");
   add_team_options(app, options,
                    {.ranks = "2", .sizes = "8,1K,8K,64K,1M,16M", .most_ranks = most_ring_ranks});

@@ -60,7 +60,7 @@ std::string price_text(const PriceOptions& options, const std::vector<Price>& pr
   for (const Price& price : prices) lines += row(price);
   const auto over =
       std::count_if(prices.begin(), prices.end(), [](const Price& p) { return !p.met(); });
-  return lines + "# " + std::to_string(over) + " over the price allowed\n";
+  return lines + "# " + std::to_string(over) + " over the limit\n";
 }
 
 nlohmann::ordered_json price_json(const PriceOptions& options, const std::vector<Price>& prices) {

@@ -1,4 +1,4 @@
-// What rondo_price says: a table for people, JSON for programs.
+// The output of rondo_price: a table for people, JSON for programs.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,17 +11,17 @@
 
 namespace rondo::bench {
 
-/// One algorithm at one size over one transport, both ways.
+/// One algorithm at one size over one transport, by hand and by the executor.
 struct Price {
   std::string transport{};
   std::string algorithm{};
   std::size_t bytes = 0;
-  std::vector<double> by_hand{};      ///< seconds of a call, a sample a round
+  std::vector<double> by_hand{};      ///< seconds of a call, one sample for each round
   std::vector<double> by_executor{};  ///< likewise, in the same rounds
 
-  /// What the executor takes more, as a part of the time by hand: 0.1 is 10%.
+  /// The executor's additional time, as a part of the time by hand: 0.1 is 10%.
   Spread price() const;
-  /// The goal at this size; none between the smallest messages and those of 64 KB.
+  /// The goal at this size. There is none between the smallest messages and those of 64 KB.
   std::optional<double> allowed() const;
   bool met() const { return !allowed() || price().median <= *allowed(); }
 };

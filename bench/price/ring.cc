@@ -1,4 +1,4 @@
-// Ring by hand. Items of a slice, for rank r of P; item k is about chunk r - 1 - k:
+// Ring by hand. These are the items of a slice on rank r of P. Item k is about chunk r - 1 - k:
 //
 //   0            sent from the input
 //   1 .. P-2     received, added to the input and sent on: a partial sum, slot to slot
@@ -53,12 +53,12 @@ class Ring final : public HandAllReduce {
   static std::size_t bytes(Piece piece) { return piece.elements * sizeof(float); }
   bool is_partial(const Walk& walk) const { return walk.item() > 0 && walk.item() < own_sum_; }
 
-  /// True when the walk's item was sent, or is empty; the walk is one further then.
+  /// True when the walk's item was sent, or is empty. Then the walk is one step further.
   bool send(Walk& out, const Walk& in) {
     const Piece what = piece(out);
     if (what.elements > 0) {
       if (is_partial(out)) return false;  // receive() sends it
-      // What is to be forwarded has been received once that walk is past it.
+      // Data to forward has been received once the walk `in` is past it.
       if (out.item() > 0 && !past(in, out)) return false;
       const float* from = (out.item() == 0 ? input_ : output_) + what.begin;
       if (!put(from, bytes(what))) return false;
@@ -97,7 +97,7 @@ class Ring final : public HandAllReduce {
     return true;
   }
 
-  /// The slot that the item can be sent in at once; empty where it must wait, or goes from place.
+  /// The slot in which the item can be sent at once. Empty where the item must wait.
   std::span<std::byte> slot_for(const Walk& in, const Walk& out) {
     if (!in.at(out)) return {};
     return wire_.out(next_).acquire();
@@ -160,8 +160,8 @@ class Ring final : public HandAllReduce {
   Cut cut_{};
   const float* input_ = nullptr;
   float* output_ = nullptr;
-  std::size_t sent_ = 0;      ///< of a frame that goes from place
-  std::size_t received_ = 0;  ///< of a frame that comes into place
+  std::size_t sent_ = 0;      ///< bytes of a frame sent from its place
+  std::size_t received_ = 0;  ///< bytes of a frame received into its place
 };
 
 }  // namespace

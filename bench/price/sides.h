@@ -1,4 +1,4 @@
-// The two sides that rondo_price holds against each other, of one algorithm over one transport.
+// The two sides that rondo_price compares, for one algorithm over one transport.
 #pragma once
 
 #include <memory>
@@ -21,20 +21,20 @@ struct Vectors {
   std::vector<float> output;
 };
 
-/// By hand on a wire, and by the executor on a communicator: channels of their own each, alike.
+/// By hand on a wire, and by the executor on a communicator. Each has channels of its own, alike.
 class Sides {
  public:
-  /// Collective. `number` is unique among them. `meeting` holds Wire::meeting_bytes.
+  /// Collective. `number` is unique among all sides. `meeting` holds Wire::meeting_bytes.
   Sides(Member& member, SharedMemory& meeting, const std::string& transport,
         const std::string& algorithm, std::uint64_t number);
 
   const std::string& transport() const { return transport_; }
   const std::string& algorithm() const { return algorithm_; }
-  /// Whether the code by hand takes vectors so long.
+  /// Whether the code by hand takes vectors of this length.
   bool takes(std::size_t bytes) const;
-  /// By hand, then by the executor. `vectors` outlives the trials.
+  /// The trial by hand, then that of the executor. `vectors` outlives them.
   std::vector<Trial> trials(std::size_t bytes, Vectors& vectors);
-  /// Collective; last.
+  /// Collective. Call it last.
   void finalize();
 
  private:

@@ -1,4 +1,4 @@
-// Two-shot by hand. Two items of a slice on every channel:
+// Two-shot by hand. A slice has two items on every channel:
 //
 //   0   the block of the receiver, from the sender's input
 //   1   the sender's own block, summed, from its output
@@ -54,8 +54,8 @@ class TwoShot final : public HandAllReduce {
     bool places_in = false;
     Walk out{0, 0, 0};
     Walk in{0, 0, 0};
-    std::size_t sent = 0;      ///< of a frame that goes from place
-    std::size_t received = 0;  ///< of a frame that comes into place
+    std::size_t sent = 0;      ///< bytes of a frame sent from its place
+    std::size_t received = 0;  ///< bytes of a frame received into its place
   };
   static std::size_t bytes(Piece piece) { return piece.elements * sizeof(float); }
 
@@ -79,8 +79,8 @@ class TwoShot final : public HandAllReduce {
     return true;
   }
 
-  /// Adds up slice summed_ of the own block once every peer's part of it heads its channel, into
-  /// the output and at once into the slots of those who can have it.
+  /// Adds up slice summed_ of the own block once every peer's part of it heads its channel. The sum
+  /// goes into the output, and at once into the slots of peers that can take it.
   bool sum() {
     const Piece what = cut_.piece(rank_, summed_);
     if (what.elements > 0) {
@@ -98,7 +98,7 @@ class TwoShot final : public HandAllReduce {
     return true;
   }
 
-  /// The operands, in the order of ranks.
+  /// Gathers the operands, in the order of ranks. False: some are not there yet.
   bool gather(Piece what) {
     operands_.assign(static_cast<std::size_t>(ranks_), input_ + what.begin);
     for (End& end : ends_) {
@@ -123,7 +123,7 @@ class TwoShot final : public HandAllReduce {
     }
   }
 
-  /// A finished block's slice; sum() takes what is to be added.
+  /// Receives a slice of a finished block. What is to be added is left to sum().
   bool receive(End& end) {
     if (end.in.item() == 0) return false;
     const Piece what = cut_.piece(end.peer, end.in.slice());

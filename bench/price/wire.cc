@@ -18,7 +18,9 @@ constexpr std::chrono::seconds longest_silence{30};
 /// Every member's address, by rank. Collective.
 std::vector<std::string> gather_addresses(Member& member, SharedMemory& meeting,
                                           const std::string& mine) {
-  if (mine.size() >= Wire::address_bytes) throw std::runtime_error("a transport's address is long");
+  if (mine.size() >= Wire::address_bytes) {
+    throw std::runtime_error("a transport's address is too long");
+  }
   auto* const texts = reinterpret_cast<char*>(meeting.data());
   const auto place = [&](int rank) {
     return texts + static_cast<std::size_t>(rank) * Wire::address_bytes;
@@ -103,7 +105,7 @@ void Wire::wait() {
   const auto now = std::chrono::steady_clock::now();
   if (!silent_since_) silent_since_ = now;
   if (now - *silent_since_ > longest_silence) {
-    throw std::runtime_error("rank " + std::to_string(rank_) + " waited 30 s in vain");
+    throw std::runtime_error("rank " + std::to_string(rank_) + " waited 30 s for a frame");
   }
 }
 

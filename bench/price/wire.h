@@ -15,8 +15,8 @@
 
 namespace rondo::bench {
 
-/// Does what a communicator does for its calls' frames, and no more: fingerprints every frame,
-/// checks every fingerprint, looks at the transport now and then, and gives up in the end.
+/// Does only what a communicator does for the frames of its calls: adds a fingerprint to every
+/// frame, checks it on the other side, polls the transport now and then, and gives up after a time.
 class Wire {
  public:
   /// Collective. `meeting` is shared and holds meeting_bytes. `number` is unique among the wires of
@@ -34,19 +34,19 @@ class Wire {
   SendChannel& out(int peer) { return *out_[static_cast<std::size_t>(peer)]; }
   ReceiveChannel& in(int peer) { return *in_[static_cast<std::size_t>(peer)]; }
 
-  /// Before a call's first frame.
+  /// Call it before a call's first frame.
   void begin_call(std::size_t count);
 
   /// The peer's head frame once it is there, checked to be this call's and of `bytes`.
   const Frame* peek(int peer, std::size_t bytes);
-  /// Sends, or receives, what is left of a frame straight from, or to, its place. True when all of
-  /// it went; `moved` counts, and is 0 again then. For channels that declare it.
+  /// These send or receive the rest of a frame straight from or to its place, on channels that can
+  /// do that. True when all of it went. `moved` counts its bytes, and is 0 again at the end.
   bool send_from(int peer, std::span<const std::byte> bytes, std::size_t& moved);
   bool receive_into(int peer, std::span<std::byte> bytes, std::size_t& moved);
   void commit(int peer, std::size_t bytes) { out(peer).commit(bytes, fingerprint_); }
 
-  /// After a round of looking: `moved` says whether anything did. Spins, then gives way.
-  /// Throws std::runtime_error after half a minute of silence.
+  /// Call it after a round of looking. `moved` says whether anything moved. If not, it spins, then
+  /// gives way. Throws std::runtime_error after half a minute of silence.
   void after_look(bool moved) {
     if (moved) {
       backoff_.reset();
@@ -54,7 +54,7 @@ class Wire {
       wait();
     }
   }
-  /// Everything sent is with the kernel or in shared memory.
+  /// On return everything sent is with the kernel or in shared memory.
   void drain();
 
  private:

@@ -18,7 +18,7 @@ namespace {
 // Shorter messages are copied into a slot even where they could go straight from their place.
 constexpr std::size_t longest_copied = 1024;
 
-/// Moves data as executors do: by slots, or straight from and to its place where the channel can.
+/// Moves data as the executor does: through slots, or without a copy where the channel can do that.
 class ChannelWire final : public Wire {
  public:
   explicit ChannelWire(const WireSettings& settings) : transport_(make(settings)) {

@@ -4,13 +4,13 @@
 //   link_rate verbs|tcp|socket QUEUE_PAIRS WORK...
 //
 //   WORK = latency:BYTES:ROUNDS   the median of half a round trip, in seconds
-//          rate:BYTES:COUNT       so many messages in a stream, in bytes per second; from memory of
-//                                 allocate(), which verbs sends from in place
-//          staged:BYTES:COUNT     the same from ordinary memory, which verbs copies into slots
-//          copy:BYTES:COUNT       nothing is sent: what copying such memory reaches
+//          rate:BYTES:COUNT       a stream of COUNT messages, in bytes per second, from memory of
+//                                 allocate(); verbs sends from it without a copy
+//          staged:BYTES:COUNT     the same from ordinary memory; verbs copies it into slots
+//          copy:BYTES:COUNT       no message: the rate of copying such memory
 //
-// Prints a line for each, "rate BYTES VALUE". Which devices: the environment's LINK_RATE_HCAS,
-// LINK_RATE_ADDRESSES and LINK_RATE_INTERFACES, each "FIRST SECOND".
+// Prints one line for each, "rate BYTES VALUE". LINK_RATE_HCAS, LINK_RATE_ADDRESSES and
+// LINK_RATE_INTERFACES in the environment name the devices, each as "FIRST SECOND".
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,7 +40,7 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// Of two words in the environment, this rank's.
+/// This rank's word of the two in an environment variable.
 std::string of_rank(const char* name, int rank) {
   const char* const text = std::getenv(name);
   const auto words = split(text == nullptr ? "" : text, ' ');
@@ -49,7 +49,7 @@ std::string of_rank(const char* name, int rank) {
   return words[static_cast<std::size_t>(rank)];
 }
 
-/// Rank 0's result; rank 1 answers.
+/// The latency, measured on rank 0. Rank 1 answers.
 double latency(Wire& wire, int rank, std::size_t bytes, int rounds) {
   std::vector<std::byte> data(bytes);
   std::vector<double> times;
@@ -82,7 +82,7 @@ double copy_rate(std::size_t bytes, int count) {
   const auto begin = Clock::now();
   for (int i = 0; i < count; ++i) {
     std::memcpy(into.data(), from.data(), bytes);
-    asm volatile("" : : "r"(into.data()) : "memory");  // somebody may look: not left out
+    asm volatile("" : : "r"(into.data()) : "memory");  // so that the copy is not left out
   }
   return static_cast<double>(bytes) * count / seconds_since(begin);
 }
@@ -109,7 +109,7 @@ void work(Wire& wire, int rank, const std::string& text) {
   if (rank == 0) std::printf("%s %zu %.9g\n", parts[0].c_str(), bytes, result);
 }
 
-/// The two ends would else meet on one core at times, at a third of the speed.
+/// Binds this end to a core. Otherwise both ends would at times share one, at a third of the speed.
 void take_core(int rank) {
   cpu_set_t cores;
   CPU_ZERO(&cores);

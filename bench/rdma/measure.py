@@ -32,7 +32,7 @@ RULES = ("rule add pref 13 from 0.0.0.0/32 to 10.77.1.2 lookup 101",
 
 
 def link_rate(program, way, queue_pairs, sizes):
-    """{(way, what, bytes): value} in one pair of processes."""
+    """{(way, what, bytes): value}, measured by one pair of processes."""
     work = [f"latency:{SMALL}:{LATENCY_ROUNDS}"] if queue_pairs == 1 else []
     work += [f"rate:{size}:{STREAMS[size]}" for size in sizes]
     before = bytes_on_cable()
@@ -62,9 +62,9 @@ def rates(programs, sizes, queue_pairs):
 
 
 def brief_round(program):
-    """What the verdicts on perftest need; speeds here come and go within seconds, so that many
-    short rounds tell more than a few long ones, and each program of perftest stands between two
-    runs of rondo, whose mean counts: what drifts steadily falls out. [(queue pairs, {...})]"""
+    """[(queue pairs, {...})]: what the verdicts on perftest need. Speeds here change within seconds, so
+    many short rounds tell more than a few long ones. Each program of perftest stands between two runs
+    of rondo, whose mean counts. So a steady drift falls out."""
     parts = []
     for queue_pairs in QUEUE_PAIRS:
         rondo = functools.partial(link_rate, program, "verbs", queue_pairs, [LARGE])
@@ -77,7 +77,7 @@ def brief_round(program):
 
 
 def latency_round(program):
-    """One after the other and back: seconds, so that many rounds find time."""
+    """perftest, rondo twice, and perftest again. It takes seconds, so that many rounds find time."""
     rondo = functools.partial(link_rate, program, "verbs", 1, [])
     return [(1, latencies(["ib_write_lat"])), (1, rondo()), (1, rondo()),
             (1, latencies(["ib_write_lat"]))]
@@ -92,7 +92,7 @@ def full_round(program):
 
 
 def one_round(measure, program):
-    """[(by whom, what, bytes, queue pairs, value)]; of what was measured twice the mean."""
+    """[(by whom, what, bytes, queue pairs, value)]. What was measured twice is given by its mean."""
     values = {}
     for queue_pairs, part in measure(program):
         for key, value in part.items():

@@ -25,7 +25,7 @@ def is_listening(port):
 
 def run(program, size, iterations, *more):
     """The columns of its row of results."""
-    # Each end on a core of its own, as link_rate's.
+    # Each end has a core of its own, as in link_rate.
     on_core = ["taskset", "-c"]
     words = [program, "-F", "-x", "1", "-s", str(size), "-n", str(iterations), "-p", str(PORT),
              *more]

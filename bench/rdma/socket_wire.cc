@@ -62,8 +62,8 @@ UniqueFd connected_socket(const WireSettings& settings) {
   return socket;
 }
 
-/// Plain calls of the kernel on one connection without delays: what tcp can do here. It looks
-/// again and again, as rondo and perftest do.
+/// Plain system calls on one connection without delays: the best that tcp can do here. It polls
+/// without sleeping, as rondo and perftest do.
 class SocketWire final : public Wire {
  public:
   explicit SocketWire(const WireSettings& settings) : socket_(connected_socket(settings)) {

@@ -1,5 +1,5 @@
-"""What the samples say. Ratios are taken within a round, where nothing else has changed; of them
-and of the values the median counts, and the spread is told."""
+"""What the samples say. Ratios are taken within a round, where nothing else has changed. Of ratios and
+values the median counts, and the spread is told."""
 import math
 import statistics
 
@@ -39,9 +39,9 @@ def table(samples):
 
 
 def interval(ratios):
-    """Two of the ratios, in order, between which the true median lies with 95 %: whatever their
-    distribution, the median has as many of them below as a fair coin shows heads. The outermost
-    where there are too few."""
+    """Two of the ratios, in order, between which the true median lies with 95 %. Whatever their
+    distribution, as many ratios lie below the median as a fair coin shows heads. Where there are too
+    few ratios, the two are the outermost."""
     order, count = sorted(ratios), len(ratios)
     outside, left = 0.0, 0
     while left < count // 2:
@@ -60,7 +60,7 @@ def ratio_text(ratios):
 
 
 def judge(text, ratios, kept):
-    """`firm`: both ends of the interval say the same."""
+    """A verdict. It is `firm` where both ends of the interval say the same."""
     verdict = bool(kept(statistics.median(ratios)))
     return {"what": text, "ratio": ratio_text(ratios), "kept": verdict,
             "firm": all(bool(kept(end)) == verdict for end in interval(ratios))}
@@ -83,7 +83,7 @@ def latency_verdict(samples):
 
 
 def tcp_verdicts(samples):
-    """Where the devices themselves are faster than the kernel's tcp, rondo over them must be."""
+    """Where the devices themselves are faster than the kernel's tcp, rondo over them must be, too."""
     for size in sorted({key[2] for key in samples.keys() if key[:2] == ("tcp", "rate")}):
         devices = samples.ratios(("ib_write_bw", "rate", size, 1), ("socket", "rate", size, 1))
         ratios = samples.ratios(("verbs", "rate", size, 1), ("tcp", "rate", size, 1))

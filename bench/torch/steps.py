@@ -3,16 +3,18 @@
 
     torchrun --nproc-per-node 2 bench/torch/steps.py [--steps N] [--json FILE]
 
-A third model in the turn communicates nothing (DDP: by torch's noop_hook, so that it fills its buckets
-as the others do; FSDP2: torch's "fake" backend): what a step takes more than that is its
-communication, waiting for the other ranks included. A step's time is that of its slowest rank.
-Prints medians in milliseconds; bench/torch/plot.py draws the file.
+A third copy of the model communicates nothing. With DDP it uses torch's noop_hook, so it fills its
+buckets as the others do. With FSDP2 it uses torch's "fake" backend. The communication of a step is its
+time minus the time of this copy; it includes waiting for the other ranks. A step's time is that of its
+slowest rank. Prints medians in milliseconds; bench/torch/plot.py draws the file.
 """
 
 import argparse
 import json
 import os
+import pathlib
 import statistics
+import sys
 import time
 
 import torch
@@ -22,6 +24,9 @@ import torch.testing._internal.distributed.fake_pg  # noqa: F401  (registers "fa
 from torch.distributed.algorithms.ddp_comm_hooks.debugging_hooks import noop_hook
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "compare"))
+import record  # noqa: E402
 
 BACKENDS = ("gloo", "rondo", "fake")
 BATCH = 8
@@ -33,7 +38,7 @@ def network(width, depth):
 
 
 def ddp(model, group):
-    silent = distributed.get_backend(group) == "fake"   # whose calls DDP cannot begin with
+    silent = distributed.get_backend(group) == "fake"   # DDP cannot start with its calls
     model = nn.parallel.DistributedDataParallel(
         model, process_group=None if silent else group, gradient_as_bucket_view=True)
     if silent:
@@ -74,7 +79,7 @@ def timed(step, barrier):
 
 
 def possible(name, step, group):
-    """Whether the backend can do it at all, on every rank: gloo lacks some types, no other may fail."""
+    """Whether every rank can do the step with this backend. gloo lacks some types; others may not fail."""
     done = torch.ones(1)
     try:
         step()
@@ -88,7 +93,7 @@ def possible(name, step, group):
 
 
 def measure(kind, groups, options, depth):
-    """{backend: median milliseconds}, of those that can."""
+    """{backend: median milliseconds} of the backends that can do the step."""
     steps = {name: make_step(kind, group, options.width, depth) for name, group in groups.items()}
     steps = {name: step for name, step in steps.items() if possible(name, step, groups["rondo"])}
     times = {name: [] for name in steps}
@@ -128,11 +133,13 @@ def show(result):
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--steps", type=int, default=15, help="of each (15)")
-    parser.add_argument("--width", type=int, default=1024, help="of a layer; 1024 makes 4 MB a layer")
-    parser.add_argument("--depths", default="4,16", help="layers, with commas (4,16)")
-    parser.add_argument("--kinds", default=",".join(KINDS), help=f"of {', '.join(KINDS)}")
-    parser.add_argument("--json", help="adds the results to this file")
+    parser.add_argument("--steps", type=int, default=15, help="steps of each backend (15)")
+    parser.add_argument("--width", type=int, default=1024,
+                        help="width of a layer; with 1024 a layer has 4 MB")
+    parser.add_argument("--depths", default="4,16", help="numbers of layers, with commas between (4,16)")
+    parser.add_argument("--kinds", default=",".join(KINDS),
+                        help=f"kinds of model, with commas between: {', '.join(KINDS)}")
+    parser.add_argument("--json", help="add the results to this file")
     return parser.parse_args()
 
 
@@ -157,10 +164,18 @@ def main():
     distributed.destroy_process_group()
 
 
+def origin(ranks):
+    """When and where this run was, of which commit, and the command that makes it again."""
+    one = record.run({})
+    cores = f"{one['machine']['cores']} cores of an {one['machine']['cpu']}"
+    return {"date": one["date"][:10], "commit": one["commit"], "machine": cores,
+            "command": f"torchrun --nproc-per-node {ranks} {one['command']}"}
+
+
 def write(path, ranks, results):
     runs = json.load(open(path)) if os.path.exists(path) else []
-    runs.append({"torch": torch.__version__, "processes": ranks, "results": results})
-    with open(f"{path}.new", "w") as file:   # what is there stays whole until all is written
+    runs.append({**origin(ranks), "torch": torch.__version__, "processes": ranks, "results": results})
+    with open(f"{path}.new", "w") as file:   # the old file stays whole until the new one is
         json.dump(runs, file, indent=1)
         file.write("\n")
     os.replace(f"{path}.new", path)
