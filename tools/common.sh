@@ -1,4 +1,4 @@
-# Shared by tools/build, tools/demo and tools/test: messages, logged steps, job counts.
+# Shared by tools/build, tools/demo and tools/test: messages, logged steps, builds, job counts.
 # Sourced, never run; leaves the shell in the repository's root.
 
 set -euo pipefail
@@ -46,10 +46,11 @@ jobs_that_fit() {
   echo $((jobs > 0 ? jobs : 1))
 }
 
-# The presets' names, from the one place that defines them.
+# The presets' names, from the one place that defines them; hidden ones are not for people.
 preset_names() {
-  sed -n '/"configurePresets"/,/"buildPresets"/s/^ *"name": "\([a-z]*\)",$/\1/p' CMakePresets.json |
-    grep -v '^base$' | tr '\n' ' '
+  sed -n '/"configurePresets"/,/"buildPresets"/p' CMakePresets.json |
+    awk '$1 == "\"name\":" { gsub(/[",]/, "", $2); name = $2; next }
+         name { if ($1 != "\"hidden\":") printf "%s ", name; name = "" }'
 }
 
 check_preset() {
@@ -59,16 +60,46 @@ check_preset() {
   esac
 }
 
-# build_preset PRESET: configures and builds, with ninja's progress line on a terminal.
+# configure PRESET [CMAKE ARGUMENT...]: in build/PRESET.
+configure() {
+  local preset=$1
+  shift
+  say "configuring preset $preset in build/$preset"
+  logged "configure-$preset" cmake --preset "$preset" "$@"
+}
+
+# with_progress LOG COMMAND...: runs it into LOG and says every 15 s how far ninja is.
+with_progress() {
+  local log=$1 status=0 seen='' now
+  shift
+  mkdir -p build/logs
+  "$@" >"$log" 2>&1 </dev/null &
+  local pid=$!
+  while kill -0 "$pid" 2>/dev/null; do
+    for _ in {1..75}; do
+      sleep 0.2
+      kill -0 "$pid" 2>/dev/null || break
+    done
+    now=$(grep -o '^\[[0-9]*/[0-9]*\]' "$log" | tail -n 1) || true
+    [ "$now" = "$seen" ] || say "  $now after $SECONDS s"
+    seen=$now
+  done
+  wait "$pid" || status=$?
+  return "$status"
+}
+
+# build_preset PRESET [TARGET...]: builds what is configured, with ninja's own progress line on a
+# terminal and one line every 15 s elsewhere.
 build_preset() {
   local preset=$1 jobs=${RONDO_JOBS:-$(jobs_that_fit)}
-  say "configuring preset $preset in build/$preset"
-  logged "configure-$preset" cmake --preset "$preset"
-  say "building preset $preset, $jobs compilers at once"
-  local build=(cmake --build --preset "$preset" --parallel "$jobs")
+  shift
+  say "building preset $preset${1:+ ($*)}, $jobs compilers at once"
+  local log=build/logs/build-$preset.log
+  local build=(cmake --build --preset "$preset" --parallel "$jobs" ${1:+--target "$@"})
   if [ -t 1 ]; then
     "${build[@]}" || die "step 'build $preset' failed; the first error stands above"
-  else
-    logged "build-$preset" "${build[@]}"
+  elif ! with_progress "$log" "${build[@]}"; then
+    telling_part "$log" >&2
+    die "step 'build $preset' failed (whole log: $log)"
   fi
 }

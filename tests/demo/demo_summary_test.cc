@@ -28,19 +28,19 @@ TEST_CASE("the summary reads as a person expects") {
   sweep.rows[2].choice = "ring over shm in 2 passes of 65536 B a chunk (least bytes)";
   sweep.copy_seconds = 0.0005;
   CHECK(summary(sweep, 2) ==
-        "What ran    4 ranks (processes) on this machine of 2 cores summed their buffers\n"
-        "            (all-reduce, float32, sum) at sizes from 8 B to 2 MiB;\n"
-        "            every element was checked, 0 wrong.\n"
-        "Chosen      by size, why, and how fast that was:\n"
+        "What ran    all-reduce (float32, sum) on 4 ranks (processes) and 2 cores, 8 B to 2 MiB\n"
+        "            Every element was checked: 0 wrong.\n"
+        "Chosen      for each size: algorithm, transport, (reason), time of a call\n"
         "            8 B: one_shot over shm (one exchange)\n"
-        "              3.0 us; at best 0.00 GB/s algbw, 0.00 GB/s busbw (8 B)\n"
+        "              3.0 us; best at 8 B: algbw 0.00 GB/s, busbw 0.00 GB/s\n"
         "            1 MiB to 2 MiB: ring over shm (least bytes)\n"
-        "              900.0 us to 2.00 ms; at best 1.17 GB/s algbw, 1.75 GB/s busbw (1 MiB)\n"
-        "            algbw = size / time; busbw = algbw x 2(ranks-1)/ranks, what each rank's link "
-        "carries.\n"
-        "Copy limit  Merely copying 2 MiB on all 4 ranks at once takes 500.0 us here\n"
-        "            (4.19 GB/s a rank). The all-reduce of that size took 2.00 ms: 4.0 copies,\n"
-        "            25 % of the memory-copy limit.\n");
+        "              900.0 us to 2.00 ms; best at 1 MiB: algbw 1.17 GB/s, busbw 1.75 GB/s\n"
+        "            algbw = size / time. busbw = algbw x 2(ranks-1)/ranks: the load on each "
+        "rank's link.\n"
+        "Copy limit  4 ranks that each copy 2 MiB at the same time take 500.0 us "
+        "(4.19 GB/s each).\n"
+        "            The all-reduce of this size takes 2.00 ms: 4.0 times as long, "
+        "25 % of the copy speed.\n");
 }
 
 TEST_CASE("wrong elements are said loudly") {

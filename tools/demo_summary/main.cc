@@ -1,5 +1,7 @@
-// demo_summary REPORT: run by tools/demo under rondorun after the benchmark, on the same number of
-// ranks. Measures the memory-copy limit with all of them; rank 0 prints the closing summary.
+// demo_summary REPORT: prints the closing text of tools/demo.
+//
+// tools/demo runs it under rondorun after the benchmark, with the same number of ranks. All of them
+// measure how fast memory can be copied; rank 0 prints.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -25,8 +27,8 @@ std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Seconds until every rank has copied: where ranks share cores, the copies share them too. The best
-// of a few rounds; the first one touches the pages.
+// Seconds until every rank has copied its buffer, the best of some rounds. The ranks copy at the
+// same time, so ranks that share a core share it here, too. The first round touches the pages.
 double copy_seconds(rondo::Communicator& world, std::size_t bytes) {
   const std::vector<std::byte> from(bytes, std::byte{1});
   std::vector<std::byte> into(bytes);
@@ -66,7 +68,7 @@ void run(const std::string& report) {
 
 int main(int argc, char** argv) {
   if (argc != 2) {
-    std::cerr << "usage: demo_summary REPORT   (REPORT is what all_reduce_perf -J wrote)\n";
+    std::cerr << "usage: demo_summary REPORT   (REPORT: a file written by all_reduce_perf -J)\n";
     return 2;
   }
   try {

@@ -35,16 +35,15 @@ Row read_row(const nlohmann::json& result) {
 }
 
 std::string what_ran(const Sweep& sweep, unsigned cores) {
-  const auto verdict = sweep.wrong == 0 ? "every element was checked, 0 wrong"
-                                        : std::to_string(sweep.wrong) + " ELEMENTS WERE WRONG";
-  return "What ran    " + std::to_string(sweep.ranks) + " ranks (processes) on this machine of " +
-         std::to_string(cores) + " cores summed their buffers\n            (all-reduce, " +
-         sweep.type + ", " + sweep.reduction + ") at sizes from " +
-         human_bytes(sweep.rows.front().bytes) + " to " + human_bytes(sweep.rows.back().bytes) +
-         ";\n            " + verdict + ".\n";
+  const auto verdict = sweep.wrong == 0 ? "Every element was checked: 0 wrong."
+                                        : std::to_string(sweep.wrong) + " ELEMENTS WERE WRONG.";
+  return "What ran    all-reduce (" + sweep.type + ", " + sweep.reduction + ") on " +
+         std::to_string(sweep.ranks) + " ranks (processes) and " + std::to_string(cores) +
+         " cores, " + human_bytes(sweep.rows.front().bytes) + " to " +
+         human_bytes(sweep.rows.back().bytes) + "\n            " + verdict + "\n";
 }
 
-/// "ring over shm" of "ring over shm in 8 passes of 65536 B a chunk (least bytes)".
+/// The first words: "ring over shm" from "ring over shm in 8 passes of 65536 B a chunk (...)".
 std::string_view algorithm_and_transport(const Row& row) {
   std::size_t end = 0;
   for (int word = 0; word < 3 && end != std::string::npos; ++word) {
@@ -57,7 +56,7 @@ std::string between(const std::string& first, const std::string& last) {
   return first == last ? first : first + " to " + last;
 }
 
-/// Neighbouring sizes that chose the same. Not empty.
+/// The text for neighbouring sizes with the same choice. Not empty.
 std::string group_text(std::span<const Row> group) {
   const Row& first = group.front();
   const Row& last = group.back();
@@ -65,13 +64,13 @@ std::string group_text(std::span<const Row> group) {
   const Row& best = *std::max_element(group.begin(), group.end(), busbw);
   return "            " + between(human_bytes(first.bytes), human_bytes(last.bytes)) + ": " +
          first.choice + "\n              " +
-         between(human_time(first.microseconds), human_time(last.microseconds)) + "; at best " +
-         fixed(best.algbw, 2) + " GB/s algbw, " + fixed(best.busbw, 2) + " GB/s busbw (" +
-         human_bytes(best.bytes) + ")\n";
+         between(human_time(first.microseconds), human_time(last.microseconds)) + "; best at " +
+         human_bytes(best.bytes) + ": algbw " + fixed(best.algbw, 2) + " GB/s, busbw " +
+         fixed(best.busbw, 2) + " GB/s\n";
 }
 
 std::string choices(const Sweep& sweep) {
-  std::string text = "Chosen      by size, why, and how fast that was:\n";
+  std::string text = "Chosen      for each size: algorithm, transport, (reason), time of a call\n";
   const std::span<const Row> rows = sweep.rows;
   for (std::size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
     const auto same = algorithm_and_transport(rows[begin]);
@@ -79,21 +78,22 @@ std::string choices(const Sweep& sweep) {
     text += group_text(rows.subspan(begin, end - begin));
   }
   return text +
-         "            algbw = size / time; busbw = algbw x 2(ranks-1)/ranks, what each rank's "
-         "link carries.\n";
+         "            algbw = size / time. busbw = algbw x 2(ranks-1)/ranks: the load on each "
+         "rank's link.\n";
 }
 
-// No all-reduce can beat every rank writing its own result once: that is the limit.
+// The limit: every rank must at least write its own result once.
 std::string copy_limit(const Sweep& sweep) {
   const auto& largest = sweep.rows.back();
   const double seconds = largest.microseconds * 1e-6;
-  return "Copy limit  Merely copying " + human_bytes(largest.bytes) + " on all " +
-         std::to_string(sweep.ranks) + " ranks at once takes " +
-         human_time(sweep.copy_seconds * 1e6) + " here\n            (" +
+  return "Copy limit  " + std::to_string(sweep.ranks) + " ranks that each copy " +
+         human_bytes(largest.bytes) + " at the same time take " +
+         human_time(sweep.copy_seconds * 1e6) + " (" +
          fixed(static_cast<double>(largest.bytes) / sweep.copy_seconds * 1e-9, 2) +
-         " GB/s a rank). The all-reduce of that size took " + human_time(largest.microseconds) +
-         ": " + fixed(seconds / sweep.copy_seconds, 1) + " copies,\n            " +
-         fixed(100 * sweep.copy_seconds / seconds, 0) + " % of the memory-copy limit.\n";
+         " GB/s each).\n            The all-reduce of this size takes " +
+         human_time(largest.microseconds) + ": " + fixed(seconds / sweep.copy_seconds, 1) +
+         " times as long, " + fixed(100 * sweep.copy_seconds / seconds, 0) +
+         " % of the copy speed.\n";
 }
 
 }  // namespace
@@ -109,7 +109,7 @@ Sweep read_report(std::string_view json, int ranks) {
     }
     sweep.wrong = report.at("out_of_bounds").at("count").get<std::size_t>();
     if (sweep.rows.empty()) {
-      throw Error(ErrorCode::invalid_argument, "the benchmark's report holds no results");
+      throw Error(ErrorCode::invalid_argument, "the benchmark's report has no results");
     }
     return sweep;
   } catch (const nlohmann::json::exception& failure) {

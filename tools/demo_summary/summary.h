@@ -1,5 +1,5 @@
-// The closing words of tools/demo: what ran, what was chosen and why, how fast, how far from the
-// memory-copy limit.
+// The closing text of tools/demo: what ran, which algorithm was chosen and why, how fast it was,
+// and how that compares with copying memory.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +28,8 @@ struct Sweep {
   double copy_seconds = 0;
 };
 
-/// Reads what all_reduce_perf -J wrote. Choices and copy_seconds stay empty.
-/// Throws rondo::Error{invalid_argument} where the report lacks a field.
+/// Reads a report of all_reduce_perf -J. Choices and copy_seconds stay empty.
+/// Throws rondo::Error{invalid_argument} when the report lacks a field.
 Sweep read_report(std::string_view json, int ranks);
 
 /// "64 B", "4 KiB", "2.5 MiB".

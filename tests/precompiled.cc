@@ -1,0 +1,2 @@
+// A precompiled header belongs to a target, and a target has a source: see CMakeLists.txt.
+#include "tests/precompiled.h"
