@@ -1,4 +1,4 @@
-// What a user of rondo.h relies on beside right results: groups, splitting, asynchronous work.
+// What a user of rondo.h relies on besides right results: groups, splitting, asynchronous work.
 #include <atomic>
 #include <numeric>
 
@@ -87,14 +87,14 @@ TEST_CASE("messages between a pair arrive in the order they were sent") {
   });
 }
 
-TEST_CASE("asynchronous work completes without anybody waiting, in any number") {
+TEST_CASE("any number of asynchronous calls complete without anybody waiting") {
   with_world(3, {}, [](Communicator& comm) {
     std::vector<std::vector<float>> buffers;
     std::vector<Work> works;
     for (int i = 0; i < 50; ++i) buffers.push_back(filled(1000, static_cast<float>(i)));
     for (auto& buffer : buffers)
       works.push_back(comm.all_reduce_async(buffer.data(), buffer.data(), 1000, f32));
-    // Only looking at the last one, from time to time: the progress thread does the work.
+    // This only looks at the last one from time to time. The progress thread does the work.
     while (!works.back().test()) std::this_thread::yield();
     for (std::size_t i = 0; i < works.size(); ++i) {
       works[i].wait();
@@ -104,7 +104,7 @@ TEST_CASE("asynchronous work completes without anybody waiting, in any number") 
   });
 }
 
-TEST_CASE("asynchronous and blocking calls mix, waits come from any thread") {
+TEST_CASE("asynchronous and blocking calls mix, and any thread may wait") {
   with_world(2, {}, [](Communicator& comm) {
     for (int i = 0; i < 20; ++i) {
       auto first = filled(50000, 1);
@@ -119,8 +119,7 @@ TEST_CASE("asynchronous and blocking calls mix, waits come from any thread") {
   });
 }
 
-TEST_CASE(
-    "a wait that finds the progress role taken is woken in the end, however often it happens") {
+TEST_CASE("a wait that finds the progress lock taken is always woken in the end") {
   with_world(3, {}, [](Communicator& comm) {
     auto small = filled(10, 1);
     auto large = filled(3000, 1);
@@ -135,7 +134,7 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("a wait gives way to the call of another thread that it depends on") {
+TEST_CASE("a wait gives way to another thread's call that it depends on") {
   with_world(2, {}, [](Communicator& comm) {
     for (int i = 0; i < 50; ++i) {
       int answer = 0;
@@ -163,7 +162,7 @@ TEST_CASE("groups of several threads wait for each other's calls, not for each o
         comm.send(&value, 1, DataType::int32, 2);
         continue;
       }
-      if (comm.rank() == 2) {  // sends when rank 0's one group has ended, mostly
+      if (comm.rank() == 2) {  // mostly sends after one of rank 0's groups has ended
         comm.recv(&value, 1, DataType::int32, 1);
         comm.send(&value, 1, DataType::int32, 0);
         continue;
@@ -244,7 +243,7 @@ TEST_CASE("dup gives the same ranks, and a hundred communicators come and go") {
   });
 }
 
-TEST_CASE("a unique id brings ranks together that were started apart") {
+TEST_CASE("a unique id brings together ranks that were started apart") {
   const UniqueId id = make_unique_id();
   test::on_all_ranks(3, [&](int rank) {
     Communicator comm = Communicator::from_unique_id(id, rank, 3);

@@ -34,8 +34,8 @@ TEST_CASE("ranks may block outside rondo as soon as their own call is complete")
   SUCCEED("every rank came to every barrier");
 }
 
-// Both ends of a pair may connect at once; who is done closes both connections, and the other end
-// may not have accepted the one that its last frame came by.
+// Both ends of a pair may connect at once. The end that is done closes both connections, and the
+// other end may not have accepted the one that its last frame came by.
 TEST_CASE("a rank that is done may close its connections while others still read") {
   for (const int ranks : {2, 4}) {
     test::with_world(ranks, {.transport = "tcp"}, [&](Communicator& world) {
@@ -92,7 +92,7 @@ TEST_CASE("a send is complete though other work still has bytes to send") {
   SUCCEED("both sends came to their end");
 }
 
-// Every rank takes its buffer back the moment its call has thrown; whoever still wrote into it
+// Every rank takes its buffer back the moment its call has thrown. A rank that still wrote into it
 // would be seen at the end, when all calls of all ranks have thrown.
 TEST_CASE("nobody writes into a buffer whose call has failed") {
   constexpr int ranks = 3;
@@ -174,7 +174,7 @@ TEST_CASE("the work of an all_to_all_v tells that it is complete, or has failed"
       world.abort("enough");
       return;
     }
-    Work never = begin();  // as the last rank does not
+    Work never = begin();  // the last rank does not begin it
     meeting.arrive_and_wait();
     told.wait(1, std::memory_order_acquire);
     try {
@@ -187,7 +187,7 @@ TEST_CASE("the work of an all_to_all_v tells that it is complete, or has failed"
   SUCCEED("all were told");
 }
 
-TEST_CASE("whoever asks is told once that work is complete, or has failed") {
+TEST_CASE("when_complete() calls back once, when work is complete or has failed") {
   constexpr int ranks = 3;
   for (const char* transport : {"tcp", "shm", "local"}) {
     std::atomic<int> told{0};
@@ -197,7 +197,7 @@ TEST_CASE("whoever asks is told once that work is complete, or has failed") {
       for (std::vector<float>& buffer : data) {
         Work work =
             world.all_reduce_async(buffer.data(), buffer.data(), buffer.size(), DataType::float32);
-        work.when_complete([&told] {  // nobody waits for the work: it completes by itself
+        work.when_complete([&told] {  // no thread waits for the work: it completes by itself
           told.fetch_add(1, std::memory_order_release);
           told.notify_all();
         });

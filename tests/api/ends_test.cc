@@ -1,5 +1,4 @@
-// Communicators that end otherwise than in order, or in another process than the one that made
-// them.
+// Communicators that do not end in order, or end in another process than the one that made them.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,7 +36,7 @@ void leave_by_exception(Communicator& world, const std::function<void(Communicat
   }
 }
 
-TEST_CASE("an exception that destroys a communicator does not wait for what will never come") {
+TEST_CASE("an exception that destroys a communicator does not wait for messages that never come") {
   with_world(3, {}, [](Communicator& world) {
     float value = 0;
     if (world.rank() == 1) {
@@ -60,14 +59,14 @@ TEST_CASE("an exception that destroys an idle communicator leaves its completed 
   });
 }
 
-/// The words that a child has for `act`, which fails there; "" for none.
+/// The text of the error that `act` throws in a child; "" for none.
 std::string in_a_child(const std::function<void()>& act) {
   std::array<int, 2> ends{};
   REQUIRE(::pipe(ends.data()) == 0);
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    ::alarm(60);  // what it is to be refused may wait instead
+    ::alarm(60);  // a call that should be refused may wait instead
     std::string words;
     try {
       act();
@@ -86,7 +85,7 @@ std::string in_a_child(const std::function<void()>& act) {
   return {read.data(), static_cast<std::size_t>(length)};
 }
 
-TEST_CASE("a communicator is of no use to a child, which does it no harm") {
+TEST_CASE("a child cannot use its parent's communicator, and does it no harm") {
   std::optional<Communicator> world = Communicator::from_unique_id(make_unique_id(), 0, 1);
   float value = 1;
   Work pending = world->recv_async(&value, 1, f32, 0);  // and there is a thread that works on it

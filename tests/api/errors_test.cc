@@ -112,8 +112,8 @@ TEST_CASE("ranks that disagree are both named, on every rank") {
     INFO(disagreement.what);
     with_world(3, {}, [&](Communicator& comm) {
       std::vector<float> data(16);
-      // A rank may complete the odd call (a broadcast's root needs nobody) and learns from the
-      // next.
+      // A rank may complete the odd call (a broadcast's root needs no other rank). Then it learns
+      // from the next one.
       const Error error = error_of([&] {
         disagreement.call(comm, data);
         comm.barrier();
@@ -124,7 +124,7 @@ TEST_CASE("ranks that disagree are both named, on every rank") {
   }
 }
 
-TEST_CASE("who waited for nobody in a call that ranks disagree about hears of it in finalize()") {
+TEST_CASE("a rank that waits for nobody hears in finalize() that the ranks disagreed") {
   std::barrier all_have_called(3);
   with_world(3, {}, [&](Communicator& comm) {
     std::vector<float> data(4);
@@ -162,8 +162,8 @@ TEST_CASE("a rank that never comes is named at the deadline") {
   });
 }
 
-TEST_CASE("a deadline that is set later holds, for a call that waits already and for children") {
-  std::vector<Communicator> before(2);  // whose rank 1 stays, and is silent
+TEST_CASE("a timeout that is set later holds for a call that waits already, and for children") {
+  std::vector<Communicator> before(2);  // rank 1 stays in it, and is silent
   std::vector<Communicator> after(2);
   with_world(2, {}, [&](Communicator& comm) {
     const auto rank = static_cast<std::size_t>(comm.rank());
@@ -181,7 +181,7 @@ TEST_CASE("a deadline that is set later holds, for a call that waits already and
   });
 }
 
-TEST_CASE("a deadline must be one") {
+TEST_CASE("a timeout must be positive and not too long") {
   Communicator alone = std::move(Communicator::from_threads(1).front());
   for (const auto wrong : {0ms, -1ms, std::chrono::milliseconds::max()})
     expect(error_of([&] { alone.set_timeout(wrong); }), ErrorCode::invalid_argument, "ms");
@@ -189,7 +189,7 @@ TEST_CASE("a deadline must be one") {
   expect(error_of([&] { none.set_timeout(1s); }), ErrorCode::invalid_usage, "empty");
 }
 
-TEST_CASE("a message to this very rank without its other side is named at the deadline") {
+TEST_CASE("a message to the rank itself without its other side is named at the deadline") {
   const bool sends = GENERATE(true, false);
   with_world(2, {}, [&](Communicator& comm) {
     std::vector<int> data(4);
@@ -203,7 +203,7 @@ TEST_CASE("a message to this very rank without its other side is named at the de
            std::string("a ") + (sends ? "send" : "recv") +
                " of 4 x int32 between rank 1 and itself did not complete within 0.7 s: its other "
                "side was not called");
-    expect(error, ErrorCode::timeout, "call both sides");
+    expect(error, ErrorCode::timeout, "start both sides");
   });
 }
 
@@ -215,8 +215,7 @@ TEST_CASE("a recv that nobody answers names the peer at the deadline") {
   });
 }
 
-TEST_CASE(
-    "a group that an exception leaves ends its calls: nothing writes to their buffers later") {
+TEST_CASE("a group left by an exception ends its calls: nothing writes to their buffers later") {
   with_world(2, {}, [](Communicator& comm) {
     if (comm.rank() == 0) {
       expect(error_of([&] {
@@ -235,8 +234,8 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("a recv from this very rank that nobody sends ends at the deadline") {
-  // Often: the wait may find the progress thread at its beginning, with the role in its hands.
+TEST_CASE("a recv from the rank itself that nobody sends ends at the deadline") {
+  // Many rounds, since the wait may find the progress thread at its start, with the progress lock.
   for (int round = 0; round < 50; ++round) {
     Communicator alone = std::move(Communicator::from_threads(1, {.timeout = 10ms}).front());
     int value = 0;
@@ -245,8 +244,7 @@ TEST_CASE("a recv from this very rank that nobody sends ends at the deadline") {
   }
 }
 
-TEST_CASE(
-    "a thread that keeps asking how things are does not keep the deadline from another's wait") {
+TEST_CASE("a thread that asks for traffic() all the time does not hold up another's timeout") {
   const char* const transport = GENERATE("local", "shm", "tcp");
   INFO(transport);
   std::vector<Communicator> comms =

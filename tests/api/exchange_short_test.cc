@@ -1,5 +1,5 @@
-// Short blocks of an all_to_all_v, which its caller moves itself: beside ranks whose messages are
-// operations, and when it comes to nothing.
+// Short blocks of an all_to_all_v, which its caller moves itself: together with ranks whose
+// messages are operations, and when it fails.
 #include <chrono>
 #include <cstdlib>
 #include <numeric>
@@ -29,21 +29,21 @@ std::size_t few(int from, int to, std::size_t /*element_bytes*/) {
   return static_cast<std::size_t>(from * 7 + to * 3 + 1) % 5;  // 0 among them
 }
 std::size_t none(int /*from*/, int /*to*/, std::size_t /*element_bytes*/) { return 0; }
-/// As many as are short, but for one pair: its ranks make operations, the others do not.
+/// As many elements as are short, but one more for one pair, whose ranks therefore make operations.
 std::size_t long_once(int from, int to, std::size_t element_bytes) {
   return (std::size_t{16} << 10) / element_bytes + (from == 0 && to == 1 ? 1 : 0);
 }
-/// As many as fit the least slot, where that is short, or one more.
+/// As many elements as fit the smallest slot, or one more.
 std::size_t full_slots(int from, int to, std::size_t element_bytes) {
   return 4096 / element_bytes + (from < to ? 1 : 0);
 }
 
-/// What lies at a byte of the block from `from` to `to`.
+/// The value of a byte of the block from `from` to `to`.
 std::uint8_t byte_of(int from, int to, std::size_t at) {
   return static_cast<std::uint8_t>(static_cast<std::size_t>(from * 89 + to * 31 + 7) + at * 5);
 }
 
-/// One side: packed blocks that begin at an odd address, and a byte behind them.
+/// One side: packed blocks that begin at an odd address, and a byte after them.
 struct Side {
   Sizes counts{};
   Bytes bytes{};
@@ -87,7 +87,7 @@ void exchange(Communicator& comm, Pattern pattern, DataType type, int way) {
   if (received.bytes != wanted.bytes) throw std::runtime_error("wrong blocks");
 }
 
-TEST_CASE("short exchanges of every type, by ranks that wait and ranks that look later") {
+TEST_CASE("short exchanges of every type, by ranks that wait and ranks that test later") {
   const int ranks = GENERATE(1, 2, 3, 5);
   const char* const transport = GENERATE("local", "shm");
   const char* const slots = GENERATE("4096", "");
@@ -138,7 +138,7 @@ TEST_CASE("short exchanges between sends, receives and collectives that are unde
   });
 }
 
-/// Two elements for everybody.
+/// Two elements for every rank.
 void small_exchange(Communicator& comm, DataType type = i32) {
   const Sizes two(static_cast<std::size_t>(comm.size()), 2);
   const std::vector<int> out(2 * two.size());
@@ -148,12 +148,12 @@ void small_exchange(Communicator& comm, DataType type = i32) {
 
 TEST_CASE("a short exchange whose peer never comes ends at the deadline and names it") {
   const char* const transport = GENERATE("local", "shm");
-  const bool first = GENERATE(true, false);  // call: nothing is connected
+  const bool first = GENERATE(true, false);  // in the first call nothing is connected
   test::with_world(3, {.transport = transport}, [&](Communicator& comm) {
     if (!first) small_exchange(comm);
     if (comm.rank() == 1) return;
     comm.set_timeout(std::chrono::milliseconds(1200));
-    // Not what the call waits for.
+    // The call does not wait for this.
     int value = 0;
     const Work to_self = comm.recv_async(&value, 1, i32, comm.rank());
     const Error error = error_of([&] { small_exchange(comm); });
@@ -211,7 +211,7 @@ TEST_CASE("a short block that the other side takes for a long one is a mismatch"
       comm.all_to_all_v(out.data(), {sent}, in.data(), {received}, i32);
       comm.barrier();
     });
-    expect(error, ErrorCode::mismatch, "receive count or type is not the peer's send count");
+    expect(error, ErrorCode::mismatch, "receive count or type differs from the peer's send count");
   });
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 using Sizes = std::vector<std::size_t>;
 
-/// What rank `from` sends to rank `to`, with empty ones among them.
+/// The block that rank `from` sends to rank `to`; some are empty.
 std::size_t between(int from, int to, std::size_t scale) {
   const auto mixed = static_cast<std::size_t>(from * 7 + to * 3 + 1);
   return mixed % 4 == 0 ? 0 : mixed % 11 * scale + mixed % 3;

@@ -8,7 +8,7 @@
 
 namespace rondo::test {
 
-/// send_recv: the root sends to the next rank.
+/// Makes the call. In send_recv the root sends to the next rank.
 inline void make_call(Communicator& comm, const Call& call, const void* in, void* out) {
   const Reduction how{call.op, call.accumulate, call.reproducible};
   switch (call.collective) {
@@ -37,7 +37,7 @@ inline void make_call(Communicator& comm, const Call& call, const void* in, void
   }
 }
 
-/// The same with blocks of these counts.
+/// Makes the call with blocks of these counts.
 inline void make_call(Communicator& comm, const Call& call, std::span<const std::size_t> counts,
                       const void* in, void* out) {
   switch (call.collective) {

@@ -1,4 +1,4 @@
-// Where the system gives no further thread: what has begun goes on, and nothing is left under way.
+// The system has no further thread: calls that have begun go on, and none is left under way.
 #include <dlfcn.h>
 #include <pthread.h>
 
@@ -16,7 +16,7 @@ std::atomic<bool> refuses{false};  // seq_cst
 
 }  // namespace
 
-/// In place of the C library's, for this program and the libraries it has loaded.
+/// Takes the place of the C library's, for this program and the libraries it has loaded.
 extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                               void* (*body)(void*), void* argument) noexcept {
   using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
@@ -35,7 +35,7 @@ void expect(bool holds, const char* what) {
   if (!holds) throw std::runtime_error(std::string("not so: ") + what);
 }
 
-/// Runs body(comm, meeting) on two ranks, who meet before threads are refused.
+/// Runs body(comm, meeting) on two ranks. They join before threads are refused.
 template <class Body>
 void without_threads(Body&& body) {
   std::barrier meeting(2);

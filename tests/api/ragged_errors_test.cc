@@ -1,4 +1,4 @@
-// What is wrong with ragged calls, said in words: bad arguments, and ranks that disagree.
+// Errors of ragged calls: bad arguments, and ranks that disagree.
 #include <array>
 #include <limits>
 #include <string>
@@ -45,7 +45,7 @@ TEST_CASE("bad arguments of ragged calls are refused before anything is sent") {
       comm.all_gather_v(a.data(), b.data(), Sizes{1, 2, 3}, i32);
     });
     expect_bad("a list of 0 counts", [&] { comm.gather_v(a.data(), b.data(), Sizes{}, i32, 0); });
-    expect_bad("exceed the address space", [&] {
+    expect_bad("exceeds the address space", [&] {
       comm.all_gather_v(a.data(), b.data(), Sizes{most, 2}, i32);
     });
     expect_bad("exceeds the address space", [&] {
@@ -69,7 +69,7 @@ TEST_CASE("bad arguments of ragged calls are refused before anything is sent") {
     expect_bad("overlap in part", [&] {
       comm.all_gather_v(a.data() + other, a.data(), Sizes{3, 4}, i32);
     });
-    // Of no elements there is no memory to give.
+    // For no elements there is no memory to give.
     const Sizes only_other = self == 0 ? Sizes{4, 0} : Sizes{4, 0};
     comm.all_gather_v(self == 0 ? a.data() : nullptr, b.data(), only_other, i32);
     comm.all_gather_v(a.data() + 3 * self, a.data(), Sizes{3, 4}, i32);
@@ -103,7 +103,7 @@ TEST_CASE("bad arguments of all_to_all_v are refused before anything is sent") {
     });
     comm.all_to_all_v(nullptr, {zero}, nullptr, {zero}, i32);
     const Sizes same{0, 0};
-    call({two, same}, {two}, b.data());  // one block to everybody
+    call({two, same}, {two}, b.data());  // one block to every rank
   });
 }
 
@@ -140,7 +140,7 @@ TEST_CASE("ranks that disagree about counts are told so") {
     CHECK_NOTHROW(expect_part(words, "all_gather #1 (7 x int32)"));
 }
 
-TEST_CASE("ranks that disagree about who gives nothing are told so") {
+TEST_CASE("ranks that disagree about which rank gives nothing are told so") {
   const auto at_root_0 = [](Communicator& comm, bool gathers, const Sizes& counts) {
     std::array<int, 8> in{};
     std::array<int, 8> out{};
@@ -160,11 +160,11 @@ TEST_CASE("ranks that disagree about who gives nothing are told so") {
   }
 }
 
-TEST_CASE("what ranks without anything to do disagree about shows in the next call") {
+TEST_CASE("a disagreement of ranks that have nothing to do shows in the next call") {
   const auto words = disagree(2, [&](Communicator& comm) {
     std::array<int, 8> in{};
     std::array<int, 8> out{};
-    comm.gather_v(in.data(), out.data(), Sizes{2, 2}, i32, 0);  // the board is there
+    comm.gather_v(in.data(), out.data(), Sizes{2, 2}, i32, 0);  // the control block is there
     const Sizes counts{comm.rank() == 0 ? std::size_t{4} : std::size_t{3}, 0};
     comm.gather_v(in.data(), out.data(), counts, i32, 0);
   });
@@ -181,7 +181,7 @@ TEST_CASE("pairs that disagree in an all_to_all_v are told so") {
       comm.all_to_all_v(out.data(), {sent}, in.data(), {received}, i32);
     });
     for (const std::string& each : words)
-      CHECK_NOTHROW(expect_part(each, "receive count or type is not the peer's send count"));
+      CHECK_NOTHROW(expect_part(each, "receive count or type differs from the peer's send count"));
   }
 }
 

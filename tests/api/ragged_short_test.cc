@@ -14,7 +14,7 @@ namespace {
 
 using Sizes = std::vector<std::size_t>;
 
-/// Bytes of the blocks, by rank: what the flag's line, a note and a stage hold, some with nothing.
+/// Elements of the blocks, by rank: some for flag lines, mailboxes and staging buffers, some none.
 std::vector<Sizes> short_patterns(int ranks) {
   const auto size = static_cast<std::size_t>(ranks);
   Sizes ramp(size);
@@ -31,8 +31,8 @@ std::vector<Sizes> short_patterns(int ranks) {
   return patterns;
 }
 
-/// Every type with every pattern, in and out of place; each twice, so that it is prepared once and
-/// found once.
+/// Every type with every pattern, in and out of place. Each comes twice, so that it is prepared
+/// once and found once.
 std::vector<test::Case> short_cases(Collective collective, int ranks) {
   std::vector<test::Case> cases;
   for (const DataTypeInfo& type : data_types) {
@@ -47,7 +47,7 @@ std::vector<test::Case> short_cases(Collective collective, int ranks) {
   return cases;
 }
 
-TEST_CASE("short ragged blocks of every type, by ranks that wait and ranks that look later") {
+TEST_CASE("short ragged blocks of every type, by ranks that wait and ranks that test later") {
   const auto collective = GENERATE(Collective::all_gather, Collective::reduce_scatter,
                                    Collective::gather, Collective::scatter);
   const int ranks = GENERATE(2, 3, 5);
@@ -76,7 +76,7 @@ TEST_CASE("short ragged blocks of every type, by ranks that wait and ranks that 
   for (test::Trial& trial : trials) trial.check();
 }
 
-TEST_CASE("repeated ragged calls are those that were asked for") {
+TEST_CASE("repeated ragged calls use their own counts") {
   test::with_world(3, {}, [](Communicator& comm) {
     const auto self = static_cast<std::size_t>(comm.rank());
     // The first three have the same ends.
@@ -113,7 +113,7 @@ TEST_CASE("repeated ragged calls are those that were asked for") {
   });
 }
 
-TEST_CASE("who neither gives nor takes in the first call does not keep the others waiting") {
+TEST_CASE("a rank without data in the first call does not keep the others waiting") {
   /// Tells the idle rank that another one is through, be it by an error.
   struct Through {
     std::atomic<int>& others;  // released here, acquired by the idle rank
@@ -126,7 +126,7 @@ TEST_CASE("who neither gives nor takes in the first call does not keep the other
   const int idle = GENERATE(0, 1, 2);
   std::atomic<int> others{0};
   Options options{.transport = transport};
-  options.timeout = std::chrono::seconds(60);  // who waits for ever hears of it
+  options.timeout = std::chrono::seconds(60);  // ends a rank that would wait for ever
   test::with_world(3, options, [&](Communicator& comm) {
     Sizes counts(3, 2);
     counts[static_cast<std::size_t>(idle)] = 0;
@@ -154,7 +154,7 @@ TEST_CASE("in short calls nobody waits for a rank that gives it nothing") {
   const char* const algorithm = GENERATE("", "^direct");
   std::atomic<int> calls_done{0};  // of the early rank. Release there, acquire in the late one
   Options options{.algorithm = algorithm};
-  options.timeout = std::chrono::seconds(60);  // who waits after all hears of it
+  options.timeout = std::chrono::seconds(60);  // ends a rank that waits after all
   test::with_world(2, options, [&](Communicator& comm) {
     const Sizes counts{4, 0};
     std::vector<int> in(4, comm.rank() + 1);

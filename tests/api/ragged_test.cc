@@ -1,5 +1,5 @@
 // Blocks that differ in size: every algorithm of the collectives that have blocks, and the direct
-// way, against the reference.
+// path, against the reference.
 #include <cstdlib>
 #include <numeric>
 #include <random>
@@ -41,7 +41,7 @@ std::vector<Sizes> patterns(int ranks) {
   return {Sizes(size, 300), Sizes(size, 0), one_empty, one_has_all, ramp, huge, mixed};
 }
 
-/// Types and operators in turn: each with some pattern.
+/// Types and operators take turns, so that each has some pattern.
 std::vector<Case> cases_of(Collective collective, int ranks) {
   std::vector<Case> cases;
   std::size_t turn = static_cast<std::size_t>(ranks);
@@ -49,7 +49,7 @@ std::vector<Case> cases_of(Collective collective, int ranks) {
     for (const bool in_place : {false, true}) {
       const int root = static_cast<int>(turn) % ranks;
       const DataType type = data_types[turn % data_types.size()].type;
-      // Each way may scale floats where it does so best, so their averages differ in rounding.
+      // Each path may scale floats where it does so best, so their averages differ in rounding.
       const bool integer = type <= DataType::uint64;
       const Call call{
           .collective = collective,
@@ -64,7 +64,7 @@ std::vector<Case> cases_of(Collective collective, int ranks) {
   return cases;
 }
 
-/// `row`: whose order of adding the results have.
+/// `row`: the row whose order of adding the results have.
 void check_cases(const Algorithm& row, int ranks, const Options& options) {
   std::mt19937 random(12345);
   std::vector<Communicator> comms = Communicator::from_threads(ranks, options);
@@ -110,7 +110,7 @@ TEST_CASE("ragged blocks: every transport") {
   }
 }
 
-TEST_CASE("ragged blocks: the direct way and what is chosen") {
+TEST_CASE("ragged blocks: the direct path and the default choice") {
   ::unsetenv("RONDO_SLOT_BYTES");
   for (const Collective collective : {Collective::all_gather, Collective::reduce_scatter,
                                       Collective::gather, Collective::scatter}) {
@@ -123,7 +123,7 @@ TEST_CASE("ragged blocks: the direct way and what is chosen") {
   }
 }
 
-TEST_CASE("ragged blocks in memory that peers reach, of the default choice") {
+TEST_CASE("ragged blocks in memory that peers reach, by the default choice") {
   ::unsetenv("RONDO_SLOT_BYTES");
   test::with_world(3, {.transport = "shm"}, [](Communicator& comm) {
     const auto self = static_cast<std::size_t>(comm.rank());
@@ -173,7 +173,7 @@ TEST_CASE("a block a million times as large as another one") {
   }
 }
 
-TEST_CASE("equal counts make the ordinary call, whichever rank names them") {
+TEST_CASE("a ragged call with equal counts matches the ordinary call of another rank") {
   test::with_world(3, {}, [](Communicator& comm) {
     const std::vector<int> mine(5, comm.rank());
     std::vector<int> all(15);
@@ -186,7 +186,7 @@ TEST_CASE("equal counts make the ordinary call, whichever rank names them") {
   });
 }
 
-TEST_CASE("ragged calls go on together: asynchronously, and in groups") {
+TEST_CASE("ragged calls run together: asynchronously, and in groups") {
   test::with_world(3, {}, [](Communicator& comm) {
     const auto self = static_cast<std::size_t>(comm.rank());
     std::vector<std::vector<int>> gathered;

@@ -28,7 +28,7 @@ struct Case {
   bool in_place = false;
 };
 
-/// One case on the way: what every rank puts in and gets out.
+/// One case with what every rank puts in and gets out.
 class Trial {
  public:
   Trial(const Case& given, const Schedule& schedule, std::mt19937& random)
@@ -70,7 +70,7 @@ class Trial {
 
  private:
   Bytes& memory(int rank) { return memory_[static_cast<std::size_t>(rank)]; }
-  /// Where in the index space, and how long.
+  /// Where the buffer begins in the index space, and its length.
   std::pair<std::size_t, std::size_t> held_bytes(Buffer buffer, int rank) const {
     const ChunkSpan span =
         held(case_.call.collective, buffer, schedule_.layout, rank, case_.call.root);
@@ -97,7 +97,7 @@ inline bool has_blocks(Collective collective) {
          collective == Collective::gather || collective == Collective::scatter;
 }
 
-/// The direct way adds in the order of ranks, as one_shot does.
+/// The direct path adds in the order of ranks, as one_shot does.
 inline const Algorithm& in_rank_order(Collective collective) {
   const Algorithm* const row = find_algorithm(collective, "one_shot");
   return row != nullptr ? *row : *find_algorithm(collective, "linear");

@@ -10,10 +10,10 @@
 
 namespace rondo::test {
 
-/// Of several threads' failures the one that came first: others may follow from it. Thread-safe.
+/// The first one of several threads' failures: others may follow from it. Thread-safe.
 class FirstOfThreads {
  public:
-  /// What is being handled.
+  /// Keeps the exception that is being handled.
   void note() {
     const std::scoped_lock lock(mutex_);
     if (!first_) first_ = std::current_exception();

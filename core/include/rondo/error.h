@@ -1,4 +1,5 @@
-// The one exception rondo throws: who, what, in which call, and what to do about it.
+// The one exception that rondo throws. It says which rank failed, why, in which call, and what to
+// do about it.
 #pragma once
 
 #include <stdexcept>
@@ -9,21 +10,21 @@ namespace rondo {
 
 enum class ErrorCode {
   invalid_argument,  ///< an argument of a call or an option is wrong
-  invalid_usage,     ///< a right call at a wrong time (after abort, inside another thread's call)
+  invalid_usage,     ///< a call at the wrong time: after abort, during another thread's call ...
   configuration,     ///< an environment variable or a combination of settings is wrong
-  bootstrap,         ///< the ranks could not meet: missing, duplicate or stray rank, port in use
+  bootstrap,         ///< the ranks could not connect: a missing or duplicate rank, a port in use
   mismatch,          ///< ranks disagree on the call: collective, count, type, operator or root
   peer_lost,         ///< a peer died or closed its connection
   timeout,           ///< a peer stayed silent past the deadline
   aborted,           ///< the communicator was aborted
-  out_of_memory,     ///< memory for channels or scratch could not be had
+  out_of_memory,     ///< no memory for channels or scratch
   system,            ///< a system call failed
   internal,          ///< a bug in rondo
 };
 
 std::string_view name(ErrorCode code);
 
-/// The parts of an error. Unknown parts stay at their defaults and are left out of the text.
+/// The parts of an error. The text leaves out parts that are unknown, which have their defaults.
 struct ErrorDetails {
   int rank = -1;       ///< the rank that reports
   int peer = -1;       ///< the rank it is about
@@ -31,7 +32,7 @@ struct ErrorDetails {
   std::string remedy{};
 };
 
-/// what() reads "rondo: rank 1: <message> [peer rank 3] [in <call>]. Try: <remedy>".
+/// what() reads "rondo: rank 1: MESSAGE [peer rank 3] [in CALL]. Try: REMEDY".
 class Error : public std::runtime_error {
  public:
   Error(ErrorCode code, std::string message, ErrorDetails details = {});

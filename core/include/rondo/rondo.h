@@ -1,33 +1,60 @@
-// rondo: collective communication between ranks (processes or threads).
+// rondo: collective communication between ranks, which are processes or threads.
 //
-//   auto world = rondo::Communicator::from_environment();      // under rondorun, torchrun, srun
-//   world.all_reduce(input, output, count, rondo::DataType::float32, rondo::ReduceOperator::sum);
-//   rondo::Reduction exact;                                    // the same bits by every algorithm
+//   #include <rondo/rondo.h>
+//
+//   #include <cstdio>
+//   #include <vector>
+//
+//   int main() {
+//     try {
+//       auto world = rondo::Communicator::from_environment();  // one rank without a launcher
+//       std::vector<float> values(1 << 20, static_cast<float>(world.rank() + 1));
+//       world.all_reduce(values);  // each element becomes its sum over all ranks
+//       std::printf("rank %d of %d: %g\n", world.rank(), world.size(), values[0]);
+//       world.finalize();
+//     } catch (const rondo::Error& error) {  // names the rank, the peer, the call and a remedy
+//       std::fprintf(stderr, "%s\n", error.what());
+//       return 1;
+//     }
+//   }
+//
+// This is tools/examples/hello.cc. Start it with `rondorun -n 4 hello`, torchrun, srun or mpirun.
+//
+// Each call has two forms. The typed form of rondo/typed.h takes spans and vectors, deduces the
+// element type and checks the sizes. The other form takes pointers, a count and a DataType:
+//
+//   world.all_reduce(input, output, count, rondo::DataType::float32, rondo::ReduceOperator::max);
+//
+// A Reduction can say more than an operator. This one gives the same bits with every algorithm:
+//
+//   rondo::Reduction exact;
 //   exact.reproducible = true;
-//   world.all_reduce(input, output, count, rondo::DataType::float32, exact);
+//   world.all_reduce(values, exact);
 //
-// Rules that hold for every call below:
-// - Counts are elements, and are the *per-rank block* where the comment says so. Zero is allowed.
-// - `input == output` (for blocks: the rank's own block of the larger buffer) means in place.
-//   Any other overlap is an error. Buffers are ordinary host memory; for those of GPUs, in
-//   the order of CUDA streams, see rondo/stream.h.
-// - Every rank of a communicator makes the same calls in the same order with the same count, type,
-//   operator and root. Every message is checked: disagreement is an Error of code `mismatch` on
-//   every rank, at the latest in the next call that needs a message of a rank that disagrees (a
-//   barrier does; a root that only sends cannot notice by itself).
-// - A communicator may be used by one thread at a time, except abort() and the calls of Work,
-//   which any thread may make.
-// - It belongs to the process that made it: in a child by fork() its calls are errors, abort() and
-//   its end do nothing.
-// - Nothing waits for ever: see RONDO_TIMEOUT. A failure is a rondo::Error that names rank, peer,
-//   call and remedy; after it the communicator can only be destroyed.
+// Rules for every call:
+// - Counts are in elements. Where the comment says so, a count is that of one rank's block. Zero is
+//   allowed.
+// - In place means `input == output`. Where one buffer holds the blocks of all ranks, it means that
+//   the other buffer is the rank's own block there. Any other overlap is an error.
+// - Buffers are ordinary host memory. For GPU buffers and CUDA streams see rondo/stream.h.
+// - Every rank of a communicator makes the same calls in the same order, with the same count, type,
+//   operator and root.
+// - If ranks disagree, every one of them gets Error{mismatch}. Every message is checked. A rank
+//   notices at the latest in its next call that needs a message from a rank that disagrees. A
+//   barrier is such a call. A root that only sends cannot notice by itself.
+// - One thread at a time uses a communicator. Any thread may call abort(), set_timeout() and the
+//   functions of Work.
+// - A communicator belongs to the process that made it. In a child made by fork(), its calls are
+//   errors, and abort() and the destructor do nothing.
+// - No call waits without a limit: see RONDO_TIMEOUT. A failure is a rondo::Error that names rank,
+//   peer, call and remedy. After a failure the communicator can only be destroyed. An argument that
+//   is refused before anything is sent does not count as a failure.
 #pragma once
 
 #include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -37,15 +64,18 @@
 
 #include "rondo/error.h"
 #include "rondo/traffic.h"
+#include "rondo/typed.h"
 #include "rondo/types.h"
+#include "rondo/work.h"
 
 namespace rondo {
 
 /// Library version as "MAJOR.MINOR.PATCH".
 const char* version();
 
-/// Names one bootstrap meeting. Made by one process, carried by the user to the others.
-/// Trivially copyable; its maker serves the meeting until it exits.
+/// Names one bootstrap: where the ranks of a new world find each other. One process makes it, and
+/// the user carries its bytes to the others. The process that made it serves the bootstrap until it
+/// exits. Trivially copyable.
 struct UniqueId {
   std::array<char, 128> bytes{};
 };
@@ -53,115 +83,100 @@ struct UniqueId {
 /// Starts a bootstrap service in this process and returns its name.
 UniqueId make_unique_id();
 
-/// Per-communicator settings. Defaults come from the environment (RONDO_TRANSPORT, RONDO_ALGORITHM,
-/// RONDO_TIMEOUT, ...); a field set here wins over it.
+/// Settings of one communicator. Defaults come from the environment (RONDO_TRANSPORT,
+/// RONDO_ALGORITHM, RONDO_TIMEOUT, ...). A field that is set here wins.
 struct Options {
-  std::string transport{};  ///< "shm", "tcp,shm", "^shm"; empty: best available per pair
-  std::string algorithm{};  ///< "ring", "^ring", "all_reduce:ring;broadcast:chain"; empty: chosen
-  std::chrono::milliseconds timeout{
-      0};  ///< longest silence of a peer inside a call; 0: environment
-  /// All calls that reduce floats have Reduction::reproducible; unset: environment.
+  /// "shm", "tcp,shm", "^shm" (all but shm). Empty: the best one available for each pair of ranks.
+  std::string transport{};
+  /// "ring", "^ring" (all but ring), "all_reduce:ring;broadcast:chain". Empty: rondo chooses
+  /// for each call.
+  std::string algorithm{};
+  /// The longest silence of a peer inside a call. 0: RONDO_TIMEOUT.
+  std::chrono::milliseconds timeout{0};
+  /// Every call that reduces floats has Reduction::reproducible. Unset: RONDO_REPRODUCIBLE.
   std::optional<bool> reproducible{};
-  /// All calls that reduce floats accumulate in wide_type() where there is one; unset: environment.
+  /// Every call that reduces floats accumulates in wide_type(), if there is one. Unset:
+  /// RONDO_ACCUMULATE.
   std::optional<bool> accumulate_wide{};
 };
 
-/// Where the blocks of an all_to_all_v lie in one of a rank's buffers: block r, for or from rank r,
-/// has counts[r] elements and begins displacements[r] elements behind the buffer's beginning.
-/// Without displacements blocks lie one behind the other in rank order.
-struct Blocks {
-  std::span<const std::size_t> counts{};
-  std::span<const std::size_t> displacements{};
-};
+/// A group of ranks. A handle that can be moved. The last handle's destructor finalizes without
+/// throwing. If an exception destroys it, it aborts the calls under way.
+class Communicator : public TypedCalls<Communicator> {
+  using Typed = TypedCalls<Communicator>;
 
-namespace detail {
-class CommunicatorState;
-class Operation;
-struct CommunicatorAccess;
-}  // namespace detail
-
-/// A handle of asynchronous work. Copies refer to the same work. Dropping it does not cancel.
-class Work {
  public:
-  Work() = default;
-  /// True once the work is complete. Makes progress. Throws the work's error.
-  bool test();
-  /// Returns when the work is complete; makes progress on this thread. Throws the work's error.
-  void wait();
-  /// Calls `notice` once, when the work is complete or has failed, or at once where it is already:
-  /// on whichever thread completes it, which holds the communicator. So `notice` must be short,
-  /// must not throw and not call rondo; test() and wait() may take a moment longer to agree. Once
-  /// for each work.
-  void when_complete(std::function<void()> notice);
-
- private:
-  friend class Communicator;
-  friend struct detail::CommunicatorAccess;
-  std::shared_ptr<detail::CommunicatorState> state_;
-  std::shared_ptr<detail::Operation> operation_;
-};
-
-/// A group of ranks. Movable handle; the last handle's destructor finalizes without throwing, and
-/// aborts what is under way where an exception destroys it.
-class Communicator {
- public:
-  /// An empty handle, as split() returns to ranks with a negative color.
+  /// An empty handle, like the one that split() returns to ranks with a negative color.
   Communicator() = default;
   explicit operator bool() const { return state_ != nullptr; }
 
-  /// Reads RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT (torchrun, rondorun), Slurm's or MPI's
-  /// variables. With none of them set: a world of one rank.
+  /// Joins the world that the environment describes: RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT
+  /// (rondorun, torchrun), or the variables of Slurm or MPI. Without them: a world of one rank.
   static Communicator from_environment(const Options& options = {});
-  /// Every rank passes the same id. Any of them may have made it.
+  /// Every rank passes the same id. Any rank may have made it.
   static Communicator from_unique_id(const UniqueId& id, int rank, int ranks,
                                      const Options& options = {});
-  /// `ranks` communicators of one world inside this process, one for each thread to use.
+  /// `ranks` communicators of one world inside this process: one for each thread.
   static std::vector<Communicator> from_threads(int ranks, const Options& options = {});
 
   int rank() const;
   int size() const;
 
-  /// Collective. Ranks of equal color form a new communicator, ordered by (key, rank).
-  /// A negative color returns an empty handle.
+  /// Collective. Ranks of equal color form a new communicator, ordered by (key, rank). A negative
+  /// color returns an empty handle.
   Communicator split(int color, int key = 0);
-  /// Collective. The same ranks with channels of their own.
+  /// Collective. A communicator of the same ranks with channels of its own.
   Communicator dup();
-  /// Stops this communicator on every rank: calls in flight end with Error `aborted`. Any thread.
+  /// Stops this communicator on every rank. Calls in flight end with Error{aborted}. Any thread.
   void abort(const std::string& reason = {}) noexcept;
-  /// The longest silence of a peer inside a call that this rank waits out from now on, in calls
-  /// under way, too, and in communicators split from this one later. At first Options::timeout or
-  /// RONDO_TIMEOUT. Any thread. Throws Error{invalid_argument} below 1 ms.
+  /// Sets how long a peer may be silent inside a call before this rank gives up. It holds from now
+  /// on, also for calls under way and for communicators split from this one later. Until then
+  /// Options::timeout or RONDO_TIMEOUT holds. Throws Error{invalid_argument} if it is below 1 ms.
+  /// Any thread.
   void set_timeout(std::chrono::milliseconds timeout);
-  /// Waits for work of this rank, says goodbye, frees all. To compare the last calls it waits for
-  /// ranks that have made fewer, 0.2 s at most: Error{mismatch} where they differ, untold before.
+  /// Completes this rank's work, leaves the group and frees everything. Compares the last calls of
+  /// all ranks, and waits at most 0.2 s for ranks that have made fewer calls. Throws
+  /// Error{mismatch} if the calls differ and no call has reported it yet.
   void finalize();
 
-  /// output[i] = how's operator over ranks of input[i], on every rank.
+  // The typed calls: see rondo/typed.h.
+  using Typed::all_reduce, Typed::reduce_scatter, Typed::all_gather, Typed::broadcast,
+      Typed::reduce, Typed::all_to_all, Typed::scatter, Typed::gather, Typed::all_gather_v,
+      Typed::reduce_scatter_v, Typed::gather_v, Typed::scatter_v, Typed::all_to_all_v, Typed::send,
+      Typed::recv;
+  using Typed::all_reduce_async, Typed::reduce_scatter_async, Typed::all_gather_async,
+      Typed::broadcast_async, Typed::reduce_async, Typed::all_to_all_async, Typed::scatter_async,
+      Typed::gather_async, Typed::all_gather_v_async, Typed::reduce_scatter_v_async,
+      Typed::gather_v_async, Typed::scatter_v_async, Typed::all_to_all_v_async, Typed::send_async,
+      Typed::recv_async;
+
+  /// output[i] = how's operator over input[i] of all ranks, on every rank.
   void all_reduce(const void* input, void* output, std::size_t count, DataType type,
                   const Reduction& how = {});
-  /// input: size() blocks of `count`; output: this rank's block, reduced. In place:
+  /// input: size() blocks of `count`. output: this rank's block, reduced. In place:
   /// output == input + rank() * count.
   void reduce_scatter(const void* input, void* output, std::size_t count, DataType type,
                       const Reduction& how = {});
-  /// input: one block of `count`; output: size() blocks in rank order. In place:
+  /// input: this rank's block of `count`. output: the blocks of all ranks, in rank order. In place:
   /// input == output + rank() * count.
   void all_gather(const void* input, void* output, std::size_t count, DataType type);
-  /// output on every rank = input of `root`. `input` is read on the root only.
+  /// output on every rank = input on `root`. Only the root's `input` is read.
   void broadcast(const void* input, void* output, std::size_t count, DataType type, int root);
-  /// output on `root` only = how's operator over ranks of input. `output` is not touched elsewhere.
+  /// output[i] on `root` = how's operator over input[i] of all ranks. Other ranks' `output` is not
+  /// touched.
   void reduce(const void* input, void* output, std::size_t count, DataType type,
               const Reduction& how, int root);
-  /// Block j of input goes to rank j's block rank(). `count` elements a block. In place is an
-  /// error.
+  /// Block j of `input` goes to rank j, which gets it as block rank() of `output`. A block has
+  /// `count` elements. In place is an error.
   void all_to_all(const void* input, void* output, std::size_t count, DataType type);
-  /// Block j of the root's input goes to rank j. `count` elements a block.
+  /// Block j of the root's `input` goes to rank j's `output`. A block has `count` elements.
   void scatter(const void* input, void* output, std::size_t count, DataType type, int root);
-  /// Every rank's block goes to the root's output in rank order. `count` elements a block.
+  /// Every rank's `input` goes to the root's `output`, in rank order. A block has `count` elements.
   void gather(const void* input, void* output, std::size_t count, DataType type, int root);
 
-  /// The same with blocks that differ in size: counts[r] elements of rank r, a count for each rank,
-  /// the same list on every rank. Blocks lie one behind the other in rank order; those of no
-  /// elements are allowed. In place: the rank's own block at its place in the larger buffer.
+  /// Blocks that differ in size: rank r's block has counts[r] elements. The list has a count for
+  /// each rank and is the same on every rank. Zero is allowed. The larger buffer holds all blocks
+  /// in rank order without gaps. In place: the smaller buffer is the rank's own block there.
   void all_gather_v(const void* input, void* output, std::span<const std::size_t> counts,
                     DataType type);
   void reduce_scatter_v(const void* input, void* output, std::span<const std::size_t> counts,
@@ -170,19 +185,21 @@ class Communicator {
                 int root);
   void scatter_v(const void* input, void* output, std::span<const std::size_t> counts,
                  DataType type, int root);
-  /// Every rank has lists of its own: sent.counts[r] elements go to rank r, received.counts[r] come
-  /// from it, which must be what it sends. What is received must overlap nothing; so in place is an
-  /// error. It is a message each way between each pair, in the order of that pair's others.
+  /// Each rank has lists of its own. sent.counts[r] elements go to rank r. received.counts[r]
+  /// elements come from it, which must be as many as it sends. Received blocks must not overlap
+  /// each other nor sent ones, so in place is an error. Each pair of ranks exchanges one message
+  /// each way, in order with the pair's sends and receives.
   void all_to_all_v(const void* input, const Blocks& sent, void* output, const Blocks& received,
                     DataType type);
   /// Returns after every rank has entered.
   void barrier();
-  /// Matched by order between a pair of ranks. Inside a Group sends and receives run together.
+  /// One message. Sends and receives between a pair of ranks are matched in order. Those inside a
+  /// Group run together.
   void send(const void* buffer, std::size_t count, DataType type, int peer);
   void recv(void* buffer, std::size_t count, DataType type, int peer);
 
-  /// The same calls, returning at once. Buffers stay untouched by the caller until complete; lists
-  /// of counts and displacements are read before they return.
+  /// The same calls, but they return at once. The caller must not touch the buffers until the Work
+  /// is complete. Lists of counts and displacements are read before the call returns.
   Work all_reduce_async(const void* input, void* output, std::size_t count, DataType type,
                         const Reduction& how = {});
   Work reduce_scatter_async(const void* input, void* output, std::size_t count, DataType type,
@@ -209,11 +226,11 @@ class Communicator {
   Work recv_async(void* buffer, std::size_t count, DataType type, int peer);
 
   /// Which algorithm and transport a call would use here, and why, in one line of plain words.
-  /// Local; `count` as for the call itself.
+  /// Local. `count` is that of the call itself.
   std::string describe(Collective collective, std::size_t count, DataType type,
                        const Reduction& how = {}, int root = 0) const;
-  /// What this rank has sent in this communicator so far; of a call once it is complete. Local;
-  /// works after a failure, too. See rondo/traffic.h for what counts.
+  /// What this rank has sent in this communicator so far. A call counts once it is complete. Local.
+  /// Works after a failure, too. See rondo/traffic.h for what counts.
   Traffic traffic() const;
 
  private:
@@ -222,12 +239,17 @@ class Communicator {
   std::shared_ptr<detail::CommunicatorState> state_;
 };
 
-/// Calls made by this thread between construction and wait() are issued together, on any
-/// communicators, so that a send and a receive cannot wait for each other:
-///   rondo::Group group; comm.send(a, n, type, next); comm.recv(b, n, type, previous);
+/// Makes calls run together. The calls that this thread makes between construction and wait(), on
+/// any communicators, return at once, and wait() completes them all. So a send and a receive cannot
+/// wait for each other:
+///
+///   rondo::Group group;
+///   world.send(mine, next);
+///   world.recv(theirs, previous);
 ///   group.wait();
-/// Groups nest: the outermost one waits. The destructor waits too when wait() was not called and no
-/// exception is on its way.
+///
+/// Groups nest: the outermost one waits. The destructor waits, too, unless wait() was called. An
+/// exception that leaves a group aborts the communicators of its unfinished calls.
 class Group {
  public:
   Group();

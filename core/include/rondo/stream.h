@@ -1,25 +1,26 @@
 // Calls on GPU buffers, in the order of CUDA streams.
 //
-//   rondo::StreamCommunicator gpus(world.dup());               // a device is current in this
-//   thread gpus.all_reduce(gradients, gradients, count, rondo::DataType::float32,
-//                   rondo::ReduceOperator::sum, stream);       // cudaStream_t; returns at once
-//   step<<<blocks, threads, 0, stream>>>(gradients, count);    // begins when the sum is there
+//   rondo::StreamCommunicator gpus(world.dup());             // a device is current in this thread
+//   gpus.all_reduce(gradients, gradients, count, rondo::DataType::float32,
+//                   rondo::ReduceOperator::sum, stream);     // cudaStream_t; returns at once
+//   step<<<blocks, threads, 0, stream>>>(gradients, count);  // starts once the sum is there
 //
-// The rules of rondo/rondo.h hold, and these:
-// - A call returns at once. It begins when what was put into its stream before is complete, and
-// what
-//   is put there later begins when the call is complete. It can be captured into a graph and
-//   replayed; host buffers are then read and written at each replay.
-// - Buffers lie on the device or the host, each as it likes. They stay untouched until the stream
-//   has passed the call.
-// - Calls of one communicator follow each other, whatever their streams. All streams are of the
-// CUDA
-//   context that was current when it was made.
-// - A thread that makes calls for several ranks puts them into a rondo::Group. No call of it is in
-// a
-//   stream before the outermost wait(), which does not wait for streams.
-// - A failure comes by check() or the next call; streams go on, and buffers then hold anything.
-// Nothing of CUDA is needed to build, and its driver (11.7 or newer) only when one is made.
+// The rules of rondo/rondo.h hold, and these as well:
+// - A call returns at once. It starts when all earlier work in its stream is complete. Later work
+//   in the stream starts when the call is complete.
+// - A call can be captured into a graph and replayed. Each replay reads and writes host buffers
+//   anew.
+// - A buffer lies on the device or on the host. The program must not touch it until the stream has
+//   passed the call.
+// - Calls of one communicator run one after the other, whatever their streams are. All streams
+//   belong to the CUDA context that was current when the communicator was made.
+// - A thread that makes calls for several ranks puts them into a rondo::Group. None of these calls
+//   is in a stream before the outermost wait(). That wait() does not wait for streams.
+// - check() or the next call reports a failure. Streams go on after a failure, and their buffers
+//   then hold anything.
+//
+// Building a program needs nothing from CUDA. Making a StreamCommunicator needs the CUDA driver,
+// 11.7 or newer.
 #pragma once
 
 #include <memory>
@@ -33,30 +34,33 @@ namespace rondo {
 
 struct Call;
 
-/// What cudaStream_t and CUstream are. Null: the legacy default stream of the current context.
+/// The type of cudaStream_t and CUstream. Null: the legacy default stream of the current context.
 using CudaStream = CUstream_st*;
 
 namespace stream {
 class StreamCalls;
 }
 
-/// A group of ranks whose calls go into streams. Movable handle. Its destructor waits for nothing:
-/// what is in streams goes on, and so do graphs, whose calls fail.
+/// A group of ranks whose calls go into streams. A handle that can be moved. Its destructor waits
+/// for nothing. Calls in streams go on. Graphs can still be replayed, but their calls fail.
 class StreamCommunicator {
  public:
   /// An empty handle.
   StreamCommunicator() = default;
-  /// Takes the communicator over: nobody makes calls with it any more, but abort(); give a dup() of
-  /// one that goes on. Not collective. Takes page-locked memory (4 MiB, and 1 MiB for each peer and
-  /// direction of messages, 8 at first) of the CUDA context that is current in this thread, so not
-  /// while it captures a stream. Throws Error{invalid_usage} without a context.
+  /// Takes the communicator over. The program makes no more calls with it, except abort(). To go on
+  /// with it, pass its dup(). Not collective.
+  /// - Takes page-locked memory of the CUDA context that is current in this thread: 4 MiB, and
+  ///   1 MiB for each peer and direction of messages, 8 of them at first.
+  /// - So it must not be called while this thread captures a stream.
+  /// - Throws Error{invalid_usage} without a context.
   explicit StreamCommunicator(Communicator communicator);
   explicit operator bool() const { return calls_ != nullptr; }
 
   int rank() const { return communicator_.rank(); }
   int size() const { return communicator_.size(); }
 
-  /// Collectives and messages as of Communicator, with the stream behind. In place as there.
+  /// The collectives and messages of Communicator, with the stream as the last argument. In place
+  /// means the same.
   void all_reduce(const void* input, void* output, std::size_t count, DataType type,
                   const Reduction& how, CudaStream stream);
   void reduce_scatter(const void* input, void* output, std::size_t count, DataType type,
@@ -73,8 +77,8 @@ class StreamCommunicator {
                CudaStream stream);
   void gather(const void* input, void* output, std::size_t count, DataType type, int root,
               CudaStream stream);
-  /// Blocks that differ in size. An all_to_all_v is a group of messages: counts are the host's, and
-  /// a capture fixes them.
+  /// Blocks that differ in size. The lists of counts lie in host memory. An all_to_all_v is a group
+  /// of messages, and a capture fixes its counts.
   void all_gather_v(const void* input, void* output, std::span<const std::size_t> counts,
                     DataType type, CudaStream stream);
   void reduce_scatter_v(const void* input, void* output, std::span<const std::size_t> counts,
@@ -88,18 +92,19 @@ class StreamCommunicator {
   void send(const void* buffer, std::size_t count, DataType type, int peer, CudaStream stream);
   void recv(void* buffer, std::size_t count, DataType type, int peer, CudaStream stream);
 
-  /// Throws why no call can succeed any more, if so. Any thread; waits for nothing.
+  /// Throws the error after which no call can succeed any more, if there is one. Waits for nothing.
+  /// Any thread.
   void check();
-  /// Returns when all its calls in streams are complete; throws what one failed with.
+  /// Returns when all its calls in streams are complete. Throws the error of a call that failed.
   void finish();
-  /// What this rank has sent, as Communicator::traffic(). Any thread; waits for a call that is
-  /// under way.
+  /// What this rank has sent, as Communicator::traffic(). Waits for a call that is under way. Any
+  /// thread.
   Traffic traffic() const { return communicator_.traffic(); }
-  /// Ends what is under way on every rank, as Communicator::abort(). Any thread.
+  /// Ends the calls under way on every rank, as Communicator::abort(). Any thread.
   void abort(const std::string& reason = {}) noexcept { communicator_.abort(reason); }
   /// As Communicator::set_timeout(). Any thread.
   void set_timeout(std::chrono::milliseconds timeout) { communicator_.set_timeout(timeout); }
-  /// finish(), and Communicator::finalize().
+  /// finish(), then Communicator::finalize().
   void finalize();
 
  private:

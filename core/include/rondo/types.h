@@ -2,16 +2,22 @@
 #pragma once
 
 #include <array>
+#include <bit>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#if __cplusplus > 202002L && __has_include(<stdfloat>)
+#include <stdfloat>
+#endif
 
 namespace rondo {
 
-/// Element types. 16- and 8-bit floats are added in float32 and rounded to the wire type once a
-/// hop.
+/// Element types. Floats of 16 and 8 bits are added in float32, and rounded to their own type once
+/// for each hop.
 enum class DataType : std::uint8_t {
   int8,
   uint8,
@@ -29,10 +35,11 @@ enum class DataType : std::uint8_t {
   float8_e5m2,
 };
 
-/// `avg` is the sum divided by the number of ranks: integers divide the sum and truncate towards
-/// zero; floats are scaled by 1/ranks, each contribution before it is added or the whole sum once,
-/// in float32 for narrower types, as the way that is chosen does best (see Reduction). `bit_and`,
-/// `bit_or` and `bit_xor` combine bit by bit; they are for integers only.
+/// How two elements are combined.
+/// - `avg` is the sum divided by the number of ranks. Integers: the sum is divided and truncated
+///   towards zero. Floats: either each contribution or the whole sum is multiplied by 1/ranks,
+///   whichever suits the algorithm (see Reduction), in float32 for narrower types.
+/// - `bit_and`, `bit_or` and `bit_xor` combine bit by bit. They are for integers only.
 enum class ReduceOperator : std::uint8_t { sum, prod, min, max, avg, bit_and, bit_or, bit_xor };
 
 /// What a call does. `send_recv` is one message from one rank to another.
@@ -65,7 +72,7 @@ struct CollectiveInfo {
   Collective collective;
   std::string_view name;
   bool reduces;   ///< combines contributions with a ReduceOperator
-  bool has_root;  ///< the root argument means something
+  bool has_root;  ///< the call has a root argument
 };
 
 inline constexpr std::array data_types{
@@ -125,46 +132,95 @@ constexpr std::string_view name(ReduceOperator op) { return info(op).name; }
 constexpr std::string_view name(Collective collective) { return info(collective).name; }
 
 constexpr bool is_integer(DataType type) { return type <= DataType::uint64; }
-/// Whether elements of the type can be combined so; a call that asks for more is an Error.
+/// Whether the operator works on elements of this type. If not, a call with both is an Error.
 constexpr bool applies_to(ReduceOperator op, DataType type) {
   return !info(op).bitwise || is_integer(type);
 }
-/// Why it does not apply, in words; empty where it does.
+/// Why the operator does not work on this type, in words. Empty if it does.
 std::string obstacle(ReduceOperator op, DataType type);
 constexpr bool is_float(DataType type) { return !is_integer(type); }
 
-/// The type in which contributions of `type` can be accumulated: float32 for 16- and 8-bit floats,
-/// float64 for float32; std::nullopt for all others.
+namespace detail {
+
+/// std::nullopt where a type has none.
+template <class T>
+constexpr auto standard_data_type() {
+  if constexpr (std::same_as<T, std::byte>) {
+    return DataType::uint8;
+  } else if constexpr (std::integral<T> && !std::same_as<T, bool> && sizeof(T) <= 8) {
+    constexpr DataType by_size[]{DataType::int8, DataType::int16, DataType::int32, DataType::int64};
+    constexpr DataType unsigned_by_size[]{DataType::uint8, DataType::uint16, DataType::uint32,
+                                          DataType::uint64};
+    constexpr int row = std::countr_zero(sizeof(T));
+    return std::signed_integral<T> ? by_size[row] : unsigned_by_size[row];
+#ifdef __STDCPP_FLOAT16_T__
+  } else if constexpr (std::same_as<T, std::float16_t>) {
+    return DataType::float16;
+#endif
+#ifdef __STDCPP_BFLOAT16_T__
+  } else if constexpr (std::same_as<T, std::bfloat16_t>) {
+    return DataType::bfloat16;
+#endif
+  } else if constexpr (std::floating_point<T> && sizeof(T) == 4) {
+    return DataType::float32;
+  } else if constexpr (std::floating_point<T> && sizeof(T) == 8) {
+    return DataType::float64;
+  } else {
+    return std::nullopt;
+  }
+}
+
+}  // namespace detail
+
+/// The DataType of elements of type T, or std::nullopt where there is none.
+/// - Integers and characters: by size and sign. std::byte: uint8. bool has none.
+/// - float and double, and std::float32_t and std::float64_t: by size. long double has none.
+/// - std::float16_t and std::bfloat16_t, where the compiler has them (C++23).
+/// Specialise it for a type of your own that is trivially copyable and has the same bits:
+///   template <>
+///   inline constexpr auto rondo::data_type_of<__half> = rondo::DataType::float16;
+template <class T>
+inline constexpr auto data_type_of = detail::standard_data_type<T>();
+
+template <class T>
+concept HasDataType = std::same_as<std::remove_cv_t<decltype(data_type_of<T>)>, DataType>;
+
+/// The wider type in which contributions of `type` can be accumulated: float32 for floats of 16 and
+/// 8 bits, float64 for float32. std::nullopt for all other types.
 constexpr std::optional<DataType> wide_type(DataType type) {
   if (type == DataType::float32) return DataType::float64;
   if (is_float(type) && size_of(type) < size_of(DataType::float32)) return DataType::float32;
   return std::nullopt;
 }
 
-/// How a call combines contributions. An operator alone is one, with the usual numbers: every rank
-/// gets the same bits, but which ones depends on the algorithm, and that on size and machine.
+/// How a call combines contributions. An operator converts to a Reduction with the usual numbers:
+/// every rank gets the same bits, but which bits these are depends on the algorithm. The choice of
+/// the algorithm depends on the size and the machine.
 ///
-/// Both fields below make a call choose among the algorithms that combine all contributions to an
-/// element at once and in the order of ranks (`rondo list` marks them); forcing another one is an
-/// Error. An average is then the whole sum, times 1/ranks, rounded once. Integers have the same
-/// bits by any algorithm, so for them nothing changes. Equal on all ranks, as the operator is.
+/// `accumulate` and `reproducible` change that for floats:
+/// - The call then chooses among the algorithms that combine all contributions to an element at
+///   once and in the order of ranks. `rondo list` marks them. Forcing another one is an Error.
+/// - An average is then the whole sum times 1/ranks, rounded once.
+/// Integers have the same bits by any algorithm, so nothing changes for them. All ranks must pass
+/// equal Reductions.
 struct Reduction {
   constexpr Reduction(ReduceOperator by = ReduceOperator::sum, std::optional<DataType> in = {},
                       bool same_bits = false)
       : op(by), accumulate(in), reproducible(same_bits) {}
 
   ReduceOperator op;
-  /// Contributions are combined in this type from the first to the last, and rounded to the call's
-  /// type once, at the end. wide_type() of the call's type, or that type itself, which is as usual;
-  /// else Error{invalid_argument}. Messages carry the call's type all the same.
+  /// Contributions are combined in this type, and rounded to the call's type once, at the end. It
+  /// is wide_type() of the call's type, or the call's type itself, which changes nothing. Any other
+  /// type is Error{invalid_argument}. Messages still carry the call's type.
   std::optional<DataType> accumulate;
-  /// Floats are combined from rank 0's to rank P-1's, so that the bits of a result depend on the
-  /// values, their number, type, operator and `accumulate` only: not on the size of the call, nor
-  /// on transport, algorithm, machine, CPU or GPU. A NaN stays one, but its bits may be others.
+  /// Floats are combined in rank order, from rank 0 to the last. Then the bits of a result depend
+  /// only on the values, the number of ranks, the type, the operator and `accumulate`. They do not
+  /// depend on the size of the call, transport, algorithm, machine, CPU or GPU. A NaN stays a NaN,
+  /// but its bits may differ.
   bool reproducible;
 };
 
-/// Looks a name up; std::nullopt where no row has it.
+/// Looks a name up. std::nullopt if no row has it.
 std::optional<DataType> parse_data_type(std::string_view text);
 std::optional<ReduceOperator> parse_reduce_operator(std::string_view text);
 std::optional<Collective> parse_collective(std::string_view text);
