@@ -25,7 +25,7 @@ int rank_number(std::string_view text, std::string_view whole) {
   if (error != std::errc{} || end != text.data() + text.size() || value < 1 || value > most_ranks)
     reject("'" + std::string(text) + "' in --ranks '" + std::string(whole) +
                "' is not a number of ranks from 1 to " + std::to_string(most_ranks),
-           "a number, a range or a list such as 4,7,1-64");
+           "a number, a range or a list, such as 4,7,1-64");
   return value;
 }
 

@@ -1,4 +1,4 @@
-// What the subcommands' arguments mean, checked with words that list what is known.
+// Reads and checks the arguments of the subcommands. Errors list the known values.
 #pragma once
 
 #include <initializer_list>
@@ -31,10 +31,10 @@ Collective collective_by_name(const std::string& name);
 DataType type_by_name(const std::string& name);
 ReduceOperator operator_by_name(const std::string& name);
 
-/// Throws Error{invalid_argument} unless elements of the type can be combined so.
+/// Throws Error{invalid_argument} unless the operator can reduce elements of the type.
 void check_applies(ReduceOperator op, DataType type);
 
-/// Throws Error{invalid_argument} unless there may be so many.
+/// Throws Error{invalid_argument} for a number of ranks that rondo does not take.
 void check_ranks(int ranks);
 
 /// The rows of a collective: one when `algorithm` is given, all when it is empty.
@@ -44,7 +44,7 @@ std::vector<const Algorithm*> algorithms_by_name(Collective collective,
 /// Throws Error{invalid_argument} unless 0 <= root < ranks.
 void check_root(int root, int ranks);
 
-/// The default choice where `algorithm` is empty.
+/// An empty `algorithm` is the default choice.
 Schedule build_schedule(const std::string& collective, const std::string& algorithm, int ranks,
                         int root);
 

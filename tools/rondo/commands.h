@@ -5,8 +5,8 @@
 
 namespace rondo::tool {
 
-/// Each adds its subcommand to the program. What it does runs when the command line has been
-/// parsed; `status` becomes the exit status where that is not 0.
+/// Each adds its subcommand to the program. The subcommand runs after the command line has been
+/// parsed. `status` becomes the exit status if that can be other than 0.
 void add_verify(CLI::App& program, int& status);
 void add_explain(CLI::App& program, int& status);
 void add_learn(CLI::App& program);

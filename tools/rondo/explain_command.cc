@@ -11,6 +11,8 @@
 #include "tools/rondo/option_checks.h"
 #include "tools/rondo/page/data.h"
 #include "tools/rondo/page/explain_page.h"
+#include "tools/rondo/page/page.h"
+#include "tools/rondo/page/svg.h"
 #include "tools/rondo/predict.h"
 #include "tools/rondo/step/terminal.h"
 #include "tools/rondo/trace/explain_real.h"
@@ -20,27 +22,37 @@
 namespace rondo::tool {
 namespace {
 
-/// More take so long that one wonders.
+/// With more ranks than this, the program says that it takes long.
 constexpr int most_silent_ranks = 1000;
-/// A ring all-reduce of 1580 ranks: some 20 s and 0.4 GB, which grow with the square.
+/// The steps of a ring all-reduce of 1580 ranks. Time and memory grow with the square of the ranks.
 constexpr std::uint64_t most_steps = 10'000'000;
 
 void refuse_endless(const Schedule& schedule) {
   if (rough_steps(schedule, most_steps) <= most_steps) return;
   reject(schedule.algorithm + " takes more than " + std::to_string(most_steps) + " steps with " +
-             std::to_string(schedule.ranks) + " ranks, and explain goes through every one",
-         "fewer ranks, which show the same, or `rondo simulate`, which says costs alone");
+             std::to_string(schedule.ranks) + " ranks, and explain runs through each of them",
+         "fewer ranks, or `rondo simulate`, which computes costs only");
+}
+
+void write_svg(const std::string& svg, const std::string& path) {
+  if (path == "-") {
+    std::fputs(svg.c_str(), stdout);
+    return;
+  }
+  write_page(path, svg);
+  std::printf("wrote %s, %zu KB: open it in a browser\n", path.c_str(), (svg.size() + 500) / 1000);
 }
 
 /// The exit status: 1 where the schedule is wrong.
 int explain_one(const ExplainArguments& arguments) {
   const Schedule schedule = schedule_of(arguments);
+  if (!arguments.svg.empty()) return write_svg(animation_svg(schedule), arguments.svg), 0;
   refuse_endless(schedule);
   const ExplainOptions options = options_of(arguments, schedule);
   if (schedule.ranks > most_silent_ranks)
     std::fprintf(stderr,
-                 "rondo: goes through every step of %d ranks, which can take minutes; `rondo "
-                 "simulate` says costs alone sooner\n",
+                 "rondo: running through every step of %d ranks can take minutes; `rondo simulate` "
+                 "computes the costs sooner\n",
                  schedule.ranks);
   const Explanation explanation = explain(schedule, options);
   if (arguments.step) {
@@ -63,8 +75,8 @@ void explain_trace(const RealArguments& real, std::size_t width) {
   std::fputs(explain_real(call, width).c_str(), stdout);
 }
 
-/// A page's clock has links and no processors: a byte takes what it takes where a rank sends and
-/// receives at once. Nothing where there is no profile.
+/// The costs of a page's clock, which has links and no processors. So beta is that of a rank that
+/// sends and receives at once. std::nullopt without a profile.
 std::optional<Costs> page_costs(const PageArguments& arguments, int ranks) {
   if (arguments.profile.empty()) return std::nullopt;
   const Profile profile = read_profile(arguments.profile);
@@ -82,41 +94,51 @@ void write_page_of(const ExplainArguments& arguments, const PageArguments& page)
   const auto costs = page_costs(page, schedule.ranks);
   write_explained_page(schedule, !arguments.file.empty(), page, costs);
   if (costs)
-    std::printf("its clock, from %s: %s\n", page.profile.c_str(), costs_text(*costs).c_str());
+    std::printf("the clock of the page, from %s: %s\n", page.profile.c_str(),
+                costs_text(*costs).c_str());
 }
 
 void add_what(CLI::App& command, ExplainArguments& arguments) {
   command.add_option("collective", arguments.collective, "e.g. all_reduce (see rondo list)");
-  CLI::Option* algorithm =
-      command.add_option("-a,--algorithm", arguments.algorithm,
-                         "e.g. ring; by default the first that rondo list shows");
-  CLI::Option* ranks = command
-                           .add_option("-n,--ranks", arguments.ranks,
-                                       "number of ranks; refused beyond ten million steps")
-                           ->capture_default_str();
+  CLI::Option* algorithm = command.add_option("-a,--algorithm", arguments.algorithm,
+                                              "e.g. ring; default: the first in rondo list");
+  CLI::Option* ranks =
+      command
+          .add_option("-n,--ranks", arguments.ranks, "number of ranks; at most ten million steps")
+          ->capture_default_str();
   CLI::Option* root =
       command.add_option("-r,--root", arguments.root, "root rank")->capture_default_str();
   command
       .add_option("-f,--file", arguments.file,
-                  "a schedule's text form instead, - for standard input; it says ranks and root")
+                  "explains a schedule's text form instead; - for standard input")
       ->excludes(algorithm)
       ->excludes(ranks)
       ->excludes(root);
-  command.add_option("--width", arguments.width, "columns to use, from 40")
+  command.add_option("--width", arguments.width, "columns to use, at least 40")
       ->check(CLI::Range(40, 1000))
       ->capture_default_str();
+}
+
+void add_svg_option(CLI::App& command, ExplainArguments& arguments) {
+  CLI::Option* svg = command.add_option(
+      "--svg", arguments.svg,
+      "writes an animated picture that plays by itself, for a README or a slide; - for standard\n"
+      "output (up to 16 ranks)");
+  for (const char* other :
+       {"--count", "--type", "--values", "--width", "--step", "--html", "--compare"})
+    svg->excludes(command.get_option(other));
 }
 
 void add_real_options(CLI::App& command, RealArguments& arguments) {
   CLI::Option* files = command.add_option(
       "--from-trace", arguments.files,
-      "a real call instead, with times: the files that RONDO_TRACE=FILE left, or FILE");
+      "explains a recorded call instead, with its times: the files of RONDO_TRACE=FILE, or FILE");
   for (const char* other : {"--algorithm", "--ranks", "--root", "--file", "--count", "--type",
-                            "--values", "--step", "--html", "--compare", "--profile"})
+                            "--values", "--step", "--svg", "--html", "--compare", "--profile"})
     files->excludes(command.get_option(other));
   command
       .add_option("--call", arguments.call,
-                  "with --from-trace: which, as `rondo trace` numbers them; else the slowest")
+                  "with --from-trace: the number of a call in `rondo trace`; default: the slowest")
       ->check(CLI::Range(1, 1000000000));
 }
 
@@ -127,37 +149,38 @@ void add_explain(CLI::App& program, int& status) {
   const auto page = std::make_shared<PageArguments>();
   CLI::App* command = program.add_subcommand(
       "explain",
-      "Shows a collective round by round: what each rank sends, whose contributions each chunk\n"
-      "holds, what it has cost so far, and the lower bound.\n"
+      "Shows a collective round by round: what each rank sends, which ranks' contributions each\n"
+      "chunk holds, what it has cost so far, and the lower bound.\n"
       "Examples: rondo explain all_reduce --algorithm ring --ranks 4\n"
       "          rondo explain all_reduce -a ring -n 4 --count 10 --type float64\n"
       "          rondo explain all_reduce -a ring -n 2 --values '1,2;30,40'\n"
       "          rondo explain --from-trace run\n"
-      "Exit status 1 when the schedule is wrong.");
+      "Exit status 1 if the schedule is wrong.");
   add_what(*command, *arguments);
   command->add_flag("-s,--step", arguments->step,
-                    "goes through the rounds in this terminal, forward and back; ? shows the keys");
+                    "shows one round at a time in this terminal; ? lists the keys");
   CLI::Option* count = command->add_option(
       "-c,--count", arguments->count,
-      "elements, as the call counts them (of the vector, or of each block): the chunks' real\n"
-      "ranges, and bytes instead of N");
+      "elements of the vector, or of each block: shows which elements each chunk has, and bytes\n"
+      "instead of N");
   command->add_option("-t,--type", arguments->type,
-                      "element type of --count and --values, by default float32");
+                      "element type for --count and --values; default: float32");
   CLI::Option* values =
       command
           ->add_option(
               "--values", arguments->values,
-              "carries numbers through and shows what each rank holds after each round, up\n"
-              "to 8 ranks; reductions add up. '1,2;3,4': by rank that has an input; without\n"
-              "them element i of rank r is r*10+i")
+              "shows the numbers that each rank holds after each round, for up to 8 ranks;\n"
+              "reductions add. '1,2;3,4' gives each rank with an input its numbers; without\n"
+              "them, element i of rank r is r*10+i")
           ->expected(0, 1);
   add_page_options(*command, *page);
+  add_svg_option(*command, *arguments);
   const auto real = std::make_shared<RealArguments>();
   add_real_options(*command, *real);
   command->callback([arguments, page, real, count, values, command, &status] {
-    refuse_empty(*command, {"--html", "--compare", "--profile", "--transport", "--file"});
+    refuse_empty(*command, {"--svg", "--html", "--compare", "--profile", "--transport", "--file"});
     if (!real->files.empty()) return explain_trace(*real, arguments->width);
-    if (real->call > 0) reject("--call is for traces", "--from-trace FILE...");
+    if (real->call > 0) reject("--call needs --from-trace", "--from-trace FILE...");
     arguments->has_count = count->count() > 0;
     arguments->has_values = values->count() > 0;
     if (page->wanted())

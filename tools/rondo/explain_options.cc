@@ -19,9 +19,10 @@ double value_of(const std::string& text) {
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
   if (text.empty() || *end != '\0' || !std::isfinite(value))
-    reject("'" + text + "' in --values is not a number",
-           "numbers by commas, ranks by semicolons, in quotes and behind all other arguments, such "
-           "as --values '1,2;3,4'");
+    reject(
+        "'" + text + "' in --values is not a number",
+        "commas between numbers, semicolons between ranks, quotes around all, and --values last, "
+        "such as --values '1,2;3,4'");
   return value;
 }
 
@@ -35,14 +36,14 @@ std::vector<std::string> split(const std::string& text, char separator) {
   }
 }
 
-/// Elements of the input buffer of a rank, when each block (or the vector) has `count`.
+/// Elements of a rank's input buffer, when each block (or the vector) has `count` elements.
 std::size_t input_elements(const Schedule& schedule, int rank, std::size_t count) {
   const ChunkSpan span =
       held(schedule.collective, Buffer::input, schedule.layout, rank, schedule.root);
   return static_cast<std::size_t>(span.count / schedule.layout.parts) * count;
 }
 
-/// Inputs by rank from lists by rank that has one.
+/// Inputs by rank, from one list for each rank that has an input.
 std::vector<std::vector<double>> spread(const Schedule& schedule,
                                         std::vector<std::vector<double>> lists) {
   std::vector<std::vector<double>> inputs(static_cast<std::size_t>(schedule.ranks));
@@ -55,7 +56,7 @@ std::vector<std::vector<double>> spread(const Schedule& schedule,
   if (taken != lists.size())
     reject("--values has lists for " + std::to_string(lists.size()) + " ranks, but " +
                std::to_string(taken) + " of " + std::to_string(schedule.ranks) + " have an input",
-           "a list for each of them, with semicolons between");
+           "one list for each of them, separated by semicolons");
   return inputs;
 }
 
@@ -76,8 +77,7 @@ void check_values(const Schedule& schedule, const std::vector<std::vector<double
     if (given != wanted || given > most_values)
       reject("--values has " + std::to_string(given) + " numbers for rank " + std::to_string(rank) +
                  ", whose input has " + std::to_string(wanted),
-             "as many for each rank, a multiple of the number of blocks where there are blocks, at "
-             "most " +
+             "the same count for each rank, a multiple of the number of blocks, at most " +
                  std::to_string(most_values));
   }
 }
@@ -115,7 +115,8 @@ CostFormulas formulas_of(const Schedule& schedule) {
 
 Schedule schedule_of(const ExplainArguments& arguments) {
   if (arguments.collective.empty() == arguments.file.empty())
-    reject("explain what?", "either COLLECTIVE or --file FILE, e.g. rondo explain all_reduce");
+    reject("there is nothing to explain",
+           "either COLLECTIVE or --file FILE, e.g. rondo explain all_reduce");
   if (!arguments.file.empty()) return read_schedule(arguments.file);
   return build_schedule(arguments.collective, arguments.algorithm, arguments.ranks, arguments.root);
 }
@@ -123,12 +124,12 @@ Schedule schedule_of(const ExplainArguments& arguments) {
 ExplainOptions options_of(const ExplainArguments& arguments, const Schedule& schedule) {
   ExplainOptions options;
   if (!arguments.has_count && !arguments.has_values) {
-    if (!arguments.type.empty()) reject("--type is for --count or --values", "--count N");
+    if (!arguments.type.empty()) reject("--type needs --count or --values", "--count N");
     return options;
   }
   if (is_token(schedule.collective))
     reject("a " + std::string(name(schedule.collective)) + " has no elements",
-           "no --count and no --values with it");
+           "leave out --count and --values");
   if (arguments.has_count && (arguments.count < 1 || arguments.count > most_elements))
     reject("--count is " + std::to_string(arguments.count),
            "a number of elements from 1 to " + std::to_string(most_elements));

@@ -1,4 +1,4 @@
-// What `rondo explain` is asked for, checked.
+// Reads and checks what `rondo explain` is asked for.
 #pragma once
 
 #include <string>
@@ -21,16 +21,18 @@ struct ExplainArguments {
   bool has_values = false;
   std::string values{};  ///< "1,2;3,4": numbers by rank; empty: rank r's element i is r*10+i
   bool step = false;
+  std::string svg{};  ///< a file for an animated picture; "-": standard output
 };
 
 /// A row's cost line, for render().
 CostFormulas formulas_of(const Schedule& schedule);
 
-/// The schedule that is asked for. Throws Error{invalid_argument} that lists what is known.
+/// The schedule that the arguments ask for. Throws Error{invalid_argument} that lists the known
+/// values.
 Schedule schedule_of(const ExplainArguments& arguments);
 
-/// Sizes and inputs. Throws Error{invalid_argument} for a count of 0, an unknown type, values of
-/// the wrong number.
+/// Sizes and inputs. Throws Error{invalid_argument} for a count of 0, an unknown type, or a wrong
+/// number of values.
 ExplainOptions options_of(const ExplainArguments& arguments, const Schedule& schedule);
 
 /// "1,2,3;4,5,6": one list for each rank that has an input.

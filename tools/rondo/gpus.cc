@@ -25,7 +25,7 @@ Gpus none(const std::string& obstacle, const std::string& remedy) {
   return {.obstacle = obstacle, .remedy = remedy};
 }
 
-/// "PCIe"; of a GPU to itself "-".
+/// The link's kind, such as "PCIe". A GPU's link to itself is "-".
 std::string cell(const cuda::Link& link) {
   return link.reach == Reach::same ? "-" : std::string(cuda::name(link.reach));
 }
@@ -45,7 +45,8 @@ Gpus find_gpus() {
                 "look at nvidia-smi and the kernel's log");
   Gpus gpus;
   const int count = cuda::device_count();
-  if (count == 0) return none("the CUDA driver shows no GPU", "CUDA_VISIBLE_DEVICES may hide them");
+  if (count == 0)
+    return none("the CUDA driver shows no GPU", "check whether CUDA_VISIBLE_DEVICES hides them");
   for (int device = 0; device < count; ++device) {
     gpus.names.push_back(name_of(device));
     for (int peer = 0; peer < count; ++peer) gpus.links.push_back(cuda::link_between(device, peer));
@@ -56,7 +57,7 @@ Gpus find_gpus() {
 std::string gpus_text(const Gpus& gpus) {
   if (!gpus.obstacle.empty()) {
     return "No GPU here: " + gpus.obstacle + ".\nTo have one: " + gpus.remedy +
-           "\nrondo works without, on host memory.\n";
+           "\nrondo works without a GPU, on host memory.\n";
   }
   std::vector<std::string> head{"GPU", "NAME"};
   for (std::size_t to = 0; to < gpus.names.size(); ++to)

@@ -20,13 +20,13 @@ struct Gpus {
   }
 };
 
-/// Loads the driver into this process, for good. Never throws for want of a GPU.
+/// Loads the driver into this process, for good. Does not throw if there is no GPU.
 Gpus find_gpus();
 
 /// A table: each GPU, its name, and how it reaches each of the others.
 std::string gpus_text(const Gpus& gpus);
-/// The same as an object with "obstacle", "remedy" and "gpus", of each its "links". "rank" is the
-/// driver's own order of a machine's links, 0 the fastest; null where it does not say.
+/// The same as JSON: "obstacle", "remedy" and "gpus", each with its "links". "rank" is the driver's
+/// order of a machine's links, 0 for the fastest; null if the driver does not tell.
 nlohmann::ordered_json gpus_json(const Gpus& gpus);
 
 }  // namespace rondo::tool

@@ -22,7 +22,7 @@ void line(const std::string& text) {
 }
 
 void list_algorithms() {
-  line("ALGORITHMS (busiest rank: rounds; hops; elements sent; reduced, of N with P ranks)");
+  line("ALGORITHMS (of the busiest of P ranks: rounds; hops; sent and reduced, in units of N)");
   std::string_view before;
   for (const Algorithm& row : algorithms()) {
     if (name(row.collective) != before) line("  " + std::string(name(row.collective)));

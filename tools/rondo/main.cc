@@ -1,4 +1,4 @@
-// rondo: look at collectives without running them.
+// rondo: explains, verifies and predicts collectives, and shows recorded ones.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
@@ -24,11 +24,9 @@ int command_missing(const CLI::App& program, int argc, char** argv) {
 
 int main(int argc, char** argv) {
   CLI::App program{
-      "Looks at collective algorithms without running them: proves them right, shows what they "
-      "do,\n"
-      "predicts their time, says how a call would go and how recorded ones went; and lists the "
-      "RDMA\n"
-      "devices and GPUs here.\n"
+      "Shows how collectives work: explains, verifies and simulates schedules, says how a call\n"
+      "would go on this machine, measures links, shows where the time of a recorded run went, and\n"
+      "lists RDMA devices and GPUs.\n"
       "`rondo COMMAND --help` tells more."};
   program.name("rondo");
   program.require_subcommand(1);

@@ -12,7 +12,7 @@ void refuse_empty(const CLI::App& command, std::initializer_list<const char*> op
   for (const char* option : options) {
     const CLI::Option& each = *command.get_option(option);
     if (each.count() > 0 && each.as<std::string>().empty())
-      reject(std::string(option) + " is empty", "a name behind it, or leave it out");
+      reject(std::string(option) + " is empty", "a name after it, or leave it out");
   }
 }
 
@@ -22,7 +22,7 @@ std::string cost_obstacle(const std::string& text) {
   const bool number = !text.empty() && *end == '\0';
   return number && std::isfinite(value) && value >= 0
              ? std::string()
-             : "'" + text + "' is no number of seconds, such as 1e-6";
+             : "'" + text + "' is not a number of seconds, such as 1e-6";
 }
 
 void add_costs(CLI::App& command, Costs& costs, const std::string& whose, CLI::Option* profile) {

@@ -9,15 +9,15 @@
 
 namespace rondo::tool {
 
-/// Throws Error{invalid_argument} where one of these options was given an empty text: a script's
-/// unset variable rather than what anybody meant.
+/// Throws Error{invalid_argument} if one of these options was given an empty text: that is a
+/// script's unset variable, not what a user means.
 void refuse_empty(const CLI::App& command, std::initializer_list<const char*> options);
 
 /// For CLI::Option::check(): a finite number, not below 0.
 std::string cost_obstacle(const std::string& text);
 
-/// --alpha, --beta and --gamma; `whose` begins their descriptions. `profile` takes their place, so
-/// none goes with it.
+/// Adds --alpha, --beta and --gamma; `whose` begins their descriptions. They exclude `profile`,
+/// which replaces them.
 void add_costs(CLI::App& command, Costs& costs, const std::string& whose, CLI::Option* profile);
 
 }  // namespace rondo::tool

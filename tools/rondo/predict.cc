@@ -12,7 +12,7 @@
 namespace rondo::tool {
 namespace {
 
-/// More steps than this take minutes; they are simulated when the algorithm is named.
+/// More steps than this take minutes. They are only simulated when the algorithm is named.
 constexpr std::uint64_t most_steps = 100'000'000;
 constexpr int most_slices = 4096;
 
@@ -52,7 +52,7 @@ int slices_of(const Schedule& schedule, double bytes, double most_bytes) {
     return static_cast<int>(std::max(1.0, std::ceil(chunk / most)));
   throw Error(ErrorCode::invalid_argument,
               "slices of " + bytes_text(most_bytes) + " cut chunks of " + bytes_text(chunk) +
-                  " into more than " + std::to_string(most_slices),
+                  " into more than " + std::to_string(most_slices) + " slices",
               {.remedy = "longer slices, such as --slice 512K"});
 }
 
@@ -66,7 +66,7 @@ std::string costs_text(const Costs& costs) {
   else
     std::snprintf(text.data(), text.size(), "alpha %g s, beta %g s/byte, gamma %g s/byte%s",
                   costs.alpha, costs.beta, costs.gamma,
-                  costs.ports == Ports::switched ? ", a switch between" : "");
+                  costs.ports == Ports::switched ? ", with a switch" : "");
   return text.data();
 }
 

@@ -17,27 +17,28 @@ struct Prediction {
   RankCost cost{};         ///< the busiest rank's
 };
 
-/// Defaults of the programs: a fast network between machines, say.
+/// The costs in `simulate`, `why` and the pages of `explain --html` and `learn` if no profile was
+/// given: those of a fast network between machines.
 inline constexpr Costs default_costs{.alpha = 1e-6, .beta = 1e-10, .gamma = 5e-11};
 
 /// How a schedule of any of the algorithms is simulated.
 using Simulate = std::function<Simulation(const Schedule&)>;
 
-/// Steps of rank 0 times ranks, counted no further than it takes to pass `most`.
+/// The steps of rank 0 times the number of ranks. Counting stops once it is over `most`.
 std::uint64_t rough_steps(const Schedule& schedule, std::uint64_t most);
 
-/// Schedules with more steps than take seconds are left out, unless there is one row only.
+/// Leaves out schedules whose simulation would take minutes, unless there is only one row.
 std::vector<Prediction> predict(const std::vector<const Algorithm*>& rows, int ranks, int root,
                                 const Simulate& simulate);
 
-/// Into how many slices executors cut a schedule's messages where one carries at most `most_bytes`.
-/// Throws Error{invalid_argument} where that makes too many to simulate.
+/// The number of slices into which executors cut a schedule's chunks if a message carries at most
+/// `most_bytes`. Throws Error{invalid_argument} if those are too many to simulate.
 int slices_of(const Schedule& schedule, double bytes, double most_bytes);
 
-/// "alpha 1e-06 s, beta 1e-10 s/byte, gamma 5e-11 s/byte", or what processors take instead of beta.
+/// "alpha 1e-06 s, beta 1e-10 s/byte, gamma 5e-11 s/byte", or processors' costs instead of beta.
 std::string costs_text(const Costs& costs);
 
-/// "ring   12.000   1.00x   6   ..." under headings(); `mark` stands behind it.
+/// "ring   12.000   1.00x   6   ..." under prediction_headings(), and `mark` after it.
 std::string prediction_line(const Prediction& row, double fastest, const std::string& mark = {});
 std::string prediction_headings();
 

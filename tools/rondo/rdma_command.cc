@@ -42,7 +42,7 @@ void add_rdma(CLI::App& program) {
       "Lists InfiniBand and RoCE devices, their ports and addresses, and which of them rondo "
       "uses.");
   auto json = std::make_shared<bool>(false);
-  command->add_flag("--json", *json, "for programs");
+  command->add_flag("--json", *json, "prints JSON, for programs");
   command->callback([json] { show(*json); });
 }
 

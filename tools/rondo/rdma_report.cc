@@ -17,7 +17,7 @@ using verbs::Settings;
 
 constexpr std::size_t columns = 80;
 
-/// Words in lines of at most 80 columns, the first after `first`, the others indented as far.
+/// Text in lines of at most 80 columns. `first` begins the first line; the others are indented.
 std::string wrapped(const std::string& first, const std::string& text) {
   std::string all;
   std::string line = first;
@@ -102,7 +102,7 @@ std::string settings_text(const Settings& settings) {
   const double seconds = std::chrono::duration<double>(retry_time(settings)).count();
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.2g", seconds);
-  return wrapped("", "A silent peer is given up after " + std::string(text.data()) +
+  return wrapped("", "A call gives up a silent peer after " + std::string(text.data()) +
                          " s or more (RONDO_IB_TIMEOUT=" + std::to_string(settings.timeout) +
                          ", RONDO_IB_RETRY_CNT=" + std::to_string(settings.retry_count) + ").");
 }
@@ -154,12 +154,12 @@ std::string rdma_text(const Discovery& discovery, const Settings& settings) {
       row("DEVICE", width, {"PORT", "STATE", "LINK", "GBIT/S", "MTU", "NUMA", "USED"});
   for (const Port& port : discovery.ports) text += port_text(port, settings, width);
   const auto used = usable_ports(discovery.ports, settings).size();
-  if (used == 0) return text + "\nrondo uses none of them; between machines it takes tcp.\n";
+  if (used == 0) return text + "\nrondo uses none of them. Between machines it uses tcp.\n";
   text += "\n" + wrapped("", "rondo uses " + std::to_string(used) + " of " +
                                  std::to_string(discovery.ports.size()) +
                                  " ports, at the addresses marked *. RONDO_IB_HCA chooses ports, "
-                                 "RONDO_IB_GID_INDEX addresses. The fastest come first; of "
-                                 "these those " +
+                                 "RONDO_IB_GID_INDEX addresses. The fastest ports come first; "
+                                 "among equals, those " +
                                  (settings.numa_node < 0
                                       ? std::string("near the process, once it is bound to the "
                                                     "processors of one NUMA node.")

@@ -8,9 +8,9 @@
 
 namespace rondo::tool {
 
-/// Lines of at most 80 columns where no device has a name of more than 24: the ports, their
-/// addresses, whether rondo uses them and why not; without devices why there are none and what to
-/// do.
+/// The ports, their addresses, whether rondo uses them, and why not. Without devices it says why
+/// there are none and what to do. Lines have at most 80 columns, unless a device's name has more
+/// than 24 characters.
 std::string rdma_text(const verbs::Discovery& discovery, const verbs::Settings& settings);
 
 /// The same as an object with "obstacle", "remedy", "ports" and "settings". Numbers are in the

@@ -9,7 +9,7 @@
 namespace rondo::tool {
 namespace {
 
-struct Arguments {
+struct ScheduleInput {
   std::string collective{};
   std::string algorithm{};
   int ranks = 4;
@@ -19,16 +19,17 @@ struct Arguments {
 }  // namespace
 
 void add_schedule(CLI::App& program) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<ScheduleInput>();
   CLI::App* command = program.add_subcommand(
       "schedule",
-      "Prints the text form of a schedule: every step of every rank. Change it and hand it to\n"
-      "`rondo verify --file` or `rondo explain --file`.\n"
+      "Prints the text form of a schedule: every step of every rank. Change it, then check it "
+      "with\n"
+      "`rondo verify --file` or see it with `rondo explain --file`.\n"
       "Example: rondo schedule broadcast --algorithm chain --ranks 3 --root 1");
   command->add_option("collective", arguments->collective, "e.g. all_reduce (see rondo list)")
       ->required();
   command->add_option("-a,--algorithm", arguments->algorithm,
-                      "e.g. ring; by default the first that rondo list shows");
+                      "e.g. ring; default: the first in rondo list");
   command->add_option("-n,--ranks", arguments->ranks, "number of ranks")->capture_default_str();
   command->add_option("-r,--root", arguments->root, "root rank")->capture_default_str();
   command->callback([arguments] {

@@ -15,7 +15,7 @@
 namespace rondo::tool {
 namespace {
 
-struct Arguments {
+struct SimulateInput {
   std::string collective{};
   std::string algorithm{};
   std::string ranks = "8";
@@ -24,12 +24,13 @@ struct Arguments {
   Costs costs = default_costs;
   std::string slice{};
   std::string profile{};
-  std::string transport{};  ///< of the profile's; empty: its first
+  std::string transport{};  ///< one of the profile's; empty: its first
   bool ports_per_lane = false;
   bool switched = false;
 };
 
-/// Says on a terminal what is being simulated, since thousands of ranks take a while; gone with it.
+/// Shows on a terminal what is being simulated, because thousands of ranks take a while. The line
+/// goes when this object does.
 class Progress {
  public:
   Progress() : shown_(::isatty(STDERR_FILENO) == 1) {}
@@ -49,8 +50,8 @@ class Progress {
   bool shown_;
 };
 
-/// What a profile says of calls of this size; else what the command line says.
-Costs costs_of(const Arguments& arguments, int ranks, double bytes) {
+/// The profile's costs of calls of this size, or those of the command line if there is no profile.
+Costs costs_of(const SimulateInput& arguments, int ranks, double bytes) {
   if (arguments.profile.empty()) return arguments.costs;
   const Profile profile = read_profile(arguments.profile);
   const std::string words = foreign_words(profile);
@@ -60,13 +61,13 @@ Costs costs_of(const Arguments& arguments, int ranks, double bytes) {
 }
 
 Simulation simulated(const Schedule& schedule, double bytes, Costs costs,
-                     const Arguments& arguments) {
+                     const SimulateInput& arguments) {
   if (!arguments.slice.empty())
     costs.slices = slices_of(schedule, bytes, parse_bytes(arguments.slice));
   return simulate(schedule, bytes, costs);
 }
 
-std::vector<Prediction> predicted(const Arguments& arguments, Collective collective, int ranks,
+std::vector<Prediction> predicted(const SimulateInput& arguments, Collective collective, int ranks,
                                   double bytes, const Costs& costs) {
   const Progress progress;
   return predict(algorithms_by_name(collective, arguments.algorithm), ranks, arguments.root,
@@ -76,7 +77,8 @@ std::vector<Prediction> predicted(const Arguments& arguments, Collective collect
                  });
 }
 
-void simulate_ranks(const Arguments& arguments, Collective collective, int ranks, double bytes) {
+void simulate_ranks(const SimulateInput& arguments, Collective collective, int ranks,
+                    double bytes) {
   check_root(arguments.root, ranks);
   const Costs costs = costs_of(arguments, ranks, bytes);
   const std::vector<Prediction> rows = predicted(arguments, collective, ranks, bytes, costs);
@@ -87,7 +89,7 @@ void simulate_ranks(const Arguments& arguments, Collective collective, int ranks
     std::fputs(prediction_line(row, rows.front().cost.seconds).c_str(), stdout);
 }
 
-void simulate_all(Arguments arguments) {
+void simulate_all(SimulateInput arguments) {
   const Collective collective = collective_by_name(arguments.collective);
   const double bytes = parse_bytes(arguments.bytes);
   if (arguments.ports_per_lane) arguments.costs.ports = Ports::per_lane;
@@ -103,45 +105,44 @@ void simulate_all(Arguments arguments) {
 }  // namespace
 
 void add_simulate(CLI::App& program) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<SimulateInput>();
   CLI::App* command = program.add_subcommand(
       "simulate",
-      "Predicts the time of every algorithm of a collective, fastest first: a message of n bytes\n"
-      "takes alpha + n beta and holds the sender's out port and the receiver's in port, reducing\n"
-      "n bytes takes n gamma. Messages go whole, unless --slice cuts them as executors do.\n"
-      "Messages, sent and reduced are the busiest rank's.\n"
+      "Predicts the time of every algorithm of a collective, fastest first. A message of n bytes\n"
+      "takes alpha + n beta; meanwhile it occupies the sender's out port and the receiver's in\n"
+      "port. Reducing n bytes takes n gamma. Messages travel whole unless --slice cuts them.\n"
+      "The columns messages, sent and reduced are those of the busiest rank.\n"
       "Example: rondo simulate all_reduce --ranks 8 --bytes 64K --alpha 2e-6 --beta 1e-10");
   command->add_option("collective", arguments->collective, "e.g. all_reduce (see rondo list)")
       ->required();
-  command->add_option("-a,--algorithm", arguments->algorithm, "only this one");
+  command->add_option("-a,--algorithm", arguments->algorithm, "only this algorithm");
   command->add_option("-n,--ranks", arguments->ranks, "numbers of ranks, e.g. 8 or 4,8,16")
       ->capture_default_str();
   command
       ->add_option("-b,--bytes", arguments->bytes,
-                   "N: the vector, or all blocks together where there is a block per rank")
+                   "N: the vector, or all blocks together if there is a block per rank")
       ->capture_default_str();
   command->add_option("-r,--root", arguments->root, "root rank")->capture_default_str();
   CLI::Option* const profile = command->add_option(
       "--profile", arguments->profile,
-      "what `rondo calibrate` measured, in the place of alpha, beta and gamma (float32, sum):\n"
-      "ranks on one machine, whose processors move the bytes, or one on each of several hosts,\n"
-      "between which it takes a switch to be");
+      "what `rondo calibrate` measured, instead of alpha, beta and gamma (float32, sum). On one\n"
+      "machine the processors move the bytes; between hosts the model has a switch");
   add_costs(*command, arguments->costs, "", profile);
   command
       ->add_option("--transport", arguments->transport,
-                   "of --profile: whose costs, such as tcp; by default its first")
+                   "the transport in --profile to use, such as tcp; default: its first")
       ->needs(profile);
   command->add_option("--slice", arguments->slice,
-                      "cut longer messages into slices of at most so many bytes, e.g. 512K, which\n"
-                      "overlap; alpha is then time on the way, which holds no port");
+                      "cuts messages into slices of at most so many bytes, e.g. 512K. Slices\n"
+                      "overlap; alpha then occupies no port");
   CLI::Option* const per_lane =
       command
           ->add_flag("--ports-per-lane", arguments->ports_per_lane,
-                     "lanes have ports of their own instead of sharing the rank's")
+                     "each lane has its own ports instead of sharing those of the rank")
           ->excludes(profile);
   command
       ->add_flag("--switch", arguments->switched,
-                 "a switch keeps what a receiver's port cannot take yet, so that senders go on")
+                 "a switch buffers what a receiver cannot take yet, so that senders go on")
       ->excludes(per_lane)
       ->excludes(profile);
   command->callback([arguments] { simulate_all(*arguments); });

@@ -8,7 +8,8 @@
 
 namespace rondo::tool {
 
-/// Columns as wide as they must be: the first ones to the left, numbers to the right.
+/// Columns are as wide as their widest cell. The first `left` ones are aligned left, the others
+/// right.
 class Table {
  public:
   explicit Table(std::size_t left) : left_(left) {}

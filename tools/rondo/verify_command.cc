@@ -18,7 +18,7 @@ namespace {
 constexpr int every_root_up_to = 64;
 constexpr std::size_t most_findings = 10;
 
-struct Arguments {
+struct VerifyInput {
   std::string collective{};
   std::string algorithm{};
   std::string ranks = "1-64";
@@ -27,11 +27,11 @@ struct Arguments {
   bool all = false;
 };
 
-/// What was checked of one row of the table.
+/// What was checked for one row of the table.
 struct Summary {
   std::vector<int> ranks{};
   std::vector<int> exact{};
-  bool sampled_roots = false;  ///< at the larger numbers of ranks
+  bool sampled_roots = false;  ///< only some roots were checked, with many ranks
   std::uint64_t schedules = 0;
   std::uint64_t steps = 0;
   std::vector<std::string> findings{};
@@ -42,12 +42,12 @@ int root_number(const std::string& text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), root);
   if (error != std::errc{} || end != text.data() + text.size())
     throw Error(ErrorCode::invalid_argument, "--root '" + text + "' is not a rank",
-                {.remedy = "a rank, or 'all' for every one"});
+                {.remedy = "a rank, or 'all'"});
   return root;
 }
 
-/// Every root up to 64 ranks, some beyond; the given one where it exists.
-std::vector<int> roots(const Arguments& arguments, const Algorithm& row, int ranks) {
+/// The roots to check: all of up to 64 ranks, some of more. A given root is the only one.
+std::vector<int> roots(const VerifyInput& arguments, const Algorithm& row, int ranks) {
   if (arguments.root != "all") return {root_number(arguments.root)};
   if (!info(row.collective).has_root) return {0};
   std::set<int> some{0, 1 % ranks, ranks / 2, ranks - 1};
@@ -86,7 +86,7 @@ void add(const Report& report, const std::string& where, Summary& summary) {
     summary.findings.push_back(where + ": " + finding);
 }
 
-void verify_ranks(const Arguments& arguments, const Algorithm& row, int ranks, Summary& summary) {
+void verify_ranks(const VerifyInput& arguments, const Algorithm& row, int ranks, Summary& summary) {
   bool exact = true;
   for (const int root : roots(arguments, row, ranks)) {
     check_root(root, ranks);
@@ -111,7 +111,7 @@ std::string method(const Summary& summary) {
   return summary.exact.empty() ? "fingerprint" : "exact to " + std::to_string(summary.exact.back());
 }
 
-std::string root_text(const Arguments& arguments, const Algorithm& row, const Summary& summary) {
+std::string root_text(const VerifyInput& arguments, const Algorithm& row, const Summary& summary) {
   if (!info(row.collective).has_root) return "-";
   if (arguments.root != "all") return arguments.root;
   if (summary.ranks.empty() || !summary.sampled_roots) return "all";
@@ -119,7 +119,7 @@ std::string root_text(const Arguments& arguments, const Algorithm& row, const Su
 }
 
 /// True when nothing was found.
-bool print(const Arguments& arguments, const Algorithm& row, const Summary& summary) {
+bool print(const VerifyInput& arguments, const Algorithm& row, const Summary& summary) {
   const std::string cost = std::string(row.cost.rounds) + "; " + std::string(row.cost.sent) + "; " +
                            std::string(row.cost.reduced);
   std::printf("%-14s %-18s %-12s %-9s %-12s %-38s %s\n", std::string(name(row.collective)).c_str(),
@@ -134,7 +134,7 @@ bool print(const Arguments& arguments, const Algorithm& row, const Summary& summ
   return summary.findings.empty();
 }
 
-Summary verify_row(const Arguments& arguments, const Algorithm& row,
+Summary verify_row(const VerifyInput& arguments, const Algorithm& row,
                    const std::vector<int>& ranks) {
   Summary summary;
   for (const int each : ranks) {
@@ -144,7 +144,7 @@ Summary verify_row(const Arguments& arguments, const Algorithm& row,
   return summary;
 }
 
-int verify_table(const Arguments& arguments) {
+int verify_table(const VerifyInput& arguments) {
   const std::vector<int> ranks = parse_ranks(arguments.ranks);
   std::vector<const Algorithm*> rows;
   if (arguments.all) {
@@ -186,11 +186,11 @@ int verify_file(const std::string& path) {
   return report.ok() ? 0 : 1;
 }
 
-int verify_command(const Arguments& arguments) {
+int verify_command(const VerifyInput& arguments) {
   const int what = (arguments.all ? 1 : 0) + (arguments.collective.empty() ? 0 : 1) +
                    (arguments.file.empty() ? 0 : 1);
   if (what != 1)
-    throw Error(ErrorCode::invalid_argument, "verify what?",
+    throw Error(ErrorCode::invalid_argument, "there is nothing to verify",
                 {.remedy = "one of COLLECTIVE, --all and --file FILE, e.g. rondo verify --all"});
   return arguments.file.empty() ? verify_table(arguments) : verify_file(arguments.file);
 }
@@ -198,23 +198,26 @@ int verify_command(const Arguments& arguments) {
 }  // namespace
 
 void add_verify(CLI::App& program, int& status) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<VerifyInput>();
   CLI::App* command = program.add_subcommand(
       "verify",
-      "Proves schedules right at the given numbers of ranks: every output chunk has each\n"
-      "contribution exactly once, nothing waits for ever, ranks agree on the order of reduction,\n"
-      "costs are what the table says. Contributors are exact sets up to 64 ranks, 64-bit\n"
-      "fingerprints beyond; every root up to 64 ranks, four of them beyond.\n"
-      "Exit status 1 when something is wrong.\n"
+      "Proves that schedules are right, at the given numbers of ranks:\n"
+      "  - every output chunk has each contribution exactly once;\n"
+      "  - no rank waits for ever;\n"
+      "  - all ranks reduce in the same order;\n"
+      "  - the costs are those of the table.\n"
+      "Up to 64 ranks, contributors are exact sets and every root is tried. For more ranks,\n"
+      "contributors are 64-bit fingerprints and four roots are tried.\n"
+      "Exit status 1 if something is wrong.\n"
       "Example: rondo verify --all --ranks 1-64");
   command->add_option("collective", arguments->collective, "e.g. all_reduce (see rondo list)");
   command->add_flag("--all", arguments->all, "every collective and algorithm");
-  command->add_option("-a,--algorithm", arguments->algorithm, "only this one");
+  command->add_option("-a,--algorithm", arguments->algorithm, "only this algorithm");
   command->add_option("-n,--ranks", arguments->ranks, "numbers of ranks, e.g. 4,7,1-64,1024")
       ->capture_default_str();
-  command->add_option("-r,--root", arguments->root, "a rank, or all")->capture_default_str();
+  command->add_option("-r,--root", arguments->root, "a root rank, or all")->capture_default_str();
   command->add_option("-f,--file", arguments->file,
-                      "a schedule's text form instead, - for standard input");
+                      "verifies a schedule's text form instead; - for standard input");
   command->callback([arguments, &status] { status = verify_command(*arguments); });
 }
 

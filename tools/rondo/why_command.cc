@@ -17,7 +17,7 @@
 namespace rondo::tool {
 namespace {
 
-struct Arguments {
+struct WhyInput {
   std::string collective{};
   std::string bytes{};
   std::string type = "float32";
@@ -34,14 +34,14 @@ struct Arguments {
 };
 
 /// Elements of the vector, or of each block.
-std::uint64_t count_of(const Arguments& arguments, Collective collective, std::size_t element) {
+std::uint64_t count_of(const WhyInput& arguments, Collective collective, std::size_t element) {
   if (is_token(collective)) {
     if (!arguments.bytes.empty()) reject("a barrier has no size", "rondo why barrier");
     return 0;
   }
   if (arguments.bytes.empty())
-    reject("how large is the " + arguments.collective + "?",
-           "a size in bytes behind it, such as 1M");
+    reject("the size of the " + arguments.collective + " is missing",
+           "rondo why " + arguments.collective + " 1M");
   const double bytes = parse_bytes(arguments.bytes);
   const double blocks = is_vector(collective) ? 1 : arguments.ranks;
   const double count = std::floor(bytes / (static_cast<double>(element) * blocks));
@@ -51,7 +51,7 @@ std::uint64_t count_of(const Arguments& arguments, Collective collective, std::s
   return static_cast<std::uint64_t>(count);
 }
 
-Call call_of(const Arguments& arguments) {
+Call call_of(const WhyInput& arguments) {
   Call call{.collective = collective_by_name(arguments.collective), .root = arguments.root};
   if (!is_token(call.collective)) call.type = type_by_name(arguments.type);
   call.accumulate = call.type;
@@ -61,8 +61,8 @@ Call call_of(const Arguments& arguments) {
   return call;
 }
 
-/// What a profile says of such calls here; else what the command line says.
-Costs costs_of(const Arguments& arguments, const Call& call, const why::Facts& facts) {
+/// The profile's costs of such calls, or those of the command line if there is no profile.
+Costs costs_of(const WhyInput& arguments, const Call& call, const why::Facts& facts) {
   if (arguments.profile.empty() || facts.transport.empty()) return arguments.costs;
   const Profile profile = read_profile(arguments.profile);
   const std::string words = foreign_words(profile);
@@ -77,7 +77,7 @@ Costs costs_of(const Arguments& arguments, const Call& call, const why::Facts& f
   return profile.costs(profile.link(facts.transport, arguments.ranks), bytes, call.type, call.op);
 }
 
-void tell_why(const Arguments& arguments) {
+void tell_why(const WhyInput& arguments) {
   check_ranks(arguments.ranks);
   check_root(arguments.root, arguments.ranks);
   Config config = read_config();
@@ -94,37 +94,37 @@ void tell_why(const Arguments& arguments) {
 }  // namespace
 
 void add_why(CLI::App& program) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<WhyInput>();
   CLI::App* command = program.add_subcommand(
       "why",
-      "Says how a call would go on this machine and why: transport, direct or by messages,\n"
-      "algorithm, lanes and slices, in the words of RONDO_DEBUG=INFO; and the predicted times of\n"
-      "all algorithms. Heeds the environment's RONDO_ settings. Starts no ranks.\n"
+      "Says how a call would go on this machine and why: transport, path (direct or by messages),\n"
+      "algorithm, lanes and slices. Then it predicts the time of each algorithm. It reads the\n"
+      "RONDO_ settings of the environment and starts no ranks.\n"
       "Example: rondo why all_reduce 1M --ranks 4");
   command->add_option("collective", arguments->collective, "e.g. all_reduce (see rondo list)")
       ->required();
-  command->add_option(
-      "bytes", arguments->bytes,
-      "e.g. 1M: the vector, or all blocks together where there is a block per rank");
+  command->add_option("bytes", arguments->bytes,
+                      "e.g. 1M: the vector, or all blocks together if there is a block per rank");
   command->add_option("-n,--ranks", arguments->ranks, "number of ranks")->capture_default_str();
   command->add_option("-t,--type", arguments->type, "element type")->capture_default_str();
   command->add_option("-o,--op", arguments->op, "operator of reductions")->capture_default_str();
   command->add_option("-r,--root", arguments->root, "root rank")->capture_default_str();
   command->add_option("-a,--algorithm", arguments->algorithm,
-                      "in the place of RONDO_ALGORITHM: ring, direct, ^direct, ...");
+                      "instead of RONDO_ALGORITHM: ring, direct, ^direct, ...");
   command->add_option("--transport", arguments->transport,
-                      "in the place of RONDO_TRANSPORT: shm, tcp, ^shm, ...");
+                      "instead of RONDO_TRANSPORT: shm, tcp, ^shm, ...");
   command->add_flag("--reproducible", arguments->reproducible,
-                    "as RONDO_REPRODUCIBLE=1: floats are added in rank order");
+                    "like RONDO_REPRODUCIBLE=1: floats are added in rank order");
   command
       ->add_option("--accumulate", arguments->accumulate,
-                   "in the place of RONDO_ACCUMULATE: type, or wide")
+                   "instead of RONDO_ACCUMULATE: type, or wide")
       ->check(CLI::IsMember({"type", "wide"}));
-  command->add_flag("--apart", arguments->apart, "each rank on a machine of its own like this one");
+  command->add_flag("--apart", arguments->apart,
+                    "each rank runs on its own machine, one like this");
   CLI::Option* const profile =
       command->add_option("--profile", arguments->profile,
-                          "what `rondo calibrate` measured, in the place of alpha, beta and gamma");
-  add_costs(*command, arguments->costs, "of the predictions: ", profile);
+                          "what `rondo calibrate` measured, instead of alpha, beta and gamma");
+  add_costs(*command, arguments->costs, "for the predictions: ", profile);
   command->callback([arguments] { tell_why(*arguments); });
 }
 

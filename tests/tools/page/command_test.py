@@ -51,7 +51,7 @@ class WritingPages(unittest.TestCase):
         status, output, _ = rondo("explain", "all_reduce", "-a", "ring", "-n", 2, "--html", path,
                                   "--profile", profile, "--transport", "tcp")
         self.assertEqual(status, 0)
-        self.assertIn("its clock, from", output)
+        self.assertIn("the clock of the page, from", output)
         data = json.loads(re.search(r'id="data">(.*)</script>', path.read_text()).group(1))
         self.assertAlmostEqual(data["alpha"], 3e-6)
         self.assertAlmostEqual(data["beta"] * data["bytes"], 0.004 - 2 * 3e-6)
@@ -69,7 +69,7 @@ class WritingPages(unittest.TestCase):
         self.refused(["65 ranks do not fit on a page", "at most 64"], "all_reduce", "-n", 65, *page)
         self.refused(["no algorithm 'rng'", "bidirectional_ring"], "all_reduce", "-a", "rng", *page)
         self.refused(["no algorithm 'tree'"], "all_reduce", "--compare", "tree", *page)
-        self.refused(["--compare is for pages"], "all_reduce", "--compare", "ring")
+        self.refused(["--compare needs --html"], "all_reduce", "--compare", "ring")
         self.refused(["--profile", "--html"], "all_reduce", "--profile", "x")
         self.refused(["no such file"], "all_reduce", "--profile", folder / "none", *page)
         self.refused(["--transport", "--profile"], "all_reduce", "--transport", "tcp", *page)

@@ -1,4 +1,4 @@
-"""The editor: its verdicts are those of `rondo verify`; text of others stays text."""
+"""The editor: its verdicts are those of `rondo verify`, and pasted text stays text."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ from support import folder, rondo, rondo_program, write_page
 
 class Editing(Page):
     def verdict(self, text):
-        """As rondo verify has it: 0 right, 1 wrong, 2 not a schedule."""
+        """The verdict of rondo verify: 0 right, 1 wrong, 2 not a schedule."""
         return subprocess.run([rondo_program, "verify", "--file", "-"], input=text, text=True, timeout=60,
                               check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
 

@@ -1,11 +1,11 @@
-"""What pages play and show at the end is what rondo's explainer saw, for every algorithm."""
+"""Pages play and show at the end what rondo's explainer saw, for every algorithm."""
 
 from browser import Page, run
 from support import algorithms, rondo, write_page
 
 
 class EveryAlgorithm(Page):
-    """What the page plays and shows at the end is what rondo's explainer saw, round by round."""
+    """The page plays and shows at the end what rondo's explainer saw, round by round."""
 
     CHECK = """
       const wrong = [];
@@ -55,7 +55,7 @@ class EveryAlgorithm(Page):
                         self.assertEqual(rondo("schedule", collective, "-a", name, "-n", 5)[1], seen[name])
 
     def test_shows_what_collectives_promise(self):
-        """Said once more here, without rondo: who must hold whose contributions in the end."""
+        """Checks without rondo which rank must hold which contributions in the end."""
         everybody = list(range(4))
         promises = {
             "all_reduce": lambda rank, chunk: everybody, "all_gather": lambda rank, chunk: [chunk],

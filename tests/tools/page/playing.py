@@ -49,7 +49,7 @@ class Playing(Page):
         width = scrub.size["width"]
 
         def drag(begin, end):
-            """From one part of the slider's width to another; its thumb is 16 pixels wide."""
+            """Drags from one part of the slider's width to another. Its thumb is 16 pixels wide."""
             at = [int((part - 0.5) * (width - 16)) for part in (begin, end)]
             hold = ActionChains(browser).move_to_element_with_offset(scrub, at[0], 0).click_and_hold()
             hold.move_by_offset(at[1] - at[0], 0).release().perform()
@@ -74,7 +74,7 @@ class Playing(Page):
                          [False, run("return app.player.stops[0]")])
 
     def test_frame_rate_at_16_ranks(self):
-        """Reported, not demanded: what a loaded machine reaches says nothing about the page."""
+        """The rate is only reported: the rate on a loaded machine says nothing about the page."""
         self.open(write_page("frames", "all_reduce", "-a", "ring", "-n", 16, "--compare", "circulant"))
         element("play").click()
         wait_for(lambda: run("return app.player.frames.length") >= 90, "90 frames")

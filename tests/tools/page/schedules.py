@@ -48,7 +48,7 @@ def cut(lines, at, _chance):
 MISTAKES = [delete, swap, repeat, renumber, other_chunk, other_buffer, other_order, cut]
 
 
-# Each has one mistake that every other demand lets pass.
+# Each has one mistake that all other checks let pass.
 SINGLE_MISTAKES = [
     # The order of operands differs between the ranks.
     "collective all_reduce\nranks 2\n"
@@ -83,7 +83,7 @@ SINGLE_MISTAKES = [
 
 
 def right_and_wrong(rondo):
-    """The bases, and twelve versions of each with a mistake or two. Always the same ones."""
+    """The bases, and twelve versions of each with a mistake or two. They are always the same."""
     yield from SINGLE_MISTAKES
     chance = random.Random(7)
     for collective, algorithm, ranks in BASES:

@@ -87,7 +87,7 @@ Profile between_hosts(double a_byte) {
 /// A file with this content, gone at the end.
 class File {
  public:
-  explicit File(const std::string& text) : path_(std::string(RONDO_TEST_FOLDER) + "/profile.json") {
+  explicit File(const std::string& text) : path_(RONDO_TEST_FOLDER "/profile.json") {
     std::ofstream(path_) << text;
   }
   ~File() { std::filesystem::remove(path_); }
@@ -119,7 +119,7 @@ std::string with(const std::string& from, const std::string& to) {
 
 }  // namespace
 
-TEST_CASE("seconds a byte are those of the samples, interpolated in between, level beyond") {
+TEST_CASE("seconds a byte are those of the samples, interpolated between them, constant beyond") {
   const Curve rising = curve([](double bytes) { return bytes < 2048 ? 1e-10 : 3e-10; });
   CHECK(seconds_a_byte(rising, 1024, alpha) == Approx(1e-10));
   CHECK(seconds_a_byte(rising, 65536, alpha) == Approx(3e-10));
@@ -133,8 +133,8 @@ TEST_CASE("constants: half an exchange at each end, a core's time where ranks sh
   const Profile profile = made_up();
   CHECK(profile.links[0].copy(1 << 20) == Approx(2e-10));
   CHECK(profile.links[0].forward(1 << 20) == Approx(1.5e-10));
-  // Two ranks a core; one block sent, two sent on for three quarters, three received, all of it
-  // twice.
+  // Each core has two ranks. A rank sends one block, sends two on for three quarters of a copy
+  // each, and receives three. It does all of that twice.
   CHECK(profile.links[1].copy(1 << 20) == Approx(10e-10 / 2 / (2 * 5.5 / 4.0)));
   CHECK(profile.links[0].combined(1 << 20) == Approx(1e-10));
   CHECK(profile.links[1].combined(1 << 20) == Approx(3e-10 / 2 / (2 * 3 / 4.0)));
@@ -195,14 +195,14 @@ TEST_CASE("a profile is read as it was written") {
 }
 
 TEST_CASE("bad profiles are refused in words") {
-  CHECK_THAT(refusal("{"), Catch::Contains("it is not JSON, or cut off"));
-  CHECK_THAT(refusal("[1]"), Catch::Contains("it is no calibration profile"));
+  CHECK_THAT(refusal("{"), Catch::Contains("it is not JSON, or is cut off"));
+  CHECK_THAT(refusal("[1]"), Catch::Contains("it is not a calibration profile"));
   CHECK_THAT(refusal(with("\"schema\":3", "\"schema\":1")),
              Catch::Contains("its schema is 1, this rondo reads 3"));
   CHECK_THAT(refusal(with("\"hosts\":1", "\"hosts\":3")),
              Catch::Contains("\"hosts\" are neither 1 nor \"ranks\""));
   CHECK_THAT(refusal(with("\"hosts\":1", "\"hosts\":2")),
-             Catch::Contains("some \"links\" are of one host, some of several"));
+             Catch::Contains("\"links\" mixes one host and several hosts"));
   CHECK_THAT(refusal(with("\"alpha\"", "\"alfa\"")), Catch::Contains("\"alpha\" is missing"));
   CHECK_THAT(refusal(with("\"ranks\":2", "\"ranks\":-2")),
              Catch::Contains("\"ranks\" is not a number from 1 on"));
@@ -219,7 +219,7 @@ TEST_CASE("bad profiles are refused in words") {
   CHECK_THAT(foreign_words(made_up()), Catch::Contains("another machine (a processor with 2"));
 }
 
-TEST_CASE("one beta for all sizes is the least off; the picture shows every curve") {
+TEST_CASE("one beta for all sizes has the least error; the picture shows every curve") {
   CHECK(straight_beta(made_up().links[0].exchange, 2 * alpha) == Approx(4e-10));
   const std::string svg = plot_svg(made_up());
   CHECK_THAT(svg, Catch::StartsWith("<svg") && Catch::EndsWith("</svg>\n"));
@@ -242,7 +242,7 @@ TEST_CASE("verdicts are medians over the sizes from 64 KiB on") {
   CHECK_THAT(verdicts_text(verdicts, 30), Catch::Contains("within") && Catch::Contains("OFF"));
 }
 
-TEST_CASE("a call is held against the constants of its own round") {
+TEST_CASE("a call is compared with the constants of its own round") {
   const LinkProfile which{.transport = "tcp", .ranks = 2, .cores = 2};
   const double bytes = 1 << 20;
   Samples samples{.bytes = bytes};
@@ -304,7 +304,7 @@ TEST_CASE("ranks of a launcher must be on hosts of their own") {
                                 Catch::Contains("--ranks 2` without the launcher"));
 }
 
-/// What `rondo` says with these variables set, and no others of launchers.
+/// What `rondo` says with these variables set, and no other variables of launchers.
 Run launched_program(const std::string& variables, const std::string& arguments) {
   return run_command("env -u RANK -u WORLD_SIZE " + variables + " '" RONDO_PROGRAM "' " +
                      arguments);
@@ -334,8 +334,8 @@ TEST_CASE("calibrate counts a launcher's processes as the library does") {
   }
 }
 
-// Processes of one machine that take each other's for another one, as their host ids say.
-TEST_CASE("ranks on several hosts measure what goes between them, and why takes the profile") {
+// These are processes of one machine. By their host ids they take it for several machines.
+TEST_CASE("ranks on several hosts measure the link between them, and why takes the profile") {
   const File file("");
   const auto made =
       run_command("'" RONDORUN_PROGRAM
@@ -357,11 +357,11 @@ TEST_CASE("ranks on several hosts measure what goes between them, and why takes 
   const auto why = run_program("why --apart" + size_and_ranks);
   INFO(why.output);
   CHECK(why.status == 0);
-  CHECK_THAT(why.output, Catch::Contains("a switch between"));
+  CHECK_THAT(why.output, Catch::Contains("with a switch"));
   const auto simulated = run_program("simulate all_reduce --ranks 2 --profile " + file.path());
   INFO(simulated.output);
   CHECK(simulated.status == 0);
-  CHECK_THAT(simulated.output, Catch::Contains("a switch between"));
+  CHECK_THAT(simulated.output, Catch::Contains("with a switch"));
   const auto wrong = run_program("why" + size_and_ranks);
   CHECK(wrong.status == 2);
   CHECK_THAT(wrong.output, Catch::Contains("is of ranks on several hosts"));
@@ -374,7 +374,7 @@ TEST_CASE("wrong use of the command is told in words") {
   };
   const auto wrong = GENERATE(values<Case>({
       {"calibrate --ranks 1", "--ranks 1"},
-      {"calibrate --sizes 4M,1K", "do not grow at 1K"},
+      {"calibrate --sizes 4M,1K", "do not ascend at 1K"},
       {"calibrate --sizes 7", "not between 64 bytes and 1 GiB"},
       {"calibrate --check --algorithms sing", "no algorithm 'sing'"},
       {"calibrate --types float31", "unknown type 'float31'"},

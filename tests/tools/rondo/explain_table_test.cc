@@ -76,7 +76,7 @@ TEST_CASE("every algorithm's explanation fits 80 columns, with rounds up to 8 ra
   CHECK(seen > 9 * 30);
 }
 
-TEST_CASE("every algorithm's numbers are the sums of what its contributions say") {
+TEST_CASE("every algorithm's numbers are the sums of its contributions") {
   each_schedule(8, [](const Schedule& schedule) {
     if (is_token(schedule.collective)) return;
     const Explanation explanation = explain(schedule, with_values(schedule, 5));

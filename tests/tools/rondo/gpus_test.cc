@@ -29,7 +29,7 @@ struct Answer {
   std::string text{};
 };
 
-/// With the fake driver as the machine's, or with none.
+/// Runs the command with the fake driver as the machine's, or with none.
 Answer command(const std::string& arguments, bool with_driver) {
   const std::string folder = with_driver ? FAKE_DRIVER_FOLDER : "/nowhere";
   const std::string line =
@@ -67,7 +67,7 @@ TEST_CASE("without a GPU the text says why and what to do") {
   const Gpus none{.obstacle = "the driver is on holiday", .remedy = "wait"};
   CHECK(gpus_text(none) ==
         "No GPU here: the driver is on holiday.\nTo have one: wait\n"
-        "rondo works without, on host memory.\n");
+        "rondo works without a GPU, on host memory.\n");
   CHECK(gpus_json(none)["gpus"].empty());
 }
 

@@ -1,9 +1,8 @@
-// What the README's section "Learn" shows is what the program prints.
+// The program prints what tools/rondo/README.md shows.
 #include <array>
 #include <cstdio>
 #include <fstream>
-#include <iterator>
-#include <sstream>
+#include <string>
 #include <vector>
 
 #include "algorithms/table.h"
@@ -12,19 +11,15 @@
 
 namespace {
 
-/// The section's lines.
-std::vector<std::string> learn_section() {
-  std::ifstream file(RONDO_README);
-  const std::string readme{std::istreambuf_iterator<char>(file), {}};
-  const std::size_t begin = readme.find("\n## Learn\n");
-  REQUIRE(begin != std::string::npos);
-  std::istringstream text(readme.substr(begin + 1, readme.find("\n## ", begin + 1) - begin));
+std::vector<std::string> page_lines() {
+  std::ifstream file(RONDO_PAGE);
   std::vector<std::string> lines;
-  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  REQUIRE(!lines.empty());
   return lines;
 }
 
-/// A command and what the README shows of its output: parts that were left out end each.
+/// A command, and the parts of its output that the page shows.
 struct Shown {
   std::string command{};
   std::vector<std::string> parts{1};
@@ -33,7 +28,7 @@ struct Shown {
 std::vector<Shown> shown_commands() {
   std::vector<Shown> all;
   bool inside = false;
-  for (const std::string& line : learn_section()) {
+  for (const std::string& line : page_lines()) {
     const bool code = line.starts_with("    ");
     if (line.starts_with("    $ rondo ")) {
       all.push_back({line.substr(12)});
@@ -60,7 +55,7 @@ std::string output_of(const std::string& arguments) {
   return text;
 }
 
-/// Without the empty line that ends a block of the README.
+/// The part without the empty line that ends a block of the page.
 std::string trimmed(std::string part) {
   part.erase(part.find_last_not_of('\n') + 1);
   return part;
@@ -68,7 +63,7 @@ std::string trimmed(std::string part) {
 
 }  // namespace
 
-TEST_CASE("the README's commands print what it shows") {
+TEST_CASE("the commands of tools/rondo/README.md print what it shows") {
   const std::vector<Shown> commands = shown_commands();
   REQUIRE(commands.size() >= 3);
   for (const Shown& shown : commands) {
@@ -84,7 +79,7 @@ TEST_CASE("the README's commands print what it shows") {
   }
 }
 
-TEST_CASE("the README's screen of --step is one") {
+TEST_CASE("the screen of --step in tools/rondo/README.md is a real one") {
   using namespace rondo;
   const Explanation explanation =
       explain(find_algorithm(Collective::all_reduce, "ring")->build(4, 0));
@@ -92,8 +87,8 @@ TEST_CASE("the README's screen of --step is one") {
   for (const auto& line : tool::step::view(explanation, {.round = 4, .chunk = 3}, {80, 24}))
     screen += (line.text.empty() ? "" : "    " + line.text) + "\n";
   screen.erase(screen.find("\n\n\n") + 1);  // the empty rest, and the line of keys
-  std::string readme;
-  for (const std::string& line : learn_section()) readme += line + "\n";
-  INFO("The README should hold:\n" << screen);
-  CHECK(readme.find("\n\n" + screen + "\n") != std::string::npos);
+  std::string page;
+  for (const std::string& line : page_lines()) page += line + "\n";
+  INFO("The page should hold:\n" << screen);
+  CHECK(page.find("\n\n" + screen + "\n") != std::string::npos);
 }

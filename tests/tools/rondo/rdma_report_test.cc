@@ -51,9 +51,9 @@ zebra_0  -     -           -           -       -     -     no
               that owns /dev/infiniband/uverbs*
 
 rondo uses 1 of 2 ports, at the addresses marked *. RONDO_IB_HCA chooses ports,
-RONDO_IB_GID_INDEX addresses. The fastest come first; of these those near the
-process, once it is bound to the processors of one NUMA node.
-A silent peer is given up after 8.6 s or more (RONDO_IB_TIMEOUT=18,
+RONDO_IB_GID_INDEX addresses. The fastest ports come first; among equals, those
+near the process, once it is bound to the processors of one NUMA node.
+A call gives up a silent peer after 8.6 s or more (RONDO_IB_TIMEOUT=18,
 RONDO_IB_RETRY_CNT=7).
 )");
 }
@@ -66,8 +66,8 @@ TEST_CASE("a port's NUMA node is told beside the process's") {
   settings.numa_node = 1;
   std::string text = rdma_text(near, settings);
   CHECK(text.find("    on NUMA node 1, as this process\n    dma-buf: yes\n") != std::string::npos);
-  std::ranges::replace(text, '\n', ' ');  // where lines end is no matter
-  CHECK(text.find("of these those near this process, on NUMA node 1.") != std::string::npos);
+  std::ranges::replace(text, '\n', ' ');  // it does not matter where lines end
+  CHECK(text.find("among equals, those near this process, on NUMA node 1.") != std::string::npos);
   settings.numa_node = 0;
   CHECK(rdma_text(near, settings).find("on NUMA node 1, this process on another") !=
         std::string::npos);
@@ -85,10 +85,10 @@ TEST_CASE("without devices the text says why and what to do") {
   CHECK(json["ports"].empty());
 }
 
-TEST_CASE("where no port is used the text says what is") {
+TEST_CASE("where no port is used, the text says what is used instead") {
   const std::string text = rdma_text(two_ports(), verbs::make_settings({.disable = true}));
   CHECK(text.find("not used: RONDO_IB_DISABLE=1") != std::string::npos);
-  CHECK(text.find("rondo uses none of them; between machines it takes tcp.") != std::string::npos);
+  CHECK(text.find("rondo uses none of them. Between machines it uses tcp.") != std::string::npos);
   CHECK(text.find('*') == std::string::npos);
 }
 

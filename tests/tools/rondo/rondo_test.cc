@@ -187,9 +187,9 @@ TEST_CASE("mistakes are explained and end with status 2") {
   check("explain all_reduce -a chian", "no algorithm 'chian' for all_reduce. Try: one of ring, ");
   check("explain all_reduce -n 0", "--ranks is 0");
   check("explain broadcast -n 4 -r 4", "root 4 is not one of 4 ranks. Try: a root from 0 to 3");
-  check("explain", "explain what?");
+  check("explain", "there is nothing to explain");
   check("explain all_reduce --count 0", "--count is 0. Try: a number of elements from 1 to ");
-  check("explain all_reduce --type int8", "--type is for --count or --values");
+  check("explain all_reduce --type int8", "--type needs --count or --values");
   check("explain all_reduce --count 4 --type int9", "unknown type 'int9'. Try: one of int8, ");
   check("explain barrier --count 4", "a barrier has no elements");
   check("explain all_reduce --values 1,2",
@@ -201,8 +201,8 @@ TEST_CASE("mistakes are explained and end with status 2") {
   check("explain all_reduce -n 2 --values '1,2;3,inf'", "'inf' in --values is not a number");
   check("explain all_reduce -c 2000000 --values", "would show 2000000 numbers a rank");
   check("explain all_reduce --width 20", "--width");
-  check("verify", "verify what?");
-  check("verify --all all_reduce", "verify what?");
+  check("verify", "there is nothing to verify");
+  check("verify --all all_reduce", "there is nothing to verify");
   check("verify all_reduce -n 9-3", "the range '9-3' in --ranks is empty");
   check("verify all_reduce -n 4,x", "'x' in --ranks '4,x' is not a number of ranks");
   check("verify all_reduce -n 4,", "'' in --ranks '4,' is not a number of ranks");
@@ -212,7 +212,7 @@ TEST_CASE("mistakes are explained and end with status 2") {
   check("explain --file /", "cannot read '/'");
   check("simulate all_reduce -b 1Q", "'1Q' is not a size in bytes");
   check("simulate all_reduce --alpha -1", "--alpha");
-  check("why all_reduce", "how large is the all_reduce?");
+  check("why all_reduce", "the size of the all_reduce is missing");
   check("why all_reduce 2", "2 is less than an element. Try: at least 4 B");
   check("why all_gather 4 -n 2", "4 is less than an element for each rank. Try: at least 8 B");
   check("why barrier 1M", "a barrier has no size");
@@ -231,5 +231,5 @@ TEST_CASE("mistakes are explained and end with status 2") {
   check("simulate", "collective is required");
   check("explain all_reduce -a ring -n 1000000", "more than 10000000 steps with 1000000 ranks");
   CHECK(rondo("--help").status == 0);
-  CHECK(rondo("verify --help").says("Exit status 1 when something is wrong."));
+  CHECK(rondo("verify --help").says("Exit status 1 if something is wrong."));
 }

@@ -45,7 +45,10 @@ class Session:
             os.environ.update(TERM=term)
             for name in ("LINES", "COLUMNS"):
                 os.environ.pop(name, None)
-            os.execv(RONDO, [RONDO] + arguments)
+            try:
+                os.execv(RONDO, [RONDO] + arguments)
+            finally:
+                os._exit(127)  # or the child would go on with the tests, and fork again
         self.slave = slave  # kept open: what the program leaves can be read when it is gone
 
     @staticmethod
@@ -93,7 +96,7 @@ class Session:
         return self.status is not None
 
     def wait(self):
-        """The exit status, negative for a signal; the terminal's last words are read."""
+        """The exit status, negative for a signal. Reads the terminal's last words."""
         deadline = time.monotonic() + PATIENCE
         while not self.ended():
             if time.monotonic() > deadline:
@@ -103,7 +106,7 @@ class Session:
         return os.waitstatus_to_exitcode(self.status)
 
     def restored(self):
-        """Settings as they were, cursor shown, the other screen left."""
+        """Whether settings are as they were, the cursor is shown, and the other screen is left."""
         return (termios.tcgetattr(self.slave) == self.before
                 and not self.screen.cursor.hidden)
 

@@ -1,4 +1,4 @@
-// `rondo why`: the report from given facts, and that jobs do go as it says.
+// `rondo why`: the report from given facts, and whether jobs do what it says.
 #include <array>
 #include <cstdio>
 #include <sstream>
@@ -76,7 +76,7 @@ TEST_CASE("the whole report, as a person reads it") {
   const std::string text = report(all_reduce(262144), shared_memory(4));
   has(text, "\n* two_shot                   1578.864 ");
   has(text, "\n  binomial_tree              4198.304 ");
-  has(text, "\n*: the messages' algorithm here. The choice comes from a table of what was\n");
+  has(text, "\n*: the algorithm that messages use here. It comes from a table of measurements,\n");
   const std::size_t rows = text.find("relative\n") + 9;
   CHECK(text.substr(0, rows) ==
 
@@ -85,13 +85,12 @@ TEST_CASE("the whole report, as a person reads it") {
   of 65536 B a chunk, as measured (memory to memory, no copies in between)
 
 transport   shm, with messages of up to 65536 B (local: other processes)
-way         direct: memory from rondo::allocate() is read and written in place;
-            what lies elsewhere is fetched by copies that the kernel makes
-            (two_shot)
+path        direct: ranks read and write memory from rondo::allocate() in place;
+            the kernel copies other memory from process to process (two_shot)
 why         memory to memory, no copies in between
-contest     the calls themselves try both, direct and by messages, and take what
-            is faster here
-messages    two_shot, 1 lane, 4 chunks: where the call goes by messages
+autotuner   on: calls try both paths, direct and by messages, and keep the
+            faster one
+messages    two_shot, 1 lane, 4 chunks: when the call goes by messages
 slices      4 passes, each of up to 65536 B of every chunk, so that receiving,
             reducing and sending overlap
 
@@ -100,40 +99,40 @@ Predicted by messages: alpha 1e-06 s, beta 1e-09 s/byte, gamma 0 s/byte
 )");
 }
 
-TEST_CASE("the reasons for each way") {
-  has(report(all_reduce(64), shared_memory(4)), "way         direct: every rank shows its input");
-  has(report(all_reduce(64), shared_memory(4)), "contest     none: the table decides");
+TEST_CASE("the reasons for each path") {
+  has(report(all_reduce(64), shared_memory(4)), "path        direct: every rank copies its input");
+  has(report(all_reduce(64), shared_memory(4)), "autotuner   off: the table decides");
   has(report(all_reduce(64), network(4)),
-      "way         by messages: over tcp no rank reaches another one's memory\n");
+      "path        by messages: over tcp no rank can read another rank's memory\n");
   const std::string large = report(all_reduce(1 << 20), network(4));
   has(large, "messages    ring, 1 lane, 4 chunks\n");
   has(large, "\n* ring ");
   has(large, "slices      2 passes, each of up to 512 KiB of every chunk");
   has(report(all_reduce(64), shared_memory(4), "^direct"),
-      "way         by messages: direct is excluded\n");
-  has(report(all_reduce(64), shared_memory(65)), "way         by messages: direct is for up to 64");
+      "path        by messages: direct is excluded\n");
+  has(report(all_reduce(64), shared_memory(65)), "path        by messages: direct is for up to 64");
   has(report(all_reduce(64), shared_memory(4), "chain"), "\n* chain ");
   const std::string forced = report(all_reduce(1 << 20), shared_memory(4), "direct");
   has(forced, "why         memory to memory, no copies in between, forced\n");
-  has(forced, "contest     none: the table decides");
+  has(forced, "autotuner   off: the table decides");
   why::Facts facts = shared_memory(4);
   facts.around.copies = false;
-  has(report(all_reduce(1 << 20), facts), "what lies elsewhere goes by messages\n");
+  has(report(all_reduce(1 << 20), facts), "other memory goes by messages\n");
   Call average = all_reduce(1 << 20);
   average.op = ReduceOperator::avg;  // adds in another order either way: times must not decide
-  has(report(average, shared_memory(4)), "contest     none: the table decides");
+  has(report(average, shared_memory(4)), "autotuner   off: the table decides");
 }
 
-TEST_CASE("why a call takes what adds in the order of ranks") {
+TEST_CASE("why a call takes an algorithm that adds in rank order") {
   Call call = all_reduce(1 << 20);
   call.reproducible = true;
   const std::string by_messages = report(call, network(4));
   has(by_messages,
       "why         each rank adds its share, least bytes; reproducible: contributions");
   has(by_messages, "\n* two_shot ");
-  has(report(call, shared_memory(4)), "contest     the calls themselves try both");
+  has(report(call, shared_memory(4)), "autotuner   on: calls try both paths");
   call.op = ReduceOperator::avg;  // the sum is divided, either way
-  has(report(call, shared_memory(4)), "contest     the calls themselves try both");
+  has(report(call, shared_memory(4)), "autotuner   on: calls try both paths");
   call.reproducible = false;
   call.accumulate = DataType::float64;
   has(report(call, network(4)), "accumulated in float64:");
@@ -150,7 +149,7 @@ TEST_CASE("one rank, and collectives without sizes") {
   CHECK(barrier.find("\nslices") == std::string::npos);
 }
 
-TEST_CASE("what cannot be is an error") {
+TEST_CASE("an impossible call is an error") {
   CHECK_THROWS_AS(report(all_reduce(64), network(4), "direct"), Error);
   std::string every;
   for (const std::string_view name : algorithm_names(Collective::all_reduce))
@@ -172,7 +171,7 @@ TEST_CASE("predictions are sorted; those that would take minutes are left out") 
   CHECK_FALSE(many[1].simulated);
 }
 
-TEST_CASE("jobs go as it says, in the same words") {
+TEST_CASE("jobs do what it says, in the same words") {
   for (const std::string transport : {"shm", "tcp"}) {
     for (const std::string bytes : {"64", "1M"}) {
       const std::string what = bytes + " --transport " + transport;

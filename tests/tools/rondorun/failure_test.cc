@@ -147,7 +147,7 @@ TEST_CASE("stopping stops the ranks, continuing continues them") {
   CHECK(process.wait() == 0);
 }
 
-TEST_CASE("rondorun killed: nothing is left, wherever it hides") {
+TEST_CASE("when rondorun is killed no process is left, wherever it hides") {
   const std::string who = GENERATE(as<std::string>{}, "front", "supervisor", "both");
   Process process(job({"-n", "2"}, {"daemon", "stay"}));
   process.wait_for("up ", 2);
@@ -157,7 +157,7 @@ TEST_CASE("rondorun killed: nothing is left, wherever it hides") {
   if (who != "front") ::kill(supervisor, SIGKILL);
   if (who != "supervisor") process.signal(SIGKILL);
   if (who == "both") {
-    // The ranks die with their parent. What hid from them has nobody left to look for it.
+    // The ranks die with their parent. Nobody is left to look for processes that hid.
     process.wait_until([&] { return process.living().size() <= 2; }, "the ranks' end");
   } else {
     process.wait_none_living();

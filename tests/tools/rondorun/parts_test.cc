@@ -28,7 +28,7 @@ Options parse(const Words& words) {
   return parse_options(static_cast<int>(pointers.size()), pointers.data()).value();
 }
 
-/// 0, or errno of who listens there by number, with SO_REUSEADDR or not.
+/// Tries to listen on that port, with SO_REUSEADDR or without. Returns 0 or errno.
 int listening(const in6_addr& host, std::uint16_t port, int reuse) {
   const rondo::UniqueFd socket(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in6 address{};
@@ -44,7 +44,7 @@ int listening(const in6_addr& host, std::uint16_t port, int reuse) {
 
 }  // namespace
 
-TEST_CASE("a port is kept from who does not ask for it, on one address as on all") {
+TEST_CASE("a port is kept from programs that do not ask for it, on one address as on all") {
   const PortReservation port;
   for (const in6_addr& host : {in6addr_any, in6addr_loopback}) {
     const int taken = listening(host, port.port(), 0);
@@ -104,7 +104,7 @@ TEST_CASE("hosts of different sizes share the world") {
   }
 }
 
-TEST_CASE("what names this host does not travel to others unless it is asked to") {
+TEST_CASE("variables that name this host do not travel to others unless they are asked to") {
   const Words environment{"RONDO_HOSTID=here", "NCCL_HOSTID=here", "RONDO_HOSTIDS=1"};
   const auto variables = [&](const Words& options) {
     Words words{"--hosts", "a:1,b:1"};
@@ -226,7 +226,7 @@ TEST_CASE("messages survive any cut, after any noise") {
   }
 }
 
-TEST_CASE("what is no message is refused") {
+TEST_CASE("bytes that are no message are refused") {
   for (const char* wrong :
        {"nonsense 1 2 3\n", "output 1 2\n", "output a b c\n", "output 1 1 99999999999\n", "\n"}) {
     MessageReader reader;

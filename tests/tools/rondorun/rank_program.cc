@@ -47,7 +47,7 @@ void announce() {
   while (true) ::pause();
 }
 
-/// NAME...: one line with their values.
+/// NAME...: prints one line with the values of these variables.
 int environment(const Arguments& names) {
   std::string line;
   for (const std::string& name : names)
@@ -56,7 +56,7 @@ int environment(const Arguments& names) {
   return 0;
 }
 
-/// Its arguments, one a line, in brackets; then its working directory.
+/// Prints its arguments, one a line, in brackets, and then its working directory.
 int arguments(const Arguments& words) {
   std::string text;
   for (const std::string& word : words) text += "[" + word + "]\n";
@@ -80,7 +80,7 @@ int up(const Arguments&) {
   wait_forever();
 }
 
-/// STATUS RANK: that rank exits so, the others wait.
+/// STATUS RANK: that rank exits with this status, the others wait.
 int leave(const Arguments& words) {
   return rank() == std::stoi(words.at(1)) ? std::stoi(words.at(0)) : up({});
 }
@@ -105,7 +105,7 @@ int polite(const Arguments&) {
   }
 }
 
-/// LINES: writes so many to both streams, in pieces that end anywhere.
+/// LINES: writes so many lines to both streams, in pieces that end anywhere.
 int flood(const Arguments& words) {
   const int lines = std::stoi(words.at(0));
   std::string text;
@@ -119,7 +119,7 @@ int flood(const Arguments& words) {
   return 0;
 }
 
-/// TEXT [wait]: without a newline.
+/// TEXT [wait]: prints the text without a newline.
 int print(const Arguments& words) {
   put(1, words.at(0));
   if (words.size() > 1) wait_forever();

@@ -26,7 +26,7 @@ std::vector<std::string> sorted_lines(const std::string& text) {
   return lines;
 }
 
-/// Each rank's lines, in order, nothing missing and nothing mixed: what `flood` writes.
+/// Checks the lines that `flood` writes: each rank's in order, nothing missing and nothing mixed.
 void check_flood(const std::string& text, int ranks, int count, bool prefixed) {
   std::map<int, int> next;
   int wrong = 0;
@@ -80,7 +80,7 @@ TEST_CASE("options set variables, and a torchrun around this one is forgotten") 
         "LOCAL_RANK=9 TORCHELASTIC_USE_AGENT_STORE=(unset) KEPT=1\n");
 }
 
-TEST_CASE("what stands after the program belongs to the program") {
+TEST_CASE("words after the program belong to the program") {
   const std::vector<std::string> options =
       GENERATE(std::vector<std::string>{"-n", "1", "--directory", "/"},
                std::vector<std::string>{"-n", "1", "--directory=/", "--"});
@@ -173,7 +173,7 @@ TEST_CASE("unfinished lines show on a terminal, each on a line of its own") {
   CHECK(process.wait() == 130);
 }
 
-TEST_CASE("what cannot be done is said, with the status of a shell") {
+TEST_CASE("mistakes are explained, with the exit status of a shell") {
   struct Case {
     std::vector<std::string> words;
     int status;
@@ -182,7 +182,7 @@ TEST_CASE("what cannot be done is said, with the status of a shell") {
   const auto wrong = GENERATE(values<Case>({
       {{"-n", "2", "no-such-program"},
        127,
-       "cannot run 'no-such-program': no program of that name"},
+       "cannot run 'no-such-program': there is no program of that name"},
       {{"-n", "2", "./no-such"}, 127, "cannot run './no-such': No such file or directory"},
       {{"-n", "2", "/etc/passwd"}, 126, "cannot run '/etc/passwd': Permission denied"},
       {{"-n", "2", "/"}, 126, "cannot run '/': Permission denied"},
@@ -190,7 +190,7 @@ TEST_CASE("what cannot be done is said, with the status of a shell") {
       {{"-n", "2", "--output-dir", "/dev/null/x", "true"}, 1, "make directory '/dev/null/x'"},
       {{"-n", "0", "true"}, 2, "-n: there must be at least 1 rank"},
       {{"-n", "x", "true"}, 2, "x"},
-      {{"true"}, 2, "say how many ranks"},
+      {{"true"}, 2, "the number of ranks is missing"},
       {{"-n", "2"}, 2, "no program was given"},
       {{"-n", "2", "--no-such", "true"}, 2, "unknown option --no-such"},
       {{"--no-such", "-n", "2", "true"}, 2, "unknown option --no-such"},

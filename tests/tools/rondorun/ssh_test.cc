@@ -43,7 +43,7 @@ std::vector<std::string> sorted_lines(const std::string& text) {
   return lines;
 }
 
-/// On both sides.
+/// Waits until nothing is left on either side.
 void wait_nothing_left(Process& process) {
   process.wait_until([&] { return process.living().empty() && server().living().empty(); },
                      "the end of all processes, remote ones too");
@@ -158,7 +158,7 @@ TEST_CASE("when the local rondorun is killed nothing is left on other hosts") {
 TEST_CASE("when ssh is killed the job ends on both sides") {
   Process process(job(hosts("127.0.0.1:1,127.0.0.1:1"), {"stubborn"}));
   process.wait_for("up ", 2);
-  // Of the local side there are the front, the supervisor and one ssh per host.
+  // The local side consists of the front, the supervisor and one ssh per host.
   pid_t one_ssh = -1;
   for (const pid_t local : process.living())
     if (read_file("/proc/" + std::to_string(local) + "/comm") == "ssh\n") one_ssh = local;
@@ -176,7 +176,7 @@ TEST_CASE("a host that lets nobody in is named, with ssh's own words and a remed
   CHECK(result.status == 1);
   CHECK(contains(result.error, "Permission denied (publickey)"));
   CHECK(contains(result.error, "cannot reach host 127.0.0.1: 'ssh' exited with status 255"));
-  CHECK(contains(result.error, "work without a question?"));
+  CHECK(contains(result.error, "work without asking a question?"));
 }
 
 TEST_CASE("a host without rondorun is named") {

@@ -29,7 +29,7 @@ class Summaries(unittest.TestCase):
 
     def test_one_call_alone(self):
         paths = hand_made("one", late=5000)
-        self.assertEqual(rondo("trace", *paths, "--call", 1)[1], LATE.split("in the mean.\n\n")[1])
+        self.assertEqual(rondo("trace", *paths, "--call", 1)[1], LATE.split("after the first.\n\n")[1])
         for number in (0, 2):
             status, output, errors = rondo("trace", *paths, "--call", number)
             self.assertEqual((status, output), (2, ""))
@@ -109,13 +109,13 @@ class GpuCalls(unittest.TestCase):
 
 GPU_TABLE = """
 On GPU buffers, 6 calls of ranks, by the clock of each rank's host; `wait` is from the call until
-its stream came to it:
-  call            size       way              count  wait us  median us  slowest us  on rank
+its stream reached it:
+  call            size       path             count  wait us  median us  slowest us  on rank
   all_reduce      3.906 KiB  together             2      2.0        6.0         6.0        1
   send to 1       1000 B     through-host         1      9.0          -           -        -
   broadcast       40 B       between-devices      2        -          -           -        -
   receive from 0  1000 B     through-host         1      9.0          -           -        -
-2 of them were captured into graphs, whose replays are not seen.
+2 of them were captured into graphs; replays are not recorded.
 """
 
 
@@ -130,7 +130,7 @@ class Clocks(unittest.TestCase):
         self.assertIn("70.0 us ahead of rank 0's, at most 0.1 us off", rondo("trace", *ahead)[1])
 
     def test_drift_is_a_line(self):
-        """Compared twice; the clock gains 1000 ns over 10000, of which half by the middle."""
+        """Clocks are compared twice. This one gains 1000 ns over 10000, half of it by the middle."""
         offsets = [(70000, 69500, 50), (80000, 70500, 50)]
         plain = self.arrivals(hand_made("same"), "same")
         drifted = self.arrivals(hand_made("drift", ahead=70000, offsets=offsets), "drift")
@@ -141,7 +141,7 @@ class Clocks(unittest.TestCase):
 
     def test_times_that_cannot_be_are_said(self):
         paths = hand_made("odd", ahead=70000, offsets=[(70000, 20000, 50)])
-        self.assertIn("came before being sent", rondo("trace", *paths)[1])
+        self.assertIn("arrived before they were sent", rondo("trace", *paths)[1])
 
     def test_clocks_never_compared_are_said(self):
         def another(rank, text):
@@ -152,7 +152,7 @@ class Clocks(unittest.TestCase):
 
 class Parts(unittest.TestCase):
     def check_the_other_rank(self, output):
-        """What rank 0 tells is shown, whatever rank 1 does not."""
+        """What rank 0 recorded is shown, whatever is missing from rank 1."""
         self.assertRegex(output, r"\n +0 +\d+\.\d +\d+\.\d +")
         self.assertRegex(output, r"\n +1 +no trace +- +- +- +-\n")
         for words in ("Slowest rank: ", "Slowest round: ", "all_reduce  32 B  ring"):
@@ -164,11 +164,11 @@ class Parts(unittest.TestCase):
         status, output, _ = rondo("trace", paths[0])
         self.assertEqual(status, 0)
         self.assertIn("There is no trace of rank 1 of 2", output)
-        self.assertIn("4 messages left or came in one rank's trace only", output)
+        self.assertIn("4 messages appear in the trace of one side only", output)
         self.check_the_other_rank(output)
         status, _, errors = rondo("trace", paths[0], "--html", folder / "x.html")
         self.assertEqual(status, 2)
-        self.assertIn("can be told round by round", errors)
+        self.assertIn("can be shown round by round", errors)
 
     def test_a_killed_rank_is_said(self):
         def killed(rank, text):
@@ -190,7 +190,7 @@ class Parts(unittest.TestCase):
             return text if rank == 0 else text.replace(" all_reduce ring ", " all_gather ring ")
         status, output, errors = rondo("trace", *hand_made("disagree", change=other))
         self.assertEqual(status, 0, errors)
-        self.assertIn("2 calls did not end, or not on every rank that took part", output)
+        self.assertIn("2 calls did not end on every rank that took part", output)
         for collective in ("all_reduce  32 B", "all_gather  64 B"):
             self.assertRegex(output, rf"{collective}  ring +1 ")
 
@@ -213,11 +213,11 @@ class Refusals(unittest.TestCase):
     def test_what_is_no_trace(self):
         stranger = folder / "stranger"
         stranger.write_text("hello\n")
-        self.refused(["is no trace of rondo", "RONDO_TRACE"], stranger)
+        self.refused(["is not a trace of rondo", "RONDO_TRACE"], stranger)
         stranger.write_text("")
-        self.refused(["is no trace of rondo"], stranger)
+        self.refused(["is not a trace of rondo"], stranger)
         stranger.write_text("rondo trace 2\n")
-        self.refused(["another form"], stranger)
+        self.refused(["another version"], stranger)
         self.refused(["there is no trace", "RONDO_TRACE="], folder / "nothing")
         self.refused(["--html is empty"], stranger, "--html", "")
 
@@ -229,7 +229,7 @@ class Refusals(unittest.TestCase):
         self.refused(["another run"], *hand_made("mixed", change=other))
 
     def test_times_that_overflow(self):
-        """Sums of times must fit: each is refused long before."""
+        """Sums of times must fit, so each time is refused long before."""
         most = 2 ** 63 - 1
         for old, new in (("base 0", f"base {most}"), ("base 0", f"base {most // 16 + 1}"),
                          ("B 1000 ", f"B {most} "), ("offset 5 6 7", f"offset {-most} 6 7"),
@@ -244,7 +244,7 @@ class Refusals(unittest.TestCase):
         self.assertEqual(rondo("trace", *largest)[0], 0)
 
     def test_every_cut_is_seen(self):
-        """A file that ends anywhere but at its end is refused, or, in its head, is a killed rank's."""
+        """A file that is cut off anywhere is refused, unless it has only its head, as a killed rank's."""
         paths = hand_made("cut")
         whole = paths[1].read_text()
         for size in range(0, len(whole) - 1, 7):
@@ -273,9 +273,9 @@ class Refusals(unittest.TestCase):
 
 LATE = """\
 2 ranks over tcp, 1 call in 8.3 us
-Clocks: one, of one machine.
+Clocks: one, all ranks ran on one machine.
 
-  call        size  way   count  median us  slowest us  is call  waiting
+  call        size  path  count  median us  slowest us  is call  waiting
   all_reduce  32 B  ring      1        8.3         8.3        1     86 %
 
   rank  in calls us  waiting us  for others us  delayed others us  came last
@@ -283,16 +283,16 @@ Clocks: one, of one machine.
   1             3.3         2.5            0.0                5.0          1
 
 Slowest rank: 1, for which others waited 5.0 us, 100 % of all waiting for late ranks.
-Slowest link: 1 to 0, 1.6 us a message that was waited for (2 messages, 32 B).
+Slowest link: 1 to 0, 1.6 us for each message that a rank waited for (2 messages, 32 B).
 Slowest round: all_reduce, reduce-scatter round 1, 7.5 us on rank 0.
-The last rank came 5.0 us behind the first one, in the mean.
+On average, the last rank came 5.0 us after the first.
 
-Call 1: all_reduce #1, 8 x float32, ring, 8.3 us from 0.0 us on
+Call 1: all_reduce #1, 8 x float32, ring, 8.3 us, begun at 0.0 us
   rank  came us  left us  worked us  waited us  for late ranks us
   0         0.0      8.3        0.8        7.5             1: 5.0
   1         5.0      8.3        0.8        2.5                  -
 Slowest rank: 1, for which others waited 5.0 us, 100 % of all waiting for late ranks.
-Slowest link: 1 to 0, 1.6 us a message that was waited for (2 messages, 32 B).
+Slowest link: 1 to 0, 1.6 us for each message that a rank waited for (2 messages, 32 B).
 Slowest round: all_reduce, reduce-scatter round 1, 7.5 us on rank 0.
 """
 

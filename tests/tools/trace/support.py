@@ -21,7 +21,7 @@ def rondo(*arguments):
 
 
 def traced_run(name, *arguments, ranks=4, **environment):
-    """Traces of all_reduce_perf's calls: the name that rondo takes."""
+    """Traces calls of all_reduce_perf. Returns the name of the traces, as rondo takes it."""
     path = folder / name
     run = subprocess.run([rondorun, "-n", str(ranks), all_reduce_perf, *map(str, arguments)], text=True,
                          env={**os.environ, "RONDO_TRACE": str(path), **environment},
@@ -60,7 +60,7 @@ def times(rank, late, ahead):
 
 
 def hand_made(name, late=0, ahead=0, offsets=(), change=lambda rank, text: text):
-    """Two files; rank 1 comes late, its clock is ahead of rank 0's and was compared so."""
+    """Writes two files. Rank 1 comes late. Its clock is ahead of rank 0's and was compared so."""
     paths = []
     for rank in (0, 1):
         events = times(rank, late, ahead if rank == 1 else 0)

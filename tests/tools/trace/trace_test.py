@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Real runs of four ranks, traced, merged and shown: messages through shared memory and tcp, and the
-direct way; ranks on "several machines", whose clocks are then compared.
+direct path; ranks on "several machines", whose clocks are then compared.
 
     trace_test.py RONDO FOLDER RONDORUN ALL_REDUCE_PERF
 """
@@ -37,7 +37,7 @@ class Runs(unittest.TestCase):
             self.assertGreaterEqual(ends[number]["ts"] + uncertain, start["ts"])
         self.assertEqual({each["pid"] for each in events}, {0, 1, 2, 3})
         summary = rondo("trace", path)[1]
-        self.assertNotIn("This is a part", summary)
+        self.assertNotIn("The traces are incomplete", summary)
         return summary
 
     def test_messages(self):
@@ -59,13 +59,13 @@ class Runs(unittest.TestCase):
         self.assertLessEqual({"p", "s", "m"}, kinds)
         summary = rondo("trace", path)[1]
         self.assertRegex(summary, r"all_reduce +8 B +direct, one_shot")
-        self.assertNotIn("This is a part", summary)
+        self.assertNotIn("The traces are incomplete", summary)
         status, _, errors = rondo("trace", path, "--html", folder / "direct.html")
         self.assertEqual(status, 0, errors)
         self.assertEqual(rondo("explain", "--from-trace", path)[0], 0)
 
     def test_clocks_of_several_machines(self):
-        """One clock in truth: so what is measured must hold 0, within its uncertainty."""
+        """There is only one clock, so the measured difference must be 0 within its uncertainty."""
         path = folder / "hosts"
         script = 'RONDO_HOSTID=host$RANK exec "$@"'
         run = subprocess.run([rondorun, "-n", "4", "sh", "-c", script, "sh", all_reduce_perf, "-b", "1M",
@@ -103,7 +103,7 @@ class Runs(unittest.TestCase):
         self.assertIn("RONDO_TRACE", run.stdout)
 
     def test_nothing_stays_of_a_trace_that_cannot_be_written(self):
-        """Its name is a folder's; the disk is full."""
+        """Either its name is a folder's, or the disk is full."""
         for rank in (0, 1):
             (folder / f"taken.{rank}").mkdir()
             (folder / f"full.{rank}.part").symlink_to("/dev/full")

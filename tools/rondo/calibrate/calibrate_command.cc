@@ -22,7 +22,7 @@ namespace rondo::tool {
 namespace {
 
 struct Arguments {
-  std::vector<std::string> transports{};  ///< empty: all that there are where the ranks are
+  std::vector<std::string> transports{};  ///< empty: all that the ranks can use
   std::string ranks{};                    ///< empty: 2, or as many as a launcher started
   std::vector<std::string> sizes{"1K", "8K", "64K", "256K", "1M", "4M", "16M"};
   std::vector<std::string> types{"all"};
@@ -47,7 +47,7 @@ std::vector<double> sizes_of(const Arguments& arguments) {
     if (bytes < 64 || bytes > double{1 << 30})
       reject("--sizes " + text + " is not between 64 bytes and 1 GiB", "such as 1K,64K,4M");
     if (!sizes.empty() && bytes <= sizes.back())
-      reject("--sizes do not grow at " + text, "smaller ones first, such as 1K,64K,4M");
+      reject("--sizes do not ascend at " + text, "smaller ones first, such as 1K,64K,4M");
     sizes.push_back(bytes);
   }
   return sizes;
@@ -65,14 +65,14 @@ void place_here(const Arguments& arguments, CalibrateOptions& options) {
 void place_on_hosts(const Arguments& arguments, int started, CalibrateOptions& options) {
   if (!arguments.ranks.empty())
     reject("--ranks " + arguments.ranks + ", but a launcher has started " + std::to_string(started),
-           "no --ranks, or no launcher");
+           "leave out --ranks, or start it without the launcher");
   for (const std::string& transport : arguments.transports)
     if (transport == "shm") reject("hosts share no memory (--transport shm)", "--transport tcp");
   options.transports = {"tcp"};
   options.ranks = {started};
 }
 
-/// `started`: by a launcher; 1: none.
+/// `started`: the number of processes that a launcher started; 1: no launcher.
 CalibrateOptions options_of(const Arguments& arguments, int started) {
   CalibrateOptions options{.sizes = sizes_of(arguments), .rounds = arguments.rounds};
   started > 1 ? place_on_hosts(arguments, started, options) : place_here(arguments, options);
@@ -114,10 +114,10 @@ void write_text(const std::string& text, const std::string& path) {
   file.close();
   if (!file)
     throw Error(ErrorCode::system, "cannot write '" + path + "'",
-                {.remedy = "a path in a folder that is there and may be written"});
+                {.remedy = "a path in a folder that exists and that you may write to"});
 }
 
-/// What cannot be written is said before the minute of measuring, not behind it.
+/// A file that cannot be written is reported before the measuring, not after it.
 void require_folder_of(const char* option, const std::string& path) {
   if (path.empty()) return;
   const auto folder = std::filesystem::absolute(path).parent_path();
@@ -125,7 +125,7 @@ void require_folder_of(const char* option, const std::string& path) {
       ::access(folder.c_str(), W_OK | X_OK) == 0 && !std::filesystem::is_directory(path);
   if (!writable)
     reject("cannot write '" + path + "' (" + option + ")",
-           "a path in a folder that is there and may be written");
+           "a path in a folder that exists and that you may write to");
 }
 
 void show(const std::string& text) {
@@ -139,7 +139,7 @@ std::string headline(const Profile& profile, int rounds) {
          "; medians of " + std::to_string(rounds) + " rounds\n";
 }
 
-/// Verdicts of what was checked; prints on the first rank. Collective.
+/// Collective. Returns the verdicts on checked algorithms, and prints on the first rank.
 std::vector<CheckVerdict> measure_links(const CalibrateOptions& options, Ranks& team,
                                         Profile& profile) {
   std::vector<CheckVerdict> verdicts;
@@ -187,40 +187,41 @@ int calibrate(const Arguments& arguments) {
 void add_options(CLI::App& command, Arguments& arguments) {
   command
       .add_option("-t,--transport", arguments.transports,
-                  "which ones (default shm,tcp; between hosts tcp)")
+                  "transports to measure (default: shm,tcp; between hosts: tcp)")
       ->delimiter(',')
       ->check(CLI::IsMember({"shm", "tcp"}));
   command.add_option("-n,--ranks", arguments.ranks,
                      "numbers of ranks on this host, e.g. 2,4 (default 2)");
-  command.add_option("-s,--sizes", arguments.sizes, "bytes of messages and vectors, growing")
+  command.add_option("-s,--sizes", arguments.sizes, "bytes of messages and vectors, ascending")
       ->delimiter(',')
       ->capture_default_str();
-  command.add_option("--types", arguments.types, "whose gamma, e.g. float32,int8; or all")
+  command
+      .add_option("--types", arguments.types, "element types for gamma, e.g. float32,int8; or all")
       ->delimiter(',')
       ->capture_default_str();
-  command.add_option("--ops", arguments.ops, "whose gamma, e.g. sum,max")
+  command.add_option("--ops", arguments.ops, "operators for gamma, e.g. sum,max")
       ->delimiter(',')
       ->capture_default_str();
-  command.add_option("--rounds", arguments.rounds, "samples of each, in turn")
+  command.add_option("--rounds", arguments.rounds, "samples of each measurement")
       ->check(CLI::Range(3, 1001))
       ->capture_default_str();
   command.add_option(
       "-o,--output", arguments.output,
-      "write the profile, which simulate, why, explain --html and rondo-train take as\n"
-      "--profile");
-  command.add_option("--plot", arguments.plot, "write an SVG of samples and fits");
+      "writes the profile: --profile of simulate, why, explain --html and rondo-train");
+  command.add_option("--plot", arguments.plot, "writes an SVG of samples and fits");
   command.add_flag(
       "--check", arguments.check,
-      "also time all_reduces in the same rounds, and hold each round's against what its\n"
-      "constants predict; exit status 1 where a median is off by more than --limit");
+      "also times all_reduces in the same rounds and compares them with their predictions;\n"
+      "exit status 1 if a median is off by more than --limit");
   command
       .add_option("--algorithms", arguments.algorithms,
-                  "of --check; default is what a program gets that forces nothing")
+                  "for --check; `default` is what a program gets that forces nothing")
       ->delimiter(',')
       ->capture_default_str();
-  command.add_option("--limit", arguments.limit, "of --check, in per cent")
+  command.add_option("--limit", arguments.limit, "for --check, in per cent")
       ->check([](const std::string& text) {
-        return cost_obstacle(text).empty() ? std::string() : "'" + text + "' is no per cent";
+        return cost_obstacle(text).empty() ? std::string()
+                                           : "'" + text + "' is not a number of per cent";
       })
       ->capture_default_str();
 }
@@ -231,10 +232,11 @@ void add_calibrate(CLI::App& program, int& status) {
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* command = program.add_subcommand(
       "calibrate",
-      "Measures what messages, shared memory and reductions cost on this machine, with ranks of\n"
-      "its own, each bound to a core: alpha, seconds a byte at each size, gamma of every type;\n"
-      "medians with quartiles. Takes half a minute; nothing else should run meanwhile. Under a\n"
-      "launcher with one rank on each of several hosts it measures what goes between them.\n"
+      "Measures what messages, shared memory and reductions cost on this machine: alpha, seconds\n"
+      "a byte at each size, and gamma of every type, as medians with quartiles. It starts its own\n"
+      "ranks and binds each to a core. It takes half a minute; nothing else should run meanwhile.\n"
+      "Under a launcher with one rank on each of several hosts it measures the network between\n"
+      "them.\n"
       "Example: rondo calibrate --ranks 2,4 --output profile.json --plot profile.svg --check\n"
       "         rondorun --hosts a:1,b:1 rondo calibrate --output /tmp/between.json");
   add_options(*command, *arguments);

@@ -9,17 +9,17 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr double smallest = 8;
-/// Short, so that a round is over before the machine changes its speed.
+/// Samples are short, so that a round is over before the machine changes its speed.
 constexpr double sample_seconds = 1e-3;
-/// Between hosts meeting takes as long as a short call, and ranks leave it one after the other.
+/// Between hosts a meeting takes as long as a short call, and ranks leave it one after the other.
 constexpr double sample_seconds_between_hosts = 20e-3;
 
-/// As executors do with results of all ranks together.
+/// Whether results go past the caches, as in executors: it depends on the results of all ranks.
 bool streams(double bytes, int ranks) {
   return bytes * ranks >= static_cast<double>(cached_results);
 }
 
-/// Of what a communicator sent, the part that moved without messages.
+/// The part of a communicator's payload that moved without messages.
 struct DirectShare {
   Traffic before{};
   std::vector<double> shares{};  ///< by sample
@@ -44,7 +44,7 @@ class Link {
     }
   }
 
-  /// Collective; the same on every rank.
+  /// Collective. The result is the same on every rank.
   std::vector<Samples> measure() {
     std::vector<Samples> all;
     for (const double bytes : options_.sizes) all.push_back(one_size(bytes));
@@ -58,7 +58,7 @@ class Link {
   }
 
  private:
-  /// What constants follow from is timed before and after what is held against them.
+  /// Calls that give the constants are timed before and after the calls compared with them.
   Samples one_size(double bytes) {
     std::vector<DirectShare> shares(checked_.size());
     std::vector<bench::Trial> trials = basic(bytes);
@@ -67,7 +67,7 @@ class Link {
         trials.push_back(checked(i, bytes, shares[i]));
       for (bench::Trial& trial : basic(bytes)) trials.push_back(std::move(trial));
     }
-    // Calls that are timed one by one would be timed with the ranks' way out of their meetings.
+    // The time of a single call would include the time in which ranks leave their meeting.
     if (apart_)
       for (bench::Trial& trial : trials) trial.refresh = nullptr;
     const auto seconds =
@@ -77,7 +77,7 @@ class Link {
     Samples samples{.bytes = bytes};
     for (std::size_t i = 0; i < trials.size(); ++i) samples.add(trials[i].name, seconds[i]);
     for (std::size_t i = 0; i < checked_.size(); ++i) {
-      const auto& all = shares[i].shares;  // also of samples that found out how many calls fill one
+      const auto& all = shares[i].shares;  // begins with samples that only set the number of calls
       samples.direct[options_.checked[i]] = {all.end() - options_.rounds, all.end()};
     }
     return samples;
@@ -120,7 +120,7 @@ class Link {
   bool apart_;  ///< each member on a host of its own
   Buffers buffers_;
   Communicator messages_;
-  Communicator direct_{};  ///< empty where there is no direct way
+  Communicator direct_{};  ///< empty where there is no direct path
   std::vector<Communicator> checked_{};
 };
 

@@ -1,4 +1,4 @@
-// Measuring: ranks take turns at every kind of call, so that all constants are of the same minutes.
+// Measuring. All kinds of calls are timed in turn, so that constants come from the same minutes.
 #pragma once
 
 #include <string>
@@ -24,17 +24,17 @@ struct CalibrateOptions {
 /// One transport between so many ranks.
 struct LinkMeasurement {
   LinkProfile link{};
-  /// Algorithms; "default": what a program gets that forces nothing.
+  /// Algorithms; "default" is the choice for a program that forces nothing.
   std::vector<std::string> checked{};
-  std::vector<Samples> samples{};  ///< of what was checked, too: trials by its names
+  std::vector<Samples> samples{};  ///< also of checked algorithms, as trials with their names
 };
 
-/// Collective among `team`. Throws std::runtime_error where a rank fails; what it says is on
+/// Collective among `team`. Throws std::runtime_error if a rank fails; the rank's own message is on
 /// standard error.
 LinkMeasurement measure_link(const CalibrateOptions& options, Ranks& team,
                              const std::string& transport, int ranks);
-/// Collective. Of all types and operators asked for that go together, on as many cores at once as
-/// `ranks` use.
+/// Collective. Measures all requested pairs of a type and an operator that go together, on as many
+/// cores at once as `ranks` use.
 std::vector<GammaProfile> measure_reductions(const CalibrateOptions& options, Ranks& team,
                                              int ranks);
 

@@ -47,7 +47,7 @@ std::string time_text(double seconds) {
   return text.data();
 }
 
-/// Logarithmic axes of one panel, around all that it is to show.
+/// The logarithmic axes of one panel, wide enough for all that it shows.
 class Panel {
  public:
   Panel(double left, const std::string& title) : left_(left), title_(title) {}
@@ -76,7 +76,7 @@ class Panel {
     }
   }
 
-  /// Medians joined, quartiles as bars.
+  /// Draws medians joined by lines, and quartiles as bars.
   void samples(const Curve& curve, const std::string& colour, const std::string& what) {
     for (std::size_t i = 0; i < curve.size(); ++i) {
       const Knot& knot = curve[i];
@@ -150,7 +150,7 @@ std::string link_panel(const LinkProfile& link, double left) {
   panel.samples(link.one_way, "#1f77b4", "one way");
   panel.samples(link.exchange, "#d62728", "two all_gathers round a ring");
   panel.samples(link.combining, "#9467bd", "two reduce_scatters round a ring");
-  if (!link.fetch.empty()) panel.samples(link.fetch, "#2ca02c", "all_gather, the direct way");
+  if (!link.fetch.empty()) panel.samples(link.fetch, "#2ca02c", "all_gather, the direct path");
   const double beta = straight_beta(link.exchange, link.alpha.median);
   std::array<char, 64> words{};
   std::snprintf(words.data(), words.size(), "alpha %s + n %.3g ns/B",
@@ -162,7 +162,7 @@ std::string link_panel(const LinkProfile& link, double left) {
 std::string gamma_panel(const std::vector<GammaProfile>& gammas, double left) {
   static constexpr std::array colours{"#1f77b4", "#d62728", "#2ca02c", "#9467bd",
                                       "#ff7f0e", "#8c564b", "#e377c2", "#17becf"};
-  Panel panel(left, "combining two vectors, each core its own");
+  Panel panel(left, "reducing two vectors, each core its own");
   for (const GammaProfile& gamma : gammas) panel.hold(gamma.reduces);
   if (!gammas.empty()) panel.hold(gammas.front().copies);
   panel.axes();

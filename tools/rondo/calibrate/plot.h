@@ -7,10 +7,11 @@
 
 namespace rondo::tool {
 
-/// The straight line alpha + n beta that is least off, relatively, from the medians of a curve.
+/// The beta of the straight line alpha + n beta that has the least relative distance from the
+/// medians of a curve.
 double straight_beta(const Curve& curve, double alpha);
 
-/// An SVG document: a panel for each link and one for reductions, both axes logarithmic.
+/// An SVG document with a panel for each link and one for reductions. All axes are logarithmic.
 std::string plot_svg(const Profile& profile);
 
 }  // namespace rondo::tool

@@ -49,7 +49,7 @@ CallPrediction by_messages(const LinkProfile& link, const PreparedCall& prepared
 
 CallPrediction directly(const LinkProfile& link, const DirectCall& direct) {
   const DirectCall::Part& part = direct.ordinary_memory;
-  const double taken = static_cast<double>(part.given.bytes);  // all give and take alike
+  const double taken = static_cast<double>(part.given.bytes);  // each rank takes what it gives
   const bool shares = part.plan.mode != DirectMode::one_shot;
   const double others = link.ranks - 1;
   const double added = static_cast<double>(part.bytes()) * (shares ? others / link.ranks : others);

@@ -1,5 +1,5 @@
-// The time of an all_reduce on one machine, from a profile: by messages the simulator runs the very
-// schedule; the direct way is what it fetches and combines.
+// The time of an all_reduce on one machine, from a profile. For a call by messages the simulator
+// runs the schedule. On the direct path the time is that of fetching and reducing.
 #pragma once
 
 #include <memory>
@@ -13,19 +13,18 @@ namespace rondo::tool {
 struct CallPrediction {
   double seconds = 0;
   std::string way{};      ///< "ring in 4 slices", "direct (two_shot)"
-  std::string formula{};  ///< with this call's numbers put in
+  std::string formula{};  ///< the formula with this call's numbers put in
 };
 
-/// All_reduces of one algorithm and size, float32, sum: decided once, predicted from the constants
-/// of any round.
+/// All_reduces of one algorithm and size, float32, sum. The path is decided once. The time can be
+/// predicted from the constants of any round.
 class AllReduceModel {
  public:
-  /// `link`: only whose it is. `algorithm`: a name, or "default" for what a program gets that
-  /// forces nothing.
+  /// Uses no constants of `link`. `algorithm`: a name, or "default" for the choice for a program
+  /// that forces nothing.
   AllReduceModel(const LinkProfile& link, const std::string& algorithm, double bytes);
 
-  /// `direct`: the part of its payload that moved directly, where calls find out for themselves
-  /// which way is faster.
+  /// `direct`: the part of the payload that moved directly, where the autotuner chooses the path.
   CallPrediction predict(const LinkProfile& link, double direct) const;
 
  private:

@@ -25,7 +25,7 @@ std::string known_links(const Profile& profile) {
   return words;
 }
 
-/// With this operator, or else with another one; nullptr where the type is missing.
+/// The entry with this operator, or else with another one; nullptr where the type is missing.
 const GammaProfile* find_reduction(const Profile& profile, DataType type, ReduceOperator op) {
   const GammaProfile* found = nullptr;
   for (const GammaProfile& one : profile.gammas) {
@@ -48,9 +48,9 @@ double seconds_a_byte(const Curve& curve, double bytes, double alpha) {
   return a_byte(below, alpha) * (1 - along) + a_byte(*above, alpha) * along;
 }
 
-// What is written twice is read once. Reading from the own cache is the lesser part of a copy into
-// memory that a peer reads: where a call was held against its own round, three quarters fitted
-// rings and trees alike. Over sockets the kernel reads it again.
+// Forwarding data that was just received reads once and writes twice. Reading from the own cache is
+// the smaller part of a copy into memory that a peer reads. Three quarters of a copy fitted rings
+// and trees alike, compared round by round. Over sockets the kernel reads the data again.
 double LinkProfile::forwarding() const { return transport == "shm" ? 0.75 : 1; }
 
 // Each rank sends its own block, then what it received, and receives all other blocks.
@@ -84,7 +84,7 @@ double LinkProfile::beta(double bytes) const {
   return seconds_a_byte(exchange, bytes, 2 * (ranks - 1) * alpha.median) / sent;
 }
 
-// Where ranks share cores an exchange takes as long as all of a core's ranks together.
+// Where ranks share cores, an exchange takes the time of all ranks of a core together.
 double LinkProfile::copy(double bytes) const {
   const double alphas = 2 * (ranks - 1) * alpha.median;
   return seconds_a_byte(exchange, bytes, alphas) / (2 * copies_a_pass()) * cores / ranks;
@@ -98,7 +98,7 @@ double LinkProfile::combined(double bytes) const {
 
 double LinkProfile::forward(double bytes) const { return forwarding() * copy(bytes); }
 
-// A lone message takes both copies one behind the other, less what they do at once.
+// A lone message takes both copies one after the other, less the part that happens at once.
 double LinkProfile::overlap(double bytes) const {
   const double one = copy(bytes);
   if (one <= 0 || one_way.empty()) return 0;

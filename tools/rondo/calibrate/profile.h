@@ -1,21 +1,21 @@
-// Profile: what messages, shared memory and reductions cost on one machine, as `rondo calibrate`
-// measured it, and the constants of the simulator's clock that follow from it.
+// Profile: what messages, shared memory and reductions cost on one machine, as measured by `rondo
+// calibrate`, and the constants of the simulator's clock that follow from it.
 //
-//   alpha     an 8-byte message, from one rank's call to its return on the other
-//   copy      processor's seconds a byte at either end of a message: half of what all_gathers
-//             round a ring take, where every rank sends and receives at once
-//   overlap   of a lone message's two copies, as a part of one: what it takes less than both
-//   combined  what a byte that is added to the own one takes beyond receiving it: a reduce_scatter
-//             round a ring makes an all_gather's messages and adds what comes
-//   fetched   processor's seconds a byte that a rank takes from a peer's memory without messages;
-//             fetched_combined: what adding it takes beyond that
+//   alpha     seconds of an 8-byte message, from one rank's call to its return on the other
+//   copy      processor's seconds a byte at either end of a message: half the time of an all_gather
+//             round a ring, in which every rank sends and receives at once
+//   overlap   how much of the two copies of a lone message happens at once, as a part of one copy
+//   combined  seconds a byte that adding takes beyond receiving: a reduce_scatter round a ring has
+//             the messages of an all_gather and adds the data that comes
+//   fetched   processor's seconds a byte to read a peer's memory without messages
+//   fetched_combined   what adding takes beyond that
 //   gamma     what combining two vectors takes beyond copying one: how types and operators differ
 //
-// Between hosts links move the bytes: there `beta` is what a byte takes that a rank sends while it
-// receives as many, and `combined` what adding it takes beyond.
+// Between hosts links move the bytes. There `beta` is the time of a byte while the rank sends and
+// receives at once, and `combined` is the time that adding takes beyond that.
 //
-// Each depends on the size (caches), so it is kept at the sizes that were measured; in between it
-// is interpolated along the logarithm of the size, beyond them it stays as it is.
+// Each value depends on the size, because of caches. A profile keeps the measured sizes. Between
+// them values are interpolated along the logarithm of the size. Outside they stay constant.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -42,15 +42,15 @@ double seconds_a_byte(const Curve& curve, double bytes, double alpha);
 struct LinkProfile {
   std::string transport{};
   int ranks = 2;
-  int cores = 1;  ///< that these ranks worked on; of hosts one each
+  int cores = 1;  ///< the cores that these ranks worked on; one for each host
   int hosts = 1;  ///< 1, or as many as ranks
   bench::Spread alpha{};
-  Curve one_way{};    ///< a message, its sender's peer idle meanwhile
+  Curve one_way{};    ///< a message to a peer that sends nothing meanwhile
   Curve exchange{};   ///< two all_gathers round a ring: a ring's all_reduce makes as many messages
   Curve combining{};  ///< two reduce_scatters round a ring, float32 sums: likewise
-  bench::Spread meeting{};  ///< the shortest call of the direct way; 0: there is no direct way
-  Curve fetch{};            ///< all_gather of the direct way: by bytes of the whole
-  Curve fetch_combining{};  ///< reduce_scatter of the direct way, float32 sums
+  bench::Spread meeting{};  ///< the shortest call on the direct path; 0: there is no direct path
+  Curve fetch{};            ///< all_gather on the direct path, by bytes of all blocks
+  Curve fetch_combining{};  ///< reduce_scatter on the direct path, float32 sums
 
   bool crowded() const { return ranks > cores; }
   /// For people: how many ranks, and where they were.
@@ -61,16 +61,16 @@ struct LinkProfile {
   double beta(double bytes) const;
   double copy(double bytes) const;
   double combined(double bytes) const;
-  double forward(double bytes) const;  ///< sending on what was just received or combined
-  /// Of the two copies of a message of so many bytes (see Costs): 0 to 1.
+  double forward(double bytes) const;  ///< sending data that was just received or combined
+  /// How much of the two copies of such a message happens at once, from 0 to 1 (see Costs).
   double overlap(double bytes) const;
   double fetched(double bytes) const;
-  double fetched_combined(double bytes) const;  ///< what adding takes beyond fetching
+  double fetched_combined(double bytes) const;  ///< the time that adding takes beyond fetching
 
  private:
-  /// Of a copy: what sending on takes that was just made.
+  /// What sending data costs that was just received or combined, as a part of a copy.
   double forwarding() const;
-  /// Of what goes through a processor in one pass round a ring: in units of bytes.
+  /// The copies that a processor makes in one pass round a ring, in units of bytes.
   double copies_a_pass() const;
 };
 
@@ -85,7 +85,7 @@ struct GammaProfile {
 
 struct Machine {
   std::string cpu{};
-  int cores = 1;  ///< that the calibrating process was allowed to use
+  int cores = 1;  ///< the cores that the calibrating process was allowed to use
   std::string kernel{};
 
   friend bool operator==(const Machine&, const Machine&) = default;
@@ -96,19 +96,19 @@ struct Profile {
   Machine machine{};
   std::string date{};                ///< UTC, ISO 8601
   std::string version{};             ///< of rondo
-  std::vector<LinkProfile> links{};  ///< all of ranks on one host, or all of ranks on several
+  std::vector<LinkProfile> links{};  ///< all between ranks on one host, or all between hosts
   std::vector<GammaProfile> gammas{};
 
   bool apart() const { return !links.empty() && links.front().hosts > 1; }
 
-  /// The entry of so many ranks, else of the number nearest to it, of those that share cores alike
-  /// first. `transport`: "" is that of the first entry. Throws Error{invalid_argument} that lists
-  /// what there is, where the transport is missing.
+  /// The entry for so many ranks, else for the nearest number. Entries whose ranks share cores, or
+  /// do not share them, as these do come first. `transport`: "" is that of the first entry. Throws
+  /// Error{invalid_argument} that lists the known transports, where this one is missing.
   const LinkProfile& link(const std::string& transport, int ranks) const;
-  /// The entry of the type and operator; of the type with sum, where the operator is missing.
+  /// The entry of the type and operator, or of the type with another operator.
   const GammaProfile& reduction(DataType type, ReduceOperator op) const;
-  /// The simulator's clock for calls of so many bytes; other types and operators than float32's sum
-  /// differ by their gammas. Slices are the caller's to set.
+  /// The simulator's clock for calls of so many bytes. Other types and operators than float32's sum
+  /// differ by their gammas. The caller sets the slices.
   Costs costs(const LinkProfile& link, double bytes, DataType type, ReduceOperator op) const;
 };
 
@@ -118,11 +118,11 @@ nlohmann::ordered_json to_json(const Profile& profile);
 LinkProfile link_from_json(const nlohmann::ordered_json& json);
 GammaProfile gamma_from_json(const nlohmann::ordered_json& json);
 
-/// Throws Error{invalid_argument} that names the file, and what in it is not as it should be.
+/// Throws Error{invalid_argument} that names the file and what is wrong in it.
 Profile read_profile(const std::string& path);
 /// Throws Error{system} where the file cannot be written.
 void write_profile(const Profile& profile, const std::string& path);
-/// What to warn of where the profile was made on another machine than this; else empty.
+/// A warning if the profile was made on another machine; else empty.
 std::string foreign_words(const Profile& profile);
 
 }  // namespace rondo::tool

@@ -99,7 +99,7 @@ std::string placement(const LinkProfile& link) {
 
 Profile from_json(const Json& json) {
   if (!json.is_object() || !json.contains("what") || json.at("what") != what)
-    throw Defect("it is no calibration profile");
+    throw Defect("it is not a calibration profile");
   if (whole(json, "schema") != schema)
     throw Defect("its schema is " + std::to_string(whole(json, "schema")) + ", this rondo reads " +
                  std::to_string(schema));
@@ -111,7 +111,7 @@ Profile from_json(const Json& json) {
   for (const Json& link : list(json, "links")) {
     profile.links.push_back(link_from_json(link));
     if (profile.apart() != (profile.links.back().hosts > 1))
-      throw Defect("some \"links\" are of one host, some of several");
+      throw Defect("\"links\" mixes one host and several hosts");
   }
   for (const Json& gamma : list(json, "gamma")) profile.gammas.push_back(gamma_from_json(gamma));
   return profile;
@@ -200,7 +200,7 @@ Profile read_profile(const std::string& path) {
   try {
     return from_json(Json::parse(file));
   } catch (const Json::exception&) {
-    throw refuse("it is not JSON, or cut off");
+    throw refuse("it is not JSON, or is cut off");
   } catch (const Defect& defect) {
     throw refuse(defect.what());
   }
@@ -212,7 +212,7 @@ void write_profile(const Profile& profile, const std::string& path) {
   file.close();
   if (!file)
     throw Error(ErrorCode::system, "cannot write the profile '" + path + "'",
-                {.remedy = "another --output, in a folder that is there and may be written"});
+                {.remedy = "another --output, in a folder that exists and that you may write to"});
 }
 
 std::string foreign_words(const Profile& profile) {
@@ -221,7 +221,7 @@ std::string foreign_words(const Profile& profile) {
   const auto words = [](const Machine& machine) {
     return machine.cpu + " with " + std::to_string(machine.cores) + " cores";
   };
-  return "the profile is of another machine (" + words(profile.machine) +
+  return "the profile was made on another machine (" + words(profile.machine) +
          "; this one: " + words(here) + ")";
 }
 

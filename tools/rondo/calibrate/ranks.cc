@@ -32,7 +32,7 @@ class ForkedRanks final : public Ranks {
       throw std::runtime_error("rondo calibrate: no temporary file for what ranks measured");
     bench::run_team(ranks, [&](bench::Member& member) {
       const std::string text = body(member).dump();
-      member.meet();  // nobody's channels go while somebody uses them
+      member.meet();  // no channel goes while another rank uses it
       if (member.rank() != 0) return;
       if (std::fwrite(text.data(), 1, text.size(), file.get()) != text.size() ||
           std::fflush(file.get()) != 0)
@@ -49,7 +49,7 @@ class ForkedRanks final : public Ranks {
   bool first() const override { return true; }
 };
 
-/// Meets through a communicator of its own.
+/// A member that meets the others through a communicator of its own.
 class LaunchedMember final : public bench::Member {
  public:
   explicit LaunchedMember(Communicator& world)
@@ -69,7 +69,7 @@ class LaunchedMember final : public bench::Member {
   Communicator& world_;
 };
 
-/// Of each rank, as far as it goes.
+/// The text of each rank, cut to 255 characters.
 std::vector<std::string> gather_texts(Communicator& world, const std::string& own) {
   std::array<char, 256> text{};
   own.copy(text.data(), text.size() - 1);
@@ -89,7 +89,7 @@ class LaunchedRanks final : public Ranks {
                   "calibrate was started " + std::to_string(world_.size()) +
                       " times by a launcher, and some of these ranks share a host",
                   {.remedy = "one rank on each of several hosts, such as `rondorun --hosts a:1,b:1 "
-                             "rondo calibrate`; of this host alone `rondo calibrate --ranks " +
+                             "rondo calibrate`; or, for this host only, `rondo calibrate --ranks " +
                              std::to_string(world_.size()) + "` without the launcher"});
     warn_of_others();
   }
@@ -97,7 +97,7 @@ class LaunchedRanks final : public Ranks {
   Json run(int, const Body& body) override {
     LaunchedMember member(world_);
     Json found = body(member);
-    member.meet();  // nobody's channels go while somebody uses them
+    member.meet();  // no channel goes while another rank uses it
     return found;
   }
   int hosts() const override { return world_.size(); }
@@ -113,10 +113,11 @@ class LaunchedRanks final : public Ranks {
     if (!first()) return;
     for (std::size_t rank = 1; rank < all.size(); ++rank) {
       if (all[rank] != all[0])
-        std::fprintf(stderr,
-                     "rondo: rank %zu's host is another machine (%s) than rank 0's (%s), "
-                     "whose name the profile bears\n",
-                     rank, all[rank].c_str(), all[0].c_str());
+        std::fprintf(
+            stderr,
+            "rondo: the host of rank %zu (%s) differs from that of rank 0 (%s); the profile "
+            "names the latter\n",
+            rank, all[rank].c_str(), all[0].c_str());
     }
   }
 

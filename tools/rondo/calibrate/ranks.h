@@ -18,12 +18,12 @@ class Ranks {
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
 
-  /// What `body` returns on one of `ranks` ranks: they all find the same. Throws
-  /// std::runtime_error, or the Error of a launched rank, where one fails.
+  /// What `body` returns on one of `ranks` ranks. It returns the same on all. Throws
+  /// std::runtime_error, or the Error of a launched rank, where a rank fails.
   virtual nlohmann::ordered_json run(int ranks, const Body& body) = 0;
-  /// 1, or as many as ranks.
+  /// The number of hosts: 1, or as many as ranks.
   virtual int hosts() const = 0;
-  /// On which so many ranks work.
+  /// The number of cores on which so many ranks work.
   virtual int cores(int ranks) const = 0;
   /// Whether this process is the one that prints and writes.
   virtual bool first() const = 0;
@@ -32,10 +32,10 @@ class Ranks {
   Ranks() = default;
 };
 
-/// Forks the ranks of each run and binds each to a core; the calling process must have one thread.
+/// Forks the ranks of each run and binds each to a core. The calling process must have one thread.
 std::unique_ptr<Ranks> forked_ranks();
-/// The processes of a launcher, all of them. Collective. Throws Error{configuration} unless each is
-/// on a host of its own.
+/// All processes of a launcher. Collective. Throws Error{configuration} unless each is on a host of
+/// its own.
 std::unique_ptr<Ranks> launched_ranks();
 
 /// How many processes a launcher has started, by the library's own rules; 1: none. Throws

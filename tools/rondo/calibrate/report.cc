@@ -11,7 +11,7 @@
 namespace rondo::tool {
 namespace {
 
-constexpr double least_judged = 64 << 10;  ///< bytes: below it calls are latency and little else
+constexpr double least_judged = 64 << 10;  ///< bytes: shorter calls are little but latency
 constexpr std::size_t line_bytes = 256;
 
 template <class... Values>
@@ -21,16 +21,16 @@ std::string format(const char* form, Values... values) {
   return text.data();
 }
 
-double micro(double seconds) { return seconds * 1e6; }
+double in_micro(double seconds) { return seconds * 1e6; }
 
-/// Whose it is, without constants.
+/// The link without its constants.
 LinkProfile bare(const LinkProfile& link) {
   return {
       .transport = link.transport, .ranks = link.ranks, .cores = link.cores, .hosts = link.hosts};
 }
 
 std::string spread(const bench::Spread& of) {
-  return format("%.3f [%.3f..%.3f]", micro(of.median), micro(of.low), micro(of.high));
+  return format("%.3f [%.3f..%.3f]", in_micro(of.median), in_micro(of.low), in_micro(of.high));
 }
 
 CheckRow check_row(const LinkMeasurement& measurement, const Samples& samples,
@@ -62,7 +62,7 @@ std::string link_text(const LinkProfile& link) {
   std::string text = format("\n%s, %s: alpha %s us\n", link.transport.c_str(), link.where().c_str(),
                             spread(link.alpha).c_str());
   if (!link.fetch.empty())
-    text += "shortest call of the direct way: " + spread(link.meeting) + " us\n";
+    text += "shortest call of the direct path: " + spread(link.meeting) + " us\n";
   text += format("  %10s %28s %28s %28s %8s %8s %8s %8s\n", "bytes", "one way us", "exchange us",
                  "combining us", apart ? "beta" : "copy", "combine", "fetch", "and add");
   for (std::size_t i = 0; i < link.exchange.size(); ++i) {
@@ -81,7 +81,8 @@ std::string link_text(const LinkProfile& link) {
 
 std::string gammas_text(const std::vector<GammaProfile>& gammas) {
   if (gammas.empty()) return {};
-  std::string text = "\ngamma, ns a byte that combining adds to copying, by bytes of a vector\n  ";
+  std::string text =
+      "\ngamma: ns a byte that reducing takes more than copying, by bytes of a vector\n  ";
   text += format("%-14s %-7s", "type", "op");
   for (const Knot& knot : gammas.front().reduces)
     text += format(" %9s", bytes_text(knot.bytes).c_str());
@@ -122,11 +123,11 @@ std::string check_text(const std::vector<CheckRow>& rows) {
   std::string text = format(
       "\nall_reduce, float32 sum, over %s, %d ranks\n  %-18s %10s %14s %26s %28s  %-24s %s\n",
       rows.front().transport.c_str(), rows.front().ranks, "algorithm", "size", "predicted us",
-      "measured us", "off, round by round", "way", "constants");
+      "measured us", "off, round by round", "path", "constants");
   for (const CheckRow& row : rows)
     text +=
         format("  %-18s %10s %14.2f %26s %+7.1f%% [%+7.1f..%+7.1f]  %-24s ", row.algorithm.c_str(),
-               bytes_text(row.bytes).c_str(), micro(row.predicted.median),
+               bytes_text(row.bytes).c_str(), in_micro(row.predicted.median),
                spread(row.measured).c_str(), 100 * row.difference(), 100 * (row.ratio.low - 1),
                100 * (row.ratio.high - 1), row.way.c_str()) +
         row.formula + "\n";
@@ -134,7 +135,7 @@ std::string check_text(const std::vector<CheckRow>& rows) {
 }
 
 std::string verdicts_text(const std::vector<CheckVerdict>& verdicts, double limit) {
-  std::string text = "\nMedian over sizes from 64 KiB on of how far predictions are off:\n";
+  std::string text = "\nHow far predictions are off, medians over sizes from 64 KiB on:\n";
   for (const CheckVerdict& verdict : verdicts)
     text += format("  %-4s %d ranks  %-18s %5.1f %%  %s\n", verdict.transport.c_str(),
                    verdict.ranks, verdict.algorithm.c_str(), 100 * verdict.off,
@@ -151,10 +152,10 @@ nlohmann::ordered_json check_json(const std::vector<CheckRow>& rows) {
                     {"bytes", row.bytes},
                     {"way", row.way},
                     {"formula", row.formula},
-                    {"predicted_us", micro(row.predicted.median)},
-                    {"measured_us", micro(row.measured.median)},
-                    {"low_us", micro(row.measured.low)},
-                    {"high_us", micro(row.measured.high)},
+                    {"predicted_us", in_micro(row.predicted.median)},
+                    {"measured_us", in_micro(row.measured.median)},
+                    {"low_us", in_micro(row.measured.low)},
+                    {"high_us", in_micro(row.measured.high)},
                     {"difference", row.difference()},
                     {"difference_low", row.ratio.low - 1},
                     {"difference_high", row.ratio.high - 1}});

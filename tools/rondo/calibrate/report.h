@@ -18,18 +18,18 @@ struct CheckRow {
   std::string algorithm{};
   double bytes = 0;
   std::string way{};
-  std::string formula{};      ///< with the constants of all rounds
+  std::string formula{};      ///< the formula with the constants of all rounds
   bench::Spread predicted{};  ///< seconds, by the constants of a round
   bench::Spread measured{};
-  bench::Spread ratio{};  ///< of the two in a round
+  bench::Spread ratio{};  ///< predicted to measured, within a round
 
   double difference() const { return ratio.median - 1; }
 };
 
-/// Each call beside what the constants of its own round predict.
+/// Each call beside the prediction from the constants of its own round.
 std::vector<CheckRow> check_rows(const LinkMeasurement& measurement);
 
-/// The median over sizes from 64 KiB on of how far predictions are off, of each algorithm.
+/// How far an algorithm's predictions are off: the median over sizes from 64 KiB on.
 struct CheckVerdict {
   std::string transport{};
   int ranks = 2;

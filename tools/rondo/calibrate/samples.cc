@@ -9,7 +9,7 @@ bench::Spread scaled(const bench::Spread& spread, double factor) {
   return {spread.low * factor, spread.median * factor, spread.high * factor};
 }
 
-/// The samples of one trial that count.
+/// The samples of one trial: those of one round, or all.
 std::vector<double> counted(const Samples& samples, const char* trial,
                             std::optional<std::size_t> round) {
   const auto found = samples.seconds.find(trial);

@@ -1,8 +1,8 @@
-// Samples: what the ranks timed of one link, by size, trial and round; and the constants that
-// follow, from all rounds or from a single one.
+// Samples: the times that ranks measured on one link, by size, trial and round. From them follow
+// constants, from all rounds or from a single one.
 //
-// A machine's speed may double or halve within a second, so a call is held against constants of its
-// own round: of a few milliseconds before and after it.
+// The speed of a machine can double or halve within a second. So a call is compared with constants
+// of its own round, measured a few milliseconds before and after it.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace rondo::tool {
 
-/// The names of trials, beside those of what is checked.
+/// The names of trials, besides those of checked algorithms.
 namespace trial {
 inline constexpr const char* smallest = "8 bytes to and fro";
 inline constexpr const char* to_and_fro = "to and fro";
@@ -27,23 +27,23 @@ inline constexpr const char* fetch = "direct all_gather";
 inline constexpr const char* fetch_combining = "direct reduce_scatter";
 }  // namespace trial
 
-/// Of one size.
+/// The samples of one size.
 struct Samples {
   double bytes = 0;
-  /// By trial, a sample a round: seconds of a call, the slowest rank's.
+  /// Seconds of a call on the slowest rank, by trial, one sample for each round.
   std::map<std::string, std::vector<double>> seconds{};
-  /// By checked algorithm, a sample a round: which part of a call's payload moved directly.
+  /// The part of a call's payload that moved directly, by checked algorithm, one for each round.
   std::map<std::string, std::vector<double>> direct{};
 
-  /// Of a trial that is there already: the mean of both in each round.
+  /// Adds a trial's samples. Where the trial is there already, each round gets the mean of both.
   void add(const std::string& trial, const std::vector<double>& rounds);
 };
 
 nlohmann::ordered_json to_json(const Samples& samples);
 Samples samples_from_json(const nlohmann::ordered_json& json);
 
-/// `which`: the link, without constants. Medians and quartiles over all rounds, or what one round
-/// says.
+/// The constants of a link: medians and quartiles over all rounds, or the values of one round.
+/// `which`: the link without constants.
 LinkProfile constants_of(const LinkProfile& which, std::span<const Samples> sizes,
                          std::optional<std::size_t> round = {});
 

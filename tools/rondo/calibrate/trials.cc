@@ -13,11 +13,11 @@ constexpr auto f32 = DataType::float32;
 
 std::size_t floats(double bytes) { return static_cast<std::size_t>(bytes) / sizeof(float); }
 
-/// Below it the clock would be much of what is measured.
+/// With fewer bytes, reading the clock would be much of what is measured.
 constexpr double least_refreshed = 32 << 10;
 
-/// Writes its operand anew before each call: what peers read must come from this rank's cache, as
-/// in programs that compute.
+/// A trial that writes its operand anew before each call. The data that peers read must come from
+/// this rank's cache, as in programs that compute.
 bench::Trial refreshed(bench::Trial trial, double bytes, float* begin, std::size_t count) {
   if (bytes >= least_refreshed)
     trial.refresh = [begin, count, value = 0.0F]() mutable {
@@ -27,7 +27,7 @@ bench::Trial refreshed(bench::Trial trial, double bytes, float* begin, std::size
   return trial;
 }
 
-/// A trial that makes one call after the other.
+/// A trial that makes one call after another.
 template <class Body>
 bench::Trial repeated(std::string name, Body body) {
   return {.name = std::move(name), .run = [body = std::move(body)](int calls) {

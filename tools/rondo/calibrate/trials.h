@@ -29,14 +29,14 @@ struct Buffers {
 /// Collective: a communicator of the team's members.
 Communicator join(bench::Member& member, const Options& options);
 
-/// Half of a round trip between ranks in pairs is half of a call. An odd rank out has no part.
+/// A call is a round trip between the ranks of a pair. A rank without a partner has no part.
 bench::Trial ping_pong(Communicator& world, Buffers& buffers, double bytes);
-/// all_gather in place, of so many bytes in all.
+/// An all_gather in place, of so many bytes in all.
 bench::Trial gather_all(Communicator& world, Buffers& buffers, double bytes);
-/// reduce_scatter of so many bytes in all, from input to output.
+/// A reduce_scatter of so many bytes in all, from input to output.
 bench::Trial scatter_all(Communicator& world, Buffers& buffers, double bytes);
 bench::Trial all_reduce(Communicator& world, Buffers& buffers, double bytes);
-/// `streaming`: past the caches.
+/// `streaming`: results go past the caches.
 bench::Trial copies(Buffers& buffers, double bytes, bool streaming);
 bench::Trial reduces(Buffers& buffers, double bytes, const Combination& how);
 

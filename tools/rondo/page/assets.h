@@ -11,7 +11,7 @@ struct Asset {
   std::string_view text;
 };
 
-/// In the order in which tools/rondo/page/CMakeLists.txt lists them; scripts must keep it.
+/// The order is that of tools/rondo/page/CMakeLists.txt. Scripts must keep it.
 std::span<const Asset> assets();
 
 /// Throws Error{internal} for a name that is not there.

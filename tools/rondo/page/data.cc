@@ -22,7 +22,7 @@ void check_size(const Schedule& schedule) {
     throw Error(ErrorCode::invalid_argument,
                 std::to_string(schedule.ranks) + " ranks do not fit on a page",
                 {.remedy = "at most " + std::to_string(most_page_ranks) +
-                           " ranks; without --html the tables go further"});
+                           " ranks; without --html, tables show more"});
   if (schedule.layout.chunks() > most_cells / schedule.ranks)
     throw Error(
         ErrorCode::invalid_argument,

@@ -7,6 +7,7 @@
 
 #include "algorithms/table.h"
 #include "core/schedule/schedule.h"
+#include "tools/rondo/predict.h"
 
 namespace rondo::tool {
 
@@ -17,18 +18,18 @@ inline constexpr std::size_t most_page_bytes = 400 * 1000;
 
 struct PageContent {
   std::string title{};
-  std::vector<Schedule> schedules{};  ///< the first is shown; others can be chosen in the page
-  bool own_text = false;              ///< the first is somebody's own, whatever algorithm it names
-  int compared = -1;                  ///< index of the one beside it at the start; -1: none
-  std::string command{};              ///< what makes this page again; empty: not shown
-  std::string lesson{};               ///< HTML of our own, above the stage; may be empty
-  std::string editor{};               ///< text form in the editor at the start; empty: the first's
+  std::vector<Schedule> schedules{};  ///< the first is shown, others can be chosen in the page
+  bool own_text = false;              ///< the first is a user's, even if it names a known algorithm
+  int compared = -1;                  ///< index of the schedule beside it at the start; -1: none
+  std::string command{};              ///< the command that writes this page; empty: not shown
+  std::string lesson{};               ///< a lesson's HTML, above the stage; may be empty
+  std::string editor{};               ///< text in the editor at the start; empty: the first's
   bool editor_open = false;
   std::string real{};  ///< JSON of how the first one really ran (see replay.js); empty: it did not
-  double bytes = 1 << 20;  ///< N at the start
-  double alpha = 5e-6;     ///< seconds a message, at the start
-  double beta = 1e-10;     ///< seconds a byte
-  double gamma = 2.5e-11;  ///< seconds a reduced byte
+  double bytes = 1 << 20;              ///< N at the start
+  double alpha = default_costs.alpha;  ///< seconds a message, at the start
+  double beta = default_costs.beta;    ///< seconds a byte
+  double gamma = default_costs.gamma;  ///< seconds a reduced byte
 };
 
 /// Throws Error{invalid_argument} for schedules that do not fit on a page.

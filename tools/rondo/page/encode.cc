@@ -7,7 +7,7 @@
 namespace rondo::tool {
 namespace {
 
-/// Writes one rank's steps, rank and chunk numbers counted from the rank's own where `rotated`.
+/// Writes one rank's steps. With `rotated`, rank and chunk numbers count from the rank's own.
 class Writer {
  public:
   Writer(const Schedule& schedule, int rank, bool rotated)

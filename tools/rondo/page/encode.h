@@ -1,9 +1,9 @@
 // A schedule as a page carries it: short enough for 64 ranks in a page of 400 KB.
 //
-//   ranks whose steps are the same but for rotation share one program, so a ring costs one line
+// Ranks whose steps are the same but for rotation share one program, so a ring costs one line:
 //
 //   @2.0        what follows belongs to phase 2, round 0
-//   s1i63       send to the rank 1 further on, from input, the chunk 63 further on than the rank's
+//   s1i63       send to the rank 1 further on, from input, the chunk 63 after the rank's own
 //   r63o5       receive from the rank 63 further on into output
 //   a63i5x0.5   receive_reduce: received first, then input, into scratch slot 0
 //   b63i5x0.5   the same with the local operand first

@@ -24,26 +24,26 @@ std::string command_of(const Schedule& schedule, const PageArguments& arguments)
 void add_page_options(CLI::App& command, PageArguments& arguments) {
   CLI::Option* html =
       command.add_option("--html", arguments.file,
-                         "write a page to watch it in, one file for any browser (up to 64 ranks)");
+                         "writes an animated page for a browser, in one file (up to 64 ranks)");
   for (const char* table_only : {"--count", "--type", "--values", "--width", "--step"})
     if (CLI::Option* other = command.get_option_no_throw(table_only)) html->excludes(other);
   CLI::Option* profile = command.add_option("--profile", arguments.profile,
-                                            "with --html: the page's clock has what `rondo "
-                                            "calibrate --output FILE` measured of calls of\n"
-                                            "1 MiB, and so shows predicted times");
+                                            "with --html: the page's clock has the costs of 1 MiB "
+                                            "calls that `rondo calibrate\n"
+                                            "--output FILE` measured");
   profile->needs(html);
   command
       .add_option("--transport", arguments.transport,
-                  "of --profile: whose costs, such as tcp; by default its first")
+                  "the transport in --profile to use, such as tcp; default: its first")
       ->needs(profile);
   command.add_option("--compare", arguments.compare,
-                     "with --html: an algorithm that the page shows beside it, on the same clock");
+                     "with --html: another algorithm to show beside it, on the same clock");
 }
 
 void write_explained_page(const Schedule& schedule, bool own_text, const PageArguments& arguments,
                           const std::optional<Costs>& costs) {
   if (arguments.file.empty())
-    throw Error(ErrorCode::invalid_argument, "--compare is for pages", {.remedy = "--html FILE"});
+    throw Error(ErrorCode::invalid_argument, "--compare needs --html", {.remedy = "--html FILE"});
   PageContent content = explained_page(schedule, arguments.compare);
   content.own_text = own_text;
   if (costs) {

@@ -24,14 +24,14 @@ void write_site(const std::string& folder) {
   if (error)
     throw Error(ErrorCode::invalid_argument,
                 "cannot make the folder '" + folder + "': " + error.message(),
-                {.remedy = "a folder that may be written"});
+                {.remedy = "a folder that you may write to"});
   for (const SiteFile& file : learning_site()) write_page(folder + "/" + file.name, file.html);
   std::printf("wrote the lessons: open %s/index.html in a browser\n", folder.c_str());
 }
 
 void serve_site(int port) {
   serve(learning_site(), port, [](const std::string& address) {
-    std::printf("the lessons are at %s, for this machine only; Ctrl-C ends\n", address.c_str());
+    std::printf("the lessons are at %s (from this machine only); Ctrl-C ends\n", address.c_str());
     std::fflush(stdout);
   });
 }
@@ -49,19 +49,19 @@ void add_learn(CLI::App& program) {
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* command = program.add_subcommand(
       "learn",
-      "Short lessons on how collectives work, each with a page that plays it: serves them to a\n"
+      "Nine short lessons on how collectives work, each with an animated page. Serves them to a\n"
       "browser on this machine, or writes them as files.\n"
       "Example: rondo learn --output lessons");
   CLI::Option* port =
-      command->add_option("-p,--port", arguments->port, "port to serve on; 0: any that is free")
+      command->add_option("-p,--port", arguments->port, "port to serve on; 0: any free one")
           ->check(CLI::Range(0, 65535))
           ->capture_default_str();
   CLI::Option* output =
-      command->add_option("-o,--output", arguments->folder, "write files into this folder instead")
+      command->add_option("-o,--output", arguments->folder, "writes files into this folder instead")
           ->excludes(port);
   command->callback([arguments, output] {
     if (output->count() > 0 && arguments->folder.empty())
-      reject("--output is empty", "a folder behind it, or leave it out");
+      reject("--output is empty", "--output FOLDER, or no --output");
     learn(*arguments);
   });
 }

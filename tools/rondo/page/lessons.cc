@@ -17,7 +17,7 @@ struct Lesson {
   PageContent (*content)();
 };
 
-/// The naive all-reduce, which no row of the table offers: all send to rank 0, which answers.
+/// The naive all-reduce: all ranks send to rank 0, which answers. The table has no such row.
 Schedule star_all_reduce(int ranks) {
   std::string centre = "rank 0\n";
   std::string others;
@@ -41,7 +41,7 @@ Schedule built(Collective collective, std::string_view algorithm, int ranks) {
   return find_algorithm(collective, algorithm)->build(ranks, 0);
 }
 
-/// Two to compare, and the other algorithms of the first one's collective to choose from.
+/// Two schedules to compare, and the collective's other algorithms to choose from.
 PageContent compared(Schedule first, Schedule second) {
   PageContent content = explained_page(first, "");
   std::erase_if(content.schedules, [&](const Schedule& schedule) {
@@ -85,22 +85,23 @@ PageContent write_your_own() {
 
 constexpr std::array lessons{
     Lesson{"one_rank", "Why not send everything to one rank?",
-           "A star does the job, and its middle does all the work.", one_rank},
-    Lesson{"tree", "Trees: few rounds", "Sums go up, the result comes down.", tree},
+           "A star works, but its middle does all the work.", one_rank},
+    Lesson{"tree", "Trees: few rounds", "Sums go up the tree, the result comes down.", tree},
     Lesson{"reduce_scatter", "The ring, first half: reduce-scatter",
-           "Everybody sums one chunk. And who ends with which one?", reduce_scatter},
+           "Each rank sums one chunk. Which rank ends with which chunk?", reduce_scatter},
     Lesson{"all_gather", "The ring, second half: all-gather",
-           "Finished chunks go round until everybody has them all.", all_gather},
+           "Finished chunks go round until every rank has them all.", all_gather},
     Lesson{"least_traffic",
            "Why 2(P\xe2\x88\x92"
            "1)/P?",
-           "What no all-reduce can do with less of, and who reaches it.", least_traffic},
+           "No all-reduce can send less. Which ones send just that?", least_traffic},
     Lesson{"crossover", "Latency, bandwidth, and the crossover",
            "When the ring loses to the tree, with sliders.", crossover},
     Lesson{"double_tree", "Two trees at once", "Few rounds and no idle links.", double_tree},
-    Lesson{"zero", "What ZeRO sends", "An all-reduce taken apart, and what it saves.", zero},
+    Lesson{"zero", "What ZeRO sends",
+           "An all-reduce in two halves, and what that saves in training.", zero},
     Lesson{"write_your_own", "Write your own schedule",
-           "Five kinds of step, an editor, and a verifier that looks over your shoulder.",
+           "Five kinds of step, and an editor that checks the schedule while you type.",
            write_your_own},
 };
 
@@ -111,7 +112,7 @@ std::string link(std::string_view name, std::string_view text) {
 std::string heading(std::size_t number) {
   std::string words =
       "<header class=\"lesson\">\n<nav aria-label=\"Lessons\">" + link("index", "All lessons");
-  if (number > 0) words += link(lessons[number - 1].name, "\xe2\x86\x90 Before");
+  if (number > 0) words += link(lessons[number - 1].name, "\xe2\x86\x90 Previous");
   if (number + 1 < lessons.size())
     words += link(lessons[number + 1].name,
                   "Next: " + std::string(lessons[number + 1].title) + " \xe2\x86\x92");
@@ -138,17 +139,16 @@ SiteFile index_file() {
   html += std::string(asset("web/theme.css")) + std::string(asset("web/layout.css"));
   html +=
       "</style>\n</head>\n<body>\n<main class=\"lesson\">\n<h1>How collectives work</h1>\n"
-      "<p>Processes that compute together must sum, share and exchange what they have. These "
-      "lessons show how, with the schedules that rondo runs: play them, step through them, change "
-      "the machine under them, and write one yourself.</p>\n<ol class=\"lessons\">\n";
+      "<p>Processes that compute together must sum, share and exchange their data. These lessons "
+      "show how, with the schedules that rondo runs. Play them, step through them, change latency "
+      "and bandwidth, and write one yourself.</p>\n<ol class=\"lessons\">\n";
   for (const Lesson& lesson : lessons)
     html +=
         "<li>" + link(lesson.name, lesson.title) + "<br>" + html_text(lesson.summary) + "</li>\n";
   html +=
-      "</ol>\n<p>A page for any other algorithm and number of ranks: <code>rondo explain "
-      "all_reduce "
-      "--algorithm ring --ranks 8 --compare double_tree --html ring.html</code>; what there is: "
-      "<code>rondo list</code>.</p>\n</main>\n</body>\n</html>\n";
+      "</ol>\n<p>For a page of any other algorithm and number of ranks: <code>rondo explain "
+      "all_reduce --algorithm ring --ranks 8 --compare double_tree --html ring.html</code>. The "
+      "algorithms: <code>rondo list</code>.</p>\n</main>\n</body>\n</html>\n";
   return {"index.html", std::move(html)};
 }
 

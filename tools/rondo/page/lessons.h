@@ -1,4 +1,4 @@
-// The lessons of `rondo learn`: short texts, each with a page that plays what it talks about.
+// The lessons of `rondo learn`: short texts, each with a page that plays what the text explains.
 #pragma once
 
 #include <string>

@@ -104,7 +104,7 @@ void write_page(const std::string& path, const std::function<void(std::ostream&)
   file.close();
   if (!file)
     throw Error(ErrorCode::invalid_argument, "cannot write '" + path + "': " + std::strerror(errno),
-                {.remedy = "a file in a folder that exists and may be written"});
+                {.remedy = "a file in a folder that exists and that you may write to"});
 }
 
 }  // namespace rondo::tool

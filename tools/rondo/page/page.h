@@ -1,4 +1,4 @@
-// A page: one HTML file without links to anything else, from sources and data.
+// A page: one HTML file, made from sources and data, that needs no other file.
 #pragma once
 
 #include <functional>
@@ -14,17 +14,17 @@ namespace rondo::tool {
 /// larger than most_page_bytes.
 std::string page_html(const PageContent& content);
 
-/// The page of one schedule as `rondo explain --html` writes it. Where it came from the table, all
-/// algorithms of its collective can be chosen in the page, as long as there is room. `compare`: the
-/// algorithm beside it at the start; empty: none.
+/// The page of one schedule as `rondo explain --html` writes it. The page also has as many other
+/// algorithms of the collective as fit. `compare`: the algorithm beside it at the start; empty:
+/// none.
 PageContent explained_page(const Schedule& schedule, const std::string& compare);
 
 /// "a < b" as "a &lt; b".
 std::string html_text(std::string_view text);
 
-/// Writes all of it or throws Error{invalid_argument} that names the file and what the system said.
+/// Writes the file, or throws Error{invalid_argument} that names the file and the system's error.
 void write_page(const std::string& path, std::string_view html);
-/// The same of what `write` puts into it.
+/// The same, with the content that `write` writes.
 void write_page(const std::string& path, const std::function<void(std::ostream&)>& write);
 
 }  // namespace rondo::tool

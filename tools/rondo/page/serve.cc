@@ -37,7 +37,7 @@ std::string reply(std::string_view status, std::string_view body, bool with_body
   return text;
 }
 
-/// "/tree.html?x" is the file tree.html; "/" is the index.
+/// The answer to a request. "/tree.html?x" is the file tree.html, and "/" is the index.
 std::string answer(const std::vector<SiteFile>& files, std::string_view request) {
   const std::size_t space = std::min(request.find(' '), request.size());
   const std::string_view method = request.substr(0, space);
@@ -88,7 +88,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::string reply_{};
 };
 
-/// Without a free descriptor accepting fails at once, again and again: then it rests for a while.
+/// Accepts connections. Without a free descriptor that fails at once, so it rests for a while.
 class Acceptor {
  public:
   Acceptor(tcp::acceptor& acceptor, const std::vector<SiteFile>& files)
@@ -123,7 +123,7 @@ tcp::acceptor listen(asio::io_context& context, int port) {
   } catch (const boost::system::system_error& error) {
     throw Error(ErrorCode::system,
                 "cannot listen on port " + std::to_string(port) + ": " + error.code().message(),
-                {.remedy = "--port 0 for any that is free"});
+                {.remedy = "--port 0, which takes any free port"});
   }
 }
 

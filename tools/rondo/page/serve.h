@@ -9,7 +9,7 @@
 
 namespace rondo::tool {
 
-/// Serves until SIGINT or SIGTERM. `port` 0: any that is free. Calls `ready` with the address once
+/// Serves until SIGINT or SIGTERM. `port` 0: any free one. Calls `ready` with the address once
 /// it listens. A connection that sends no whole request within 10 s is closed. Throws Error{system}
 /// when it cannot listen.
 void serve(const std::vector<SiteFile>& files, int port,

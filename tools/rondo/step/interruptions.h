@@ -1,4 +1,4 @@
-// Signals that end the view or change its size, as events that can be waited for.
+// Signals that end the view or change its size, as events to wait for.
 #pragma once
 
 #include <signal.h>
@@ -7,8 +7,8 @@
 
 namespace rondo::tool::step {
 
-/// Blocks SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGWINCH while it lives, but for those that were
-/// ignored before (nohup). One at a time, in a process of one thread.
+/// Blocks SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGWINCH while it lives, except those that were
+/// ignored before (nohup). Make only one at a time, in a process of one thread.
 class Interruptions {
  public:
   Interruptions();

@@ -17,7 +17,7 @@ State go(const Explanation& explanation, State state, std::ptrdiff_t round) {
   return state;
 }
 
-/// From one to the next of `count`, round and round; the first or last where none is followed.
+/// The next or previous one of `count`, round and round. Without one, the first or the last.
 std::optional<int> turn(std::optional<int> at, int by, int count) {
   if (!at) return by > 0 ? 0 : count - 1;
   return (*at + by + count) % count;
@@ -38,7 +38,7 @@ std::optional<int> number_in(const std::string& text, std::size_t least, std::si
   return static_cast<int>(value);
 }
 
-/// What was typed is done, or the notice says why not.
+/// Does what was typed, or says in the notice why not.
 State answer(const Explanation& explanation, State state) {
   const Schedule& header = explanation.header;
   const Prompt prompt = std::exchange(state.prompt, Prompt::none);
@@ -93,7 +93,7 @@ State press_character(const Explanation& explanation, State state, char characte
       return ask(state, Prompt::chunk);
     case ' ':
       state.playing = !state.playing;
-      // From the end playing begins again.
+      // Playing from the end starts over.
       if (state.playing && state.round == explanation.rounds.size()) state.round = 0;
       return state;
     case '+':

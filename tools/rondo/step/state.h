@@ -1,4 +1,4 @@
-// What the interactive view is at: a value, changed by keys and by the clock, without a terminal.
+// The state of the interactive view: a value that keys and the clock change, without a terminal.
 #pragma once
 
 #include <chrono>
@@ -34,15 +34,15 @@ enum class Prompt { none, round, rank, chunk };
 
 struct State {
   std::size_t round = 0;       ///< rounds that have passed; 0 is the beginning
-  std::optional<int> rank{};   ///< the one that is followed
-  std::optional<int> chunk{};  ///< likewise
+  std::optional<int> rank{};   ///< the rank that is followed
+  std::optional<int> chunk{};  ///< the chunk that is followed
   bool playing = false;
   int speed = 0;         ///< rounds a second: 2 to this power
-  bool numbers = false;  ///< instead of contributions
+  bool numbers = false;  ///< show numbers instead of contributions
   bool help = false;
   Prompt prompt = Prompt::none;
   std::string typed{};
-  std::string notice{};  ///< said in the last line until the next key
+  std::string notice{};  ///< shown in the last line until the next key
   bool quit = false;
 };
 
@@ -54,10 +54,10 @@ State begin(const Explanation& explanation);
 
 State press(const Explanation& explanation, State state, Key key);
 
-/// Another round while playing, which ends behind the last one.
+/// Goes to the next round while playing. Playing ends after the last one.
 State tick(const Explanation& explanation, State state);
 
-/// Between two ticks.
+/// The time between two ticks.
 std::chrono::milliseconds period(const State& state);
 
 }  // namespace rondo::tool::step

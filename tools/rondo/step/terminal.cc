@@ -86,9 +86,9 @@ class Terminal {
   }
 
  private:
-  static constexpr int escape_milliseconds = 50;  ///< a lone Esc is one after so long
+  static constexpr int escape_milliseconds = 50;  ///< after so long an Esc is a key by itself
 
-  /// Before ncurses takes the terminal over.
+  /// Call it before ncurses takes the terminal over.
   static void check_kind() {
     const char* kind = std::getenv("TERM");
     const std::string words =
@@ -105,7 +105,7 @@ class Terminal {
     }
   }
 
-  /// Terminals send cursor keys in two ways, and not always the one that terminfo names.
+  /// Terminals send cursor keys in two ways, and not always in the one that terminfo names.
   static void accept_cursor_keys() {
     constexpr std::pair<char, int> keys[] = {{'A', KEY_UP},   {'B', KEY_DOWN}, {'C', KEY_RIGHT},
                                              {'D', KEY_LEFT}, {'H', KEY_HOME}, {'F', KEY_END}};
@@ -171,7 +171,7 @@ class Session {
   explicit Session(const Explanation& explanation)
       : explanation_(explanation), state_(begin(explanation)) {}
 
-  /// The signal that ended it; 0: the user.
+  /// Returns the signal that ended the view; 0: the user ended it.
   int run() {
     while (!state_.quit && signal_ == 0) {
       Terminal::draw(view(explanation_, state_, Terminal::size()));
@@ -181,14 +181,14 @@ class Session {
   }
 
  private:
-  /// Until a key, a signal or the time of the next round.
+  /// Waits for a key, a signal or the time of the next round.
   void wait() {
     pollfd events[] = {{STDIN_FILENO, POLLIN, 0}, {interruptions_.descriptor(), POLLIN, 0}};
     const int came = ::poll(events, 2, milliseconds());
     if (came < 0 && errno != EINTR) signal_ = SIGHUP;
     take_signals();
     if (came > 0 && (events[0].revents & POLLIN) != 0) take_keys();
-    // Nobody is there any more.
+    // The terminal has gone.
     if (came > 0 && (events[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) signal_ = SIGHUP;
     if (state_.playing && Clock::now() >= next_tick_) {
       state_ = tick(explanation_, state_);
@@ -224,7 +224,7 @@ class Session {
   State state_;
   int signal_ = 0;
   Clock::time_point next_tick_{};
-  Interruptions interruptions_{};  ///< before the terminal, so that no signal leaves it as it is
+  Interruptions interruptions_{};  ///< before the terminal, so that signals let it be restored
   Terminal terminal_{};
 };
 

@@ -5,10 +5,10 @@
 
 namespace rondo::tool::step {
 
-/// Shows the explanation until the user leaves; the terminal is then as it was before, also after
-/// an error or a signal that ends the process (SIGINT, SIGTERM, SIGHUP, SIGQUIT), which is raised
-/// again. Throws Error{invalid_argument} where input or output is no terminal or the terminal
-/// cannot move its cursor, Error{configuration} where rondo was built without ncurses. Not
+/// Shows the explanation until the user leaves. The terminal is then as it was before. So it is
+/// after an error or a signal that ends the process (SIGINT, SIGTERM, SIGHUP, SIGQUIT), which is
+/// raised again. Throws Error{invalid_argument} where input or output is no terminal or the
+/// terminal cannot move its cursor, Error{configuration} where rondo was built without ncurses. Not
 /// thread-safe: ncurses has one terminal.
 void show(const Explanation& explanation);
 

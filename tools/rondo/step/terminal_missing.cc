@@ -5,7 +5,7 @@
 namespace rondo::tool::step {
 
 void show(const Explanation&) {
-  throw Error(ErrorCode::configuration, "this rondo was built without ncurses, which --step needs",
+  throw Error(ErrorCode::configuration, "--step needs ncurses, and this rondo was built without it",
               {.remedy = "install libncurses-dev and build again"});
 }
 

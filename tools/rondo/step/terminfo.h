@@ -1,4 +1,5 @@
-// What terminfo knows of the terminal, behind a wall: <term.h> defines macros such as `lines`.
+// What terminfo knows of the terminal. Only terminfo.cc includes <term.h>, because that defines
+// macros such as `lines`.
 #pragma once
 
 namespace rondo::tool::step {
@@ -9,7 +10,7 @@ enum class Cursor {
   moves,
 };
 
-/// Of the terminal that $TERM names.
+/// The cursor of the terminal that $TERM names.
 Cursor cursor_of_terminal();
 
 }  // namespace rondo::tool::step

@@ -14,19 +14,19 @@ namespace {
 constexpr std::size_t gap = 2;
 
 constexpr std::array help_lines{
-    "right, n, Enter   the next round",
-    "left, b           the round before",
-    "Home, End         the beginning, the end",
+    "right, n, Enter   next round",
+    "left, b           previous round",
+    "Home, End         start, end",
     "g                 go to a round: its number, Enter",
     "space             play, pause; + and - change the speed",
-    "Tab, Shift-Tab    follow the next rank, the one before; r: by number",
-    "down, up          follow the next chunk, the one before; c: by name",
+    "Tab, Shift-Tab    follow the next, the previous rank; r: by number",
+    "down, up          follow the next, the previous chunk; c: by name",
     "Esc               follow nothing",
     "v                 numbers or contributions (with --values)",
     "q                 quit",
 };
 
-/// Consecutive ones of `count` that fit, with the followed one among them.
+/// The consecutive ranks or chunks that fit on the screen, the followed one among them.
 struct Window {
   std::size_t first = 0;
   std::size_t count = 0;
@@ -88,19 +88,19 @@ class View {
     add("");
   }
 
-  // ---- who holds what ----
+  // ---- which rank holds what ----
 
   std::string cell(const Holding& holding, int chunk) const {
     const Piece& piece = holding.piece;
     if (piece.chunk < 0) return ".";
     std::string words = state_.numbers ? elements_text(piece.numbers) : names_.short_list(piece);
-    // In the place of another chunk: the name says which.
+    // It lies in the place of another chunk, so its name is shown.
     if (!state_.numbers && piece.chunk != chunk) words = names_.pieces({piece});
     if (words.empty()) words = "-";
     return holding.fresh ? "[" + words + "]" : words;
   }
 
-  /// As wide as any cell of any round, so that nothing jumps from round to round.
+  /// The width of the widest cell of any round, so that nothing jumps from round to round.
   std::size_t column_width() const {
     std::size_t width = 1;
     const auto widen = [&](const Piece& piece, int chunk) {
@@ -128,7 +128,7 @@ class View {
     return (state_.chunk == chunk ? ">" : " ") + names_.chunk(chunk);
   }
 
-  /// The first column's.
+  /// The heading of the first column.
   std::string chunk_heading() const { return is_token(header_.collective) ? "token" : "chunk"; }
 
   void holdings_table() {
@@ -208,7 +208,7 @@ class View {
     return lines;
   }
 
-  /// Wrapped and cut to `most` lines.
+  /// Adds words below the table, wrapped and cut to `most` lines.
   void below_words(const std::string& heading, const std::vector<std::string>& words,
                    std::size_t most) {
     below_.push_back({heading, Style::heading});
@@ -243,7 +243,7 @@ class View {
     below_words(heading, words, most);
   }
 
-  /// Where the followed chunk went; the last moves, where there are too many.
+  /// Shows where the followed chunk went. If there are too many moves, it shows the last ones.
   void journey(std::size_t most) {
     std::vector<std::string> words;
     for (std::size_t i = 0; i < state_.round; ++i) {

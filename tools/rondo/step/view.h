@@ -1,4 +1,4 @@
-// The interactive view as lines of text: what a state of it looks like on a screen of some size.
+// The interactive view as lines of text, for a screen of a given size.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace rondo::tool::step {
 
-/// How a line stands out where the terminal can; it is never needed to understand.
+/// How a line stands out on terminals that can show it. The text is clear without it.
 enum class Style { plain, title, heading, keys };
 
 struct Line {
@@ -25,8 +25,8 @@ struct Size {
 /// The least that the view needs.
 inline constexpr Size least_size{.columns = 32, .lines = 10};
 
-/// At most size.lines lines of at most size.columns ASCII characters; the last one is the keys',
-/// the prompt's or the notice's.
+/// At most size.lines lines of at most size.columns ASCII characters. The last line has the keys,
+/// the prompt or the notice.
 std::vector<Line> view(const Explanation& explanation, const State& state, Size size);
 
 }  // namespace rondo::tool::step

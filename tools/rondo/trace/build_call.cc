@@ -1,4 +1,4 @@
-// One call on all its ranks: who worked when, on what, and for whom it waited.
+// One call on all its ranks: when each rank worked, on what, and which ranks it waited for.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -82,7 +82,7 @@ class RankReader {
                           .end = time});
   }
 
-  /// Behind a first round a rank waits for the others' before it begins with the second.
+  /// After its first round a rank waits for the first rounds of the others.
   void step(const TracedEvent& event, std::int64_t time, TracedCall& call) {
     call.mode = event.mode;
     const bool first = event.place == 1;
@@ -195,7 +195,7 @@ class Matcher {
   std::size_t contradictions_ = 0;
 };
 
-/// `rank` could not go on before `since`: as much of the wait as went by until then is its doing.
+/// `rank` was not ready before `since`, so it caused the part of the wait until then.
 void blame(Work& work, int rank, std::int64_t since) {
   const std::int64_t late = std::clamp<std::int64_t>(since - work.waits, 0, work.waited());
   if (late <= work.late_for) return;
@@ -216,7 +216,7 @@ void blame_senders(TracedCall& call) {
   }
 }
 
-/// Directly: everybody waits for the posts, then for the first rounds, then to be left alone.
+/// On the direct path all ranks wait for the posts, then for the first rounds, then for the end.
 void blame_posters(TracedCall& call) {
   const auto blame_all = [&](Work& work, std::size_t own, Work::Kind awaited) {
     for (std::size_t peer = 0; peer < call.ranks.size(); ++peer) {
@@ -236,7 +236,7 @@ void blame_posters(TracedCall& call) {
   }
 }
 
-/// A second round is known by its end alone: it begins when the last rank is through the first.
+/// Only the end of a second round is recorded. It begins when the last rank has ended the first.
 void begin_second_rounds(TracedCall& call) {
   std::int64_t all_through = 0;
   for (const RankCall& rank : call.ranks)
@@ -255,8 +255,8 @@ void begin_second_rounds(TracedCall& call) {
   }
 }
 
-/// Only the end of a call says which way it went. One that nobody ended was on its direct way where
-/// there are posts and nothing went by messages.
+/// Only the end of a call says which path it took. A call that no rank ended took the direct path
+/// if there are posts and no messages.
 bool waits_directly(const TracedCall& call) {
   bool posted = false;
   for (const RankCall& rank : call.ranks) {

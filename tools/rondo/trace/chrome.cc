@@ -15,12 +15,12 @@ using Json = nlohmann::ordered_json;
 
 constexpr int call_track = 0;
 constexpr int wait_track = 1;
-constexpr int gpu_track = 2;  ///< and behind it, where calls of several streams overlap
+constexpr int gpu_track = 2;  ///< and the next ones, where calls of several streams overlap
 constexpr int gpu_tracks = 8;
 constexpr int first_lane_track = 10;
 constexpr int tracks_per_lane = 64;
 
-double microseconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1000; }
+double in_microseconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1000; }
 
 class ChromeWriter {
  public:
@@ -69,12 +69,12 @@ class ChromeWriter {
            {"name", name},
            {"pid", rank},
            {"tid", track},
-           {"ts", microseconds(begin)},
-           {"dur", microseconds(std::max<std::int64_t>(end - begin, 1))},
+           {"ts", in_microseconds(begin)},
+           {"dur", in_microseconds(std::max<std::int64_t>(end - begin, 1))},
            {"args", std::move(arguments)}});
   }
 
-  /// The first of some tracks that is free by then.
+  /// The first of some tracks that is free when `begin` comes.
   int free_track(int rank, int track, int tracks, std::int64_t begin, std::int64_t end,
                  const std::string& name) {
     const int last = track + tracks - 1;
@@ -112,14 +112,14 @@ class ChromeWriter {
                 tracks[{message.to, message.receive_op, message.pass}]);
   }
 
-  /// A call whose stream did not tell is shown where it was put there.
+  /// A call whose stream did not tell its begin is shown when it was put into the stream.
   void add(int rank, const TracedGpuCall& call) {
     const std::int64_t begin = call.begun.value_or(call.put);
     const std::int64_t end = call.completed.value_or(begin);
     slice(rank, free_track(rank, gpu_track, gpu_tracks, begin, end, "GPU calls"),
           call_name(call) + " " + call.way, begin, end,
           {{"bytes", bytes_of(call, timeline_.ranks)},
-           {"put_us", microseconds(call.put)},
+           {"put_us", in_microseconds(call.put)},
            {"captured", call.captured},
            {"ended", call.completed.has_value()}});
   }
@@ -133,8 +133,8 @@ class ChromeWriter {
 
   void add_arrow(const TracedMessage& message, int from_track, int to_track) {
     const auto end = [&](const char* phase, int rank, int track, std::int64_t time) {
-      Json json{{"ph", phase}, {"cat", "message"}, {"name", "message"},       {"id", arrows_},
-                {"pid", rank}, {"tid", track},     {"ts", microseconds(time)}};
+      Json json{{"ph", phase}, {"cat", "message"}, {"name", "message"},          {"id", arrows_},
+                {"pid", rank}, {"tid", track},     {"ts", in_microseconds(time)}};
       if (*phase == 'f') json["bp"] = "e";
       event(json);
     };

@@ -7,9 +7,10 @@
 
 namespace rondo::tool {
 
-/// Chrome's trace event format: a process for each rank; in it a track for calls, one for waits and
-/// one for each lane (more where work of a lane overlaps); an arrow for each message.
-/// Written event by event, since text of many calls takes a hundred times what their events do.
+/// Writes Chrome's trace event format. Each rank is a process, with a track for calls, one for
+/// waits and one for each lane (more where work of a lane overlaps). Each message is an arrow.
+/// It writes event by event, since the text of many calls takes a hundred times the memory of their
+/// events.
 void write_chrome(const Timeline& timeline, std::ostream& out);
 
 }  // namespace rondo::tool

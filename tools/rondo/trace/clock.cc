@@ -13,7 +13,7 @@ std::int64_t RankClock::to_root(std::int64_t time) const {
   const double part =
       static_cast<double>(time - first.at) / static_cast<double>(last.at - first.at);
   const double drift = static_cast<double>(last.ahead - first.ahead);
-  // Beyond an hour a clock was set: such times mean nothing, but must fit.
+  // A drift of more than an hour means that a clock was set. Such times mean nothing, but must fit.
   constexpr double most_drift = 3600e9;
   return time - first.ahead -
          static_cast<std::int64_t>(std::clamp(part * drift, -most_drift, most_drift));

@@ -20,7 +20,7 @@ class RealTables {
     RoundRows sent{.title = "What each rank sends, to whom, and when it begins (us)"};
     RoundRows received{.title =
                            "What each rank then has received, from whom, and when it is in "
-                           "its place (us)"};
+                           "place (us)"};
     for (std::size_t i = 0; i < real_.messages.size(); ++i) {
       sent.rows.emplace_back(ranks());
       received.rows.emplace_back(ranks());
@@ -53,9 +53,10 @@ class RealTables {
     append(received, message.to, pieces + "<" + std::to_string(message.from) + when(moved.settled));
   }
 
-  /// By the labels of ops: a received piece that is sent on is waited for where it is received.
+  /// Waits are shown by the labels of ops. The wait for a piece that is sent on belongs to the
+  /// round in which it is received.
   RoundRows waiting() {
-    RoundRows rows{.title = "How long each rank waited, and for whose lateness (us)"};
+    RoundRows rows{.title = "How long each rank waited, and for which late ranks (us)"};
     std::map<std::pair<int, int>, std::size_t> round_of;
     for (const ExplainedRound& round : real_.explanation.rounds) {
       round_of[{round.phase, static_cast<int>(round.round)}] = rows.rows.size();

@@ -8,8 +8,8 @@
 
 namespace rondo::tool {
 
-/// Round by round what each rank sent and received, and when; how long it waited, and for whom.
-/// Tables of at most `width` columns where they fit, lists where they do not.
+/// Says round by round what each rank sent and received and when, how long it waited, and for which
+/// ranks. These are tables of at most `width` columns where they fit, lists where they do not.
 std::string explain_real(const TracedCall& call, std::size_t width);
 
 }  // namespace rondo::tool

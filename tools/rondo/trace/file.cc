@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view first_line = "rondo trace 1";
 constexpr int most_traced_ranks = 1 << 20;
-/// Nanoseconds: 18 years of a clock, so that sums and differences of a few times fit.
+/// In nanoseconds: 18 years of a clock, so that sums and differences of a few times fit.
 constexpr std::int64_t most_time = std::numeric_limits<std::int64_t>::max() / 16;
 
 /// Reads a trace line by line; every complaint names the line.
@@ -27,7 +27,7 @@ class Reader {
   void read() {
     if (!next_line() || line_ != first_line) foreign();
     while (next_line()) {
-      if (file_.complete) complain("has more behind its end");
+      if (file_.complete) complain("has more after its end");
       words_ = line_;
       item(std::string(word()));
     }
@@ -39,11 +39,11 @@ class Reader {
  private:
   [[noreturn]] void foreign() const {
     const bool other = line_.starts_with("rondo trace ");
-    reject(
-        "'" + file_.path + "' " +
-            (other ? "is a trace of another form: " + std::string(line_) : "is no trace of rondo"),
-        other ? "the rondo that goes with the library that wrote it"
-              : "the files that RONDO_TRACE=FILE left, FILE.0, FILE.1, ...");
+    reject("'" + file_.path + "' " +
+               (other ? "is a trace of another version: " + std::string(line_)
+                      : "is not a trace of rondo"),
+           other ? "the program rondo of the version that wrote it"
+                 : "the files that RONDO_TRACE=FILE left, FILE.0, FILE.1, ...");
   }
   [[noreturn]] void complain(const std::string& what) const {
     reject("'" + file_.path + "' " + what + " (line " + std::to_string(number_) + ")",
@@ -156,7 +156,7 @@ class Reader {
     op.lane = number<int>(0, 63);
     op.phase = count<int>();
     op.round = count<int>();
-    count();  // the chunks: what it carries is the schedule's to say
+    count();  // the number of chunks; the schedule says which
     count();
     op.out = peer();
     while (!words_.empty()) op.from.push_back(peer());
@@ -173,7 +173,7 @@ class Reader {
     } else {
       form.op = known(parse_reduce_operator(word()), "operator");
     }
-    count();  // of a slice
+    count();  // the elements of a slice
     form.passes = count();
   }
   void event(char kind) {

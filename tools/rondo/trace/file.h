@@ -39,7 +39,7 @@ struct TracedForm {
   std::uint64_t passes = 1;
 };
 
-/// As in core/trace/event.h.
+/// An event as in core/trace/event.h.
 struct TracedEvent {
   char kind = 'B';
   std::int64_t time = 0;  ///< nanoseconds of the rank's clock
@@ -50,7 +50,7 @@ struct TracedEvent {
   std::string mode{};  ///< stepped: one_shot, two_shot or push
 };
 
-/// A call on GPU buffers, as in core/trace/stream_log.h. Times are of the rank's clock.
+/// A call on GPU buffers, as in core/trace/stream_log.h. Times are those of the rank's clock.
 struct TracedGpuCall {
   std::string way{};
   bool captured = false;
@@ -86,14 +86,14 @@ struct TraceFile {
 };
 
 /// Throws Error{invalid_argument} that names the file, the line and what is wrong with it: not a
-/// trace, of another form, cut off, changed. A file with its head alone is what a killed rank
-/// leaves: it is read, and `complete` is false.
+/// trace, another version, cut off, changed. A killed rank leaves a file with only its head: that
+/// is read, and `complete` is false.
 TraceFile read_trace(const std::string& path);
-/// The same of a text; `path` is for words.
+/// Reads a text in the same way. `path` is only for error texts.
 TraceFile parse_trace(const std::string& text, const std::string& path);
 
-/// The files that the user means: each of `names`, or where there is none of that name the files
-/// NAME.0, NAME.1, ... that a run has left. Throws Error{invalid_argument} where there is neither.
+/// The files that the user means: each of `names`, or, if there is no such file, the files NAME.0,
+/// NAME.1, ... that a run has left. Throws Error{invalid_argument} if there is neither.
 std::vector<std::string> trace_paths(const std::vector<std::string>& names);
 
 }  // namespace rondo::tool

@@ -1,4 +1,4 @@
-// What a timeline shows: who waited for whom, which link and which round took the time.
+// What a timeline shows: which rank waited for which, and which link and round took the time.
 #pragma once
 
 #include <cstdint>
@@ -27,11 +27,11 @@ class WorkNames {
 };
 
 struct RankFindings {
-  std::int64_t inside = 0;   ///< in calls
-  std::int64_t waited = 0;   ///< of it
-  std::int64_t excused = 0;  ///< of that: some other rank had not given yet
-  std::int64_t delayed = 0;  ///< for how long others waited for this rank, in all
-  std::size_t last = 0;      ///< calls that it came to last
+  std::int64_t inside = 0;   ///< time in calls
+  std::int64_t waited = 0;   ///< the part of it in which the rank waited
+  std::int64_t excused = 0;  ///< the part of the wait in which another rank was late
+  std::int64_t delayed = 0;  ///< how long others waited for this rank, in all
+  std::size_t last = 0;      ///< how many calls this rank came to last
 };
 
 struct LinkFindings {
@@ -39,31 +39,31 @@ struct LinkFindings {
   int to = 0;
   std::uint64_t messages = 0;
   std::uint64_t bytes = 0;
-  /// From the send's begin, or from when the receiver wanted it if that was later (its own
-  /// lateness is not the link's), to its end at the receiver, in all.
+  /// The sum, over messages, of the time from the send's begin to its end at the receiver. If the
+  /// receiver came after the send began, the time counts from its coming: the link is not at fault.
   std::int64_t carried = 0;
 };
 
 struct RoundFindings {
   std::string name{};
-  std::int64_t took = 0;  ///< on the rank that it took longest on
-  int rank = 0;           ///< which
+  std::int64_t took = 0;  ///< on the rank where it took longest
+  int rank = 0;           ///< that rank
 };
 
 struct Findings {
   std::vector<RankFindings> ranks{};
   std::vector<LinkFindings> links{};
-  std::vector<RoundFindings> rounds{};  ///< in the order in which they come up
-  std::int64_t arrivals = 0;            ///< from the first rank's to the last one's, in all calls
+  std::vector<RoundFindings> rounds{};  ///< in the order in which they appear
+  std::int64_t arrivals = 0;  ///< from the first rank's arrival to the last one's, in all calls
 
-  /// For whom the others waited longest; -1: nobody waited.
+  /// The rank for which the others waited longest; -1: no rank waited.
   int slowest_rank() const;
-  /// Whose messages took longest in the mean; nullptr where there are none.
+  /// The link whose messages took longest on average; nullptr if there are none.
   const LinkFindings* slowest_link() const;
   const RoundFindings* slowest_round() const;
 };
 
-/// Of some calls together.
+/// What some calls together show.
 Findings find(const std::vector<const TracedCall*>& calls, std::size_t ranks, WorkNames& names);
 
 }  // namespace rondo::tool

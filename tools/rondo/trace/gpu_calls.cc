@@ -16,8 +16,8 @@ namespace {
 struct Kind {
   std::size_t all = 0;
   std::size_t captured = 0;
-  std::vector<std::int64_t> took{};     ///< from begun to completed, where both are known
-  std::vector<std::int64_t> waiting{};  ///< from put to begun
+  std::vector<std::int64_t> took{};     ///< from begin to completion, where both are known
+  std::vector<std::int64_t> waiting{};  ///< from the put into the stream to the begin
   std::int64_t slowest = -1;
   int slowest_rank = -1;
 
@@ -83,16 +83,15 @@ std::string gpu_calls_text(const Timeline& timeline) {
   }
   if (all == 0) return {};
   Table table(3);
-  table.row({"call", "size", "way", "count", "wait us", "median us", "slowest us", "on rank"});
+  table.row({"call", "size", "path", "count", "wait us", "median us", "slowest us", "on rank"});
   for (const auto& key : order) table.row(row_of(key, kinds[key]));
   std::string text = "\nOn GPU buffers, " + std::to_string(all) + " call" + (all == 1 ? "" : "s") +
                      " of ranks, by the clock of each rank's host; `wait` is from the call until\n"
-                     "its stream came to it:\n" +
+                     "its stream reached it:\n" +
                      table.text();
   if (captured > 0)
     text += std::to_string(captured) +
-            " of them were captured into graphs, whose replays are "
-            "not seen.\n";
+            " of them were captured into graphs; replays are not recorded.\n";
   return text;
 }
 

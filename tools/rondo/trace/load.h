@@ -1,4 +1,4 @@
-// From the names that a user gives to a timeline.
+// Makes a timeline from the file names that a user gives.
 #pragma once
 
 #include <string>

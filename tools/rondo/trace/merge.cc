@@ -1,4 +1,4 @@
-// From files to a Timeline: what belongs together, and whether it can.
+// Makes a Timeline from files: it finds what belongs together, and whether it can.
 #include "tools/rondo/trace/merge.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ void check_run(const std::vector<TraceFile>& files) {
     const TraceFile& first = files.front();
     if (file.run != first.run || file.ranks != first.ranks)
       reject("'" + file.path + "' is of another run than '" + first.path + "'",
-             "files of one run and one communicator only; each run has its own number");
+             "only files of one run and one communicator");
     const auto [at, is_new] = by_rank.emplace(file.rank, &file);
     if (!is_new)
       reject("'" + file.path + "' and '" + at->second->path + "' are both of rank " +
@@ -38,7 +38,7 @@ void check_run(const std::vector<TraceFile>& files) {
   }
 }
 
-/// By rank, with empty ones for those that are missing.
+/// The files by rank, with empty ones for ranks that are missing.
 std::vector<TraceFile> by_rank(std::vector<TraceFile> files) {
   const int ranks = files.front().ranks;
   std::vector<TraceFile> sorted(static_cast<std::size_t>(ranks));
@@ -78,10 +78,10 @@ void note_ranks(Timeline& timeline) {
   auto& notes = timeline.notes;
   if (!missing.empty())
     notes.push_back("There is no trace of " + ranks_words(missing) + " of " +
-                    std::to_string(timeline.ranks) + ": what they did is left out.");
+                    std::to_string(timeline.ranks) + ": their part is missing.");
   if (!died.empty())
     notes.push_back("The traces of " + ranks_words(died) +
-                    " are empty: killed, or still at work, before they could be written.");
+                    " are empty: the ranks were killed, or still ran, before they could write.");
   if (!apart.empty())
     notes.push_back("The clocks of " + ranks_words(apart) +
                     " were never compared with rank 0's: times between them mean nothing.");
@@ -104,8 +104,9 @@ void note_losses(Timeline& timeline) {
   }
 }
 
-/// What makes events of several ranks one call: collectives by sequence, messages by pair too.
-/// Ranks that disagree about the collective, on which a run fails, made several calls.
+/// Events of several ranks with the same key are one call. Collectives are told apart by sequence,
+/// messages also by their pair of ranks. Ranks that disagree about the collective, so that a run
+/// fails, made several calls.
 using Key = std::tuple<int, int, std::uint64_t, Collective>;
 
 Key key_of(const TraceFile& file, const TracedForm& form, std::uint64_t sequence) {
@@ -115,7 +116,7 @@ Key key_of(const TraceFile& file, const TracedForm& form, std::uint64_t sequence
                     : Key{form.peer, file.rank, sequence, collective};
 }
 
-/// Hands every event to the call that it is of.
+/// Hands every event to the call that it belongs to.
 class Collector {
  public:
   explicit Collector(Timeline& timeline) : timeline_(timeline) {}
@@ -167,7 +168,7 @@ class Collector {
   std::map<Key, CallEvents> calls_{};
 };
 
-/// Onto rank 0's clock.
+/// Puts the times of GPU calls on rank 0's clock.
 void place_gpu_calls(Timeline& timeline) {
   for (TraceFile& file : timeline.files) {
     const RankClock& clock = timeline.clocks[static_cast<std::size_t>(file.rank)];
@@ -188,7 +189,7 @@ std::int64_t first_time(const Timeline& timeline) {
   return first;
 }
 
-/// Times count from the first event that is left.
+/// Makes times count from the first event that is left.
 void shift_to_zero(Timeline& timeline) {
   const std::int64_t zero = first_time(timeline);
   const auto shift = [&](std::int64_t& time) { time -= zero; };
@@ -230,10 +231,10 @@ void note_calls(Timeline& timeline) {
     timeline.notes.push_back(std::to_string(count) + " " + thing + (count == 1 ? " " : "s ") +
                              what);
   };
-  say(unfinished, "call", "did not end, or not on every rank that took part and left a trace.");
-  say(unmatched, "message", "left or came in one rank's trace only.");
+  say(unfinished, "call", "did not end on every rank that took part and left a trace.");
+  say(unmatched, "message", "appear in the trace of one side only.");
   say(timeline.contradictions, "message",
-      "came before being sent, by more than the clocks are uncertain: a clock was set, or "
+      "arrived before they were sent, by more than the clocks can be off: a clock was set, or "
       "drifted.");
 }
 
@@ -258,7 +259,7 @@ Timeline merge(std::vector<TraceFile> files) {
   if (timeline.calls.empty() && !gpus)
     reject("these traces hold no calls" +
                (timeline.notes.empty() ? "" : ". " + timeline.notes.front()),
-           "a run that makes calls and finalizes its communicators");
+           "trace a run that makes calls and finalizes its communicators");
   shift_to_zero(timeline);
   note_calls(timeline);
   return timeline;

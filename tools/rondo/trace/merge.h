@@ -1,4 +1,4 @@
-// One call's events, and the call that they make. Private to the merger.
+// The events of one call, and the call made from them. Private to the merger.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,8 @@ struct CallEvents {
   std::vector<std::vector<const TracedEvent*>> events{};  ///< by rank, in the order of recording
 };
 
-/// Fills in what ranks did, messages and waits. How many messages came before they were sent.
+/// Fills in the work of the ranks, messages and waits. Returns how many messages came before they
+/// were sent.
 std::size_t build_call(const Timeline& timeline, CallEvents& events);
 
 }  // namespace rondo::tool

@@ -17,7 +17,7 @@ constexpr int most_told_ranks = 64;
 
 using Channel = std::tuple<int, int, int>;  ///< from, to, lane
 
-/// The schedule that a call followed, or whose result its direct way gives.
+/// The schedule that a call followed, or whose result its direct path gives.
 std::optional<Schedule> followed(const TracedCall& call) {
   if (call.from >= 0 || !call.complete() || call.plan->ranks > most_told_ranks) return std::nullopt;
   if (!call.direct) return schedule_of(*call.plan);
@@ -28,7 +28,7 @@ std::optional<Schedule> followed(const TracedCall& call) {
   return std::nullopt;
 }
 
-/// Slices of one message as one, by channel and number.
+/// Joins the slices of each message, by channel and number.
 std::map<Channel, std::vector<RealMessage>> whole_messages(const TracedCall& call) {
   std::map<Channel, std::vector<RealMessage>> whole;
   for (const TracedMessage& slice : call.messages) {
@@ -51,8 +51,8 @@ const Work* work_of(const TracedCall& call, int rank, Work::Kind kind) {
   return nullptr;
 }
 
-/// Within the only round of a push, where inputs are read and results written at once, the middle
-/// stands for the turn.
+/// A push has one round, in which inputs are read and results written at once. Its middle stands
+/// for the change from reading to writing.
 RealMessage direct_message(const TracedCall& call, const ExplainedMessage& message, bool second) {
   const Work* const post = work_of(call, message.from, Work::Kind::post);
   const Work* const from_last = work_of(call, message.from, Work::Kind::last_round);
@@ -77,7 +77,7 @@ RealMessage direct_message(const TracedCall& call, const ExplainedMessage& messa
   return real;
 }
 
-/// Clocks that are compared only so well can let an end come before its begin.
+/// Clocks are compared only approximately, so an end could come before its begin.
 RealMessage in_order(RealMessage message) {
   message.begin = std::max<std::int64_t>(message.begin, 0);
   message.end = std::max(message.end, message.begin + 1);
@@ -91,7 +91,7 @@ RealRun real_run(const TracedCall& call) {
   std::optional<Schedule> schedule = followed(call);
   if (!schedule)
     reject("call " + std::to_string(call.number) + " (" + call_name(call) + ", " + way_name(call) +
-               ") cannot be told round by round",
+               ") cannot be shown round by round",
            "--call N, a complete collective of up to " + std::to_string(most_told_ranks) +
                " ranks that follows a schedule; `rondo trace` lists the calls");
   RealRun real{.schedule = *schedule};
@@ -122,11 +122,11 @@ RealRun real_run(const TracedCall& call) {
 const TracedCall& slowest_playable(const Timeline& timeline) {
   const TracedCall* slowest = nullptr;
   for (const TracedCall& call : timeline.calls)
-    // The schedule is built only to know that it can be: last, since there may be many calls.
+    // The schedule is built only to see whether it can be. That comes last, since it takes long.
     if ((slowest == nullptr || slowest->took() < call.took()) && followed(call)) slowest = &call;
   if (slowest == nullptr)
     reject("none of the " + std::to_string(timeline.calls.size()) +
-               " calls can be told round by round",
+               " calls can be shown round by round",
            "traces of all ranks, and collectives that follow a schedule");
   return *slowest;
 }

@@ -1,4 +1,4 @@
-// A real call as its schedule says it: each message of the schedule with the times at which it
+// A recorded call in terms of its schedule: each message of the schedule with the times at which it
 // moved.
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace rondo::tool {
 
-/// Nanoseconds since the call's begin. A message that was cut into slices begins with the first and
-/// ends with the last of them.
+/// Times are nanoseconds since the call's begin. A message in slices begins with the first slice
+/// and ends with the last one.
 struct RealMessage {
   bool there = false;  ///< false: it had no bytes, so nothing was sent
   std::int64_t begin = 0;
@@ -22,15 +22,15 @@ struct RealMessage {
 struct RealRun {
   Schedule schedule{};
   Explanation explanation{};
-  /// For each round of the explanation and each of its messages.
+  /// One for each round of the explanation and each of its messages.
   std::vector<std::vector<RealMessage>> messages{};
 };
 
-/// Directly moved calls are told as the schedule of the same name: what a rank reads of another
-/// one's is a message that begins when it can be read. Throws Error{invalid_argument} for what no
-/// schedule tells: a single send, an incomplete call, more than 64 ranks.
+/// A call on the direct path is shown as the schedule of the same name. Data that a rank reads from
+/// another rank's memory is a message, which begins when the data can be read. Throws
+/// Error{invalid_argument} for a single send, an incomplete call, and more than 64 ranks.
 RealRun real_run(const TracedCall& call);
-/// The slowest call that real_run() can tell.
+/// The slowest call that real_run() can show.
 const TracedCall& slowest_playable(const Timeline& timeline);
 
 }  // namespace rondo::tool

@@ -1,4 +1,4 @@
-// The page that plays a real call.
+// The page that plays a recorded call.
 #pragma once
 
 #include <string>
@@ -8,8 +8,9 @@
 
 namespace rondo::tool {
 
-/// HTML. The schedule's model is in the page too, to be shown beside it on the same clock. Throws
-/// Error{invalid_argument} as real_run() does. `names`: the files, for the words of the page.
+/// Returns HTML. The page also has the schedule with its predicted times, to compare on the same
+/// clock. Throws Error{invalid_argument} as real_run() does. `names`: the files, which the page
+/// names.
 std::string real_page(const Timeline& timeline, const TracedCall& call,
                       const std::vector<std::string>& names);
 

@@ -47,10 +47,10 @@ std::string clocks_text(const Timeline& timeline) {
               microseconds(clock.offsets.back().uncertainty) + " off";
     text += "\n";
   }
-  return text.empty() ? "Clocks: one, of one machine.\n" : "Clocks:\n" + text;
+  return text.empty() ? "Clocks: one, all ranks ran on one machine.\n" : "Clocks:\n" + text;
 }
 
-/// One row for each collective, size and way.
+/// One row for each collective, size and path.
 std::string calls_table(const Timeline& timeline) {
   struct Kind {
     std::vector<std::int64_t> times{};
@@ -75,7 +75,7 @@ std::string calls_table(const Timeline& timeline) {
     if (kind.slowest == nullptr || kind.slowest->took() < call.took()) kind.slowest = &call;
   }
   Table table(3);
-  table.row({"call", "size", "way", "count", "median us", "slowest us", "is call", "waiting"});
+  table.row({"call", "size", "path", "count", "median us", "slowest us", "is call", "waiting"});
   for (const auto& key : order) {
     Kind& kind = kinds[key];
     std::sort(kind.times.begin(), kind.times.end());
@@ -106,7 +106,7 @@ std::string slowest_text(const Findings& findings) {
   std::string text;
   const int rank = findings.slowest_rank();
   if (rank < 0) {
-    text += "Slowest rank: none, nobody waited for another one.\n";
+    text += "Slowest rank: none, no rank waited for another.\n";
   } else {
     std::int64_t all = 0;
     for (const RankFindings& each : findings.ranks) all += each.delayed;
@@ -117,9 +117,9 @@ std::string slowest_text(const Findings& findings) {
   if (const LinkFindings* link = findings.slowest_link()) {
     const auto messages = static_cast<std::int64_t>(link->messages);
     text += "Slowest link: " + std::to_string(link->from) + " to " + std::to_string(link->to) +
-            ", " + microseconds(link->carried / messages) + " us a message that was waited for (" +
-            counted(messages, "message") + ", " + bytes_text(static_cast<double>(link->bytes)) +
-            ").\n";
+            ", " + microseconds(link->carried / messages) +
+            " us for each message that a rank waited for (" + counted(messages, "message") + ", " +
+            bytes_text(static_cast<double>(link->bytes)) + ").\n";
   }
   if (const RoundFindings* round = findings.slowest_round())
     text += "Slowest round: " + round->name + ", " + microseconds(round->took) + " us on rank " +
@@ -129,12 +129,12 @@ std::string slowest_text(const Findings& findings) {
 
 std::string notes_text(const Timeline& timeline) {
   if (timeline.notes.empty()) return {};
-  std::string text = "\nThis is a part:\n";
+  std::string text = "\nThe traces are incomplete:\n";
   for (const std::string& note : timeline.notes) text += "  " + note + "\n";
   return text;
 }
 
-/// "1 12.0, 3 4.5": for which ranks it waited, in microseconds.
+/// The ranks that it waited for, with microseconds: "1 12.0, 3 4.5".
 std::string for_whom(const RankCall& rank, std::size_t ranks) {
   std::string words;
   for (std::size_t peer = 0; peer < ranks; ++peer) {
@@ -151,8 +151,8 @@ std::string call_text(const TracedCall& call) {
   std::string text = "Call " + std::to_string(call.number) + ": " + call_name(call) + " #" +
                      std::to_string(call.sequence) + ", " + std::to_string(call.form.count) +
                      " x " + std::string(name(call.form.type)) + ", " + way_name(call) + ", " +
-                     microseconds(call.took()) + " us from " + microseconds(call.begin) + " us on" +
-                     (call.complete() ? "" : " (not complete)") + "\n";
+                     microseconds(call.took()) + " us, begun at " + microseconds(call.begin) +
+                     " us" + (call.complete() ? "" : " (not complete)") + "\n";
   Table table(1);
   table.row({"rank", "came us", "left us", "worked us", "waited us", "for late ranks us"});
   for (std::size_t rank = 0; rank < call.ranks.size(); ++rank) {
@@ -186,9 +186,9 @@ std::string summary_text(const Timeline& timeline) {
     WorkNames names;
     const Findings findings = find(calls, static_cast<std::size_t>(timeline.ranks), names);
     text += "\n" + ranks_table(timeline, findings) + "\n" + slowest_text(findings);
-    text += "The last rank came " +
+    text += "On average, the last rank came " +
             microseconds(findings.arrivals / static_cast<std::int64_t>(calls.size())) +
-            " us behind the first one, in the mean.\n";
+            " us after the first.\n";
   }
   return text + "\n" + call_text(timeline.slowest());
 }

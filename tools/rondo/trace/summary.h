@@ -1,4 +1,4 @@
-// A timeline in words: the whole run, and one call.
+// A timeline as text: the whole run, and one call.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace rondo::tool {
 
-/// Who took part, what was called, who waited for whom; then the slowest call.
+/// The ranks, the calls, and which rank waited for which; then the slowest call.
 std::string summary_text(const Timeline& timeline);
-/// One call: when each rank came, worked and waited, and for whom.
+/// One call: when each rank came, worked and waited, and for which ranks.
 std::string call_text(const TracedCall& call);
 
 }  // namespace rondo::tool

@@ -11,8 +11,8 @@ namespace rondo::tool {
 
 const TracedCall& Timeline::call(std::size_t number) const {
   if (calls.empty())
-    reject("these traces hold calls on GPU buffers alone, which have no steps to show",
-           "no --call: the summary has all that is known of them");
+    reject("these traces hold only calls on GPU buffers, which have no steps to show",
+           "leave out --call: the summary shows them");
   if (number < 1 || number > calls.size())
     reject("there is no call " + std::to_string(number) + " in these traces",
            "--call 1 to " + std::to_string(calls.size()));
@@ -34,7 +34,7 @@ bool Timeline::ended(const TracedCall& call) const {
     all_tell = all_tell && tells(rank);
     if (tells(rank) && (!each.there || !each.ended)) return false;
   }
-  // Where a rank tells nothing, what it sent and received has no other side.
+  // Where a rank's trace is missing, its sends and receives have no other side.
   return !all_tell || call.unmatched == 0;
 }
 

@@ -11,7 +11,7 @@
 
 namespace rondo::tool {
 
-/// A time in which a rank worked on something, and what it waited for before.
+/// A span of time in which a rank worked, and the wait before it.
 struct Work {
   enum class Kind : std::uint8_t { op, post, first_round, last_round, leave };
   Kind kind = Kind::op;
@@ -20,11 +20,11 @@ struct Work {
   int phase = 0;
   int round = 0;
   std::uint64_t pass = 0;  ///< slice
-  std::int64_t waits = 0;  ///< since when nothing else was done
+  std::int64_t waits = 0;  ///< the time since which the rank did nothing else
   std::int64_t begin = 0;
   std::int64_t end = 0;
   int late = -1;              ///< the rank whose lateness held it up, or -1
-  std::int64_t late_for = 0;  ///< how much of the wait went by before that rank had given
+  std::int64_t late_for = 0;  ///< how much of the wait went by until that rank was ready
 
   std::int64_t waited() const { return begin - waits; }
 };
@@ -38,10 +38,10 @@ struct TracedMessage {
   std::uint64_t pass = 0;
   std::uint64_t bytes = 0;
   std::int64_t begin = 0;     ///< the sender's work begins
-  std::int64_t sent = 0;      ///< and has handed it over
+  std::int64_t sent = 0;      ///< the sender has handed the slice over
   std::int64_t wanted = 0;    ///< the receiver has nothing else to do
-  std::int64_t received = 0;  ///< its work begins
-  std::int64_t settled = 0;   ///< and has put it where it belongs
+  std::int64_t received = 0;  ///< the receiver's work begins
+  std::int64_t settled = 0;   ///< the receiver has put the slice where it belongs
   int send_op = -1;
   int receive_op = -1;
 };
@@ -59,10 +59,10 @@ struct RankCall {
 
 struct TracedCall {
   std::size_t number = 0;      ///< from 1, in order of begin
-  std::uint64_t sequence = 0;  ///< the communicator's; of sends and receives the pair's
+  std::uint64_t sequence = 0;  ///< the communicator's; for sends and receives the pair's
   TracedForm form{};           ///< of the lowest rank that has it
   const TracedPlan* plan = nullptr;
-  int from = -1;  ///< of a send with its receive
+  int from = -1;  ///< for a send with its receive
   int to = -1;
   bool direct = false;
   std::string mode{};  ///< direct: one_shot, two_shot, push
@@ -77,7 +77,8 @@ struct TracedCall {
   std::uint64_t bytes() const;  ///< of the index space
 };
 
-/// How a rank's clock is put right: ahead of rank 0's by a line through one or two measurements.
+/// How a rank's clock is corrected. Its lead over rank 0's clock is a line through one or two
+/// measurements.
 struct RankClock {
   bool traced = false;  ///< there is a file
   bool same = true;     ///< it is rank 0's own clock
@@ -93,21 +94,21 @@ struct Timeline {
   int ranks = 1;
   std::vector<RankClock> clocks{};
   std::vector<TracedCall> calls{};
-  /// What is missing or odd, a sentence each: the result is a part then.
+  /// What is missing or odd, one sentence each. If there are any, the traces are incomplete.
   std::vector<std::string> notes{};
   std::size_t contradictions = 0;  ///< messages there before they were sent, beyond uncertainty
 
   /// The rank's trace holds events. A killed rank's does not.
   bool tells(int rank) const { return !files[static_cast<std::size_t>(rank)].events.empty(); }
-  /// Every rank that takes part and tells anything began and ended the call.
+  /// Every rank that takes part and has a trace began and ended the call.
   bool ended(const TracedCall& call) const;
   /// Throws Error{invalid_argument} where there is no such call.
   const TracedCall& call(std::size_t number) const;
-  /// The call that took longest, of those that ended() where there are any.
+  /// The call that took longest, among those that ended() if there are any.
   const TracedCall& slowest() const;
 };
 
-/// Throws Error{invalid_argument} for files of different runs, two of one rank, or without a call.
+/// Throws Error{invalid_argument} for files of different runs, two files of one rank, or no calls.
 /// Missing ranks, lost events and ranks that died make notes.
 Timeline merge(std::vector<TraceFile> files);
 

@@ -47,28 +47,25 @@ void add_trace(CLI::App& program) {
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* command = program.add_subcommand(
       "trace",
-      "Shows a real run: merges what the ranks of one run recorded onto one clock and says who\n"
-      "waited for whom, and which rank, link and round was the slowest.\n"
-      "RONDO_TRACE=FILE makes every rank record its calls and write FILE.RANK when its\n"
-      "communicator is finalized or fails (FILE.NAME.RANK for further communicators of a job, one\n"
-      "NAME for each); RONDO_TRACE_LIMIT bounds it. Where ranks are on several machines their\n"
-      "clocks are compared at the beginning and in finalize(), which then waits for all ranks.\n"
-      "Of calls on GPU buffers it says the way, and when they were put into their stream, begun "
-      "and\n"
-      "completed; they have no steps.\n"
+      "Shows a recorded run: merges the traces of its ranks onto one clock, and says which rank\n"
+      "waited for which, and which rank, link and round was the slowest.\n"
+      "RONDO_TRACE=FILE makes every rank record its calls. It writes FILE.RANK when its\n"
+      "communicator is finalized or fails (FILE.NAME.RANK for each further communicator).\n"
+      "RONDO_TRACE_LIMIT sets how many events it keeps. Ranks on several machines compare their\n"
+      "clocks at the start and in finalize(), which then waits for all ranks.\n"
+      "A call on GPU buffers has no steps: the trace has its path, and when it was put into its\n"
+      "stream, begun and completed.\n"
       "Example: RONDO_TRACE=run rondorun -n 4 ./all_reduce_perf; rondo trace run");
   command
       ->add_option("files", arguments->files, "the ranks' files, or FILE for FILE.0, FILE.1, ...")
       ->required();
   command->add_option(
       "--chrome", arguments->chrome,
-      "write JSON for Perfetto or chrome://tracing: a process for each rank, tracks\n"
-      "for calls, waits and lanes, arrows for messages");
+      "writes JSON for Perfetto or chrome://tracing: a process for each rank, tracks for calls,\n"
+      "waits and lanes, arrows for messages");
   command->add_option("--html", arguments->html,
-                      "write a page that plays a call as it went (up to 64 ranks)");
-  command
-      ->add_option("--call", arguments->call,
-                   "one call, by its number in the summary; else all, and the slowest one")
+                      "writes a page that plays a call as it went (up to 64 ranks)");
+  command->add_option("--call", arguments->call, "shows one call, by its number in the summary")
       ->check(CLI::Range(1, 1000000000));
   command->callback([arguments, command] {
     refuse_empty(*command, {"--chrome", "--html"});

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t alone_frame_bytes = std::size_t{1} << 20;
 
-/// A pipe; both ends close by themselves.
+/// A pipe. Both ends close by themselves.
 struct Pipe {
   Pipe() {
     std::array<int, 2> ends{};
@@ -49,8 +49,8 @@ int exit_status(pid_t child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/// Whether the kernel copies between two processes that are no parent and child of each other, as
-/// ranks are: two children try.
+/// Whether the kernel copies between two processes of which neither is the parent of the other, as
+/// with ranks. Two children try it.
 bool copies_between_processes() {
   Pipe address;
   Pipe done;
@@ -75,7 +75,7 @@ bool copies_between_processes() {
   return reaches;
 }
 
-/// A peer of this process: another one here, or one on a machine like this.
+/// A peer of this process: another process here, or one on a machine like this.
 HostInfo peer_of(const HostInfo& here, bool threads, bool apart) {
   HostInfo there = here;
   if (!threads) there.process = here.process + 1;
@@ -90,7 +90,7 @@ Facts facts_here(const Config& config, int ranks, bool apart) {
   if (ranks == 1) return facts;
   const Selection selection(config.transport, transport_names(), "RONDO_TRANSPORT");
   const HostInfo here = describe_host(config);
-  // Ranks are threads of one process only where nothing else is wanted.
+  // Ranks are threads of one process only where nothing but "local" is wanted.
   const HostInfo there = peer_of(here, config.transport == "local" && !apart, apart);
   const TransportKind* kind = best_transport(selection, here, there, facts.passed_over);
   if (kind == nullptr)

@@ -1,4 +1,4 @@
-// What a choice goes by besides the call: found out on this machine, without starting ranks.
+// The facts about this machine that a choice depends on. Finding them starts no ranks.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,13 @@ struct Facts {
   Surroundings around{};
   std::string transport{};      ///< between any two ranks; empty: one rank
   std::string passed_over{};    ///< better transports, and why they do not serve
-  bool reaches_memory = false;  ///< the transport has a direct way
+  bool reaches_memory = false;  ///< the transport has a direct path
   std::size_t frame_bytes = 0;  ///< most that one message carries
 };
 
-/// Of `ranks` processes on this machine, or each on another machine like this one where `apart`.
-/// `config`: the environment's settings, or what a user put in their place. Throws
-/// Error{configuration} where no allowed transport reaches.
+/// Facts for `ranks` processes on this machine or, with `apart`, each on its own machine like this
+/// one. `config`: the settings of the environment, or what the user gave instead. Throws
+/// Error{configuration} if no allowed transport reaches the peers.
 Facts facts_here(const Config& config, int ranks, bool apart);
 
 }  // namespace rondo::tool::why

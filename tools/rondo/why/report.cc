@@ -39,14 +39,14 @@ std::string direct_text(const PreparedCall& prepared) {
   const DirectCall& direct = *prepared.direct;
   const std::string mode(name_of(direct.ordinary_memory.plan.mode));
   if (direct.staged)
-    return "direct: every rank shows its input on a board that all of them map, and reads the "
-           "others' there (" +
+    return "direct: every rank copies its input into a staging buffer that all ranks map, and "
+           "reads the others' inputs there (" +
            mode + ")";
-  std::string text = "direct: memory from rondo::allocate() is read and written in place";
+  std::string text = "direct: ranks read and write memory from rondo::allocate() in place; ";
   if (direct.copies)
-    text += "; what lies elsewhere is fetched by copies that the kernel makes (" + mode + ")";
+    text += "the kernel copies other memory from process to process (" + mode + ")";
   else
-    text += "; what lies elsewhere goes by messages";
+    text += "other memory goes by messages";
   return text;
 }
 
@@ -55,23 +55,24 @@ std::string no_direct_text(const Facts& facts, const Call& call,
   const std::string by = "by messages";
   if (!selection.allows(call.collective, direct_name)) return by + ": direct is excluded";
   if (!facts.reaches_memory)
-    return by + ": over " + facts.transport + " no rank reaches another one's memory";
+    return by + ": over " + facts.transport + " no rank can read another rank's memory";
   if (!facts.around.direct)
     return by + ": direct is for up to " + std::to_string(most_direct_ranks) + " ranks";
-  return by + ": no direct way is in the table for this collective and size";
+  return by + ": the table has no direct path for this collective and size";
 }
 
-std::string contest_text(const PreparedCall& prepared) {
-  if (!prepared.direct) return "none: there is one way";
+std::string autotuner_text(const PreparedCall& prepared) {
+  if (!prepared.direct) return "off: there is only one path";
   if (prepared.direct->measured)
-    return "the calls themselves try both, direct and by messages, and take what is faster here";
-  return "none: the table decides (short, forced, or both ways would not give the same bits)";
+    return "on: calls try both paths, direct and by messages, and keep the faster one";
+  return "off: the table decides (the call is short, the algorithm is forced, or the two paths "
+         "would not give the same bits)";
 }
 
 std::string slices_text(const PreparedCall& prepared) {
   const double bytes = static_cast<double>(prepared.slicing.slice * prepared.element_bytes);
   if (prepared.slicing.passes <= 1)
-    return "none: the largest chunk has " + size_text(bytes) + ", which one message carries";
+    return "none: the largest chunk has " + size_text(bytes) + ", which fits into one message";
   return std::to_string(prepared.slicing.passes) + " passes, each of up to " + size_text(bytes) +
          " of every chunk, so that receiving, reducing and sending overlap";
 }
@@ -91,7 +92,7 @@ std::string predictions(const Call& call, const PreparedCall& prepared, const Fa
         const Partition partition(schedule.layout, call.count, size_of(call.type));
         Costs of_row = costs;
         const bool calibrated = costs.works() || costs.ports == Ports::switched;
-        if (calibrated)  // a real machine's clock: then slices as they are cut here
+        if (calibrated)  // a real machine's clock has slices, cut as they are here
           of_row.slices =
               slices_of(schedule, static_cast<double>(index_space_bytes(call, facts.around.ranks)),
                         static_cast<double>(frame_bytes(schedule, facts)));
@@ -103,22 +104,22 @@ std::string predictions(const Call& call, const PreparedCall& prepared, const Fa
   for (const Prediction& row : all) {
     const bool chosen = row.algorithm->name == prepared.plan->schedule.algorithm;
     const std::string line = prediction_line(row, all.front().cost.seconds);
-    // Name, time and relation: what else there is `rondo simulate` shows.
+    // Name, time and relation; `rondo simulate` shows the other columns.
     text += (chosen ? "* " : "  ") + (row.simulated ? line.substr(0, 46) + "\n" : line);
   }
   return text;
 }
 
-/// A rank alone talks to nobody: which algorithm the table has for that says nothing.
+/// A single rank sends nothing, so the table's algorithm for it means nothing.
 std::string report_alone(const Call& call, const Facts& facts) {
   return std::string(name(call.collective)) +
          (is_token(call.collective)
               ? std::string()
               : " of " + std::to_string(call.count) + " x " + std::string(name(call.type))) +
          " on one rank\n\n" + item("transport", transport_text(facts)) +
-         item("way", is_token(call.collective) ? "none: there is nobody to wait for"
-                                               : "none: the call copies input to output") +
-         item("why", "there is nobody to talk to; --ranks says how many there are");
+         item("path", is_token(call.collective) ? "none: there is no other rank to wait for"
+                                                : "none: the call copies input to output") +
+         item("why", "there is no other rank; --ranks sets their number");
 }
 
 }  // namespace
@@ -134,22 +135,22 @@ std::string report(const Call& call, const Facts& facts, const AlgorithmSelectio
   const Schedule& schedule = plan->schedule;
   std::string text = wrapped("", words_of(sentence(*prepared, facts.transport)), 2, width);
   text += "\n" + item("transport", transport_text(facts));
-  text += item("way",
+  text += item("path",
                prepared->direct ? direct_text(*prepared) : no_direct_text(facts, call, selection));
   text += item("why", choice.reason);
-  text += item("contest", contest_text(*prepared));
+  text += item("autotuner", autotuner_text(*prepared));
   const std::string lanes =
       std::to_string(schedule.lanes) + (schedule.lanes == 1 ? " lane" : " lanes");
   text += item("messages", schedule.algorithm + ", " + lanes + ", " +
                                std::to_string(schedule.layout.chunks()) +
                                (schedule.layout.chunks() == 1 ? " chunk" : " chunks") +
-                               (prepared->direct ? ": where the call goes by messages" : ""));
+                               (prepared->direct ? ": when the call goes by messages" : ""));
   if (!is_token(call.collective)) text += item("slices", slices_text(*prepared));
   text += predictions(call, *prepared, facts, costs);
   text +=
-      "*: the messages' algorithm here. The choice comes from a table of what was\n"
-      "measured, not from these predictions of a plain clock without slices; where the\n"
-      "two disagree, --alpha, --beta and --gamma may not be this machine's.\n";
+      "*: the algorithm that messages use here. It comes from a table of measurements,\n"
+      "not from these predictions, whose clock is simpler than a machine. Where the two\n"
+      "disagree, alpha, beta and gamma may not be this machine's: see rondo calibrate.\n";
   return text;
 }
 

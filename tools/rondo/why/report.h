@@ -1,4 +1,4 @@
-// Why a call goes the way it does, as text. Pure: from facts and a call.
+// Explains as text which path a call takes and why. A pure function of facts and a call.
 #pragma once
 
 #include <string>

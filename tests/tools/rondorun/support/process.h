@@ -23,8 +23,8 @@ struct Command {
   bool terminal = false;    ///< in, out and error are one terminal of its own
 };
 
-/// A running command with its output. Throws std::runtime_error when patience ends, with all output
-/// so far in the text. Killed, with all that carry its mark, at the latest on destruction.
+/// A running command with its output. Throws std::runtime_error when `patience` is over, with all
+/// output so far in the text. The destructor kills it, with all processes that carry its mark.
 class Process {
  public:
   explicit Process(const Command& command);
@@ -34,30 +34,31 @@ class Process {
 
   pid_t id() const { return process_; }
   void signal(int number) const;
-  /// To the terminal's keyboard.
+  /// Types the text on the terminal's keyboard.
   void type(const std::string& text) const;
 
-  /// Until standard output holds `text` so often.
+  /// Waits until standard output holds `text` so often.
   void wait_for(const std::string& text, int times = 1);
   void wait_until(const std::function<bool()>& condition, const std::string& what);
-  /// Until the command has ended and closed its output: the exit status, 128 + s after signal s.
+  /// Waits until the command has ended and closed its output. Returns the exit status, which is
+  /// 128 + s after signal s.
   int wait();
-  /// How long was waited for it so far, but for the moments in which the machine stood still: what
-  /// passes between two looks, a few milliseconds else, counts for 100 ms at most.
+  /// How long the test has waited for the command, without the moments in which the machine stood
+  /// still. The time between two looks, usually a few milliseconds, counts as 100 ms at most.
   std::chrono::milliseconds waited() const {
     return std::chrono::duration_cast<std::chrono::milliseconds>(waited_);
   }
-  /// Until the command has stopped because of a signal.
+  /// Waits until the command has stopped because of a signal.
   void wait_stopped();
-  /// No longer reads standard output.
+  /// From now on standard output is not read.
   void stop_reading() { output_fd_.reset(); }
 
   const std::string& output() const { return output_; }
   const std::string& error() const { return error_; }
-  /// Whatever could still say something has ended.
+  /// True when all processes that could still write something have ended.
   bool is_silent() const { return !output_fd_ && !error_fd_; }
 
-  /// Process of a rank that said "up RANK PID".
+  /// The process of a rank that said "up RANK PID".
   pid_t rank(int rank) const;
   /// Living processes of this command, found by a variable that all of them inherit.
   std::vector<pid_t> living() const;
@@ -116,15 +117,15 @@ struct Result {
   std::string output{};
   std::string error{};
 };
-/// What a command said to standard error, but for the ranks' notes of whom a call waits for: where
-/// the machine is busy that is nobody's fault.
+/// What a command said on standard error, without the ranks' notes of whom a call waits for. On a
+/// busy machine these are nobody's fault.
 std::string trouble(const std::string& error);
 
-/// Runs to the end; nothing of it lives afterwards.
+/// Runs the command to its end. No process of it lives afterwards.
 Result finish(const Command& command);
 
-/// Whether one of three tries took less than 5 s, how soon a job ends once a rank was killed: the
-/// machine may have been busy in the first ones. Each try says how long that end took.
+/// Whether one of three tries took less than 5 s, in which a job must end once a rank was killed.
+/// The machine may have been busy in the first tries. Each try says how long that end took.
 bool one_in_time(const std::function<std::chrono::milliseconds()>& attempt);
 
 }  // namespace rondo::test

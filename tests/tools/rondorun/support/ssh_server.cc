@@ -10,11 +10,11 @@
 namespace rondo::test {
 namespace {
 
-/// Where a root's sshd locks itself in. Debian makes it when it boots, but a chroot does not boot.
-/// Left there: another test's sshd may need it.
+/// The folder in which a root's sshd locks itself in. Debian makes it when it boots, but a chroot
+/// does not boot. It is left there, since another test's sshd may need it.
 constexpr const char* run_folder = "/run/sshd";
 
-/// Free now; sshd says if somebody else takes it first.
+/// A port that is free now. sshd says if somebody else takes it first.
 int free_port() {
   const UniqueFd socket(::socket(AF_INET, SOCK_STREAM, 0));
   sockaddr_in address{};

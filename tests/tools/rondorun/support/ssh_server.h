@@ -16,7 +16,7 @@ class SshServer {
   SshServer(const SshServer&) = delete;
   SshServer& operator=(const SshServer&) = delete;
 
-  /// For --ssh: logs this user in on 127.0.0.1 without a question.
+  /// The command for --ssh, which logs this user in on 127.0.0.1 without a question.
   const std::string& command() const { return command_; }
   /// The same with a key that the server does not know.
   const std::string& wrong_command() const { return wrong_command_; }

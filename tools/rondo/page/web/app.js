@@ -1,5 +1,5 @@
-// The page's state: which schedules are shown, at which costs, at which instant; and what follows
-// from it. Everything that changes goes through here, so that all parts of the page agree.
+// The page's state: which schedules are shown, at which costs, at which instant. Every change goes
+// through here, so that all parts of the page agree.
 
 const byId = (id) => document.getElementById(id);
 
@@ -20,12 +20,12 @@ class App {
     this.replays = [];
   }
 
-  /** What runs at these costs; a barrier carries nothing. */
+  /** The costs for a schedule. A barrier carries no bytes. */
   costsOf(schedule) {
     return { ...this.costs, bytes: isToken(schedule.collective) ? 0 : this.costs.bytes };
   }
 
-  /** After another choice of algorithms, or other costs. */
+  /** Call it after another choice of algorithms, or for other costs. */
   replay() {
     const shown = this.shown.map((index) => this.schedules[index]);
     this.replays = shown.map((schedule) =>
@@ -44,13 +44,13 @@ class App {
     this.scheduleChart();
   }
 
-  /** Stops of all replays in order, those closer than a thousandth of the whole as one. */
+  /** Stops of all replays in order. Stops closer than a thousandth of the whole count as one. */
   commonStops(end) {
     const all = this.replays.flatMap((replay) => replay.stops).sort((a, b) => a - b);
     return all.filter((stop, i) => i + 1 === all.length || all[i + 1] - stop > end * 1e-3);
   }
 
-  /** The chart needs runs of its own; it waits until the sliders rest for a frame. */
+  /** Draws the chart, which needs runs of its own, once the sliders have rested for 60 ms. */
   scheduleChart() {
     clearTimeout(this.chartTimer);
     this.chartTimer = setTimeout(() => this.drawChart(), 60);
@@ -86,7 +86,7 @@ class App {
     this.onRest?.();
   }
 
-  /** Messages that came to an end since the stop before this instant. */
+  /** Messages that ended since the stop before this instant. */
   settled(replay) {
     const { player } = this;
     return replay.settledWithin(player.previousStop(), player.time);

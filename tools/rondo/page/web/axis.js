@@ -1,5 +1,5 @@
-// The time axis: a row for each rank, a block for each message that leaves it, a hatched block
-// where the receiver combines; the clock's hand moves over it. Drawn once, then only the hand.
+// The time axis. Each rank has a row with a block for each message that it sends. A lighter strip
+// shows where the receiver combines. The axis is drawn once, and the clock's hand moves over it.
 
 class TimeAxis {
   constructor(element, onSeek) {
@@ -17,7 +17,7 @@ class TimeAxis {
     this.canvas.addEventListener("pointermove", (event) => { if (event.buttons & 1) seek(event); });
   }
 
-  /** `end`: where the axis ends; the later end where two algorithms share one clock. */
+  /** `end`: where the axis ends. Where two algorithms share one clock, it is the later end. */
   show(replay, end) {
     this.replay = replay;
     this.end = end || 1e-9;
@@ -100,7 +100,7 @@ class TimeAxis {
     }
   }
 
-  /** On the receiver's row, as a lighter strip at the bottom. */
+  /** Draws a lighter strip at the bottom of the receiver's row. */
   drawCombining(context, message, colours) {
     const x = this.xAt(message.end);
     const width = this.xAt(message.settled) - x;

@@ -1,7 +1,7 @@
-// Draws one rank: its name and a bar for each chunk that fills with contributions, one step of the
-// bar for each rank. Used for the stage; the details beside it draw the same bar larger.
+// Draws one rank: its name and a bar for each chunk. A bar fills with contributions, one step for
+// each rank. The stage uses it, and the details beside it draw the same bar larger.
 
-/** Runs of consecutive ranks of a set, [first, count], kept: sets repeat. */
+/** Runs of consecutive ranks in a set: [first, count]. They are kept, since sets repeat. */
 const runsOfSet = (() => {
   const known = new Map();
   return (set) => {
@@ -17,7 +17,7 @@ const runsOfSet = (() => {
   };
 })();
 
-/** Contributions that make a value complete. */
+/** The number of contributions that make a value complete. */
 const fullCount = (schedule) => (collectives[schedule.collective].reduces ? schedule.ranks : 1);
 
 /** Fills the steps of a bar that a set of ranks accounts for. */

@@ -1,5 +1,5 @@
-// Time over size, both axes logarithmic: a line for each algorithm, a mark where they change places
-// and another at the size that plays. Beside it the same as a table.
+// Time over size, with logarithmic axes. Each algorithm has a line. Marks show where the lines
+// cross and the size that plays. A table beside it has the same numbers.
 
 const chartSizes = { low: 8, high: 1 << 30 };
 const chartBox = { width: 560, height: 300, left: 62, right: 14, top: 14, bottom: 40 };
@@ -30,7 +30,7 @@ class CostChart {
     this.head = element.querySelector("thead tr");
   }
 
-  /** One or two schedules at these costs. */
+  /** Shows one or two schedules at these costs. */
   show(schedules, costs) {
     const { low, high } = chartSizes;
     const curves = schedules.map((schedule) => timeOverSize(schedule, costs, low, high));

@@ -1,5 +1,5 @@
 // What each collective promises: which chunks a rank's buffers have and what its output must hold.
-// The same rules as core/schedule/collective.cc and layout.cc, so that a page can check a schedule.
+// The rules are those of core/schedule/collective.cc and layout.cc. So a page can check a schedule.
 
 const collectives = {
   all_reduce: { title: "All-reduce", vector: true, reduces: true, rooted: false },

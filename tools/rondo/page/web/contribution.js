@@ -1,6 +1,6 @@
 // Contributions: what a chunk of memory is made of. {set: bits of ranks, count, chunk, tree, fault}.
-// The same rules as core/schedule/contribution.cc; a tree (the order of combination) is the number
-// of its shape rather than a hash.
+// The rules are those of core/schedule/contribution.cc. But a tree (the order of combination) is
+// the number of its shape here, not a hash.
 
 class ContributionAlgebra {
   constructor(schedule) {
@@ -29,7 +29,7 @@ class ContributionAlgebra {
     return this.trees.get(text);
   }
 
-  /** Left to right, as one combination of all operands. Faults of operands spread. */
+  /** Combines all operands at once, from left to right. Faults of operands spread. */
   combine(operands) {
     let value = operands[0];
     for (let i = 1; i < operands.length; ++i) value = this.merge(value, operands[i]);

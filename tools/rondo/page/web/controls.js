@@ -1,6 +1,6 @@
 // Joins the page's controls to its state: buttons, sliders, choices, and the keys of the keyboard.
 
-/** Sliders run over powers of ten (or two), so that every decade is as wide. */
+/** Sliders run over powers of ten (or two), so that all decades are equally wide. */
 const sliders = {
   alpha: { get: (costs) => Math.log10(costs.alpha), set: (costs, value) => { costs.alpha = 10 ** value; },
     text: (costs) => timeText(costs.alpha) },
@@ -29,7 +29,7 @@ class Controls {
     window.addEventListener("afterprint", () => this.forPaper(false));
   }
 
-  /** Paper is white and cannot be unfolded. */
+  /** Prepares for printing, and undoes that: paper is white and cannot be unfolded. */
   forPaper(begins) {
     const { dataset } = document.documentElement;
     if (begins) this.before = { theme: dataset.theme, open: byId("rounds-box").open };
@@ -129,7 +129,7 @@ class Controls {
     this.caption(true);
   }
 
-  /** The caption for eyes changes at every stop; screen readers are told when there is time. */
+  /** The visible caption changes at every stop. Screen readers are told when there is time. */
   caption(aloud) {
     const captions = this.app.captions();
     byId("now").replaceChildren(...captions.map((text) => tableElement("p", text)));

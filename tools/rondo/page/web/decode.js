@@ -7,7 +7,7 @@ const stepKinds = {
   s: "send", r: "receive", a: "receive_reduce", b: "receive_reduce", m: "reduce", c: "copy",
 };
 
-/** Chunk runs of a token, chunk numbers counted on from `base` and wrapped. */
+/** The chunk runs of a token. Chunk numbers count from `base` and wrap. */
 function decodeChunks(text, base, chunks) {
   return [...text.matchAll(chunkToken)].map(([, buffer, slot, first, count]) => ({
     buffer: bufferNames[buffer],

@@ -28,7 +28,7 @@ function roundDigests(play) {
       [phase, round, lines.length, fingerprint(lines.sort().map((line) => `${line}\n`).join(""))]);
 }
 
-/** Of what every rank's output holds in `valueAt(rank, chunk)`. */
+/** A fingerprint of every rank's output, whose chunks are `valueAt(rank, chunk)`. */
 function outputsDigest(schedule, valueAt) {
   let words = "";
   for (let rank = 0; rank < schedule.ranks; ++rank) {

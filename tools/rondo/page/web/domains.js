@@ -1,12 +1,12 @@
 // What the stepping loop runs over: clocks (when), memory (what is where), and both together.
 
-/** An instant with what made it: t = messages * alpha + N * (bytes * beta + reduced * gamma). */
+/** An instant and its parts: t = messages * alpha + N * (bytes * beta + reduced * gamma). */
 const dawn = { t: 0, messages: 0, bytes: 0, reduced: 0 };
 const later = (a, b) => (b.t > a.t ? b : a);
 
 /**
- * An alpha-beta-gamma clock for every rank and lane, as core/schedule/simulate.h has it: a message
- * occupies one out port and one in port; a lane that receives waits for the message's end.
+ * An alpha-beta-gamma clock for every rank and lane, as in core/schedule/simulate.h. A message
+ * occupies one out port and one in port. A lane that receives waits for the message's end.
  */
 class Clocks {
   constructor(schedule, costs) {
@@ -21,7 +21,7 @@ class Clocks {
   now(site) { return this.clocks[site.rank * this.lanes + site.lane]; }
   set(site, instant) { this.clocks[site.rank * this.lanes + site.lane] = instant; }
 
-  /** When the op could start, as an instant; `arrived` in seconds. */
+  /** The instant at which the op could start. */
   startInstant(site) {
     const { out } = site.op;
     const now = this.now(site);
@@ -48,11 +48,11 @@ class Clocks {
       reduced: now.reduced + share });
   }
 
-  /** When the last lane is done. */
+  /** The instant at which the last lane is done. */
   end() { return this.clocks.reduce(later, dawn); }
 }
 
-/** Clocks alone: how long would it take. */
+/** Clocks alone: they tell how long a schedule takes. */
 class ClockDomain {
   constructor(schedule, costs) { this.clocks = new Clocks(schedule, costs); }
   start(site, arrived) { return this.clocks.start(site, arrived); }
@@ -64,7 +64,7 @@ class ClockDomain {
   depart(site, peer) { return this.clocks.depart(site, peer).end; }
 }
 
-/** The last lane's end of a run at these costs, as far as a wrong schedule goes: an instant. */
+/** The instant at which a run at these costs ends, or at which a wrong schedule stops. */
 function predict(schedule, costs) {
   const domain = new ClockDomain(schedule, costs);
   try {
@@ -75,7 +75,7 @@ function predict(schedule, costs) {
   return domain.clocks.end();
 }
 
-/** Every rank's buffers, holding contributions; complains of everything a step does wrong. */
+/** Every rank's buffers, which hold contributions. It complains of every mistake in a step. */
 class Memory {
   constructor(schedule, complain) {
     this.schedule = schedule;
@@ -154,7 +154,7 @@ class Memory {
     });
   }
 
-  /** Complains of input that one lane read and whose output another lane wrote. */
+  /** Complains where one lane read an input chunk and another lane wrote that output chunk. */
   checkLanes() {
     if (!this.apart || !mayAlias(this.schedule.collective)) return;
     this.readers.forEach((readers, rank) => {

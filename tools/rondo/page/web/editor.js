@@ -144,7 +144,7 @@ class Editor {
     this.verdict.dataset.state = right ? "right" : "wrong";
     this.verdict.textContent = right
       ? `✓ Right for ${plural(schedule.ranks, "rank")}: every contribution arrives exactly once, ` +
-        "nobody waits for ever."
+        "no rank waits for ever."
       : schedule === null ? "✗ This cannot be read yet." : "✗ Wrong.";
     this.list.replaceChildren(...findings.map((finding) => tableElement("li", finding)));
     this.playButton.disabled = schedule === null;

@@ -1,5 +1,5 @@
-// Where ranks stand: as the topology of the algorithm is. Known algorithms have a row; others are
-// recognised by who sends to whom. Positions lie within [0, 1] x [0, 1].
+// Where ranks stand: it follows the topology of the algorithm. Known algorithms have a row. Others
+// are recognised by which rank sends to which. Positions lie within [0, 1] x [0, 1].
 
 const layoutOfAlgorithm = {
   ring: "ring", bidirectional_ring: "ring", segmented_ring: "ring", circulant: "circle",
@@ -23,7 +23,7 @@ function linksOf(schedule) {
   return [...links.values()];
 }
 
-/** Neighbours of every rank, whatever the direction; of one lane, or of all with lane -1. */
+/** Neighbours of every rank in either direction, in one lane, or in all lanes if `lane` is -1. */
 function neighboursOf(links, ranks, lane) {
   const sets = Array.from({ length: ranks }, () => new Set());
   for (const link of links) {
@@ -34,7 +34,7 @@ function neighboursOf(links, ranks, lane) {
   return sets.map((set) => [...set].sort((a, b) => a - b));
 }
 
-/** The size of groups of consecutive ranks between which only first ranks talk; 0: none. */
+/** The size of groups of consecutive ranks, if only their first ranks talk to others; 0: none. */
 function groupSize(links, ranks) {
   for (let size = 2; size * 2 <= ranks; ++size) {
     if (ranks % size !== 0) continue;
@@ -64,7 +64,7 @@ function layoutKind(schedule, links) {
   return kind === "star" && known && !rooted ? "circle" : kind;
 }
 
-/** Round an ellipse, clockwise from the top, the same way apart; many along a rectangle. */
+/** Ranks stand evenly round an ellipse, clockwise from the top. Many stand along a rectangle. */
 function circlePositions(ranks) {
   if (ranks === 1) return [{ x: 0.5, y: 0.5 }];
   if (ranks === 2) return [{ x: 0.15, y: 0.5 }, { x: 0.85, y: 0.5 }];
@@ -73,14 +73,14 @@ function circlePositions(ranks) {
     const angle = (i * Math.PI) / 360;
     return { x: 0.5 + 0.5 * Math.sin(angle), y: 0.5 - 0.5 * Math.cos(angle) };
   });
-  const along = [0];  // twice as wide as high
+  const along = [0];  // the ellipse is twice as wide as high
   for (let i = 1; i < fine.length; ++i)
     along.push(along[i - 1] + Math.hypot((fine[i].x - fine[i - 1].x) * 2, fine[i].y - fine[i - 1].y));
   return Array.from({ length: ranks }, (_, rank) =>
     fine[along.findIndex((way) => way >= (along[720] * rank) / ranks - 1e-9)]);
 }
 
-/** A ring of many: in rows to and fro, and back up a column at the left, so neighbours stay close. */
+/** Large rings go to and fro in rows and back up a column at the left: neighbours stay close. */
 function ringPositions(ranks) {
   if (ranks <= 20) return circlePositions(ranks);
   const rows = 2 * Math.round(Math.sqrt(ranks) / 2);
@@ -97,7 +97,7 @@ function ringPositions(ranks) {
   });
 }
 
-/** A point of the rectangle's edge, `part` of the way round; wide sides hold twice as many. */
+/** The point on a rectangle's edge that is `part` of the way round. Wide sides count twice. */
 function onRectangle(part) {
   const along = part * 6;
   if (along < 2) return { x: along / 2, y: 0 };
@@ -126,7 +126,7 @@ function starPositions(ranks, root) {
   });
 }
 
-/** Bits of the rank number are directions: a square, a cube, two cubes, then a grid. */
+/** Bits of the rank number are directions. They give a square, a cube, two cubes, then a grid. */
 function cubePositions(ranks) {
   const bits = Math.max(1, Math.ceil(Math.log2(ranks)));
   const small = [[1, 0], [0, 1], [0.5, -0.5], [2.1, 0]];
@@ -144,7 +144,7 @@ function cubePositions(ranks) {
   return normalised(points);
 }
 
-/** A tree from the root down: leaves side by side, every parent above the middle of its children. */
+/** A tree with the root on top and leaves side by side. Parents stand above their children. */
 function treePositions(schedule, links) {
   const neighbours = neighboursOf(links, schedule.ranks, 0);
   const rooted = ["broadcast", "reduce", "scatter", "gather"].includes(schedule.collective);
@@ -201,7 +201,7 @@ function layoutOf(schedule) {
   return { kind, positions, links };
 }
 
-/** The largest boxes of width : height = `shape` at these positions that keep `gap` apart. */
+/** The largest boxes at these positions with width : height = `shape`, at least `gap` apart. */
 function fitBoxes(positions, width, height, shape, gap) {
   let low = 6;
   let high = Math.min(210, width * 0.9, height * 0.6 * shape);

@@ -1,6 +1,6 @@
 // The stepping loop: runs the steps of all ranks and lanes over a domain, as
 // core/schedule/machine.h does. A domain supplies read, write, combine, arrive, depart, start and
-// arrival; steps that can run then run in order of start, then of rank and lane.
+// arrival. Steps that can run do so in the order of their start, then of rank and lane.
 
 /** What a step needs and does: operands (local runs or a peer's message), into, out. */
 function toOp(step) {
@@ -18,7 +18,7 @@ function toOp(step) {
   return op;
 }
 
-/** Why an op cannot run under the schedule's header; empty when it can. */
+/** Why an op cannot run under the schedule's header. Empty when it can. */
 function defectOf(schedule, rank, op) {
   const { step } = op;
   if (step.peer === rank) return "exchanges a message with itself";
@@ -114,7 +114,7 @@ class Machine {
     return this.domain.start(cursor, cursor.arrived);
   }
 
-  /** True when the cursor's next step can run; otherwise notes what it waits for. */
+  /** True when the cursor's next step can run. Otherwise notes what the step waits for. */
   prepare(cursor) {
     if (cursor.op === null) {
       if (cursor.next >= cursor.list.length) cursor.ended = true;

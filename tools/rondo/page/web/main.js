@@ -1,5 +1,5 @@
-// Starts the page when it has been read. `rondoPage` is for tests and for the curious: a look at
-// the state, not a way to change it.
+// Starts the page when it has been read. `rondoPage` lets tests and curious readers look at the
+// state, but not change it.
 
 function start() {
   const data = JSON.parse(byId("data").textContent);

@@ -1,5 +1,5 @@
-// The clock that all replays of a page share: play, pause, step, seek. It knows no picture; it
-// calls `onTime(time)` whenever the time has changed and `onStop()` when it comes to rest.
+// The clock that all replays of a page share: play, pause, step, seek. It knows no picture. It
+// calls `onTime(time)` whenever the time has changed, and `onStop()` when it comes to rest.
 
 const reducedMotion = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 
@@ -17,7 +17,7 @@ class Player {
     this.frame = (now) => this.tick(now);
   }
 
-  /** New instants to stop at, keeping the place: the same part of the whole. */
+  /** Takes new instants to stop at. The clock stays at the same part of the whole. */
   retime(stops, end) {
     const part = this.end > 0 ? this.time / this.end : 0;
     const at = this.end > 0 ? this.stops.findIndex((stop) => this.near(stop, this.time)) : -1;
@@ -30,7 +30,7 @@ class Player {
 
   near(a, b) { return Math.abs(a - b) <= this.end * 1e-9; }
 
-  /** Seconds of the model that pass in a second: the whole takes 4 to 20 s at speed 1. */
+  /** The model's seconds that pass in a real second. The whole takes 4 to 20 s at speed 1. */
   get rate() {
     const seconds = Math.min(20, Math.max(4, this.stops.length * 1.1));
     return (this.end / seconds) * this.speed;
@@ -69,7 +69,7 @@ class Player {
     return this.stops.findLast((stop) => stop < this.time && !this.near(stop, this.time)) ?? 0;
   }
 
-  /** To the next stop: shown as it happens, or at once where motion is not wanted. */
+  /** Goes to the next stop: in motion, or at once where motion is not wanted. */
   forward() {
     const hurried = this.playing && this.until < Infinity;
     const target = hurried ? this.until : this.nextStop();
@@ -108,7 +108,7 @@ class Player {
     requestAnimationFrame(this.frame);
   }
 
-  /** Without motion: from stop to stop, one a second at speed 1. */
+  /** Where motion is not wanted, jumps from stop to stop, one a second at speed 1. */
   jump(elapsed) {
     this.rest = (this.rest ?? 0) + elapsed * this.speed;
     if (this.rest < 1000) return this.time;

@@ -1,10 +1,10 @@
-// A run as it was recorded: the same messages and writes as in the schedule, at the times at which
-// they really happened. tools/rondo/trace/real_page.cc describes schedule.real.
+// A recorded run: the messages and writes of the schedule, at the times at which they really
+// happened. tools/rondo/trace/real_page.cc describes schedule.real.
 
 /** Seconds. */
 const fromNanoseconds = (time) => time * 1e-9;
 
-/** A message's own times, by its place in its channel; null for one that had nothing to carry. */
+/** A message's own times, by its place in its channel. Null for a message without bytes. */
 function realTimes(real) {
   const next = new Map();
   return ({ from, to, lane }) => {
@@ -19,8 +19,8 @@ function realTimes(real) {
 }
 
 /**
- * The play with recorded times where there are any. What a rank makes of its own memory alone is
- * not told apart in a trace: it is there with what the rank received last.
+ * The play with recorded times, where there are any. A trace does not record what a rank makes of
+ * its own memory alone. That gets the time of the last message that the rank received.
  */
 function asItRan(play) {
   const { schedule } = play;
@@ -44,7 +44,7 @@ function asItRan(play) {
   return { ...play, messages, writes, end };
 }
 
-/** What the trace says of the call, in the place of a cost line. */
+/** What the trace says of the call. It stands in the place of a cost line. */
 function realElement(replay) {
   const { schedule } = replay;
   const text = tableElement("pre", schedule.real.words.join("\n"), { class: "real-words" });

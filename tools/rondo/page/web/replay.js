@@ -1,7 +1,7 @@
-// A played schedule as time passes: what every rank holds at an instant, where messages are, and at
-// which instants it is worth to stop.
+// A played schedule as time passes: what every rank holds at an instant, where messages are, and
+// which instants are worth a stop.
 
-/** One cell of the picture: the value with most contributions, and all that is there beside it. */
+/** A cell of the picture: the value with most contributions, and the ranks of all values there. */
 const emptyCell = { best: null, all: 0n };
 
 class Replay {
@@ -17,7 +17,7 @@ class Replay {
     this.rewind();
   }
 
-  /** Instants at which something has come to an end; those that lie closely together are one. */
+  /** Instants at which a message has ended. Instants that lie close together are one. */
   findStops() {
     const shortest = this.messages.reduce((least, each) => Math.min(least, each.end - each.begin),
       Infinity);
@@ -51,7 +51,7 @@ class Replay {
     if (!memory[rank].has(chunk)) memory[rank].set(chunk, new Map());
     const places = memory[rank].get(chunk);
     places.set(place, value);
-    // Nothing is combined in an all-to-all: what arrives takes the place of what was to leave.
+    // An all-to-all combines nothing: a block that arrives replaces one that was to leave.
     if (place === "output" && this.schedule.collective === "all_to_all") places.delete("input");
     let best = null;
     let all = 0n;
@@ -82,7 +82,7 @@ class Replay {
 
   cell(rank, chunk) { return this.cells[rank * this.schedule.chunks + chunk]; }
 
-  /** What the output buffer of a rank holds now; the end state is compared with the explainer's. */
+  /** What a rank's output buffer holds now. The end state is compared with the explainer's. */
   outputAt(rank, chunk) {
     return this.memory[rank].get(chunk)?.get("output") ?? ContributionAlgebra.nothing();
   }
@@ -98,7 +98,7 @@ class Replay {
     return flying;
   }
 
-  /** Messages that came to an end after `from` and not after `to`. */
+  /** Messages that ended after `from` and not after `to`. */
   settledWithin(from, to) {
     const slack = 1e-12 * to;
     return this.messages.filter(({ settled }) => settled > from + slack && settled <= to + slack);
@@ -115,7 +115,7 @@ class Replay {
     return low;
   }
 
-  /** Bytes and messages that a rank has sent until now. */
+  /** The bytes and messages that a rank has sent so far. */
   sentBy(rank) {
     let messages = 0;
     let share = 0;

@@ -1,7 +1,7 @@
 // The stage: all ranks of one algorithm on a canvas, with a button over each for keyboard and
-// screen reader. What stands still is drawn once, to a canvas behind, until it changes.
+// screen reader. Parts that stand still are drawn on a second canvas, again only when they change.
 
-/** Pixels for up to so many ranks. */
+/** The stage's height in pixels, for up to so many ranks. */
 const stageHeights = [[2, 240], [4, 390], [8, 430], [20, 540], [Infinity, 660]];
 
 class Stage {
@@ -51,7 +51,7 @@ class Stage {
     }));
   }
 
-  /** Arrow keys walk from rank to rank, and stay here. */
+  /** Arrow keys move the focus from rank to rank within the stage. */
   moveFocus(event) {
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
     if (step === undefined) return;
@@ -91,7 +91,7 @@ class Stage {
     this.stale = true;
   }
 
-  /** A small ring is no wider than pleasant: its links would look like a line's. */
+  /** Limits the width of small rings. In a wide one the links would look like a line. */
   positionsWithin(width, height) {
     const { kind, positions } = this.layout;
     const round = ["ring", "circle", "star", "cube"].includes(kind) && positions.length <= 20;
@@ -113,7 +113,7 @@ class Stage {
     });
   }
 
-  /** Says what each rank holds to those who do not see the bars. */
+  /** Says what each rank holds, for readers who do not see the bars. */
   describe() {
     [...this.buttons.children].forEach((button, rank) => {
       button.setAttribute("aria-label", rankSentence(this.replay, rank));
@@ -168,7 +168,7 @@ class Stage {
     context.globalAlpha = 1;
     for (const message of flying) {
       const part = Math.min(1, (time - message.begin) / (message.end - message.begin || 1));
-      const waits = time > message.end;  // there, but not yet taken: a dot at the receiver's edge
+      const waits = time > message.end;  // arrived, but not taken yet: a dot at the receiver's edge
       drawCargo(context, message, schedule, this.curve(message.from, message.to).at(part), small || waits,
         colours);
     }

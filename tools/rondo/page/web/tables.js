@@ -1,5 +1,5 @@
-// The table of rounds: the same as the picture, in words, for screen readers, for paper, and for
-// those who like tables better. Columns are ranks up to 8, beyond a line tells of each round.
+// The table of rounds says the same as the picture, for screen readers, for paper, and for readers
+// who prefer tables. Up to 8 ranks are columns. With more ranks each round is one line.
 
 const tableElement = (name, text = "", attributes = {}) => {
   const element = document.createElement(name);
@@ -45,7 +45,7 @@ function narrowRow(messages, schedule) {
   return row;
 }
 
-/** Rows: rounds. Each cell: what a rank sends, whose contributions are in it, and to whom. */
+/** Each row is a round. A cell says what a rank sends, whose contributions it has, and to whom. */
 function roundTable(replay) {
   const { schedule } = replay;
   const wide = schedule.ranks <= mostColumns;

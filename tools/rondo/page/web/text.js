@@ -1,7 +1,7 @@
-// The text form of schedules: read and written as core/schedule/parse.cc and text.cc do, so that
-// what the page's editor accepts, `rondo verify --file` accepts, and the other way round.
+// The text form of schedules, read and written as in core/schedule/parse.cc and text.cc. So the
+// page's editor accepts the same texts as `rondo verify --file`.
 
-/** Where a text is wrong: line and column count from 1. */
+/** Says where a text is wrong. Lines and columns count from 1. */
 class TextError extends Error {
   constructor(line, column, what, rest) {
     const found = rest === "" ? "the end of the line" : `'${rest.split(/[ \t\r]/)[0]}'`;
@@ -88,7 +88,7 @@ const headerNumbers = {
 class ScheduleReader {
   constructor() {
     this.header = { algorithm: "", root: 0, lanes: 1, depth: 1, parts: 1, phases: [] };
-    this.schedule = null;  // once the header is complete
+    this.schedule = null;  // until the header is complete
   }
 
   read(text) {
@@ -224,7 +224,7 @@ class ScheduleReader {
 
   peer(line) { return line.integer("a rank", 0, this.schedule.ranks - 1); }
 
-  /** `counted` takes the number of a range of scratch slots, where one may stand. */
+  /** `counted` gets the number of scratch slots, where a range of them may stand. */
   chunk(line, counted = null) {
     const begin = line.mark();
     const buffer = line.word("input, output or scratch");

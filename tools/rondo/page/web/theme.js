@@ -1,4 +1,4 @@
-// Light or dark: as the system says, until the reader says otherwise with the switch.
+// Light or dark: the system decides until the reader uses the switch.
 
 class Theme {
   constructor(button, onChange) {

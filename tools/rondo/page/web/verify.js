@@ -1,5 +1,5 @@
-// The page's verifier: plays a schedule once over memory and clocks, writes down what happens when,
-// and says what is wrong. Its verdicts are those of `rondo verify`; a test compares them.
+// The page's verifier: plays a schedule once over memory and clocks, records what happens when, and
+// says what is wrong. Its verdicts are those of `rondo verify`, and a test compares them.
 
 const mostFindings = 20;
 
@@ -117,8 +117,8 @@ function* orderFindings(schedule, memory) {
 }
 
 /**
- * Plays a schedule at these costs {alpha, beta, gamma, bytes}: messages and writes with their
- * times, the end, and findings (none when the schedule is right).
+ * Plays a schedule at these costs {alpha, beta, gamma, bytes}. Returns messages and writes with
+ * their times, the end, and findings (none when the schedule is right).
  */
 function playSchedule(schedule, costs) {
   const findings = [];

@@ -1,4 +1,4 @@
-// How numbers, chunks and messages are said, to eyes and to screen readers alike.
+// Numbers, chunks and messages as words, for eyes and for screen readers.
 
 const sizeUnits = ["B", "KiB", "MiB", "GiB", "TiB"];
 
@@ -28,7 +28,7 @@ const rateText = (bytesPerSecond) => (bytesPerSecond >= 1e9
 
 const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 
-/** Chunks have letters while letters last, as in textbooks. */
+/** Up to 26 chunks have letters, as in textbooks. */
 const chunkName = (chunk, chunks) => (chunks <= 26 ? String.fromCharCode(97 + chunk) : `${chunk}`);
 
 const algorithmTitle = (schedule) => (schedule.algorithm || "unnamed").replaceAll("_", " ") +
@@ -54,7 +54,7 @@ function chunksText(values, chunks) {
     : plural(numbers.length, "chunk");
 }
 
-/** What a message carries, short: "b 0+3"; shorter still, where many are drawn: "b Σ5". */
+/** What a message carries, in short: "b 0+3". `short` is shorter still: "b Σ5". */
 function cargoText(message, schedule, short = false) {
   const sets = new Set(message.values.map((value) => value.set));
   const { set, count } = message.values[0];
