@@ -1,12 +1,14 @@
-// The README's tables are the code's tables. When one changes, this test prints the new text.
+// The tables in the pages are the code's tables. When one changes, this test prints the new text.
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <sstream>
 #include <string>
 
 #include "algorithms/table.h"
 #include "core/base/config_nccl.h"
 #include "core/nccl/symbols.h"
+#include "core/schedule/explain.h"
 #include "tests/catch.h"
 #include "transports/table.h"
 
@@ -62,15 +64,41 @@ string nccl_table() {
   return table;
 }
 
-TEST_CASE("the README's tables are the code's") {
-  std::ifstream file(RONDO_README);
-  const string readme{std::istreambuf_iterator<char>(file), {}};
-  for (const auto& table :
-       {settings_table(), algorithms_table(), transports_table(), nccl_table()}) {
-    const bool holds = readme.find("\n\n" + table + "\n") != string::npos;
-    if (!holds) std::cerr << "README.md should hold:\n\n" << table << "\n";
+string page(const string& path) {
+  std::ifstream file(RONDO_PAGES "/" + path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// A page, as a path in the repository, and the table that it must hold.
+struct Page {
+  string path;
+  string table;
+};
+
+TEST_CASE("the pages' tables are the code's") {
+  for (const auto& [path, table] : {Page{"core/base/README.md", settings_table()},
+                                    Page{"algorithms/README.md", algorithms_table()},
+                                    Page{"transports/README.md", transports_table()},
+                                    Page{"core/nccl/README.md", nccl_table()}}) {
+    const bool holds = page(path).find("\n\n" + table + "\n") != string::npos;
+    if (!holds) std::cerr << path << " should hold:\n\n" << table << "\n";
+    INFO(path);
     CHECK(holds);
   }
+}
+
+TEST_CASE("README.md shows a ring as rondo explain does") {
+  using namespace rondo;
+  const string told =
+      render(explain(find_algorithm(Collective::all_reduce, "ring")->build(4, 0)), {});
+  const auto begin = told.find("a01 is chunk a");
+  const auto end = told.find("What each rank then has");
+  REQUIRE((begin != string::npos && end != string::npos));
+  string shown = "    ...\n";
+  std::istringstream lines(told.substr(begin, end - begin));
+  for (string line; std::getline(lines, line);) shown += (line.empty() ? "" : "    ") + line + "\n";
+  INFO("README.md should hold:\n" << shown);
+  CHECK(page("README.md").find("ring --ranks 4\n" + shown) != string::npos);
 }
 
 TEST_CASE("every setting, collective and transport has a row") {
