@@ -7,11 +7,11 @@
 //   reduce                      the same edges upwards, the rounds backwards
 //   all_reduce                  the reduction to rank 0, then the broadcast from it
 //   scatter, gather             the blocks of all ranks below an edge travel over it as one message
-//   all_gather                  the gathering at rank 0, then the broadcast from it
-//   reduce_scatter              the reduction to rank 0, then the scattering from it
+//   all_gather                  the gather at rank 0, then the broadcast from it
+//   reduce_scatter              the reduction to rank 0, then the scatter from it
 //
-// With both ends of all connections on one machine the processors decide, and 2(P-1) messages in
-// all are the fewest that let everyone hear of everyone.
+// Where all ranks share one machine, the processors decide and not the wires. An all-reduce takes
+// 2(P-1) messages in all, the fewest by which every rank can learn from every other.
 //
 // Cost               rounds   hops              sent                                reduced
 //   all_reduce       2q       2floor(log2(P))   q                                   q
@@ -33,17 +33,17 @@ namespace {
 
 TreeNode place(int rank, int ranks, int root, int) { return binomial_node(rank, ranks, root); }
 
-/// A number of blocks from one on, where they lie.
+/// The place of `count` blocks, beginning with block `first`.
 using ChunkOf = Chunk (*)(int first, int count);
 Chunk kept(int first, int count) { return scratch(0, first, count); }
 
-/// How many blocks travel over the edge above `top`: one for every rank below.
+/// How many blocks travel over the edge above `top`: one for every rank below that edge.
 int blocks_under(int top, int ranks, int root) {
   return binomial_subtree_size(wrap(top - root, ranks), ranks);
 }
 
-/// From the root's `source`. Leaves receive straight into place; inner nodes keep what they pass on
-/// in scratch.
+/// Hands out the blocks of the root's `source`. Leaves receive straight into place. Inner nodes
+/// keep what they pass on in scratch.
 Steps scatter(TreeNode node, int rank, int ranks, int root, ChunkOf source, int phase) {
   const ChunkOf blocks = rank == root ? source : kept;
   const bool leaf = rank != root && node.children.empty();
@@ -58,7 +58,7 @@ Steps scatter(TreeNode node, int rank, int ranks, int root, ChunkOf source, int 
   if (!leaf) co_yield copy(blocks(rank, 1), output(rank)).at(phase, 0);
 }
 
-/// The same backwards, into the root's output. `place`: where inner nodes keep what they pass on.
+/// Does the same backwards, into the root's output. Inner nodes keep what they pass on in `place`.
 Steps gather(TreeNode node, int rank, int ranks, int root, ChunkOf place) {
   const ChunkOf blocks = rank == root ? ChunkOf(output) : place;
   const bool leaf = rank != root && node.children.empty();

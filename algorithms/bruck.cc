@@ -1,21 +1,23 @@
-// Bruck. A block for the rank d ahead gets there by the powers of two that add up to d, longest
-// first; all blocks that take the same hop travel in one message.
+// Bruck. A block for the rank d ahead travels by the powers of two that add up to d, longest first.
+// Blocks that take the same hop share a message.
 //
-//   P = 6, each rank's blocks by their whole distance d: those on the way in a round
+//   P = 6. A block is named by its whole distance d. Each round sends these:
 //
 //     round 0   4 ranks ahead           4 5     as they lie in the input
 //     round 1   2 ranks ahead       2 3         copied together
-//     round 2   1 rank ahead      1   3   5     copied together: 3 and 5 are others', on their way
+//     round 2   1 rank ahead      1   3   5     copied together; 3 and 5 came from others
 //
-// A round sends about half of all blocks, so bytes grow with the rounds: worth it while a message
-// costs more than what is in it. What came waits in scratch, a slot a round: slot k has the blocks
-// that came over a hop of 2^k, behind them those that leave over it, both in the order of their
-// distances, which tell every rank what lies where. The first byte leaves without a copy.
+// Each round sends about half of all blocks, so bytes grow with the rounds. That pays while a
+// message costs more than the bytes in it.
+//
+// Scratch slot k holds the blocks that arrived over a hop of 2^k, and after them those that leave
+// over it. Both are in the order of their distances, so every rank knows what lies where. The first
+// message leaves without a copy.
 //
 // Cost           rounds   hops   sent        reduced
 //   all_to_all   q        q      ones(P)/P   0
 //
-// ones(P): the one bits of the numbers below P, P q/2 where P is a power of two.
+// ones(P): the number of one bits in all numbers below P; P q/2 where P is a power of two.
 //
 // Bruck, Ho, Kipnis, Upfal, Weathersby: Efficient algorithms for all-to-all communications in
 // multiport message-passing systems, 1997.
@@ -34,8 +36,8 @@ int hopping(int distance, int hop) {
   return distance / (2 * hop) * hop + std::max(0, distance % (2 * hop) - hop);
 }
 
-/// `count` blocks from the one with the whole distance `distance` on, of which the hops in
-/// `travelled`, a part of it, lie behind them. In all of them those hops are the same.
+/// `count` blocks, the first of which has the whole distance `distance`. All of them have already
+/// taken the hops in `travelled`, a part of that distance.
 Chunk blocks(int rank, int ranks, int distance, int travelled, int count) {
   if (travelled == 0) return input(wrap(rank + distance, ranks), count);
   const int last = travelled & -travelled;
@@ -48,7 +50,7 @@ Steps all_to_all(int rank, int ranks) {
     const int slot = rounds - 1 - round;
     const int hop = 1 << slot;
     const int count = hopping(ranks, hop);
-    // Runs of distances with this hop in them, which differ in the longer ones.
+    // Runs of distances that contain this hop. Runs differ in their longer hops.
     for (int longer = 0; round > 0 && longer + hop < ranks; longer += 2 * hop) {
       const int run = std::min(hop, ranks - longer - hop);
       const int place = count + hopping(longer, hop);

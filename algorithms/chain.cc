@@ -1,4 +1,4 @@
-// Chain. The vector runs along a line of ranks; cut into slices, every link works at once.
+// Chain. The vector runs along a line of ranks, cut into slices so that every link works at once.
 //
 //   broadcast   root -> root+1 -> ... -> root-1
 //   reduce      root <- root+1 <- ... <- root-1

@@ -1,6 +1,6 @@
-// Circulant. Halve what is still to be added up each round, whatever the number of ranks.
+// Circulant. Each round halves what is still to be added up, for any number of ranks.
 //
-//   skips, P = 6:  6  3  2  1     each rank's view, block 0 being its own:
+//   skips, P = 6:  6  3  2  1     as one rank sees it; block 0 is its own:
 //
 //   reduce-scatter   holds partial sums of   0 1 2 3 4 5
 //     round 0        sends 3 ranks ahead           3 4 5     adds what comes to 0 1 2

@@ -1,4 +1,4 @@
-// Circulant (Traeff): least rounds and least traffic for any number of ranks. See circulant.cc.
+// Circulant (Traeff): fewest rounds and least traffic for any number of ranks. See circulant.cc.
 #pragma once
 
 #include "core/schedule/schedule.h"

@@ -1,4 +1,4 @@
-// Putting phases together.
+// Puts the phases of a schedule together.
 #pragma once
 
 #include <utility>

@@ -1,19 +1,20 @@
-// What every rank does who talks to every other: pieces of one_shot, two_shot and linear. Block p
-// belongs to rank p. Peers are taken from the next rank on, so that not all press on one.
+// Steps of a rank that talks to every other rank: parts of one_shot, two_shot and linear. Block p
+// belongs to rank p. Each rank begins with the next rank, so that they do not all send to one.
 #pragma once
 
 #include "core/schedule/steps.h"
 
 namespace rondo {
 
-/// `value` to everyone else.
+/// Sends `value` to every other rank.
 Steps tell_everybody(int rank, int ranks, Chunk value, int phase);
-/// Each peer's block of the input to its owner.
+/// Sends each peer's block of the input to its owner.
 Steps send_blocks(int rank, int ranks, int phase);
-/// Everyone else's message, each into the sender's block of the output.
+/// Receives a message from every other rank, each into the sender's block of the output.
 Steps receive_blocks(int rank, int ranks, int phase);
-/// `into` = the input at the same chunk and everyone else's message, combined at once in the order
-/// of ranks. Scratch slot p holds rank p's contribution.
+/// Combines this rank's input and the messages of all other ranks at once, in rank order, and puts
+/// the result into `into`. The input is taken at the same chunk. Scratch slot p holds rank p's
+/// contribution.
 Steps combine(int rank, int ranks, Chunk into, int phase);
 
 }  // namespace rondo

@@ -1,10 +1,10 @@
-// Dissemination. Everyone hears of twice as many others each round.
+// Dissemination. After each round a rank has heard of twice as many ranks.
 //
 //   P = 5, what rank 4 has heard of    round 0 from 3:  3 4
 //                                      round 1 from 2:  1 2 3 4
-//                                      round 2 from 0:  everybody, some of them twice
+//                                      round 2 from 0:  all ranks, some of them twice
 //
-// Tokens are messages without bytes; to hear of a rank twice is as good as once.
+// Tokens are messages without bytes. Hearing of a rank twice does no harm.
 //
 // Cost        rounds   hops   sent   reduced
 //   barrier   q        q      0      0

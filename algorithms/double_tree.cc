@@ -1,5 +1,5 @@
-// Double binary tree. Each half of the vector has a tree of its own; who is inside one tree is a
-// leaf of the other, so all links carry alike, and q levels suffice.
+// Double binary tree. Each half of the vector has its own tree. An inner rank of one tree is a leaf
+// of the other, so all links carry the same load, and q levels suffice.
 //
 //   P = 8, root 0     lane 0:  0                      lane 1:  0
 //                              `-- 4                           `-- 5

@@ -1,4 +1,4 @@
-// Double binary tree: few rounds and full bandwidth at once. See double_tree.cc.
+// Double binary tree: few rounds and full bandwidth. See double_tree.cc.
 #pragma once
 
 #include "core/schedule/schedule.h"

@@ -32,8 +32,8 @@ int binary_depth(int node, int ranks) {
   return depth;
 }
 
-/// The part that the rank `distance` behind the root plays in tree 1. The root keeps its own. The
-/// others mirror tree 0 or are shifted by one, whichever turns odd numbers (leaves) into even ones.
+/// The node of tree 1 that the rank `distance` after the root is. The root stays the root. The
+/// other ranks mirror tree 0 or shift by one, whichever turns odd numbers (leaves) into even ones.
 int second_tree_role(int distance, int ranks) {
   if (distance == 0) return 0;
   if (ranks % 2 == 1) return ranks - distance;

@@ -1,4 +1,4 @@
-// Who is whose neighbour: rings, chains, trees, circulant skips. No steps, no data.
+// Which ranks are neighbours: rings, chains, trees, circulant skips. No steps, no data.
 #pragma once
 
 #include <vector>
@@ -26,7 +26,7 @@ struct Ring {
   int ranks = 1;
   int lane = 0;
   int lanes = 1;
-  int parts = 1;  ///< of a lane's part of a block, which travel one behind the other
+  int parts = 1;  ///< pieces of a lane's part of a block, which travel one after another
 
   /// The rank `hops` further along the lane's direction; negative hops go back.
   int at(int hops) const { return wrap(lane % 2 == 0 ? rank + hops : rank - hops, ranks); }
@@ -53,7 +53,7 @@ struct TreeNode {
   int reduce_round(const Edge& edge) const { return height - 1 - edge.level; }
 };
 
-/// A line of ranks that begins at `root` and wraps behind the last rank:
+/// A line of ranks that begins at `root` and wraps after the last rank:
 ///
 ///   root -- root+1 -- ... -- P-1 -- 0 -- ... -- root-1
 TreeNode chain_node(int rank, int ranks, int root);
@@ -67,8 +67,8 @@ TreeNode chain_node(int rank, int ranks, int root);
 ///   `-- 1                    `-- 5      level 2
 TreeNode binomial_node(int rank, int ranks, int root);
 
-/// The ranks of the subtree under the one that is `distance` behind the root are this many, from
-/// that one on.
+/// The number of ranks in the subtree of the rank that is `distance` after the root. They are
+/// consecutive, from that rank on.
 int binomial_subtree_size(int distance, int ranks);
 
 /// Two binary trees over the same ranks and root, for any number of ranks; here P = 8, root 0.
@@ -82,8 +82,8 @@ int binomial_subtree_size(int distance, int ranks);
 ///                    |-- 5                           |-- 6
 ///                    `-- 7                           `-- 1
 ///
-/// A rank other than the root has children in one tree at most, two at most; the root has one in
-/// each. So with half of a vector in each tree every rank's link is used alike. Height q.
+/// A rank other than the root has at most two children, all in one tree. The root has one child in
+/// each tree. With half of a vector in each tree every rank's link has the same load. Height is q.
 /// (Sanders, Speck, Traeff: Two-tree algorithms for full bandwidth broadcast, 2009.)
 TreeNode double_tree_node(int rank, int ranks, int root, int tree);
 

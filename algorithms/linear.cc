@@ -1,4 +1,4 @@
-// Linear. Every block goes straight from its source to its destination, none waits for another.
+// Linear. Every block goes straight from its source to its destination. No block waits for another.
 //
 //   scatter                 gather                  all_to_all         send_recv
 //     root --> every rank     root <-- every rank     all <--> all       root --> root+1

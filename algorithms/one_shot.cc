@@ -1,13 +1,13 @@
-// One-shot. One message from everyone concerned to everyone concerned, all in the same round.
+// One-shot. Each rank sends what it has to every rank that needs it, all in one round.
 //
 //   P = 4           0 --- 1       all_reduce      the whole vector over every edge, both ways
 //                   | \ / |       reduce_scatter  block j to rank j
-//                   | / \ |       all_gather      the own block to everyone
+//                   | / \ |       all_gather      its own block to every rank
 //                   2 --- 3       broadcast       the root's edges only, outwards
 //                                 reduce          the root's edges only, inwards
 //
-// A rank that reduces adds all contributions at once, in the order of ranks: the same bits
-// everywhere, rounded once.
+// A rank that reduces adds all contributions at once, in rank order, and rounds once. So all ranks
+// get the same bits.
 //
 // Cost               rounds   hops   sent      reduced
 //   all_reduce       P-1      1      P-1       P-1

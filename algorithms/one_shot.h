@@ -1,4 +1,4 @@
-// One-shot: everybody tells everybody, least latency for short messages. See one_shot.cc.
+// One-shot: every rank sends to every rank, least latency for short messages. See one_shot.cc.
 #pragma once
 
 #include "core/schedule/schedule.h"

@@ -1,10 +1,10 @@
-// Pairwise exchange. Everyone sends to the next rank, then to the one behind it, ...
+// Pairwise exchange. Every rank sends to the next rank, then to the one after that, and so on.
 //
 //   P = 4    round 0   0 -> 1 -> 2 -> 3 -> 0
 //            round 1   0 -> 2 -> 0,  1 -> 3 -> 1
 //            round 2   0 -> 3 -> 2 -> 1 -> 0
 //
-// Each round has one message into and out of every rank. The own block is copied.
+// In each round every rank sends one message and receives one. It copies its own block.
 //
 // Cost           rounds   hops   sent      reduced
 //   all_to_all   P-1      P-1    (P-1)/P   0

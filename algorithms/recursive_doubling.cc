@@ -9,12 +9,12 @@
 //                                  2 <-------------> 5
 //   unfold             0 --> 1     2 --> 3                     the result
 //
-// Both partners hold sums of neighbouring runs of ranks and put the lower run's first. So every
-// rank adds by the same tree over the ranks in their order, and ends with the same bits.
+// Both partners hold sums of neighbouring runs of ranks and put the lower run first. So every rank
+// adds by the same tree over the ranks in their order, and ends with the same bits.
 //
-// Of 2^k members the folded ones are neighbours in number. Up to P = 3/2 2^k none is the opposite
-// of another, so no chain of messages has a fold, all k rounds and an unfold: hops are one fewer
-// than rounds there.
+// Folded members have consecutive numbers among the 2^k members. Up to P = 3/2 2^k none of them is
+// opposite to another. Then no chain of messages has a fold, all k rounds and an unfold, and
+// hops are one fewer than rounds.
 //
 // Cost           rounds             hops                               sent   reduced
 //   all_reduce   2q-floor(log2(P))  q-floor(log2(P))+ceil(log2(2P/3))  q      q
@@ -27,10 +27,10 @@ namespace {
 
 enum Phase : int { fold, exchange, unfold };
 
-/// Who takes part in the exchange: of the first 2 `folded` ranks the even ones, then all others.
+/// The ranks that take part in the exchange: the even ones of the first 2 `folded`, and all later.
 struct Members {
   int count = 1;   ///< the largest power of two that is at most the number of ranks
-  int folded = 0;  ///< r, how many ranks leave their vector to the rank before
+  int folded = 0;  ///< r, how many ranks hand their vector to the rank before them
 
   explicit Members(int ranks) {
     const int q = log2_ceiling(ranks);

@@ -1,5 +1,4 @@
-// Recursive doubling: fewest rounds for short vectors that all ranks need. See
-// recursive_doubling.cc.
+// Recursive doubling: fewest rounds for short vectors. See recursive_doubling.cc.
 #pragma once
 
 #include "core/schedule/schedule.h"

@@ -1,4 +1,4 @@
-// Ring. Everyone passes to the right; after P-1 rounds everything has been everywhere.
+// Ring. Every rank passes a chunk to its right. After P-1 rounds each chunk has been on every rank.
 //
 //   reduce-scatter, P = 4       rank 0     rank 1     rank 2     rank 3
 //     round 0 sends chunk         3          0          1          2
@@ -12,10 +12,10 @@
 //
 // The bidirectional ring cuts each chunk in two and runs a second ring the other way in lane 1.
 //
-// The segmented ring cuts each chunk in two as well, but both halves go the same way, one behind
-// the other: while a rank adds up one, the other is on the wire. In the plain ring a link has
-// nothing to carry from the moment that a chunk has arrived until it has been added up (measured on
-// four hosts with 1 Gbit/s: 7 % of the time). It takes twice the rounds and hops:
+// The segmented ring cuts each chunk in two as well, but both halves go the same way, one after the
+// other. While a rank adds up one half, the other one is on the wire. In the plain ring a link
+// idles from the moment that a chunk has arrived until it has been added up. The segmented ring
+// takes twice the rounds and hops:
 //
 //   all_reduce       4(P-1)   4(P-1)   2(P-1)/P   (P-1)/P
 //   reduce_scatter   2(P-1)   2(P-1)   (P-1)/P    (P-1)/P
@@ -43,7 +43,7 @@ Steps copy_own(Ring ring) {
     co_yield copy(input(ring.chunk(0, part)), output(ring.chunk(0, part)));
 }
 
-/// Partial sums travel; each ends, complete, in its owner's output.
+/// Partial sums travel. Each one ends in its owner's output, complete.
 Steps reduce_scatter(Ring ring, int phase) {
   const int last = ring.ranks - 2;
   for (int round = 0; round <= last; ++round) {

@@ -9,9 +9,9 @@
 
 namespace rondo {
 
-/// What an algorithm costs the busiest rank, as formulas in P (ranks, at least 2) and q (ceil(log2
-/// P)); a single rank pays nothing. Shown to people; a test evaluates them and compares them with
-/// what the schedule does. N is the whole index space: all blocks where there are blocks.
+/// What an algorithm costs the busiest rank, as formulas in P (ranks, at least 2) and
+/// q = ceil(log2 P). A single rank pays nothing. N is the whole index space: all blocks where there
+/// are blocks. People read the formulas. A test compares their values with the schedule's steps.
 struct CostLine {
   std::string_view rounds;   ///< one message out and one in at a time, e.g. "2(P-1)"
   std::string_view hops;     ///< messages one after the other where all ports work at once
@@ -24,8 +24,8 @@ struct Algorithm {
   std::string_view name;     ///< the name users force, e.g. "ring"
   std::string_view summary;  ///< one line for people
   CostLine cost;
-  /// Every element's contributions are combined at once, from rank 0's to rank P-1's, whatever its
-  /// position and the choice of algorithm: what reproducible reductions need.
+  /// All contributions to an element are combined at once, from rank 0's to rank P-1's, wherever
+  /// the element lies. Reproducible reductions need this.
   bool rank_order;
   Schedule (*build)(int ranks, int root);
 };

@@ -1,6 +1,6 @@
-// Two-shot. Everyone adds up a chunk of its own, then shows it to everybody, or to the root.
+// Two-shot. Each rank adds up one chunk, then sends it to every rank, or to the root.
 //
-//   reduce-scatter    chunk j of every rank --> rank j, which adds them in the order of ranks
+//   reduce-scatter    chunk j of every rank --> rank j, which adds them in rank order
 //   all-gather        rank j's finished chunk --> every rank
 //   gather            the same --> the root
 //
@@ -15,7 +15,7 @@
 namespace rondo {
 namespace {
 
-/// Others than the root have no output: their sums lie in scratch.
+/// Ranks other than the root have no output. Their sums lie in scratch.
 Steps reduce_to(int root, int rank, int ranks) {
   Steps scatter = send_blocks(rank, ranks, 0);
   if (rank == root)

@@ -19,7 +19,8 @@ constexpr std::array kinds{
                   shm::make},
     TransportKind{"verbs", "InfiniBand and RoCE: reliable queue pairs", verbs::obstacle,
                   verbs::make},
-    TransportKind{"tcp", "TCP connections, one or more a pair of ranks", tcp::obstacle, tcp::make},
+    TransportKind{"tcp", "TCP connections, one or more for each pair of ranks", tcp::obstacle,
+                  tcp::make},
 };
 
 }  // namespace
@@ -55,7 +56,7 @@ HostInfo describe_host(const Config& config) {
   if (Selection(config.transport, transport_names(), "RONDO_TRANSPORT").allows("verbs")) {
     verbs::describe(host, config.infiniband);
   } else {
-    host.no_rdma = "not looked for: RONDO_TRANSPORT=" + config.transport + " there";
+    host.no_rdma = "not looked for, since RONDO_TRANSPORT=" + config.transport + " is set there";
   }
   return host;
 }

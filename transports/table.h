@@ -14,7 +14,7 @@
 namespace rondo {
 
 struct TransportKind {
-  std::string_view name;     ///< the name users force: local, shm, tcp, verbs, cuda_ipc
+  std::string_view name;     ///< the name users force: local, shm, verbs, tcp
   std::string_view summary;  ///< one line for people
   /// Empty when `from` can reach `to`; otherwise why not, in words for a log line.
   std::string (*obstacle)(const HostInfo& from, const HostInfo& to);
@@ -25,16 +25,16 @@ struct TransportKind {
 std::span<const TransportKind> transport_kinds();
 const TransportKind* find_transport(std::string_view name);
 
-/// The first kind that is allowed and has no obstacle between the two hosts, both ways; null where
-/// there is none. What stood in the way of better ones is added to `obstacles`.
+/// The first kind that is allowed and has no obstacle between the two hosts, in both directions.
+/// Null where there is none. The reasons against better kinds are added to `obstacles`.
 const TransportKind* best_transport(const Selection& selection, const HostInfo& here,
                                     const HostInfo& there, std::string& obstacles);
 
 /// Their names, best first.
 std::vector<std::string_view> transport_names();
 
-/// This process's host with all that obstacles go by, as far as `config` may use it. Throws
-/// Error{configuration} for settings of a transport that are wrong.
+/// This process's host, with all that the obstacle() functions look at and that `config` allows.
+/// Throws Error{configuration} for settings of a transport that are wrong.
 HostInfo describe_host(const Config& config);
 
 }  // namespace rondo

@@ -1,10 +1,10 @@
 // Time that runs only while this process does.
 //
-// A machine or a job that stood still, be it a paused virtual machine or a stopped process group,
-// has given nobody time to answer: by the kernel's clock every deadline of its peers is over as it
-// wakes, and a look at the wrong moment would name one that is well. So a limit on how long another
-// may take to answer is counted in steps, and what passes within one counts as that step however
-// long it was. A user's own timeouts stay what they say.
+// A virtual machine can be paused, a process group stopped. By the kernel's clock every deadline of
+// its peers has passed when it wakes, although no peer had time to answer. A look at that moment
+// would blame a peer that is well. So a limit on how long a peer may take to answer is counted in
+// steps. The time that passes within one step counts as that step, however long it was. Timeouts
+// that the user set stay what they say.
 #pragma once
 
 #include <algorithm>

@@ -23,86 +23,86 @@ namespace {
 /// In the order of the names; `readers` below has a row for each.
 constexpr std::array table{
     Setting{"RONDO_ACCUMULATE", "", "type or wide", "type",
-            "wide: narrow floats are added in float32, float32 in float64, and rounded once"},
+            "wide: add 8- and 16-bit floats in float32 and float32 in float64, and round once"},
     Setting{"RONDO_ALGORITHM", "NCCL_ALGO", "ring or ^ring or all_reduce:ring;broadcast:chain",
-            "chosen by size", "force or exclude algorithms"},
+            "chosen by size", "use only these algorithms; after ^: all but these"},
     Setting{"RONDO_BOOTSTRAP_TIMEOUT", "", "seconds", "60",
-            "how long the ranks wait for each other at the start"},
+            "longest wait for the other ranks at the start"},
     Setting{"RONDO_CHECK_POINTERS", "NCCL_CHECK_POINTERS", "0 or 1", "0",
-            "NCCL's API in a process without CUDA: 1 has calls look first if their buffers are "
-            "memory; with CUDA they always do"},
+            "NCCL's API without CUDA: 1: each call first checks that its buffers can be read; with "
+            "CUDA it always does"},
     Setting{"RONDO_COMM_BLOCKING", "NCCL_COMM_BLOCKING", "0 or 1", "what the program asks for",
-            "NCCL's API: whether calls wait"},
+            "NCCL's API: 1: communicators are blocking; 0: non-blocking"},
     Setting{"RONDO_COMM_ID", "NCCL_COMM_ID", "address:port of rank 0", "where the id was made",
-            "unique ids name this place"},
-    Setting{
-        "RONDO_CUMEM_ENABLE", "NCCL_CUMEM_ENABLE", "-2, 0 or 1", "-2",
-        "what ncclMemAlloc gives of a GPU's memory: -2 and 1: memory of cuMemCreate where driver "
-        "and GPU have it; 0: of cuMemAlloc"},
+            "where the ranks of a unique id meet: rank 0 listens there"},
+    Setting{"RONDO_CUMEM_ENABLE", "NCCL_CUMEM_ENABLE", "-2, 0 or 1", "-2",
+            "GPU memory of ncclMemAlloc: -2 and 1: from cuMemCreate where driver and GPU support "
+            "it; 0: from cuMemAlloc"},
     Setting{"RONDO_DEBUG", "NCCL_DEBUG", "NONE, VERSION, WARN, INFO or TRACE", "WARN",
-            "how much is logged"},
+            "how much is logged, from nothing to most"},
     Setting{"RONDO_DEBUG_FILE", "NCCL_DEBUG_FILE", "file name; %h is the host, %p the pid",
-            "standard error", "where the log goes"},
+            "standard error", "the file that the log is written to"},
     Setting{"RONDO_DEBUG_SUBSYS", "NCCL_DEBUG_SUBSYS", "INIT,NET or ^TUNING", "ALL",
-            "which lines below WARN are logged: of the start (INIT), ways between GPUs (P2P), "
-            "networks (NET), windows (REG), memory (ALLOC), the end (DESTROY), what was chosen "
-            "(TUNING), calls (COLL), traces (PROFILE); NCCL's other names add no line"},
-    Setting{
-        "RONDO_DEVICE_EXECUTOR", "", "auto, resident or finite", "auto",
-        "small calls between GPUs: kernels that wait for each other (resident) or none (finite); "
-        "auto: resident where it can be"},
+            "which lines below WARN are logged: INIT (start), P2P (paths between GPUs), NET "
+            "(networks), REG (windows), ALLOC (memory), DESTROY (end), TUNING (choices), COLL "
+            "(calls), PROFILE (traces); NCCL's other names are accepted and add no line"},
+    Setting{"RONDO_DEVICE_EXECUTOR", "", "auto, resident or finite", "auto",
+            "small calls between GPUs: resident: co-resident kernels that wait for each other; "
+            "finite: copies and kernels that wait for nothing; auto: resident where it can run"},
     Setting{"RONDO_HOSTID", "NCCL_HOSTID", "text", "boot id and network namespace",
-            "ranks with equal texts count as one machine"},
-    Setting{"RONDO_IB_DISABLE", "NCCL_IB_DISABLE", "0 or 1", "0", "1: no InfiniBand and no RoCE"},
+            "ranks with the same text count as one host"},
+    Setting{"RONDO_IB_DISABLE", "NCCL_IB_DISABLE", "0 or 1", "0",
+            "1: use neither InfiniBand nor RoCE"},
     Setting{"RONDO_IB_GID_INDEX", "NCCL_IB_GID_INDEX", "-1 to 65535", "-1",
-            "RoCE: the entry of the port's GID table to use; -1: chosen, RoCE v2 on IPv4 first"},
+            "RoCE: index into the port's GID table; -1: chosen, RoCE v2 over IPv4 first"},
     Setting{"RONDO_IB_HCA", "NCCL_IB_HCA", "mlx5,mlx4_0:1 or =mlx5_1 or ^mlx5_3",
             "every active port",
-            "devices and ports: prefixes, exact names after '=', exclusion after '^'"},
+            "devices and ports to use: prefixes, exact names after =, all but these after ^"},
     Setting{"RONDO_IB_PKEY", "NCCL_IB_PKEY", "0 to 65535", "0",
             "index of the partition key in the port's table"},
     Setting{"RONDO_IB_QPS_PER_CONNECTION", "NCCL_IB_QPS_PER_CONNECTION", "1 to 128", "1",
-            "queue pairs a connection spreads over"},
+            "queue pairs per connection"},
     Setting{"RONDO_IB_RETRY_CNT", "NCCL_IB_RETRY_CNT", "0 to 7", "7",
-            "how often a device sends again what nobody acknowledged"},
+            "how often a device sends a packet again when no acknowledgement comes"},
     Setting{"RONDO_IB_SL", "NCCL_IB_SL", "-1 to 15", "-1", "InfiniBand service level; -1 means 0"},
     Setting{"RONDO_IB_TC", "NCCL_IB_TC", "-1 to 255", "-1",
             "traffic class (RoCE: DSCP and ECN bits of the IP header); -1 means 0"},
     Setting{"RONDO_IB_TIMEOUT", "NCCL_IB_TIMEOUT", "1 to 31", "18",
-            "an acknowledgement's time is 4.096 us times 2 to this power (18: 1.07 s)"},
+            "how long a device waits for an acknowledgement: 4.096 us times 2 to this power (18: "
+            "1.07 s)"},
     Setting{"RONDO_JOIN_THREADS", "", "0 to 3600", "1",
-            "NCCL's API: seconds that ranks which are threads and share a GPU wait for each other, "
-            "to launch there once for all; 0: each launches for itself"},
+            "NCCL's API: how many seconds ranks that are threads and share a GPU wait for each "
+            "other, to launch once for all; 0: each launches for itself"},
     Setting{"RONDO_NCCL_VERSION", "", "20000 to 29999", "22809",
-            "NCCL's API: the version that programs are told"},
-    Setting{
-        "RONDO_NET_GDR_LEVEL", "NCCL_NET_GDR_LEVEL", "LOC or SYS", "LOC",
-        "SYS: InfiniBand and RoCE devices read what is sent from a GPU's memory of ncclMemAlloc "
-        "there; LOC: never"},
+            "NCCL's API: the version number that programs are told"},
+    Setting{"RONDO_NET_GDR_LEVEL", "NCCL_NET_GDR_LEVEL", "LOC or SYS", "LOC",
+            "SYS: InfiniBand and RoCE devices read GPU memory of ncclMemAlloc directly when a rank "
+            "sends from it; LOC: never"},
     Setting{"RONDO_P2P_DISABLE", "NCCL_P2P_DISABLE", "0 or 1", "0",
-            "1: GPU buffers go through the host's memory even where GPUs reach each other's"},
+            "1: GPU buffers go through host memory even where GPUs reach each other's memory"},
     Setting{"RONDO_P2P_LEVEL", "NCCL_P2P_LEVEL", "LOC or SYS", "SYS",
             "LOC: as RONDO_P2P_DISABLE=1"},
     Setting{"RONDO_PORT", "", "1 to 65535", "MASTER_PORT (+1 under torchrun's agent)",
-            "where rank 0 listens"},
+            "the port where rank 0 listens"},
     Setting{"RONDO_REPRODUCIBLE", "", "0 or 1", "0",
-            "1: bits of reduced floats depend on no size, algorithm, transport or machine"},
+            "1: the bits of reduced floats do not depend on size, algorithm, transport or machine"},
     Setting{"RONDO_SLOT_BYTES", "", "bytes, at most 1M", "the transport's own",
-            "size of a slot of a channel"},
+            "size of one slot of a channel"},
     Setting{"RONDO_SOCKETS", "NCCL_NSOCKS_PERTHREAD", "1 to 16", "1",
             "TCP connections per pair of ranks"},
     Setting{"RONDO_SOCKET_FAMILY", "NCCL_SOCKET_FAMILY", "AF_INET or AF_INET6", "either",
-            "which addresses of network interfaces are used: IPv4 or IPv6"},
+            "use only IPv4 or only IPv6 addresses of network interfaces"},
     Setting{"RONDO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "eth,ib or =eth0 or ^docker", "automatic",
-            "network interface: prefixes, exact names after '=', exclusion after '^'"},
+            "network interfaces to use: prefixes, exact names after =, all but these after ^"},
     Setting{"RONDO_TIMEOUT", "", "seconds", "300",
-            "longest silence of a peer inside a call before it fails"},
+            "a call fails when a peer stays silent for so long"},
     Setting{"RONDO_TRACE", "", "file name", "no trace",
-            "records calls and their steps into this file, .RANK behind it, for `rondo trace`"},
+            "record calls and their steps for `rondo trace`; each rank writes this file name with "
+            ".RANK appended"},
     Setting{"RONDO_TRACE_LIMIT", "", "1000 to 100000000", "1000000",
-            "events that a rank's trace keeps, the newest; 32 B each"},
+            "how many events each rank's trace keeps, the newest ones; 32 B each"},
     Setting{"RONDO_TRANSPORT", "", "shm,tcp or ^shm", "best for each pair",
-            "force or exclude transports"},
+            "use only these transports; after ^: all but these"},
 };
 
 /// Why a value was refused; empty: it was taken.
@@ -220,7 +220,8 @@ constexpr std::array<Reader, table.size()> readers{
 /// Each leaves a transport out; RONDO_TRANSPORT wins over them.
 constexpr std::array nccl_table{
     Setting{"", "NCCL_NET", "Socket or IB", "best for each pair",
-            "as RONDO_TRANSPORT=^verbs and ^tcp; plugins' names are refused"},
+            "Socket: as RONDO_TRANSPORT=^verbs; IB: as RONDO_TRANSPORT=^tcp; plugins are not "
+            "supported"},
     Setting{"", "NCCL_SHM_DISABLE", "0 or 1", "0", "1: as RONDO_TRANSPORT=^shm"},
 };
 
@@ -236,7 +237,7 @@ constexpr std::array<NcclReader, nccl_table.size()> nccl_readers{
     },
 };
 
-/// NCCL's names for what rondo has. What has no counterpart is left out by the caller.
+/// NCCL's names and rondo's. The caller leaves out names without a counterpart.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 7> nccl_words{{
     {"ring", "ring"},
     {"tree", "double_tree"},
@@ -306,7 +307,7 @@ void check_names(const Environment& environment) {
   }
 }
 
-/// Its row's index.
+/// The index of the name's row.
 template <class Rows>
 std::optional<std::size_t> find_alias(const Rows& rows, std::string_view name) {
   const auto row = std::find_if(rows.begin(), rows.end(),
@@ -322,7 +323,7 @@ bool read_alias(std::size_t row, const std::string& value, Config& config) {
   return translated && readers[row](*translated, config).empty();
 }
 
-/// The same of what leaves transports out.
+/// The same for the variables that leave transports out.
 bool leave_out(std::size_t row, const std::string& value, Config& config) {
   std::string transport;
   if (!nccl_readers[row](value, transport).empty()) return false;
@@ -349,7 +350,7 @@ void read_nccl(const Environment& environment, Config& config) {
   const std::vector<std::string_view> names(refused.begin(), refused.end());
   config.warning += std::string(config.warning.empty() ? "" : "; ") +
                     "rondo has no counterpart for " + join(names, ", ") +
-                    " and goes on without; RONDO_ settings are listed in the README";
+                    " and goes on without; the RONDO_ settings are listed in core/base/README.md";
 }
 
 Config read(const Environment& environment) {

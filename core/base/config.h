@@ -1,4 +1,4 @@
-// Config: every setting that the environment can make, read once, checked strictly.
+// Config: all settings, as the environment has them. Read as a whole and checked strictly.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@
 
 namespace rondo {
 
-/// One row of the table of settings: the single source for parsing, --help and the README.
+/// One row of the table of settings: the single source for parsing, `rondo list` and README.md here.
 struct Setting {
   std::string_view name;      ///< "RONDO_TIMEOUT"
   std::string_view alias;     ///< "NCCL_..." with the same meaning, or empty
@@ -26,8 +26,8 @@ struct Setting {
 };
 std::span<const Setting> settings();
 
-/// What makes calls between devices: kernels that wait for other ranks, or only what ends by
-/// itself.
+/// How calls between devices run: by co-resident kernels that wait for other ranks (resident), or
+/// only by copies and kernels that wait for nothing (finite).
 enum class DeviceExecutor : std::uint8_t { automatic, resident, finite };
 
 /// Value type.
@@ -63,16 +63,16 @@ struct Config {
 };
 
 /// Reads the process's environment. Throws Error{configuration} for an unknown RONDO_ name or a bad
-/// value, listing what is known; warns once in a process, by log, of NCCL_ names that cannot be
+/// value, and lists what is known. Logs one warning per process about NCCL_ names that cannot be
 /// honoured.
 Config read_config();
 /// The same from given "NAME=VALUE" strings, for tests. Writes no log.
 Config read_config(std::span<const std::string> environment);
 
-/// What to do about a timeout that was too short, for a remedy: names what set it.
+/// For a remedy: how to raise a timeout that was too short. Names the place that set it.
 std::string words_of_raising_timeout(bool from_program);
 
-/// Who this process is, by torchrun's, Slurm's or MPI's variables.
+/// Which rank this process is, by torchrun's, Slurm's or MPI's variables.
 struct Placement {
   int rank = 0;
   int ranks = 1;
@@ -83,11 +83,11 @@ struct Placement {
   std::string source{};  ///< "torchrun", "slurm", "mpi", "none", for logs
 };
 /// Throws Error{configuration} naming what is missing or contradictory (rank >= world, no address).
-/// Asked in this order: RANK and WORLD_SIZE (torchrun, rondorun); mpirun; Slurm; PMI.
+/// Asks launchers in this order: RANK and WORLD_SIZE (torchrun, rondorun), mpirun, Slurm, PMI.
 Placement read_placement(const Config& config);
 Placement read_placement(const Config& config, std::span<const std::string> environment);
 
-/// "a,b" allows only those; "^a,b" all but those; empty allows everything. Unknown names are an
+/// "a,b" allows only those, "^a,b" all but those. Empty allows everything. Unknown names are an
 /// Error{configuration} that lists `known`; `what` names the setting in it.
 class Selection {
  public:

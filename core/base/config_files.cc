@@ -23,7 +23,7 @@ void add_file(const std::string& path, std::set<std::string>& names,
   }
 }
 
-/// The user's own; empty: there is none.
+/// The user's own file; empty: there is none.
 std::string user_file(const Environment& environment) {
   if (const auto named = environment.find("NCCL_CONF_FILE")) return *named;
   const auto home = environment.find("HOME");

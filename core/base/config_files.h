@@ -1,4 +1,4 @@
-// NCCL's configuration files: lines NAME=VALUE that hold where the environment is silent.
+// NCCL's configuration files: lines NAME=VALUE, for names that the environment does not set.
 #pragma once
 
 #include <string>
@@ -6,10 +6,11 @@
 
 namespace rondo {
 
-/// `environment` ("NAME=VALUE") and behind it what the files add, each name once: lines that begin
-/// with NCCL_, as they stand, of the file that NCCL_CONF_FILE names, else of .nccl.conf in HOME,
-/// and then of `system_file`. A name that the environment has, even without a value, is left as it
-/// is. Files that cannot be read are passed over; read_config() warns of the one that was named.
+/// `environment` ("NAME=VALUE"), followed by what the files add, each name once. The files are the
+/// one that NCCL_CONF_FILE names, else .nccl.conf in HOME, and then `system_file`. Their lines that
+/// begin with NCCL_ count, as they stand. A name that the environment has, even without a value, is
+/// left as it is. Files that cannot be read are skipped; read_config() warns about one that
+/// NCCL_CONF_FILE names.
 std::vector<std::string> with_nccl_files(std::vector<std::string> environment,
                                          const std::string& system_file);
 

@@ -1,4 +1,4 @@
-// How much of what the log tells, as the environment says.
+// How much is logged, as the environment says.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace rondo {
 
 enum class LogLevel : std::uint8_t { none, warn, info, trace };
 
-/// What a line of the log is about, by NCCL's names; `all`: about each of them.
+/// The subject of a log line, by NCCL's names; `all` stands for every one of them.
 enum class LogSubsystem : std::uint8_t {
   init,
   coll,

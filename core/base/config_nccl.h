@@ -1,4 +1,4 @@
-// NCCL's variables: those that say in their own way what one of the settings says, and all names.
+// NCCL's variables: those that have no RONDO_ name, and the names of all that NCCL has.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace rondo {
 
-/// Their rows have an alias and no name; a setting that is given wins over them.
+/// Rows with an alias and no name; a RONDO_ setting that is given wins over them.
 std::span<const Setting> nccl_settings();
 
 /// " (did you mean NCCL_DEBUG?)" for a variable that NCCL does not have either and that is near one

@@ -1,4 +1,5 @@
-// How the values of settings are written. Each returns why it refused one; empty: it was taken.
+// How the values of settings are written. Each function returns why it refused a value; empty:
+// taken.
 #pragma once
 
 #include <chrono>
@@ -21,8 +22,8 @@ std::string read_level(const std::string& value, LogLevel& into);
 std::string read_executor(const std::string& value, DeviceExecutor& into);
 /// -2 is NCCL's way to say "where it can be".
 std::string read_cumem(const std::string& value, bool& into);
-/// By NCCL's names of distances, or its older numbers: LOC (0) is none, SYS (4, 5) is any. Those
-/// between are not known of.
+/// By NCCL's names of distances, or its older numbers: LOC (0) is none, SYS (4, 5) is any. rondo
+/// does not know the distances between them, and refuses those names.
 std::string read_distance(const std::string& value, bool& into);
 std::string read_accumulation(const std::string& value, bool& wide);
 std::string read_family(const std::string& value, AddressFamily& into);

@@ -50,7 +50,7 @@ std::optional<long long> parse_number(std::string_view text) {
   const std::string_view digits = text.substr(negative ? 1 : 0);
   if (digits.size() < 2 || digits[0] != '0') return parse_integer(text);
   const bool hexadecimal = digits[1] == 'x' || digits[1] == 'X';
-  // Without a sign: from_chars would take one behind the base's mark.
+  // Without a sign: from_chars would take one after the base's prefix.
   const auto value =
       parse_in<std::uint32_t>(hexadecimal ? 16 : 8, digits.substr(hexadecimal ? 2 : 1));
   if (!value) return std::nullopt;

@@ -25,12 +25,12 @@ void run_registered(int status, void* argument) {
   try {
     registered->handler(status == 0);
   } catch (...) {
-    // The process ends without: its peers take it for dead.
+    // The process ends without the handler's work: its peers take it for dead.
   }
 }
 
-/// The library that holds the handler is not unloaded any more: on_exit() knows of none, and would
-/// jump to where it was.
+/// The library that holds the handler stays loaded from here on. on_exit() does not know of
+/// unloading, and would jump to where the handler was.
 void stay_loaded() {
   Dl_info found{};
   if (::dladdr(reinterpret_cast<void*>(run_registered), &found) != 0 && found.dli_fname != nullptr)
@@ -42,7 +42,8 @@ void stay_loaded() {
 void at_process_exit(void (*handler)(bool in_order)) {
   stay_loaded();
   auto registered = std::make_unique<Registered>(Registered{handler, ::getpid()});
-  // glibc's, as std::atexit() does not know the status. Who is not registered never runs.
+  // on_exit() is glibc's: std::atexit() does not pass the status. If it fails, the handler never
+  // runs.
   if (::on_exit(run_registered, registered.get()) == 0) registered.release();
 }
 
@@ -54,7 +55,7 @@ void run_for(std::chrono::milliseconds longest, std::size_t count,
     try {
       run_together(count, body);
     } catch (const std::exception&) {
-      // No memory for it.
+      // There is no memory for it.
     }
     over->set_value();
   }).detach();

@@ -1,15 +1,15 @@
-// Children that this process forks without another program: they hold copies of its descriptors and
-// objects, but have neither its threads nor its place among the ranks.
+// Children by fork() without exec: they hold copies of this process's descriptors and objects, but
+// have neither its threads nor its place among the ranks.
 #pragma once
 
 #include <cstdint>
 
 namespace rondo {
 
-/// A descriptor that children by fork() are not to hold: a connection ends for its peer only when
-/// nobody has it open any more, so a child that outlives this process would hide its end. While
-/// this lives, a child gets an empty file under the number instead, which it may close. To be
-/// destroyed before the descriptor is closed. Any thread.
+/// A descriptor that children by fork() must not hold. A connection ends for its peer only when no
+/// process has it open any more, so a child that outlives this process would hide its end. While
+/// this object lives, a child gets an empty file under the number instead, which it may close.
+/// Destroy it before the descriptor is closed. Any thread.
 class KeptFromChildren {
  public:
   explicit KeptFromChildren(int descriptor);
@@ -21,11 +21,11 @@ class KeptFromChildren {
   int descriptor_;
 };
 
-/// The process that made it. Value type.
+/// Remembers the process that made it. Value type.
 class MakerProcess {
  public:
   MakerProcess();
-  /// False in a child that it has forked, and in that one's children. No system call. Any thread.
+  /// False in a child by fork(), and in the children of that child. No system call. Any thread.
   bool is_this() const noexcept;
 
  private:

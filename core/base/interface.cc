@@ -24,8 +24,8 @@ bool is_virtual(std::string_view name) {
                      [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-/// Real networks, virtual bridges, loopback; IPv6 that only the link knows last within each. Behind
-/// them the same without carrier: nobody is reached over those, but this machine itself.
+/// Order: real networks, virtual bridges, loopback. Within each of them: IPv4, IPv6, link-local
+/// IPv6. After all of these the same without carrier: they reach only this machine itself.
 int distance(const InterfaceAddress& address) {
   int kind = address.name == "lo" ? 2 : 0;
   if (is_virtual(address.name)) kind = 1;

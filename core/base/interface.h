@@ -18,7 +18,7 @@ struct InterfaceAddress {
   friend bool operator==(const InterfaceAddress&, const InterfaceAddress&) = default;
 };
 
-/// Those that are up.
+/// The addresses of all interfaces that are up.
 std::vector<InterfaceAddress> interface_addresses();
 
 /// Best first. `pattern` as NCCL_SOCKET_IFNAME: "eth,ib" are prefixes, "=eth0" exact names,
@@ -28,11 +28,12 @@ std::vector<InterfaceAddress> interface_addresses();
 std::vector<InterfaceAddress> choose_interfaces(std::string_view pattern, AddressFamily family,
                                                 std::span<const InterfaceAddress> present);
 
-/// The address that other ranks are told: the best of this machine's, or the error, as above.
+/// The address that other ranks should connect to: the best one of this machine. Throws as above.
 std::string own_address(std::string_view pattern, AddressFamily family);
 
-/// An address that another rank gave, for a rank whose own is `here`. What a link-local one bears
-/// behind its '%' is its machine's name for the link; other machines have the one that `here` has.
+/// An address that another rank gave, for use on the rank whose own address is `here`. A link-local
+/// address ends in '%' and its machine's name for the link. That name is replaced by this
+/// machine's, which `here` has.
 std::string as_seen_from(const std::string& here, const std::string& address);
 
 }  // namespace rondo

@@ -67,7 +67,7 @@ void use_file(State& log_state, const std::string& pattern) {
   }
   const int old = log_state.descriptor.load(std::memory_order_relaxed);
   if (old == STDERR_FILENO) {
-    // release, for the acquire in log(): who writes to it sees it opened.
+    // release, for the acquire in log(): a thread that writes to it sees it opened.
     log_state.descriptor.store(file.release(), std::memory_order_release);
   } else {
     ::dup3(file.get(), old, O_CLOEXEC);

@@ -14,8 +14,8 @@ struct MemoryRange {
   std::uintptr_t end() const { return begin + bytes; }
 };
 
-/// What is written in no order that anybody knows, so that nothing else may meet it. Ranges of no
-/// bytes meet nothing.
+/// Ranges that are written in unknown order, so nothing else may overlap them. Empty ranges overlap
+/// nothing.
 class WrittenMemory {
  public:
   explicit WrittenMemory(std::vector<MemoryRange> ranges) : ranges_(std::move(ranges)) {
@@ -36,8 +36,8 @@ class WrittenMemory {
     };
     return std::ranges::adjacent_find(ranges_, overlaps_next) != ranges_.end();
   }
-  /// Whether any of `read` is among it. Where it does not meet itself: then ranges that begin later
-  /// end later.
+  /// Whether `read` overlaps any of the ranges. Only while !meets_itself(): then ranges that begin
+  /// later end later.
   bool meets(const MemoryRange& read) const {
     if (read.bytes == 0) return false;
     const auto behind = std::ranges::lower_bound(ranges_, read.end(), {}, &MemoryRange::begin);

@@ -1,4 +1,4 @@
-// The variables that NCCL has, whether rondo honours them or not.
+// The names of all variables that NCCL has, whether rondo honours them or not.
 #include <algorithm>
 
 #include "core/base/config_files.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view prefix = "NCCL_";
 
-/// Of NCCL 2.28 to 2.32, behind the prefix.
+/// The variables of NCCL 2.28 to 2.32, without the prefix.
 constexpr std::string_view variables =
     "ALGO ALLGATHERV_ENABLE ALLOC_P2P_NET_LL_BUFFERS BUFFSIZE CGA_CLUSTER_SIZE CHECK_MODE "
     "CHECK_POINTERS CHUNK_SIZE COLLNET_ENABLE COLLNET_NODE_THRESHOLD COMM_BLOCKING COMM_ID "

@@ -1,4 +1,4 @@
-// Who am I? Each launcher says it in variables of its own.
+// Which rank is this process? Each launcher says it in variables of its own.
 #include <algorithm>
 #include <array>
 #include <initializer_list>
@@ -129,7 +129,7 @@ std::optional<int> tasks_on_node(std::string_view list, int node) {
   return std::nullopt;
 }
 
-/// torchrun, rondorun, and whoever sets the same variables.
+/// torchrun, rondorun, and any launcher that sets the same variables.
 std::optional<Placement> from_torchrun(const Config& config, const Environment& environment) {
   const bool is_torchrun = environment.find("TORCHELASTIC_RUN_ID").has_value();
   auto placement = rank_and_world(environment, is_torchrun ? "torchrun" : "torchrun's variables",

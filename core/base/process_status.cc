@@ -12,7 +12,8 @@
 namespace rondo {
 namespace {
 
-/// `process`: a pid or "self". Not by a stream, which may throw where the process goes meanwhile.
+/// `process`: a pid or "self". Reads without a stream, which may throw if the process ends
+/// meanwhile.
 std::optional<ProcessStatus> read_status(const std::string& process) {
   const UniqueFd file(::open(("/proc/" + process + "/stat").c_str(), O_RDONLY | O_CLOEXEC));
   std::array<char, 2048> bytes;  // 52 numbers and a name
@@ -23,8 +24,8 @@ std::optional<ProcessStatus> read_status(const std::string& process) {
 
 }  // namespace
 
-/// "pid (name) state ...": the name may hold anything, blanks and brackets too, what is behind it
-/// neither.
+/// "pid (name) state ...": the name may hold anything, also blanks and brackets. The fields after
+/// it hold neither.
 std::optional<ProcessStatus> ProcessStatus::parse(const std::string& line) {
   constexpr int first_after_name = 3;  // fields are numbered from 1, as in proc(5)
   constexpr int threads_field = 20;

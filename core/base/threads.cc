@@ -33,7 +33,7 @@ std::vector<std::exception_ptr> run_together(std::size_t count,
       threads.push_back(start_thread([&run, i, all_are_there] { run(i, all_are_there); }));
     all.set_value();
   } catch (...) {
-    failures.assign(count, std::current_exception());  // of those that are not there, too
+    failures.assign(count, std::current_exception());  // also for the threads that are missing
     all.set_exception(std::current_exception());
   }
   for (std::thread& thread : threads) thread.join();

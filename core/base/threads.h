@@ -1,4 +1,4 @@
-// Threads of the library's own.
+// Threads that the library starts.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace rondo {
 
-/// Throws Error{system}: of a thread that could not be started.
+/// Throws Error{system} about a thread that could not be started.
 [[noreturn]] void throw_no_thread(const std::system_error& why);
 
 /// A thread that runs `body`. Throws Error{system} where the system has none left, and then `body`
@@ -25,9 +25,9 @@ std::thread start_thread(Body body) {
   }
 }
 
-/// Runs body(0) to body(count - 1), each on a thread of its own, as each may wait for all others;
-/// where one thread cannot be started none of them runs, so that nobody waits for it. Returns when
-/// all have ended: by number what they threw, null for nothing. Throws nothing but std::bad_alloc.
+/// Runs body(0) to body(count - 1), each on a thread of its own, as each may wait for all others.
+/// Where one thread cannot be started none of them runs, so no body waits for a missing one.
+/// Returns when all have ended: for each its exception, or null. Throws nothing but std::bad_alloc.
 std::vector<std::exception_ptr> run_together(std::size_t count,
                                              const std::function<void(std::size_t)>& body);
 

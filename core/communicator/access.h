@@ -29,14 +29,14 @@ bool in_group();
 /// Leaves work to the group's wait().
 void add_to_group(Work work);
 
-/// What a group leaves to its outermost wait() beside work: calls that go into streams.
+/// A call that a group leaves to its outermost wait(), beside work: one that goes into a stream.
 class GroupPart {
  public:
   GroupPart() = default;
   virtual ~GroupPart() = default;
   GroupPart(const GroupPart&) = delete;
   GroupPart& operator=(const GroupPart&) = delete;
-  /// Of the thread whose group it is. May throw.
+  /// Called by the thread whose group it is. May throw.
   virtual void run() = 0;
 };
 /// The group runs it once, or drops it when an exception ends the group.

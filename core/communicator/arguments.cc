@@ -39,7 +39,7 @@ bool in_place(const Region& in, const Region& out) {
   return in.begin - in.offset == out.begin - out.offset;
 }
 
-/// What differs from the type is its wider one, and of a reduction.
+/// An accumulation type other than the type must be its wider one, in a reduction.
 void check_accumulation(const Call& call, int rank) {
   if (info(call.collective).reduces && wide_type(call.type) == call.accumulate) return;
   const auto number = static_cast<std::size_t>(call.accumulate);
@@ -49,8 +49,8 @@ void check_accumulation(const Call& call, int rank) {
          std::string(name(call.type)) + " cannot be accumulated in " +
              (number < data_types.size() ? std::string(name(call.accumulate))
                                          : "data type " + std::to_string(number)),
-         "float32 for float16, bfloat16, float8_e4m3 and float8_e5m2, float64 for float32, in "
-         "calls that reduce; none for other types");
+         "in calls that reduce use float32 for float16, bfloat16, float8_e4m3 and float8_e5m2, and "
+         "float64 for float32");
 }
 
 }  // namespace
@@ -107,7 +107,7 @@ void check_call(const Call& call, const void* input, const void* output, int ran
 }
 
 Shaped checked_shape(const Call& call, Counts counts, int rank, int ranks) {
-  check_kinds(call, rank, ranks);  // of kinds without a name there are no words
+  check_kinds(call, rank, ranks);  // a kind without a name cannot be put in words
   if (counts.size() != static_cast<std::size_t>(ranks)) {
     reject(call, rank,
            "a list of " + std::to_string(counts.size()) + " counts for " + std::to_string(ranks) +
@@ -118,7 +118,8 @@ Shaped checked_shape(const Call& call, Counts counts, int rank, int ranks) {
   for (const std::size_t count : counts) {
     if (!__builtin_add_overflow(sum, count, &sum)) continue;
     reject(call, rank,
-           "the counts, among them " + std::to_string(count) + ", exceed the address space in all",
+           "the sum of the counts, one of which is " + std::to_string(count) +
+               ", exceeds the address space",
            "check for a negative or uninitialised count");
   }
   return shape(call, counts);

@@ -10,7 +10,7 @@
 namespace rondo::detail {
 namespace {
 
-/// Of an exchange's longest block that goes without operations. Beyond, copying takes the time.
+/// The longest block of an exchange that goes without operations. Beyond, copying takes the time.
 constexpr std::size_t short_block_bytes = std::size_t{16} << 10;
 
 /// Whether these buffers are missing or overlap: then they are in place, or an error. One buffer
@@ -27,12 +27,12 @@ bool wants_check(const PreparedCall& prepared, const void* input, const void* ou
   return in < out + out_bytes && out < in + in_bytes;
 }
 
-/// Begins every message of an exchange by begin_one(PairMessage) but those to this very rank, whose
-/// block is copied once the others are under way.
+/// Begins every message of an exchange by begin_one(PairMessage), except those to the rank itself.
+/// The block that stays on the rank is copied once the others are under way.
 template <class BeginOne>
 void begin_messages(const Exchange& exchange, int rank, BeginOne begin_one) {
   const std::vector<PairMessage> messages = messages_of(exchange, rank);
-  // What is sent leaves before anybody looks for what comes.
+  // All sends leave before any receive is looked for.
   for (const bool sends : {true, false}) {
     for (const PairMessage& each : messages) {
       if (each.message.peer != rank && each.message.sends == sends) begin_one(each);
@@ -137,7 +137,7 @@ std::shared_ptr<Operation> CommunicatorState::submit(const Exchange& exchange) {
   };
   parts->whole->reopen();
   bool all_begun = false;
-  // Behind a failure half way no part goes on: the caller has the buffers back.
+  // After a failure half way no part goes on: the caller has the buffers back.
   guarded([&] {
     parts->sequence = number(exchange);
     begin_messages(exchange, rank(), [&](const PairMessage& each) {
@@ -164,7 +164,7 @@ std::shared_ptr<Operation> CommunicatorState::submit_to_self(const Message& mess
     if (waiting.prepared->call.count != call.count || waiting.prepared->call.type != call.type) {
       operation->finish();
       throw Error(ErrorCode::mismatch,
-                  "a send to this very rank and its recv differ in count or type",
+                  "a send to this rank itself and the matching recv differ in count or type",
                   {.rank = rank(), .peer = rank(), .call = to_string(call)});
     }
     const void* from = message.sends ? input : waiting.input;
@@ -206,7 +206,7 @@ void CommunicatorState::call(const Message& message, const void* input, void* ou
     to_self_.pop_back();
     operation->finish();
     throw Error(ErrorCode::invalid_usage,
-                "a blocking send or recv with this very rank waits for ever",
+                "a blocking send or recv between this rank and itself waits for ever",
                 {.rank = rank(),
                  .peer = rank(),
                  .call = to_string(message.call),
@@ -216,7 +216,7 @@ void CommunicatorState::call(const Message& message, const void* input, void* ou
   if (operation->error) std::rethrow_exception(operation->error);
 }
 
-/// What begins an operation, begun.
+/// Runs `begin`, which begins an operation.
 template <class Begin>
 std::shared_ptr<Operation> CommunicatorState::start_by(Begin begin, bool deferred) {
   // First, as nothing may be under way when it fails: the turn's end wakes the thread.
@@ -248,7 +248,7 @@ std::shared_ptr<Operation> CommunicatorState::start(const Exchange& exchange, bo
   return start_by([&] { return submit(exchange); }, deferred);
 }
 
-/// As submit() and drive(), but nobody else waits for the messages: they need no notices.
+/// Like submit() and drive(), but no other thread waits for the messages: they need no notices.
 void CommunicatorState::call(const Exchange& exchange) {
   Turn turn(*this);
   require_usable();
@@ -268,11 +268,11 @@ void CommunicatorState::call(const Exchange& exchange) {
   for (const auto& part : parts) {
     if (part->error) std::rethrow_exception(part->error);
   }
-  require_usable();  // what failed before there was a part
+  require_usable();  // throws what failed before there was a part
   line_->calls().complete_apart(sequence);
 }
 
-/// Of the exchange that `short_exchange_` has been made of.
+/// `exchange` is the one that `short_exchange_` was made from.
 void CommunicatorState::call_short(const Exchange& exchange) {
   ShortExchange& parts = short_exchange_;
   const auto mark = [&](std::vector<ShortMessage>& side, std::vector<std::uint64_t>& made) {
@@ -295,7 +295,7 @@ void CommunicatorState::call_short(const Exchange& exchange) {
   patience_.reset();
   while (!parts.done) step(patience_);
   if (parts.error) std::rethrow_exception(parts.error);
-  require_usable();  // what failed before there was an exchange
+  require_usable();  // throws what failed before there was an exchange
   ++moves_;
   line_->calls().complete_apart(sequence);
 }

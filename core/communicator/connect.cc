@@ -17,13 +17,13 @@ namespace rondo::detail {
 namespace {
 
 constexpr std::size_t alone_frame_bytes = std::size_t{1} << 20;  ///< where there are no channels
-/// Slots are allocated in full, eight to a channel: what is larger buys nothing and may not be
-/// there.
+/// Slots are allocated in full, eight to a channel. Larger ones gain nothing, and there may be no
+/// memory for them.
 constexpr std::size_t largest_slot_bytes = std::size_t{1} << 20;
 constexpr const char* network = "network";
 constexpr std::size_t descriptors_per_peer = 8;  ///< lanes and directions that usual jobs use
 
-/// What every rank must see alike travels from rank 0 as lines.
+/// The settings that must be the same on every rank, as lines. Rank 0 sends them to all.
 std::string settings_text(const Config& config) {
   std::ostringstream text;
   text << config.transport << '\n'
@@ -78,12 +78,12 @@ std::size_t kind_index(const Transport& transport) {
   return static_cast<std::size_t>(std::find_if(kinds.begin(), kinds.end(), same) - kinds.begin());
 }
 
-/// Before the settings stands how many cores a rank counts.
+/// Puts the number of cores that this rank counts before the settings, on a line of its own.
 std::string with_cores(const std::string& settings) {
   return std::to_string(std::max(1U, std::thread::hardware_concurrency())) + '\n' + settings;
 }
 
-/// Takes the first line of each.
+/// Takes that line off each text, and returns the numbers.
 std::vector<int> take_cores(std::vector<std::string>& all) {
   std::vector<int> cores;
   for (std::string& text : all) {
@@ -138,14 +138,14 @@ void CommunicatorState::agree_on_settings() {
   identity_ = std::stoull(all[0].substr(0, first_line));
   if (settings != mine) {
     log(LogLevel::warn, rank(),
-        "this rank's transport, algorithm, buffer, trace, executor or number settings differ from "
-        "rank 0's; rank 0's are used");
+        "this rank's settings differ from rank 0's, which hold for all ranks: transport, "
+        "algorithm, trace, slot size, sockets, device executor, reproducible or accumulate");
   }
   take_settings(settings, config_);
   if (config_.slot_bytes > largest_slot_bytes) {
     throw Error(ErrorCode::configuration,
                 "RONDO_SLOT_BYTES=" + std::to_string(config_.slot_bytes) + " is too large",
-                {.rank = rank(), .remedy = "at most " + std::to_string(largest_slot_bytes)});
+                {.rank = rank(), .remedy = "use at most " + std::to_string(largest_slot_bytes)});
   }
 }
 
@@ -211,7 +211,7 @@ void CommunicatorState::log_transports() const {
     text += "; " + std::string(transport->name()) + " to " + rank_list(peers);
   }
   log(LogLevel::info, rank(), text, LogSubsystem::init);
-  if (rank() != 0 || config_.algorithm.empty()) return;  // the settings are every rank's
+  if (rank() != 0 || config_.algorithm.empty()) return;  // the settings are the same on every rank
   std::string unbound;
   for (const CollectiveInfo& row : collectives) {
     const bool has_choice = algorithm_names(row.collective).size() > 1;
@@ -220,7 +220,7 @@ void CommunicatorState::log_transports() const {
   }
   if (!unbound.empty()) {
     log(LogLevel::info, rank(),
-        "RONDO_ALGORITHM=" + config_.algorithm + " binds nothing of " + unbound,
+        "RONDO_ALGORITHM=" + config_.algorithm + " has no effect on " + unbound,
         LogSubsystem::tuning);
   }
 }

@@ -1,4 +1,4 @@
-// Whether ranks outnumber the cores of their machine.
+// Whether this machine is oversubscribed: it has more ranks than cores.
 #pragma once
 
 #include <vector>
@@ -7,9 +7,10 @@
 
 namespace rondo::detail {
 
-/// Of the machine that `rank` runs on. `cores`: what each rank has counted there. Where ranks of a
-/// machine counted differently, as when a core is taken from it meanwhile, the least holds, so that
-/// all of them answer alike: what they decide by it must not differ (core/execute/contest.h).
+/// Whether the machine that `rank` runs on is oversubscribed. `cores`: the number that each rank
+/// counted on its machine. Ranks of one machine can count differently, if a core is taken from it
+/// meanwhile. The least number holds, so that all of them answer alike: what they decide by it must
+/// not differ (core/execute/contest.h).
 bool is_crowded(const std::vector<HostInfo>& hosts, const std::vector<int>& cores, int rank);
 
 }  // namespace rondo::detail

@@ -8,7 +8,7 @@ namespace rondo::detail {
 namespace {
 
 /// A number for a communicator made from another one: equal on all members, unique in the world.
-/// The fingerprint is only a good 64-bit mix here. `kind` keeps colors and other ways apart.
+/// The fingerprint is only a good 64-bit mix here. `kind` keeps colors and other kinds apart.
 std::uint64_t child_number(std::uint64_t parent, std::uint64_t sequence, int kind) {
   return fingerprint(Call{.sequence = sequence, .count = parent, .root = kind});
 }
@@ -66,8 +66,8 @@ std::shared_ptr<CommunicatorState> CommunicatorState::shrink(const std::vector<i
   for (int peer = 0; peer < size(); ++peer) {
     if (std::ranges::find(excluded, peer) == excluded.end()) ranks.push_back(peer);
   }
-  // Who remains is known to all who remain: no exchange over a line that may have failed. Ranks
-  // that exclude others differ in members, which the control plane finds out.
+  // All ranks that remain know the members: no exchange over a line that may have failed. Ranks
+  // that exclude different ranks have different members, which the control plane finds out.
   return child(ranks, child_number(membership_.number, ++shrinks_, shrunk));
 }
 

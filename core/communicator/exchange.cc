@@ -23,7 +23,7 @@ void visit_places(const void* buffer, const Blocks& blocks, DataType type, Visit
   }
 }
 
-/// By rank.
+/// The places of the blocks, by rank.
 std::vector<MemoryRange> places_of(const void* buffer, const Blocks& blocks, DataType type) {
   std::vector<MemoryRange> places;
   places.reserve(blocks.counts.size());
@@ -35,7 +35,7 @@ std::vector<MemoryRange> places_of(const void* buffer, const Blocks& blocks, Dat
 struct Extent {
   std::uintptr_t begin = 0;
   std::uintptr_t end = 0;
-  bool in_order = true;  ///< each block begins where the one before ends, or behind
+  bool in_order = true;  ///< each block begins where the one before ends, or later
 };
 
 Extent extent_of(const void* buffer, const Blocks& blocks, DataType type) {
@@ -60,7 +60,7 @@ MemoryRange place_of(const void* buffer, const Blocks& blocks, DataType type, in
           blocks.counts[static_cast<std::size_t>(at)] * size_of(type)};
 }
 
-/// One side's messages by rank, but for that of rank `own`. False where one is too long.
+/// One side's messages by rank, except that of rank `own`. False where one is too long.
 bool shorten_side(const void* buffer, const Blocks& blocks, DataType type, std::size_t most_bytes,
                   int own, std::vector<ShortMessage>& into) {
   into.clear();
@@ -74,7 +74,7 @@ bool shorten_side(const void* buffer, const Blocks& blocks, DataType type, std::
   return fits;
 }
 
-/// Of one exchange on one rank.
+/// Checks the arguments of one exchange on one rank.
 class Check {
  public:
   Check(const Exchange& exchange, int rank, int ranks)
@@ -93,7 +93,7 @@ class Check {
       reject(list(what, "counts", blocks.counts.size()), "give one for each rank");
     if (!blocks.displacements.empty() && blocks.displacements.size() != ranks_)
       reject(list(what, "displacements", blocks.displacements.size()),
-             "give one for each rank, or none: blocks then lie one behind the other");
+             "give one for each rank, or none: then the blocks lie one after the other");
     std::size_t packed = 0;
     for (std::size_t peer = 0; peer < ranks_; ++peer) {
       const std::size_t count = blocks.counts[peer];
@@ -118,10 +118,10 @@ class Check {
     if (sent == received) return;
     reject("this rank sends " + std::to_string(sent) + " elements to itself and receives " +
                std::to_string(received),
-           "give both lists the same count for this very rank");
+           "give both lists the same count for this rank itself");
   }
 
-  /// What is sent may overlap: it is only read.
+  /// Sent blocks may overlap: they are only read.
   void overlap() const {
     // Most buffers lie apart, and their blocks in order: then there is nothing to sort.
     const Extent reads = extent_of(exchange_.input, exchange_.sent, exchange_.type);
@@ -197,7 +197,7 @@ bool shorten(const Exchange& exchange, int rank, std::size_t most_bytes, ShortEx
       !shorten_side(exchange.output, exchange.received, exchange.type, most_bytes, rank,
                     into.receives))
     return false;
-  // Sent from the next rank on, received from the one before down: as messages_of() has them.
+  // The order of messages_of(): sends from the next rank up, receives from the previous one down.
   std::rotate(into.sends.begin(), into.sends.begin() + rank, into.sends.end());
   std::rotate(into.receives.begin(), into.receives.begin() + rank, into.receives.end());
   std::reverse(into.receives.begin(), into.receives.end());

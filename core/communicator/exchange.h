@@ -1,6 +1,6 @@
 // An all_to_all_v as what it is made of: a message each way between each pair of ranks, as no rank
-// knows the others' counts. Empty ones are sent, too, so that whoever expects something hears that
-// nothing comes.
+// knows the others' counts. Empty messages are sent, too, so that a rank that expects something
+// learns that nothing comes.
 #pragma once
 
 #include <vector>
@@ -22,21 +22,21 @@ struct Exchange {
 /// the address space, no memory, blocks that overlap what is written, own blocks that differ.
 void check_exchange(const Exchange& exchange, int rank, int ranks);
 
-/// As the ranks log it: what they have in common.
+/// The exchange as the ranks log it: what they have in common.
 Call call_of(const Exchange& exchange);
 
 struct PairMessage {
   Message message{};
-  const void* input = nullptr;  ///< of one that is sent
-  void* output = nullptr;       ///< of one that is received
+  const void* input = nullptr;  ///< of a message that is sent
+  void* output = nullptr;       ///< of a message that is received
 };
-/// Nearest neighbours first, so that not all send to one rank; at the end that to this very rank.
+/// Nearest neighbours first, so that not all send to one rank. The messages to this rank come last.
 std::vector<PairMessage> messages_of(const Exchange& exchange, int rank);
 
-/// Those with other ranks into `into`, in the same order, still without fingerprints; false where a
-/// block has more than `most_bytes`.
+/// Puts the messages with other ranks into `into`, in the same order, still without fingerprints.
+/// False where a block has more than `most_bytes`.
 bool shorten(const Exchange& exchange, int rank, std::size_t most_bytes, ShortExchange& into);
-/// The block that stays on this rank.
+/// Copies the block that stays on this rank.
 void copy_own_block(const Exchange& exchange, int rank);
 
 }  // namespace rondo::detail

@@ -19,13 +19,13 @@ ThreadGroup& thread_group() {
   return group;
 }
 
-/// Work on several communicators must go on while this thread waits for one of them, and that on
-/// all while parts wait for room in streams.
+/// Work on several communicators must go on while this thread waits for one of them. Work on all of
+/// them must go on while parts wait for room in streams.
 void keep_all_moving(const ThreadGroup& group) {
   for (const Work& work : group.works) {
     const auto& state = CommunicatorAccess::state(work);
     if (!group.parts.empty() || state != CommunicatorAccess::state(group.works.front()))
-      state->try_to_carry_on();  // or they are waited for in turn
+      state->try_to_carry_on();  // else they are waited for in turn
   }
 }
 
@@ -39,7 +39,7 @@ void watch(std::exception_ptr& first, Body&& body) {
   }
 }
 
-/// Ends work that is not complete by aborting its communicator; the peers are told.
+/// Ends work that is not complete by aborting its communicator. The peers are notified.
 void abandon(ThreadGroup& group) {
   group.parts.clear();
   for (Work& work : group.works) {
@@ -74,8 +74,8 @@ Group::~Group() noexcept(false) {
     wait();
     return;
   }
-  // An exception is on its way, and the buffers of the calls made so far with it: nothing may write
-  // to them any more.
+  // An exception is on its way, and takes the buffers of the calls made so far with it: nothing may
+  // write to them any more.
   open_ = false;
   if (--detail::thread_group().depth == 0) detail::abandon(detail::thread_group());
 }

@@ -12,10 +12,10 @@
 namespace rondo::detail {
 namespace {
 
-/// For what is under way to end, and what was sent to reach the kernel or shared memory. More than
-/// a failure's diagnosis takes.
+/// Time for work under way to end, and for sent data to reach the kernel or shared memory. It is
+/// more than the diagnosis of a failure takes.
 constexpr std::chrono::milliseconds longest_leaving{4000};
-/// For the goodbyes: of a process that serves more than control::Service::linger.
+/// Time for the goodbyes. It is more than control::Service::linger, for a process that serves.
 constexpr std::chrono::milliseconds longest_departing{5000};
 
 void end_all(bool in_order);
@@ -80,7 +80,7 @@ std::shared_ptr<CommunicatorState> make_state(Membership membership, const Confi
   Living& all = living();
   const std::scoped_lock lock(all.mutex);
   if (std::exchange(all.process, ::getpid()) != ::getpid()) {
-    all.states.clear();  // of the process that this one was forked from
+    all.states.clear();  // they belong to the process that forked this one
     at_process_exit(end_all);
   }
   std::erase_if(all.states, [](const auto& each) { return each.expired(); });

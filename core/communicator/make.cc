@@ -42,7 +42,7 @@ Config config_with(const Options& options) {
   return config;
 }
 
-/// What the standard library and Asio throw when the system has nothing left, as an error of ours.
+/// Turns what the standard library and Asio throw, if the system has nothing left, into an Error.
 template <class Make>
 auto translate_exceptions(Make&& make) {
   try {
@@ -67,7 +67,7 @@ MeetingPoint parse_meeting(const std::string& text) {
     address = address.substr(1, address.size() - 2);
   if (port < 1 || port > 65535 || address.empty()) {
     throw Error(ErrorCode::configuration,
-                name_as_set("RONDO_COMM_ID") + "=" + text + " is no address and port",
+                name_as_set("RONDO_COMM_ID") + "=" + text + " is not an address and a port",
                 {.remedy = "give rank 0's address and a free port there, as in 10.0.0.1:29500"});
   }
   return {.address = address, .port = static_cast<std::uint16_t>(port)};
@@ -145,7 +145,7 @@ Communicator Communicator::from_unique_id(const UniqueId& id, int rank, int rank
   std::memcpy(&packed, id.bytes.data(), sizeof packed);
   const std::string address(packed.address, ::strnlen(packed.address, sizeof packed.address));
   if (packed.port == 0 || !is_address(address)) {
-    throw Error(ErrorCode::invalid_argument, "this unique id names no meeting",
+    throw Error(ErrorCode::invalid_argument, "this unique id is not valid",
                 {.rank = rank, .remedy = std::string(remedies::whole_id.words)});
   }
   const MeetingPoint point{

@@ -1,4 +1,4 @@
-// Patience: one wait's backoff and its sense of time, so that no wait is silent for ever.
+// Patience: one wait's backoff and its sense of time, so that every long wait is reported and ends.
 #pragma once
 
 #include <chrono>
@@ -23,8 +23,8 @@ class Patience {
     idle_since_.reset();
     asked_ = 0;
   }
-  /// A wait begins, or goes on behind others' turns. `moves` counts what has moved: where it is as
-  /// it was the last time, the silence is the same one.
+  /// A wait begins, or goes on after other threads held the progress lock. `moves` counts what has
+  /// moved: if it is unchanged since the last time, the silence is the same one.
   void resume(std::uint64_t moves) {
     if (std::exchange(moves_, moves) != moves) return reset();
     backoff_.reset();
@@ -32,10 +32,12 @@ class Patience {
   Backoff& backoff() { return backoff_; }
 
   enum class Verdict { wait, report, expired, lost };
-  /// `report` once a second of silence; `expired` when `timeout` is over and about once a second
-  /// from then on; `lost` when the control plane, which is asked each time, has left `most_asked`
-  /// without an answer. Counted, not timed: a process that stood still behind its first question
-  /// has not given anyone time to answer. `timeout` may differ from look to look.
+  /// - `report`: once per second of silence.
+  /// - `expired`: when `timeout` is over, and about once a second from then on.
+  /// - `lost`: when the control plane, which is asked each time, has left `most_asked` questions
+  ///   without an answer. They are counted, not timed: a process that stood still after its first
+  ///   question has given no one time to answer.
+  /// `timeout` may differ from look to look.
   Verdict judge(std::chrono::milliseconds timeout, Clock::time_point now = Clock::now()) {
     if (!idle_since_) {
       idle_since_ = now;
@@ -45,7 +47,7 @@ class Patience {
       asked_ = 0;
       return is_due(now) ? Verdict::report : Verdict::wait;
     }
-    // A timeout may have been shortened to one that ended long ago: still nobody was asked.
+    // A timeout may have been shortened to one that ended long ago. Even then nobody was asked yet.
     if (asked_ == 0) reported_ = now - interval;
     if (!is_due(now)) return Verdict::wait;
     return asked_++ < most_asked ? Verdict::expired : Verdict::lost;

@@ -28,7 +28,7 @@ CommunicatorState::Prepared CommunicatorState::prepare_call(const Call& call, Co
                                surroundings_, frame_bytes_, counts);
   prepared->fingerprint_base = fingerprint_base(call);
   if (rank() == 0 &&
-      log_enabled(LogLevel::info, LogSubsystem::tuning))  // the choice is every rank's
+      log_enabled(LogLevel::info, LogSubsystem::tuning))  // the choice is the same on every rank
     log(LogLevel::info, rank(), sentence(*prepared, transport_list()), LogSubsystem::tuning);
   return prepared;
 }
@@ -40,7 +40,7 @@ std::shared_ptr<const Plan> CommunicatorState::plan_of(const Algorithm& algorith
 }
 
 CommunicatorState::Prepared CommunicatorState::lookup(const Message& message) {
-  // The root's place in the key says whom and which way.
+  // The key's root holds the peer and the direction.
   Call key = message.call;
   key.root = message.peer * 2 + (message.sends ? 1 : 0);
   CallCache& cache = key.blocks == between_pairs ? exchanged_ : messages_;
@@ -52,13 +52,13 @@ CommunicatorState::Prepared CommunicatorState::prepare_message(const Message& me
                  "one message");
 }
 
-/// Of any length: an all_to_all_v's messages seldom have that of the one before.
+/// For any length: messages of an all_to_all_v seldom have the length of the one before.
 std::shared_ptr<const Plan> CommunicatorState::plan_of(const Message& message) {
   const std::size_t at = static_cast<std::size_t>(message.peer) * 2 + (message.sends ? 1 : 0);
   std::shared_ptr<const Plan>& cached = message_plans_[at];
   if (cached) return cached;
   // A schedule of one step on this rank, in the lane that sends and receives have to themselves.
-  const int nobody = -1;  // a receiver need not know the root: it is not it
+  const int nobody = -1;  // a receiver is not the root and need not know it
   Plan plan{.schedule = Schedule{.collective = Collective::send_recv,
                                  .algorithm = "linear",
                                  .ranks = size(),

@@ -1,4 +1,4 @@
-// The progress role: who works, how long they wait, and what becomes of trouble.
+// The progress lock: which thread works, how long a wait lasts, and what becomes of errors.
 #include <poll.h>
 
 #include "core/base/awake.h"
@@ -15,13 +15,13 @@ namespace {
 constexpr std::chrono::milliseconds doorbell_sleep{1};
 constexpr int descriptor_sleep_ms = 5;
 
-/// For ranks that are behind at the end of a communicator, as those that a broadcast's root does
-/// not wait for, to come to its last call, which is compared then.
+/// At the end of a communicator the last calls are compared. This is the time for slower ranks to
+/// reach theirs, such as those that a broadcast's root does not wait for.
 constexpr std::chrono::milliseconds longest_comparing{200};
 
 /// How long a transport's complaint waits for the control plane to say what really happened.
 constexpr std::chrono::milliseconds diagnosis{3000};
-/// A death is known sooner than this; whoever left in order has to be asked for.
+/// A death is known sooner than this. For a rank that left in order this rank has to ask.
 constexpr std::chrono::milliseconds between_questions{50};
 
 /// True of what a transport says of a peer: when a process dies its connections break in any order,
@@ -42,11 +42,11 @@ bool is_a_symptom(const Error& error) {
 }  // namespace
 
 void CommunicatorState::wait(Operation& operation) {
-  bool may_leave = true;  // to whoever holds the role
+  bool may_leave = true;  // the work to the thread that holds the role
   while (!operation.is_done()) {
     Turn turn(*this, std::try_to_lock);
     if (turn.held()) {
-      // Another thread's call may be what completes this work: whoever asks gets the role.
+      // Another thread's call may be what completes this work: a thread that asks gets the role.
       patience_.resume(moves_);
       // At least one step, or data that has come would not be looked at before the time is judged.
       do {
@@ -54,8 +54,8 @@ void CommunicatorState::wait(Operation& operation) {
       } while (!operation.is_done() && !turn.wanted());
       if (!operation.is_done()) judge_silence(patience_);
     } else if (may_leave && (may_leave = try_to_carry_on())) {
-      // Whoever holds the role works for this operation too; finish() wakes us. With a progress
-      // thread the role is never abandoned; a group's calls began without one.
+      // The thread that holds the role works for this operation too; finish() wakes us. With a
+      // progress thread the role is never abandoned; a group's calls began without one.
       operation.done.wait(false, std::memory_order_acquire);
     } else {
       std::this_thread::sleep_for(doorbell_sleep);  // the role is free again in the end
@@ -65,7 +65,7 @@ void CommunicatorState::wait(Operation& operation) {
 }
 
 bool CommunicatorState::try_to_carry_on() {
-  // relaxed: who does not see it comes for the role and the thread.
+  // relaxed: a thread that does not see it asks for the role and the progress thread.
   if (has_background_.load(std::memory_order_relaxed)) return true;
   try {
     carry_on_in_background();
@@ -160,8 +160,8 @@ void CommunicatorState::sleep_on_descriptors() {
   waker_.disarm();
 }
 
-/// Of who waits by turns with other threads: theirs may come so often that none of its own is long
-/// enough for sleep(), which keeps the time elsewhere.
+/// For a thread that holds the role in turn with other threads. They may take it so often that this
+/// thread never reaches sleep(), which keeps the time elsewhere.
 void CommunicatorState::judge_silence(Patience& patience) {
   guarded([&] {
     if (line_->failed()) throw line_->failure();
@@ -218,8 +218,8 @@ std::optional<Error> CommunicatorState::untold() const {
 }
 
 void CommunicatorState::fail(const Error& error) {
-  if (!is_idle()) note_told();  // what is complete tells nobody
-  // The control plane usually knows who died, and of what.
+  if (!is_idle()) note_told();  // only calls under way report it
+  // The control plane usually knows which rank died, and why.
   if (is_a_symptom(error)) await_diagnosis();
   if (!line_->failed()) line_->fail(error);
   engine_->fail_all(std::make_exception_ptr(line_->failed() ? line_->failure() : error));
@@ -283,7 +283,7 @@ void CommunicatorState::carry_on_in_background() {
   if (background_.joinable() || stopping_) return;
   if (!waker_.is_open()) waker_.open();
   background_ = start_thread([this] { background(); });
-  // relaxed, as its load in wait(): who does not see it comes here for the role and the thread.
+  // relaxed, like its load in wait(): a thread that does not see it comes here for role and thread.
   has_background_.store(true, std::memory_order_relaxed);
 }
 
@@ -315,7 +315,7 @@ void CommunicatorState::abort(const std::string& reason) noexcept {
                    "the communicator was aborted" + (reason.empty() ? "" : ": " + reason),
                    {.rank = rank(), .remedy = std::string(remedies::new_communicator.words)}));
   } catch (...) {
-    // Out of memory while describing the abort: there is nobody left to tell.
+    // Out of memory while describing the abort: there is no one left to tell.
   }
 }
 
@@ -323,7 +323,7 @@ void CommunicatorState::end_with(const Error& error) noexcept {
   try {
     line_->fail(error);
   } catch (...) {
-    // Out of memory while telling: who waits here is woken all the same.
+    // Out of memory while telling: threads that wait here are woken all the same.
   }
   ring(doorbell_.word());
   waker_.wake();
@@ -333,7 +333,7 @@ void CommunicatorState::close(bool together) {
   Turn turn(*this);
   if (finalized_) return;
   finalized_ = true;
-  // By calls under way a failure is told where they are waited for.
+  // Calls under way report a failure where they are waited for.
   const bool told = told_.load(std::memory_order_relaxed);
   try {
     drain();
@@ -344,7 +344,7 @@ void CommunicatorState::close(bool together) {
   }
   write_trace(together);
   if (together && size() > 1) line_->compare_calls(longest_comparing);
-  const auto disagreement = untold();  // others' trouble behind its leaving is none of its own
+  const auto disagreement = untold();  // errors of other ranks after it has left do not count
   line_->leave();
   if (together && !told && disagreement) {
     note_told();
@@ -355,9 +355,9 @@ void CommunicatorState::close(bool together) {
 /// Completes what is under way and hands everything sent to a kernel or shared memory.
 void CommunicatorState::drain() {
   for (const auto& operation : to_self_) {
-    operation->finish(std::make_exception_ptr(
-        Error(ErrorCode::invalid_usage, "a send or recv with this very rank was never matched",
-              {.rank = rank(), .peer = rank(), .call = to_string(operation->prepared->call)})));
+    operation->finish(std::make_exception_ptr(Error(
+        ErrorCode::invalid_usage, "a send or recv between this rank and itself has no other side",
+        {.rank = rank(), .peer = rank(), .call = to_string(operation->prepared->call)})));
   }
   to_self_.clear();
   patience_.reset();
@@ -371,8 +371,8 @@ void CommunicatorState::drain() {
   }
 }
 
-/// Its buffers most likely go as well, so nothing may write to them any more; and what it left out
-/// may be what the others wait for.
+/// The exception most likely takes the buffers away as well, so nothing may write to them any more.
+/// And the other ranks may be waiting for a call that this one has left out.
 void CommunicatorState::abandon_calls() {
   {
     const Turn turn(*this);

@@ -1,5 +1,5 @@
-// Remedies that name functions: in the words of the C++ API, which errors carry, and in those of
-// NCCL's, as which its functions report them.
+// Remedies that name functions. Each has two forms: one in the words of the C++ API, which errors
+// carry, and one in the words of NCCL's API, whose functions report it.
 #pragma once
 
 #include <array>

@@ -1,9 +1,9 @@
 // CommunicatorState: what a Communicator handle refers to. Owns the transports, the engine, the
-// plan cache and the progress role.
+// plan cache and the progress lock.
 //
-// Progress role: the mutex `role_`. Its holder alone touches the engine and the transports. A
-// blocking call takes it and works on the caller's thread. The first asynchronous call starts one
-// progress thread, which works only while no caller waits for the role (callers_).
+// Progress lock ("role"): the mutex `role_`. Its holder alone touches the engine and the
+// transports. A blocking call takes it and works on the caller's thread. The first asynchronous
+// call starts one progress thread, which works only while no caller waits for the lock (callers_).
 // Lock order: role_ is the only lock held while calling the control plane.
 #pragma once
 
@@ -73,15 +73,15 @@ class CommunicatorState {
   int rank() const { return membership_.rank; }
   int size() const { return static_cast<int>(membership_.members.size()); }
   const Config& config() const { return config_; }
-  /// The longest silence of a peer inside a call. Any thread, both.
+  /// The longest silence of a peer inside a call. Any thread may call both functions.
   std::chrono::milliseconds timeout() const {
     return std::chrono::milliseconds(timeout_.load(std::memory_order_relaxed));
   }
   /// From here on, for calls under way, too. Throws Error{invalid_argument}.
   void set_timeout(std::chrono::milliseconds timeout);
-  /// Tells `line`, for the words of its errors.
+  /// Tells `line` the timeout, for the words of its errors.
   void tell_timeout(ControlLine& line) const;
-  /// Where nothing moved for so long and the control plane does not answer either.
+  /// The error if nothing moved for so long and the control plane does not answer either.
   Error unexplained_silence() const;
   bool is_on_one_machine() const { return surroundings_.one_machine; }
   /// Whether messages to `peer` may lie in memory that DeviceBlocks knows. Any thread.
@@ -89,7 +89,7 @@ class CommunicatorState {
     const Transport* const transport = transport_of_[static_cast<std::size_t>(peer)];
     return transport != nullptr && transport->sends_device_memory(peer);
   }
-  /// What the choice of an algorithm goes by.
+  /// The topology that the choice of an algorithm depends on.
   const Surroundings& surroundings() const { return surroundings_; }
   const AlgorithmSelection& algorithms() const { return algorithms_; }
   /// The call as the communicator's settings have it (core/plan/decide.h).
@@ -104,7 +104,7 @@ class CommunicatorState {
 
   /// Makes a call and returns when it is complete.
   void call(const Call& call, const void* input, void* output, Counts counts = {});
-  /// The same of a call with counts as the caller gave them: checked and shaped here.
+  /// The same for a call with counts as the caller gave them. They are checked and shaped here.
   void call_ragged(const Call& asked, const void* input, void* output, Counts counts);
   /// Makes a call and returns at once. `deferred`: the caller is about to wait, so the progress
   /// thread need not be woken.
@@ -124,7 +124,7 @@ class CommunicatorState {
   /// The same for work that a thread is about to wait for; false where no thread can be had.
   bool try_to_carry_on();
 
-  /// Collective over the members. Not for ranks that leave (negative color): they pass color < 0.
+  /// Collective over the members. A member with a negative color gets null.
   std::shared_ptr<CommunicatorState> split(int color, int key);
   /// The same where this communicator has failed or was aborted on every rank, but all ranks live.
   std::shared_ptr<CommunicatorState> split_after_failure(int color, int key);
@@ -132,27 +132,28 @@ class CommunicatorState {
   std::shared_ptr<CommunicatorState> shrink(const std::vector<int>& excluded);
   /// Why no further call can succeed, if so. Any thread.
   std::optional<Error> failure() const;
-  /// That ranks disagree, where no call has told this one, as it waited for nobody. Any thread.
+  /// A disagreement between ranks that no call of this rank has reported, as it waited for no rank.
+  /// Any thread.
   std::optional<Error> untold() const;
-  /// A failure was told, by a call of this class's or in another way. Any thread.
+  /// Notes that the failure was reported, by a call of this class or in another way. Any thread.
   void note_told() { told_.store(true, std::memory_order_relaxed); }
   void abort(const std::string& reason) noexcept;
-  /// The same with an error that is every rank's, as calls beside the engine's met it.
+  /// The same with an error that all ranks have, because calls outside the engine met it.
   void end_with(const Error& error) noexcept;
-  /// Completes what is under way and leaves. Throws untold(), also where it turns out only here:
-  /// for a fifth of a second ranks with fewer calls are waited for, to compare theirs. Where
-  /// several machines are traced, collective.
+  /// Completes what is under way and leaves. Throws untold(), also if the disagreement turns out
+  /// only here: ranks with fewer calls are given a fifth of a second, to compare theirs. Collective
+  /// where several machines are traced.
   void finalize() { close(true); }
-  /// Of a process that ends in order: leaves as finalize() does, but waits for no other rank. Not
-  /// where a call is under way that does not end, or where it has failed.
+  /// For a process that ends in order: leaves as finalize() does, but waits for no other rank. Does
+  /// not leave where a call is under way that does not end, or where it has failed.
   void leave_at_exit() { close(false); }
-  /// Of one that ends otherwise, and among threads: what was traced is written, but for what
-  /// another thread is in the middle of.
+  /// For a process that ends otherwise, and for ranks that are threads: writes the trace, unless
+  /// another thread is in the middle of a call.
   void keep_trace();
   bool is_traced() const { return trace_ != nullptr; }
   /// False in a child that its process has forked. Any thread.
   bool is_own() const { return maker_.is_this(); }
-  /// Whether it is among processes, and so left at this one's end; see living.h.
+  /// Whether its ranks are processes, so that it is left when this process ends; see living.h.
   bool leaves_with_process() const { return membership_.local == nullptr; }
   const std::shared_ptr<Control>& world() const { return membership_.world; }
   std::string describe(const Call& call);
@@ -163,7 +164,7 @@ class CommunicatorState {
   Traffic traffic();
 
  private:
-  class Turn;  ///< holds the progress role
+  class Turn;  ///< holds the progress lock
   using Prepared = std::shared_ptr<const PreparedCall>;
 
   std::shared_ptr<CommunicatorState> split(const std::shared_ptr<ControlLine>& line, int color,
@@ -172,15 +173,16 @@ class CommunicatorState {
   /// Settles `identity_` too.
   void agree_on_settings();
   void connect_transports();
-  /// The direct way, where every rank has it to every other one.
+  /// The direct path, where every rank has it to every other one.
   DirectAccess* connect_direct();
   std::vector<HostInfo> member_hosts() const;
   std::vector<Transport*> pick_transports();
   Transport* make_transport(const TransportKind& kind);
   void log_transports() const;
-  /// Where RONDO_TRACE asks for it: a recorder, with how far this rank's clock is from rank 0's.
+  /// If RONDO_TRACE asks for it, makes a recorder and notes how far this rank's clock is from rank
+  /// 0's.
   void start_trace();
-  /// Collective: measures that, where the ranks' machines differ.
+  /// Collective: measures how far the clocks are apart, where the ranks' machines differ.
   void compare_clocks();
   /// `together`: as for close().
   void write_trace(bool together) noexcept;
@@ -196,27 +198,27 @@ class CommunicatorState {
   /// Looks the call up, checks and numbers it.
   void begin(const Call& asked, const void* input, void* output, Operation& operation,
              Counts counts);
-  /// The same of one that has been looked up.
+  /// The same for a call that has been looked up.
   void begin(const Prepared& prepared, const void* input, void* output, Operation& operation);
   const Prepared& lookup_ragged(const Call& asked, Counts counts);
   /// Completes `blocking_`, which has begun.
   void complete_blocking();
-  /// What a call is known by from here on, in the order of this rank's collectives.
+  /// How a call is identified from here on, in the order of this rank's collectives.
   struct Numbered {
     std::uint64_t sequence;
     std::uint64_t fingerprint;
   };
-  /// `apart`: others may end before it that began behind it.
+  /// `apart`: calls that begin after it may end before it.
   Numbered number(const Call& call, std::uint64_t fingerprint_base, bool apart = false);
-  /// Apart; gives the sequence.
+  /// The call is apart. Returns its sequence.
   std::uint64_t number(const Exchange& exchange);
   std::shared_ptr<Operation> submit(const Message& message, const void* input, void* output);
-  /// `is_part`: of an exchange.
+  /// `is_part`: the message belongs to an exchange.
   std::shared_ptr<Operation> submit_to_peer(const Message& message, const void* input, void* output,
                                             bool is_part);
-  /// What fails while its messages are begun fails the communicator, and is the operation's.
+  /// A failure while its messages are begun fails the communicator, and is the operation's error.
   std::shared_ptr<Operation> submit(const Exchange& exchange);
-  /// A blocking one whose blocks are short.
+  /// Makes a blocking exchange whose blocks are short.
   void call_short(const Exchange& exchange);
   std::shared_ptr<Operation> submit_to_self(const Message& message, const void* input,
                                             void* output);
@@ -232,7 +234,7 @@ class CommunicatorState {
   /// `together`: the other ranks do the same now, so they may be waited for.
   void close(bool together);
   void drain();
-  /// Of an exception on its way: aborts what is under way.
+  /// When an exception is on its way: aborts what is under way.
   void abandon_calls();
   Patience patience() const;  ///< for a wait on these transports
   void idle(Patience& patience);
@@ -245,7 +247,8 @@ class CommunicatorState {
   const Operation* awaited_message() const;
   void fail(const Error& error);
   void require_usable();
-  /// Not a child by fork(), which lacks the threads that work here and would speak for its parent.
+  /// Throws in a child by fork(), which lacks the threads that work here and would speak for its
+  /// parent.
   void require_own_process() const;
   void background();
   bool is_idle() const;  ///< nothing is under way. Under role_
@@ -268,10 +271,10 @@ class CommunicatorState {
 
   std::mutex role_;
   std::atomic<int> callers_{0};  ///< threads that wait for the role
-  Waker waker_;                  ///< of who sleeps on descriptors with the role in its hands
+  Waker waker_;                  ///< wakes a thread that sleeps on descriptors and holds role_
   std::condition_variable background_wakes_;
   std::thread background_;
-  std::atomic<bool> has_background_{false};  ///< a hint, of who does not hold role_
+  std::atomic<bool> has_background_{false};  ///< a hint, for threads that do not hold role_
   bool stopping_ = false;                    ///< under role_
   bool finalized_ = false;                   ///< under role_
   std::atomic<bool> told_{false};  ///< a call has failed with the failure. Relaxed: guards nothing
@@ -298,7 +301,7 @@ class CommunicatorState {
   ShortExchange short_exchange_{};  ///< likewise
   std::vector<std::shared_ptr<Operation>> operations_;  ///< pool: reused when done and unreferenced
   std::size_t next_operation_ = 0;
-  std::vector<std::shared_ptr<Operation>> to_self_;  ///< sends to, or receives from, this very rank
+  std::vector<std::shared_ptr<Operation>> to_self_;  ///< sends to, or receives from, itself
   std::vector<pollfd> descriptors_;
 };
 

@@ -1,5 +1,4 @@
-// Turn: holding a communicator's progress role, and what fails meanwhile. Private to
-// core/communicator.
+// Turn: holding a communicator's progress lock, and errors meanwhile. Private to core/communicator.
 #pragma once
 
 #include <exception>

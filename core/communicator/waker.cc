@@ -15,7 +15,7 @@ void Waker::open() {
   event_ = UniqueFd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (event_) return;
   throw Error(ErrorCode::system,
-              "cannot make an event to wake the progress thread by: " +
+              "cannot make an eventfd to wake the progress thread: " +
                   std::generic_category().message(errno),
               {.remedy = "raise the limit of open files (ulimit -n)"});
 }

@@ -1,8 +1,8 @@
 // Waker: ends a thread's sleep on descriptors from another thread of this process.
 //
-// A doorbell (core/transport/doorbell.h) wakes who sleeps on shared memory. Who sleeps on sockets
-// hears no doorbell; without this it would keep the progress role to the end of its sleep, while
-// another thread wants to begin a call.
+// A doorbell (core/transport/doorbell.h) wakes a thread that sleeps on shared memory. A thread that
+// sleeps on sockets hears no doorbell. Without a Waker it would keep the progress lock to the end
+// of its sleep, while another thread wants to begin a call.
 #pragma once
 
 #include <atomic>
@@ -13,9 +13,9 @@ namespace rondo::detail {
 
 class Waker {
  public:
-  /// From here on sleeps can be ended. With the role held, by who starts a second thread: a
-  /// communicator of one thread needs no descriptor for it. Throws Error{system} where the process
-  /// has no descriptor left.
+  /// From here on sleeps can be ended. Call it with the lock held, before a second thread is
+  /// started: a communicator of one thread needs no descriptor for it. Throws Error{system} where
+  /// the process has no descriptor left.
   void open();
   bool is_open() const { return event_.get() >= 0; }
   int descriptor() const { return event_.get(); }
@@ -27,7 +27,7 @@ class Waker {
     asleep_.store(true, std::memory_order_seq_cst);
   }
   void disarm();
-  /// Any thread, after a sequentially consistent store that the sleeper looks at behind arm().
+  /// Any thread, after a sequentially consistent store that the sleeper looks at after arm().
   void wake() noexcept;
 
  private:

@@ -81,7 +81,7 @@ class CallLog {
 
   /// Before the call's first frame.
   void begin(const Call& call);
-  /// The same of a call that those behind it do not wait for, nor it for those before it.
+  /// The same for a call that later calls do not wait for, and that waits for no earlier one.
   void begin_apart(const Call& call);
   /// When call `sequence` and all before it are complete, but for those apart.
   void complete(std::uint64_t sequence);

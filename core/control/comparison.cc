@@ -1,4 +1,5 @@
-// The hub's part at a communicator's end: whether ranks disagree about calls that made none wait.
+// The coordinator's part at a communicator's end: do ranks disagree about calls in which no rank
+// waited?
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -30,7 +31,7 @@ void Hub::take_report(std::uint64_t number, Line& line, std::size_t member,
     fail(number, line, *std::move(fault));
 }
 
-/// Those before have been compared with each other: one that has made the call speaks for all.
+/// Earlier reports have been compared with each other: one rank that made the call speaks for all.
 bool Hub::differs(const Line& line, std::size_t member) {
   return std::ranges::any_of(line.members[member].last.calls, [&](const Call& call) {
     for (std::size_t other = 0; other < line.members.size(); ++other) {
@@ -41,7 +42,7 @@ bool Hub::differs(const Line& line, std::size_t member) {
   });
 }
 
-/// Of those that have not told yet of as many calls, but who has a question still to answer.
+/// Asks the ranks that have not reported as many calls yet, unless a question to them is open.
 void Hub::ask_for_comparison(std::uint64_t number, Line& line, const CallReport& report) {
   if (report.calls.empty()) return;
   const Message query(

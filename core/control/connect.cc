@@ -26,7 +26,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds pause_between_tries{50};
 /// For one address of several to answer.
 constexpr milliseconds longest_try{3000};
-/// For the service to say who was missing, after the deadline.
+/// Time for the service to say which ranks were missing, after the deadline.
 constexpr milliseconds grace{5000};
 
 /// This try failed; the next may not.
@@ -58,7 +58,7 @@ bool wait_for(int descriptor, short events, Clock::time_point deadline) {
 
 Error no_descriptors() {
   return {ErrorCode::system,
-          "out of file descriptors while meeting the other ranks",
+          "out of file descriptors while joining the other ranks",
           {.remedy = "raise the limit of open files (ulimit -n)"}};
 }
 
@@ -121,7 +121,7 @@ void send_all(int descriptor, std::string_view bytes, Clock::time_point deadline
     } else if (errno != EAGAIN && errno != EINTR) {
       throw TryAgain(system_message(errno));
     } else if (!wait_for(descriptor, POLLOUT, deadline)) {
-      throw TryAgain("it takes nothing");
+      throw TryAgain("it accepts no data");
     }
   }
 }
@@ -209,7 +209,7 @@ std::optional<Seat> try_once(const MeetingPoint& point, const Hello& hello,
     if (!conversation.greeted()) throw TryAgain("something that is not rondo listens there");
     conversation.give_up(allowed);
     if (conversation.wait_for_welcome(Clock::now() + grace)) return conversation.take_seat();
-    throw TryAgain("the meeting service does not answer");
+    throw TryAgain("the bootstrap service does not answer");
   } catch (const NotRondo& stranger) {
     throw TryAgain(std::string("something that is not rondo answers: ") + stranger.what());
   }
@@ -221,24 +221,27 @@ Error nobody_met(const MeetingPoint& point, const Hello& hello, milliseconds all
                             seconds(static_cast<std::uint64_t>(allowed.count())) + ": " + why;
   if (point.magic != 0) {  // by a unique id
     return {ErrorCode::bootstrap,
-            "no meeting with the process that made the unique id, at " + place,
+            "cannot join the process that made the unique id, at " + place,
             {.rank = hello.rank,
-             .remedy = "check that every rank has the unique id of this very run, that the process "
-                       "that made it still lives, and that no firewall is between"}};
+             .remedy =
+                 "check that every rank has the unique id of this run, that the process that made "
+                 "it still lives, and that no firewall blocks the port"}};
   }
-  return {ErrorCode::bootstrap,
-          "no meeting with rank 0 at " + place,
-          {.rank = hello.rank,
-           .peer = hello.rank == 0 ? -1 : 0,
-           .remedy = "check that rank 0 runs, that every rank has its machine and port in " +
-                     point.named_by + ", and that no firewall is between"}};
+  return {
+      ErrorCode::bootstrap,
+      "cannot join rank 0 at " + place,
+      {.rank = hello.rank,
+       .peer = hello.rank == 0 ? -1 : 0,
+       .remedy = "check that rank 0 runs, that every rank has the machine and port of rank 0 in " +
+                 point.named_by + ", and that no firewall blocks the port"}};
 }
 
 /// Nobody else will ever serve this meeting.
 Error maker_ended(const MeetingPoint& point, const Hello& hello) {
   return {ErrorCode::bootstrap,
           "the process that made the unique id, at " + point.address + ", port " +
-              std::to_string(point.port) + ", ended, died or was killed before all ranks had come",
+              std::to_string(point.port) +
+              ", ended, died or was killed before all ranks had joined",
           {.rank = hello.rank,
            .remedy = "look at the end of its output, or the kernel's log, for why"}};
 }
@@ -247,7 +250,7 @@ Error maker_ended(const MeetingPoint& point, const Hello& hello) {
 
 Seat take_seat(const MeetingPoint& point, const Hello& hello, milliseconds allowed) {
   const auto deadline = Clock::now() + allowed;
-  std::string why = "no try was made";
+  std::string why = "there was no time for a try";
   bool ended = false;
   for (;;) {
     try {
@@ -262,7 +265,7 @@ Seat take_seat(const MeetingPoint& point, const Hello& hello, milliseconds allow
     if (until(deadline) <= pause_between_tries) break;
     std::this_thread::sleep_for(pause_between_tries);
   }
-  if (ended) why += "; a rank 0 that was there before has ended";
+  if (ended) why += "; an earlier rank 0 there has ended";
   throw nobody_met(point, hello, allowed, why);
 }
 

@@ -1,4 +1,4 @@
-// The client's side of a meeting, up to the moment when all ranks have come.
+// The client's side of the bootstrap, up to the moment when all ranks have come.
 #pragma once
 
 #include <chrono>
@@ -9,15 +9,15 @@
 
 namespace rondo::control {
 
-/// A connection to the service over which the meeting was completed.
+/// A connection to the service over which the bootstrap was completed.
 struct Seat {
   UniqueFd socket{};
-  FrameReader reader{};  ///< with what was received behind the welcome
+  FrameReader reader{};  ///< with what was received after the welcome
   Welcome welcome{};
 };
 
-/// Tries until it is welcomed, refused for good or `deadline` from now has passed; the service may
-/// start later than its guests. Throws Error{bootstrap}.
+/// Tries until it is welcomed, refused for good, or `deadline` from now has passed. The service may
+/// start later than the ranks that connect to it. Throws Error{bootstrap}.
 Seat take_seat(const MeetingPoint& point, const Hello& hello, std::chrono::milliseconds deadline);
 
 }  // namespace rondo::control

@@ -1,9 +1,9 @@
-// Control: what ranks of a job say to each other beside the data. Meeting, exchanging small blobs,
-// aborting, and finding out why nothing moves.
+// Control: everything that the ranks of a job tell each other besides data. Bootstrap, exchange of
+// small texts, aborts, and finding out why nothing moves.
 //
-// One Control per world (ranks that met once); communicators split from it share it and are told
-// apart by their communicator number. It has a thread of its own that sleeps in the kernel, so a
-// rank answers "which call are you in?" while its program computes or hangs elsewhere.
+// There is one Control per world (ranks that met once). Communicators split from it share it and
+// have different numbers. It has a thread of its own that sleeps in the kernel, so a rank answers
+// "which call are you in?" while its program computes or hangs elsewhere.
 #pragma once
 
 #include <atomic>
@@ -53,7 +53,7 @@ class ControlLine {
   /// `earlier`: it was in a call before, which this rank may have completed.
   virtual void report_mismatch(int peer, std::uint64_t sequence, bool earlier = false) = 0;
   /// This rank will make no further call: its leaving is not a failure. Idempotent; the destructor
-  /// does it too. A rank that waits for one that left is told so (Error{mismatch}).
+  /// does it too. A rank that waits for one that left gets Error{mismatch}, which says so.
   virtual void leave() noexcept = 0;
   /// Before leave(), where the other ranks leave about now, too: returns when their calls so far
   /// have been compared with this rank's, or after `longest`. Calls that differ end in failed() on
@@ -84,36 +84,37 @@ class Control {
   virtual ~Control() = default;
   virtual int rank() const = 0;
   virtual int ranks() const = 0;
-  /// Of every rank in the world.
+  /// One for every rank in the world.
   virtual const std::vector<HostInfo>& hosts() const = 0;
   /// A line for the communicator `number` (the same on all members, unique in this world) whose
   /// rank i is world rank members[i]; this rank must be among them. World: number 0.
   virtual std::shared_ptr<ControlLine> open(std::uint64_t number, std::vector<int> members) = 0;
-  /// The process ends in order, so this rank goes; its lines that were not left fail. Returns when
-  /// that is known, after some seconds at most; the destructor does it, too. Idempotent.
+  /// The process ends in order, so this rank goes. Its lines that were not left fail. Returns when
+  /// the coordinator knows, after some seconds at most. The destructor does it, too. Idempotent.
   virtual void depart() noexcept = 0;
 };
 
-/// How long a meeting may take and where it happens.
+/// Where the ranks of a world find each other.
 struct MeetingPoint {
   std::string address{};  ///< name or number
   std::uint16_t port = 0;
   std::uint64_t magic = 0;  ///< strangers without it are turned away; 0: the port's own default
-  /// For words: what brings the place to every rank.
+  /// For messages: the settings that tell every rank the place.
   std::string named_by{"MASTER_ADDR and MASTER_PORT (or RONDO_PORT)"};
 };
 
-/// Processes: rank 0 serves at `point` (or a service made by serve() does, when `serving` is false
-/// for rank 0 as well) and everybody connects to it. Blocks until all `ranks` are there or
-/// `deadline` has passed; the deadline holds for each exchange() too. The destructor of the rank
-/// that serves waits a few seconds for the others to leave. Throws Error{bootstrap} naming who is
-/// missing, twice there or of another world; port in use; nobody there.
+/// Bootstrap of processes: rank 0 serves at `point`, and every rank connects to it. If `serving` is
+/// false for rank 0 as well, a service of serve_meeting() does. Blocks until all `ranks` are there
+/// or `deadline` has passed; the deadline holds for each exchange() too. The destructor of the rank
+/// that serves waits a few seconds for the others to leave. Throws Error{bootstrap} that names the
+/// ranks that are missing, there twice or of another world, or the port if it is in use or no
+/// process listens there.
 std::shared_ptr<Control> meet(const MeetingPoint& point, int rank, int ranks, bool serving,
                               const HostInfo& host, std::chrono::milliseconds deadline);
 
-/// A meeting service of this process on a free port, for make_unique_id(). Where ranks of this
-/// process come to it, it ends with the last of them, as above; else it lives until exit, or until
-/// another one is made after all its ranks have come and left.
+/// Starts a bootstrap service of this process on a free port, for make_unique_id(). Where ranks of
+/// this process join there, it ends with the last of them, as above. Else it lives until exit, or
+/// until another one is made after all its ranks have joined and left.
 MeetingPoint serve_meeting(const std::string& interface, AddressFamily family);
 
 /// Threads: `ranks` controls that share memory.

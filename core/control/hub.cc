@@ -16,10 +16,10 @@ Fault fault_of(ErrorCode code, std::string message, std::string remedy, std::siz
   return fault;
 }
 
-/// More of the two is kept when a second report comes during an inquest.
+/// When a second report comes during a diagnosis, keeps the one that demands more.
 int weight(const Stall& stall) { return 2 * stall.mismatch + stall.expired; }
 
-/// As much of it as the words about a rank that left need.
+/// The part of the report that the words about a rank that left need.
 CallReport newest_of(const CallReport& report) {
   CallReport newest{.begun = report.begun, .completed = report.completed};
   if (const Call* const call = report.find(report.begun)) newest.calls.push_back(*call);
@@ -111,7 +111,7 @@ void Hub::on(int from, const Open& message) {
   } else if (!same) {
     fail(message.line, line,
          fault_of(ErrorCode::mismatch,
-                  "rank " + std::to_string(self) + " counts other members in this communicator",
+                  "rank " + std::to_string(self) + " lists other members of this communicator",
                   "pass the same ranks, colors and keys on every rank", line.members.size(), self));
   }
   for (std::size_t member = 0; member < line.members.size() && !line.fault; ++member) {
@@ -174,7 +174,7 @@ void Hub::on(int from, const ExchangeExpired& message) {
     if (!line->members[member].blob) missing.push_back(static_cast<int>(member));
   }
   const auto first = static_cast<std::size_t>(missing.front());
-  std::string text = rank_list(missing) + " did not join the making of the communicator within " +
+  std::string text = rank_list(missing) + " did not take part in making the communicator within " +
                      seconds(message.milliseconds);
   if (missing.size() == 1) text += ": " + describe_member(*line, first);
   fail(message.line, *line,
@@ -224,7 +224,7 @@ void Hub::on(int from, const Answer& message) {
   check_inquest(message.line, *line);
 }
 
-/// Ends the inquest when everybody has answered or its time is up.
+/// Ends the diagnosis when every rank has answered or its time is up.
 void Hub::check_inquest(std::uint64_t number, Line& line) {
   if (!line.inquest) return;
   const Inquest& inquest = *line.inquest;
@@ -304,7 +304,7 @@ void Hub::gone(int world_rank, Fate fate) {
   for (const auto number : numbers) erase_if_left(number);
 }
 
-/// Tells at once where somebody is known to wait.
+/// Notifies the members at once if one of them is known to wait.
 void Hub::lose(std::uint64_t number, Line& line, std::size_t member) {
   const bool awaited = line.inquest || std::ranges::any_of(line.members, [](const Member& other) {
                          return other.blob.has_value();

@@ -1,5 +1,5 @@
-// The middle of the star: what becomes of messages from ranks. No sockets, threads or clock of its
-// own: a service (TCP) or a thread world feeds it, one message at a time.
+// Hub, the coordinator: what becomes of messages from ranks. It has no sockets, threads or clock of
+// its own: a service (TCP) or a thread world feeds it, one message at a time.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ class Hub {
   using Deliver = std::function<void(int world_rank, const Message&)>;
   /// How long ranks are given to say which calls they are in.
   static constexpr std::chrono::milliseconds patience{800};
-  /// From a rank's death without a word until the others are told, if none of them asks before:
+  /// How long after a rank's sudden death the others are notified, if none of them asks before:
   /// what it sent last may complete their calls.
   static constexpr std::chrono::milliseconds grace{100};
 
@@ -28,9 +28,10 @@ class Hub {
   Hub(std::vector<HostInfo> hosts, Deliver deliver);
 
   void receive(int world_rank, const Message& message, Clock::time_point now);
-  /// Its connection ended without Bye.
+  /// The connection of `world_rank` ended without Bye.
   void died(int world_rank, Clock::time_point now);
-  /// The service goes: those who stay hear who has left, for when they wait for one of these.
+  /// The service goes. The ranks that stay are told which ranks have left, in case they wait for
+  /// one of these.
   void tell_of_departed();
   /// Call tick() then.
   std::optional<Clock::time_point> next_tick() const;
@@ -41,7 +42,7 @@ class Hub {
     int world_rank = 0;
     bool opened = false;
     bool left = false;
-    CallReport last{};        ///< of its calls as far as it has told of them without an inquest
+    CallReport last{};        ///< its calls, as far as it reported them without a diagnosis
     bool compares = false;    ///< waits for Alike
     std::uint64_t asked = 0;  ///< the call that it was asked about, and has not answered; 0: none
     std::optional<std::string> blob{};
@@ -62,9 +63,9 @@ class Hub {
     std::vector<Member> members{};
     std::optional<Fault> fault{};
     int origin = -1;             ///< the member that failed it itself and needs no message
-    std::optional<Loss> loss{};  ///< of a member, that the others are told of at the deadline
+    std::optional<Loss> loss{};  ///< a member's death; the others are notified at the deadline
     std::optional<Inquest> inquest{};
-    std::optional<std::pair<int, Stall>> next{};  ///< asked during the inquest
+    std::optional<std::pair<int, Stall>> next{};  ///< asked during the diagnosis
   };
   enum class Fate { present, departed, dead };
 

@@ -45,7 +45,7 @@ std::string sentence(const Camp& camp) {
          to_string(camp.call);
 }
 
-/// Which the words of the calls do not show.
+/// Whether the calls differ only in their blocks, which the words of the calls do not show.
 bool differ_in_blocks(Call a, const Call& b) {
   const bool differ = a.blocks != b.blocks;
   a.blocks = b.blocks;
@@ -61,9 +61,9 @@ Fault disagreement(const std::vector<Camp>& camps, std::size_t ranks) {
   if (differ_in_blocks(camps[0].call, camps[1].call))
     fault.message += ": their lists of counts differ";
   if (camps.size() > 2) {
-    fault.message += " (and " + std::to_string(camps.size() - 2) + " more ways)";
+    fault.message += " (further differing calls: " + std::to_string(camps.size() - 2) + ")";
   }
-  // Ranks that have not come to the call yet are told of those that differ from the first.
+  // The error of a rank that has not come to the call yet names one that differs from the first.
   fault.peer.assign(ranks, camps[1].ranks.front());
   for (std::size_t i = 0; i < camps.size(); ++i) {
     for (const int rank : camps[i].ranks) {
@@ -90,7 +90,7 @@ struct Scene {
   bool pairwise;     ///< the reporter waits for one peer in a send or receive
   std::string what;  ///< the call, or the send or receive, that does not move
 
-  /// It waits in a replayed graph, which no log tells of.
+  /// It waits in a replayed graph, which is in no log.
   bool replays() const { return !pairwise && !stall.what.empty(); }
   const Witness& of(int rank) const { return witnesses[static_cast<std::size_t>(rank)]; }
   bool waits_for_itself() const { return pairwise && stall.peer == reporter; }
@@ -115,14 +115,14 @@ Scene scene_of(int reporter, const Stall& stall, const Witnesses& witnesses) {
           .what = what_stalls(reporter, stall, witnesses)};
 }
 
-/// What a rank that is awaited does instead.
+/// What an awaited rank does instead, in words.
 std::string excuse(const Scene& scene, int rank) {
   const Witness& witness = scene.of(rank);
   if (!witness.opened) return "has not made the communicator yet";
   if (!witness.answered) {
     return "does not answer: its process is stopped or its machine cannot be reached";
   }
-  const std::string begins = scene.pairwise ? "has not come to it; " : "has not entered it; ";
+  const std::string begins = scene.pairwise ? "has not reached it; " : "has not entered it; ";
   return begins + last_call(witness.report) +
          (witness.report.completed >= witness.report.begun
               ? "; it is computing, in a send or recv, or stuck outside rondo"
@@ -156,10 +156,10 @@ std::string within(const Stall& stall) {
 
 std::string remedy_for(const Scene& scene, const std::vector<int>& behind) {
   const std::string raise = words_of_raising_timeout(scene.stall.timeout_from_program != 0);
-  const std::string longer = ", or " + raise + " if more time is all it takes";
-  if (scene.waits_for_itself()) return "call both sides before one is waited for";
+  const std::string longer = ", or " + raise + " if it only needs more time";
+  if (scene.waits_for_itself()) return "start both sides before waiting for one";
   if (!behind.empty()) return "find out what " + rank_list(behind) + " did instead" + longer;
-  if (scene.replays()) return "launch its graph as often on every rank" + longer;
+  if (scene.replays()) return "launch its graph equally often on every rank" + longer;
   return "look for a network that loses data, or " + raise + " if it is only slow";
 }
 
@@ -260,7 +260,7 @@ Verdict judge(int reporter, const Stall& stall, const Witnesses& witnesses) {
   for (int rank = 0; rank < static_cast<int>(witnesses.size()); ++rank) {
     if (scene.is_behind(rank)) behind.push_back(rank);
   }
-  // Who does not even answer is the first suspect.
+  // A rank that does not even answer is the first suspect.
   std::stable_partition(behind.begin(), behind.end(),
                         [&](int rank) { return !scene.of(rank).answered; });
   if (stall.mismatch != 0) return {.fault = foreign_frame(scene)};

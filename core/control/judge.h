@@ -1,4 +1,5 @@
-// Finds out why nothing moves, from what every rank says of its calls. Pure: values in, words out.
+// The analyzer of the hang diagnosis: finds out why nothing moves, from every rank's report of its
+// calls. Pure: values in, words out.
 #pragma once
 
 #include <optional>
@@ -10,7 +11,7 @@
 
 namespace rondo::control {
 
-/// One rank of the communicator, as the inquest found it.
+/// One rank's report: its state as the diagnosis found it.
 struct Witness {
   HostInfo host{};
   int world_rank = 0;
@@ -37,19 +38,20 @@ struct Verdict {
   std::string note{};  ///< what the reporter waits for; empty: nothing to say
 };
 
-/// The first call that witnesses have to tell of: some before those of the stall, because a rank
-/// whose part of a disputed call had nothing to do is further on than the others. 0: none.
+/// The first call that the reports must contain. It lies some calls before those of the stall: a
+/// rank that had nothing to do in a disputed call is further on than the others. 0: none.
 std::uint64_t first_asked(const Stall& stall);
 
 /// The first call from `from` to `to` in which two ranks' reports differ, as the fault of all.
 std::optional<Fault> find_disagreement(std::uint64_t from, std::uint64_t to,
                                        const std::vector<Witness>& witnesses);
 
-/// That `reporter`, which reported `stall`, waits for a rank that has left; witnesses[i] is rank i.
+/// The fault if `reporter`, which reported `stall`, waits for a rank that has left. witnesses[i] is
+/// rank i.
 std::optional<Fault> find_departed(int reporter, const Stall& stall,
                                    const std::vector<Witness>& witnesses);
 
-/// The same, and all else that can be the reason.
+/// The same, and every other possible reason.
 Verdict judge(int reporter, const Stall& stall, const std::vector<Witness>& witnesses);
 
 /// "300 s", "0.25 s".

@@ -13,7 +13,7 @@ namespace {
 
 /// Calls that one report carries: enough to find a disagreement, small enough for any rank count.
 constexpr std::uint64_t most_calls = 64;
-/// Those that are compared at the end: what is older, later calls have told of.
+/// How many calls are compared at the end. Later calls would have shown older disagreements.
 constexpr std::uint64_t most_compared = 32;
 
 int index_of(const std::vector<int>& members, int world_rank) {
@@ -38,7 +38,7 @@ Line::Line(std::shared_ptr<Carrier> carrier, std::uint64_t number, std::vector<i
   if (rank_ < 0) {
     throw Error(ErrorCode::invalid_argument,
                 "world rank " + std::to_string(world_rank) +
-                    " opens a line of a communicator that it is no member of");
+                    " is not a member of the communicator that it opens");
   }
   carrier_->add(*this);
   carrier_->post(Open{.line = number_, .members = {members_.begin(), members_.end()}});
@@ -60,18 +60,18 @@ std::vector<std::string> Line::exchange(const std::string& mine) {
     lock.lock();
     wait_awake(changed_, lock, std::chrono::seconds{5}, ready);
   }
-  // What was complete before a failure came is still complete.
+  // An exchange that was complete before a failure came is still complete.
   if (const auto blobs = std::exchange(blobs_, std::nullopt)) return blobs->bytes;
   const bool left = unserved_;
   lock.unlock();
   int peer = -1;
   const auto service = describe_service(peer);
-  set_failure(
-      Error(ErrorCode::bootstrap,
-            "the communicator was not made: " + service +
-                (left ? " has left the job" : " does not answer"),
-            {.peer = peer,
-             .remedy = "make communicators while the process that serves, rank 0's, runs"}));
+  set_failure(Error(
+      ErrorCode::bootstrap,
+      "the communicator was not made: " + service +
+          (left ? " has left the job" : " does not answer"),
+      {.peer = peer,
+       .remedy = "make communicators while the process of rank 0 still runs: it serves the job"}));
   throw failure();
 }
 
@@ -106,7 +106,7 @@ void Line::fail(const Error& error) noexcept {
   try {
     if (set_failure(error)) carrier_->post(failure_message(error));
   } catch (...) {
-    // No memory for words: the flag alone still stops this rank, its leaving the others.
+    // No memory for words: the flag alone still stops this rank. The others stop when it leaves.
     failed_.store(true, std::memory_order_release);
   }
 }
@@ -166,7 +166,8 @@ std::string Line::words_for(const Stall& stall) const {
   return call ? to_string(*call) : "call #" + std::to_string(stall.from);
 }
 
-/// The hub is gone, but has told who had left before: fails this line where it waits for one.
+/// The coordinator is gone, but has told which ranks had left before. Fails this line if it waits
+/// for one of them.
 bool Line::fails_for_departed(const Stall& stall) {
   std::optional<Departed> departed;
   {
@@ -174,12 +175,12 @@ bool Line::fails_for_departed(const Stall& stall) {
     departed = departed_;
   }
   if (!departed || stall.mismatch != 0) return false;
-  // In a collective whoever has begun the fewest calls is behind, if any of them is.
+  // In a collective the rank that has begun the fewest calls is late, if any of them is.
   const int gone = stall.peer >= 0 ? stall.peer : departed->first;
   if (index_of(departed->ranks, gone) < 0) return false;
   std::vector<Witness> witnesses;
   for (const int world_rank : members_) {
-    // Those who stay cannot be asked, and count as being in the call.
+    // The ranks that stay cannot be asked, and count as being in the call.
     witnesses.push_back({.host = carrier_->world()[static_cast<std::size_t>(world_rank)],
                          .world_rank = world_rank,
                          .report = {.begun = stall.from}});
@@ -197,7 +198,7 @@ bool Line::fails_for_departed(const Stall& stall) {
   return true;
 }
 
-/// No hub to ask: says what this rank knows by itself.
+/// No coordinator to ask: says what this rank knows by itself.
 void Line::conclude_alone(const Stall& stall) {
   int service_rank = -1;
   const auto service = describe_service(service_rank);
@@ -214,9 +215,9 @@ void Line::conclude_alone(const Stall& stall) {
                  ", and " + service + ", which could say why, does not answer",
              {.peer = stall.peer >= 0 ? stall.peer : service_rank,
               .call = words_for(stall),
-              .remedy = "see whether its process is stopped or its machine away; " +
+              .remedy = "check whether its process is stopped or its machine unreachable; " +
                         words_of_raising_timeout(stall.timeout_from_program != 0) +
-                        " if more time is all it takes"}));
+                        " if it only needs more time"}));
 }
 
 void Line::leave() noexcept {

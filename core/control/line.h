@@ -1,4 +1,5 @@
-// ControlLine for both kinds of world: keeps this rank's side, speaks to the hub by a Carrier.
+// ControlLine for both kinds of world: keeps this rank's side, and speaks to the hub by a Carrier,
+// the control transport.
 #pragma once
 
 #include <condition_variable>
@@ -19,15 +20,16 @@ class Line;
 class Carrier {
  public:
   virtual ~Carrier() = default;
-  /// False when there is no hub any more. Never calls back into a line.
+  /// False if the coordinator has gone. Never calls back into a line.
   virtual bool post(const Message& message) = 0;
   /// Calls line.overdue() after a while, unless the line is gone by then.
   virtual void remind(std::uint64_t line) = 0;
   /// From add() on, messages for the line's number reach line.receive(), from any thread, one at a
-  /// time. remove() waits for one that is on its way. A lost hub is told from within add().
+  /// time. remove() waits for one that is on its way. If the coordinator is lost, add() tells the
+  /// line.
   virtual void add(Line& line) = 0;
   virtual void remove(Line& line) = 0;
-  /// Who serves, for messages: "rank 0 (host x, pid 7)".
+  /// The process that serves, for messages: "rank 0 (host x, pid 7)".
   virtual const HostInfo& service() const = 0;
   virtual const std::vector<HostInfo>& world() const = 0;
   virtual std::chrono::milliseconds deadline() const = 0;
@@ -54,9 +56,9 @@ class Line final : public ControlLine {
   std::uint64_t number() const { return number_; }
   /// From the hub. Returns what to answer.
   std::optional<Message> receive(const Message& message);
-  /// A report that had to end in a failure got no verdict.
+  /// A report that had to end in a failure got no answer.
   void overdue();
-  /// The hub's process went in order: this line goes on without.
+  /// The coordinator's process ended in order: this line goes on without it.
   void service_left();
   /// The connection to the hub broke.
   void service_lost();
@@ -82,10 +84,10 @@ class Line final : public ControlLine {
   std::optional<Error> failure_;         ///< under mutex_; set once, before failed_
   std::optional<Blobs> blobs_;           ///< under mutex_
   std::optional<Stall> awaits_verdict_;  ///< under mutex_
-  std::optional<Departed> departed_;     ///< under mutex_; who had left when the hub went
+  std::optional<Departed> departed_;     ///< under mutex_; ranks that left before the coordinator
   bool unserved_ = false;                ///< under mutex_
   bool alike_ = false;                   ///< under mutex_; its calls have been compared
-  std::atomic<bool> left_{false};        ///< relaxed: only decides who posts Leave
+  std::atomic<bool> left_{false};        ///< relaxed: only decides which thread posts Leave
 };
 
 }  // namespace rondo::control

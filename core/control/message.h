@@ -1,9 +1,10 @@
-// What ranks and the hub say to each other, as values; and their form on a TCP connection.
+// What ranks and the coordinator ("hub") say to each other, as values, and their form on a TCP
+// connection.
 //
 //   connection = preamble frame*          both ways
 //   preamble   = "RONDOCTL" version:u32 zero:u32 magic:u64
 //   frame      = length:u32 kind:u8 fields        little-endian, length counts kind and fields
-//   fields     = integers as they are; strings and lists behind a u32 count
+//   fields     = integers as they are; strings and lists follow their length, a u32
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@
 
 namespace rondo::control {
 
-/// A rank's calls as it tells them: the range that was asked for and the newest.
+/// A rank's report of its calls: the range that was asked for and the newest.
 struct CallReport {
   std::uint64_t begun = 0;
   std::uint64_t completed = 0;
@@ -29,7 +30,7 @@ struct CallReport {
   const Call* find(std::uint64_t sequence) const;
 };
 
-// From a rank to the hub.
+// From a rank to the coordinator.
 
 /// This rank has a line to communicator `line`.
 struct Open {
@@ -46,7 +47,7 @@ struct ExchangeExpired {
   std::uint64_t milliseconds = 0;
 };
 /// It has not moved. `from` to `to` are its incomplete calls; 0 where it waits for `peer` in
-/// `what`.
+/// `what`, a send or receive.
 struct Stall {
   std::uint64_t line = 0;
   std::uint64_t from = 0;
@@ -75,7 +76,7 @@ struct Compare {
 /// It goes; its connection's end is no failure.
 struct Bye {};
 
-// From the hub to a rank.
+// From the coordinator to a rank.
 
 struct Blobs {
   std::uint64_t line = 0;
@@ -87,14 +88,14 @@ struct Query {
   std::uint64_t from = 0;
   std::uint64_t to = 0;
 };
-/// The service goes, and with it whoever could be asked: `ranks` have left before.
+/// The service goes, and no rank can be asked any more. `ranks` had left before.
 struct Departed {
   std::uint64_t line = 0;
   std::vector<std::int32_t> ranks{};
   std::int32_t first = -1;  ///< the one of them that has begun the fewest calls
   CallReport report{};      ///< its calls; only the newest is listed
 };
-/// Nobody differs from it who has made as many calls, and everybody who is still there has.
+/// All ranks that are still there have made as many calls as it has, and none of them differs.
 struct Alike {
   std::uint64_t line = 0;
 };
@@ -113,7 +114,7 @@ struct Failure {
   std::string remedy{};
 };
 
-// The meeting.
+// Bootstrap.
 
 struct Hello {
   std::int32_t rank = 0;
@@ -128,12 +129,12 @@ struct Welcome {
   HostInfo service{};
 };
 struct Refused {
-  std::uint8_t retry = 0;  ///< not now: an earlier meeting is not over, or another job's
+  std::uint8_t retry = 0;  ///< 1: try later, an earlier job or another one still serves there
   std::int32_t peer = -1;
   std::string message{};
   std::string remedy{};
 };
-/// The service goes, in order; what is still open goes on without it.
+/// The service goes, in order; communicators that are still open go on without it.
 struct Closing {};
 
 /// The index is the kind on the wire: append only, or raise protocol_version.
@@ -141,7 +142,7 @@ using Message =
     std::variant<Hello, MeetingExpired, Welcome, Refused, Closing, Open, Blob, ExchangeExpired,
                  Stall, Answer, Leave, Bye, Blobs, Query, Note, Failure, Compare, Alike, Departed>;
 
-/// The communicator that a message is about; std::nullopt for those of the meeting and Bye.
+/// The communicator that a message is about; std::nullopt for those of the bootstrap and Bye.
 std::optional<std::uint64_t> line_of(const Message& message);
 
 inline constexpr std::uint32_t protocol_version = 6;
@@ -178,7 +179,7 @@ class FrameReader {
   void drop(std::size_t count);
 
   std::string bytes_;
-  std::size_t start_ = 0;  ///< what lies before was taken
+  std::size_t start_ = 0;  ///< bytes before it were taken
   std::size_t longest_;
 };
 

@@ -25,7 +25,7 @@ using boost::system::error_code;
 
 constexpr int most_ranks = 1'000'000;
 constexpr std::size_t most_strangers = 512;
-/// For a stranger to say who it is.
+/// Time for a stranger to say who it is.
 constexpr std::chrono::seconds patience{10};
 /// After a failed meeting, for ranks that are between two tries to hear of it.
 constexpr std::chrono::milliseconds afterword{200};
@@ -120,7 +120,7 @@ class Service::Room {
   std::optional<KeptFromChildren> unforked_;  ///< the acceptor's
   asio::steady_timer retry_;
   asio::steady_timer ticker_;
-  AwakeClock clock_;  ///< the hub's
+  AwakeClock clock_;  ///< the coordinator's
   std::set<GuestPointer> guests_;
   std::vector<GuestPointer> by_rank_;  ///< sized by the first Hello
   std::optional<Refused> refusal_;     ///< the meeting has failed
@@ -153,8 +153,8 @@ void Service::Room::listen(std::uint16_t port) {
     throw Error(ErrorCode::bootstrap,
                 "cannot listen on port " + std::to_string(port) + " of " + host_.hostname + ": " +
                     error.message(),
-                {.remedy = "choose a free port, the same on every rank, by " + named_by_ +
-                           "; dup(), split() or ncclCommSplit make a job's second communicator"});
+                {.remedy = "choose a free port, the same on every rank, with " + named_by_ +
+                           "; dup(), split(), ncclCommSplit make more communicators of one job"});
   }
   set_socket_options(acceptor_.native_handle());
   unforked_.emplace(acceptor_.native_handle());
@@ -212,7 +212,7 @@ void Service::Room::welcome_in(tcp::socket socket) {
 void Service::Room::greeted(const GuestPointer& guest, const Preamble& preamble) {
   guest->stream->send(encode(Preamble{.magic = magic_}));
   if (preamble.magic != magic_) {
-    log(LogLevel::warn, -1, "a rank of another job came from " + guest->address + "; turned away");
+    log(LogLevel::warn, -1, "turned away a rank of another job from " + guest->address);
     refuse(guest, {.retry = 1, .message = "the service there belongs to another job"});
   } else if (preamble.version != protocol_version) {
     const Refused refusal{.message = "the process at " + guest->address + " speaks version " +
@@ -247,8 +247,8 @@ void Service::Room::introduce(const GuestPointer& guest, const Hello& hello) {
   if (refusal_) return refuse(guest, *refusal_);
   if (hub_) {
     return refuse(guest, {.retry = 1,
-                          .message = "the meeting there is complete: all " +
-                                     std::to_string(by_rank_.size()) + " ranks had come"});
+                          .message = "the job there is complete: all " +
+                                     std::to_string(by_rank_.size()) + " ranks have joined"});
   }
   guest->introduced = true;
   guest->hello = hello;
@@ -256,7 +256,7 @@ void Service::Room::introduce(const GuestPointer& guest, const Hello& hello) {
                                   [](const GuestPointer& other) { return other != nullptr; });
   if (hello.ranks < 1 || hello.ranks > most_ranks || hello.rank < 0 || hello.rank >= hello.ranks) {
     return fail_meeting({.peer = hello.rank,
-                         .message = "a process came as " + describe(hello) + " of a world of " +
+                         .message = "a process joined as " + describe(hello) + " of a world of " +
                                     std::to_string(hello.ranks) + " ranks",
                          .remedy = "number the ranks from 0 to one less than WORLD_SIZE"});
   }
@@ -271,7 +271,7 @@ void Service::Room::introduce(const GuestPointer& guest, const Hello& hello) {
   auto& seat = by_rank_[static_cast<std::size_t>(hello.rank)];
   if (seat != nullptr) {
     return fail_meeting({.peer = hello.rank,
-                         .message = "two processes came as rank " + std::to_string(hello.rank) +
+                         .message = "two processes joined as rank " + std::to_string(hello.rank) +
                                     ": host " + seat->hello.host.hostname + ", pid " +
                                     std::to_string(seat->hello.host.pid) + " and host " +
                                     hello.host.hostname + ", pid " + std::to_string(hello.host.pid),
@@ -309,9 +309,10 @@ void Service::Room::closed(const GuestPointer& guest, const std::string& why) {
     hub_->died(guest->hello.rank, clock_.now());
     arm_ticker();
   } else {
-    fail_meeting({.peer = guest->hello.rank,
-                  .message = describe(guest->hello) + " came and went before all ranks had come",
-                  .remedy = "look at the end of its output for why"});
+    fail_meeting(
+        {.peer = guest->hello.rank,
+         .message = describe(guest->hello) + " joined and left before all ranks had joined",
+         .remedy = "look at the end of its output for the reason"});
   }
 }
 
@@ -331,10 +332,10 @@ void Service::Room::expired(std::uint64_t milliseconds) {
   }
   fail_meeting({.peer = missing.front(),
                 .message = rank_list(missing) + " of " + std::to_string(by_rank_.size()) +
-                           " did not come to the meeting at port " + std::to_string(port_) +
-                           " of " + host_.hostname + " within " + seconds(milliseconds),
+                           " did not join at port " + std::to_string(port_) + " of " +
+                           host_.hostname + " within " + seconds(milliseconds),
                 .remedy = "check that every rank was started, with the same " + named_by_ +
-                          ", and can reach that port; RONDO_BOOTSTRAP_TIMEOUT gives them longer"});
+                          ", and can reach that port, or raise RONDO_BOOTSTRAP_TIMEOUT"});
 }
 
 void Service::Room::refuse(const GuestPointer& guest, const Refused& refusal) {

@@ -1,4 +1,4 @@
-// The meeting service: where the ranks of a job come together, and the hub between them afterwards.
+// The bootstrap service: where the ranks of a job find each other, and the coordinator afterwards.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@
 namespace rondo::control {
 
 /// A listening socket and a thread. Strangers (other programs, scanners, another job's ranks,
-/// connections that say nothing) are turned away and logged; they never disturb the meeting.
+/// connections that say nothing) are turned away and logged; they never disturb the bootstrap.
 class Service {
  public:
   /// Listens on all interfaces, IPv4 and IPv6; of `point` the address is not read. Port 0: a free
@@ -19,14 +19,14 @@ class Service {
   /// port is in use.
   Service(const MeetingPoint& point, const HostInfo& host);
   /// Gives the ranks that are still there up to `linger` to leave, then tells them that the service
-  /// goes; theirs goes on without it. Nothing of that in a child by fork(), which has none of the
-  /// threads and shares what wakes the parent's.
+  /// goes; their communicators go on without it. Does nothing in a child by fork(), which has none
+  /// of the threads and shares the descriptors that wake the parent's.
   ~Service();
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
   std::uint16_t port() const;
-  /// All ranks had come, and all have left: nobody needs the service any more. Any thread.
+  /// All ranks had joined, and all have left: no rank needs the service any more. Any thread.
   bool is_over() const;
   static constexpr std::chrono::milliseconds linger{3000};
 
@@ -36,8 +36,8 @@ class Service {
   std::unique_ptr<Room> room_;
 };
 
-/// What ranks of a job without a unique id greet each other with.
-/// Any constant would do; the port in it keeps apart what strays between two jobs' ports.
+/// The magic number of jobs without a unique id. Any constant would do; the port in it tells two
+/// jobs on different ports apart.
 constexpr std::uint64_t default_magic(std::uint16_t port) {
   return 0x72'6f'6e'64'6f'00'00'00ULL + port;
 }

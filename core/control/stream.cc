@@ -73,7 +73,7 @@ void Stream::send(std::string bytes) {
 void Stream::write() {
   boost::asio::async_write(socket_, boost::asio::buffer(waiting_.front()),
                            [self = shared_from_this()](const error_code& error, std::size_t) {
-                             // What is wrong with the connection, its reader hears as well.
+                             // The reader notices errors of the connection as well.
                              if (error || !self->socket_.is_open()) return;
                              self->waiting_.pop_front();
                              if (!self->waiting_.empty()) {

@@ -24,7 +24,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   struct Events {
     std::function<void(const Preamble&)> greeted{};
     std::function<void(const Message&)> received{};
-    /// Once, unless close() came first. Why, in words; empty: the peer closed in order.
+    /// Called once, unless close() came first. The argument says why; empty: the peer closed in
+    /// order.
     std::function<void(const std::string&)> closed{};
   };
 
@@ -35,8 +36,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void send(std::string bytes);
   /// Longest message taken from now on.
   void set_longest(std::size_t longest) { reader_.set_longest(longest); }
-  /// Sends what waits, then says that nothing follows; goes on reading until the peer closes. To
-  /// close at once instead could throw away what the peer has not read yet.
+  /// Sends what waits, then says that nothing follows; goes on reading until the peer closes.
+  /// Closing at once instead could throw away bytes that the peer has not read yet.
   void finish();
   /// At once, without an event.
   void close();

@@ -24,9 +24,10 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr std::size_t longest_message = std::size_t{1} << 30;
-/// From a report that must end to the conclusion that the service is mute. More than an inquest.
+/// After a report that must end in a failure, the service counts as mute once this time has passed.
+/// It is more than a diagnosis takes.
 constexpr std::chrono::milliseconds verdict_due{3000};
-/// For the service to take note that this rank goes.
+/// Time for the service to note that this rank goes.
 constexpr std::chrono::milliseconds farewell{1000};
 
 tcp::socket adopt(asio::io_context& io, UniqueFd socket) {
@@ -125,7 +126,7 @@ class TcpControl final : public Control,
     });
   }
 
-  /// Where a process ends in order, this thread is not at work while what is static is destroyed.
+  /// When a process ends in order, this thread must not work while static objects are destroyed.
   void end_thread() {
     io_.stop();
     if (!thread_.joinable()) return;
@@ -141,7 +142,8 @@ class TcpControl final : public Control,
     if (is_there()) conclude(died ? Link::lost : Link::left);
   }
 
-  /// Goodbyes that the thread has not come to reach the kernel, however late it was.
+  /// Posts the goodbyes that the thread has not come to, so that they reach the kernel however late
+  /// it was.
   void post_the_rest() {
     try {
       io_.restart();
@@ -212,8 +214,8 @@ class TcpControl final : public Control,
   bool served_ = true;                ///< under mutex_
   bool leaving_ = false;              ///< under mutex_; the end of the connection is expected
 
-  /// Held while a line is called, so that remove() waits for it. Before a line's own; never with
-  /// mutex_.
+  /// Held while a line is called, so that remove() waits for it. It is taken before a line's own
+  /// mutex, and never with mutex_.
   std::mutex lines_mutex_;
   std::map<std::uint64_t, Line*> lines_;  ///< under lines_mutex_
   Link state_ = Link::there;              ///< under lines_mutex_
@@ -221,7 +223,7 @@ class TcpControl final : public Control,
   asio::io_context io_{1};
   /// Its thread ends with this, not with the connection.
   asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
-  std::shared_ptr<Stream> stream_;  ///< used on thread_ only, and behind its end
+  std::shared_ptr<Stream> stream_;  ///< used on thread_ only, and after its end
   std::thread thread_;
 };
 

@@ -1,4 +1,4 @@
-// A world of threads: the hub behind a mutex, messages by function call.
+// A world of threads: the coordinator guarded by a mutex, messages by function call.
 #include <deque>
 #include <map>
 
@@ -22,7 +22,7 @@ class ThreadWorld {
   void post(int rank, const Message& message) {
     const std::lock_guard lock(mutex_);
     waiting_.emplace_back(rank, message);
-    // A rank's answers join the queue: the hub is never entered twice.
+    // A rank's answers join the queue: the coordinator is never entered twice.
     while (!waiting_.empty()) {
       const auto [from, next] = std::move(waiting_.front());
       waiting_.pop_front();
@@ -46,7 +46,8 @@ class ThreadWorld {
   std::chrono::milliseconds deadline() const { return deadline_; }
 
  private:
-  /// By the hub, with mutex_ held. Line numbers lead every message a hub sends to a line.
+  /// Called by the coordinator, with mutex_ held. Each of its messages to a line has the line
+  /// number.
   void deliver(int rank, const Message& message) {
     const auto number = line_of(message);
     const auto& of_rank = lines_[static_cast<std::size_t>(rank)];
@@ -84,7 +85,7 @@ class ThreadControl final : public Control,
 
   void depart() noexcept override {
     try {
-      world_->post(rank_, Bye{});  // the hub hears only the first
+      world_->post(rank_, Bye{});  // the coordinator hears only the first
     } catch (...) {
       // No memory for it: its threads learn of it with the process's end.
     }

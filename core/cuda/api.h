@@ -57,7 +57,7 @@ struct AllocationProperties {
   MemoryLocation location{};
   void* windows = nullptr;        ///< the system's
   unsigned char compression = 0;  ///< CU_MEM_ALLOCATION_COMP_NONE
-  unsigned char gpu_direct = 0;   ///< 1: devices that are no GPUs may be let at it
+  unsigned char gpu_direct = 0;   ///< 1: devices that are not GPUs may access it
   unsigned char unused[6]{};
 };
 static_assert(sizeof(AllocationProperties) == 32);

@@ -10,8 +10,9 @@
 namespace rondo::cuda {
 namespace {
 
-/// Held while a primary context is taken or given back: behind the last one that goes, what was
-/// known of it is forgotten before it can come anew, at the same address. Global, as contexts are.
+/// Held while a primary context is taken or given back. After the last holder has let go, what was
+/// known of the context is forgotten before it can come anew, at the same address. Global, as
+/// contexts are.
 std::mutex& changing() {
   static std::mutex mutex;
   return mutex;

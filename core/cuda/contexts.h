@@ -1,5 +1,5 @@
-// Devices' contexts with owners: whoever holds one of them may rely on it. The primary context of a
-// device is the one that CUDA's runtime uses, too.
+// CUDA contexts with owners: a context stays as long as one of them holds it. The primary context
+// of a device is the one that CUDA's runtime uses too.
 #pragma once
 
 #include <memory>
@@ -8,15 +8,15 @@
 
 namespace rondo::cuda {
 
-/// A context that is there as long as somebody holds this; null: none.
+/// A context that stays as long as this is held; null: none.
 using SharedContext = std::shared_ptr<CUctx_st>;
 
-/// One that the program keeps: its word must do. Null for null.
+/// A context that the program promises to keep. Null for null.
 SharedContext borrowed(Context context);
 
-/// The primary context of `device`. It is given back when the last holder lets go, who must not be
-/// in a host function; if that fails, the log says so. Thread-safe. Throws CudaError that names the
-/// device.
+/// The primary context of `device`. It is given back when the last holder lets go, which must not
+/// happen in a host function. If giving it back fails, the log says so. Thread-safe. Throws
+/// CudaError that names the device.
 SharedContext retain_primary(int device);
 
 /// From now on the context stays until the process ends, and with it all memory that was taken in

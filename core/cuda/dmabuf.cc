@@ -7,7 +7,7 @@ std::string why_no_dmabuf(int device) {
   const int status = driver().device_get_attribute(&has, attribute_dmabuf, device);
   if (status == success && has != 0) return {};
   return "device " + std::to_string(device) +
-         " has no dma-bufs, as the open kernel modules of its driver give them";
+         " has no dma-bufs, which need the open kernel modules of its driver";
 }
 
 UniqueFd share_as_dmabuf(const Range& range) {

@@ -9,10 +9,10 @@
 
 namespace rondo::cuda {
 
-/// Why `device` has none; empty: it has. Throws CudaError.
+/// Why `device` has no dma-bufs; empty: it has. Throws CudaError.
 std::string why_no_dmabuf(int device);
 
-/// One of all of `range`, which is whole pages of the host's size: of one allocation, or of
+/// A dma-buf of all of `range`, which is whole pages of the host's size: one allocation, or
 /// segments with nothing between them. It keeps the memory alive. Throws CudaError.
 UniqueFd share_as_dmabuf(const Range& range);
 

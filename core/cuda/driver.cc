@@ -110,10 +110,10 @@ std::string version_of(const Driver& driver) {
 
 }  // namespace
 
-/// Global, as the driver is; the answer cannot depend on who asks.
+/// Global, as the driver is: the answer does not depend on the caller.
 const Driver* find_driver() {
   static std::atomic<const Driver*> found{nullptr};     // release when found, acquire to use it
-  static std::atomic<unsigned long long> looked_at{0};  // release behind `found`, acquire before it
+  static std::atomic<unsigned long long> looked_at{0};  // release after `found`, acquire before it
   const Driver* known = found.load(std::memory_order_acquire);
   if (known != nullptr) return known;
   const unsigned long long loaded = libraries_loaded();
@@ -161,7 +161,7 @@ void check(int status, std::string_view function, std::string_view remedy) {
 int current_device() {
   const Driver* const found = find_driver();
   int device = 0;
-  // Every driver has this one: what else is missing concerns only who needs it.
+  // Every driver has this one. What else is missing concerns only the callers that need it.
   check((found != nullptr ? *found : driver()).ctx_get_device(&device), "cuCtxGetDevice");
   return device;
 }
@@ -191,7 +191,7 @@ MemoryInfo memory_at(const void* pointer) {
     memory.kind = MemoryKind::device;
     return memory;
   }
-  // The driver knows of neither memory that a program has by itself nor what it has taken back.
+  // The driver knows neither memory that a program has by itself nor memory that it has taken back.
   const bool known =
       status == success ? type != 0 : status != invalid_value && status != not_initialized;
   return known ? MemoryInfo{} : of_program();

@@ -17,8 +17,9 @@ class CudaError : public Error {
   using Error::Error;
 };
 
-/// Functions of libcuda.so.1, by its names without "cu" and version. All but `ctx_get_id` are
-/// there in a driver of CUDA 11.7; in an older one those before `missing` in this order, at least.
+/// Functions of libcuda.so.1, by its names without "cu" and version. A driver of CUDA 11.7 has all
+/// but `ctx_get_id`. An older one has at least those that stand here before the one that `missing`
+/// names.
 struct Driver {
   decltype(&cuGetErrorName) get_error_name = nullptr;
   decltype(&cuDriverGetVersion) driver_get_version = nullptr;
@@ -91,14 +92,14 @@ struct Driver {
   const char* missing = nullptr;  ///< a function that an older driver lacks; null: none
 };
 
-/// The driver if this process has loaded it, which other code may do at any time; it then stays.
-/// Null without it. Thread-safe; costs one look where nothing was loaded since the last call. It
-/// may be older than CUDA 11.7: who is sure of no device's memory must ask `missing`, or whether
-/// the function that it wants is there.
+/// The driver, if this process has loaded it; else null. Other code may load it at any time; then
+/// it stays. Thread-safe. Cheap if nothing was loaded since the last call. It may be older than
+/// CUDA 11.7: a caller that may not have device memory must check `missing`, or the function it
+/// wants.
 const Driver* find_driver();
 
-/// The same where the driver must be there whole, as somebody holds device memory or a stream.
-/// Throws Error{invalid_usage} where it is not, or is older than CUDA 11.7's.
+/// The same for callers that need the driver with all its functions, because they have device
+/// memory or a stream. Throws Error{invalid_usage} if it is missing or older than CUDA 11.7.
 const Driver& driver();
 
 /// Throws CudaError that names `function` and the status; `remedy`: what to try.
@@ -117,15 +118,14 @@ enum class MemoryKind { host, device, none };
 /// Memory at an address.
 struct MemoryInfo {
   MemoryKind kind = MemoryKind::host;
-  int device = -1;  ///< whose it is, as far as the driver says; -1: no device's
-  /// The block that it is in, of a device's memory; more of the same may lie behind. No bytes: not
-  /// known.
+  int device = -1;  ///< the device that has it, if the driver says so; -1: none
+  /// The block of device memory that it is in. More of the same may follow. No bytes: not known.
   DevicePointer begin = 0;
   std::size_t bytes = 0;
 };
-/// What is at that address: a device's (or managed) memory, what this process can read, or neither,
-/// as memory that was freed. One question to the driver, where there is one; and a system call for
-/// memory of the host that the driver does not know. Thread-safe.
+/// What is at that address: memory of a device (or managed memory), memory that this process can
+/// read, or neither, such as freed memory. Asks the driver once, if there is one. Memory of the
+/// host that the driver does not know costs a system call. Thread-safe.
 MemoryInfo memory_at(const void* pointer);
 
 }  // namespace rondo::cuda

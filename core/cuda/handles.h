@@ -1,4 +1,5 @@
-// The driver's objects with owners. All of them: one thread at a time; they throw CudaError.
+// The driver's objects (memory, streams, events) with owners. Each is for one thread at a time. All
+// throw CudaError.
 #pragma once
 
 #include <memory>
@@ -42,9 +43,9 @@ struct DestroyStream {
 using OwnedEvent = std::unique_ptr<CUevent_st, DestroyEvent>;
 using OwnedStream = std::unique_ptr<CUstream_st, DestroyStream>;
 
-/// Of the current context, without timing.
+/// An event of the current context, without timing.
 OwnedEvent make_event();
-/// Of the current context; it does not wait for the legacy default stream.
+/// A stream of the current context, which does not wait for the legacy default stream.
 OwnedStream make_stream();
 
 /// Host memory that ranks of this machine map (rondo::allocate()) and devices copy to and from
@@ -58,7 +59,7 @@ class PinnedMemory {
 
   std::byte* data() const { return static_cast<std::byte*>(memory_.data()); }
   std::size_t size() const { return memory_.size(); }
-  /// What stream memory operations know `pointer`, which lies in it, by.
+  /// The address by which stream memory operations know `pointer`, which lies in this memory.
   DevicePointer device_address(const void* pointer) const;
 
  private:
@@ -75,9 +76,9 @@ struct Capture {
 /// captured), Error{invalid_usage} for a capture that has failed.
 std::optional<Capture> capture_of(Stream stream);
 
-/// `let_go(data)` is called when the graph is gone and all that was made of it, on whatever thread;
-/// it may call no function of CUDA. Throws CudaError where the driver refuses, behind which it has
-/// been called, too, or will be.
+/// `let_go(data)` is called when the graph and all that was made of it are gone, on whatever
+/// thread. It may call no function of CUDA. Throws CudaError where the driver refuses. Then, too,
+/// it has been called or will be.
 void keep_with(Graph graph, void* data, HostFunction let_go);
 
 }  // namespace rondo::cuda

@@ -1,5 +1,5 @@
-// rondo's kernels in a CUDA context, launched by the driver: memory combined and copied on the
-// device. Finite: no launch waits for anything but its stream.
+// rondo's kernels in a CUDA context, launched by the driver. They combine and copy memory on the
+// device. They wait for nothing but their stream.
 #pragma once
 
 #include <array>
@@ -45,13 +45,14 @@ class Kernels {
  public:
   static constexpr std::size_t max_sources = device::max_sources;
 
-  /// Those of `context`: loaded at the first call, with which this thread may have to wait for the
-  /// device, and there as long as the context: graphs may hold them. Thread-safe. Throws
+  /// The kernels of `context`. The first call loads them, and may have to wait for the device. They
+  /// stay as long as the context, because graphs may hold them. Thread-safe. Throws
   /// Error{invalid_usage} where rondo was built without nvcc, CudaError where the driver cannot
   /// load them.
   static const Kernels& of(Context context);
 
-  /// Those of a context that was destroyed, whose address another one may get. Thread-safe.
+  /// Forgets the kernels of a context that was destroyed. Another one may get its address.
+  /// Thread-safe.
   static void forget(Context context);
 
   /// Loads `image` into the current context. Throws CudaError.
@@ -59,10 +60,10 @@ class Kernels {
   Kernels(const Kernels&) = delete;
   Kernels& operator=(const Kernels&) = delete;
 
-  /// Put into `stream`, of these kernels' context, which must be current; they return at once and
-  /// may be captured into graphs. Several launches where the pieces do not fit one. Thread-safe.
-  /// Throws Error{invalid_argument} for wrong numbers or alignment, CudaError for what the driver
-  /// refuses.
+  /// These functions put work into `stream`, which is of these kernels' context. That context must
+  /// be current. They return at once and may be captured into graphs. They make several launches
+  /// where the pieces do not fit one. Thread-safe. They throw Error{invalid_argument} for wrong
+  /// numbers or alignment, CudaError for what the driver refuses.
   void run(const Work& work, Stream stream) const;
   /// The same for one piece: all sources into one target.
   void combine(const Combination& how, DevicePointer target, std::span<const DevicePointer> sources,

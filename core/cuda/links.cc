@@ -35,7 +35,7 @@ std::string_view name(Reach reach) {
 }
 
 Link link_between(int device, int peer) noexcept {
-  if (device == peer) return {Reach::same, 0};  // of which the driver does not speak
+  if (device == peer) return {Reach::same, 0};  // the driver does not answer for this case
   const int access = attribute_of(p2p_access_supported, device, peer);
   if (access < 0) return {};
   const int rank = attribute_of(p2p_performance_rank, device, peer);

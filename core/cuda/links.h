@@ -1,6 +1,6 @@
-// How devices reach each other's memory. For words, and to know which of them memory is opened to;
-// never for the choice of a way: that is decided by what the driver lets devices map, which is the
-// same on every rank.
+// How devices reach each other's memory: for messages to people, and to know which devices memory
+// is opened to. It never decides which path a call takes. That depends on what the driver lets
+// devices map, which is the same on every rank.
 #pragma once
 
 #include <span>
@@ -31,11 +31,11 @@ struct Link {
 /// From `device`'s side; numbers as this process counts devices. Thread-safe; never throws.
 Link link_between(int device, int peer) noexcept;
 
-/// Of the device whose memory `pointer` is, also memory that another process shares; -1: none's.
+/// The device that has the memory at `pointer`, also memory that another process shares; -1: none.
 int device_of(DevicePointer pointer) noexcept;
 
-/// "NVLink", "NVLink and PCIe", "same device": every kind between any two of `devices`, of which a
-/// number may be there several times; the slower the later. "same device" for one alone.
+/// "NVLink", "NVLink and PCIe", "same device": every kind of link between any two of `devices`, the
+/// slower ones later. A number may be there several times. "same device" for one alone.
 std::string words_of_links(std::span<const int> devices);
 
 }  // namespace rondo::cuda

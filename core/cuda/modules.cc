@@ -17,7 +17,7 @@ int processors() {
 Module load_module(std::span<const std::byte> image) {
   if (image.empty()) {
     throw Error(ErrorCode::invalid_usage, "this rondo has no device kernels",
-                {.remedy = "build it where nvcc is found"});
+                {.remedy = "build rondo where nvcc is found"});
   }
   Module module = nullptr;
   check(driver().module_load_data(&module, image.data()), "cuModuleLoadData");

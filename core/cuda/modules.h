@@ -1,4 +1,4 @@
-// An image of kernels as a module of a context, and the kernels in it.
+// A module of kernels, loaded into a context, and the kernels in it.
 #pragma once
 
 #include <cstddef>

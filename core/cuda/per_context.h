@@ -1,4 +1,4 @@
-// What is loaded into a CUDA context once and stays there as long as the context.
+// What is loaded into a CUDA context once and stays there as long as the context does.
 #pragma once
 
 #include <map>
@@ -14,9 +14,10 @@ namespace rondo::cuda {
 template <class T>
 class PerContext {
  public:
-  /// That of `context`: made at the first call by `make()`, with the context current. Thread-safe:
-  /// while it is made, which may wait for the device, other contexts are served. Throws what `make`
-  /// throws, and the next call tries again; CudaError where the driver does not know the context.
+  /// The object of `context`. The first call makes it by `make()`, with the context current.
+  /// Thread-safe: while it is made, which may wait for the device, other contexts are served.
+  /// Throws what `make` throws, and the next call tries again. Throws CudaError where the driver
+  /// does not know the context.
   template <class Make>
   static const T& of(Context context, Make make) {
     const std::shared_ptr<Entry> entry = instance().entry_of({context, number_of(context)});
@@ -28,7 +29,7 @@ class PerContext {
     }
     return *entry->made;
   }
-  /// Of a context that was destroyed, whose address another one may get. Thread-safe.
+  /// Forgets a context that was destroyed. Another one may get its address. Thread-safe.
   static void forget(Context context) {
     PerContext& all = instance();
     const std::scoped_lock lock(all.mutex_);
@@ -36,8 +37,8 @@ class PerContext {
   }
 
  private:
-  /// The program may destroy a context of its own and make another one at the same address, and
-  /// nobody tells: so they are told apart by the driver's numbers, too.
+  /// The program may destroy a context of its own and make another one at the same address, without
+  /// any notice. So contexts are told apart by the driver's numbers, too.
   using Key = std::pair<Context, unsigned long long>;
   /// Its mutex is never locked with `mutex_` held.
   struct Entry {

@@ -1,4 +1,5 @@
-// The kernels that wait for those of other ranks, launched by the driver: kernels/device/calls.h.
+// Co-resident kernels, which wait for the kernels of other ranks (kernels/device/calls.h). The
+// driver launches them.
 #pragma once
 
 #include <algorithm>
@@ -10,9 +11,9 @@ namespace rondo::cuda {
 
 class ResidentKernels {
  public:
-  /// Those of `context`: as Kernels::of().
+  /// The kernels of `context`: see Kernels::of().
   static const ResidentKernels& of(Context context);
-  /// As Kernels::forget().
+  /// See Kernels::forget().
   static void forget(Context context);
 
   /// Loads the image into the current context. Throws what load_module() throws.
@@ -20,9 +21,9 @@ class ResidentKernels {
   ResidentKernels(const ResidentKernels&) = delete;
   ResidentKernels& operator=(const ResidentKernels&) = delete;
 
-  /// Put into `stream`, of these kernels' context, which must be current; they return at once and
-  /// may be captured into graphs. A block for each of the call's stripes. Thread-safe. Throws
-  /// CudaError.
+  /// Puts the call into `stream`, which is of these kernels' context. That context must be current.
+  /// Returns at once and may be captured into graphs. Launches a block for each of the call's
+  /// stripes. Thread-safe. Throws CudaError.
   void launch(const device::SmallCall& call, Stream stream) const;
   void launch(const device::ProgramCall& call, unsigned stripes, Stream stream) const;
 

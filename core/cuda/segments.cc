@@ -58,7 +58,7 @@ bool has(int attribute, int device) {
   return driver().device_get_attribute(&value, attribute, device) == success && value != 0;
 }
 
-/// Of the current context's device.
+/// The properties of shareable memory on the current context's device.
 AllocationProperties shareable_properties() {
   AllocationProperties properties{.handle_types = file_descriptor};
   properties.location.device = current_device();
@@ -74,7 +74,7 @@ std::size_t whole_units(std::size_t bytes, const AllocationProperties& propertie
   return (bytes + unit - 1) / unit * unit;
 }
 
-/// One that the driver refuses it will only miss: nobody was promised it.
+/// A peer that the driver refuses only goes without access: nobody was promised it.
 void open_to_peers(DevicePointer begin, std::size_t bytes, int owner) {
   const int devices = device_count();
   for (int peer = 0; peer < devices; ++peer) {
@@ -133,9 +133,9 @@ bool are_open_to(const std::vector<Range>& segments, int device) {
 
 std::string why_no_segments(int device) {
   const std::string whose = "device " + std::to_string(device);
-  if (!has(attribute_segments, device)) return whose + " has no memory of cuMemCreate";
+  if (!has(attribute_segments, device)) return whose + " does not support cuMemCreate";
   if (!has(attribute_descriptors, device))
-    return whose + " shares no memory of cuMemCreate by file descriptors";
+    return whose + " cannot share memory of cuMemCreate by file descriptors";
   return {};
 }
 

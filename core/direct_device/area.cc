@@ -30,7 +30,8 @@ std::string obstacle_of(const detail::CommunicatorState& state, cuda::Context co
   return {};
 }
 
-/// True where every rank says nothing. Else the first one that does is why it goes the other way.
+/// True if no rank said anything. Otherwise the first rank that did gives the reason for another
+/// path.
 bool agrees(const detail::CommunicatorState& state, const std::vector<std::string>& said,
             bool quiet) {
   const auto first =
@@ -62,8 +63,8 @@ std::size_t slot_bytes_of(int ranks) {
   return std::min(Area::most_slot_bytes, Area::most_slots_bytes / all / page * page);
 }
 
-/// Freeing may wait for the device, and that for a call of another communicator which this very
-/// thread is about to make: so it is left to a thread of its own, where there is one.
+/// Freeing may wait for the device, and the device for a call of another communicator that the
+/// calling thread is about to make. So it is left to a thread of its own, where there is one.
 void free_behind(std::unique_ptr<Area> area) {
   try {
     start_thread([area = std::move(area)]() mutable {
@@ -80,7 +81,7 @@ void free_behind(std::unique_ptr<Area> area) {
   }
 }
 
-/// The same of memory that no other rank knows of.
+/// The same for memory that no other rank knows of.
 void free_behind(cuda::DevicePointer memory, const cuda::SharedContext& context) {
   try {
     start_thread([memory, context] {
@@ -99,11 +100,11 @@ void free_behind(cuda::DevicePointer memory, const cuda::SharedContext& context)
 
 }  // namespace
 
-/// What a rank tells the others, as words apart by blanks.
+/// What a rank tells the others, as words separated by blanks.
 class Area::Offer {
  public:
   Offer() = default;
-  /// Of what str() said.
+  /// Reads what str() returned.
   explicit Offer(const std::string& said) {
     std::istringstream text(said);
     text >> process.number >> process.counted >> reduces >> page_object;
@@ -142,8 +143,8 @@ Area::~Area() {
   if (own_ != 0 && !segment_) driver().mem_free(own_);
 }
 
-/// Other processes have it by CUDA IPC, or where that is refused by a segment's descriptor; without
-/// either it serves ranks that are threads of this process.
+/// Other processes reach it by CUDA IPC or, where that is refused, by a segment's descriptor.
+/// Without either it serves ranks that are threads of this process.
 void Area::take_memory(Offer& mine) {
   check(driver().mem_alloc(&own_, bytes()), "cuMemAlloc");
   try {
@@ -161,7 +162,7 @@ void Area::take_memory(Offer& mine) {
   }
 }
 
-/// In place of the memory that is there, which stays where this throws.
+/// Takes the place of the memory that is there. If this throws, that memory stays.
 Exported Area::take_segment() {
   if (const std::string why = cuda::why_no_segments(cuda::current_device()); !why.empty())
     throw Error(ErrorCode::system, why);
@@ -222,7 +223,7 @@ std::unique_ptr<Area> Area::make(const std::shared_ptr<detail::CommunicatorState
                                  const std::function<void(const Area&)>& use) {
   const bool quiet = context == nullptr || state->size() == 1;
   if (!agrees(*state, state->exchange(obstacle_of(*state, context.get())), quiet)) return nullptr;
-  // From here on nobody may leave the others waiting: what goes wrong is told by the next text.
+  // From here on nobody may leave the others waiting: the next exchange reports what goes wrong.
   const cuda::RelaxedCapture relaxed;
   const cuda::CurrentContext current(context.get());
   std::unique_ptr<Area> area(new Area(context, state->rank(), state->size(), more()));
@@ -246,7 +247,7 @@ std::unique_ptr<Area> Area::make(const std::shared_ptr<detail::CommunicatorState
     obstacle = words_of(error);
   }
   const bool all = agrees(*state, state->exchange(obstacle), false);
-  area->handover_.reset();  // all have it, or will not
+  area->handover_.reset();  // all have it, or will not get it
   // Nobody frees what another one still maps.
   if (!all) area->close();
   if (!all) state->exchange("");
@@ -255,7 +256,7 @@ std::unique_ptr<Area> Area::make(const std::shared_ptr<detail::CommunicatorState
   line = state->open_stream_line();
   log(LogLevel::info, state->rank(),
       "GPU buffers go from device to device (" + area->links() + ")" +
-          (area->reduces() ? "" : ", but for reductions: this rondo has no kernels"),
+          (area->reduces() ? "" : ", except for reductions: a rank has no kernels"),
       LogSubsystem::p2p);
   return area;
 }
@@ -275,7 +276,7 @@ std::vector<cuda::DevicePointer> Area::more() const {
 void Area::close() {
   mapped_.clear();
   if (page_ == nullptr) return;
-  // release: what was read before is; with is_read()'s acquire.
+  // release, pairs with is_read()'s acquire: everything that was to be read before has been read.
   std::atomic_ref(page_->closed(rank_)).store(1, std::memory_order_release);
 }
 

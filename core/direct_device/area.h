@@ -1,9 +1,12 @@
-// Area: the device memory through which the ranks of one machine exchange data: of each rank two
-// halves for collectives and slots for messages to each of the others, mapped by all of them, and
-// the page of flags beside it. Behind the slots there may be more, for core/resident.
+// Area: the staging heap, device memory through which the ranks of one host exchange data. Every
+// rank maps the memory of all others. Each rank has:
 //
-// A rank's own halves are memory of its context: of cuMemAlloc, or where CUDA IPC does not name
-// that, of cuMemCreate. How those of others are reached: exported.h.
+//   two halves          a double buffer, for collectives
+//   slots for messages  to each of the other ranks
+//   more                where core/resident needs it
+//
+// Beside it lies the segment of flags (page.h). A rank's own memory comes from cuMemAlloc, or from
+// cuMemCreate where CUDA IPC cannot share that. exported.h reaches the memory of the others.
 #pragma once
 
 #include <chrono>
@@ -30,18 +33,18 @@ class Area {
   static constexpr std::size_t most_slot_bytes = std::size_t{1} << 20;
   static constexpr std::size_t most_slots_bytes = std::size_t{8} << 20;  ///< of one rank
 
-  /// Collective. Null where any rank cannot take part, on every rank alike; RONDO_DEBUG=INFO says
-  /// why. `context` null: there is no device here. `line`: where else the ranks meet; set when the
-  /// area is. `more`: collective, asked with the context current once all ranks have a device: how
-  /// many bytes each needs behind the slots, the same on all ranks. `use`: what this rank does with
-  /// the memory of all once it is mapped, before they agree: where it throws no rank takes part.
-  /// Throws what exchanging texts throws.
+  /// Collective. Null on every rank alike if any rank cannot take part; RONDO_DEBUG=INFO says why.
+  /// `context` null: there is no device here. `line`: where else the ranks meet; set when the area
+  /// is. `more`: collective, asked with the context current once all ranks have a device. It
+  /// returns how many bytes each rank needs after the slots, the same on all ranks. `use`: what
+  /// this rank does with the memory of all once it is mapped, before they agree. If it throws, no
+  /// rank takes part. Throws what exchanging texts throws.
   static std::unique_ptr<Area> make(const std::shared_ptr<detail::CommunicatorState>& state,
                                     const cuda::SharedContext& context,
                                     std::shared_ptr<ControlLine>& line,
                                     const std::function<std::size_t()>& more,
                                     const std::function<void(const Area&)>& use);
-  /// The context must be current, unless abandon() came before. Whoever may still read the own
+  /// The context must be current, unless abandon() came before. Peers may still read the own
   /// halves: see is_read().
   ~Area();
   Area(const Area&) = delete;
@@ -63,7 +66,7 @@ class Area {
   std::size_t slot_bytes() const { return slot_bytes_; }
   /// What a rank takes of its device's memory.
   std::size_t bytes() const { return bytes_before_more() + more_; }
-  /// By rank: where the bytes behind its slots begin; aligned to 4096. They are zero at first.
+  /// By rank: where the bytes after its slots begin; aligned to 4096. They are zero at first.
   std::vector<cuda::DevicePointer> more() const;
   /// Every rank can reduce on its device.
   bool reduces() const { return reduces_; }
@@ -75,10 +78,10 @@ class Area {
   void close();
   /// Whether a peer that lives may still map the own halves.
   bool is_read() const;
-  /// The own memory stays the process's until its end: a peer may still write there.
+  /// This rank's memory stays the process's until its end: a peer may still write there.
   void keep();
-  /// In place of close() where the context is gone, and all this had in it: the driver may give the
-  /// addresses out anew, so they must not be touched any more.
+  /// Takes the place of close() when the context is gone, with all that this had in it. The driver
+  /// may give the addresses out anew, so they must not be touched any more.
   void abandon();
   /// Whether that rank's process is there, as far as is known.
   bool lives(int rank) const { return processes_[static_cast<std::size_t>(rank)].lives(); }
@@ -89,10 +92,10 @@ class Area {
     return halves_bytes + static_cast<std::size_t>((ranks_ - 1) * slots) * slot_bytes_;
   }
   class Offer;
-  /// Takes the own memory, and says by what others reach it.
+  /// Takes this rank's memory, and says by what others reach it.
   void take_memory(Offer& mine);
   Exported take_segment();
-  /// It is not given back.
+  /// Does not give the memory back.
   void leave_memory();
   /// Says what the others need to map what this rank has.
   Offer offer();
@@ -105,14 +108,14 @@ class Area {
   const int rank_;
   const int ranks_;
   const std::size_t slot_bytes_;
-  const std::size_t more_;  ///< bytes behind the slots
+  const std::size_t more_;  ///< bytes after the slots
   bool reduces_ = false;
   bool in_one_process_ = false;
   std::shared_ptr<SharedPage> page_{};  ///< with all ranks of rank 0's process, or its own mapping
   cuda::DevicePointer own_ = 0;
-  std::optional<cuda::MappedSegments> segment_{};  ///< where that lies, but for cuMemAlloc's
+  std::optional<cuda::MappedSegments> segment_{};  ///< where it lies, unless cuMemAlloc gave it
   std::unique_ptr<Handover> handover_{};           ///< of it, while others map it
-  std::vector<cuda::DevicePointer> halves_{};      ///< by rank; slots are behind them
+  std::vector<cuda::DevicePointer> halves_{};      ///< by rank; the slots follow them
   std::vector<Mapped> mapped_{};                   ///< those of others
   std::vector<Process> processes_{};               ///< by rank
 };

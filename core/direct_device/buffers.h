@@ -1,12 +1,18 @@
-// Buffers: which of a collective's buffers peers read where they lie, in windows that all ranks
-// have registered, and where that is.
+// Which buffers of a collective peers read in place, because all ranks registered them as windows,
+// and where these buffers are.
 //
-// Ranks must find the same without a word to each other. So it is done for those collectives that
-// NCCL, too, asks for equal offsets in, by the buffer that it asks it for: the input of
-// reduce_scatter and all_to_all, the output of all_gather, both of all_reduce. In place the others
-// of them lie elsewhere on every rank, rightly. Of a broadcast, reduce, gather or scatter a rank
-// cannot tell by its own buffers where the root's are, and NCCL takes any: these are staged. So are
-// calls with a factor (PreMulSum): it is multiplied on the way into the half, by each rank's own.
+// All ranks must answer alike without asking each other. So it is done only where NCCL, too, asks
+// for equal offsets:
+//
+//   reduce_scatter, all_to_all  the input
+//   all_gather                  the output
+//   all_reduce                  both
+//
+// In an in-place call, the other buffer rightly lies at another offset on each rank. These calls
+// stay staged:
+// - broadcast, reduce, gather, scatter: a rank cannot tell where the root's buffers are, and NCCL
+//   allows any.
+// - calls with a factor (PreMulSum): each rank multiplies its input on the way into its half.
 #pragma once
 
 #include <vector>

@@ -85,7 +85,7 @@ std::shared_ptr<DeviceCalls> DeviceCalls::begin_with(const std::shared_ptr<Watch
   }
 }
 
-/// Whoever lets go last, usually the watcher's thread.
+/// Called by the last owner to let go, usually the watcher's thread.
 DeviceCalls::~DeviceCalls() {
   try {
     finish();
@@ -188,13 +188,14 @@ void DeviceCalls::begin(const stream::Request& request) {
   });
 }
 
-/// `number`: as Running's. From here on the peers that own them wait for this rank, see withdraw().
+/// `number`: as Running's. From here on the owners of the buffers wait for this rank: see
+/// withdraw().
 Buffers DeviceCalls::find_buffers(const WindowPlaces& places, std::uint64_t number) const {
   if (places == WindowPlaces{}) return {};
   const Area& area = watcher_->area();
   const SharedPage& page = area.page();
   const std::atomic_ref reading(page.reading(area.rank()));
-  const std::uint32_t before = reading.load(std::memory_order_relaxed);  // of this thread's
+  const std::uint32_t before = reading.load(std::memory_order_relaxed);  // written by this thread
   // seq_cst, as withdraw(): each stores one and loads the other, so one of them sees both.
   if (number != 0) reading.store(SharedPage::reading_number(number), std::memory_order_seq_cst);
   for (int peer = 0; peer < area.ranks(); ++peer) {
@@ -206,7 +207,7 @@ Buffers DeviceCalls::find_buffers(const WindowPlaces& places, std::uint64_t numb
   return {windows_.addresses(places.input), windows_.addresses(places.output)};
 }
 
-/// Of what is to be put into `stream_` from here on.
+/// For the call that is about to be put into `stream_`.
 void DeviceCalls::enter(Waiting waiting, std::uint64_t number) {
   if (capture_) {
     keep_with(capture_->graph);
@@ -224,7 +225,7 @@ std::string shape_of(const Call& message) {
   return std::to_string(message.count) + " x " + std::string(name(message.type));
 }
 
-/// Messages of one direction with one peer, as one.
+/// Messages of one direction with one peer count as one.
 Waiting waiting_for(const std::vector<stream::Request>& messages, int rank) {
   Waiting waiting;
   for (const stream::Request& request : messages) {
@@ -247,8 +248,8 @@ void check_own(const Call& sent, const Call& received, int rank) {
       {.rank = rank, .peer = rank, .remedy = "make both sides use the same count and type"});
 }
 
-/// Throws where the two sides of a message are known to differ, or a message to this very rank has
-/// one only.
+/// Throws where the two sides of a message are known to differ, or where a message to the rank
+/// itself has only one side.
 void DeviceCalls::announce(const std::vector<stream::Request>& messages,
                            const std::vector<bool>& served) {
   const int rank = watcher_->area().rank();
@@ -260,7 +261,7 @@ void DeviceCalls::announce(const std::vector<stream::Request>& messages,
   }
   if (sends.size() != receives.size()) {
     throw Error(ErrorCode::invalid_usage,
-                "a send or recv with this very rank waits for ever without its other side",
+                "a send or recv of this rank with itself waits for ever: its other side is missing",
                 {.rank = rank, .peer = rank, .remedy = "put both into one group"});
   }
   for (std::size_t i = 0; i < sends.size(); ++i) check_own(sends[i]->call, receives[i]->call, rank);
@@ -271,7 +272,8 @@ void DeviceCalls::announce(const std::vector<stream::Request>& messages,
   }
 }
 
-/// All are numbered in the order of their calls, as the peers number them, whatever way they take.
+/// All messages are numbered in the order of their calls, as the peers number them, whatever path
+/// they take.
 void DeviceCalls::begin(std::vector<stream::Request> group, const std::vector<bool>& served) {
   rethrow_failure();
   forget_reading();
@@ -350,7 +352,7 @@ void DeviceCalls::finish() {
   order_->finish();
 }
 
-/// It lies in this rank's memory, which a process must not take away by ending.
+/// What they read lies in this rank's memory, which a process must not take away by ending.
 void DeviceCalls::wait_for_readers() {
   const Area& area = watcher_->area();
   const auto begin = std::chrono::steady_clock::now();
@@ -360,10 +362,10 @@ void DeviceCalls::wait_for_readers() {
     while (read.load(std::memory_order_acquire) == 0 && !watcher_->has_failed()) {
       if (std::chrono::steady_clock::now() - begin > watcher_->state().timeout()) {
         throw Error(ErrorCode::timeout,
-                    "what this rank has shown or sent was not read before the deadline",
+                    "what this rank has shown or sent was not read before the timeout",
                     {.rank = area.rank(),
                      .peer = peer,
-                     .remedy = "make the peer take part in each call, and receive each message"});
+                     .remedy = "make the peer take part in every call and receive every message"});
       }
       std::this_thread::sleep_for(std::chrono::microseconds(100));
     }

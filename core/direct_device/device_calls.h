@@ -1,21 +1,23 @@
-// DeviceCalls: a communicator's collectives and messages between devices of one machine, in the
-// order of CUDA streams, without the host's memory or any thread of it.
+// DeviceCalls: collectives and messages of a communicator between the devices of one host, in the
+// order of CUDA streams. Neither the host's memory nor a host thread moves data.
 //
-// A call is put into its stream and returns at once, but for room in a queue: a rank keeps
-// `queued_entries` there and waits for more by itself, outside the driver, as stream::StreamCalls
-// does; a captured call has no queue. Everything in it is finite: copies, kernels,
-// and writes of and waits for flags, which do not occupy a device's processors. So ranks may share
-// a device and take turns on it. A wait may hold up what stands behind it in its hardware queue,
-// though, which streams of a context share when there are more than queues: ranks that are threads
-// want one for each stream. It can be captured into graphs and replayed. Buffers are staged in this
-// rank's halves, which peers read, or, where they lie in windows (buffers.h), read in place.
+// - A call is put into its stream and returns at once. Only if the driver's queue is getting full
+//   (`queued_entries`), it waits outside the driver for room, as stream::StreamCalls does. A
+//   captured call uses no queue.
+// - A call consists of copies, kernels, and writes of and waits for flags. None of these occupies
+//   the device's processors while it waits. So ranks may share a device and take turns on it.
+// - A wait can hold up what follows it in the same hardware queue. Streams of a context share
+//   queues if there are more streams than queues. So ranks that are threads need a queue for each
+//   stream.
+// - It can be captured into graphs and replayed.
+// - Buffers are staged in this rank's halves, which peers read. Buffers in windows are read in
+//   place (buffers.h).
+// - Small calls are one co-resident kernel where that is possible (core/resident). They need no
+//   windows.
+// - Calls of one communicator run in the order in which they are made, whatever their streams,
+//   including those that stream::AllRanks and stream::StreamCalls make for a rank.
 //
-// Where kernels may wait for each other all the same, small calls are one such kernel
-// (core/resident), which needs no windows.
-//
-// Calls of one communicator follow each other in the order in which they are made, whatever their
-// streams are, and those that stream::AllRanks and stream::StreamCalls make for a rank. Threads:
-// one at a time, but rethrow_failure(), retire() and withdraw() may come from any.
+// Threads: one at a time, but rethrow_failure(), retire() and withdraw() may come from any.
 #pragma once
 
 #include <chrono>
@@ -38,73 +40,75 @@ class DeviceCalls {
  public:
   static constexpr std::size_t queued_entries = 512;
 
-  /// Collective: null on every rank where there is one that cannot take part, see Area::make().
+  /// Collective. Null on every rank if any rank cannot take part: see Area::make().
   static std::shared_ptr<DeviceCalls> make(const std::shared_ptr<detail::CommunicatorState>& state,
                                            const cuda::SharedContext& context);
   ~DeviceCalls();
   DeviceCalls(const DeviceCalls&) = delete;
   DeviceCalls& operator=(const DeviceCalls&) = delete;
 
-  /// Whether a call is made between devices: a collective of at least one element, or a message,
-  /// whose buffers, as far as this rank has any, are device memory. All of it but the memory is the
-  /// same on every rank.
+  /// Is a call made between devices? Yes for a collective of at least one element, and for a
+  /// message, if this rank's buffers are all device memory. Everything but the memory is the same
+  /// on every rank.
   bool serves(const stream::Request& request) const;
-  /// A collective that is made in another way: it has its place among the others. Throws the
-  /// failure of an earlier call, or why this one fails the communicator.
+  /// A collective that takes another path. It keeps its place in the order of calls. Throws the
+  /// failure of an earlier call, or the reason why this one fails the communicator.
   void pass_over(const stream::Request& request);
 
-  /// Begins to put a call that is served into its stream; then advance() until it says false.
-  /// Throws the failure of an earlier call; Error{mismatch}; Error{invalid_usage} for a stream of
-  /// another context; CudaError, after which no further call succeeds.
+  /// Begins to put a call that is served into its stream. Then call advance() until it returns
+  /// false. Throws the failure of an earlier call, Error{mismatch}, Error{invalid_usage} for a
+  /// stream of another context, or CudaError, after which no further call succeeds.
   void begin(const stream::Request& request);
-  /// The same for a group's messages, in the order of their calls, which go on together; those not
-  /// `served` are made in another way.
+  /// The same for a group's messages, in the order of their calls. They go on together. Those not
+  /// `served` take another path.
   void begin(std::vector<stream::Request> messages, const std::vector<bool>& served);
-  /// Puts the next piece there, so that calls of several communicators can be put into streams in
-  /// turn: a driver's queues have an end, and who fills one waits for all the others.
+  /// Puts the next piece there. So calls of several communicators can be put into streams in turn.
+  /// The driver's queues are finite, and a thread that fills one waits for all the others.
   bool advance();
 
-  /// Collective: the buffer is a window from here on, see windows.h, whose number it returns; 0: it
-  /// is none. Throws what exchanging texts throws.
+  /// Collective. Makes the buffer a window (windows.h) and returns its number; 0: it is not one.
+  /// Throws what exchanging texts throws.
   std::uint32_t register_window(const void* buffer, std::size_t bytes);
-  /// Of this rank alone. Where the communicator has failed: as withdraw().
+  /// Not collective. After a failure of the communicator it waits like withdraw().
   void deregister_window(std::uint32_t number);
-  /// Before users' memory may go, behind a failure or the last call: nobody begins to read this
-  /// rank's windows any more, and returns when no stream of a rank that lives does, or 5 seconds
-  /// after the first of these. Behind a failure a replay of a peer's graph may be between two calls
-  /// on windows: where such graphs are there it is over when none began for a second. Any thread.
+  /// To be called before users' memory may go, after a failure or the last call. From here on no
+  /// rank begins to read this rank's windows. Returns when no stream of a living rank reads them,
+  /// but at most 5 seconds after the first such call. After a failure, a replay of a peer's graph
+  /// may be between two calls on windows. It counts as over when none began for a second. Any
+  /// thread.
   void withdraw();
 
   /// Returns when all that was put into streams is complete, or has failed. Throws CudaError.
   void finish();
-  /// Behind finish(), before the memory may go: returns when the others have read what this rank
-  /// has shown and sent, or will not. Throws Error{timeout} at the deadline.
+  /// To be called after finish(), before the memory may go. Returns when the others have read what
+  /// this rank has shown and sent, or will not read it any more. Throws Error{timeout}.
   void wait_for_readers();
   /// Throws why no call can succeed any more, if so.
   void rethrow_failure() { watcher_->rethrow_failure(); }
-  /// Of device memory, which this rank takes.
+  /// Device memory that this rank takes.
   std::size_t bytes() const { return watcher_->area().bytes(); }
-  /// Tells the others that there will be no further call, so that who waits for one fails.
+  /// Tells the others that this rank makes no further call, so that a rank that waits for one
+  /// fails.
   void leave() { watcher_->leave(); }
   /// The same. What is under way goes on; so do graphs, whose calls fail.
   void retire() { watcher_->retire(); }
-  /// Whether graphs of its calls put the end of its thread off.
+  /// Do graphs of its calls keep its thread alive?
   bool is_kept() const { return watcher_->is_kept(); }
 
   // For calls that are put into streams without this class: see core/stream/all_ranks.h.
   const std::shared_ptr<stream::Order>& order() const { return order_; }
-  /// These calls come behind the other ones, too.
+  /// Calls made here also follow those of `other`.
   void follow_also(std::shared_ptr<stream::Order> other) { others_.push_back(std::move(other)); }
 
  private:
   explicit DeviceCalls(std::shared_ptr<Watcher> watcher);
-  /// The others count on this rank from here on: what goes wrong is the communicator's failure, and
-  /// the memory that they reach is given back as behind any.
+  /// From here on the others rely on this rank. So an error is a failure of the communicator, and
+  /// the memory that they reach is given back as after any failure.
   static std::shared_ptr<DeviceCalls> begin_with(const std::shared_ptr<Watcher>& watcher);
   void check_context(const stream::Request& request) const;
-  /// Of this rank's windows.
+  /// Peers that read this rank's windows.
   struct Readers {
-    bool busy = false;    ///< a stream reads them, or a graph's has begun to since the last look
+    bool busy = false;    ///< a stream reads them, or a graph has begun to since the last look
     bool graphs = false;  ///< a graph may read them
   };
   Readers find_readers() const;
@@ -123,10 +127,10 @@ class DeviceCalls {
   void enter(Waiting waiting, std::uint64_t number);
   void keep_with(cuda::Graph graph);
   void give_up(const Error& error) noexcept;
-  /// Entries of calls that streams have not completed, as far as is known; the newest one's apart.
+  /// Entries of calls that streams may not have completed, without those of the newest call.
   std::size_t entries_of_earlier();
   std::size_t entries_of_newest() const;
-  /// The newest one is put, and goes to the earlier ones.
+  /// The newest call is put into its stream, and joins the earlier ones.
   void note_entries();
   /// Returns when there is room in queues for another piece. Throws the communicator's failure.
   void wait_for_room();
@@ -155,7 +159,7 @@ class DeviceCalls {
   Windows windows_;
   std::mutex withdrawing_{};
   std::optional<std::chrono::steady_clock::time_point> failed_at_{};  ///< under withdrawing_
-  bool released_ = false;  ///< behind a failure nobody reads this rank's; under withdrawing_
+  bool released_ = false;  ///< no peer reads this rank's after a failure; under withdrawing_
   int turn_ = 0;           ///< half of the next call's first slice
   MessageState message_state_;
   std::shared_ptr<stream::Order> order_{};

@@ -1,5 +1,5 @@
-// How much of a driver's queues DeviceCalls takes: known by what streams write when they have done
-// something, so the driver is not asked.
+// How much of the driver's queues DeviceCalls uses. The driver is not asked: streams write a flag
+// when they have done something.
 #include <atomic>
 
 #include "core/direct_device/device_calls.h"

@@ -1,4 +1,4 @@
-// What DeviceCalls does with windows.
+// The part of DeviceCalls that deals with windows.
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -10,7 +10,7 @@ namespace {
 
 /// How long a failed communicator keeps memory for a peer whose stream may still read it.
 constexpr std::chrono::seconds most_patience_with_readers{5};
-/// For so long a replay may do other things between two calls.
+/// How long a replay may do other things between two calls.
 constexpr std::chrono::seconds between_captured_calls{1};
 
 }  // namespace

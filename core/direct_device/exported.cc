@@ -15,7 +15,7 @@ using cuda::driver;
 
 namespace {
 
-/// In place of a handover's name.
+/// Takes the place of a handover's name.
 constexpr const char* nowhere = "-";
 
 }  // namespace

@@ -1,6 +1,9 @@
-// Exported: a block of device memory as the rank that has it tells the others of it. Mapped: the
-// same as another rank reaches it: by its address within a process (in another context by peer
-// access), else by CUDA IPC, or, where it is of cuMemCreate, by its segments' file descriptors.
+// Exported: what a rank tells the others about a block of its device memory.
+// Mapped: how another rank reaches that block:
+//
+//   in the same process        by its address, with peer access from another context
+//   in another process         by CUDA IPC
+//   there, of cuMemCreate      by file descriptors of its segments
 #pragma once
 
 #include <chrono>
@@ -24,23 +27,23 @@ struct Exported {
   std::vector<std::size_t> segments{};  ///< bytes of each, of memory of cuMemCreate
   std::string handover{};  ///< where to ask for their descriptors, see handover.h; empty: nowhere
 
-  /// Words apart by blanks.
+  /// Words separated by blanks.
   std::string str() const;
-  /// Takes what str() said.
+  /// Reads what str() returned.
   static Exported parse(std::istream& text);
 };
 
-/// Of memory that begins at `address`; `shared`: CUDA IPC can name it. Throws CudaError.
+/// Exports memory that begins at `address`. `shared`: CUDA IPC can name it. Throws CudaError.
 Exported export_memory(cuda::Context context, cuda::DevicePointer address, bool shared);
-/// Of memory of cuMemCreate; `segments`: not none.
+/// Exports memory of cuMemCreate. There is at least one segment.
 Exported export_segments(cuda::Context context, const std::vector<cuda::Range>& segments);
 
-/// Closes the mapping, if there is one, with what needed it in streams complete. The context that
-/// mapped it must then be current.
+/// The destructor closes the mapping, if there is one. By then everything in streams that needed it
+/// must be complete, and the context that mapped it must be current.
 class Mapped {
  public:
-  /// For the current context. `patience`: with who hands a segment over. Throws CudaError,
-  /// Error{system}. One handle may be opened several times: the driver counts.
+  /// For the current context. `patience`: how long a peer may take to pass a segment. Throws
+  /// CudaError, Error{system}. One handle may be opened several times: the driver counts.
   Mapped(const Exported& theirs, std::chrono::milliseconds patience);
   Mapped(Mapped&& other) noexcept
       : address_(other.address_),

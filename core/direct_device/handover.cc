@@ -28,7 +28,7 @@ using Number = std::uint64_t;
 UniqueFd listen_on(const std::string& name) try {
   return unix_socket::listen_on(name);
 } catch (const std::system_error& error) {
-  give_up(std::string("no Unix socket to hand memory over: ") + error.what(),
+  give_up(std::string("no Unix socket to share memory: ") + error.what(),
           "raise the limit of open files");
 }
 
@@ -36,11 +36,11 @@ std::optional<UniqueFd> try_to_connect(const std::string& name) try {
   return unix_socket::connect_to(name);
 } catch (const std::system_error& error) {
   if (error.code() != std::errc::connection_refused) {
-    give_up(std::string("no Unix socket to ask for the peer's memory: ") + error.what(),
+    give_up(std::string("no Unix socket to ask for a peer's memory: ") + error.what(),
             "raise the limit of open files");
   }
-  give_up(std::string("nobody hands the peer's memory over: ") + error.what(),
-          "look at that rank's own output for why");
+  give_up(std::string("cannot reach the peer to share its memory: ") + error.what(),
+          "look at the output of that rank");
 }
 
 /// Whether something can be read before `end`.
@@ -59,7 +59,7 @@ Handover::Handover(std::vector<UniqueFd> files)
       name_(unix_socket::new_name()),
       listener_(listen_on(name_)),
       end_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (!end_) give_up("no descriptor to hand memory over", "raise the limit of open files");
+  if (!end_) give_up("no file descriptor to share memory", "raise the limit of open files");
   thread_ = start_thread([this] { serve(); });
 }
 
@@ -68,8 +68,9 @@ Handover::~Handover() {
   thread_.join();
 }
 
-/// Who is not answered finds its connection closed. Where no descriptor is left here, so does who
-/// was about to ask, and whoever comes later finds nobody; only this process can say why.
+/// An asker that is not answered finds its connection closed. If this process has no descriptor
+/// left, the next asker finds the same, and later ones find no listener. Only this process can say
+/// why.
 void Handover::serve() {
   std::vector<UniqueFd> askers;
   for (;;) {
@@ -83,7 +84,7 @@ void Handover::serve() {
       accept_askers(askers);
     } catch (const std::system_error& error) {
       log(LogLevel::warn, -1,
-          std::string("no other process can have this one's memory any more: ") + error.what() +
+          std::string("other processes cannot get this one's memory any more: ") + error.what() +
               "; raise the limit of open files");
       listener_.reset();  // which poll() then leaves out
     }
@@ -96,7 +97,7 @@ void Handover::accept_askers(std::vector<UniqueFd>& askers) const {
   }
 }
 
-/// False: nothing more is said to it.
+/// False: the asker gets no more answers.
 bool Handover::answer(const UniqueFd& asker) const {
   using State = unix_socket::Received::State;
   Number number = 0;
@@ -114,11 +115,12 @@ Asking::Asking(const std::string& name, std::chrono::milliseconds patience) : pa
   const Clock::time_point end = Clock::now() + patience;
   std::optional<UniqueFd> socket;
   while (!(socket = try_to_connect(name))) {  // too many are asking
-    if (Clock::now() > end) give_up("the peer hands no memory over", "look what it does");
+    if (Clock::now() > end)
+      give_up("the peer did not answer when asked for its memory", "find out what it does");
     std::this_thread::yield();
   }
   if (!unix_socket::same_user(*socket))
-    give_up("the peer's memory is another user's", "start all ranks as one user");
+    give_up("the peer runs as another user", "start all ranks as one user");
   socket_ = std::move(*socket);
 }
 
@@ -126,7 +128,7 @@ UniqueFd Asking::next() {
   using State = unix_socket::Received::State;
   const Clock::time_point end = Clock::now() + patience_;
   const Number asked = number_++;
-  // Where it is not taken, the peer is gone: the connection tells.
+  // If it is not taken, the peer is gone, which the connection shows.
   unix_socket::send(socket_, std::as_bytes(std::span(&asked, 1)), {});
   while (wait_until_readable(socket_, end)) {
     Number number = 0;
@@ -134,16 +136,16 @@ UniqueFd Asking::next() {
         unix_socket::receive(socket_, std::as_writable_bytes(std::span(&number, 1)));
     if (answer.state == State::nothing) continue;
     if (answer.state == State::closed)
-      give_up("the peer that hands memory over has ended, or has no descriptor left",
-              "look at that rank's own output for why");
+      give_up("the peer that shares its memory has ended, or has no file descriptor left",
+              "look at the output of that rank");
     if (answer.descriptors_lost)
-      give_up("no descriptor is left for the peer's memory", "raise the limit of open files");
+      give_up("no file descriptor is left for the peer's memory", "raise the limit of open files");
     if (number == asked && answer.descriptors.size() == 1)
       return std::move(answer.descriptors.front());
-    give_up("the peer hands over other memory than was asked for", "use the same rondo everywhere");
+    give_up("the peer shared other memory than was asked for", "use the same rondo on every rank");
   }
-  give_up("the peer did not hand its memory over in time",
-          "look what it does, or raise "
+  give_up("the peer did not share its memory in time",
+          "find out what it does, or raise "
           "RONDO_BOOTSTRAP_TIMEOUT");
 }
 

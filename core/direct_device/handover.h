@@ -1,6 +1,6 @@
-// Handover: how a rank gives the file descriptors of its memory to ranks of other processes of the
-// machine: over a Unix socket, each when it is asked for, so that none is on its way unasked. The
-// kernel lets a user have few of those.
+// Passing of descriptors: a rank gives the file descriptors of its memory to ranks in other
+// processes of the host, over a Unix socket. It sends each only when it is asked for, because the
+// kernel limits how many descriptors of a user may be on their way.
 #pragma once
 
 #include <chrono>
@@ -39,7 +39,8 @@ class Handover {
 /// The other side.
 class Asking {
  public:
-  /// `patience`: for each answer. Throws Error{system} where nobody gives, or another user does.
+  /// `patience`: for each answer. Throws Error{system} if no process answers, or another user's
+  /// does.
   Asking(const std::string& name, std::chrono::milliseconds patience);
   /// The next descriptor, in the order of the giver's. Throws Error{system}: the giver is gone or
   /// silent, or this process has no descriptor left.

@@ -84,7 +84,7 @@ void Messages::gather() {
   for (const cuda::Stream each : streams_) stream::join(stream(), each, state_.scratch.get());
 }
 
-/// Messages to this very rank: the first send is the first recv's, and so on.
+/// Messages to the rank itself: the first send goes to the first recv, and so on.
 void Messages::copy_own() const {
   std::vector<const stream::Request*> sends;
   std::vector<const stream::Request*> receives;
@@ -110,7 +110,7 @@ void Messages::move(bool sends, std::size_t index) {
   }
 }
 
-/// Of kinds of one direction and stream.
+/// The same for kinds of one direction and stream.
 void Messages::move(const std::vector<Kind*>& kinds, std::size_t index) {
   const bool sends = kinds.front()->sends;
   const cuda::Stream stream = kinds.front()->stream;
@@ -142,7 +142,7 @@ void Messages::move(const std::vector<Kind*>& kinds, std::size_t index) {
 
 std::size_t Messages::entries_left() const {
   constexpr std::size_t each_piece = 3;   // two batches of operations on flags, a copy
-  constexpr std::size_t each_stream = 4;  // that waits for stream(), which waits for it
+  constexpr std::size_t each_stream = 4;  // it waits for stream(), which waits for it
   std::size_t entries = 2 + each_stream * (streams_.size() - 1);
   for (const Kind& kind : kinds_) {
     std::uint32_t& moved = area_.page().moved(area_.rank(), kind.peer, kind.sends);

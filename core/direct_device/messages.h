@@ -1,24 +1,25 @@
-// Messages: the sends and receives of one group between devices on their way into streams, round by
-// round.
+// Messages: puts the sends and receives of one group between devices into streams, round by round.
 //
 //   sender's stream                           receiver's stream
 //   waits until the slot is free: `taken`     waits for the slot: `sent`
 //   copies a slice into it                    copies the slice out of it
 //   tells the receiver: `sent`                tells the sender: `taken`
 //
-// Each ordered pair of ranks has slots of its own, which its slices use in turn, from message to
-// message and call to call. What one direction of one pair does in a group is a kind. One that
-// fits its slots waits for earlier calls only, before it sends, so all such sends share a stream,
-// and behind them the only receive, if there is only one. Longer ones, and receives from several
-// peers, go on in streams of their own (but for a kind alone), as nothing but its peer may hold one
-// up. Where a driver runs several streams one behind
-// the other all the same, the rounds' order keeps groups of equal messages going, all-to-alls say:
-// send 0, 1, 2, 3, receive 0, send 4, receive 1, ...: a send waits for nothing that comes behind it
-// on any rank.
+// Each ordered pair of ranks has slots of its own. Its slices use them in turn, from message to
+// message and call to call. All messages of a group with one peer in one direction are a "kind".
 //
-// As all signals, these are balanced when both sides have passed a message, so that a captured
-// group can be replayed. Which slots it uses was settled when it was captured: all ranks must
-// capture the same calls, as NCCL asks for, too.
+// Which stream a kind uses:
+// - A send that fits its slots waits for earlier calls only. All such sends share a stream. If
+//   there is only one receive, it follows them there.
+// - Longer sends, and receives from several peers, have streams of their own, because only their
+//   peer may hold them up. A kind that is alone needs none.
+// - A driver may still run several streams one after the other. Then the order of rounds keeps
+//   groups of equal messages, such as all-to-alls, going: send 0, 1, 2, 3, receive 0, send 4,
+//   receive 1, ... A send waits for nothing that comes later on any rank.
+//
+// Like all signals, these are balanced when both sides have passed a message, so a captured group
+// can be replayed. The slots of a captured group are fixed. So all ranks must capture the same
+// calls, as with NCCL.
 #pragma once
 
 #include <vector>
@@ -45,8 +46,8 @@ struct MessageState {
 
 class Messages {
  public:
-  /// `requests`: device memory, of at least one element. A send to this very rank has its recv
-  /// among them; both are of one shape. `number`: as Running's.
+  /// `requests`: device memory, of at least one element. A send to the rank itself has its recv
+  /// among them, and both are of one shape. `number`: as Running's.
   Messages(const Area& area, std::vector<stream::Request> requests, MessageState& state,
            std::uint64_t number);
 

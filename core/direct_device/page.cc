@@ -134,7 +134,7 @@ std::uint32_t& SharedPage::moved(int rank, int peer, bool sends) const {
 }
 
 bool SharedPage::reads_windows(int rank) const {
-  // acquire, behind what its stream writes: what it read before is read.
+  // acquire, after what its stream wrote: everything that it read before has been read.
   return std::atomic_ref(replaying(rank)).load(std::memory_order_acquire) != 0 || is_reading(rank);
 }
 
@@ -148,7 +148,7 @@ bool SharedPage::is_reading(int rank) const {
 
 void SharedPage::forget_reading(int rank) const {
   const std::atomic_ref newest(reading(rank));
-  // relaxed: of this thread's. seq_cst: see DeviceCalls::find_buffers().
+  // relaxed: only this thread writes it. seq_cst: see DeviceCalls::find_buffers().
   if (newest.load(std::memory_order_relaxed) != 0 && !is_reading(rank))
     newest.store(0, std::memory_order_seq_cst);
 }

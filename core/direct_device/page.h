@@ -1,10 +1,12 @@
-// SharedPage: host memory that all ranks of a communicator map and every driver has registered:
-// flags that streams write and wait for, and what ranks say of themselves.
+// SharedPage: the flag segment, host memory that all ranks of a communicator map and every driver
+// has registered. It holds flags that streams write and wait for, and what ranks tell each other.
 //
-// A signal is a word for each ordered pair of ranks, kind and half (or slot, of messages). It is 0
-// or 1: the stream of its `from` writes 1, the stream of its `to` waits for 1 and writes 0 again.
-// `free` and `taken` say that `to` may fill its half or slot again as far as `from` is concerned,
-// so they are 1 at first; the others are 0.
+// A signal is a word for each ordered pair of ranks, kind and half (or slot, of messages):
+// - It is 0 or 1. The stream of its `from` writes 1. The stream of its `to` waits for 1, then
+//   writes 0 again.
+// - `free` and `taken` tell `to` that `from` no longer needs its half or slot. They begin as 1, the
+//   others as 0.
+//
 // Each word that is written often has a cache line to itself.
 #pragma once
 
@@ -45,7 +47,7 @@ struct WindowPlace {
   friend bool operator==(const WindowPlace&, const WindowPlace&) = default;
 };
 
-/// Of a collective's buffers, as far as peers read them there.
+/// Where a collective's buffers lie in windows, as far as peers read them there.
 struct WindowPlaces {
   WindowPlace input{};
   WindowPlace output{};
@@ -81,7 +83,7 @@ class SharedPage {
   SharedPage& operator=(SharedPage&&) noexcept = default;
   ~SharedPage();
 
-  /// By which others open it.
+  /// The address by which others open it.
   const std::string& address() const { return address_; }
   /// Makes it known to the driver, for every context of this process, until the destructor, which
   /// then needs a current context. Throws CudaError.
@@ -97,7 +99,7 @@ class SharedPage {
   /// The newest entry in which a rank's stream reads windows of others, as reading_number() says;
   /// 0: none yet, or none since forget_reading().
   std::uint32_t& reading(int rank) const { return word(1 + 3 * ranks_ + rank); }
-  /// Not 0: its stream is within a captured call that does.
+  /// Not 0: the rank's stream is within a captured call that reads windows of others.
   std::uint32_t& replaying(int rank) const { return word(1 + 4 * ranks_ + rank); }
   /// A bit for each rank: 1 where it has not noticed yet that such a call began.
   std::uint32_t& replayed(int rank) const { return word(1 + 5 * ranks_ + rank); }
@@ -105,35 +107,35 @@ class SharedPage {
   std::uint32_t& captured(int rank) const { return word(1 + 6 * ranks_ + rank); }
   /// Not 0: nobody may begin to read the rank's windows any more.
   std::uint32_t& withdrawn(int rank) const { return word(1 + 7 * ranks_ + rank); }
-  /// Not 0: its stream is within a captured call, whatever that reads; and within one that has
-  /// begun since its watcher looked last.
+  /// Not 0: the rank's stream is within a captured call, whatever that reads. The second one: it
+  /// has begun such a call since its watcher last looked.
   std::uint32_t& inside_captured(int rank) const { return word(1 + 8 * ranks_ + rank); }
   std::uint32_t& began_captured(int rank) const { return word(1 + 9 * ranks_ + rank); }
   /// The newest entry whose sends to `peer`, or receives from it, a rank's stream has done.
   std::uint32_t& passed(int rank, int peer, bool sends) const;
   /// How many entries of calls that are not complete a rank's stream has done, and how many pieces
-  /// of messages of one direction with `peer`, both counted on from call to call: a hint of how
-  /// much room there is in queues. What ends a call, and its message, does not say so.
+  /// of messages of one direction with `peer`. Both are counted on from call to call. They are a
+  /// hint of how much room there is in queues. The end of a call, or of a message, is not counted.
   std::uint32_t& advanced(int rank) const { return word(1 + 10 * ranks_ + rank); }
   std::uint32_t& moved(int rank, int peer, bool sends) const;
   /// Whether the rank's stream reads windows of others, or is to; captured calls count while they
   /// run.
   bool reads_windows(int rank) const;
-  /// Of an entry's number, never 0. Of one entry in 2^32 it is the next one's, so that the entry
-  /// counts as read until that is complete, too.
+  /// The lower bits of an entry's number, but never 0. For one entry in 2^32 it is the next one's
+  /// number, so that the entry counts as read until that one is complete, too.
   static constexpr std::uint32_t reading_number(std::uint64_t number) {
     return std::max(static_cast<std::uint32_t>(number), std::uint32_t{1});
   }
-  /// Of the thread that makes the rank's calls, before each: an entry that is complete is none any
-  /// more, so that never numbers are compared that are 2^31 entries apart.
+  /// Called by the thread that makes the rank's calls, before each call. It forgets an entry that
+  /// is complete, so that numbers that are 2^31 entries apart are never compared.
   void forget_reading(int rank) const;
-  /// By what a stream knows a word of this page.
+  /// The address by which a stream knows a word of this page.
   cuda::DevicePointer device_address(const std::uint32_t& word) const;
 
   /// How many calls of each rank can be compared.
   static constexpr std::size_t announced = 256;
-  /// The rank's call `sequence` is this. Of two ranks that announce a call and then look for the
-  /// other's, one sees it at least: both are seq_cst.
+  /// Says that the rank's call `sequence` is this one. If two ranks announce a call and then look
+  /// for the other's, at least one of them sees it: both are seq_cst.
   void announce(int rank, std::uint64_t sequence, const Announced& call) const;
   /// Nothing where the rank has not come there yet, or is `announced` calls further.
   std::optional<Announced> find(int rank, std::uint64_t sequence) const;

@@ -108,12 +108,12 @@ Slice Plan::slice(std::size_t index) const {
   throw Error(ErrorCode::internal, "no plan between devices for " + to_string(call_));
 }
 
-/// Of a block's range in a user's buffer, in bytes.
+/// Where a block's range begins in a user's buffer, in bytes.
 std::size_t Plan::at(int block, const Range& range) const {
   return bytes(blocks_.offset(block) + range.begin);
 }
 
-/// The same in a half: ranges of blocks lie one behind the other.
+/// The same in a half, where the ranges of blocks lie one after the other.
 std::size_t Plan::in_half(int block, const Range& range) const {
   return bytes(range.blocks.offset(block));
 }
@@ -139,7 +139,7 @@ void Plan::keep_own(int from, int to, const Range& range, Slice& slice) const {
   add({at(from, range), at(to, range), size(own_block_, range)}, slice.own);
 }
 
-/// Whatever there is to read, as ranks with nothing to show are waited for as well.
+/// Called whatever there is to read: ranks with nothing to show are waited for as well.
 void Plan::pull(int source, const Run& run, Slice& slice) const {
   slice.sources.push_back(source);
   if (run.bytes > 0) slice.pulls.push_back({source, run});
@@ -153,8 +153,8 @@ void Plan::all_reduce(const Range& range, Slice& slice) const {
   slice.reducing = {.count = range.count, .target = Where::output, .at = at(0, range)};
 }
 
-/// Into the same place of the own half, or of the output, or where inputs are read and outputs are
-/// not, to the beginning of the half.
+/// Each part goes to the same place of the own half, or of the output. Where inputs are read and
+/// outputs are not, it goes to the beginning of the half.
 void Plan::reduce_parts(const Range& range, Slice& slice) const {
   slice.reduced = in_place_.output ? Where::output : Where::half;
   const std::size_t first = in_place_.input ? at(0, range) : 0;

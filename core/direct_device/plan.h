@@ -1,24 +1,30 @@
-// What one rank does in a collective between devices: which bytes it shows to others in its half of
-// a staging area, which of theirs it reads, and what it reduces. Numbers only: no pointers, no
-// CUDA.
+// Plan: what one rank does in a collective between devices. Which bytes does it show to others in
+// its half of the staging heap, which of theirs does it read, and what does it reduce? These are
+// only numbers: no pointers, no CUDA.
 //
-// A call is cut into slices: the same collective on the same range of every block (of blocks that
-// differ in size as far as each has it), as much as fits half a staging area. Each rank fills its
-// half with the slice of its input; whoever needs it reads it from there, straight into its output
-// or as an operand of a reduction. Large all-reduces take two steps: each rank reduces its part of
-// the slice, in place in its own half, and then everybody reads everybody's part. Every rank cuts
-// alike, as the cuts depend on nothing but the call.
+// A call is cut into slices. A slice is the same collective on the same range of every block, as
+// much as fits half of the staging heap. Blocks that differ in size take part as far as each has
+// the range.
+// - Each rank fills its half with the slice of its input. Ranks that need it read it from there,
+//   straight into their output or as an operand of a reduction.
+// - Large all-reduces take two steps. Each rank reduces its part of the slice, in place in its own
+//   half. Then all ranks read the parts of all others.
+// - Every rank cuts alike, because the cuts depend on nothing but the call.
 //
-// Where peers read a rank's buffers themselves nothing is shown in halves; a call is one slice, but
-// for large all-reduces whose reduced parts must go through halves:
+// Where peers read a rank's own buffers, no halves are used. Then a call is one slice. Exception:
+// large all-reduces whose reduced parts must go through halves.
+//
 //   reduce_scatter, all_to_all, all_reduce  peers read the input
 //   all_gather                              peers read the output, where the own block is put first
 //   all_reduce in two steps                 each part is reduced into its rank's output, which
 //                                           peers then read, or into its half
-// In place nobody writes what another one has still to read: of a reduce_scatter's input a rank
-// writes the block that it alone reads; of an all_reduce's in two steps first the part that it
-// alone reads, and the others when their readers have reduced them; in one shot it writes when all
-// have read (`late`).
+//
+// In place, a rank never overwrites what another has still to read:
+//
+//   reduce_scatter            it writes the block that it alone reads
+//   all_reduce in two steps   it first writes the part that it alone reads, and the others when
+//                             their readers have reduced them
+//   all_reduce in one shot    it writes when all have read (`late`)
 #pragma once
 
 #include <cstddef>
@@ -46,8 +52,8 @@ struct Pull {
 /// Where bytes lie.
 enum class Where : std::uint8_t { half, input, output };
 
-/// The elements at the same place of what every rank shows, in the order of ranks, into the output
-/// or this rank's own half.
+/// Combines the elements at the same place of what every rank shows, in the order of ranks, into
+/// the output or this rank's own half.
 struct Reducing {
   std::size_t place = 0;  ///< in bytes
   std::size_t count = 0;
@@ -98,7 +104,7 @@ class Plan {
   struct Range {
     std::size_t begin;
     std::size_t count;  ///< at most
-    Partition blocks;   ///< one behind the other
+    Partition blocks;   ///< one after the other
   };
 
   std::size_t bytes(std::size_t elements) const { return elements * element_bytes_; }

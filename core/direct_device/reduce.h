@@ -1,4 +1,5 @@
-// Reductions on the device, put into a stream: by rondo's kernels, where this rondo has them.
+// Reductions on the device, put into a stream. They need rondo's kernels, which a build without
+// nvcc lacks.
 #pragma once
 
 #include <cstddef>
@@ -30,8 +31,9 @@ struct Product {
   cuda::DevicePointer target = 0;
   cuda::DevicePointer source = 0;
   const void* scalar = nullptr;
-  /// It is read when the stream gets there, in device memory or the host's, where the device
-  /// reaches that: it is page-locked. Else, and in other memory, it is read now.
+  /// True: the scalar is read when the stream gets there, if it lies in device memory or in
+  /// page-locked host memory, which the device reaches. In other memory, and if false, it is read
+  /// now.
   bool scalar_later = false;
   std::size_t count = 0;
 };

@@ -1,4 +1,4 @@
-// A call of core/resident on its way into a stream.
+// Puts a call of core/resident into a stream.
 #pragma once
 
 #include "core/direct_device/signals.h"

@@ -9,7 +9,7 @@ static_assert(most_ranks <= most_operands);
 
 namespace {
 
-/// Of a slice on its way in and out.
+/// The entries of a slice on its way in and out.
 std::size_t entries_of(const Slice& slice) {
   const std::size_t flags = slice.gathers.empty() ? 3 : 4;  // batches of operations on them
   return flags + slice.fill.size() + slice.own.size() + slice.pulls.size() + slice.gathers.size() +
@@ -70,7 +70,7 @@ std::size_t Running::entries_left() const {
   return entries_ - counted_since(area_.page().advanced(area_.rank()), entries_before_);
 }
 
-/// Who reads others' buffers says so, for whom they belong to and who gives up.
+/// A rank that reads others' buffers says so, for their owners and for a rank that gives up.
 void Running::begin() {
   signals_.begin(number_);
   if (number_ != 0 || !reads_windows()) return;
@@ -136,10 +136,10 @@ void Running::reduce(const Slice& slice, int half) const {
   direct_device::reduce(area_.context(), request_.call, reduction, request_.stream);
 }
 
-/// Into the user's memory where it is not aligned to its elements, which kernels need: by way of a
-/// place in the own half that no peer reads. What a reduce or reduce_scatter has of its own there
-/// is such a place, and behind what all of an all_reduce's small slice take there is room. In
-/// windows the half is free, and shorter than what may be asked for.
+/// Reduces into user memory that is not aligned to its elements, as kernels need it to be. The
+/// result goes through a place in the own half that no peer reads. The rank's own part of a reduce
+/// or reduce_scatter is such a place. In an all_reduce there is room after what a small slice
+/// takes. In windows the half is free, and shorter than what may be asked for.
 void Running::reduce_aside(const Slice& slice, int half, Reduction reduction) const {
   static_assert(2 * Plan::most_one_shot_bytes <= Area::half_bytes);
   const bool shares_half = slice.shown == Where::half;
@@ -181,7 +181,7 @@ void Running::empty(std::size_t index) {
   for (const int source : slice.sources) signals_.tell(Signal::free, half, source);
 }
 
-/// Of the slices that no later one has waited for.
+/// Waits for the readers of the slices that no later slice has waited for.
 void Running::await_readers() {
   const std::size_t slices = plan_.slices();
   for (std::size_t index = slices - std::min<std::size_t>(slices, halves); index < slices;

@@ -1,28 +1,28 @@
-// Running: one collective between devices on its way into a stream, piece by piece.
+// Running: puts one collective between devices into a stream, piece by piece.
 //
-//   fill a half       wait until all peers have read what was in it: `free`; those that will read
-//                     it have to say so again. Copy the input there. Tell the readers: `filled`.
-//   empty the halves  Wait for the sources: `filled`. Read theirs, or reduce them. (Large
-//                     all-reduces: tell everybody `reduced`, wait for it, read the parts.) Tell the
-//                     sources: `free`.
+//   fill a half       Wait until all peers have read what was in it: `free`. The readers of the new
+//                     content must tell that again. Copy the input there. Tell them: `filled`.
+//   empty the halves  Wait for the sources: `filled`. Read or reduce theirs. (Large all-reduces:
+//                     tell all `reduced`, wait for it, read the parts.) Tell the sources: `free`.
 //
-// Where peers read users' own buffers, these are the half that is filled, when the stream has come
-// so far; and at its end the call waits until all have read: `free`.
+// Where peers read users' buffers, a buffer takes the place of the half. It counts as filled when
+// the stream reaches the call. At its end the call waits until all have read: `free`.
 //
-// Slices take turns with the two halves, and the slice behind is filled before one is emptied, so
-// that peers need not wait for each other's copies. A communicator's calls go on with the turn.
+// Slices use the two halves in turn, across calls too. The next slice is filled before one is
+// emptied, so that peers need not wait for each other's copies.
 //
-// Nothing waits in a circle: in every rank's stream the pieces have one order, fill 0, fill 1,
-// empty 0, fill 2, empty 1, ..., and a fill waits only for peers' empties two slices back, an empty
-// only for their fills of the same slice.
+// There is no deadlock. In every rank's stream the pieces have one order: fill 0, fill 1, empty 0,
+// fill 2, empty 1, ... A fill waits only for peers' empties two slices back. An empty waits only
+// for their fills of the same slice. To wait until all have read means: wait, after the last empty,
+// for peers' empties of the last two slices.
 //
-// A wait for all to have read, behind the last empty, is for peers' empties of the last two slices.
-//
-// Each signal is taken as often as it is told: a reader takes `filled` before it tells `free`, and
-// the owner takes that before it fills and tells `filled` again; `reduced` is told and taken
-// between the two. So no word is ever written 1 twice in a row, and when all ranks have ended a
-// call all words are as they were before it: `free` 1, the others 0. What a captured call does can
-// therefore be done again by any replay, with no number that counts calls.
+// Each signal is sent as often as it is taken (Signals::tell() and take()):
+// - A reader takes `filled` before it sends `free`.
+// - The owner takes `free` before it fills again and sends `filled`.
+// - `reduced` is sent and taken between the two.
+// So no word is written 1 twice in a row. When all ranks have ended a call, all words are as they
+// were before it: `free` 1, the others 0. So any replay can repeat a captured call, and no number
+// counts calls.
 #pragma once
 
 #include "core/direct_device/buffers.h"
@@ -35,14 +35,14 @@ namespace rondo::direct_device {
 
 class Running {
  public:
-  /// `turn`: the half of its first slice. `number`: of the call, to be written as begun and
-  /// completed; 0: it is captured, and nobody is told. `entries_before`: of all calls before.
+  /// `turn`: the half of its first slice. `number`: the call's, to be written when it begins and
+  /// completes; 0: it is captured, and no number is written. `entries_before`: of all calls before.
   Running(const Area& area, const stream::Request& request, Buffers buffers, int turn,
           std::uint64_t number, std::uint32_t entries_before);
 
   /// Whether it reads windows of other ranks.
   bool reads_windows() const { return plan_.shows_buffers(); }
-  /// Half of the first slice of the call behind it.
+  /// The half of the next call's first slice.
   int next_turn() const;
   /// Puts the next piece into the stream; false when that was the last one. Throws CudaError.
   bool advance();

@@ -16,8 +16,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr milliseconds shortest_nap{1};
 constexpr milliseconds longest_nap{20};
-/// What the others get to hear of a failure on their own lines, with words for them, before the
-/// whole communicator is aborted.
+/// How long the others have to hear of a failure on their own lines, with words for them, before
+/// the whole communicator is aborted.
 constexpr milliseconds before_abort{1000};
 /// How long memory is kept for a peer of a failed communicator that may still read it.
 constexpr milliseconds most_patience_with_readers{5000};
@@ -128,14 +128,14 @@ void Watcher::abandon(std::uint64_t number) {
 void Watcher::retain(bool reads_windows) {
   const std::scoped_lock lock(mutex_);
   ++graphs_;
-  // release, with the acquire of who asks whether a graph may still read windows.
+  // release, pairs with the acquire of a rank that asks whether a graph may still read windows.
   if (reads_windows)
     std::atomic_ref(area_->page().captured(area_->rank())).fetch_add(1, std::memory_order_release);
   changed_.notify_one();
 }
 
-/// While graphs are counted the area is there, and the thread, which may end as soon as the lock is
-/// gone, and this object with it.
+/// While graphs are counted, the area and the thread are there. As soon as the lock is gone the
+/// thread may end, and this object with it.
 void Watcher::forget(std::shared_ptr<Watcher> self, bool reads_windows) noexcept {
   Watcher& watcher = *self;
   const std::scoped_lock lock(watcher.mutex_);
@@ -227,7 +227,7 @@ void Watcher::look() {
     retired = retired_;
   }
   const auto failure = this->failure();
-  // Of a graph that outlives its communicator nobody else takes part.
+  // In a graph that outlives its communicator, no other rank takes part.
   const bool answers = failure || retired;
   if (answers) answer();
   nap_ = next_nap(nap_, moved, answers && is_inside());
@@ -238,12 +238,12 @@ void Watcher::look() {
 
 /// True where a call has ended since the last look.
 bool Watcher::note_progress() {
-  // acquire: behind the stream's write everything the call did is done.
+  // acquire, after the stream's write: everything that the call did is done.
   const std::uint32_t newest =
       std::atomic_ref(area_->page().completed(area_->rank())).load(std::memory_order_acquire);
   const std::scoped_lock lock(mutex_);
   const std::uint64_t completed = expected_ - (static_cast<std::uint32_t>(expected_) - newest);
-  if (completed <= completed_) return false;  // behind a failure it may step back
+  if (completed <= completed_) return false;  // after a failure it may step back
   for (; completed_ != completed; ++completed_) {
     if (waiting_.front().sequence != 0) line_->calls().complete(waiting_.front().sequence);
     waiting_.pop_front();
@@ -251,7 +251,8 @@ bool Watcher::note_progress() {
   return true;
 }
 
-/// Whether the stream is within a call: one that it has not reached yet is nobody's silence.
+/// Whether the stream is within a call. A call that it has not reached yet does not count as
+/// silence.
 bool Watcher::is_inside() const {
   const SharedPage& page = area_->page();
   const int rank = area_->rank();
@@ -279,7 +280,7 @@ void Watcher::report_stall() {
   }
 }
 
-/// What is in its stream now. None: a graph's.
+/// What is in its stream now; none: a graph's call.
 std::optional<Waiting> Watcher::newest_waiting() const {
   const std::scoped_lock lock(mutex_);
   if (waiting_.empty()) return std::nullopt;
@@ -319,7 +320,7 @@ void Watcher::answer() const {
   }
 }
 
-/// What a kernel waited for when it was ended, for people: who else failed is known already.
+/// Logs what a kernel waited for when it was ended. Which rank failed is known already.
 void Watcher::tell_wait() {
   if (executor_ == nullptr || told_wait_) return;
   const auto record = executor_->wait_record();
@@ -328,7 +329,7 @@ void Watcher::tell_wait() {
   log(LogLevel::info, area_->rank(), "when the communicator failed " + *record, LogSubsystem::coll);
 }
 
-/// The first failure stays ours; in the end nothing else of the communicator goes on either.
+/// The first failure stays this rank's. In the end nothing else of the communicator goes on either.
 void Watcher::spread(const Error& failure) {
   {
     const std::scoped_lock lock(mutex_);
@@ -339,7 +340,7 @@ void Watcher::spread(const Error& failure) {
   if (!failed_at_) failed_at_ = Clock::now();
   if (!state_->failure() && Clock::now() - *failed_at_ > before_abort) {
     if (failure.code() == ErrorCode::mismatch) {
-      state_->end_with(failure);  // whatever way the calls of the others go, they differ
+      state_->end_with(failure);  // the others' calls differ, whatever path they take
     } else {
       state_->abort(failure.what());
     }
@@ -352,8 +353,9 @@ void Watcher::spread(const Error& failure) {
   spread_ = true;
 }
 
-/// Own memory is freed when the peers have let go of it, or are dead. Behind a failure it is freed
-/// in the end all the same where they only read it, but never where their kernels may write there.
+/// This rank's memory is freed when the peers have let go of it, or are dead. After a failure,
+/// memory that they only read is freed in the end all the same, but never memory that their kernels
+/// may write.
 void Watcher::give_memory_back(std::shared_ptr<void> owner) {
   try {
     const bool failed = failure().has_value();
@@ -366,7 +368,7 @@ void Watcher::give_memory_back(std::shared_ptr<void> owner) {
       executor_.reset();
       area_->close();
     }
-    AwakeClock clock;  // who stood still has not waited for anyone
+    AwakeClock clock;  // time when this process stood still does not count
     const auto begin = clock.now();
     while (area_->is_read() && (!failed || clock.now() - begin < most_patience_with_readers))
       std::this_thread::sleep_for(longest_nap);

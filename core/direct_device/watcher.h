@@ -1,12 +1,13 @@
-// Watcher: the thread that looks after a communicator's calls between devices. It moves no data and
-// is on nobody's way: streams write and wait for the flags by themselves.
+// Watcher: the thread that watches a communicator's calls between devices. It moves no data:
+// streams write and wait for the flags by themselves.
 //
-// It sleeps while no stream has anything of ours. Else it looks every few milliseconds: a call in
-// which nothing moves for a second is reported to the control plane, which compares what the ranks
-// do and fails the communicator where they disagree, one is dead, or RONDO_TIMEOUT has passed. Once
-// the communicator has failed it answers every flag that a stream of this rank may wait for, so
-// that all streams and graphs come to their end, and ends kernels that wait for other ranks; what
-// they then read is worth nothing.
+// - It sleeps while no stream holds a call. Otherwise it looks every few milliseconds.
+// - If nothing moves in a call for a second, it reports that to the control plane. This compares
+//   what the ranks do. It fails the communicator if they disagree, if one is dead, or after
+//   RONDO_TIMEOUT.
+// - After a failure it answers every flag that a stream of this rank may wait for, so that all
+//   streams and graphs end. It also ends kernels that wait for other ranks. What they then read is
+//   worthless.
 //
 // Any thread may call any method.
 #pragma once
@@ -25,7 +26,7 @@
 
 namespace rondo::direct_device {
 
-/// What one entry of a stream waits for, as far as it must be told.
+/// What one entry of a stream waits for, for reports.
 struct Waiting {
   /// One direction of messages with a peer.
   struct Part {
@@ -51,41 +52,43 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
   Watcher& operator=(const Watcher&) = delete;
 
   const Area& area() const { return *area_; }
-  /// Null: no kernel waits for another rank.
+  /// Null: there are no co-resident kernels.
   resident::Executor* executor() const { return executor_.get(); }
   detail::CommunicatorState& state() const { return *state_; }
   /// Starts the thread. `owner`: what the calls' events belong to; it is let go before the area.
   /// Throws Error{system} where there is no thread left.
   void start(std::shared_ptr<void> owner);
-  /// In place of start(), behind fail(): there will be no call. Where there is no thread left it
-  /// waits for the readers itself, for 5 seconds at most.
+  /// In place of start(), after fail(): there will be no call. If there is no thread left, it waits
+  /// for the readers itself, for 5 seconds at most.
   void end_unused();
 
-  /// The communicator's next collective: its number. Compares it with those of ranks that are there
-  /// already. `on_device`: it is between devices here; if it is not elsewhere, or anything else of
-  /// it differs, the places in windows among it, the communicator fails and the result is 0.
+  /// Announces the communicator's next collective, and returns its number. Compares it with those
+  /// of ranks that are there already. `on_device`: it is between devices here. If it is not
+  /// elsewhere, or anything else of it differs, such as the places in windows, the communicator
+  /// fails and the result is 0.
   std::uint64_t announce(const Call& call, bool on_device, const WindowPlaces& places = {});
-  /// The next message of its direction with `peer`. Compares it with the peer's, where that one is
-  /// there already; where they differ the communicator fails, and the result is false.
+  /// Announces the next message of its direction with `peer`. Compares it with the peer's, where
+  /// that one is there already. If they differ, the communicator fails and the result is false.
   bool announce(const Call& message, int peer, bool sends, bool on_device);
   /// The number of what will be put into a stream next.
   std::uint64_t next() const;
-  /// That is about to happen, and the stream will write when it is begun and completed.
+  /// That is about to happen. The stream will write when it has begun and completed it.
   void expect(Waiting waiting);
-  /// What is put into streams of `number` will not come to its end: the driver refuses everything.
+  /// What was put into streams for `number` will not come to its end: the driver refuses
+  /// everything.
   void abandon(std::uint64_t number);
-  /// One that is captured: it may run until forget(). `reads_windows`: of other ranks.
+  /// A captured call: it may run until forget(). `reads_windows`: of other ranks.
   void retain(bool reads_windows);
   /// Calls no function of CUDA, nor does what it lets go of: `self` goes with the thread.
   static void forget(std::shared_ptr<Watcher> self, bool reads_windows) noexcept;
-  /// Whether there are such that put the thread's end off.
+  /// Whether captured calls put the thread's end off.
   bool is_kept() const;
 
   /// Throws why no call can succeed any more, if so.
   void rethrow_failure();
   bool has_failed() const { return failure().has_value(); }
-  /// All calls to come fail with this, or with the exception that is being handled; the first
-  /// failure stays. The other ranks are told.
+  /// All calls to come fail with this, or with the exception that is being handled. The first
+  /// failure stays. The other ranks are notified.
   void fail(const Error& error);
   /// Tells the others that this rank makes no further call, unless something has failed.
   void leave();

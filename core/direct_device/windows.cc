@@ -14,7 +14,7 @@ namespace {
 using cuda::check;
 using cuda::driver;
 
-/// Of the memory at `address`.
+/// An attribute of the memory at `address`.
 template <class Value>
 Value attribute(int number, cuda::DevicePointer address) {
   Value value{};
@@ -33,7 +33,7 @@ std::string objection_to(const void* buffer, std::size_t bytes) {
     return "it is on device " + std::to_string(its) + ", and the communicator's is " +
            std::to_string(device);
   }
-  // Whose range the driver does not tell.
+  // The driver does not tell the range of managed memory.
   if (attribute<int>(cuda::attribute_managed, address) != 0) return "it is managed memory";
   const cuda::Range range = cuda::range_of(address);
   const bool beyond = bytes > range.bytes - (address - range.begin);
@@ -44,12 +44,12 @@ std::string objection_to(const void* buffer, std::size_t bytes) {
 
 }  // namespace
 
-/// What a rank tells the others of its buffer, as words apart by blanks; or what keeps them from
-/// reading it.
+/// What a rank tells the others about its buffer, as words separated by blanks, or what keeps them
+/// from reading it.
 class Windows::Offer {
  public:
   Offer() = default;
-  /// Of what str() said.
+  /// Reads what str() returned.
   explicit Offer(const std::string& said) {
     if (said.starts_with(objection)) {
       obstacle = said.substr(1);
@@ -140,7 +140,7 @@ std::string Windows::obstacle(const std::vector<Offer>& offers) const {
     }
     if (const std::string why = obstacle_to_sharing(each, offers); !why.empty()) return whose + why;
   }
-  if (newest_ + 1 > most_windows) return "there were too many windows before";
+  if (newest_ + 1 > most_windows) return "too many windows were registered before";
   return {};
 }
 
@@ -177,7 +177,7 @@ std::uint32_t Windows::add(detail::CommunicatorState* state, const void* buffer,
   std::vector<Offer> offers;
   for (const std::string& said : state->exchange(mine.str())) offers.emplace_back(said);
   if (const std::string why = obstacle(offers); !why.empty()) return staged(why);
-  // From here on nobody may leave the others waiting: what goes wrong is told by the next text.
+  // From here on nobody may leave the others waiting: the next exchange reports what goes wrong.
   Window window;
   std::string trouble;
   try {
@@ -196,12 +196,12 @@ std::uint32_t Windows::add(detail::CommunicatorState* state, const void* buffer,
   windows_.emplace(++newest_, std::move(window));
   log(LogLevel::info, state->rank(),
       "window " + std::to_string(newest_) + " of " + std::to_string(bytes) +
-          " bytes is read where it lies",
+          " bytes is read in place",
       LogSubsystem::reg);
   return newest_;
 }
 
-/// Unless a call in a stream or a graph of this rank may still read others' windows.
+/// Does nothing while a call in a stream or a graph of this rank may still read others' windows.
 void Windows::unmap_left() {
   const SharedPage& page = area_.page();
   // acquire: what graphs that are gone did is done.

@@ -1,21 +1,20 @@
-// Windows: users' memory that all ranks of a communicator have registered together, so that peers
-// read it where it lies.
+// Windows: users' memory that all ranks of a communicator registered together, so that peers read
+// it in place.
 //
-// A call returns at once, without a word from the others, so each rank takes it that its peers'
-// buffers lie at the same offset of the same window as its own, as NCCL asks for, too; what ranks
-// announce of their calls tells where they do not (watcher.h). A window is of one size on all
-// ranks, so what lies in one of them lies in all.
-//
-// Memory of cudaMalloc is shared by CUDA IPC, that of cuMemCreate (PyTorch's expandable segments)
-// by its segments' file descriptors, as many as hold the buffer. That of pools is not, and managed
-// memory is no window at all.
-//
-// Registering is collective; giving a window back is not. A rank unmaps what it mapped itself. The
-// owner may free the memory then, as its own calls are complete only when all have read: from there
-// on nobody reads what others still map, unless a rank makes a call that its peer never makes. By
-// CUDA's manual a mapping holds a segment; what becomes of memory of cudaMalloc that is freed while
-// another process has it open is undefined, and of a killed owner's nothing is said
-// (tests/gpu/freed_memory.py looks).
+// - A call returns at once, without asking the others. So each rank assumes that its peers' buffers
+//   lie at the same offset of the same window as its own, as NCCL asks for. Ranks announce their
+//   calls, which shows where this is wrong (watcher.h).
+// - A window has the same size on all ranks. So what lies in one lies in all.
+// - Memory of cudaMalloc is shared by CUDA IPC. Memory of cuMemCreate (PyTorch's expandable
+//   segments) is shared by the file descriptors of the segments that hold the buffer. Memory of
+//   pools cannot be shared, and managed memory cannot be a window.
+// - Registering is collective. Giving a window back is not. A rank unmaps what it mapped itself.
+// - The owner may free the memory once it has given the window back, because its own calls are
+//   complete only when all have read. Peers may still map the memory, but they read it only if they
+//   make a call that this rank never makes.
+// - CUDA's manual says that a mapping keeps a segment alive. It leaves undefined what happens to
+//   cudaMalloc memory that is freed while another process has it open, and says nothing of an owner
+//   that was killed. tests/gpu/freed_memory.py finds out.
 #pragma once
 
 #include <chrono>
@@ -35,12 +34,12 @@ class Windows {
   Windows(const Windows&) = delete;
   Windows& operator=(const Windows&) = delete;
 
-  /// Collective, with the area's context current. The window's number, the same on every rank; 0,
-  /// on all alike, where a rank's memory cannot be mapped by another one or sizes differ:
-  /// RONDO_DEBUG=INFO says whose and why. Throws what exchanging texts throws.
+  /// Collective, with the area's context current. Returns the window's number, the same on every
+  /// rank. It is 0 on all of them if a rank's memory cannot be mapped by another one, or if sizes
+  /// differ: RONDO_DEBUG=INFO says whose and why. Throws what exchanging texts throws.
   std::uint32_t add(detail::CommunicatorState* state, const void* buffer, std::size_t bytes);
-  /// This rank puts no call on it into a stream any more. The others' stay mapped where one that is
-  /// there may still read them, until one of the next of these two calls finds that none does, or
+  /// This rank puts no call on it into a stream any more. The others' memory stays mapped where a
+  /// call that is there may still read it, until the next add() or remove() that finds none, or
   /// close(). With the context current.
   void remove(std::uint32_t number);
   /// The oldest window that holds all `bytes`, if any.

@@ -101,7 +101,7 @@ bool Engine::attempt(const Instance& instance) {
   return true;
 }
 
-/// What moves in place enters the kernel, which takes its time: so the clock is read before.
+/// Frames that move in place enter the kernel, which takes time: so the clock is read before.
 std::int64_t Engine::time_if_traced() const {
   return trace_ == nullptr ? 0 : trace::Recorder::now();
 }
@@ -197,7 +197,7 @@ void Engine::combine(const Instance& instance, std::byte* slot) {
     std::byte* in_slot = slot == nullptr ? nullptr : slot + frame_offset;
     std::byte* const kept = op.writes ? local(instance, op.into, piece) : nullptr;
     const bool streams = call.streaming && op.last;
-    // What goes past the caches goes last: the second copy reads what the cache just took.
+    // The copy past the caches comes last: it reads what the first one just put into the cache.
     std::byte* const made = kept == nullptr || (streams && in_slot != nullptr) ? in_slot : kept;
     void* const again = made == kept ? in_slot : kept;
     if (made != nullptr)

@@ -25,7 +25,7 @@ constexpr std::uint32_t looks_per_clock = 8;
 /// A peer that is in the same call answers within so many looks: neither a pause nor the clock,
 /// each as long as several looks, may come between.
 constexpr std::uint32_t eager_looks = 16;
-/// Where it may well wait for this very core.
+/// The same where the peer may well be waiting for the core that this rank runs on.
 constexpr std::uint32_t crowded_looks = 8;
 static_assert(eager_looks % looks_per_clock == 0 && crowded_looks % looks_per_clock == 0,
               "the clock is first read behind the last of them");

@@ -1,8 +1,9 @@
-// Backoff: how a waiting rank spends its time. Spin while an answer is likely within a hop's
-// latency, then yield the core, then ask the caller to sleep. How long to spin is learnt: a rank
-// may share its core with the very rank it waits for, whatever the counts say, and then only giving
-// way brings the answer. Where ranks outnumber cores, or each look enters the kernel, it gives way
-// at once: a quarter less time with eight ranks on two cores, up to half over tcp.
+// Backoff: how a waiting rank spends its time. It spins while an answer is likely within a hop's
+// latency, then yields the core, then asks the caller to sleep.
+//
+// How long to spin is learnt. A rank may share its core with the rank that it waits for, whatever
+// the counts say. Then the answer comes only when it gives way. Where ranks are oversubscribed, or
+// each look enters the kernel, it gives way at once.
 #pragma once
 
 #include <chrono>
@@ -12,12 +13,12 @@ namespace rondo::detail {
 
 class Backoff {
  public:
-  /// `crowded`: ranks outnumber cores here, so spinning keeps somebody else from answering.
-  /// `system_calls`: each look is one. Then giving way costs little beside it, and whoever sends
-  /// needs the core for microseconds.
+  /// `crowded`: this machine is oversubscribed, so spinning keeps another rank from answering.
+  /// `system_calls`: each look is one. Then giving way costs little beside it, and the sender needs
+  /// the core for microseconds.
   explicit Backoff(bool crowded, bool system_calls = false);
 
-  /// What was waited for has come.
+  /// The wait is over: what it waited for has come.
   void reset() {
     if (idle_ > 0) learn();
     idle_ = 0;
@@ -34,7 +35,7 @@ class Backoff {
   enum class Stage : std::uint8_t { spin, yield, sleep };
   using Clock = std::chrono::steady_clock;
 
-  /// What the clock says to do; asked seldom enough to cost nothing.
+  /// Asks the clock what to do; seldom enough to cost nothing.
   Stage judge();
   void learn();
 

@@ -1,16 +1,22 @@
-// Board: what ranks that run direct plans tell each other, in memory that all of them map.
+// Board, the control block: what ranks that run direct plans tell each other, in memory that all of
+// them map.
 //
 //   per rank   | post, calls Nk | post, calls Nk+1 | ... | step |       each alone on its lines
 //              | note, calls Nk | note, calls Nk+1 | ... |
 //              | stage in, even | stage in, odd | stage out, even | stage out, odd |
 //
-// Every word has one writer, its rank. Direct calls are numbered 1, 2, ... alike on all ranks. A
-// post says "I am in call n, here is my data": the payload itself where it fits the flag's line,
-// else in the note where it is short, else in the stage, or where the caller's buffers lie. Places
-// are used in turn, so no call ends with a barrier: whoever writes post n waits only for the
-// readers of post n - N, and for the stage's readers two calls back. So a rank that only gives,
-// such as a broadcast's root, runs up to N - 1 short calls ahead of those that take: where they
-// share a core they change places once in N calls. N is places_for().
+// post: a flag line; note: a mailbox; stage: a staging buffer. Every word has one writer, its rank.
+// Direct calls are numbered 1, 2, ... alike on all ranks. A post says "I am in call n, here is my
+// data". The data is
+//
+// - in the flag's line where it fits there,
+// - else in the note where it is short, else in the stage,
+// - or where the caller's buffers lie.
+//
+// Places are used in turn, so no call ends with a barrier. The writer of post n waits only for the
+// readers of post n - N, and for the readers of its stage two calls back. So a rank that only
+// sends, such as a broadcast's root, runs up to N - 1 short calls ahead of those that receive:
+// where they share a core they change places once in N calls. N is places_for().
 #pragma once
 
 #include <array>
@@ -36,7 +42,7 @@ struct alignas(128) Post {
   /// Number of the call. The owner's release store publishes the rest of the post, the stage and
   /// the caller's input to the readers' acquire loads.
   std::atomic<std::uint64_t> call{0};
-  /// tag_of() this call: where it is as expected, nobody looks at the second cache line.
+  /// tag_of() this call: where it is as expected, no reader looks at the second cache line.
   std::uint64_t tag = 0;
   union {
     std::array<std::byte, 48> payload;
@@ -49,8 +55,8 @@ struct alignas(128) Post {
 static_assert(sizeof(Announcement) == 48 && sizeof(Post) == 128);
 static_assert(offsetof(Post, fingerprint) == 64, "one hop brings number, tag and payload");
 
-/// Equal where the calls are, and all collectives of the ranks before them: a disagreement that
-/// nobody read at the time shows in the next call.
+/// Equal if the calls are equal, and all collectives of the ranks before them. So a disagreement
+/// that no rank read at the time shows in the next call.
 constexpr std::uint64_t tag_of(std::uint64_t fingerprint, std::uint64_t history) {
   return fingerprint ^ (history << 1 | history >> 63);
 }
@@ -64,11 +70,12 @@ struct alignas(128) StepWord {
 inline constexpr std::uint64_t steps_per_call = 4;
 inline constexpr std::uint64_t round_0_done = 1;
 inline constexpr std::uint64_t all_done = 2;
-/// The rank has failed and will touch nobody's memory any more; nobody may touch its own.
+/// The rank has failed. It will touch no other rank's memory any more, and no rank may touch its
+/// own.
 inline constexpr std::uint64_t gone = ~std::uint64_t{0};
 
-/// Posts, and notes, of a rank. Where ranks wait for each other's cores, running ahead saves
-/// changes of context; elsewhere few places stay in the nearest cache. A power of two each.
+/// Number of posts, and of notes, of a rank. Where ranks wait for each other's cores, running ahead
+/// saves context switches; elsewhere few places stay in the nearest cache. A power of two each.
 inline constexpr std::uint64_t most_places = 64;
 constexpr std::uint64_t places_for(bool crowded) { return crowded ? most_places : 8; }
 
@@ -81,8 +88,9 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "shared between p
 
 inline constexpr std::size_t inline_payload = sizeof(Announcement);
 inline constexpr std::size_t note_bytes =
-    2048;  ///< 16 KB a rank, 128 KB where crowded: little beside its stages
-/// Typed access to a board's memory. Zero bytes are a board nobody has used. Does not own it.
+    2048;  ///< 16 KiB per rank, 128 KiB if oversubscribed: little beside its stages
+/// Typed access to the memory of a control block. Zero bytes are one that no rank has used. Does
+/// not own it.
 class Board {
  public:
   Board() = default;

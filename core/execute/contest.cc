@@ -15,7 +15,7 @@ std::uint64_t Contest::rest_of(double ratio) {
   return static_cast<std::uint64_t>(std::max(shortest_rest, price * (ratio - 1)));
 }
 
-// What has only been inherited is believed half as much.
+// An inherited ratio is believed half as much.
 void Contest::inherit(const Kind& kind) {
   State& heir = at(kind);
   heir.begun = true;
@@ -37,8 +37,8 @@ Contest::Turn Contest::next(const Kind& kind) {
   if (state.ratio == 0 && first) return {.way = Way::direct, .looks = true};
   if (state.rest == 0) return trial(state);
   const bool watched = watches_ && kind.bytes >= watched_bytes;
-  // Where ranks outnumber cores a meeting costs each of them a turn of the scheduler, which large
-  // calls notice, too: they look as seldom as small ones.
+  // Where ranks outnumber cores a meeting costs each of them a turn of the scheduler. Large calls
+  // notice that, too, so they look as seldom as small ones.
   const std::size_t bytes = !watches_ ? 0 : watched ? oftener * kind.bytes : kind.bytes;
   const std::uint64_t every = look_every(bytes);
   const bool looks = state.faster == Way::messages && (first || state.rest % every == 0);
@@ -92,7 +92,7 @@ void Contest::watch(const Kind& kind, std::uint64_t nanoseconds) {
   last = {last[1], scaled(kind, nanoseconds)};
 }
 
-// One long call may be a rank's that was held up; two in a row are the way's.
+// One long call may be that of a rank that was held up. Two in a row show that the path is slow.
 Contest::Times Contest::recent(const Kind& kind) const {
   const State& state = at(kind);
   Times times{};
@@ -122,7 +122,7 @@ void Contest::turn_to(State& state, Way way) {
   state.last = {};
 }
 
-// A trial that lost a call to windows, or the whole of one way, says nothing.
+// A trial that lost a call to windows, or all calls of one path, says nothing.
 bool Contest::settle(const Kind& kind, const Times& slowest) {
   State& state = at(kind);
   state.rest = rest_of(1);

@@ -1,32 +1,35 @@
-// Contest: whether calls of a kind go the direct way or by messages, found out by the calls
-// themselves.
+// Contest, the autotuner: finds out, by the calls themselves, whether calls of a kind are faster on
+// the direct path or by messages.
 //
-// Messages pass through slots that both processors keep in their caches; the direct way copies from
-// memory to memory, or over the board, and starts with a look at everybody. Which is faster depends
-// on how far apart the processors are, on the kernel, the load and the number of ranks to a core,
-// by up to four times either way, and changes while a job runs: no table can know.
+// Messages pass through slots that both processors keep in their caches. The direct path copies
+// from memory to memory, or through the control block, and starts with a look at every rank. Which
+// is faster depends on how far apart the processors are, on the kernel, on the load and on the
+// number of ranks per core. It changes while a job runs. No table can know it.
 //
 //   a new kind   ? D M S w w w w ... w F F s S w w w ...
-//   w, F: the faster way; s: the slower one
 //
-// In call S every rank tells every other one its times and all take the greatest, so that all
-// choose alike, for that very call too. The best of several calls counts: longer ones are those of
-// a rank that was held up. A look at the slower way must be paid for: it comes behind so many calls
-// that its extra time is a sixteenth of theirs, and ever more seldom while nothing changes. A kind
-// that comes up for the first time believes the next smaller one until it can pay for a look of its
-// own. Where none is known the first call goes by messages, so that neither way is timed while it
-// makes its connections.
+//   ?    looks whether all buffers lie in windows; if not, by messages
+//   D M  one timed call of each path
+//   w    a call by the faster path
+//   F s  a trial: timed calls by the faster path (F) and by the slower one (s)
+//   S    the ranks tell each other their times. All take the greatest, so that all choose alike,
+//        for this call too.
 //
-// Where ranks have cores of their own large calls are timed all along, and whenever they meet the
-// ranks tell each other what the last two took: where the faster way has become slower than the
-// other one last was, as when the processors have come to lie further apart, that very call takes
-// the other one.
+// - The best of several calls counts: longer ones are those of a rank that was held up.
+// - A trial of the slower path must be paid for. It comes after so many calls that its extra time
+//   is a sixteenth of theirs, and ever more seldom while nothing changes.
+// - A kind that comes up for the first time believes the next smaller one until it can pay for a
+//   trial of its own. Where none is known the first call goes by messages, so that neither path is
+//   timed while it makes its connections.
+// - Where ranks have cores of their own, large calls are always timed. When the ranks meet they
+//   tell each other how long the last two calls took. If the faster path has become slower than the
+//   other one last was, the call in which they meet takes the other one. Processors that moved
+//   apart can cause that.
+// - Only direct calls see whether all buffers lie in windows, where direct always wins. So among
+//   calls by messages one looks now and then. After a call that saw windows all calls go direct.
 //
-// Only direct calls see whether all buffers lie in windows, where direct always wins. So among
-// messages a call looks now and then, and after one that saw windows all go direct.
-//
-// Never between ways whose results differ in a bit. A pure state machine without a clock; the same
-// on every rank that tells it the same. Not thread-safe.
+// It never chooses between paths whose results differ in a bit. A pure state machine without a
+// clock: the same on every rank that tells it the same. Not thread-safe.
 #pragma once
 
 #include <array>
@@ -52,38 +55,38 @@ class Contest {
     Way way = Way::direct;
     bool looks = false;    ///< direct only if all memory lies in windows
     bool timed = false;    ///< tell add() how long it took
-    bool settles = false;  ///< the ranks tell each other best(), then take the faster way
+    bool settles = false;  ///< the ranks tell each other best(), then take the faster path
     bool watched = false;  ///< tell watch() how long it took
-    bool hears = false;    ///< the ranks tell each other recent(), then take the faster way
+    bool hears = false;    ///< the ranks tell each other recent(), then take the faster path
   };
 
-  /// Nanoseconds by way; 0: none.
+  /// Nanoseconds by path; 0: none.
   using Times = std::array<std::uint64_t, 2>;
 
-  /// `watches`: large calls are timed all along. Not where ranks outnumber cores: there calls take
-  /// what the scheduler makes of them, and turning to and fro gained nothing.
+  /// `watches`: large calls are always timed. Not where ranks are oversubscribed: there the time of
+  /// a call depends on the scheduler, and changing to and fro gained nothing.
   explicit Contest(bool watches = true) : watches_(watches) {}
 
   /// How the next call of this kind goes.
   Turn next(const Kind& kind);
   /// How long the call that next() spoke of took on this rank.
   void add(const Kind& kind, Way way, std::uint64_t nanoseconds);
-  /// This rank's best call of each way in the trial under way.
+  /// This rank's best call of each path in the trial under way.
   Times best(const Kind& kind) const;
-  /// Before a settling call goes on: the greatest of all ranks' times. True when the faster way is
-  /// now known for the first time, or has changed.
+  /// Called before a settling call goes on. `slowest`: the greatest of all ranks' times. True when
+  /// the faster path is now known for the first time, or has changed.
   bool settle(const Kind& kind, const Times& slowest);
-  /// How long a watched call took on this rank, by the way that was the faster one in it.
+  /// How long a watched call took on this rank, by the path that was the faster one in it.
   void watch(const Kind& kind, std::uint64_t nanoseconds);
-  /// The better of the last two watched calls of the faster way; 0: there were no two.
+  /// The better of the last two watched calls of the faster path; 0: there were no two.
   Times recent(const Kind& kind) const;
-  /// Before a hearing call goes on: the greatest of all ranks' recent(). True when the faster way
-  /// has changed.
+  /// Called before a hearing call goes on. `slowest`: the greatest of all ranks' recent(). True
+  /// when the faster path has changed.
   bool hear(const Kind& kind, const Times& slowest);
-  /// The size that times of large kinds are scaled to, as one holds calls that differ by up to two
-  /// times. Of others, the call's own.
+  /// The size that times of large kinds are scaled to, as one kind holds calls that differ by up to
+  /// two times. For other kinds, the call's own size.
   static std::size_t nominal_bytes(const Kind& kind);
-  /// What the ranks last heard of the two ways, for nominal_bytes().
+  /// The times of the two paths that the ranks last exchanged, for nominal_bytes().
   const Times& heard(const Kind& kind) const { return at(kind).heard; }
   /// In every direct call that looked: whether all memory lies in windows. How long such a call
   /// took is not for add().
@@ -94,18 +97,18 @@ class Contest {
 
   Way faster(const Kind& kind) const { return at(kind).faster; }
 
-  /// Calls the faster way that pay for one whose way takes twice as long.
+  /// Calls by the faster path that pay for one by a path that takes twice as long.
   static constexpr double price = 16;
-  /// Calls between trials of ways that are about equal.
+  /// Calls between trials of paths that are about equal.
   static constexpr double shortest_rest = 4;
   static constexpr double most_ratio = 4;        ///< beyond it a time is that of a rank held up
   static constexpr unsigned most_doublings = 3;  ///< of the rest, while trials find nothing new
   static constexpr double clearly = 0.9;         ///< faster only by a tenth: no to and fro
-  static constexpr double slowed = 1.25;         ///< to the other way's time: without a trial
+  static constexpr double slowed = 1.25;         ///< to the other path's time: without a trial
   static constexpr std::size_t watched_bytes = std::size_t{256} << 10;  ///< and larger calls
   static constexpr std::size_t oftener = 8;  ///< watched calls look, to be heard
-  /// Among messages each so many-th call looks for windows: a meeting of all ranks, which large
-  /// calls hardly notice.
+  /// Among messages, one call in so many looks for windows. All ranks must meet for that, which
+  /// large calls hardly notice.
   static constexpr std::uint64_t look_every(std::size_t bytes) {
     const std::uint64_t calls = (std::size_t{16} << 20) / (bytes + 1);
     return calls < 1 ? 1 : calls > 16 ? 16 : calls;
@@ -117,13 +120,13 @@ class Contest {
     bool begun = false;
     bool known = false;  ///< by a trial of its own
     bool windows = false;
-    double ratio = 0;        ///< the slower way's time to the faster one's; 0: no idea
+    double ratio = 0;        ///< the slower path's time to the faster one's; 0: no idea
     std::uint64_t rest = 0;  ///< calls before the next trial
     unsigned step = 0;       ///< of the trial
     unsigned unchanged = 0;  ///< trials that found nothing new, up to most_doublings
     Times best{};
     Times heard{};                        ///< of the slowest rank, newest
-    std::array<std::uint64_t, 2> last{};  ///< watched calls of the faster way, this rank's
+    std::array<std::uint64_t, 2> last{};  ///< watched calls of the faster path, this rank's
   };
   static constexpr std::size_t sizes_kept = 65;
 

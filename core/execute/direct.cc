@@ -54,12 +54,12 @@ DirectEngine::Result DirectEngine::run(Operation& operation) {
   return moved ? Result::moved : Result::waiting;
 }
 
-// All in one piece: each of its parts is a few instructions, and as many go on calling them.
+// Inlined in one piece: each of its parts is a few instructions, and calling it costs as many.
 [[gnu::flatten]] bool DirectEngine::run_at_once(Operation& operation, std::uint32_t looks) {
   if (operation.prepared->direct->measured) return false;
   begin(operation);
-  // No peer waits for this rank's post, nor this rank for theirs: whatever they disagree about
-  // shows where the next call is read. But for the board they wait, which wants every rank.
+  // No peer waits for this rank's post, nor this rank for theirs: a disagreement shows where the
+  // next call is read. But they wait for the control block, which needs every rank.
   if (call_->alone && board_ && trace_ == nullptr) {
     if (!call_->shown.empty()) {
       lay_out_shown();
@@ -175,7 +175,7 @@ void DirectEngine::withdraw(const std::function<void()>& look) noexcept {
   if (!board_) return;
   board_.of(rank_).progress.step.store(gone, std::memory_order_seq_cst);
   if (stage_ == Stage::enter || stage_ == Stage::finished || !announces()) return;
-  AwakeClock clock;  // who stood still has not waited for anyone
+  AwakeClock clock;  // a process that stood still has waited for no one
   const auto deadline = clock.now() + longest_withdrawal;
   const auto at_work = [&](std::int32_t peer) {
     return board_.post(peer, number_).call.load(std::memory_order_seq_cst) >= number_ &&
@@ -246,8 +246,9 @@ bool DirectEngine::take_places() {
   return true;
 }
 
-/// A post that peers have read costs a hop to write to again: their copies must go first. The next
-/// call's are told so while this one waits for its peers, unless somebody may still have to read.
+/// A post that peers have read costs a hop to write to again, because their copies must go first.
+/// This drops the copies of the next call's post while this rank waits for its peers, unless a peer
+/// may still have to read it.
 void DirectEngine::claim_next_places() {
   const std::uint64_t next = number_ + 1;
   if (posts_[next & (places_ - 1)].call > over_) return;
@@ -293,7 +294,7 @@ bool DirectEngine::gather() {
     const std::int32_t peer = awaited[waited_];
     const Post& post = board_.post(peer, number_);
     if (post.call.load(std::memory_order_acquire) < number_ || !check(peer, post)) return false;
-    // Who is in this call has finished the one before.
+    // A rank that is in this call has finished the one before.
     std::uint64_t& seen = seen_[static_cast<std::size_t>(peer)];
     seen = std::max(seen, step_of(number_ - 1, all_done));
     if (announces()) announcements_[static_cast<std::size_t>(peer)] = post.announcement;
@@ -328,7 +329,7 @@ DirectEngine::Stage DirectEngine::after_gather() {
   return Stage::late;
 }
 
-/// Waits for those whose windows were of no use, since not everybody had one.
+/// Waits for the ranks whose windows were of no use, since not every rank had one.
 bool DirectEngine::show_late() {
   const std::uint64_t shown = step_of(number_, round_0_done);
   return std::all_of(others_.begin(), others_.end(),

@@ -1,15 +1,16 @@
-// DirectEngine: runs direct plans (core/plan/direct.h) over a board and the ranks' own memory.
+// DirectEngine: runs direct plans (core/plan/direct.h) over a control block (board.h) and the
+// ranks' own memory.
 //
-//   post    show the input, or say where the buffers lie
-//   gather  wait for the posts of those whose memory round 0 touches; exposed calls look at all
-//           posts and decide alike: windows, copies by the kernel, or messages after all
-//   round 0, and for two_shot a second round behind a wait for its makers
-//   leave   exposed calls wait until nobody touches this rank's memory any more
+//   post     show the input, or say where the buffers lie
+//   gather   wait for the posts of the ranks whose memory round 0 touches; exposed calls look at
+//            all posts and decide alike: windows, copies by the kernel, or messages after all
+//   round 0  and for two_shot a second round, after a wait for the ranks that made its operands
+//   leave    exposed calls wait until no rank touches this rank's memory any more
 //
-// Before all that, calls above 16 KB may turn to messages at once, by what calls of the kind have
-// taken so far (core/execute/contest.h).
+// Before all that, calls above 16 KiB may turn to messages at once, by the times of earlier calls
+// of the kind (core/execute/contest.h).
 //
-// Not thread-safe: whoever calls holds the communicator's progress role.
+// Not thread-safe: the caller holds the communicator's progress lock.
 #pragma once
 
 #include <array>
@@ -44,15 +45,15 @@ class DirectEngine {
   /// some hundred nanoseconds, `looks` looks. True when it has ended; else run() begins or goes on
   /// with it.
   bool run_at_once(Operation& operation, std::uint32_t looks);
-  /// Of all operations that ended here so far.
+  /// What all operations that ended here so far count as sent.
   Given given() const { return given_; }
-  /// The operation, on whichever way, has ended.
+  /// The operation, on whichever path, has ended.
   void finished() {
     if (turn_.timed || turn_.watched) stop_clock();
   }
   /// After a failure: tells the peers that this rank's memory is out of bounds and waits, for some
   /// seconds at most, until none of them is still at work on it.
-  /// `look`: lets the transports notice who died.
+  /// `look`: lets the transports notice which ranks died.
   void withdraw(const std::function<void()>& look) noexcept;
 
  private:
@@ -84,7 +85,7 @@ class DirectEngine {
   void decide();
   bool goes_by_messages();
   bool compares_times() const { return turn_.settles || turn_.hears; }
-  /// What ranks that compared times have found out holds for this very call.
+  /// For ranks that compared times, the result holds for this call already.
   bool wants_messages() const {
     return compares_times() ? contest_.faster(kind_) == Contest::Way::messages : turn_.looks;
   }
@@ -112,7 +113,7 @@ class DirectEngine {
   void finish_step(std::uint64_t step, const Ranks& waiting);
   bool reached(std::int32_t peer, std::uint64_t step);
   bool passed(const Ranks& ranks, std::uint64_t step);
-  /// A place on this rank's board and who reads it, a bit for each rank.
+  /// A place in this rank's part of the control block, and its readers, a bit for each rank.
   struct Use {
     std::uint64_t call = 0;
     std::uint64_t readers = 0;
@@ -130,7 +131,7 @@ class DirectEngine {
   }
 
   bool is_staged() const { return staged_; }
-  /// More than a note's worth goes over the board.
+  /// The call needs the stage: it shows more than a note holds.
   bool fills_stage() const {
     return staged_ && (call_->shown_bytes > note_bytes || part_->plan.mode == DirectMode::two_shot);
   }
@@ -161,7 +162,7 @@ class DirectEngine {
   const DirectCall::Part* part_ = nullptr;
   std::uint64_t number_ = 0;  ///< of the direct call
   Stage stage_ = Stage::finished;
-  bool staged_ = false;  ///< inputs come over the board; else peers' buffers are touched
+  bool staged_ = false;  ///< inputs lie in the control block; else peers' buffers are touched
   bool by_messages_ = false;
   bool streaming_ = false;
   std::size_t waited_ = 0;    ///< how many of a list have been waited for

@@ -1,6 +1,6 @@
-// What all ranks decide alike: whether a call goes the direct way, having heard the same times; and
-// how an exposed call's memory is reached, having the same announcements before them. Part of
-// DirectEngine.
+// The decisions that all ranks make alike: whether a call takes the direct path (they have heard
+// the same times), and how an exposed call's memory is reached (they have read the same
+// announcements). Part of DirectEngine.
 #include <algorithm>
 #include <string>
 
@@ -51,9 +51,9 @@ void DirectEngine::tell_of_contest() const {
     return std::to_string(contest_.heard(kind_)[static_cast<std::size_t>(way)] / 1000) + " us";
   };
   const std::string directly =
-      call_->staged || call_->copies ? "direct" : "behind a look for rondo::allocate() memory";
+      call_->staged || call_->copies ? "direct" : "after a look for rondo::allocate() memory";
   log(LogLevel::info, rank_,
-      std::string(name(kind_.collective)) + " of about " +
+      "autotuner: " + std::string(name(kind_.collective)) + " of about " +
           std::to_string(Contest::nominal_bytes(kind_)) + " B: " + time(Contest::Way::direct) +
           " " + directly + ", " + time(Contest::Way::messages) + " by messages; " +
           (direct ? directly : "by messages") + " from here on",

@@ -173,9 +173,9 @@ bool Engine::run_window(Operation& operation) {
 void Engine::throw_mismatch(const Call& call, int peer) const {
   throw Error(ErrorCode::mismatch,
               call.blocks == between_pairs
-                  ? "this rank's receive count or type is not the peer's send count or type, or "
-                    "the peer makes another call"
-                  : "this recv's count or type is not that of the peer's send",
+                  ? "this rank's receive count or type differs from the peer's send count or "
+                    "type, or the peer makes another call"
+                  : "the count or type of this recv differs from that of the peer's send",
               {.rank = rank_,
                .peer = peer,
                .call = to_string(call),

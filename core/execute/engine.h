@@ -1,8 +1,8 @@
 // Engine: the host executor. Runs operations of one communicator over its transports.
 //
-// Collectives run one after the other, in the order they were made on every rank; sends and
-// receives have channels of their own and run beside them, in order per peer and direction.
-// Not thread-safe: whoever calls holds the communicator's progress role.
+// Collectives run one after the other, in the order in which every rank made them. Sends and
+// receives have channels of their own and run beside them, in order per peer and direction. Not
+// thread-safe: the caller holds the communicator's progress lock.
 #pragma once
 
 #include <cstddef>
@@ -28,9 +28,9 @@ inline constexpr int most_lanes = point_to_point_lane;
 
 class Engine {
  public:
-  /// transports[peer]: how this rank talks to it (own entry null). `access`: the direct way to all
-  /// of them, null where there is none. All outlive the engine. `crowded`: ranks outnumber cores,
-  /// on all ranks alike where they share a machine.
+  /// transports[peer]: how this rank talks to it (own entry null). `access`: the direct path to all
+  /// of them, null where there is none. All outlive the engine. `crowded`: this machine is
+  /// oversubscribed; the same on all ranks of a machine.
   Engine(int rank, std::vector<Transport*> transports, DirectAccess* access, ControlLine& control,
          bool crowded);
   Engine(const Engine&) = delete;
@@ -68,7 +68,7 @@ class Engine {
   /// The oldest send or receive under way; null when none.
   const Operation* oldest_point_to_point() const;
   bool only_point_to_point() const { return collectives_.empty() && !point_to_point_.empty(); }
-  /// Of all operations so far.
+  /// What all operations so far have sent.
   Traffic traffic() const;
 
  private:
@@ -116,7 +116,7 @@ class Engine {
   /// Nothing sent waits for this process: a caller may compute, or block elsewhere, for as long as
   /// it likes once its call is complete, and its peers must not wait for that.
   bool handed_over() const;
-  /// The same of a send or receive whose ops are complete.
+  /// The same for a send or receive whose ops are complete.
   bool handed_over(const Operation& point_to_point);
   /// The caller's results are complete.
   void conclude(Operation& operation);
@@ -130,7 +130,7 @@ class Engine {
   std::vector<Transport*> distinct_;    ///< each once
   bool by_memory_ = true;               ///< none of them is a network
   ControlLine& control_;
-  std::unique_ptr<DirectEngine> direct_{};  ///< null: no direct way
+  std::unique_ptr<DirectEngine> direct_{};  ///< null: no direct path
   std::vector<Link> links_;                 ///< by peer and lane
   std::vector<SendChannel*> senders_;       ///< every one in use, for flushed()
   std::vector<Operation*> collectives_;     ///< in the order they were made

@@ -1,4 +1,4 @@
-// Operation: one call on its way. Run by an Engine; owned by the communicator's pool.
+// Operation: one call under way. Run by an Engine; owned by the communicator's pool.
 #pragma once
 
 #include <array>
@@ -14,9 +14,9 @@
 
 namespace rondo::detail {
 
-/// An instance is one op of one pass; instances are numbered in order: of the passes that go
-/// abreast each op in turn, an instance for each of them. Those below `base` are complete; of the
-/// `window` behind it a bit each says so. Touched by the holder of the progress role only, except
+/// An instance is one op of one pass. Instances are numbered in order: each op in turn, with an
+/// instance for each of the interleaved passes. Those below `base` are complete. For the `window`
+/// after it, `complete` has a bit each. Only the holder of the progress lock touches it, except
 /// `done`.
 class Operation {
  public:
@@ -31,13 +31,13 @@ class Operation {
   int point_to_point_peer = -1;  ///< >= 0: a send or receive, and with whom
   bool sends = false;            ///< of a send or receive: which
   bool is_part = false;          ///< of a send or receive: an exchange, which is logged, has it
-  bool direct = false;           ///< on its direct way; else by messages
+  bool direct = false;           ///< on the direct path; else by messages
   std::uint32_t traced = 0;      ///< its number in the trace, where there is one
 
   /// Position of `base`.
-  std::uint64_t pass = 0;  ///< the first of those abreast
+  std::uint64_t pass = 0;  ///< the first of the interleaved ones
   std::uint32_t op = 0;
-  std::uint32_t beside = 0;    ///< passes before it among those abreast
+  std::uint32_t beside = 0;    ///< passes before it among the interleaved ones
   std::uint64_t complete = 0;  ///< bit i: instance base + i is complete
   /// Bytes of a frame moved in place so far, by instance % window. All zero again at the end of an
   /// operation that did not fail; after a failure no other one follows.
@@ -45,12 +45,12 @@ class Operation {
   std::uint64_t base = 0;
 
   std::exception_ptr error{};  ///< set before done
-  /// Stored with release by the progress role behind the last write to the user's buffers and
-  /// `error`; loaded with acquire by test() and wait().
+  /// Stored with release by the holder of the progress lock, after the last write to the user's
+  /// buffers and `error`; loaded with acquire by test() and wait().
   std::atomic<bool> done{true};
 
-  /// See Work::when_complete(). Whoever comes second to `notice_state`, the one who asks or
-  /// finish(), calls it. Any thread may ask, which keeps the operation from being reused meanwhile.
+  /// See Work::when_complete(). The caller and finish() both change `notice_state`; the second one
+  /// calls `notice`. Any thread may ask, which keeps the operation from being reused meanwhile.
   std::function<void()> notice{};
   enum class Notice : unsigned char { none, wanted, passed };
   std::atomic<Notice> notice_state{Notice::none};
@@ -69,19 +69,19 @@ class Operation {
     base = 0;
     reopen();
   }
-  /// By itself: of one that others stand for, which no engine runs.
+  /// Called directly for an operation that others stand for, which no engine runs.
   void reopen() {
     error = nullptr;
     notice_state.store(Notice::none, std::memory_order_relaxed);  // nobody else has it yet
     done.store(false, std::memory_order_relaxed);  // made visible by the role's hand-over
   }
   bool is_done() const { return done.load(std::memory_order_acquire); }
-  /// The same for a call that nobody but its caller waits for: there is nobody to notify.
+  /// The same for a call that only its caller waits for: there is no one to notify.
   void finish_alone() { done.store(true, std::memory_order_release); }
   void finish(std::exception_ptr failure = nullptr) {
     error = std::move(failure);
     // Acquires `notice`, stored by when_complete(); releases that it is too late to be asked.
-    // Before `done`, behind which this operation may be in use again.
+    // Before `done`: after it this operation may be in use again.
     const Notice asked = notice_state.exchange(Notice::passed, std::memory_order_acq_rel);
     const std::function<void()> call =
         asked == Notice::wanted ? std::exchange(notice, nullptr) : nullptr;

@@ -8,13 +8,13 @@
 
 namespace rondo {
 
-/// Where an instance stands among all of a call, which are numbered in order: of the passes that go
-/// abreast (see program.h) each op in turn, an instance for each of them.
+/// Where an instance stands among all of a call. They are numbered in order: each op in turn, with
+/// an instance for each of the interleaved passes (see program.h).
 struct Position {
   std::uint64_t index = 0;
-  std::uint64_t pass = 0;  ///< the first of those abreast
+  std::uint64_t pass = 0;  ///< the first of the interleaved ones
   std::uint32_t op = 0;
-  std::uint32_t beside = 0;  ///< passes before its own among those abreast
+  std::uint32_t beside = 0;  ///< passes before its own among the interleaved ones
 
   void advance(std::uint32_t ops, std::uint32_t abreast) {
     ++index;
@@ -26,8 +26,8 @@ struct Position {
   }
 };
 
-/// Whether all that the instance at `position` depends on is complete. `is_complete(index)` tells
-/// it of instances before this one.
+/// Whether everything that the instance at `position` depends on is complete. `is_complete(index)`
+/// answers for instances before this one.
 template <class IsComplete>
 bool ready(const Program& program, std::uint32_t abreast, const Position& position,
            const IsComplete& is_complete) {
@@ -37,7 +37,7 @@ bool ready(const Program& program, std::uint32_t abreast, const Position& positi
       position.index - std::uint64_t{abreast} * position.op - position.beside;
   for (const Dependency& dependency : program.dependencies_of(program.ops[position.op])) {
     if (dependency.previous_pass && position.pass == 0) continue;
-    // Of an op on the same channel all that go abreast come first.
+    // For an op on the same channel, all its interleaved instances come first.
     const std::uint64_t beside = dependency.same_channel ? abreast - 1 : position.beside;
     const std::uint64_t on = begin + std::uint64_t{abreast} * dependency.on + beside;
     if (!is_complete(dependency.previous_pass ? on - group : on)) return false;

@@ -1,7 +1,6 @@
-// One rank's part of an all_to_all_v of short blocks, whose caller waits for it: each message is
-// one frame that moves between its channel and the caller's memory, without an operation of its
-// own. On the channels it is what operations would send, so each rank goes this way or theirs as it
-// likes.
+// One rank's part of an all_to_all_v of short blocks whose caller waits for it. Each message is one
+// frame that moves between its channel and the caller's memory, without an operation of its own.
+// The channels carry the same as with operations, so each rank is free to choose either.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +19,7 @@ struct ShortMessage {
   std::uint64_t fingerprint = 0;
 };
 
-/// Touched by the holder of the progress role only.
+/// Only the holder of the progress lock touches it.
 struct ShortExchange {
   DataType type = DataType::uint8;
   std::vector<ShortMessage> sends{};     ///< those that have not left yet

@@ -1,5 +1,5 @@
-// How much memory could still be had: by the machine, and by the control groups (cgroups) that
-// containers and batch systems put processes into.
+// How much memory could still be had: from the machine, and within the control groups (cgroups)
+// that containers and batch systems put processes into.
 #pragma once
 
 #include <filesystem>

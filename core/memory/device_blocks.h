@@ -1,5 +1,5 @@
-// The memory of GPUs that this process offers to devices of other kinds, as dma-bufs: blocks whose
-// end is told, as a network adapter that knows one must forget it then.
+// The GPU memory that this process offers to devices of other kinds, as dma-bufs. Each block's end
+// is announced, since a network adapter that knows the block must then forget it.
 #pragma once
 
 #include <atomic>
@@ -33,7 +33,7 @@ class DeviceBlocks {
 
   /// The block in which all of [memory, memory + bytes) lies.
   std::optional<DeviceBlock> find(const void* memory, std::size_t bytes) const;
-  /// Whether there may be any. Relaxed: who was told of a block knows that there is one.
+  /// Whether there may be any. Relaxed: code that was told of a block knows that there is one.
   bool any() const { return count_.load(std::memory_order_relaxed) > 0; }
   /// How many have been taken back so far. Relaxed: only the number counts.
   std::uint64_t taken_back() const { return taken_back_.load(std::memory_order_relaxed); }

@@ -16,8 +16,8 @@ Error no_memory(std::size_t bytes, const std::string& what, ErrorDetails details
                std::move(details));
 }
 
-/// With what the kernel takes to keep books of it, of every 4096 bytes 8 of page tables and 9 of
-/// the file's index, and a little for what it does not tell.
+/// The bytes with what the kernel adds for its own books: for every 4096 bytes 8 of page tables and
+/// 9 of the file's index, and a little for what it does not report.
 std::size_t taken_for(std::size_t bytes) { return bytes + bytes / 200 + (std::size_t{256} << 10); }
 
 /// Taking more than there is does not fail: it lets the kernel kill processes.
@@ -59,11 +59,11 @@ SharedMemory make_shared_memory(std::size_t bytes, const std::string& what,
   if (::ftruncate(memory.get(), length) != 0) throw no_memory(bytes, what, details);
   Mapping mapping(map(memory.get(), bytes, 0), bytes);
   if (!mapping) throw no_memory(bytes, what, details);
-  // Both as far as the kernel can: huge pages where it is set to give them to those who ask, which
-  // it does for pages that are touched through such a mapping, not for fallocate() ...
+  // Both are hints. The kernel gives huge pages where it is set to give them on request, for pages
+  // that are touched through such a mapping, not for fallocate().
   ::madvise(mapping.data(), bytes, MADV_HUGEPAGE);
   ::madvise(mapping.data(), bytes, MADV_POPULATE_WRITE);
-  // ... which is the promise: writing to a page that cannot be had later would be SIGBUS.
+  // This is the promise: writing to a page that cannot be had later would be SIGBUS.
   if (::fallocate(memory.get(), 0, 0, length) != 0) throw no_memory(bytes, what, details);
   ::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   return {std::move(memory), std::move(mapping)};

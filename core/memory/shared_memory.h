@@ -45,8 +45,8 @@ struct SharedMemory {
 SharedMemory make_shared_memory(std::size_t bytes, const std::string& what,
                                 const ErrorDetails& details = {});
 
-/// Gives the pages back to the system at once, whoever still maps them; they read zeros from here
-/// on. Without it the last process to unmap them pays for that (64 ms for 256 MB).
+/// Gives the pages back to the system at once, even while other processes map them; they read zeros
+/// from here on. Without it the last process to unmap them spends the time for that.
 void give_back(const SharedMemory& memory) noexcept;
 
 /// Maps `bytes` of memory that another process made, pages present; empty when address space or

@@ -10,7 +10,7 @@
 namespace rondo {
 namespace {
 
-/// The first entry whose base is behind `at`. std::less orders pointers of different blocks.
+/// The first entry whose base is after `at`. std::less orders pointers of different blocks.
 auto behind(auto& entries, const std::byte* at) {
   return std::upper_bound(entries.begin(), entries.end(), at,
                           [](const std::byte* address, const auto& entry) {

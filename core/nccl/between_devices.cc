@@ -5,7 +5,7 @@
 
 namespace rondo::nccl {
 
-/// One communicator's collectives, in their order, and behind them its messages.
+/// One communicator's collectives, in their order, and after them its messages.
 class BetweenDevices::Queue {
  public:
   explicit Queue(Member& member) : member_(&member) {}
@@ -17,7 +17,7 @@ class BetweenDevices::Queue {
   bool is_empty() const { return next_ == operations_.size() && messages_.empty(); }
   void begin_round() { passed_over_ = false; }
   /// Puts the next piece into its stream; false when there is none in this round. Operations that
-  /// go another way join `others`.
+  /// take another path join `others`.
   bool advance(std::vector<Operation>& others) {
     direct_device::DeviceCalls& calls = *member_->device_calls();
     if (running_) {
@@ -48,7 +48,7 @@ class BetweenDevices::Queue {
   }
 
  private:
-  /// False when there are none. Messages to this very rank go one way, all of them.
+  /// False when there are none. Messages to the rank itself all take the same path.
   bool begin_messages(direct_device::DeviceCalls& calls, std::vector<Operation>& others) {
     if (messages_.empty()) return false;
     const std::vector<const Operation*> messages = std::exchange(messages_, {});

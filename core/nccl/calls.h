@@ -1,5 +1,5 @@
-// From the arguments of a function of the C API to an operation that is issued: run, or left to the
-// thread's group.
+// Turns the arguments of a function of the C API into an operation, and issues it: it runs now, or
+// waits in the thread's group.
 #pragma once
 
 #include "core/nccl/groups.h"
@@ -20,7 +20,7 @@ struct Arguments {
 
 /// A collective that combines nothing.
 ncclResult_t move(const Arguments& given, Collective collective, int root = 0);
-/// One that does.
+/// A collective that combines contributions.
 ncclResult_t combine(const Arguments& given, Collective collective, ncclRedOp_t op, int root = 0);
 /// With blocks of the `counts` of each rank, whose size `given.count` is not read. Null is an
 /// error.

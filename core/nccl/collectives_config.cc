@@ -1,4 +1,4 @@
-// Collectives with settings of their own.
+// Collectives that take settings for one call (ncclAllReduceConfig and so on).
 #include "core/nccl/calls.h"
 #include "core/nccl/exports.h"
 

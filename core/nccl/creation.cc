@@ -1,4 +1,4 @@
-// Unique ids and first communicators.
+// Unique ids, and communicators made from nothing else.
 #include <algorithm>
 #include <bit>
 #include <numeric>
@@ -59,8 +59,9 @@ std::vector<int> devices_of(int ranks, const int* list) {
   return devices;
 }
 
-/// Where the calls of a rank on `device` will come, if that is known: CUDA's runtime uses primary
-/// contexts, so do ours; but one of the program's own counts where it is current.
+/// The context in which the calls of a rank on `device` will come, if that is known. CUDA's runtime
+/// uses primary contexts, and so does rondo. But a context of the program's own counts where it is
+/// current.
 cuda::SharedContext context_on(int device) {
   const cuda::Driver* const driver = cuda::find_driver();
   const cuda::Context current = current_context();
@@ -132,7 +133,7 @@ ncclResult_t ncclCommInitRankScalable(ncclComm_t* newcomm, int nranks, int myran
       throw rondo::Error(
           rondo::ErrorCode::invalid_argument,
           "nId is " + std::to_string(nId) + " for " + std::to_string(nranks) + " ranks",
-          {.remedy = "pass at least one unique id and at most one a rank"});
+          {.remedy = "pass at least one unique id and at most one for each rank"});
     }
     return init_rank(newcomm, nranks, commIds[0], myrank, config);
   });

@@ -1,4 +1,4 @@
-// Communicators made from others.
+// Communicators made from others: split, shrink, grow.
 #include <algorithm>
 #include <bit>
 #include <string>
@@ -50,12 +50,12 @@ std::vector<int> read_excluded(const int* list, int count, int rank, int ranks) 
   for (const int peer : excluded) {
     if (peer < 0 || peer >= ranks || std::ranges::count(excluded, peer) > 1) {
       throw Error(ErrorCode::invalid_argument,
-                  "excluded rank " + std::to_string(peer) + " does not exist or is there twice",
+                  "excluded rank " + std::to_string(peer) + " does not exist or is listed twice",
                   {.rank = rank});
     }
   }
   if (std::ranges::find(excluded, rank) != excluded.end()) {
-    throw Error(ErrorCode::invalid_argument, "this very rank is among the excluded ones",
+    throw Error(ErrorCode::invalid_argument, "this rank itself is excluded",
                 {.rank = rank, .remedy = "only the ranks that remain call ncclCommShrink"});
   }
   return excluded;

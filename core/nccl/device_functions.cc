@@ -1,4 +1,4 @@
-// The host's half of NCCL's device API: what can be said about ranks and teams.
+// The part of NCCL's device API that runs on the host: answers about ranks and teams.
 #include "core/nccl/device_functions.h"
 
 #include <algorithm>
@@ -49,7 +49,7 @@ void query(const detail::CommunicatorState& state, const Traits& traits, ncclCom
   all.cudaDev = traits.device;
   all.nvmlDev = traits.device;
   all.nLsaTeams = state.size();
-  // The caller keeps its head; a caller built earlier has fewer fields behind it.
+  // The caller keeps its head. A caller that was built earlier has fewer fields after it.
   std::memcpy(reinterpret_cast<std::byte*>(out) + head,
               reinterpret_cast<const std::byte*>(&all) + head, std::min(size, sizeof all) - head);
 }

@@ -1,6 +1,6 @@
-// The host's half of NCCL's device API, as far as its symbols go: programs that reference one must
-// load. Layouts are those of nccl_device.h of 2.30; what a refused function would fill in stays
-// incomplete here.
+// The part of NCCL's device API that runs on the host, as far as symbols go: programs that
+// reference one must load. Layouts are those of nccl_device.h of NCCL 2.30. Types that only a
+// refused function would fill in stay incomplete here.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// rondo's exceptions as NCCL's results, and their words for ncclGetLastError.
+// rondo's exceptions as NCCL's result codes, and the texts for ncclGetLastError.
 #pragma once
 
 #include <exception>

@@ -1,4 +1,4 @@
-// How long calls would take, without making them.
+// Predicts how long calls would take, without making them (ncclGroupSimulateEnd).
 #pragma once
 
 #include <span>
@@ -7,12 +7,12 @@
 
 namespace rondo::nccl {
 
-/// Seconds for all of them together, checked before: calls of one communicator follow each other,
-/// communicators go on side by side, and of messages those sent and those received. By the cost
-/// lines of the algorithms that rondo would choose among processes, with a clock of 1 us a message,
-/// 0.1 ns a byte and 0.05 ns a reduced byte, as `rondo why` has without a profile: a measure to
-/// compare calls by, not of this machine. Throws Error{invalid_usage} for a communicator that
-/// cannot be used.
+/// Seconds for all of them together. They were checked before. Calls of one communicator follow
+/// each other, but messages sent and messages received go on side by side, and so do communicators.
+/// The times come from the cost lines of the algorithms that rondo would choose among processes,
+/// with 1 us a message, 0.1 ns a byte and 0.05 ns a reduced byte, as `rondo why` has without a
+/// profile. So they are a measure to compare calls by, not of this machine. Throws
+/// Error{invalid_usage} for a communicator that cannot be used.
 double estimated_seconds(std::span<const Operation> operations);
 
 }  // namespace rondo::nccl

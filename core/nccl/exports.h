@@ -1,5 +1,6 @@
-// How a function of the C API is exported: ncclX weakly, so that a profiler can define it, and
-// pncclX as another name of the same code, for the profiler to call. rondoX likewise.
+// How a function of the C API is exported: ncclX as a weak symbol, so that a profiler can define
+// its own, and pncclX as a second name of the same code, for the profiler to call. The same for
+// rondoX.
 #pragma once
 
 #include "core/nccl/include/nccl.h"

@@ -47,7 +47,7 @@ bool waits(const Making& making) {
   return making.member == nullptr || making.member->traits().blocking;
 }
 
-/// On this thread, or (see waits()) begins to in the background.
+/// Makes it on this thread, or (see waits()) begins to in the background.
 void make(const Making& making) {
   try {
     if (making.member == nullptr) {
@@ -63,13 +63,13 @@ void make(const Making& making) {
   }
 }
 
-/// From here on those within the same communicator come behind it.
+/// From here on work within the same communicator comes after it.
 void take_turn(Making& making) {
   if (making.within != nullptr) making.maker = making.within->in_turn(std::move(making.maker));
 }
 
-/// Each on a thread of its own, as each waits for other ranks, some of which are among them. Throws
-/// the first failure.
+/// Makes each on a thread of its own, as each waits for other ranks, some of which are among them.
+/// Throws the first failure.
 void make_all(std::vector<Making>& makings) {
   std::ranges::for_each(makings, take_turn);
   FirstFailure first;

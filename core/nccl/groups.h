@@ -1,5 +1,4 @@
-// Group calls: what a thread asks for between ncclGroupStart and ncclGroupEnd happens at the end,
-// together.
+// Groups: what a thread asks for between ncclGroupStart and ncclGroupEnd runs together at the end.
 #pragma once
 
 #include <memory>
@@ -22,19 +21,19 @@ struct Making {
 ncclResult_t issue(Operation operation);
 /// All of them together.
 ncclResult_t issue(std::vector<Operation> operations);
-/// The same. A communicator that does not block is made in the background, and so is, outside
-/// groups, what its ranks do together: ncclInProgress.
+/// The same. A communicator that does not block is made in the background. Outside groups, so is
+/// what its ranks do together. The result is then ncclInProgress.
 ncclResult_t issue(Making making);
 
-/// Of this thread.
+/// Whether this thread is in a group.
 bool in_group();
 /// The exception being handled fails the group, if there is one.
 void fail_group() noexcept;
 void start_group();
-/// The outermost end runs everything and throws the first failure; one that was thrown in the group
-/// before is thrown again, and nothing is run. Throws Error{invalid_usage} outside a group.
+/// The outermost end runs everything and throws the first failure. A failure that was thrown in the
+/// group before is thrown again, and nothing is run. Throws Error{invalid_usage} outside a group.
 ncclResult_t end_group();
-/// The same, but nothing is run; what the outermost end would have.
+/// The same, but runs nothing: returns what the outermost end would have run.
 std::vector<Operation> drop_group();
 
 /// guarded() for functions that a group puts off: their errors fail the group as well.

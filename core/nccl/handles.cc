@@ -38,14 +38,14 @@ std::uintptr_t number_of(ncclComm_t handle) { return reinterpret_cast<std::uintp
                 {.remedy = "pass what ncclCommInitRank made"});
   }
   if ((number & ~std::uintptr_t{0} << 48) != mark) {
-    throw Error(ErrorCode::invalid_argument, "this is no communicator of rondo's",
-                {.remedy = "pass what ncclCommInitRank of this very library made"});
+    throw Error(ErrorCode::invalid_argument, "this is not a communicator of rondo",
+                {.remedy = "pass what ncclCommInitRank of this library made"});
   }
   throw Error(ErrorCode::invalid_argument,
               "this communicator does not exist (any more): it was destroyed or aborted, or its "
               "making failed",
               {.remedy = "make another one with ncclCommInitRank; destroy or abort each only once, "
-                         "behind its last call"});
+                         "after its last call"});
 }
 
 /// For the other ranks to read what this process shows: longer than GPUs take for a call.

@@ -1,5 +1,6 @@
-// The handles that clients hold. A handle is a number, never an address: one that was destroyed, or
-// never was one, is told apart without looking at memory that may be anybody's.
+// The communicator handles that programs hold. A handle is a number, never an address. So a handle
+// that was destroyed, or never was one, is recognised without reading memory that may belong to
+// something else.
 #pragma once
 
 #include <memory>

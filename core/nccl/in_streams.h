@@ -1,5 +1,6 @@
-// Calls that must happen in their stream's order: with buffers on a device, or in a stream that is
-// being captured into a graph. Others happen on the host at once, when their stream is done.
+// Calls that must run in their stream's order: those with buffers on a device, and those in a
+// stream that is being captured into a graph. Other calls run on the host at once, after their
+// stream is done.
 #pragma once
 
 #include <exception>
@@ -37,13 +38,14 @@ bool is_captured(cudaStream_t stream);
 bool needs_stream_order(const Operation& operation);
 stream::Request request_of(const Operation& operation);
 
-/// For a call on the host: what was put into its stream (where it moves any data), and all calls of
-/// its communicator in streams, are complete. Without the driver: at once. Throws cuda::CudaError.
+/// For a call on the host. Returns when what was put into its stream (where it moves any data), and
+/// all calls of its communicator in streams, are complete. Without the driver: at once. Throws
+/// cuda::CudaError.
 void wait_for_stream(const Operation& operation);
 
-/// Puts those of a group's operations into their streams that need it, and with each of them all of
-/// the same communicator, and those of `members`; returns the others. Returns at once, but for room
-/// in queues.
+/// Puts the operations of a group that need it into their streams, and with each of them all others
+/// of the same communicator, and those of `members`. Returns the rest. Returns at once, unless it
+/// must wait for room in queues.
 std::vector<const Operation*> put_into_streams(std::span<const Operation> operations,
                                                std::span<const Member* const> members,
                                                FirstFailure& failure);

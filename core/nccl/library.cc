@@ -1,4 +1,4 @@
-// Questions to the library itself.
+// Questions about the library itself: version, error texts, log.
 #include "core/base/config.h"
 #include "core/base/log.h"
 #include "core/nccl/errors.h"

@@ -1,4 +1,4 @@
-// What becomes of communicators, and questions to them.
+// The end of communicators (finalize, destroy, abort, revoke), and questions about them.
 #include <string>
 
 #include "core/nccl/exports.h"

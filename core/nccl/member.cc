@@ -9,16 +9,16 @@
 namespace rondo::nccl {
 namespace {
 
-/// Whatever it ends with.
+/// Ends the turn, whatever the work ends with.
 struct TurnEnd {
   std::promise<void>& over;
   ~TurnEnd() { over.set_value(); }
 };
 
 constexpr const char* aborted = "ncclCommAbort was called";
-/// For threads that have nothing left to do but to end, where the machine is busy.
+/// How long to wait for threads that have nothing left to do but to end, where the machine is busy.
 constexpr std::chrono::milliseconds letting_go{3000};
-/// For those that may have.
+/// The same for threads that may have more to do.
 constexpr std::chrono::milliseconds letting_go_of_kept{250};
 
 }  // namespace
@@ -65,8 +65,8 @@ void Member::make(const Maker& maker) {
   }
 }
 
-/// Taking page-locked memory may wait for the device, and that for a peer's call: better now than
-/// in a first call. Where it cannot be had, the first call says why.
+/// Taking page-locked memory may wait for the device, and the device for a peer's call: better now
+/// than in a first call. Where it cannot be had, the first call says why.
 void Member::prepare_streams() {
   if (traits_.context == nullptr || state_ == nullptr) return;
   try {
@@ -79,7 +79,7 @@ void Member::prepare_streams() {
   }
 }
 
-/// Before work that ends when all ranks have come so far: then each knows whether all of them meet.
+/// Called before work that ends when all ranks have come so far. Then each knows whether all meet.
 void Member::enter_rendezvous() {
   if (streams_ == nullptr || !traits_.blocking) return;
   const Config& config = state_->config();
@@ -108,7 +108,7 @@ void Member::make_in_background(Maker maker) {
     try {
       self->make(maker);
     } catch (const std::exception&) {
-      // poll() tells.
+      // poll() reports it.
     }
   });
 }
@@ -153,23 +153,23 @@ detail::CommunicatorState& Member::made() {
     case Phase::ready:
       return *state_;
   }
-  throw Error(ErrorCode::invalid_argument, "this communicator is still in the making",
-              {.remedy = "ask ncclCommGetAsyncError until it says ncclSuccess"});
+  throw Error(ErrorCode::invalid_argument, "this communicator is still being made",
+              {.remedy = "call ncclCommGetAsyncError until it says ncclSuccess"});
 }
 
 detail::CommunicatorState& Member::parent() {
   detail::CommunicatorState& state = made();
   // relaxed: only the thread that makes calls sets and needs it.
   if (unfinished_.load(std::memory_order_relaxed) && !works_are_done()) {
-    throw Error(ErrorCode::invalid_argument, "the call before is still in progress",
-                {.remedy = "ask ncclCommGetAsyncError until it says ncclSuccess"});
+    throw Error(ErrorCode::invalid_argument, "an earlier call is still in progress",
+                {.remedy = "call ncclCommGetAsyncError until it says ncclSuccess"});
   }
   return state;
 }
 
 detail::CommunicatorState& Member::state() {
   detail::CommunicatorState& state = parent();
-  if (state.failure()) state.note_told();  // no call succeeds now, whatever way it takes
+  if (state.failure()) state.note_told();  // no call succeeds now, whatever path it takes
   if (is_revoked()) {
     throw Error(ErrorCode::invalid_usage, "this communicator was revoked",
                 {.rank = state.rank(), .remedy = "split, shrink or destroy it"});
@@ -281,7 +281,7 @@ void Member::close() {
   finish_background();
   if (is_revoked() || state_->failure()) {
     if (device_calls_) device_calls_->withdraw();
-    // What calls between devices meet they tell themselves.
+    // Calls between devices report their failures themselves.
     const bool silent = is_revoked() || device_calls_ != nullptr;
     if (const auto disagreement = silent ? std::nullopt : state_->untold()) throw *disagreement;
     return;
@@ -296,7 +296,7 @@ void Member::close() {
   }
   if (device_calls_) {
     device_calls_->leave();
-    device_calls_->withdraw();  // of a peer that makes a call more than the others
+    device_calls_->withdraw();  // in case a peer makes one call more than the others
   }
   if (differs) std::rethrow_exception(differs);
 }
@@ -309,7 +309,7 @@ void Member::leave_at_exit() {
   calls->leave();
 }
 
-/// Behind close(): whether its threads may go on for as long as graphs or a failed stream do.
+/// After close(): whether its threads may go on for as long as graphs or a failed stream do.
 bool Member::may_be_kept() const {
   return is_revoked() || state_->failure() || (streams_ && streams_->is_kept()) ||
          (device_calls_ && device_calls_->is_kept());
@@ -328,17 +328,17 @@ void Member::give_up(std::shared_ptr<Member> member) {
 }
 
 void Member::let_go(std::shared_ptr<Member> member) {
-  // Ranks that one launch has served hold each other's, and are no other process's peers.
+  // Ranks that one launch has served hold each other's state, and have no peers in other processes.
   const bool may_wait = member->phase_.load(std::memory_order_acquire) == Phase::ready &&
                         member->all_ranks() == nullptr;
   if (!may_wait) return;
   const State state = member->state_;
-  // Who shares its ownership, as an open group does, may be this very thread.
+  // Another owner, such as an open group, may belong to the calling thread.
   const bool kept = member.use_count() > 1 || member->may_be_kept();
   const auto longest = kept ? letting_go_of_kept : letting_go;
   member.reset();
-  // Whoever lets go last says goodbye to the other ranks; of a thread that a process's end stops in
-  // that they would hear nothing, and take it for killed.
+  // The thread that lets go last says goodbye to the other ranks. If the end of the process stopped
+  // it in that, they would hear nothing, and take this rank for killed.
   AwakeClock clock;
   const auto end = clock.now() + longest;
   while (state.use_count() > 1 && clock.now() < end)
@@ -388,8 +388,8 @@ void Member::finish_streams() {
   if (all_ranks_) all_ranks_->finish();
 }
 
-/// Calls through the host first: they tell what they met themselves, calls between devices also the
-/// communicator's word.
+/// Calls through the host first, because they report what they met themselves. Calls between
+/// devices also report the communicator's failure.
 void Member::check_streams() {
   if (has_streams_.load(std::memory_order_acquire)) streams_->rethrow_failure();
   if (device_calls_) device_calls_->rethrow_failure();

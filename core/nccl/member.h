@@ -1,9 +1,9 @@
-// Member: one rank of a communicator as a client of the C API holds it: a communicator of rondo's
-// that may still be in the making, and what the C API hangs on it.
+// Member: one rank of a communicator, as a program of the C API holds it. It has rondo's
+// communicator, which may still be in the making, and all that the C API needs beside it.
 //
-// Threads: one at a time, as NCCL asks for, but poll() and abort() may come from any. Whoever uses
-// a member shares its ownership, so one that another thread aborts stays in memory until it is
-// left.
+// Threads: one at a time, as NCCL asks for, but poll() and abort() may come from any. Each user of
+// a member shares its ownership. So one that another thread aborts stays in memory until all have
+// left it.
 #pragma once
 
 #include <atomic>
@@ -47,17 +47,18 @@ class Member : public std::enable_shared_from_this<Member> {
 
   const Traits& traits() const { return traits_; }
 
-  /// What collective work on this communicator runs, once, behind what this was asked for before:
-  /// ranks do it in one order, on whatever threads, as it shares one line.
+  /// Wraps collective work on this communicator. The result runs it once, after all work that was
+  /// wrapped before, on any thread. All ranks do such work in one order, because it shares one
+  /// control channel.
   Maker in_turn(Maker maker);
   /// Makes the communicator on this thread. Throws what `maker` throws.
   void make(const Maker& maker);
-  /// The same on a thread of its own; poll() says when it is done. Throws Error{system} where there
-  /// is no thread left, and nothing has begun.
+  /// The same on a thread of its own; poll() says when it is done. Throws Error{system} if there is
+  /// no thread left. Then nothing has begun.
   void make_in_background(Maker maker);
 
-  /// Work on it, once it is made, on a thread of its own; poll() says when it is done, or throws
-  /// what it threw. Throws as make_in_background().
+  /// Runs work on the finished communicator, on a thread of its own. poll() says when it is done,
+  /// or throws what it threw. Throws as make_in_background() does.
   void work_in_background(Maker work);
 
   /// The communicator, made and with nothing under way. Throws Error{invalid_argument} while
@@ -66,10 +67,10 @@ class Member : public std::enable_shared_from_this<Member> {
   detail::CommunicatorState& state();
   /// The same for making others from it, which a revoked or failed one can do.
   detail::CommunicatorState& parent();
-  /// For work to hold on to; once made.
+  /// The communicator once it is made, for work to hold on to.
   const State& share() const { return state_; }
   bool is_revoked() const { return revoked_.load(std::memory_order_acquire); }
-  /// No further call can be made: it was revoked or finalized. Of the thread that makes calls.
+  /// No further call can be made: it was revoked or finalized. For the thread that makes calls.
   bool is_over() const { return is_revoked() || finalized_; }
 
   /// True when nothing is under way. Throws the error that the communicator or work on it failed
@@ -78,9 +79,9 @@ class Member : public std::enable_shared_from_this<Member> {
   /// Leaves work under way: poll() asks after it.
   void keep(Pending pending);
 
-  /// Ends everything under way, here and on the other ranks; waits for nothing but, for 5 seconds
-  /// at most, peers' streams that read windows of this rank. What is still in the making, with
-  /// ranks that may never come, ends by itself when it is made or fails. Any thread.
+  /// Ends everything under way, here and on the other ranks. Waits only for peers' streams that
+  /// read windows of this rank, for 5 seconds at most. A communicator that is still being made,
+  /// with ranks that may never come, ends by itself when it is made or fails. Any thread.
   void abort();
   void revoke();
   /// As CommunicatorState::set_timeout(), once it is made. Any thread.
@@ -88,36 +89,36 @@ class Member : public std::enable_shared_from_this<Member> {
   /// Ends everything under way and waits for its end, so that others can be made from it.
   void stop();
   /// No call can be made from here on. Returns when those before are complete and the other ranks
-  /// know that this one leaves in order; where the communicator does not block, at once: poll()
-  /// says when, or throws why not.
+  /// know that this one leaves in order. A non-blocking communicator returns at once, and poll()
+  /// says when that is so, or throws why not.
   void finalize();
-  /// Before it is given up: finalizes what is neither revoked nor broken. Throws what finalizing
-  /// does, and that ranks disagree where no call has told it.
+  /// To be called before it is given up. Finalizes it if it is neither revoked nor broken. Throws
+  /// what that throws, and a disagreement of ranks that no call has reported.
   void close();
-  /// Of a process that ends: leaves its calls between devices in order, once the other ranks have
-  /// read what this one shows. Touches no driver but behind a failure. The communicator itself is
-  /// left by core/communicator. Nothing in a process that was forked from its own. Any thread.
+  /// For a process that ends: leaves its calls between devices in order, once the other ranks have
+  /// read what this one shows. Calls no driver, except after a failure. core/communicator leaves
+  /// the communicator itself. Does nothing in a process that was forked from its own. Any thread.
   void leave_at_exit();
-  /// Closes the caller's, and returns when its threads have let go of the communicator, so that the
-  /// other ranks know that this one has left in order: the process may end at once. Waits a quarter
-  /// of a second at most where graphs may hold it for as long as they live, or it has failed; else
-  /// 3 seconds, as its threads want nothing but a processor.
+  /// Closes the caller's, and returns when its threads have let go of the communicator. Then the
+  /// other ranks know that this one has left in order, and the process may end at once. Waits at
+  /// most a quarter of a second if graphs may hold it or it has failed. Otherwise it waits up to 3
+  /// seconds, because its threads need only a processor.
   static void give_up(std::shared_ptr<Member> member);
-  /// In a process that was forked from its own: true, and it is never destroyed there, as its end
-  /// would wait for threads that are not there, and speak to the parent's peers.
+  /// True in a process that was forked from its own. There it is never destroyed, because its end
+  /// would wait for threads that are not there, and talk to the parent's peers.
   static bool is_left_to_parent(std::shared_ptr<Member>& member);
 
-  /// Its calls in streams' order, for streams of the context that `stream` of the first call is of.
-  /// Throws cuda::CudaError.
+  /// Its calls in the order of streams. The first call's `stream` says which context the streams
+  /// are of. Throws cuda::CudaError.
   stream::StreamCalls& streams(cuda::Stream stream);
-  /// Of the thread that makes calls.
+  /// For the thread that makes calls.
   bool has_streams() const { return streams_ != nullptr; }
-  /// Its share in them.
+  /// A share in them.
   std::shared_ptr<stream::StreamCalls> share_streams(cuda::Stream stream) {
     streams(stream);
     return streams_;
   }
-  /// Its calls between devices; null where they cannot be. Of the thread that makes calls.
+  /// Its calls between devices; null where they cannot be. For the thread that makes calls.
   direct_device::DeviceCalls* device_calls() const {
     return phase_.load(std::memory_order_acquire) == Phase::ready ? device_calls_.get() : nullptr;
   }
@@ -127,10 +128,10 @@ class Member : public std::enable_shared_from_this<Member> {
   void set_all_ranks(std::shared_ptr<stream::AllRanks> all_ranks) {
     all_ranks_ = std::move(all_ranks);
   }
-  /// Where its threads meet other ranks' of this process; null: they make their calls alone. Of the
-  /// thread that makes calls.
+  /// Where its threads meet those of other ranks of this process; null: they make their calls
+  /// alone. For the thread that makes calls.
   Rendezvous* rendezvous() const { return rendezvous_.get(); }
-  /// Waits for all of all three that were made. Throws cuda::CudaError.
+  /// Waits for all calls of these three kinds that were made. Throws cuda::CudaError.
   void finish_streams();
   /// Throws the failure of calls in streams, if they failed.
   void check_streams();
@@ -151,15 +152,15 @@ class Member : public std::enable_shared_from_this<Member> {
   bool may_be_kept() const;
   detail::CommunicatorState& made();
   bool works_are_done();
-  /// Once made: that of streams, of the communicator or of what was under way.
+  /// Once made: throws the failure of streams, of the communicator or of what was under way.
   void rethrow_failure();
   void finish_background();
 
   const Traits traits_;  ///< its context goes last
   const MakerProcess maker_;
   /// Release when `state_` or `error_` is written, acquire before they are read. seq_cst with
-  /// `aborted_`: who makes and who aborts each store one and load the other, so one of them sees
-  /// both.
+  /// `aborted_`: the thread that makes it and the thread that aborts each store one and load the
+  /// other, so one of them sees both.
   std::atomic<Phase> phase_{Phase::making};
   std::atomic<bool> aborted_{false};
   std::atomic<bool> revoked_{false};     ///< release and acquire: what was aborted stays so

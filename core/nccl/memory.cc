@@ -48,7 +48,7 @@ class PlainMemory {
   cuda::DevicePointer address_ = 0;
 };
 
-/// Memory of cuMemCreate, and who else may read it.
+/// Memory of cuMemCreate, and its offer to other readers.
 struct SharedSegment {
   cuda::MappedSegments memory;
   std::shared_ptr<void> offered{};  ///< to network adapters, or null; goes first
@@ -76,7 +76,7 @@ Blocks& blocks() {
   return blocks;
 }
 
-/// Of a block whose context has gone, and its memory with it: the driver gives the address out
+/// For a block whose context has gone, and its memory with it: the driver gives the address out
 /// anew.
 void abandon(Block& block) {
   if (auto* const plain = std::get_if<PlainMemory>(&block)) plain->abandon();
@@ -92,7 +92,7 @@ void give_back(Block& block) {
   }
 }
 
-/// Null where it cannot be.
+/// Null where it cannot be offered.
 std::shared_ptr<void> offer_to_adapters(const cuda::MappedSegments& memory, int device) {
   std::string why = cuda::why_no_dmabuf(device);
   try {
@@ -109,8 +109,8 @@ std::shared_ptr<void> offer_to_adapters(const cuda::MappedSegments& memory, int 
   return nullptr;
 }
 
-/// Of the current context's device. Memory of cuMemCreate goes to other processes also where CUDA
-/// IPC does not, as between containers; what cannot be had of it comes from cuMemAlloc.
+/// Takes memory of the current context's device. Memory of cuMemCreate goes to other processes even
+/// where CUDA IPC does not, as between containers. What cannot be had of it comes from cuMemAlloc.
 Block take_on_device(std::size_t bytes) {
   const cuda::RelaxedCapture relaxed;  // taking memory is no part of what is captured
   const int device = cuda::current_device();
@@ -126,7 +126,7 @@ Block take_on_device(std::size_t bytes) {
   } catch (const cuda::CudaError& error) {
     why = error.what();
   }
-  log(LogLevel::info, -1, "ncclMemAlloc takes memory of cuMemAlloc: " + why, LogSubsystem::alloc);
+  log(LogLevel::info, -1, "ncclMemAlloc uses cuMemAlloc: " + why, LogSubsystem::alloc);
   return PlainMemory(bytes);
 }
 
@@ -140,12 +140,11 @@ Block take(std::size_t bytes) {
 void require_host(const void* pointer, std::string_view name) {
   const cuda::MemoryKind kind = cuda::memory_at(pointer).kind;
   if (kind == cuda::MemoryKind::host) return;
-  throw Error(
-      ErrorCode::invalid_argument,
-      std::string(name) +
-          (kind == cuda::MemoryKind::device ? " is device memory" : " is no memory at all") +
-          " but is read by the host at once",
-      {.remedy = "pass ncclScalarDevice, or the address of a variable"});
+  throw Error(ErrorCode::invalid_argument,
+              std::string(name) +
+                  (kind == cuda::MemoryKind::device ? " is device memory" : " is not memory") +
+                  ", but the host reads it at once",
+              {.remedy = "pass ncclScalarDevice, or the address of a variable"});
 }
 
 void finish_stream(cudaStream_t stream) {
@@ -189,7 +188,7 @@ void* allocate_memory(std::size_t bytes) {
 void free_memory(void* pointer) {
   if (pointer == nullptr) return;
   const cuda::RelaxedCapture relaxed;
-  std::map<void*, Block>::node_type freed;  // behind the lock: freeing may wait for a device
+  std::map<void*, Block>::node_type freed;  // freed without the lock: that may wait for a device
   {
     const std::scoped_lock lock(blocks().mutex);
     freed = blocks().by_address.extract(pointer);

@@ -58,7 +58,7 @@ void check_buffers(Operation& operation, const detail::CommunicatorState& state)
               "the operator's scalar does not begin at a multiple of its type's size",
               {.rank = state.rank(),
                .call = to_string(call),
-               .remedy = "put it where memory of its type may lie: kernels read it whole"});
+               .remedy = "align it to its type: kernels read it whole"});
 }
 
 /// `deferred`: this thread is about to wait.
@@ -94,7 +94,7 @@ class HostCalls {
       });
     }
   }
-  /// All go on while this thread does other things.
+  /// Keeps all of them moving while this thread does other things.
   void keep_moving() const {
     for (const Pending& pending : started_)
       CommunicatorAccess::state(pending.work)->try_to_carry_on();  // or they are waited for in turn
@@ -114,11 +114,11 @@ class HostCalls {
  private:
   FirstFailure* failure_;
   std::vector<Pending> started_{};
-  // Handed over behind the last one: a member with calls under way takes no other.
+  // Handed to their members after the last call: a member with calls under way takes no other.
   std::vector<std::pair<Member*, Pending>> left_{};
 };
 
-/// A group's operations, apart by whether any of their communicator's has to be put into a stream.
+/// A group's operations, split by whether any of their communicator must be put into a stream.
 struct Parted {
   std::vector<Operation> in_streams{};
   std::vector<Operation> on_host{};
@@ -137,7 +137,7 @@ Parted part(std::span<const Operation> operations) {
   return parted;
 }
 
-/// Those that need it; returns the others, which may begin when their streams are done.
+/// Puts those that need it. Returns the others, which may begin when their streams are done.
 std::vector<Operation> put_all_into_streams(std::span<const Operation> operations,
                                             FirstFailure& failure) {
   const PutTogether together = put_together(operations, failure);
@@ -148,7 +148,7 @@ std::vector<Operation> put_all_into_streams(std::span<const Operation> operation
   bool first = true;
   do {
     const std::vector<Operation> passed_over = between_devices.put(failure);
-    // Whether a communicator's are put into streams is the same in all rounds.
+    // Whether a communicator's operations are put into streams is the same in all rounds.
     if (std::exchange(first, false) && between_devices.has_more())
       members = members_through_host(operations);
     for (const Operation* const each : put_into_streams(passed_over, members, failure))
@@ -192,7 +192,7 @@ ncclResult_t run(Operation operation) {
     }
     wait_for_stream(operation);
   }
-  // Else a collective's arguments are checked as it begins.
+  // Otherwise a collective's arguments are checked as it begins.
   if (!looks && (is_message(operation) || operation.factor != nullptr)) check_arguments(operation);
   if (!member.traits().blocking) {
     member.keep(start(operation, false));
@@ -213,8 +213,8 @@ ncclResult_t run(std::span<const Operation> operations) {
   FirstFailure failure;
   HostCalls on_host(failure);
   const Parted parted = part(operations);
-  // Those that touch no stream are first, as what follows may wait for room in queues, and so for
-  // peers, who may wait for these.
+  // Those that touch no stream come first. What follows may wait for room in queues, and so for
+  // peers, which may be waiting for these.
   BetweenDevices between_devices(parted.on_host);
   do {
     on_host.start(between_devices.put(failure));

@@ -1,4 +1,4 @@
-// Calls that move data: from the C API's arguments to rondo's calls, alone or many at once.
+// Calls that move data: from the C API's arguments to rondo's calls, alone or several at once.
 #pragma once
 
 #include <span>
@@ -29,16 +29,16 @@ inline bool is_message(const Operation& operation) {
 }
 
 /// Throws Error{invalid_argument} that says which argument is wrong, Error{invalid_usage} for a
-/// communicator that cannot be used. Buffers, too, where the process uses CUDA or
-/// RONDO_CHECK_POINTERS has them looked at: see core/stream/check_memory.h, whose answer the
-/// operation keeps.
+/// communicator that cannot be used. Looks at buffers, too, where the process uses CUDA or
+/// RONDO_CHECK_POINTERS asks for it: see core/stream/check_memory.h, whose answer the operation
+/// keeps.
 void check_arguments(Operation& operation);
 
-/// Checks and runs one. With buffers on a device, or in a stream that is being captured: puts it
-/// into its stream. On a communicator that does not block: begins it, returns ncclInProgress.
+/// Checks and runs one. With buffers on a device, or in a stream that is being captured, it puts it
+/// into its stream. On a communicator that does not block, it begins it and returns ncclInProgress.
 ncclResult_t run(Operation operation);
-/// Runs all of them, checked before, together, on any communicators, and ends none of them early
-/// when another one fails; then throws the first failure.
+/// Runs all of them together, on any communicators. They were checked before. None ends early when
+/// another one fails. Then it throws the first failure.
 ncclResult_t run(std::span<const Operation> operations);
 
 }  // namespace rondo::nccl

@@ -1,4 +1,4 @@
-// NCCL's element types and reduction operators as rondo's, and the operators that clients make.
+// NCCL's element types and reduction operators as rondo's, and the operators that programs make.
 #pragma once
 
 #include <array>

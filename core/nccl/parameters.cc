@@ -1,4 +1,4 @@
-// The settings in force, by NCCL's names: what ncclParam... functions read.
+// The ncclParam... functions, which read the settings in force by NCCL's names.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -32,7 +32,7 @@ std::uintptr_t handle_of(const char* key) {
   const auto list = parameters();
   const auto row = std::ranges::find(list, std::string_view(key), &Setting::alias);
   if (row != list.end()) return static_cast<std::uintptr_t>(row - list.begin()) + 1;
-  throw Error(ErrorCode::invalid_argument, "rondo honours no setting " + std::string(key),
+  throw Error(ErrorCode::invalid_argument, "rondo does not honour the setting " + std::string(key),
               {.remedy = "ncclParamGetAllParameterKeys lists those that it does"});
 }
 
@@ -40,7 +40,7 @@ const Setting& bound(ncclParamHandle_t handle) {
   const auto list = parameters();
   const auto number = reinterpret_cast<std::uintptr_t>(handle);
   if (number >= 1 && number <= list.size()) return *list[number - 1];
-  throw Error(ErrorCode::invalid_argument, "this is no parameter's handle",
+  throw Error(ErrorCode::invalid_argument, "this is not the handle of a parameter",
               {.remedy = "pass what ncclParamBind returned"});
 }
 
@@ -61,7 +61,7 @@ ncclResult_t read_integer(const char* function, ncclParamHandle_t handle, Intege
     if (!value || !std::in_range<Integer>(*value)) {
       throw Error(ErrorCode::invalid_argument,
                   std::string(setting.alias) + " is \"" + value_of(setting) +
-                      "\", which is no number of this type",
+                      "\", which is not a number of this type",
                   {.remedy = "use ncclParamGetStr"});
     }
     *out = static_cast<Integer>(*value);

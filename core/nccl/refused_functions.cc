@@ -1,4 +1,5 @@
-// What rondo does not serve: the symbols exist, so that programs load, and each says why not.
+// Functions that rondo does not serve. The symbols exist, so that programs load. A call returns an
+// error that says why.
 #include "core/nccl/device_functions.h"
 #include "core/nccl/errors.h"
 #include "core/nccl/exports.h"

@@ -1,4 +1,4 @@
-// Memory and what clients say about theirs.
+// ncclMemAlloc, and registrations of buffers and windows.
 #include <optional>
 #include <string>
 
@@ -32,8 +32,8 @@ void check_flags(int flags) {
               {.remedy = "combine NCCL_WIN_ flags"});
 }
 
-/// Symmetric windows are the ranks' together, where there are calls between devices. Others would
-/// tell peers nothing about theirs: they are kept note of.
+/// Where there are calls between devices, symmetric windows belong to all ranks together. Others
+/// tell peers nothing about theirs, and are only noted.
 ncclResult_t register_window(ncclComm_t comm, Registration registration, ncclWindow_t* window,
                              int flags) {
   const std::shared_ptr<Member> member =
@@ -59,8 +59,7 @@ std::uintptr_t number_of(const void* handle) { return reinterpret_cast<std::uint
 
 Registration known(const std::optional<Registration>& registration) {
   if (registration) return *registration;
-  throw Error(ErrorCode::invalid_argument,
-              "this communicator knows no registration with this handle (any more)",
+  throw Error(ErrorCode::invalid_argument, "this communicator has no registration with this handle",
               {.remedy = "pass what the registration returned, once, with the same communicator"});
 }
 

@@ -1,4 +1,4 @@
-// What a client has said about its buffers.
+// The buffers and windows that a program has registered.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,7 @@ using Clock = std::chrono::steady_clock;
 
 /// So short that it may be in vain each time, so long that it can grow again.
 constexpr std::chrono::microseconds shortest_patience{60};
-/// How often who waits looks whether its communicator still works.
+/// How often a thread that waits looks whether its communicator still works.
 constexpr std::chrono::microseconds look_interval{2000};
 
 /// Global, as ranks of a process find each other by nothing else; never destroyed: communicators
@@ -37,12 +37,12 @@ std::uint64_t number_of_this_thread() {
   return number;
 }
 
-/// It can make no call any more: who would wait goes on, and is told why.
+/// It can make no call any more. A thread that would wait for it goes on, and learns why.
 bool is_broken(const Member& member) {
   return member.is_revoked() || member.share()->failure().has_value();
 }
 
-/// Of what is being handled, so that no two threads throw the same.
+/// A copy of the failure that is being handled, so that no two threads throw the same object.
 std::exception_ptr copy_of_failure() noexcept {
   try {
     throw;
@@ -92,7 +92,7 @@ void Rendezvous::leave(int rank) {
   release_passed();
 }
 
-/// Ranks with one each share no queue.
+/// Ranks that each have a context of their own share no queue.
 bool Rendezvous::some_share_a_context() const {
   std::vector<cuda::Context> contexts;
   for (const Rank& rank : ranks_) contexts.push_back(rank.context);
@@ -141,21 +141,21 @@ void Rendezvous::pass(int rank, std::size_t collectives) {
   release_passed();
 }
 
-/// `last`: of this thread. `parts`: room for all. All ranks' threads are here, and stay, as their
-/// parts are `running`.
+/// `last`: this thread's part. `parts`: room for all. All ranks' threads are here, and stay,
+/// because their parts are `running`.
 bool Rendezvous::run(std::unique_lock<std::mutex>& lock, const Part& last,
                      std::vector<Part*> parts) {
   std::ranges::transform(ranks_, parts.begin(), &Rank::part);
   std::ranges::sort(parts);
   parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
-  // relaxed: who leaves a part that is not over does so under mutex_.
+  // relaxed: a thread that leaves a part that is not over does so under mutex_.
   for (Part* const part : parts) part->outcome.store(Outcome::running, std::memory_order_relaxed);
   lock.unlock();
   World world;
   bool done = false;
   bool failed = false;
   try {
-    // The others' writes lie before: each had mutex_ behind them.
+    // The others' writes can be seen: each took mutex_ after them.
     for (Part* const part : parts) world.add(std::move(part->world));
     done = put(world);
   } catch (...) {
@@ -193,12 +193,12 @@ bool Rendezvous::wait(Part& part) {
     end(part, Outcome::apart);
     release_passed();
   }
-  // It is nobody else's from here on.
+  // No other thread uses it from here on.
   if (part.failure) std::rethrow_exception(part.failure);
   return part.outcome.load(std::memory_order_relaxed) == Outcome::together;
 }
 
-/// With mutex_.
+/// Called with mutex_ held.
 void Rendezvous::end(Part& part, Outcome outcome) {
   for (const Share& share : part.shares) {
     ranks_[share.rank].part = nullptr;
@@ -209,7 +209,7 @@ void Rendezvous::end(Part& part, Outcome outcome) {
   part.outcome.store(outcome, std::memory_order_release);
 }
 
-/// Those that wait for a rank which has passed their round, or is gone. With mutex_.
+/// Ends the waits for a rank that has passed their round, or is gone. Called with mutex_ held.
 void Rendezvous::release_passed() {
   const auto waits_in_vain = [&](const Rank& rank) {
     return rank.part != nullptr && std::ranges::any_of(ranks_, [&](const Rank& each) {

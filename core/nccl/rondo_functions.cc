@@ -1,4 +1,4 @@
-// rondo's own functions for programs of the C API: rondo/nccl.h.
+// rondo's own functions for programs of the C API (rondo/nccl.h).
 #include <array>
 #include <string>
 

@@ -20,7 +20,7 @@ static_assert(offsetof(ncclSimInfo_t, estimatedTime) == 16);
 static_assert(sizeof(ncclWaitSignalDesc_t) == 16 && sizeof(ncclResult_t) == 4);
 static_assert(sizeof(ncclConfig_t) == 120 && offsetof(ncclConfig_t, blocking) == 16);
 static_assert(offsetof(ncclConfig_t, netName) == 32 && offsetof(ncclConfig_t, commName) == 48);
-static_assert(offsetof(ncclConfig_t, nvlinkCentricSched) == 76);  // 2.28 ends behind it
+static_assert(offsetof(ncclConfig_t, nvlinkCentricSched) == 76);  // 2.28 ends after it
 static_assert(offsetof(ncclConfig_t, graphUsageMode) == 80);      // 2.29
 static_assert(offsetof(ncclConfig_t, numRmaCtx) == 84);
 static_assert(offsetof(ncclConfig_t, maxP2pPeers) == 88);  // 2.30
@@ -72,7 +72,7 @@ void check_counts(int least, int most) {
 
 DataType read_accumulate(int number) {
   if (number < 0 || number >= ncclNumTypes) {
-    reject("RONDO_NCCL_ACCUMULATE is " + std::to_string(number) + ", which is no data type",
+    reject("RONDO_NCCL_ACCUMULATE is " + std::to_string(number) + ", which is not a data type",
            "use an ncclDataType_t");
   }
   return type_of(static_cast<ncclDataType_t>(number));

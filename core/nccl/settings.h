@@ -9,7 +9,7 @@
 
 namespace rondo::nccl {
 
-/// What of a communicator's settings matters here.
+/// The part of a communicator's settings that matters here.
 struct Traits {
   bool blocking = true;
   cuda::SharedContext context{};  ///< of the streams that calls will come in, if it is known
@@ -21,7 +21,7 @@ struct Traits {
 /// Error{invalid_argument}.
 Traits read_traits(const ncclConfig_t* config, const Traits& inherited);
 
-/// What of one call's settings matters here: rondo's own options in their list.
+/// The part of one call's settings that matters here: rondo's own options in their list.
 struct CallSettings {
   std::optional<DataType> accumulate{};  ///< none: as the communicator does
   bool reproducible = false;             ///< false: likewise

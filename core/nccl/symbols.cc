@@ -13,69 +13,71 @@ constexpr std::array table{
     SymbolRow{"ncclAllReduce ncclReduce ncclBroadcast ncclBcast ncclReduceScatter ncclAllGather "
               "ncclAlltoAll ncclGather ncclScatter",
               Support::implemented,
-              "all 12 types, all 5 operators and PreMulSum; buffers on the host or a device"},
+              "all 12 types, all 5 operators and PreMulSum; host and GPU buffers"},
     SymbolRow{"ncclAllReduceConfig ncclReduceConfig ncclBroadcastConfig ncclReduceScatterConfig "
               "ncclAllGatherConfig ncclAlltoAllConfig ncclGatherConfig ncclScatterConfig",
               Support::implemented,
-              "rondo's own options are obeyed (see What NCCL has not), other settings have no "
-              "effect; forcing an algorithm is refused"},
+              "rondo's options of a call take effect (see rondo/nccl.h); other settings have "
+              "none; forcing an algorithm is refused"},
     SymbolRow{"ncclSend ncclRecv ncclGroupStart ncclGroupEnd", Support::implemented,
               "groups nest and hold any number of communicators"},
     SymbolRow{"ncclGroupSimulateEnd", Support::implemented,
-              "drops the group; the time is the cost model's, with the constants of `rondo why`"},
+              "drops the group; the time comes from the cost model, with the constants of "
+              "`rondo why`"},
     SymbolRow{"ncclGetUniqueId ncclCommInitRank ncclCommInitRankConfig ncclCommInitAll "
               "ncclCommSplit ncclCommShrink ncclCommGetUniqueId ncclCommGrow",
-              Support::implemented, "blocking or not; any number of ranks in a process"},
-    SymbolRow{"ncclCommInitRankScalable", Support::implemented, "the first of the ids is used"},
+              Support::implemented, "blocking or non-blocking; any number of ranks in a process"},
+    SymbolRow{"ncclCommInitRankScalable", Support::implemented, "uses the first of the ids"},
     SymbolRow{"ncclCommFinalize ncclCommDestroy ncclCommAbort ncclCommRevoke "
               "ncclCommGetAsyncError ncclCommCount ncclCommUserRank",
               Support::implemented, "abort and revoke end calls on every rank"},
     SymbolRow{"ncclCommCuDevice", Support::implemented,
-              "the number given to ncclCommInitAll, otherwise the device current then, or 0"},
+              "the number given to ncclCommInitAll, else the device that was current, else 0"},
     SymbolRow{"ncclRedOpCreatePreMulSum ncclRedOpDestroy", Support::implemented,
               "products are rounded to the type before they are added"},
     SymbolRow{"rondoAllGatherv rondoReduceScatterv rondoGatherv rondoScatterv rondoAllToAllv",
-              Support::implemented, "rondo's own (rondo/nccl.h): blocks that differ in size"},
+              Support::implemented, "not in NCCL (rondo/nccl.h): blocks that differ in size"},
     SymbolRow{"rondoRedOpCreateBitwise rondoCommSetTimeout", Support::implemented,
-              "rondo's own: operators on bits; the longest silence of a peer inside a call"},
+              "not in NCCL: operators on bits; how long a peer may be silent inside a call"},
     SymbolRow{"ncclMemAlloc ncclMemFree", Support::implemented,
-              "device memory where a device is current, else host memory that peers of the machine "
+              "GPU memory if a device is current; else host memory that ranks of the same host "
               "reach directly"},
     SymbolRow{"ncclGetVersion ncclGetErrorString ncclGetLastError ncclResetDebugInit",
-              Support::implemented, "the last error is the calling thread's, in rondo's words"},
+              Support::implemented,
+              "the last error is that of the calling thread, in rondo's words"},
     SymbolRow{"ncclParamBind ncclParamGetI8 ncclParamGetI16 ncclParamGetI32 ncclParamGetI64 "
               "ncclParamGetU8 ncclParamGetU16 ncclParamGetU32 ncclParamGetU64 ncclParamGetStr "
               "ncclParamGet ncclParamGetParameter ncclParamGetAllParameterKeys ncclParamDumpAll",
-              Support::implemented, "the NCCL_ variables that rondo honours"},
+              Support::implemented, "read the NCCL_ variables that rondo honours"},
     SymbolRow{"ncclCommQueryProperties ncclTeamWorld ncclTeamLsa ncclTeamRail "
               "ncclTeamRankToWorld ncclTeamRankToLsa",
               Support::implemented,
-              "ranks and teams; no device API, no multicast, no one-sided calls"},
+              "ranks and teams; they report no device API, no multicast, no one-sided calls"},
     SymbolRow{
         "ncclCommWindowRegister ncclCommWindowDeregister ncclWinGetUserPtr", Support::implemented,
-        "with NCCL_WIN_COLL_SYMMETRIC peers read device memory where it lies (see GPUs); other "
-        "windows are kept note of"},
+        "with NCCL_WIN_COLL_SYMMETRIC, peers read GPU memory in place (see GPU buffers); other "
+        "windows are recorded only"},
     SymbolRow{
         "ncclCommRegister ncclCommDeregister", Support::without_effect,
-        "it tells peers nothing of their buffers, so calls on these are staged; host memory of "
-        "ncclMemAlloc needs none, device memory a window"},
+        "peers learn nothing about each other's buffers; use ncclMemAlloc (host) or a symmetric "
+        "window (GPU) instead"},
     SymbolRow{"ncclCommMemStats", Support::implemented,
-              "the GPU memory that calls between devices take; none of it can be suspended"},
+              "the GPU memory that calls between GPUs take; none of it can be suspended"},
     SymbolRow{"ncclCommSuspend ncclCommResume", Support::without_effect,
-              "the GPU memory that calls between devices take stays"},
+              "the GPU memory that calls between GPUs take is kept"},
     SymbolRow{"ncclPutSignal ncclSignal ncclWaitSignal", Support::refused,
-              "one-sided calls are not there; use ncclSend and ncclRecv"},
+              "there are no one-sided calls; use ncclSend and ncclRecv"},
     SymbolRow{"ncclSetEncryption", Support::refused,
-              "rondo does not encrypt; use a private network or an encrypting tunnel"},
+              "rondo does not encrypt; use a private network or an encrypted tunnel"},
     SymbolRow{"ncclDevCommCreate ncclDevCommDestroy ncclGetLsaDevicePointer "
               "ncclGetLsaMultimemDevicePointer ncclGetMultimemDevicePointer "
               "ncclGetPeerDevicePointer ncclLsaBarrierCreateRequirement "
               "ncclGinBarrierCreateRequirement ncclLLA2ACreateRequirement ncclLLA2ACalcSlots "
               "ncclGinOutboxCreateRequirement ncclGinInboxA2ACreateRequirement",
-              Support::refused, "NCCL's device API is code inside NCCL's own kernels"},
+              Support::refused, "this is NCCL's device API, which runs inside NCCL's own kernels"},
     SymbolRow{"ncclGetMultimemDeviceLeInfo ncclGetCftDeviceLeInfo ncclGetPeerDeviceLeInfo "
               "ncclTeamCft ncclTeamCftMultimem ncclCftBarrierCreateRequirement",
-              Support::refused, "NCCL's device API for fabric endpoints of Blackwell GPUs"},
+              Support::refused, "this is NCCL's device API for fabric endpoints of Blackwell GPUs"},
 };
 
 bool contains(std::string_view names, std::string_view name) {

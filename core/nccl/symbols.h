@@ -1,4 +1,5 @@
-// What each function of the C API does here: the one table for refusals, the README and the tests.
+// What each function of the C API does here: one table for the refusals, for core/nccl/README.md
+// and for the tests.
 #pragma once
 
 #include <span>

@@ -19,7 +19,7 @@ struct Asked {
   bool taken = false;
 };
 
-/// By the communicators' identities. One that cannot be used is in none: others say so.
+/// By the communicators' identities. One that cannot be used is in none: others report it.
 using Worlds = std::map<std::uint64_t, Asked>;
 
 Asked* find(Worlds& worlds, const Operation& operation) {
@@ -44,7 +44,7 @@ Worlds find_worlds(std::span<const Operation> operations) {
     const Asked& asked = each.second;
     if (!asked.on_device || !asked.world.is_whole()) return true;
     return std::ranges::any_of(asked.world.members, [](const Member* member) {
-      // Where such calls were made they know best how they failed.
+      // Where such calls were made, they know best how they failed.
       return member->is_over() || (member->all_ranks() == nullptr && member->share()->failure());
     });
   });
@@ -60,7 +60,7 @@ bool may_be_brought(const Operation& operation) {
          !operation.member->is_over() && !operation.member->share()->failure();
 }
 
-/// Then there is nobody to wait for: put_together().
+/// If so there is nobody to wait for: see put_together().
 bool are_of_all_ranks(std::span<const Operation> operations) {
   const auto ranks = static_cast<std::size_t>(operations.front().member->share()->size());
   if (operations.size() < ranks) return false;
@@ -69,7 +69,7 @@ bool are_of_all_ranks(std::span<const Operation> operations) {
   return members.size() == ranks;
 }
 
-/// The rendezvous of each operation's communicator learns of it.
+/// Tells the rendezvous of each operation's communicator that it takes another path.
 void pass(std::span<const Operation> operations) {
   for (const Operation& operation : operations) {
     Rendezvous* const rendezvous = operation.member->rendezvous();

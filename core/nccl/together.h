@@ -1,5 +1,5 @@
-// Calls of a group that one thread makes for all ranks of a communicator: on devices, they need no
-// messages (core/stream/all_ranks.h).
+// Calls of a group in which one thread makes the calls of all ranks of a communicator. On devices
+// they need no messages (core/stream/all_ranks.h).
 #pragma once
 
 #include <span>
@@ -10,8 +10,8 @@
 namespace rondo::nccl {
 
 /// Puts the calls of such communicators into their streams, where all their buffers lie on devices
-/// that reach each other; returns whether it has put any, and then all others in order. Returns at
-/// once.
+/// that reach each other. Says whether it has put any, and then gives all others in order. Returns
+/// at once.
 struct PutTogether {
   bool any = false;
   std::vector<Operation> others{};
@@ -19,9 +19,9 @@ struct PutTogether {
 PutTogether put_together(std::span<const Operation> operations, FirstFailure& failure);
 
 /// The same for calls of one communicator that other threads of this process make for its other
-/// ranks: brings them to its rendezvous. False where they go another way, as all do that are of
-/// several communicators, messages, captured, or without a buffer on a device; the others learn of
-/// that. Waits for those threads, see there. Throws why it failed.
+/// ranks: brings them to its rendezvous. False where they take another path. That is so for calls
+/// of several communicators, messages, captured calls and calls without a buffer on a device. The
+/// others learn of that. Waits for those threads, see there. Throws why it failed.
 bool meet(std::span<const Operation> operations);
 
 }  // namespace rondo::nccl

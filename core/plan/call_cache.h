@@ -1,6 +1,6 @@
-// CallCache: prepared calls by what they have in common, so that a repeated call is only looked up.
-// Set-associative: a fixed table of sets of a few ways each, the oldest way of a full set is
-// replaced. Not thread-safe.
+// CallCache: prepared calls, by what calls have in common, so that a repeated call is only looked
+// up. Set-associative: a fixed table of sets of a few entries each. The oldest entry of a full set
+// is replaced. Not thread-safe.
 #pragma once
 
 #include <algorithm>

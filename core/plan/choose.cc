@@ -12,10 +12,10 @@
 namespace rondo {
 namespace {
 
-/// Up to so many bytes the number of messages decides, whoever sends them.
+/// Up to so many bytes the number of messages decides, whichever rank sends them.
 constexpr std::size_t least_lopsided = 64 * KiB;
 
-/// The most that one rank shows on the board.
+/// The most that one rank shows in the control block.
 std::size_t shown_bytes(Collective collective, const CallSize& size, int ranks) {
   const bool own_block = collective == Collective::all_gather || collective == Collective::gather;
   if (!own_block) return size.bytes;
@@ -99,7 +99,7 @@ const Rule* find_rule(std::span<const Rule> table, Collective collective, const 
   return nullptr;
 }
 
-/// By messages. No algorithm where the selection leaves none.
+/// The choice among messages; no algorithm where the selection leaves none.
 Choice choose_messages(Collective collective, const CallSize& size, const Surroundings& around,
                        const AlgorithmSelection& selection, bool rank_order) {
   const std::string note = selection.restricts(collective) ? ", among those allowed" : "";
@@ -116,7 +116,8 @@ Choice choose_messages(Collective collective, const CallSize& size, const Surrou
   return {};
 }
 
-/// The ways of a collective that combine in the order of ranks.
+/// The names of a collective's algorithms that combine in the order of ranks, and the direct
+/// path's.
 std::string ordered_names(Collective collective) {
   std::string names;
   for (const Algorithm& row : algorithms()) {
@@ -131,7 +132,7 @@ std::string ordered_names(Collective collective) {
   if (direct_allowed)
     throw Error(
         ErrorCode::configuration,
-        "the direct way of " + name_of + " needs all ranks on one machine, over shm or local",
+        "the direct path of " + name_of + " needs all ranks on one machine, over shm or local",
         {.remedy = "allow another algorithm too; `rondo list` shows them"});
   if (rank_order.empty())
     throw Error(ErrorCode::configuration, "the algorithm selection leaves none for " + name_of,
@@ -201,7 +202,7 @@ Choice choose(Collective collective, const CallSize& size, const Surroundings& a
   const bool forced = direct_allowed && choice.algorithm == nullptr;
   if (forced && around.direct) choice = choose_messages(collective, size, around, {}, ordered);
   if (choice.algorithm == nullptr) throw_none_left(collective, direct_allowed, rank_order);
-  // Directly, too, a block is reduced by the one rank it is for.
+  // On the direct path, too, a block is reduced by the one rank it is for.
   const bool unfit =
       !forced && collective == Collective::reduce_scatter && size.is_lopsided(around.ranks);
   if (const DirectRule* rule =

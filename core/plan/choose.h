@@ -1,5 +1,5 @@
-// Choice: which algorithm a call uses. A pure function of what all ranks share, so no message is
-// needed to agree: rank 0's settings are distributed when a communicator is made.
+// Choice: which algorithm a call uses. It is a pure function of what all ranks share, so the ranks
+// agree without a message: rank 0's settings are distributed when a communicator is made.
 #pragma once
 
 #include <array>
@@ -30,10 +30,10 @@ class AlgorithmSelection {
   std::array<Selection, collectives.size()> by_collective_{};
 };
 
-/// The name by which the direct way is forced or excluded, beside the algorithms' own.
+/// The name by which the direct path is forced or excluded, beside the algorithms' own.
 inline constexpr std::string_view direct_name = "direct";
 
-/// What the ranks of a communicator have in common. Equal on all of them.
+/// The topology, as far as the choice needs it. Equal on all ranks of a communicator.
 struct Surroundings {
   int ranks = 1;
   LinkClass links = LinkClass::memory;

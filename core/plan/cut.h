@@ -1,15 +1,19 @@
 // How messages are cut into frames, so that no wire waits for a processor.
 //
 // A frame is passed on, or added to, when all of it has arrived. Over a wire that is slower than
-// the processors three things follow. A tree's or chain's first frame takes its whole time at every
-// hop, so frames are short there. In a ring a channel carries this pass's next message before the
-// next pass's first one, which waits for frames to come back: two passes go side by side, one on
-// the wire while the other is added up. And where a rank sends to several peers in turn ranks get
-// out of step, two send to one while another one's link has nothing to carry: many passes go side
-// by side, so that every link has something in its queue. Measured with links of 1 Gbit/s between
-// four hosts, of 16 MB, medians of 4 turns: the ring 1.08 times its formula in frames of 512 KiB,
-// 1.03 so; circulant 1.68 and 1.07. Short frames cost processors more, which on faster links
-// decide: so rings have longer ones.
+// the processors three things follow:
+//
+// - In a tree or chain the first frame takes its whole time at every hop. So frames are short
+//   there.
+// - In a ring a channel carries this pass's next message before the next pass's first one, which
+//   waits for frames to come back. So two passes are interleaved: one is on the wire while the
+//   other is added up.
+// - Where a rank sends to several peers in turn, ranks get out of step: two send to one rank while
+//   the link of another one has nothing to carry. So many passes are interleaved, and every link
+//   has something in its queue.
+//
+// Short frames cost processors more time, and on faster links that decides: so rings have longer
+// ones.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +30,7 @@ struct Cut {
   std::size_t worth_bytes = 0;  ///< no frame is shorter for the sake of going side by side
 };
 
-/// What the passes of a schedule have to wait for.
+/// What the passes of a schedule wait for.
 enum class Flow : std::uint8_t {
   exchange,  ///< ranks send nothing but their own input; or two streams share a channel already
   stream,    ///< also what came; no channel carries more than one message a pass

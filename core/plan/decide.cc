@@ -8,12 +8,12 @@
 namespace rondo {
 namespace {
 
-/// From here on times decide between the direct way and messages. Shorter calls are made at once
+/// From here on times decide between the direct path and messages. Shorter calls are made at once
 /// (Engine::run_at_once()), which cannot turn to messages; there the table decides.
 constexpr std::size_t measured_from = std::size_t{16} * 1024 + 1;
 
-/// Times may decide only between ways that give the same bits: where both add in the order of
-/// ranks, and round once. Where the call asks for that the choice has nothing else.
+/// Times may decide only between paths that give the same bits: both add in the order of ranks, and
+/// round once. If the call asks for that, the choice has only such paths.
 bool same_bits(const Choice& choice, const Call& call) {
   return !info(call.collective).reduces || wants_rank_order(call) ||
          (choice.algorithm->name == name_of(choice.direct->mode) && call.op != ReduceOperator::avg);
@@ -42,7 +42,7 @@ std::string words_of_direct(const DirectCall& direct, const std::string& over,
                             const std::string& otherwise) {
   const std::string mode(name_of(direct.ordinary_memory.plan.mode));
   const std::string measured = direct.measured ? " or " + otherwise + ", as measured" : "";
-  if (direct.staged) return "direct " + mode + " through the board over " + over + measured;
+  if (direct.staged) return "direct " + mode + " through shared memory over " + over + measured;
   const std::string windows =
       "direct over " + over + ": in rondo::allocate() memory in place, else ";
   if (direct.copies) return windows + mode + " by the kernel's copies" + measured;

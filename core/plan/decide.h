@@ -1,5 +1,5 @@
-// Decision: from a call to how it will go, and that in words. What communicators do and what
-// `rondo why` says come from here.
+// Decision: from a call to how it will be carried, also in words. Both communicators and `rondo
+// why` take it from here.
 #pragma once
 
 #include <cstddef>
@@ -15,17 +15,17 @@ namespace rondo {
 /// The call as its communicator's settings have it: reproducible, or accumulated in a wider type.
 Call settled(Call call, const Config& config);
 
-/// Of the index space: all blocks of a block collective.
+/// Bytes of the index space: all blocks of a block collective.
 std::size_t index_space_bytes(const Call& call, int ranks);
 
-/// What the choice of a way for the call goes by.
+/// The sizes that the choice for the call depends on.
 CallSize size_of(const Call& call, Counts counts, int ranks);
 
 /// One rank's plan of an algorithm.
 std::shared_ptr<const Plan> make_plan(const Algorithm& algorithm, int root, int rank,
                                       const Surroundings& around);
 
-/// The call by messages, and the direct way where the choice has one. `plan` must be of
+/// The call by messages, and its direct path where the choice has one. `plan` must be the plan of
 /// choice.algorithm and call.root. `frame_bytes`: the least slot size of all ranks' channels.
 std::shared_ptr<PreparedCall> decide(const Choice& choice, std::shared_ptr<const Plan> plan,
                                      const Call& call, int rank, const Surroundings& around,
@@ -37,7 +37,7 @@ std::string words(const PreparedCall& prepared, std::string_view over);
 /// "all_reduce of 1024 x float32: " and the words.
 std::string sentence(const PreparedCall& prepared, std::string_view over);
 
-/// The algorithm whose result a direct way gives.
+/// The algorithm whose result a direct mode gives.
 std::string_view name_of(DirectMode mode);
 
 }  // namespace rondo

@@ -20,8 +20,8 @@ Schedule header(Collective collective, DirectMode mode, int ranks, int root) {
           .layout = make_layout(collective, ranks, shares ? ranks : 1)};
 }
 
-/// Who makes a sum: whom it is for, where there is one such rank and nobody may write into its
-/// memory, or the blocks are one a rank; else the ranks in turn.
+/// The rank that makes a sum. It is the rank that the sum is for, if there is one such rank and no
+/// other may write into its memory, or if there is one block per rank. Else the ranks in turn.
 std::int32_t maker_of(int chunk, const Ranks& consumers, DirectMode mode,
                       const Schedule& schedule) {
   const bool for_one = consumers.size() == 1;
@@ -59,7 +59,7 @@ class Planner {
 
   /// All that the ranks' outputs hold at a chunk.
   void chunk(int chunk) {
-    Ranks consumers;  // of the chunk's sum, which is the same for all who want it
+    Ranks consumers;  // of the chunk's sum, which is the same for all of them
     for (std::int32_t rank = 0; rank < schedule_.ranks; ++rank) {
       const auto value = expected(schedule_, rank, chunk);
       if (!value) continue;

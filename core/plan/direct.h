@@ -7,14 +7,15 @@
 //   push       rank r makes chunk r from all inputs and        reads: inputs, writes: outputs
 //              writes it into everyone's output
 //
-// Derived from what the collective promises (expected() in core/schedule/collective.h), so no
-// algorithm is written twice: a plan is the schedule of the same name merged across ranks.
+// They are derived from what the collective promises (expected() in core/schedule/collective.h), so
+// no algorithm is written twice: a plan is the schedule of the same name merged across ranks.
 //
 // Cost of all_reduce      synchronisations   read per rank   written per rank
 //   one_shot              1                  P N             N
 //   two_shot              3                  2 N             N
 //   push                  2                  N               N
-// (in exposed memory; staged copies read and write N more, and one_shot needs no way out)
+// (In exposed memory. Staged copies read and write N more, and staged one_shot need not wait at the
+// end.)
 #pragma once
 
 #include <algorithm>
@@ -31,16 +32,16 @@ namespace rondo {
 
 enum class DirectMode : std::uint8_t { one_shot, two_shot, push };
 
-/// Which direct way a call takes.
+/// Which form of the direct path a call takes.
 struct DirectChoice {
-  bool staged = false;  ///< through copies on the board; else in the callers' own memory
+  bool staged = false;  ///< through copies in the control block; else in the callers' own memory
   DirectMode mode = DirectMode::one_shot;  ///< of staged calls and of ordinary memory
 };
 
-/// Most ranks that share a board: sets of them are words with a bit for each rank.
+/// Most ranks that share a control block: sets of them are words with a bit for each rank.
 inline constexpr int most_direct_ranks = 64;
 
-/// What a rank can show on the board in one call.
+/// How many bytes a rank can show in the control block in one call.
 constexpr std::size_t stage_bytes(int ranks) {
   constexpr std::size_t most = std::size_t{256} << 10;
   constexpr std::size_t all_ranks = std::size_t{2} << 20;

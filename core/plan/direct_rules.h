@@ -1,4 +1,4 @@
-// Which calls go the direct way, and how: crossovers as measured, see bench/results.
+// Which calls take the direct path, and how: crossovers as measured, see bench/results.
 #pragma once
 
 #include <algorithm>

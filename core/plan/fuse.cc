@@ -78,7 +78,7 @@ void fuse_operand(Drafts& drafts, std::size_t position, std::size_t index, int c
   producer.alive = false;
 }
 
-/// What was sent on and is not read again need not be written to scratch.
+/// A value that was sent on and is not read again need not be written to scratch.
 void drop_unread(Drafts& drafts, std::size_t position, int chunks) {
   Draft& draft = drafts[position];
   if (!draft.op.writes || draft.op.into.buffer != Buffer::scratch || draft.op.out_peer < 0) return;

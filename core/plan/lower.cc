@@ -109,8 +109,8 @@ std::vector<std::vector<Dependency>> dependencies_of(const std::vector<Draft>& d
   return result;
 }
 
-/// Sets Op::rewritten of those that send a local chunk as it is. Passes share no memory but
-/// scratch, lanes none.
+/// Sets Op::rewritten of the ops that send a local chunk as it is. Passes share only scratch, and
+/// lanes share no memory.
 void find_rewritten(std::vector<Draft>& drafts, int chunks) {
   for (auto draft = drafts.begin(); draft != drafts.end(); ++draft) {
     if (draft->op.out_peer < 0 || draft->op.writes || draft->operands.size() != 1) continue;

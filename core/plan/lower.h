@@ -1,19 +1,18 @@
-// Lowering: one rank's steps become a Program of fused ops.
+// Lowering: one rank's steps become a Program of fused ops. Receive-reduce-send (the partial sum
+// never touches scratch):
 //
 //   receive_reduce 3 input[2] -> scratch[2]
-//   send           1 scratch[2]                   =>  {channel 3, input[2]} -> channel 1
+//   send           1 scratch[2]              =>  {channel 3, input[2]} -> channel 1
 //
-// (receive-reduce-send: the partial sum never touches scratch), and
+// One pass over all operands, rounded once:
 //
 //   receive p -> scratch<p>[0], for every p
-//   reduce scratch<0..P-1>[0] -> output[0]        =>  {channel 0, input[0], channel 2, ...} ->
-//   output[0]
+//   reduce scratch<0..P-1>[0] -> output[0]   =>  {channel 0, input[0], channel 2, ...} -> output[0]
 //
-// (one pass over all, rounded once).
-//
-// What fusion keeps: operands and their order (the result's bits), and the order of messages on
-// every channel. What it costs: a fused op holds a message until it may send, so channels must be
-// two messages deep where one was enough; verify() takes the lowered form and proves it.
+// - Fusion keeps the operands and their order (the result's bits), and the order of messages on
+//   every channel.
+// - Its cost: a fused op holds a message until it may send. So channels must be two messages deep
+//   where one was enough. verify() takes the lowered form and proves it.
 #pragma once
 
 #include "core/schedule/program.h"

@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::size_t cache_line = 64;
 
-/// From here on a second synchronisation costs less than copying to the board and reading all of
-/// it.
+/// From here on a second synchronisation costs less than copying to the control block and reading
+/// all of it.
 constexpr std::size_t least_window_bytes = 4096;
 
 /// `elements` cut down to whole cache lines where it holds at least one.
@@ -57,8 +57,8 @@ Given given_by(const DirectCall::Part& part, Collective collective) {
   return given;
 }
 
-/// Ranks do not wait for those of whom they read nothing, as no empty message is sent: both sides
-/// know of it by the counts.
+/// Ranks do not wait for ranks from which they read nothing, as no empty message is sent: both
+/// sides know it by the counts.
 void leave_out_empty_blocks(DirectPlan& plan, Collective collective, Counts counts, int rank) {
   const bool of_reader =
       collective == Collective::reduce_scatter || collective == Collective::scatter;
@@ -91,8 +91,8 @@ DirectCall::Part direct_part(const DirectPlan& plan, const Call& call, Counts co
   return part;
 }
 
-/// Who writes into windows. Where one rank holds everything the others fetch it, on processors of
-/// their own, instead of waiting for that one to hand it out.
+/// Which ranks write into windows. Where one rank holds everything, the others fetch it, on their
+/// own processors, instead of waiting for that rank to hand it out.
 DirectMode window_mode(Collective collective) {
   const bool one_source = collective == Collective::broadcast || collective == Collective::scatter;
   return one_source ? DirectMode::one_shot : DirectMode::push;
@@ -144,8 +144,8 @@ std::shared_ptr<PreparedCall> prepare(std::shared_ptr<const Plan> plan, const Ca
   prepared->output_begin = begin(out);
   prepared->input_elements = partition.offset(in.first + in.count) - begin(in);
   prepared->output_elements = partition.offset(out.first + out.count) - begin(out);
-  // Of two ranks one that only receives waits for lines of the other's cache: stores that go to
-  // memory at once would hold those up.
+  // With two ranks, one that only receives waits for lines of the other's cache. Stores past the
+  // caches would hold those up.
   const std::size_t cached =
       call.collective == Collective::all_reduce ? cached_sent_on : cached_results;
   prepared->streaming =

@@ -33,17 +33,17 @@ struct Slicing {
   std::uint64_t passes = 1;
   std::uint32_t abreast = 1;  ///< passes that go side by side (see program.h)
 
-  /// Passes with empty ones behind them, so that all go abreast.
+  /// Passes, with empty ones appended so that all are interleaved.
   std::uint64_t rounded_passes() const { return (passes + abreast - 1) / abreast * abreast; }
 };
 
-/// What a rank gives its peers by a direct call, see rondo/traffic.h.
+/// What a direct call of this rank counts as sent, see rondo/traffic.h.
 struct Given {
   std::uint64_t messages = 0;
   std::uint64_t bytes = 0;
 };
 
-/// The direct way of a call, where its ranks reach each other's memory.
+/// The direct path of a call, where its ranks reach each other's memory.
 struct DirectCall {
   /// A plan with element counts. Positions are elements of the index space.
   struct Part {
@@ -72,7 +72,7 @@ struct DirectCall {
     std::size_t output_bytes(int rank) const {
       return (output(rank).end - output(rank).begin) * element_bytes;
     }
-    /// Of the index space.
+    /// Bytes of the index space.
     std::size_t bytes() const { return offsets.back() * element_bytes; }
   };
 
@@ -85,13 +85,13 @@ struct DirectCall {
     std::vector<std::size_t> sources{};  ///< by rank: bytes from what that rank shows
   };
 
-  bool staged = false;          ///< inputs are shown on the board; else the buffers are exposed
+  bool staged = false;  ///< inputs are shown in the control block; else the buffers are exposed
   bool offers_windows = false;  ///< staged: but what lies in windows is exposed instead
   Part ordinary_memory{};       ///< staged calls', and exposed ones' where some memory is no window
   Part windows{};               ///< all memory lies in windows
   std::vector<ShownMove> shown{};  ///< staged one_shot: the moves of round 0
   std::size_t shown_bytes = 0;     ///< of this rank's input
-  bool alone = false;     ///< staged one_shot: nobody takes this rank's input, nor it theirs
+  bool alone = false;     ///< staged one_shot: no rank takes this rank's input, nor it theirs
   bool copies = false;    ///< exposed ordinary memory is copied by the kernel; else by messages
   bool measured = false;  ///< by messages where those have been faster (core/execute/contest.h)
 };
@@ -109,7 +109,7 @@ struct PreparedCall {
   std::size_t output_begin = 0;
   std::size_t input_elements = 0;              ///< held by the user's input on this rank
   std::size_t output_elements = 0;             ///< and by its output
-  std::size_t scratch_bytes = 0;               ///< all slots together, of all passes abreast
+  std::size_t scratch_bytes = 0;               ///< all slots together, of all interleaved passes
   bool streaming = false;                      ///< by messages: results go past the caches
   bool tokens = false;                         ///< empty messages travel too: barrier
   double scale = 1.0;                          ///< floats under avg: factor of every input element
@@ -121,7 +121,7 @@ struct PreparedCall {
   int chunks() const { return plan->schedule.layout.chunks(); }
   /// Ops of all passes.
   std::uint64_t instances() const { return slicing.rounded_passes() * plan->program.ops.size(); }
-  /// Of all ranks together, where they are alike.
+  /// Bytes of the results of all ranks together, where they are alike.
   std::size_t results_bytes() const {
     return output_elements * element_bytes * static_cast<std::size_t>(plan->schedule.ranks);
   }
@@ -132,9 +132,9 @@ struct PreparedCall {
 std::shared_ptr<PreparedCall> prepare(std::shared_ptr<const Plan> plan, const Call& call, int rank,
                                       const Cut& cut, std::string reason, Counts counts = {});
 
-/// The direct way of the same call: a plan that all counts share, and this count's offsets.
-/// `plans` must be of call.collective and call.root. Whether copies serve, and whether times
-/// decide, is the caller's to say.
+/// The direct path of the same call: a plan that all counts share, and this count's offsets.
+/// `plans` must be those of call.collective and call.root. The caller sets whether copies serve,
+/// and whether times decide.
 std::shared_ptr<DirectCall> prepare_direct(const DirectChoice& choice, const Call& call,
                                            DirectPlans& plans, Counts counts = {});
 

@@ -7,7 +7,7 @@
 namespace rondo {
 namespace {
 
-/// Neither that of equal blocks nor that of messages between pairs.
+/// Never the value of equal blocks, nor that of messages between pairs.
 std::uint64_t proper(std::uint64_t mixed) {
   return mixed > between_pairs ? mixed : between_pairs + 1;
 }

@@ -1,7 +1,7 @@
 // Calls whose blocks differ in size: what their counts make of a Call, and where the blocks lie.
 //
-// The counts travel beside the Call, whose fields tell them by a fingerprint: ranks that disagree
-// about them make different calls, which every message and every comparison shows.
+// The counts travel beside the Call, which holds a fingerprint of them. So ranks that disagree
+// about counts make different calls, and every message and every comparison shows that.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,5 @@
-// RaggedCalls: calls with counts made lately, as their callers gave them, so that a repeated one is
-// neither checked nor shaped again. Beside CallCache, which knows calls by what shape() makes of
-// them. Not thread-safe.
+// RaggedCalls: recent calls with counts, as their callers gave them. A repeated one is neither
+// checked nor shaped again. CallCache knows calls by what shape() makes of them. Not thread-safe.
 #pragma once
 
 #include <array>
@@ -17,7 +16,7 @@ class RaggedCalls {
  public:
   using Entry = std::shared_ptr<const PreparedCall>;
 
-  /// What keep() was last given for this call and these counts; null where that is forgotten.
+  /// The call that keep() was last given for this call and these counts; null if forgotten.
   const Entry* find(const Call& asked, Counts counts) const {
     const Place& place = places_[place_of(asked, counts)];
     const bool found = place.prepared && place.asked == asked && equal(place.counts, counts);
@@ -44,7 +43,8 @@ class RaggedCalls {
     while (at < a.size() && a[at] == b[at]) ++at;
     return at == a.size();
   }
-  /// Apart lie the collectives, the roots that a loop goes through, and some lists of counts.
+  /// Collectives, the roots that a loop goes through, and some lists of counts have places of their
+  /// own.
   static std::size_t place_of(const Call& asked, Counts counts) {
     const std::size_t ends = counts.empty() ? 0 : counts.front() + 3 * counts.back();
     const std::size_t kinds =

@@ -40,7 +40,7 @@ bool has_mps(int device) {
   return status == cuda::success && enabled != 0;
 }
 
-/// Of the current context, which `room` is taken in.
+/// The tenant for the current context, in which `room` is taken.
 Tenant this_tenant(cuda::Context context, std::unique_ptr<Room>& room) {
   const int device = cuda::current_device();
   Tenant tenant;
@@ -55,13 +55,12 @@ Tenant this_tenant(cuda::Context context, std::unique_ptr<Room>& room) {
 
 void tell(const detail::CommunicatorState& state, const std::string& obstacle) {
   if (obstacle.empty())
-    return log(LogLevel::info, state.rank(),
-               "small calls between devices are kernels that wait for each other",
+    return log(LogLevel::info, state.rank(), "small calls between GPUs are co-resident kernels",
                LogSubsystem::p2p);
   const bool wanted = state.config().device_executor == DeviceExecutor::resident;
   log(wanted ? LogLevel::warn : LogLevel::info, state.rank(),
-      std::string(wanted ? "RONDO_DEVICE_EXECUTOR=resident cannot be: " : "") +
-          "no kernel waits for another rank: " + obstacle,
+      std::string(wanted ? "RONDO_DEVICE_EXECUTOR=resident is not possible: " : "") +
+          "small calls between GPUs use no co-resident kernels: " + obstacle,
       LogSubsystem::p2p);
 }
 
@@ -135,8 +134,8 @@ std::size_t Executor::held_bytes(const Call& call, Buffer buffer) const {
   return static_cast<std::size_t>(span.count) * call.count * size_of(call.type);
 }
 
-/// Kernels access whole elements, so they take what is not aligned to them by way of memory that
-/// is: as only this rank knows it, no other one may notice.
+/// Kernels access whole elements, so a buffer that is not aligned to them goes through memory that
+/// is. Only this rank knows that, so no other one may notice.
 void Executor::launch(const Call& call, cuda::DevicePointer input, cuda::DevicePointer output,
                       cuda::Stream stream) {
   const auto copy = [&](cuda::DevicePointer to, cuda::DevicePointer from, Buffer buffer) {

@@ -1,9 +1,10 @@
-// Executor: a communicator's small calls between devices as kernels that wait for the other ranks'
-// kernels: one launch a call, no flags in streams and no copies around it.
+// Executor: small calls of a communicator between devices, as co-resident kernels, which wait for
+// the kernels of the other ranks. A call is one launch, with no flags in streams and no copies
+// around it.
 //
-// The ranks meet in arenas (kernels/device/arena.h): device memory of each that all of them map.
-// All that calls leave behind, such as how many there were, is in the arenas, so a captured launch
-// can be replayed. A launch carries its call by value: nothing is copied for it or kept.
+// The ranks meet in arenas (kernels/device/arena.h): device memory of each rank that all of them
+// map. Whatever a call leaves for the next one, such as how many there were, is in the arenas. So a
+// captured launch can be replayed. A launch carries its call by value, so nothing is copied for it.
 #pragma once
 
 #include <cstddef>
@@ -24,10 +25,10 @@ namespace rondo::resident {
 /// Threads: one at a time, but abort() and wait_record() from any.
 class Executor {
  public:
-  /// Collective, of ranks that all have a device, which reach each other's memory. Null on every
-  /// rank where kernels may not wait for each other (tenancy.h); RONDO_DEBUG=INFO says why, and
-  /// where RONDO_DEVICE_EXECUTOR=resident asked for them, a warning does. Loads the kernels first,
-  /// as how many blocks run at once is among what is asked. Throws what exchanging texts throws.
+  /// Collective, of ranks that all have a device and reach each other's memory. Null on every rank
+  /// where kernels may not wait for each other (tenancy.h). RONDO_DEBUG=INFO says why, and so does
+  /// a warning where RONDO_DEVICE_EXECUTOR=resident asked for them. Loads the kernels first,
+  /// because the ranks compare how many blocks run at once. Throws what exchanging texts throws.
   /// `context`, which is current: whose stream the calls are in.
   static std::shared_ptr<Executor> make(const std::shared_ptr<detail::CommunicatorState>& state,
                                         cuda::Context context);
@@ -36,13 +37,15 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  /// Of each rank's memory that all must map, zero at first, for connect(); aligned to 128.
+  /// How much of each rank's memory all must map, for connect(). It is zero at first, and aligned
+  /// to 128.
   static std::size_t bytes(int ranks);
-  /// By rank: where that memory is. Once, before the first call, with the context current and
-  /// stream captures relaxed. Throws CudaError.
+  /// `places`: where that memory is, by rank. Call it once, before the first call, with the context
+  /// current and stream captures relaxed. Throws CudaError.
   void connect(const std::vector<cuda::DevicePointer>& places);
 
-  /// Whether calls of this shape are made here: the same on every rank. Of at least one element.
+  /// Whether calls of this shape are made here: the same on every rank. They have at least one
+  /// element.
   bool serves(const Call& call) const { return choose(call, ranks_).form != Form::finite; }
   /// Bytes of a buffer that this rank has in the call.
   std::size_t held_bytes(const Call& call, Buffer buffer) const;
@@ -55,7 +58,7 @@ class Executor {
   void launch(const Call& call, cuda::DevicePointer input, cuda::DevicePointer output,
               cuda::Stream stream);
 
-  /// All kernels of this rank end, those to come, too, wherever they wait. For good.
+  /// Ends all kernels of this rank for good, also those to come, wherever they wait.
   void abort();
   /// What the first of them to end early waited for, in words; nothing while none has said so.
   std::optional<std::string> wait_record() const;
@@ -85,7 +88,7 @@ class Executor {
   const cuda::ResidentKernels& kernels_;
   const std::unique_ptr<Room> room_;
   Places places_;
-  cuda::PinnedMemory pinned_;  ///< the control, and behind it what connect() copies
+  cuda::PinnedMemory pinned_;  ///< the control, then what connect() copies
   Programs programs_;
 };
 

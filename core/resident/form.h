@@ -1,6 +1,7 @@
-// What form a call between devices takes: a kernel that waits for the other ranks' kernels, by hand
-// or by a program, or the finite copies and kernels of core/direct_device. Pure functions of what
-// all ranks share: no rank's own pointers, so that all ranks choose alike.
+// Which form does a call between devices take? Either a co-resident kernel (written by hand, or a
+// program), or the "finite" form: copies and kernels of core/direct_device, which wait for nothing.
+// The choice is a pure function of what all ranks share, without any rank's own pointers. So all
+// ranks choose alike.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +24,7 @@ struct Choice {
   std::uint32_t stripes = 1;                                            ///< of small: its blocks
 };
 
-/// Blocks of one call, at most.
+/// The most blocks of one call.
 inline constexpr std::uint32_t most_stripes = 8;
 /// A call whose blocks all together (N in the algorithms' cost lines) have more bytes is finite:
 /// copy engines then move them at the links' speed, and there is nothing to gain by saving flags.
@@ -35,7 +36,7 @@ inline constexpr int most_program_ranks = 16;
 /// The arenas of `ranks` ranks.
 device::ArenaShape arena_shape(int ranks);
 
-/// Of a rank's input or output, at most, in a call that is not finite.
+/// The most bytes of a rank's input or output in a call that is not finite.
 std::size_t most_held_bytes(int ranks);
 
 /// `call` is a collective of at least one element in a communicator of at least 2 ranks.

@@ -16,7 +16,7 @@ namespace {
 /// flag, but twice the bytes. An assumption, as those of form.h.
 constexpr std::size_t most_packet_bytes = std::size_t{16} << 10;
 
-/// Of the largest message.
+/// The protocol for the largest message.
 device::Protocol protocol_of(const Partition& partition, std::size_t element_bytes) {
   std::size_t largest = 0;
   for (int chunk = 0; chunk < partition.layout().chunks(); ++chunk)

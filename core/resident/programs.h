@@ -1,8 +1,9 @@
-// The programs of calls: a schedule for each collective, lowered for one rank, as images.
+// The programs of calls: a schedule for each collective, lowered for one rank, as device programs
+// ("images").
 //
-// All ranks reach each other, so every schedule is the one in which messages go straight from where
-// bytes are to where they are wanted, in one round (two_shot: two). Those that reduce add in the
-// order of ranks and round once: the same bits as in the finite form.
+// All ranks reach each other. So every schedule is the one whose messages go straight from where
+// bytes are to where they are wanted, in one round (two_shot: two). Reductions add in the order of
+// ranks and round once. So they have the same bits as in the finite form.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +22,7 @@ namespace rondo::resident {
 /// Which row of the table of algorithms a collective takes.
 std::string_view algorithm_of(Collective collective);
 
-/// One rank's. Threads: one at a time.
+/// One rank's programs. Threads: one at a time.
 class Programs {
  public:
   /// `shape`: the arenas'.

@@ -1,12 +1,13 @@
-// Room: blocks that a device can run at once and that a communicator's kernels count on.
+// Room: the block budget. It counts the blocks that a device can run at once and that the kernels
+// of a communicator rely on.
 #pragma once
 
 #include <string>
 
 namespace rondo::resident {
 
-/// What one communicator of this process takes on a device, as long as this lives. Taken without a
-/// question: who makes it asks taken() and gives it back where that is too much. Threads: any.
+/// What one communicator of this process takes on a device, as long as this lives. It is
+/// always granted: the caller asks taken() and gives it back if that is too much. Threads: any.
 class Room {
  public:
   /// `device`: its name, the same for all communicators of this process.

@@ -9,7 +9,7 @@ std::string ranks(std::size_t first, std::size_t second) {
   return "ranks " + std::to_string(first) + " and " + std::to_string(second);
 }
 
-/// Why a pair of ranks may not.
+/// Why a pair of ranks may not run such kernels; empty: it may.
 std::string obstacle_between(const std::vector<Tenant>& tenants, std::size_t first,
                              std::size_t second) {
   const Tenant& one = tenants[first];

@@ -1,22 +1,22 @@
-// Whether the ranks of a communicator may run kernels that wait for each other: only where each of
-// them is sure to run while the others wait.
+// The co-residency check: may the ranks of a communicator run kernels that wait for each other?
+// Only if each of them is sure to run while the others wait.
 //
-//   a device each             They run beside each other.
+//   a device each             Yes: they run beside each other.
 //   one device, several       Contexts of several processes take turns on a device, and each wait
-//   processes                 may cost whole time slices; under MPS they share one.
-//   one device, one process   Never: the driver may put two of a context's streams into one queue,
-//                             where a kernel that waits keeps its peer's from beginning.
+//   processes                 may cost whole time slices. Under MPS they share one: yes.
+//   one device, one process   Never: the driver may put two of a context's streams into one queue.
+//                             There a kernel that waits keeps its peer's from beginning.
 //
-// And there must be room: the blocks of all communicators whose kernels may wait at a time take at
-// most half of what the device runs at once. Else a call of one communicator could wait for room
-// that another one's holds, and that one, on another rank, for the first. The other half is for
-// kernels that only combine, and end by themselves; kernels of the program's own end, too.
+// There must also be room. The blocks of all communicators whose kernels may wait at a time take at
+// most half of what the device runs at once. Otherwise two communicators could each wait for room
+// that the other holds, on different ranks. The other half is for kernels that end by themselves:
+// rondo's that only combine, and the program's own.
 //
 // What is counted: the communicators of this process, times the ranks of this communicator that
-// share its device. Other processes are not asked, be they other jobs under the same MPS or other
-// groups of this job: their kernels that wait may fill the device between them, and then calls wait
-// until RONDO_TIMEOUT fails them. Several processes without MPS (other jobs, as those of one
-// communicator are finite) end, but in turns. RONDO_DEVICE_EXECUTOR=finite is right for both.
+// share its device. Other processes are not asked: neither other jobs under the same MPS nor other
+// groups of this job. Their waiting kernels may fill the device together. Then calls wait until
+// RONDO_TIMEOUT fails them. Other jobs without MPS take turns, so they end, but slowly.
+// RONDO_DEVICE_EXECUTOR=finite is right for both.
 #pragma once
 
 #include <cstdint>
@@ -35,12 +35,12 @@ struct Tenant {
   std::string obstacle{};     ///< why this rank cannot at all; empty: it can
 
   Tenant() = default;
-  /// Of what str() said.
+  /// Reads what str() returned.
   explicit Tenant(const std::string& said);
   std::string str() const;
 };
 
-/// By rank: why they may not, the same on every rank; empty: they may.
+/// `tenants`: by rank. Why they may not, the same on every rank; empty: they may.
 std::string obstacle_of(const std::vector<Tenant>& tenants);
 
 }  // namespace rondo::resident

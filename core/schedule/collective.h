@@ -1,10 +1,12 @@
 // What each collective promises, as contributions: "rank r's input chunk c".
 //
-// Before: input chunk c of rank r holds {r} of chunk c, for the chunks the rank's input buffer has
-// (see held() in layout.h). After: every chunk of a rank's output buffer holds what expected()
-// says. For send_recv the root is the sender and (root + 1) mod ranks the receiver; other ranks,
-// and a world of one, have nothing to do. A barrier moves a token that only says who has been heard
-// of.
+//   before   Input chunk c of rank r holds {r} of chunk c, for the chunks that the rank's input
+//            buffer has (see held() in layout.h).
+//   after    Every chunk of a rank's output buffer holds what expected() says.
+//
+// For send_recv the root is the sender and (root + 1) mod ranks the receiver. Other ranks have
+// nothing to do, nor has a world of one. A barrier moves a token that only says which ranks were
+// heard of.
 #pragma once
 
 #include <cstddef>

@@ -14,10 +14,10 @@ struct Holding {
   bool fresh = false;  ///< written in the last of the rounds
 };
 
-/// [rank][chunk] after so many rounds; 0 is the beginning. Of what lies in a chunk's place counts
-/// the output, once written; before that the scratch with most contributions, the latest of equals;
-/// before that the rank's own input. An all_to_all's outputs number chunks differently from its
-/// inputs: there only outputs count. Only of detailed explanations.
+/// [rank][chunk] after so many rounds; 0 is the beginning. For each chunk the first of these
+/// counts: the output once it is written, the scratch with most contributions (the latest of
+/// equals), the rank's own input. An all_to_all's outputs number chunks differently from its
+/// inputs: there only outputs count. Only for detailed explanations.
 std::vector<std::vector<Holding>> holdings(const Explanation& explanation, std::size_t rounds);
 
 }  // namespace rondo

@@ -20,7 +20,7 @@ std::string row(const std::string& label, const Cells& cells, std::size_t column
   return line + "\n";
 }
 
-/// The words of a cell; those too long for a line are broken behind commas.
+/// The words of a cell; those too long for a line are broken after commas.
 std::vector<std::string> words_of(const std::string& cell, std::size_t longest) {
   std::vector<std::string> words;
   for (std::size_t at = 0; at < cell.size();) {

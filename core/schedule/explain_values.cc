@@ -1,4 +1,4 @@
-// What every rank holds, as numbers.
+// The numbers that every rank holds.
 #include <algorithm>
 
 #include "core/schedule/explain_holdings.h"

@@ -1,9 +1,10 @@
 // Cost formulas as people write them: "2(P-1)/P", "2q", "min(P, 8)(q+1)".
 //
-// Numbers, names, + - * / ^, parentheses, and multiplication where two factors stand side by side.
-// * / and side by side bind alike, from left to right: "1/2P" is P/2. ^ binds closer. Functions:
-// ceil, floor, log2, sqrt, min, max; and ones(n), the one bits of all the numbers from 0 to n-1 in
-// binary: ones(4) = 4, of 00, 01, 10 and 11.
+// - Numbers, names, + - * / ^, parentheses. Two factors side by side are multiplied.
+// - * and / and "side by side" bind alike, from left to right: "1/2P" is P/2. ^ binds closer.
+// - Functions: ceil, floor, log2, sqrt, min, max, ones.
+// - ones(n) counts the one bits of all the numbers from 0 to n-1 in binary: ones(4) = 4, of 00, 01,
+//   10 and 11.
 #pragma once
 
 #include <map>

@@ -34,10 +34,11 @@ class Sets {
   std::vector<std::uint64_t> bits_;
 };
 
-/// What dependencies order, directly or not.
-class Order {
+/// Which ops must run after which, by a dependency or a chain of them: of the same pass, or of the
+/// pass before.
+class Ordering {
  public:
-  explicit Order(const Program& program)
+  explicit Ordering(const Program& program)
       : this_pass_(program.ops.size()), previous_pass_(program.ops.size()) {
     sort(program);
     for (const Index op : sorted_)
@@ -54,7 +55,7 @@ class Order {
       }
   }
 
-  /// Every op after those of its pass that it depends on, else in program order.
+  /// All ops, each after the ops of its pass that it depends on, otherwise in program order.
   const std::vector<Index>& sorted() const { return sorted_; }
   bool after(Index op, Index other) const { return this_pass_.has(op, other); }
   bool after_previous(Index op, Index other) const { return previous_pass_.has(op, other); }
@@ -91,7 +92,7 @@ enum class Kind : std::uint8_t { user, scratch, in_channel, out_channel };
 /// kind, slot or lane, chunk or peer. Input and output are one memory where they may be.
 using Thing = std::tuple<Kind, int, int>;
 
-/// Uses of one thing in order: what the next use must come after.
+/// The uses of one thing in order, as far as the next use must come after them.
 struct Uses {
   std::vector<Index> first_readers{};  ///< before the first change
   std::vector<Index> readers{};        ///< since the last change
@@ -195,7 +196,7 @@ class Finder {
   const Program& program_;
   int rank_;
   const std::function<void(const std::string&)>& complain_;
-  Order order_;
+  Ordering order_;
   std::map<Thing, Uses> uses_{};
 };
 

@@ -1,10 +1,11 @@
-// Hazards: two ops of one rank that touch the same thing, at least one of them changing it, must be
-// ordered by dependencies, since executors run ops and passes ahead where dependencies allow.
+// Hazards: two ops of one rank touch the same thing, and at least one of them changes it.
+// Dependencies must order such ops, since executors run ops and passes ahead where dependencies
+// allow.
 //
 //   thing               within a pass                     between passes
 //   output, input       ordered (input may be output)     other slices, so nothing to order
 //   scratch             ordered                           ordered: passes share it
-//   channel (one way)   ordered: messages keep turns      ordered
+//   channel (one way)   ordered: messages keep order      ordered
 #pragma once
 
 #include <functional>

@@ -69,9 +69,9 @@ class Partition {
   /// Elements of a chunk run, wrapping included.
   std::size_t size(const Chunk& run) const;
   std::size_t largest_chunk() const;
-  /// The most first elements of each chunk of which any `run` chunks in a row, wrapping included,
-  /// have no more than `elements` together. Of equal blocks elements / run; of ragged ones at least
-  /// that, as the short ones leave room.
+  /// The slice size for frames of `elements`: the most first elements of each chunk such that any
+  /// `run` chunks in a row, wrapping included, have no more than `elements` together. Equal blocks:
+  /// elements / run. Ragged ones: at least that, as the short ones leave room.
   std::size_t longest_slice(int run, std::size_t elements) const;
 
  private:

@@ -8,15 +8,21 @@
 // Event-driven: a cursor that must wait is woken by the op that ends its wait, so the work is
 // proportional to the steps. A Domain supplies
 //
-//   Value                                  the content of a message: as many chunks as the op's
-//   extent Value read(site, chunk)                a local operand Value arrive(site, peer, Value)
-//   a message taken from a channel Value combine(site, span<Value>)       two operands or more,
-//   from left to right void  write(site, chunk, const Value&) Value depart(site, peer, Value) a
-//   message that goes onto a channel
+//   Value                                         the content of a message: as many chunks as the
+//                                                 op's extent
+//   Value read(site, chunk)                       a local operand
+//   Value arrive(site, peer, Value)               a message taken from a channel
+//   Value combine(site, span<Value>)              two operands or more, from left to right
+//   void  write(site, chunk, const Value&)
+//   Value depart(site, peer, Value)               a message that goes onto a channel
 //
-// and, where time matters, `double arrival(const Value&)` and `double start(site, arrived)`, when
-// the op could start given when its last message arrived: ops that can run then run in order of
-// start.
+// and, where time matters:
+//
+//   double arrival(const Value&)                  when a message arrived
+//   double start(site, arrived)                   when the op could start, given when its last
+//                                                 message arrived
+//
+// Then the ops that can run do so in order of start.
 #pragma once
 
 #include <algorithm>

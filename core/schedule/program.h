@@ -46,12 +46,12 @@ struct Op {
   std::uint32_t round = 0;
   bool writes = false;  ///< `into` is valid
   bool last = false;    ///< and an output chunk that no later op of the pass reads
-  /// Of an op that sends a local chunk as it is: a later op writes there, or the memory is scratch,
-  /// so channels that hold places must not send from it.
+  /// For an op that sends a local chunk unchanged: a later op writes there, or the memory is
+  /// scratch, so channels that hold places must not send from it.
   bool rewritten = false;
   Chunk into{};
-  /// The chunks whose elements the op works on; only first and count matter. Where a run of the op
-  /// wraps behind the last chunk, this one does.
+  /// The chunks whose elements the op works on; only first and count matter. It wraps after the
+  /// last chunk where a run of the op does.
   Chunk extent{};
 };
 

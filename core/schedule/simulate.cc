@@ -147,7 +147,7 @@ Size even(const Schedule& header, double bytes) {
   return [chunk](const Chunk& run) { return chunk * run.count; };
 }
 
-void demand_clean(const Outcome& outcome, const Schedule& header) {
+void demand_simulated(const Outcome& outcome, const Schedule& header) {
   if (outcome.clean()) return;
   throw Error(ErrorCode::internal,
               header.algorithm + " " + std::string(name(header.collective)) +
@@ -174,13 +174,13 @@ Simulation simulate_sized(const Schedule& schedule, const Costs& costs, Size siz
   check_header(schedule);
   if (costs.slices <= 1) {
     Clocks clocks(schedule, costs, std::move(size));
-    demand_clean(run(schedule, clocks), schedule);
+    demand_simulated(run(schedule, clocks), schedule);
     return clocks.result();
   }
   const Schedule cut = in_slices(schedule, costs.slices);
   Clocks clocks(cut, costs,
                 [&](const Chunk& run) { return size(run) / static_cast<double>(costs.slices); });
-  demand_clean(run(cut, clocks), cut);
+  demand_simulated(run(cut, clocks), cut);
   return whole(clocks.result(), costs.slices);
 }
 
@@ -213,7 +213,7 @@ Simulation simulate(const Schedule& header, std::span<const Program> programs, d
                     const Costs& costs) {
   check_header(header);
   Clocks clocks(header, costs, even(header, bytes));
-  demand_clean(run(header, programs, clocks), header);
+  demand_simulated(run(header, programs, clocks), header);
   return clocks.result();
 }
 

@@ -1,24 +1,26 @@
 // The simulator: an alpha-beta-gamma clock for every rank and lane.
 //
-// A message of n bytes takes alpha + n beta. It occupies the sender's out port and the receiver's
-// in port (full duplex, one message each way at a time) from the moment the sender's lane has the
-// value and both ports are free. A lane that receives waits for the message's end; sending does not
-// hold it up. Combining k operands of n bytes takes (k - 1) n gamma. A ring all-reduce of N bytes
-// takes exactly 2(P-1)(alpha + N/P beta) + (P-1) N/P gamma. Waiting for room in a channel costs
-// nothing: depth is a matter of correctness (see verify.h).
+// - A message of n bytes takes alpha + n beta. It occupies the sender's out port and the receiver's
+//   in port (full duplex, one message each way at a time). It starts when the sender's lane has the
+//   value and both ports are free.
+// - A lane that receives waits for the message's end. Sending does not hold it up.
+// - Combining k operands of n bytes takes (k - 1) n gamma.
+// - Waiting for room in a channel costs nothing: depth is a matter of correctness (see verify.h).
 //
-// Three things make this clock one of a real machine, all off unless asked for:
-// - a switch: what it has taken from the sender it keeps until the receiver's port is free, so a
-//   sender goes on with its next message. Alpha is then time on the way and occupies no port.
-// - slices: every message moves in so many pieces, each of which goes its way through the schedule
-//   as soon as it can, as executors do it. Then alpha is time on the way and occupies no port: the
-//   next slice follows at once.
-// - processors: on one machine it is they who move bytes. Each message takes n `copy` of its
-//   sender's processor and as much of its receiver's, combining takes n gamma of the processor, and
-//   ranks that share a processor take turns. What a lane has just received or combined it sends on
-//   for n `forward`, since executors do both at once. Alpha occupies nothing here either. A
-//   receiver whose processor is idle copies out what has come while the sender still copies in the
-//   rest: it is done sooner by `overlap` of the time for which it waited like that.
+// So a ring all-reduce of N bytes takes exactly 2(P-1)(alpha + N/P beta) + (P-1) N/P gamma.
+//
+// Three options make this clock one of a real machine. All are off by default:
+//
+// - A switch keeps what it has taken from the sender until the receiver's port is free, so a sender
+//   goes on with its next message. Alpha is then time on the way and occupies no port.
+// - Slices: every message moves in so many pieces. Each goes its way through the schedule as soon
+//   as it can, as executors do it. Alpha is then time on the way: the next slice follows at once.
+// - Processors: on one machine they move the bytes. Each message takes n `copy` of its sender's
+//   processor and as much of its receiver's. Combining takes n gamma of the processor. Ranks that
+//   share a processor take turns. A lane sends on what it has just received or combined for n
+//   `forward`, since executors do both at once. Alpha occupies nothing. A receiver whose processor
+//   is idle copies out what has come while the sender still copies in the rest: it is done sooner
+//   by `overlap` of the time for which it waited like that.
 #pragma once
 
 #include <cstdint>
@@ -71,7 +73,7 @@ struct Simulation {
 /// `bytes`: the whole index space (a block per rank where the collective has blocks), cut evenly.
 /// Throws Error{internal} when the schedule gets stuck.
 Simulation simulate(const Schedule& schedule, double bytes, const Costs& costs);
-/// The same with the very chunk sizes that an executor would use.
+/// The same with exactly the chunk sizes that an executor would use.
 Simulation simulate(const Schedule& schedule, const Partition& partition, double element_bytes,
                     const Costs& costs);
 /// Lowered programs, one of each rank.

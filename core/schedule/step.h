@@ -1,13 +1,14 @@
 // A schedule is a sequence of five kinds of step over chunks. Grammar, one rank's view:
 //
-//   send            from -> peer                       the peer gets the chunk's value
+//   send            from -> peer               the peer gets the chunk's value
 //   receive         peer -> into
-//   receive_reduce  peer, from -> into                 into = received (op) from, or from (op)
-//   received reduce          from[0] (op) from[1] ... -> into   operands are one chunk in
-//   consecutive scratch slots copy            from -> into
+//   receive_reduce  peer, from -> into         into = received (op) from, or from (op) received
+//   reduce          from[0] (op) from[1] ... -> into
+//                                              operands are one chunk in consecutive scratch slots
+//   copy            from -> into
 //
-// A chunk is a piece of the collective's index space (see layout.h), so the same number means the
-// same elements in every buffer. `from` and `into` may differ: nothing needs a copy to be out of
+// A chunk is a piece of the collective's index space (see layout.h). So the same number means the
+// same elements in every buffer. `from` and `into` may differ: no copy is needed to be out of
 // place.
 #pragma once
 
@@ -20,7 +21,7 @@ namespace rondo {
 /// whole index space.
 enum class Buffer : std::uint8_t { input, output, scratch };
 
-/// `count` chunks from `first` on, wrapping behind the layout's last chunk to 0.
+/// `count` chunks from `first` on, wrapping after the layout's last chunk to 0.
 struct Chunk {
   Buffer buffer = Buffer::input;
   std::uint8_t unused = 0;

@@ -16,7 +16,7 @@
 //     receive from 1 into output[1]
 //
 // Also `copy input[0] into output[0]` and `reduce scratch0..3[5] into output[5]` (slots 0 to 3).
-// `input[3..1]` is a run from chunk 3 to chunk 1 that wraps behind the last chunk. Rounds count
+// `input[3..1]` is a run from chunk 3 to chunk 1 that wraps after the last chunk. Rounds count
 // from 1 here.
 #pragma once
 

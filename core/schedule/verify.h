@@ -1,10 +1,14 @@
-// The verifier: proves a schedule, or the programs lowered from it, right for its number of ranks.
+// The verifier: proves that a schedule, or the programs lowered from it, are right for their number
+// of ranks. It checks:
 //
-// Checked: every expected output chunk holds exactly the contributions it must; nothing is read
-// that was never written; input is not read after output of the same chunk was written (so input
-// and output may be the same memory); lanes share no memory; no wait cycle at the declared depth;
-// nothing is left in a channel; all ranks combine a chunk in the same order. Programs also: every
-// conflict between two ops of a rank is ordered by their dependencies.
+// - Every expected output chunk holds exactly the contributions that it must.
+// - Nothing is read that was never written.
+// - Input is not read after output of the same chunk was written. So input and output may be the
+//   same memory.
+// - Lanes share no memory.
+// - There is no wait cycle at the declared depth, and nothing is left in a channel.
+// - All ranks combine a chunk in the same order.
+// - Programs only: dependencies order every two ops of a rank that conflict.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +40,7 @@ struct Report {
 Report verify(const Schedule& schedule);
 
 /// The same for lowered programs, one of each rank, run in program order at the schedule's depth.
-/// Of `header` everything but its steps is used.
+/// The steps of `header` are not used.
 Report verify(const Schedule& header, std::span<const Program> programs);
 
 }  // namespace rondo

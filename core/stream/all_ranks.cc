@@ -51,7 +51,7 @@ AllRanks::AllRanks(std::vector<std::shared_ptr<StreamCalls>> ranks,
     for (const auto& rank : ranks_) rank->follow_also(order_);
     log(LogLevel::info, -1,
         "GPU buffers of calls that one thread launches for all " + std::to_string(ranks_.size()) +
-            " ranks: combined where they lie, by kernels on " + words_of_devices(),
+            " ranks: combined in place, by kernels on " + words_of_devices(),
         LogSubsystem::p2p);
   } catch (const Error& error) {
     devices_.clear();
@@ -235,7 +235,7 @@ void AllRanks::gather_leads(const Plan& plan) {
     join(plan.lead.front(), plan.lead[i], ranks_[devices_[i].rank]->scratch());
 }
 
-/// And they for it.
+/// The streams of the other devices wait for the first one's.
 void AllRanks::release_leads(const Plan& plan) {
   for (std::size_t i = 1; i < devices_.size(); ++i)
     join(plan.lead[i], plan.lead.front(), ranks_.front()->scratch());
@@ -252,7 +252,7 @@ void AllRanks::begin(const Plan& plan) {
   release_leads(plan);
 }
 
-/// On several devices each call begins behind all parts of the one before.
+/// On several devices each call begins after all parts of the one before.
 void AllRanks::launch(const Plan& plan) {
   for (const Places& places : plan.calls) {
     if (&places != &plan.calls.front()) {
@@ -266,7 +266,8 @@ void AllRanks::launch(const Plan& plan) {
   }
 }
 
-/// All streams go on behind the launches, and so do later calls: those of ranks by themselves, too.
+/// All streams go on after the launches, and so do later calls, including those that ranks make
+/// alone.
 void AllRanks::end(const Plan& plan) {
   const cuda::Stream main = plan.lead.front();
   gather_leads(plan);

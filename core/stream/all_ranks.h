@@ -1,13 +1,13 @@
 // AllRanks: calls that one thread makes for all ranks of a communicator at once, on devices that
-// reach each other's memory. The ranks' buffers are combined where they lie, by finite kernels: no
-// staging, no messages, no waiting within a kernel.
+// reach each other's memory. Kernels combine the ranks' buffers in place. There is no staging,
+// there are no messages, and no kernel waits for another.
 //
 //   every rank's streams  --events-->  a stream of each device  --events-->  every rank's streams
 //                                      (one launch a call, one device)
 //
-// Calls of one communicator follow each other, and calls that are made for a rank in other ways
-// (StreamCalls, direct_device::DeviceCalls), by events. All of it can be captured, where all
-// streams are of one capture.
+// Events order the calls of a communicator, including those made for a rank on other paths
+// (StreamCalls, direct_device::DeviceCalls). All of it can be captured, if all streams belong to
+// one capture.
 //
 // Threads: one at a time, as for the ranks' StreamCalls.
 #pragma once
@@ -26,21 +26,21 @@ namespace rondo::stream {
 
 class AllRanks {
  public:
-  /// By rank. `others`: likewise, of calls that are made neither here nor there; null: none. Loads
-  /// kernels and lets the devices reach each other. Where that cannot be, RONDO_DEBUG=INFO says
-  /// why, and put() takes nothing.
+  /// By rank. `others`: the order of calls that are made neither here nor in `ranks`; null: none.
+  /// Loads kernels and lets the devices reach each other. If that is impossible, RONDO_DEBUG=INFO
+  /// says why, and put() takes nothing.
   AllRanks(std::vector<std::shared_ptr<StreamCalls>> ranks,
            const std::vector<std::shared_ptr<Order>>& others);
 
-  /// Puts the calls into their streams, by rank, each rank's in order; arguments were checked
-  /// before. Returns at once. False, and nothing was done, where they are none for this way:
-  /// buffers on the host or out of reach, ranks that disagree, messages without their other side,
-  /// streams of several captures. Throws the failure of an earlier call of any rank, also one that
-  /// was made in another way; CudaError, after which no further call succeeds on any rank.
+  /// Puts the calls into their streams, by rank, each rank's in order. Arguments were checked
+  /// before. Returns at once. False: nothing was done, because this path cannot serve them: buffers
+  /// on the host or out of reach, ranks that disagree, messages without their other side, or
+  /// streams of several captures. Throws the failure of an earlier call of any rank on any path, or
+  /// CudaError, after which no further call succeeds on any rank.
   bool put(const std::vector<std::vector<Request>>& by_rank);
   /// Returns when all that was put is complete. Throws CudaError.
   void finish();
-  /// For calls that come behind these: StreamCalls' do. Null where put() takes nothing.
+  /// For calls that follow these, as those of StreamCalls do. Null if put() takes nothing.
   const std::shared_ptr<Order>& order() const { return order_; }
 
  private:
@@ -53,7 +53,7 @@ class AllRanks {
   };
   /// What is put into streams: the calls, and which streams there are.
   struct Plan {
-    std::vector<Places> calls{};          ///< one behind the other
+    std::vector<Places> calls{};          ///< one after the other
     std::vector<cuda::Stream> of_rank{};  ///< by rank: one of its streams
     std::vector<cuda::Stream> lead{};     ///< by device: for its launches; of its `rank`
     /// All others, once each, and their ranks.
@@ -81,18 +81,19 @@ class AllRanks {
   void end(const Plan& plan);
 
   const std::vector<std::shared_ptr<StreamCalls>> ranks_;
-  /// Of all calls that are made for a rank in other ways, and the ranks. Who makes them owns it,
-  /// and lets go of the events while their context is there.
+  /// The order of all calls that are made for a rank on other paths, and the rank. Those paths own
+  /// it, and let go of the events while their context is there.
   std::vector<std::pair<std::size_t, std::weak_ptr<Order>>> orders_of_ranks_{};
-  /// Of the first rank's context, which it keeps. Apart from the ranks' own, as their calls wait
-  /// for each other. The ranks share it, and so it lives as long as a graph needs it.
+  /// In the first rank's context, which it keeps. It is apart from the ranks' own orders, as their
+  /// calls wait for each other. The ranks share it, and so it lives as long as a graph needs it.
   std::shared_ptr<Order> order_{};
-  std::vector<Device> devices_{};         ///< empty: this way is closed
+  std::vector<Device> devices_{};         ///< empty: this path is closed
   std::vector<std::size_t> device_of_{};  ///< by rank
 };
 
 /// All ranks' calls, by rank, as places: collectives in their order, then all messages. None where
-/// the ranks disagree, a message lacks its other side, or writes what another one reads or writes.
+/// the ranks disagree, where a message lacks its other side, or where one writes what another one
+/// reads or writes.
 std::optional<std::vector<Places>> match_calls(const std::vector<std::vector<Request>>& by_rank);
 
 }  // namespace rondo::stream

@@ -1,4 +1,4 @@
-// rondo/stream.h: checks arguments, fills in a Request, puts it into its stream or leaves it to the
+// rondo/stream.h: checks arguments, fills in a Request, and puts it into its stream or into the
 // thread's group.
 #include <algorithm>
 #include <utility>
@@ -52,7 +52,7 @@ class GroupInStreams : public detail::GroupPart {
   }
 
  private:
-  /// A group is its thread's, so what it holds is found by the thread.
+  /// A group belongs to its thread, so what it holds is found by the thread.
   static GroupInStreams*& newest() {
     thread_local GroupInStreams* newest = nullptr;
     return newest;
@@ -86,10 +86,10 @@ SharedCalls make_calls(const Communicator& communicator) {
 StreamCalls& usable(const SharedCalls& calls) {
   if (calls) return *calls;
   throw Error(ErrorCode::invalid_usage, "this StreamCommunicator handle is empty",
-              {.remedy = "make it of a Communicator"});
+              {.remedy = "construct it from a Communicator"});
 }
 
-/// Of what check_call() or check_message() let pass.
+/// Checks the buffers of what check_call() or check_message() let pass.
 void check_buffers(const StreamCalls& calls, Request& request) {
   const detail::CommunicatorState& state = calls.state();
   request.where = stream::check_memory(request.call, request.counts, request.input, request.output,
@@ -99,7 +99,7 @@ void check_buffers(const StreamCalls& calls, Request& request) {
                                         .device = calls.device()});
 }
 
-/// They run together.
+/// The requests run together.
 void put(const SharedCalls& calls, std::vector<Request> requests) {
   StreamCalls& streams = usable(calls);
   for (Request& request : requests) check_buffers(streams, request);

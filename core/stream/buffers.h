@@ -1,4 +1,4 @@
-// Where calls read and write, and which ones must come behind others for that.
+// Where calls read and write, and which calls must therefore follow others.
 #pragma once
 
 #include "core/base/memory_range.h"
@@ -6,7 +6,7 @@
 
 namespace rondo::stream {
 
-/// Of the part of the call's buffer that the rank holds.
+/// The size of the part of the call's buffer that the rank holds.
 std::size_t bytes_of(const Request& request, Buffer buffer, int rank, int ranks);
 
 /// What the collectives of a batch write, call by call.
@@ -14,8 +14,8 @@ class Written {
  public:
   Written(int rank, int ranks) : rank_(rank), ranks_(ranks) {}
 
-  /// Adds the next call. True when it reads or writes what one before it writes: then it has to
-  /// wait for all of those, and calls behind it for none of them any more.
+  /// Adds the next call. True when it reads or writes what one before it writes. Then it has to
+  /// wait for all of those, and later calls for none of them any more.
   bool add(const Request& request);
 
  private:

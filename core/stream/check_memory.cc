@@ -31,7 +31,7 @@ bool are_on_one_page(const void* first, const void* last) {
          reinterpret_cast<std::uintptr_t>(last) / page;
 }
 
-/// Of what begins in `there`. Of the host's memory the driver may know a part only.
+/// Checks the end of what begins in `there`. The driver may know only a part of the host's memory.
 void check_end(const UserMemory& memory, const cuda::MemoryInfo& there, const Call& call,
                const Home& home) {
   const MemoryKind kind = there.kind;
@@ -54,7 +54,7 @@ bool is_managed(cuda::DevicePointer address) {
          managed != 0;
 }
 
-/// By peer access, or as the memory was mapped so; also where the driver does not tell.
+/// By peer access, or because the memory was mapped so. True also where the driver does not say.
 bool is_open_to(cuda::Context context, cuda::DevicePointer address) {
   const cuda::CurrentContext current(context);
   unsigned long long flags = 0;

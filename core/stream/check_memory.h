@@ -1,5 +1,5 @@
-// Whether buffers of a call are memory at all, and of this communicator's device where they are of
-// one. Else whoever copies them dies of it, on the host as on a device.
+// Are the buffers of a call memory at all? If they are on a device, does this communicator's device
+// reach them? Copying a wrong one would kill the process, or the CUDA context.
 #pragma once
 
 #include <string_view>
@@ -22,28 +22,28 @@ struct Home {
 struct UserMemory {
   std::string_view name;  ///< for words
   const void* begin = nullptr;
-  std::size_t bytes = 0;  ///< 0: nobody reads or writes it
+  std::size_t bytes = 0;  ///< 0: the call neither reads nor writes it
 };
 
 /// Where a buffer begins.
 struct Location {
   bool on_device = false;
-  int device = -1;  ///< its number, as far as the driver says
+  int device = -1;  ///< its number, if the driver says so
 };
 inline Location location_of(const cuda::MemoryInfo& memory) {
   return {memory.kind == cuda::MemoryKind::device, memory.device};
 }
-/// Those of a call's buffers; of one that it does not have: the host.
+/// Where a call's buffers are. A buffer that the call does not have counts as host memory.
 struct Locations {
   Location input{};
   Location output{};
 };
 
-/// Throws Error{invalid_argument} for memory that is neither the host's, as far as this process can
-/// read it, nor a device's, at its first byte and its last, the same at both (what else lies
-/// between or behind is not looked at); and for memory of a device that the rank's own does not
-/// reach. Managed memory is everybody's. Null is not looked at. Asks the driver a few times, or the
-/// system (is_readable()). Thread-safe.
+/// Checks the first and the last byte of a buffer. Both must be host memory that this process can
+/// read, or both memory of a device that the rank's own device reaches. Otherwise it throws
+/// Error{invalid_argument}. What lies between or after them is not checked. All devices reach
+/// managed memory. Null is not checked. Asks the driver a few times, or the system (is_readable()).
+/// Thread-safe.
 Location check_memory(const UserMemory& memory, const Call& call, const Home& home);
 
 /// The same for what the rank reads and writes in a call; a message has one of both.

@@ -70,7 +70,7 @@ void await_next(Batch& batch, Kind& kind, cuda::Stream stream) {
   Item& item = batch.items[kind.items[kind.leaving]];
   const std::size_t number = item.first + item.left;
   kind.lane->await_done(number, stream);
-  // From here on the stream waits, and must be answered, whatever fails behind it.
+  // From here on the stream waits, and must be answered, whatever fails afterwards.
   ++kind.left;
   if (++item.left == item.slices.count()) ++kind.leaving;
   kind.lane->reset_done(number, stream);

@@ -27,7 +27,7 @@ Lane::Flag& Lane::done(std::size_t slice) const {
 }
 
 void Lane::write_ready(std::size_t slice, cuda::Stream stream) const {
-  // The default write comes behind a system-wide fence: the copies before it are seen first.
+  // The default write follows a system-wide fence: the copies before it are seen first.
   check(driver().stream_write_value(stream, memory_.device_address(&ready(slice)), 1,
                                     cuda::write_value_default),
         "cuStreamWriteValue32");
@@ -38,7 +38,7 @@ void Lane::await_done(std::size_t slice, cuda::Stream stream) const {
   check(driver().stream_wait_value(stream, flag, 1, cuda::wait_value_equal), "cuStreamWaitValue32");
 }
 
-/// A flag that stayed set would let a graph that uses the lane, too, run ahead of its slices: so a
+/// A flag that stayed set would let a graph that uses the lane, too, run ahead of its slices. So a
 /// refused write is tried once more before the refusal ends the call.
 void Lane::reset_done(std::size_t slice, cuda::Stream stream) const {
   const cuda::DevicePointer flag = memory_.device_address(&done(slice));
@@ -61,7 +61,7 @@ void Lane::set_done(std::size_t slice) const {
 }
 
 void Lane::take_back_done(std::size_t slice) const {
-  // relaxed: what the device is to see next comes behind the slot's next set_done().
+  // relaxed: what the device is to see next comes after the slot's next set_done().
   std::atomic_ref<std::uint32_t>(done(slice).value).store(0, std::memory_order_relaxed);
 }
 

@@ -1,5 +1,5 @@
-// Lane: what calls that follow each other need on their way from a stream to the communicator and
-// back: a ring of slots in pinned memory and two flags for each.
+// Lane: a ring of slots in pinned memory, with two flags for each slot. Calls that follow each
+// other use it on their way from a stream to the communicator and back.
 //
 //   stream (device)                          worker (host)
 //   copies a slice into the slot             waits for `ready`, sets it to 0
@@ -7,8 +7,8 @@
 //   waits for done == 1, writes done = 0     writes done = 1
 //   copies the slice out of the slot
 //
-// Neither side ever waits for the other's memory to be taken, and every flag is 0 again at the end:
-// a captured graph can do the same again. A lane serves one slice behind the other.
+// Neither side waits until the other has taken something from memory. Every flag is 0 again at the
+// end, so a captured graph can repeat all of it. A lane serves one slice after the other.
 #pragma once
 
 #include <atomic>
@@ -32,14 +32,15 @@ class Lane {
   /// For calls that go on beside others of their stream.
   cuda::Stream own_stream() const { return stream_.get(); }
 
-  /// The stream's side, put into `stream`: the slice is in its slot; wait until it is done;
-  /// straight behind that wait, set the flag back. All throw CudaError.
+  /// The stream's side, put into `stream`. The first says that the slice is in its slot. The second
+  /// waits until it is done. The third, put straight after that wait, sets the flag back. All throw
+  /// CudaError.
   void write_ready(std::size_t slice, cuda::Stream stream) const;
   void await_done(std::size_t slice, cuda::Stream stream) const;
   void reset_done(std::size_t slice, cuda::Stream stream) const;
 
-  /// The worker's side. Acquire, with the device's write behind its copies: once true, the slot
-  /// holds the slice. Then false until the slot's next slice.
+  /// The worker's side. Acquire, pairs with the device's write, which follows its copies: once
+  /// true, the slot holds the slice. Then false until the slot's next slice.
   bool take_ready(std::size_t slice) const;
   /// Release, before the device's copies out of the slot.
   void set_done(std::size_t slice) const;

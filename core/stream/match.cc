@@ -1,4 +1,4 @@
-// What all ranks ask for, brought together: collectives by their order, messages with their other
+// Brings together what all ranks ask for: collectives by their order, messages with their other
 // sides.
 #include <algorithm>
 #include <cstring>
@@ -64,7 +64,7 @@ void add_message(std::vector<Places>& messages, std::size_t bytes, Place place) 
   found->list.push_back(std::move(place));
 }
 
-/// What one rank sends another one, and what that receives from it.
+/// What one rank sends to another one, and what that one receives from it.
 struct Pair {
   std::vector<const Request*> sends{};
   std::vector<const Request*> receives{};

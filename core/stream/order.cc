@@ -6,7 +6,7 @@ using cuda::check;
 using cuda::driver;
 
 void Order::follow(cuda::Stream stream, const std::optional<cuda::Capture>& capture) {
-  // A replay comes behind calls that are made after its capture, so a capture always waits.
+  // A replay follows calls that are made after its capture, so a capture always waits.
   if (!capture && !used()) return;
   const std::scoped_lock lock(mutex_);
   const bool within = capture && capture->id == captured_in_;
@@ -32,7 +32,7 @@ void Order::finish() {
     const std::scoped_lock lock(mutex_);
     last = last_.get();
   }
-  if (last == nullptr) return;  // abandoned by calls of another way
+  if (last == nullptr) return;  // abandoned by calls on another path
   check(driver().event_synchronize(last), "cuEventSynchronize");
 }
 

@@ -1,4 +1,4 @@
-// Order: calls in streams follow each other, whatever their streams are, also within captures and
+// Order: calls in streams follow each other, whatever their streams are, within captures too, and
 // between the replays of graphs.
 #pragma once
 
@@ -25,12 +25,12 @@ class Order {
   void finish();
   /// Forgets the events: their context is gone, and they with it.
   void abandon();
-  /// Whether anything was ever recorded. Relaxed: who must know has recorded it itself.
+  /// Whether anything was ever recorded. Relaxed: a thread that must know has recorded it itself.
   bool used() const { return used_.load(std::memory_order_relaxed); }
 
  private:
   std::mutex mutex_{};
-  cuda::OwnedEvent last_;               ///< behind the newest call, or newest replay of one
+  cuda::OwnedEvent last_;               ///< after the newest call, or newest replay of one
   cuda::OwnedEvent captured_last_;      ///< the same within the capture `captured_in_`
   unsigned long long captured_in_ = 0;  ///< under mutex_
   std::atomic<bool> used_{false};

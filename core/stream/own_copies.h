@@ -1,4 +1,5 @@
-// Messages of a rank to itself, in device memory: copies in the stream, for which nobody is asked.
+// Messages of a rank to itself, within device memory. They are copies in the stream, and no other
+// rank takes part.
 #pragma once
 
 #include <optional>
@@ -8,13 +9,13 @@
 
 namespace rondo::stream {
 
-/// One for each send to `rank` and the recv of the same place in their order, with neither in
-/// need of a lane. None where one side lies on the host, or differs in count or type, or where
-/// there are more than a driver's queue should be filled with at once, or no other requests: then
-/// they are messages like others.
+/// One copy for each send to `rank` and the recv at the same place in their order. Neither needs a
+/// lane. None where one side lies on the host, or differs in count or type, where there are more
+/// copies than may fill a driver's queue at once, or where there are no other requests. Then they
+/// are messages like others.
 std::optional<std::vector<OwnCopy>> own_copies(const std::vector<Request>& requests, int rank);
 
-/// What is left of requests whose messages to `rank` are copies.
+/// Takes the messages to `rank`, which are copies, out of the requests.
 void leave_out_own(std::vector<Request>& requests, int rank);
 
 /// Puts it into `stream`.

@@ -1,5 +1,5 @@
-// A collective on memory that one process reaches all of, as places to combine and copy: what each
-// rank's call promises, with no message in between.
+// A collective on memory of which one process reaches everything: places to combine and copy. They
+// do what each rank's call promises, without messages.
 //
 //   all_reduce      out[r] = in[0] + in[1] + ...      for every r, each input read once
 //   all_gather      out[r][b] = in[b]                 block b of every output
@@ -36,8 +36,8 @@ struct Places {
   bool shared = false;  ///< each device does a part of the elements of the one place there is
 };
 
-/// The call on the buffers of all ranks, by rank. `scales`: of the ranks' inputs, or empty. Blocks
-/// that differ in size are places of their own shape each; those of no elements none.
+/// The call on the buffers of all ranks, by rank. `scales`: of the ranks' inputs, or empty. Where
+/// blocks differ in size, each block with elements makes places of its own shape.
 std::vector<Places> places_of(const Call& call, Counts counts, std::span<const Buffers> ranks,
                               const std::vector<cuda::Scale>& scales);
 

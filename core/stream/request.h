@@ -1,4 +1,5 @@
-// A call in a stream's order, as it is asked for, and a batch of them on its way.
+// Request: a call in a stream's order, as the program asked for it. Batch: several of them under
+// way.
 #pragma once
 
 #include <atomic>
@@ -15,7 +16,7 @@
 
 namespace rondo::stream {
 
-/// data[i] *= scalar, before anything else is done with the data; of a rank's input.
+/// Scales a rank's input: data[i] *= scalar, before anything else is done with the data.
 using Scale = std::function<void(void* data, std::size_t count, const void* scalar)>;
 
 /// One call. Buffers may lie on the device or the host; those on the host are read and written in
@@ -35,7 +36,7 @@ struct Request {
 };
 
 /// Calls of a batch that ranks match by the order in which they begin: collectives, or messages of
-/// one direction with one peer. They go through one lane, slice behind slice, and these are
+/// one direction with one peer. They go through one lane, slice after slice, and the slices are
 /// numbered on from call to call.
 struct Kind {
   Lane* lane = nullptr;
@@ -43,7 +44,7 @@ struct Kind {
   std::size_t slices = 0;            ///< of all of them
   bool waits = false;                ///< any of them does, see Item
 
-  // Of the thread that puts them into streams: slices that are there, and places in `items`.
+  // For the thread that puts them into streams: slices that are there, and places in `items`.
   std::size_t entered = 0;
   std::size_t left = 0;
   std::size_t entering = 0;
@@ -63,7 +64,7 @@ struct Item {
   /// What is sent leaves the input where it lies, not its slots: on the device, and DeviceBlocks
   /// knows it.
   bool input_in_place = false;
-  /// It meets what an item of its kind before it writes, so it begins when those have written.
+  /// It reads or writes what an earlier item of its kind writes, so it begins after that.
   bool waits = false;
   /// The item of its kind before it, all of whose slices begin before its own do; none: the first.
   std::optional<std::size_t> behind{};
@@ -80,8 +81,8 @@ struct Item {
   std::size_t left = 0;
 };
 
-/// A message of this rank to itself. Of both sides' streams, as the calls of a batch begin and end
-/// together.
+/// A message of this rank to itself. It has the streams of both sides, as the calls of a batch
+/// begin and end together.
 struct OwnCopy {
   const void* from = nullptr;
   void* to = nullptr;
@@ -98,8 +99,8 @@ struct Batch {
   std::vector<Item> items{};
   std::vector<OwnCopy> copies{};  ///< beside the items, of which there is one at least
   std::deque<Kind> kinds{};       ///< whose addresses stay
-  /// Putting it into the stream failed half way; release behind the items' `entered`, acquire by
-  /// the worker, which then ends where the stream does.
+  /// Putting it into the stream failed half way. Release after the items' `entered`, acquire by the
+  /// worker, which then ends where the stream does.
   std::atomic<bool> cut{false};
   std::optional<cuda::Capture> capture{};  ///< that it is put into
   bool captured = false;                   ///< it runs whenever a graph does

@@ -40,7 +40,7 @@ Slices::Slices(const Call& call, Counts counts, bool sends, int rank, int ranks,
   limit_ = whole_.longest_slice(layout.blocks, slot_elements);
   if (limit_ == 0) {
     throw Error(ErrorCode::invalid_argument,
-                "device buffers are not served with so many ranks as " + std::to_string(ranks),
+                "device buffers are not supported for as many ranks as " + std::to_string(ranks),
                 {.rank = rank, .call = to_string(call), .remedy = "use host memory"});
   }
   if (limit_ > aligned) limit_ -= limit_ % aligned;

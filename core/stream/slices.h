@@ -1,13 +1,15 @@
-// How a call on device buffers is cut into calls on host memory ("slices"), each of which fits one
+// Slices: how a call on device buffers is cut into calls on host memory, each of which fits one
 // slot of a lane.
 //
-// A slice is the same collective on the same range of every block: elements [begin, begin + count)
-// of each, as far as it has them. Its blocks lie one behind the other in the slot, in place (a
-// rank's own block of the larger buffer); only all_to_all has its output behind its input. Every
-// rank cuts alike, as the cuts depend on nothing but the call, its counts, the number of ranks and
-// the slot's size. The first slice is shorter by an amount that depends on how many there are, so
-// that ranks which disagree about a large count disagree about their first slice. Where blocks
-// differ in size each slice tells the fingerprint of them all.
+// - A slice is the same collective on the same range of every block: elements [begin, begin +
+//   count) of each, as far as the block has them.
+// - In the slot its blocks lie one after the other. It is in place: a rank's own block is part of
+//   the larger buffer. Only all_to_all has its output after its input.
+// - Every rank cuts alike. The cuts depend only on the call, its counts, the number of ranks and
+//   the size of a slot.
+// - The first slice is shorter, by an amount that depends on the number of slices. So ranks that
+//   disagree about a large count disagree about their first slice already.
+// - If blocks differ in size, each slice carries the fingerprint of all of them.
 #pragma once
 
 #include <cstddef>
@@ -53,7 +55,7 @@ class Slices {
   /// A user's buffer on this rank.
   struct Side {
     ChunkSpan blocks{};
-    bool behind = false;  ///< in a slot it lies behind the other one, not within it
+    bool behind = false;  ///< in a slot it lies after the other one, not within it
   };
   static std::size_t elements_of(const ChunkSpan& blocks, const Partition& partition) {
     return partition.offset(blocks.first + blocks.count) - partition.offset(blocks.first);

@@ -73,7 +73,7 @@ cuda::Stream stream_of(const Batch& batch, const Kind& kind) {
   return apart ? kind.lane->own_stream() : batch.items.front().request.stream;
 }
 
-/// Those that its calls were made in, some of them several times.
+/// Calls `body` with the streams that its calls were made in, some of them several times.
 template <class Body>
 void for_streams(const Batch& batch, const Body& body) {
   for (const Item& item : batch.items) body(item.request.stream);
@@ -105,7 +105,8 @@ std::shared_ptr<StreamCalls> StreamCalls::make(std::shared_ptr<detail::Communica
   return made;
 }
 
-/// Whoever lets go last, usually the worker's thread: streams may still copy out of the lanes.
+/// Called by the last owner to let go, usually the worker's thread. Streams may still copy out of
+/// the lanes.
 StreamCalls::~StreamCalls() {
   try {
     finish();
@@ -158,7 +159,7 @@ void StreamCalls::check_context(const Request& request) const {
                .remedy = "use a communicator for one device, and make that device current"});
 }
 
-/// A message to this very rank needs both sides at once, as no other thread makes calls.
+/// A message to the rank itself needs both sides at once, as no other thread makes calls.
 void StreamCalls::check_messages_to_self(const std::vector<Request>& requests) const {
   const int rank = worker_->state().rank();
   std::ptrdiff_t open = 0;
@@ -167,7 +168,7 @@ void StreamCalls::check_messages_to_self(const std::vector<Request>& requests) c
   }
   if (open == 0) return;
   throw Error(ErrorCode::invalid_usage,
-              "a send or recv with this very rank waits for ever without its other side",
+              "a send or recv of this rank with itself waits for ever: its other side is missing",
               {.rank = rank, .peer = rank, .remedy = "put both into one group"});
 }
 
@@ -279,8 +280,8 @@ void StreamCalls::end() {
   putting_.reset();
 }
 
-/// Runs a part of the putting. One that fails is the last: what is in streams already must come to
-/// an end all the same.
+/// Runs one part of enqueue(). A part that fails is the last: what is in streams already must come
+/// to an end all the same.
 template <class Body>
 void StreamCalls::put(Body&& body) {
   try {
@@ -292,9 +293,8 @@ void StreamCalls::put(Body&& body) {
   }
 }
 
-/// What comes behind in the stream, a graph say, uses the same flags: so it must wait until those
-/// of this batch are answered. Where the driver refuses that as well, it will refuse what comes
-/// behind.
+/// What follows in the stream, such as a graph, uses the same flags. So it must wait until those of
+/// this batch are answered. Where the driver refuses that as well, it will refuse what follows.
 void StreamCalls::close_off(Batch& batch) {
   try {
     const cuda::CurrentContext current(context_.get());
@@ -305,7 +305,7 @@ void StreamCalls::close_off(Batch& batch) {
     for (const Kind& kind : batch.kinds) join(stream, stream_of(batch, kind));
     order_->record(stream, batch.capture);
   } catch (const Error& error) {
-    log(LogLevel::info, worker_->state().rank(), std::string("behind a failure: ") + error.what(),
+    log(LogLevel::info, worker_->state().rank(), std::string("after a failure: ") + error.what(),
         LogSubsystem::coll);
   }
 }
@@ -321,7 +321,7 @@ void StreamCalls::give_up(Batch& batch, const char* words) {
   }
 }
 
-/// Nothing of this waits but for what was in the streams before: not for other ranks.
+/// All of this waits only for what was in the streams before, not for other ranks.
 void StreamCalls::enter_first(Batch& batch) {
   const cuda::Stream stream = batch.items.front().request.stream;
   order_->follow(stream, batch.capture);
@@ -346,7 +346,7 @@ std::size_t StreamCalls::entries_of_earlier() {
   return entries;
 }
 
-/// Throws the failure of the communicator, behind which there may never be room.
+/// Throws the failure of the communicator, after which there may never be room.
 template <class IsFull>
 void StreamCalls::wait_while(const IsFull& is_full) {
   Wait wait;
@@ -360,7 +360,7 @@ void StreamCalls::wait_for_earlier() {
   wait_while([&] { return entries_of_earlier() >= queued_entries; });
 }
 
-/// As many slices as there are slots enter whatever there is.
+/// As many slices as there are slots enter in any case.
 void StreamCalls::wait_for_room(const Batch& batch, const Kind& kind) {
   const std::size_t each = entries_of_next(batch, kind);
   wait_while([&] {

@@ -1,26 +1,25 @@
-// StreamCalls: a communicator's calls in the order of CUDA streams.
+// StreamCalls: calls of a communicator in the order of CUDA streams, through the host's memory.
 //
-// A call is put into its stream and returns at once, but for room in a queue. It begins when the
-// stream has done what was put into it before, and what is put there later begins when the call is
-// complete. Device buffers go through pinned host memory, slice by slice (slices.h, lane.h), and a
-// thread of the communicator's own makes the calls (worker.h): no host function ever waits, so
-// ranks of one process cannot starve each other. All of it can be captured into graphs and
-// replayed.
+// A call is put into its stream and returns at once. It begins when the stream has done what was
+// put there before. What is put there later begins when the call is complete. Device buffers go
+// through pinned host memory, slice by slice (slices.h, lane.h). A thread of the communicator makes
+// the calls (worker.h). No host function of CUDA ever waits, so ranks of one process cannot starve
+// each other. All of it can be captured into graphs and replayed.
 //
-// Calls of one communicator follow each other in the order in which they are made, whatever their
-// streams are: each stream waits for the call before by an event. So they do where others of the
-// communicator go another way (follow_also()).
+// Calls of one communicator run in the order in which they are made, whatever their streams: each
+// stream waits for the call before by an event. Calls on another path are included (follow_also()).
 //
-// A driver's queue has room for a thousand entries or so, and a full one makes its caller wait, who
-// may hold what other threads need. So all calls of a rank together have `queued_entries` there at
-// most, and the next one waits by itself for room, outside the driver; a captured one has no queue.
-// Who makes calls of several communicators in one thread puts them there slice by slice in turn:
-// together.h.
+// A driver's queue has room for about a thousand entries. A full one makes its caller wait, perhaps
+// with a lock that other threads need. So all calls of a rank together have `queued_entries` there
+// at most, and the next call waits outside the driver for room. A captured call uses no queue. A
+// thread that makes calls of several communicators puts them there slice by slice in turn
+// (together.h).
 //
-// Pinned memory: 4 slots of 1 MiB for collectives, and for messages 4 of 256 KiB for each peer and
-// direction that a group has at once: `usual_lanes` from the start, others when first needed, also
-// by a call that is captured. A rank's messages to itself within device memory are copies in the
-// stream (own_copies.h).
+// Pinned memory: 4 slots of 1 MiB for collectives. For messages 4 slots of 256 KiB for each peer
+// and direction that a group has at once: `usual_lanes` from the start, others when first needed,
+// also by a call that is captured. A rank's messages to itself within device memory are copies in
+// the stream (own_copies.h).
+//
 // Threads: one at a time, but rethrow_failure() and retire() may come from any.
 #pragma once
 
@@ -39,24 +38,27 @@ class StreamCalls {
  public:
   static constexpr std::size_t queued_entries = 512;
 
-  /// For streams of `context`, which the calling thread need not have made its own. Takes memory,
-  /// which may wait for the device: not for a thread that captures a stream.
+  /// For streams of `context`, which need not be current in the calling thread. Takes memory, which
+  /// may wait for the device. So a thread that captures a stream must not call it.
   static std::shared_ptr<StreamCalls> make(std::shared_ptr<detail::CommunicatorState> state,
                                            cuda::SharedContext context);
   ~StreamCalls();
   StreamCalls(const StreamCalls&) = delete;
   StreamCalls& operator=(const StreamCalls&) = delete;
 
-  /// Puts requests into their streams, to run together; arguments were checked before. Returns at
-  /// once, but for room in a queue. Throws the failure of an earlier call; CudaError, after which
-  /// no further call succeeds; Error{invalid_usage} for a stream of another context.
+  /// Puts requests into their streams, to run together. Arguments were checked before. Returns at
+  /// once, unless it must wait for room in a queue. Throws the failure of an earlier call,
+  /// Error{invalid_usage} for a stream of another context, or CudaError, after which no further
+  /// call succeeds.
   void enqueue(std::vector<Request> requests);
   /// Returns when all that was put into streams is complete, or has failed. Throws CudaError.
   void finish();
 
-  /// enqueue() in parts: takes the memory it needs; puts in what waits for nothing; goes on by one
-  /// slice of each kind, false when there was none; puts in the rest. After a throw the others are
-  /// left out.
+  /// enqueue() in parts. After one of them throws, the others are not called.
+  ///   prepare  takes the memory that is needed
+  ///   begin    puts in what waits for nothing
+  ///   go_on    puts in one slice of each kind; false when there was none
+  ///   end      puts in the rest
   void prepare(const std::vector<Request>& requests);
   void begin(std::vector<Request> requests);
   bool go_on();
@@ -66,11 +68,11 @@ class StreamCalls {
   void rethrow_failure() { worker_->rethrow_failure(); }
   /// The same, also for a failure of the communicator that no call here has met yet.
   void refuse_after_failure() { worker_->refuse_after_failure(); }
-  /// What is being handled fails all calls to come, here and on the other ranks.
+  /// The exception that is being handled fails all later calls, here and on the other ranks.
   void fail(const char* words) { worker_->fail(words); }
   /// There will be no further call. What is under way goes on; so do graphs, whose calls fail.
   void retire() { worker_->retire(); }
-  /// Whether graphs of its calls put the end of its thread off.
+  /// Do graphs of its calls keep its thread alive?
   bool is_kept() const { return worker_->is_kept(); }
 
   // For calls that are put into streams without this class: see all_ranks.h.
@@ -78,7 +80,7 @@ class StreamCalls {
   int device() const { return device_; }
   detail::CommunicatorState& state() const { return worker_->state(); }
   const std::shared_ptr<Order>& order() const { return order_; }
-  /// These calls come behind the other ones, too.
+  /// Calls made here also follow those of `other`.
   void follow_also(std::shared_ptr<Order> other) { others_.push_back(std::move(other)); }
   /// For join(): of this context.
   cuda::Event scratch() const { return scratch_.get(); }

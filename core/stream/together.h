@@ -1,4 +1,4 @@
-// Calls of several communicators that one thread puts into streams at once, as a group's.
+// Calls of several communicators that one thread puts into streams at once, as a group.
 #pragma once
 
 #include <exception>
@@ -16,11 +16,11 @@ struct Together {
   std::exception_ptr failure{};  ///< why they are not, or not whole, in their streams
 };
 
-/// Puts all of them into their streams. Memory first, for all, as taking some may wait for a
-/// device, and a device for a call that this very thread has yet to make. Then slice by slice in
-/// turn: where a driver's queue is full, what it waits for is in the others' already, whatever
-/// their room. So communicators may even share a stream. Throws nothing of the calls': see
-/// `failure`.
+/// Puts all of them into their streams. First it takes memory for all, as taking some may wait for
+/// a device, and the device for a call that the calling thread has yet to make. Then it goes slice
+/// by slice in turn. Where a driver's queue is full, what it waits for is in the others' already,
+/// whatever their room. So communicators may even share a stream. Throws no failure of the calls:
+/// see `failure`.
 void put_together(std::span<Together> all);
 
 }  // namespace rondo::stream

@@ -37,7 +37,7 @@ void Traced::add(const detail::CommunicatorState& state, const Request& request,
   notes_->notes.push_back({log, number});
 }
 
-/// What the driver refuses here it refuses the call as well, which says so.
+/// If the driver refuses this, it refuses the call as well, which reports it.
 void Traced::put(cuda::Stream stream, bool is_end) const noexcept {
   if (notes_ == nullptr) return;
   try {

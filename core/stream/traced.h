@@ -1,5 +1,5 @@
-// Traced: what RONDO_TRACE says of calls in streams, whatever way they go. Nothing of it waits, and
-// no call fails for it.
+// Traced: what RONDO_TRACE records of calls in streams, on any path. It never waits, and no call
+// fails because of it.
 #pragma once
 
 #include <memory>

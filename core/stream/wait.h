@@ -1,4 +1,4 @@
-// How a thread waits for what nobody tells it: a device's flag, a call's end.
+// How a thread waits for something that does not wake it: a device's flag, or the end of a call.
 #pragma once
 
 #include <algorithm>
@@ -7,9 +7,9 @@
 
 namespace rondo::stream {
 
-/// First it yields, as what a copy of a slice takes is tens of microseconds; then it sleeps, each
-/// time an eighth longer, up to a millisecond: so it is late by an eighth of the wait, and a thread
-/// that waits for long wakes a thousand times a second at most. One thread.
+/// First it yields, as a copy of a slice takes tens of microseconds. Then it sleeps, each time an
+/// eighth longer, up to a millisecond. So it is late by an eighth of the wait, and a thread that
+/// waits for long wakes a thousand times a second at most. For one thread.
 class Wait {
  public:
   void reset() { *this = Wait{}; }

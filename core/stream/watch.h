@@ -1,5 +1,5 @@
-// Watch: whether a CUDA context still works. One that was destroyed, or whose kernel crashed, does
-// nothing any more: flags that its streams were to write never come.
+// Watch: does a CUDA context still work? One that was destroyed, or whose kernel crashed, does
+// nothing any more. Then flags that its streams were to write never come.
 #pragma once
 
 #include <atomic>
@@ -14,12 +14,12 @@ namespace rondo::stream {
 /// Any thread, also several at once.
 class Watch {
  public:
-  /// Of `context`, which is the calling thread's.
+  /// Watches `context`, which is the calling thread's.
   explicit Watch(cuda::SharedContext context);
 
   /// What the driver says to calls in the context as far as is known: cuda::success while it works.
   /// Returns at once. The driver is asked at most once a second, by a thread of its own: it may
-  /// keep others waiting while a queue of its is full, which the caller may have to empty.
+  /// keep callers waiting while one of its queues is full, which the caller may have to empty.
   int look();
   /// The same, without asking.
   int seen() const;

@@ -42,8 +42,8 @@ void fill(Item& item) {
   item.request.scale(slot + slices.input_offset(item.at), count, scalar);
 }
 
-/// Of the item's slice. Behind its `ready` what stands in place is what the stream's work before
-/// left there, and the stream goes on only when the message is handed over.
+/// The input of the item's slice. After its `ready`, what stands in place is what the stream's work
+/// before left there, and the stream goes on only when the message is handed over.
 const std::byte* input_of(const Item& item, const std::byte* slot) {
   const Slices& slices = item.slices;
   if (!item.input_in_place) return slot + slices.input_offset(item.at);
@@ -62,7 +62,7 @@ void empty(const Item& item) {
 }
 
 /// Ranks that hold a long call's buffers in memory of different kinds cut it differently, so they
-/// disagree about its count: the words must say why. Of the error that is being handled.
+/// disagree about its count: the words must say why. Called while `error` is being handled.
 [[noreturn]] void throw_with_hint(const Error& error, const Item& item) {
   if (error.code() != ErrorCode::mismatch || item.slices.count() == 1) throw;
   ErrorDetails details = error.details();
@@ -73,8 +73,8 @@ void empty(const Item& item) {
   throw Error(error.code(), error.message(), std::move(details));
 }
 
-/// A batch that was put into its stream in part has come to its end: answers that nobody waits for
-/// are taken back, as graphs may use the lanes once more.
+/// Called when a batch that was put into its stream in part has come to its end. Takes back answers
+/// that nobody waits for, as graphs may use the lanes once more.
 void take_back_answers(const Batch& batch) {
   for (const Item& item : batch.items) {
     for (std::size_t slice = item.left; slice < item.entered; ++slice)
@@ -119,8 +119,8 @@ void Worker::forget(Batch& batch) noexcept {
   changed_.notify_one();
 }
 
-/// The batch holds its worker, and may be the last that does. One that the thread did not wait for,
-/// as its context was lost, goes with another thread.
+/// The batch holds its worker, and may be the last that does. If the thread has not waited for the
+/// batch, because its context was lost, the batch goes with another thread.
 void Worker::forget_captured(Batch& batch) noexcept {
   std::shared_ptr<Batch> late;
   {
@@ -154,7 +154,7 @@ void Worker::refuse_after_failure() {
   rethrow_failure();
   const auto known = state_->failure();
   if (!known) return;
-  rethrow_failure();  // of this rank's own, which it tells the communicator
+  rethrow_failure();  // this rank's own, set before the communicator learns of it
   throw Error(*known);
 }
 
@@ -200,8 +200,8 @@ bool Worker::look_for_loss() {
 /// With the mutex held.
 bool Worker::is_over() const { return retired_ && (expected_ == 0 || is_lost()); }
 
-/// While a batch is still to come after the last call the context is asked after, ever more seldom:
-/// a graph may keep one for as long as the process lives.
+/// While a batch is still to come after the last call, asks after the context, ever more seldom: a
+/// graph may keep a batch for as long as the process lives.
 void Worker::wait_for_batch(std::unique_lock<std::mutex>& lock) {
   const auto has_come = [&] { return !arrived_.empty() || is_over(); };
   std::chrono::seconds pause{1};
@@ -225,7 +225,7 @@ void Worker::work() {
       ended_ = true;
       return forgotten_.reset();  // the caller holds this
     }
-    // Ours as well: at its last answer a graph may end, be destroyed and forget it.
+    // The worker holds it, too: at its last answer a graph may end, be destroyed and forget it.
     std::shared_ptr<Batch> batch = std::move(arrived_.front());
     arrived_.pop_front();
     lock.unlock();
@@ -240,7 +240,7 @@ void Worker::run(Batch& batch) {
   for (Item& item : batch.items) item.at = 0;
   Wait wait;
   for (;;) {
-    // acquire: behind it the items' `entered` are there.
+    // acquire: after it the items' `entered` are there.
     const bool cut = batch.cut.load(std::memory_order_acquire);
     bool moved = false;
     bool over = true;
@@ -272,7 +272,7 @@ bool Worker::advance(Batch& batch, Item& item) {
       end(item);
       return true;
     }
-    // Those behind share its slots, so their order holds after a failure, too.
+    // Later items share its slots, so their order holds after a failure, too.
     if (!may_begin(batch, item)) return false;
     if (!item.lane().take_ready(item.first + item.at)) return false;
     if (failed_.load(std::memory_order_relaxed)) {

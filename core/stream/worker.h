@@ -1,11 +1,12 @@
 // Worker: the thread that runs a communicator's batches when their stream has reached them.
 //
-// A stream announces a batch by a host function (arrive()), in the order in which the batches are
-// to run: the streams of a communicator's calls wait for each other by events. From then on the
-// worker looks at the lanes' flags until every slice is done. After a failure it only answers the
-// flags, so that no stream waits for ever; rethrow_failure() tells. Where the streams' context is
-// gone, or its kernels crashed, no flag ever comes: the worker asks after it while it waits for
-// long, and then lets go of what it has (`lost`).
+// - A stream announces a batch by a host function (arrive()), in the order in which the batches are
+//   to run, because the streams of a communicator's calls wait for each other by events.
+// - From then on the worker looks at the lanes' flags until every slice is done.
+// - After a failure it only answers the flags, so that no stream waits for ever. rethrow_failure()
+//   says why.
+// - If the streams' context is gone, or its kernels crashed, no flag ever comes. The worker asks
+//   for that while it waits for long. Then it lets go of what it has (`lost`).
 #pragma once
 
 #include <condition_variable>
@@ -27,7 +28,8 @@ class Worker : public std::enable_shared_from_this<Worker> {
   Worker& operator=(const Worker&) = delete;
 
   detail::CommunicatorState& state() { return *state_; }
-  /// Before start(): what the batches' streams are of. It is the calling thread's.
+  /// Called before start(), with the context of the batches' streams, which is the calling
+  /// thread's.
   void watch(cuda::SharedContext context) { watch_.emplace(std::move(context)); }
   /// Starts the thread. `owner`: what the batches' lanes belong to; the thread lets go of it last.
   /// Throws Error{system} where there is none left.
@@ -42,18 +44,18 @@ class Worker : public std::enable_shared_from_this<Worker> {
   void arrive(Batch& batch) noexcept;
   /// No stream will reach it (any more).
   void forget(Batch& batch) noexcept;
-  /// The same of a captured one, when its graph has gone. Calls no function of CUDA, and the
-  /// last of them goes with a thread, as that may.
+  /// The same for a captured one, when its graph has gone. Calls no function of CUDA. The last of
+  /// them goes with a thread, which may call one.
   void forget_captured(Batch& batch) noexcept;
 
-  /// Throws why no call can succeed any more, if so; looks for loss where a batch is under way. Any
+  /// Throws why no call can succeed any more, if so. Looks for loss if a batch is under way. Any
   /// thread.
   void rethrow_failure();
-  /// The same, also where the communicator has failed and no batch of ours has met it yet, as its
-  /// stream may be far behind.
+  /// The same, also if the communicator has failed and no batch has noticed yet, because its stream
+  /// has not come so far.
   void refuse_after_failure();
-  /// What is being handled fails all calls to come; the first failure stays. The other ranks are
-  /// told `words`.
+  /// What is being handled fails all calls to come. The first failure stays. The other ranks get
+  /// `words`.
   void fail(const char* words);
   /// There will be no further batch. The thread ends when the last one is done or forgotten, or
   /// lost.
@@ -61,10 +63,10 @@ class Worker : public std::enable_shared_from_this<Worker> {
   /// Whether graphs put the thread's end off.
   bool is_kept();
 
-  /// Whether the streams' context is gone or broken, as far as is known. Any thread.
+  /// Is the streams' context known to be gone or broken? Any thread.
   bool is_lost() const { return watch_ && watch_->seen() != cuda::success; }
-  /// The same for who has waited for long: asks the driver (see Watch::look()), and fails what is
-  /// to come. Any thread.
+  /// The same for a thread that has waited for long: asks the driver (see Watch::look()), and fails
+  /// what is to come. Any thread.
   bool look_for_loss();
 
  private:

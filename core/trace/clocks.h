@@ -6,9 +6,9 @@
 //                            /                 \.
 //   rank r   -------- sent ------------------------- received ------->
 //
-// Nobody leaves a meeting before everybody has come. So received is not earlier than root_sent, and
-// sent not later than root_received: two bounds of the offset that hold whatever the network did.
-// The middle is the estimate, half the width its uncertainty.
+// No rank leaves a meeting before every rank has come. So received is not earlier than root_sent,
+// and sent not later than root_received. These two bounds of the offset hold whatever the network
+// did. The estimate is their middle. Half their distance is its uncertainty.
 #pragma once
 
 #include <cstdint>

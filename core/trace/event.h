@@ -4,7 +4,7 @@
 //   directly      begin   posted   seen   stepped [stepped]     end
 //
 // An op (core/schedule/program.h) begins when its messages are there and its slot is free:
-// received, or the send's begin. It ends when what it makes is reduced, written and handed to the
+// received, or the send's begin. It ends when its result is reduced, written and handed to the
 // channel.
 #pragma once
 
@@ -16,10 +16,10 @@ enum class EventKind : std::uint8_t {
   begin,     ///< place: the call's form (see Recorder); pass: low half of its sequence
   op_begin,  ///< place: number of the op in its program; pass: which slice
   op_end,    ///< likewise; bytes: of each message of the op
-  posted,    ///< the direct way: this rank's input, or where it lies, can be seen
+  posted,    ///< the direct path: this rank's input, or where it lies, can be seen
   seen,      ///< all posts that this rank waits for are there
-  stepped,   ///< place: 1 behind the first of two rounds, 2 behind the last; pass: the DirectMode
-  end,       ///< place: 1 where the call went the direct way, 0 by messages
+  stepped,   ///< place: 1 after the first of two rounds, 2 after the last; pass: the DirectMode
+  end,       ///< place: 1 where the call took the direct path, 0 by messages
 };
 
 /// 32 bytes: half a cache line, a million are 32 MB.

@@ -34,7 +34,7 @@ std::uint32_t Recorder::begin(const Form& form, std::uint64_t sequence) {
   return calls_;
 }
 
-/// A call that was prepared anew, having been forgotten, takes the place of its like.
+/// A call that was forgotten and prepared anew takes the place of its like.
 std::uint32_t Recorder::number_of(const Form& form) {
   const Call& call = form.prepared->call;
   const Key key{form.peer >= 0 ? nullptr : form.prepared->plan.get(),

@@ -1,9 +1,9 @@
 // Recorder: one rank's trace of one communicator, kept in memory and written to a file at the end.
 //
-// Memory is bounded: events fill pages up to a limit, then the oldest page is used again, and the
-// file says how many events that cost. Who records holds the communicator's progress role (see
+// Memory is bounded: events fill pages up to a limit, then the oldest page is used again. The file
+// says how many events that cost. The caller holds the communicator's progress lock (see
 // core/communicator/state.h), so nothing here is atomic. Where nothing is traced there is no
-// Recorder, and what would record tests one pointer.
+// Recorder, and the places that would record test one pointer.
 #pragma once
 
 #include <chrono>
@@ -49,8 +49,8 @@ class Recorder {
   /// Error{configuration}. `limit`: events kept, at least 1000.
   Recorder(Origin origin, std::size_t limit);
 
-  /// A call begins; the number by which its events go, 0 for one that is not recorded since there
-  /// are more forms than are kept.
+  /// A call begins. Returns the number by which its events go; 0: the call is not recorded, since
+  /// there are more forms than are kept.
   std::uint32_t begin(const Form& form, std::uint64_t sequence);
   /// `time`: now() when it began.
   void op_began(std::uint32_t call, std::size_t op, std::uint64_t pass, std::int64_t time) {
@@ -68,15 +68,15 @@ class Recorder {
 
   void set_offset(const Offset& offset) { offsets_.push_back(offset); }
   void failed(std::string why) { failure_ = std::move(why); }
-  /// Writes the file, with all that is known by now. What cannot be written is a warning in the
-  /// log: a trace is not worth a run.
+  /// Writes the file, with all that is known by now. A failure to write is a warning in the log: a
+  /// trace is not worth a run.
   void write() noexcept;
 
   static std::int64_t now() {
     return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
   }
   const Origin& origin() const { return origin_; }
-  /// Of calls on GPU buffers; who notes something there may outlive the recorder.
+  /// The log of calls on GPU buffers; its users may outlive the recorder.
   const std::shared_ptr<StreamLog>& stream_log() const { return stream_log_; }
 
  private:

@@ -1,13 +1,15 @@
 // StreamLog: a rank's calls on GPU buffers, in the order in which they were put into their streams.
 //
-// What happens to them is not told by the events of event.h, as nobody holds the communicator's
-// progress role meanwhile. A call has three times of the host's clock:
+// The events of event.h do not cover them, as no thread holds the communicator's progress lock
+// while they run. A call has three times of the host's clock:
+//
 //   put        the thread that made the call handed it to the driver
 //   begun      its stream came to it: everything put there before was done
 //   completed  its stream was through with it
-// The last two are taken by host functions in the stream, so they come some microseconds late.
-// Calls of one group that are put together begin together and are completed together. Of a call
-// that is captured into a graph only `put` is known: replays are not seen.
+//
+// Host functions in the stream take the last two, so they come some microseconds late. Calls of one
+// group that are put together begin together and are completed together. For a call that is
+// captured into a graph only `put` is known: replays are not seen.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +23,7 @@
 
 namespace rondo::trace {
 
-/// Which way a call on GPU buffers goes.
+/// Which path a call on GPU buffers takes.
 enum class Way : std::uint8_t {
   between_devices,  ///< by memory that the other ranks' devices map
   together,         ///< one thread makes it for all ranks, where the buffers lie
@@ -47,9 +49,9 @@ class StreamLog {
   /// `limit`: the most calls kept, the newest; at least 1.
   explicit StreamLog(std::size_t limit);
 
-  /// The number by which it goes from here on.
+  /// Adds a call. Returns the number by which it goes from here on.
   std::size_t add(const StreamCall& call);
-  /// Of one that is not kept any more: nothing happens.
+  /// Does nothing for a call that is not kept any more.
   void note_begun(std::size_t number, std::int64_t time);
   void note_completed(std::size_t number, std::int64_t time);
 

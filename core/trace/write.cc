@@ -48,7 +48,7 @@ std::string one_line(std::string text) {
   return text;
 }
 
-/// Lines into a file that takes its name when it is whole, and is removed when it cannot.
+/// Writes lines into a file that gets its name when it is whole, and is removed if it cannot be.
 class Lines {
  public:
   explicit Lines(const Origin& origin)
@@ -130,7 +130,7 @@ void add_plan(Lines& lines, std::size_t number, const Plan& plan) {
   }
 }
 
-/// Readers take blocks to be equal: where they are not, the mean.
+/// Readers take blocks to be equal. Where they are not, this is the mean.
 std::uint64_t count_of(const Call& call, int ranks) {
   const bool in_all = call.blocks > between_pairs;
   return in_all ? call.count / static_cast<std::uint64_t>(ranks) : call.count;

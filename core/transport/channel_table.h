@@ -1,5 +1,5 @@
 // What transports that connect in the background keep: channels by peer and lane, made at first
-// use, which of them this rank waits to see connected, and when to look at what is rare.
+// use, the channels that this rank waits to see connected, and when to look at rare things.
 #pragma once
 
 #include <algorithm>

@@ -1,10 +1,11 @@
 // Doorbell: how a rank that sleeps is woken by the ranks that write to its memory.
 //
-// One word in a shared page per communicator and rank. Before it sleeps the owner calls arm() and
-// looks at its channels once more; a peer that commits or releases a slot calls ring(), which is
-// one relaxed load while nobody sleeps. There is deliberately no full fence between a peer's slot
-// store and that load: a wake-up can be missed, so sleeps are bounded (see sleep()); the fast path
-// pays nothing.
+// There is one word in a shared page per communicator and rank. Before it sleeps the owner calls
+// arm() and looks at its channels once more. A peer that commits or releases a slot calls ring(),
+// which is one relaxed load while nobody sleeps.
+//
+// There is deliberately no full fence between a peer's slot store and that load. So a wake-up can
+// be missed, and sleeps are bounded (see sleep()). In return the fast path pays nothing.
 #pragma once
 
 #include <atomic>

@@ -19,7 +19,7 @@ struct HostInfo {
   friend bool operator==(const HostInfo&, const HostInfo&) = default;
 };
 
-/// Whatever each of them knows of transports.
+/// Whether both are one process, whatever each of them knows of transports.
 inline bool same_process(const HostInfo& one, const HostInfo& other) {
   return one.process == other.process && one.hostname == other.hostname;
 }

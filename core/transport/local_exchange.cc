@@ -16,7 +16,7 @@ SharedRing make_ring(const LocalExchange::Edge& edge, RingShape shape) {
   if (!ring.memory) {
     throw Error(ErrorCode::out_of_memory,
                 "no memory for a channel of " + std::to_string(bytes) + " bytes",
-                {.rank = edge.from, .peer = edge.to, .remedy = "a smaller RONDO_SLOT_BYTES"});
+                {.rank = edge.from, .peer = edge.to, .remedy = "use a smaller RONDO_SLOT_BYTES"});
   }
   std::construct_at(&ring.view().control());
   for (std::size_t slot = 0; slot < shape.depth; ++slot) {
@@ -42,7 +42,7 @@ std::shared_ptr<std::byte> make_board(int rank, std::size_t bytes) {
                                     std::free);
   if (!memory) {
     throw Error(ErrorCode::out_of_memory,
-                "no memory for the ranks' board of " + std::to_string(bytes) + " bytes",
+                "no memory for the ranks' control block of " + std::to_string(bytes) + " bytes",
                 {.rank = rank, .remedy = "free some memory"});
   }
   std::memset(memory.get(), 0, whole);
@@ -99,9 +99,9 @@ std::shared_ptr<std::byte> LocalExchange::board(std::uint64_t communicator, int 
   if (!board.memory) board = {make_board(rank, bytes), bytes};
   if (board.bytes != bytes) {
     throw Error(ErrorCode::internal,
-                "ranks want boards of " + std::to_string(board.bytes) + " and " +
+                "ranks ask for control blocks of " + std::to_string(board.bytes) + " and " +
                     std::to_string(bytes) + " bytes",
-                {.rank = rank, .remedy = "the same rondo on every rank"});
+                {.rank = rank, .remedy = "use the same rondo on every rank"});
   }
   return board.memory;
 }

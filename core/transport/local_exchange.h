@@ -35,8 +35,8 @@ class LocalExchange {
   SharedRing ring(const Edge& edge, RingShape shape);
   /// The doorbell of a rank, or null when it is not there.
   std::shared_ptr<PeerDoorbell> doorbell(std::uint64_t communicator, int rank) const;
-  /// Zeroed memory that all ranks of a communicator share, page-aligned, made by whichever asks
-  /// first; every rank asks for the same. `rank` is for errors: Error{out_of_memory}, or
+  /// Zeroed memory that all ranks of a communicator share, page-aligned. The rank that asks first
+  /// makes it, and every rank asks for the same. `rank` is for errors: Error{out_of_memory}, or
   /// Error{internal} when the sizes differ.
   std::shared_ptr<std::byte> board(std::uint64_t communicator, int rank, std::size_t bytes);
 

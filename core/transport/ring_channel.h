@@ -1,5 +1,5 @@
-// The two ends of a channel that is a slot ring: shared by the transports whose peers map one
-// memory (local, shm). They differ only in how the memory is met.
+// The two ends of a channel that is a slot ring. Transports whose peers map one memory (local, shm)
+// share them, and differ only in how the peers come to that memory.
 #pragma once
 
 #include <memory>

@@ -4,11 +4,12 @@
 //   slot 0   | sequence fingerprint bytes inline[40] | payload ... |
 //   slot 1   | ...
 //
-// Frame n (from 1) lies in slot (n - 1) mod depth and is there once that slot's sequence is n.
-// Every counter has a single writer. A payload of at most 40 bytes travels in the sequence's own
-// cache line, so the reader gets flag, fingerprint and data with one line transfer. The writer
-// reads `released` only when its cached value says that the ring is full. Cursors are private
-// memory.
+// - Frame n (from 1) lies in slot (n - 1) mod depth. It is there once that slot's sequence is n.
+// - Every counter has a single writer.
+// - A payload of at most 40 bytes travels in the sequence's own cache line. So the reader gets
+//   flag, fingerprint and data with one line transfer.
+// - The writer reads `released` only when its cached value says that the ring is full.
+// - Cursors are private memory.
 #pragma once
 
 #include <array>
@@ -34,15 +35,15 @@ struct alignas(64) SlotHeader {
   std::array<std::byte, inline_bytes> inlined{};
 };
 static_assert(sizeof(SlotHeader) == 64);
-/// Of a SlotHeader, what tells about the frame: number, fingerprint, length.
+/// The part of a SlotHeader that describes the frame: number, fingerprint, length.
 inline constexpr std::size_t slot_header_bytes = offsetof(SlotHeader, inlined);
 
 struct RingControl {
   /// Frames that the reader is done with. Its release store pairs with the writer's acquire load
   /// before a slot is used again.
   alignas(128) std::atomic<std::uint64_t> released{0};
-  /// Set once, with release, when an end goes; everything it wrote before is visible to whoever
-  /// sees the flag with acquire.
+  /// Set once, with release, when an end goes. A reader that sees the flag with acquire also sees
+  /// everything that this end wrote before.
   alignas(128) std::atomic<std::uint32_t> writer_left{0};
   std::atomic<std::uint32_t> reader_left{0};
 };

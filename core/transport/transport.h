@@ -1,21 +1,23 @@
 // The contract between executors and transports.
 //
-// A channel is one direction between one pair of ranks in one lane. It carries frames in order;
-// a frame is a fingerprint of the call it belongs to and 0 to slot_bytes() payload bytes. Messages
+// A channel is one direction between one pair of ranks in one lane. It carries frames in order; a
+// frame is a fingerprint of the call it belongs to and 0 to slot_bytes() payload bytes. Messages
 // longer than a slot travel as several frames; frames never span messages.
 //
 // Rules for every implementation (tests/transports checks them all):
-// - Nothing blocks. What cannot be done now is said by an empty result; progress() moves the rest.
-// - A channel is usable from the moment sender()/receiver() returns it; until the peer is connected
+// - Nothing blocks. An empty result says that it cannot be done now; progress() moves the rest.
+// - A channel is usable from the moment sender()/receiver() returns it. Until the peer is connected
 //   acquire() is empty and peek() is null.
 // - At least `depth() >= 2` frames can be committed before the peer releases one. Over a wire that
 //   holds for those of send_from() too: rings of ranks all send before they receive.
-// - One thread at a time per transport object (executors hold the progress role).
+// - One thread at a time per transport object (executors hold the progress lock).
 // - A failure (peer gone, protocol broken) throws rondo::Error naming the peer, from whichever call
-//   on the channel meets it, and from every later call on that channel. Frames that arrived before
-//   a peer left are still delivered: peek() throws only once they are used up. progress() keeps the
-//   failures of channels for the channels' own calls, since a peer may leave when it is done; what
-//   progress() itself throws (no file descriptors left) concerns the whole transport.
+//   on the channel meets it, and from every later call on that channel.
+// - Frames that arrived before a peer left are still delivered: peek() throws only once they are
+//   used up.
+// - progress() keeps the failures of channels for the channels' own calls, since a peer may leave
+//   when it is done. What progress() itself throws (no file descriptors left) concerns the whole
+//   transport.
 #pragma once
 
 #include <poll.h>
@@ -58,8 +60,8 @@ class SendChannel {
   /// make one frame of 1 to slot_bytes() bytes; an empty frame goes by commit().
   virtual bool sends_from_place() const { return false; }
   virtual std::size_t send_from(std::span<const std::byte> bytes, std::uint64_t fingerprint);
-  /// Memory that send_from() took may still be read after it: whoever passed it keeps it as it is
-  /// until handed_over(), or the transport's flushed(), is true.
+  /// Memory that send_from() took may still be read after it. The caller leaves it unchanged until
+  /// handed_over(), or the transport's flushed(), is true.
   virtual bool holds_places() const { return false; }
   /// True when nothing committed waits for progress(), and no memory that send_from() took is still
   /// to be read.
@@ -90,8 +92,7 @@ class ReceiveChannel {
   virtual std::size_t receive_into(std::span<std::byte> destination);
 };
 
-/// What a link is like, as far as the choice of algorithms cares: stores and loads, or system calls
-/// and a wire.
+/// The kind of a link, for the choice of algorithms: stores and loads, or system calls and a wire.
 enum class LinkClass : std::uint8_t { memory, network };
 
 /// One communicator's use of one kind of link. A resource: neither copied nor moved.
@@ -116,7 +117,7 @@ class Transport {
   virtual ReceiveChannel& receiver(int peer, int lane) = 0;
 
   virtual std::size_t slot_bytes() const = 0;
-  /// What goes along with the payload of each frame.
+  /// Bytes that go along with the payload of each frame.
   virtual std::size_t frame_header_bytes() const = 0;
   virtual int depth() const = 0;
   /// The same for frames of at most so many bytes, of which more may have room.
@@ -129,9 +130,9 @@ class Transport {
   virtual bool write_on() { return false; }
   /// True when every sender is handed_over().
   virtual bool flushed() const { return true; }
-  /// Tells peers now what they may wait for and what would else be put off until progress() finds
-  /// time: that frames which left from place have been released. For ranks that have received all
-  /// that they are to receive, and may not call again for long.
+  /// Tells peers now what they may wait for and what would otherwise be put off until progress()
+  /// finds time: that frames which left from place have been released. For ranks that have received
+  /// all that they are to receive, and may not call again for long.
   virtual void settle() {}
   /// Descriptors whose readiness means progress() or a channel may move. A transport that rings
   /// the doorbell instead adds nothing.
@@ -169,12 +170,13 @@ inline constexpr std::size_t peer_channel_limit = std::size_t{8} << 20;
 
 /// The slot size a transport takes when settings do not say: `preferred`, halved until the limits
 /// above hold, and never under 4 KiB. A pure function, so all ranks agree. `slots` is the number of
-/// slots one rank pair uses in one lane, both directions together. Reckoned are one lane to every
+/// slots one rank pair uses in one lane, both directions together. It counts one lane to every
 /// peer and eight lanes to each of 2 ceil(log2 ranks) neighbours. With 16 slots (shm) the floor
 /// holds the rank limit up to about 3800 ranks on one machine.
 std::size_t default_slot_bytes(int ranks, std::size_t preferred, std::size_t slots);
 
-/// What a transport uses: settings.slot_bytes rounded up to whole cache lines, else the default.
+/// The slot size of a transport: settings.slot_bytes rounded up to whole cache lines, or the
+/// default.
 std::size_t choose_slot_bytes(const TransportSettings& settings, std::size_t preferred,
                               std::size_t slots);
 

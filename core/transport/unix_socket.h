@@ -12,12 +12,12 @@
 
 namespace rondo::unix_socket {
 
-/// A name that nobody else has: random.
+/// A random name, which no other process has.
 std::string new_name();
 /// Throws std::system_error when no socket can be had.
 UniqueFd listen_on(const std::string& name);
-/// A connected socket; the name ends at the first blank, what follows is for others. nullopt when
-/// the listener's queue is full (try again). Errors by std::system_error, ECONNREFUSED when nobody
+/// A connected socket. The name ends at the first blank; the rest is for others. nullopt when the
+/// listener's queue is full (try again). Errors by std::system_error, ECONNREFUSED when no process
 /// listens.
 std::optional<UniqueFd> connect_to(const std::string& name);
 /// The next connection, or nullopt. Throws std::system_error when out of descriptors.

@@ -1,8 +1,10 @@
-// How a vector of words holds elements. A codec unpacks one part of each word to a vector in which
-// the operator works, and packs the result back to that part, other parts zero. The part is a
-// std::integral_constant where a word has two, which are unrolled, else an int. Work is lane by
-// lane: four 8-bit floats share one 32-bit lane, so neither shuffles nor widening loads are needed.
-// Included once per instruction set.
+// Codecs: how a vector of words holds elements. A codec unpacks one part of each word to a vector
+// that the operator works on. It packs the result back to that part, with the other parts zero.
+// - A word with two parts is unrolled: then the part is a std::integral_constant. Else it is an
+//   int.
+// - Work is lane by lane. Four 8-bit floats share one 32-bit lane. So neither shuffles nor widening
+//   loads are needed.
+// Included once for each instruction set.
 #if defined(RONDO_KERNELS_CPU_CODECS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RONDO_KERNELS_CPU_CODECS_INL_H_
 #undef RONDO_KERNELS_CPU_CODECS_INL_H_
@@ -200,7 +202,7 @@ struct Float32InDouble {
   static constexpr int parts = 2;
 
   template <class Part, class D, class V = hn::Vec<D>>
-  static HWY_INLINE auto unpack(Part part, D d, V word) {
+  static HWY_INLINE auto unpack(Part part, D, V word) {
     const hn::RebindToFloat<D> doubles;
     const hn::Repartition<float, D> floats;
     const hn::Half<decltype(floats)> half;

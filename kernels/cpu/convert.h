@@ -1,7 +1,11 @@
-// The 16- and 8-bit floats, one value at a time: the readable specification of what the vector
-// kernels do. Every conversion is constexpr, exact where it widens, and rounds to nearest even
-// where it narrows. float16 is IEEE binary16, bfloat16 the upper half of a float32, float8_e5m2
-// and float8_e4m3 are the OCP 8-bit floats (e4m3 "FN": no infinity, NaN is 0x7f and 0xff).
+// The 16- and 8-bit floats, one value at a time: the readable specification of the vector kernels.
+//
+//   float16      IEEE binary16
+//   bfloat16     the upper half of a float32
+//   float8_e5m2  OCP 8-bit float
+//   float8_e4m3  OCP 8-bit float ("FN": no infinity, NaN is 0x7f and 0xff)
+//
+// Every conversion is constexpr. Widening is exact. Narrowing rounds to nearest even.
 #pragma once
 
 #include <bit>

@@ -1,4 +1,4 @@
-// Inside the CPU kernels: one kernel per type and operator, found once per call.
+// Inside the CPU kernels: one kernel for each type and operator, looked up once per call.
 #pragma once
 
 #include <cstddef>
@@ -19,9 +19,9 @@ struct Outputs {
   std::size_t count;
 };
 
-/// Combines `bytes` bytes of each operand, times the factor where the kernel is a scaled one; with
-/// streaming, results go past the caches where they are aligned. Everything passes in registers:
-/// through memory it would cost as much as a short reduction.
+/// Combines `bytes` bytes of each operand, times the factor where the kernel is a scaled one. With
+/// streaming, results go past the caches where they are aligned. All arguments pass in registers:
+/// through memory they would cost as much as a short reduction.
 using ReduceKernel = void (*)(Outputs outputs, Operands operands, bool streaming, double factor,
                               std::size_t bytes);
 

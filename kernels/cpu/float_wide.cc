@@ -1,4 +1,4 @@
-// float32 and float64, combined as they are, and the name of the instruction set in use.
+// float32 and float64, combined as they are. Also the name of the instruction set in use.
 #include "kernels/cpu/targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/float_wide.cc"

@@ -1,4 +1,5 @@
-// Bits of integers. Neither sign nor width matters, so all types share one kernel an operator.
+// Operators on the bits of integers. Neither sign nor width matters, so all types share one kernel
+// for each operator.
 #include "kernels/cpu/targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/integer_bits.cc"

@@ -1,4 +1,4 @@
-// Integer minima and maxima.
+// Minimum and maximum of integers.
 #include "kernels/cpu/targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/integer_order.cc"

@@ -1,4 +1,4 @@
-// Integer sums and products. They wrap, so signed and unsigned types share one kernel.
+// Sums and products of integers. They wrap, so signed and unsigned types share one kernel.
 #include "kernels/cpu/targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/integer_sum.cc"

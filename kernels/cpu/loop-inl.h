@@ -1,5 +1,5 @@
-// The one loop of the CPU kernels: k operands combined word by word, whatever the codec and the
-// operator. Included once per instruction set.
+// The one loop of the CPU kernels. It combines k operands word by word, for any codec and operator.
+// Included once for each instruction set.
 #if defined(RONDO_KERNELS_CPU_LOOP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RONDO_KERNELS_CPU_LOOP_INL_H_
 #undef RONDO_KERNELS_CPU_LOOP_INL_H_
@@ -32,8 +32,8 @@ struct Product {
     return hn::Mul(a, b);
   }
 };
-// Machines differ in which operand a minimum returns when one is NaN or both are zeros; the
-// comparison spelled out gives the NaN, and the right operand of two equal ones, on all of them.
+// Machines differ in which operand a minimum returns when one is NaN or both are zeros. The
+// comparison spelled out gives the NaN, and the right operand of two equal ones, on all machines.
 struct Minimum {
   template <class V>
   HWY_INLINE V operator()(V a, V b) const {
@@ -191,8 +191,8 @@ HWY_INLINE void store(D d, hn::Vec<D> words, Outputs outputs, std::size_t offset
   }
 }
 
-/// As many vectors in a row, to every output; past the caches where they are aligned, which that
-/// needs.
+/// Stores some vectors in a row to every output. A streaming store goes past the caches where the
+/// output is aligned, as such a store requires.
 template <class Place, class D>
 HWY_INLINE void store(D d, const Words<Place, D>& words, Outputs outputs, bool streaming,
                       const Place& place) {
@@ -219,10 +219,10 @@ HWY_INLINE std::size_t bytes_before_aligned(Outputs outputs, std::size_t step) {
   return head % element == 0 ? head : 0;
 }
 
-/// Whole vectors; needs at least one vector of bytes. The last vector ends where the data ends and
-/// may overlap the one before it; the first overlaps the next where streaming starts aligned.
-/// Both are computed first, from operands that no store has changed yet, so that outputs may be
-/// operands.
+/// Works on whole vectors, and needs at least one vector of bytes. The last vector ends where the
+/// data ends and may overlap the one before it. The first overlaps the next where streaming starts
+/// aligned. Both are computed first, from operands that no store has changed yet, so that outputs
+/// may be operands.
 template <class Codec, int group, class D, class Function>
 HWY_INLINE void map_vectors(D d, const Function& function, Outputs outputs, bool streaming,
                             std::size_t bytes) {
@@ -247,7 +247,7 @@ HWY_INLINE void map_vectors(D d, const Function& function, Outputs outputs, bool
   if (has_tail) store(d, last, outputs, last_offset);
 }
 
-/// Fewer bytes than a vector: word by word, the last word perhaps in part.
+/// Works on fewer bytes than a vector, word by word. The last word may be part of one.
 template <class Codec, class Function>
 HWY_INLINE void map_words(const Function& function, Outputs outputs, std::size_t bytes) {
   using Word = typename Codec::Word;
@@ -268,8 +268,8 @@ HWY_INLINE void map_words(const Function& function, Outputs outputs, std::size_t
   }
 }
 
-/// Groups are as many vectors as the registers hold while operands are combined. What is shorter
-/// than one goes by 16 or 8 bytes: two floats word by word take 145 instructions, so 54.
+/// Groups are as many vectors as the registers hold while operands are combined. Data shorter than
+/// one goes by 16 or 8 bytes: two floats take 54 instructions that way, and 145 word by word.
 template <class Codec, class Function>
 HWY_INLINE void map(const Function& function, Outputs outputs, bool streaming, std::size_t bytes) {
   using Word = typename Codec::Word;

@@ -1,4 +1,4 @@
-// The entry points: arguments checked, the kernel found once.
+// The entry points: they check the arguments and look the kernel up once.
 #include "kernels/cpu/reduce.h"
 
 #include <array>
@@ -127,7 +127,8 @@ void reduce(const Combination& how, std::span<void* const> outputs,
   ReductionKernel{how}(outputs, operands, count);
 }
 
-// One operand combined with nothing. A group of outputs at a time, less the input.
+// Copying combines one operand with nothing. It serves a group of outputs at a time, except an
+// output that is the input.
 void copy(std::span<void* const> outputs, const void* input, std::size_t bytes, bool streaming) {
   if (bytes == 0) return;
   const cpu::ReduceKernel kernel = cpu::find_integer_sum(DataType::uint8, ReduceOperator::sum);

@@ -1,9 +1,11 @@
-// CPU reductions for every type and operator, vectorised, chosen at run time for the machine.
-// 16- and 8-bit floats are combined in float32, and float32 in float64 where that is asked for, and
-// rounded once, to nearest even, at the end of each call (float8_e4m3 saturates to its largest
-// finite value; float8_e5m2 and float16 overflow to infinity; NaN in gives NaN out, for min and max
-// too). Everything here is thread-safe, needs no alignment, and throws Error before it writes
-// anything.
+// CPU reductions for every type and operator, vectorised, with the instruction set chosen at run
+// time.
+// - 16- and 8-bit floats are combined in float32, and float32 in float64 where that is asked for.
+//   The result is rounded once, to nearest even, at the end of each call.
+// - float8_e4m3 saturates to its largest finite value. float8_e5m2 and float16 overflow to
+//   infinity.
+// - NaN in gives NaN out, for min and max too.
+// Everything here is thread-safe, needs no alignment, and throws Error before it writes anything.
 #pragma once
 
 #include <cstddef>
@@ -19,16 +21,17 @@ namespace rondo {
 struct Combination {
   DataType type = DataType::float32;
   ReduceOperator op = ReduceOperator::sum;  ///< avg is sum here: its division is the factor's
-  double factor = 1.0;     ///< floats: times this before it is rounded to the type; else ignored
-  bool streaming = false;  ///< results go past the caches: for data larger than they are
+  double factor = 1.0;         ///< multiplies a float result before it is rounded; else ignored
+  bool streaming = false;      ///< results go past the caches: for data larger than they are
   DataType accumulate = type;  ///< or its wide_type()
 
   friend bool operator==(const Combination&, const Combination&) = default;
 };
 
 /// Every outputs[j][i] = (operands[0][i] (op) operands[1][i] (op) ...) * factor for i < count, left
-/// to right: one pass, each operand read once. At least one output and one operand. An output may
-/// be the same pointer as an operand; other overlap, of outputs too, is not allowed. Integers wrap.
+/// to right, in one pass that reads each operand once. There are at least one output and one
+/// operand. An output may be the same pointer as an operand. No other overlap is allowed, not even
+/// among outputs. Integers wrap.
 /// One operand and factor 1 is a copy, bit by bit. When a streaming call returns, its stores are
 /// ordered before any later one, so a release store publishes them as it does others.
 void reduce(const Combination& how, std::span<void* const> outputs,

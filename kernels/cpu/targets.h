@@ -1,7 +1,8 @@
-// Which instruction sets the CPU kernels are compiled for. Include before any Highway header.
-// Kept: the compiler's baseline (x86-64, NEON), AVX2 and AVX-512. Left out, for compile time and
-// size: x86 steps that change nothing here, and the scalable Arm and RISC-V sets, where the
-// machine's baseline serves.
+// The instruction sets that the CPU kernels are compiled for. Include it before any Highway header.
+//
+//   kept      the compiler's baseline (x86-64, NEON), AVX2 and AVX-512
+//   left out  for compile time and size: x86 steps that change nothing here, and the scalable Arm
+//             and RISC-V sets, where the machine's baseline serves
 #pragma once
 
 #define HWY_DISABLED_TARGETS                                                                \

@@ -1,5 +1,5 @@
-// The kernels that core/cuda/resident_kernels.h launches, found by their names
-// (kernels/device/calls.h). Compiled to an image, as combine.cu is.
+// The kernels that core/cuda/resident_kernels.h launches and finds by their names
+// (kernels/device/calls.h). They are compiled to an image, like combine.cu.
 #include "kernels/cuda/team.cuh"
 #include "kernels/device/calls.h"
 

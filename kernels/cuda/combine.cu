@@ -1,6 +1,6 @@
-// The kernels that core/cuda/kernels.h launches: one for each type, and one for float32 in float64,
-// found by their names (kernels/device/pieces.h). Compiled to an image, not into a library: see
-// image.h. At least two blocks a processor, so that enough loads are under way.
+// The kernels that core/cuda/kernels.h launches and finds by their names (kernels/device/pieces.h):
+// one for each type, and one for float32 in float64. They are compiled to an image, not into a
+// library (image.h). At least two blocks run on a processor, so that enough loads are under way.
 #include "kernels/device/pieces.h"
 
 using namespace rondo;

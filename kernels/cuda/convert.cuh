@@ -1,6 +1,5 @@
-// The 16- and 8-bit floats as their codes, by CUDA's conversions: instructions of the device where
-// it has them. On the host, where a test compares every code, they must equal
-// kernels/cpu/convert.h.
+// The 16- and 8-bit floats as their codes, by CUDA's conversions, which are instructions where the
+// device has them. On the host a test compares every code: they must equal kernels/cpu/convert.h.
 #pragma once
 
 #include <cuda_bf16.h>

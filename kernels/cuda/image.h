@@ -1,7 +1,7 @@
-// The device kernels as bytes inside the library: what CUDA's driver loads as a module.
+// The device kernels as bytes inside the library. CUDA's driver loads them as a module.
 //
-// The library needs nothing of CUDA to be linked or loaded: the bytes are there, and the driver is
-// found at run time (core/cuda).
+// Nothing of CUDA is needed to link or load the library. The driver is found at run time
+// (core/cuda).
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace rondo {
 
 /// Machine code and PTX (a "fatbin"). Empty where rondo was built without nvcc.
 std::span<const std::byte> kernel_image();
-/// The same of the kernels that wait for other ranks: an image of its own, as few contexts load it.
+/// The image of the kernels that wait for other ranks. It is separate, since few contexts load it.
 std::span<const std::byte> resident_image();
 
 }  // namespace rondo

@@ -1,4 +1,4 @@
-// The images of a build without nvcc.
+// The images in a build without nvcc: there are none.
 #include "kernels/cuda/image.h"
 
 namespace rondo {

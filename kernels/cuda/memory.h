@@ -35,7 +35,7 @@ class DeviceMemory {
     return reinterpret_cast<T*>(data());
   }
   std::size_t bytes() const { return bytes_; }
-  /// Copies; what is under way on the default stream comes first.
+  /// Copies, after everything that is under way on the default stream.
   void copy_from(const void* from, std::size_t bytes, std::size_t offset = 0) {
     demand(cudaMemcpy(data() + offset, from, bytes, cudaMemcpyHostToDevice), "copying to a device");
   }

@@ -1,5 +1,5 @@
-// The probe of a build with CUDA: the runtime is linked statically and looks for the driver when
-// first called, so a machine without one gets a sentence, not a missing library.
+// The probe in a build with CUDA. The runtime is linked statically and looks for the driver when it
+// is first called. So a machine without a driver gets a sentence, not a missing library.
 #include <cuda_runtime.h>
 
 #include "kernels/cuda/probe.h"

@@ -1,5 +1,5 @@
-// Whether this process can use a CUDA device. Asked once, when a communicator is made or a tool
-// lists what the machine has; never fails.
+// Can this process use a CUDA device? It is asked once, when a communicator is made or a tool lists
+// what the machine has. It never fails.
 #pragma once
 
 #include <string>

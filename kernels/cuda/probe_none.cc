@@ -1,4 +1,4 @@
-// The probe of a build without CUDA.
+// The probe in a build without CUDA.
 #include "kernels/cuda/probe.h"
 
 namespace rondo {

@@ -1,6 +1,6 @@
-// The resident kernel: the device interpreter (kernels/device/interpret.h) with a block for every
-// rank, lane and stripe. All blocks wait for each other, so all must run at once: the launch is
-// cooperative and refused where the device cannot hold them.
+// The resident kernel, for tests: the device interpreter (kernels/device/interpret.h) with a block
+// for every rank, lane and stripe. All blocks wait for each other, so all must run at once. The
+// launch is cooperative, and refused where the device cannot hold them.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace rondo {
 
-/// Of a block, at most: as those of communicators have, and compiled alike.
+/// Most threads of a block, and blocks on one processor: the same as in communicators' kernels.
 using device::resident_blocks_each;
 using device::resident_threads;
 
-/// What a launch runs: some ranks of a group that live on this device. Device memory, which must
-/// stay as it is until the kernel has ended; a captured graph launches with the same again.
+/// What a launch runs: some ranks of a group that live on this device. The pointers name device
+/// memory. It must stay as it is until the kernel has ended. A captured graph uses it again.
 struct ResidentLaunch {
   const device::RankContext* contexts = nullptr;  ///< of these ranks
   std::uint32_t ranks = 1;
@@ -39,11 +39,11 @@ struct SmallLaunch {
 /// Blocks of `threads` threads that the current device runs at once.
 std::uint32_t resident_blocks(std::uint32_t threads);
 
-/// Enqueue on `stream`, a cudaStream_t, and return; may be captured into a graph. Ranks on other
-/// devices or in other processes are launched by their owners: nothing may come between them that
-/// waits for all. Throws Error{invalid_argument} where the blocks cannot run at once, Error{system}
-/// where the launch fails. Thread-safe. Whether waits ended early is in each rank's Control, once
-/// the stream has come so far.
+/// Both enqueue on `stream`, a cudaStream_t, and return. They may be captured into a graph. Ranks
+/// on other devices or in other processes are launched by their owners. Nothing that waits for all
+/// may come between these launches. Throws Error{invalid_argument} where the blocks cannot run at
+/// once, Error{system} where the launch fails. Thread-safe. Each rank's Control says whether waits
+/// ended early, once the stream has come so far.
 void launch_resident(const ResidentLaunch& launch, void* stream);
 void launch_small(const SmallLaunch& launch, void* stream);
 

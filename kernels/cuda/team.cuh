@@ -1,4 +1,4 @@
-// A team that is a block of threads.
+// A team that is a block of threads (kernels/device/team.h).
 #pragma once
 
 #include "kernels/device/team.h"

@@ -1,7 +1,7 @@
-// Arena: the memory by which the ranks of a group reach each other.
+// Arena: the memory through which the ranks of a group reach each other.
 //
-// Every rank has one, all of the same shape, and reaches all others'. A channel is what one rank
-// sends to another in one lane and stripe; the receiver's arena holds its messages:
+// Every rank has one, all of the same shape, and reaches those of all others. A channel is what one
+// rank sends to another in one lane and stripe. The receiver's arena holds its messages:
 //
 //   sender's arena                     receiver's arena
 //     credits[receiver]  <----------     (how many messages it has taken)
@@ -32,7 +32,7 @@ struct Counters {
   std::uint64_t received = 0;
 };
 
-/// Equal on all ranks of a group. Every number at least 1.
+/// The sizes of an arena, equal on all ranks of a group. Every number is at least 1.
 struct ArenaShape {
   std::uint32_t ranks = 1;
   std::uint32_t lanes = 1;

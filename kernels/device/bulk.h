@@ -1,9 +1,9 @@
-// An op by the bulk protocol: wait for whole frames, combine them by 16-byte vectors, publish.
+// One op by the bulk protocol: wait for whole frames, combine them by 16-byte vectors, publish.
 //
 //   lanes share the waits | barrier | all combine | barrier | release head and credits
 //
-// The barriers carry what one thread acquired to the others, and what all wrote to the one that
-// releases.
+// The first barrier passes what one thread acquired to the others. The second one passes what all
+// wrote to the thread that releases.
 #pragma once
 
 #include "kernels/device/lane_view.h"
@@ -55,7 +55,7 @@ class BulkOp {
                       [&] { return load_acquire(head) > step; });
   }
 
-  /// Lane j finds operands j, j + lanes, ...; seen by all after the next barrier.
+  /// Lane j finds operands j, j + lanes, ... All lanes see them after the next barrier.
   RONDO_DEVICE void place_sources(std::uint32_t piece) {
     for (std::uint32_t j = team_.lane(); j < op_.operands; j += team_.lanes()) {
       const ImageOperand& operand = view_.operand(op_, j);
@@ -75,7 +75,7 @@ class BulkOp {
     team_.synchronize();
   }
 
-  /// A slot of packets that this message passes by is wiped when its turn comes all the same.
+  /// Wipes a slot of packets when its turn comes, although this message does not use it.
   RONDO_DEVICE void wipe() const {
     const std::uint64_t step = view_.step_to(op_, pass_);
     if (!wipe_due(view_.image.arena, step)) return;

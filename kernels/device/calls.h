@@ -1,9 +1,9 @@
-// The calls that a communicator launches, as kernels' arguments by value: a captured graph keeps
-// them, and nothing of a call must be copied to the device first or kept there.
+// The calls that a communicator launches, as kernel arguments by value. A captured graph keeps
+// them. So nothing of a call must be copied to the device first, or kept there.
 //
 // One launch is one rank's part. Its blocks wait for the same blocks of the other ranks' launches,
-// never for each other, so blocks may start one by one; but those of all ranks must get to run
-// beside each other: see core/resident/tenancy.h.
+// never for each other. So blocks may start one by one. But the blocks of all ranks must be able to
+// run side by side: core/resident/tenancy.h.
 #pragma once
 
 #include "kernels/device/interpret.h"
@@ -12,17 +12,18 @@
 
 namespace rondo::device {
 
-/// Of a block; two of them must fit a processor of the device (half of its registers each), so that
-/// one that waits leaves room for others' blocks.
+/// Threads of a block. Two blocks must fit a processor of the device, with half of its registers
+/// each, so that a block that waits leaves room for those of others.
 inline constexpr unsigned resident_threads = 256;
 inline constexpr unsigned resident_blocks_each = 2;
 
-/// By name, in the image that the driver loads. Its argument is a SmallCall; a block a stripe.
+/// A kernel's name in the image that the driver loads. Its argument is a SmallCall, and each stripe
+/// has a block.
 inline constexpr const char* small_kernel = "rondo_small_all_reduce";
-/// Its argument is a ProgramCall; a block a stripe of the one lane.
+/// The same for a kernel whose argument is a ProgramCall. Each stripe of the one lane has a block.
 inline constexpr const char* program_kernel = "rondo_program";
 
-/// An image (image.h) of one lane and without scratch, and what it runs on: as in RankContext.
+/// An image (image.h) of one lane, without scratch, and the memory it runs on as in RankContext.
 struct ProgramCall {
   static constexpr std::size_t most_image_bytes = launch_bytes - 4 * sizeof(std::uint64_t);
 

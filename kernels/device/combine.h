@@ -1,9 +1,9 @@
-// The functor of all device reductions: vectors of elements combined in registers, k sources in one
-// pass, rounded once. The numbers are those of kernels/cpu/reduce.h.
+// The functor of all device reductions. It combines vectors of elements in registers: k sources in
+// one pass, rounded once. The numbers are those of kernels/cpu/reduce.h.
 //
-// The operator is looked at once for a group of vectors, outside the loop over their elements: all
-// threads take the same branch, memory is the limit, and one instantiation serves all operators of
-// a type.
+// It looks at the operator once for a group of vectors, outside the loop over their elements. All
+// threads take the same branch, and memory is the limit. So one instantiation serves all operators
+// of a type.
 #pragma once
 
 #include "kernels/device/element.h"
@@ -14,13 +14,13 @@ namespace rondo::device {
 struct Recipe {
   DataType type = DataType::float32;
   ReduceOperator op = ReduceOperator::sum;
-  double before = 1.0;  ///< floats: scaled sources are multiplied by this and rounded to the type
+  double before = 1.0;  ///< floats: multiplies scaled sources, which are then rounded to the type
   double after = 1.0;   ///< floats: the result is multiplied by this before it is rounded
   std::uint64_t divisor = 1;  ///< integers, of small.h: the result is divided by this, truncating
 };
 
-/// Elements in a row. `scaled`: this rank's own input under avg. Without initializers, which memory
-/// that a block shares cannot have.
+/// Elements in a row. `scaled`: this rank's own input under avg. The members have no initializers,
+/// since memory that a block shares cannot have them.
 struct Source {
   const std::byte* data;
   bool scaled;
@@ -118,7 +118,7 @@ struct Work {
         return merge_bits(op, next);
     }
   }
-  /// Bit by bit: integers, as applies_to() says; no call with floats comes here.
+  /// Combines integers bit by bit. No call with floats comes here, see applies_to().
   RONDO_DEVICE void merge_bits(ReduceOperator op, const Work& next) {
     using W = typename E::Work;
     if constexpr (std::is_integral_v<W>) {
@@ -129,7 +129,7 @@ struct Work {
       each(next, [](W a, W b) { return static_cast<W>(a ^ b); });
     }
   }
-  /// Integers: all by `divisor`, truncating towards zero.
+  /// Divides integers by `divisor`, truncating towards zero.
   RONDO_DEVICE void divide(std::uint64_t divisor) {
     using W = typename E::Work;
     if constexpr (std::is_integral_v<W>) {
@@ -154,8 +154,8 @@ struct Work {
   }
 };
 
-/// `vectors` vectors of one source, `stride` vectors apart, the first at vector `first`: all loads
-/// are under way at once.
+/// Loads `vectors` vectors of one source, `stride` vectors apart, the first at vector `first`. All
+/// loads are under way at once.
 template <class E, int lanes, int vectors>
 RONDO_DEVICE inline Work<E, lanes, vectors> load_work(const Recipe& recipe, const Source& source,
                                                       std::size_t first, std::size_t stride) {
@@ -169,7 +169,7 @@ RONDO_DEVICE inline Work<E, lanes, vectors> load_work(const Recipe& recipe, cons
   return work;
 }
 
-/// As many vectors of the result.
+/// Stores as many vectors of the result.
 template <class E, int lanes, int vectors>
 RONDO_DEVICE inline void combine_vectors(const Recipe& recipe, const Sources& sources,
                                          const Targets& targets, std::size_t first,
@@ -228,7 +228,7 @@ RONDO_DEVICE inline void combine_share(const Recipe& recipe, const Sources& sour
       });
 }
 
-/// Out of line: one copy of the code a type, with registers of its own.
+/// It is out of line: each type has one copy of the code, with registers of its own.
 template <class E>
 [[gnu::noinline]] RONDO_DEVICE void combine_as(const Recipe& recipe, const Sources& sources,
                                                const Targets& targets, std::size_t count,

@@ -1,4 +1,4 @@
-// How an element is stored, what it is worked on as, and the way there and back.
+// How an element is stored, the type that it is worked on in, and the conversions between them.
 #pragma once
 
 #include <type_traits>
@@ -46,8 +46,8 @@ struct Element<DataType::float32> : PlainElement<float> {};
 template <>
 struct Element<DataType::float64> : PlainElement<double> {};
 
-/// float32 worked on in float64 and rounded to nearest even: not a type's own element, for
-/// combinations that ask for it.
+/// float32 worked on in float64 and rounded to nearest even, for combinations that ask for it. It
+/// is no type's own element.
 struct Float32InDouble {
   using Storage = float;
   using Work = double;
@@ -90,8 +90,8 @@ struct TypeTag {
   static constexpr DataType value = type;
 };
 
-/// Calls visit with the TypeTag of `type`: one instantiation a type, whatever the operator.
-/// constexpr, so that hosts choose kernels by it, too.
+/// Calls visit with the TypeTag of `type`. There is one instantiation for each type, whatever the
+/// operator. It is constexpr, so that hosts can choose kernels by it, too.
 template <class Visit>
 constexpr auto visit_type(DataType type, const Visit& visit) {
   switch (type) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <span>
 #include <string>
 
 #include "rondo/error.h"
@@ -12,7 +13,7 @@ namespace {
 
 constexpr std::size_t vector_bytes = 16;
 
-/// Below this a further stripe costs more in flags than its bandwidth gains.
+/// With fewer bytes than this, another stripe costs more in flags than its bandwidth gains.
 constexpr std::size_t least_stripe_bytes = 4096;
 
 [[noreturn]] void refuse(const EncodeRequest& request, ErrorCode code, std::string message,
@@ -74,7 +75,7 @@ class Numbering {
   std::uint32_t sent(std::int32_t peer) { return at(peer).sent; }
   std::uint32_t received(std::int32_t peer) { return at(peer).received; }
 
-  /// Those in use.
+  /// The channels in use.
   std::vector<ChannelEntry> entries() const {
     std::vector<ChannelEntry> used;
     for (std::uint32_t peer = 0; peer < entries_.size(); ++peer) {
@@ -155,24 +156,34 @@ Arrays arrays_of(const EncodeRequest& request) {
   return arrays;
 }
 
+/// The place for entries after `end` bytes. It moves the end.
 template <class T>
-ImageArray append(std::vector<std::byte>& bytes, const std::vector<T>& entries) {
-  const std::size_t begin = rounded_up(bytes.size(), alignof(T));
-  bytes.resize(begin + entries.size() * sizeof(T));
-  if (!entries.empty())
-    std::memcpy(bytes.data() + begin, entries.data(), entries.size() * sizeof(T));
+ImageArray place(std::size_t& end, const std::vector<T>& entries) {
+  const std::size_t begin = rounded_up(end, alignof(T));
+  end = begin + entries.size() * sizeof(T);
   return {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(entries.size())};
 }
 
+template <class T>
+void put(std::vector<std::byte>& bytes, ImageArray where, const std::vector<T>& entries) {
+  std::ranges::copy(std::as_bytes(std::span(entries)), bytes.begin() + where.begin);
+}
+
 std::vector<std::byte> pack(Image image, const Arrays& arrays) {
-  std::vector<std::byte> bytes(sizeof(Image));
-  image.lane_entries = append(bytes, arrays.lanes);
-  image.channels = append(bytes, arrays.channels);
-  image.ops = append(bytes, arrays.ops);
-  image.operands = append(bytes, arrays.operands);
-  image.offsets = append(bytes, arrays.offsets);
-  image.bytes = static_cast<std::uint32_t>(bytes.size());
+  std::size_t end = sizeof(Image);
+  image.lane_entries = place(end, arrays.lanes);
+  image.channels = place(end, arrays.channels);
+  image.ops = place(end, arrays.ops);
+  image.operands = place(end, arrays.operands);
+  image.offsets = place(end, arrays.offsets);
+  image.bytes = static_cast<std::uint32_t>(end);
+  std::vector<std::byte> bytes(end);
   std::memcpy(bytes.data(), &image, sizeof(image));
+  put(bytes, image.lane_entries, arrays.lanes);
+  put(bytes, image.channels, arrays.channels);
+  put(bytes, image.ops, arrays.ops);
+  put(bytes, image.operands, arrays.operands);
+  put(bytes, image.offsets, arrays.offsets);
   return bytes;
 }
 

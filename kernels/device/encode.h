@@ -1,4 +1,4 @@
-// Encoding: a lowered program and the sizes of a call become an image (image.h).
+// Encoding: makes an image (image.h) of a lowered program and the sizes of a call.
 #pragma once
 
 #include <cstddef>

@@ -8,9 +8,10 @@
 //                   a word is written and read as a whole.
 //
 // Scope is the system: a peer may be another device or the host. On the device these are PTX
-// instructions of the memory model (sm_70 and later), on the host std::atomic_ref: no bare fences,
-// which ThreadSanitizer does not know. What an acquire has made visible must be read by ordinary
-// loads, never by the read-only path (ld.global.nc, __ldg), which bypasses the model.
+// instructions of the memory model (sm_70 and later), on the host std::atomic_ref. There are no
+// bare fences, which ThreadSanitizer does not know. Data that an acquire has made visible must be
+// read by ordinary loads, never by the read-only path (ld.global.nc, __ldg), which bypasses the
+// model.
 #pragma once
 
 #include "kernels/device/portable.h"
@@ -69,7 +70,7 @@ __device__ inline bool exchange_if(std::uint64_t* word, std::uint64_t expected,
                : "memory");
   return found == expected;
 }
-/// Between two looks at a word that has not changed: other warps run meanwhile.
+/// Pauses between two looks at a word that has not changed, so that other warps run.
 __device__ inline void pause() {}
 
 #else

@@ -1,11 +1,11 @@
-// Image: one rank's lowered program together with the sizes of a call, packed into bytes that hold
-// no pointer. Made once on the host (encode.h), copied to the device, and run any number of times:
-// nothing of it changes, so a captured graph can replay it.
+// Image: the device program. It is one rank's lowered program together with the sizes of a call,
+// packed into bytes that hold no pointer. It is made once on the host (encode.h), copied to the
+// device, and run any number of times. Nothing of it changes, so a captured graph can replay it.
 //
 //   Image | LaneEntry per lane | ChannelEntry ... | ImageOp ... | ImageOperand ... | offsets
 //
 // Passes: stripe s moves slices p * stripes + s of every chunk in pass p. Every op of every pass
-// moves a message, empty ones too, so the number of a message follows from pass and op alone.
+// moves a message, even an empty one. So the number of a message follows from pass and op alone.
 #pragma once
 
 #include "core/schedule/step.h"

@@ -1,8 +1,8 @@
 // The interpreter: one team runs one lane of an image, for one stripe.
 //
-// Ops run in the program's order, pass by pass, with a barrier at the end of each: that keeps every
+// Ops run in the program's order, pass by pass, with a barrier at the end of each. That keeps every
 // dependency, and the verifier has shown that the order cannot block at the program's depth. Other
-// lanes and stripes have channels and memory of their own and run beside.
+// lanes and stripes have channels and memory of their own. They run at the same time.
 #pragma once
 
 #include "kernels/device/bulk.h"
@@ -10,7 +10,7 @@
 
 namespace rondo::device {
 
-/// Out of line: one copy of the code a type, with registers of its own.
+/// It is out of line: each type has one copy of the code, with registers of its own.
 template <class E, class Team>
 [[gnu::noinline]] RONDO_DEVICE bool low_latency_as(Team& team, const LaneView& view,
                                                    const Recipe& recipe, const ImageOp& op,
@@ -39,7 +39,7 @@ RONDO_DEVICE inline bool run_op(Team& team, const LaneView& view, const ImageOp&
   });
 }
 
-/// The messages of this call, added to the channels' counters once no thread reads them any more.
+/// Adds the messages of this call to the channels' counters, once no thread reads the counters.
 template <class Team>
 RONDO_DEVICE inline void count_messages(Team& team, const LaneView& view) {
   const auto* channels = view.array<ChannelEntry>(view.image.channels) + view.entry.first_channel;
@@ -68,8 +68,8 @@ RONDO_DEVICE inline bool run_lane(Team& team, const RankContext& context, std::u
   return true;
 }
 
-/// The same, and waits until the peers have taken all that was sent: whoever has completed a call
-/// may give its arena away, or end, as nobody reads or writes it any more.
+/// Runs the lane, then waits until the peers have taken all that was sent. After that a rank may
+/// give its arena away, or end, because no rank reads or writes it any more.
 template <class Team>
 RONDO_DEVICE inline bool run_lane_until_taken(Team& team, const RankContext& context,
                                               std::uint32_t lane, std::uint32_t stripe) {
@@ -81,7 +81,7 @@ RONDO_DEVICE inline bool run_lane_until_taken(Team& team, const RankContext& con
   bool taken = true;
   for (std::uint32_t i = team.lane(); i < view.entry.channels; i += team.lanes()) {
     const std::uint32_t peer = channels[i].peer;
-    const std::uint64_t sent = view.counters(peer).sent;  // counted by this very thread
+    const std::uint64_t sent = view.counters(peer).sent;  // counted by the same thread
     const std::uint64_t* credit = view.to(peer).credit;
     // Acquire: pairs with return_credits().
     taken = wait_until(*view.context.control,

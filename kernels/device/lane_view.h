@@ -1,4 +1,4 @@
-// LaneView: what one team needs to find its way: an image's arrays, a rank's memory, its channels.
+// LaneView: what one team needs to run: the arrays of an image, the memory of a rank, its channels.
 #pragma once
 
 #include "kernels/device/image.h"
@@ -46,7 +46,7 @@ class LaneView {
     return array<ImageOperand>(image.operands)[op.first_operand + index];
   }
 
-  // Pieces: the chunks of a run, which wraps behind the last one, in one pass of this stripe.
+  // Pieces: the chunks of a run, which wraps after the last one, in one pass of this stripe.
 
   RONDO_DEVICE std::uint32_t wrapped(std::uint32_t first, std::uint32_t piece) const {
     const std::uint32_t chunk = first + piece;
@@ -148,8 +148,8 @@ RONDO_DEVICE inline bool await_credit(const LaneView& view, const ImageOp& op, s
                     [&] { return load_acquire(credit) + depth > step; });
 }
 
-/// Gives the slots of the op's messages back, once all threads of the team have read them: lane j
-/// those of operands j, j + lanes, ...
+/// Gives the slots of the op's messages back, once all threads of the team have read them. Lane j
+/// gives back those of operands j, j + lanes, ...
 template <class Team>
 RONDO_DEVICE inline void return_credits(Team& team, const LaneView& view, const ImageOp& op,
                                         std::uint64_t pass) {

@@ -1,5 +1,5 @@
-// An op by the low-latency protocol: every thread takes packets as they come, combines them and
-// sends the result on, with no barrier until the op's end.
+// One op by the low-latency protocol: every thread takes packets as they come, combines them and
+// sends the result on. There is no barrier until the end of the op.
 #pragma once
 
 #include "kernels/device/lane_view.h"
@@ -45,7 +45,7 @@ class LowLatencyOp {
     if (!wipe_due(view_.image.arena, step)) return free;
     for (std::uint32_t i = team_.lane(); free && i < view_.image.arena.packets; i += team_.lanes())
       store_pair_relaxed(out_ + i, {});
-    team_.synchronize();  // before anybody writes what somebody else wiped
+    team_.synchronize();  // before any thread writes what another has wiped
     return free;
   }
 

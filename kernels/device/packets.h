@@ -1,5 +1,6 @@
 // Packets: 8 bytes of payload in two words of 8 bytes, each half data and half flag. A word is
-// written and read whole, so its data are there as soon as its flag is: no fence, one trip.
+// written and read as a whole, so its data are there as soon as its flag is. It needs no fence and
+// takes one trip.
 #pragma once
 
 #include "kernels/device/arena.h"
@@ -27,7 +28,7 @@ RONDO_DEVICE inline std::uint64_t payload_of(const WordPair& words) {
   return (words.low & 0xffffffffu) | words.high << 32;
 }
 
-/// A packet's payload as elements, the last ones of a message fewer.
+/// A packet's payload as elements. The last packet of a message may have fewer of them.
 template <class E>
 struct Payload {
   static constexpr int lanes = static_cast<int>(packet_payload / sizeof(typename E::Storage));
@@ -82,7 +83,7 @@ class PayloadSum {
     }
     first_ = false;
   }
-  /// Once, behind the last operand.
+  /// Call it once, after the last operand.
   RONDO_DEVICE typename P::Elements result() {
     work_.divide(recipe_.divisor);
     return work_.result(0, recipe_.after);

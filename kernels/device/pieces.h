@@ -1,14 +1,16 @@
-// The one kernel of finite launches: pieces of memory combined and handed out, copies included.
+// The one kernel that waits for no other: it combines pieces of memory and hands out the result.
+// Copies are included.
 //
-// A launch does pieces of one shape beside each other. A piece reads each of its sources once and
-// writes each of its targets once:
+// A launch does pieces of one shape side by side. A piece reads each of its sources once and writes
+// each of its targets once:
 //
 //   target[t][i] = (source[0][i] (op) source[1][i] (op) ...) * factor / divisor    for i < count
 //
-// With one source it is a copy; with one piece for each block it is reduce-scatter, all-gather, and
-// so on. No thread waits for another one, so launches end whatever else runs on the device. A
-// thread reads an element of all sources before it writes it to any target, so a target may be a
-// source of the same piece; any other overlap of a target is not allowed.
+// - With one source it is a copy. With one piece for each block it is reduce-scatter, all-gather,
+//   and so on.
+// - No thread waits for another one, so a launch ends whatever else runs on the device.
+// - A thread reads an element of all sources before it writes it to any target. So a target may be
+//   a source of the same piece. No other overlap of a target is allowed.
 //
 // The numbers are those of kernels/cpu/reduce.h: see combine.h.
 #pragma once
@@ -39,7 +41,7 @@ struct Pieces {
 };
 static_assert(sizeof(Pieces) <= launch_bytes);
 
-/// Beside a kernel for each type, by DataType, the one that combines float32 in float64.
+/// The kernel that combines float32 in float64. The others are one for each type, by DataType.
 inline constexpr std::size_t float32_in_double = data_types.size();
 /// The names of the kernels.
 inline constexpr std::array<const char*, data_types.size() + 1> kernel_names{
@@ -50,7 +52,7 @@ inline constexpr std::array<const char*, data_types.size() + 1> kernel_names{
     "rondo_combine_float8_e4m3", "rondo_combine_float8_e5m2", "rondo_combine_float32_in_double",
 };
 
-/// Of a block, at most.
+/// The most threads of a block.
 inline constexpr unsigned combine_threads = 256;
 
 /// A piece as one thread goes through it.

@@ -1,7 +1,7 @@
-// What lets one source be device code under nvcc and ordinary C++ elsewhere.
+// Lets one source be device code under nvcc and ordinary C++ elsewhere.
 //
-// The logic of the device executor is written once. nvcc compiles it for the device; every other
-// compiler for the host, where threads play the lanes of a block and the tests run it.
+// The logic of the device executor is written once. nvcc compiles it for the device. Other
+// compilers compile it for the host, where threads play the lanes of a block and the tests run it.
 #pragma once
 
 #include <cstddef>

@@ -1,14 +1,16 @@
 // Small all-reduces written by hand: no program, no credits, one or two trips.
 //
-//   one_shot   everyone puts its input into everyone's mailbox; everyone adds up all P in the order
-//              of ranks
-//   two_shot   everyone puts part o of its input into rank o's mailbox; rank o adds up and puts the
-//              result into everyone's second mailbox
+//   one_shot   each rank puts its input into every rank's mailbox; each rank adds up all P in rank
+//              order
+//   two_shot   each rank puts part o of its input into rank o's mailbox; rank o adds up and puts
+//              the result into every rank's second mailbox
 //
 // The schedules of the same names are their specification, bit for bit. Packets are those of the
-// low-latency protocol. Mailboxes come in pairs that calls take in turn: whoever is in call n has
-// heard, in call n - 1, from every rank, which that rank sent after it had finished call n - 2; so
-// the mailboxes of call n - 2 are free. Therefore parts are never empty: a part past the end is a
+// low-latency protocol.
+//
+// Mailboxes come in pairs that calls use in turn. They are free in time: a rank in call n has heard
+// from every rank in call n - 1, and each rank sent that after it had finished call n - 2. So the
+// mailboxes of call n - 2 are free. For this reason parts are never empty: a part past the end is a
 // packet without elements.
 #pragma once
 
@@ -20,8 +22,8 @@ namespace rondo::device {
 
 enum class SmallAlgorithm : std::uint32_t { one_shot, two_shot };
 
-/// One rank's part of a call. Equal on all ranks but for rank, input, output and control. Memory as
-/// in RankContext; `stripes` at most the arena's.
+/// One rank's part of a call. It is equal on all ranks but for rank, input, output and control. The
+/// memory is as in RankContext. `stripes` is at most the arena's.
 struct SmallCall {
   const std::byte* input = nullptr;
   std::byte* output = nullptr;  ///< may be the input
@@ -31,8 +33,8 @@ struct SmallCall {
   std::uint32_t rank = 0;
   std::uint64_t count =
       0;  ///< elements: at most small_capacity() bytes, which is the caller's to see to
-  /// Averages: as the schedules have it `before` is 1 / ranks; or the sum is divided, by `after` or
-  /// the divisor, and then `before` is 1.
+  /// For averages `before` is 1 / ranks, as in the schedules. Or the sum is divided, by `after` or
+  /// by the divisor, and `before` is 1.
   Recipe recipe{};
   SmallAlgorithm algorithm = SmallAlgorithm::one_shot;
   std::uint32_t stripes = 1;
@@ -77,8 +79,8 @@ class SmallRun {
     const auto box = static_cast<std::uint32_t>(phase * 2 + number_ % 2);
     return reinterpret_cast<Packet*>(call_.arenas[owner] + places_.mailbox(stripe_, box, from));
   }
-  /// This rank's packets in others' mailboxes, wiped when their turn comes, before anybody writes:
-  /// calls take a pair of boxes in turn, so two calls in a row wipe.
+  /// Wipes this rank's packets in others' mailboxes when their turn comes, before anybody writes.
+  /// Calls take a pair of boxes in turn, so two calls in a row wipe.
   RONDO_DEVICE void wipe() {
     if (number_ / 2 % call_.arena.wipe_interval != 0) return;
     for (std::uint32_t peer = 0; peer < call_.arena.ranks; ++peer) {
@@ -150,7 +152,7 @@ class SmallRun {
 
   /// What this rank contributes, rounded as every contribution is.
   RONDO_DEVICE std::uint64_t contribution(std::uint64_t packet) const {
-    if (call_.recipe.before == 1.0) return P::bits(input(packet));  // every bit as it is
+    if (call_.recipe.before == 1.0) return P::bits(input(packet));  // no bit changes
     PayloadSum<E> alone(call_.recipe);
     alone.add(input(packet), true);
     return P::bits(alone.result());
@@ -204,7 +206,7 @@ class SmallRun {
     }
     return true;
   }
-  /// Packet i of a part of this stripe; one past the call's last where the stripe has no such.
+  /// Packet i of a part of this stripe; one past the call's last where there is no such packet.
   RONDO_DEVICE std::uint64_t packet_of(std::uint32_t owner, std::uint64_t part,
                                        std::uint64_t i) const {
     const std::uint64_t within = owner * part + i;

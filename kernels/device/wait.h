@@ -1,9 +1,9 @@
 // Waiting for a peer, and how it ends when the peer never comes.
 //
-// Every wait looks at the rank's abort word now and then, and gives up after the rank's patience.
-// Whoever ends first raises the abort word, so that all teams of the rank end, and says in the
-// rank's failure record what it waited for. Channels are in an unknown state afterwards: the arena
-// must be made anew.
+// Every wait looks at the rank's abort word now and then, and gives up after the rank's timeout.
+// The thread that gives up first raises the abort word, so that all teams of the rank end. It also
+// writes to the rank's failure record what it waited for. Afterwards channels are in an unknown
+// state: the arena must be made anew.
 #pragma once
 
 #include "kernels/device/fences.h"
@@ -28,8 +28,8 @@ static_assert(sizeof(Failure) == 40);
 inline constexpr std::uint64_t failure_taken = 1;    ///< someone is writing the record
 inline constexpr std::uint64_t failure_written = 2;  ///< it is whole, and stays as it is
 
-/// One a rank, in memory that its teams and the host reach. The host raises `abort` to end the
-/// rank's teams; new ones are zero but for the patience.
+/// Each rank has one, in memory that its teams and the host reach. The host raises `abort` to end
+/// the rank's teams. In a new one everything but `patience` is zero.
 struct Control {
   std::uint64_t abort = 0;     ///< not 0: end
   std::uint64_t failed = 0;    ///< failure_taken by the first to fail, then failure_written
@@ -37,12 +37,12 @@ struct Control {
   Failure failure{};
 };
 
-/// What the first wait to end waited for; null while nobody has said so in full. At any time.
+/// What the first wait to end waited for; null until that is written in full. Call it at any time.
 RONDO_DEVICE inline const Failure* failure_of(const Control& control) {
   return load_acquire(&control.failed) == failure_written ? &control.failure : nullptr;
 }
 
-/// One thread's wait for one word. `what`: without its ending, which the wait decides.
+/// One thread's wait for one word. `what` has no ending yet, since the wait decides it.
 class Wait {
  public:
   RONDO_DEVICE Wait(Control& control, const Failure& what) : control_(control), what_(what) {}

@@ -8,7 +8,7 @@
 namespace rondo::local {
 namespace {
 
-// The address space is one, so every address is as good as a window.
+// There is one address space, so any address serves like a window.
 constexpr std::uint64_t every_window = 1;
 
 std::byte* pointer(std::uint64_t address) { return reinterpret_cast<std::byte*>(address); }

@@ -1,4 +1,5 @@
-// Direct access between threads: all memory is everyone's already, only the board is to be met.
+// Direct access between threads. They share all memory already; only the control block (board) is
+// made.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,7 @@ class LocalAccess final : public DirectAccess {
  public:
   explicit LocalAccess(const TransportSettings& settings) : settings_(settings) {}
 
-  /// Once all ranks have joined the exchange.
+  /// Call it once all ranks have joined the exchange.
   void meet();
 
   std::byte* board(std::size_t bytes) override;

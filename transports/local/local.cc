@@ -83,7 +83,7 @@ std::unique_ptr<Transport> make(const TransportSettings& settings) {
     throw Error(
         ErrorCode::invalid_argument,
         "the local transport needs the ranks to be threads of one process",
-        {.rank = settings.rank, .remedy = "another transport, or Communicator::from_threads"});
+        {.rank = settings.rank, .remedy = "use another transport, or Communicator::from_threads"});
   }
   return std::make_unique<LocalTransport>(settings);
 }

@@ -43,12 +43,12 @@ Error ShmAccess::peer_died(int peer) const {
 
 Error ShmAccess::other_board(int peer, std::size_t bytes) const {
   return error(ErrorCode::internal, peer,
-               "ranks want boards of " + std::to_string(board_bytes_) + " and " +
+               "ranks ask for control blocks of " + std::to_string(board_bytes_) + " and " +
                    std::to_string(bytes) + " bytes",
-               "the same rondo on every rank");
+               "use the same version of rondo on every rank");
 }
 
-// ---- the board
+// ---- the control block
 
 std::size_t ShmAccess::header_bytes() const {
   constexpr std::size_t page = 4096;
@@ -68,22 +68,22 @@ std::byte* ShmAccess::board(std::size_t bytes) {
   wanted_ = true;
   if (settings_.rank == 0) make_board(bytes);
   for (const Peer& peer : peers_) {
-    // Who has joined may leave again once it has done its part: what it showed stays on the board.
+    // A peer that has joined may leave once it has done its part: the control block keeps its data.
     if (peer.failure && !peer.bell) throw Error(*peer.failure);
   }
   see_whether_ready();
   return ready_ ? board_.data() + header_bytes() : nullptr;
 }
 
-/// Rank 0, at its own first call or for the first peer that asks.
+/// Called on rank 0, at its own first call or for the first peer that asks.
 void ShmAccess::make_board(std::size_t bytes) {
   if (board_) return;
   try {
     SharedMemory made = make_shared_memory(
-        header_bytes() + bytes, "the ranks' board",
+        header_bytes() + bytes, "the ranks' control block",
         {.rank = settings_.rank,
-         .remedy = "RONDO_ALGORITHM=^direct does without it, RONDO_TRANSPORT=^shm without shared "
-                   "memory; or free some"});
+         .remedy = "free some memory, or set RONDO_ALGORITHM=^direct (needs no control block) or "
+                   "RONDO_TRANSPORT=^shm (needs no shared memory)"});
     board_memory_ = std::move(made.descriptor);
     board_ = std::move(made.mapping);
   } catch (const Error& failure) {
@@ -96,7 +96,7 @@ void ShmAccess::map_board(std::size_t bytes, const UniqueFd& memory) {
   board_ = map_shared_memory(memory.get(), header_bytes() + bytes);
   if (!board_) {
     throw error(ErrorCode::out_of_memory, 0,
-                "no room to map the ranks' board of " + std::to_string(bytes) + " bytes",
+                "no room to map the ranks' control block of " + std::to_string(bytes) + " bytes",
                 "raise vm.max_map_count, or free memory");
   }
 }
@@ -141,7 +141,7 @@ std::byte* ShmAccess::map(int peer, const Exposed& place, std::size_t bytes) {
 void ShmAccess::ask(int peer, std::uint64_t number) {
   Peer& owner = at(peer);
   if (!owner.bell || !board_) {
-    throw error(ErrorCode::internal, peer, "map() before the board is there", {});
+    throw error(ErrorCode::internal, peer, "map() before the control block is there", {});
   }
   Note note{.kind = Note::Kind::ask, .window = number};
   // Not taken now: the next call tries again. A peer that is gone shows when reading.

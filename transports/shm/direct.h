@@ -1,10 +1,11 @@
-// Direct access between processes: a board that rank 0 makes, peers' windows mapped on demand, and
-// copies by the kernel. See handshake.h for what goes over the sockets.
+// Direct access between processes: a control block (the board) that rank 0 makes, windows of peers
+// that are mapped on demand, and copies by the kernel. handshake.h has the messages on the sockets.
 //
-// One connection per pair of ranks, made when board() is first called. Its owner looks at it while
-// something is expected, when a peer says on the board that it has asked for a window, and seldom
-// else, as the transport does with its channels: calls that find all windows mapped make no system
-// call.
+// Each pair of ranks has one connection, made when board() is first called. A rank reads it
+// - while it expects something,
+// - when a peer has counted in the control block that it asked for a window (AskCounter),
+// - and now and then otherwise, as the transport does with its channels.
+// So a call that finds all windows mapped makes no system call.
 #pragma once
 
 #include <poll.h>
@@ -36,10 +37,10 @@ using unix_socket::Received;
 using unix_socket::same_user;
 using unix_socket::send;
 
-/// In the first pages of the board's memory, which are the transport's own, one for each rank.
+/// One for each rank, in the first pages of the control block, which belong to the transport.
 struct alignas(64) AskCounter {
-  /// How often peers asked this rank for windows. Each peer's release increment comes after its
-  /// message; who sees it with acquire finds the message in the socket.
+  /// How often peers asked this rank for windows. A peer sends its message and then increments with
+  /// release. A rank that loads the count with acquire finds the message in the socket.
   std::atomic<std::uint32_t> asks{0};
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free, "shared between processes");
@@ -54,11 +55,11 @@ class ShmAccess final : public DirectAccess {
   std::string reach_address() const { return to_text(probe_.address()); }
   /// The addresses of the ranks: name, blank, reach_address(). Kept by the transport.
   void meet(const std::vector<std::string>& addresses);
-  /// A peer's hello of a direct connection, checked but for what is said here.
+  /// Takes a peer's hello on a connection for direct access. The caller has checked the rest of it.
   void answer(const Hello& hello, Received received, UniqueFd socket);
   /// Whether progress() should be called at once rather than now and then.
   bool is_pressing() const;
-  /// Never throws Error: failures wait for the calls that they concern.
+  /// Never throws Error: a failure is kept for the calls that it concerns.
   bool progress();
 
   // ---- DirectAccess
@@ -133,7 +134,7 @@ class ShmAccess final : public DirectAccess {
   bool ready_ = false;           ///< mapped, and every peer can be rung
   UniqueFd board_memory_{};      ///< rank 0's, until all peers have it
   Mapping board_{};
-  std::optional<Error> failure_{};  ///< of the board
+  std::optional<Error> failure_{};  ///< of the control block
 
   std::vector<Sent> sent_{};
   std::uint64_t freed_ = 0;      ///< windows freed, when sent_ was last gone through

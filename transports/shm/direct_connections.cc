@@ -104,10 +104,10 @@ void ShmAccess::take_joined(int peer, const Note& note, Received& received) {
   Peer& lower = at(peer);
   const bool whole = received.descriptors.size() == (peer == 0 ? 2U : 1U);
   if (note.verdict == Verdict::no_memory) {
-    failure_ = error(
-        ErrorCode::out_of_memory, peer,
-        "the peer has no memory for the ranks' board of " + std::to_string(board_bytes_) + " bytes",
-        "free some memory there");
+    failure_ = error(ErrorCode::out_of_memory, peer,
+                     "the peer has no memory for the ranks' control block of " +
+                         std::to_string(board_bytes_) + " bytes",
+                     "free some memory on that machine");
   } else if (note.verdict == Verdict::refused) {
     failure_ = other_board(peer, note.bytes);
   } else if (note.verdict == Verdict::no_descriptors || !whole || lower.bell) {
@@ -137,7 +137,7 @@ void ShmAccess::answer(const Hello& hello, Received received, UniqueFd socket) {
   see_whether_ready();
 }
 
-/// The answer to a hello; what goes wrong here concerns the board, and both ends hear of it.
+/// The answer to a hello. A failure here is one of the control block, and both ends hear of it.
 Note ShmAccess::join(const Hello& hello, Received& received) {
   Note note{.kind = Note::Kind::joined};
   try {
@@ -187,7 +187,7 @@ bool ShmAccess::read_note(int peer) {
     if (!moved) return;
     if (received.bytes != sizeof(Note) || note.magic != protocol_magic) {
       throw error(ErrorCode::bootstrap, peer, "the peer speaks another shm protocol",
-                  "the same rondo on every rank");
+                  "use the same version of rondo on every rank");
     }
     take(peer, note, received);
   });
@@ -209,7 +209,7 @@ void ShmAccess::take(int peer, const Note& note, Received& received) {
     case Note::Kind::freed:
       return other.windows.drop(note.window);
   }
-  throw error(ErrorCode::internal, peer, "an unknown note on a direct connection", {});
+  throw error(ErrorCode::internal, peer, "an unknown message on a direct-access connection", {});
 }
 
 bool ShmAccess::answer_asks(int peer) {

@@ -1,22 +1,22 @@
-// What the two ends of a shared-memory channel say to each other, once.
+// The messages by which the two ends of a shared-memory channel connect, once.
 //
 //   sender                                   receiver
 //   Hello + its doorbell's memfd    ----->   checks user, version, communicator, shape
 //                                            makes the ring's memory
 //   maps the ring                   <-----   Welcome + the ring's memfd + its doorbell's memfd
 //
-// The socket stays open: its end-of-file is how a killed peer is noticed.
+// The socket stays open. Its end of file shows that the peer was killed.
 //
 // Direct access has one connection per pair of ranks, made by the higher one, used both ways:
 //
 //   higher rank                              lower rank
-//   Hello (lane: direct_lane) + its   ----->  checks as above; rank 0 makes the board
+//   Hello (lane: direct_lane) + its   ----->  checks as above; rank 0 makes the control block
 //   doorbell's memfd
 //   rings and maps                    <-----  Note joined + its doorbell's memfd
-//                                             [+ the board's memfd, from rank 0]
+//                                             [+ the control block's memfd, from rank 0]
 //   Note window + the window's memfd  <---->  unasked, before the first call that touches it
 //   Note ask (window's number)        <---->  Note window + the window's memfd, or why not
-//   Note freed (window's number)      <---->  to whom the window was sent: unmaps it
+//   Note freed (window's number)      <---->  the rank that was sent the window unmaps it
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,8 @@ namespace rondo::shm {
 inline constexpr std::uint64_t protocol_magic = 0x6d68732d6f646e72;  // "rndo-shm"
 inline constexpr std::uint32_t protocol_version = 2;
 
-/// In the place of a lane: the connection of direct access. slot_bytes is the board's size.
+/// The connection for direct access has this in place of a lane. slot_bytes is the size of the
+/// control block.
 inline constexpr std::int32_t direct_lane = -1;
 
 struct Hello {
@@ -53,7 +54,7 @@ struct Welcome {
 };
 static_assert(sizeof(Welcome) == 32 && std::is_trivially_copyable_v<Welcome>);
 
-/// On a direct connection, behind the hello.
+/// A message on a connection for direct access, after the hello.
 struct Note {
   enum class Kind : std::uint32_t { joined, ask, window, freed };
 
@@ -62,7 +63,7 @@ struct Note {
   Verdict verdict = Verdict::accepted;  ///< window: refused means that there is none
   std::uint64_t window = 0;             ///< number
   std::uint64_t base = 0;               ///< of the window, in its owner's address space
-  std::uint64_t bytes = 0;              ///< of the window; joined: of the board
+  std::uint64_t bytes = 0;              ///< of the window; joined: of the control block
 };
 static_assert(sizeof(Note) == 40 && std::is_trivially_copyable_v<Note>);
 

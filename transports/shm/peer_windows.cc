@@ -38,7 +38,7 @@ std::byte* PeerWindows::find(const Exposed& place, std::size_t bytes) const {
                   std::to_string(bytes) + " bytes reach beyond the peer's window " +
                       std::to_string(place.window) + " of " + std::to_string(window.memory.size()) +
                       " bytes",
-                  {.rank = rank_, .peer = peer_, .remedy = "the same count on every rank"});
+                  {.rank = rank_, .peer = peer_, .remedy = "pass the same count on every rank"});
     }
     return window.memory.data() + offset;
   }

@@ -23,14 +23,14 @@ class PeerWindows {
   /// Notes that a window is asked for.
   void ask(std::uint64_t number) { asked_.push_back(number); }
   bool is_asked(std::uint64_t number) const;
-  /// Whether any answer is to come.
+  /// True while an answer is outstanding.
   bool waits() const { return !asked_.empty(); }
   /// The peer's answer or offer: maps the window, or remembers why there is none.
   void settle(const Note& note, const UniqueFd& memory);
-  /// Throws why a window that was asked for could not be had, once: the next call asks anew.
+  /// Throws the reason why a window could not be had, once. The next call asks again.
   void check_refused(std::uint64_t number);
 
-  /// No answer will come any more.
+  /// Forgets what was asked: no answer will come any more.
   void give_up() { asked_.clear(); }
   /// Unmaps a window that the peer has freed.
   void drop(std::uint64_t number);

@@ -12,8 +12,8 @@
 
 namespace rondo::shm {
 
-/// Where a process can be reached, as it says so itself: the number of its pid namespace (others
-/// number processes differently), its pid, and where it has a number that nobody else has.
+/// Where a process can be reached, as it reports itself: its pid namespace (another one numbers
+/// processes differently), its pid, and the address of a random number that only it has.
 struct ReachAddress {
   std::uint64_t pid_namespace = 0;
   pid_t pid = 0;
@@ -21,7 +21,7 @@ struct ReachAddress {
   std::uint64_t value = 0;
 };
 
-/// Lets others try to reach this process while it lives.
+/// While it lives, other processes can test whether they reach this one.
 class ReachProbe {
  public:
   ReachProbe();
@@ -36,12 +36,11 @@ class ReachProbe {
 std::string to_text(const ReachAddress& address);
 ReachAddress parse_reach(const std::string& text);
 
-/// Reads that number. False when the kernel refuses, or when its pid names another process here.
+/// Reads that number. False when the kernel refuses, or when the pid names another process here.
 bool reaches(const ReachAddress& from, const ReachAddress& to);
 
-/// Copies from address `there` of process `pid`. Error{peer_lost} when
-/// there is no such process, Error{system} when the kernel refuses; `rank` and `peer` are for
-/// these.
+/// Copies from address `there` of process `pid`. Throws Error{peer_lost} when there is no such
+/// process, Error{system} when the kernel refuses. `rank` and `peer` are for these errors.
 struct Reached {
   pid_t pid = 0;
   int rank = -1;

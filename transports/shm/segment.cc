@@ -24,7 +24,7 @@ Error no_memory(std::size_t bytes, int rank, int peer) {
                "no shared memory for a channel of " + std::to_string(bytes) + " bytes",
                {.rank = rank,
                 .peer = peer,
-                .remedy = "a smaller RONDO_SLOT_BYTES (the same on all ranks), or "
+                .remedy = "set a smaller RONDO_SLOT_BYTES (the same on all ranks), or "
                           "RONDO_TRANSPORT=^shm"});
 }
 
@@ -50,8 +50,9 @@ SharedRing map_segment(const UniqueFd& memory, RingShape shape, int rank, int pe
   struct stat status {};
   if (::fstat(memory.get(), &status) != 0 ||
       static_cast<std::size_t>(status.st_size) != shape.bytes()) {
-    throw Error(ErrorCode::internal, "the peer's channel memory has another size",
-                {.rank = rank, .peer = peer, .remedy = "the same rondo on every rank"});
+    throw Error(
+        ErrorCode::internal, "the peer's channel memory has another size",
+        {.rank = rank, .peer = peer, .remedy = "use the same version of rondo on every rank"});
   }
   SharedRing ring = map_ring(memory, shape, MAP_POPULATE);
   if (!ring.memory) throw no_memory(shape.bytes(), rank, peer);

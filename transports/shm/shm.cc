@@ -130,7 +130,7 @@ class ShmTransport final : public Transport {
     return *receiver;
   }
 
-  /// Channels that this rank waits to see connected: while there are any, every progress() looks.
+  /// Channels that this rank waits to see connected. While there are any, each progress() looks.
   void count_expected() {
     auto waits = [](const auto& channel) { return !channel.is_open() && !channel.failed(); };
     expected_ = std::ranges::count_if(
@@ -194,7 +194,7 @@ class ShmTransport final : public Transport {
     if (received.bytes != sizeof(Welcome) || welcome.magic != protocol_magic ||
         welcome.version != protocol_version) {
       throw error(ErrorCode::bootstrap, end.first, "the peer speaks another shm protocol",
-                  "the same rondo on every rank");
+                  "use the same version of rondo on every rank");
     }
     if (welcome.verdict == Verdict::no_memory) {
       throw no_memory(welcome.ring_bytes, settings_.rank, end.first);
@@ -203,7 +203,7 @@ class ShmTransport final : public Transport {
       throw error(ErrorCode::configuration, end.first,
                   "the peer uses slots of " + std::to_string(welcome.slot_bytes) +
                       " bytes, this rank of " + std::to_string(shape_.slot_bytes),
-                  "the same RONDO_SLOT_BYTES on every rank");
+                  "set the same RONDO_SLOT_BYTES on every rank");
     }
     if (welcome.verdict == Verdict::no_descriptors || received.descriptors_lost ||
         received.descriptors.size() != 2) {
@@ -243,7 +243,7 @@ class ShmTransport final : public Transport {
       } else if (is_ours(hello, received)) {
         answer(hello, std::move(received), std::move(socket));
       } else {
-        warn("dropped a stranger on the shared-memory socket");
+        warn("dropped an unknown connection on the shared-memory socket");
       }
       return true;
     });
@@ -286,7 +286,7 @@ class ShmTransport final : public Transport {
     throw error(ErrorCode::configuration, hello.from,
                 "the peer uses slots of " + std::to_string(hello.slot_bytes) +
                     " bytes, this rank of " + std::to_string(shape_.slot_bytes),
-                "the same RONDO_SLOT_BYTES on every rank");
+                "set the same RONDO_SLOT_BYTES on every rank");
   }
 
   static Verdict verdict_of(const Error& failure) {
@@ -310,7 +310,7 @@ class ShmTransport final : public Transport {
     return true;
   }
 
-  /// Looks for peers that died. One poll() for all, seldom.
+  /// Looks for peers that died, by one poll() for all of them. Called seldom.
   void check_connections() {
     if (watched_.empty() || ::poll(watched_.data(), watched_.size(), 0) <= 0) return;
     for (std::size_t i = watched_.size(); i-- > 0;) {

@@ -2,7 +2,7 @@
 //
 // The receiver makes the memory (so its pages are near it) and passes it over a Unix socket; no
 // file, no /dev/shm. See handshake.h for how ends meet, core/transport/slot_ring.h for how frames
-// travel, and direct.h for the board, windows and copies.
+// travel, and direct.h for the control block, windows and copies.
 #pragma once
 
 #include <memory>

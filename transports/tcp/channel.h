@@ -1,6 +1,6 @@
-// Channels over one or more TCP connections: frame n travels on number n mod sockets, and the
-// receiver takes frames in that order, so several work while order holds. The two channels of a
-// pair of ranks and a lane share their connections.
+// Channels over one or more TCP connections. Frame n travels on connection n mod sockets, and the
+// receiver takes frames in that order. So several connections work at once and the order holds. The
+// two channels of a pair of ranks in one lane share their connections.
 #pragma once
 
 #include <memory>
@@ -24,11 +24,11 @@ class TcpSendChannel final : public SendChannel {
   TcpSendChannel(std::size_t slot_bytes, int sockets, Ends ends, bool absorbs, Backlog& backlog);
 
   void connect(std::size_t index, Connection connection);
-  /// What has not begun to be sent on this connection goes by another one.
+  /// Frames that have not begun on this connection are sent on another one.
   void move_to(std::size_t index, Connection connection);
   bool connected() const { return unconnected_ == 0; }
   bool connected(std::size_t index) const { return writers_[index].connected(); }
-  /// Those by which frames were sent.
+  /// The connections on which frames were sent.
   void add_connections(std::vector<Connection>& connections) const;
   void fail(const Error& error);
   bool failed() const { return failure_.has_value(); }
@@ -63,18 +63,18 @@ class TcpReceiveChannel final : public ReceiveChannel {
  public:
   TcpReceiveChannel(std::size_t slot_bytes, int sockets, Ends ends);
 
-  /// A connection by which frames may come, see StreamReader::add().
+  /// A connection on which frames may come, see StreamReader::add().
   void connect(std::size_t index, Connection connection, bool own, bool last);
   bool connected() const { return unconnected_ == 0; }
-  /// This end has not been able to make a connection, which some readers wait for.
+  /// This end could not make a connection, for which some readers wait.
   void connect_no_more();
-  /// Every further frame comes by a connection that is known.
+  /// The connections on which all further frames come are known.
   bool settled() const;
   /// The connection that the peer made; null where there is none in use.
   Connection of_peer(std::size_t index) const { return of_peer_[index].lock(); }
   void fail(const Error& error);
   bool failed() const { return failure_.has_value(); }
-  /// Only while somebody waits for what this channel has not got.
+  /// Adds descriptors only while somebody waits for what this channel has not got.
   void add_descriptors(std::vector<pollfd>& descriptors) const;
 
   const Frame* peek() override;

@@ -12,7 +12,7 @@ namespace {
 [[noreturn]] void throw_malformed(std::string_view text) {
   throw Error(ErrorCode::bootstrap,
               "a rank's TCP address is malformed: '" + std::string(text) + "'",
-              {.remedy = "the same rondo on every rank"});
+              {.remedy = "use the same version of rondo on every rank"});
 }
 
 template <class Number>

@@ -16,7 +16,7 @@ struct Endpoint {
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };
 
-/// Where a rank listens, and a random number that only those who were told know.
+/// Where a rank listens, and a random number that only the ranks of the job know.
 /// As text: "1f..;10.0.0.1:4711;[fd00::1]:4711".
 struct Contact {
   std::uint64_t magic = 0;
@@ -28,8 +28,8 @@ std::string to_text(const Contact& contact);
 /// Throws Error{bootstrap} for text that to_text() does not make.
 Contact parse_contact(std::string_view text);
 
-/// What a rank says first on each connection that it makes. Nothing is answered; frames follow,
-/// both ways.
+/// The first bytes on each connection that a rank makes. There is no answer. Frames follow, both
+/// ways.
 struct Hello {
   std::uint64_t magic = 0;  ///< of the receiver's Contact
   std::uint64_t communicator = 0;

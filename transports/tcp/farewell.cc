@@ -11,10 +11,10 @@
 namespace rondo::tcp {
 namespace {
 
-// Counted, not clocked: a process that was stopped meanwhile has not waited.
+// Counted in rounds, not by a clock: a process that was stopped meanwhile has not waited.
 constexpr int longest_wait_ms = 2000;
 constexpr std::size_t scrap_bytes = std::size_t{64} << 10;
-/// Reads of a connection at a time: a peer that sends without end must not hold the others up.
+/// Reads of one connection at a time. A peer that sends without end must not hold up the others.
 constexpr int most_reads = 4;
 
 /// Bytes that the peer's kernel has not acknowledged.

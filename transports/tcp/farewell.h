@@ -1,4 +1,4 @@
-// Leaving: what was sent reaches the peers' kernels although nobody here reads their answers.
+// Graceful shutdown: what was sent reaches the peers' kernels, although this rank reads no more.
 #pragma once
 
 #include <vector>
@@ -7,10 +7,10 @@
 
 namespace rondo::tcp {
 
-/// Before connections are closed: a socket that is closed with unread input, or that is sent more
-/// once it is closed, is reset by the kernel, and a reset throws away what is still on its way to
-/// the peer. Sends the end of each stream and reads what comes, to nowhere, until all that was sent
-/// has been acknowledged; at most two seconds for all of them, where peers take nothing.
+/// Call it before connections are closed. The kernel resets a socket that is closed with unread
+/// input, or that receives more after that, and a reset throws away what is still on its way to the
+/// peer. So this sends the end of each stream, and reads and drops what comes, until all that was
+/// sent has been acknowledged. It takes at most two seconds for all connections together.
 void deliver(std::vector<Connection> connections) noexcept;
 
 }  // namespace rondo::tcp

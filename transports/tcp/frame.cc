@@ -18,21 +18,21 @@ Buffer::Buffer(std::size_t bytes, const Ends& ends)
   if (memory_) return;
   throw Error(ErrorCode::out_of_memory,
               "no memory for a channel buffer of " + std::to_string(bytes) + " bytes",
-              {.rank = ends.rank, .peer = ends.peer, .remedy = "a smaller RONDO_SLOT_BYTES"});
+              {.rank = ends.rank, .peer = ends.peer, .remedy = "set a smaller RONDO_SLOT_BYTES"});
 }
 
-/// What a frame of so many payload bytes takes.
+/// The memory that a frame of so many payload bytes takes.
 std::size_t UnsentFrames::block(std::size_t bytes) {
   return payload_offset + (bytes + cache_line - 1) / cache_line * cache_line;
 }
 
-// While no more than one longest block is in use there is, perhaps after move_to_front(), room for
-// another one: either its place fits, or what was sent is worth moving the rest for.
+// While at most one block of the longest kind is in use, there is room for another one, perhaps
+// after move_to_front(): either it fits after the first, or enough was sent to move the rest.
 std::size_t UnsentFrames::depth(std::size_t slot_bytes, std::size_t frame_bytes) {
   return std::clamp(block(slot_bytes) / block(frame_bytes) + 1, std::size_t{2}, most);
 }
 
-/// The place behind all frames.
+/// The place after all frames.
 std::size_t UnsentFrames::behind() const {
   if (count_ == 0) return 0;
   const Unsent& newest = frames_[(first_ + count_ - 1) % most];
@@ -51,7 +51,8 @@ std::byte* UnsentFrames::acquire() {
   return memory_.data() + place_ + payload_offset;
 }
 
-/// Only where at least half a longest block is gained: so no byte is moved more than twice or so.
+/// Moves them only where that gains at least half a longest block. So a byte is moved about twice
+/// at most.
 void UnsentFrames::move_to_front() {
   const std::size_t gained = frames_[first_].begin / cache_line * cache_line;
   if (gained < block(slot_bytes_) / 2) return;

@@ -1,4 +1,4 @@
-// What travels: frames, each a header and its payload, and where they wait for the kernel.
+// Frames, each a header and its payload, and the memory in which they wait for the kernel.
 #pragma once
 
 #include <array>
@@ -40,22 +40,22 @@ class Buffer {
   std::unique_ptr<std::byte, Free> memory_{};
 };
 
-/// Frames that the kernel is slow to take, one behind the other, in memory for two and a half of
-/// the longest: there is room for two of those, and for many short ones. While the kernel keeps up
-/// all begin at the same place, which so stays in the cache.
+/// Frames that the kernel has not taken yet, one after another, in memory for two and a half of the
+/// longest. So there is room for two of those, or for many short ones. While the kernel keeps up
+/// all begin at the same place, which stays in the cache.
 class UnsentFrames {
  public:
   UnsentFrames(std::size_t slot_bytes, const Ends& ends) : slot_bytes_(slot_bytes), ends_(ends) {}
 
-  /// So many frames of `frame_bytes` or less have room, whatever was there before.
+  /// How many frames of `frame_bytes` or less have room, whatever was there before.
   static std::size_t depth(std::size_t slot_bytes, std::size_t frame_bytes);
 
   bool empty() const { return count_ == 0; }
   /// Payload memory of the next frame, slot_bytes long, 64-byte aligned; null while there is no
-  /// room. The same until commit().
+  /// room. It stays the same until commit().
   std::byte* acquire();
-  /// The acquired frame's payload has `bytes`, of the header the last `header_bytes` are to be
-  /// sent.
+  /// The acquired frame's payload has `bytes`. The last `header_bytes` of its header are still to
+  /// be sent.
   void commit(const FrameHeader& header, std::size_t header_bytes, std::size_t bytes);
   /// What the oldest frame still has to send.
   std::span<std::byte> front() const;

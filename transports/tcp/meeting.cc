@@ -52,7 +52,7 @@ asio::ip::tcp::endpoint to_asio(const Endpoint& endpoint, const std::string& her
   return {asio::ip::make_address(as_seen_from(here, endpoint.address)), endpoint.port};
 }
 
-/// One outgoing connection on its way.
+/// One outgoing connection that is being made.
 struct Attempt {
   explicit Attempt(asio::io_context& context)
       : socket(context), timer(context), deadline(context) {}
@@ -137,7 +137,7 @@ class Meeting::State {
   } catch (const boost::system::system_error& error) {
     if (out_of_descriptors(error.code())) throw no_descriptors();
     throw Error(ErrorCode::system, "cannot listen on " + address + ": " + error.code().message(),
-                {.rank = rank_, .remedy = "another interface in RONDO_SOCKET_IFNAME"});
+                {.rank = rank_, .remedy = "choose another interface with RONDO_SOCKET_IFNAME"});
   }
 
   void accept() {
@@ -152,14 +152,15 @@ class Meeting::State {
   }
 
   void greet(Socket socket) {
-    if (strangers_.size() >= most_strangers) return warn("too many strangers; one was dropped");
+    if (strangers_.size() >= most_strangers)
+      return warn("too many unknown connections; one was dropped");
     auto stranger = std::make_shared<Stranger>(std::move(socket));
     strangers_.push_back(stranger);
     asio::async_read(stranger->socket, asio::buffer(&stranger->hello, sizeof(Hello)),
                      [this, stranger](const error_code& error, std::size_t) {
                        strangers_.remove(stranger);
                        if (error || stranger->hello.magic != contact_.magic) {
-                         return warn("dropped a stranger on the TCP port");
+                         return warn("dropped an unknown connection on the TCP port");
                        }
                        tune(stranger->socket);
                        on_arrival_(stranger->hello, hand_over(stranger->socket));
@@ -194,7 +195,7 @@ class Meeting::State {
     });
   }
 
-  // A connection to a port nobody listens on may meet itself when the kernel picks that very port.
+  // A connection to a port nobody listens on may meet itself: the kernel can pick the same port.
   static bool is_itself(const Socket& socket) {
     error_code ignored;
     return socket.local_endpoint(ignored) == socket.remote_endpoint(ignored);
@@ -251,7 +252,7 @@ class Meeting::State {
   }
 
   // Refused: the machine answers but the process is gone, and the control plane may know why.
-  // Otherwise nobody knows more than that there was no way within the time.
+  // Otherwise all that is known is that no connection was made within the time.
   Error unreachable(const Attempt& attempt) const {
     const bool refused = attempt.obstacle == asio::error::connection_refused;
     const std::string time = " within " + std::to_string(longest_try_.count()) + " ms";
@@ -261,8 +262,8 @@ class Meeting::State {
                      (attempt.obstacle ? attempt.obstacle.message() : "no answer"),
                  {.rank = rank_,
                   .peer = attempt.hello.to,
-                  .remedy = "see whether that rank still runs; RONDO_SOCKET_IFNAME chooses the "
-                            "interface, a firewall may stand between"});
+                  .remedy = "see whether that rank still runs; choose the interface with "
+                            "RONDO_SOCKET_IFNAME; look for a firewall in between"});
   }
 
   static std::string where(const Attempt& attempt) {

@@ -1,5 +1,5 @@
-// Making connections: one listening socket, outgoing connections with retries, and the hellos.
-// The only part of the transport that uses Boost.Asio; a finished connection is handed over as a
+// Makes connections: one listening socket, outgoing connections with retries, and the hellos. This
+// is the only part of the transport that uses Boost.Asio. It hands over a finished connection as a
 // plain descriptor, so the data path pays for no reactor.
 #pragma once
 
@@ -25,8 +25,8 @@ class Meeting {
   using OnConnected = std::function<void(UniqueFd)>;
   using OnFailure = std::function<void(const Error&)>;
 
-  /// Listens on `address`, on a port the kernel chooses. A connection that has not come about after
-  /// `longest_try` has failed. Throws Error{system}.
+  /// Listens on `address`, on a port the kernel chooses. A connection that is not made within
+  /// `longest_try` fails. Throws Error{system}.
   Meeting(int rank, const std::string& address, std::chrono::milliseconds longest_try,
           OnArrival on_arrival);
   ~Meeting();

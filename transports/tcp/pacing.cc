@@ -28,7 +28,7 @@ bool set_congestion_control(int descriptor, std::string_view name) {
 
 void Pacing::begin(int descriptor) {
   usual_ = congestion_control(descriptor);
-  // The way back must be open: some names are for administrators only.
+  // It must be possible to go back: some names are for administrators only.
   if (usual_.empty() || !set_congestion_control(descriptor, usual_) ||
       !set_congestion_control(descriptor, unpaced))
     usual_.clear();

@@ -1,23 +1,23 @@
 // Which congestion control a connection has.
 //
-// Where no wire is shared there is no congestion to control, and pacing packets by timers, as BBR
-// does, only costs: messages of 256 KiB to 1 MiB with pauses between them took two to five times as
-// long. Reno sends when acknowledged, and every kernel has it. A connection that has once been
-// paced stays so, whatever it is told later; so it must begin with Reno, and goes to the machine's
-// own choice once it is known to leave the machine.
+// Inside one machine no wire is shared, so there is no congestion to control. Pacing packets by
+// timers, as BBR does, then only delays them, most of all medium messages with pauses in between.
+// Reno sends when it is acknowledged, and every kernel has it. A connection that was paced once
+// stays paced, whatever is set later. So each connection begins with Reno, and changes to the
+// machine's own choice once it is known to leave the machine.
 #pragma once
 
 #include <string>
 
 namespace rondo::tcp {
 
-/// What sockets of this process would begin with, and whether they may be told to change. Value
-/// type.
+/// The machine's own choice for new sockets, and whether this process may change it. Value type.
 class Pacing {
  public:
-  /// Before the socket listens or connects. A refusal is harmless: then all stays as it is.
+  /// Call it before the socket listens or connects. A refusal is harmless: then nothing changes.
   void begin(int descriptor);
-  /// Once it is connected, by either end; what is accepted begins with its listener's choice.
+  /// Call it once the socket is connected, at either end. An accepted socket begins with its
+  /// listener's choice.
   void settle(int descriptor, bool stays_on_machine) const;
 
  private:

@@ -162,13 +162,13 @@ StreamReader::Look StreamReader::look(const Candidate& candidate, std::uint32_t 
     return Look::ended;
   }
   if (seen < static_cast<ssize_t>(sizeof(next))) return Look::nothing;
-  // Later frames wait for those before them, which come by the peer's connection; earlier ones than
-  // expected are no frames, which header() says.
+  // A later frame waits for those before it, which come on the peer's connection. An earlier number
+  // is no frame, as header() then reports.
   const bool later = static_cast<std::int32_t>(next.number - number) > 0;
   return candidate.own && later ? Look::nothing : Look::next_frame;
 }
 
-/// Finds out by which connection the next frame comes. False: none has come.
+/// Finds out on which connection the next frame comes. False: none has come.
 bool StreamReader::find(std::uint32_t number) {
   if (end_ > begin_) return true;  // its beginning came along with the frame before
   for (auto candidate = candidates_.begin(); candidate != candidates_.end();) {
@@ -209,7 +209,9 @@ const FrameHeader* StreamReader::header(std::uint32_t number) {
   std::memcpy(&arrived, memory_.data() + begin_, sizeof(arrived));
   if (arrived.number != number || arrived.bytes > slot_bytes_) {
     throw Error(ErrorCode::internal, "what arrived on a TCP connection is not the next frame",
-                {.rank = ends_.rank, .peer = ends_.peer, .remedy = "the same rondo on every rank"});
+                {.rank = ends_.rank,
+                 .peer = ends_.peer,
+                 .remedy = "use the same version of rondo on every rank"});
   }
   begin_ += sizeof(arrived);
   left_ = arrived.bytes;
@@ -225,7 +227,7 @@ std::size_t StreamReader::read(std::span<std::byte> destination) {
   begin_ += ready;
   std::size_t filled = ready;
   if (ready < destination.size()) {
-    // The memory is used up: from here bytes go straight to their place, and where that completes
+    // The memory is used up, so from here bytes go straight to their place. Where that completes
     // the frame, the beginning of the next one comes along.
     begin_ = end_ = header_offset;
     const bool ends_frame = left_ == destination.size();
@@ -254,13 +256,13 @@ void StreamReader::next() {
   header_.reset();
 }
 
-/// What to ask for behind the current frame. Behind a long one only a header, so that the payload
-/// can go straight to its place.
+/// How much to ask for beyond the current frame. After a long one that is only a header, so that
+/// the next payload can go straight to its place.
 std::size_t StreamReader::ahead() const {
   return sizeof(FrameHeader) + (header_->bytes > short_bytes ? 0 : short_bytes);
 }
 
-/// Bytes that have arrived come to lie from `offset` on, so that there is room behind them.
+/// Moves the bytes that have arrived to `offset`, so that there is room after them.
 void StreamReader::make_room(std::size_t offset) {
   if (!memory_) memory_ = Buffer(payload_offset + slot_bytes_ + 2 * short_bytes, ends_);
   const std::size_t bytes = end_ - begin_;
@@ -270,7 +272,7 @@ void StreamReader::make_room(std::size_t offset) {
   end_ = offset + bytes;
 }
 
-/// Into the own memory, behind what is there.
+/// Receives into the reader's memory, after what is there.
 std::size_t StreamReader::receive_more(std::size_t wanted) {
   const ssize_t received = ::recv(connection_->get(), memory_.data() + end_, wanted, MSG_DONTWAIT);
   const std::size_t bytes = checked(received);
@@ -278,7 +280,7 @@ std::size_t StreamReader::receive_more(std::size_t wanted) {
   return bytes;
 }
 
-/// Into `destination`, and where that is full up to `ahead` bytes into the own memory.
+/// Fills `destination`, then receives up to `ahead` bytes into the reader's memory.
 std::size_t StreamReader::receive(std::span<std::byte> destination, std::size_t ahead) {
   if (ahead == 0) {
     return checked(

@@ -1,6 +1,5 @@
-// The data path: frames out, frames in. A writer and a reader share one connection, so that the
-// answers to data ride on data: an acknowledgement that travels alone costs a third of a short
-// message.
+// The data path: frames out, frames in. A writer and a reader share one connection, so that
+// acknowledgements travel with data. One that travels alone makes short messages slower.
 //
 // All reads and writes are non-blocking system calls on the caller's thread. A frame is a header
 // and its payload; a frame from a slot leaves in one send(), one from the caller's memory in one
@@ -29,13 +28,13 @@ using Connection = std::shared_ptr<const UniqueFd>;
 /// Error{peer_lost} once the socket is broken.
 class StreamWriter {
  public:
-  /// `absorbs`: what send_from() is given and the kernel does not take is copied, so that the peer
-  /// need not read before this rank does: over a wire, which is slower than the copy.
+  /// `absorbs`: send_from() copies what the kernel does not take, so that the peer need not read
+  /// before this rank does. For use over a wire, which is slower than the copy.
   StreamWriter(std::size_t slot_bytes, Ends ends, bool absorbs)
       : slot_bytes_(slot_bytes), ends_(ends), absorbs_(absorbs), unsent_(slot_bytes, ends) {}
 
   void connect(Connection connection) { connection_ = std::move(connection); }
-  /// Frames that have not begun go by this connection instead.
+  /// Frames that have not begun are sent on this connection instead.
   void move_to(Connection connection);
   bool connected() const { return connection_ != nullptr; }
   const Connection& connection() const { return connection_; }
@@ -68,22 +67,22 @@ class StreamWriter {
   std::size_t direct_left_ = 0;  ///< payload bytes of the send_from() frame still to come
 };
 
-/// Frames out of a connection: the one by which they come. Two may come about at once, one made by
-/// each end, and the writer starts with one and may go on with the other; numbers tell the order.
-/// A frame that is as long as the one before it costs one system call, and what the kernel hands
-/// over beyond it waits in the reader's memory, so that a small one's successor often costs none.
+/// Reads frames from the connection on which they come. There may be two connections, one made by
+/// each end. The writer begins with one and may go on with the other; frame numbers give the order.
+/// A frame that is as long as the one before costs one system call. What the kernel hands over
+/// beyond it waits in the reader's memory, so that the frame after a small one often costs none.
 class StreamReader {
  public:
   StreamReader(std::size_t slot_bytes, Ends ends) : slot_bytes_(slot_bytes), ends_(ends) {}
 
-  /// A connection by which frames may come. `own`: this end made it, and frames before those on it
-  /// may still come by another; `last`: frames on it mean that no more come by others. Otherwise
-  /// this end's own is still to come.
+  /// Adds a connection on which frames may come. `own`: this end made it, and earlier frames may
+  /// still come on another one. `last`: once frames come on it, no more come on others. If neither
+  /// holds, this end's own connection is still to come.
   void add(Connection connection, bool own, bool last);
-  /// This end's own does not come.
+  /// This end's own connection will not come.
   void add_no_more();
   bool connected() const { return connected_; }
-  /// The connection is known by which all further frames come.
+  /// The connection on which all further frames come is known.
   bool settled() const { return settled_; }
   void add_descriptors(std::vector<pollfd>& descriptors) const;
 
@@ -104,12 +103,11 @@ class StreamReader {
   static constexpr std::size_t short_bytes = 4096;
   /// Up to here copying out of the reader's memory costs less than a second system call.
   static constexpr std::size_t copied_bytes = std::size_t{16} << 10;
-  // Where an empty memory is filled from: a header right before a payload that starts a cache line.
+  // Where filling an empty memory begins: a header right before a payload that starts a cache line.
   static constexpr std::size_t payload_offset = 64;
   static constexpr std::size_t header_offset = payload_offset - sizeof(FrameHeader);
-  /// After the end of the own connection the peer's may still be on its way for so long. A process
-  /// that did not run between two looks has not waited for it: of that time no more counts than
-  /// this.
+  /// How long the peer's connection may still arrive after this end's has ended. Between two looks
+  /// at most longest_look counts, since a process that did not run has not waited.
   static constexpr std::chrono::seconds longest_crossing{1};
   static constexpr std::chrono::milliseconds longest_look{5};
   struct Candidate {

@@ -15,19 +15,18 @@
 namespace rondo::tcp {
 namespace {
 
-// Few large system calls beat many small ones: while a rank is inside one, the other's
-// acknowledgements wait for it, and pages freed by them are used again where they are cached. On
-// loopback 1 MB broadcast in frames of 512 KiB took 0.8 of the time that it took in frames of 256
-// KiB. Frames of 1 MiB leave a core's cache when they are reduced.
+// Few large system calls beat many small ones. While a rank is inside one, acknowledgements of its
+// peer wait for it, and the pages that they free are used again while they are cached. Frames of
+// 1 MiB, though, leave a core's cache when they are reduced.
 constexpr std::size_t preferred_slot_bytes = std::size_t{512} << 10;
 constexpr int most_sockets = 16;
-// Between looks at the listener.
+// The time between looks at the listener.
 constexpr std::chrono::milliseconds between_looks{2};
 
 using Channels = ChannelTable<TcpSendChannel, TcpReceiveChannel>;
 using End = Channels::End;
 
-/// Not connected yet, as far as this rank knows.
+/// Whether a channel is not connected yet, as far as this rank knows.
 struct IsExpected {
   bool operator()(const TcpSendChannel& channel) const {
     return !channel.connected() && !channel.failed();
@@ -41,15 +40,15 @@ int usable_sockets(const TransportSettings& settings) {
   return std::clamp(settings.sockets, 1, most_sockets);
 }
 
-/// Slots that a rank touches for one peer in one lane: one a socket to send, one a socket to
-/// receive. What moves from and into place takes none, and a socket's second one to send is for a
-/// kernel that falls behind.
+/// Slots that a rank touches for one peer in one lane: for each socket one to send and one to
+/// receive. Zero-copy frames take none. A second slot to send is used only when the kernel falls
+/// behind.
 std::size_t slots_of(const TransportSettings& settings) {
   return 2 * static_cast<std::size_t>(usable_sockets(settings));
 }
 
-/// A try must fail while the call that waits for it still does: the failure names the peer, which
-/// the end of the call's own patience cannot.
+/// A try must fail before the waiting call times out: its failure names the peer, which the call's
+/// own time-out cannot.
 std::chrono::milliseconds longest_try(const TransportSettings& settings) {
   constexpr std::chrono::milliseconds most = std::chrono::seconds(10);
   return std::min(most, settings.timeout / 2);
@@ -108,7 +107,7 @@ class TcpTransport final : public Transport {
 
   bool progress() override {
     bool moved = write_on();
-    if (expected_ > 0) count_expected();  // frames may have told by which connection they come
+    if (expected_ > 0) count_expected();  // frames may have shown on which connection they come
     if (expected_ == 0 && !look_.is_due()) return moved;
     if (meeting_.poll()) {
       count_expected();
@@ -135,7 +134,7 @@ class TcpTransport final : public Transport {
  private:
   Ends ends(int peer) const { return {settings_.rank, peer}; }
 
-  /// Not on this machine, as far as addresses tell.
+  /// Whether the peer is on another machine, as far as addresses tell.
   bool is_elsewhere(int peer) const {
     const auto at = static_cast<std::size_t>(peer);
     if (at >= contacts_.size()) return false;  // connect() complains
@@ -211,8 +210,8 @@ class TcpTransport final : public Transport {
     share(channel, hello, std::make_shared<const UniqueFd>(std::move(socket)));
   }
 
-  /// Where both ranks have made a connection, the lower rank's becomes the common one: the higher
-  /// rank goes on with it, and its own carries no more than the frames that it began before.
+  /// Where both ranks have made a connection, the lower rank's becomes the common one. The higher
+  /// rank's carries only the frames that it had already begun.
   void share(TcpReceiveChannel& channel, const Hello& hello, const Connection& connection) {
     const auto index = static_cast<std::size_t>(hello.socket);
     TcpSendChannel* const sender = channels_.find_sender({hello.from, hello.lane});
@@ -236,11 +235,11 @@ class TcpTransport final : public Transport {
                      describe(sockets_, slot_bytes_),
                  {.rank = settings_.rank,
                   .peer = hello.from,
-                  .remedy = "the same RONDO_SOCKETS and RONDO_SLOT_BYTES on every rank"});
+                  .remedy = "set the same RONDO_SOCKETS and RONDO_SLOT_BYTES on every rank"});
   }
 
-  /// Channels whose connections are still to come, as far as this rank knows: while there are any,
-  /// every progress() looks.
+  /// Channels whose connections are still to come, as far as this rank knows. While there are any,
+  /// each progress() looks.
   void count_expected() { expected_ = channels_.count_wanted(IsExpected()); }
 
   void warn(std::string_view text) const { log(LogLevel::warn, settings_.rank, text); }

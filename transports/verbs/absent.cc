@@ -1,4 +1,4 @@
-// What stands for discovery where libibverbs's headers were missing when rondo was built.
+// Discovery in a build without libibverbs's headers: it finds nothing and says why.
 #include "rondo/error.h"
 #include "transports/verbs/devices.h"
 

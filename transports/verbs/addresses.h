@@ -1,9 +1,9 @@
 // GIDs: a port's addresses, their kinds, and which one to use. Needs no libibverbs.
 //
 // On InfiniBand a port is reached by its LID within a subnet, and by GID 0 beyond. On Ethernet
-// (RoCE) only GIDs reach: each IP address of the net device below is one, in two kinds. RoCE v2
-// travels in UDP over IP and is routed; v1 is a bare Ethernet frame of one broadcast domain. Two
-// ends must use the same kind, and both IPv4 or both IPv6.
+// (RoCE) a port is reached by GIDs only. Each IP address of the network device is a GID, in two
+// kinds: RoCE v2 travels in UDP over IP and is routed; v1 is a bare Ethernet frame of one broadcast
+// domain. Two ends must use the same kind, and both IPv4 or both IPv6.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ struct Gid {
 GidFamily family(const Gid& gid);
 /// The first eight bytes, in host order: an InfiniBand subnet.
 std::uint64_t subnet_prefix(const Gid& gid);
-/// "10.77.0.1" for an IPv4 address in IPv6's clothes, else "fe80::1" as IPv6 is written.
+/// "10.77.0.1" for an IPv4 address that is mapped into IPv6, else "fe80::1" as IPv6 is written.
 std::string to_text(const Gid& gid);
 
 struct GidChoice {
@@ -45,12 +45,12 @@ struct GidChoice {
 };
 
 /// `table`: the port's entries that are not empty, in any order. `wanted`: RONDO_IB_GID_INDEX, or
-/// -1. By itself it takes on Ethernet the lowest index of: RoCE v2 on IPv4, RoCE v2 on IPv6, RoCE
-/// v2 on link-local IPv6, RoCE v1; on InfiniBand the lowest index.
+/// -1. Without a wanted one, Ethernet prefers RoCE v2 on IPv4, then RoCE v2 on IPv6, then RoCE v2
+/// on link-local IPv6, then RoCE v1. Among equals, and on InfiniBand, it takes the lowest index.
 GidChoice choose_gid(std::span<const Gid> table, LinkLayer layer, int wanted);
 
-/// Empty when a queue pair at `here` can talk to one at `there` as far as the kinds say; otherwise
-/// why not and which setting would help. Not whether a cable or a route is there.
+/// Empty when the kinds allow a queue pair at `here` to talk to one at `there`; otherwise why not
+/// and which setting would help. It does not tell whether there is a cable or a route.
 std::string why_no_path(const Gid& here, const Gid& there);
 
 }  // namespace rondo::verbs

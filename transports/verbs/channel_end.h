@@ -1,10 +1,10 @@
-// Channels over queue pairs, and what both ends have in common: the receiver owns a ring of slots,
-// the sender a ring of as many.
+// Channels over queue pairs, and what both ends have in common. The receiver owns a ring of slots,
+// and the sender owns a ring of as many.
 //
 //   sender                                         receiver
 //   slot n mod slots, filled by the caller
 //   send on queue pair n mod (queue pairs)    ->   the receive posted there for frame n: its slot
-//   or, where it is short, a write there      ->   line n mod slots; uses up that receive as well
+//   or, if it is short, a write into          ->   line n mod slots; uses up that receive as well
 //                                                  peek(), release()
 //   credit: frames up to m are released       <-   with every frame of the opposite channel, or
 //                                                  by itself every few releases
@@ -14,12 +14,12 @@
 // that frame has then left. Credits come late, so depth() promises fewer frames than there are
 // slots.
 //
-// The same credit gives a caller back the memory that frame n left from: no completion is asked
-// for. The frame has arrived whole, and should its acknowledgement be lost, so that the sender's
-// device reads the memory again and sends it once more, then the receiver's device acknowledges
-// what is a duplicate and looks at nothing in it (InfiniBand Architecture Specification, volume 1,
-// C9-105: only reads and atomics are done again). So other bytes may lie there by then; but the
-// device must still know the memory, see RegionCache.
+// The same credit gives the caller back the memory that frame n was sent from. No completion is
+// requested. The frame has then arrived whole. If its acknowledgement is lost, the sender's device
+// reads the memory again and repeats the frame. The receiver's device acknowledges the duplicate
+// and ignores its bytes (InfiniBand Architecture Specification, volume 1, C9-105: only reads and
+// atomics are done again). So other bytes may lie there by then, but the device must still know the
+// memory: see RegionCache.
 //
 // Only sources that are built when libibverbs's headers are there include this one.
 #pragma once
@@ -43,11 +43,11 @@ namespace rondo::verbs {
 /// How a frame travels.
 enum class Travel : std::uint16_t {
   staged,  ///< header and payload from slot to slot
-  lent,    ///< the payload left from its place, and its owner waits for credit
-  line     ///< into a line
+  lent,    ///< zero copy: sent from the caller's memory, which is in use until the credit comes
+  line     ///< written into a line
 };
 
-/// Ahead of each frame's payload, in both rings; behind it in a line.
+/// It precedes each frame's payload in both rings, and follows it in a line.
 struct FrameHeader {
   std::uint64_t fingerprint = 0;
   std::uint32_t bytes = 0;   ///< of the payload
@@ -66,18 +66,19 @@ struct Slots {
   std::size_t stride() const { return payload_offset + bytes; }
   /// Which one a frame takes.
   std::size_t of(std::uint64_t frame) const { return frame & (count - 1); }
-  /// Releases that are worth a credit of their own. Each costs a packet, and half of the slots are
-  /// enough to keep a wire busy meanwhile.
+  /// After so many releases the receiver sends a credit by itself. Each costs a packet, and half of
+  /// the slots are enough to keep a wire busy meanwhile.
   std::uint32_t credit_step() const { return count / 2; }
   /// One release may wait for the next before its slot is given back.
   std::uint32_t depth() const { return count - credit_step(); }
 };
 
-/// Short frames end a cache line each, the header last, whose own end tells the receiver, who looks
-/// at memory, that all is there. Relied upon: what one packet brings within a line is written in
-/// order of addresses or at once, as devices do to memory without relaxed ordering. The receiver
-/// clears that end before it gives the line back. Its completion, which carries the credit and
-/// wakes a rank that sleeps, comes while the frame is already in use.
+/// A short frame fills the end of a cache line: the payload, then the header. The receiver polls
+/// the last word of the header, which shows that all is there. This relies on devices that write
+/// the bytes of one packet within a line in order of addresses or at once, as they do to memory
+/// without relaxed ordering. The receiver clears that word before it gives the line back. The
+/// completion of the frame comes while the frame is already in use. It carries the credit and wakes
+/// a rank that sleeps.
 struct Line {
   static constexpr std::size_t bytes = 64;
   static constexpr std::size_t header_offset = bytes - sizeof(FrameHeader);
@@ -99,10 +100,10 @@ static_assert(offsetof(FrameHeader, number) == 12 && offsetof(FrameHeader, trave
 class VerbsSendChannel;
 class VerbsReceiveChannel;
 
-/// Of one transport: channels between which credits are due, each once.
+/// The channels of one transport that have credits outstanding, each once.
 struct Debts {
-  std::vector<VerbsSendChannel*> lent{};      ///< may still hold memory of callers
-  std::vector<VerbsReceiveChannel*> owing{};  ///< may still have to tell that they let go of some
+  std::vector<VerbsSendChannel*> lent{};      ///< callers' memory may still be in use
+  std::vector<VerbsReceiveChannel*> owing{};  ///< may still have to report released frames
 
   template <class Channel>
   static void enlist(std::vector<Channel*>& list, Channel* channel) {
@@ -121,7 +122,7 @@ struct Edge {
   Debts& debts;
 };
 
-/// Of either direction: how it meets its other end, and how it ends.
+/// What both directions share: how a channel connects to its other end, and how it ends.
 class ChannelEnd {
  public:
   ChannelEnd(const ChannelEnd&) = delete;
@@ -131,16 +132,17 @@ class ChannelEnd {
   bool failed() const { return failure_.has_value(); }
   /// The first failure stays.
   void fail(const Error& error);
-  /// The TCP connection beside the channel has come.
+  /// The TCP connection of the channel is there.
   bool met() const { return met_; }
-  /// Of that connection; -1 before and after.
+  /// Its descriptor; -1 before and after.
   int descriptor() const { return letters_.descriptor(); }
-  /// Reads letters. Keeps a failure for the channel's own calls. True when something came of it.
+  /// Reads handshake messages. Keeps a failure for the channel's own calls. True when one came.
   bool read_letters();
-  /// A failure of a rail, or of one queue pair on it where `pair` is not null.
+  /// A rail has failed, or one queue pair on it where `pair` is not null.
   void fail_on(const Rail& rail, const ibv_qp* pair, const Error& error);
-  /// Found once: a queue pair has failed though the peer is still there, so that what was on its
-  /// way is lost. The channel has failed then; null: all is well, or known.
+  /// Reports, once, that a queue pair has failed although the peer is still there, so that frames
+  /// on their way are lost. The channel has then failed. Null: nothing is wrong, or it was
+  /// reported.
   const Error* find_break();
 
  protected:

@@ -1,4 +1,4 @@
-// Which ports rondo uses, and why not the others: judged from what discovery saw.
+// Which ports rondo uses, and why not the others, from what discovery saw.
 #include "transports/verbs/devices.h"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // Discovery: the RDMA devices of this machine, their ports, and which of them rondo uses.
 //
-// Works in every build: without libibverbs's headers at build time, without the library, without
-// devices or without permission the discovery is empty and says why. Nothing here throws for want
-// of any of them but open().
+// Works in every build. Without libibverbs's headers at build time, without the library, without
+// devices or without permission the discovery is empty and says why. Only open() throws for want of
+// any of them.
 #pragma once
 
 #include <cstdint>
@@ -40,30 +40,30 @@ struct Port {
   std::string trouble{};             ///< a verb that failed while looking, in words
 };
 
-/// What there is. `obstacle` is empty exactly when `ports` is not: it says in one line what is
-/// missing, and `remedy` what to install, load or pass to a container.
+/// What there is. `obstacle` is empty exactly when `ports` is not. It says in one line what is
+/// missing. `remedy` says what to install, load or pass to a container.
 struct Discovery {
   std::vector<Port> ports{};  ///< by device name, then port
   std::string obstacle{};
   std::string remedy{};
 };
 
-/// Looks anew at each call (opens every device: milliseconds each). Thread-safe.
+/// Looks again at each call and opens every device, which takes milliseconds each. Thread-safe.
 Discovery discover();
 
 /// Empty when rondo would use this port; otherwise why not: disabled, excluded by RONDO_IB_HCA,
 /// not active, another transport, no LID, no fitting GID, no such partition key.
 std::string why_not(const Port& port, const Settings& settings);
 
-/// On the process's NUMA node, where both are known.
+/// True when the port is on the process's NUMA node, where both are known.
 bool is_near(const Port& port, const Settings& settings);
 
-/// Ports without a why_not(): the fastest first, of these the near ones, then by name and number.
-/// Empty where there is none.
+/// Ports without a why_not(): the fastest first. Among equals the near ones come first, then the
+/// order is by name and number. Empty where there is none.
 std::vector<Port> usable_ports(const Settings& settings);
 std::vector<Port> usable_ports(const std::vector<Port>& ports, const Settings& settings);
-/// Why usable_ports() is empty: the obstacle, or every port with its why_not(); for obstacle texts
-/// and errors. Empty when it is not.
+/// Why usable_ports() is empty: the obstacle, or every port with its why_not(). For obstacle texts
+/// and errors. Empty where there are usable ports.
 std::string why_none(const Discovery& discovery, const Settings& settings);
 
 /// Closes through the loaded table. Whatever was made from a context must go before it.

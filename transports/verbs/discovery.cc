@@ -251,7 +251,7 @@ Context open(const Port& port) {
     Context context(table.open_device(device));
     if (context != nullptr) return context;
     throw Error(ErrorCode::system, port.device + ": " + opening_trouble(errno),
-                {.remedy = "`rondo rdma`, which tries the same"});
+                {.remedy = "run `rondo rdma`, which tries the same"});
   }
   throw Error(ErrorCode::configuration, "the RDMA device " + port.device + " is not there any more",
               {.remedy = "look at `rondo rdma` and the kernel's log"});

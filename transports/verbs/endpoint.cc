@@ -13,10 +13,10 @@
 namespace rondo::verbs {
 namespace {
 
-// Asked for in this order: a device refuses what it cannot do. More than 256 bytes would only make
-// the work requests of some devices longer.
+// Tried in this order: a device refuses what it cannot do. More than 256 bytes would only make the
+// work requests of some devices longer.
 constexpr std::array<std::uint32_t, 5> inline_sizes{256, 128, 64, 32, 0};
-// A receive request is always there: credits see to it. Should one be missing nevertheless, an
+// Credits make sure that there is always a receive request. If one is missing nevertheless, an
 // error after some tries of 0.64 ms (code 12) is better than silence.
 constexpr std::uint8_t not_ready_timer = 12;
 constexpr std::uint8_t not_ready_retries = 6;

@@ -1,11 +1,11 @@
 // Endpoint: one end of a reliable connection (RC), a queue pair, with its book-keeping.
 //
-// Frames and credits travel with an immediate number, the credit. A frame is sent into the receive
-// request that its receiver posted for it, or, where it is short, written to a line that the
-// receiver looks at; that uses up such a request as well, and so tells of itself by a completion
-// like any other, only later. A send without a frame is empty. Sends are
-// completed silently but for every 16th and for those that somebody waits for, so that a queue of
-// sends costs few completions.
+// - Every send carries an immediate number, the credit. A send without a frame is empty.
+// - A frame is sent into the receive request that its receiver posted for it. A short frame is
+//   written to a line that the receiver polls. That also uses up a receive request, and so gives a
+//   completion like any other, only later.
+// - Only every 16th send asks for a completion, and those that somebody waits for. So a queue of
+//   sends costs few completions.
 //
 // Only sources that are built when libibverbs's headers are there include this one.
 #pragma once
@@ -33,7 +33,7 @@ struct Piece {
 /// failure(). One thread at a time, the one that polls the rail.
 class Endpoint final : public Worker {
  public:
-  /// Every so many sends one is signalled, so that the device's room for them comes back.
+  /// One of so many sends is signalled, which frees the device's room for all of them.
   static constexpr std::uint32_t silent_sends = 16;
 
   /// Most sends and receives under way at a time.
@@ -50,23 +50,23 @@ class Endpoint final : public Worker {
   Rail& rail() { return rail_; }
   const Rail& rail() const { return rail_; }
   const EndpointAddress& address() const { return address_; }
-  /// What work requests name the channel's slots by.
+  /// The key by which work requests name the channel's slots.
   void know_slots(std::uint32_t key) { slots_key_ = key; }
   std::uint32_t slots_key() const { return slots_key_; }
-  /// A receiving end's: where the peer may write short frames. Before address() is told.
+  /// For a receiving end: where the peer may write short frames. Call it before address() is told.
   void offer_lines(const std::byte* lines, std::uint32_t key);
-  /// Receives may be posted before, sends after this.
+  /// Receives may be posted before this call, sends only after it.
   void connect(const EndpointAddress& peer);
   bool is(const ibv_qp* pair) const { return pair == pair_.get(); }
 
-  /// Room for one more send.
+  /// There is room for one more send.
   bool has_room() const { return posted_ - done_ < sends_; }
-  /// A frame, and the credit that there is to tell.
+  /// Sends a frame, and the credit that there is to tell.
   void send(const Piece& frame);
-  /// The same by a write, `offset` bytes into the peer's lines.
+  /// Does the same by a write, `offset` bytes into the peer's lines.
   void write(const Piece& frame, std::size_t offset);
-  /// The same as send() of a frame whose payload lies elsewhere, in memory that RegionCache has
-  /// just told the key of. It stays known to the device while holds_place().
+  /// Sends a frame whose payload lies elsewhere, in memory whose key RegionCache has just given.
+  /// The device must know that memory while holds_place().
   void send(const Piece& header, const Piece& payload);
   /// The device may still read a payload of send(header, payload). A queue pair that has failed
   /// reads nothing any more.
@@ -74,15 +74,15 @@ class Endpoint final : public Worker {
   void send_credit();
   /// Everything sent has been acknowledged by the peer's device.
   bool acknowledged() const { return posted_ == done_; }
-  /// Sees to it that acknowledged() becomes true without another send.
+  /// Makes acknowledged() become true without another send.
   void ask_acknowledgement();
 
-  /// The device has told of enough receives that there is room for one more.
+  /// Enough receives have completed that there is room for one more.
   bool may_receive() const { return awaited_ < receives_; }
   void receive_frame(const Piece& piece);
   void receive_credit();
 
-  /// Frames that have arrived, since the beginning, as far as the device has told.
+  /// Frames that have arrived since the beginning, as far as the device has reported.
   std::uint64_t frames() const { return frames_; }
 
   void completed(const ibv_wc& completion, bool receive, std::uint32_t count) noexcept override;
@@ -98,7 +98,7 @@ class Endpoint final : public Worker {
   void post(ibv_send_wr& request, bool signalled);
   void post_with_credit(ibv_send_wr& request, ibv_wr_opcode opcode);
   void post_parts(std::span<ibv_sge> parts, unsigned flags);
-  /// In uses_.
+  /// The send's place in uses_.
   std::size_t place_of(std::uint64_t send) const { return send & (uses_.size() - 1); }
   void post_receive(ibv_sge* piece);
   void hold_place(bool holds);
@@ -123,8 +123,8 @@ class Endpoint final : public Worker {
   std::uint64_t done_ = 0;       ///< sends known to be acknowledged
   std::uint64_t place_ = 0;      ///< posted_ after the last one from the user's memory
   bool holds_place_ = false;     ///< the rail knows
-  /// Of the last sends, by their numbers modulo its length, a power of two: which use of the cached
-  /// regions they read; 0: none.
+  /// Which use of the cached regions each of the last sends reads; 0: none. The index is the send's
+  /// number modulo the length, a power of two.
   std::vector<std::uint64_t> uses_{};
   std::uint64_t frames_ = 0;
   bool only_flushed_ = false;  ///< failure_ only follows from one that is not known yet

@@ -14,7 +14,7 @@ constexpr std::uint32_t magic = 0x726e6477;
 constexpr std::uint32_t most_endpoints = 128;
 constexpr std::uint32_t most_text = 1024;
 
-/// Ahead of the endpoints and the text.
+/// What comes before the endpoints and the text.
 struct Head {
   std::uint32_t magic = verbs::magic;
   std::uint32_t kind = 0;
@@ -94,8 +94,8 @@ std::optional<Letter> Correspondence::hear() {
   if (inbox_.size() < sizeof(head)) return std::nullopt;
   std::memcpy(&head, inbox_.data(), sizeof(head));
   if (!fits(head)) {
-    throw Error(ErrorCode::internal, "what arrived on a connection for verbs is no letter",
-                {.remedy = "the same rondo on every rank"});
+    throw Error(ErrorCode::internal, "what arrived on a verbs connection is no handshake message",
+                {.remedy = "use the same version of rondo on every rank"});
   }
   if (inbox_.size() < head.letter_bytes()) return std::nullopt;
   Letter letter = unpack(head, inbox_.data() + sizeof(head));

@@ -1,5 +1,5 @@
-// Letters: what the two ends of a channel tell each other over the TCP connection beside it, before
-// its queue pairs are connected and when an end goes.
+// Connection handshake: the messages (letters) that the two ends of a channel exchange over a TCP
+// connection, before its queue pairs are connected and when an end leaves.
 //
 //   sender                               receiver
 //   offer: its queue pairs, slots   ->
@@ -7,7 +7,7 @@
 //   ...                                  frames and credits go by the queue pairs
 //   goodbye: frames sent            <->  goodbye: frames released
 //
-// A connection that ends without a goodbye tells that the peer's process died.
+// A connection that ends without a goodbye means that the peer's process died.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ struct Letter {
   std::vector<EndpointAddress> endpoints{};  ///< offer, answer
 };
 
-/// One end of a connection for letters. Never blocks; one thread at a time.
+/// One end of the TCP connection. Never blocks; one thread at a time.
 class Correspondence {
  public:
   Correspondence() = default;
@@ -43,11 +43,11 @@ class Correspondence {
 
   int descriptor() const { return socket_.get(); }
   explicit operator bool() const { return static_cast<bool>(socket_); }
-  /// True when the kernel took it. A letter fits into a fresh socket's buffer.
+  /// True when the kernel took it. One message fits into a fresh socket's buffer.
   bool say(const Letter& letter);
-  /// The next letter once it is here whole. Throws Error{internal} for what is no letter.
+  /// The next message once it is here whole. Throws Error{internal} for bytes that are none.
   std::optional<Letter> hear();
-  /// The peer closed it; letters that came before have been handed out by hear().
+  /// The peer closed it. hear() has handed out the messages that came before.
   bool ended() const { return ended_; }
 
  private:

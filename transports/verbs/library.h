@@ -3,9 +3,9 @@
 // How to call it: functions that infiniband/verbs.h only declares are called through the table,
 // `library().create_qp(...)`. Its inline functions that go straight to the provider
 // (ibv_post_send, ibv_post_recv, ibv_poll_cq, ibv_req_notify_cq, ibv_create_cq_ex, ibv_wr_*) are
-// called as they are. Those inline functions and macros that fall back to an exported one must not
-// be used, they do not link: ibv_reg_mr, ibv_query_port, ibv_query_gid_ex, ibv_create_qp_ex,
-// ibv_get_device_list; their counterparts are here.
+// called as they are. Inline functions and macros that fall back to an exported one do not link and
+// must not be used: ibv_reg_mr, ibv_query_port, ibv_query_gid_ex, ibv_create_qp_ex,
+// ibv_get_device_list. Their counterparts are here.
 //
 // Only sources that are built when the headers are there include this one.
 #pragma once
@@ -77,8 +77,8 @@ const Library& library();
 /// ibv_query_port() with every field, as the header's inline function does it. 0 or an errno.
 int query_port(const Library& table, ibv_context* context, int port, ibv_port_attr& attributes);
 
-/// Handles. Each deleter goes through library() and takes no failure seriously: what cannot be
-/// destroyed (EBUSY: something made from it still lives) is logged as an internal error. Members of
+/// Handles. Each deleter goes through library() and never throws: what cannot be destroyed (EBUSY:
+/// something made from it still lives) is logged as an internal error. Members of
 /// a class stand in this order, so that they go in the reverse: context, domain, channel,
 /// completion queue, shared receive queue, memory regions, queue pairs.
 struct FreeProtectionDomain {

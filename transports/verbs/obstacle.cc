@@ -1,4 +1,4 @@
-// Which hosts the transport reaches: in every build, since a peer may have what this rank lacks.
+// Which hosts the transport reaches. In every build, since a peer may have what this rank lacks.
 #include "transports/verbs/devices.h"
 #include "transports/verbs/reach.h"
 #include "transports/verbs/verbs.h"

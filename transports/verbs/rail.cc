@@ -73,10 +73,11 @@ Link Rail::link(int peer) const {
 std::string Rail::account() const {
   const auto text = [](std::uint64_t number) { return std::to_string(number); };
   return port_.device + " port " + std::to_string(port_.port) + ": " + text(tally_.sends) +
-         " sends, " + text(tally_.from_place) + " of them from place, " + text(tally_.signalled) +
-         " with a completion (" + text(tally_.questions) + " asked extra); " +
-         text(regions_.registrations()) + " registrations of users' memory, " +
-         text(regions_.registered_bytes()) + " bytes of the host's at the end";
+         " sends, " + text(tally_.from_place) + " of them from user memory, " +
+         text(tally_.signalled) + " with a completion (" + text(tally_.questions) +
+         " requested separately); " + text(regions_.registrations()) +
+         " registrations of user memory, " + text(regions_.registered_bytes()) +
+         " bytes of host memory registered at the end";
 }
 
 std::uint32_t Rail::admit(Worker& worker) {

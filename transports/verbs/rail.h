@@ -1,7 +1,7 @@
-// A rail: one port of one device, opened by one transport, with its completion queues.
+// A rail is one port of one device, opened by one transport, with its completion queues.
 //
-// Everything that ends on a rail ends in its completion queues, which the thread that holds the
-// transport polls; while nothing is to be done the completion channel's descriptor wakes it. One
+// All work on a rail ends in its completion queues. The thread that holds the transport polls them.
+// While there is nothing to do, the descriptor of the completion channel wakes that thread. One
 // thread at a time.
 //
 // Only sources that are built when libibverbs's headers are there include this one.
@@ -22,19 +22,19 @@
 
 namespace rondo::verbs {
 
-/// Posts work requests and is told how those ended that are signalled or failed.
+/// Posts work requests. It is told how signalled requests and failed ones ended.
 class Worker {
  public:
   virtual ~Worker() = default;
-  /// From within Rail::poll(). `receive`: of a receive request; `count`: of the request, see
-  /// request_id(). Of a failed completion only its status and vendor_err mean anything.
+  /// Called by Rail::poll(). `receive`: the request was a receive. `count`: its number, see
+  /// request_id(). In a failed completion only status and vendor_err mean anything.
   virtual void completed(const ibv_wc& completion, bool receive, std::uint32_t count) noexcept = 0;
-  /// The oldest of RegionCache::uses() that its queue pair may still read memory of.
+  /// The oldest of RegionCache::uses() whose memory the worker's queue pair may still read.
   virtual std::uint64_t oldest_read() const = 0;
 };
 
-/// ibv_wr::wr_id: the worker's number on its rail, the kind, and a number modulo 2^31 of the
-/// worker's own: completions that failed tell nothing else.
+/// ibv_wr::wr_id: the worker's number on its rail, the kind, and a number modulo 2^31 that the
+/// worker chose. A completion that failed carries nothing else.
 inline constexpr std::uint32_t request_count_mask = (std::uint32_t{1} << 31) - 1;
 inline std::uint64_t request_id(std::uint32_t worker, bool receive, std::uint64_t count) {
   return std::uint64_t{worker} << 32 | (receive ? std::uint64_t{1} << 31 : 0) |
@@ -53,7 +53,7 @@ class Rail final : public RegionCache::Device {
   const Gid& gid() const { return gid_; }
   ibv_context* context() const { return context_.get(); }
   ibv_pd* domain() const { return domain_.get(); }
-  /// Of the user's memory, what the device knows.
+  /// The user's memory that the device knows.
   RegionCache& regions() { return regions_; }
   Registration register_block(const Block& block) override;
   std::uint64_t oldest_read() const override;
@@ -68,13 +68,13 @@ class Rail final : public RegionCache::Device {
     std::uint64_t questions = 0;   ///< of these, empty ones posted for nothing but that
   };
   Tally& tally() { return tally_; }
-  /// The same in a line.
+  /// The tally in one line.
   std::string account() const;
-  /// For error texts.
+  /// The link for error texts.
   Link link(int peer) const;
 
-  /// The worker's number for request_id(). It stays until the rail goes: a queue pair's completions
-  /// may outlive it.
+  /// The worker's number for request_id(). It stays taken until the rail goes, because completions
+  /// of a queue pair may outlive it.
   std::uint32_t admit(Worker& worker);
   /// A completion queue with room for `entries` more. Throws Error.
   ibv_cq* queue(std::uint32_t entries);
@@ -88,18 +88,18 @@ class Rail final : public RegionCache::Device {
   /// Asks for an event at the next completion. True when completions came meanwhile, which no event
   /// would tell.
   bool arm();
-  /// Asks the device.
+  /// Asks the device for the port's condition.
   PortCondition condition() const;
-  /// The same when the device has just refused work that cannot be at fault: it may notice before
-  /// the port's state tells, so one that is well is asked again, for half a second at most.
+  /// The same after the device has refused correct work. The device may notice a fault before the
+  /// port's state shows it. So a port that looks well is asked again, for half a second at most.
   PortCondition condition_behind_refusal() const;
-  /// The port went down, or is back. Queue pairs send again for a while, so it may come back in
-  /// time.
+  /// The port went down, or is back. Queue pairs repeat their sends for `patience`, so it may come
+  /// back in time.
   void note_down(const Error& error, std::chrono::microseconds patience);
   void note_back() { down_.reset(); }
-  /// The failure that note_down() was told of once patience is over and the port still not well.
+  /// The failure given to note_down(), once that time is over and the port is still not well.
   std::optional<Error> given_up();
-  /// Of the completion channel and of asynchronous events.
+  /// Adds those of the completion channel and of asynchronous events.
   void add_descriptors(std::vector<pollfd>& descriptors) const;
   /// The next asynchronous event that concerns this rail: what it means, and the queue pair it is
   /// about if it is about one. Null: none is there.

@@ -29,10 +29,10 @@ Rails::Rails(const Settings& settings, int rank)
   why_not_gpus_ = words_of_gpus(ports_, settings);
   rails_.resize(ports_.size());
   if (!ports_.empty()) return;
-  throw Error(
-      ErrorCode::configuration, "no RDMA port to use: " + why_none(found, settings),
-      {.rank = rank,
-       .remedy = found.remedy.empty() ? "another transport in RONDO_TRANSPORT" : found.remedy});
+  throw Error(ErrorCode::configuration, "no RDMA port to use: " + why_none(found, settings),
+              {.rank = rank,
+               .remedy = found.remedy.empty() ? "allow another transport in RONDO_TRANSPORT"
+                                              : found.remedy});
 }
 
 Rail& Rails::choose(std::span<const RailName> theirs, int lane, int pair, int peer) {

@@ -1,4 +1,4 @@
-// The rails of a transport: the ports that it may use, opened when a channel first takes them.
+// The rails of a transport: the ports that it may use, opened when a channel first uses them.
 //
 // Only sources that are built when libibverbs's headers are there include this one.
 #pragma once
@@ -22,11 +22,12 @@ class Rails {
 
   const Settings& settings() const { return settings_; }
   std::span<const RailName> names() const { return names_; }
-  /// The rail for queue pair `pair` of a channel in `lane` towards a peer's ports: channels and
-  /// their queue pairs are dealt out in turn. Throws Error{configuration} when none reaches them.
+  /// The rail for queue pair `pair` of a channel in `lane` to a peer with these ports. Channels and
+  /// their queue pairs are dealt out in turn. Throws Error{configuration} when no rail reaches
+  /// them.
   Rail& choose(std::span<const RailName> theirs, int lane, int pair, int peer);
 
-  /// As Rail::poll(), on all.
+  /// Calls Rail::poll() on all rails.
   bool poll() {
     bool moved = false;
     for (Rail* rail : open_) moved |= rail->poll();
@@ -35,13 +36,13 @@ class Rails {
   /// Why devices do not read the memory of GPUs that DeviceBlocks knows; empty: they do. Any
   /// thread.
   const std::string& why_not_gpus() const { return why_not_gpus_; }
-  /// Lets go of the user's memory that has been freed. False: a device may have to read some of it
+  /// Deregisters the user's memory that has been freed. False: a device may have to read some of it
   /// once more.
   bool forget_freed();
   /// Descriptors that become ready when something ends on any rail, or at once where something
   /// has ended meanwhile.
   void add_descriptors(std::vector<pollfd>& descriptors);
-  /// Those that are open.
+  /// The rails that are open.
   std::span<Rail* const> open() const { return open_; }
 
  private:

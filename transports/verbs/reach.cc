@@ -16,7 +16,7 @@ constexpr int kinds = 3;
 [[noreturn]] void throw_malformed(std::string_view text) {
   throw Error(ErrorCode::bootstrap,
               "a rank's list of RDMA ports is malformed: '" + std::string(text) + "'",
-              {.remedy = "the same rondo on every rank"});
+              {.remedy = "use the same version of rondo on every rank"});
 }
 
 std::string_view take(std::string_view& text, char end) {

@@ -1,5 +1,5 @@
 // Which ports a rank can use, as a text that peers read, and whether two ranks' ports can talk.
-// Needs no libibverbs: obstacles are judged in every build.
+// Needs no libibverbs: every build can find out what stands in the way.
 #pragma once
 
 #include <span>
@@ -32,8 +32,8 @@ std::vector<RailName> parse_rails(std::string_view text);
 
 /// Likely the same subnet: the first 24 bits of an IPv4 address, 64 bits of any other.
 bool are_near(const Gid& here, const Gid& there);
-/// Which of `mine` to use towards `theirs`: from number `turn` on (modulo their count) the first
-/// that is near one of them, else the first that has a path; -1: none.
+/// Which of `mine` to use to reach `theirs`: from index `turn` on (modulo their count) the first
+/// that is near one of them, else the first that has a path. -1: none.
 int choose_rail(std::span<const RailName> mine, std::span<const RailName> theirs, int turn);
 /// Empty when choose_rail() finds one; otherwise why not.
 std::string why_apart(std::span<const RailName> mine, std::span<const RailName> theirs);

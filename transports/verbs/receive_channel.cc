@@ -30,7 +30,7 @@ void VerbsReceiveChannel::take(const Letter& letter) {
 void VerbsReceiveChannel::check(const Letter& offer) const {
   if (offer.kind != LetterKind::offer || open_ || offer.endpoints.empty()) {
     throw error(ErrorCode::internal, "the peer speaks another verbs protocol",
-                "the same rondo on every rank");
+                "use the same version of rondo on every rank");
   }
   const auto pairs = static_cast<std::size_t>(edge_.rails.settings().queue_pairs);
   if (offer.endpoints.size() != pairs) {
@@ -40,13 +40,13 @@ void VerbsReceiveChannel::check(const Letter& offer) const {
     throw error(ErrorCode::configuration,
                 who(edge_.peer, offer.endpoints.size()) + " queue pairs a connection, " +
                     who(edge_.rank, pairs) + " (RONDO_IB_QPS_PER_CONNECTION)",
-                "the same RONDO_IB_QPS_PER_CONNECTION on every rank");
+                "set the same RONDO_IB_QPS_PER_CONNECTION on every rank");
   }
   if (offer.slot_bytes == edge_.slots.bytes && offer.slots == edge_.slots.count) return;
   throw error(ErrorCode::configuration,
               "the peer uses slots of " + std::to_string(offer.slot_bytes) +
                   " bytes, this rank of " + std::to_string(edge_.slots.bytes),
-              "the same RONDO_SLOT_BYTES on every rank");
+              "set the same RONDO_SLOT_BYTES on every rank");
 }
 
 void VerbsReceiveChannel::answer(const Letter& offer) {
@@ -81,7 +81,7 @@ void VerbsReceiveChannel::refuse(const Error& why) {
 void VerbsReceiveChannel::post_receives() {
   for (; posted_ < number_ + edge_.slots.count; ++posted_) {
     Endpoint& endpoint = endpoint_of(posted_);
-    // Frames in lines are released before the device has told that their receives are used up.
+    // Frames in lines are released before the device reports that their receives are used up.
     if (!endpoint.may_receive()) break;
     endpoint.receive_frame(piece(endpoint, posted_, edge_.slots.bytes));
   }
@@ -89,7 +89,7 @@ void VerbsReceiveChannel::post_receives() {
 }
 
 void VerbsReceiveChannel::peer_left(const Letter& goodbye) {
-  // All that the peer was sure of has arrived; what it was not may still come.
+  // Frames that the peer knew to have arrived are here. The rest may still come.
   constexpr std::chrono::seconds grace{1};
   sent_ = goodbye.frames;
   grace_ = Clock::now() + grace;
@@ -113,7 +113,8 @@ const Frame* VerbsReceiveChannel::head(bool is_line) {
   const std::size_t most = is_line ? Line::longest_payload : edge_.slots.bytes;
   if (header.number != static_cast<std::uint16_t>(number_) || header.bytes > most) [[unlikely]] {
     fail(error(ErrorCode::internal, "what arrived in a slot is not the next frame",
-               "the same rondo on every rank; look for stray writes in that process"));
+               "use the same version of rondo on every rank; look for stray writes in that "
+               "process"));
     throw Error(*failure_);
   }
   const std::size_t begin = is_line ? Line::payload_offset(header.bytes) : Slots::payload_offset;

@@ -22,9 +22,9 @@ class VerbsReceiveChannel final : public ReceiveChannel, public ChannelEnd {
   const Frame* peek() override;
   void release() override;
 
-  /// The peer has not been told yet that this rank has released frames which left from place.
+  /// The peer does not know yet that this rank has released zero-copy frames.
   bool owes() const;
-  /// Tells it, where the device has room.
+  /// Tells the peer, where the device has room.
   void tell() { give_slots_back(1); }
 
  private:
@@ -43,12 +43,12 @@ class VerbsReceiveChannel final : public ReceiveChannel, public ChannelEnd {
   void clear_line();
   const Frame* nothing();
   void post_receives();
-  /// Tells of them once so many are untold.
+  /// Sends a credit once the peer does not know of so many releases.
   void give_slots_back(std::uint32_t step);
 
   std::uint64_t number_ = 0;  ///< of the head frame
-  std::uint64_t posted_ = 0;  ///< frames that there was a receive for, or is
-  std::uint64_t lent_ = 0;    ///< frames up to the last released one that left from place
+  std::uint64_t posted_ = 0;  ///< frames for which a receive was posted
+  std::uint64_t lent_ = 0;    ///< frames up to the last released zero-copy one
   bool holding_ = false;      ///< frame_ is the head frame
   Travel head_travel_ = Travel::staged;
   RegisteredMemory lines_{};  ///< one for each slot

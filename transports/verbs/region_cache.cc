@@ -118,7 +118,7 @@ bool RegionCache::is_read(const Entry& entry) const {
   return entry.registration.handle && entry.used >= device_.oldest_read();
 }
 
-/// The block must earn its registration anew.
+/// The block must be copied as much again before it is registered again.
 void RegionCache::release(Entry& entry) {
   if (entry.registration.handle && !entry.block.is_of_device())
     registered_bytes_ -= entry.block.bytes;

@@ -1,16 +1,16 @@
-// Which of the user's memory a device reads in place, registered once, and which is copied.
+// Decides which of the user's memory a device reads in place, registered once, and which is copied.
 //
-// Only memory whose end is told can stay registered: windows (rondo::allocate()) and blocks of
-// devices that their owners offer as dma-bufs. Other memory may be unmapped behind our back, by
-// free() or munmap(); its registration would then name pages that nobody sees any more, and what is
-// mapped there next would be sent wrongly without an error. A library cannot watch for that safely
-// (hooks of malloc and munmap miss direct system calls and other libraries' own hooks), so such
-// memory is copied into slots.
+// Memory can stay registered only where rondo learns when it is freed: windows (rondo::allocate()),
+// and blocks of device memory that their owners offer as dma-bufs. Other memory may be unmapped by
+// free() or munmap() without notice. Its registration would then name pages that nobody sees any
+// more, and what is mapped there next would be sent wrongly without an error. A library cannot
+// watch for that safely: hooks of malloc and munmap miss direct system calls and other libraries'
+// hooks. So such memory is copied into slots.
 //
-// Registering a byte is reckoned to cost what copying it does, and pins its page. So a block is
-// registered once as many bytes have been copied out of it as it has: whatever comes, that costs at
-// most twice the better of both ways. What a device owns cannot be copied, so it is registered at
-// once, also beyond the limits, which are of the host's memory.
+// Registering a byte is assumed to cost as much as copying it, and it pins the page. So a block is
+// registered once as many bytes have been copied out of it as it has. That costs at most twice the
+// better of the two. The host cannot copy device memory. So that is registered at once, also beyond
+// the limits, which are for host memory.
 //
 // Needs no libibverbs.
 #pragma once
@@ -24,13 +24,13 @@
 
 namespace rondo::verbs {
 
-/// Memory whose end is told. Value type.
+/// Memory whose owner reports when it is freed. Value type.
 struct Block {
   std::uint64_t number = 0;  ///< of its source, never used again
   const std::byte* base = nullptr;
   std::size_t bytes = 0;
-  /// Of a device's memory, its owner's; -1: memory of this process. `base` is then the address that
-  /// the owner knows it by, and `dmabuf_offset` where it begins in the dma-buf.
+  /// Device memory: its owner's dma-buf; `base` is then the address by which the owner knows it,
+  /// and `dmabuf_offset` where it begins in the dma-buf. -1: memory of this process.
   int dmabuf = -1;
   std::uint64_t dmabuf_offset = 0;
   bool is_of_device() const { return dmabuf >= 0; }
@@ -44,20 +44,20 @@ class BlockSource {
   virtual std::optional<Block> find(const void* memory, std::size_t bytes) const = 0;
   /// How many have been freed so far; grows before the memory may be another's.
   virtual std::uint64_t freed() const = 0;
-  /// Whether any may be of a device's memory.
+  /// Whether any block may be device memory.
   virtual bool has_device_blocks() const { return false; }
 };
-/// Those of rondo::allocate(), and of GPUs what DeviceBlocks knows.
+/// The blocks of rondo::allocate(), and those of GPUs that DeviceBlocks knows.
 std::shared_ptr<const BlockSource> blocks_of_process();
 
-/// A block known to a device. It is known no more when the last owner of `handle` goes.
+/// A block that a device knows, until the last owner of `handle` goes.
 struct Registration {
   std::shared_ptr<void> handle{};
   std::uint32_t key = 0;  ///< ibv_mr::lkey
 };
 
-/// The blocks that one device knows. One thread at a time. Of itself it allocates nothing but at a
-/// block's first use.
+/// The blocks that one device knows. One thread at a time. It allocates only at a block's first
+/// use.
 class RegionCache {
  public:
   struct Limits {
@@ -79,20 +79,20 @@ class RegionCache {
   /// `device` outlives the cache.
   RegionCache(std::shared_ptr<const BlockSource> source, Device& device, Limits limits);
 
-  /// Whether it is a device's, which nobody here can copy: key() then tells one, or throws.
+  /// True for device memory, which the host cannot copy. key() then returns a key or throws.
   bool is_device_memory(std::span<const std::byte> memory) const;
-  /// What work requests name the memory by; nothing: it is to be copied, which is noted. The least
-  /// recently used block makes room where a limit is reached. Throws what register_block() throws
-  /// for memory of a device, which nobody can copy.
+  /// The key by which work requests name the memory. Empty: copy it; the cache counts the bytes.
+  /// The least recently used block makes room where a limit is reached. For device memory it throws
+  /// what register_block() throws.
   std::optional<std::uint32_t> key(std::span<const std::byte> memory);
-  /// Lets go of blocks that were freed. key() does so, too. False where the device may still read
-  /// some of them: their pages stay pinned until a later call.
+  /// Deregisters blocks that were freed, as key() does. False where the device may still read some
+  /// of them: their pages stay pinned until a later call.
   bool forget_freed();
 
-  /// Of memory in blocks, so far. The last key() was this one.
+  /// Uses of blocks so far. The last key() had this number.
   std::uint64_t uses() const { return uses_; }
   std::uint64_t registrations() const { return registrations_; }  ///< made so far
-  /// Of the host's.
+  /// Host memory only.
   std::size_t registered_bytes() const { return registered_bytes_; }
 
  private:

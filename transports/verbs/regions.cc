@@ -11,13 +11,13 @@ namespace rondo::verbs {
 void RegisteredMemory::Unmap::operator()(std::byte* memory) const { ::munmap(memory, bytes); }
 
 RegisteredMemory::RegisteredMemory(std::size_t bytes, int rank, int peer) {
-  // Registering pins every page, so they may as well be made now, which is faster.
+  // Registering pins every page anyway. Making the pages now is faster.
   void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
   if (memory == MAP_FAILED) {
     throw Error(ErrorCode::out_of_memory,
                 "no memory for a channel of " + std::to_string(bytes) + " bytes",
-                {.rank = rank, .peer = peer, .remedy = "a smaller RONDO_SLOT_BYTES"});
+                {.rank = rank, .peer = peer, .remedy = "set a smaller RONDO_SLOT_BYTES"});
   }
   memory_ = {static_cast<std::byte*>(memory), Unmap{bytes}};
 }
@@ -44,7 +44,7 @@ const ibv_mr& RegisteredMemory::handle_on(const Rail& rail) const {
   for (const Region& region : regions_) {
     if (region.rail == &rail) return *region.handle;
   }
-  throw Error(ErrorCode::internal, "memory used on a rail that it is not open to");
+  throw Error(ErrorCode::internal, "memory was used on a port that it is not registered with");
 }
 
 Registration register_block(const Rail& rail, const Block& block) {

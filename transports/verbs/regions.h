@@ -1,15 +1,16 @@
 // Registered memory: what devices read and write, pinned in physical memory while it lives.
 //
-// Channels register their slots once, when they connect; of the user's memory a RegionCache says
-// what is registered, and when.
+// Channels register their slots once, when they connect. A RegionCache decides which of the user's
+// memory is registered, and when.
 //
-// All but lines is registered with relaxed ordering (IBV_ACCESS_RELAXED_ORDERING, which the library
-// leaves out where a device or its driver does not know it): the device may then write a message's
-// parts to memory in any order, which the host's bridges carry faster. That is safe because nobody
-// looks at memory to find out what has arrived: a slot is read after the completion of its receive,
-// which comes after all of its data whatever the order, and is written again only by a receive that
-// is posted afterwards. Memory that is sent from is only read. Lines (channel_end.h) are looked at
-// to find out what has arrived, so devices write them in order.
+// All memory except lines (channel_end.h) is registered with relaxed ordering
+// (IBV_ACCESS_RELAXED_ORDERING, which libibverbs leaves out where a device or its driver does not
+// know it). The device may then write the parts of a message in any order, which the host's bridges
+// carry faster. That is safe:
+// - A slot is read after the completion of its receive, which comes after all of its data.
+// - A slot is written again only by a receive that is posted afterwards.
+// - Memory that is sent from is only read.
+// Receivers poll lines to find out what has arrived, so devices must write lines in order.
 //
 // Only sources that are built when libibverbs's headers are there include this one.
 #pragma once
@@ -25,7 +26,7 @@
 
 namespace rondo::verbs {
 
-/// Who may reach registered memory.
+/// Which devices may reach registered memory.
 enum class Reachable : std::uint8_t {
   own_device,  ///< sends and receives of this process
   peers        ///< also writes of peers that were told the key
@@ -37,13 +38,13 @@ class RegisteredMemory {
   RegisteredMemory() = default;
   /// Throws Error{out_of_memory} where there is none or where it may not be pinned.
   RegisteredMemory(std::size_t bytes, int rank, int peer);
-  /// Lets the rail's device at it, once; `rail` outlives the memory. Throws Error.
+  /// Registers it with the rail's device, once; `rail` outlives the memory. Throws Error.
   void open_to(const Rail& rail, int peer, Reachable reachable = Reachable::own_device);
 
   std::byte* data() const { return memory_.get(); }
-  /// What work requests on that rail name it by. Of rails that open_to() was called with.
+  /// The key by which work requests on that rail name it. Only for rails given to open_to().
   std::uint32_t key(const Rail& rail) const;
-  /// What peers name it by.
+  /// The key by which peers name it.
   std::uint32_t peers_key(const Rail& rail) const;
 
  private:

@@ -13,7 +13,7 @@ namespace {
 [[noreturn]] void refuse(std::string_view text, const std::string& why) {
   throw Error(ErrorCode::configuration,
               name_as_set("RONDO_IB_HCA") + "=" + std::string(text) + ": " + why,
-              {.remedy = "prefixes and ports such as mlx5,mlx4_0:1, exact names after '=' "
+              {.remedy = "give prefixes and ports such as mlx5,mlx4_0:1, exact names after '=' "
                          "(=mlx5_1), exclusion after '^' (^mlx5_3); `rondo rdma` lists the "
                          "devices"});
 }

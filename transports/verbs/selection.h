@@ -25,7 +25,7 @@ class HcaSelection {
   bool allows(std::string_view device, int port) const;
   /// True when anything was said at all.
   bool restricts() const { return !entries_.empty(); }
-  /// As it was written.
+  /// The selection as it was written.
   const std::string& text() const { return text_; }
 
  private:

@@ -9,13 +9,12 @@ namespace rondo::verbs {
 
 namespace {
 
-// Shorter payloads are copied also from memory that the device knows, reckoned to cost less than a
-// second part of a work request, which the device fetches by itself, and than the wait for a credit
-// at the end of the call. Not measured on an adapter. Soft-RoCE gives no reason for any limit: from
-// 1 KiB to 1 MiB streams from place reached 1.0 to 1.4 times what staged ones did. Memory of
-// another device leaves from place whatever its length.
+// Shorter payloads are copied even from memory that the device knows. The copy is assumed to cost
+// less than a second part of the work request, which the device must fetch, and than the wait for a
+// credit at the end of the call. No adapter has measured this. On Soft-RoCE sending in place was
+// never slower. Memory of another device is sent in place whatever its length.
 constexpr std::size_t least_from_place = 4096;
-// A peer that takes part in the call gives its credit sooner.
+// A peer that takes part in the call sends its credit sooner.
 constexpr std::chrono::milliseconds longest_wait_for_credit{20};
 
 }  // namespace
@@ -42,7 +41,7 @@ void VerbsSendChannel::offer() {
   const std::uint32_t credits = 2 * edge_.slots.count;
   for (int pair = 0; pair < pairs_; ++pair) {
     Rail& rail = edge_.rails.choose(theirs_, edge_.lane, pair, edge_.peer);
-    // Frames without credit, those done silently, and a question whether all have arrived.
+    // Frames without credit, silent sends, and one request for an acknowledgement.
     add_endpoint(rail, {.sends = edge_.slots.count + Endpoint::silent_sends + 2,
                         .receives = pair == 0 ? credits : 1});
   }
@@ -58,11 +57,11 @@ void VerbsSendChannel::offer() {
 void VerbsSendChannel::take(const Letter& letter) {
   if (letter.kind == LetterKind::refusal) {
     throw error(letter.code, "the peer refuses the channel: " + letter.text,
-                "the same settings on every rank; look at that rank's own output");
+                "use the same settings on every rank; look at that rank's own output");
   }
   if (letter.kind != LetterKind::answer || open_ || letter.endpoints.size() != endpoints_.size()) {
     throw error(ErrorCode::internal, "the peer speaks another verbs protocol",
-                "the same rondo on every rank");
+                "use the same version of rondo on every rank");
   }
   for (std::size_t i = 0; i < endpoints_.size(); ++i) endpoints_[i]->connect(letter.endpoints[i]);
   open_ = true;
@@ -115,7 +114,7 @@ void VerbsSendChannel::post(Send send) {
   ++number_;
 }
 
-/// The line is made up at the slot's beginning, where the header of any frame ends it.
+/// The line is composed at the slot's beginning, where the header of any frame ends it.
 void VerbsSendChannel::commit_line(std::size_t bytes, std::uint64_t fingerprint) {
   static_assert(Slots::header_offset == Line::header_offset);
   const std::size_t begin = Line::payload_offset(bytes);
@@ -139,7 +138,7 @@ void VerbsSendChannel::commit(std::size_t bytes, std::uint64_t fingerprint) {
   post([&](Endpoint& endpoint) { endpoint.send(piece(endpoint, number_, bytes)); });
 }
 
-/// A device that another one's memory is not open to ends the channel: it cannot be copied.
+/// Device memory that this device cannot reach ends the channel, because the host cannot copy it.
 std::optional<std::uint32_t> VerbsSendChannel::lent_key(RegionCache& regions,
                                                         std::span<const std::byte> bytes) {
   try {
@@ -147,7 +146,7 @@ std::optional<std::uint32_t> VerbsSendChannel::lent_key(RegionCache& regions,
   } catch (const Error& failure) {
     ErrorDetails details = failure.details();
     details.peer = edge_.peer;
-    details.remedy = "RONDO_NET_GDR_LEVEL=LOC, which has GPU memory copied to the host's first";
+    details.remedy = "set RONDO_NET_GDR_LEVEL=LOC: GPU memory is then copied to host memory first";
     fail(Error(failure.code(), failure.message(), std::move(details)));
     throw Error(*failure_);
   }

@@ -31,10 +31,10 @@ class VerbsSendChannel final : public SendChannel, public ChannelEnd {
   bool handed_over() const override;
   bool flushed() const override;
 
-  /// For times when handed_over() is asked in vain: the peer's credit comes while it is in the same
-  /// call; of one that takes long, the device is asked whether the frames have arrived.
+  /// Call it while handed_over() stays false. The credit comes while the peer is in the same call.
+  /// If that takes long, the device is asked whether the frames have arrived.
   void remind(Clock::time_point now);
-  /// Has the device tell what it has done with memory that send_from() took.
+  /// Makes the device report what it has done with memory that send_from() took.
   void ask_acknowledgements() const;
 
  private:
@@ -55,7 +55,7 @@ class VerbsSendChannel final : public SendChannel, public ChannelEnd {
   std::vector<RailName> theirs_;
   std::uint64_t number_ = 0;      ///< of the next frame
   std::uint64_t credited_ = 0;    ///< frames that the peer has released, as far as it told
-  std::uint64_t lent_ = 0;        ///< frames up to the last that left from place
+  std::uint64_t lent_ = 0;        ///< frames up to the last zero-copy one
   mutable bool awaited_ = false;  ///< somebody waits for the credit of those
   std::optional<Clock::time_point> reminded_{};
 };

@@ -1,4 +1,4 @@
-// What the verbs transport goes by: InfinibandConfig, checked and in the types of the verbs.
+// The settings of the verbs transport: InfinibandConfig, checked and in the types of libibverbs.
 #pragma once
 
 #include <chrono>
@@ -28,8 +28,8 @@ struct Settings {
 /// Throws Error{configuration} for a RONDO_IB_HCA that cannot be parsed.
 Settings make_settings(const InfinibandConfig& config);
 
-/// The NUMA node of all processors that this process may run on; -1 where they are of several, or
-/// nobody knows. `processors`: the kernel's folder of them.
+/// The NUMA node of all processors that this process may run on; -1 where they belong to several
+/// nodes, or the node is unknown. `processors`: the kernel's folder of processors.
 int process_numa_node(const std::filesystem::path& processors = "/sys/devices/system/cpu");
 
 /// The least time after which a queue pair gives up on a silent peer: (retry_count + 1) x 4.096 us

@@ -12,8 +12,9 @@ namespace rondo::verbs {
 namespace {
 
 constexpr const char* ours =
-    "report it, with the output of RONDO_DEBUG=INFO; RONDO_TRANSPORT=^verbs goes around it";
-constexpr const char* unused = "a driver's error: rondo uses nothing of that kind; see dmesg";
+    "report it, with the output of RONDO_DEBUG=INFO; RONDO_TRANSPORT=^verbs avoids it";
+constexpr const char* unused =
+    "an error of the driver, since rondo uses nothing of that kind: see dmesg";
 constexpr const char* look_at_cable =
     "look at the cable, the switch and `ip link`; RONDO_IB_HCA chooses other ports";
 constexpr const char* kernel_log = "look at the kernel's log (dmesg) on both hosts";
@@ -52,8 +53,8 @@ constexpr std::array status_words{
          "look for the first error, on this rank and on the peer"}},
     StatusWords{IBV_WC_MW_BIND_ERR, {ErrorCode::system, "memory window bind error", unused}},
     StatusWords{IBV_WC_BAD_RESP_ERR,
-                {ErrorCode::system, "the peer's device answered with what was not asked for",
-                 "the same driver and firmware on both hosts"}},
+                {ErrorCode::system, "the peer's device sent an answer that fits no request",
+                 "use the same driver and firmware on both hosts"}},
     StatusWords{
         IBV_WC_LOC_ACCESS_ERR,
         {ErrorCode::internal,
@@ -62,8 +63,8 @@ constexpr std::array status_words{
                 {ErrorCode::system,
                  "remote invalid request: the peer's device refused a request as too long or out "
                  "of order",
-                 "RONDO_IB_TIMEOUT=18 or more on every rank (Soft-RoCE refuses what is sent twice "
-                 "too early)"}},
+                 "set RONDO_IB_TIMEOUT=18 or more on every rank (Soft-RoCE refuses messages that "
+                 "are repeated too early)"}},
     StatusWords{IBV_WC_REM_ACCESS_ERR,
                 {ErrorCode::internal,
                  "remote access error: the peer's device refused the address or the key: that "
@@ -75,10 +76,10 @@ constexpr std::array status_words{
     StatusWords{
         IBV_WC_RETRY_EXC_ERR,
         {ErrorCode::peer_lost, "retries exceeded: the peer's device acknowledged nothing",
-         "see whether the peer's process and port live; whether both ends use fitting GIDs "
+         "see whether the peer's process and port work; whether both ends use fitting GIDs "
          "(`rondo rdma`, RONDO_IB_GID_INDEX) and ping between them works; on RoCE, whether "
          "a firewall drops UDP port 4791 and the switches keep its class of traffic free "
-         "of loss (PFC or ECN, RONDO_IB_TC); on a crowded network a longer RONDO_IB_TIMEOUT"}},
+         "of loss (PFC or ECN, RONDO_IB_TC); on a congested network raise RONDO_IB_TIMEOUT"}},
     StatusWords{
         IBV_WC_RNR_RETRY_EXC_ERR,
         {ErrorCode::timeout, "receiver not ready: the peer had no buffer posted for too long",
@@ -100,7 +101,7 @@ constexpr std::array status_words{
                 {ErrorCode::system, "fatal error: the device or its driver is broken", kernel_log}},
     StatusWords{IBV_WC_RESP_TIMEOUT_ERR,
                 {ErrorCode::peer_lost, "the peer's response did not come in time",
-                 "see whether the peer's process and port live; a longer RONDO_IB_TIMEOUT"}},
+                 "see whether the peer's process and port work; raise RONDO_IB_TIMEOUT"}},
     StatusWords{IBV_WC_GENERAL_ERR,
                 {ErrorCode::system, "an error that the device does not describe", kernel_log}},
     StatusWords{IBV_WC_TM_ERR, {ErrorCode::system, "tag matching error", unused}},
@@ -244,7 +245,7 @@ std::string to_text(const Link& link) {
   std::string text = link.device;
   if (link.port > 0) text += " port " + std::to_string(link.port);
   if (!link.gid.empty()) text += (text.empty() ? "GID " : ", GID ") + link.gid;
-  if (!link.peer_gid.empty()) text += (text.empty() ? "the way to " : ", to ") + link.peer_gid;
+  if (!link.peer_gid.empty()) text += (text.empty() ? "the path to " : ", to ") + link.peer_gid;
   return text;
 }
 
@@ -262,7 +263,7 @@ Error completion_error(ibv_wc_status status, std::uint32_t vendor_error, std::st
 Error port_error(PortCondition condition, std::string_view action, const Link& link) {
   const Words down{ErrorCode::system, "the port is down", look_at_cable};
   const Words gone{ErrorCode::system, "the device is gone",
-                   "look at the kernel's log (dmesg) for who removed it; RONDO_IB_HCA chooses "
+                   "look at the kernel's log (dmesg) for what removed it; RONDO_IB_HCA chooses "
                    "other devices"};
   const Words well{ErrorCode::internal, "a port that is well was taken for one that is not", ours};
   const Words& words = condition == PortCondition::down   ? down

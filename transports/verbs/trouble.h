@@ -1,4 +1,4 @@
-// Failures of the verbs as errors for people: where it happened, what it likely means, what to try.
+// Failures of the verbs as errors for people: where it happened, what it likely means, what to do.
 //
 // Only sources that are built when libibverbs's headers are there include this one.
 #pragma once
@@ -31,16 +31,16 @@ std::string to_text(const Link& link);
 /// (lengths, protection), Error{system} else. `action`: "sending", "receiving"...
 Error completion_error(ibv_wc_status status, std::uint32_t vendor_error, std::string_view action,
                        const Link& link);
-/// True for the one status that only follows another failure: report it if nothing better came.
+/// True for the one status that only follows another failure. Report it only if no other came.
 bool is_flush(ibv_wc_status status);
 
 /// What has become of a port whose work failed.
 enum class PortCondition : std::uint8_t { well, down, gone };
-/// What to tell instead of a completion's status where the port is not well, since the status then
+/// The error instead of a completion's status where the port is not well, since the status then
 /// only says where the device noticed: Error{system}.
 Error port_error(PortCondition condition, std::string_view action, const Link& link);
 
-/// Whom an asynchronous event ends.
+/// What an asynchronous event ends.
 enum class Reach : std::uint8_t {
   nobody,   ///< good news or none: log it at most
   warning,  ///< work goes on, people should know: log `error.what()`
@@ -56,7 +56,7 @@ struct EventReport {
 /// Every ibv_event_type, an unknown one included (a warning). The event stays the caller's to
 /// acknowledge.
 EventReport event_report(ibv_event_type event, const Link& link);
-/// False of what happened to another port of the device: every context hears of all of them.
+/// False for events of another port of the device: every context gets the events of all ports.
 bool concerns(const ibv_async_event& event, int port);
 
 /// A verb that failed with `error` (an errno; verbs that return -1 leave it in errno). `action`:

@@ -1,4 +1,4 @@
-// What stands for the transport where libibverbs's headers were missing when rondo was built.
+// The transport in a build without libibverbs's headers: it cannot be made and says why.
 #include "rondo/error.h"
 #include "transports/verbs/verbs.h"
 

@@ -26,20 +26,20 @@ using tcp::Hello;
 constexpr std::size_t preferred_slot_bytes = std::size_t{64} << 10;
 constexpr std::uint32_t slots = 8;
 static_assert(std::has_single_bit(slots));
-// Between looks at what is rare: new connections, peers that die, asynchronous events.
+// The time between looks at what is rare: new connections, peers that die, asynchronous events.
 constexpr std::chrono::milliseconds between_looks{10};
 constexpr char separator = '|';
 
 using Channels = ChannelTable<VerbsSendChannel, VerbsReceiveChannel>;
 using End = Channels::End;
 
-/// A try must fail while the call that waits for it still does.
+/// A try must fail before the call that waits for it times out.
 std::chrono::milliseconds longest_try(const TransportSettings& settings) {
   constexpr std::chrono::milliseconds most = std::chrono::seconds(10);
   return std::min(most, settings.timeout / 2);
 }
 
-/// Where a peer is met, and its ports.
+/// Where a peer listens, and its ports.
 struct Address {
   Contact contact{};
   std::vector<RailName> rails{};
@@ -65,9 +65,8 @@ class VerbsTransport final : public Transport {
     if (!settings.infiniband.reads_gpus) return;
     const std::string& why_not = rails_.why_not_gpus();
     log(LogLevel::info, settings_.rank,
-        why_not.empty()
-            ? "messages in GPU memory of ncclMemAlloc leave over verbs from where it lies"
-            : "GPU memory goes over verbs by way of the host's: " + why_not,
+        why_not.empty() ? "verbs sends messages straight from GPU memory of ncclMemAlloc"
+                        : "verbs copies GPU memory to host memory before sending: " + why_not,
         LogSubsystem::net);
   }
 
@@ -195,14 +194,14 @@ class VerbsTransport final : public Transport {
     if (hello.version != Hello{}.version || hello.communicator != settings_.communicator ||
         hello.to != settings_.rank || hello.from < 0 || hello.from >= settings_.ranks ||
         hello.lane < 0) {
-      return warn("dropped a connection for verbs that is not for this communicator");
+      return warn("dropped a verbs connection that is not for this communicator");
     }
     VerbsReceiveChannel& channel = receiver_at({hello.from, hello.lane});
     if (channel.met()) return warn("dropped a second connection for one channel");
     channel.begin(std::move(socket));
   }
 
-  /// What makes channels open, and if `all`, what tells of peers that went.
+  /// Reads the messages that open channels and, if `all`, those which show that peers left.
   bool read_letters(bool all) {
     bool moved = false;
     watched_.clear();
@@ -268,8 +267,8 @@ class VerbsTransport final : public Transport {
     for (auto& [end, channel] : channels_.receivers()) channel->fail_on(rail, pair, error);
   }
 
-  /// A frame that is lost on the way leaves its receiver waiting, who knows of nothing, while its
-  /// sender may be done with the channel. So this is told here, and not only by the channel.
+  /// A lost frame leaves its receiver waiting without a sign, while its sender may be done with the
+  /// channel. So this is reported here, and not only by the channel.
   void look_for_breaks() {
     std::optional<Error> found;
     const auto look = [&](auto& channels) {
@@ -283,7 +282,7 @@ class VerbsTransport final : public Transport {
     if (found) throw Error(*found);
   }
 
-  /// Channels that this rank waits to see connected: while there are any, every progress() looks.
+  /// Channels that this rank waits to see connected. While there are any, each progress() looks.
   void count_expected() {
     expected_ = channels_.count_wanted(
         [](const auto& channel) { return !channel.is_open() && !channel.failed(); });
@@ -296,7 +295,7 @@ class VerbsTransport final : public Transport {
   Slots slots_;
   std::vector<Address> addresses_;
   std::map<End, Credit> credits_;
-  mutable Debts debts_{};  ///< flushed() strikes out what is paid
+  mutable Debts debts_{};  ///< flushed() removes those that are settled
   Channels channels_;
   std::vector<pollfd> watched_{};    ///< connections of open channels, one poll() for all
   std::vector<ChannelEnd*> ends_{};  ///< whose they are

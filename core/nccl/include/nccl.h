@@ -1,14 +1,14 @@
-// NCCL's C API as rondo serves it: libnccl.so.2. C11 and C++.
+// NCCL's C API as rondo serves it: libnccl.so.2. C11 and C++. core/nccl/README.md lists what each
+// function does here, and what differs from NCCL.
 //
-// Names, numbers and layouts are those of NCCL 2.32, so programs built with NVIDIA's header of that
-// or an earlier version work with this library and the other way round; the library fits itself
-// to the version a program was built with (ncclConfig_t.version). Without CUDA's headers the two
-// CUDA types below are what CUDA declares them to be.
+// Names, numbers and layouts are those of NCCL 2.32. Programs built with NVIDIA's header of that or
+// an earlier version work with this library, and the other way round: the library adapts to the
+// version that a program was built with (ncclConfig_t.version). Where CUDA's headers are missing,
+// the two CUDA types below are declared as CUDA declares them.
 //
-// Calls on GPU buffers follow their streams. Those on host memory are in no stream's order: they
-// are complete when they, or the outermost ncclGroupEnd, return, or, with blocking = 0, where they
-// return ncclInProgress, when ncclCommGetAsyncError says ncclSuccess. README.md, "Instead of NCCL",
-// lists what each function does here.
+// Calls on GPU buffers follow their streams. Calls on host buffers are in no stream's order: they
+// are complete when they, or the outermost ncclGroupEnd, return. With blocking = 0 they return
+// ncclInProgress, and are complete when ncclCommGetAsyncError says ncclSuccess.
 #pragma once
 #ifndef NCCL_H_
 #define NCCL_H_
@@ -201,7 +201,7 @@ typedef struct ncclConfigExt {
 } ncclConfigExt_t;
 
 // One call's settings. Begin with NCCL_COLLCONFIG_INITIALIZER. An algorithm cannot be chosen for
-// one call: `algSelection` with `forceAlgSelection` is refused. Of the others `ext` has an effect.
+// one call: `algSelection` with `forceAlgSelection` is refused. Of the others only `ext` counts.
 typedef struct {
   size_t size;
   unsigned int magic;

@@ -1,14 +1,15 @@
-// What rondo's libnccl.so.2 does beyond NCCL, for programs written for NCCL. C99 and C++.
+// What rondo's libnccl.so.2 has beyond NCCL, for programs written for NCCL. C99 and C++.
 //
-// It goes with rondo's nccl.h and with NVIDIA's. A program that may run with either library defines
-// RONDO_NCCL_WEAK before it includes this: where the library is not rondo's, the functions' names
-// are then null, which the program asks before it calls one:
+// It works with rondo's nccl.h and with NVIDIA's. A program that may run with either library
+// defines RONDO_NCCL_WEAK before it includes this header. Where the library is not rondo's, the
+// functions are then null. The program tests that before it calls one:
 //
 //   if (rondoCommSetTimeout) rondoCommSetTimeout(comm, 5000);
 //
-// By dlsym() they are found under the same names. All return as NCCL's functions do, with words in
-// ncclGetLastError, and those that move data follow the rules of NCCL's collectives: in groups, in
-// the order of their stream, captured into graphs; buffers on the host or a device.
+// dlsym() finds them by the same names. All return an ncclResult_t, with a text in
+// ncclGetLastError, as NCCL's functions do. Those that move data follow the rules of NCCL's
+// collectives: they can be in groups, they follow their stream, they can be captured into graphs.
+// Buffers are on the host or on a device.
 #pragma once
 #ifndef RONDO_NCCL_H_
 #define RONDO_NCCL_H_
@@ -38,46 +39,52 @@ extern "C" {
 //   config.ext = &wide;
 //   ncclAllReduceConfig(halves, halves, count, ncclFloat16, ncclSum, comm, stream, &config);
 //
-// Entries of other vendors are ignored. An option of rondo's that is unknown, or a value that is
-// none, is ncclInvalidArgument. Of an option that is there twice the last one counts. All ranks
-// pass the same, or the call is a mismatch. Calls that combine nothing take them without effect.
+// - Entries of other vendors are ignored.
+// - An unknown option of rondo's, or a wrong value, is ncclInvalidArgument.
+// - If an option is there twice, the last one counts.
+// - All ranks must pass the same options. Otherwise the call is a mismatch.
+// - Calls that combine nothing accept them without effect.
 
-// "rnd" in ASCII: NCCL leaves the ids below 2^24 to vendors, whoever takes which.
+// "rnd" in ASCII. NCCL leaves the ids below 2^24 to vendors, without assigning them.
 #define RONDO_NCCL_VENDOR 0x726e64
-// val.i, an ncclDataType_t: contributions are added in this type and rounded to the call's type
-// once, at the end. ncclFloat32 for floats of 8 and 16 bits, ncclFloat64 for ncclFloat32; the
-// call's own type asks for nothing.
+// val.i is an ncclDataType_t. Contributions are added in this type and rounded to the call's type
+// once, at the end:
+//
+//   floats of 8 and 16 bits  ncclFloat32
+//   ncclFloat32              ncclFloat64
+//   any                      the call's own type, which changes nothing
 #define RONDO_NCCL_ACCUMULATE 1
-// val.i, 0 or 1: contributions are combined from rank 0's to the last one's, so that the result's
-// bits depend on the values, their number and type and the operator only.
+// val.i is 0 or 1. With 1, contributions are combined in rank order. So the bits of the result
+// depend only on the values, their number, their type and the operator.
 #define RONDO_NCCL_REPRODUCIBLE 2
 //
-// There is no option for a timeout. Whoever waits too long gives the communicator up, not the call,
-// and waits for whatever call its stream has come to, which may be replayed from a graph: so the
-// timeout is the communicator's, below, and may be set before any call.
+// There is no option for a timeout. A rank that waits too long gives up the communicator, not the
+// call: it waits for the call that its stream has reached, which a graph may replay. So the timeout
+// belongs to the communicator (below). It may be set before any call.
 
-// The longest silence of a peer inside a call that this rank waits out from now on: then the call
-// fails on every rank, by ncclTimeout where RONDO_NCCL_VERSION is 23000 or more, else (as by
-// default) by ncclRemoteError, and ncclGetLastError says who was awaited. At first RONDO_TIMEOUT,
-// 300 s. Calls under way are meant, too, and communicators made from this one later. At least 1.
+// How long a peer may be silent inside a call, in milliseconds, at least 1. After that the call
+// fails on every rank, and ncclGetLastError says which rank was awaited. The result is
+// ncclRemoteError, or ncclTimeout if RONDO_NCCL_VERSION is 23000 or more. It holds from now on,
+// also for calls under way and for communicators made from this one later. Until it is set,
+// RONDO_TIMEOUT (300 s) holds.
 ncclResult_t rondoCommSetTimeout(ncclComm_t comm, unsigned int milliseconds) RONDO_NCCL_FUNCTION;
 
 typedef enum { rondoBitAnd = 0, rondoBitOr = 1, rondoBitXor = 2 } rondoBitwise_t;
 
-// An operator on the bits of integers, for calls of this communicator; of any integer type, the
-// same on all ranks. Destroyed by ncclRedOpDestroy.
+// An operator on the bits of integers of any type, for calls of this communicator. All ranks use
+// the same. ncclRedOpDestroy destroys it.
 ncclResult_t rondoRedOpCreateBitwise(ncclRedOp_t* op, rondoBitwise_t which,
                                      ncclComm_t comm) RONDO_NCCL_FUNCTION;
 
 // Collectives whose blocks differ in size. `counts` holds each rank's number of elements, the same
-// on all ranks; the blocks lie one behind the other, in rank order. They are read before the call
-// returns. In place: the rank's own block within the larger buffer.
+// on all ranks, and is read before the call returns. The blocks lie one after the other, in rank
+// order. In place means: the small buffer is the rank's own block within the larger one.
 
-// recvbuff holds all ranks' blocks; sendbuff is this rank's.
+// recvbuff holds all ranks' blocks. sendbuff is this rank's.
 ncclResult_t rondoAllGatherv(const void* sendbuff, void* recvbuff, const size_t* counts,
                              ncclDataType_t datatype, ncclComm_t comm,
                              cudaStream_t stream) RONDO_NCCL_FUNCTION;
-// sendbuff holds all ranks' blocks; recvbuff becomes this rank's, combined over the ranks.
+// sendbuff holds all ranks' blocks. recvbuff becomes this rank's, combined over the ranks.
 ncclResult_t rondoReduceScatterv(const void* sendbuff, void* recvbuff, const size_t* counts,
                                  ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm,
                                  cudaStream_t stream) RONDO_NCCL_FUNCTION;
@@ -90,11 +97,14 @@ ncclResult_t rondoScatterv(const void* sendbuff, void* recvbuff, const size_t* c
                            ncclDataType_t datatype, int root, ncclComm_t comm,
                            cudaStream_t stream) RONDO_NCCL_FUNCTION;
 
-// Rank j receives sendcounts[j] elements that begin at element sdispls[j] of sendbuff; recvcounts
-// and rdispls say the same of recvbuff. Each rank has its own; sendcounts[j] here is recvcounts of
-// this rank on rank j. Displacements may be NULL: then blocks lie one behind the other. Blocks that
-// are received overlap nothing. They are messages: those of ncclSend and ncclRecv between the same
-// ranks keep their order with them.
+// Rank j receives sendcounts[j] elements, from element sdispls[j] of sendbuff on. recvcounts and
+// rdispls say the same about recvbuff.
+// - Each rank has counts of its own. sendcounts[j] here must equal, on rank j, its recvcounts of
+//   this rank.
+// - Displacements may be NULL. Then blocks lie one after the other.
+// - Blocks that are received must overlap nothing.
+// - The blocks are messages. They keep their order with those of ncclSend and ncclRecv between the
+//   same ranks.
 ncclResult_t rondoAllToAllv(const void* sendbuff, const size_t* sendcounts, const size_t* sdispls,
                             void* recvbuff, const size_t* recvcounts, const size_t* rdispls,
                             ncclDataType_t datatype, ncclComm_t comm,
