@@ -1,4 +1,4 @@
-// The nine programs. Adding one is a row here and its name in CMakeLists.txt.
+// The nine programs. To add one, add a row here and its name in CMakeLists.txt.
 #include <algorithm>
 #include <array>
 
@@ -10,17 +10,17 @@ namespace {
 double one(const Load&) { return 1.0; }
 double twice_others(const Load& load) { return 2.0 * (load.ranks - 1.0) / load.ranks; }
 
-/// The part of all blocks that is not in one of `size`.
+/// The part of all elements that is not in a block of `size` elements.
 double all_but(std::size_t size, const Load& load) {
   const std::size_t all = begin_of(load.counts, load.counts.size());
   return all == 0 ? 0.0 : static_cast<double>(all - size) / static_cast<double>(all);
 }
-/// Who has the smallest block receives, or gives away, the most.
+/// The rank with the smallest block receives or sends the most.
 double others(const Load& load) { return all_but(std::ranges::min(load.counts), load); }
 double others_than_roots(const Load& load) {
   return all_but(load.counts[static_cast<std::size_t>(load.root)], load);
 }
-/// Of an exchange: each keeps its first block.
+/// In an all-to-all each rank keeps its first block.
 double others_than_kept(const Load& load) { return all_but(load.counts.front(), load); }
 
 bool everyone(const Place&) { return true; }

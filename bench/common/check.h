@@ -1,4 +1,5 @@
-// One checked call: known input, poisoned output, guard zones; every element compared.
+// Checks one call: known inputs, output filled with a pattern, guard zones around it. Every element
+// is compared.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +11,7 @@
 
 namespace rondo::bench {
 
-/// What both buffers of a rank mean for one row of the table.
+/// The layout of a rank's two buffers for one row of the table.
 struct Layout {
   const Program* program;
   Shape shape;
@@ -30,7 +31,7 @@ struct Layout {
   std::size_t output_offset() const;
 };
 
-/// Writes what the call will read, poisons what it will write, arms the guards.
+/// Writes the input, fills the output with a pattern and sets the guard zones.
 void prepare_check(const Layout& layout, const Pattern& pattern, Buffer& input, Buffer& output);
 
 /// After the call: wrong output elements, changed input elements (out of place) and changed guard

@@ -13,8 +13,8 @@ std::string_view chosen(std::string_view description) {
   return description.substr(0, description.find_last_not_of(' ') + 1);
 }
 
-/// The description of a stretch: whole where its sizes agree, else without what stands between the
-/// choice and its reason, which changes from size to size.
+/// The description of neighbouring sizes with the same choice. Where their descriptions differ, the
+/// part between the choice and its reason is left out.
 std::string told(std::span<const Choice> stretch) {
   const std::string& first = stretch.front().description;
   const bool agree = std::all_of(stretch.begin(), stretch.end(),

@@ -1,4 +1,4 @@
-// From a command line to what a program does with it: the same for every program of bench.
+// Reading a command line, the same way for every program of bench.
 #pragma once
 
 #include <cstdio>
@@ -13,31 +13,32 @@ class App;
 
 namespace rondo::bench {
 
-/// What a program prints and ends with instead of running: status 0 for --help (to standard
-/// output), 2 for a bad option (to standard error).
+/// A message and an exit status for a program that does not run: 0 for --help (on standard output),
+/// 2 for a bad option (on standard error).
 struct Ending {
-  std::optional<int> status{};  ///< none: it runs
+  std::optional<int> status{};  ///< no value: the program runs
   std::string text{};
 
-  /// Prints the text. Only where there is a status.
+  /// Prints the text. Only call it when there is a status.
   int end() const {
     std::fputs(text.c_str(), *status == 0 ? stdout : stderr);
     return *status;
   }
 };
 
-/// What to do after reading a command line.
+/// The result of reading a command line.
 template <class Options>
 struct Command : Ending {
   Options options{};
 };
 
-/// Reads the command line into whatever the options of `app` refer to, and notes the ending it
-/// asks for. `check` looks at limits that involve several options; it throws CLI::ParseError.
+/// Reads the command line into the variables that the options of `app` refer to. When the program
+/// must not run, it stores message and status in the command. `check` checks limits that involve
+/// several options; it throws CLI::ParseError.
 void parse(CLI::App& app, int argc, const char* const* argv, Ending& ending,
            const std::function<void()>& check = {});
 
-/// main() of a program whose failures are exceptions: a line on standard error, and status 1.
+/// main() for a program that throws: prints one line on standard error and returns 1.
 template <class Options>
 int run_command(const char* program, const Command<Options>& command,
                 void (*run)(const Options& options)) {

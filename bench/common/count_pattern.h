@@ -1,14 +1,12 @@
-// How a call's elements are dealt out to blocks that differ in size: patterns with names.
+// Patterns that divide the elements of a call into blocks of different sizes.
 //
 //   even        every block has the mean
-//   linear      blocks grow with the rank, along a line from nothing to twice the mean: block r of
-//   P
-//               has (2r + 1) / P of the mean
+//   linear      blocks grow with the rank: block r of P has (2r + 1) / P of the mean
 //   one         the last rank's block has everything
 //   random:S    block r has a share drawn for (S, r); random alone is random:1
 //
-// Blocks always add up to what is dealt out. No dependence on rondo: its peers are measured with
-// the same blocks.
+// The blocks always add up to all elements. This file does not depend on rondo, since the other
+// libraries are measured with the same blocks.
 #pragma once
 
 #include <charconv>
@@ -30,7 +28,7 @@ struct CountPattern {
 
 inline constexpr std::string_view known_count_patterns = "even, linear, one, random or random:SEED";
 
-/// Nothing where `text` names none.
+/// No value when `text` is not the name of a pattern.
 inline std::optional<CountPattern> parse_count_pattern(std::string_view text) {
   constexpr std::string_view random = "random";
   if (text == "even") return CountPattern{};
@@ -45,7 +43,7 @@ inline std::optional<CountPattern> parse_count_pattern(std::string_view text) {
   return pattern;
 }
 
-/// As parse_count_pattern() reads it.
+/// The name that parse_count_pattern() reads.
 inline std::string to_string(const CountPattern& pattern) {
   switch (pattern.kind) {
     case CountPattern::Kind::even:
@@ -60,7 +58,7 @@ inline std::string to_string(const CountPattern& pattern) {
   return "random:" + std::to_string(pattern.seed);
 }
 
-/// What a block gets, relative to the others: below 2^16, so that sums of them never overflow.
+/// A block's weight relative to the others. Below 2^16, so that sums of weights never overflow.
 inline std::uint64_t weight_of(const CountPattern& pattern, std::size_t block, std::size_t blocks) {
   switch (pattern.kind) {
     case CountPattern::Kind::even:
@@ -79,7 +77,7 @@ inline std::uint64_t weight_of(const CountPattern& pattern, std::size_t block, s
   return 1 + (mixed ^ mixed >> 31) % 0xfffe;
 }
 
-/// Elements of each block; together `elements`.
+/// The elements of each block. They add up to `elements`.
 inline std::vector<std::size_t> counts_of(const CountPattern& pattern, std::size_t elements,
                                           std::size_t blocks) {
   std::uint64_t all = 0;
@@ -97,8 +95,8 @@ inline std::vector<std::size_t> counts_of(const CountPattern& pattern, std::size
   return counts;
 }
 
-/// What `rank` sends to each rank in an exchange of everyone with everyone: the list turned by its
-/// rank, so that each sends as much as it receives. counts[d] go to the rank d places further.
+/// How many elements `rank` sends to each rank in an all-to-all: counts[d] go to the rank d places
+/// further. So each rank sends as much as it receives.
 inline std::vector<std::size_t> counts_to(const std::vector<std::size_t>& counts,
                                           std::size_t rank) {
   std::vector<std::size_t> turned(counts.size());
@@ -107,7 +105,7 @@ inline std::vector<std::size_t> counts_to(const std::vector<std::size_t>& counts
   return turned;
 }
 
-/// What `rank` receives from each rank in it.
+/// How many elements `rank` receives from each rank in that all-to-all.
 inline std::vector<std::size_t> counts_from(const std::vector<std::size_t>& counts,
                                             std::size_t rank) {
   std::vector<std::size_t> turned(counts.size());
@@ -116,7 +114,7 @@ inline std::vector<std::size_t> counts_from(const std::vector<std::size_t>& coun
   return turned;
 }
 
-/// Where a block begins among those of a list that lie one behind the other.
+/// Where a block begins when the blocks of a list lie one after the other.
 inline std::size_t begin_of(const std::vector<std::size_t>& counts, std::size_t block) {
   std::size_t begin = 0;
   for (std::size_t before = 0; before < block; ++before) begin += counts[before];

@@ -48,7 +48,8 @@ std::int64_t largest_integer(DataType type) {
   return bits >= 63 ? std::numeric_limits<std::int64_t>::max() : (std::int64_t{1} << bits) - 1;
 }
 
-/// Splits `budget` among the ranks: fewer ranks, never a magnitude below one.
+/// Divides `budget` among the ranks. When it is small, fewer ranks get a part, and none gets less
+/// than 1.
 Recipe share(std::int64_t budget, int ranks, bool negatives) {
   const std::int64_t magnitude = std::clamp<std::int64_t>(budget / ranks, 1, largest_magnitude);
   const auto window = static_cast<int>(std::min<std::int64_t>(ranks, budget / magnitude));
@@ -98,7 +99,7 @@ std::uint64_t combine(ReduceOperator op, bool with_sign, std::uint64_t a, std::u
   return a + b;
 }
 
-/// A type of any alignment: the compiler turns memcpy into one move.
+/// Reads a type at any alignment: the compiler turns memcpy into one move.
 template <class T>
 void store(void* output, std::size_t index, T value) {
   std::memcpy(static_cast<std::byte*>(output) + index * sizeof(T), &value, sizeof(T));

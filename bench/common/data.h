@@ -1,18 +1,18 @@
-// Verification data: inputs whose reduction is exact in any order, and what must come out.
+// Data for checks: inputs whose reduction is exact in any order, and the expected results.
 //
-// Element i of rank r is a function of (seed, r, i), so any rank can say what any other holds. The
-// values are whole numbers chosen so that no partial result is ever rounded or overflows:
+// Element i of rank r is a function of (seed, r, i): any rank can compute the input of any other.
+// The values are whole numbers, chosen so that no partial result is rounded or overflows:
 //   integers, sum and prod   any value: arithmetic modulo 2^bits does not depend on order
-//   bit_and, bit_or          any value of a window of two ranks, the neutral one elsewhere: of many
-//                            ranks' any values hardly a bit depends on a single one
+//   bit_and, bit_or          any value on a window of two ranks, the neutral value on the others:
+//                            with random values everywhere, hardly a bit depends on a single rank
 //   bit_xor                  any value
-//   floats, sum              |values| add up to at most 2^(significant bits); where that many ranks
-//                            do not fit (fp8), only a window of ranks is non-zero at an element
+//   floats, sum              |values| add up to at most 2^(significant bits); with too many ranks
+//                            for that (fp8), only a window of ranks is non-zero at each element
 //   floats, prod             1 and 2 with signs, at most as many twos as the exponent can take
 //   min, max, moved data     any value that the type holds exactly
 //   avg                      integers: the sum fits the type; floats: a window of two positive
 //                            contributions, so that rounding stays within 2 ulp
-// Nobody's whole input is zero, and at every element of a float sum some rank is not.
+// No rank's input is all zero, and at every element of a float sum some rank's value is not zero.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ namespace rondo::bench {
 
 /// Which numbers to draw; see the head of this file. Public for the tests.
 struct Recipe {
-  int window = 1;               ///< ranks that contribute something else than the neutral value
+  int window = 1;               ///< ranks that do not contribute the neutral value
   std::uint64_t magnitude = 0;  ///< values are 1..magnitude; 0: all bits of the type are random
   bool negatives = false;       ///< half the values carry a minus sign
   bool twos = false;            ///< contributions are 2, neutral is 1 (prod of floats)
@@ -43,17 +43,17 @@ class Pattern {
   /// output[k] = the reduction over all ranks of element first + k.
   void fill_reduced(void* output, std::size_t first, std::size_t count) const;
 
-  /// Whole number behind an element: integers as their 64-bit two's complement.
+  /// The whole number that an element stands for: integers as 64-bit two's complement.
   std::int64_t value(int rank, std::size_t index) const;
   /// The reduction before avg's division, in 64-bit arithmetic.
   std::int64_t reduced_value(std::size_t index) const;
 
   DataType type() const { return type_; }
-  /// Units in the last place that a reduced element may be off.
+  /// How many units in the last place a reduced element may be off.
   std::uint64_t tolerance() const;
 
  private:
-  /// Whether the rank contributes something else than the neutral value.
+  /// Whether the rank contributes a value that is not the neutral one.
   bool in_window(int rank, std::size_t index) const;
   template <class Source>
   void fill(void* output, std::size_t count, bool average, Source source) const;

@@ -1,4 +1,4 @@
-// What a report says of the machine and the settings.
+// The facts about machine and settings in a report.
 #pragma once
 
 #include <optional>
@@ -10,11 +10,11 @@
 
 namespace rondo::bench {
 
-/// Collective: every rank's process, host and CPU, in rank order. `threads` ranks a process.
+/// Collective: every rank's process, host and CPU, in rank order. Each process has `threads` ranks.
 std::vector<Device> gather_devices(Communicator& communicator, int threads);
 
-/// NAME=VALUE of the variables that can change a run: RONDO_*, NCCL_*, the launchers'. Not the
-/// rest, which may hold secrets.
+/// NAME=VALUE of the variables that can change a run: RONDO_*, NCCL_* and those of launchers.
+/// Others are left out, since they may hold secrets.
 std::vector<std::string> relevant_environment();
 
 /// NCCL_TESTS_MIN_BW in GB/s, where it is set to a number.

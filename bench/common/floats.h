@@ -1,4 +1,5 @@
-// Narrow floats by their definition, slowly: what the checker trusts instead of rondo's kernels.
+// Narrow floats computed slowly from their definition, so that checks do not depend on rondo's
+// kernels.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ struct FloatFormat {
   double largest;     ///< largest finite value
 };
 
-/// The format of a floating type, integers have none (mantissa_bits < 0).
+/// The format of a floating type. Integer types have none (mantissa_bits < 0).
 FloatFormat float_format(DataType type);
 
 /// The 8 or 16 bits nearest to `value` (ties to even). Beyond the largest value: that value, which

@@ -10,7 +10,8 @@
 
 namespace rondo::bench {
 
-/// Rank r's values at [r * own.size(), (r + 1) * own.size()). The same length on every rank.
+/// Rank r's values lie at [r * own.size(), (r + 1) * own.size()). Their number is the same on every
+/// rank.
 template <class Value>
 std::vector<Value> gather_all(Communicator& communicator, std::span<const Value> own) {
   static_assert(std::is_trivially_copyable_v<Value>);

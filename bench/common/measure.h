@@ -28,7 +28,7 @@ class Measurer {
   /// A duration in seconds by the clock that the options ask for.
   double now() const;
   Layout layout(std::size_t bytes, bool in_place) const;
-  /// Before the calls of a layout: what they are given besides buffers.
+  /// Prepares the counts that the calls of a layout get.
   void take_counts(const Layout& layout);
   void fill_slots(const Layout& layout);
   void call(const Layout& layout, int iteration);
@@ -50,7 +50,7 @@ class Measurer {
   std::uint64_t seed_ = 0;             // differs from check to check, equal on all ranks
   std::size_t stride_ = 0;             // bytes between slots of the row
   std::size_t slots_ = 1;              // buffers that iterations rotate over
-  std::vector<std::size_t> counts_{};  // of the row's ragged calls, see Call
+  std::vector<std::size_t> counts_{};  // of the row's calls with unequal blocks, see Call
   std::vector<std::size_t> received_{};
 };
 

@@ -10,13 +10,14 @@
 namespace rondo::bench {
 namespace {
 
-/// nccl-tests' options about GPUs: accepted, so that a command line carries over, and explained.
+/// nccl-tests' options about GPUs. They are accepted, so that its command lines work here, and a
+/// note says why they do nothing.
 struct Foreign {
   const char* flags;
   const char* reason;
 };
 constexpr std::array foreign_options{
-    Foreign{"-g,--ngpus", "ranks run on CPUs, and -t gives ranks as threads"},
+    Foreign{"-g,--ngpus", "ranks run on CPUs; -t starts ranks as threads"},
     Foreign{"-p,--parallel_init", "threads always join in parallel"},
     Foreign{"-y,--stream_null", "there are no streams on CPUs"},
     Foreign{"-G,--cudagraph", "there are no CUDA graphs on CPUs"},
@@ -80,12 +81,13 @@ void add_switch(CLI::App& app, const std::string& flags, bool& target, const std
 void add_sweep(CLI::App& app, Options& options) {
   add_size(app, "-b,--minbytes", options.minimum_bytes, "smallest size");
   add_size(app, "-e,--maxbytes", options.maximum_bytes, "largest size");
-  add_size(app, "-i,--stepbytes", options.step_bytes, "linear step");
-  add_number(app, "-f,--stepfactor", options.step_factor, 1, "geometric step; 1: use -i");
+  add_size(app, "-i,--stepbytes", options.step_bytes, "step between sizes, where -f is 1");
+  add_number(app, "-f,--stepfactor", options.step_factor, 1,
+             "factor between sizes; 1: add -i instead");
   add_number(app, "-n,--iters", options.iterations, 1, "timed iterations");
   add_number(app, "-m,--agg_iters", options.aggregated, 1, "calls issued together per iteration");
-  add_number(app, "-w,--warmup_iters", options.warmup, 0, "iterations before, not timed");
-  add_number(app, "-N,--run_cycles", options.cycles, 0, "repeats of the sweep; 0: for ever");
+  add_number(app, "-w,--warmup_iters", options.warmup, 0, "iterations before the timed ones");
+  add_number(app, "-N,--run_cycles", options.cycles, 0, "repeats of the sweep; 0: until stopped");
   add_number(app, "-c,--check", options.checks, 0, "checked calls per size; 0: none");
 }
 
@@ -111,7 +113,7 @@ void add_selection(CLI::App& app, Options& options) {
   };
   app.add_option_function<std::string>(
          "-o,--op", read_operators,
-         "operator: " + known_operators() + " [sum]; bits are of integers only")
+         "operator: " + known_operators() + " [sum]; bit_* need an integer type")
       ->type_name("OP");
   app.add_option_function<std::string>("-d,--datatype", read_types,
                                        "data type: " + known_types() + " [float]")
@@ -122,34 +124,37 @@ void add_selection(CLI::App& app, Options& options) {
 
 void add_reporting(CLI::App& app, Options& options) {
   add_number(app, "-z,--blocking", options.blocking, 0,
-             "1: barrier after each call, timed; 2: none, as 0; 3: barrier after each iteration, "
-             "not timed",
+             "0, 2: no barriers; 1: a barrier after each call, timed; 3: a barrier after each "
+             "iteration, not timed",
              3);
   add_number(app, "-T,--timeout", options.timeout_seconds, 0,
-             "give up after so many silent seconds; 0: RONDO_TIMEOUT");
+             "give up after this many seconds without progress; 0: RONDO_TIMEOUT");
   add_switch(app, "-C,--report_cputime", options.cpu_time,
              "CPU time of the calling thread instead of elapsed time");
   add_switch(app, "-S,--report_timestamps", options.timestamps, "a column with the time of day");
-  app.add_option("-J,--output_file", options.output_file, "also write results as JSON")
+  app.add_option("-J,--output_file", options.output_file,
+                 "also write the results as JSON; a file that exists is kept")
       ->type_name("FILE");
   add_whole(app, "-a,--average", 0, 3, "time over ranks: 0 rank 0, 1 mean, 2 min, 3 max [1]",
             [&options](long value) { options.average = static_cast<Average>(value); })
       ->type_name("0..3");
-  add_number(app, "-u,--unalign", options.misalign, 0, "index of the first element (misaligns)",
-             4096);
+  add_number(app, "-u,--unalign", options.misalign, 0,
+             "elements before the first one, to misalign buffers", 4096);
   add_switch(app, "-I,--per_iter_timing", options.per_iteration, "statistics of single iterations");
   add_number(app, "-K,--per_iter_skip", options.per_iteration_skip, 0,
-             "first iterations left out of those statistics");
+             "leave the first N iterations out of these statistics");
 }
 
 void add_own(CLI::App& app, Options& options) {
   add_number(app, "-t,--nthreads", options.threads, 1, "ranks as threads of this process", 4096);
-  app.add_option("--algorithm", options.algorithm, "e.g. ring or ^ring; as RONDO_ALGORITHM")
+  app.add_option("--algorithm", options.algorithm,
+                 "only these, e.g. ring, or all but these: ^ring; as RONDO_ALGORITHM")
       ->type_name("NAMES");
-  app.add_option("--transport", options.transport, "e.g. tcp or ^shm; as RONDO_TRANSPORT")
+  app.add_option("--transport", options.transport,
+                 "only these, e.g. tcp, or all but these: ^shm; as RONDO_TRANSPORT")
       ->type_name("NAMES");
   add_whole(app, "--reproducible", 0, 1,
-            "1: the same bits by every algorithm; as RONDO_REPRODUCIBLE",
+            "1: the same bits with every algorithm; as RONDO_REPRODUCIBLE",
             [&options](long value) { options.reproducible = value != 0; })
       ->type_name("0|1");
   const auto read_accumulation = [&options](const std::string& text) {
@@ -157,7 +162,7 @@ void add_own(CLI::App& app, Options& options) {
     options.accumulate_wide = text == "wide";
   };
   app.add_option_function<std::string>("--accumulate", read_accumulation,
-                                       "type, or wide: floats in a wider type; as RONDO_ACCUMULATE")
+                                       "wide: add floats in a wider type; as RONDO_ACCUMULATE")
       ->type_name("type|wide");
   const auto read_pattern = [&options](const std::string& text) {
     options.count_pattern = parse_count_pattern(text);
@@ -167,11 +172,11 @@ void add_own(CLI::App& app, Options& options) {
   };
   app.add_option_function<std::string>(
          "--counts", read_pattern,
-         "call the form with blocks that differ in size (all_gather_v, ...), sized by a pattern: " +
+         "blocks of different sizes (all_gather_v, ...), by a pattern: " +
              std::string(known_count_patterns))
       ->type_name("PATTERN");
   add_switch(app, "--fresh", options.fresh,
-             "rotate over up to 4 buffers with different data; 0: one buffer");
+             "use up to 4 buffers in turn, with different data; 0: one buffer");
 }
 
 void add_foreign(CLI::App& app, Options& options) {
@@ -185,7 +190,7 @@ void add_foreign(CLI::App& app, Options& options) {
   }
 }
 
-/// Limits that involve two options.
+/// Checks limits that involve two options.
 void check_together(Options& options, bool reduces) {
   if (options.kinds(reduces).empty()) {
     refuse("-o,--op", std::string(name(options.operators.front())),

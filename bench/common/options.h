@@ -52,16 +52,17 @@ struct Options {
   std::optional<bool> reproducible{};                          ///< --reproducible
   std::optional<bool> accumulate_wide{};                       ///< --accumulate
   std::optional<CountPattern> count_pattern{};                 ///< --counts: ragged calls
-  std::vector<std::string> notes{};  ///< options accepted but without meaning here, one line each
+  std::vector<std::string> notes{};  ///< one line for each option that does nothing here
 
   /// The sizes of the sweep, in order.
   std::vector<std::size_t> sizes() const;
-  /// The types, each with every operator that applies to it, in order; where the program does not
-  /// reduce, operators mean nothing and one is enough. Never empty for what parse_options() took.
+  /// The types, each with every operator that applies to it, in order. A program that does not
+  /// reduce gets one operator for each type. Never empty for options from parse_options().
   std::vector<Kinds> kinds(bool reduces) const;
 };
 
-/// `reduces`: whether the program does. A status and words where no operator applies to any type.
+/// `reduces`: whether the program reduces. Returns a status and a message where no operator applies
+/// to any type.
 Command<Options> parse_options(std::string_view program, bool reduces, int argc,
                                const char* const* argv);
 

@@ -1,4 +1,4 @@
-// What a benchmark program is: one row of data that the common code interprets.
+// A benchmark program as data: one row that the common code interprets.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace rondo::bench {
 
-/// Whose output is asked about.
+/// Names one block of one rank's output.
 struct Place {
   int rank;
   int ranks;
@@ -19,7 +19,7 @@ struct Place {
   int block;  ///< which of the output's blocks
 };
 
-/// What an output block must hold.
+/// The content that an output block must have after the call.
 struct Piece {
   enum class Source { input, reduced, untouched };
   Source source;
@@ -38,13 +38,13 @@ struct Call {
   DataType type;
   ReduceOperator op;
   int root;
-  std::span<const std::size_t> counts{};    ///< of ragged calls: of each block, or of those sent
-  std::span<const std::size_t> received{};  ///< by rank, where every rank has lists of its own
+  std::span<const std::size_t> counts{};    ///< unequal blocks: of each, or those sent
+  std::span<const std::size_t> received{};  ///< received blocks, where each rank has its own lists
 };
 
-/// What the busiest rank's part of the bytes depends on.
+/// Determines how many bytes the busiest rank moves.
 struct Load {
-  const std::vector<std::size_t>& counts;  ///< Shape's
+  const std::vector<std::size_t>& counts;  ///< Shape::counts
   int ranks;
   int root;
 };
@@ -55,40 +55,40 @@ struct Program {
   bool input_blocks;   ///< the input holds a block for every rank
   bool output_blocks;  ///< the output holds a block from every rank
   bool in_place;       ///< an in-place form exists
-  /// The floor of any algorithm: the part of all bytes that some rank must send, or receive; of
-  /// all_reduce twice that, nccl-tests' factor.
+  /// busbw / algbw, as in nccl-tests: the part of all bytes that the busiest rank must send or
+  /// receive with any algorithm; for all_reduce twice that part.
   double (*busbw_factor)(const Load& load);
   Piece (*expected)(const Place& place);
   bool (*reads_input)(const Place& place);  ///< this rank's input matters
   void (*call)(Communicator& communicator, const Call& call);
-  /// The same with blocks that differ in size; null where there are no blocks.
+  /// The same with blocks of different sizes; null for a collective without blocks.
   void (*call_ragged)(Communicator& communicator, const Call& call) = nullptr;
 
-  /// Every rank has a list of its own: the shape's, turned by its rank.
+  /// Whether each rank has its own list of counts: that of the shape, rotated by the rank.
   bool exchanges() const { return input_blocks && output_blocks; }
 };
 
-/// The row named, or nullptr.
+/// The program of this name, or nullptr.
 const Program* find_program(std::string_view name);
 
-/// Elements that one size of the sweep means for a program on one rank.
+/// The elements of one rank's buffers at one size of the sweep.
 struct Shape {
-  std::size_t count = 0;   ///< a block, as the API takes it; of ragged calls the mean
+  std::size_t count = 0;   ///< the API's argument: of a block; with unequal blocks their mean
   std::size_t input = 0;   ///< elements of the input
   std::size_t output = 0;  ///< elements of the output
-  std::size_t bytes = 0;   ///< the size column: the larger of both, on the rank where it is largest
+  std::size_t bytes = 0;   ///< the size column: the larger buffer, on the rank where it is largest
   /// Elements of each block by rank, the same list on every rank (see Program::exchanges()). One
-  /// where there are no blocks.
+  /// entry for a collective without blocks.
   std::vector<std::size_t> counts{};
 };
-/// Which rank's shape, and how its blocks differ.
+/// The rank that a shape is for, and how its blocks differ in size.
 struct Dealt {
   int ranks = 1;
   int rank = 0;
   CountPattern count_pattern{};
 };
-/// `bytes` is what the sweep asks for; the shape's is what whole blocks of the same size make of
-/// it, which is then dealt out to the blocks.
+/// `bytes` is the size that the sweep asks for. It is rounded so that all blocks are whole and
+/// equal; then the pattern of counts divides it again.
 Shape shape_of(const Program& program, std::size_t bytes, DataType type, const Dealt& dealt);
 
 struct Bandwidth {

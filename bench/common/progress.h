@@ -1,4 +1,4 @@
-// One line on the terminal about what is being measured, gone before anything else is printed.
+// A line on the terminal that names the current measurement. It is erased before other output.
 #pragma once
 
 #include <cstddef>

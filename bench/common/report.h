@@ -1,4 +1,4 @@
-// What a run reports, as values; table.h and json_report.h turn them into text.
+// The results of a run as values; table.h and json_report.h turn them into text.
 #pragma once
 
 #include <cstddef>

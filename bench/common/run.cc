@@ -14,7 +14,7 @@
 namespace rondo::bench {
 namespace {
 
-/// True in the process that speaks for all, before a communicator tells.
+/// Whether this process prints messages for all of them; usable before there is a communicator.
 bool is_first_process() {
   for (const char* name : {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
     if (const char* value = std::getenv(name)) return std::string_view(value) == "0";
@@ -22,13 +22,14 @@ bool is_first_process() {
   return true;
 }
 
-/// A plain name means this program's collective: one that it does not know must not pass unnoticed.
+/// An algorithm without a collective's name is meant for this program's one. An unknown name is an
+/// error.
 std::string algorithm_of(const Program& program, const std::string& given) {
   if (given.empty() || given.find(':') != std::string::npos) return given;
   return std::string(rondo::name(program.collective)) + ":" + given;
 }
 
-/// Blocks that differ in size are for programs that have blocks.
+/// --counts needs a collective that has blocks.
 void check_counts(const Program& program, const Options& options) {
   if (options.count_pattern && program.call_ragged == nullptr) {
     throw std::invalid_argument("--counts: " + std::string(rondo::name(program.collective)) +
@@ -47,7 +48,7 @@ rondo::Options library_options(const Options& options) {
   return result;
 }
 
-/// Runs `work` and turns what it throws into a line on standard error and a status.
+/// Runs `work`. An exception becomes a line on standard error and a status.
 template <class Work>
 int guarded(const Program& program, bool speaks, Work work) {
   try {

@@ -5,8 +5,9 @@
 
 namespace rondo::bench {
 
-/// 0: measured, nothing wrong. 1: wrong values, below NCCL_TESTS_MIN_BW, or an error of rondo (told
-/// once per rank on standard error). 2: bad options.
+/// Returns 0 when everything was measured and right. Returns 1 for wrong values, a bandwidth below
+/// NCCL_TESTS_MIN_BW, or an error of rondo (told once per rank on standard error). Returns 2 for
+/// bad options.
 int run(const Program& program, int argc, const char* const* argv);
 
 }  // namespace rondo::bench

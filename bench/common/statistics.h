@@ -5,7 +5,7 @@
 
 namespace rondo::bench {
 
-/// Of seconds, or of whatever the samples are. Percentiles by nearest rank.
+/// Statistics in seconds, or in the unit of the samples. Percentiles are by nearest rank.
 struct Statistics {
   double min = 0;
   double max = 0;

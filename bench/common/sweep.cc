@@ -65,7 +65,7 @@ class Output {
     write_json(summary);
   }
 
-  /// The run broke off: what was measured so far, with the reason, is still a report.
+  /// Call it after a failure: it reports the results so far and the reason.
   void break_off(Summary summary, const std::string& reason) {
     progress_.erase();
     summary.errors.push_back(reason);
@@ -104,7 +104,7 @@ std::vector<int> roots(const Program& program, const Options& options, int ranks
   return all;
 }
 
-/// What the sweep adds up while it runs.
+/// Sums over the sweep.
 class Tally {
  public:
   void add(const std::optional<Measurement>& half) {
@@ -154,11 +154,13 @@ void sweep_cases(Communicator& communicator, const Program& program, const Optio
   }
 }
 
-/// Of the first type, operator and root: the others seldom differ.
+/// The choices for the first type, operator and root. The others seldom differ.
 std::vector<std::string> describe_choices(const Communicator& communicator, const Program& program,
                                           const Options& options) {
   std::vector<Choice> choices;
-  if (options.count_pattern) return {"RONDO_DEBUG=INFO says how calls with these counts go"};
+  if (options.count_pattern) {
+    return {"RONDO_DEBUG=INFO shows which algorithm and transport such calls use"};
+  }
   const auto [type, op] = options.kinds(info(program.collective).reduces).front();
   const int root = has_root(program) && options.root > 0 ? options.root : 0;
   for (const std::size_t size : options.sizes()) {

@@ -1,4 +1,4 @@
-"""What the package rondo is built of: shared by tools/python/setup.py and tools/torch/setup.py."""
+"""How the package rondo is built: shared by tools/python/setup.py and tools/torch/setup.py."""
 
 import os
 import pathlib
@@ -15,7 +15,7 @@ COMPILER = ["-std=c++20", "-O2", "-g0", "-fvisibility=hidden"]
 
 
 def built(name):
-    """A library of rondo's; LIBRONDO names another folder than build/release/lib."""
+    """The path of one of rondo's libraries. LIBRONDO names another folder than build/release/lib."""
     folder = pathlib.Path(os.environ.get("LIBRONDO", REPOSITORY / "build/release/lib"))
     path = folder / name
     if not path.exists():
@@ -33,7 +33,7 @@ def file_name(module):
 
 
 def joined(sources, path):
-    """All sources as one: reading the headers takes longer than compiling what is ours."""
+    """Writes one source that includes all: most of the time goes into reading the headers."""
     path = REPOSITORY / path
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(f'#include "{name}"\n' for name in sources))
@@ -41,7 +41,8 @@ def joined(sources, path):
 
 
 def bindings(sources, pybind11):
-    """rondo._rondo. All of librondo.a is inside, for rondo._C, too: one rondo in a process."""
+    """The module rondo._rondo. It contains all of librondo.a. rondo._C uses that copy, so that a process
+    has only one rondo."""
     return setuptools.Extension(
         name="rondo._rondo", language="c++",
         sources=[joined([f"tools/python/{name}" for name in sources], "build/python/whole.cc")],
@@ -52,7 +53,7 @@ def bindings(sources, pybind11):
 
 
 class WithLibrary(build_py):
-    """rondo's libnccl.so.2 goes along, for rondo.activate."""
+    """Adds rondo's libnccl.so.2 to the package, for rondo.activate."""
 
     def run(self):
         super().run()
@@ -62,7 +63,7 @@ class WithLibrary(build_py):
 
 
 def describe(**more):
-    """The arguments of setup() that both have."""
+    """The arguments of setup() that both packages share."""
     common = {"name": "rondo", "version": "0.1.0", "python_requires": ">=3.9",
               "packages": ["rondo"], "package_dir": {"rondo": os.path.relpath(FOLDER / "rondo")},
               "description": "collective communication for numpy arrays and torch tensors"}

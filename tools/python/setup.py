@@ -1,9 +1,9 @@
-"""Builds the package rondo, without its part for torch.distributed (see tools/torch/setup.py).
+"""Builds the package rondo without its part for torch.distributed (that is tools/torch/setup.py).
 
-    tools/build release
+    tools/build
     pip install ./tools/python
 
-LIBRONDO names another folder than build/release/lib. The headers are this repository's.
+LIBRONDO names another folder than build/release/lib. The headers come from this repository.
 """
 
 import pathlib
@@ -17,8 +17,8 @@ import package  # noqa: E402  (its folder is known only now)
 try:
     import pybind11
 except ImportError as error:
-    raise SystemExit("rondo's bindings need pybind11's headers. Try: pip install without "
-                     "--no-build-isolation, or install python3-pybind11 first") from error
+    raise SystemExit("rondo's bindings need the headers of pybind11. Try: pip install without "
+                     "--no-build-isolation, or apt install python3-pybind11 first") from error
 
 SOURCES = """
 source/buffer.cc source/call.cc source/interrupt.cc source/module.cc source/request.cc source/world.cc

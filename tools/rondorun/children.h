@@ -1,4 +1,4 @@
-// The ends of child processes, told to whoever started them.
+// Reports the ends of child processes to the code that started them.
 #pragma once
 
 #include <sys/types.h>
@@ -10,17 +10,17 @@
 
 namespace rondo::launch {
 
-/// Collects every child of this process, those too that were adopted because it is a subreaper.
+/// Collects every child of this process, including those it adopted as a subreaper.
 class Children {
  public:
   using Handler = std::function<void(Ending)>;
 
   /// `handler` is called once, in reap().
   void add(pid_t child, Handler handler) { handlers_[child] = std::move(handler); }
-  /// To be called in reap() whenever no child at all is left.
+  /// `handler` is called in reap() whenever no child at all is left.
   void when_none_left(std::function<void()> handler) { none_left_ = std::move(handler); }
 
-  /// On SIGCHLD.
+  /// Call it on SIGCHLD.
   void reap();
 
  private:

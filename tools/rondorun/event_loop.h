@@ -32,7 +32,7 @@ class EventLoop {
   Timer after(std::chrono::milliseconds delay, Handler handler);
   void cancel(Timer timer);
 
-  /// Until stop() is called in a handler.
+  /// Runs until stop() is called in a handler.
   void run();
   void stop() { running_ = false; }
 

@@ -14,14 +14,14 @@
 namespace rondo::launch {
 namespace {
 
-/// Children of whatever became rondorun by exec: none of its business.
+/// Children that this process had before exec made it rondorun. It leaves them alone.
 std::vector<pid_t> earlier_children() {
   siginfo_t information{};
   const bool any = ::waitid(P_ALL, 0, &information, WEXITED | WNOHANG | WNOWAIT) == 0;
   return any ? descendants() : std::vector<pid_t>();
 }
 
-/// Until none is left but for `spared`.
+/// Kills until no child is left except `spared`.
 void kill_descendants(const std::vector<pid_t>& spared) {
   const timespec pause{0, 10'000'000};
   while (true) {

@@ -12,10 +12,11 @@ namespace rondo::launch {
 ///
 ///   user -- front -- supervisor (work) -- ranks
 ///
-/// Each watches the other, so that no rank survives the SIGKILL of either: the child gets the
-/// reading end of a pipe that ends with the front; the front adopts and kills whatever the child
-/// leaves behind. Both are subreapers, so nothing that ranks start can slip away to init. Signals
-/// that reach the front, from a terminal or by kill, are passed to the child alone.
+/// Each watches the other, so that no rank survives if either gets SIGKILL:
+/// - The child has the reading end of a pipe that closes when the front ends.
+/// - The front adopts and kills all processes that the child leaves.
+/// Both are subreapers, so no process that a rank starts can escape to init. Signals that reach the
+/// front, from a terminal or by kill, are passed to the child only.
 int run_guarded(const BlockedSignals& signals,
                 const std::function<int(const UniqueFd& lifeline)>& work);
 

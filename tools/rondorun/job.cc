@@ -13,12 +13,12 @@
 namespace rondo::launch {
 namespace {
 
-/// Failures that come this close together are one; the killed rank among them is the cause, since
-/// the others may well have failed because it vanished.
+/// Failures this close together count as one. A killed rank among them is the cause, because the
+/// others may have failed when it vanished.
 constexpr std::chrono::milliseconds announce_delay{100};
-/// What ranks have to say about a lost peer, they can say in this time.
+/// The time in which ranks can report a lost peer.
 constexpr std::chrono::milliseconds settle_time{1000};
-/// Between looks at whether all output has been taken.
+/// The time between looks whether all output has been taken.
 constexpr std::chrono::milliseconds drain_interval{10};
 
 std::string own_path() { return std::filesystem::read_symlink("/proc/self/exe"); }
@@ -144,7 +144,7 @@ void Job::announce() {
               (others ? "; ending the others" : ""));
 }
 
-/// Ranks that failed by themselves after the first one: by what they all did alike.
+/// Reports ranks that failed after the first one, grouped by how they ended.
 void Job::report_followers() {
   if (!announced_) return;
   std::map<std::string, std::vector<int>> by_text;
@@ -171,7 +171,7 @@ void Job::lost(int node, const std::string& reason) {
   const std::string what =
       state.ready ? "lost host " + state.host + ": " : "cannot reach host " + state.host + ": ";
   const std::string remedy =
-      state.ready ? "" : " (does \"ssh " + state.host + " true\" work without a question?)";
+      state.ready ? "" : " (does \"ssh " + state.host + " true\" work without asking a question?)";
   fail(status_failure, what + reason + remedy);
   check_over();
 }
@@ -205,7 +205,7 @@ void Job::kill_all() {
 void Job::check_all_ended() {
   const bool all = std::all_of(ranks_.begin(), ranks_.end(),
                                [](const auto& entry) { return entry.second.ending.has_value(); });
-  // What ranks left behind goes too, and gets the same time for it.
+  // Processes that ranks left are ended too, and get the same grace time.
   if (all && !killing_) terminate_all();
 }
 
@@ -226,7 +226,7 @@ void Job::on_signal(int number) {
 void Job::interrupt(int number) {
   const bool over =
       std::all_of(nodes_.begin(), nodes_.end(), [](const NodeState& one) { return one.over; });
-  if (over) return loop_.stop();  // only output is left, and nobody takes it
+  if (over) return loop_.stop();  // only output is left, and no reader takes it
   if (interruption_ != 0 || ranks_.empty()) {
     if (!status_) status_ = status_signal_base + number;
     return kill_all();

@@ -1,4 +1,4 @@
-// The whole job: what happens when ranks end, fail, or the user interferes.
+// The whole job: what happens when ranks end or fail, and when the user sends a signal.
 #pragma once
 
 #include <map>

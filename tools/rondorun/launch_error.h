@@ -1,4 +1,4 @@
-// What stops a launch: a text for the user and the exit status that goes with it.
+// The error that stops a launch: a text for the user and the exit status.
 #pragma once
 
 #include <cerrno>

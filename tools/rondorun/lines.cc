@@ -18,7 +18,7 @@ std::size_t line_end(std::string_view text, std::size_t from) {
 }  // namespace
 
 std::string LineCutter::add(std::string_view bytes) {
-  // What was looked at before has no line's end in it, but perhaps a carriage return at its end.
+  // The part before this has no line's end in it, but perhaps a carriage return at its end.
   std::size_t from = partial_.empty() ? 0 : partial_.size() - 1;
   partial_ += bytes;
   std::string lines;

@@ -21,7 +21,7 @@ constexpr std::uint64_t spare = 16;
 constexpr std::size_t read_bytes = std::size_t{1} << 16;
 /// Processes that were forked while others were being killed are found by looking again.
 constexpr std::chrono::milliseconds kill_interval{20};
-/// Between two looks at what a job with --nccl has mapped: the first pause, and the longest.
+/// The first and the longest pause between two looks at what a job with --nccl has mapped.
 constexpr std::chrono::milliseconds first_look{250};
 constexpr std::chrono::milliseconds longest_look{30000};
 
@@ -57,7 +57,7 @@ void LocalNode::start(const NodePlan& plan) {
   if (!nccl_.empty()) watch_libraries(first_look);
 }
 
-/// The loader would only print a line and go on without it.
+/// Without this check the loader would print a line and go on without the library.
 void LocalNode::require_library() const {
   if (nccl_.empty() || ::access(nccl_.c_str(), R_OK) == 0) return;
   throw LaunchError(status_failure, "--nccl: there is no " + nccl_ + " on " + this_machine() +
@@ -73,8 +73,8 @@ void LocalNode::watch_libraries(std::chrono::milliseconds pause) {
   });
 }
 
-/// Else ranks would be started, one by one, only to be ended when descriptors run out. Those in use
-/// are numbered up to `newest`.
+/// Without this check, ranks would start one by one and then end when descriptors run out.
+/// Descriptors in use have numbers up to `newest`.
 void LocalNode::require_descriptors(int newest) const {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
@@ -134,7 +134,7 @@ void LocalNode::read(Source source) {
 }
 
 void LocalNode::drain(Source source) {
-  // No more than a pipe can hold: a process that the rank left behind may go on writing.
+  // Reads no more than a pipe can hold: a process that the rank left behind may go on writing.
   for (std::size_t read_so_far = 0; read_so_far < (std::size_t{1} << 20);
        read_so_far += read_bytes) {
     if (!streams_.contains(source)) return;

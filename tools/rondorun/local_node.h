@@ -23,8 +23,8 @@ struct Handover {
   bool error = false;
 };
 
-/// The calling process must be a subreaper: whatever a rank leaves behind is ended as well, even
-/// when it has left the rank's process group and session.
+/// The calling process must be a subreaper. Then processes that a rank leaves are ended as well,
+/// even if they have left the rank's process group and session.
 class LocalNode : public Node {
  public:
   LocalNode(EventLoop& loop, Children& children, NodeEvents& events, Handover handover,
@@ -48,7 +48,7 @@ class LocalNode : public Node {
   void rank_ended(int rank, Ending ending);
   void kill_again();
   void require_library() const;
-  /// Looks again and again whether a process has mapped another NCCL, ever more seldom.
+  /// Looks again and again whether a process has mapped another NCCL, with growing pauses.
   void watch_libraries(std::chrono::milliseconds pause);
   void none_left();
 

@@ -1,8 +1,9 @@
 // What two rondoruns on different hosts say to each other through ssh.
 //
-// First a line, so that whatever a login shell prints before it is skipped; then messages, each
+// The first line is a greeting. Text that a login shell prints before it is skipped. Then come
+// messages, in plain text with bodies as they are:
+//
 //   kind SPACE first SPACE second SPACE length NEWLINE body
-// in plain text, bodies as they are.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +58,7 @@ std::string encode(const NodePlan& plan);
 /// Adds what the message says about a plan; false when it is about something else.
 bool apply(const Message& message, NodePlan& plan);
 
-/// Bytes in, messages out.
+/// Takes bytes and gives messages.
 class MessageReader {
  public:
   void add(std::string_view bytes) { bytes_ += bytes; }

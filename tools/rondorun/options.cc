@@ -18,28 +18,28 @@ constexpr const char* description =
     "together.";
 
 constexpr const char* footer = R"(
-Each rank finds RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT in its
-environment, and GROUP_RANK, GROUP_WORLD_SIZE and NODE_RANK for its node; and, unless it is set,
-CUDA_DEVICE_MAX_CONNECTIONS=32.
+Each rank has these variables in its environment: RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE,
+MASTER_ADDR and MASTER_PORT; for its node GROUP_RANK, GROUP_WORLD_SIZE and NODE_RANK; and
+CUDA_DEVICE_MAX_CONNECTIONS=32, unless it is set already.
 
-Input:    rank 0 reads rondorun's standard input when that is a file or a pipe; from a terminal, and
+Input:    rank 0 reads rondorun's standard input if that is a file or a pipe. From a terminal, and
           with --hosts, every rank reads /dev/null.
-Output:   goes through whole line by whole line. A terminal is handed to the ranks as it is, unless
+Output:   is passed on line by line. If it is a terminal, the ranks write to it directly, unless
           --prefix is given.
-Failure:  the first rank to fail is named with its cause. The others have a second to report what
-          they see, then get SIGTERM, after the grace time SIGKILL. The exit status is that of the
-          first failure, 128 + s after signal s, 126 or 127 when PROGRAM cannot be run.
-Signals:  INT, TERM, HUP, QUIT, USR1, USR2, TSTP, CONT and WINCH are passed on. Ranks that are still
-          there a grace time after the first of INT, TERM, HUP and QUIT are killed; a second one
-          kills at once.
-Port:     MASTER_PORT is kept from other programs while the job runs; a rank can listen on it by
-          setting SO_REUSEADDR, as servers usually do.
-Ssh:      must log in without a question; RONDO_* and NCCL_* variables (RONDO_HOSTID and NCCL_HOSTID
-          excepted: they name one host), those of --env, and the working directory go with the job.
-          A host that is this machine needs no ssh.
-
-NCCL:     --nccl serves programs that were linked with NCCL, PyTorch and CuPy among them. A rank that
-          opens another libnccl.so by its path all the same ends the job.
+Failure:  rondorun names the first rank that fails, and why. The other ranks have one second to
+          report their errors. Then they get SIGTERM, and SIGKILL after the grace time. The exit
+          status is that of the first failure: 128 + s after signal s, 126 or 127 if PROGRAM cannot
+          be run.
+Signals:  INT, TERM, HUP, QUIT, USR1, USR2, TSTP, CONT and WINCH are passed on to the ranks. After
+          INT, TERM, HUP or QUIT, ranks have the grace time to end, then they are killed. A second
+          such signal kills them at once.
+Port:     rondorun keeps MASTER_PORT from other programs while the job runs. A rank that sets
+          SO_REUSEADDR, as servers usually do, can listen on it.
+Ssh:      must log in without asking a question. The working directory, the variables of --env, and
+          all RONDO_* and NCCL_* variables go to each host, except RONDO_HOSTID and NCCL_HOSTID. A
+          host that is this machine needs no ssh.
+NCCL:     --nccl is for programs that are linked with NCCL, such as PyTorch and CuPy. If a rank opens
+          another libnccl.so by its path, the job ends.
 
 Examples:
   rondorun -n 4 all_reduce_perf -b 8 -e 64M -f 8
@@ -72,20 +72,21 @@ void add_placement(CLI::App& app, Options& options, Raw& raw) {
       ->type_name("N");
   app.add_option("--hosts", raw.hosts, "Ranks on each host, started over ssh")
       ->type_name("HOST:N,...");
-  app.add_option("--nnodes", options.nodes,
-                 "Nodes, each with a rondorun of its own started by hand")
+  app.add_option("--nnodes", options.nodes, "Number of nodes, if you start one rondorun on each")
       ->type_name("N");
   app.add_option("--node-rank", options.node, "This node's number, from 0")->type_name("K");
-  app.add_option("--master-addr", options.master_address, "Where rank 0 can be reached")
+  app.add_option("--master-addr", options.master_address,
+                 "Address at which the others reach rank 0")
       ->type_name("ADDRESS");
-  app.add_option("--master-port", raw.master_port, "Default: a free one")->type_name("PORT");
+  app.add_option("--master-port", raw.master_port, "Port of rank 0; default: a free one")
+      ->type_name("PORT");
   app.add_option("--bind", raw.bind,
-                 "core: rank i of a node runs on its i-th core only; needs as many cores as ranks")
+                 "core: binds rank i of a node to its i-th core; needs a core for each rank")
       ->type_name("none|core");
 }
 
 void add_environment(CLI::App& app, Options& options, Raw& raw) {
-  app.add_option("--env", options.variables, "Sets a variable for the ranks; may be repeated")
+  app.add_option("--env", options.variables, "Sets a variable of the ranks; may be repeated")
       ->type_name("NAME=VALUE")
       ->take_all()
       ->expected(1)
@@ -100,7 +101,8 @@ void add_environment(CLI::App& app, Options& options, Raw& raw) {
                "Ranks use rondo's libnccl.so.2 instead of NVIDIA's (sets LD_PRELOAD)");
   app.add_flag("--share-gpu", raw.share_gpu,
                "All ranks of a node use its first GPU (sets LOCAL_RANK and CUDA_VISIBLE_DEVICES)");
-  app.add_option("--directory", options.directory, "Working directory of the ranks; default: this")
+  app.add_option("--directory", options.directory,
+                 "Working directory of the ranks; default: this one")
       ->type_name("DIR");
 }
 
@@ -109,12 +111,12 @@ void add_behaviour(CLI::App& app, Options& options, Raw& raw) {
   app.add_option("--output-dir", options.output_directory,
                  "Writes the ranks' output to DIR/rank.N.out and DIR/rank.N.err instead")
       ->type_name("DIR");
-  app.add_option("--grace", raw.grace_seconds, "Between SIGTERM and SIGKILL; default: 2")
+  app.add_option("--grace", raw.grace_seconds, "Time between SIGTERM and SIGKILL; default: 2")
       ->type_name("SECONDS");
   app.add_option("--ssh", options.ssh, "Command to reach a host; default: ssh")
       ->type_name("COMMAND");
   app.add_option("--remote-path", options.remote_path,
-                 "rondorun on the other hosts; default: the same path as here")
+                 "Path of rondorun on the other hosts; default: as here")
       ->type_name("PATH");
   app.add_flag("--serve", options.serve)->group("");
 }
@@ -127,7 +129,7 @@ void require(bool condition, const std::string& text) {
   if (!condition) throw usage(text);
 }
 
-/// All of `text`, else nothing.
+/// The number that all of `text` makes, else nothing.
 template <class Number>
 std::optional<Number> read_number(std::string_view text) {
   Number number{};
@@ -142,7 +144,7 @@ std::uint16_t read_port(const std::string& text) {
   return *port;
 }
 
-/// What the library itself would refuse, in every rank.
+/// Refuses what the library itself would refuse in every rank.
 void check_timeout(const std::string& text) {
   const auto seconds = read_number<double>(text);
   require(seconds && *seconds >= 0.001 && *seconds <= 1e8,
@@ -177,13 +179,14 @@ void check_nodes(const Options& options) {
           "--node-rank " + std::to_string(options.node) + ": must be from 0 to " +
               std::to_string(options.nodes - 1) + ", one less than --nnodes");
   require(options.nodes == 1 || (!options.master_address.empty() && options.master_port != 0),
-          "--nnodes: several nodes need --master-addr and --master-port, the same on all of them");
+          "--nnodes: several nodes need --master-addr and --master-port, the same on each node");
   require(options.nodes == 1 || options.hosts.empty(),
-          "--nnodes and --hosts are two ways to say the same: give one of them");
+          "--nnodes and --hosts exclude each other: give one of them");
 }
 
 void check(const Options& options, bool ranks_given) {
-  require(ranks_given || !options.hosts.empty(), "say how many ranks: -n N, or --hosts HOST:N,...");
+  require(ranks_given || !options.hosts.empty(),
+          "the number of ranks is missing: give -n N, or --hosts HOST:N,...");
   require(!ranks_given || options.ranks >= 1, "-n: there must be at least 1 rank");
   check_nodes(options);
   for (const std::string& variable : options.variables)
@@ -193,7 +196,7 @@ void check(const Options& options, bool ranks_given) {
 }
 
 /// Everything from the program on. CLI11 stops at the first word that is no option, but passes over
-/// options it does not know; of its versions, some keep a leading "--" and others drop it.
+/// options that it does not know. Some of its versions keep a leading "--", others drop it.
 std::vector<std::string> take_command(const CLI::App& app, int argc, const char* const* argv) {
   const auto count = static_cast<int>(app.remaining().size());
   if (count == 0) return {};

@@ -11,7 +11,7 @@
 
 namespace rondo::launch {
 
-/// Value type; checked: whoever holds one need not check again.
+/// Value type. It is checked already; code that has one need not check again.
 struct Options {
   int ranks = 0;  ///< on this node; with hosts: on all of them
   std::vector<Host> hosts{};
@@ -26,7 +26,7 @@ struct Options {
   bool bind_to_core = false;
   std::chrono::milliseconds grace{2000};
   std::string ssh = "ssh";
-  std::string remote_path{};  ///< empty: the path of this very program
+  std::string remote_path{};  ///< empty: this program's own path
   bool serve = false;         ///< started by another rondorun; the job comes through stdin
   std::vector<std::string> command{};
 };

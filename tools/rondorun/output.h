@@ -1,4 +1,4 @@
-// What the ranks print, and what rondorun itself has to say, on its way to the user.
+// Passes the output of the ranks, and the messages of rondorun itself, to the user.
 #pragma once
 
 #include <functional>
@@ -31,7 +31,7 @@ class Output {
   bool handed_over(Stream stream) const;
 
   void add(int rank, Stream stream, std::string_view bytes);
-  /// The rank is gone: its unfinished line is as finished as it will ever be.
+  /// The rank has ended, so its last line is shown even without a line end.
   void end(int rank);
   /// A line of rondorun's own, on standard error.
   void say(const std::string& text);
@@ -56,7 +56,7 @@ class Output {
   Writer error_;
   std::map<Source, LineCutter> cutters_;
   std::map<Source, std::unique_ptr<Writer>> files_;
-  /// Whose unfinished line stands last on standard output and error, if any.
+  /// The rank whose unfinished line is the last one on standard output and error, if any.
   std::map<Stream, Source> unfinished_;
   bool partial_timer_set_ = false;
 };

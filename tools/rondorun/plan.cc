@@ -22,8 +22,8 @@ void set(std::vector<std::string>& environment, const char* name, const std::str
   set(environment, std::string(name) + "=" + value);
 }
 
-/// As many queues of a GPU as a process can have (CUDA's default: 8), so that streams of ranks that
-/// are threads of one process rather have one each.
+/// The most hardware queues that a process can have on a GPU (CUDA's default: 8). Then streams of
+/// ranks that are threads of one process are likely to have their own.
 constexpr const char* gpu_queues = "CUDA_DEVICE_MAX_CONNECTIONS=32";
 
 void add_if_missing(std::vector<std::string>& environment, const char* variable) {
@@ -32,13 +32,13 @@ void add_if_missing(std::vector<std::string>& environment, const char* variable)
   if (!known) environment.emplace_back(variable);
 }
 
-/// Set by a torchrun around this one; it would make ranks look for that torchrun's own store.
+/// Variables set by a torchrun around this one would make ranks look for that torchrun's store.
 bool belongs_to_other_launcher(std::string_view variable) {
   return variable.starts_with("TORCHELASTIC_");
 }
 
-/// These say which host this is: with one text for all, ranks of different hosts would look for
-/// each other in one machine's memory.
+/// These variables say which host this is. With one text for all, ranks of different hosts would
+/// look for each other in one machine's memory.
 bool names_host(std::string_view variable) {
   return name_of(variable) == "RONDO_HOSTID" || name_of(variable) == "NCCL_HOSTID";
 }
@@ -59,7 +59,8 @@ NodePlan common_plan(const Options& options) {
   return plan;
 }
 
-/// Every host must be able to connect to it, so "localhost" will do only when all are this machine.
+/// The address of the master. Every host must be able to connect to it, so "localhost" will do only
+/// when all hosts are this machine.
 std::string master_of(const std::vector<Host>& hosts) {
   if (std::all_of(hosts.begin(), hosts.end(), is_this_machine)) return "127.0.0.1";
   const std::string address = address_of(hosts.front());

@@ -1,4 +1,4 @@
-// Who runs where: the ranks of each node and the environment each of them sees.
+// Which ranks run on which node, and the environment of each rank.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ struct NodePlan {
 /// The node that this process itself runs: -n, perhaps with --nnodes.
 NodePlan local_plan(const Options& options);
 
-/// One plan per host. `environment` and `directory` are this process's: RONDO_* and NCCL_* go
-/// along, but for RONDO_HOSTID and NCCL_HOSTID, which each host has of its own.
+/// One plan for each host. `environment` and `directory` are those of this process. RONDO_* and
+/// NCCL_* variables go along, except RONDO_HOSTID and NCCL_HOSTID, which name one host.
 std::vector<NodePlan> host_plans(const Options& options, std::span<const std::string> environment,
                                  const std::string& directory);
 

@@ -8,9 +8,9 @@
 namespace rondo::launch {
 namespace {
 
-/// Bound to a free port of every address of both families: with those of IPv4 alone the port would
-/// be left to whoever listens on a single address of IPv6. Where there is no IPv6, of IPv4's.
-/// Empty: errno says why.
+/// A socket bound to a free port on every address of both families. If it were bound to IPv4 alone,
+/// a program that listens on one IPv6 address could take the port. Without IPv6 it is bound to
+/// IPv4. Empty: errno says why.
 UniqueFd bound_socket() {
   constexpr int on = 1;
   constexpr int off = 0;

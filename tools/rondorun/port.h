@@ -1,4 +1,4 @@
-// A free TCP port for the ranks to meet at.
+// A free TCP port for the bootstrap of the ranks.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,12 @@
 
 namespace rondo::launch {
 
-/// Keeps a port of every address, of IPv4 and IPv6, from every other program for as long as it
-/// lives, without listening on it.
+/// Reserves a port, on every IPv4 and IPv6 address, for as long as it lives. It does not listen.
 ///
-/// The socket stays bound with SO_REUSEADDR set. Linux never gives a bound port to another bind()
-/// to port 0 nor to an outgoing connection, so two launches cannot be given the same one; yet
-/// another socket with SO_REUSEADDR set may bind the same port by number and listen, since this one
-/// does not listen. So there is no moment between choosing and using in which the port could be
-/// lost.
+/// The socket stays bound with SO_REUSEADDR set. Linux gives a bound port neither to a bind() to
+/// port 0 nor to an outgoing connection, so two launches cannot get the same one. But another
+/// socket with SO_REUSEADDR set may bind the same port by number and listen, because this one does
+/// not listen. So the port cannot be lost between choosing and using it.
 class PortReservation {
  public:
   /// Throws LaunchError when no port is free.

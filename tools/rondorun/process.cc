@@ -69,7 +69,7 @@ bool place_descriptors(const Spawn& request) {
   };
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(status_failure);  // it died before prctl() could tell
+  if (::getppid() != parent) ::_exit(status_failure);  // the parent died before prctl() could tell
   if (!place_descriptors(request)) refuse(SpawnFailure::Stage::descriptors);
   if (request.core && !move_to_core(*request.core)) refuse(SpawnFailure::Stage::core);
   if (!request.directory.empty() && ::chdir(request.directory.c_str()) != 0)
@@ -88,9 +88,9 @@ LaunchError program_error(const std::string& program, int error) {
   const bool named_by_path = program.find('/') != std::string::npos;
   std::string text = "cannot run '" + program + "': ";
   if (error == ENOENT && !named_by_path) {
-    text += "no program of that name in PATH";
+    text += "there is no program of that name in PATH";
   } else if (error == ENOENT && ::access(program.c_str(), F_OK) == 0) {
-    text += "the interpreter or loader that it names does not exist";
+    text += "its interpreter or loader does not exist";
   } else {
     text += std::strerror(error);
   }

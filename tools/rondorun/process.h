@@ -1,4 +1,4 @@
-// Starting a program, and how a process ended.
+// Starts programs and reports how processes ended.
 #pragma once
 
 #include <signal.h>
@@ -49,11 +49,11 @@ pid_t spawn(const Spawn& request);
 /// How many cores this process may use.
 int usable_cores();
 
-/// Every descendant of this process that a look at /proc finds, but for the children in `except`
-/// and what descends from them.
+/// Every descendant of this process that a look at /proc finds, except the children in `except` and
+/// their descendants.
 std::vector<pid_t> descendants(std::span<const pid_t> except = {});
 
-/// The signal to each of them. Those that are gone do no harm.
+/// Sends the signal to each of them. Processes that have gone do no harm.
 void signal_all(std::span<const pid_t> processes, int signal);
 
 }  // namespace rondo::launch

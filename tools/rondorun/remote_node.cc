@@ -12,11 +12,11 @@
 namespace rondo::launch {
 namespace {
 
-/// From starting ssh to the remote rondorun's first word.
+/// Longest time from starting ssh to the greeting of the remote rondorun.
 constexpr std::chrono::seconds connect_deadline{60};
-/// From asking the remote side to kill everything to doing without its answer.
+/// Longest wait for an answer after asking the remote side to kill everything.
 constexpr std::chrono::milliseconds kill_deadline{1000};
-/// What a login shell may print before the greeting is repeated in errors up to this length.
+/// Errors repeat what a login shell printed before the greeting, up to this length.
 constexpr std::size_t longest_noise = 300;
 
 std::vector<std::string> split_words(const std::string& text) {
@@ -38,7 +38,7 @@ std::vector<std::string> split_words(const std::string& text) {
     }
   }
   if (quote != 0 || words.empty())
-    throw LaunchError(status_usage, "--ssh: '" + text + "' is no command");
+    throw LaunchError(status_usage, "--ssh: '" + text + "' is not a command");
   return words;
 }
 
@@ -55,8 +55,8 @@ std::string shell_quoted(const std::string& word) {
   return quoted + "'";
 }
 
-/// rondorun cannot answer ssh's questions, and a dead network must be noticed. Options that the
-/// user gave stand before these, and ssh takes the first.
+/// rondorun cannot answer questions of ssh, and must notice a dead network. Options from the user
+/// come before these, and ssh takes the first.
 void add_ssh_options(std::vector<std::string>& words) {
   const std::string& program = words.front();
   if (program.substr(program.rfind('/') + 1) != "ssh") return;
@@ -132,7 +132,7 @@ void RemoteNode::send(const Message& message) {
 
 void RemoteNode::kill() {
   send({MessageKind::kill, 0, 0, {}});
-  loop_.after(kill_deadline, [this] { close_connection("no answer to the order to end"); });
+  loop_.after(kill_deadline, [this] { close_connection("no answer to the request to end"); });
 }
 
 void RemoteNode::read() {
@@ -170,7 +170,7 @@ void RemoteNode::handle(const Message& message) {
       return events_.refused(node_, message.first, message.body);
     case MessageKind::finished:
       finished_ = true;
-      to_remote_.reset();  // end of file is the leave to go
+      to_remote_.reset();  // the end of file lets the remote side go
       return;
     default:
       throw LaunchError(status_failure, "unexpected message");

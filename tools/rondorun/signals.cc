@@ -26,8 +26,8 @@ BlockedSignals::BlockedSignals() {
     if (!ignored(signal)) sigaddset(&blocked_, signal);
   ::sigprocmask(SIG_BLOCK, &blocked_, &before_);
   ::signal(SIGPIPE, SIG_IGN);
-  // Ranks are in process groups of their own, the background as a terminal sees it: with "stty
-  // tostop" it would stop them when they write. Ignored signals stay so in the ranks.
+  // Ranks are in process groups of their own, which a terminal takes for the background. With "stty
+  // tostop" it would stop them when they write. Ranks ignore the signals that are ignored here.
   ::signal(SIGTTOU, SIG_IGN);
 }
 

@@ -16,7 +16,7 @@ class BlockedSignals {
  public:
   BlockedSignals();
   const sigset_t& blocked() const { return blocked_; }
-  /// What the ranks get.
+  /// The signal mask that the ranks get.
   const sigset_t& before() const { return before_; }
 
  private:

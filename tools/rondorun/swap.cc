@@ -72,10 +72,10 @@ std::string wrong_library(std::span<const pid_t> processes, std::string_view lib
     const auto found = other_nccl(maps, library);
     if (found.empty()) continue;
     return "--nccl: process " + std::to_string(process) +
-           " has opened another NCCL by its path: " + found.front() +
-           "\nIt is used instead of rondo's, " + std::string(library) +
-           ". Try: tell the program to open that file (vLLM: VLLM_NCCL_SO_PATH), or put it in the "
-           "other one's place";
+           " has opened another NCCL by its path: " + found.front() + "\nrondo's is " +
+           std::string(library) +
+           "\nTry: remove the other one (PyTorch: pip uninstall nvidia-nccl-cu13, or -cu12), or "
+           "make the program open rondo's (vLLM: VLLM_NCCL_SO_PATH)";
   }
   return {};
 }

@@ -1,9 +1,9 @@
 // --nccl: ranks take rondo's libnccl.so.2 for NVIDIA's.
 //
-// By LD_PRELOAD, as PyTorch's wheels name the folder of their own copy (DT_RPATH), which
+// It uses LD_PRELOAD. PyTorch's wheels name the folder of their own copy (DT_RPATH), which
 // LD_LIBRARY_PATH does not overrule. A preloaded library of the same SONAME does: the other file is
-// not even opened. Only a program that opens a file by its whole path gets past it, which is looked
-// for while the job runs.
+// not even opened. Only a program that opens a file by its whole path gets past it. rondorun looks
+// for such files while the job runs.
 #pragma once
 
 #include <sys/types.h>
@@ -20,7 +20,7 @@ namespace rondo::launch {
 /// LaunchError where there is none.
 std::string nccl_library();
 
-/// "LD_PRELOAD=library", before what is preloaded already.
+/// "LD_PRELOAD=library", followed by what is preloaded already.
 std::string preload(const std::string& library, const char* present);
 
 /// The variables with which every rank of a node uses the node's first device.

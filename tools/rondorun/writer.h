@@ -40,7 +40,7 @@ class Writer {
   std::function<void()> broken_;
   bool terminal_;
   bool is_broken_ = false;
-  std::string waiting_;  ///< bytes before written_ are done with
+  std::string waiting_;  ///< bytes before written_ have been written
   std::size_t written_ = 0;
 };
 

@@ -1,9 +1,9 @@
 """Builds the package rondo with its backend for the PyTorch that is installed.
 
-    tools/build release
+    tools/build
     pip install --no-build-isolation ./tools/torch
 
-LIBRONDO names another folder than build/release/lib. The headers are this repository's.
+LIBRONDO names another folder than build/release/lib. The headers come from this repository.
 """
 
 import os
@@ -12,13 +12,13 @@ import sys
 
 import setuptools
 
-os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"   # an older build may be broken
+os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"   # an older, broken build must not stop this one
 try:
     from torch.utils import cpp_extension
 except ImportError as error:
-    raise SystemExit("rondo's backend is built for the PyTorch that is installed, and there is none "
-                     f"here ({error}). Install torch, then: pip install --no-build-isolation "
-                     "./tools/torch. Without torch: pip install ./tools/python") from error
+    raise SystemExit("rondo's backend is built for the PyTorch that is installed, but this Python has none "
+                     f"({error}). Try: pip install torch, then pip install --no-build-isolation "
+                     "./tools/torch. To do without torch: pip install ./tools/python") from error
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "tools/python"))
@@ -34,7 +34,7 @@ source/buffer.cc source/call.cc source/interrupt.cc source/module.cc source/requ
 
 
 class Build(cpp_extension.BuildExtension.with_options(use_ninja=False)):
-    """rondo._C takes rondo from rondo._rondo, which is built before it."""
+    """Links rondo._C with rondo._rondo, which is built first and contains librondo."""
 
     def build_extension(self, extension):
         if extension.name == "rondo._C":

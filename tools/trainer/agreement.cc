@@ -7,7 +7,7 @@
 namespace rondo::train {
 namespace {
 
-// Code, message and remedy, as they go over the wire.
+// An error's code, message and remedy, in the form in which they are sent.
 struct Words {
   std::uint64_t code = static_cast<std::uint64_t>(ErrorCode::internal);
   std::string message{}, remedy{};

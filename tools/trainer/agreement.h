@@ -1,4 +1,5 @@
-// Errors that one rank finds become errors of all: nobody goes on alone, nobody waits for ever.
+// An error that one rank finds becomes an error of all ranks. So no rank goes on alone, and none
+// waits forever.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +10,18 @@
 
 namespace rondo::train {
 
-/// An Error that every rank throws at the same place: nobody needs to be told, one may print it.
+/// An Error that every rank throws at the same place. No rank needs to tell the others, and one may
+/// print it.
 class AgreedError : public Error {
  public:
   using Error::Error;
 };
 
-/// Collective. `failure` is what this rank has to say, or null. Where any rank has something, every
-/// rank throws AgreedError with the words of the lowest such rank.
+/// Collective. `failure` is this rank's error, or null. If any rank has one, every rank throws an
+/// AgreedError with the message of the lowest such rank.
 void agree(Communicator& world, const std::exception_ptr& failure);
 
-/// Collective. Runs `local`, which must not communicate, on every rank, and agrees on its errors.
+/// Collective. Runs `local` on every rank and agrees on its errors. `local` must not communicate.
 template <class Local>
 void together(Communicator& world, Local local) {
   std::exception_ptr failure;
@@ -31,7 +33,8 @@ void together(Communicator& world, Local local) {
   agree(world, failure);
 }
 
-/// Collective. Throws AgreedError where `value` is not the same on all; `what` names it.
+/// Collective. Throws AgreedError unless `value` is the same on all ranks. `what` names it in the
+/// error.
 void require_equal(Communicator& world, std::uint64_t value, const std::string& what);
 
 }  // namespace rondo::train

@@ -16,16 +16,17 @@ namespace rondo::train {
 namespace {
 
 constexpr const char* purpose =
-    "Trains a small model on N ranks, and shows what communication costs.\n"
-    "Run it by itself, or on N ranks: rondorun -n N rondo-train [OPTIONS]";
+    "Trains a small model on N ranks and shows what communication costs.\n"
+    "One rank: rondo-train [OPTIONS]. N ranks: rondorun -n N rondo-train [OPTIONS]";
 
 constexpr const char* closing =
-    "Every number of ranks trains the same: --batch is shared out, and losses and gradients are\n"
-    "averaged over all of it. Only rank 0 prints. A failure ends every rank with exit status 1,\n"
-    "as do options that cannot be met; those that cannot be read end it with 2. Not there:\n"
-    "quantised wires (bf16 and fp16 are), and types other than float32 on a GPU.";
+    "Any number of ranks trains the same model: --batch is divided among the ranks, and losses\n"
+    "and gradients are averaged over all of it. Only rank 0 prints.\n"
+    "Exit status: 0 when all went well; 1 on every rank after a failure, or when an option cannot\n"
+    "be satisfied; 2 when the command line cannot be read.\n"
+    "Not available: gradients sent in fewer than 16 bits, and types other than float32 on a GPU.";
 
-/// As written on the command line, before it is checked.
+/// The options as written on the command line, before they are checked.
 struct Raw {
   double bucket_mb = 25;
   std::size_t memory_limit_mb = 0;
@@ -41,7 +42,7 @@ struct Raw {
   bool no_overlap = false;
 };
 
-// Numbers of the enumeration stay out of what people read and write.
+// People read and write names; the enumeration's numbers stay inside.
 Precision precision_of(const std::string& name) {
   const auto named = [&](const PrecisionInfo& row) { return row.name == name; };
   return std::find_if(precisions.begin(), precisions.end(), named)->precision;
@@ -56,49 +57,53 @@ CLI::IsMember one_of_precisions() {
 void add_model(CLI::App& app, Options& options) {
   auto* const group = app.add_option_group("Model and data");
   ModelOptions& model = options.model;
-  group->add_option("--model", model.kind, "gpt (characters of a text) or mlp (points of spirals)")
+  group->add_option("--model", model.kind, "gpt: characters of a text; mlp: points of spirals")
       ->capture_default_str()
       ->check(CLI::IsMember({"gpt", "mlp"}));
   group->add_option("--data", options.data,
                     "gpt: a text file, the same on every host; default: "
                     "built-in stories");
-  group->add_option("--block", options.block, "gpt: characters the model looks back on")
+  group->add_option("--block", options.block, "gpt: how many characters the model looks back")
       ->capture_default_str();
-  group->add_option("--layers", model.layers, "Blocks of the gpt, hidden layers of the mlp")
+  group->add_option("--layers", model.layers, "gpt: blocks; mlp: hidden layers")
       ->capture_default_str();
-  group->add_option("--heads", model.heads, "gpt: attention heads; divide the width")
+  group
+      ->add_option("--heads", model.heads, "gpt: attention heads; --width must be a multiple of it")
       ->capture_default_str();
-  group->add_option("--width", model.width, "Numbers per character, or per hidden layer")
+  group->add_option("--width", model.width, "gpt: numbers per character; mlp: per hidden layer")
       ->capture_default_str();
-  group->add_option("--points", options.points, "mlp: points of the spirals")
+  group->add_option("--points", options.points, "mlp: points on all spirals")
       ->capture_default_str();
-  group->add_option("--classes", options.classes, "mlp: spirals")->capture_default_str();
-  group->add_option("--seed", options.seed, "Of start values, order and points")
+  group->add_option("--classes", options.classes, "mlp: how many spirals")->capture_default_str();
+  group->add_option("--seed", options.seed, "Seed of start values, sample order and points")
       ->capture_default_str();
 }
 
 void add_training(CLI::App& app, Options& options, Raw& raw) {
   auto* const group = app.add_option_group("Training");
-  group->add_option("--steps", options.steps, "Steps of the optimizer")->capture_default_str();
-  group->add_option("--batch", options.batch, "Samples a step, over all ranks")
+  group->add_option("--steps", options.steps, "Optimizer steps")->capture_default_str();
+  group->add_option("--batch", options.batch, "Samples per step, over all ranks")
       ->capture_default_str();
-  group->add_option("--accumulate", options.accumulate, "Micro-steps that a step is cut into")
+  group->add_option("--accumulate", options.accumulate, "Micro-steps per step")
       ->capture_default_str();
-  group->add_flag("--no-shuffle", raw.no_shuffle, "The same order in every epoch");
-  group->add_flag("--pad", raw.pad,
-                  "Fill an epoch's last batch from its beginning, instead of dropping it");
-  group->add_option("--optimizer", options.optimizer.kind, "adamw or sgd")
+  group->add_flag("--no-shuffle", raw.no_shuffle, "Keep the same sample order in every epoch");
+  group->add_flag(
+      "--pad", raw.pad,
+      "Fill an epoch's last batch with samples from its beginning instead of dropping it");
+  group->add_option("--optimizer", options.optimizer.kind, "Which optimizer")
       ->capture_default_str()
       ->check(CLI::IsMember({"adamw", "sgd"}));
-  group->add_option("--learning-rate", options.rate.peak, "After warm-up")->capture_default_str();
-  group->add_option("--minimum-rate", raw.minimum_rate,
-                    "At the end of the cosine; default: a tenth of --learning-rate");
-  group->add_option("--warm-up", options.rate.warm_up, "Steps to the full learning rate")
+  group->add_option("--learning-rate", options.rate.peak, "Learning rate after warm-up")
       ->capture_default_str();
-  group->add_option("--momentum", options.optimizer.momentum, "sgd")->capture_default_str();
+  group->add_option("--minimum-rate", raw.minimum_rate,
+                    "Learning rate at the end of the cosine; default: a tenth of --learning-rate");
+  group->add_option("--warm-up", options.rate.warm_up, "Steps until the full learning rate")
+      ->capture_default_str();
+  group->add_option("--momentum", options.optimizer.momentum, "sgd: momentum")
+      ->capture_default_str();
   group->add_option("--weight-decay", raw.weight_decay,
-                    "Of matrices; default: 0.1 with adamw, 0 with sgd");
-  group->add_option("--clip", options.clip, "Largest norm of the whole gradient; 0: any")
+                    "Weight decay of matrices; default: 0.1 with adamw, 0 with sgd");
+  group->add_option("--clip", options.clip, "Largest norm of the whole gradient; 0: no limit")
       ->capture_default_str();
 }
 
@@ -107,115 +112,131 @@ void add_sharing(CLI::App& app, Options& options, Raw& raw) {
   StrategyOptions& strategy = options.strategy;
   std::string table;
   for (const StrategyInfo& row : strategies()) {
-    table += (table.empty() ? "" : "; ") + std::string(row.name) + ": " + std::string(row.summary);
+    table += (table.empty() ? "" : "\n") + std::string(row.name) + ": " + std::string(row.summary);
   }
   group->add_option("--strategy", strategy.kind, table)->capture_default_str();
-  group->add_option("--bucket-mb", raw.bucket_mb, "Gradients in one call, in MiB on the wire")
+  group->add_option("--bucket-mb", raw.bucket_mb, "MiB of gradients that one call sends")
       ->capture_default_str();
   group->add_flag("--sync-every-micro-step", strategy.sync_every_micro_step,
-                  "Average gradients in every micro-step, not only in a step's last (no_sync)");
-  group->add_flag("--no-overlap", raw.no_overlap, "Communicate after backward, not meanwhile");
+                  "Average gradients in every micro-step, not only in the last one of a step");
+  group->add_flag("--no-overlap", raw.no_overlap,
+                  "Communicate after the backward pass, not during it");
   group
       ->add_option("--precision", raw.precision,
-                   "Type of the computation and the wire, with float32 master weights; fp16 under "
-                   "a dynamic loss scale")
+                   "Type in which to compute and send; bf16 and fp16 keep float32 master weights, "
+                   "fp16 has a dynamic loss scale")
       ->capture_default_str()
       ->type_name("TYPE")
       ->check(one_of_precisions());
-  group->add_option("--wire", raw.wire, "Type of float32 gradients on the wire")
+  group->add_option("--wire", raw.wire, "Type in which to send float32 gradients")
       ->type_name("TYPE")
       ->check(one_of_precisions());
-  group->add_option("--loss-scale", options.loss_scale, "fp16: where it starts")
+  group->add_option("--loss-scale", options.loss_scale, "fp16: the first loss scale")
       ->capture_default_str();
-  group->add_option("--compress", raw.compress,
-                    "topk:SHARE sends the SHARE of largest gradients (topk:0.01), the rest later");
-  group->add_flag("--checkpoint-activations", options.model.checkpoint_activations,
-                  "gpt: keep only what enters a block; compute the rest again in backward");
   group->add_option(
-      "--memory-limit", raw.memory_limit_mb,
-      "MiB of arrays a rank may take; 0: what is free. Known before training, but for\n"
-      "what a GPU has free");
+      "--compress", raw.compress,
+      "topk:SHARE sends the largest SHARE of the gradients and keeps the rest for later; "
+      "topk:0.01 sends a hundredth");
+  group->add_flag(
+      "--checkpoint-activations", options.model.checkpoint_activations,
+      "gpt: keep only what enters a block; compute the rest again in the backward pass");
+  group->add_option("--memory-limit", raw.memory_limit_mb,
+                    "MiB of arrays that a rank may take; 0: what is free. Checked before training\n"
+                    "starts, except for the free memory of a GPU");
   group
-      ->add_option("--device", options.device,
-                   "cpu, or gpu: every rank computes on a CUDA device (its own while there are\n"
-                   "enough), with cuBLAS")
+      ->add_option(
+          "--device", options.device,
+          "Where to compute. gpu: on CUDA devices with cuBLAS, a device for each rank while\n"
+          "there are enough")
       ->capture_default_str()
       ->check(CLI::IsMember({"cpu", "gpu"}));
   group
-      ->add_option("--offload", raw.offload,
-                   "gpu: optimizer keeps its state and the master weights in the host's memory,\n"
-                   "where steps are taken")
+      ->add_option(
+          "--offload", raw.offload,
+          "gpu: \"optimizer\" keeps optimizer state and master weights in the host's memory\n"
+          "and takes the steps there")
       ->check(CLI::IsMember({"optimizer"}));
-  group->add_option("--threads", options.threads, "Threads of a rank's matrix products")
+  group->add_option("--threads", options.threads, "Threads for the matrix products of a rank")
       ->capture_default_str();
 }
 
 void add_checkpoints(CLI::App& app, CheckpointOptions& options) {
   auto* const group = app.add_option_group("Checkpoints");
   auto* const folder = group->add_option("--checkpoint", options.folder,
-                                         "Folder to save to, the same for all hosts");
+                                         "Folder for checkpoints; hosts must share it");
   folder->type_name("DIR");
-  group->add_option("--checkpoint-every", options.every, "Steps, and behind the last; 0: never")
+  group
+      ->add_option("--checkpoint-every", options.every,
+                   "Save every so many steps and after the last; 0: never")
       ->capture_default_str()
       ->needs(folder);
-  group->add_option("--checkpoint-keep", options.keep, "So many of the newest are kept")
+  group->add_option("--checkpoint-keep", options.keep, "How many of the newest checkpoints to keep")
       ->capture_default_str()
       ->needs(folder);
   group
       ->add_option("--checkpoint-format", options.format,
-                   "sharded: every rank writes what it holds; whole: one file, by rank 0")
+                   "sharded: every rank writes what it holds; whole: rank 0 writes one file")
       ->capture_default_str()
       ->check(CLI::IsMember({"sharded", "whole"}))
       ->needs(folder);
   group
-      ->add_flag("--resume", options.resume,
-                 "Go on from the newest checkpoint, on any number of ranks and with any "
-                 "strategy; begin where there is none")
+      ->add_flag(
+          "--resume", options.resume,
+          "Continue from the newest checkpoint, on any number of ranks and with any strategy; "
+          "start anew if there is none")
       ->needs(folder);
   group
       ->add_flag("--resume-older", options.older,
-                 "--resume; a checkpoint that is damaged is set aside for the one before it")
+                 "As --resume; set a damaged checkpoint aside and take the one before it")
       ->needs(folder);
 }
 
 void add_reports(CLI::App& app, Options& options, Raw& raw) {
   auto* const group = app.add_option_group("Reports");
-  group->add_option("--validate-every", options.validate_every, "Steps; 0: never")
+  group
+      ->add_option("--validate-every", options.validate_every,
+                   "Measure the validation loss every so many steps; 0: never")
       ->capture_default_str();
   group
       ->add_option("--check-every", options.check_every,
-                   "Steps between comparisons of the ranks' parameters, bit by bit; 0: never")
+                   "Compare the ranks' parameters bit by bit every so many steps; 0: never")
       ->capture_default_str();
   group->add_flag(
       "--validate", options.validate,
-      "At the end, each textbook formula (bytes, messages, memory, overlap, speed-up)\n"
-      "beside what was measured; calls go round rings, or as RONDO_ALGORITHM says, and\n"
-      "--validate-every and --check-every are off");
+      "At the end, compare each textbook formula (bytes, messages, memory, overlap,\n"
+      "speed-up) with the measurement; fail where counts differ. Calls go round rings, or\n"
+      "as RONDO_ALGORITHM says; --validate-every and --check-every are off");
   group
-      ->add_option("--formulas", raw.formulas,
-                   "At the end, formulas beside measurements: brief: bytes, messages and memory; "
-                   "full: time, overlap, speed-up and bandwidth, too (--validate is full); none")
+      ->add_option(
+          "--formulas", raw.formulas,
+          "At the end, show formulas beside measurements. brief: bytes, messages and memory; "
+          "full: also time, overlap, speed-up and bandwidth (as with --validate)")
       ->capture_default_str()
       ->check(CLI::IsMember({"none", "brief", "full"}));
   group
-      ->add_option("--profile", options.profile,
-                   "Of `rondo calibrate --output FILE`: what the link carries, beside busbw")
+      ->add_option(
+          "--profile", options.profile,
+          "Profile from `rondo calibrate --output FILE`: shows what the link carries beside "
+          "busbw")
       ->type_name("FILE");
   group
       ->add_option("--log", options.log,
-                   "FILE.csv or FILE.json: every step, as it ends; a resumed run goes on in it")
+                   "FILE.csv or FILE.json: one row per step; a resumed run continues the file")
       ->type_name("FILE");
-  group->add_option("--plot", options.plot, "FILE.svg: loss, and where the time went")
+  group->add_option("--plot", options.plot, "FILE.svg: draw the loss and where the time went")
       ->type_name("FILE");
-  group->add_option("--sample", options.sample, "gpt: characters to write at the end");
-  group->add_option("--prompt", options.prompt, "gpt: what they follow; default: a new line");
-  group->add_option("--temperature", options.temperature, "gpt: how freely they are drawn")
+  group->add_option("--sample", options.sample, "gpt: how many characters to write at the end");
+  group->add_option("--prompt", options.prompt,
+                    "gpt: the text that they continue; default: a new line");
+  group
+      ->add_option("--temperature", options.temperature,
+                   "gpt: how freely they are drawn; low: the likeliest ones")
       ->capture_default_str();
   group
       ->add_option(
           "--progress", options.progress,
-          "bar, lines or none (only what else was asked for, as by --formulas full); auto: a bar "
-          "on a terminal, lines elsewhere")
+          "auto: a bar on a terminal, lines elsewhere; none: print only what other options ask "
+          "for, such as --formulas full")
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "bar", "lines", "none"}));
 }
@@ -244,7 +265,7 @@ std::size_t bytes_of(std::size_t mebibytes) {
                              std::to_string(mebibytes) + " MiB are more than can be counted");
 }
 
-/// CLI11 would take -1 for the largest number there is.
+/// Without this, CLI11 would read -1 as the largest unsigned number.
 void refuse_below_zero(CLI::App& app) {
   const auto check = [](const std::string& text) {
     return text.starts_with("-") ? text + " is below 0" : std::string();
@@ -263,7 +284,7 @@ bool ends_with(const std::string& name, const std::string& ending) {
 void finish(const Raw& raw, Options& options) {
   StrategyOptions& strategy = options.strategy;
   if (!(raw.bucket_mb > 0 && raw.bucket_mb < 1e6)) {
-    throw CLI::ValidationError("--bucket-mb", "above 0, as in --bucket-mb 25");
+    throw CLI::ValidationError("--bucket-mb", "must be above 0, as in --bucket-mb 25");
   }
   strategy.bucket_bytes = static_cast<std::size_t>(std::ceil(raw.bucket_mb * 1048576.0));
   strategy.precision = precision_of(raw.precision);
@@ -279,15 +300,15 @@ void finish(const Raw& raw, Options& options) {
   options.shuffle = !raw.no_shuffle;
   options.rate.steps = options.steps;
   options.checkpoint.resume |= options.checkpoint.older;
-  if (options.steps == 0) throw CLI::ValidationError("--steps", "counts from 1");
+  if (options.steps == 0) throw CLI::ValidationError("--steps", "must be at least 1");
   if (options.checkpoint.keep == 0) {
-    throw CLI::ValidationError("--checkpoint-keep", "counts from 1");
+    throw CLI::ValidationError("--checkpoint-keep", "must be at least 1");
   }
   if (!ends_with(options.log, ".csv") && !ends_with(options.log, ".json")) {
-    throw CLI::ValidationError("--log", "a name that ends in .csv or .json");
+    throw CLI::ValidationError("--log", "needs a name that ends in .csv or .json");
   }
   if (!ends_with(options.plot, ".svg")) {
-    throw CLI::ValidationError("--plot", "a name that ends in .svg");
+    throw CLI::ValidationError("--plot", "needs a name that ends in .svg");
   }
   if (options.validate && strategy.top_k > 0) {
     throw CLI::ValidationError("--validate", "there is no formula for --compress");
@@ -297,7 +318,7 @@ void finish(const Raw& raw, Options& options) {
   if (options.validate) options.formulas = Formulas::full;
   if (options.rate.floor > options.rate.peak) {
     throw CLI::ValidationError("--minimum-rate",
-                               "is above --learning-rate, where the cosine begins");
+                               "must not be above --learning-rate, at which the cosine begins");
   }
 }
 

@@ -1,4 +1,4 @@
-// Which options concern which training.
+// Which options have an effect in which training.
 #pragma once
 
 #include <functional>
@@ -8,9 +8,9 @@
 
 namespace rondo::train {
 
-/// Why an option that was given does nothing in this training, as "concerns --model gpt only";
-/// empty where every one does something. `given`: whether the command line has an option of this
-/// name.
+/// Finds an option on the command line that has no effect in this training, and says why: "--block
+/// works only with --model gpt". Empty if every option has an effect. `given`: whether the command
+/// line has an option of this name.
 std::string idle_option(const Options& options,
                         const std::function<bool(const std::string&)>& given);
 

@@ -1,4 +1,4 @@
-// What a run leaves behind: the log, the picture, and where they lie.
+// The files of a run: the log and the plot.
 #pragma once
 
 #include <exception>
@@ -11,22 +11,22 @@
 
 namespace rondo::train {
 
-/// Rank 0's. `options` outlives it. Errors are those of report/log.h.
+/// Used by rank 0. `options` outlives it. Errors are those of report/log.h.
 class Files {
  public:
-  /// `resumed`: the step that the run goes on from, 0 for none.
+  /// `resumed`: the step from which the run continues; 0 for none.
   Files(const Options& options, const RunRecord& record, std::size_t resumed);
 
-  /// Finds out before the work, not after it, what cannot be written.
+  /// Checks before the training that the files can be written.
   void check() const;
-  /// A log that cannot go on, as on a full disk, does not end the training: that is said now on
-  /// standard error, and thrown by finish().
+  /// A log that can no longer be written, for example on a full disk, does not end the training.
+  /// The error is printed now, to standard error, and thrown by finish().
   void append(const StepRecord& step);
   /// As append().
   void add_formulas(const std::vector<ValidationRow>& rows);
   void plot(const std::vector<StepRecord>& steps) const;
   void finish() const;
-  /// "log FILE, plot FILE, checkpoints DIR"; empty where there is none.
+  /// "log FILE, plot FILE, checkpoints DIR"; empty if there are none.
   std::string words() const;
 
  private:

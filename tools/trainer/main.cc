@@ -15,7 +15,7 @@ namespace {
 
 using namespace rondo::train;
 
-/// Of standard output; 0 where it is no terminal.
+/// The width of standard output; 0 if it is not a terminal.
 std::size_t terminal_columns() {
   if (::isatty(STDOUT_FILENO) != 1) return 0;
   winsize size{};
@@ -23,11 +23,11 @@ std::size_t terminal_columns() {
   return told ? size.ws_col : 80;
 }
 
-/// A progress bar's line has no end yet when somebody presses Ctrl-C: the shell's next prompt gets
-/// one of its own.
+/// Ends the progress bar's line on Ctrl-C, so that the shell's next prompt starts on a line of its
+/// own.
 void end_line_when_interrupted() {
   struct sigaction action {};
-  // Who started it with the signal ignored, as a shell's `&` may, wants it to go on.
+  // If the signal is ignored, as after a shell's `&`, it stays ignored.
   if (::sigaction(SIGINT, nullptr, &action) != 0 || action.sa_handler == SIG_IGN) return;
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   action.sa_handler = [](int number) {
@@ -37,9 +37,9 @@ void end_line_when_interrupted() {
   ::sigaction(SIGINT, &action, nullptr);
 }
 
-/// What every rank throws alike is said once; what one rank found ends the others, too.
+/// An error that every rank throws is printed once. An error of one rank ends the others, too.
 int train(const Options& options) {
-  // The textbook's formulas are those of rings; others have theirs, if they are asked for.
+  // The textbook's formulas hold for rings. Other algorithms have their own, if asked for.
   const bool rings = options.validate && !algorithm_is_chosen();
   auto world = rondo::Communicator::from_environment({.algorithm = rings ? "ring" : ""});
   try {
@@ -57,7 +57,7 @@ int train(const Options& options) {
   }
 }
 
-/// Mistakes on the command line are said by one rank, known without meeting the others.
+/// Whether this rank prints mistakes on the command line. It must know that without communication.
 bool speaks() {
   for (const char* name : {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"}) {
     if (const char* const rank = std::getenv(name)) return std::string(rank) == "0";

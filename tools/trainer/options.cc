@@ -7,7 +7,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// A name of a file that is not UTF-8 is no error, only not readable.
+/// A file name that is not UTF-8 is no error; its characters are replaced.
 std::string text_of(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -5,9 +5,9 @@
 
 namespace rondo::train {
 
-/// What a checkpoint must keep beside the strategy's shards; equal on every rank.
+/// What a checkpoint keeps besides the strategy's shards; equal on every rank.
 struct Position {
-  std::size_t step = 0;   ///< steps done, skipped ones too: the sampler's place
+  std::size_t step = 0;   ///< steps done, including skipped ones: the sampler's place
   std::size_t taken = 0;  ///< steps the optimizer took
   double loss_scale = 1;
   std::size_t good = 0;  ///< steps since the loss scale was changed

@@ -30,9 +30,9 @@ double seconds_in(const StepRecord& step, std::initializer_list<Phase> phases) {
   return sum;
 }
 
-/// Collective: medians over the steps, of each the slowest and the least delayed rank.
+/// Collective: medians over the steps, for the slowest and the least delayed rank of each step.
 void add_seconds(Communicator& world, const std::vector<StepRecord>& steps, Evidence& evidence) {
-  // The first step connects, and takes pages.
+  // The first step makes connections and touches memory, so it does not count.
   const std::size_t first = steps.size() > 1 ? 1 : 0;
   std::vector<double> whole;
   std::vector<double> compute;
@@ -51,21 +51,21 @@ void add_seconds(Communicator& world, const std::vector<StepRecord>& steps, Evid
   evidence.exposed = median(std::move(exposed));
 }
 
-/// "double_tree" of describe()'s "double_tree over tcp (forced)"; of a direct call the algorithm
-/// that it is made of.
+/// The algorithm in a text of describe(): "double_tree" from "double_tree over tcp (forced)"; for a
+/// direct call, the algorithm that it consists of.
 std::string algorithm_of(const std::string& described) {
   const std::size_t begin = described.starts_with(directly) ? directly.size() : 0;
   return described.substr(begin, described.find(' ', begin) - begin);
 }
 
-/// Of calls of so many elements, a block or a vector.
+/// Calls of so many elements, of a block or a vector.
 struct Sizes {
   std::size_t mean = 0;
   std::size_t most = 0;  ///< no call is larger
 };
 
-/// The algorithm of calls of mean size. `settled` turns false where a smaller or larger one goes
-/// another way, or directly.
+/// The algorithm of calls of mean size. `settled` becomes false if a smaller or larger call uses
+/// another algorithm, or goes directly.
 std::string carrier(Communicator& world, Collective collective, const Sizes& sizes, bool& settled) {
   const auto words = [&](std::size_t elements) {
     return world.describe(collective, std::max<std::size_t>(1, elements), DataType::float32);
@@ -81,8 +81,8 @@ std::string carrier(Communicator& world, Collective collective, const Sizes& siz
   return algorithm;
 }
 
-/// Which algorithms carry the step's calls: those of mean size, and, where each message `counts`,
-/// whether all others go alike.
+/// Which algorithms carry the step's calls of mean size. If each message `counts`, also whether all
+/// other calls use the same.
 void add_algorithms(Communicator& world, bool counts, Evidence& evidence) {
   Traits& traits = evidence.traits;
   const Sizes whole{traits.parameters / std::max<std::size_t>(1, traits.calls),
@@ -98,8 +98,8 @@ void add_algorithms(Communicator& world, bool counts, Evidence& evidence) {
   traits.gathered_by = carrier(world, Collective::all_gather, block, evidence.settled);
 }
 
-/// Equal on ranks of one host. The library's rule, which its public API does not tell: the running
-/// kernel and the network's namespace, unless a setting says otherwise.
+/// Equal on ranks of one host. The public API has no such call, so this repeats the library's rule:
+/// the running kernel and the network namespace, unless a setting says otherwise.
 std::string this_host() {
   for (const char* const name : {"RONDO_HOSTID", "NCCL_HOSTID"}) {
     if (const char* const given = std::getenv(name)) return given;
@@ -126,7 +126,7 @@ Evidence evidence_of(Session& session, Communicator& world, const Options& optio
   evidence.traits =
       traits_of(options, world.size(), session.layout().size(), strategy.padding(),
                 strategy.calls(), make_optimizer(options.optimizer, session.layout())->states());
-  // Between devices calls go ways of their own, which no formula counts by messages.
+  // Calls between devices have paths of their own. No formula counts their messages.
   add_algorithms(world, (options.validate || evidence.full) && !session.on_device(), evidence);
   std::array<double, 2> sums{static_cast<double>(sent.payload_bytes),
                              static_cast<double>(sent.messages)};

@@ -1,4 +1,4 @@
-// From a run to the evidence that formulas are held against.
+// Collects from a run the evidence that is compared with formulas.
 #pragma once
 
 #include <vector>
@@ -10,19 +10,19 @@
 
 namespace rondo::train {
 
-/// Collective; of a run of some `steps`. Where options.formulas is full, times the steps'
-/// communication alone at the end.
+/// Collective. The evidence of a run with these `steps`. If options.formulas is full, it times the
+/// steps' communication alone at the end.
 Evidence evidence_of(Session& session, Communicator& world, const Options& options,
                      const std::vector<StepRecord>& steps);
 
-/// Collective. Whether not all ranks are on one host.
+/// Collective. Whether the ranks are on more than one host.
 bool on_several_hosts(Communicator& world);
 
-/// Local. What options.profile says of the transport that the steps' calls go over, between ranks
-/// on several hosts where `apart`. Throws Error{invalid_argument} for a profile that is none.
+/// Local. The entry of options.profile for the transport of the steps' calls. `apart`: the ranks
+/// are on several hosts. Throws Error{invalid_argument} if the file is not a profile.
 Link link_of(Session& session, Communicator& world, const Options& options, bool apart);
 
-/// RONDO_ALGORITHM, or NCCL's name for it, is set: then --validate asks for no rings.
+/// Whether RONDO_ALGORITHM, or NCCL's name for it, is set. Then --validate does not ask for rings.
 bool algorithm_is_chosen();
 
 }  // namespace rondo::train

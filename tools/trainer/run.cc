@@ -24,14 +24,14 @@ bool due(std::size_t step, std::size_t every, std::size_t steps) {
   return every > 0 && (step % every == 0 || step == steps);
 }
 
-/// Goes on where a checkpoint was left, if one is asked for and there.
+/// Continues from a checkpoint, if that is asked for and there is one.
 void start(Session& session, Checkpoints& checkpoints, std::ostream& out, bool speaks) {
   const auto found = checkpoints.start();
   if (found.position) session.set_position(*found.position);
   if (speaks && !found.words.empty()) out << found.words << std::endl;
 }
 
-/// One run's parts, and its steps in order.
+/// The parts of one run, and its steps in order.
 class Run {
  public:
   Run(const Options& options, Communicator& world, std::ostream& out, std::size_t columns)
@@ -68,7 +68,7 @@ class Run {
  private:
   bool saves() const { return !options_.checkpoint.folder.empty(); }
 
-  /// Why the training ended must not get lost behind it.
+  /// An error of the plot must not hide why the training ended.
   void plot_or_say(const Files& files) const {
     try {
       files.plot(steps_);
@@ -118,7 +118,7 @@ class Run {
     if (options_.validate) demand_within(proved);
   }
 
-  /// Also without progress, where somebody asked for all of them.
+  /// Also without progress output, if all formulas are asked for.
   bool says_formulas() const {
     return options_.progress != "none" || options_.validate || options_.formulas == Formulas::full;
   }

@@ -1,4 +1,4 @@
-// A whole run: every step, what a person sees of it, and its files.
+// A whole run: its steps, its output and its files.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,9 @@
 
 namespace rondo::train {
 
-/// Collective. Rank 0 writes to `out`; a bar needs a terminal, of so many `columns`; 0: it is none.
-/// Returns every step, on every rank.
-/// Throws AgreedError on all ranks, or another error on one, which must then abort the world.
+/// Collective. Rank 0 writes to `out`. `columns`: width of the terminal; 0: `out` is not a
+/// terminal, so there is no bar. Returns all steps, on every rank. Throws AgreedError on all ranks,
+/// or another error on one rank, which must then abort the world.
 std::vector<StepRecord> run(const Options& options, Communicator& world, std::ostream& out,
                             std::size_t columns);
 

@@ -50,7 +50,7 @@ void Session::open_device() {
   require_room(control_, plan_.part(supply, false));
 }
 
-// Nothing here, and in set_up(), communicates: ranks agree on what went wrong afterwards.
+// Neither this nor set_up() communicates. The ranks agree on errors afterwards.
 void Session::look() {
   set_product_threads(options_.threads);
   check_options();
@@ -68,7 +68,7 @@ void Session::make_plan() {
   if (!on_device()) require_address_space(plan_, options_.threads);
 }
 
-/// Samples of a rank's largest micro-step.
+/// Samples in a rank's largest micro-step.
 std::size_t Session::largest_batch() const {
   const std::size_t micro_batches = static_cast<std::size_t>(world_.size()) * options_.accumulate;
   return (options_.batch + micro_batches - 1) / micro_batches;
@@ -97,15 +97,15 @@ void Session::check_options() const {
            "--batch 24 --accumulate 1");
   }
   if (options_.threads < 1)
-    refuse("--threads " + std::to_string(options_.threads) + ": matrix products need one",
+    refuse("--threads " + std::to_string(options_.threads) + ": matrix products need at least one",
            "--threads 1, or as many as the cores that a rank has to itself");
   if (!options_.checkpoint.folder.empty() && options_.strategy.top_k > 0) {
-    refuse("a checkpoint does not hold what compression has not sent yet",
+    refuse("checkpoints do not save the gradients that --compress has not sent yet",
            "--checkpoint without --compress");
   }
   const std::size_t parts = static_cast<std::size_t>(world_.size()) * options_.accumulate;
   if (options_.batch < parts) {
-    refuse("a global batch of " + std::to_string(options_.batch) + " does not reach for " +
+    refuse("a global batch of " + std::to_string(options_.batch) + " is too small for " +
                std::to_string(world_.size()) + " ranks with " +
                std::to_string(options_.accumulate) + " micro-steps each",
            "--batch " + std::to_string(parts) + " or more, or fewer ranks");
@@ -159,8 +159,8 @@ StepRecord Session::step() {
   record.loss_scale = position_.loss_scale;
   record.loss = average(run_micro_steps(sampler_->at(position_.step)),
                         options_.batch * data_->targets_per_sample());
-  // Here nothing is on the wire: parameters that the step before had gathered were waited for in
-  // forward. What this step has gathered belongs to the next one's record.
+  // Nothing is on the wire here: forward has waited for the parameters that the step before
+  // gathered. Parameters that this step gathers count in the next step's record.
   record.traffic = sent() - *counted_;
   recorded_ = recorded_ - (Traffic{} - record.traffic);  // modulo 2^64: the sum
   counted_ = sent();
@@ -213,13 +213,13 @@ double Session::run_micro_steps(const std::vector<std::size_t>& numbers) {
   return loss;
 }
 
-/// What `work` sends is in no step's record.
+/// Runs `work`, whose messages count in no step's record.
 template <class Work>
 void Session::beside_steps(Work work) {
   strategy_->settle();
   const Traffic before = sent();
   work();
-  // Modulo 2^64: it grows by what work sent.
+  // Adds what work sent, modulo 2^64.
   if (counted_) counted_ = *counted_ - (before - sent());
 }
 
@@ -284,8 +284,8 @@ Checkpoints Session::checkpoints(Hook hook) {
           optimizer_->states(), identity(), std::move(hook), machine()};
 }
 
-// Learning rates, precision, strategy and the number of ranks may change on the way; what a step is
-// made of may not.
+// A resumed run may have other learning rates, precision, strategy or number of ranks. What a step
+// consists of must stay the same.
 Identity Session::identity() const {
   const auto number = [](std::uint64_t value) { return std::to_string(value); };
   return {{"model", options_.model.kind},

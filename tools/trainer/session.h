@@ -1,4 +1,4 @@
-// Training, step by step: the data, the model, the strategy and the optimizer of one rank.
+// Training, step by step: one rank's data, model, strategy and optimizer.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@
 
 namespace rondo::train {
 
-/// One rank's; every call but the const ones is collective. Errors that concern all ranks are
-/// AgreedError on all of them; others mean that this rank must abort the communicator.
+/// Belongs to one rank. Every call that is not const is collective. An error of all ranks is an
+/// AgreedError on all of them. After any other error this rank must abort the communicator.
 class Session {
  public:
   Session(const Options& options, Communicator& world);
@@ -33,7 +33,7 @@ class Session {
   StepRecord step();
   /// Mean loss over (at most `samples` of) the validation part.
   double validate(std::size_t samples);
-  /// Throws AgreedError where ranks that should hold the same parameters do not.
+  /// Throws AgreedError if ranks do not hold the same parameters.
   void check();
   /// `count` characters that the model writes after `prompt`; the same on every rank.
   std::string write(const std::string& prompt, std::size_t count, double temperature);
@@ -49,7 +49,7 @@ class Session {
   const Machine& machine() const { return device_ ? *device_ : host_machine(); }
   bool on_device() const { return options_.device == "gpu"; }
   RunRecord run_record() const;
-  /// What the strategy sent in all steps so far, but for validation, checks and start values; waits
+  /// What the strategy sent in all steps so far, without validation, checks and start values. Waits
   /// until all of it is sent. Collective.
   Traffic sent_in_steps();
 
@@ -84,8 +84,8 @@ class Session {
   std::unique_ptr<Strategy> strategy_{};
   std::unique_ptr<Sampler> sampler_{};
   Position position_{};
-  std::optional<Traffic> counted_{};  ///< of world_: what is in records, or in no step
-  Traffic recorded_{};                ///< the sum of the records'
+  std::optional<Traffic> counted_{};  ///< traffic of world_ that is in records, or in no step
+  Traffic recorded_{};                ///< the sum over the records
 };
 
 }  // namespace rondo::train

@@ -24,7 +24,7 @@ std::int32_t draw(std::span<const float> scores, double temperature, Random& ran
 
 }  // namespace
 
-// Every rank computes, as a strategy may need all of them; rank 0 draws, so all write the same.
+// Every rank computes, as a strategy may need all ranks. Rank 0 draws, so all write the same text.
 std::string Session::write(const std::string& prompt, std::size_t count, double temperature) {
   std::vector<std::int32_t> tokens;
   for (const char character : prompt) tokens.push_back(data_->token(character));

@@ -2,15 +2,17 @@
 
     import numpy, rondo
 
-    world = rondo.from_environment()          # under rondorun, torchrun, srun, mpirun; else alone
+    world = rondo.from_environment()          # under rondorun, torchrun, srun or mpirun; else alone
     gradients = numpy.full(1000, world.rank + 1.0)
     world.all_reduce(gradients)               # in place; every rank has the sum
     print(world.rank, gradients[0])
     world.finalize()
 
-Every call is in help(rondo.Communicator). Errors are rondo.Error: they name the rank, the peer, the
-call and a remedy. Where PyTorch is installed and this package was built for it (pip install
-./tools/torch), torch.distributed.init_process_group("rondo") needs no import at all.
+help(rondo.Communicator) lists every call. Errors are rondo.Error: they name the rank, the peer, the
+call and a remedy.
+
+If this package was built for PyTorch (pip install --no-build-isolation ./tools/torch),
+torch.distributed.init_process_group("rondo") needs no import of rondo.
 """
 
 from rondo._rondo import (Communicator, Error, Group, Memory, Work, allocate, from_environment,
@@ -28,7 +30,7 @@ def group():
 
 
 def empty(shape, dtype="float32"):
-    """A numpy array in memory of allocate(), which other ranks of this machine reach directly."""
+    """A numpy array in memory from allocate(), which other ranks of this machine reach directly."""
     import numpy
     array = numpy.dtype(dtype)
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)

@@ -1,18 +1,22 @@
-"""Lets an unmodified program use rondo's libnccl.so.2 instead of NVIDIA's.
+"""Runs an unmodified program with rondo's libnccl.so.2 instead of NVIDIA's.
 
     python -m rondo.activate train.py --epochs 3
     python -m rondo.activate -m torch.distributed.run --nproc-per-node 2 train.py
     torchrun --nproc-per-node 2 --no-python python -m rondo.activate --share-gpu train.py
     python -m rondo.activate --path
 
-A program that ends in .py, -m MODULE and -c TEXT are run by this Python, anything else as it is. The
-library is preloaded (LD_PRELOAD), which beats the folder that PyTorch's wheels name, in this process
-and in all that it starts. --share-gpu gives all ranks the first GPU: it sets LOCAL_RANK to 0, so under
-torchrun it belongs behind it, as above. --path only prints where the library is.
+FILE.py, -m MODULE and -c TEXT are run by this Python; any other program is started as it is.
 
-Whoever imports torch in such a process with this package installed for torch gets an error unless
-the only NCCL in its memory map is rondo's; with the package alone, rondo.activate.check() says the
-same.
+  --share-gpu   Let all ranks use the first GPU. It sets LOCAL_RANK to 0, so it comes after torchrun,
+                as in the third line.
+  --path        Only print where the library is.
+
+The library is preloaded (LD_PRELOAD) in this process and in all processes that it starts. There it
+comes before the folder that PyTorch's wheel names.
+
+rondo.activate.check() raises an error unless rondo's library is the only NCCL in the process. If this
+package was built for PyTorch, `import torch` makes the same check. While the package nvidia-nccl-cu12
+or nvidia-nccl-cu13 is installed, PyTorch opens its file as well. Uninstall that package first.
 """
 
 import os
@@ -24,14 +28,14 @@ VARIABLE = "LD_PRELOAD"
 
 
 def mapped(maps="/proc/self/maps"):
-    """The files of this process's memory map that are an NCCL."""
+    """All NCCL libraries in this process's memory map."""
     lines = pathlib.Path(maps).read_text(errors="surrogateescape").split("\n")
     names = {line.split(maxsplit=5)[5] for line in lines if "/libnccl.so" in line}
     return sorted(name for name in names if pathlib.Path(name).name.startswith("libnccl.so"))
 
 
 def preloaded():
-    """The libnccl.so.2 that LD_PRELOAD begins with, as activate and rondorun --nccl set it."""
+    """The libnccl.so.2 at the start of LD_PRELOAD, where this module and rondorun --nccl put it."""
     first = pathlib.Path(os.environ.get(VARIABLE, "").split(":")[0])
     return first if first.name.startswith("libnccl.so") else None
 
@@ -46,16 +50,17 @@ def check():
     ours = str(wanted.resolve())
     if ours not in found:
         raise RuntimeError(f"rondo's NCCL is not active: {ours} is not in this process's memory. "
-                           "Try: look whether the file is there and for this kind of machine")
+                           "Try: look whether that file exists and was built for this kind of machine")
     others = [name for name in found if name != ours]
     if others:
         raise RuntimeError(f"another NCCL is in this process beside rondo's: {others[0]}. The program "
-                           "has opened it by its path. Try: tell it to open "
-                           f"{ours} (vLLM: VLLM_NCCL_SO_PATH), or put that file in its place")
+                           "has opened it by its path. Try: pip uninstall nvidia-nccl-cu13 (or -cu12) "
+                           f"where PyTorch opens it; tell the program to open {ours} instead (vLLM: "
+                           "VLLM_NCCL_SO_PATH); or put that file in its place")
 
 
 def environment(share_gpu):
-    """What the program gets: the library first, then what was preloaded already."""
+    """The program's environment: rondo's library is preloaded first, then what was preloaded before."""
     before = [name for name in os.environ.get(VARIABLE, "").split(":") if name and name != str(LIBRARY)]
     result = dict(os.environ, **{VARIABLE: ":".join([str(LIBRARY), *before])})
     if share_gpu:
@@ -92,7 +97,8 @@ def main(words):
     try:
         os.execvpe(program[0], program, environment(share_gpu))
     except OSError as error:
-        print(f"rondo.activate: {program[0]}: {error.strerror}. Try: its whole path", file=sys.stderr)
+        print(f"rondo.activate: {program[0]}: {error.strerror}. Try: the program's full path",
+              file=sys.stderr)
         return 127
 
 

@@ -4,7 +4,7 @@ from rondo import activate, launcher
 
 
 def group_name(options):
-    """How errors call a process group: by its ranks in the job."""
+    """The group's name in error messages: it lists the ranks in the job."""
     ranks = list(options.global_ranks_in_group) or range(options.group_size)
     shown = ", ".join(map(str, ranks[:8])) + (", ..." if len(ranks) > 8 else "")
     return f"process group {options.group_id or 'default'} (ranks {shown} of the job)"
@@ -18,7 +18,7 @@ def make(options, _backend_options):
 
 def register():
     if activate.preloaded():
-        activate.check()   # torch has loaded its libraries: is the NCCL among them ours?
+        activate.check()   # torch has loaded its libraries by now: is its NCCL rondo's?
     import torch.distributed as distributed
     if distributed.is_available() and not hasattr(distributed.Backend, "RONDO"):
         distributed.Backend.register_backend("rondo", make, extended_api=True, devices=["cpu"])

@@ -1,14 +1,14 @@
-"""init_method="rondo://": a process finds its place whichever launcher started it.
+"""init_method="rondo://": a process finds its rank under any launcher.
 
 torch.distributed's own "env://" needs RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, which only
-torchrun sets. rondo knows what rondorun, mpirun (Open MPI's and MPICH's) and srun set, too.
+torchrun sets. rondo also reads the variables of rondorun, mpirun (Open MPI and MPICH) and srun.
 """
 
 import os
 
 
 def set_torchrun_variables():
-    """Says in torchrun's words what another launcher said in its own. Alone: one process of one."""
+    """Sets torchrun's variables from those of another launcher. Without one: rank 0 of 1."""
     from rondo import _C
     place = _C.placement()
     for name, value in (("RANK", place["rank"]), ("WORLD_SIZE", place["ranks"]),
@@ -18,7 +18,7 @@ def set_torchrun_variables():
 
 
 def meet(url, **settings):
-    """What torch calls: yields the store, the rank and the number of ranks."""
+    """Called by torch. Yields the store, the rank and the number of ranks."""
     from torch.distributed import rendezvous
     set_torchrun_variables()
     query = url.partition("?")[2]

@@ -38,11 +38,11 @@ std::optional<DataType> real_type(std::size_t bytes) {
   }
 }
 
-/// Of the buffer protocol's format, which is that of Python's module struct.
+/// The element type of a format of the buffer protocol, which is that of Python's module struct.
 ElementType of_format(std::string_view format, std::size_t bytes) {
   ElementType element{.bytes = bytes};
   const bool foreign = !format.empty() && (format.front() == '>' || format.front() == '!');
-  if (foreign && bytes > 1) return element;  // other byte order: can be moved, not added
+  if (foreign && bytes > 1) return element;  // another byte order can be moved, but not added
   if (!format.empty() && std::string_view("@=<>!|").find(format.front()) != std::string_view::npos)
     format.remove_prefix(1);
   if (format == "Zf" || format == "Zd") {
@@ -110,7 +110,7 @@ bool contiguous(const dlpack::Tensor& tensor) {
   return true;
 }
 
-/// A view by the buffer protocol, given back at its end.
+/// A view by the buffer protocol. It is released when this object goes.
 struct View {
   View() = default;
   ~View() { PyBuffer_Release(&buffer); }
@@ -119,7 +119,7 @@ struct View {
   Py_buffer buffer{};
 };
 
-/// From the capsule that __dlpack__ returned; the capsule is marked as used, as DLPack asks.
+/// The tensor in the capsule that __dlpack__ returned. Marks the capsule as used, as DLPack asks.
 std::shared_ptr<dlpack::Managed> unpack(const py::object& capsule, const char* call) {
   auto* const managed =
       static_cast<dlpack::Managed*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));

@@ -1,7 +1,8 @@
-// Buffer: an array of Python's as rondo takes it.
+// Buffer: a Python array in the form that rondo takes.
 //
-// Taken are objects with the buffer protocol (numpy's arrays, bytearray, array.array, memoryview,
-// rondo's own Memory) and those with __dlpack__ (torch's tensors on the CPU, and other libraries').
+// It takes objects with the buffer protocol (numpy's arrays, bytearray, array.array, memoryview,
+// rondo's own Memory) and objects with __dlpack__ (tensors of torch and other libraries on the
+// CPU).
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -18,19 +19,19 @@ namespace rondo_python {
 namespace py = pybind11;
 
 struct ElementType {
-  std::optional<rondo::DataType> type{};  ///< nothing: rondo can only move such elements, as bytes
+  std::optional<rondo::DataType> type{};  ///< empty: such elements can only be moved, as bytes
   std::size_t bytes = 1;
   bool boolean = false;
   bool complex = false;  ///< `type` is that of its two parts
 };
 
-/// Keeps the Python object and its memory until it goes; made and destroyed with Python's lock.
+/// Keeps the Python object and its memory alive. Made and destroyed while holding Python's lock.
 class Buffer {
  public:
   enum class Use { read, write };
 
-  /// Throws rondo::Error{invalid_argument} that names `call`, says what is wrong with the object
-  /// (no array, not contiguous, on another device, not writable) and what to do.
+  /// Throws rondo::Error{invalid_argument} that names `call`, the problem (no array, not
+  /// contiguous, on another device, not writable) and the remedy.
   Buffer(const py::handle& object, Use use, const char* call);
 
   void* data() const { return data_; }
@@ -47,7 +48,7 @@ class Buffer {
   ElementType element_{};
 };
 
-/// "rondo: all_reduce: WHAT. Try: REMEDY" as an Error{invalid_argument}.
+/// Throws Error{invalid_argument} for `call`, with the problem `what` and the remedy.
 [[noreturn]] void refuse(const char* call, const std::string& what, const std::string& remedy);
 
 }  // namespace rondo_python

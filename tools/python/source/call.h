@@ -1,4 +1,4 @@
-// Call: one call of rondo's as data, for those who keep calls before they make them.
+// Call: one call of rondo as data, so that it can be stored before it is made.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +16,16 @@ struct Call {
   rondo::DataType type{};
   rondo::Reduction how{};
   int root = 0;        ///< of send_recv: the peer
-  bool sends = false;  ///< of send_recv: which of both
-  /// Not empty: blocks that differ in size. Of all_to_all those that this rank sends.
+  bool sends = false;  ///< of send_recv: whether it sends or receives
+  /// The sizes of blocks that differ in size; otherwise empty. For all_to_all those that this rank
+  /// sends.
   std::vector<std::size_t> counts{};
-  std::vector<std::size_t> received{};  ///< then of all_to_all those that it receives
+  std::vector<std::size_t> received{};  ///< for all_to_all: those that it receives
 };
 
 /// Begins the call; returns at once.
 rondo::Work begin(rondo::Communicator& communicator, const Call& call);
-/// Makes the call: the same, but complete on return unless a rondo::Group is open.
+/// Makes the call. It is complete on return, unless a rondo::Group is open.
 void make(rondo::Communicator& communicator, const Call& call);
 
 }  // namespace rondo_python

@@ -1,12 +1,12 @@
-// DLPack's structures as its specification lays them out (version 0.8 and 1.0, without the parts
-// that only versioned capsules have): how array libraries hand memory to each other.
+// DLPack's structures, by which array libraries pass memory to each other. Versions 0.8 and 1.0 of
+// its specification, without the parts that only versioned capsules have.
 #pragma once
 
 #include <cstdint>
 
 namespace rondo_python::dlpack {
 
-/// Device types; all others are no memory that this process may read.
+/// Device types whose memory this process may read.
 inline constexpr std::int32_t cpu = 1;
 inline constexpr std::int32_t pinned_for_cuda = 3;
 

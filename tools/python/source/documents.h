@@ -1,4 +1,4 @@
-// What Python's help() says.
+// The texts of Python's help().
 #pragma once
 
 namespace rondo_python::documents {
@@ -7,18 +7,25 @@ inline constexpr const char* communicator =
     R"(A group of ranks, made by rondo.from_environment(), rondo.from_unique_id(),
 rondo.from_threads() or split().
 
-Every rank makes the same calls in the same order with the same sizes, types, operators and roots;
-disagreement is a rondo.Error on every rank. One thread uses a communicator at a time, except for
-abort(). Arrays are numpy's, torch's on the CPU, or any object with the buffer protocol or
-__dlpack__, contiguous. Calls run without Python's lock. As a context manager it is finalized at the
-end, or aborted on every rank where an exception leaves the block.)";
+Every rank makes the same calls in the same order, with the same sizes, types, operators and roots.
+Where ranks disagree, every rank gets a rondo.Error.
+
+Arrays are numpy's, torch's on the CPU, or any contiguous object with the buffer protocol or
+__dlpack__. Calls run without Python's lock. One thread at a time uses a communicator; only abort()
+and set_timeout() may be called by any thread.
+
+Used in a `with` block, it is finalized at the end of the block. An exception that leaves the block
+aborts it on every rank.)";
 inline constexpr const char* all_reduce =
     R"(output[i] = op over ranks of input[i], on every rank. Returns output.
 
-op is "sum", "prod", "min", "max" or "avg"; of integers and booleans also "bit_and", "bit_or" or
-"bit_xor". output None: in place. reproducible: the bits of floats depend on values, number of ranks,
-type and op only, on no size, algorithm or machine. accumulate: "float32" for narrower floats,
-"float64" for float32: contributions are added in that type and rounded once.)";
+op: "sum", "prod", "min", "max" or "avg"; for integers also "bit_and", "bit_or" or "bit_xor".
+Booleans have "max", "min" and the bit operators; complex numbers have "sum" and "avg".
+output None: in place.
+accumulate: "float32" for narrower floats, or "float64" for float32. The contributions are added in
+that type, and the result is rounded once.
+reproducible: the bits of a float result depend only on values, number of ranks, type and op, and
+not on size, algorithm or machine.)";
 inline constexpr const char* reduce_scatter =
     R"(Reduces `size` blocks and leaves this rank's in output. Returns output.
 
@@ -30,9 +37,9 @@ output has `size` times the elements of input.)";
 inline constexpr const char* broadcast =
     "The root's array, into every rank's array. Returns the array.";
 inline constexpr const char* reduce =
-    R"(output on the root only = op over ranks of input. Returns output.
+    R"(output[i] = op over ranks of input[i], on the root only. Returns output.
 
-output None: in place. Elsewhere output is not looked at. op, accumulate, reproducible: as
+output None: in place. On other ranks output is ignored. op, accumulate, reproducible: as
 all_reduce().)";
 inline constexpr const char* all_to_all =
     R"(Block j of input goes to rank j; block j of output comes from rank j. Returns output.
@@ -41,11 +48,11 @@ Both have the same number of elements, a multiple of `size`; not in place.)";
 inline constexpr const char* scatter =
     R"(Block j of the root's input goes to rank j's output. Returns output.
 
-Elsewhere input is not looked at and may be None.)";
+On other ranks input is ignored and may be None.)";
 inline constexpr const char* gather =
     R"(Every rank's input goes to the root's output, in rank order. Returns output.
 
-Elsewhere output is not looked at and may be None.)";
+On other ranks output is ignored and may be None.)";
 inline constexpr const char* all_gather_v =
     R"(output = every rank's input, in rank order; rank r's has counts[r] elements. Returns output.
 
@@ -57,78 +64,94 @@ counts is the same list on every rank.)";
 inline constexpr const char* scatter_v =
     R"(Block r of the root's input, counts[r] elements, goes to rank r's output. Returns output.
 
-Elsewhere input is not looked at and may be None. counts is the same list on every rank.)";
+On other ranks input is ignored and may be None. counts is the same list on every rank.)";
 inline constexpr const char* gather_v =
-    R"(Every rank's input, counts[r] elements of rank r, goes to the root's output. Returns output.
+    R"(Every rank's input, of counts[r] elements, goes to the root's output. Returns output.
 
-Elsewhere output is not looked at and may be None. counts is the same list on every rank.)";
+On other ranks output is ignored and may be None. counts is the same list on every rank.)";
 inline constexpr const char* all_to_all_v =
     R"(sent[r] elements of input go to rank r; received[r] of output come from it. Returns output.
 
-Blocks lie in rank order. Every rank has lists of its own; not in place.)";
+Blocks lie in rank order. Each rank passes its own lists. Not in place.)";
 inline constexpr const char* barrier = "Returns after every rank has entered.";
 inline constexpr const char* send =
-    R"(Sends the array to rank `peer`, which must recv() as many elements of that type.
+    R"(Sends the array to rank `peer`, which must recv() as many elements of the same type.
 
-Messages between two ranks match in the order of their calls. In a rondo.group() sends and
-receives run together.)";
+Messages between two ranks match in the order of the calls. In a rondo.group() sends and receives
+run together.)";
 inline constexpr const char* recv =
     "Fills the array with what rank `peer` sends. Returns the array.";
 inline constexpr const char* split =
-    R"(Ranks of equal color form a new communicator, ordered by (key, rank). Collective.
+    R"(Ranks with equal colors form a new communicator, ordered by (key, rank). Collective.
 
-A negative color returns None.)";
-inline constexpr const char* dup = "The same ranks with channels of their own. Collective.";
+A rank with a negative color gets None.)";
+inline constexpr const char* dup =
+    "A new communicator of the same ranks, with channels of its own. Collective.";
 inline constexpr const char* abort =
-    R"(Stops this communicator on every rank: calls in flight end with an error. Any thread.)";
-inline constexpr const char* set_timeout =
-    R"(The longest silence of a peer inside a call, in seconds, that this rank waits out from now on:
-in calls under way, too, and in communicators split from this one later. At first the timeout that
-the communicator was made with, or RONDO_TIMEOUT. Any thread.)";
-inline constexpr const char* finalize =
-    R"(Waits for this rank's outstanding work, says goodbye and frees everything.)";
-inline constexpr const char* describe =
-    R"(Which algorithm and transport a call would use here, and why, in a line of words.)";
-inline constexpr const char* traffic =
-    R"(What this rank has sent so far: a dict of messages, frames, payload_bytes,
-header_bytes and direct_bytes (see rondo/traffic.h).)";
-inline constexpr const char* from_environment =
-    R"(The communicator of a job that rondorun, torchrun, srun or mpirun started;
-alone where none did.
+    R"(Ends the communicator on every rank: calls in flight raise an error.
 
-transport ("shm", "tcp,shm", "^shm"), algorithm ("ring", "all_reduce:ring;broadcast:chain") and
-timeout (seconds), reproducible (True, False) and accumulate ("wide", "type") win over the
-environment's RONDO_ settings.)";
+Any thread may call it.)";
+inline constexpr const char* set_timeout =
+    R"(Sets how many seconds a peer may stay silent inside a call before this rank gives up.
+
+It holds from now on, also in calls under way and in communicators split from this one later. The
+first value is the timeout that the communicator was made with, or RONDO_TIMEOUT. Any thread may
+call it.)";
+inline constexpr const char* finalize =
+    R"(Waits for this rank's outstanding work, leaves the communicator and frees everything.)";
+inline constexpr const char* describe =
+    R"(One line that says which algorithm and transport a call would use here, and why.)";
+inline constexpr const char* traffic =
+    R"(What this rank has sent so far, as a dict: messages, frames, payload_bytes, header_bytes and
+direct_bytes (see rondo/traffic.h).)";
+inline constexpr const char* from_environment =
+    R"(The communicator of a job that rondorun, torchrun, srun or mpirun started.
+
+Without a launcher it has one rank.
+
+These arguments win over the environment's RONDO_ settings:
+  transport      "shm", "tcp,shm", "^shm"
+  algorithm      "ring", "all_reduce:ring;broadcast:chain"
+  timeout        seconds
+  reproducible   True, False
+  accumulate     "wide", "type")";
 inline constexpr const char* from_unique_id =
     R"(The communicator of `size` ranks that all pass the same id.
 
-The id is what make_unique_id() returned in one process, carried to the others by you.)";
+One process calls make_unique_id(); your program carries the id to the others. The further arguments
+are those of from_environment().)";
 inline constexpr const char* from_threads =
-    R"(`size` communicators of one world inside this process, one for each thread to use.)";
+    R"(A list of `size` communicators, the ranks of one group inside this process: one a thread.)";
 inline constexpr const char* make_unique_id =
-    R"(Starts a meeting in this process and returns its name, 128 bytes, for from_unique_id().
+    R"(Starts a bootstrap in this process and returns its id, 128 bytes, for from_unique_id().
 
-The process serves the meeting until it ends.)";
+The process serves the bootstrap until it ends.)";
 inline constexpr const char* work =
-    "Asynchronous work. Dropping it does not cancel; its arrays stay alive.";
+    "An asynchronous call. Dropping this object does not cancel the call; its arrays stay alive.";
 inline constexpr const char* wait =
-    R"(Returns the call's result when it is complete. Raises the work's error.)";
+    R"(Waits until the call is complete. Returns its result, or raises its error.)";
 inline constexpr const char* test =
-    "Whether the work is complete; makes progress. Raises its error.";
+    "Makes progress. Returns whether the call is complete, or raises its error.";
 inline constexpr const char* group =
     R"(with rondo.group(): the calls in the block are issued together and complete at its end.
 
-So that a send and a receive cannot wait for each other. Groups nest: the outermost one waits. An
+In a group a send and a receive cannot wait for each other. Groups nest: the outermost one waits. An
 exception in the block aborts the communicators whose calls are not complete.)";
 inline constexpr const char* memory =
-    R"(Memory of rondo.allocate(), with the buffer protocol: numpy.frombuffer(memory, dtype),
+    R"(Memory from rondo.allocate(), for numpy.frombuffer(memory, dtype) and
 torch.frombuffer(memory, dtype=...). It lives as long as an array on it does.)";
 inline constexpr const char* allocate =
-    R"(`bytes` of zeroed memory that the other ranks of this machine reach directly: calls whose
-arrays lie in it on every rank move the fewest bytes.)";
+    R"(`bytes` of zeroed memory that the other ranks of this machine reach directly.
+
+Calls whose arrays lie in such memory on every rank make the fewest copies.)";
 inline constexpr const char* error = R"(What went wrong, where, and what to do.
 
-Attributes: code ("mismatch", "peer_lost", "timeout", "aborted", "invalid_argument", ...), message,
-rank (that reports), peer (that it is about, or -1), call and remedy.)";
+Attributes:
+  code      "mismatch", "peer_lost", "timeout", "aborted", "invalid_argument", ...
+  message   what went wrong
+  rank      the rank that reports
+  peer      the rank that it is about, or -1
+  call      the call in which it happened
+  remedy    what to do)";
 
 }  // namespace rondo_python::documents

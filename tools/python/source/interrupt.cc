@@ -12,14 +12,14 @@
 namespace rondo_python {
 namespace {
 
-/// A process has one SIGINT, so this is one for the process. Never destroyed: a signal may come at
-/// any time.
+/// One object for the process, as it has one SIGINT. Never destroyed, as a signal may come at any
+/// time.
 struct Watch {
   sem_t interrupts{};
   struct sigaction python {};                ///< the handler before ours, which is called first
-  pid_t process = 0;                         ///< whose thread watches: none survives fork()
+  pid_t process = 0;                         ///< the process whose thread watches; fork() ends it
   std::thread::id main{};                    ///< set before the thread starts, constant then
-  std::mutex mutex{};                        ///< over what follows
+  std::mutex mutex{};                        ///< guards what follows
   const Interruptible* innermost = nullptr;  ///< of the main thread's calls
 };
 
@@ -50,7 +50,8 @@ void abort_what_waits() {
   }
 }
 
-/// On the thread where Python runs signals' handlers, and SIGINT's is the usual one.
+/// Whether this is the thread on which Python runs signal handlers, and SIGINT has Python's default
+/// handler.
 bool python_raises_interrupts() {
   const pybind11::module_ signals = pybind11::module_::import("signal");
   const pybind11::module_ threads = pybind11::module_::import("threading");

@@ -1,21 +1,22 @@
 // Ctrl-C while a call waits: the communicator is aborted, and Python raises KeyboardInterrupt.
 //
-// Python's own handler only makes a note, which is looked at between two lines of Python. A thread
-// that waits for its peers in C++ would come to that after RONDO_TIMEOUT. So the handler is
-// followed by one that wakes a thread, which aborts the communicators that the main thread waits
-// for.
+// Python's own handler only sets a flag, which is checked between two lines of Python. A thread
+// that waits for its peers in C++ would check it only after RONDO_TIMEOUT. So a second handler
+// follows Python's. It wakes a thread that aborts the communicators for which the main thread
+// waits.
 #pragma once
 
 #include "rondo/rondo.h"
 
 namespace rondo_python {
 
-/// Once communicators are made, on Python's main thread, with its lock. Does nothing where SIGINT
-/// has a handler other than Python's default.
+/// Called when communicators are made, on Python's main thread, while holding Python's lock. Does
+/// nothing if SIGINT has another handler than Python's default.
 void watch_interrupts();
 
-/// Around a call that may wait, which has Python look for signals once more when this is made. On
-/// other threads than the main one it does nothing, as Python raises KeyboardInterrupt there.
+/// Lives around a call that may wait. The call lets Python check for signals once more after this
+/// is made. Does nothing on other threads than the main one, on which Python raises
+/// KeyboardInterrupt.
 class Interruptible {
  public:
   explicit Interruptible(rondo::Communicator& communicator);

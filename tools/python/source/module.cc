@@ -1,4 +1,4 @@
-// The Python module rondo._rondo: rondo's C++ interface for arrays of Python's.
+// The Python module rondo._rondo: rondo's C++ interface, for Python's arrays.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -20,7 +20,7 @@ namespace {
 using namespace py::literals;
 using WorldHandle = std::shared_ptr<World>;
 
-/// What says how a communicator is made; none: the environment does.
+/// What the caller asks of a new communicator. Where a part is empty, the environment decides.
 struct Wishes {
   const std::string& transport;
   const std::string& algorithm;
@@ -52,7 +52,7 @@ rondo::Options options(const Wishes& wishes, const char* call) {
   return made;
 }
 
-/// Both forms of a call: the one that waits and `name`_async.
+/// Defines both forms of a call: `name`, which waits, and `name`_async.
 template <class... Arguments, class... Extra>
 void define(py::class_<World, WorldHandle>& type, const char* name,
             Request (*plan)(Place, Arguments...), const char* document, const Extra&... extra) {
@@ -65,7 +65,7 @@ void define(py::class_<World, WorldHandle>& type, const char* name,
   const std::string asynchronous = std::string(name) + "_async";
   const std::string text =
       std::string("As ") + name +
-      "(), returning a Work at once; leave the arrays alone until it is complete.";
+      "(), but returns a Work at once. Leave the arrays alone until it is complete.";
   type.def(
       asynchronous.c_str(),
       [plan](World& self, std::decay_t<Arguments>... arguments) {
@@ -123,7 +123,7 @@ py::dict traffic(World& self) {
                   "direct_bytes"_a = sent.direct_bytes);
 }
 
-/// Leaves a `with` block: an exception in it ends the communicator on every rank.
+/// At the end of a `with` block: an exception in it ends the communicator on every rank.
 void leave(World& self, const py::object& kind, const py::object& value, const py::object&) {
   if (kind.is_none()) return self.finalize();
   self.abort("by an exception: " + std::string(py::str(kind.attr("__name__"))) + ": " +
@@ -134,7 +134,7 @@ void define_world(py::module_& module) {
   py::class_<World, WorldHandle> type(module, "Communicator", documents::communicator);
   define_calls(type);
   type.def_property_readonly(
-          "rank", [](World& self) { return self.place().rank; }, "This process's number, from 0.")
+          "rank", [](World& self) { return self.place().rank; }, "This rank's number, from 0.")
       .def_property_readonly(
           "size", [](World& self) { return self.place().ranks; }, "How many ranks there are.")
       .def("split", &World::split, "color"_a, "key"_a = 0, documents::split)
@@ -242,7 +242,7 @@ void define_memory(py::module_& module) {
              documents::allocate);
 }
 
-/// rondo::Error as the class Error of this module, with the parts of its text.
+/// Raises a rondo::Error as this module's class Error, with the parts of its text as attributes.
 void raise(const rondo::Error& error) {
   const py::object type = py::module_::import("rondo._rondo").attr("Error");
   const py::object raised = type(error.what());

@@ -25,7 +25,7 @@ DataType parse_type(const std::string& type, const char* call) {
   refuse(call, "there is no type '" + type + "' to accumulate in", "float32 or float64");
 }
 
-/// As whole bytes where rondo has no such type: for calls that only move.
+/// For calls that only move: elements go as bytes if rondo does not have their type.
 void describe_moved(Call& call, const Buffer& block) {
   const ElementType& element = block.element();
   call.type = element.type.value_or(DataType::uint8);
@@ -70,7 +70,7 @@ void check_alike(const Buffer& larger, const Buffer& smaller, int times, const c
          "make the larger one exactly as many times the smaller one as there are ranks");
 }
 
-/// A call from `input` to `output` where one of them is `input_times` or `output_times` blocks.
+/// A call from `input` to `output`, which have `input_times` and `output_times` blocks.
 Request from_to(Collective collective, const py::object& input, const py::object& output,
                 int input_times, int output_times) {
   const char* const name = rondo::name(collective).data();
@@ -85,7 +85,7 @@ Request from_to(Collective collective, const py::object& input, const py::object
   return request;
 }
 
-/// The sum of counts, one for each rank.
+/// The sum of counts. There must be one count for each rank.
 std::size_t sum_of(const Counts& counts, Place place, const char* call) {
   if (counts.size() != static_cast<std::size_t>(place.ranks))
     refuse(call,
@@ -102,13 +102,14 @@ void check_elements(const Buffer& array, std::size_t wanted, const char* call) {
          "arrays of exactly the counts' elements");
 }
 
-/// Of the arrays' elements as of rondo's; for describe_moved()'s type.
+/// Converts counts of the arrays' elements to counts of the type that describe_moved() chose.
 Counts counts_of(const Call& call, const Buffer& array, Counts counts) {
   for (std::size_t& count : counts) count *= array.element().bytes / rondo::size_of(call.type);
   return counts;
 }
 
-/// A call whose `larger` array has all blocks and the `smaller` this rank's; null: not given here.
+/// A call in which the `larger` array has all blocks and the `smaller` has this rank's block. Null:
+/// this rank does not pass it.
 void describe_blocks(Request& request, Place place, const Buffer* larger, const Buffer* smaller,
                      const Counts& counts, const char* name) {
   const std::size_t all = sum_of(counts, place, name);
@@ -121,7 +122,7 @@ void describe_blocks(Request& request, Place place, const Buffer* larger, const 
   request.call.counts = counts_of(request.call, given, counts);
 }
 
-/// Both arrays, with nothing said of them yet.
+/// A request with both arrays, not yet described.
 Request of_both(Collective collective, const py::object& input, const py::object& output,
                 const char* name) {
   Request request{.call = {.collective = collective}, .result = output};
@@ -130,7 +131,7 @@ Request of_both(Collective collective, const py::object& input, const py::object
   return request;
 }
 
-/// A call on one array, which `use` says what is done with.
+/// A call on one array. `use`: whether it is read or written.
 Request on_one(Collective collective, const py::object& array, Use use, const char* name) {
   Request request{.call = {.collective = collective}};
   const Buffer& buffer = request.buffers.emplace_back(array, use, name);
@@ -152,7 +153,7 @@ void check_given(const py::object& array, const char* what, const char* call) {
     refuse(call, std::string("the root gave no ") + what, std::string(what) + "=ARRAY on the root");
 }
 
-/// scatter_v, gather_v: all blocks are in one array, of which only the root knows.
+/// scatter_v and gather_v: all blocks lie in one array, which only the root has.
 Request rooted(Collective collective, Place place, const py::object& input,
                const py::object& output, const Counts& counts, int root, const char* name) {
   check_root(place, root, name);

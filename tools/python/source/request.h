@@ -1,4 +1,4 @@
-// Request: a call as Python asked for it: checked, with the arrays that it needs.
+// Request: a call from Python, checked, with the arrays that it uses.
 #pragma once
 
 #include <optional>
@@ -24,12 +24,12 @@ struct Place {
 
 using Counts = std::vector<std::size_t>;
 
-/// What Python says about how to combine, as rondo has it. `accumulate`: a type's name, or none.
+/// rondo's Reduction for the arguments of a Python call. `accumulate`: a type's name, or empty.
 rondo::Reduction reduction_of(const std::string& op, const std::optional<std::string>& accumulate,
                               bool reproducible, const char* call);
 
-/// One for each of rondo's calls; they throw rondo::Error{invalid_argument}. `output` None means in
-/// place, where a call can be.
+/// A function for each of rondo's calls. They throw rondo::Error{invalid_argument}. An `output` of
+/// None means in place, if the call can be.
 Request all_reduce(Place, const py::object& input, const py::object& output, const std::string& op,
                    const std::optional<std::string>& accumulate, bool reproducible);
 Request reduce_scatter(Place, const py::object& input, const py::object& output,

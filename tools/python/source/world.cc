@@ -25,7 +25,7 @@ Kept& kept_by_this_thread() {
   return kept;
 }
 
-/// Its objects go, as they do when the program is over or has failed.
+/// Whether Python is ending and destroys its objects, because the program is over or has failed.
 bool interpreter_ends() {
 #if PY_VERSION_HEX >= 0x030D0000
   return Py_IsFinalizing() != 0;
@@ -34,12 +34,12 @@ bool interpreter_ends() {
 #endif
 }
 
-/// With an Interruptible made before: for signals that came too early to be its.
+/// Called after an Interruptible is made: for signals that came before it.
 void heed_signals() {
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
-/// Without Python's lock; a KeyboardInterrupt comes before the error that it caused.
+/// Runs `body` without Python's lock. A KeyboardInterrupt wins over the error that it caused.
 template <class Body>
 void waiting(const Body& body) {
   try {
@@ -51,7 +51,7 @@ void waiting(const Body& body) {
   }
 }
 
-/// A call on each of them.
+/// Has an Interruptible for each communicator of a group.
 class InterruptibleGroup {
  public:
   explicit InterruptibleGroup(const std::vector<std::shared_ptr<World>>& worlds) {
@@ -67,7 +67,7 @@ class InterruptibleGroup {
   std::deque<Interruptible> calls_{};
 };
 
-/// Ends the group as an exception of C++ does: what it began is aborted.
+/// Ends the group as a C++ exception would: its calls are aborted.
 void give_up(std::optional<rondo::Group>& group) {
   struct Failed {};
   struct Leaving {
@@ -90,8 +90,8 @@ World::World(rondo::Communicator communicator)
 }
 
 World::~World() {
-  // Python ends without having been asked to finalize: whether that is an end in order or a failure
-  // that the peers had better hear of is known to the process's end, which sees to it.
+  // Python ends and finalize() was not called. Is that an orderly end, or a failure that the peers
+  // must hear of? The handler at the process's end knows, and acts.
   if (interpreter_ends()) {
     leave_to_process_end();
     return;
@@ -101,8 +101,8 @@ World::~World() {
   try {
     communicator_.finalize();  // then nobody writes to the arrays of pending_ any more
   } catch (const rondo::Error&) {
-    // Its calls have failed and said so, or turn out only here to differ from the other
-    // ranks', whose calls say that; what is left is to leave.
+    // Its calls have raised their errors before; or they differ from the other ranks' calls, which
+    // raise errors there. Here nothing is left to do but leave.
   }
 }
 
@@ -152,7 +152,7 @@ std::shared_ptr<Pending> World::start(Request request) {
     pending->work = begin(use.communicator(), request.call);
   }
   pending_.push_back(pending);
-  // The work holds this only until it has called it.
+  // The work drops this function after it has called it.
   pending->work.when_complete([pending = pending.get()] {
     pending->over.store(true, std::memory_order_release);  // pairs with forget_completed()
   });

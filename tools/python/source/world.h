@@ -1,4 +1,4 @@
-// World: a communicator as Python has it, and Work: what its asynchronous calls return.
+// World: Python's communicator. Pending: the object that its asynchronous calls return.
 #pragma once
 
 #include <atomic>
@@ -13,21 +13,21 @@ namespace rondo_python {
 
 class World;
 
-/// Asynchronous work with the arrays it uses. Made and destroyed with Python's lock.
+/// Asynchronous work with the arrays it uses. Made and destroyed while holding Python's lock.
 struct Pending {
   std::weak_ptr<World> world{};
   rondo::Work work{};
   std::vector<Buffer> buffers{};
   py::object result = py::none();
-  /// Set by whichever thread completes the work (release), read with Python's lock (acquire): then
-  /// nobody writes to the buffers any more.
+  /// Set by the thread that completes the work (release), read while holding Python's lock
+  /// (acquire). Once it is set, nothing writes to the buffers.
   std::atomic<bool> over{false};
 };
 
 class World : public std::enable_shared_from_this<World> {
  public:
   explicit World(rondo::Communicator communicator);
-  /// Leaves, without throwing: waits for outstanding work, but not where Python ends.
+  /// Leaves without throwing. Waits for outstanding work, unless Python is ending.
   ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
@@ -53,7 +53,7 @@ class World : public std::enable_shared_from_this<World> {
   std::shared_ptr<World> dup();
   void abort(const std::string& reason);
   void finalize();
-  /// For what any thread may do, and for those who keep the communicator in use.
+  /// For calls that any thread may make, and for callers that hold a Use.
   rondo::Communicator& communicator() { return communicator_; }
 
  private:
@@ -76,8 +76,7 @@ bool test(Pending& pending);
 class Group {
  public:
   void enter();
-  /// After an exception in the block the calls made so far are given up: their communicators are
-  /// aborted.
+  /// After an exception in the block the communicators of its calls are aborted.
   void exit(bool failed);
 
  private:

@@ -1,9 +1,9 @@
-"""Activation checkpointing: what the forward pass of a block computed is not kept but computed again.
+"""Activation checkpointing: results of a block's forward pass are computed again instead of kept.
 
     torchrun --nproc-per-node 4 tools/torch/examples/activation_checkpointing.py --backend rondo
 
-Of each block only its input stays in memory until the backward pass. The results are the same; a
-block's forward pass runs twice a step.
+Only the input of each block stays in memory until the backward pass. The results are the same, and
+each block's forward pass runs twice in a step.
 """
 
 import torch

@@ -1,11 +1,11 @@
-"""How long the processes of a pipeline have nothing to do.
+"""How long the processes of a pipeline are idle.
 
     torchrun --nproc-per-node 4 tools/torch/examples/bubble.py --backend rondo
 
-The textbook's share of the time, for P processes and M small batches, is (P-1)/(M+P-1), of GPipe and
-of 1F1B alike (which keeps fewer activations). Here each process writes down in which order it did
-what; from that follows, by who waits for whom, the share when messages take no time. It is also
-measured, with layers that wait where others compute, so that it shows on a machine with few cores.
+The textbook's idle share, for P processes and M small batches, is (P-1)/(M+P-1). It holds for GPipe
+and for 1F1B, which keeps fewer activations. Here each process records the order of its work. From these
+records follows the idle share if messages took no time. The share is also measured, with layers that
+sleep instead of computing, so that it shows on a machine with few cores.
 """
 
 import time
@@ -20,7 +20,7 @@ FORWARD, BACKWARD = 0.02, 0.04   # seconds for a small batch
 
 
 class Work(torch.autograd.Function):
-    """Hands on what it gets, and takes its time."""
+    """Passes its input on after a fixed time."""
 
     take = staticmethod(time.sleep)
 
@@ -55,7 +55,7 @@ def run(schedule_of, small_batches):
     stage = PipelineStage(own, rank, ranks, torch.device("cpu"))
     schedule = schedule_of(stage, small_batches, loss_fn=common.loss_of)
     x, y = torch.ones(small_batches, 4), torch.zeros(small_batches, 4)
-    for _ in range(2):   # the first time they tell each other the shapes
+    for _ in range(2):   # in the first round they exchange the shapes
         own.diary.clear()
         distributed.barrier()
         begin = time.monotonic()
@@ -65,7 +65,7 @@ def run(schedule_of, small_batches):
 
 
 def end_of(diaries):
-    """When the last process is done if everyone does what stands in its diary as early as possible."""
+    """When the last process ends if each follows its diary as early as possible."""
     ends, clocks, read = {}, [0.0] * len(diaries), [0] * len(diaries)
     while any(place < len(diary) for place, diary in zip(read, diaries)):
         before = list(read)

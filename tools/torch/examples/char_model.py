@@ -2,9 +2,9 @@
 
     torchrun --nproc-per-node 4 tools/torch/examples/char_model.py --steps 300 --text FILE
 
-A transformer in the manner of GPT reads 32 characters and learns to guess the next one; by default
-its text is this program. The processes share out the samples of each step. --checkpoint FILE saves
-at the end, and goes on from there if the file exists.
+A small GPT reads 32 characters and learns to guess the next one. By default its text is this program.
+The processes divide the samples of each step among them. --checkpoint FILE saves at the end, and
+continues from that file if it exists.
 """
 
 import pathlib
@@ -21,7 +21,7 @@ CONTEXT, WIDTH, HEADS, LAYERS, SAMPLES = 32, 48, 4, 2, 16
 
 
 class Layer(nn.Module):
-    """Every character looks at those before it; then two matrices for each alone."""
+    """Attention to earlier characters, then two matrices for each character."""
 
     def __init__(self):
         super().__init__()
@@ -58,7 +58,7 @@ class Text:
         self.data = torch.tensor([numbers[letter] for letter in text])
 
     def samples(self, step):
-        """Those of one step, the same in every process: characters, and the ones that follow them."""
+        """The samples of one step, the same in every process: characters, and the next ones."""
         begins = torch.randint(len(self.data) - CONTEXT - 1, (SAMPLES, 1),
                                generator=torch.Generator().manual_seed(step))
         rows = self.data[begins + torch.arange(CONTEXT + 1)]
@@ -66,7 +66,7 @@ class Text:
 
 
 class Training:
-    """`rank` of `ranks` processes."""
+    """The training on process `rank` of `ranks`."""
 
     def __init__(self, text, rank, ranks):
         torch.manual_seed(1)
@@ -101,7 +101,7 @@ class Training:
 
     @torch.no_grad()
     def write(self, length):
-        """New text: each character drawn by the model's own odds."""
+        """New text: each character is drawn with the model's probabilities."""
         written, dice = self.text.data[:1], torch.Generator().manual_seed(0)
         for _ in range(length):
             odds = self.model(written[None, -CONTEXT:])[0, -1].softmax(0)

@@ -20,7 +20,7 @@ def arguments(description, **more):
     """`more`: further options, by name, as keywords of add_argument()."""
     parser = argparse.ArgumentParser(description=description,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--backend", default="rondo", help="of torch.distributed: rondo (default), gloo")
+    parser.add_argument("--backend", default="rondo", help="rondo (default) or gloo")
     parser.add_argument("--steps", type=int, default=10, help="optimizer steps (default 10)")
     for name, keywords in more.items():
         parser.add_argument("--" + name.replace("_", "-"), **keywords)
@@ -28,14 +28,14 @@ def arguments(description, **more):
 
 
 def start(description, **more):
-    """Reads the options and joins the job, whichever launcher started it."""
+    """Reads the options and joins the job. Works with every launcher."""
     options = arguments(description, **more)
     distributed.init_process_group(options.backend, init_method="rondo://")
     return options
 
 
 class Block(nn.Module):
-    """Two matrices with a bend between them, around which the input also goes straight on."""
+    """Two matrices with GELU between them, and a residual connection around them."""
 
     def __init__(self):
         super().__init__()
@@ -47,13 +47,13 @@ class Block(nn.Module):
 
 
 def network(blocks=4):
-    """The same numbers in every process."""
+    """The network, with the same numbers in every process."""
     torch.manual_seed(7)
     return nn.Sequential(*(Block() for _ in range(blocks)))
 
 
 def batch(step):
-    """The batch of a step, whole: each process takes the part that is its own."""
+    """The whole batch of a step. Each process takes its own part of it."""
     generator = torch.Generator().manual_seed(1000 + step)
     x = torch.randn(BATCH, WIDTH, generator=generator)
     return x, torch.roll(x, 1, dims=1)
@@ -84,7 +84,7 @@ def train_alone(steps, make_optimizer=lambda parameters: torch.optim.SGD(paramet
 
 
 def train_on_shares(model, optimizer, steps):
-    """Data parallel training: each process takes its rows of every batch. The losses of all."""
+    """Data parallel training: each process takes its rows of every batch. The losses over all rows."""
     losses = []
     for step in range(steps):
         x, y = map(share, batch(step))
@@ -103,7 +103,7 @@ def mean_over_ranks(loss):
 
 
 def report(losses, alone, tolerance=1e-5):
-    """Prints both; an error where they differ by more."""
+    """Prints both. Raises an error if they differ by more than `tolerance`."""
     worst = max(abs(a - b) for a, b in zip(losses, alone))
     if distributed.get_rank() == 0:
         for step, (loss, expected) in enumerate(zip(losses, alone)):

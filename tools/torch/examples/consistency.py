@@ -1,9 +1,9 @@
-"""Do all processes still have the same parameters? If not: which parameter, on which processes?
+"""Checks that all processes have the same parameters; if not, names parameter and processes.
 
     torchrun --nproc-per-node 4 tools/torch/examples/consistency.py --backend rondo
 
-Data parallel training is right only while they do; a forgotten seed or a parameter that one process
-changed alone shows in nothing but worse results. The check sends 16 bytes for each parameter.
+Data parallel training is only right while they do. Otherwise, for example after a forgotten seed, the
+only sign is a worse result. The check sends 16 bytes for each parameter.
 """
 
 import torch
@@ -14,14 +14,14 @@ import common
 
 
 def fingerprint(tensor):
-    """Two numbers that tell the tensor's bits, and their order, from nearly all others."""
+    """Two numbers as a digest of the tensor's bits and their order."""
     bits = tensor.detach().contiguous().view(torch.uint8).flatten().to(torch.int64)
     places = torch.arange(1, len(bits) + 1)
     return torch.stack([(bits * places).sum(), (bits * (places * 2654435761 % 1000003)).sum()])
 
 
 def differences(model):
-    """{name of a parameter or buffer: the processes whose value is not that of process 0}"""
+    """{name of a parameter or buffer: the processes whose value differs from process 0's}"""
     named = dict(model.named_parameters()) | dict(model.named_buffers())
     own = torch.stack([fingerprint(tensor) for tensor in named.values()])
     everybodys = own.new_empty(distributed.get_world_size() * len(own), 2)

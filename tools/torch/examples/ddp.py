@@ -2,8 +2,8 @@
 
     torchrun --nproc-per-node 4 tools/torch/examples/ddp.py --backend rondo
 
-Gradients are accumulated over two small steps and averaged once; they lie in the buffers that are
-sent. The second training computes in 16 bits where autocast thinks that enough.
+Gradients are accumulated over two small steps and averaged once. They lie in the buffers that are sent.
+The second training computes in 16 bits where autocast finds that sufficient.
 """
 
 import contextlib

@@ -24,7 +24,7 @@ def configuration(stage):
 
 def train(steps, stage):
     import deepspeed
-    # An all-reduce of DeepSpeed's own for inference, which it would compile now, for minutes.
+    # DeepSpeed would now compile its own all-reduce for inference, which takes minutes.
     deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
     model = common.network()
     engine, _, _, _ = deepspeed.initialize(

@@ -1,9 +1,9 @@
-"""A process dies, torchrun starts all of them again, and they go on from the last checkpoint.
+"""A process dies, torchrun restarts all processes, and they continue from the last checkpoint.
 
     torchrun --nproc-per-node 2 --max-restarts 1 tools/torch/examples/elastic.py --die-at 4
 
-Without --die-at nobody dies. Checkpoints lie in the folder --checkpoints; process 0 writes them,
-under another name first, so that none is ever half written.
+Without --die-at no process dies. Process 0 writes the checkpoints into the folder --checkpoints. Each
+has another name until it is complete, so none is ever half written.
 """
 
 import os
@@ -23,18 +23,18 @@ def save(path, **what):
         unfinished = path.with_suffix(".unfinished")
         torch.save(what, unfinished)
         unfinished.replace(path)
-    distributed.barrier()  # whoever dies behind this has left it
+    distributed.barrier()  # a process that dies later has left this barrier
 
 
 def die_once(step, die_at):
-    """The last process ends without a word; not again when it has been started again."""
+    """The last process ends without warning, but only if it has not been restarted."""
     first = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0"
     if first and step == die_at and distributed.get_rank() == distributed.get_world_size() - 1:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 def train(steps, path, die_at=None):
-    """The losses, and at which step this process began."""
+    """The losses, and the step at which this process began."""
     model = DistributedDataParallel(common.network())
     optimizer = torch.optim.SGD(model.parameters(), lr=common.RATE, momentum=0.5)
     losses = []

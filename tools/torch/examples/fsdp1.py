@@ -2,8 +2,8 @@
 
     torchrun --nproc-per-node 4 tools/torch/examples/fsdp1.py --backend rondo
 
-FULL_SHARD spreads parameters, gradients and optimizer state (ZeRO-3), SHARD_GRAD_OP keeps the
-parameters of a step (ZeRO-2), HYBRID_SHARD spreads within pairs and averages between them.
+FULL_SHARD shards parameters, gradients and optimizer state (ZeRO-3). SHARD_GRAD_OP keeps the gathered
+parameters during a step (ZeRO-2). HYBRID_SHARD shards within pairs and averages between the pairs.
 """
 
 import torch

@@ -1,8 +1,8 @@
-"""Sharded data parallel: every process keeps a part of each parameter, gathered when needed.
+"""Sharded data parallel: every process keeps a part of each parameter and gathers the rest when needed.
 
     torchrun --nproc-per-node 4 tools/torch/examples/fsdp2.py --backend rondo
 
-ZeRO-3 gathers parameters for the forward pass and again for the backward pass, ZeRO-2 keeps them in
+ZeRO-3 gathers parameters for the forward pass and again for the backward pass. ZeRO-2 keeps them in
 between. The last training sends parameters and gradients in 16 bits.
 """
 

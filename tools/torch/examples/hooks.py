@@ -1,9 +1,9 @@
-"""Less to send: hooks that compress DDP's gradients on their way.
+"""DDP hooks that compress gradients before they are sent.
 
     torchrun --nproc-per-node 4 tools/torch/examples/hooks.py --backend rondo
 
-top_k sends the largest tenth of a bucket's elements and where they belong; what was left out is
-added to the next step's gradients. PowerSGD, which torch brings along, sends two thin matrices whose
+top_k sends the largest tenth of a bucket's elements and their places. The rest is added to the next
+step's gradients (error feedback). PowerSGD, which is part of torch, sends two thin matrices whose
 product is close to the gradient.
 """
 
@@ -19,12 +19,12 @@ class TopK:
     """The state of the hook below."""
 
     def __init__(self, share):
-        self.share = share    # of the elements, that are sent
-        self.left_out = {}    # by bucket: what earlier steps did not send
+        self.share = share    # of the elements: how many are sent
+        self.left_out = {}    # for each bucket: values that earlier steps did not send
 
     def add_left_out(self, bucket):
         gradient, earlier = bucket.buffer(), self.left_out.get(bucket.index())
-        # DDP cuts its buckets anew after the first step.
+        # DDP makes its buckets anew after the first step.
         return gradient + earlier if earlier is not None and earlier.shape == gradient.shape else gradient
 
     def keep_left_out(self, bucket, gradient, sent):
@@ -65,7 +65,7 @@ def train_power_sgd(steps):
 def main():
     options = common.start(__doc__)
     alone = common.train_alone(options.steps)
-    common.report(train_top_k(options.steps, share=1.0), alone)   # everything is sent: the same
+    common.report(train_top_k(options.steps, share=1.0), alone)   # all is sent, so the losses are the same
     common.report(train_top_k(options.steps), alone, tolerance=0.1)
     common.report(train_power_sgd(options.steps), alone, tolerance=0.1)
     distributed.destroy_process_group()

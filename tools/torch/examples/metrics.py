@@ -1,9 +1,9 @@
-"""Metrics over all processes: counted where the data is, added up once.
+"""Metrics over all processes: each counts its own data, and one all-reduce adds them up.
 
     torchrun --nproc-per-node 4 tools/torch/examples/metrics.py --backend rondo
 
-A mean of means is wrong where processes have different numbers of rows: sums and counts are reduced,
-and divided afterwards. Whole numbers stay whole: the table of classes is exact.
+A mean of means is wrong if processes have different numbers of rows. So sums and counts are reduced
+first and divided afterwards. Integers stay integers, so the table of classes is exact.
 """
 
 import torch
@@ -12,7 +12,7 @@ import torch.distributed as distributed
 import common
 
 CLASSES = 5
-ROWS = 103   # no multiple of anything: the processes have different numbers of rows
+ROWS = 103   # not divisible by the number of processes: they have different numbers of rows
 
 
 class Metrics:
@@ -28,7 +28,7 @@ class Metrics:
         self.table.index_put_((classes, scores.argmax(1)), torch.tensor(1), accumulate=True)
 
     def reduce(self):
-        """Afterwards every process has those of all."""
+        """Adds up the counts. Afterwards every process has the totals."""
         for tensor, operator in ((self.sums, distributed.ReduceOp.SUM),
                                  (self.largest, distributed.ReduceOp.MAX),
                                  (self.table, distributed.ReduceOp.SUM)):
@@ -43,7 +43,7 @@ class Metrics:
 
 
 def measured(rank, ranks):
-    """Of the rows that are one process's own."""
+    """The metrics of one process's own rows."""
     generator = torch.Generator().manual_seed(3)
     scores = torch.randn(ROWS, CLASSES, generator=generator)
     classes = torch.randint(CLASSES, (ROWS,), generator=generator)
@@ -53,7 +53,7 @@ def measured(rank, ranks):
 
 
 def compare():
-    """(over all processes, of one process that has all rows)"""
+    """(metrics over all processes, metrics of one process that has all rows)"""
     metrics, alone = measured(distributed.get_rank(), distributed.get_world_size()), measured(0, 1)
     metrics.reduce()
     if not torch.equal(metrics.table, alone.table):

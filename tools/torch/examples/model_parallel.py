@@ -1,9 +1,9 @@
-"""Model parallel by hand: every process has some of the layers and passes on what comes out.
+"""Model parallel by hand: every process has some of the layers and sends their output to the next.
 
     torchrun --nproc-per-node 4 tools/torch/examples/model_parallel.py --backend rondo
 
-First by send and recv, one process at work at a time; then by isend and irecv, the batch in parts,
-so that a process computes one part while another is under way. pipeline.py does it by torch's own
+First with send and recv: one process computes at a time. Then with isend and irecv and the batch in
+parts: a process computes one part while another part is on its way. pipeline.py uses torch's own
 schedules.
 """
 
@@ -39,7 +39,7 @@ def step_in_turn(own, x, y):
 
 
 def expected(parts, peer):
-    """Places for one tensor of each part, and who fills them."""
+    """A tensor for each part, and the receives that fill them."""
     places = [torch.empty_like(part) for part in parts]
     return [(place, distributed.irecv(place, peer)) for place in places]
 

@@ -2,8 +2,8 @@
 
     torchrun --nproc-per-node 4 tools/torch/examples/pipeline.py --backend rondo
 
-GPipe runs all forward passes before the backward ones, 1F1B alternates. Of P processes and M small
-batches (P-1)/(M+P-1) of the time is a bubble, in which a process has nothing to do.
+GPipe runs all forward passes before the backward passes; 1F1B alternates. With P processes and M small
+batches a process is idle for (P-1)/(M+P-1) of the time: the bubble.
 """
 
 import torch

@@ -1,9 +1,10 @@
-"""Tensor parallel: every process has some columns of one matrix and the same rows of the next.
+"""Tensor parallel: every process has some columns of one matrix and the matching rows of the next.
 
     torchrun --nproc-per-node 4 tools/torch/examples/tensor_parallel.py --backend rondo
 
-The outputs of the second matrix are summed over the processes: one all-reduce a block. With
-sequence parallelism the rows between blocks are spread as well: an all-gather and a reduce-scatter.
+The outputs of the second matrix are summed over the processes, with one all-reduce for each block. With
+sequence parallelism the activations between blocks are sharded, too. That takes an all-gather and a
+reduce-scatter.
 """
 
 import torch

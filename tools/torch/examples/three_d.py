@@ -2,9 +2,12 @@
 
     torchrun --nproc-per-node 8 tools/torch/examples/three_d.py --backend rondo
 
-Every process is in three groups: with the one that has the same layers and the other rows of the
-batch, with the one that has the layers before or behind, and with the one that has the other half of
-each matrix. The numbers of a process spell its place: 5 = 101 is the second in the first and third.
+Every process is in three groups of two. Its partners have
+- the same layers and the other rows of the batch
+- the layers before or after its own
+- the other half of each matrix
+
+The binary digits of a rank are its place: 5 = 101 is second in the first and third group.
 """
 
 import torch
@@ -26,7 +29,7 @@ def cube():
 
 
 def own_layers(mesh):
-    """Half of the network, and of these layers' matrices half the columns or rows."""
+    """Half of the layers, with half of the columns or rows of their matrices."""
     whole, place = common.network(), mesh["pipeline"].get_local_rank()
     own = whole[:len(whole) // 2] if place == 0 else whole[len(whole) // 2:]
     for block in own:
@@ -55,7 +58,7 @@ def train(steps):
         schedule.step(*([x] if place == 0 else []), **({"target": y, "losses": parts} if place else {}))
         average_gradients(own, data)
         optimizer.step()
-        # The two halves of the tensor group have the same loss, the first stages have none.
+        # Both processes of a tensor group have the same loss. The first stages have none.
         losses.append(2 * common.mean_over_ranks(torch.stack(parts).mean() if parts else torch.zeros(())))
     return losses
 

@@ -1,4 +1,4 @@
-"""ZeRO-1: data parallel, but each process keeps the optimizer's state of its part of the parameters.
+"""ZeRO-1: data parallel, but each process keeps the optimizer state of a part of the parameters only.
 
     torchrun --nproc-per-node 4 tools/torch/examples/zero.py --backend rondo
 

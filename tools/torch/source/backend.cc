@@ -14,7 +14,8 @@
 namespace rondo_torch {
 namespace {
 
-/// Without Python's lock, where this thread has it: what is waited for may need it.
+/// Runs `body` without Python's lock, if this thread holds it: the work that it waits for may need
+/// it.
 void without_python_lock(const std::function<void()>& body) {
   if (!Py_IsInitialized() || !PyGILState_Check()) return body();
   PyThreadState* const state = PyEval_SaveThread();
@@ -43,8 +44,8 @@ Backend::~Backend() {
     try {
       group_->communicator.finalize();
     } catch (const std::exception&) {
-      // Its calls have failed and said so, or turn out only here to differ from the other
-      // ranks', whose calls say that; what is left is to leave.
+      // Its calls have raised their errors before; or they differ from the other ranks' calls,
+      // which raise errors there. Here nothing is left to do but leave.
     }
     completer_.reset();
   });

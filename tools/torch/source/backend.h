@@ -26,8 +26,8 @@ using WorkHandle = c10::intrusive_ptr<c10d::Work>;
 
 class Backend : public c10d::Backend {
  public:
-  /// Collective: the ranks find each other by the store. Throws std::runtime_error where one does
-  /// not come within the timeout, and names it. `name` is how errors call the group.
+  /// Collective: the ranks find each other by the store. Throws std::runtime_error that names a
+  /// rank which does not come within the timeout. `name` is the group's name in errors.
   Backend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
           std::chrono::milliseconds timeout, const std::string& name);
   ~Backend() override;
@@ -60,7 +60,7 @@ class Backend : public c10d::Backend {
                                   const c10d::ReduceScatterOptions& options) override;
   WorkHandle reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
                                              const c10d::ReduceScatterOptions& options) override;
-  /// Where split sizes are given they must be given on every rank.
+  /// If one rank gives split sizes, every rank must.
   WorkHandle alltoall_base(at::Tensor& output, at::Tensor& input,
                            std::vector<std::int64_t>& output_sizes,
                            std::vector<std::int64_t>& input_sizes,
@@ -73,10 +73,10 @@ class Backend : public c10d::Backend {
   WorkHandle recv(Tensors& tensors, int peer, int tag) override;
   WorkHandle recvAnysource(Tensors& tensors, int tag) override;
   WorkHandle barrier(const c10d::BarrierOptions& options) override;
-  /// By the store, so that it tells who is missing even where ranks are stuck in calls.
+  /// Uses the store, so it can name missing ranks even if ranks are stuck in calls.
   void monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) override;
 
-  /// Calls between these two are issued together by the second one, which returns their work.
+  /// endCoalescing() issues the calls since startCoalescing() together and returns their work.
   void startCoalescing() override;
   WorkHandle endCoalescing() override;
 
@@ -89,7 +89,7 @@ class Backend : public c10d::Backend {
   void shutdown() override;
 
  private:
-  /// `options` is torch's, for its timeout and whether the caller waits for the work itself.
+  /// `options`: torch's, with the timeout and whether the caller waits for the work itself.
   template <class TorchOptions>
   WorkHandle launch(Plan plan, const TorchOptions& options);
   WorkHandle launch(Plan plan, std::chrono::milliseconds timeout, bool asynchronous);
@@ -110,7 +110,7 @@ class Backend : public c10d::Backend {
 template <class TorchOptions>
 WorkHandle Backend::launch(Plan plan, const TorchOptions& options) {
   bool asynchronous = true;
-  // Not all of these options say so in every version of torch.
+  // Some of torch's options have no asyncOp in some versions.
   if constexpr (requires { options.asyncOp; }) asynchronous = options.asyncOp;
   return launch(std::move(plan), options.timeout, asynchronous);
 }

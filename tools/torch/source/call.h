@@ -1,4 +1,4 @@
-// Plan: the calls of rondo's that one method of the backend makes.
+// Plan: the rondo calls that one method of the backend makes.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -15,14 +15,14 @@ using rondo_python::begin;
 using rondo_python::Call;
 using rondo_python::make;
 
-/// Calls to issue together, and what surrounds them. Tensors stay alive until all is complete.
+/// Calls to issue together, with their tensors, which stay alive until all is complete.
 struct Plan {
   c10d::OpType kind{};
   const char* name = "";
   std::vector<Call> calls{};
-  std::vector<at::Tensor> outputs{};          ///< what the work's future holds
+  std::vector<at::Tensor> outputs{};          ///< the value of the work's future
   std::vector<at::Tensor> kept{};             ///< inputs and temporary buffers
-  std::vector<std::function<void()>> last{};  ///< once the calls are complete, in order
+  std::vector<std::function<void()>> last{};  ///< run in order, once the calls are complete
   int source = -1;                            ///< of a receive: the sender
 
   /// Adds another plan, to be issued together with this one.

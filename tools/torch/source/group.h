@@ -1,4 +1,4 @@
-// Group: one process group's communicator, with what its work needs of it.
+// Group: one process group's communicator, and the state that its work needs.
 #pragma once
 
 #include <chrono>
@@ -12,14 +12,15 @@
 namespace rondo_torch {
 
 struct Group {
-  std::string name{};  ///< how errors call it
+  std::string name{};  ///< its name in errors
   rondo::Communicator communicator{};
-  std::mutex mutex{};  ///< held while calls are begun: rondo wants one thread at a time
+  std::mutex mutex{};  ///< held while calls begin: rondo takes one thread at a time
   std::chrono::milliseconds timeout{0};
   std::thread::id caller{};  ///< the first thread that made a call; under the mutex
   bool shared = false;       ///< another thread has made one, too; under the mutex
 
-  /// Notes who calls. With the mutex. True while all calls have come from one thread.
+  /// Records the calling thread; call it with the mutex held. True while all calls have come from
+  /// one thread.
   bool only_caller() {
     if (caller == std::thread::id{}) caller = std::this_thread::get_id();
     shared = shared || caller != std::this_thread::get_id();
@@ -27,8 +28,8 @@ struct Group {
   }
 };
 
-/// The error as torch wants it: a RuntimeError in Python, with the group's name before rondo's
-/// text.
+/// The error in torch's form: a DistBackendError (in Python a RuntimeError), with the group's name
+/// before rondo's text.
 [[noreturn]] void rethrow(const rondo::Error& error, const Group& group);
 std::exception_ptr translate(const rondo::Error& error, const Group& group);
 

@@ -1,4 +1,4 @@
-// Calls on a list of tensors a rank, one for each rank, and all-to-all.
+// Calls in which each rank passes a list of tensors, one for each rank; and all-to-all.
 #include <algorithm>
 #include <utility>
 
@@ -24,14 +24,14 @@ bool equally_long(const Tensors& tensors) {
   });
 }
 
-/// As rondo's call on all of them counts the elements of each.
+/// The elements of each tensor, as rondo's call counts them.
 std::vector<std::size_t> moved_counts(const Tensors& tensors) {
   std::vector<std::size_t> counts;
   for (const at::Tensor& tensor : tensors) counts.push_back(to_move(tensor).count);
   return counts;
 }
 
-/// One buffer for the list: its own memory where that is of one piece, else a new one.
+/// One buffer for the list: the list's own memory if that is contiguous, otherwise a new one.
 at::Tensor whole_of(const Tensors& tensors) {
   at::Tensor whole = joined(tensors);
   if (whole.defined()) return whole;
@@ -57,14 +57,14 @@ void copy_in(const at::Tensor& whole, const Tensors& tensors) {
   }
 }
 
-/// `whole_of` with the tensors' values in it.
+/// Like `whole_of`, with the tensors' values in it.
 at::Tensor filled(const Tensors& tensors) {
   at::Tensor whole = whole_of(tensors);
   if (!whole.is_alias_of(tensors.front())) copy_in(whole, tensors);
   return whole;
 }
 
-/// Where the list's own memory is no buffer of one piece, copies the values there at the end.
+/// If the list's own memory is not contiguous, copies the values there at the end.
 void scatter_out(Plan& plan, const at::Tensor& whole, const Tensors& tensors) {
   plan.kept.push_back(whole);
   if (!whole.is_alias_of(tensors.front()))
@@ -111,7 +111,7 @@ WorkHandle Backend::allgather(Lists& outputs, Tensors& inputs,
 
 WorkHandle Backend::allgather_coalesced(Lists& outputs, Tensors& inputs,
                                         const c10d::AllgatherOptions& options) {
-  // `outputs` holds a list for each rank, of a tensor for each input.
+  // `outputs` has a list for each rank, with a tensor for each input.
   Plan plan{.kind = c10d::OpType::ALLGATHER_COALESCED, .name = "rondo:all_gather_coalesced"};
   check_equal_numbers(outputs.size(), static_cast<std::size_t>(size_), plan.name);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -206,7 +206,7 @@ WorkHandle Backend::alltoall(Tensors& outputs, Tensors& inputs,
   Plan plan{.kind = c10d::OpType::ALLTOALL, .name = "rondo:all_to_all"};
   check_equal_numbers(outputs.size(), static_cast<std::size_t>(size_), plan.name);
   check_equal_numbers(inputs.size(), static_cast<std::size_t>(size_), plan.name);
-  for (int distance = 0; distance < size_; ++distance) {  // nobody is everybody's first
+  for (int distance = 0; distance < size_; ++distance) {  // ranks do not all send to one first
     const int to = (rank_ + distance) % size_;
     const int from = (rank_ - distance + size_) % size_;
     const at::Tensor& input = inputs[static_cast<std::size_t>(to)];

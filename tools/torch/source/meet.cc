@@ -17,16 +17,16 @@ namespace {
 using Bytes = std::vector<std::uint8_t>;
 using Milliseconds = std::chrono::milliseconds;
 
-/// A number that no other process and no earlier life of this one has drawn.
+/// A random number that no other process, and no earlier process in this place, has drawn.
 using Word = std::array<std::uint8_t, 8>;
 
-/// Rank 0's list of who has come. A store outlives processes that torchrun starts again, and with
-/// it what they wrote: a rank believes a list only if it holds the word that this rank has just
-/// drawn, and rank 0 believes that a rank has come once it repeats the word of this list.
+/// Rank 0's list of the ranks that have come. A store outlives processes that torchrun restarts,
+/// and keeps what they wrote. So a rank trusts a list only if it holds the word that this rank has
+/// just drawn. Rank 0 trusts that a rank has come when it repeats the word of this list.
 struct List {
   Word word{};
   std::vector<Word> ranks{};            ///< the words that rank 0 has seen
-  std::vector<std::uint8_t> present{};  ///< 1 for those that have repeated the list's
+  std::vector<std::uint8_t> present{};  ///< 1 for ranks that have repeated the list's word
   rondo::UniqueId id{};                 ///< valid once all are present
 };
 
@@ -60,7 +60,7 @@ Bytes packed(const List& list) {
   return bytes;
 }
 
-/// Of a list for `size` ranks; an empty one if the bytes are none.
+/// Reads a list for `size` ranks; an empty one if the bytes are not a list.
 List unpacked(const Bytes& bytes, std::size_t size) {
   List list{.ranks = std::vector<Word>(size), .present = std::vector<std::uint8_t>(size)};
   if (bytes.size() != sizeof list.word + sizeof list.id + size * (sizeof(Word) + 1)) return list;
@@ -84,8 +84,8 @@ Bytes value_of(c10d::Store& store, const std::string& key) {
   return store.check({key}) ? store.get(key) : Bytes{};
 }
 
-/// Calls `done` until it is true or the time is up; less and less often. The store's own wait would
-/// keep other threads from it, and warns when its time is up.
+/// Calls `done`, less and less often, until it is true or the time is up. The store's own wait
+/// would block other threads, and prints a warning when its time is up.
 template <class Done>
 bool poll(Milliseconds timeout, const Done& done) {
   constexpr std::chrono::microseconds longest{50'000};
@@ -112,7 +112,7 @@ bool poll(Milliseconds timeout, const Done& done) {
                            ". Try: look at their output; a larger timeout of the process group");
 }
 
-/// Looks for the others' words and answers; true if that changed the list.
+/// Reads the other ranks' words and answers. True if that changed the list.
 bool look_around(c10d::Store& store, List& list) {
   bool news = false;
   for (std::size_t rank = 1; rank < list.present.size(); ++rank) {
@@ -168,7 +168,7 @@ List answer_the_call(c10d::Store& store, int rank, int size, Milliseconds timeou
   return list;
 }
 
-/// Of this meeting alone.
+/// A prefix for keys that only this group uses.
 std::string place_of(const List& list) {
   constexpr char digits[] = "0123456789abcdef";
   std::string place = "rondo/";
@@ -188,8 +188,8 @@ std::vector<std::string> await_keys(c10d::Store& store, const std::vector<std::s
   return missing;
 }
 
-/// rondo's own meeting has a limit of its own; a rank may be late by as much as torch's timeout, so
-/// all meet in the store first.
+/// rondo's bootstrap has a time limit of its own, but a rank may be late by as much as torch's
+/// timeout. So all ranks meet in the store first.
 Meeting meet(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
              Milliseconds timeout) {
   const rondo::Options options{.timeout = timeout};

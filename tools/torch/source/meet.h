@@ -1,4 +1,4 @@
-// How the ranks of a process group find each other: by torch's store, which they all reach.
+// How the ranks of a process group find each other: by torch's store, which all of them reach.
 #pragma once
 
 #include <chrono>
@@ -15,14 +15,14 @@ struct Meeting {
   c10::intrusive_ptr<c10d::Store> store{};  ///< a part of the store that only these ranks know
 };
 
-/// Waits until all keys are there; returns those that are not when the time is up. Asks at least
-/// once.
+/// Waits until all keys are in the store. Returns the keys that are missing when the time is up.
+/// Asks at least once.
 std::vector<std::string> await_keys(c10d::Store& store, const std::vector<std::string>& keys,
                                     std::chrono::milliseconds timeout);
 
-/// Collective. What earlier processes of the same ranks left in the store does no harm: torchrun's
-/// outlives those that it starts again. Throws std::runtime_error that names the ranks that did not
-/// come within `timeout`, which is also the communicator's.
+/// Collective. Keys that earlier processes of the same ranks left in the store do no harm:
+/// torchrun's store outlives the processes that it restarts. Throws std::runtime_error that names
+/// the ranks that did not come within `timeout`, which is also the communicator's timeout.
 Meeting meet(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
              std::chrono::milliseconds timeout);
 

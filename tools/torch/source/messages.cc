@@ -40,7 +40,7 @@ WorkHandle Backend::barrier(const c10d::BarrierOptions& options) {
   return launch(std::move(plan), options);
 }
 
-/// Rank 0 says who did not come, to itself and to those who did.
+/// Rank 0 reports the missing ranks: it throws, and tells the ranks that came.
 void Backend::report_missing(const std::vector<std::string>& keys, const std::string& verdict,
                              std::chrono::milliseconds timeout, bool all) {
   std::string text;
@@ -55,8 +55,8 @@ void Backend::report_missing(const std::vector<std::string>& keys, const std::st
   if (!text.empty()) throw std::runtime_error(text);
 }
 
-/// A timeout of 0 asks at once. Whoever finds rank 0 there waits for its verdict, which may come
-/// late on a busy machine.
+/// A timeout of 0 asks at once. A rank that finds rank 0 there waits for its verdict, which may
+/// come late on a busy machine.
 void Backend::monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) {
   const std::string place = "monitored/" + std::to_string(++monitored_) + "/";
   const std::string verdict = place + "verdict";

@@ -17,7 +17,7 @@ c10::intrusive_ptr<c10d::Backend> make_backend(const c10::intrusive_ptr<c10d::St
   return c10::make_intrusive<rondo_torch::Backend>(store, rank, size, timeout, name);
 }
 
-/// What this process's launcher has set.
+/// This process's rank and address, as its launcher has set them.
 py::dict placement() {
   const auto place = rondo::read_placement(rondo::read_config());
   return py::dict(py::arg("rank") = place.rank, py::arg("ranks") = place.ranks,

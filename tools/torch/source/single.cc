@@ -1,4 +1,4 @@
-// Calls on one tensor a rank.
+// Calls in which each rank passes one tensor.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -28,7 +28,8 @@ void plan_all_reduce(Plan& plan, const at::Tensor& tensor, const c10d::ReduceOp&
                         .how = reduction.op});
 }
 
-/// Many small tensors of one type are one call: each costs as much as hundreds of kilobytes.
+/// Many small tensors of one type become one call: a call of its own costs as much as hundreds of
+/// kilobytes.
 constexpr std::size_t small_bytes = 64 << 10;
 
 bool packs(const at::Tensor& tensor, const c10d::ReduceOp& op) {
@@ -47,7 +48,7 @@ void copy(const at::Tensor& packed, const Tensors& tensors, bool inwards) {
   }
 }
 
-/// Of all sizes and types, in order.
+/// A fingerprint of all sizes and types, in order.
 std::int64_t fingerprint(const Tensors& tensors) {
   std::uint64_t hash = 14695981039346656037u;  // FNV-1a, by numbers instead of bytes
   for (const at::Tensor& tensor : tensors) {
@@ -58,10 +59,11 @@ std::int64_t fingerprint(const Tensors& tensors) {
   return static_cast<std::int64_t>(hash);
 }
 
-/// Lists of other sizes may have as many elements: then rondo sees equal calls. So all tell each
-/// other a fingerprint of their list, and all find the same difference.
+/// Lists of different sizes may have the same number of elements in all, and then look like equal
+/// calls to rondo. So all ranks exchange a fingerprint of their lists, and all find the same
+/// difference.
 void plan_comparison(Plan& plan, const Tensors& tensors, int size, const std::string& group) {
-  at::Tensor prints = at::empty({size + 1}, at::kLong);  // everybody's, then this rank's
+  at::Tensor prints = at::empty({size + 1}, at::kLong);  // those of all ranks, then this rank's
   auto* const every = prints.data_ptr<std::int64_t>();
   every[size] = fingerprint(tensors);
   plan.calls.push_back({.collective = Collective::all_gather,
@@ -83,7 +85,8 @@ void plan_comparison(Plan& plan, const Tensors& tensors, int size, const std::st
   });
 }
 
-/// As one tensor, copied there and back. All ranks pack alike, as plan_comparison() makes sure.
+/// Packs the tensors into one, and unpacks the result. All ranks pack alike, which
+/// plan_comparison() checks.
 void plan_packed(Plan& plan, const Tensors& tensors, const c10d::ReduceOp& op) {
   if (tensors.size() == 1) return plan_all_reduce(plan, tensors.front(), op);
   std::int64_t elements = 0;
@@ -94,7 +97,7 @@ void plan_packed(Plan& plan, const Tensors& tensors, const c10d::ReduceOp& op) {
   plan.last.push_back([packed, tensors] { copy(packed, tensors, false); });
 }
 
-/// Elements of rondo's that make one block of `tensor`.
+/// How many of rondo's elements make one block of the tensor.
 std::size_t block(const Elements& elements, int size) {
   return elements.count / static_cast<std::size_t>(size);
 }

@@ -83,7 +83,7 @@ std::optional<ReduceOperator> same_operator(c10d::ReduceOp::RedOpType op) {
   }
 }
 
-/// On bytes of 0 and 1: a sum is "any", a product "all".
+/// Reduces bytes of 0 and 1: a sum means "any", a product means "all".
 Reduction reduce_booleans(const at::Tensor& tensor, c10d::ReduceOp::RedOpType op,
                           const char* call) {
   Reduction reduction{.elements = to_move(tensor)};
@@ -107,7 +107,7 @@ Reduction reduce_booleans(const at::Tensor& tensor, c10d::ReduceOp::RedOpType op
   return reduction;
 }
 
-/// As twice as many numbers, for operators that treat real and imaginary parts alike.
+/// Reduces twice as many real numbers, for operators that treat real and imaginary parts alike.
 Reduction reduce_complex(const at::Tensor& tensor, c10d::ReduceOp::RedOpType op, const char* call) {
   if (!c10d::isComplexViewAsRealAllowed(op))
     refuse(call, "complex numbers can only be summed and averaged", "ReduceOp.SUM or ReduceOp.AVG");

@@ -1,4 +1,4 @@
-// What tensors and torch's operators mean to rondo, and what is refused, in words.
+// Translates tensors and torch's operators for rondo, and refuses what rondo does not take.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -12,7 +12,7 @@
 
 namespace rondo_torch {
 
-/// A tensor's memory as rondo takes it.
+/// A tensor's memory in the form that rondo takes.
 struct Elements {
   void* data = nullptr;
   std::size_t count = 0;
@@ -29,30 +29,31 @@ void check_sizes(const at::Tensor& larger, const at::Tensor& smaller, int times,
 /// Throws the same unless all have that type.
 void check_types(const std::vector<at::Tensor>& tensors, at::ScalarType type, const char* call);
 
-/// Throws the same where a list has not as many tensors as it should.
+/// Throws the same if a list has the wrong number of tensors.
 void check_equal_numbers(std::size_t given, std::size_t wanted, const char* call);
-/// Throws the same where the elements do not make equal blocks for `ranks`.
+/// Throws the same if the elements do not make equal blocks for `ranks`.
 void check_divides(const at::Tensor& tensor, int ranks, const char* call);
 /// The tensor cut along its first dimension, at least one row of it, into a piece for each rank.
-/// `sizes` empty: equal ones. Throws the same where they do not add up.
+/// `sizes` empty: equal ones. Throws the same if they do not add up.
 std::vector<at::Tensor> rows(const at::Tensor& tensor, const std::vector<std::int64_t>& sizes,
                              int ranks, const char* call);
 
-/// For calls that only move: any type, as bytes where rondo has none of the kind.
+/// For calls that only move. Takes any type; one that rondo does not have goes as bytes.
 Elements to_move(const at::Tensor& tensor);
 
-/// What a reduction is to rondo.
+/// A reduction in rondo's terms.
 struct Reduction {
   Elements elements{};
   rondo::ReduceOperator op = rondo::ReduceOperator::sum;
 };
 
-/// Throws std::invalid_argument where torch's operator means nothing for the type.
+/// Throws std::invalid_argument if torch's operator is not defined for the type.
 Reduction to_reduce(const at::Tensor& tensor, const c10d::ReduceOp& op, const char* call);
-/// PREMUL_SUM: the tensor times the operator's factor, a new tensor. Else the tensor itself.
+/// For PREMUL_SUM a new tensor: the tensor times the operator's factor. Otherwise the tensor
+/// itself.
 at::Tensor scaled(const at::Tensor& tensor, const c10d::ReduceOp& op);
 
-/// The memory of all as one tensor where they lie behind each other in it; else an undefined one.
+/// All tensors as one, if they follow each other in memory; otherwise an undefined tensor.
 at::Tensor joined(const std::vector<at::Tensor>& tensors);
 
 }  // namespace rondo_torch

@@ -11,7 +11,7 @@ namespace {
 
 using c10::ivalue::Future;
 
-/// What torch's profiler calls the work; nothing while nobody listens, as telling costs time.
+/// The work's name for torch's profiler; nothing while no profiler runs, as it costs time.
 const char* title(const Plan& plan) { return at::hasCallbacks() ? plan.name : nullptr; }
 
 c10::intrusive_ptr<Future> make_future() {
@@ -48,8 +48,8 @@ Work::Work(std::shared_ptr<Group> group, Plan plan, std::uint64_t sequence,
       timeout_(timeout),
       has_last_tasks_(!plan_.last.empty()) {}
 
-/// One call in a group that a single thread uses goes straight to rondo, the quickest way, and
-/// holds the mutex while it waits. Otherwise other threads may begin calls meanwhile.
+/// If one thread alone uses the group, a single call goes straight to rondo. That is the quickest
+/// path, but holds the mutex while it waits. Otherwise other threads may begin calls meanwhile.
 void Work::make_calls() {
   {
     const std::scoped_lock lock(group_->mutex);
@@ -97,11 +97,11 @@ void Work::begin_calls() {
 void Work::start(Completer& completer) {
   const std::shared_ptr<Completer::Queue>& queue = completer.queue();
   begin_calls();
-  // One more than parts, so that none is the last while this goes through them.
-  // relaxed: nobody else has it yet.
+  // One more than there are parts, so that none is the last one during the loop below. relaxed: no
+  // other thread has the work yet.
   unfinished_.store(parts_.size() + 1, std::memory_order_relaxed);
   const auto one_less = [self = c10::intrusive_ptr<Work>::reclaim_copy(this), queue] {
-    // Acquires and releases: the last one comes behind all others.
+    // Acquires and releases: the last one comes after all others.
     if (self->unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1)
       self->parts_are_over(*queue);
   };
@@ -109,15 +109,15 @@ void Work::start(Completer& completer) {
   one_less();
 }
 
-/// On whichever thread completes the last part, which may not be held up: not by what is chained to
-/// the future, nor by the end of tensors, for which Python's lock may be needed.
+/// Runs on the thread that completes the last part. That thread must not be held up by callbacks of
+/// the future, nor by freeing tensors, which may need Python's lock.
 void Work::parts_are_over(Completer::Queue& queue) {
   const auto self = c10::intrusive_ptr<Work>::reclaim_copy(this);
   bool somebody_waits = false;
   {
     const std::scoped_lock lock(mutex_);
     parts_over_ = true;
-    // Where a profiler does, the record of this work must not outlive its run.
+    // If a profiler waits, the record of this work must not outlive its run.
     somebody_waits = (future_ || has_last_tasks_ || recordFunctionEndCallback_) && !completed_;
   }
   if (somebody_waits) queue.push([self] { self->complete(); });
@@ -125,7 +125,8 @@ void Work::parts_are_over(Completer::Queue& queue) {
   queue.leave(std::make_shared<c10::intrusive_ptr<Work>>(self));
 }
 
-/// Waits for the parts on this thread, which moves their data if nobody else does. The first error.
+/// Waits for the parts on this thread, which moves their data if no other thread does. Returns the
+/// first error.
 std::exception_ptr Work::finish_parts() {
   std::exception_ptr failure;
   for (rondo::Work& part : parts_) {
@@ -165,7 +166,7 @@ void Work::set_complete(std::exception_ptr failure) {
   finish(std::move(failure));  // torch's: also tells its profiler of the end
 }
 
-/// Behind set_complete(): from then on getFuture() settles the futures that it makes.
+/// Called after set_complete(). From then on getFuture() settles the futures that it makes.
 void Work::settle_future() {
   c10::intrusive_ptr<Future> future;
   {
@@ -196,8 +197,8 @@ bool Work::wait(std::chrono::milliseconds timeout) {
   return true;
 }
 
-/// Where nobody else is about to, completes the work, but does not wait: the caller may hold
-/// Python's lock, for which whoever completes it may have to wait.
+/// Completes the work if no other thread is doing so, but does not wait. The caller may hold
+/// Python's lock, and the thread that completes the work may need it.
 bool Work::isCompleted() {
   {
     const std::scoped_lock lock(mutex_);
@@ -229,7 +230,7 @@ c10::intrusive_ptr<Future> Work::getFuture() {
   const std::scoped_lock lock(mutex_);
   if (!future_) {
     future_ = make_future();
-    // Nobody has chained anything to it yet, so this calls nothing.
+    // The future has no callbacks yet, so this calls none.
     if (completed_) settle(*future_, plan_.outputs, exception_);
   }
   return future_;

@@ -1,8 +1,12 @@
-// Work: what torch gets back for a call: something to wait for, and a future.
+// Work: the object that torch gets for a call. It can be waited for and has a future.
 //
-// Completed once, by whoever is first: a thread that waits, which then also moves the data, one
-// that asks when the data has been moved, or the completer, which is woken only where a future or a
-// copy waits for it. Tensors are kept until then.
+// It is completed once, by the first of these:
+//
+//   - a thread that waits; it then also moves the data
+//   - a thread that asks, after the data has been moved
+//   - the completer, which is woken only if a future or a copy waits for it
+//
+// Tensors are kept until then.
 #pragma once
 
 #include <atomic>
@@ -37,8 +41,8 @@ class Work : public c10d::Work {
   int sourceRank() const override { return plan_.source; }
   std::vector<at::Tensor> result() override;
   void synchronize() override {}
-  /// Throws what went wrong on this rank or another. A timeout aborts the group on every rank, as
-  /// the call's buffers are in use; 0 waits as long as the group's timeout lets peers be silent.
+  /// Throws the error of this rank or of another. A timeout aborts the group on every rank, as the
+  /// call's buffers are in use. 0: waits as long as the group's timeout lets peers be silent.
   bool wait(std::chrono::milliseconds timeout) override;
   void abort() override;
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
@@ -65,7 +69,7 @@ class Work : public c10d::Work {
   std::uint64_t sequence_;
   std::chrono::milliseconds timeout_;
   bool has_last_tasks_;
-  bool claimed_ = false;     ///< under mutex_: somebody completes it, or has
+  bool claimed_ = false;     ///< under mutex_: a thread completes it, or has
   bool parts_over_ = false;  ///< under mutex_: complete() has nothing to wait for
   c10::intrusive_ptr<c10::ivalue::Future> future_{};  ///< under mutex_; made when asked for
 };

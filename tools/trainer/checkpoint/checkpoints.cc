@@ -1,4 +1,4 @@
-// What a checkpoint goes through, and where tests end the process:
+// The stages of saving a checkpoint, by name. Tests kill the process at each of them:
 //
 //   "begun"                    an unfinished folder is there, empty
 //   "shard half written"       every writing rank is at its file
@@ -13,6 +13,7 @@
 #include "tools/trainer/agreement.h"
 #include "tools/trainer/checkpoint/file.h"
 #include "tools/trainer/checkpoint/staged.h"
+#include "tools/trainer/refuse.h"
 
 namespace rondo::train {
 namespace {
@@ -25,11 +26,7 @@ std::string share_text(Communicator& control, std::string text) {
   return text;
 }
 
-[[noreturn]] void refuse(const std::string& message, const std::string& remedy) {
-  throw Error(ErrorCode::invalid_argument, message, {.remedy = remedy});
-}
-
-/// Whatever `check` has against a checkpoint is said with its place.
+/// Runs `check`. Its error gets the checkpoint's path put before it.
 template <class Check>
 void of(const std::filesystem::path& checkpoint, Check check) {
   try {
@@ -120,7 +117,7 @@ Checkpoints::Start Checkpoints::start() {
   }
 }
 
-/// The manifest, and every file as it was written. Says nothing about whose training it is.
+/// Checks the manifest, and every file against it. Does not check to which training it belongs.
 Manifest Checkpoints::verified(std::size_t step) {
   std::string text;
   together(control_, [&] {
@@ -140,7 +137,7 @@ Manifest Checkpoints::verified(std::size_t step) {
   return manifest;
 }
 
-// The ranks share the reading.
+// Each rank reads a part of the files.
 void Checkpoints::verify_files(std::size_t step, const Manifest& manifest) const {
   std::size_t elements = 0;
   for (const auto& [name, shape] : manifest.tensors) {
@@ -176,7 +173,7 @@ void Checkpoints::save(const Position& position) {
   });
 }
 
-/// Nameless where this rank writes no file.
+/// The name is empty if this rank writes no file.
 SavedFile Checkpoints::write_own(const std::filesystem::path& folder) {
   std::vector<Range> ranges = strategy_.shards();
   if (!strategy_.writes_shards()) ranges.clear();

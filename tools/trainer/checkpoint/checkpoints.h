@@ -1,5 +1,5 @@
-// Saving a training so that it can go on: at any instant the folder holds either the new checkpoint
-// or the ones before it, whole.
+// Saves a training so that it can be resumed. At any instant the folder holds complete checkpoints:
+// the new one, or those before it.
 #pragma once
 
 #include <cstddef>
@@ -15,26 +15,26 @@
 
 namespace rondo::train {
 
-/// One rank's; every call is collective. Errors are AgreedErrors on every rank; another Error means
-/// that a peer is gone. The rest of its arguments outlives it.
+/// Belongs to one rank; every call is collective. Errors are AgreedErrors on every rank; another
+/// Error means that a peer is gone. The constructor's other arguments outlive this object.
 class Checkpoints {
  public:
-  /// `identity`: what a run that goes on must have in common with the one that saved. `hook`: for
-  /// tests only.
+  /// `identity`: what a resumed run must have in common with the run that saved. `hook`: for tests
+  /// only.
   Checkpoints(CheckpointOptions options, Communicator& control, Strategy& strategy,
               const Layout& layout, std::size_t states, Identity identity, Hook hook = {},
               const Machine& machine = host_machine());
 
   struct Start {
     std::optional<Position> position{};  ///< empty: the training begins
-    std::string words{};                 ///< for people, one or more lines: what was found
+    std::string words{};                 ///< one or more lines for people: what was found
   };
-  /// Once, before the first step; puts the strategy where the newest checkpoint has it, whatever
-  /// the strategy and the number of ranks that saved it. Refuses a folder with checkpoints where
-  /// resume is not asked for, and a checkpoint of another training.
+  /// Call it once, before the first step. Loads the newest checkpoint into the strategy, whatever
+  /// strategy and number of ranks saved it. Refuses a folder that has checkpoints if resume is not
+  /// asked for, and a checkpoint of another training.
   Start start();
 
-  /// Returns when the disk has it.
+  /// Returns when it is on the disk.
   void save(const Position& position);
 
  private:

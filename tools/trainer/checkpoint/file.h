@@ -1,4 +1,4 @@
-// Files that are on the disk before anybody is told so.
+// Files whose writes return only when the data is on the disk.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace rondo::train {
 
-/// A number that differs, in all likelihood, where the bytes do, however they are cut into pieces.
-/// It finds what disks and interrupted copies do, not what people forge.
+/// A digest of bytes, independent of the pieces in which they come. It finds damage by disks and
+/// interrupted copies, but is no protection against forgery.
 class Digest {
  public:
   void add(std::span<const std::byte> bytes);
@@ -25,12 +25,12 @@ class Digest {
   std::uint64_t tail_ = 0;  ///< the bytes_ % 8 last bytes
 };
 
-/// An open file. Every error is an Error{system} that names the path and what the system says.
+/// An open file. Every error is an Error{system} with the path and the system's message.
 class File {
  public:
   static File create(const std::filesystem::path& path);
   static File open(const std::filesystem::path& path);
-  /// A file that is there; its content stays.
+  /// Opens an existing file; its content stays.
   static File open_to_write(const std::filesystem::path& path);
   File(File&& other) noexcept;
   File& operator=(File&&) = delete;
@@ -41,10 +41,10 @@ class File {
   /// Writes all of it from `offset` on.
   void write_at(std::uint64_t offset, std::span<const std::byte> bytes);
   void truncate(std::uint64_t size);
-  /// Reads all of it; that the file ends before is an error, too.
+  /// Reads all of it. It is an error if the file ends before.
   void read_at(std::uint64_t offset, std::span<std::byte> bytes) const;
   std::uint64_t size() const;
-  /// Returns when the disk has it.
+  /// Returns when it is on the disk.
   void sync();
 
  private:
@@ -54,11 +54,11 @@ class File {
   std::filesystem::path path_;
 };
 
-/// Returns when the disk has the folder's names.
+/// Returns when the folder's list of names is on the disk.
 void sync_folder(const std::filesystem::path& folder);
-/// Writes a small file and returns when the disk has it.
+/// Writes a small file and returns when it is on the disk.
 void write_durably(const std::filesystem::path& path, const std::string& text);
-/// All of a small file.
+/// The whole content of a small file.
 std::string read_whole(const std::filesystem::path& path);
 Digest digest_of(const std::filesystem::path& path);
 

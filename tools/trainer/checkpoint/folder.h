@@ -4,7 +4,8 @@
 //   DIR/step-00000200.unfinished/                           being written, or being deleted
 //   DIR/step-00000050.broken/                               set aside by --resume-older
 //
-// A name without an ending appears and disappears by renaming, with everything in it on the disk.
+// A folder gets a name without an ending only by renaming, when all its files are on the disk. It
+// loses that name by renaming, too, before its files are deleted.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,7 @@
 
 namespace rondo::train {
 
-/// Local: one rank's calls. Every error is an Error{system} that names the path.
+/// Not collective: one rank's calls. Every error is an Error{system} that names the path.
 class Folder {
  public:
   explicit Folder(std::filesystem::path path) : path_(std::move(path)) {}
@@ -24,7 +25,7 @@ class Folder {
   std::filesystem::path unfinished(std::size_t step) const;
   std::filesystem::path manifest(std::size_t step) const { return at(step) / manifest_name; }
 
-  /// Makes the folder where it is missing, clears away what was not finished, and begins `step`.
+  /// Makes the folder if it is missing, removes unfinished checkpoints, and begins `step`.
   void begin(std::size_t step) const;
   /// From here on the checkpoint counts.
   void finish(std::size_t step) const;

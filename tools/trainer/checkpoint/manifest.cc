@@ -5,6 +5,7 @@
 
 #include "rondo/error.h"
 #include "tools/trainer/checkpoint/file.h"
+#include "tools/trainer/refuse.h"
 
 namespace rondo::train {
 namespace {
@@ -12,10 +13,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int version = 1;
-
-[[noreturn]] void refuse(const std::string& message, const std::string& remedy) {
-  throw Error(ErrorCode::invalid_argument, message, {.remedy = remedy});
-}
 
 std::string digest_of_text(const std::string& text) {
   Digest digest;

@@ -1,4 +1,4 @@
-// What can be asked for about checkpoints.
+// The options for checkpoints.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@ namespace rondo::train {
 /// Equal on every rank.
 struct CheckpointOptions {
   std::string folder{};            ///< shared by all hosts; empty: no checkpoints
-  std::size_t every = 100;         ///< steps, and behind the last one
-  std::size_t keep = 2;            ///< so many of the newest, from 1
+  std::size_t every = 100;         ///< save every so many steps, and after the last
+  std::size_t keep = 2;            ///< how many of the newest to keep, from 1
   std::string format = "sharded";  ///< or "whole": one file, written by rank 0
-  bool resume = false;             ///< go on from the newest, or begin where there is none
-  bool older = false;              ///< where that is broken, from the one before it
+  bool resume = false;             ///< continue from the newest; start anew if none
+  bool older = false;              ///< if that is damaged, from the one before it
 };
 
 }  // namespace rondo::train

@@ -54,10 +54,10 @@ class Writer {
 struct OwnedRun {
   Extent run;
   int rank;
-  std::size_t index;  ///< of that rank's ranges
+  std::size_t index;  ///< into that rank's ranges
 };
 
-/// Of all ranks, in the order of the flat model.
+/// The runs of all ranks, in the order of the flat model.
 std::vector<OwnedRun> runs_of_all(Communicator& control, const std::vector<Range>& ranges) {
   SavedFile own;
   for (const Range& range : ranges) own.runs.push_back({range.begin, range.parameters.size()});
@@ -76,7 +76,7 @@ std::vector<OwnedRun> runs_of_all(Communicator& control, const std::vector<Range
   return all;
 }
 
-/// Keeps the first failure; what comes after it is dropped.
+/// Keeps the first failure and drops later ones.
 template <class Action>
 void unless_failed(std::exception_ptr& failure, Action action) {
   if (failure) return;
@@ -87,7 +87,7 @@ void unless_failed(std::exception_ptr& failure, Action action) {
   }
 }
 
-/// One run of one array, from its owner to rank 0, which hands it on piece by piece.
+/// Brings one run of one array from its owner to rank 0, which passes it on piece by piece.
 template <class Take>
 void bring(Communicator& control, const OwnedRun& from, std::span<const float> own, Take take) {
   std::vector<float> buffer;
@@ -105,8 +105,8 @@ void bring(Communicator& control, const OwnedRun& from, std::span<const float> o
   }
 }
 
-/// Fills what a range has in common with a run; `first` is the run's place in the file's arrays,
-/// each of `total` elements.
+/// Fills the part of a range that a run covers. `first` is the run's place in the file's arrays,
+/// which have `total` elements each.
 void read_overlap(const File& file, const Extent& run, std::size_t first, std::size_t total,
                   const Range& range) {
   const std::size_t begin = std::max(run.begin, range.begin);

@@ -1,4 +1,4 @@
-// A strategy's shards as files see them: in this process's own memory.
+// A strategy's shards in this process's own memory, as files need them.
 #pragma once
 
 #include <utility>
@@ -8,8 +8,8 @@
 
 namespace rondo::train {
 
-/// One rank's ranges, themselves where they lie in this process's memory, else copies of them, all
-/// at once. The machine and the ranges' memory outlive it.
+/// One rank's ranges: the ranges themselves if they lie in this process's memory, otherwise copies
+/// of all of them. The machine and the ranges' memory outlive this object.
 class Staged {
  public:
   Staged(const Machine& machine, std::vector<Range> ranges)
@@ -24,7 +24,7 @@ class Staged {
   Staged& operator=(const Staged&) = delete;
 
   const std::vector<Range>& ranges() const { return shown_; }
-  /// What was written into ranges() goes where it belongs.
+  /// Copies what was written into ranges() back to the memory that it belongs to.
   void put_back() const {
     if (machine_.supply() == nullptr) return;
     for (std::size_t i = 0; i < shown_.size(); ++i) {

@@ -1,4 +1,4 @@
-// What a model sees in one micro-step.
+// The input of a model in one micro-step.
 #pragma once
 
 #include <cstddef>

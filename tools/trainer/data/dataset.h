@@ -1,4 +1,4 @@
-// What is learnt from: samples by number, in a part for training and one for validation.
+// Training data: numbered samples, in a part for training and a part for validation.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace rondo::train {
 
 enum class Part : unsigned char { training, validation };
 
-/// Equal on every rank: fingerprint() tells.
+/// Equal on every rank, which fingerprint() shows.
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -24,21 +24,22 @@ class Dataset {
   virtual std::size_t outputs() const = 0;             ///< vocabulary or classes
   virtual std::size_t targets_per_sample() const = 0;  ///< tokens of a block, 1 for a point
   virtual std::uint64_t fingerprint() const = 0;
-  /// Of text: the character of a token, and the token of a character (0 where it has none).
+  /// For text: the character of a token, and the token of a character (0 if it has none).
   virtual char character(std::int32_t token) const;
   virtual std::int32_t token(char character) const;
 };
 
 /// A text of single bytes in blocks of `block` tokens, the last tenth for validation. Throws
-/// Error{invalid_argument} where either part is shorter than a block and the character behind it.
+/// Error{invalid_argument} if either part is shorter than a block and the character after it.
 std::unique_ptr<Dataset> make_text(const std::string& text, std::size_t block);
 
-/// A text for people: quoted, what cannot be printed as "\\n" or "\\x1b"; UTF-8 stays as it is.
+/// A text for people: in quotes, with unprintable characters as "\\n" or "\\x1b". UTF-8 stays as it
+/// is.
 std::string readable(const std::string& text);
-/// The whole character of UTF-8 that begins at `place`, or the byte where none does.
+/// The whole UTF-8 character that begins at `place`, or one byte if none begins there.
 std::string character_at(const std::string& text, std::size_t place);
 
-/// The contents of a file. Throws Error{invalid_argument} where it is missing, a folder, or empty.
+/// The contents of a file. Throws Error{invalid_argument} if it is missing, a folder, or empty.
 std::string read_text(const std::string& path);
 
 /// About `bytes` of small stories from a grammar: the default text. The same on every machine.

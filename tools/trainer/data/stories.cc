@@ -1,5 +1,5 @@
-// Small stories from a grammar. A model can learn the words, who speaks, that the animal of the
-// first sentence is the animal of the last, and sums of small numbers.
+// Small stories from a grammar. A model can learn the words, which animal speaks, sums of small
+// numbers, and that the first and last sentence name the same animal.
 #include <array>
 #include <string_view>
 

@@ -9,13 +9,10 @@
 #include "rondo/error.h"
 #include "tools/trainer/data/dataset.h"
 #include "tools/trainer/data/random.h"
+#include "tools/trainer/refuse.h"
 
 namespace rondo::train {
 namespace {
-
-[[noreturn]] void refuse(const std::string& message, const std::string& remedy) {
-  throw Error(ErrorCode::invalid_argument, message, {.remedy = remedy});
-}
 
 class Text final : public Dataset {
  public:
@@ -37,7 +34,7 @@ class Text final : public Dataset {
     }
   }
 
-  // A sample is a block and, for its last target, the character behind it.
+  // A sample is a block and, for its last target, the character after it.
   std::size_t samples(Part part) const override {
     const std::size_t length = part == Part::training ? split_ : tokens_.size() - split_;
     return length > block_ ? (length - 1) / block_ : 0;
@@ -123,7 +120,8 @@ std::string character_at(const std::string& text, std::size_t place) {
 
 std::string read_text(const std::string& path) {
   std::error_code ignored;
-  // Others have no end, as /dev/zero, or one for the first rank only, as pipes.
+  // Other kinds of files have no end, such as /dev/zero, or can be read by one rank only, such as
+  // pipes.
   const bool whole = std::filesystem::is_regular_file(path, ignored);
   std::ifstream file;
   if (whole) file.open(path, std::ios::binary);

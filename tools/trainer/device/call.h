@@ -1,5 +1,5 @@
-// A kernel's arguments: the same few fields for all of them, so that whoever launches one knows
-// which memory it reaches.
+// The arguments of a kernel. All kernels have the same few fields, so the code that launches one
+// knows which memory it reaches.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,11 @@ namespace rondo::train::device {
 
 struct Buffer {
   std::uint64_t at;     ///< a device address; 0: none
-  std::uint64_t bytes;  ///< that the kernel may reach from there on
+  std::uint64_t bytes;  ///< how many the kernel may reach from there
 };
 
-/// Plain data, by value, the same on the host and the device. What the fields mean: kernels.h.
+/// Plain data, passed by value, with the same layout on host and device. kernels.h says what the
+/// fields mean.
 struct Call {
   static constexpr std::size_t max_buffers = 6;
   Buffer buffers[max_buffers];
@@ -20,7 +21,7 @@ struct Call {
   float numbers[8];
 };
 
-/// Of a block.
+/// Threads of a block.
 inline constexpr unsigned block_threads = 256;
 /// Lanes that share a row on a device.
 inline constexpr unsigned warp_lanes = 32;

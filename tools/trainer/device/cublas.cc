@@ -51,8 +51,8 @@ Cublas::Cublas(const Libraries& libraries, CUstream_st* stream) {
 
 Cublas::~Cublas() { destroy_(handle_); }
 
-// cuBLAS sees columns where we have rows, so every matrix is its transpose, and the product is
-// c^T = b^T a^T.
+// cuBLAS stores matrices by columns, this program by rows. So cuBLAS sees every matrix transposed
+// and computes c^T = b^T a^T.
 void Cublas::multiply(const Product<float>& p) const {
   if (p.rows == 0 || p.columns == 0) return;
   const auto order = [](const Matrix<float>& matrix) { return matrix.transposed ? 1 : 0; };

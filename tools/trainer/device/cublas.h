@@ -8,16 +8,16 @@ struct cublasContext;
 
 namespace rondo::train::device {
 
-/// One device's; one thread at a time.
+/// Belongs to one device; one thread at a time.
 class Cublas {
  public:
-  /// Throws Error{invalid_usage} where there is no cuBLAS.
+  /// Throws Error{invalid_usage} if there is no cuBLAS.
   Cublas(const Libraries& libraries, CUstream_st* stream);
   ~Cublas();
   Cublas(const Cublas&) = delete;
   Cublas& operator=(const Cublas&) = delete;
 
-  /// Into the stream; in float32, not in a type of fewer bits.
+  /// Puts the products into the stream. They are computed in float32, not in a type of fewer bits.
   void multiply(const Product<float>& product) const;
 
  private:

@@ -40,7 +40,7 @@ Device::Device(const Libraries& libraries, int rank) : driver_(libraries) {
     open(rank);
     load();
   } catch (...) {
-    // What is only half there, the driver takes back with the context.
+    // If only a part was made, the driver frees it with the context.
     staging_.reset();
     order_.reset();
     if (context_ != nullptr) driver_.context_release(number_);
@@ -49,18 +49,18 @@ Device::Device(const Libraries& libraries, int rank) : driver_(libraries) {
 }
 
 Device::~Device() {
-  // An error has no one left to hear of it; streams are empty unless one came before.
+  // No caller is left to get an error. Streams are empty unless an error came before.
   for (CUstream_st* const stream : streams_) driver_.stream_finish(stream);
   staging_.reset();
   order_.reset();
   for (CUstream_st* const stream : streams_) driver_.stream_destroy(stream);
   driver_.context_set(nullptr);
-  // The context stays with the process: a thread of StreamCommunicator's may still be giving memory
-  // back in it.
+  // The context is kept until the process ends: a thread of StreamCommunicator may still free
+  // memory in it.
 }
 
-// A launcher that says which of the machine's ranks this is knows better than the rank's number.
-// Those whose jobs have no RANK say it by names of their own.
+// A launcher's local rank is better than the rank's number. Launchers that do not set RANK have
+// variables of their own for it.
 int Device::place_on_machine(int rank) {
   const char* local = std::getenv("LOCAL_RANK");
   if (std::getenv("RANK") == nullptr) {
@@ -115,7 +115,8 @@ void Device::load() {
   }
 }
 
-/// As many threads as there are items, up to what runs at once: kernels go through them in strides.
+/// One thread for each item, up to the number that runs at once. Kernels go through more items in
+/// strides.
 void Device::launch(Kernel kernel, const Work& work, const Call& call) const {
   if (work.items == 0) return;
   const std::size_t wanted = (work.items * work.row_lanes + block_threads - 1) / block_threads;
@@ -140,7 +141,7 @@ CommonMemory Device::common_memory() const {
 
 std::shared_ptr<void> Device::take(std::size_t bytes) const {
   Pointer pointer = 0;
-  // Whole floats, so that it can be zeroed by them.
+  // Rounded up to whole floats, so that the memory can be zeroed float by float.
   const std::size_t rounded = (bytes + sizeof(float) - 1) / sizeof(float) * sizeof(float);
   driver_.check(driver_.allocate(&pointer, rounded),
                 "taking " + std::to_string(bytes) + " bytes of a device");

@@ -12,8 +12,8 @@
 
 namespace rondo::train::device {
 
-/// The host's memory that devices copy to and from without a detour, while streams go on. Movable
-/// only as a unique_ptr's.
+/// Page-locked host memory, which devices copy to and from directly while streams go on. Not
+/// movable; hold it in a unique_ptr.
 class Pinned {
  public:
   /// Zeroed.
@@ -33,7 +33,8 @@ class Pinned {
   std::unique_ptr<std::byte, Free> memory_;
 };
 
-/// Behind an event a stream has done what was in it when the event was recorded.
+/// An event is complete when the stream has done the work that was in it when the event was
+/// recorded.
 class Event {
  public:
   explicit Event(const Driver& driver);
@@ -48,12 +49,13 @@ class Event {
   CUevent_st* event_ = nullptr;
 };
 
-/// One rank's; one thread at a time: the one that made it, whose current context it is. Operations
-/// go into compute(), in order; collectives and copies beside them into side().
+/// Belongs to one rank and to the thread that made it, whose current context it is. Operations go
+/// into compute(), in order. Collectives and copies that run beside them go into side().
 class Device {
  public:
-  /// The device of this rank: of the machine's, in turn. Throws Error{invalid_usage} where there is
-  /// none or rondo was built without nvcc, Error for what the driver refuses.
+  /// The device of this rank: ranks of a machine take its devices in turn. Throws
+  /// Error{invalid_usage} if there is none or rondo was built without nvcc, and Error if the driver
+  /// refuses.
   Device(const Libraries& libraries, int rank);
   ~Device();
   Device(const Device&) = delete;
@@ -70,18 +72,19 @@ class Device {
   };
   void launch(Kernel kernel, const Work& work, const Call& call) const;
 
-  /// What this device has left, which ranks on it share.
+  /// The device's free memory, which all ranks on it share.
   CommonMemory common_memory() const;
-  /// Zeroed. Freed with the last reference: the driver lets what is under way end before.
+  /// Zeroed. It is freed with the last reference. The driver first completes the work under way.
   std::shared_ptr<void> take(std::size_t bytes) const;
   void zero(void* memory, std::size_t bytes) const;
-  /// Between device and page-locked memory, in a stream.
+  /// Copies between device and page-locked memory, in a stream.
   void copy(const void* from, void* into, std::size_t bytes, CUstream_st* stream) const;
-  /// What is put into `later` from here on waits for what is in `earlier`.
+  /// Work that is put into `later` from now on waits for the work in `earlier`.
   void follow(CUstream_st* later, CUstream_st* earlier) const;
   void record(const Event& event, CUstream_st* stream) const;
   void finish(CUstream_st* stream) const;
-  /// Between any of its memory and the process's own, behind compute(); done when they return.
+  /// They copy between device memory and the process's own, after the work in compute(). The copy
+  /// is done when they return.
   void read(const void* from, void* into, std::size_t bytes) const;
   void write(const void* from, void* into, std::size_t bytes) const;
 

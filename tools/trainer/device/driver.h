@@ -1,5 +1,4 @@
-// CUDA's driver, found at run time: the trainer links nothing of CUDA, and runs where there is
-// none.
+// CUDA's driver, loaded at run time. The trainer links nothing of CUDA and runs without it.
 #pragma once
 
 #include <array>
@@ -19,7 +18,7 @@ struct CUstream_st;
 
 namespace rondo::train::device {
 
-/// Names that dlopen() is asked for, the first that is there; "" is none.
+/// Names to pass to dlopen(): the first one found is used. "" means none.
 struct Libraries {
   std::string driver = "libcuda.so.1";
   std::array<std::string, 3> cublas{"libcublas.so.13", "libcublas.so.12", "libcublas.so.11"};
@@ -29,11 +28,11 @@ using Pointer = std::uint64_t;  ///< CUdeviceptr; with unified addressing of hos
 
 inline Pointer address_of(const void* memory) { return reinterpret_cast<Pointer>(memory); }
 
-/// A library that stays loaded: who has used CUDA cannot take it out of its process.
+/// A library that stays loaded: a process that has used CUDA cannot unload it.
 class Library {
  public:
   explicit Library(void* handle) : handle_(handle) {}
-  /// Throws Error{invalid_usage} where there is no such function.
+  /// Throws Error{invalid_usage} if there is no such function.
   template <class Function>
   void find(const char* name, Function*& function) const {
     function = reinterpret_cast<Function*>(symbol(name));

@@ -1,6 +1,6 @@
 #include "tools/trainer/device/image.h"
 
-// The file's bytes as they are: as an array in C++ they would take the compiler minutes.
+// Includes the file's bytes directly. As an array in C++ they would take the compiler minutes.
 __asm__(
     ".pushsection .rodata\n"
     ".balign 64\n"

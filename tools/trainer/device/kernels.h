@@ -2,10 +2,10 @@
 // nvcc compiles these bodies for devices (kernels.cu); tests run them on the host, thread by
 // thread.
 //
-// No thread waits for one of another row or element, and none writes what another one reads, so
-// launches may be cut into blocks as one likes: every sum is taken in the same order whatever the
-// grid. A Lanes is one of rows.h, and knows its group() of groups(), each of which goes through
-// whole rows, and its thread() of threads().
+// No thread waits for a thread of another row or element, and none writes what another one reads.
+// So the size of blocks and grid is free, and every sum is taken in the same order. A Lanes is one
+// of rows.h. It also knows its group() of groups(), each of which goes through whole rows, and its
+// thread() of threads().
 #pragma once
 
 #include <array>
@@ -264,7 +264,7 @@ struct CrossEntropyBackward {
   }
 };
 
-/// Sums of squares (values, sums): each of the doubles is that of every so manieth value.
+/// Sums of squares (values, sums). With n sums, sum i is that of the values i, i + n, i + 2n, ...
 struct Squares {
   template <class Lanes>
   RONDO_TRAIN_BOTH static void run(const Call& call, const Lanes& lanes) {
@@ -329,7 +329,7 @@ enum class Kernel : std::size_t {
   adamw,
 };
 
-/// As the image has them.
+/// The kernels' names in the image.
 inline constexpr std::array<const char*, 19> kernel_names{"rondo_train_zero",
                                                           "rondo_train_repeat",
                                                           "rondo_train_add_rows",
@@ -350,7 +350,7 @@ inline constexpr std::array<const char*, 19> kernel_names{"rondo_train_zero",
                                                           "rondo_train_sgd",
                                                           "rondo_train_adamw"};
 
-/// For hosts that run them.
+/// The kernels' bodies, for hosts that run them.
 template <class Lanes>
 inline constexpr std::array<void (*)(const Call&, const Lanes&), kernel_names.size()> bodies{
     &Zero::run<Lanes>,

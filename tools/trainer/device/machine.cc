@@ -45,8 +45,8 @@ class DeviceStarted final : public Started {
       : ranks_(ranks), done_(device.driver()) {
     device.record(done_, device.side());
   }
-  /// The host waits: what is put into the compute stream behind it needs no other order, and the
-  /// time counts as what it is.
+  /// The host waits. So later work in the compute stream needs no other order, and the time is
+  /// counted as communication.
   void wait() override {
     done_.finish();
     ranks_.check();
@@ -113,7 +113,8 @@ class DeviceMachine final : public Machine {
  private:
   static constexpr std::size_t sums = 4096;  ///< of squares: one for each thread that adds
 
-  /// What the compute stream has until now comes before it, what it gets later does not wait.
+  /// It follows the work that is in the compute stream now. Later work in that stream does not wait
+  /// for it.
   template <class Issue>
   std::unique_ptr<Started> beside(Issue issue) const {
     device_.follow(device_.side(), device_.compute());

@@ -34,7 +34,8 @@ class Scratch {
   std::shared_ptr<void> memory_{};
 };
 
-/// What EmbedTokens asks for; `kinds`: of tokens.
+/// The places of each token in the batch, as the kernel EmbedTokens wants them. `kinds`: how many
+/// different tokens there are.
 std::vector<std::int32_t> places_by_token(std::span<const std::int32_t> tokens, std::size_t kinds) {
   std::vector<std::int32_t> all(kinds + 1 + tokens.size());
   const std::span begins = std::span(all).first(kinds + 1);
@@ -53,7 +54,7 @@ class DeviceMath final : public Math<float> {
   DeviceMath(const Device& device, const Libraries& libraries)
       : device_(device), cublas_(libraries, device.compute()), integers_(device), losses_(device) {}
 
-  /// All: a call for each would cost more than what it does.
+  /// All sequences at once: a call for each would cost more than its work.
   std::size_t sequences_at_once(std::size_t blocks) const override { return blocks; }
   void multiply(const Product<float>& product) const override { cublas_.multiply(product); }
   void repeat(In<float> row, Out<float> output) const override {
@@ -119,7 +120,7 @@ class DeviceMath final : public Math<float> {
          {buffer_of(weights), buffer_of(gradients)},
          {squares.length, squares.count, squares.step, weights_step});
   }
-  /// Waits for the device: the only result that the host looks at in a pass.
+  /// Waits for the device. The loss is the only result that the host reads in a pass.
   double cross_entropy(In<float> scores, std::span<const std::int32_t> targets) const override {
     if (targets.empty()) return 0;
     const auto losses = losses_.of(targets.size());
@@ -139,7 +140,7 @@ class DeviceMath final : public Math<float> {
                              std::array{scale}));
   }
 
-  /// Strategies refuse other types on devices.
+  /// Strategies have refused other types on devices before.
   void round_to(Out<float>, Precision precision) const override {
     if (precision == Precision::float32) return;
     throw Error(ErrorCode::invalid_argument, "a device computes float32",

@@ -5,8 +5,8 @@
 namespace rondo::train::device {
 namespace {
 
-/// Elements that move at a time: long enough for a link's full speed, short enough that the first
-/// and the last copy, beside which no step is taken, are short.
+/// Elements per piece. Long enough for a link's full speed, but short, since no step is taken
+/// during the first and the last copy.
 constexpr std::size_t piece = std::size_t{1} << 18;
 
 std::size_t extent(const Range& range, std::size_t begin) {
@@ -35,8 +35,8 @@ void Offload::fetch(const Range& range, std::size_t begin) const {
   device_.record(slot.filled, device_.side());
 }
 
-// In the side stream: gradients 0, 1, new parameters 0, gradients 2, new parameters 1, ...: while
-// the host takes piece i's step, the gradients of piece i + 1 come.
+// The side stream copies gradients 0, gradients 1, new parameters 0, gradients 2, new parameters 1,
+// ... So the gradients of piece i + 1 come while the host takes the step of piece i.
 void Offload::update(const Optimizer& optimizer, const Range& range, const Step& step) const {
   const std::size_t size = range.parameters.size();
   if (size == 0) return;

@@ -1,5 +1,5 @@
-// The optimizer's step on the host, where master weights and state lie, of gradients that a device
-// has: copies and steps of neighbouring pieces go side by side.
+// Takes the optimizer's step on the host, where master weights and state lie, while the gradients
+// lie on a device. The copies of one piece run while the step of its neighbour is taken.
 #pragma once
 
 #include <array>
@@ -10,13 +10,13 @@
 
 namespace rondo::train::device {
 
-/// One rank's; the device outlives it.
+/// Belongs to one rank; the device outlives it.
 class Offload {
  public:
   explicit Offload(const Device& device);
 
-  /// `range`: parameters and states in page-locked memory, gradients and copies on the device.
-  /// When it returns, copies have the new parameters for whoever comes next in the compute stream.
+  /// `range`: parameters and states lie in page-locked memory, gradients and copies on the device.
+  /// On return, later work in the compute stream finds the new parameters in the copies.
   void update(const Optimizer& optimizer, const Range& range, const Step& step) const;
 
  private:

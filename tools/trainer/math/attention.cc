@@ -6,7 +6,7 @@
 namespace rondo::train {
 namespace {
 
-// Where one head of some sequences lies in the larger matrices.
+// Where one head of several sequences lies in the larger matrices.
 template <class Real>
 struct Head {
   Head(const AttentionShape& shape, std::size_t block, std::size_t head, std::size_t sequences)
@@ -32,7 +32,7 @@ struct Head {
     return {base + packed + 2 * row, 3 * row, transposed, packed_step};
   }
   Squares squares(std::size_t step) const { return {length, count, step}; }
-  /// Elements from the first to the last of them.
+  /// Elements from the first to the last matrix.
   std::size_t extent(std::size_t step) const { return (count - 1) * step + length * length; }
 
   std::size_t length, width, row;
@@ -104,7 +104,7 @@ void head_backward(const Math<Real>& math, const Head<Real>& head, const Real* o
   into_packed(key, {scratch.data(), n, true, n * n}, head.query(packed), head.scale);
 }
 
-/// Sequence by sequence, or all of them at once, as the operations like it.
+/// One sequence after the other or all at once, as `math` prefers.
 template <class Real, class Visit>
 void each_head(const Math<Real>& math, const AttentionShape& shape, Visit visit) {
   const std::size_t sequences = math.sequences_at_once(shape.blocks);

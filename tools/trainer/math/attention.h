@@ -15,7 +15,7 @@ struct AttentionShape {
   std::size_t weights() const { return blocks * heads * length * length; }
 };
 
-/// packed: rows of query, key and value, one behind the other (3 x width). weights: softmax of the
+/// packed: rows of query, key and value, one after the other (3 x width). weights: softmax of the
 /// scaled scores, zero above the diagonal, kept for backward. output: rows of `width`.
 template <class Real>
 void attention(const Math<Real>& math, const AttentionShape& shape, In<Real> packed,

@@ -1,12 +1,12 @@
-// Matrix products by OpenBLAS, row-major. The only file pair that knows its interface.
+// Matrix products by OpenBLAS, row-major. Only this file and blas.cc use its interface.
 #pragma once
 
 #include <cstddef>
 
 namespace rondo::train {
 
-/// A matrix as the product reads it: rows lie `stride` elements apart. `transposed` means that
-/// memory holds the transpose.
+/// A matrix as the product reads it. Rows lie `stride` elements apart. `transposed`: the memory
+/// holds the transpose.
 template <class Real>
 struct Matrix {
   const Real* values;
@@ -16,8 +16,8 @@ struct Matrix {
 };
 
 /// c (rows x columns, rows `stride` apart) = scale * a * b + keep * c; a is rows x inner, b is
-/// inner x columns. With keep == 0 the old c is not read. `count` such products, each with its own
-/// c, `step` elements behind the one before.
+/// inner x columns. With keep == 0 the old c is not read. Makes `count` such products; each c lies
+/// `step` elements after the one before.
 template <class Real>
 struct Product {
   std::size_t rows, columns, inner;
@@ -33,7 +33,7 @@ struct Product {
 void multiply(const Product<float>& product);
 void multiply(const Product<double>& product);
 
-/// Threads of every product in this process. A rank a core needs one.
+/// Sets the threads of every product in this process. With a rank on each core, one is enough.
 void set_product_threads(int threads);
 
 }  // namespace rondo::train

@@ -1,4 +1,4 @@
-// Layers that are made of other operations, wherever those run.
+// Layers that are composed of other operations, wherever those run.
 #pragma once
 
 #include "tools/trainer/math/math.h"

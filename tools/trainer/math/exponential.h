@@ -1,4 +1,5 @@
-// exp() and tanh() that compilers turn into vector code, for float32; the library's own for double.
+// exp() and tanh(). For float32 compilers turn them into vector code; for double they are the
+// library's own.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +11,9 @@
 
 namespace rondo::train {
 
-/// Within 2e-7 relative. 2^(x log2 e): the whole part goes into the exponent, the rest through a
-/// polynomial. Below -87 and above 88 it stays at the value there; NaN stays NaN.
+/// The relative error is at most 2e-7. Computes 2^(x log2 e): the whole part becomes the exponent,
+/// the rest goes through a polynomial. Below -87 and above 88 the value is that of the limit. NaN
+/// stays NaN.
 RONDO_TRAIN_BOTH inline float exponential(float x) {
   const float bounded = x < -87.0F ? -87.0F : (x > 88.0F ? 88.0F : x);
   constexpr float shift = 12582912.0F;  // 1.5 * 2^23: adding it rounds to a whole number

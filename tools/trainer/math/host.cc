@@ -9,7 +9,8 @@ namespace {
 template <class Real>
 class HostMath final : public Math<Real> {
  public:
-  /// One: a head's matrices stay in the cache from its scores to its output.
+  /// One sequence at a time: a head's matrices then stay in the cache from its scores to its
+  /// output.
   std::size_t sequences_at_once(std::size_t) const override { return 1; }
   void multiply(const Product<Real>& product) const override { train::multiply(product); }
   void repeat(In<Real> row, Out<Real> output) const override {

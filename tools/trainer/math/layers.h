@@ -1,9 +1,10 @@
-// Operations of an MLP and a transformer on this processor, each with its backward pass written by
-// hand. See math.h for those of any place, and compose.h for what is made of them.
+// Operations of an MLP and a transformer on the CPU, each with its backward pass written by hand.
+// math.h has the interface for CPU and GPU, compose.h the layers made of them.
 //
 // Real is float or double. Matrices are row-major: `rows` of as many columns as the name says.
-// Backward functions *add* to gradients of parameters; gradients of activations they write, or add
-// where the name of the argument says `sum`. Spans of the activations' forward must be the same.
+// Backward functions *add* to gradients of parameters. They write gradients of activations, or add
+// to them if the argument's name says `sum`. They need the same spans of activations as the forward
+// function.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +18,7 @@ using In = std::span<const Real>;
 template <class Real>
 using Out = std::span<Real>;
 
-/// What layer_norm keeps for backward, one number a row.
+/// The numbers that layer_norm keeps for backward, one for each row.
 template <class Real>
 struct NormStatistics {
   Out<Real> mean, inverse_deviation;
@@ -42,7 +43,7 @@ void gelu(In<Real> input, Out<Real> output);
 template <class Real>
 void gelu_backward(In<Real> output_gradient, In<Real> input, Out<Real> input_gradient);
 
-/// output = a + b; may be either.
+/// output = a + b. It may be a or b itself.
 template <class Real>
 void add(In<Real> a, In<Real> b, Out<Real> output);
 
@@ -54,15 +55,16 @@ template <class Real>
 void embed_backward(In<Real> output_gradient, std::span<const std::int32_t> tokens,
                     std::size_t columns, Out<Real> token_gradient, Out<Real> position_gradient);
 
-/// In place, a matrix of `length` rows: each row up to its own position; what lies behind is the
-/// future and weighs nothing.
+/// In place, on a matrix of `length` rows. Each row counts up to its own position; later positions
+/// are the future and get the weight 0.
 template <class Real>
 void causal_softmax(Out<Real> scores, std::size_t length);
-/// In place: from gradients of the weights to gradients of the scores.
+/// Turns gradients of the weights into gradients of the scores, in place.
 template <class Real>
 void softmax_backward(In<Real> weights, Out<Real> gradients, std::size_t length);
 
-/// Sum over rows of -log softmax(scores)[target]; `targets.size()` rows. In double, whatever Real.
+/// Sum over rows of -log softmax(scores)[target]; `targets.size()` rows. The sum is a double for
+/// every Real.
 template <class Real>
 double cross_entropy(In<Real> scores, std::span<const std::int32_t> targets);
 /// In place: scores become scale * (softmax(scores) - one at the target).

@@ -1,6 +1,5 @@
-// The operations that models are made of, where their arrays lie: in a processor's memory or a
-// device's. What a model does with them, in which order, is written once over this interface
-// (compose.h, attention.h, model/).
+// The operations that models are made of, on arrays in the memory of the CPU or of a GPU. Models
+// are written once, on this interface (compose.h, attention.h, model/).
 #pragma once
 
 #include <cstddef>
@@ -18,15 +17,16 @@ struct Squares {
   std::size_t length, count, step;
 };
 
-/// Spans are of its own memory; but for tokens, targets and features, which are the host's and may
-/// go when the call returns. An operation may still be under way when its call returns: the next
-/// one sees what it wrote. What the functions do: layers.h and blas.h. Errors are rondo::Error.
+/// Spans lie in its own memory. Only tokens, targets and features lie in the host's memory and may
+/// go when the call returns. An operation may still be under way when its call returns; the next
+/// operation sees its results. layers.h and blas.h say what the functions do. Errors are
+/// rondo::Error.
 template <class Real>
 class Math {
  public:
   virtual ~Math() = default;
 
-  /// Of `blocks` sequences, how many attention puts into one call.
+  /// How many of `blocks` sequences attention puts into one call.
   virtual std::size_t sequences_at_once(std::size_t blocks) const = 0;
   virtual void multiply(const Product<Real>& product) const = 0;
   /// Every row of output = row.
@@ -49,7 +49,7 @@ class Math {
                               std::size_t columns, Out<Real> token_gradient,
                               Out<Real> position_gradient) const = 0;
   virtual void causal_softmax(Out<Real> scores, const Squares& squares) const = 0;
-  /// `gradients` lie as `squares` says, weights likewise but `weights_step` apart.
+  /// `gradients` lie as `squares` says. So do the weights, but `weights_step` apart.
   virtual void softmax_backward(In<Real> weights, std::size_t weights_step, Out<Real> gradients,
                                 const Squares& squares) const = 0;
   virtual double cross_entropy(In<Real> scores, std::span<const std::int32_t> targets) const = 0;
@@ -58,11 +58,11 @@ class Math {
 
   virtual void round_to(Out<Real> values, Precision precision) const = 0;
   virtual void zero(Out<Real> values) const = 0;
-  /// Brings features in.
+  /// Copies features into its memory.
   virtual void load(std::span<const float> features, Out<Real> into) const = 0;
 };
 
-/// On this processor. Real is float or double.
+/// The operations on the CPU. Real is float or double.
 template <class Real>
 const Math<Real>& host_math();
 

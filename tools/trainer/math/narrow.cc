@@ -16,7 +16,7 @@ float from_bf16(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }
 
-// By float32's own rounding: adding 2^(24-10) ulps of the result's exponent rounds to 10 bits.
+// Uses float32's own rounding: adding 2^(24-10) ulps of the result's exponent rounds to 10 bits.
 std::uint16_t to_fp16(float value) {
   const auto sign =
       static_cast<std::uint16_t>((std::bit_cast<std::uint32_t>(value) >> 16) & 0x8000);

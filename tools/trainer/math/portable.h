@@ -1,4 +1,4 @@
-// What lets one source be device code under nvcc and ordinary C++ elsewhere.
+// Macros that make one source device code under nvcc and ordinary C++ elsewhere.
 #pragma once
 
 #ifdef __CUDACC__

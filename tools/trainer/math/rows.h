@@ -1,9 +1,13 @@
-// What is done to single rows: the same source for processors, where one lane goes through a row
-// alone, and devices, where lanes share it.
+// Functions on single rows, with the same source for CPU and GPU. On a CPU one lane goes through a
+// row alone; on a GPU lanes share the row.
 //
-// A Lanes has: lane() of lanes(), from 0; sum(x) and largest(x) over the lanes, which all of them
-// call and all of them get; all_done(), behind which each sees what the others wrote. Every lane
-// calls the same function with the same arguments.
+// A Lanes has:
+//
+//   lane(), lanes()      this lane's number, from 0, and how many there are
+//   sum(x), largest(x)   over all lanes; all lanes call it and all get the result
+//   all_done()           afterwards each lane sees what the others wrote
+//
+// Every lane calls the same function with the same arguments.
 #pragma once
 
 #include <cmath>
@@ -14,7 +18,7 @@
 
 namespace rondo::train {
 
-/// A row to itself.
+/// A single lane, which has a row to itself.
 struct OneLane {
   RONDO_TRAIN_BOTH static constexpr std::size_t lane() { return 0; }
   RONDO_TRAIN_BOTH static constexpr std::size_t lanes() { return 1; }
@@ -52,8 +56,8 @@ RONDO_TRAIN_BOTH inline Real exponentials(Real* row, std::size_t count, Real lar
   return lanes.sum(sum);
 }
 
-/// Softmax over the first `past` of `length` scores; what lies behind is the future and weighs
-/// nothing.
+/// Softmax over the first `past` of `length` scores; later scores are the future and get the weight
+/// 0.
 template <class Real, class Lanes>
 RONDO_TRAIN_BOTH inline void causal_softmax_row(Real* row, std::size_t past, std::size_t length,
                                                 const Lanes& lanes) {
@@ -62,7 +66,7 @@ RONDO_TRAIN_BOTH inline void causal_softmax_row(Real* row, std::size_t past, std
   for (std::size_t i = past + lanes.lane(); i < length; i += lanes.lanes()) row[i] = 0;
 }
 
-/// From gradients of the weights to gradients of the scores: w (g - sum(w g)).
+/// Turns gradients of the weights into gradients of the scores: w (g - sum(w g)).
 template <class Real, class Lanes>
 RONDO_TRAIN_BOTH inline void softmax_backward_row(const Real* weight, Real* gradient,
                                                   std::size_t past, std::size_t length,

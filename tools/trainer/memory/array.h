@@ -1,5 +1,4 @@
-// An array that is counted in a Ledger for as long as it lives, in the memory that the ledger
-// names.
+// An array in the memory that a Ledger names. The Ledger counts it for as long as it lives.
 #pragma once
 
 #include <algorithm>
@@ -16,16 +15,16 @@
 
 namespace rondo::train {
 
-/// Whether peers should reach arrays of this use directly: those that go through collectives.
+/// Whether arrays of this use go through collectives, so that peers should reach them directly.
 constexpr bool travels(Use use) {
   return use == Use::parameters || use == Use::gradients || use == Use::buckets ||
          use == Use::working;
 }
 
-/// An array's memory: the ledger's supply, or this process's own whatever that is.
+/// Where an array lies: in the ledger's supply, or in this process's own memory in any case.
 enum class Lies : unsigned char { with_supply, here };
 
-/// Owns `size()` zeroed elements; they can be looked at here unless they lie with a supply. The
+/// Owns `size()` zeroed elements; this process can read them unless they lie in a supply. The
 /// ledger must outlive it. Movable.
 template <class T>
 class Array {
@@ -33,7 +32,7 @@ class Array {
 
  public:
   Array() = default;
-  /// Throws Error{out_of_memory} past the ledger's limit or the machine's.
+  /// Throws Error{out_of_memory} beyond the limit of the ledger or the machine.
   Array(Ledger& ledger, Use use, std::size_t count, Lies lies = Lies::with_supply) : Array() {
     ledger.take(use, count * sizeof(T));
     ledger_ = &ledger;  // from here on the destructor gives back, should the rest throw
@@ -62,7 +61,7 @@ class Array {
   const T& operator[](std::size_t index) const { return data_[index]; }
   std::span<T> span() { return {data_, size_}; }
   std::span<const T> span() const { return {data_, size_}; }
-  /// From this process's own memory into the elements from `begin` on; done when it returns.
+  /// Copies from this process's own memory into the elements from `begin` on; done on return.
   void write(std::size_t begin, std::span<const T> values) {
     if (values.empty()) return;
     if (supply_ != nullptr)

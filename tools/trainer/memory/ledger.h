@@ -1,5 +1,5 @@
-// Who holds how much memory: every large array of the trainer is counted here under what it is for,
-// so that the textbook's bytes per parameter can be compared with what was really taken.
+// Counts the memory of every large array by its use, so that the textbook's bytes per parameter can
+// be compared with the real ones.
 #pragma once
 
 #include <array>
@@ -10,14 +10,14 @@
 namespace rondo::train {
 
 enum class Use : std::uint8_t {
-  parameters,    ///< what forward and backward read, in the type of the computation
-  gradients,     ///< what lives until the optimizer's step
+  parameters,    ///< read by forward and backward, in the type of the computation
+  gradients,     ///< live until the optimizer's step
   optimizer,     ///< momentum, moments
   master,        ///< float32 copies of parameters kept in a narrower type
-  activations,   ///< what backward needs of forward, and scratch of the operations
-  buckets,       ///< copies made for the wire
+  activations,   ///< kept by forward for backward, and scratch of the operations
+  buckets,       ///< copies made for sending
   working,       ///< units unpacked or gathered while they are computed
-  compensation,  ///< what compression has not sent yet
+  compensation,  ///< gradients that compression has not sent yet
 };
 
 struct UseInfo {
@@ -34,23 +34,24 @@ inline constexpr std::array uses{
 
 class Supply;
 
-/// Counts in bytes. One rank's; one thread at a time.
+/// Counts in bytes. Belongs to one rank; one thread at a time.
 class Ledger {
  public:
-  /// Arrays of a planning ledger are counted and take no memory: nobody may look into them.
+  /// Arrays of a planning ledger are counted but take no memory. Nothing may read or write them.
   enum class Kind : std::uint8_t { taking, planning };
 
-  /// `limit`: bytes in all; 0 is none.
+  /// `limit`: bytes in all; 0: no limit.
   explicit Ledger(std::size_t limit = 0, Kind kind = Kind::taking) : limit_(limit), kind_(kind) {}
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
 
-  /// Arrays taken from here on lie there, which outlives them; null: in this process's own memory.
+  /// Arrays taken from now on lie in this supply, which outlives them. Null: in this process's own
+  /// memory.
   void take_from(Supply* supply) { supply_ = supply; }
   Supply* supply() const { return supply_; }
 
   bool plans() const { return kind_ == Kind::planning; }
-  /// Throws Error{out_of_memory} where the limit would be passed; nothing is counted then.
+  /// Throws Error{out_of_memory} instead of passing the limit; then nothing is counted.
   void take(Use use, std::size_t bytes);
   void give(Use use, std::size_t bytes) noexcept;
 
@@ -58,7 +59,7 @@ class Ledger {
   std::size_t peak(Use use) const { return peak_[static_cast<std::size_t>(use)]; }
   std::size_t held() const { return total_; }
   std::size_t peak() const { return total_peak_; }
-  /// Forgets the peaks, as after set-up: they begin again from what is held now.
+  /// Resets the peaks to the present values, for example after set-up.
   void restart_peaks();
 
  private:

@@ -17,7 +17,7 @@
 namespace rondo::train {
 namespace {
 
-/// Of addresses, for each thread: OpenBLAS's BUFFER_SIZE is at most that on any processor.
+/// Address space per thread: OpenBLAS's BUFFER_SIZE is at most this on any processor.
 constexpr std::size_t product_buffer_bytes = std::size_t{128} << 20;
 
 constexpr const char* remedy =
@@ -33,8 +33,8 @@ std::uint64_t number_of(const std::string& text) {
   return fingerprint(std::as_bytes(std::span(text)));
 }
 
-/// Ranks of one machine share its memory; where a control group is narrower, that group's. Two
-/// containers may both call theirs "/": the name space tells them apart.
+/// Ranks of one machine share its memory, or that of their control group if that has less. Two
+/// containers may both call their group "/": the name space tells them apart.
 CommonMemory host_memory() {
   const Available available = available_memory();
   std::string name;
@@ -45,7 +45,7 @@ CommonMemory host_memory() {
   return {number_of(name + available.group), available.bytes};
 }
 
-/// Counts of bytes must not overflow; what comes near fits into no machine.
+/// Counts of bytes must not overflow. A training that comes near that is too large for any machine.
 void check_sizes(const ModelOptions& model, std::size_t rows) {
   const auto tokens = static_cast<double>(rows) * static_cast<double>(model.inputs);
   const double widest =
@@ -54,7 +54,7 @@ void check_sizes(const ModelOptions& model, std::size_t rows) {
   if (tokens * widest * static_cast<double>(model.layers + 1) < 0x1p56) return;
   throw Error(
       ErrorCode::invalid_argument,
-      "a batch of " + std::to_string(rows) + " samples a rank fits nowhere with this model",
+      "a batch of " + std::to_string(rows) + " samples a rank is too large with this model",
       {.remedy = "a smaller --batch, --block, --width or --layers, or a larger --accumulate"});
 }
 
@@ -113,8 +113,8 @@ void require_within(const Plan& plan, std::size_t limit) {
               {.remedy = std::string(remedy) + ", or a larger --memory-limit"});
 }
 
-// Only a limit of the process is meant, so nothing is reserved; what memory there is,
-// require_room() knows.
+// Checks only a limit of the process and reserves nothing. require_room() checks the machine's
+// memory.
 void require_address_space(const Plan& plan, int threads) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;

@@ -25,7 +25,7 @@ BlockView<T>::BlockView(std::span<T> flat, const Unit& unit) {
 Unit block_unit(std::size_t index, std::size_t layers, std::size_t width) {
   Unit unit{"block" + std::to_string(index + 1)};
   const std::string prefix = unit.name + ".";
-  // What is added to the residual stream starts smaller, the more blocks add to it.
+  // The more blocks add to the residual stream, the smaller their start values are.
   const double residual = deviation / std::sqrt(2.0 * static_cast<double>(layers));
   unit.add({prefix + "norm1.gain", {width}, Start::ones});
   unit.add({prefix + "norm1.bias", {width}, Start::zeros});

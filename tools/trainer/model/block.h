@@ -28,7 +28,7 @@ struct BlockView {
 /// The unit of block `index` (from 0) of `layers`.
 Unit block_unit(std::size_t index, std::size_t layers, std::size_t width);
 
-/// What backward needs of forward but the block's input.
+/// The results of forward that backward needs, besides the block's input.
 template <class Real>
 struct BlockKept {
   BlockKept(Ledger& ledger, const AttentionShape& shape);
@@ -37,17 +37,17 @@ struct BlockKept {
   Array<Real> middle, mean2, inverse2, normal2, wide, active;
 };
 
-/// Gradients of activations on their way; one for all blocks.
+/// Gradients of activations; one set serves all blocks.
 template <class Real>
 struct BlockScratch {
-  /// `sequences`: that the operations take at once.
+  /// `sequences`: how many the operations take at once.
   BlockScratch(Ledger& ledger, const AttentionShape& shape, std::size_t sequences);
 
   Array<Real> narrow, wide, packed, weights;
 };
 
-/// The computation; holds no values. Every result is rounded to `precision` (float32 only: double
-/// is left alone).
+/// The computation; holds no values. Every float32 result is rounded to `precision`; doubles are
+/// not rounded.
 template <class Real>
 class Block {
  public:

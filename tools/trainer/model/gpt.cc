@@ -146,7 +146,7 @@ class Gpt final : public Model<Real> {
                     .stride = options_.outputs});
   }
 
-  // From gradients of the scores to the gradient of the last stream, in `gradient`.
+  // Computes the gradient of the last stream from those of the scores, into `gradient`.
   void head_backward(const RootView<const Real>& root, const RootView<Real>& gradients) {
     auto& a = *activations_;
     const std::size_t rows = a.shape.blocks * a.shape.length;

@@ -1,25 +1,22 @@
-// Which options make a model, and which.
+// Makes the model that the options ask for.
 #include "rondo/error.h"
 #include "tools/trainer/model/gpt.h"
 #include "tools/trainer/model/mlp.h"
+#include "tools/trainer/refuse.h"
 
 namespace rondo::train {
 namespace {
-
-[[noreturn]] void refuse(const std::string& message, const std::string& remedy) {
-  throw Error(ErrorCode::invalid_argument, message, {.remedy = remedy});
-}
 
 void check(const ModelOptions& options) {
   const bool gpt = options.kind == "gpt";
   if (!gpt && options.kind != "mlp")
     refuse("there is no model '" + options.kind + "'", "gpt or mlp");
   if (options.outputs == 0 || options.inputs == 0 || options.layers == 0 || options.width == 0) {
-    refuse("a model of no layers, width, inputs or outputs learns nothing", "numbers above 0");
+    refuse("a model needs at least one layer, input and output, and a width", "numbers above 0");
   }
   constexpr std::size_t most = 1U << 16;  // products of these must not overflow
   if (options.outputs > most || options.layers > most || options.width > most) {
-    refuse("a model of so many layers, classes or such a width fits nowhere",
+    refuse("a model with so many layers or classes, or of such a width, is too large",
            "numbers up to " + std::to_string(most));
   }
   if (gpt && (options.heads == 0 || options.width % options.heads != 0)) {
@@ -28,7 +25,7 @@ void check(const ModelOptions& options) {
            "--width as a multiple of --heads");
   }
   if (!gpt && options.checkpoint_activations) {
-    refuse("the mlp has no blocks whose activations could be made again",
+    refuse("the mlp has no blocks whose activations could be computed again",
            "--checkpoint-activations with --model gpt");
   }
 }

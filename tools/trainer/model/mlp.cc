@@ -10,7 +10,7 @@
 namespace rondo::train {
 namespace {
 
-// `layers` hidden ones and the one that scores: a unit each.
+// A unit for each layer: `layers` hidden ones, and one for the scores.
 Layout mlp_layout(const ModelOptions& options) {
   std::vector<Unit> units;
   std::size_t inputs = options.inputs;
@@ -92,8 +92,8 @@ class Mlp final : public Model<Real> {
     return flat.subspan(layout_.unit(layer).parameters[1].offset);
   }
 
-  // The gradient of a layer's sums lies in gradient_ (of the last, where its scores were), and
-  // leaves as the gradient of the sums before.
+  // gradient_ holds the gradient of a layer's sums (for the last layer: in place of its scores). It
+  // is replaced by the gradient of the sums of the layer before.
   void layer_backward(Store<Real>& store, std::size_t layer) {
     const bool last = layer == options_.layers;
     const In<Real> outer = last ? In<Real>(sums_.back().span()) : gradient_.span();

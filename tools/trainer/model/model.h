@@ -1,4 +1,4 @@
-// A model: pure computation over units whose parameters a Store holds.
+// A model: only the computation. A Store holds the parameters, in units.
 #pragma once
 
 #include <cstdint>
@@ -26,34 +26,35 @@ struct ModelOptions {
   bool checkpoint_activations = false;       ///< keep a block's input only, compute the rest again
 };
 
-/// One rank's model; one thread at a time. Real is double in the tests of gradients.
+/// Belongs to one rank; one thread at a time. Real is double in the tests of gradients.
 template <class Real>
 class Model {
  public:
   virtual ~Model() = default;
 
   virtual const Layout& layout() const = 0;
-  /// Takes the memory for batches of this shape now; forward does it where the shape changes.
+  /// Takes the memory for batches of this shape now. Otherwise forward does it when the shape
+  /// changes.
   virtual void reserve(std::size_t rows, std::size_t columns) = 0;
-  /// Returns the sum (not the mean) of the losses of the batch's targets. Leaves behind what
-  /// backward needs, and the scores.
+  /// Returns the sum (not the mean) of the losses of the batch's targets. Keeps the scores and all
+  /// that backward needs.
   virtual double forward(const Batch& batch, Store<Real>& store) = 0;
-  /// Adds `scale` times the gradient of what forward returned for the same batch.
+  /// Adds `scale` times the gradient of the sum that forward returned for the same batch.
   virtual void backward(const Batch& batch, Store<Real>& store, double scale) = 0;
-  /// Of the last forward, until backward: `outputs` scores a target, before softmax. Where the
-  /// operations' memory is.
+  /// The scores of the last forward, `outputs` for each target, before softmax. Valid until
+  /// backward. They lie in the operations' memory.
   virtual std::span<const Real> scores() const = 0;
   /// Floating-point operations of one forward and backward over a batch of `rows`.
   virtual double operations(std::size_t rows) const = 0;
 };
 
-/// `math` outlives it and works where the ledger's arrays lie. Throws Error{invalid_argument} for
-/// options that make no model.
+/// `math` outlives the model and works where the ledger's arrays lie. Throws
+/// Error{invalid_argument} if the options make no model.
 template <class Real>
 std::unique_ptr<Model<Real>> make_model(const ModelOptions& options, Ledger& ledger,
                                         const Math<Real>& math = host_math<Real>());
 
-/// The values a unit starts from: the same for the same seed, whatever the strategy and the ranks.
+/// The start values of a unit. They depend on the seed, not on the strategy or the number of ranks.
 void start_values(const Unit& unit, std::uint64_t seed, std::span<float> values);
 
 }  // namespace rondo::train

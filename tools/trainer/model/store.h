@@ -1,5 +1,5 @@
-// Where a model finds its parameters and leaves its gradients. A strategy is one; so is the plain
-// pair of arrays of a test.
+// A Store is where a model finds its parameters and leaves its gradients. Strategies are Stores,
+// and so are the pairs of arrays in tests.
 #pragma once
 
 #include <cstddef>
@@ -7,10 +7,10 @@
 
 namespace rondo::train {
 
-/// A model brackets its work on a unit with these calls. Between `before_X` and `after_X` the spans
-/// stay valid and in place. Units nest: a GPT's root unit (embedding and head) is open from the
-/// first to the last moment of forward, and again of backward; each block opens within it, blocks
-/// ascending in forward and descending in backward. A forward may stand alone (evaluation).
+/// A model makes these calls before and after its work on a unit. Between `before_X` and `after_X`
+/// the spans stay valid and in place. Units nest: a GPT's root unit (embedding and head) is open
+/// from the first to the last moment of forward, and again of backward; each block opens within it,
+/// blocks ascending in forward and descending in backward. A forward may stand alone (evaluation).
 template <class Real>
 class Store {
  public:
@@ -22,10 +22,10 @@ class Store {
   /// The unit's gradient of this micro-step is complete.
   virtual void after_backward(std::size_t unit) = 0;
 
-  /// While the unit is open.
+  /// Valid while the unit is open.
   virtual std::span<const Real> parameters(std::size_t unit) = 0;
-  /// Between before_backward and after_backward. The model *adds* to it; whoever owns it has
-  /// cleared it where a sum begins.
+  /// Between before_backward and after_backward. The model *adds* to it. Its owner clears it before
+  /// each sum.
   virtual std::span<Real> gradients(std::size_t unit) = 0;
 };
 

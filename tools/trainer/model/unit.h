@@ -26,14 +26,14 @@ struct Parameter {
   bool decays() const { return shape.size() > 1; }
 };
 
-/// What is gathered, computed and freed together: a layer, a block.
+/// Parameters that are gathered, computed and freed together: a layer or a block.
 struct Unit {
   std::string name;
   std::vector<Parameter> parameters{};
   std::size_t begin = 0;  ///< in the flat model, in elements
   std::size_t size = 0;
 
-  /// Appends a parameter behind the others and returns its offset in the unit.
+  /// Appends a parameter and returns its offset in the unit.
   std::size_t add(Parameter parameter) {
     parameter.offset = size;
     size += parameter.size();
@@ -42,7 +42,7 @@ struct Unit {
   }
 };
 
-/// The units one behind the other; equal on every rank.
+/// The units in order; equal on every rank.
 class Layout {
  public:
   Layout() = default;

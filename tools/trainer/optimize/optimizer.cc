@@ -24,7 +24,7 @@ void Optimizer::update(const Range& range, const Step& step, const Apply& apply)
   const auto past = [](std::size_t position, const Run& run) { return position < run.end; };
   auto run = std::upper_bound(runs_.begin(), runs_.end(), range.begin, past);
   for (std::size_t at = range.begin; at < end; ++run) {
-    // Behind the last parameter lies only a shard's padding, whose gradients are zero.
+    // Only a shard's padding follows the last parameter; its gradients are zero.
     const bool padding = run == runs_.end();
     const std::size_t stop = padding ? end : std::min(end, run->end);
     const std::size_t from = at - range.begin;

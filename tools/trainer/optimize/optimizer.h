@@ -30,14 +30,14 @@ struct Range {
   std::span<float> parameters{};  ///< float32: the master weights where parameters are narrower
   std::span<const float> gradients{};
   std::vector<std::span<float>> states{};
-  /// With master weights that the optimizer changes in another memory: where their copies lie that
-  /// the model computes with. Else empty.
+  /// Where the model's copies of the parameters lie, if the optimizer changes master weights in
+  /// another memory. Otherwise empty.
   std::span<float> copies{};
 };
 
-/// What holds for a whole step.
+/// The numbers of one step, for all ranges.
 struct Step {
-  std::size_t number = 1;     ///< from 1: steps that were really taken (skipped ones do not count)
+  std::size_t number = 1;     ///< from 1; skipped steps do not count
   double learning_rate = 0;   ///< of this step
   double gradient_scale = 1;  ///< gradients are multiplied by it first: clipping and loss scale
 };
@@ -49,9 +49,10 @@ class Optimizer {
   virtual ~Optimizer() = default;
   /// Floats of state for each parameter: 0 or 1 with sgd, 2 with adamw.
   virtual std::size_t states() const = 0;
-  /// Takes one step on a range of any alignment to units and parameters.
+  /// Takes one step on a range, which may begin and end anywhere.
   void update(const Range& range, const Step& step) const;
-  /// The same by `apply`, called for runs that cover the range, each decayed or not as a whole.
+  /// The same by `apply`, called for runs that together cover the range. A run is decayed as a
+  /// whole or not at all.
   using Apply = std::function<void(const UpdateRule& rule, const Range& run)>;
   void update(const Range& range, const Step& step, const Apply& apply) const;
 
@@ -80,8 +81,7 @@ struct LearningRate {
   double at(std::size_t step) const;
 };
 
-/// What a gradient of global norm `norm` is multiplied by so that it is at most `limit`; 1 where
-/// `limit` is 0.
+/// The factor that brings a gradient of global norm `norm` to at most `limit`; 1 if `limit` is 0.
 double clip_scale(double norm, double limit);
 
 /// The sum of squares in double.

@@ -1,5 +1,5 @@
-// What an optimizer does to one parameter in a step: plain numbers, and the formula, the same
-// source for processors and devices. As PyTorch's optimizers write them.
+// The update of one parameter in a step: its numbers and its formula, as PyTorch's optimizers have
+// them. The same source serves CPU and GPU.
 #pragma once
 
 #include <cmath>
@@ -17,7 +17,7 @@ struct AdamwRule {
 };
 using UpdateRule = std::variant<SgdRule, AdamwRule>;
 
-/// `velocity` is only there where momentum is above 0.
+/// `velocity` is used only if momentum is above 0.
 RONDO_TRAIN_BOTH inline void update_element(const SgdRule& rule, float& parameter, float gradient,
                                             float* velocity) {
   float change = gradient * rule.scale + rule.decay * parameter;

@@ -50,7 +50,7 @@ class AdamW final : public Optimizer {
   OptimizerOptions options_;
 };
 
-/// Rules and ranges by value, so that the compiler knows that stores do not change them.
+/// Takes rules and ranges by value, so that the compiler knows that stores do not change them.
 void apply(const SgdRule rule, const Range& run) {
   float* const parameters = run.parameters.data();
   const float* const gradients = run.gradients.data();

@@ -1,4 +1,4 @@
-// What a step's communication takes with nothing else to do. Part of validation.h.
+// Times a step's communication with nothing else to do. Part of validation.h.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -46,7 +46,7 @@ class Passes {
   }
 
  private:
-  /// In the memory that strategies send from.
+  /// Buffers in the same kind of memory that strategies send from.
   Array<float> array_of_ones() {
     ledger_.take_from(machine_.supply());
     Array<float> array(ledger_, Use::buckets, whole_);

@@ -32,14 +32,14 @@ constexpr Term half_trees{"min(2,P/2)", [](int p) { return std::min(2.0, p / 2.0
 constexpr Term chained{"min(2,P-1)", [](int p) { return std::min(2.0, p - 1.0); }};
 constexpr Term doubling_rounds{"2q-floor(log2(P))",
                                [](int p) { return 2.0 * ceiling(p) - floor_of_log2(p); }};
-/// Of 2^floor(log2 P) ranks each swaps sums in every round; the others hand theirs to one of these
-/// and get the result back.
+/// 2^floor(log2 P) ranks swap sums with each other in every round. Each other rank passes its
+/// vector to one of them and gets the result back.
 constexpr Term swapped{"(2^floor(log2(P))floor(log2(P))+2(P-2^floor(log2(P))))/P", [](int p) {
                          const int members = 1 << floor_of_log2(p);
                          return (members * floor_of_log2(p) + 2.0 * (p - members)) / p;
                        }};
-/// The whole vector over every edge of a binomial tree, and over every edge the other way the
-/// blocks of the ranks below: each block passes as many edges as its rank's number has binary ones.
+/// Every edge of a binomial tree carries the whole vector one way, and the blocks of the ranks
+/// below it the other way. Each block passes as many edges as its rank's number has binary ones.
 constexpr Term edges_and_blocks{"(P-1+ones(P)/P)/P", [](int p) {
                                   int ones = 0;
                                   for (int rank = 0; rank < p; ++rank)
@@ -100,7 +100,7 @@ const CallCost* find_call_cost(CallKind kind, std::string_view algorithm) {
   return row == rows.end() ? nullptr : &*row;
 }
 
-// The rows share the ring's own term where they send as much.
+// Rows that send as much as the ring share the ring's term.
 bool sends_as_a_ring(CallKind kind, const CallCost& cost) {
   return cost.sent.value == rows_of(kind).front().sent.value;
 }

@@ -1,9 +1,9 @@
-// What a collective call costs by each of the library's algorithms, as formulas in P (ranks) and q
-// (ceil(log2 P)); N is the vector, all blocks of it together.
+// The cost of a collective call by each of the library's algorithms, as formulas in P (ranks) and q
+// (ceil(log2 P)). N is the whole vector, all blocks together.
 //
-// Messages and bytes sent are means over the ranks, since that is what a run counts: a tree's inner
-// ranks send more than its leaves. Rounds, and what the busiest rank sends and adds, are the
-// algorithm's cost line as `rondo list` shows it.
+// Messages and bytes sent are means over the ranks, as a run counts them: a tree's inner ranks send
+// more than its leaves. Rounds, and the bytes that the busiest rank sends and adds, are those of
+// the algorithm's cost line in `rondo list`.
 #pragma once
 
 #include <string_view>
@@ -12,7 +12,7 @@ namespace rondo::train {
 
 enum class CallKind : unsigned char { all_reduce, reduce_scatter, all_gather };
 
-/// As people write it, and what it gives for a number of ranks.
+/// A formula as text, and its value for a number of ranks.
 struct Term {
   std::string_view text;
   double (*value)(int ranks);
@@ -20,16 +20,16 @@ struct Term {
 
 struct CallCost {
   std::string_view algorithm;
-  Term messages;  ///< that a rank sends, mean over the ranks
+  Term messages;  ///< sent by a rank, mean over the ranks
   Term sent;      ///< in N, mean over the ranks
   Term rounds;
   Term most_sent;  ///< in N, by the busiest rank
   Term added;      ///< in N, by the busiest rank; an all_gather adds nothing
 };
 
-/// nullptr for an algorithm that has no such call, or none of this name.
+/// nullptr if there is no such algorithm, or it does not have this call.
 const CallCost* find_call_cost(CallKind kind, std::string_view algorithm);
-/// Whether calls by it send as few bytes as calls round a ring, for every number of ranks.
+/// Whether it sends as few bytes as a ring, for every number of ranks.
 bool sends_as_a_ring(CallKind kind, const CallCost& cost);
 
 }  // namespace rondo::train

@@ -12,7 +12,7 @@
 namespace rondo::train {
 namespace {
 
-/// How often a step passes over the model, and what of it is sharded.
+/// How often a step passes over the model, and which parts are sharded.
 struct Row {
   std::string_view strategy;
   double (*gradient_passes)(const Traits&);   ///< in units of f G
@@ -47,7 +47,7 @@ const Row& row_of(std::string_view strategy) {
               {.remedy = "one of ddp, zero1, zero2, zero3"});
 }
 
-/// The calls of a step over the whole model, by what they do.
+/// How often a step's calls reduce and gather the whole model.
 struct Calls {
   const CallCost& reduces;
   const CallCost& gathers;
@@ -82,7 +82,7 @@ double elements(const Traits& traits) {
   return static_cast<double>(traits.parameters + traits.padding);
 }
 
-/// "circulant: q", of what a call of either kind costs; of both where they differ.
+/// "circulant: q": the cost of a call; for both kinds of calls if they differ.
 std::string by_algorithm(const Calls& calls, Term CallCost::*term) {
   std::string text =
       std::string(calls.reduces.algorithm) + ": " + std::string((calls.reduces.*term).text);

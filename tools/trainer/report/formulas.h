@@ -1,9 +1,11 @@
-// The textbook's formulas for data parallelism, in one place and as they are right.
+// The textbook's formulas for data parallelism, corrected and in one place.
 //
-// P ranks and f = (P-1)/P, what a rank sends when every rank gives, or takes, a P-th of a vector; A
-// micro-steps to a step. G are the bytes of the gradients on the wire, W those of the parameters.
-// In memory: p, g and s bytes a parameter of parameters, gradients and optimizer state (which
-// includes a float32 master copy where there is one).
+//   P         ranks
+//   f         (P-1)/P: the share of a vector that a rank sends in a reduce-scatter or all-gather
+//   A         micro-steps in a step
+//   G, W      bytes of the gradients and of the parameters on the wire
+//   p, g, s   bytes in memory for each parameter: parameter, gradient, optimizer state (with the
+//             float32 master copy, if there is one)
 //
 //            a rank sends in a step             a rank holds, bytes a parameter
 //   ddp      2f G   (2A f G where every          p + g + s
@@ -12,11 +14,12 @@
 //   zero2    A f G + f W                         p + (g + s)/P
 //   zero3    A f G + 2A f W                      (p + g + s)/P
 //
-// So with rings, and with every algorithm that sends no byte twice: a mean over the ranks. one_shot
-// and recursive_doubling send more (report/call_cost.h).
+// The bytes sent are means over the ranks. They hold for rings and for every algorithm that sends
+// no byte twice. one_shot and recursive_doubling send more (report/call_cost.h).
 //
-// With G = W: 2f, 2f, (A+1)f and 3A f times the model. With Adam in float32 (4, 4, 8) memory is 16,
-// 8 + 8/P, 4 + 12/P and 16/P, in mixed precision (2, 2, 12) 16, 4 + 12/P, 2 + 14/P and 16/P.
+// With G = W the rows are 2f, 2f, (A+1) f and 3A f times the model. With Adam in float32 (p, g, s =
+// 4, 4, 8) memory is 16, 8 + 8/P, 4 + 12/P and 16/P. In mixed precision (2, 2, 12) it is 16, 4 +
+// 12/P, 2 + 14/P and 16/P.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +28,7 @@
 
 namespace rondo::train {
 
-/// One training run, as far as formulas care.
+/// The properties of a training run that formulas use.
 struct Traits {
   int ranks = 1;
   std::size_t parameters = 0;
@@ -38,37 +41,37 @@ struct Traits {
   double parameter_bytes = 4;  ///< p
   double gradient_bytes = 4;   ///< g
   double state_bytes = 8;      ///< s
-  /// Algorithms, as call_cost.h names them, of the calls that reduce gradients, and of those that
-  /// gather parameters. One that is not there counts as a ring.
+  /// The algorithms of the calls that reduce gradients and of those that gather parameters. One
+  /// that call_cost.h does not know counts as a ring.
   std::string reduced_by = "ring";
   std::string gathered_by = "ring";
 };
 
-/// As people write it, and what it gives.
+/// A formula as text, and its value.
 struct Formula {
   std::string text{};
   double value = 0;
 };
 
 /// Payload bytes that a rank sends in a step, mean over the ranks. Throws Error{invalid_argument}
-/// for a strategy that is not in the table above; so do the next three.
+/// for a strategy that is not in the table above, as do the next three functions.
 Formula bytes_a_step(std::string_view strategy, const Traits& traits);
-/// Messages likewise; in a ring as many as rounds.
+/// The same for messages. A ring has as many messages as rounds.
 Formula messages_a_step(std::string_view strategy, const Traits& traits);
-/// The step's calls one after the other, as their algorithms' cost lines have it.
+/// The cost of the step's calls one after the other, by their algorithms' cost lines.
 struct StepCost {
   double rounds = 0;
   double bytes = 0;  ///< sent by the busiest rank
   double added = 0;  ///< bytes that the busiest rank combines with its own
 };
 StepCost cost_of_a_step(std::string_view strategy, const Traits& traits);
-/// The algorithms' cost lines in words, for people; empty where all calls go round rings.
+/// The algorithms' cost lines as text for people; empty if all calls go round rings.
 std::string cost_line_words(std::string_view strategy, const Traits& traits);
-/// Bytes a rank holds beside activations and buffers.
+/// Bytes that a rank holds, without activations and buffers.
 Formula memory(std::string_view strategy, const Traits& traits);
 
-/// S = P t_c / (t_c + max(0, t_comm - overlapped)): P ranks, each computing for t_c seconds a step,
-/// against one that computes for P t_c.
+/// S = P t_c / (t_c + max(0, t_comm - overlapped)): P ranks that compute for t_c seconds in a step,
+/// compared with one rank that computes for P t_c seconds.
 double speed_up(int ranks, double compute, double communication, double overlapped);
 
 }  // namespace rondo::train

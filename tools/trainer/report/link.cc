@@ -14,14 +14,14 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int schema = 3;  ///< of profiles, as tools/rondo/calibrate/profile_json.cc writes them
+constexpr int schema = 3;  ///< as tools/rondo/calibrate/profile_json.cc writes it
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
   throw Error(ErrorCode::invalid_argument, "--profile " + path + ": " + why,
               {.remedy = "`rondo calibrate --output " + path + "` makes one in half a minute"});
 }
 
-/// An exchange is two all-gathers round a ring: what an all-reduce of "bytes" moves.
+/// An exchange is two all-gathers round a ring. It moves as much as an all-reduce of "bytes".
 double bytes_a_rank(double bytes, int ranks) { return 2.0 * (ranks - 1) / ranks * bytes; }
 
 bool is_apart(const Json& link) { return link.at("hosts").get<int>() > 1; }
@@ -41,7 +41,7 @@ const Json* nearest_entry(const Json& profile, const Route& route) {
 
 double median(const Json& knot) { return knot.at("seconds").at("median").get<double>(); }
 
-/// The sample of a curve whose calls are nearest to `bytes`.
+/// The sample of a curve whose size is nearest to `bytes`.
 const Json& nearest_knot(const Json& curve, double bytes) {
   const auto distance = [&](const Json& knot) {
     return std::abs(std::log(knot.at("bytes").get<double>() / bytes));
@@ -56,7 +56,7 @@ const Json& nearest_knot(const Json& curve, double bytes) {
 Link link_of(const Json& entry, double bytes) {
   const int ranks = entry.at("ranks").get<int>();
   const Json& exchange = nearest_knot(entry.at("exchange"), bytes);
-  // Two reduce_scatters are an exchange whose bytes are added up as they come.
+  // Two reduce_scatters are an exchange that also adds up the bytes that arrive.
   const Json& combining = nearest_knot(entry.at("combining"), bytes);
   const double sent = bytes_a_rank(exchange.at("bytes").get<double>(), ranks);
   const double added = bytes_a_rank(combining.at("bytes").get<double>(), ranks);
@@ -79,7 +79,7 @@ Link link_of(const Json& entry, double bytes) {
                                            "` without a launcher makes one in half a minute"});
 }
 
-/// Others are of another version, and their samples may mean something else.
+/// A profile with another schema is of another version; its samples may mean something else.
 void demand_schema(const std::string& path, const Json& profile) {
   const int found = profile.at("schema").get<int>();
   if (found != schema)

@@ -35,7 +35,7 @@ StepLog::StepLog(std::string path, const RunRecord& run, std::size_t resumed)
       resumed_(resumed),
       form_(path_.ends_with(".csv") ? csv_form() : json_form(run, resumed)) {}
 
-// Where a disk is full, what was there before is put right: it fits.
+// If the disk is full, the old end of the file is restored; that fits.
 void StepLog::put(const std::string& text) {
   try {
     file_->write_at(end_, std::as_bytes(std::span(text)));

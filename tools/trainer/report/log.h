@@ -1,4 +1,5 @@
-// Every step in a file, CSV or JSON, as the steps end: a run that is killed leaves all of them.
+// Writes each step to a CSV or JSON file when the step ends. A run that is killed leaves all its
+// steps.
 #pragma once
 
 #include <cstddef>
@@ -14,20 +15,21 @@
 
 namespace rondo::train {
 
-/// One rank's. The file is touched with the first step only: what an earlier run left stays where
-/// nothing was left to do. It is whole after every step, JSON too: each row is written over the
-/// closing brackets, with new ones behind it. Errors are Error{system} or Error{invalid_argument}
-/// that name the file.
+/// Belongs to one rank. The first step opens the file, so a run that has nothing to do leaves an
+/// earlier log alone. The file is complete after every step, JSON too: each row overwrites the
+/// closing brackets and is followed by new ones. Errors are Error{system} or
+/// Error{invalid_argument} and name the file.
 class StepLog {
  public:
-  /// `path` ends in .csv or .json. `resumed`: the step that this run goes on from, 0 for none: rows
-  /// of earlier runs up to it are kept, later ones were of steps that are trained again.
+  /// `path` ends in .csv or .json. `resumed`: the step from which this run continues, 0 for none.
+  /// Rows of earlier runs up to that step are kept. Later rows are dropped, since their steps are
+  /// trained again.
   StepLog(std::string path, const RunRecord& run, std::size_t resumed);
 
-  /// Throws what the first append() would, as far as can be known before.
+  /// Throws the error of the first append(), as far as it can be known before.
   void check() const;
   void append(const StepRecord& step);
-  /// Behind the last step; JSON only.
+  /// Called after the last step; JSON only.
   void add_formulas(const std::vector<ValidationRow>& rows);
 
  private:
@@ -39,14 +41,14 @@ class StepLog {
   std::size_t resumed_;
   LogForm form_;
   std::optional<File> file_{};
-  std::uint64_t end_ = 0;  ///< of the rows: where the next one goes
+  std::uint64_t end_ = 0;  ///< end of the rows: where the next one goes
   bool has_rows_ = false;
 };
 
-/// Throws Error{system} where write_plot(path) would, as far as can be known before; what `path`
-/// already names stays as it is.
+/// Throws Error{system} if write_plot(path) would, as far as that can be known before. An existing
+/// file `path` stays as it is.
 void try_report(const std::string& path);
-/// Writes the picture, whole or not at all. Throws Error{system}.
+/// Writes the plot, completely or not at all. Throws Error{system}.
 void write_plot(const std::string& path, const RunRecord& run,
                 const std::vector<StepRecord>& steps);
 

@@ -13,20 +13,21 @@ constexpr double left = 70, right = 850, width = 900, height = 560;
 constexpr std::array<std::string_view, phase_names.size()> colours{"#bab0ac", "#edc948", "#4e79a7",
                                                                    "#59a14f", "#e15759", "#b07aa1"};
 
-std::string number(double value) {
+std::string coordinate(double value) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.4g", value);
   return text.data();
 }
 
 std::string label(double x, double y, const std::string& text, const char* anchor = "middle") {
-  return "<text x=\"" + number(x) + "\" y=\"" + number(y) + "\" text-anchor=\"" + anchor + "\">" +
-         text + "</text>\n";
+  return "<text x=\"" + coordinate(x) + "\" y=\"" + coordinate(y) + "\" text-anchor=\"" + anchor +
+         "\">" + text + "</text>\n";
 }
 
 std::string bar(double x, double y, double across, double down, std::string_view colour) {
-  return "<rect x=\"" + number(x) + "\" y=\"" + number(y) + "\" width=\"" + number(across) +
-         "\" height=\"" + number(down) + "\" fill=\"" + std::string(colour) + "\"/>\n";
+  return "<rect x=\"" + coordinate(x) + "\" y=\"" + coordinate(y) + "\" width=\"" +
+         coordinate(across) + "\" height=\"" + coordinate(down) + "\" fill=\"" +
+         std::string(colour) + "\"/>\n";
 }
 
 /// A panel's vertical axis from `low` (at y = bottom) to `high` (at y = top).
@@ -39,10 +40,10 @@ struct Axis {
     std::string text = label(left, top - 10, title, "start");
     for (int tick = 0; tick <= 4; ++tick) {
       const double value = low + (high - low) * tick / 4;
-      text += "<line x1=\"" + number(left) + "\" x2=\"" + number(right) + "\" y1=\"" +
-              number(y(value)) + "\" y2=\"" + number(y(value)) +
+      text += "<line x1=\"" + coordinate(left) + "\" x2=\"" + coordinate(right) + "\" y1=\"" +
+              coordinate(y(value)) + "\" y2=\"" + coordinate(y(value)) +
               "\" stroke=\"#888\" stroke-opacity=\"0.3\"/>\n";
-      text += label(left - 8, y(value) + 4, number(value), "end");
+      text += label(left - 8, y(value) + 4, coordinate(value), "end");
     }
     return text;
   }
@@ -71,10 +72,10 @@ std::string loss_panel(const std::vector<StepRecord>& steps) {
   std::string marks;
   for (const StepRecord& step : steps) {
     const double x = across(static_cast<double>(step.step), last);
-    line += number(x) + "," + number(axis.y(step.loss)) + " ";
+    line += coordinate(x) + "," + coordinate(axis.y(step.loss)) + " ";
     if (step.validation) {
-      marks += "<circle r=\"3.5\" fill=\"#e15759\" cx=\"" + number(x) + "\" cy=\"" +
-               number(axis.y(*step.validation)) + "\"/>\n";
+      marks += "<circle r=\"3.5\" fill=\"#e15759\" cx=\"" + coordinate(x) + "\" cy=\"" +
+               coordinate(axis.y(*step.validation)) + "\"/>\n";
     }
   }
   return axis.draw("loss (line: training; dots: validation)") +
@@ -127,10 +128,10 @@ std::string time_panel(const std::vector<StepRecord>& steps) {
 }  // namespace
 
 std::string plot_svg(const RunRecord& run, const std::vector<StepRecord>& steps) {
-  std::string text = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + number(width) +
-                     " " + number(height) + "\" font-family=\"sans-serif\" font-size=\"12\" " +
-                     "fill=\"#888\">\n" + "<title>" + run.strategy + " on " +
-                     std::to_string(run.ranks) + " ranks</title>\n";
+  std::string text =
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + coordinate(width) + " " +
+      coordinate(height) + "\" font-family=\"sans-serif\" font-size=\"12\" " + "fill=\"#888\">\n" +
+      "<title>" + run.strategy + " on " + std::to_string(run.ranks) + " ranks</title>\n";
   if (!steps.empty()) text += loss_panel(steps) + time_panel(steps);
   return text + "</svg>\n";
 }

@@ -1,4 +1,4 @@
-// A picture of a run: the loss, and where the time of the steps went.
+// The plot of a run: the loss, and where the time of the steps went.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace rondo::train {
 
-/// A whole SVG document, readable on light and dark pages.
+/// A complete SVG document, readable on light and dark pages.
 std::string plot_svg(const RunRecord& run, const std::vector<StepRecord>& steps);
 
 }  // namespace rondo::train

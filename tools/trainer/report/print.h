@@ -1,4 +1,4 @@
-// printf() into a string, for lines of reports.
+// printf() into a string, for the lines of reports.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 
 namespace rondo::train {
 
-/// At most 255 characters; the rest is cut.
+/// Gives at most 255 characters; the rest is cut off.
 template <class... Values>
 std::string print(const char* form, Values... values) {
   std::array<char, 256> text{};

@@ -59,7 +59,8 @@ std::string Progress::bar(double share) const {
   return "[" + std::string(full, '#') + std::string(width - full, '.') + "]";
 }
 
-/// A line that wraps could not be written over: what matters least goes first, then the end.
+/// A line that wraps cannot be overwritten. So the least important parts are dropped first, then
+/// the end of the line.
 std::string Progress::bar_line(const std::vector<StepRecord>& steps) const {
   std::string text;
   for (const Detail detail :

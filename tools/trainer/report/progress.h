@@ -1,4 +1,4 @@
-// What a person sees while training goes on.
+// The output while training goes on.
 #pragma once
 
 #include <cstddef>
@@ -13,16 +13,16 @@ namespace rondo::train {
 
 enum class ProgressStyle : unsigned char { bar, lines, none };
 
-/// Rank 0's.
+/// Used by rank 0.
 class Progress {
  public:
-  /// `columns`: of the terminal that a bar must fit into; 0: any number.
+  /// `columns`: width of the terminal, for a bar; 0: unlimited.
   Progress(std::ostream& out, ProgressStyle style, RunRecord run, std::size_t columns = 0);
 
   void start();
-  /// After every step; `steps` are all so far.
+  /// Call it after every step, with all steps so far.
   void show(const std::vector<StepRecord>& steps);
-  /// Says so where there is nothing left to do, as every step was done before.
+  /// Prints the summary, or that all steps had been done before.
   void finish(const std::vector<StepRecord>& steps, const Ledger& memory);
 
  private:

@@ -1,4 +1,4 @@
-// What a run tells its reports.
+// The data of a run, for its reports.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct StepRecord {
   double norm = 0;       ///< of the gradient, before clipping
   double rate = 0;       ///< learning rate
   double loss_scale = 1;
-  bool skipped = false;  ///< fp16: the gradients overflowed somewhere, nothing was changed
+  bool skipped = false;  ///< fp16: gradients overflowed on some rank; nothing was changed
   std::optional<double> validation{};  ///< mean loss after the step, where it was measured
   PhaseSeconds phases{};               ///< of rank 0, in the step alone (not in validation)
   Traffic traffic{};  ///< sent by rank 0's strategy since the step before; zero1 and zero2 gather
@@ -30,7 +30,7 @@ struct StepRecord {
   }
 };
 
-/// What stays the same over a run.
+/// The data that stay the same during a run.
 struct RunRecord {
   int ranks = 1;
   std::string strategy{};
@@ -42,7 +42,7 @@ struct RunRecord {
   double operations_per_step = 0;  ///< of all ranks
 };
 
-/// Shares of a stretch of steps.
+/// Averages over some steps.
 struct Share {
   double targets_per_second = 0;
   double communication = 0;  ///< exposed, of the time: 0 to 1

@@ -40,12 +40,12 @@ std::optional<std::size_t> csv_step(const std::string& line) {
 }
 
 /// JSON knows no infinity.
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+Json json_number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 std::string json_row(const StepRecord& step) {
   Json row{{"step", step.step}, {"loss", step.loss}};
   if (step.validation) row["validation"] = *step.validation;
-  row["norm"] = number(step.norm);
+  row["norm"] = json_number(step.norm);
   row["rate"] = step.rate;
   row["loss_scale"] = step.loss_scale;
   row["skipped"] = step.skipped;
@@ -100,10 +100,10 @@ std::string json_tail(const std::vector<ValidationRow>& rows) {
     const ValidationRow& row = rows[i];
     const Json json{{"what", row.what},
                     {"formula", row.formula},
-                    {"predicted", number(row.predicted)},
-                    {"measured", number(row.measured)},
+                    {"predicted", json_number(row.predicted)},
+                    {"measured", json_number(row.measured)},
                     {"unit", row.unit},
-                    {"off_per_cent", number(row.difference())}};
+                    {"off_per_cent", json_number(row.difference())}};
     text += (i == 0 ? "\n  " : ",\n  ") + json.dump();
   }
   return text + "\n ]\n}\n";

@@ -1,4 +1,4 @@
-// Where a step's time goes. Every moment belongs to exactly one phase: the innermost one entered.
+// Measures where a step's time goes. Every moment belongs to one phase: the innermost one entered.
 #pragma once
 
 #include <array>
@@ -24,10 +24,10 @@ inline constexpr std::array<std::string_view, 6> phase_names{
 
 using PhaseSeconds = std::array<double, phase_names.size()>;
 
-/// One rank's; one thread at a time.
+/// Belongs to one rank; one thread at a time.
 class Stopwatch {
  public:
-  /// Back to the phase before, when it goes.
+  /// Returns to the phase before at its end.
   class Scope {
    public:
     Scope(Stopwatch& watch, Phase phase) : watch_(watch), before_(watch.change(phase)) {}
@@ -42,7 +42,8 @@ class Stopwatch {
 
   Scope in(Phase phase) { return {*this, phase}; }
 
-  /// Seconds in each phase since the last call, the running one's until now.
+  /// Seconds in each phase since the last call of this function. The running phase counts until
+  /// now.
   PhaseSeconds take() {
     change(phase_);
     return std::exchange(seconds_, {});

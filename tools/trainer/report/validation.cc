@@ -17,27 +17,27 @@ double held(const Evidence& evidence, Use use) {
   return evidence.held[static_cast<std::size_t>(use)];
 }
 
-/// What the rows do not say of themselves.
+/// Notes on what the rows do and do not prove.
 std::string words_of_limits(const Evidence& evidence) {
   if (evidence.traits.ranks == 1) return "";
   std::string words;
   if (!evidence.settled)
     words =
-        "payload and messages are not judged: not every call is known to go the formula's way; "
-        "--validate has\nthem go round rings, or as RONDO_ALGORITHM says\n";
+        "payload and messages are not judged: some calls may use another algorithm than the "
+        "formula;\n--validate makes all go round rings, or as RONDO_ALGORITHM says\n";
   if (evidence.full)
     words +=
-        "speed-up over t_c: over one rank that computes as slowly as these, which may share "
-        "processors; over one by\nitself: tools/trainer/study\n";
+        "speed-up over t_c: compared with one rank that computes as slowly as these, which may "
+        "share cores;\ntools/trainer/study compares with one rank that runs alone\n";
   return words;
 }
 
-/// Six digits, without exponents where people read bytes.
+/// Five digits; from 100000 on, as for bytes, a whole number without an exponent.
 std::string number(double value) {
   return value >= 1e5 ? print("%.0f", value) : print("%.5g", value);
 }
 
-/// What a profile promises of the communication alone.
+/// What a profile predicts for the communication alone.
 void add_link(const Evidence& evidence, double bytes, std::vector<ValidationRow>& rows) {
   const Link& link = evidence.link;
   if (link.rate <= 0 || evidence.alone <= 0) return;
@@ -52,7 +52,7 @@ void add_link(const Evidence& evidence, double bytes, std::vector<ValidationRow>
                   1e-9 * bytes / evidence.alone, "GB/s"});
 }
 
-/// For people who gave no profile.
+/// The bandwidth in a line, for runs without a profile.
 std::string bandwidth_words(const Evidence& evidence) {
   if (!evidence.full || evidence.traits.ranks == 1 || evidence.alone <= 0) return "";
   if (evidence.link.rate > 0) return "link: " + evidence.link.words + "\n";
@@ -87,7 +87,7 @@ bool ValidationRow::within() const { return limit < 0 || std::abs(difference()) 
 std::vector<ValidationRow> validation_rows(const Evidence& evidence) {
   const Formula bytes = bytes_a_step(evidence.strategy, evidence.traits);
   const Formula bytes_held = memory(evidence.strategy, evidence.traits);
-  // Calls that choose for themselves may go another way at another size.
+  // Where algorithms are chosen by size, calls may use another one than the formula.
   const double sent = evidence.skipped > 0 || !evidence.settled ? nothing_promised : of_bytes;
   std::vector<ValidationRow> rows{
       {"payload a rank", bytes.text, bytes.value, evidence.payload, "B", sent}};
@@ -136,9 +136,9 @@ void demand_within(const std::vector<ValidationRow>& rows) {
     if (!row.within()) names += (names.empty() ? "" : ", ") + row.what;
   }
   if (names.empty()) return;
-  throw AgreedError(ErrorCode::internal,
-                    "what this run measured is not what formulas say: " + names,
-                    {.remedy = "rows marked OFF in the table say by how much; please report them"});
+  throw AgreedError(
+      ErrorCode::internal, "this run's measurements differ from the formulas: " + names,
+      {.remedy = "the rows marked OFF in the table say by how much; please report them"});
 }
 
 }  // namespace rondo::train

@@ -16,23 +16,23 @@
 
 namespace rondo::train {
 
-/// What a run gives formulas to work on, and what it measured.
+/// The inputs of the formulas, and what the run measured.
 struct Evidence {
   std::string strategy{};
   Traits traits{};
   std::size_t steps = 0;    ///< measured
   std::size_t skipped = 0;  ///< of them: fp16 overflowed, so zero1 and zero2 gathered nothing
-  bool settled = false;     ///< every call goes by the traits' algorithms: then counts are exact
-  bool full = false;        ///< times were measured, communication alone, too
-  Link link{};              ///< of the ranks, where a profile tells
+  bool settled = false;     ///< every call uses the traits' algorithms, so counts are exact
+  bool full = false;        ///< times were measured, also of communication alone
+  Link link{};              ///< between the ranks, if there is a profile
   double payload = 0;       ///< bytes that a rank sent in a step, mean over ranks and steps
   double messages = 0;      ///< likewise
   std::array<double, uses.size()> held{};  ///< bytes by use, the largest rank's peak
   /// Seconds of a step, medians over the steps.
   double step = 0;     ///< on rank 0
   double compute = 0;  ///< of the rank that computed longest
-  /// For how long the rank that waited least waited for communication: the others waited for that
-  /// rank as well.
+  /// Seconds that the rank that waited least spent waiting for communication. The other ranks also
+  /// waited for that rank.
   double exposed = 0;
   double alone = 0;  ///< seconds of the same calls with nothing else to do, the slowest rank's
 };
@@ -43,26 +43,26 @@ struct ValidationRow {
   double predicted = 0;
   double measured = 0;
   std::string unit{};
-  double limit = -1;  ///< of the difference, in per cent; < 0: nothing is promised
+  double limit = -1;  ///< of the difference, in per cent; < 0: not judged
 
   double difference() const;  ///< per cent of the prediction
   bool within() const;
 };
 
 std::vector<ValidationRow> validation_rows(const Evidence& evidence);
-/// The table, and what is in the memory beside the formula.
+/// The table as text, and the memory that the formula does not count.
 std::string validation_text(const Evidence& evidence);
 
-/// Throws AgreedError that names the rows that are OFF, where there are any: they are equal on all
-/// ranks.
+/// Throws AgreedError with the names of the rows that are OFF, if there are any. Rows are equal on
+/// all ranks.
 void demand_within(const std::vector<ValidationRow>& rows);
 
-/// Of the options: what of a run formulas ask for. `padding` and `calls` are the strategy's.
+/// The traits of a run with these options. `padding` and `calls` are the strategy's.
 Traits traits_of(const Options& options, int ranks, std::size_t parameters, std::size_t padding,
                  std::size_t calls, std::size_t states);
 
 /// Collective. Seconds of the calls that a step of the strategy makes, with buffers of its own and
-/// nothing to compute meanwhile: the least of some tries, the slowest rank's.
+/// no computation. The shortest of several tries, on the slowest rank.
 double communication_alone(Communicator& world, const Machine& machine, const std::string& strategy,
                            const Traits& traits);
 

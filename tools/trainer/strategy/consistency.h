@@ -1,4 +1,4 @@
-// Do all ranks hold the same parameters, bit for bit?
+// Checks that all ranks hold the same parameters, bit for bit.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace rondo::train {
 
-/// A number that differs, in all likelihood, where the bytes do.
+/// A digest: different bytes give, in all likelihood, different numbers.
 std::uint64_t fingerprint(std::span<const std::byte> bytes);
 
 /// Collective. Throws AgreedError that names the first tensor that differs, and the first rank
-/// whose copy is not rank 0's.
+/// whose copy differs from rank 0's.
 void check_replicas(Communicator& world, const Layout& layout, Strategy& strategy,
                     const Machine& machine = host_machine());
 

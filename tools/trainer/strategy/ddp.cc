@@ -93,15 +93,15 @@ class Ddp final : public Strategy {
     return reduce_in_place(place_, buckets_, replica_.gradient_bytes(), options_.wire);
   }
 
-  /// Starts the buckets that are complete once `unit` is, as units complete from the last to the
-  /// first.
+  /// Starts the buckets that become complete with `unit`. Units become complete from the last to
+  /// the first.
   void start_from(std::size_t unit) {
     for (; next_ < buckets_.size() && buckets_[next_].unit >= unit; ++next_) {
       reduction_->start(next_);
     }
   }
 
-  /// The flat model from `begin` on, as long as `gradients`.
+  /// The range of the flat model from `begin` on, as long as `gradients`.
   Range range(std::size_t begin, std::span<const float> gradients) {
     Range run{begin, replica_.master().subspan(begin, gradients.size()), gradients, {}};
     for (auto& state : states_) {
@@ -116,9 +116,9 @@ class Ddp final : public Strategy {
   Replica replica_;
   std::vector<Bucket> buckets_;
   std::vector<Array<float>> states_{};
-  std::unique_ptr<Reduction> reduction_;  ///< behind replica_, whose gradients it works on
+  std::unique_ptr<Reduction> reduction_;  ///< after replica_, whose gradients it uses
   bool syncs_ = false;
-  std::size_t next_ = 0;  ///< the first bucket of the micro-step that was not started
+  std::size_t next_ = 0;  ///< the first bucket of the micro-step not yet started
 };
 
 }  // namespace

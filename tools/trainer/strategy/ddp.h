@@ -1,5 +1,5 @@
-// Data parallelism: every rank holds the whole model, and gradients are averaged in buckets while
-// backward goes on.
+// Data parallelism: every rank holds the whole model. Gradients are averaged in buckets while the
+// backward pass goes on.
 #pragma once
 
 #include <memory>

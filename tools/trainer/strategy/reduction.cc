@@ -68,7 +68,7 @@ class Narrow final : public Reduction {
   std::vector<Bucket> buckets_;
   std::span<float> gradients_;
   Array<std::uint16_t> packed_;
-  std::vector<Pending> works_;  ///< behind packed_, which they send
+  std::vector<Pending> works_;  ///< after packed_, which they send
   Precision wire_;
 };
 

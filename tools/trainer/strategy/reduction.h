@@ -1,4 +1,4 @@
-// Averaging a bucket's gradients over the ranks, in the ways that the wire can be used.
+// Averages a bucket's gradients over the ranks: as they are, rounded for the wire, or compressed.
 #pragma once
 
 #include <cstddef>
@@ -14,27 +14,29 @@
 
 namespace rondo::train {
 
-/// One rank's. Buckets are started in the same order on every rank, and finished in that order.
-/// The destructor waits for what was started and not finished: gradients must outlive it.
+/// Belongs to one rank. Every rank starts the buckets in the same order and finishes them in that
+/// order. The destructor waits for buckets that were started and not finished, so gradients must
+/// outlive it.
 class Reduction {
  public:
   virtual ~Reduction() = default;
-  /// The bucket's gradients are complete; from here to finish() they are this object's.
+  /// The bucket's gradients are complete. Until finish() nothing else may touch them.
   virtual void start(std::size_t bucket) = 0;
-  /// Waits; afterwards the gradients are the average, equal on every rank.
+  /// Waits. Afterwards the gradients hold the average, equal on every rank.
   virtual void finish(std::size_t bucket) = 0;
 };
 
-/// Gradients of `precision`, the whole flat model from `gradients` on, averaged where they lie.
+/// Averages gradients of type `precision` in place: those of the whole flat model, from `gradients`
+/// on.
 std::unique_ptr<Reduction> reduce_in_place(const Workplace& place, std::vector<Bucket> buckets,
                                            void* gradients, Precision precision);
 
-/// float32 gradients that travel rounded to `wire`, through buffers of their own.
+/// Sends float32 gradients rounded to `wire`, through buffers of its own.
 std::unique_ptr<Reduction> reduce_narrow(const Workplace& place, std::vector<Bucket> buckets,
                                          std::span<float> gradients, Precision wire);
 
-/// Of each bucket the `share` of largest magnitude travels, as values and indices; the rest is kept
-/// and added to the next step's gradients (error feedback).
+/// Sends the `share` of largest magnitude of each bucket, as values and indices. Keeps the rest and
+/// adds it to the next step's gradients (error feedback).
 std::unique_ptr<Reduction> reduce_top_k(const Workplace& place, std::vector<Bucket> buckets,
                                         std::span<float> gradients, double share);
 

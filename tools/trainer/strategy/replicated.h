@@ -1,5 +1,5 @@
-// A whole model on this rank: parameters as the model computes with them, gradients in the same
-// type, and float32 master weights where that type is narrower.
+// A whole model on this rank: parameters in the type of the computation, gradients in the same
+// type, and float32 master weights if that type is narrower.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace rondo::train {
 
-/// One rank's; no communication.
+/// Belongs to one rank; does not communicate.
 class Replica {
  public:
   Replica(const Workplace& place, const StrategyOptions& options);
@@ -22,7 +22,7 @@ class Replica {
   void open(std::size_t unit);
   void close(std::size_t unit);
   void open_gradients(std::size_t unit);
-  /// Adds what was gathered since open_gradients() to the gradients that live until the step.
+  /// Adds the gradients since open_gradients() to those that live until the step.
   void close_gradients(std::size_t unit);
   std::span<const float> parameters(std::size_t unit);
   std::span<float> gradients(std::size_t unit);
@@ -35,15 +35,15 @@ class Replica {
   template <class Visit>
   void each_run(Visit visit);
 
-  /// What the optimizer changes: float32, flat.
+  /// The values that the optimizer changes: float32, flat.
   std::span<float> master() { return master_.empty() ? parameters_.span() : master_.span(); }
-  /// Whether the master weights are float32, too, in another memory.
+  /// Whether there are master weights in another memory although parameters are float32, too.
   bool offloaded() const { return !narrow_() && !master_.empty(); }
   /// For Range::copies.
   std::span<float> copies(std::size_t begin, std::size_t count) {
     return offloaded() ? parameters_.span().subspan(begin, count) : std::span<float>();
   }
-  /// The model's parameters follow the master weights, all of them.
+  /// Updates all of the model's parameters from the master weights.
   void master_changed();
   std::span<const std::byte> bytes(std::size_t unit) const;
   std::size_t later_bytes() const {

@@ -1,12 +1,12 @@
-// How ranks share the work of training: who holds which parameters, gradients and optimizer state,
-// and what goes over the wire when. A model sees a strategy as its Store.
+// How ranks share the work of training: which rank holds which parameters, gradients and optimizer
+// state, and what is sent when. A model sees a strategy as its Store.
 //
 // A step, on every rank alike:
 //   begin_step(A)
 //   A times: begin_micro_step(last), model.forward, model.backward, end_micro_step()
 //   step(...)
-// An evaluation is a model.forward outside of it. Gradients are *averaged* over the ranks, so the
-// caller scales losses by ranks / (targets of the global batch).
+// An evaluation is a model.forward outside of a step. Gradients are *averaged* over the ranks, so
+// the caller scales losses by ranks / (targets of the global batch).
 #pragma once
 
 #include <cstddef>
@@ -35,12 +35,12 @@ struct StrategyOptions {
   Precision wire = Precision::float32;       ///< of gradients on the wire; not wider than precision
   bool sync_every_micro_step = false;        ///< accumulate without no_sync
   bool overlap = true;                       ///< communicate while backward goes on
-  bool offload =
-      false;         ///< master weights and optimizer state in the host's memory, not a device's
+  /// Master weights and optimizer state lie in the host's memory, not in a device's.
+  bool offload = false;
   double top_k = 0;  ///< share of a bucket's gradients sent; 0: all of them
 };
 
-/// What a strategy works with. All of it outlives the strategy.
+/// The objects that a strategy uses. All of them outlive it.
 struct Workplace {
   Communicator& world;
   const Layout& layout;
@@ -61,45 +61,46 @@ struct StepOutcome {
   bool skipped = false;  ///< the norm was not finite and skip_bad was set: alike on every rank
 };
 
-/// One rank's; one thread at a time. Every call but parameters() and gradients() may be collective.
-/// Errors are rondo::Error, after which only destruction is left.
+/// Belongs to one rank; one thread at a time. Every call except parameters() and gradients() may be
+/// collective. Errors are rondo::Error; afterwards the strategy can only be destroyed.
 class Strategy : public Store<float> {
  public:
   virtual std::string_view name() const = 0;
 
-  /// Takes over a unit's first parameters, float32, equal on every rank. Every unit once, before
-  /// anything else; see broadcast_start().
+  /// Takes a unit's start parameters, float32, equal on every rank. Called once for every unit,
+  /// before anything else; see broadcast_start().
   virtual void adopt(std::size_t unit, std::span<const float> values) = 0;
 
   virtual void begin_step(std::size_t micro_steps) = 0;
-  /// `last`: the gradients of this one complete the step's sum.
+  /// `last`: the gradients of this micro-step complete the step's sum.
   virtual void begin_micro_step(bool last) = 0;
   virtual void end_micro_step() = 0;
   virtual StepOutcome step(const StepRequest& request) = 0;
 
-  /// For checkpoints: the float32 parameters and optimizer state this rank answers for, as ranges
-  /// of the flat model (gradients empty), where they lie. Over all ranks every element is covered;
-  /// a rank that holds a copy of what a lower rank holds still lists it: owner() tells who writes.
+  /// For checkpoints: the float32 parameters and optimizer state that this rank holds, in place, as
+  /// ranges of the flat model (gradients empty). All ranks together cover every element. A rank
+  /// also lists a copy of another rank's part: writes_shards() says which rank saves it.
   virtual std::vector<Range> shards() = 0;
-  /// Whether this rank is the one that saves its shards (replicated: rank 0 only).
+  /// Whether this rank saves its shards (if replicated, only rank 0 does).
   virtual bool writes_shards() const = 0;
-  /// After shards() were written to: what is derived from them (narrow copies) is made again.
+  /// Called after shards() were written to. Makes the values derived from them (narrow copies)
+  /// again.
   virtual void shards_changed() = 0;
 
-  /// What must be the same, bit for bit, on every rank: the unit's parameters as the model computes
-  /// with them, where they lie, in elements of `bytes / unit.size`. Collective (a sharded unit is
+  /// The unit's parameters as the model computes with them, in place, in elements of `bytes /
+  /// unit.size`. They must be equal on every rank, bit for bit. Collective (a sharded unit is
   /// gathered for it); valid until the next call of any kind.
   virtual std::span<const std::byte> replica(std::size_t unit) = 0;
 
-  /// Waits until nothing of this rank's is on the wire any more, as parameters that are gathered
-  /// while the next step begins; for those who count or measure. Collective.
+  /// Waits until this rank's communication is complete, for example parameters that are gathered
+  /// while the next step begins. Used before counting and measuring. Collective.
   virtual void settle() {}
-  /// Elements that travel in each pass over the model beside its own, so that every rank has a
-  /// block of the same size.
+  /// Elements of padding sent in each pass over the model. With them all ranks have blocks of the
+  /// same size.
   virtual std::size_t padding() const { return 0; }
   /// Collective calls that a pass over the model (all gradients, or all parameters) is cut into.
   virtual std::size_t calls() const = 0;
-  /// Bytes of arrays that are not taken when the strategy is made but in a step: at most.
+  /// At most this many bytes of arrays are taken during a step and not when the strategy is made.
   virtual std::size_t later_bytes() const = 0;
 };
 
@@ -112,8 +113,8 @@ struct StrategyInfo {
 /// The one table; tests walk it.
 std::span<const StrategyInfo> strategies();
 
-/// Throws Error{invalid_argument} for a kind that is not in the table, or options that do not go
-/// together.
+/// Throws Error{invalid_argument} for a kind that is not in the table, or options that exclude each
+/// other.
 std::unique_ptr<Strategy> make_strategy(const Workplace& place, const StrategyOptions& options);
 
 /// Rank 0's start values for every unit, broadcast and adopted. Collective.

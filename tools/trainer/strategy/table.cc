@@ -17,7 +17,7 @@ constexpr std::array table{
                  &make_zero1},
     StrategyInfo{"zero2", "gradients are sharded, too: reduce-scattered in every micro-step",
                  &make_zero2},
-    StrategyInfo{"zero3", "parameters are sharded, too: gathered unit by unit, then given up",
+    StrategyInfo{"zero3", "parameters are sharded, too: gathered layer by layer, then released",
                  &make_zero3},
 };
 
@@ -27,25 +27,25 @@ constexpr std::array table{
 
 void check(const StrategyOptions& options, const Machine& machine) {
   if (options.top_k < 0 || options.top_k > 1) {
-    refuse("top-k of " + std::to_string(options.top_k) + " is no share", "above 0, at most 1");
+    refuse("top-k of " + std::to_string(options.top_k) + " is not a share", "above 0, at most 1");
   }
   if (options.bucket_bytes == 0) refuse("buckets of 0 bytes hold nothing", "--bucket-mb 25");
   if (options.precision != Precision::float32 &&
       (options.wire != options.precision || options.top_k > 0)) {
-    refuse("with 16-bit gradients the wire is of their type and carries all of them",
-           "--wire and --compress go with --precision float32");
+    refuse("16-bit training sends all gradients, in the type that it computes in",
+           "--wire and --compress only with --precision float32");
   }
   if (options.top_k > 0 && (options.wire != Precision::float32 || options.sync_every_micro_step)) {
     refuse("top-k sends float32 values once a step", "without --wire and --sync-every-micro-step");
   }
   if (options.offload && machine.supply() == nullptr) {
-    refuse("what a processor computes with lies in its host's memory: there is nothing to offload",
+    refuse("a CPU's optimizer state lies in the host's memory already: there is nothing to offload",
            "--offload with --device gpu");
   }
   if (machine.supply() == nullptr) return;
   if (options.precision != Precision::float32 || options.wire != Precision::float32 ||
       options.top_k > 0) {
-    refuse("a device computes and sends float32, all of it",
+    refuse("a GPU computes in float32 only, and sends all gradients in float32",
            "without --precision, --wire and --compress, or --device cpu");
   }
 }

@@ -1,4 +1,4 @@
-// Top-k with error feedback: what is not sent is not lost, only late.
+// Top-k with error feedback: values that are not sent now are kept and sent later.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -57,8 +57,8 @@ class TopK final : public Reduction {
   struct Message {
     Bucket bucket;
     std::size_t kept;
-    Array<Entry> entries;  ///< `kept` of every rank, in rank order
-    Pending work{};        ///< behind entries, which it sends
+    Array<Entry> entries;  ///< the `kept` of every rank, in rank order
+    Pending work{};        ///< after entries, which it sends
   };
 
   /// Moves the entries of largest magnitude from `rest` into `kept`.

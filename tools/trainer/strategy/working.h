@@ -1,4 +1,4 @@
-// Float32 copies of the units that are open, where parameters and gradients live in 16 bits.
+// Float32 copies of the open units, for parameters and gradients that are stored in 16 bits.
 #pragma once
 
 #include <cstddef>
@@ -13,16 +13,17 @@
 
 namespace rondo::train {
 
-/// One rank's. Memory is taken once for each unit size and kept for the next unit of that size.
+/// Belongs to one rank. Memory is taken once for each unit size and kept for the next unit of that
+/// size.
 class WorkingUnits {
  public:
   WorkingUnits(Ledger& ledger, const Layout& layout)
       : ledger_(&ledger), layout_(&layout), open_(layout.units().size()) {}
 
-  /// A run of the unit's size until close(); its content is left over from before.
+  /// A run of the unit's size, valid until close(). Its content is undefined.
   std::span<float> open(std::size_t unit);
   void close(std::size_t unit);
-  /// Of all that can be taken, where at most unit 0 and another one are open at once.
+  /// The most bytes that can be taken, if at most unit 0 and one other are open at once.
   std::size_t most_bytes() const;
   std::span<float> at(std::size_t unit) { return open_[unit].span(); }
 

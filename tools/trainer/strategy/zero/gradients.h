@@ -1,4 +1,4 @@
-// Where a rank has gradients, and when the others' are added.
+// Where a rank keeps gradients, and when those of the other ranks are added.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,8 @@
 
 namespace rondo::train {
 
-/// One rank's; the same calls on every rank. The workplace and the partition outlive it.
+/// Belongs to one rank; every rank makes the same calls. The workplace and the partition outlive
+/// it.
 class Gradients {
  public:
   virtual ~Gradients() = default;
@@ -20,7 +21,7 @@ class Gradients {
   virtual void open(std::size_t unit) = 0;
   virtual void close(std::size_t unit) = 0;
   virtual std::span<float> at(std::size_t unit) = 0;
-  /// Behind the last micro-step's, the averages of this rank's blocks are complete.
+  /// After the call for the last micro-step the averages of this rank's blocks are complete.
   virtual void end_micro_step() = 0;
 
   /// The average for a part of this rank's block of a segment, as float32: in place, or written to
@@ -31,12 +32,12 @@ class Gradients {
   virtual std::size_t later_bytes() const = 0;
 };
 
-/// Every rank adds up its own gradients of the whole model over the micro-steps; in the last one
-/// they are reduce-scattered, each segment once it is complete.
+/// Every rank adds up its own gradients of the whole model over the micro-steps. In the last
+/// micro-step each segment is reduce-scattered when it is complete.
 std::unique_ptr<Gradients> whole_gradients(const Workplace& place, const Partition& partition,
                                            const StrategyOptions& options);
-/// Every rank keeps its own blocks. A segment's gradient lives in a buffer from the moment that
-/// backward enters it until it is reduce-scattered: in every micro-step.
+/// Every rank keeps only its own blocks. In every micro-step a segment's gradient lives in a
+/// buffer, from the moment that backward enters the segment until it is reduce-scattered.
 std::unique_ptr<Gradients> scattered_gradients(const Workplace& place, const Partition& partition,
                                                const StrategyOptions& options);
 

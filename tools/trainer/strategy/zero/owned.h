@@ -13,7 +13,7 @@
 
 namespace rondo::train {
 
-/// One rank's. The workplace, the partition and the holders outlive it.
+/// Belongs to one rank. The workplace, the partition and the holders outlive it.
 class Owned {
  public:
   Owned(const Workplace& place, const Partition& partition, const StrategyOptions& options,
@@ -21,7 +21,7 @@ class Owned {
 
   /// The master weights' part of Strategy::adopt().
   void adopt(std::size_t unit, std::span<const float> values);
-  /// Over this rank's blocks.
+  /// The sum over this rank's blocks.
   double sum_of_squared_gradients();
   void update(const Step& step);
   std::vector<Range> shards();
@@ -36,7 +36,8 @@ class Owned {
   /// Calls visit(part, gradients) for runs that cover this rank's block of a segment.
   template <class Visit>
   void each_run(std::size_t segment, Visit visit);
-  /// Others see what has changed. `copied`: the model's parameters follow the master weights.
+  /// Shows the changes to the other ranks. `copied`: also updates the model's parameters from the
+  /// master weights.
   void publish(std::size_t segment, bool copied);
 
   Workplace place_;

@@ -1,5 +1,5 @@
-// Where a rank has the parameters that the model computes with: all of them, or its own blocks and
-// what it gathers of the others.
+// Where a rank keeps the parameters that the model computes with: all of them, or only its own
+// blocks and those that it gathers.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,8 @@ namespace rondo::train {
 
 enum class Pass : unsigned char { forward, backward };
 
-/// One rank's; the same calls on every rank. The workplace and the partition outlive it.
+/// Belongs to one rank; every rank makes the same calls. The workplace and the partition outlive
+/// it.
 class Parameters {
  public:
   virtual ~Parameters() = default;
@@ -28,7 +29,8 @@ class Parameters {
   virtual std::span<float> own(std::size_t segment) = 0;
   /// 16 bits only: the same, rounded from the master weights.
   virtual void write_own(std::size_t segment, std::span<const float> master) = 0;
-  /// The block has changed: whoever holds a copy gets the new one, at the latest when it is opened.
+  /// The block has changed. Ranks that hold a copy get the new one, at the latest when the unit is
+  /// opened.
   virtual void own_changed(std::size_t segment) = 0;
 
   virtual std::span<const std::byte> replica(std::size_t unit) = 0;
@@ -37,12 +39,12 @@ class Parameters {
   virtual std::size_t later_bytes() const = 0;
 };
 
-/// Every rank holds all; changed blocks are all-gathered, in the background.
+/// Every rank holds all parameters. Changed blocks are all-gathered in the background.
 std::unique_ptr<Parameters> replicated_parameters(const Workplace& place,
                                                   const Partition& partition,
                                                   const StrategyOptions& options);
-/// Every rank holds its own blocks. A segment (of one unit) is gathered before it is computed,
-/// while the one before it still is, and given up behind it.
+/// Every rank holds its own blocks. A segment (of one unit) is gathered while the segment before it
+/// is computed, and released after its own computation.
 std::unique_ptr<Parameters> sharded_parameters(const Workplace& place, const Partition& partition,
                                                const StrategyOptions& options);
 

@@ -1,11 +1,11 @@
-// Who answers for which part of the model. The model is cut into segments of whole units; each is
+// Which rank owns which part of the model. The model is cut into segments of whole units; each is
 // padded to a multiple of the ranks, and rank r owns its r-th block.
 //
 //   segment 0 (3 ranks)            segment 1
 //   [ rank 0 | rank 1 | rank 2.. ][ rank 0 | rank 1 | rank 2. ]     . is padding
 //
-// Arrays come in two shapes: *whole*, the padded segments one behind the other, and *own*, this
-// rank's blocks one behind the other.
+// Arrays come in two shapes: *whole*, the padded segments one after the other, and *own*, this
+// rank's blocks one after the other.
 #pragma once
 
 #include <algorithm>
@@ -51,8 +51,8 @@ class Partition {
   std::size_t own_size() const { return own_size_; }
   std::size_t padding() const { return whole_size() - model_size_; }
   std::size_t padded(std::size_t segment) const { return segments_[segment].block * ranks_; }
-  /// Elements, padding included, where at most segment 0 and two others are held at once, in arrays
-  /// that serve segments of the same size in turn.
+  /// Elements, padding included, of the arrays that are needed if at most segment 0 and two others
+  /// are held at once. An array serves segments of the same size in turn.
   std::size_t most_held() const;
   /// Where a unit begins in its padded segment.
   std::size_t offset_in_segment(std::size_t unit) const {
@@ -65,7 +65,7 @@ class Partition {
   std::size_t own_block(std::size_t segment) const {
     return segments_[segment].whole + rank_ * segments_[segment].block;
   }
-  /// What this rank owns of a segment, without padding: a prefix of its block, which can be empty.
+  /// This rank's part of a segment without padding: a prefix of its block, which can be empty.
   Extent owned(std::size_t segment) const;
 
  private:

@@ -1,4 +1,4 @@
-// Asynchronous work that is waited for before its buffers go.
+// Asynchronous work that is waited for before its buffers are destroyed.
 #pragma once
 
 #include <memory>
@@ -9,13 +9,13 @@
 
 namespace rondo::train {
 
-/// Declare it behind the buffers that the work reads and writes: should an error end the strategy
-/// early, the destructor waits until nobody touches them any more. What went wrong in the work is
-/// then not worth a word beside the first error. Movable.
+/// Declare it after the buffers that the work reads and writes. If an error ends the strategy
+/// early, the destructor waits until the work no longer uses them. An error of the work itself is
+/// then dropped, as the first error is reported. Movable.
 class Pending {
  public:
   Pending() = default;
-  /// `issue` starts the work; that it takes a while counts as communication, too.
+  /// `issue` starts the work. The time that it takes counts as communication.
   template <class Issue>
   Pending(Stopwatch& watch, Issue issue) {
     const auto scope = watch.in(Phase::communication);
@@ -30,7 +30,7 @@ class Pending {
   }
 
   bool open() const { return work_ != nullptr; }
-  /// Throws the work's error. Nothing to do where there is no work.
+  /// Throws the work's error. Does nothing if there is no work.
   void wait(Stopwatch& watch) {
     if (!open()) return;
     const auto scope = watch.in(Phase::communication);

@@ -77,7 +77,8 @@ class Scattered final : public Gradients {
     return partition_.rank() * partition_.segment(segment).block;
   }
 
-  /// At most one stays on the wire while the next is computed, so that buffers stay few.
+  /// At most one segment stays on the wire while the next is computed. That keeps the number of
+  /// buffers small.
   void reduce(std::size_t segment) {
     Buffer& buffer = buffers_[segment];
     buffer.work = Pending(place_.watch, [&] {

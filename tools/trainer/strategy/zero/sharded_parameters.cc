@@ -92,8 +92,8 @@ class Sharded final : public Parameters {
   }
   void free(std::size_t unit) { pool_.give(std::exchange(gathered_[unit].values, {})); }
 
-  /// The unit that this pass opens next: forward ascends, backward descends; of a GPT's backward
-  /// the root comes first and is passed over later.
+  /// The unit that this pass opens next. Forward ascends, backward descends. In a GPT's backward
+  /// the root comes first and is skipped later.
   void prefetch() {
     if (pass_ == Pass::forward) {
       const auto next = std::find(visited_.begin(), visited_.end(), false);

@@ -31,7 +31,7 @@ class Values {
   std::span<float> floats(std::size_t begin, std::size_t count) {
     return wide_.span().subspan(begin, count);
   }
-  /// From float32 in this process's own memory.
+  /// `from` is float32 in this process's own memory.
   void write(std::size_t begin, std::span<const float> from);
   /// 16 bits only: to float32; adding, rounding once.
   void read(std::size_t begin, std::span<float> into) const;
@@ -44,8 +44,8 @@ class Values {
   Array<std::uint16_t> narrow_{};
 };
 
-/// Arrays that are taken for a short while, again and again: memory once taken is kept for the next
-/// of that size. Contents are left over from before.
+/// Arrays that are taken for a short while, again and again. Memory is kept for the next array of
+/// the same size. Contents are undefined.
 class Pool {
  public:
   Pool(Ledger& ledger, Use use, Precision precision)

@@ -63,7 +63,7 @@ class Whole final : public Gradients {
   }
 
  private:
-  /// Into this rank's own block, where it lies.
+  /// Reduces into this rank's own block, where it lies.
   void reduce(std::size_t segment) {
     const Segment& cut = partition_.segment(segment);
     works_[segment] = Pending(place_.watch, [&] {

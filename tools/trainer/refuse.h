@@ -1,0 +1,14 @@
+// How the trainer refuses what it was given: in words, with a remedy.
+#pragma once
+
+#include <string>
+
+#include "rondo/error.h"
+
+namespace rondo::train {
+
+[[noreturn]] inline void refuse(const std::string& message, const std::string& remedy) {
+  throw Error(ErrorCode::invalid_argument, message, {.remedy = remedy});
+}
+
+}  // namespace rondo::train
