@@ -1,4 +1,4 @@
-// Large inputs without making each element anew, which sanitizers make dear.
+// Large inputs without making each element anew, which takes long under sanitizers.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace rondo::test {
 
 /// Fills the rest of `values` with their first `made`, again and again. Take a number that divides
-/// no chunk or slice, lest one of them looks like its neighbour.
+/// no chunk or slice, or one of them would look like its neighbour.
 template <class T>
 void repeat(std::span<T> values, std::size_t made) {
   static_assert(std::is_trivially_copyable_v<T>);

@@ -1,9 +1,9 @@
 // What a build under ThreadSanitizer leaves out of cross-products.
 //
-// It makes every byte that moves many times as dear, and looks for races: those depend on threads,
-// steps and slices, not on types, operators or the sizes of the same number of slices. So cells
-// that differ in these alone are left to the other builds, the one under AddressSanitizer among
-// them, which have all cells.
+// It makes every byte that moves cost many times as much. It looks for races, which depend on
+// threads, steps and slices, but not on types, operators or the sizes of the same number of slices.
+// So cells that differ in these alone are left to the other builds, which have all cells. One of
+// those runs under AddressSanitizer.
 #pragma once
 
 #include <vector>

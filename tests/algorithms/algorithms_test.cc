@@ -1,5 +1,5 @@
-// Every row of the table, for many numbers of ranks and every root: the verifier accepts it and it
-// is what its row says.
+// Every row of the table, for many numbers of ranks and roots: the verifier accepts its schedule,
+// and the schedule is what the row says.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -131,7 +131,7 @@ TEST_CASE("rank order means one reduction of all contributions") {
   }
 }
 
-/// The schedule with other steps in the place of each.
+/// The schedule with each step replaced by the steps that `change` makes of it.
 template <class Change>
 Schedule changed(const Schedule& schedule, const Change& change) {
   Schedule other = schedule;
@@ -144,7 +144,7 @@ Schedule changed(const Schedule& schedule, const Change& change) {
   return other;
 }
 
-/// Contributions of ranks 0 and 1 in each other's place, on every rank.
+/// Swaps the contributions of ranks 0 and 1, on every rank.
 std::vector<Step> swapped(Step step) {
   if (step.kind != StepKind::send && step.kind != StepKind::reduce &&
       step.into.buffer == Buffer::scratch && step.into.slot < 2)
@@ -152,7 +152,7 @@ std::vector<Step> swapped(Step step) {
   return {step};
 }
 
-/// The sum of the first two rounded before the others are added.
+/// Rounds the sum of the first two before the others are added.
 std::vector<Step> in_two(const Step& step) {
   if (step.kind != StepKind::reduce) return {step};
   Chunk rest = step.from;
@@ -160,7 +160,7 @@ std::vector<Step> in_two(const Step& step) {
   return {reduce(step.from, 2, rest), reduce(rest, static_cast<int>(step.operands) - 1, step.into)};
 }
 
-TEST_CASE("a row's rank order is lost, and that is seen, when one thing changes") {
+TEST_CASE("one change to the steps breaks a row's rank order, and the verifier notices") {
   for (const Algorithm& row : algorithms()) {
     if (!row.rank_order) continue;
     for (int ranks = 3; ranks < 8; ++ranks) {
@@ -178,7 +178,7 @@ TEST_CASE("a row's rank order is lost, and that is seen, when one thing changes"
   }
 }
 
-TEST_CASE("the ring of four, as rank 1 lives it") {
+TEST_CASE("the ring of four, as rank 1 sees it") {
   std::string lines;
   for (const Step& step : steps_of(find_algorithm(Collective::all_reduce, "ring")->build(4, 0), 1))
     lines += text(step) + "\n";

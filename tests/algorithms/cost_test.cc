@@ -1,4 +1,4 @@
-// Cost lines: what a row claims is what its schedule does, and what the head of its file says.
+// Cost lines: what a row claims is what its schedule costs, and what the head of its file says.
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -20,12 +20,12 @@ bool same(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(1.0, s
 
 constexpr int large = 1024;
 
-/// Rounds grow with the logarithm of the ranks, so that a large world is quickly looked at.
+/// Whether rounds grow with the logarithm of the ranks, so that a large world is checked quickly.
 bool is_logarithmic(const Algorithm& row) {
   return evaluate(row.cost.rounds, cost_variables(large)) <= 4 * log2_ceiling(large);
 }
 
-/// Everyone's messages leave at once.
+/// Whether all messages of all ranks leave at once.
 bool is_direct(const Algorithm& row) { return evaluate(row.cost.hops, cost_variables(large)) <= 2; }
 
 void check_cost(const Algorithm& row, int ranks, int root) {
@@ -36,7 +36,7 @@ void check_cost(const Algorithm& row, int ranks, int root) {
   };
   CAPTURE(name(row.collective), row.name, ranks, root, counts.rounds, counts.hops, counts.sent,
           counts.reduced);
-  if (is_direct(row))  // how well the messages of all ranks mesh is up to the simulator's ports
+  if (is_direct(row))  // the simulator's ports decide how well the messages of all ranks mesh
     REQUIRE(counts.rounds >= claimed(row.cost.rounds));
   else
     REQUIRE(same(counts.rounds, claimed(row.cost.rounds)));

@@ -1,4 +1,4 @@
-// Rings, trees and skips by themselves: who is whose neighbour.
+// Rings, trees and skips by themselves: which ranks are neighbours.
 #include "algorithms/geometry.h"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ bool has_edge(const TreeNode& parent, int child, int level) {
                      [=](const Edge& edge) { return edge.peer == child && edge.level == level; });
 }
 
-/// Every rank's edges agree with its neighbours', and lead up to the one root.
+/// Whether every rank's edges agree with its neighbours', and lead up to the one root.
 bool is_tree(const Shape& shape, int ranks, int root) {
   int edges = 0;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -131,7 +131,7 @@ TEST_CASE("the trees of eight ranks are as drawn") {
   CHECK(drawn(shapes[1], 6, 8, 6) == "6(2(4(5) 3) 0(1) 7)");
 }
 
-TEST_CASE("double tree: inside one tree at most, two children at most, one under the root") {
+TEST_CASE("double tree: inner in one tree at most, two children at most, one under each root") {
   for (int ranks = 2; ranks <= most_ranks; ++ranks) {
     for (const int root : roots(ranks)) {
       for (int rank = 0; rank < ranks; ++rank) {

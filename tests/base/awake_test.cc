@@ -8,7 +8,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-TEST_CASE("what passes between two looks counts for a step at most") {
+TEST_CASE("the time between two looks counts as one step at most") {
   const AwakeClock::Clock::time_point begin{milliseconds(5000)};
   AwakeClock clock(begin);
   const auto at = [&](int real) {
@@ -23,7 +23,7 @@ TEST_CASE("what passes between two looks counts for a step at most") {
   CHECK(at(9052) == 181);
 }
 
-TEST_CASE("a wait by steps ends with what it waits for, or in vain") {
+TEST_CASE("a wait by steps ends when its condition holds, or when its time is over") {
   std::mutex mutex;
   std::condition_variable changed;
   std::unique_lock lock(mutex);

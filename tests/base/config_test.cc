@@ -169,7 +169,7 @@ TEST_CASE("an unknown name is refused with the nearest and all known ones") {
 TEST_CASE("bad values are refused with the form that is expected") {
   CHECK(error_of({"RONDO_TIMEOUT=soon"}) ==
         "rondo: RONDO_TIMEOUT=soon: the value is not a number. Try: RONDO_TIMEOUT=<seconds> "
-        "(longest silence of a peer inside a call before it fails; default 300)");
+        "(a call fails when a peer stays silent for so long; default 300)");
   const Entries bad{"RONDO_TIMEOUT=0",        "RONDO_TIMEOUT=-1",
                     "RONDO_TIMEOUT=nan",      "RONDO_TIMEOUT=inf",
                     "RONDO_TIMEOUT=1s",       "RONDO_PORT=0",
@@ -265,11 +265,11 @@ TEST_CASE("subsystems of the log have NCCL's names: some of them, all, or all bu
   CHECK(error.find("the value has TEA, which is none of INIT, COLL, P2P, ") != std::string::npos);
 }
 
-TEST_CASE("of a variable that NCCL has not the nearest is told, of its own none") {
+TEST_CASE("a misspelt NCCL variable is answered with the nearest one") {
   const auto warning = [](const std::string& name) { return config_of({name + "=1"}).warning; };
   CHECK(warning("NCCL_SOKET_IFNAME") ==
         "rondo has no counterpart for NCCL_SOKET_IFNAME (did you mean NCCL_SOCKET_IFNAME?) and "
-        "goes on without; RONDO_ settings are listed in the README");
+        "goes on without; the RONDO_ settings are listed in core/base/README.md");
   CHECK(warning("NCCL_BUFSIZE").find("(did you mean NCCL_BUFFSIZE?)") != std::string::npos);
   // Each is near another one.
   for (const std::string name :
@@ -329,10 +329,10 @@ TEST_CASE("NCCL's files hold where the environment is silent, the user's before 
   CHECK(config({}).host_id == "system");
   CHECK(config({"NCCL_CONF_FILE=/not/there", "NCCL_PROTO=LL"}).warning ==
         "cannot read /not/there, which NCCL_CONF_FILE names; rondo has no counterpart for "
-        "NCCL_PROTO and goes on without; RONDO_ settings are listed in the README");
+        "NCCL_PROTO and goes on without; the RONDO_ settings are listed in core/base/README.md");
 }
 
-TEST_CASE("what cannot be honoured is one warning that names it all") {
+TEST_CASE("settings that cannot be honoured give one warning that names them all") {
   const auto config =
       config_of({"NCCL_PROTO=LL128", "NCCL_ALGO=NVLS", "NCCL_DEBUG=LOUD", "NCCL_BUFFSIZE=8388608",
                  "NCCL_TESTS_DEVICE=0", "NCCL_VERSION=2.20.3", "NCCL_MULTI_RANK_GPU_ENABLE=1"});
@@ -340,7 +340,7 @@ TEST_CASE("what cannot be honoured is one warning that names it all") {
   CHECK(config.debug.level == LogLevel::warn);
   CHECK(config.warning ==
         "rondo has no counterpart for NCCL_ALGO=NVLS, NCCL_BUFFSIZE, NCCL_DEBUG=LOUD, NCCL_PROTO "
-        "and goes on without; RONDO_ settings are listed in the README");
+        "and goes on without; the RONDO_ settings are listed in core/base/README.md");
 }
 
 TEST_CASE("a selection allows, excludes, forces, and refuses what it does not know") {

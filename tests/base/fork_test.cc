@@ -1,4 +1,4 @@
-// What a child by fork() gets of this process, and does not.
+// What a child by fork() gets from this process, and what it does not get.
 #include "core/base/fork.h"
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 namespace rondo {
 namespace {
 
-/// What a child finds.
+/// What `look` finds in a child.
 bool in_a_child(const std::function<bool()>& look) {
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
@@ -42,7 +42,7 @@ struct Pipe {
   UniqueFd writes{};
 };
 
-TEST_CASE("children get an empty file for a descriptor that is kept from them, while it is") {
+TEST_CASE("while a descriptor is kept from children, they get an empty file in its place") {
   const Pipe pipe;
   const int kept = pipe.reads.get();
   const int other = pipe.writes.get();
@@ -58,7 +58,7 @@ TEST_CASE("children get an empty file for a descriptor that is kept from them, w
   CHECK(in_a_child([&] { return is_pipe(kept); }));
 }
 
-TEST_CASE("a process is told from those that it forks, and these from theirs") {
+TEST_CASE("a process is told from its children, and these from their own") {
   const MakerProcess here;
   CHECK(here.is_this());
   CHECK(in_a_child([&] { return !here.is_this(); }));

@@ -45,7 +45,7 @@ TEST_CASE("a family leaves the other one's addresses out") {
   CHECK(chosen("lo", present, AddressFamily::v6) == Names{"::1"});
 }
 
-TEST_CASE("interfaces without an address of the family are named, and those that there are") {
+TEST_CASE("interfaces without an address of the family are named, and all that there are") {
   const std::string remedy =
       ". Try: unset RONDO_SOCKET_FAMILY, give the interface such an address, or choose another "
       "one with RONDO_SOCKET_IFNAME; here are ";

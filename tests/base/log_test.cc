@@ -79,7 +79,7 @@ TEST_CASE("lists of ranks are short and in order") {
   CHECK(rank_list({0, 1, 2}) == "ranks 0-2");
 }
 
-TEST_CASE("below warnings the log tells of the subsystems that are asked for") {
+TEST_CASE("below warnings the log has only the subsystems that are asked for") {
   const TemporaryFile file("rondo_log_subsystems");
   configure_log({.level = LogLevel::info,
                  .subsystems = bits_of(LogSubsystem::net),

@@ -1,4 +1,4 @@
-// What is written meets what is read, and itself, in one byte at least.
+// Written memory overlaps what is read, or itself, in at least one byte.
 #include "core/base/memory_range.h"
 
 #include "tests/catch.h"
@@ -6,7 +6,7 @@
 namespace rondo {
 namespace {
 
-TEST_CASE("what is written meets itself where two ranges share a byte") {
+TEST_CASE("written memory overlaps itself where two ranges share a byte") {
   CHECK_FALSE(WrittenMemory({}).meets_itself());
   CHECK_FALSE(WrittenMemory({{20, 5}, {10, 10}, {25, 1}}).meets_itself());
   CHECK(WrittenMemory({{20, 5}, {10, 11}}).meets_itself());
@@ -15,7 +15,7 @@ TEST_CASE("what is written meets itself where two ranges share a byte") {
 }
 
 // The oracle: every byte by itself.
-TEST_CASE("a range meets what is written where they share a byte") {
+TEST_CASE("a range overlaps written memory where they share a byte") {
   const std::vector<MemoryRange> ranges{{12, 0}, {20, 5}, {10, 4}, {25, 1}};
   const WrittenMemory written(ranges);
   WrittenMemory added({});

@@ -1,4 +1,4 @@
-// Who am I, by every launcher's variables.
+// Which rank a process is, by every launcher's variables.
 #include "core/base/config.h"
 #include "rondo/error.h"
 #include "tests/catch.h"
@@ -139,7 +139,7 @@ TEST_CASE("mpirun, of Open MPI and of MPICH") {
   CHECK(place({"PMI_RANK=0", "PMI_SIZE=1"}) == "0/1 0/1 :0 mpi");
 }
 
-TEST_CASE("who started the rank itself is asked first") {
+TEST_CASE("the launcher that started the rank itself is asked first") {
   CHECK(place(with(torchrun, slurm)) == "3/8 1/2 head:29500 torchrun");
   // Slurm's variables are those of mpirun's daemon.
   CHECK(place(with(with(slurm, open_mpi), {"MASTER_PORT=5"})) == "1/4 1/4 127.0.0.1:5 mpi");

@@ -1,4 +1,4 @@
-// What the kernel tells of processes.
+// What the kernel says about processes.
 #include "core/base/process_status.h"
 
 #include <unistd.h>
@@ -14,7 +14,7 @@ std::string line(const std::string& name, char state, int threads) {
          std::to_string(threads) + " 0 987654321 8192 0 18446744073709551615 1 1 0 0\n";
 }
 
-TEST_CASE("a process's status is read behind its name, whatever that holds") {
+TEST_CASE("a process's status is read after its name, whatever the name holds") {
   for (const char* const name : {"sleep", "a b", "S 1 2 3", ") Z 1", "(x) R (y) ", ""}) {
     INFO(name);
     const auto status = ProcessStatus::parse(line(name, 'S', 3));
@@ -26,7 +26,7 @@ TEST_CASE("a process's status is read behind its name, whatever that holds") {
   }
 }
 
-TEST_CASE("what is no process's status is taken for none") {
+TEST_CASE("text that is not a process's status gives no status") {
   for (const char* const text : {"", "4711", "4711 (sleep", "4711 (sleep)", "4711 (sleep) S 1 2"})
     CHECK_FALSE(ProcessStatus::parse(text));
 }

@@ -24,7 +24,7 @@ TEST_CASE("memory of every kind is readable, whatever its alignment") {
   for (std::size_t i = 0; i < on_heap.size(); i += 7) CHECK(is_readable(on_heap.data() + i));
 }
 
-TEST_CASE("what nobody may touch is not readable, from its first byte to its last") {
+TEST_CASE("memory that nobody may touch is not readable, from its first byte to its last") {
   void* const mapped =
       ::mmap(nullptr, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   REQUIRE(mapped != MAP_FAILED);

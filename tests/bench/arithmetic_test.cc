@@ -80,7 +80,7 @@ TEST_CASE("patterns deal out everything, by their names") {
   }
 }
 
-TEST_CASE("in an exchange what one sends is what the other receives") {
+TEST_CASE("in an exchange each rank receives what the other one sends") {
   const std::vector<std::size_t> counts{1, 3, 5, 7};
   for (std::size_t from = 0; from < counts.size(); ++from) {
     for (std::size_t to = 0; to < counts.size(); ++to)

@@ -54,7 +54,7 @@ struct Stage {
     for (std::size_t k = 0; k < layout.shape.output; ++k) result()[k] = defined(collective, k);
   }
 
-  /// Whose block element k of blocks that lie one behind the other is in, and where in it.
+  /// The block that holds element k of blocks that lie one after the other, and its place in there.
   static std::pair<std::size_t, std::size_t> place_in(const std::vector<std::size_t>& counts,
                                                       std::size_t k) {
     std::size_t block = 0;

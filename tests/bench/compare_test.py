@@ -16,6 +16,7 @@ import plan  # noqa: E402
 import plot  # noqa: E402
 import record  # noqa: E402
 import summary  # noqa: E402
+import svg_plot  # noqa: E402
 import tables  # noqa: E402
 
 KB, MB = 1 << 10, 1 << 20
@@ -23,15 +24,14 @@ RONDO, OPENMPI, MPICH = libraries.RONDO, libraries.OPENMPI, libraries.MPICH
 
 
 def measured(*rounds, calls=10):
-    """A cell whose rounds have these samples."""
-    return {"rounds": [{"calls": calls, "us": list(us), "cpu_us": [2 * one for one in us]}
-                       for us in rounds]}
+    """A cell whose rounds have these times."""
+    return {"calls": calls, "samples": 1, "us": list(rounds), "cpu_us": [2 * us for us in rounds]}
 
 
 def section(rows, **changes):
     whole = {"link": "shm", "ranks": 2, "collective": "all_reduce", "cache": "warm",
              "oversubscribed": False, "copy_ranks": 2, "missing": {}, "notes": [],
-             "rows": [{"bytes": size, "variants": cells} for size, cells in rows.items()]}
+             "rows": [{"bytes": size, "run": 0, "variants": cells} for size, cells in rows.items()]}
     return dict(whole, **changes)
 
 
@@ -129,20 +129,20 @@ class Variants(unittest.TestCase):
 class Ratios(unittest.TestCase):
     def test_ratio_is_taken_round_by_round(self):
         # The machine halved its speed in the second round: the ratio does not see it.
-        cells = {"rondo": measured([1, 1, 9], [2, 2, 2]), "openmpi": measured([2, 2, 2], [4, 4, 4])}
+        cells = {"rondo": measured(1, 2), "openmpi": measured(2, 4)}
         self.assertEqual(row(8, cells).ratio("rondo", "openmpi"),
                          {"median": 0.5, "min": 0.5, "max": 0.5})
 
-    def test_mean_where_cores_are_shared(self):
-        cells = {"rondo": measured([1, 1, 10])}
-        self.assertEqual(row(8, cells).time("rondo"), 1)
-        self.assertEqual(row(8, cells, oversubscribed=True).time("rondo"), 4)
+    def test_a_rounds_value_is_a_mean_where_cores_are_shared(self):
+        self.assertEqual(summary.typical([1, 1, 10], oversubscribed=False), 1)
+        self.assertEqual(summary.typical([1, 1, 10], oversubscribed=True), 4)
+        self.assertEqual(summary.typical([1.234567], oversubscribed=False), 1.2346)
 
     def test_best_peer_ignores_failures(self):
-        cells = {"rondo": measured([1]), "openmpi": {"failure": "hangs"}, "mpich": measured([5]),
-                 "gloo": measured([9])}
+        cells = {"rondo": measured(1), "openmpi": {"failure": "hangs"}, "mpich": measured(5),
+                 "gloo": measured(9)}
         self.assertEqual(row(8, cells).best(summary.PEERS), "mpich")
-        self.assertIsNone(row(8, {"rondo": measured([1])}).best(summary.PEERS))
+        self.assertIsNone(row(8, {"rondo": measured(1)}).best(summary.PEERS))
         self.assertIsNone(row(8, cells).ratio("rondo", "openmpi"))
 
     def test_busbw_has_the_factors_of_nccl_tests(self):
@@ -152,9 +152,9 @@ class Ratios(unittest.TestCase):
         self.assertAlmostEqual(summary.busbw("all_gather_v:even", 4, 1000, 1.0), 0.75)
 
     def test_floor_is_every_ranks_copy(self):
-        cells = {"copy": measured([3]), "copy stream": measured([5])}
+        cells = {"copy": measured(3), "copy stream": measured(5)}
         self.assertEqual(row(8, cells, ranks=4, copy_ranks=2).floor(), 6)
-        cells["copy stream"] = measured([2])
+        cells["copy stream"] = measured(2)
         self.assertEqual(row(8, cells, ranks=4, copy_ranks=2).floor(), 4)
         self.assertIsNone(row(8, {}).floor())
 
@@ -176,39 +176,39 @@ class Verdicts(unittest.TestCase):
         self.assertAlmostEqual(bars("all_reduce", 2, MB, 0.6)[1][1], 0.8)
 
     def test_best_peer_decides(self):
-        cells = {"rondo": measured([0.75]), "openmpi": measured([2]), "mpich": measured([1])}
+        cells = {"rondo": measured(0.75), "openmpi": measured(2), "mpich": measured(1)}
         self.assertEqual(self.verdict(8, cells),
                          {"rondo/mpich": (0.8, True), "cpu/openmpi": (1.0, True)})
-        cells["rondo"] = measured([0.9])
+        cells["rondo"] = measured(0.9)
         self.assertEqual(self.verdict(8, cells)["rondo/mpich"], (0.8, False))
 
     def test_tcp_has_a_bar_for_each_peer(self):
-        cells = {"rondo": measured([5]), "openmpi": measured([6]), "gloo": measured([90]),
-                 "gloo bcube": measured([10])}
+        cells = {"rondo": measured(5), "openmpi": measured(6), "gloo": measured(90),
+                 "gloo bcube": measured(10)}
         self.assertEqual(self.verdict(8, cells, link="tcp"),
                          {"rondo/gloo bcube": (0.6, True), "rondo/openmpi": (0.8, False),
                           "cpu/openmpi": (1.0, True)})
 
     def test_over_tcp_plain_sockets_are_a_floor(self):
-        cells = {"rondo": measured([5]), "openmpi": measured([5]), "socket": measured([9]),
-                 "socket pair": measured([4.4])}
+        cells = {"rondo": measured(5), "openmpi": measured(5), "socket": measured(9),
+                 "socket pair": measured(4.4)}
         whole = section({8: cells}, link="tcp")
         self.assertEqual(self.verdict(8, cells, link="tcp")["rondo/openmpi"], (0.8, True))
         self.assertRegex(tables.section_text(whole),
                          r"1\.14 \[1\.14\.\.1\.14\] .* reached \(the sockets' floor\)")
-        cells["socket pair"] = measured([4.3])  # 1.163 times as long as the floor
+        cells["socket pair"] = measured(4.3)  # 1.163 times as long as the floor
         self.assertEqual(self.verdict(8, cells, link="tcp")["rondo/openmpi"], (0.8, False))
         self.assertIn("MISSED rondo/openmpi 1.00 > 0.80", tables.section_text(whole))
 
     def test_nothing_to_compare_is_no_verdict(self):
-        self.assertEqual(self.verdict(8, {"rondo": measured([1])}), {})
+        self.assertEqual(self.verdict(8, {"rondo": measured(1)}), {})
 
 
 class Tables(unittest.TestCase):
     def test_failures_and_absences_are_said(self):
         text = tables.section_text(section(
-            {8: {"rondo": measured([1]), "openmpi": {"failure": "hangs: no answer of ranks [1]"},
-                 "mpich": measured([2])}},
+            {8: {"rondo": measured(1), "openmpi": {"failure": "hangs: no answer of ranks [1]"},
+                 "mpich": measured(2)}},
             missing={"gloo": "not built"}, notes=[[0, "2 of 5 rounds"], [MB, "not enough memory"]]))
         self.assertRegex(text, r"(?m)^ *8 B +1\.00 +- +failed +2\.00 +mpich +0\.50 \[0\.50")
         for line in ("gloo is not measured: not built", "1 MB is left out: not enough memory",
@@ -216,14 +216,14 @@ class Tables(unittest.TestCase):
             self.assertIn(f"\n{line}", text)
 
     def test_missed_bar_says_by_how_much(self):
-        whole = section({8: {"rondo": measured([3]), "openmpi": measured([2])}})
+        whole = section({8: {"rondo": measured(3), "openmpi": measured(2)}})
         self.assertIn("MISSED rondo/openmpi 1.50 > 0.80, MISSED cpu/openmpi 1.50 > 1.00",
                       tables.section_text(whole))
         self.assertEqual(tables.missed([whole]), (2, 2))
 
     def test_gloo_is_the_better_of_its_two(self):
-        line = summary.summarize(row(8, {"rondo": measured([1]), "gloo": measured([9]),
-                                         "gloo bcube": measured([7])}, link="tcp"))
+        line = summary.summarize(row(8, {"rondo": measured(1), "gloo": measured(9),
+                                         "gloo bcube": measured(7)}, link="tcp"))
         self.assertEqual(tables.time_text(line, "gloo"), "7.00")
         self.assertEqual(line["peer"], "gloo bcube")
 
@@ -235,41 +235,76 @@ class Tables(unittest.TestCase):
 
 
 class Plots(unittest.TestCase):
-    CELLS = {"rondo": measured([4]), "openmpi": measured([8]), "copy": measured([2]),
+    CELLS = {"rondo": measured(4), "openmpi": measured(8), "copy": measured(2),
              "mpich": {"failure": "died"}}
 
     def test_curves_hold_what_was_measured(self):
-        whole = section({8: self.CELLS, MB: {"openmpi": measured([80])}})
-        self.assertEqual(plot.time_curves(whole), {"rondo": ([8], [4]), "openmpi": ([8, MB], [8, 80])})
+        whole = section({8: self.CELLS, MB: {"openmpi": measured(80)}})
+        curves = {name: points[1:] for name, points in plot.curves_of(whole).items()}
+        self.assertEqual(curves, {"rondo": ([8], [4]), "Open MPI": ([8, MB], [8, 80])})
 
-    def test_bandwidth_is_a_part_of_the_floor_where_there_is_one(self):
-        curves, label = plot.bandwidth_curves(section({8: self.CELLS}))
-        self.assertEqual((curves["rondo"], label), (([8], [0.5]), "busbw / copy limit"))
-        curves, label = plot.bandwidth_curves(section({1000: {"rondo": measured([1])}}))
-        self.assertEqual((curves["rondo"], label), (([1000], [1.0]), "busbw, GB/s"))
+    def test_the_faster_of_two_variants_counts(self):
+        whole = section({8: {"gloo": measured(9), "gloo bcube": measured(7)}}, link="tcp")
+        self.assertEqual(plot.curves_of(whole)["gloo"][1:], ([8], [7]))
 
-    def test_one_column_for_each_number_of_ranks(self):
-        rows = plot.panels([section({8: self.CELLS}, ranks=4, collective="broadcast"),
-                            section({8: self.CELLS}), section({8: self.CELLS}, ranks=4)])
-        self.assertEqual([[cell and cell[1] for cell in cells] for _, cells in rows],
-                         [["all_reduce, 2 ranks", "all_reduce, 4 ranks"]] * 2
-                         + [[None, "broadcast, 4 ranks"]])
+    def test_pictures_show_the_fewest_ranks(self):
+        rows = {8: self.CELLS}
+        whole = {"sections": [section(rows, ranks=4), section(rows), section(rows, link="tcp"),
+                              section(rows, collective="broadcast", ranks=4),
+                              section(rows, collective="gather_v:one")]}
+        found = {name: [plot.heading(one) for one in sections]
+                 for name, sections in plot.pictures(whole).items()}
+        self.assertEqual(found, {"all_reduce.svg": ["all_reduce, shared memory, 2 ranks",
+                                                    "all_reduce, TCP, loopback, 2 ranks"],
+                                 "collectives.svg": ["broadcast, shared memory, 4 ranks"]})
+
+    def test_names_do_not_overlap(self):
+        self.assertEqual(svg_plot.spread([10, 12, 40], 15, 0, 100), [10, 25, 40])
+        self.assertEqual(svg_plot.spread([10, 95, 99], 15, 0, 100), [10, 85, 100])
+
+    def test_ticks_are_few(self):
+        self.assertEqual([svg_plot.size_name(size) for size in svg_plot.size_ticks(8, 256 * MB)],
+                         ["8 B", "256 B", "8 KB", "256 KB", "8 MB", "256 MB"])
+        self.assertEqual(svg_plot.size_ticks(8, 8), [8])
 
 
 class Records(unittest.TestCase):
-    def test_what_is_saved_is_read_back_and_later_sections_win(self):
-        whole = {"date": "2026-01-02T03:04:05+00:00", "commit": "abc", "uncommitted_changes": False,
-                 "machine": {"cpu": "Some(R) CPU @ 2", "cores": 2, "kernel": "6", "system": "x"},
-                 "versions": {"rondo": "rondo 1"}, "sections": [section({8: {}}), section({}, ranks=4)]}
-        with tempfile.TemporaryDirectory() as folder:
-            first = record.save(whole, pathlib.Path(folder))
-            later = record.save(dict(whole, sections=[section({KB: {}})]), pathlib.Path(folder))
-            self.assertEqual(first.name, "2026-01-02-some-cpu-2-2-cores-compare.json")
-            self.assertEqual(later.name, "2026-01-02-some-cpu-2-2-cores-compare-2.json")
+    RUN = {"date": "2026-01-02T03:04:05+00:00", "commit": "abc", "uncommitted_changes": False,
+           "command": "bench/compare/run", "versions": {"rondo": "rondo 1"},
+           "machine": {"cpu": "Some(R) CPU @ 2", "cores": 2, "kernel": "6", "system": "x"}}
+
+    def document(self, *sections, **changes):
+        return {"runs": [dict(self.RUN, **changes)], "sections": list(sections)}
+
+    def test_a_machine_has_one_file_and_later_rows_replace_equal_ones(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            whole = self.document(section({8: {}, KB: {}}), section({8: {}}, ranks=4))
+            first = record.save(whole, folder, "collectives")
+            self.assertEqual(first.name, "collectives-some-cpu-2-2-cores.json")
             self.assertEqual(json.loads(first.read_text()), whole)
-            merged = record.load([first, later])["sections"]
-        self.assertEqual([(one["ranks"], len(one["rows"])) for one in merged], [(2, 1), (4, 0)])
-        self.assertEqual(merged[0]["rows"][0]["bytes"], KB)
+            later = self.document(section({KB: {"rondo": measured(3)}}), commit="def")
+            self.assertEqual(record.save(later, folder, "collectives"), first)
+            merged = record.load([first])
+        self.assertEqual([one["commit"] for one in merged["runs"]], ["abc", "def"])
+        self.assertEqual([[(row["bytes"], row["run"]) for row in one["rows"]]
+                          for one in merged["sections"]], [[(8, 0), (KB, 1)], [(8, 0)]])
+
+    def test_runs_without_rows_are_dropped(self):
+        merged = record.joined([self.document(section({8: {}})),
+                                self.document(section({8: {}}), commit="def")])
+        self.assertEqual([one["commit"] for one in merged["runs"]], ["def"])
+        self.assertEqual(merged["sections"][0]["rows"][0]["run"], 0)
+
+    def test_recorded_results_say_where_when_and_how(self):
+        for path in sorted((ROOT / "bench" / "results").glob("collectives-*.json")):
+            with self.subTest(path.name):
+                whole = record.load([path])
+                for run in whole["runs"]:
+                    self.assertTrue(run["commit"] and run["command"] and run["machine"]["cpu"])
+                for one in whole["sections"]:
+                    self.assertIn(one["collective"], tables.section_text(
+                        dict(one, link="tcp" if one["link"] == "hosts" else one["link"])))
 
 
 class Launching(unittest.TestCase):

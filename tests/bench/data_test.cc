@@ -215,7 +215,7 @@ TEST_CASE("a lost, doubled or swapped contribution changes the result") {
   }
 }
 
-TEST_CASE("a lost contribution changes the bits that are left of many ranks'") {
+TEST_CASE("a lost contribution changes bits of the result of many ranks") {
   for (const auto& op : reduce_operators) {
     if (!op.bitwise) continue;
     for (const int ranks : {2, 4, 33}) {
@@ -238,7 +238,7 @@ TEST_CASE("a lost contribution changes the bits that are left of many ranks'") {
   }
 }
 
-TEST_CASE("count_wrong counts elements, within the tolerance it is given") {
+TEST_CASE("count_wrong counts elements that differ by more than the tolerance") {
   const std::vector<float> expected{1.0F, 2.0F, 3.0F};
   std::vector<float> actual = expected;
   CHECK(count_wrong(DataType::float32, actual.data(), expected.data(), 3, 0) == 0);

@@ -1,4 +1,4 @@
-// What rondo_floor and rondo_price reckon with: floors, spreads, verdicts, pieces and their order.
+// The arithmetic of rondo_floor and rondo_price: floors, spreads, verdicts, pieces and their order.
 #include <cmath>
 #include <set>
 
@@ -59,7 +59,7 @@ TEST_CASE("a spread is the middle half, and ratios pair the samples") {
   CHECK(near(ratio_spread(samples, base).high, 2));
 }
 
-TEST_CASE("rondo is judged by the faster raw way of the same size") {
+TEST_CASE("rondo is judged by the faster raw result of the same size") {
   const std::vector<Result> results{
       {probe::flags, 8, 0, {1e-6}},
       {probe::rondo_window, 8, 8, {1.2e-6}},
@@ -90,13 +90,13 @@ TEST_CASE("rondo is judged by the faster raw way of the same size") {
   CHECK(near(floor.exchange_seconds, 1e-6));
 }
 
-TEST_CASE("what is promised beside 8 bytes is told step by step, and rondo held against it") {
+TEST_CASE("promises for 8 bytes are reported step by step, and rondo is compared with them") {
   std::vector<Result> results{
       {probe::flags, 8, 0, {6e-8}},
       {probe::promised_data, 8, 0, {7.5e-8}},
       {probe::rondo_heap, 8, 8, {12e-8}},
   };
-  CHECK(promised(results).empty());  // not measured whole
+  CHECK(promised(results).empty());  // the loop with all promises is missing
   results.push_back({probe::promised_all, 8, 0, {10e-8}});
   const auto steps = promised(results);
   REQUIRE(steps.size() == 4);
@@ -109,7 +109,7 @@ TEST_CASE("what is promised beside 8 bytes is told step by step, and rondo held 
   CHECK(near(steps[3].share.median, 10.0 / 12));
 }
 
-TEST_CASE("by hand every promise is kept by any number of members") {
+TEST_CASE("the loop by hand keeps every promise with several members") {
   SharedMemory memory(Promises::bytes_for(3));
   run_team(3, [&](Member& member) {
     Promises promises(member, memory);
@@ -182,7 +182,7 @@ TEST_CASE("a price is judged where there is a goal for its size") {
   CHECK(price.met());
   price.bytes = 1024;
   CHECK_FALSE(price.allowed().has_value());
-  CHECK(price_text({}, {price}).find("0 over the price allowed") != std::string::npos);
+  CHECK(price_text({}, {price}).find("0 over the limit") != std::string::npos);
   CHECK(price_json({}, {price})["prices"][0]["bytes"] == 1024);
 }
 

@@ -102,7 +102,7 @@ TEST_CASE("numbers give up decimals to fit their column") {
   CHECK(fit(1.5e9, 7) == "1.5e+09");
 }
 
-TEST_CASE("the footer judges") {
+TEST_CASE("the footer has the verdicts") {
   Summary summary;
   summary.average_busbw = 1.25;
   summary.choices = {"8 B to 64 B: ring over shm (forced)"};

@@ -10,7 +10,7 @@ using namespace rondo::bench;
 
 namespace {
 
-/// The others wait in vain: they are ended.
+/// Fails on one member. The others wait in vain, and are ended.
 void fail_one(Member& member) {
   if (member.rank() == 1) throw std::runtime_error("as this test wants");
   member.meet();
@@ -18,7 +18,7 @@ void fail_one(Member& member) {
 
 }  // namespace
 
-TEST_CASE("a team meets, agrees, and ends when one of it fails") {
+TEST_CASE("a team meets, agrees, and ends when one member fails") {
   SharedMemory memory(sizeof(double));
   auto* const most = reinterpret_cast<double*>(memory.data());
   const auto run = GENERATE(&run_team, &run_threads);
@@ -29,7 +29,7 @@ TEST_CASE("a team meets, agrees, and ends when one of it fails") {
     if (member.rank() == 1) *most = largest;
   });
   CHECK(*most == 2);
-  // As threads that fail end their process, it is one of a team here.
+  // Threads that fail end their process, so that process is a team's member here.
   CHECK_THROWS_AS(run_team(1, [](Member&) { run_threads(2, fail_one); }), std::runtime_error);
   CHECK_THROWS_AS(run_team(2, fail_one), std::runtime_error);
   CHECK_THROWS_AS(run(0, [](Member&) {}), std::invalid_argument);

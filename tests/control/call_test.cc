@@ -102,13 +102,13 @@ TEST_CASE("the log keeps the last calls") {
   }
 }
 
-TEST_CASE("the log is complete up to the oldest call that is not") {
+TEST_CASE("the log is complete up to the oldest call that is not complete") {
   CallLog log;
   const auto after = [&](bool apart, std::uint64_t sequence) {
     apart ? log.complete_apart(sequence) : log.complete(sequence);
     return log.completed();
   };
-  // Apart: 2, 3, 5, 8 and 9.
+  // The calls 2, 3, 5, 8 and 9 are apart.
   for (std::uint64_t sequence = 1; sequence <= 9; ++sequence) {
     const bool apart = sequence == 2 || sequence == 3 || sequence == 5 || sequence >= 8;
     const Call call{.sequence = sequence};

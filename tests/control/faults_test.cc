@@ -1,4 +1,4 @@
-// What the others hear when a rank is killed, stopped, disagrees, stays away or leaves.
+// The errors of the other ranks when one is killed, stopped, disagrees, stays away or leaves.
 #include <signal.h>
 #include <unistd.h>
 
@@ -116,7 +116,7 @@ TEST_CASE("only communicators with the dead rank fail; its place in them is name
   CHECK(says(children[3].report(), "rondo: rank 0: rank 1 (host x, pid "));
 }
 
-TEST_CASE("the place of a member that is not its world rank is told with both") {
+TEST_CASE("where a member's place is not its world rank, both are told") {
   const int port = free_port();
   std::vector<Child> children;
   for (int rank = 0; rank < 3; ++rank) {
@@ -180,7 +180,7 @@ TEST_CASE("processes that disagree are told both sides, by a stall or by a wrong
         self.line->calls().begin(sum_of(3, rank == 2 ? 8 : 4));
         self.line->exchange("");
         if (rank == 0 && by_frame) self.line->report_mismatch(2, 3);
-        // Again and again, as a communicator does: who is slow to answer one is not named.
+        // Asks again and again, as a communicator does, since ranks that answer late are not named.
         const auto ask = [&] {
           self.line->report_stall(false);
           return self.line->failed();
@@ -232,7 +232,7 @@ TEST_CASE("a send that nobody receives ends at the deadline and names the peer")
   CHECK(says(report,
              "rondo: rank 0: send (4 x float32) to rank 1 did not complete within 300 s: "
              "rank 1 (host x, pid "));
-  CHECK(says(report, "has not come to it; it has made no call yet"));
+  CHECK(says(report, "has not reached it; it has made no call yet"));
   CHECK(says(report, "[in send (4 x float32) to rank 1]"));
   CHECK(says(children[1].report(), "[peer rank 0]"));
 }
@@ -255,7 +255,7 @@ TEST_CASE("ranks may leave in any order, and no one is thought dead") {
                                              {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
   for (const auto& order : orders) {
     const int port = free_port();
-    // gates[i] lets the i-th of the order go; who has left lets the next one go.
+    // gates[i] lets the i-th of the order go; each one that has left lets the next one go.
     const std::array<Gate, 3> gates;
     gates[0].open(1);
     std::vector<Child> children;
@@ -267,7 +267,7 @@ TEST_CASE("ranks may leave in any order, and no one is thought dead") {
         gates[place].pass();
         const bool failed = self.line->failed();
         self.line->leave();
-        // Before the rest: the service stays for the others.
+        // The next rank may leave before this one is gone: the service stays for the others.
         if (place < 2) gates[place + 1].open(1);
         self.line.reset();
         self.control.reset();
@@ -293,7 +293,7 @@ TEST_CASE("when rank 0 goes in order the others go on, without a control plane")
         return "gone";
       }
       self.line.reset();
-      // Rank 0 stays a few seconds for their sake; then nobody is left to ask.
+      // Rank 0 stays a few seconds for their sake. Then no rank is left to ask.
       if (!eventually([&] {
             try {
               pair->exchange("");
@@ -312,10 +312,10 @@ TEST_CASE("when rank 0 goes in order the others go on, without a control plane")
   CHECK(says(children[2].report(), "has left the job"));
 }
 
-TEST_CASE("who left before the service went is known to those who wait for it behind that") {
+TEST_CASE("ranks that wait after the service has gone know which ranks left before") {
   const int port = free_port();
   std::vector<Child> children;
-  // Ranks 0 and 1 leave after two calls and three; then nobody is left for rank 2 to ask.
+  // Ranks 0 and 1 leave after two calls and three. Then no rank is left for rank 2 to ask.
   for (int rank = 0; rank < 3; ++rank) {
     children.emplace_back([=]() -> std::string {
       Rank self(port, rank, 3);

@@ -1,4 +1,4 @@
-// Ranks that leave a child behind which they have forked: it is not taken for them.
+// Ranks that end while a child which they forked goes on: it is not taken for them.
 #include <signal.h>
 #include <unistd.h>
 
@@ -14,7 +14,7 @@ std::shared_ptr<Control> join(int port, int rank, int ranks) {
               rank == 0, this_host(""), std::chrono::seconds{30});
 }
 
-/// Until the gate opens.
+/// Forks a child that lives until the gate opens.
 void leave_a_child(const Gate& gate) {
   if (::fork() != 0) return;
   ::alarm(60);  // where the test fails before it opens the gate

@@ -1,4 +1,4 @@
-// When the others hear of a rank that is gone without a word: by a clock of the test's own.
+// When the other ranks hear of a rank that died, by a clock that the test sets.
 #include "core/control/hub.h"
 
 #include "tests/catch.h"
@@ -8,13 +8,13 @@ namespace {
 
 constexpr std::uint64_t line = 7;
 
-/// A hub of three ranks with one line, and what it has told of failures.
+/// A coordinator of three ranks with one line, and the failures that it has sent.
 struct Job {
   Job() {
     for (int rank = 0; rank < 3; ++rank) hub.receive(rank, Open{.line = line, .members = all}, now);
   }
   std::vector<int> told{};                        ///< the ranks that were told of a failure
-  std::vector<std::pair<int, Departed>> heard{};  ///< of those that had left, by which rank
+  std::vector<std::pair<int, Departed>> heard{};  ///< ranks, and which departures each heard of
   const std::vector<std::int32_t> all{0, 1, 2};
   Hub::Clock::time_point now{};
   Hub hub{std::vector<HostInfo>(3), [this](int rank, const Message& message) {
@@ -51,7 +51,7 @@ TEST_CASE("a death is told at once where somebody waits, before it or after") {
   }
 }
 
-TEST_CASE("who leaves within the grace is no reason to tell, and who opens the line then hears") {
+TEST_CASE("a death is not told to ranks that have left, but to one that then opens a line") {
   Job job;
   job.hub.died(1, job.now);
   job.hub.receive(0, Leave{.line = line}, job.now);
@@ -62,7 +62,7 @@ TEST_CASE("who leaves within the grace is no reason to tell, and who opens the l
   CHECK(job.told == std::vector<int>{0});
 }
 
-TEST_CASE("when the hub goes, those who stay hear who has left, and which had begun the fewest") {
+TEST_CASE("when the hub goes, the others hear which ranks left, and which had begun fewest calls") {
   Job job;
   const auto leave = [&](int rank, std::uint64_t begun) {
     CallReport report{.begun = begun, .completed = begun};
@@ -85,7 +85,7 @@ TEST_CASE("when the hub goes, those who stay hear who has left, and which had be
   CHECK(departed.report.calls.front().sequence == 3);
 }
 
-TEST_CASE("when the hub goes, a death that was not told yet is told, as no leaving") {
+TEST_CASE("when the hub goes, a death that was not told yet is told, but not as a leaving") {
   Job job;
   job.hub.died(1, job.now);
   job.hub.tell_of_departed();

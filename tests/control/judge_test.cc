@@ -1,4 +1,4 @@
-// Verdicts of an inquest as people read them; each case is told from its neighbours.
+// Results of a hang diagnosis as people read them; each case differs from its neighbours.
 #include "core/control/judge.h"
 
 #include "tests/catch.h"
@@ -62,7 +62,7 @@ TEST_CASE("several ranks are late, and the one that does not answer is named fir
         "pid 73), which does not answer: its process is stopped or its machine cannot be reached");
 }
 
-TEST_CASE("the first difference between any two ranks ends it, whoever asked") {
+TEST_CASE("the first difference between any two ranks ends the diagnosis, whoever asked") {
   std::vector<Witness> ranks{witness(0, 3, 1), witness(1, 3, 1), witness(2, 3, 1)};
   ranks[2].report.calls[2] = sum_of(3, 8);
   CHECK(text_of(judge(0, at_3, ranks)) ==
@@ -70,8 +70,8 @@ TEST_CASE("the first difference between any two ranks ends it, whoever asked") {
         "(8 x float32, sum)");
   ranks[0].report.calls[2] = {.sequence = 3};
   CHECK(text_of(judge(1, at_3, ranks)) ==
-        "mismatch: rank 0 calls barrier #3 but rank 1 calls all_reduce #3 (4 x float32, sum) (and "
-        "1 more ways)");
+        "mismatch: rank 0 calls barrier #3 but rank 1 calls all_reduce #3 (4 x float32, sum) "
+        "(further differing calls: 1)");
   CHECK(judge(1, at_3, ranks).fault->peer == std::vector<int>{1, 0, 0});
   CHECK(judge(1, at_3, ranks).fault->call[2] == "all_reduce #3 (8 x float32, sum)");
 }
@@ -95,7 +95,7 @@ TEST_CASE("a difference in a call that one side has already completed is found")
   CHECK(judge(0, at_3, ranks).fault->code == ErrorCode::mismatch);
 }
 
-TEST_CASE("who has left is not waited for") {
+TEST_CASE("a rank that has left is not waited for") {
   std::vector<Witness> ranks{witness(0, 3, 1), witness(1, 2, 0)};
   ranks[1].left = true;
   CHECK(text_of(judge(0, at_3, ranks)) ==
@@ -107,7 +107,7 @@ TEST_CASE("who has left is not waited for") {
   CHECK(text_of(judge(0, at_3, ranks)) == "nothing");
 }
 
-TEST_CASE("of a sender that has left, its calls are told only where they are known") {
+TEST_CASE("the calls of a sender that has left are told only where they are known") {
   std::vector<Witness> ranks{witness(0, 3, 0), witness(1, 2, 0)};
   ranks[1].left = true;
   const Stall stall{.peer = 1, .what = "recv of 8 x int32"};
@@ -129,20 +129,20 @@ TEST_CASE("a receive without its sender") {
   Stall stall{.milliseconds = 500, .peer = 1, .what = "recv (8 x int32) from rank 1"};
   CHECK(text_of(judge(0, stall, ranks)) ==
         "note: in recv (8 x int32) from rank 1: waiting for rank 1 (world rank 6, host x, pid 71), "
-        "which has not come to it; its last call was all_reduce #4 (4 x float32, sum), not "
+        "which has not reached it; its last call was all_reduce #4 (4 x float32, sum), not "
         "complete");
   stall.expired = 1;
   CHECK(text_of(judge(0, stall, ranks)) ==
         "timeout: recv (8 x int32) from rank 1 did not complete within 0.5 s: rank 1 (world rank "
-        "6, host x, pid 71) has not come to it; its last call was all_reduce #4 (4 x float32, "
+        "6, host x, pid 71) has not reached it; its last call was all_reduce #4 (4 x float32, "
         "sum), not complete");
   CHECK(judge(0, stall, ranks)
-            .fault->remedy.ends_with("or raise RONDO_TIMEOUT if more time is all "
-                                     "it takes"));
+            .fault->remedy.ends_with("or raise RONDO_TIMEOUT if it only needs "
+                                     "more time"));
   stall.timeout_from_program = 1;
   CHECK(judge(0, stall, ranks)
             .fault->remedy.ends_with("or raise the timeout that the program set "
-                                     "if more time is all it takes"));
+                                     "if it only needs more time"));
   ranks[1].left = true;
   CHECK(judge(0, stall, ranks).fault->code == ErrorCode::mismatch);
 }

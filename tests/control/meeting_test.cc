@@ -1,4 +1,4 @@
-// Meeting over TCP: who comes, who does not, and who should not have.
+// Bootstrap over TCP: ranks that join, ranks that do not, and strangers.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -97,7 +97,7 @@ TEST_CASE("rank 0 may come last") {
   for (const int rank : {1, 2}) {
     children.emplace_back([=] { return meet_and_exchange(port, rank, 3, long_enough); });
   }
-  // The others have begun to knock when a stray listener has heard one of them.
+  // The others have begun to connect once a stray listener has accepted one of them.
   {
     const UniqueFd listener = listen_plainly(port);
     const UniqueFd heard(::accept(listener.get(), nullptr, nullptr));
@@ -116,11 +116,11 @@ TEST_CASE("ranks that do not come are named to those that came") {
   for (std::size_t i = 0; i < children.size(); ++i) {
     const int rank = std::vector<int>{0, 1, 3, 4}[i];
     CHECK(children[i].report() ==
-          "rondo: rank " + std::to_string(rank) +
-              ": ranks 2, 5-7 of 8 did not come to the meeting at port " + std::to_string(port) +
+          "rondo: rank " + std::to_string(rank) + ": ranks 2, 5-7 of 8 did not join at port " +
+              std::to_string(port) +
               " of x within 6 s [peer rank 2]. Try: check that every rank was started, with the "
-              "same MASTER_ADDR and MASTER_PORT (or RONDO_PORT), and can reach that port; "
-              "RONDO_BOOTSTRAP_TIMEOUT gives them longer");
+              "same MASTER_ADDR and MASTER_PORT (or RONDO_PORT), and can reach that port, or raise "
+              "RONDO_BOOTSTRAP_TIMEOUT");
   }
 }
 
@@ -128,13 +128,13 @@ TEST_CASE("without rank 0 the others say where they looked") {
   const int port = free_port();
   Child child([=] { return meet_and_exchange(port, 1, 2, milliseconds{200}); });
   CHECK(child.report() ==
-        "rondo: rank 1: no meeting with rank 0 at 127.0.0.1, port " + std::to_string(port) +
+        "rondo: rank 1: cannot join rank 0 at 127.0.0.1, port " + std::to_string(port) +
             " within 0.2 s: Connection refused [peer rank 0]. Try: check that rank 0 runs, that "
-            "every rank has its machine and port in MASTER_ADDR and MASTER_PORT (or RONDO_PORT), "
-            "and that no firewall is between");
+            "every rank has the machine and port of rank 0 in MASTER_ADDR and MASTER_PORT (or "
+            "RONDO_PORT), and that no firewall blocks the port");
 }
 
-TEST_CASE("a meeting that nobody serves is named as it was brought to the ranks") {
+TEST_CASE("a meeting that nobody serves is named in the way the ranks were told of it") {
   const MeetingPoint by_id{.address = "127.0.0.1",
                            .port = static_cast<std::uint16_t>(free_port()),
                            .magic = 7,
@@ -150,17 +150,19 @@ TEST_CASE("a meeting that nobody serves is named as it was brought to the ranks"
   };
   const std::string place =
       "127.0.0.1, port " + std::to_string(by_id.port) + " within 0.2 s: Connection refused";
-  CHECK(report_of(by_id) ==
-        "rondo: rank 1: no meeting with the process that made the unique id, at " + place +
-            ". Try: check that every rank has the unique id of this very run, that the process "
-            "that made it still lives, and that no firewall is between");
+  CHECK(
+      report_of(by_id) ==
+      "rondo: rank 1: cannot join the process that made the unique id, at " + place +
+          ". Try: check that every rank has the unique id of this run, that the process that made "
+          "it still lives, and that no firewall blocks the port");
   CHECK(report_of(by_variable) ==
-        "rondo: rank 1: no meeting with rank 0 at " + place +
-            " [peer rank 0]. Try: check that rank 0 runs, that every rank has its machine and port "
-            "in NCCL_COMM_ID, and that no firewall is between");
+        "rondo: rank 1: cannot join rank 0 at " + place +
+            " [peer rank 0]. Try: check that rank 0 runs, that every rank has the machine and port "
+            "of "
+            "rank 0 in NCCL_COMM_ID, and that no firewall blocks the port");
 }
 
-TEST_CASE("a name that is not known is said so") {
+TEST_CASE("an unknown host name is named in the error") {
   Child child([] {
     meet({.address = "no.such.host.invalid", .port = 1}, 1, 2, false, child_host(),
          milliseconds{100});
@@ -177,7 +179,7 @@ TEST_CASE("a rank that comes twice ends the meeting for all") {
   }
   for (auto& child : children) {
     const auto report = child.report();
-    CHECK(says(report, "two processes came as rank 2: host x, pid 77 and host x, pid 77"));
+    CHECK(says(report, "two processes joined as rank 2: host x, pid 77 and host x, pid 77"));
     CHECK(says(report, "Try: give every process a RANK of its own"));
   }
 }
@@ -209,7 +211,7 @@ TEST_CASE("a port in use is an error that names it") {
     CHECK(error.code() == ErrorCode::bootstrap);
     CHECK(error.message() == "cannot listen on port " + std::to_string(service.port()) +
                                  " of x: Address already in use");
-    CHECK(says(error.remedy(), "choose a free port, the same on every rank, by MASTER_ADDR and"));
+    CHECK(says(error.remedy(), "choose a free port, the same on every rank, with MASTER_ADDR and"));
   }
 }
 
@@ -248,7 +250,7 @@ TEST_CASE("strangers on the port do not disturb the meeting") {
   CHECK(says(logged, "WARN  a stranger at 127.0.0.1:"));
   CHECK(says(logged, " was turned away: it sent 'GET / HTTP/1.1..'"));
   CHECK(says(logged, " was turned away: it sent a message of 4294967295 bytes"));
-  CHECK(says(logged, "a rank of another job came from 127.0.0.1:"));
+  CHECK(says(logged, "turned away a rank of another job from 127.0.0.1:"));
 }
 
 TEST_CASE("another version of the protocol ends the meeting for all") {
@@ -278,10 +280,10 @@ TEST_CASE("a rank that dies during the meeting ends it for all") {
     char byte = 0;
     ::recv(dying.get(), &byte, 1, 0);  // greeted: the hello is on its way in
   }
-  CHECK(says(zero.report(), "rank 1 (host x, pid 77) came and went before all ranks had come"));
+  CHECK(says(zero.report(), "rank 1 (host x, pid 77) joined and left before all ranks had joined"));
 }
 
-/// A service that greets the first who comes, and ends.
+/// A service that greets the first rank that connects, and ends.
 std::string greet_and_end(UniqueFd listener, std::uint64_t magic) {
   const UniqueFd guest(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
   listener.reset();
@@ -294,8 +296,7 @@ std::string greet_and_end(UniqueFd listener, std::uint64_t magic) {
   return "greeted";
 }
 
-TEST_CASE(
-    "a service that ends during the meeting is told of, at once where no other one can come") {
+TEST_CASE("the end of a service during the meeting is told, at once where no other can come") {
   for (const bool by_id : {false, true}) {
     MeetingPoint point = point_at(free_port());
     if (by_id) point.magic = 7;
@@ -314,8 +315,8 @@ TEST_CASE(
     });
     CHECK(says(rank.report(), by_id ? "the process that made the unique id, at 127.0.0.1, port " +
                                           std::to_string(point.port) +
-                                          ", ended, died or was killed before all ranks had come"
-                                    : "; a rank 0 that was there before has ended"));
+                                          ", ended, died or was killed before all ranks had joined"
+                                    : "; an earlier rank 0 there has ended"));
     CHECK(service.report() == "greeted");
   }
 }
@@ -341,7 +342,7 @@ TEST_CASE("a service for a unique id is met by every rank, over IPv4 or IPv6") {
 }
 
 // A process may end without the destructors of its static objects, as forked ones do.
-TEST_CASE("who served a unique id and ends at once fails nobody") {
+TEST_CASE("a process that served a unique id and ends at once fails no other rank") {
   std::array<int, 2> ends{};
   REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
   const UniqueFd reads(ends[0]);

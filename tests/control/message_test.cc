@@ -85,7 +85,7 @@ TEST_CASE("a preamble is told from anything else at the first wrong byte") {
   }
 }
 
-/// Whether a reader lets the bytes through as a Hello behind a preamble with `magic`.
+/// Whether a reader lets the bytes through as a Hello after a preamble with `magic`.
 bool lets_in(const std::string& bytes, std::uint64_t magic) {
   FrameReader reader;
   reader.feed(bytes);
@@ -110,7 +110,7 @@ TEST_CASE("ten thousand random byte strings are refused") {
   }
 }
 
-TEST_CASE("random bytes behind a good greeting never break the reader") {
+TEST_CASE("random bytes after a good greeting never break the reader") {
   std::mt19937_64 random(2);
   const auto greeting = encode(Preamble{.magic = 42});
   const auto messages = samples();

@@ -1,4 +1,4 @@
-// A world of threads: meeting, exchanging, failing, and finding out why nothing moves.
+// A world of threads: bootstrap, exchange, failure, and finding out why nothing moves.
 #include <functional>
 #include <thread>
 
@@ -44,7 +44,7 @@ TEST_CASE("threads exchange blobs by rank, any number of times") {
   }
 }
 
-/// What an exchange fails with that some rank does not join.
+/// The error of an exchange in which some rank takes no part.
 Error failure_of_exchange(const std::shared_ptr<ControlLine>& line) {
   try {
     line->exchange("a");
@@ -62,14 +62,14 @@ TEST_CASE("an exchange that a rank does not join ends at the deadline and names 
   const Error error = failure_of_exchange(lines[0]);
   CHECK(error.code() == ErrorCode::bootstrap);
   CHECK(std::string(error.what()) ==
-        "rondo: rank 0: rank 1 did not join the making of the communicator within 0.2 s: rank 1 "
+        "rondo: rank 0: rank 1 did not take part in making the communicator within 0.2 s: rank 1 "
         "(host x, pid 77) [peer rank 1]. Try: make the communicator on every rank, or raise "
         "RONDO_BOOTSTRAP_TIMEOUT");
   CHECK(lines[1]->failed());
   CHECK(failure_of_exchange(lines[1]).message() == error.message());
 }
 
-TEST_CASE("all that wait for who does not join are told the same") {
+TEST_CASE("all ranks that wait for one that does not join are told the same") {
   ThreadWorld world(4, soon);
   auto lines = world.open();
   std::vector<std::string> told(3);
@@ -77,8 +77,8 @@ TEST_CASE("all that wait for who does not join are told the same") {
   for (std::size_t rank = 0; rank < 3; ++rank)
     threads.emplace_back([&, rank] { told[rank] = failure_of_exchange(lines[rank]).message(); });
   for (auto& thread : threads) thread.join();
-  // Besides rank 3, ranks are missing that came when the first one's time was over already.
-  const auto end = told[0].find(" did not join the making of the communicator within 0.2 s");
+  // Besides rank 3, ranks count as missing that came after the first one's time was over.
+  const auto end = told[0].find(" did not take part in making the communicator within 0.2 s");
   REQUIRE(end != std::string::npos);
   CHECK(told[0][end - 1] == '3');
   CHECK(told[1] == told[0]);
@@ -142,12 +142,12 @@ TEST_CASE("a rank that does not come is waited for, then named with the deadline
         "(host x, pid 77) has not entered it; it has made no call yet; it is computing, in a "
         "send or recv, or stuck outside rondo [peer rank 2] [in all_reduce #1 (4 x float32, sum)]. "
         "Try: find out what "
-        "rank 2 did instead, or raise RONDO_TIMEOUT if more time is all it takes");
+        "rank 2 did instead, or raise RONDO_TIMEOUT if it only needs more time");
   CHECK(lines[1]->failure().code() == ErrorCode::timeout);
   CHECK(lines[2]->failure().peer() == 0);
 }
 
-TEST_CASE("leaving is no failure, unless someone waits for who left") {
+TEST_CASE("leaving is no failure, unless someone waits for the rank that left") {
   ThreadWorld world(3);
   auto lines = world.open();
   lines[2]->leave();
@@ -184,7 +184,7 @@ TEST_CASE("calls are compared at the end with those that others have begun") {
   }
 }
 
-TEST_CASE("who compares is let go when all that stay have begun as many calls") {
+TEST_CASE("a rank that compares calls is let go when all that stay have begun as many") {
   ThreadWorld world(3);
   auto lines = world.open();
   for (const int rank : {0, 1}) lines[rank]->calls().begin(sum_of(1, 4));
@@ -195,7 +195,7 @@ TEST_CASE("who compares is let go when all that stay have begun as many calls") 
   for (const auto& line : lines) CHECK_FALSE(line->failed());
 }
 
-TEST_CASE("who compares waits for a rank that has begun fewer calls") {
+TEST_CASE("a rank that compares calls waits for one that has begun fewer") {
   ThreadWorld world(2);
   auto lines = world.open();
   lines[0]->calls().begin(sum_of(1, 4));

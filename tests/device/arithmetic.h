@@ -18,10 +18,10 @@ inline const Arithmetic cpu_arithmetic{
     .scale = scale,
     .divide = divide};
 
-/// Looks at a word before a wait fails the test: far more than any run needs.
+/// How often a wait looks at its word before it fails the test: far more than any run needs.
 inline constexpr std::uint64_t ample_patience = 200'000'000;
 
-/// Small non-negative numbers of any type: bytes that are no NaN and no overflow.
+/// Small non-negative numbers of any type: no byte makes a NaN or an overflow.
 inline Bytes random_bytes(std::size_t bytes, std::mt19937& random) {
   Bytes made(bytes);
   for (std::byte& byte : made) byte = static_cast<std::byte>(random() % 48);

@@ -1,4 +1,5 @@
-// What a channel must keep, one property a test: credits, flags that repeat, waits that end.
+// What a channel must guarantee, one property in each test: credits, flags that repeat, waits that
+// end.
 #include <algorithm>
 #include <random>
 #include <vector>
@@ -104,8 +105,8 @@ TEST_CASE("messages of changing length and protocol, through many periods of the
 }
 
 TEST_CASE("a packet left over from the last period of the flags is no message") {
-  // A long message, then short ones until its flag comes again, then a wait for a long one of which
-  // only the first packet has come: what the first one left behind must be gone.
+  // Sends a long message, then short ones until its flag comes again. Then it waits for a long one
+  // of which only the first packet has come: what the first message left behind must be gone.
   for (const Protocol between : protocols) {
     Pair pair(pair_shape());
     const std::size_t period = pair.group.shape().flag_period;
@@ -188,7 +189,7 @@ TEST_CASE("an abort ends every team of every rank, wherever it waits") {
   }
 }
 
-TEST_CASE("a wait without an abort ends when patience does, and ends the rank's other teams") {
+TEST_CASE("a wait without an abort ends at its timeout, and ends the rank's other teams") {
   const Algorithm& tree = *find_algorithm(Collective::all_reduce, "double_tree");
   const Schedule schedule = tree.build(3, 0);
   const Program program = lower(schedule, 1);

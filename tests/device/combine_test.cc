@@ -89,7 +89,7 @@ std::vector<Buffer> random_buffers(std::size_t number, std::size_t bytes, std::m
   return made;
 }
 
-/// On a device, every other one `offset` bytes off.
+/// The buffers on a device, every other one `offset` bytes off a line.
 Places placed(const std::vector<Buffer>& buffers, std::size_t offset) {
   Places made;
   for (const Buffer& buffer : buffers)
@@ -119,7 +119,7 @@ struct Case {
   std::size_t offset;  ///< elements
 };
 
-/// Wrong elements out of place, and then in place.
+/// How many elements are wrong, out of place and then in place.
 template <class E>
 std::size_t wrong_elements(const Device& device, const Case& c, std::mt19937& random) {
   constexpr std::size_t element = sizeof(typename E::Storage);
@@ -168,7 +168,7 @@ TEST_CASE("combinations on a device equal the CPU's", "[kernels]") {
   }
 }
 
-/// Each source times a scalar of its own, in memory or not, but for the first.
+/// Multiplies each source but the first by a scalar of its own, one in memory and one not.
 template <class E>
 std::size_t wrong_when_scaled(const Device& device, DataType type, std::mt19937& random) {
   constexpr std::size_t element = sizeof(typename E::Storage);
@@ -261,7 +261,7 @@ TEST_CASE("copies keep every bit, whatever the alignment", "[kernels]") {
   }
 }
 
-TEST_CASE("what kernels refuse", "[kernels]") {
+TEST_CASE("kernels refuse wrong arguments, and name the driver's errors", "[kernels]") {
   const Device device;
   const Place place(Buffer(64, 0), 0);
   const std::vector<DevicePointer> sources{place.pointer() + 1};

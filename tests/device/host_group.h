@@ -18,7 +18,7 @@ struct alignas(128) Line {
   std::array<std::byte, 128> bytes{};
 };
 
-/// The arenas of a group, zero, and what every rank's teams share.
+/// The arenas of a group, at first all zero, and what every rank's teams share.
 class HostGroup {
  public:
   explicit HostGroup(const ArenaShape& shape);
@@ -42,8 +42,8 @@ class HostGroup {
   std::vector<Control> controls_;
 };
 
-/// Runs `work(team, number)` for teams 0 to teams - 1 of `threads` threads each, all beside each
-/// other, and returns when all have ended. `meanwhile` runs on the caller's thread.
+/// Runs `work(team, number)` for teams 0 to teams - 1 of `threads` threads each, all at the same
+/// time, and returns when all have ended. `meanwhile` runs on the caller's thread.
 void run_teams(
     std::uint32_t teams, std::uint32_t threads,
     const std::function<void(HostTeam&, std::uint32_t)>& work,

@@ -1,4 +1,4 @@
-// A team of host threads: what a block is on the device.
+// A team of host threads. On a device a team is a block.
 #pragma once
 
 #include <array>

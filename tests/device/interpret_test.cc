@@ -1,5 +1,5 @@
-// The device interpreter, its teams host threads, against the reference: every algorithm, number of
-// ranks, size, type, operator and protocol.
+// The device interpreter, with host threads as teams, against the reference: every algorithm,
+// number of ranks, size, type, operator and protocol.
 #include "kernels/device/interpret.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace rondo::device::test {
 namespace {
 
-/// Slots so small that even these tests' sizes need several passes, flags that repeat soon.
+/// Slots are so small that even these tests' sizes need several passes, and flags repeat soon.
 ArenaShape small_arena(int ranks, int lanes, int depth) {
   return {.ranks = static_cast<std::uint32_t>(ranks),
           .lanes = static_cast<std::uint32_t>(lanes),
@@ -30,7 +30,7 @@ ArenaShape small_arena(int ranks, int lanes, int depth) {
           .wipe_interval = 8};
 }
 
-/// ThreadSanitizer makes every case ten times dearer, and orders that race do so in few as well.
+/// ThreadSanitizer makes every case ten times slower, and a few cases show its races as well.
 #ifdef __SANITIZE_THREAD__
 constexpr int rank_counts[] = {2, 3, 5};
 constexpr std::size_t counts[] = {37, 2003};
@@ -110,7 +110,7 @@ class Runner {
       contexts.back().output = out.back().data();
       contexts.back().scratch = scratch.back().data();
     }
-    // Of those the image uses: threads without work are only slow to start.
+    // Only the stripes that the image uses: threads without work would take time to start.
     const std::uint32_t stripes = reinterpret_cast<const Image*>(images[0].data())->stripes;
     const auto lanes = static_cast<std::uint32_t>(schedule.lanes);
     run_teams(group_.shape().ranks * lanes * stripes, c.threads,
@@ -186,7 +186,7 @@ TEST_CASE("the device interpreter equals the reference: every type and operator"
     Runner runner(row, 3, 0);
     check_types(runner, row, turn++);
   }
-  // All pairs where an op combines three operands, and where it combines two.
+  // All types with all operators, where an op combines three operands and where it combines two.
   for (const char* algorithm : {"one_shot", "ring"}) {
     Runner runner(*find_algorithm(Collective::all_reduce, algorithm), 3, 0);
     for (turn = 0; turn < 5; ++turn)

@@ -10,7 +10,7 @@
 namespace rondo::test {
 namespace {
 
-TEST_CASE("a link's kind and place among the links are the driver's") {
+TEST_CASE("a link's kind and rank are what the driver says") {
   REQUIRE(cuInit(0) == cuda::success);
   fake_set_link(0, 1, FakeLink::nvlink);
   fake_set_link(2, 1, FakeLink::none);
@@ -54,7 +54,7 @@ TEST_CASE("a primary context is there as long as somebody holds it") {
   CHECK(cuda::borrowed(nullptr) == nullptr);
   CHECK(cuda::device_count() == 8);
   CHECK_THROWS_AS(cuda::retain_primary(8), cuda::CudaError);
-  // What cannot be given back is no failure of anybody's.
+  // A context that cannot be given back is nobody's failure.
   {
     const cuda::SharedContext context = cuda::retain_primary(3);
     fake_fail_next("cuDevicePrimaryCtxRelease", 4);

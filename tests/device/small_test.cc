@@ -139,7 +139,7 @@ TEST_CASE("hand-written small all-reduces by teams wider than a warp") {
   }
 }
 
-TEST_CASE("both of a pair of mailboxes are wiped, whatever the depth of the channels") {
+TEST_CASE("both mailboxes of a pair are wiped, whatever the depth of the channels") {
   std::mt19937 random(3);
   ArenaShape shape = mailboxes(2);
   shape.depth = 1;

@@ -1,4 +1,4 @@
-// How file descriptors come from one process to another; here both are threads.
+// Passing of file descriptors from one process to another. Here both are threads.
 #include "core/direct_device/handover.h"
 
 #include <sys/mman.h>
@@ -34,7 +34,7 @@ ino_t file_of(const UniqueFd& descriptor) {
   return status.st_ino;
 }
 
-/// Descriptors of files that differ.
+/// Descriptors of different files.
 std::vector<UniqueFd> make_files(std::size_t count) {
   std::vector<UniqueFd> files;
   for (std::size_t i = 0; i < count; ++i)
@@ -83,7 +83,7 @@ TEST_CASE("every asker gets every descriptor, in order") {
   CHECK(open_descriptors() == before);
 }
 
-TEST_CASE("strangers and those who ask for too much disturb nobody") {
+TEST_CASE("peers that say nonsense or ask for too much disturb nobody") {
   const std::size_t before = open_descriptors();
   {
     std::vector<UniqueFd> files = make_files(2);
@@ -100,29 +100,32 @@ TEST_CASE("strangers and those who ask for too much disturb nobody") {
     Asking asking(handover.name(), patience);
     CHECK(file_of(asking.next()) == wanted[0]);
     CHECK(file_of(asking.next()) == wanted[1]);
-    CHECK_THAT(failure([&] { asking.next(); }), Catch::Contains("has ended, or has no descriptor"));
+    CHECK_THAT(failure([&] { asking.next(); }),
+               Catch::Contains("has ended, or has no file descriptor"));
   }
   CHECK(open_descriptors() == before);
 }
 
-TEST_CASE("who gives goes in the middle, and is asked behind that") {
+TEST_CASE("an asker is told when the giver goes in the middle, and when it asks after that") {
   auto handover = std::make_unique<Handover>(make_files(2));
   const std::string name = handover->name();
   Asking asking(name, patience);
   CHECK(file_of(asking.next()) != 0);
   handover.reset();
-  CHECK_THAT(failure([&] { asking.next(); }), Catch::Contains("has ended, or has no descriptor"));
-  CHECK_THAT(failure([&] { Asking(name, patience); }), Catch::Contains("nobody hands"));
+  CHECK_THAT(failure([&] { asking.next(); }),
+             Catch::Contains("has ended, or has no file descriptor"));
+  CHECK_THAT(failure([&] { Asking(name, patience); }),
+             Catch::Contains("cannot reach the peer to share its memory"));
 }
 
-TEST_CASE("who gives nothing is waited for as long as patience lasts") {
+TEST_CASE("an asker waits for a silent giver until its timeout") {
   const std::string name = unix_socket::new_name();
   const UniqueFd silent = unix_socket::listen_on(name);
   Asking asking(name, std::chrono::milliseconds(20));
   CHECK_THAT(failure([&] { asking.next(); }), Catch::Contains("in time"));
 }
 
-/// While it lives this process has room for so many descriptors more.
+/// While it lives, this process has room for so many more descriptors.
 class Room {
  public:
   explicit Room(rlim_t descriptors) {
@@ -142,20 +145,20 @@ class Room {
 TEST_CASE("a process without room for descriptors says so") {
   const Handover handover(make_files(2));
   Asking asking(handover.name(), patience);
-  CHECK(file_of(asking.next()) != 0);  // it is known there
+  CHECK(file_of(asking.next()) != 0);  // the giver has accepted it
   const std::string words = [&] {
     const Room none(0);
     return failure([&] { asking.next(); });
   }();
-  CHECK_THAT(words, Catch::Contains("no descriptor is left"));
+  CHECK_THAT(words, Catch::Contains("no file descriptor is left"));
   const std::string nowhere_to_ask_from = [&] {
     const Room none(0);
     return failure([&] { Asking(handover.name(), patience); });
   }();
-  CHECK_THAT(nowhere_to_ask_from, Catch::Contains("no Unix socket to ask for the peer's memory"));
+  CHECK_THAT(nowhere_to_ask_from, Catch::Contains("no Unix socket to ask for a peer's memory"));
 }
 
-TEST_CASE("who gives and has no room for descriptors says so, and whoever asks is told") {
+TEST_CASE("a giver without room for descriptors says so, and the asker is told") {
   const std::filesystem::path path =
       std::filesystem::temp_directory_path() / ("rondo-handover-" + std::to_string(::getpid()));
   configure_log({.file = path.string()});
@@ -168,8 +171,8 @@ TEST_CASE("who gives and has no room for descriptors says so, and whoever asks i
   std::ifstream log(path);
   const std::string said{std::istreambuf_iterator<char>(log), std::istreambuf_iterator<char>()};
   std::filesystem::remove(path);
-  CHECK_THAT(words, Catch::Contains("has no descriptor left"));
-  CHECK_THAT(said, Catch::Contains("no other process can have this one's memory any more") &&
+  CHECK_THAT(words, Catch::Contains("has no file descriptor left"));
+  CHECK_THAT(said, Catch::Contains("other processes cannot get this one's memory any more") &&
                        Catch::Contains("raise the limit of open files"));
 }
 

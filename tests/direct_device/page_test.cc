@@ -1,4 +1,4 @@
-// The page of flags: numbers of entries, of which it has the lower 32 bits, beyond their wrap.
+// The flag segment: numbers of entries, of which it has the lower 32 bits, after they wrap.
 #include "core/direct_device/page.h"
 
 #include "tests/catch.h"
@@ -16,7 +16,7 @@ SharedPage page_of(std::uint64_t reading, std::uint64_t completed) {
   return page;
 }
 
-TEST_CASE("an entry reads windows until it is complete, also around the numbers' wrap") {
+TEST_CASE("an entry reads windows until it is complete, also where the numbers wrap") {
   const std::uint64_t number =
       GENERATE(std::uint64_t{1}, std::uint64_t{5}, wrap / 2 - 1, wrap / 2, wrap / 2 + 1, wrap - 1,
                wrap + 1, wrap + 5, 3 * wrap / 2, 2 * wrap - 1);
@@ -27,13 +27,13 @@ TEST_CASE("an entry reads windows until it is complete, also around the numbers'
   CHECK_FALSE(page_of(number, number).reads_windows(1));
 }
 
-TEST_CASE("the entry whose number says none reads windows until the next one is complete") {
+TEST_CASE("an entry whose number would mean none reads windows until the next one is complete") {
   CHECK(page_of(wrap, wrap - 1).reads_windows(0));
   CHECK(page_of(wrap, wrap).reads_windows(0));
   CHECK_FALSE(page_of(wrap, wrap + 1).reads_windows(0));
 }
 
-TEST_CASE("an entry that was complete long ago stays so however many follow") {
+TEST_CASE("an entry that was complete long ago stays complete, however many follow") {
   const std::uint64_t behind = GENERATE(std::uint64_t{1}, wrap / 2 - 1, wrap / 2 + 1, wrap - 1);
   const SharedPage page = page_of(5, 4);
   page.forget_reading(0);

@@ -1,7 +1,7 @@
-// Plans between devices, carried out by hand on host memory: every collective must come out right,
-// in place too, whatever its size is beside a half's, and nobody may read what nobody has shown.
-// The same where peers read the users' own buffers, when nobody may overwrite what is still to be
-// read.
+// Plans between devices, carried out by hand on host memory. Every collective must come out right,
+// also in place, whatever its size compared to half a staging heap. No rank may read what was not
+// shown. The same is checked where peers read the users' own buffers: then no rank may overwrite
+// what is still to be read.
 #include "core/direct_device/plan.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ struct Case {
   int ranks = 2;
   bool in_place = false;  ///< input and output are one
   InPlace shown{};
-  std::vector<std::size_t> counts{};  ///< of blocks that differ in size
+  std::vector<std::size_t> counts{};  ///< the blocks', where they differ in size
 };
 
 Partition partition(const Case& test) {
@@ -113,7 +113,7 @@ void reduce(std::vector<Rank>& ranks, std::size_t self, const Slice& slice) {
   }
 }
 
-/// All ranks, phase by phase.
+/// Runs all ranks' plans, phase by phase.
 void run(std::vector<Rank>& ranks) {
   for (std::size_t index = 0; index < ranks.front().slices(); ++index) {
     std::vector<Slice> slices;
@@ -143,7 +143,7 @@ void run(std::vector<Rank>& ranks) {
 
 /// What must be at `i` of a rank's output.
 int wanted(const Case& test, const Partition& all, int rank, std::size_t i) {
-  int block = 0;  // that the element is of, where the output has all of them
+  int block = 0;  // the element's block, where the output has all blocks
   while (block + 1 < all.layout().blocks && all.offset(block + 1) <= i) ++block;
   const std::size_t own = is_vector(test.call.collective) ? 0 : all.offset(rank);
   int sum = 0;
@@ -167,7 +167,7 @@ int wanted(const Case& test, const Partition& all, int rank, std::size_t i) {
   }
 }
 
-/// Whoever reads is read, so every signal has its other side.
+/// A rank that reads another is one of its readers, so every signal has its other side.
 void check_signals(const Case& test, const std::vector<Rank>& ranks) {
   for (std::size_t index = 0; index < ranks.front().slices(); ++index) {
     for (std::size_t a = 0; a < ranks.size(); ++a) {
@@ -207,7 +207,7 @@ void check(const Case& test) {
   check_outputs(test, all);
 }
 
-TEST_CASE("plans between devices bring every collective about") {
+TEST_CASE("plans between devices carry out every collective") {
   const auto collective =
       GENERATE(Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
                Collective::broadcast, Collective::reduce, Collective::all_to_all,
@@ -245,7 +245,7 @@ std::vector<std::size_t> ragged_counts(int ranks, int pattern) {
   }
 }
 
-TEST_CASE("plans between devices bring ragged collectives about, also from users' own buffers") {
+TEST_CASE("plans between devices carry out ragged collectives, also from users' own buffers") {
   const auto [collective, shown] = GENERATE(
       std::tuple(Collective::reduce_scatter, InPlace{}),
       std::tuple(Collective::reduce_scatter, InPlace{true, false}),
@@ -259,7 +259,7 @@ TEST_CASE("plans between devices bring ragged collectives about, also from users
   check({shape(call, counts).call, ranks, in_place, shown, counts});
 }
 
-TEST_CASE("plans that read users' own buffers bring their collectives about") {
+TEST_CASE("plans that read users' own buffers carry out their collectives") {
   const auto [collective, shown, in_place] =
       GENERATE(std::tuple(Collective::all_reduce, InPlace{true, false}, false),
                std::tuple(Collective::all_reduce, InPlace{true, true}, false),
@@ -271,7 +271,7 @@ TEST_CASE("plans that read users' own buffers bring their collectives about") {
                std::tuple(Collective::all_to_all, InPlace{true, false}, false));
   const int ranks = GENERATE(2, 3, 5);
   const std::size_t one_shot = Plan::most_one_shot_bytes / sizeof(int);
-  const std::size_t most = static_cast<std::size_t>(ranks) * half_elements;  // of parts in halves
+  const std::size_t most = static_cast<std::size_t>(ranks) * half_elements;  // held by halves
   const std::size_t count =
       GENERATE_COPY(std::size_t{1}, std::size_t{77}, one_shot, one_shot + 1, half_elements + 1,
                     most - 1, most, most + 1, 2 * most + 4711);
@@ -281,7 +281,7 @@ TEST_CASE("plans that read users' own buffers bring their collectives about") {
   check({call, ranks, in_place, one ? InPlace{true, false} : shown});
 }
 
-TEST_CASE("a call on users' own buffers is one slice, but where parts go through halves") {
+TEST_CASE("a call on users' own buffers is one slice, except where parts go through halves") {
   const auto slices = [](Collective collective, InPlace shown) {
     const Call call{.count = 9 * half_elements, .collective = collective, .type = DataType::int32};
     return Plan(call, 0, 2, half_bytes, shown).slices();

@@ -1,4 +1,4 @@
-// Whether a peer's process is there.
+// Does a peer's process still run?
 #include "core/direct_device/process.h"
 
 #include <signal.h>
@@ -46,7 +46,7 @@ class Child {
   pid_t number_;
 };
 
-/// Both ends of a pipe: who waits goes on when the other end is closed.
+/// Both ends of a pipe. wait() returns when the other end is closed.
 struct Pipe {
   Pipe() { REQUIRE(::pipe(ends) == 0); }
   ~Pipe() {
@@ -78,7 +78,7 @@ TEST_CASE("a process lives until it has ended") {
   pipe.go_on();
   child.await_end();
   CHECK_FALSE(process.lives());          // a zombie
-  CHECK_FALSE(child.process().lives());  // seen as one
+  CHECK_FALSE(child.process().lives());  // a zombie when it was seen
   child.reap();
   CHECK_FALSE(process.lives());
 }
@@ -97,10 +97,10 @@ TEST_CASE("a process lives on without its first thread") {
       pipe.wait();
       ::_exit(0);
     }).detach();
-    ::syscall(SYS_exit, 0);  // of this thread alone, which does not unwind its stack
+    ::syscall(SYS_exit, 0);  // ends this thread alone, which does not unwind its stack
   });
   const Process process = child.process();
-  // It is about to be one; where /proc does not tell, nothing can be said here.
+  // The child is about to be a zombie. Where /proc does not tell, nothing can be checked.
   std::optional<ProcessStatus> status;
   while ((status = status_of(process.number)) && status->state != 'Z') std::this_thread::yield();
   if (!status) {
@@ -114,7 +114,7 @@ TEST_CASE("a process lives on without its first thread") {
   CHECK_FALSE(process.lives());
 }
 
-TEST_CASE("a number that another process has now is none of the one that had it") {
+TEST_CASE("a process whose number another one has now has ended") {
   Process earlier = Process::mine();
   --earlier.started;
   CHECK_FALSE(earlier.lives());
@@ -122,7 +122,7 @@ TEST_CASE("a number that another process has now is none of the one that had it"
   CHECK(earlier.lives());
 }
 
-TEST_CASE("a number that is counted elsewhere says nothing of a process's end") {
+TEST_CASE("a number from another PID namespace says nothing about a process's end") {
   Child child([] {});
   Process elsewhere = child.process();
   child.await_end();

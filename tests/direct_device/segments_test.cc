@@ -1,5 +1,5 @@
-// Segments that become descriptors and are mapped from them, here in one process; and the driver's
-// calls for that, each of which fails once.
+// Segments that become descriptors and are mapped from them, here in one process. Each of the
+// driver's calls for that fails once.
 #include "core/cuda/segments.h"
 
 #include <functional>
@@ -19,7 +19,7 @@ using test::Variable;
 
 DevicePointer begin_of(const Segments& memory) { return address_of(memory.data()); }
 
-/// `before_each`: is told the number of a segment that is about to be shared.
+/// `before_each` gets the number of a segment that is about to be shared.
 MappedSegments share_and_map(const std::vector<Range>& segments,
                              const std::function<void(std::size_t)>& before_each) {
   std::vector<std::size_t> bytes;
@@ -31,7 +31,7 @@ MappedSegments share_and_map(const std::vector<Range>& segments,
           }};
 }
 
-/// What it says; empty where it throws nothing.
+/// What the call's error says; empty where it throws nothing.
 std::string failure(const std::function<void()>& call) {
   try {
     call();
@@ -41,7 +41,7 @@ std::string failure(const std::function<void()>& call) {
   return {};
 }
 
-TEST_CASE("segments are found that hold any of the bytes, and where they are whole") {
+TEST_CASE("all segments that hold any of the bytes are found, each as a whole") {
   cuCtxSetCurrent(test::device_context(0));
   const std::size_t all = 5;
   const Segments memory(all);
@@ -70,7 +70,7 @@ TEST_CASE("memory of another kind has no segments") {
   CHECK(segments_of(address_of(memory.data()), 4000).empty());
 }
 
-TEST_CASE("mapped segments are their owner's memory, and outlive it there") {
+TEST_CASE("mapped segments are their owner's memory, and outlive the owner's mapping") {
   cuCtxSetCurrent(test::device_context(0));
   const int blocks = fake_blocks();
   const std::size_t count = GENERATE(std::size_t{1}, std::size_t{3}, std::size_t{40});
@@ -91,7 +91,7 @@ TEST_CASE("mapped segments are their owner's memory, and outlive it there") {
   CHECK(fake_blocks() == blocks);
 }
 
-TEST_CASE("a call of the driver that fails is named, and leaves neither mapping nor descriptor") {
+TEST_CASE("a driver call that fails is named, and leaves neither a mapping nor a descriptor") {
   const std::string function =
       GENERATE("cuMemAddressReserve", "cuMemRetainAllocationHandle", "cuMemExportToShareableHandle",
                "cuMemImportFromShareableHandle", "cuMemMap", "cuMemSetAccess");
@@ -114,7 +114,7 @@ TEST_CASE("a call of the driver that fails is named, and leaves neither mapping 
   CHECK(fake_blocks() == blocks);
 }
 
-TEST_CASE("segments without descriptors are not shared, and it is said by which call") {
+TEST_CASE("segments without descriptors are not shared, and the error names the call") {
   cuCtxSetCurrent(test::device_context(0));
   const bool driver_has_none = GENERATE(false, true);
   const Segments memory(1, driver_has_none ? file_descriptor : 0);

@@ -8,7 +8,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-TEST_CASE("a watcher looks ever more seldom while nothing happens") {
+TEST_CASE("a watcher looks less and less often while nothing happens") {
   milliseconds nap{1};
   for (const int next : {2, 4, 8, 16, 20, 20}) {
     nap = next_nap(nap, false, false);
@@ -17,7 +17,7 @@ TEST_CASE("a watcher looks ever more seldom while nothing happens") {
   CHECK(next_nap(nap, true, false) == milliseconds(1));
 }
 
-TEST_CASE("behind a failure a watcher never lets a stream that waits for it wait for long") {
+TEST_CASE("after a failure a watcher never keeps a stream waiting for long") {
   milliseconds nap{20};
   for (int look = 0; look < 1000; ++look) {
     nap = next_nap(nap, false, true);

@@ -14,7 +14,7 @@ std::string all_reduce_over_loopback(int ranks, std::size_t bytes) {
   return std::string(choose(Collective::all_reduce, bytes, around, {}).algorithm->name);
 }
 
-TEST_CASE("over sockets of one machine the tree goes as far as each number of ranks has measured") {
+TEST_CASE("over one machine's sockets the tree is taken up to the size measured for the ranks") {
   struct Border {
     int ranks;
     std::size_t bytes;
@@ -26,7 +26,7 @@ TEST_CASE("over sockets of one machine the tree goes as far as each number of ra
   CHECK(all_reduce_over_loopback(border.ranks, border.bytes + 1) == "ring");
 }
 
-TEST_CASE("one exchange is for blocks that are about alike") {
+TEST_CASE("one_shot is for blocks of about the same size") {
   const Surroundings around{.ranks = 5};
   const auto chosen = [&](Collective collective, std::size_t bytes, std::size_t largest) {
     CallSize size(bytes);
@@ -45,7 +45,7 @@ TEST_CASE("one exchange is for blocks that are about alike") {
   CHECK(choose(Collective::all_gather, all_of_one, two, {}).algorithm->name == "one_shot");
 }
 
-TEST_CASE("what goes over the board is measured by the largest block that a rank shows") {
+TEST_CASE("calls through the control block are sized by the largest block that a rank shows") {
   const Surroundings around{.ranks = 4, .one_machine = true, .direct = true};
   CallSize size(600 * KiB);
   CHECK(choose(Collective::all_gather, size, around, {}).direct->staged);
@@ -56,7 +56,7 @@ TEST_CASE("what goes over the board is measured by the largest block that a rank
   CHECK(choose(Collective::reduce_scatter, size, around, {}).direct);
 }
 
-TEST_CASE("what must add in the order of ranks takes only rows that do, whatever the size") {
+TEST_CASE("calls that must add in rank order take only rows that do, whatever the size") {
   for (const CollectiveInfo& row : collectives) {
     if (!row.reduces) continue;
     for (const LinkClass links : {LinkClass::memory, LinkClass::network}) {

@@ -1,4 +1,4 @@
-// The contest between the direct way and messages: fed with made-up times, and at work.
+// The autotuner between the direct path and messages: with made-up times, and at work.
 #include "core/execute/contest.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ using Way = Contest::Way;
 constexpr Contest::Kind kind{Collective::broadcast, 100'000};
 constexpr Contest::Kind watched{Collective::broadcast, Contest::watched_bytes};
 
-/// What a call takes, by way.
+/// How long a call takes, by path.
 struct Times {
   std::uint32_t direct;
   std::uint32_t messages;
@@ -62,7 +62,7 @@ constexpr int first_trial = 4;
 /// Calls within which a trial comes, however long nothing has changed.
 constexpr int longest_rest = 400;
 
-TEST_CASE("both ways are tried once, then the faster one is taken") {
+TEST_CASE("both paths are tried once, then the faster one is taken") {
   Contest contest;
   const Tally tried = calls(contest, first_trial, {200, 100});
   CHECK(tried.direct == 1);
@@ -75,7 +75,7 @@ TEST_CASE("both ways are tried once, then the faster one is taken") {
   CHECK(calls(second, 16, {100, 200}).messages == 0);
 }
 
-TEST_CASE("looks at the slower way cost little, and ever less") {
+TEST_CASE("looks at the slower path cost little, and ever less") {
   for (const std::uint32_t slower : {115U, 150U, 200U, 400U}) {
     Contest contest;
     const Times times{slower, 100};
@@ -90,7 +90,7 @@ TEST_CASE("looks at the slower way cost little, and ever less") {
   }
 }
 
-TEST_CASE("among messages a call goes direct now and then, to see windows") {
+TEST_CASE("where messages win, a call still goes direct now and then, to see windows") {
   Contest contest;
   CHECK(contest.next(kind).looks);
   calls(contest, first_trial - 1, {400, 100});
@@ -104,7 +104,7 @@ TEST_CASE("among messages a call goes direct now and then, to see windows") {
   CHECK(calls(contest, longest_rest, {400, 100}).messages > longest_rest / 2);
 }
 
-TEST_CASE("where ranks outnumber cores large calls look as seldom as small ones") {
+TEST_CASE("where ranks outnumber cores, large calls try as seldom as small ones") {
   const Contest::Kind large{Collective::broadcast, std::size_t{64} << 20};
   Contest contest(false);
   calls(contest, longest_rest, {400, 100}, large);
@@ -148,21 +148,21 @@ TEST_CASE("what has changed is noticed, however long nothing changed") {
   CHECK(contest.faster(kind) == Way::direct);
 }
 
-TEST_CASE("of large calls a way that slows down is left at the next meeting") {
+TEST_CASE("large calls leave a path that slows down at the next meeting") {
   Contest contest;
   calls(contest, longest_rest, {160, 100}, watched);
   REQUIRE(contest.faster(watched) == Way::messages);
   const int meeting = static_cast<int>(Contest::look_every(Contest::oftener * watched.bytes));
   CHECK(calls(contest, 50, {160, 300}, watched).messages <= 2 + meeting + 2);  // last: a trial's
   CHECK(contest.heard(watched) == Contest::Times{160, 300});
-  // Back as soon as a trial is paid for.
+  // It goes back as soon as a trial is paid for.
   CHECK(calls(contest, 100, {160, 100}, watched).direct < 40);
   CHECK(contest.faster(watched) == Way::messages);
-  // Both slower: nothing to turn to.
+  // Both paths are slower, so there is nothing to turn to.
   CHECK(calls(contest, 100, {320, 200}, watched).direct < 10);
 }
 
-TEST_CASE("longer calls of a large kind are no slower way") {
+TEST_CASE("longer calls of a large kind do not make a path look slower") {
   Contest contest;
   calls(contest, longest_rest, {160, 100}, watched);
   const Contest::Kind longer{watched.collective, 2 * watched.bytes - 4096};
@@ -240,7 +240,7 @@ TEST_CASE("ranks whose calls take different times decide alike") {
   CHECK(turned % 3 == 0);
 }
 
-TEST_CASE("ways that are about equal do not take turns for ever") {
+TEST_CASE("paths that are about equally fast do not take turns for ever") {
   Contest contest;
   contest.settle(kind, {100, 95});
   CHECK(contest.faster(kind) == Way::direct);
@@ -260,7 +260,7 @@ TEST_CASE("collectives and sizes compete by themselves") {
   CHECK(contest.faster(gathered) == Way::direct);
 }
 
-TEST_CASE("a new kind does as the next smaller one until it can pay for a look of its own") {
+TEST_CASE("a new kind does as the next smaller one until it can pay for a trial of its own") {
   Contest contest;
   calls(contest, first_trial, {200, 100});
   const Contest::Kind twice{kind.collective, kind.bytes * 2};
@@ -287,7 +287,7 @@ std::vector<float> floats(std::size_t count, int rank) {
   return values;
 }
 
-/// Every result of equal calls that go either way, on one rank.
+/// Every result of equal calls that take either path, on one rank.
 std::vector<std::vector<float>> results(Communicator& comm, const Call& call) {
   const std::size_t whole = call.count * static_cast<std::size_t>(comm.size());
   const std::vector<float> input = floats(whole, comm.rank());
@@ -300,7 +300,7 @@ std::vector<std::vector<float>> results(Communicator& comm, const Call& call) {
   return all;
 }
 
-TEST_CASE("measured calls give the same bits, whichever way they go") {
+TEST_CASE("measured calls give the same bits on either path") {
   constexpr std::array measured{Collective::all_reduce, Collective::reduce_scatter,
                                 Collective::all_gather, Collective::broadcast,
                                 Collective::all_to_all};
@@ -323,7 +323,7 @@ TEST_CASE("measured calls give the same bits, whichever way they go") {
   }
 }
 
-TEST_CASE("an average is never measured: the ways round it differently") {
+TEST_CASE("an average is never measured: the paths round it differently") {
   auto comms = Communicator::from_threads(2, {.transport = "shm"});
   const auto words = [&](ReduceOperator op) {
     return comms[0].describe(Collective::all_reduce, 400'003, DataType::float32, op);

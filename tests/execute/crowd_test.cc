@@ -1,4 +1,4 @@
-// Ranks outnumber cores, or not; all ranks of a machine say the same.
+// Whether a machine is oversubscribed: all its ranks say the same.
 #include "core/communicator/crowd.h"
 
 #include "tests/catch.h"
@@ -6,7 +6,7 @@
 using namespace rondo;
 using detail::is_crowded;
 
-TEST_CASE("ranks are crowded where more of them than cores share a machine") {
+TEST_CASE("a machine is oversubscribed where it has more ranks than cores") {
   const HostInfo one{.host = "a"};
   const HostInfo other{.host = "b"};
   CHECK_FALSE(is_crowded({one}, {1}, 0));

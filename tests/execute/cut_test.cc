@@ -28,7 +28,7 @@ TEST_CASE("what the passes of a schedule wait for") {
   CHECK(flow(Collective::all_reduce, "one_shot", 3) == Flow::exchange);
 }
 
-TEST_CASE("frames and passes abreast fit into the channels") {
+TEST_CASE("frames and interleaved passes fit into the channels") {
   const Cut rounds = cut_for_wires(Flow::rounds, slot, deep);
   CHECK(rounds.frame_bytes == shortest_frame_bytes);
   CHECK(rounds.abreast == 8);
@@ -61,7 +61,7 @@ PreparedCall decided(std::string_view algorithm, std::size_t count, bool one_mac
   return *decide(choice, make_plan(*choice.algorithm, 0, 0, around), call, 0, around, slot);
 }
 
-TEST_CASE("passes go abreast over wires, where calls are long enough") {
+TEST_CASE("passes are interleaved between machines, where calls are long enough") {
   CHECK(decided("circulant", 1 << 20, false).slicing.abreast == 8);
   CHECK(decided("circulant", 1 << 20, true).slicing.abreast == 1);
   CHECK(decided("double_tree", 1 << 20, false).slicing.abreast == 1);

@@ -1,4 +1,4 @@
-// The direct way of every collective, against what the collective promises: plans by themselves,
+// The direct path of every collective, against what the collective promises: plans by themselves,
 // then whole calls over every transport that has it, in ordinary and in rondo::allocate() memory.
 #include "core/plan/direct.h"
 
@@ -41,7 +41,7 @@ std::size_t held_bytes(const Call& call, int ranks, Buffer buffer, int rank) {
          size_of(call.type);
 }
 
-/// What `rank` must hold afterwards, computed from everyone's inputs at once.
+/// The result that `rank` must hold, computed from all inputs at once.
 Bytes promised(const Call& call, int ranks, int rank, const std::vector<Bytes>& inputs) {
   const Schedule schedule = header(call, ranks);
   const Partition partition(schedule.layout, call.count, size_of(call.type));
@@ -165,7 +165,7 @@ class Block {
   Memory window_{};
 };
 
-/// Who has its buffers in windows.
+/// Which ranks have their buffers in windows.
 enum class Where : std::uint8_t { nobody, everybody, even_ranks };
 
 struct Setting {
@@ -219,7 +219,7 @@ void check_call(const Setting& setting, const Call& call, bool in_place) {
   }
 }
 
-/// Inline payloads, stages, and past every crossover of core/plan/choose.cc.
+/// Counts for inline payloads, for staging, and beyond every crossover of core/plan/choose.cc.
 constexpr std::array<std::size_t, 6> counts{1, 5, 300, 3001, 20011, 150001};
 
 void check_collective(const Setting& setting, Collective collective) {
@@ -305,7 +305,7 @@ void run_ahead(int ranks, const char* transport, std::size_t bytes, int calls) {
   one_more.wait();
 }
 
-TEST_CASE("a rank that only gives runs ahead as far as its places on the board reach") {
+TEST_CASE("a rank that only gives runs ahead as far as its places in the control block reach") {
   for (const char* const transport : {"local", "shm"}) {
     const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
     for (const int ranks : {2, 3, cores + 1}) {
@@ -317,7 +317,7 @@ TEST_CASE("a rank that only gives runs ahead as far as its places on the board r
   }
 }
 
-TEST_CASE("calls of all sizes share the board, whoever is ahead") {
+TEST_CASE("calls of all sizes share the control block, whichever rank is ahead") {
   constexpr int ranks = 3;
   constexpr std::array<std::size_t, 6> sizes{1, 48, 500, 2048, 2100, 9000};
   test::with_world(ranks, {.transport = "shm", .algorithm = "direct"}, [&](Communicator& comm) {

@@ -87,7 +87,7 @@ void check(std::vector<Communicator>& comms, const Case& c, std::mt19937& random
   }
 }
 
-/// "all_reduce:ring", with which sends and receives cannot be forced.
+/// Forces "all_reduce:ring", for example. Sends and receives cannot be forced.
 Options forcing(const Algorithm& row, std::string_view transport) {
   return {.transport = std::string(transport),
           .algorithm = std::string(name(row.collective)) + ":" + std::string(row.name)};
@@ -135,7 +135,7 @@ TEST_CASE("executors equal the reference: results past the caches") {
       std::vector<Communicator> comms = Communicator::from_threads(ranks, forcing(row, "local"));
       const std::size_t count =
           cached_results / sizeof(float) / static_cast<std::size_t>(ranks) | 1;
-      // One way each: as large as this, both would take minutes under sanitizers.
+      // Each row runs in place or not: at this size both would take minutes under sanitizers.
       const bool in_place = ranks == 4 && row.collective != Collective::all_to_all;
       // Odd, so that blocks begin off the boundaries of vectors.
       check(comms, {row, ranks, 0, count, DataType::float32, ReduceOperator::sum, in_place},

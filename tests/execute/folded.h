@@ -14,7 +14,7 @@ namespace rondo::test {
 
 using ByteVector = std::vector<std::byte>;
 
-/// What is reduced, and in which type.
+/// The values to reduce, and the type to add them in.
 struct Numbers {
   DataType type = DataType::float32;
   DataType accumulate = type;
@@ -40,7 +40,7 @@ inline std::vector<Numbers> all_numbers() {
   return all;
 }
 
-/// Of magnitudes so different that the order of additions shows; factors near 1.
+/// Values whose magnitudes differ so much that the order of additions shows; factors near 1.
 template <class E>
 ByteVector random_elements(std::size_t count, ReduceOperator op, std::mt19937& random) {
   using Storage = typename E::Storage;

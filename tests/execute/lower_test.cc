@@ -89,7 +89,7 @@ TEST_CASE("an op's extent wraps where any of its runs does, which executors rely
   CHECK(wrapping > 0);
 }
 
-TEST_CASE("what is sent from memory that a later op writes is marked") {
+TEST_CASE("sends from memory that a later op writes are marked") {
   std::size_t marked = 0;
   std::size_t others = 0;
   for (const Algorithm& row : algorithms()) {
@@ -103,7 +103,7 @@ TEST_CASE("what is sent from memory that a later op writes is marked") {
         bool written = sent.buffer == Buffer::scratch;
         for (std::size_t later = i + 1; later < program.ops.size(); ++later) {
           const Op& other = program.ops[later];
-          // Runs that wrap are none of this test's: it looks at single chunks.
+          // This test looks at single chunks only, not at runs that wrap.
           if (!other.writes || other.into.buffer == Buffer::scratch) continue;
           if (other.into.count == 1 && sent.count == 1 && other.into.first == sent.first)
             written = true;
@@ -131,7 +131,7 @@ TEST_CASE("a ring becomes receive-reduce-sends that touch no scratch") {
         "3 -> output[1]\n");
 }
 
-TEST_CASE("results that are kept are sent from there where channels can") {
+TEST_CASE("results that are kept are sent from their place where channels can do that") {
   const Algorithm* ring = find_algorithm(Collective::all_reduce, "ring");
   CHECK(text(lower(ring->build(4, 0), 0, true)) ==
         "input[3] -> 1\n"
@@ -146,7 +146,7 @@ TEST_CASE("results that are kept are sent from there where channels can") {
         "3 -> output[1]\n");
 }
 
-TEST_CASE("last are the writes of results that nothing reads again") {
+TEST_CASE("writes of results that nothing reads again are marked as last") {
   const auto last = [](std::string_view algorithm, bool sends_from_place) {
     const Schedule schedule = find_algorithm(Collective::all_reduce, algorithm)->build(4, 0);
     std::string chunks;

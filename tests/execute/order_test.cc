@@ -1,6 +1,6 @@
-// The order in which executors run the lowered programs of every algorithm, with passes side by
-// side: no rank waits in a circle when channels hold what is promised, both ends of a channel mean
-// the same frames, and no memory is read or written out of turn.
+// The order in which executors run the lowered programs of every algorithm, with interleaved
+// passes: no deadlock when channels hold what is promised, both ends of a channel mean the same
+// frames, and no memory is read or written out of order.
 #include "core/execute/order.h"
 
 #include <algorithm>
@@ -37,8 +37,8 @@ struct Cell {
   std::int64_t written = -1;
 };
 
-/// One rank that runs its program as an executor does; `ahead`: the instances it may look at, of
-/// which it takes any that is ready.
+/// One rank that runs its program as an executor does. `ahead`: how many instances it may look at.
+/// It takes any of them that is ready.
 class Runner {
  public:
   Runner(const Schedule& schedule, int rank, bool sends_from_place, std::uint32_t abreast,
@@ -154,13 +154,13 @@ void check(const Schedule& schedule, bool sends_from_place, std::uint32_t abreas
   for (const auto& [between, wire] : wires) REQUIRE(wire.frames.empty());
 }
 
-/// Blocked instances that the engine passes over. With one pass at a time lanes may need to get
-/// ahead of each other; passes side by side take from that, so they must not need it.
+/// How many blocked instances the engine passes over. With one pass at a time, lanes may need to
+/// get ahead of each other. Interleaved passes leave no room for that, so they must not need it.
 std::size_t patience(std::uint32_t abreast) { return abreast == 1 ? 24 : 1; }
 
 constexpr std::size_t window = 64;
 
-TEST_CASE("passes abreast wait in no circle, mix up no frames and no memory: every algorithm") {
+TEST_CASE("interleaved passes wait in no circle and mix up no frames or memory: every algorithm") {
   for (const Algorithm& row : algorithms()) {
     for (const int ranks : {1, 2, 3, 4, 5, 7, 8, 12, 17}) {
       if (row.collective == Collective::send_recv && ranks == 1) continue;
@@ -176,7 +176,7 @@ TEST_CASE("passes abreast wait in no circle, mix up no frames and no memory: eve
   }
 }
 
-TEST_CASE("every algorithm's programs need no more of a channel than a cut leaves a pass") {
+TEST_CASE("every algorithm's programs need no more of a channel than a cut leaves to a pass") {
   for (const Algorithm& row : algorithms())
     CHECK(static_cast<std::size_t>(lower(row.build(4, 0), 0, true).depth) <= depth_of_a_pass);
 }

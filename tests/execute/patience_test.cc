@@ -1,4 +1,4 @@
-// A wait's sense of time, by a clock that the test sets.
+// The timeout of one wait, by a clock that the test sets.
 #include "core/communicator/patience.h"
 
 #include "tests/catch.h"
@@ -32,12 +32,12 @@ const std::vector<Look> usual{
     {4501, 2500, Verdict::expired}, {5501, 2500, Verdict::expired}, {6501, 2500, Verdict::expired},
     {7500, 2500, Verdict::wait},    {7501, 2500, Verdict::lost}};
 
-TEST_CASE("silence is reported, then asked about, and then nobody answers") {
+TEST_CASE("silence is reported, then the others are asked, and the wait is lost if none answers") {
   Patience patience(false, false);
   check(patience, usual);
 }
 
-TEST_CASE("what moves begins the time anew") {
+TEST_CASE("progress starts the time of a wait anew") {
   const std::size_t looks = GENERATE(range(std::size_t{0}, usual.size()));
   Patience patience(false, false);
   check(patience, {usual.begin(), usual.begin() + static_cast<std::ptrdiff_t>(looks)});
@@ -45,7 +45,7 @@ TEST_CASE("what moves begins the time anew") {
   check(patience, usual);
 }
 
-TEST_CASE("another thread's turn begins the time anew only where something has moved") {
+TEST_CASE("another thread's turn starts the time anew only if something has moved") {
   const std::size_t looks = GENERATE(range(std::size_t{1}, usual.size()));
   Patience patience(false, false);
   const Patience::Clock::time_point begin = Patience::Clock::now();
@@ -62,7 +62,7 @@ TEST_CASE("another thread's turn begins the time anew only where something has m
   }
 }
 
-TEST_CASE("a timeout that is shortened while a call waits is asked about before all is lost") {
+TEST_CASE("after a timeout is shortened during a wait, the others are asked before all is lost") {
   Patience patience(false, false);
   check(patience, {{0, 300'000, Verdict::wait},
                    {60'000, 300'000, Verdict::report},
@@ -75,7 +75,7 @@ TEST_CASE("a timeout that is shortened while a call waits is asked about before 
                    {65'001, 100, Verdict::lost}});
 }
 
-TEST_CASE("a timeout that is prolonged after its end is waited for anew") {
+TEST_CASE("if a timeout that is over is prolonged, the wait goes on to the new end") {
   Patience patience(false, false);
   check(patience, {{0, 100, Verdict::wait},
                    {101, 100, Verdict::expired},
@@ -89,7 +89,7 @@ TEST_CASE("a timeout that is prolonged after its end is waited for anew") {
                    {25'001, 20'000, Verdict::lost}});
 }
 
-TEST_CASE("who did not run for long asks before it gives up") {
+TEST_CASE("a rank that did not run for long asks before it gives up") {
   Patience patience(false, false);
   check(
       patience,

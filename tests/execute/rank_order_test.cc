@@ -24,11 +24,11 @@ using test::Problem;
 /// How the buffers of a call lie in memory.
 struct Lie {
   bool in_place = false;
-  std::size_t offset = 0;  ///< bytes behind an aligned place
+  std::size_t offset = 0;  ///< bytes after an aligned place
   bool window = false;     ///< in memory of allocate()
 };
 
-/// Memory that begins `offset` bytes behind an aligned place.
+/// Memory that begins `offset` bytes after an aligned place.
 class Room {
  public:
   Room(std::size_t bytes, const Lie& lie) : bytes_(bytes + lie.offset + 64), at_(lie.offset) {
@@ -44,7 +44,7 @@ class Room {
   std::size_t at_;
 };
 
-/// One rank's part of the call; its result beside what it must be.
+/// Makes one rank's part of the call, and compares its result with what it must be.
 void check(Communicator& comm, Collective collective, const Problem& problem, const Lie& lie,
            const std::string& way) {
   const auto rank = static_cast<std::size_t>(comm.rank());
@@ -74,7 +74,7 @@ void check(Communicator& comm, Collective collective, const Problem& problem, co
 constexpr std::array reducing{Collective::all_reduce, Collective::reduce_scatter,
                               Collective::reduce};
 
-/// All of a number of ranks; made once, used by every way.
+/// All problems for a number of ranks. They are made once and used by every algorithm.
 std::vector<Problem> problems_of(int ranks) {
   std::vector<Problem> all;
   const auto parts = static_cast<std::size_t>(ranks);
@@ -102,7 +102,7 @@ std::vector<std::string> ways_over(std::string_view transport) {
   return ways;
 }
 
-/// Every collective with each `stride`-th problem, in place and not in turn.
+/// Checks every collective with each `stride`-th problem, in turn out of place and in place.
 void check_way(int ranks, std::string_view transport, const std::string& algorithm,
                const std::vector<Problem>& problems, std::size_t stride) {
   const Options options{.transport = std::string(transport), .algorithm = algorithm};
@@ -132,7 +132,7 @@ TEST_CASE("the same bits by every algorithm in rank order, over every transport"
     for (const TransportKind& kind : transport_kinds()) {
       if (!kind.obstacle(here, here).empty()) continue;
       for (const std::string& algorithm : ways_over(kind.name)) {
-        if (ranks == 1 && algorithm == "direct") continue;  // there is nobody to reach
+        if (ranks == 1 && algorithm == "direct") continue;  // there is no peer to reach
         INFO(ranks << " ranks, " << kind.name << ", '" << algorithm << "'");
         CHECK_NOTHROW(
             check_way(ranks, kind.name, algorithm, problems, kind.name == "local" ? 1 : 5));
@@ -143,7 +143,7 @@ TEST_CASE("the same bits by every algorithm in rank order, over every transport"
   ::unsetenv("RONDO_SLOT_BYTES");
 }
 
-TEST_CASE("the same bits of sizes above every crossover") {
+TEST_CASE("the same bits for sizes above every crossover") {
   const int ranks = GENERATE(2, 4);
   std::vector<Problem> problems;
   for (const DataType accumulate : {DataType::float32, DataType::float64})
@@ -155,7 +155,7 @@ TEST_CASE("the same bits of sizes above every crossover") {
   }
 }
 
-TEST_CASE("without the mode bits depend on the algorithm, and sums lose what is small") {
+TEST_CASE("without the mode, bits depend on the algorithm, and sums lose small values") {
   const Problem usual = make_problem({.type = DataType::float32}, 4, 4096);
   const Problem wide =
       make_problem({.type = DataType::float32, .accumulate = DataType::float64}, 4, 4096);
@@ -171,7 +171,7 @@ TEST_CASE("without the mode bits depend on the algorithm, and sums lose what is 
   CHECK(results[0] != usual.expected);
 }
 
-TEST_CASE("an algorithm that cannot keep the order is refused, but for integers") {
+TEST_CASE("an algorithm that cannot keep the order is refused, except for integers") {
   for (const Reduction& how : {Reduction{ReduceOperator::sum, {}, true},
                                Reduction{ReduceOperator::sum, DataType::float64}}) {
     test::with_world(2, {.algorithm = "ring"}, [&](Communicator& comm) {

@@ -23,7 +23,7 @@ struct World {
   World(int size, const Options& options)
       : ranks(Communicator::from_threads(size, options)), outputs(ranks.size()) {}
 
-  /// What each rank sent during the call.
+  /// What each rank sent during the call, by rank.
   std::vector<Traffic> sent(const Call& call) {
     const std::size_t most = (call.count + 1) * ranks.size() * size_of(call.type);
     input.resize(most);
@@ -114,7 +114,7 @@ TEST_CASE("a long message is one message of several frames") {
   CHECK(sent[1] == Traffic{});
 }
 
-/// What a rank gives by a direct plan: each value once to each peer that takes it.
+/// The bytes that a rank sends by a direct plan. A value counts once for each peer that takes it.
 struct Direct {
   Collective collective;
   std::uint64_t one_shot;  ///< bytes
@@ -143,7 +143,7 @@ std::vector<Direct> direct_formulas(std::size_t count, int ranks, int rank) {
           {Collective::barrier, 0, 0}};
 }
 
-TEST_CASE("the direct way counts what crosses from rank to rank, by either of its formulas") {
+TEST_CASE("the direct path counts what crosses from rank to rank, by either of its formulas") {
   const std::string transport = GENERATE(as<std::string>(), "local", "shm");
   std::set<std::string> ways;
   for (const int ranks : {2, 3, 4}) {
@@ -161,7 +161,7 @@ TEST_CASE("the direct way counts what crosses from rank to rank, by either of it
           const Traffic& counted = sent[static_cast<std::size_t>(rank)];
           INFO(name(collective) << " over " << transport << ", ranks " << ranks << ", rank " << rank
                                 << ", count " << count);
-          // Where no way reaches ordinary memory the call goes by messages, in frames.
+          // Where ordinary memory of peers cannot be reached, the call goes by messages, in frames.
           if (counted.frames > 0) continue;
           const bool one_shot = counted.payload_bytes == formula.one_shot;
           REQUIRE((one_shot || counted.payload_bytes == formula.shared));
@@ -192,7 +192,7 @@ TEST_CASE("two ranks that share the work send 2(P-1)/P N each, in windows and ou
   });
 }
 
-TEST_CASE("a split communicator counts its own; a rank alone sends nothing, nor to itself") {
+TEST_CASE("a split communicator counts its own traffic, and a lone rank sends nothing") {
   test::with_world(2, {.transport = "local", .algorithm = "ring"}, [](Communicator& comm) {
     Communicator alone = comm.split(comm.rank());
     const Traffic before = comm.traffic();

@@ -16,7 +16,7 @@ namespace {
 constexpr int not_supported = 15;
 constexpr int invalid = 7;
 
-/// Column-major, as OpenBLAS does them one by one.
+/// Column-major products of matrices, which OpenBLAS makes one by one.
 struct Gemm {
   int rows, columns, inner, count;
   CBLAS_TRANSPOSE a_order, b_order;
@@ -37,7 +37,7 @@ struct Gemm {
 
 CBLAS_TRANSPOSE order(int transposed) { return transposed != 0 ? CblasTrans : CblasNoTrans; }
 
-/// Where the fake reaches `count` matrices; null: nowhere.
+/// The address at which the fake reaches `count` matrices; null: it cannot.
 float* reached(const float* at, int rows, int columns, int stride, long long step, int count) {
   const long long last = (count - 1) * step + static_cast<long long>(columns - 1) * stride + rows;
   const auto bytes = static_cast<std::size_t>(last) * sizeof(float);

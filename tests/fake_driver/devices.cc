@@ -1,4 +1,4 @@
-// Devices: how many there are, what they say of themselves, how they reach each other.
+// Devices: how many there are, their properties, and how they reach each other.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -10,7 +10,7 @@ namespace {
 
 bool is_device_number(int device) { return device >= 0 && device < device_count; }
 
-/// The same from either side.
+/// The key of two devices' link, the same from either side.
 std::pair<int, int> pair_of(int device, int peer) {
   return {std::min(device, peer), std::max(device, peer)};
 }
@@ -87,7 +87,7 @@ int cuDeviceGetAttribute(int* value, int attribute, int /*device*/) {
 
 int cuDeviceGetP2PAttribute(int* value, int attribute, int device, int peer) {
   if (const int status = enter("cuDeviceGetP2PAttribute")) return status;
-  // As the real one, it answers for two devices only.
+  // Like the real one, it answers for two different devices only.
   if (!is_device_number(device) || !is_device_number(peer) || device == peer) return invalid_value;
   const FakeLink link = link_of(device, peer);
   switch (attribute) {

@@ -30,7 +30,7 @@ void join(cuda::Stream stream, const std::shared_ptr<CaptureState>& capture) {
   ++capture->body->streams;
 }
 
-/// A record or wait within a graph: of a token that each launch has anew.
+/// Puts a record into a graph. It sets a token, which each launch makes anew.
 void record_inside(cuda::Event event, cuda::Stream stream) {
   CaptureState& capture = *stream->capture;
   const std::size_t token = capture.body->tokens++;
@@ -41,7 +41,7 @@ void record_inside(cuda::Event event, cuda::Stream stream) {
     const SharedToken mine = launch.tokens[token];
     return [mine] { mine->set(); };
   });
-  // Nothing of this stream is behind the record, so who waits for it waits for all.
+  // The stream has nothing after the record yet, so a wait for the record is a wait for all.
   capture.joined[stream->index] = stream->index == 0;
 }
 

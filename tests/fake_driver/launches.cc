@@ -1,6 +1,6 @@
 // Modules and kernels. A kernel is a function of the host, found by the kernel's name in an
-// explicit table: the same source as the device's (kernels/device), run thread by thread, the last
-// one first.
+// explicit table. It is the same source as the device's (kernels/device), run thread by thread, the
+// last one first.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -20,7 +20,7 @@ constexpr int invalid_handle = 400;
 
 /// A launch's shape.
 struct Grid {
-  std::size_t threads = 0;  ///< that share a piece
+  std::size_t threads = 0;  ///< how many share a piece
   std::uint32_t pieces = 0;
 };
 
@@ -58,7 +58,7 @@ constexpr std::array<Run, device::kernel_names.size()> runs{
     combine_as<device::Float32InDouble>,
 };
 
-/// Of an element that one of them combines.
+/// The bytes of an element that the kernel combines.
 std::size_t bytes_of_kernel(std::size_t kernel) {
   return kernel == device::float32_in_double ? sizeof(float) : data_types[kernel].bytes;
 }
@@ -96,10 +96,10 @@ bool translate(std::uint64_t& pointer, std::size_t bytes, int device) {
 
 struct CUfunc_st {
   rondo::cuda::Context context = nullptr;
-  unsigned long long context_number = 0;  ///< the function is dead where another one is there
+  unsigned long long context_number = 0;  ///< the function is dead once there is another
   std::size_t combining = 0;              ///< place among device::kernel_names
-  int train_kernel = -1;                  ///< of the trainer's; negative: none of them
-  int resident_kernel = -1;               ///< of those that wait for others; negative: none of them
+  int train_kernel = -1;                  ///< number among the trainer's; negative: none
+  int resident_kernel = -1;               ///< among those that wait for others; negative: none
 };
 
 struct CUmod_st {
@@ -116,7 +116,7 @@ using rondo::cuda::success;
 
 namespace {
 
-/// `work`: none where a launch's arguments are wrong.
+/// `work`: empty where a launch's arguments are wrong.
 int put_kernel(rondo::cuda::Stream stream, const CUfunc_st& function, const Work& work) {
   if (!work) return invalid_value;
   const std::scoped_lock lock(state().mutex);

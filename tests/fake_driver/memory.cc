@@ -1,6 +1,6 @@
-// Device memory: an address that programs hold, which nobody can touch, and a file mapped for the
-// fake's own copies. Behind each block is a page of nothing, and the addresses of freed ones stay
-// taken, so that what was freed, or lies beyond, is nobody's memory.
+// Device memory: an address that programs hold and that no code can touch, and a file mapped for
+// the fake's own copies. After each block comes an unmapped page, and the addresses of freed blocks
+// stay reserved. So memory that was freed, or lies beyond a block, is never valid.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 namespace rondo::test {
 namespace {
 
-/// What a handle says: the file of that process.
+/// What a handle says: a process, and its file that is the memory.
 struct Exported {
   int pid = 0;
   int file = -1;
@@ -24,16 +24,16 @@ struct Exported {
 
 struct Block {
   std::size_t bytes;
-  std::byte* reachable;  ///< of device memory: another address
+  std::byte* reachable;  ///< the fake's own address; device memory has another
   bool device;
-  int number = 0;           ///< of its device
-  int file = -1;            ///< of own device memory, by which other processes map it
-  bool imported = false;    ///< another process's
+  int number = 0;           ///< its device's
+  int file = -1;            ///< own device memory: by which other processes map it
+  bool imported = false;    ///< memory of another process
   bool shared = true;       ///< own device memory that has a handle
-  bool managed = false;     ///< of cuMemAllocManaged
-  Exported source{};        ///< of imported memory
-  int opens = 1;            ///< likewise
-  bool segment = false;     ///< of cuMemCreate
+  bool managed = false;     ///< from cuMemAllocManaged
+  Exported source{};        ///< imported memory: where it is from
+  int opens = 1;            ///< imported memory: how often it is open
+  bool segment = false;     ///< from cuMemCreate
   std::set<int> open_to{};  ///< devices that may access a segment
 };
 static_assert(sizeof(Exported) <= sizeof(cuda::IpcHandle));
@@ -78,7 +78,7 @@ std::size_t with_guard(std::size_t bytes) {
   return (bytes + page - 1) / page * page + page;
 }
 
-/// `block`: all but where it can be reached.
+/// `block`: complete but for `reachable`.
 cuda::DevicePointer add(int file, Block block) {
   void* const device =
       map(-1, with_guard(block.bytes), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
@@ -106,7 +106,7 @@ int allocate(cuda::DevicePointer* pointer, std::size_t bytes, bool shared, bool 
   return cuda::success;
 }
 
-/// As the real driver: what a context opens again it gets again, counted.
+/// As in the real driver, a context that opens memory again gets the same address, counted.
 bool open_again(cuda::DevicePointer* pointer, const Exported& source, int number) {
   const std::scoped_lock lock(blocks().mutex);
   for (auto& [address, block] : blocks().by_address) {
@@ -118,7 +118,7 @@ bool open_again(cuda::DevicePointer* pointer, const Exported& source, int number
   return false;
 }
 
-/// Of own memory, or of another process's.
+/// Removes a block of own memory, or, if `imported`, of another process's.
 int remove(cuda::DevicePointer pointer, bool imported) {
   const std::scoped_lock lock(blocks().mutex);
   const auto found = blocks().by_address.find(pointer);
@@ -127,7 +127,7 @@ int remove(cuda::DevicePointer pointer, bool imported) {
   if (imported && --found->second.opens > 0) return cuda::success;
   const Block block = found->second;
   blocks().by_address.erase(found);
-  // What streams still copy of own memory, the real driver lets come to its end before it frees.
+  // The real driver frees own memory only when streams have made the copies that are in them.
   const std::shared_ptr<void> mapping(block.reachable, [block](void* reachable_at) {
     ::munmap(reachable_at, block.bytes);
     if (!block.imported) ::close(block.file);
@@ -245,8 +245,8 @@ void fake_free_waits(bool waits) {
   state().free_waits = waits;
 }
 
-/// Of segments that lie one behind the other, the one that holds the address; of managed memory
-/// nothing.
+/// The range of the one segment that holds the address, though others may follow it. Managed memory
+/// has no range.
 int cuMemGetAddressRange_v2(DevicePointer* begin, std::size_t* bytes, DevicePointer pointer) {
   if (const int status = enter("cuMemGetAddressRange")) return status;
   const std::scoped_lock lock(blocks().mutex);
@@ -275,10 +275,10 @@ int cuIpcOpenMemHandle_v2(DevicePointer* pointer, rondo::cuda::IpcHandle handle,
   if (const int status = enter_unsafe("cuIpcOpenMemHandle")) return status;
   Exported exported{};
   std::memcpy(&exported, handle.reserved, sizeof exported);
-  // As the real one, it does not map what this very process exported.
+  // Like the real one, it does not map what its own process exported.
   if (flags != rondo::cuda::ipc_lazy_peer_access || exported.pid == ::getpid())
     return invalid_value;
-  int number = 0;  // by the flag the current device reaches it as its own
+  int number = 0;  // with the flag the current device reaches it as its own
   cuCtxGetDevice(&number);
   if (open_again(pointer, exported, number)) return success;
   const std::string path =
@@ -314,9 +314,9 @@ int cuMemHostRegister_v2(void* memory, std::size_t bytes, unsigned /*flags*/) {
 
 int cuMemHostUnregister(void* memory) {
   if (const int status = enter_unsafe("cuMemHostUnregister")) return status;
-  int number = 0;  // of the current context, which there must be
+  int number = 0;  // there must be a current context
   const int current = cuCtxGetDevice(&number);
-  // Who gives back what it had in a broken one has none: tests count blocks to see that it did.
+  // Whoever frees memory of a broken context has none current, and tests check that it is freed.
   if (current != 0 && !state().has_broken_context) return current;
   const std::scoped_lock lock(blocks().mutex);
   return blocks().by_address.erase(rondo::cuda::address_of(memory)) == 1 ? success : 713;

@@ -1,10 +1,10 @@
-// What the driver says of addresses.
+// What the driver says about addresses.
 #include "tests/fake_driver/state.h"
 
 namespace rondo::test {
 namespace {
 
-/// To the current context's device.
+/// Whether the current context's device may reach the address.
 bool is_open_here(cuda::DevicePointer address) {
   int number = 0;
   return cuCtxGetDevice(&number) == cuda::success && is_open(address, number);
@@ -16,7 +16,7 @@ unsigned type_of(const std::optional<Owned>& owned) {
   return owned->device >= 0 ? cuda::device_memory : host_memory;
 }
 
-/// Of an address that is nobody's: a type that is none, and no device.
+/// An address that is nobody's has no type and no device.
 int tell(void* data, int attribute, cuda::DevicePointer address) {
   const std::optional<Owned> found = reachable(address, 1) ? owned_at(address) : std::nullopt;
   const Owned owned = found.value_or(Owned{});

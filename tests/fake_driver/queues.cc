@@ -1,4 +1,4 @@
-// Queues: what the streams of a context are served by, each by one of its own or several by one.
+// Hardware queues: what serves the streams of a context, one queue for each or one for several.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -9,7 +9,7 @@
 namespace rondo::test {
 namespace {
 
-/// Does a queue's work until it is closed, and goes with it.
+/// Does a queue's work until the queue is closed.
 void serve(const std::shared_ptr<Queue>& queue) {
   std::unique_lock lock(queue->mutex);
   for (;;) {
@@ -28,11 +28,11 @@ void serve(const std::shared_ptr<Queue>& queue) {
   }
 }
 
-/// All that were made. Never destroyed, as the contexts.
+/// All queues that were made. Never destroyed, like the contexts.
 struct Queues {
   std::mutex mutex{};
   std::vector<std::weak_ptr<Queue>> all{};
-  std::size_t most_shared = 0;  ///< of a context, that its streams share; 0: each has its own
+  std::size_t most_shared = 0;  ///< queues that a context's streams share; 0: each has its own
   struct Shared {
     std::vector<std::shared_ptr<Queue>> queues{};
     std::size_t streams = 0;  ///< made so far
@@ -45,7 +45,7 @@ Queues& queues() {
   return queues;
 }
 
-/// With the queues' mutex.
+/// With the queues' mutex held.
 std::shared_ptr<Queue> make_queue(cuda::Context context, bool is_shared) {
   auto queue = std::make_shared<Queue>();
   queue->context = context;
@@ -66,7 +66,7 @@ std::vector<std::shared_ptr<Queue>> queues_of(int device) {
   return theirs;
 }
 
-/// Whether it goes behind what is in the queue, if anything is.
+/// Puts the work after what is in the queue. False, and nothing is put, where the queue is idle.
 bool put_behind(Queue& queue, Work work) {
   const std::scoped_lock lock(queue.mutex);
   if (queue.work.empty() && queue.idle) return false;

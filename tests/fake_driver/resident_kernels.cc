@@ -15,7 +15,7 @@ using device::test::HostTeam;
 using device::test::run_teams;
 
 constexpr std::uint32_t threads =
-    2;  ///< of a block: whatever was asked for, the result is the same
+    2;  ///< threads of a block; the result is the same, whatever was asked for
 
 /// Blocks that wait for others on each device.
 struct Running {
@@ -63,7 +63,7 @@ bool translate_pointer(Pointer& pointer, std::size_t bytes, int device) {
   return there;
 }
 
-/// Of `shape`, by the table that `table` names.
+/// The arenas of `shape` that `table` lists; null where one is out of reach.
 std::shared_ptr<Arenas> find_arenas(std::byte* const* table, const device::ArenaShape& shape,
                                     int device) {
   const std::size_t bytes = device::ArenaPlaces(shape).bytes();
@@ -90,7 +90,7 @@ Work small_work(SmallCall call, unsigned blocks, int device) {
   };
 }
 
-/// Buffers that a rank has not in the call may be anything.
+/// A buffer that the rank does not have in the call may be anything.
 template <class Pointer>
 void translate_or_drop(Pointer& pointer, int device) {
   if (!translate_pointer(pointer, 1, device)) pointer = nullptr;

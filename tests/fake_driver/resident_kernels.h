@@ -1,12 +1,12 @@
-// The kernels of kernels/device/calls.h as the fake driver runs them: the same source, host threads
-// for a block's.
+// The kernels of kernels/device/calls.h as the fake driver runs them: the same source, with host
+// threads for those of a block.
 #pragma once
 
 #include "tests/fake_driver/state.h"
 
 namespace rondo::test {
 
-/// Its number, or -1: none of that name.
+/// The number of the kernel of this name; -1: there is none.
 int resident_kernel(const char* name);
 /// What a launch of `blocks` blocks on a device does; nothing where its memory is out of reach. It
 /// begins when the device has room for its blocks beside those of all such launches.

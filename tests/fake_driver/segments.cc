@@ -1,6 +1,6 @@
 // Memory of cuMemCreate: files without a name, whose descriptors processes pass on, and addresses
-// that are reserved first. Those are there twice, as of all device memory: what programs hold,
-// which nobody can touch, and beside it, for the fake's own copies, the files.
+// that are reserved first. Each address exists twice, as for all device memory: once as programs
+// hold it, where no code can touch it, and once with the files mapped, for the fake's own copies.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -50,7 +50,7 @@ Segments& segments() {
   return segments;
 }
 
-/// The entry whose `bytes` hold all of these; end: none. With the mutex held, as all below.
+/// The entry that holds all of these bytes; end: none. With the mutex held, as for all below.
 template <class Map, class Bytes>
 auto find_in(Map& map, cuda::DevicePointer begin, std::size_t bytes, const Bytes& bytes_of) {
   auto found = map.upper_bound(begin);
@@ -92,7 +92,7 @@ void* map_anew(std::size_t bytes, std::byte* at) {
   return ::mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
 }
 
-/// Of a descriptor of a segment, which whatever process may have made; nothing: it is another one.
+/// The device of a segment, by its descriptor, whatever process made it; nothing: no segment's.
 std::optional<int> device_of(const std::string& descriptor) {
   std::array<char, PATH_MAX> shown{};
   int device = 0;
@@ -102,7 +102,7 @@ std::optional<int> device_of(const std::string& descriptor) {
   return device;
 }
 
-/// Of a descriptor that cuMemExportToShareableHandle() made.
+/// The memory of a descriptor that cuMemExportToShareableHandle() made.
 SharedPhysical physical_of(int file) {
   struct stat status {};
   const std::optional<int> device = device_of(std::to_string(file));
@@ -115,7 +115,7 @@ SharedPhysical physical_of(int file) {
   return physical->file ? physical : nullptr;
 }
 
-/// Those that the driver itself has open, with the mutex held.
+/// How many descriptors the driver itself has open. With the mutex held.
 std::size_t own_descriptors() {
   std::set<const Physical*> all;
   for (const auto& [claim, physical] : segments().claims) all.insert(physical.get());
@@ -252,7 +252,7 @@ int cuMemMap(DevicePointer begin, std::size_t bytes, std::size_t offset, Allocat
   return success;
 }
 
-/// What streams still do there dies of it, as it may on a device.
+/// What streams still do in the memory crashes, as it may on a device.
 int cuMemUnmap(DevicePointer begin, std::size_t bytes) {
   if (const int status = enter_unsafe("cuMemUnmap")) return status;
   const std::scoped_lock lock(segments().mutex);
@@ -294,7 +294,7 @@ int cuMemGetAccess(unsigned long long* flags, const rondo::cuda::MemoryLocation*
   return success;
 }
 
-/// A real one takes part of a segment, several, and memory of cuMemAlloc, too.
+/// A real driver also takes a part of a segment, several segments, and memory of cuMemAlloc.
 int cuMemGetHandleForAddressRange(void* handle, DevicePointer begin, std::size_t bytes, int type,
                                   unsigned long long flags) {
   if (const int status = enter("cuMemGetHandleForAddressRange")) return status;

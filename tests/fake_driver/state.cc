@@ -10,7 +10,7 @@ namespace {
 /// This thread's state as the driver sees it.
 struct Caller {
   bool in_host_function = false;
-  int mode = 0;  ///< of captures: global
+  int mode = 0;  ///< the mode of captures: global
 };
 Caller& caller() {
   thread_local Caller caller;

@@ -1,5 +1,5 @@
-// The fake driver's insides: what its files share. Global, as a driver is; never destroyed, as
-// streams may still run while the process exits.
+// The internals that the files of the fake driver share. They are global, as a driver is, and never
+// destroyed, because streams may still run while the process exits.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,7 @@ inline constexpr int capture_unjoined = 904;
 inline constexpr int capture_isolation = 905;
 inline constexpr int not_permitted = 800;
 inline constexpr int peer_access_unsupported = 217;
-inline constexpr int illegal_address = 700;  ///< what a context says whose kernel has crashed
+inline constexpr int illegal_address = 700;  ///< the error of a context whose kernel has crashed
 
 inline constexpr int device_count = 8;
 
@@ -46,17 +46,17 @@ class Token {
 using SharedToken = std::shared_ptr<Token>;
 using Work = std::function<void()>;
 
-/// One step of a captured stream, made anew for each launch: at the launch itself what an API call
-/// does at once (taking an event's newest record, say), then, in the stream's order, the work.
+/// A launch makes each step of a captured stream anew. It does at once what an API call does at
+/// once (taking an event's newest record, say). The work comes later, in the stream's order.
 struct Launch {
-  std::vector<SharedToken> tokens{};  ///< of the events within the graph
+  std::vector<SharedToken> tokens{};  ///< for the events within the graph
 };
 using Node = std::function<Work(Launch&)>;
 
 class UserObject {
  public:
   UserObject(void* data, cuda::HostFunction destroy) : data_(data), destroy_(destroy) {}
-  /// As a host function: it may call nothing of CUDA.
+  /// Runs as a host function, which may call nothing of CUDA.
   ~UserObject();
   UserObject(const UserObject&) = delete;
   UserObject& operator=(const UserObject&) = delete;
@@ -69,7 +69,7 @@ class UserObject {
 struct GraphBody {
   /// In the order in which they were captured, each with its stream's index.
   std::vector<std::pair<std::size_t, Node>> nodes{};
-  std::size_t streams = 0;  ///< the one that began the capture first
+  std::size_t streams = 0;  ///< 0 is the one that began the capture
   std::vector<std::shared_ptr<UserObject>> objects{};
   std::size_t tokens = 0;
 };
@@ -77,7 +77,7 @@ struct GraphBody {
 struct CaptureState {
   unsigned long long id = 0;
   int mode = 0;                                         ///< global, the thread's own, relaxed
-  std::thread::id thread = std::this_thread::get_id();  ///< that began it
+  std::thread::id thread = std::this_thread::get_id();  ///< the one that began it
   bool invalid = false;
   std::vector<cuda::Stream> members{};  ///< streams in it, as in `body`
   std::vector<bool> joined{};           ///< by stream: somebody waits for all it has done
@@ -89,9 +89,9 @@ struct CaptureState {
 
 struct CUctx_st {
   int device = 0;
-  std::atomic<unsigned long long> number{0};  ///< of the newest one there; relaxed: nothing else
+  std::atomic<unsigned long long> number{0};  ///< the newest context's; relaxed: nothing else
   rondo::cuda::Stream legacy = nullptr;
-  std::mutex entrance{};  ///< of who puts something into a stream while queues are limited
+  std::mutex entrance{};            ///< to put something into a stream whose queue is limited
   std::atomic<bool> broken{false};  ///< seq_cst, as `touching`: one side sees the other
   std::atomic<int> touching{0};     ///< pieces of work that may reach memory just now
 };
@@ -109,18 +109,18 @@ namespace rondo::test {
 /// What a thread does in order: the work of a stream, or of all those that share it.
 struct Queue {
   cuda::Context context = nullptr;
-  bool is_shared = false;  ///< it stays; as the context, set before other threads see it
+  bool is_shared = false;  ///< then it stays; set, like the context, before others see it
   std::mutex mutex{};
   std::condition_variable changed{};
-  std::condition_variable room{};  ///< there may be some
+  std::condition_variable room{};  ///< there may be room
   std::queue<Work> work{};         ///< under mutex
   bool idle = true;                ///< nothing runs; under mutex
   bool closed = false;             ///< under mutex
 };
 
-/// Shared with nobody. Throws std::system_error where no thread is left for it, as the next one.
+/// A queue for one stream. Throws std::system_error where no thread is left, like the next one.
 std::shared_ptr<Queue> own_queue(cuda::Context context);
-/// For the stream that is made now: fake_share_queues().
+/// The queue of the stream that is made now, as fake_share_queues() has said.
 std::shared_ptr<Queue> queue_of_next(cuda::Context context);
 
 }  // namespace rondo::test
@@ -147,8 +147,8 @@ namespace rondo::test {
 
 struct State {
   std::mutex mutex{};
-  std::map<std::string, int> failures{};  ///< of functions to come
-  std::map<std::string, int> calls{};     ///< of functions, so far
+  std::map<std::string, int> failures{};  ///< by function: its next call's
+  std::map<std::string, int> calls{};     ///< by function: how many so far
   std::string deadly{};                   ///< the function whose next call kills
   std::vector<std::weak_ptr<CaptureState>> captures{};
   unsigned long long captures_begun = 0;
@@ -158,20 +158,20 @@ struct State {
   std::set<std::pair<int, int>> peers{};            ///< devices, and those whose memory they reach
   std::atomic<int> launches{0};                     ///< kernels that ran; seq_cst, only counted
   std::atomic<std::size_t> copied_bytes{0};         ///< by streams; seq_cst, only counted
-  std::atomic<bool> has_broken_context{false};      ///< which nobody can make current any more
+  std::atomic<bool> has_broken_context{false};      ///< nobody can make that one current any more
   std::atomic<int> resident_launches{0};            ///< those that wait for others; likewise
-  std::map<std::pair<int, int>, FakeLink> links{};  ///< of devices; none there: by PCIe
+  std::map<std::pair<int, int>, FakeLink> links{};  ///< between devices; none there: PCIe
   std::map<int, int> retained{};                    ///< by device: holders of its primary context
-  std::set<cuda::Event> events{};  ///< that exist: those of a broken context are not destroyed
-  bool free_waits = false;         ///< cuMemFree does
+  std::set<cuda::Event> events{};  ///< all; those of a broken context are not destroyed
+  bool free_waits = false;         ///< whether cuMemFree waits
   std::size_t queue_limit = 0;
   std::size_t longest_queue = 0;
 };
 State& state();
-/// Between two devices.
+/// The link between two devices.
 FakeLink link_of(int device, int peer);
 
-/// What every function does first. Not success: it must return that.
+/// Every function calls this first. It must return the result, unless that is success.
 int enter(const char* function);
 /// The same for functions that wait or take memory, which a capture forbids.
 int enter_unsafe(const char* function);
@@ -182,13 +182,13 @@ int enter_stream(const char* function, cuda::Stream stream, std::unique_lock<std
 
 /// The stream, or the current context's legacy one for null.
 cuda::Stream resolve(cuda::Stream stream);
-/// Puts work into a stream, or into the graph that it is captured into. With the driver's mutex.
+/// Puts work into a stream, or into the graph that captures it. With the driver's mutex held.
 void put(cuda::Stream stream, const Node& node);
 /// Lets go of `memory` when the device's streams have done what is in them now. Waits for nothing.
 void keep_for_streams(int device, const std::shared_ptr<void>& memory);
 /// Returns when they have done what is in them now.
 void wait_for_streams(int device);
-/// Where the host's functions run, one at a time. Returns when it has run.
+/// Runs the function on the thread that runs all host functions. Returns when it has run.
 void run_host_function(cuda::HostFunction function, void* data);
 
 /// The address at which the fake itself reaches what `address` names: device memory's other
@@ -198,19 +198,19 @@ std::byte* reachable(cuda::DevicePointer address, std::size_t bytes);
 struct Owned {
   cuda::DevicePointer begin = 0;
   std::size_t bytes = 0;
-  int device = -1;       ///< whose memory it is; -1: none's
+  int device = -1;       ///< whose memory it is; -1: no device's
   bool shared = false;   ///< device memory that has a handle of CUDA IPC
-  bool managed = false;  ///< of cuMemAllocManaged
+  bool managed = false;  ///< from cuMemAllocManaged
 };
-/// The one that holds the address; none: it is nobody's here.
+/// The block that holds the address; none: it is nobody's here.
 std::optional<Owned> owned_at(cuda::DevicePointer address);
-/// Of the device whose memory it is; -1: none's.
+/// The device whose memory it is; -1: no device's.
 int device_number(cuda::DevicePointer address);
 bool is_device(cuda::DevicePointer address);
 /// Whether kernels of a device reach it: its own memory, page-locked, or a peer's.
 bool is_open(cuda::DevicePointer pointer, int device);
-/// For a kernel of `device`: the address where the fake reaches `bytes` bytes, in place of the
-/// device's; false: nowhere, or the device does not reach it. 0 stays 0.
+/// For a kernel of `device`, replaces an address by the one where the fake reaches `bytes` bytes.
+/// False where the fake or the device does not reach them. 0 stays 0.
 bool translate(std::uint64_t& pointer, std::size_t bytes, int device);
 
 // Segments of cuMemCreate: device memory that is mapped by itself.
@@ -223,7 +223,7 @@ std::optional<bool> segment_is_open(cuda::DevicePointer address, int device);
 /// Claims on segments and reserved addresses that were not given back.
 int segment_holds();
 
-/// Of every device.
+/// Multiprocessors of every device.
 inline constexpr int processors = 3;
 
 }  // namespace rondo::test

@@ -15,7 +15,7 @@
 namespace rondo::test {
 namespace {
 
-/// While it lives, and where the context works, memory may be reached for a stream of it.
+/// While it lives, and if the context works, a stream of the context may reach memory.
 class Touch {
  public:
   explicit Touch(cuda::Context context) : context_(context) { ++context_->touching; }
@@ -28,7 +28,7 @@ class Touch {
   cuda::Context context_;
 };
 
-/// That were not destroyed, as those of contexts that are gone never are. Itself neither.
+/// All streams that were not destroyed. Those of contexts that are gone never are, nor is this.
 struct Streams {
   std::mutex mutex{};
   std::map<cuda::Stream, std::unique_ptr<CUstream_st>> all{};  ///< under mutex
@@ -74,7 +74,7 @@ void wait_for_value(cuda::Context context, cuda::DevicePointer address, unsigned
     std::this_thread::sleep_for(std::chrono::microseconds(5));
 }
 
-/// Another context is there from here on. With the driver's mutex.
+/// From here on this is another context. With the driver's mutex held.
 void renew(CUctx_st& context) {
   context.number.store(++state().contexts, std::memory_order_relaxed);
   context.broken = false;

@@ -10,8 +10,8 @@ namespace rondo::test {
 
 /// The number of the kernel of this name; negative: the trainer has none.
 int train_kernel(std::string_view name);
-/// What a launch by so many threads does, the last one first. Empty: the arguments name memory that
-/// is not there.
+/// What a launch by so many threads does, the last thread first. Empty: the arguments name memory
+/// that is not there.
 Work train_work(int kernel, const void* arguments, std::size_t threads);
 
 }  // namespace rondo::test

@@ -1,6 +1,7 @@
-// The kernels that wait for those of other ranks (kernels/cuda/calls.cu), for ranks of one GPU in
-// one context: a launch for each rank in a stream of its own, against the reference, then timed.
-// What libnccl does not do, as streams may share a queue of the device: whether they do is asked.
+// Co-resident kernels (kernels/cuda/calls.cu) of ranks that share one GPU and one context. Each
+// rank has a launch in its own stream. Results are compared with the reference, then calls are
+// timed. libnccl does not do this, because streams may share a queue of the device. This program
+// finds out whether they do.
 #include <chrono>
 #include <new>
 #include <random>
@@ -24,7 +25,7 @@ using test::DeviceStream;
 using Bytes = std::vector<std::byte>;
 using DeviceBytes = test::DeviceBuffer<std::byte>;
 
-/// Looks before a wait gives up: more than ten seconds, on a host that stands in for a GPU, too.
+/// How often a wait looks before it gives up: for more than ten seconds, also on the stand-in.
 constexpr std::uint64_t patience = 40'000'000;
 const std::vector<Collective> collectives{
     Collective::all_reduce, Collective::reduce_scatter, Collective::reduce,  Collective::all_gather,
@@ -53,7 +54,7 @@ struct Rank {
   std::unique_ptr<DeviceBytes> output{};
 };
 
-/// One call of all ranks after another, in the same arenas.
+/// Makes one call of all ranks after another, in the same arenas.
 class Group {
  public:
   explicit Group(int ranks)
@@ -84,7 +85,7 @@ class Group {
     }
   }
 
-  /// In words what the first wait to give up waited for; empty: none did.
+  /// What the first wait to give up waited for, in words; empty: none did.
   std::string finish() const {
     std::string words;
     for (const auto& member : members_) member->stream.finish();
@@ -213,7 +214,7 @@ int check_types(int ranks) {
   return wrong;
 }
 
-/// From the first launch until all streams are done: the median.
+/// Measures the median time from the first launch until all streams are done.
 void measure(int ranks, std::size_t bytes) {
   Group group(ranks);
   const Call call{.count = bytes / sizeof(float),
@@ -241,7 +242,7 @@ void measure(int ranks, std::size_t bytes) {
 }  // namespace
 }  // namespace rondo::gpu_test
 
-/// With "--check" nothing is timed; "--brief" two ranks and few sizes.
+/// With "--check" nothing is timed. With "--brief" there are two ranks and few sizes.
 int main(int count, char** arguments) {
   using namespace rondo::gpu_test;
   const std::string option = count > 1 ? arguments[1] : "";

@@ -2,8 +2,8 @@
 
     rondorun -n N --nccl --share-gpu python tests/gpu/cupy_ranks.py FILE
 
-The ranks find each other's identifier in FILE, which rank 0 makes. Every element is checked, and
-that no other NCCL is in this process's memory map.
+Rank 0 writes the unique id into FILE, and the other ranks read it. Every element is checked. The
+program also checks that no other NCCL is in this process's memory map.
 """
 
 import json
@@ -25,8 +25,8 @@ PATIENCE = 60  # seconds
 
 
 def numbers(rank, count, kind):
-    """Differs by rank and place; small enough that every type has the sums of eight. On the host, so
-    that CuPy need not compile kernels for it."""
+    """Numbers that differ by rank and place, small enough that every type has the sums of eight. They are
+    made on the host, so that CuPy need not compile kernels for it."""
     return ((numpy.arange(count) * 3 + rank) % 11).astype(kind)
 
 
@@ -97,7 +97,7 @@ class Rank:
 
 
 def check_init_all():
-    """All ranks of one GPU by one thread."""
+    """One thread runs all ranks of one GPU."""
     comms = nccl.NcclCommunicator.initAll([0, 0])
     made = [numbers(rank, 1000, "float32") for rank in range(2)]
     arrays = [cupy.asarray(each) for each in made]

@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
-"""Whether a process still reads what it maps of another one that has freed it since, or was killed.
+"""Can a process still read memory that it maps from another process, after that one freed it or died?
 
-By CUDA's driver alone, in the two ways in which libnccl maps windows of other processes. A segment of
-cuMemCreate is freed, by the driver's manual, when nobody maps it any more: it must be as it was. What
-becomes of memory of cuMemAlloc that is freed while another process has it open by CUDA IPC is undefined
-there: it is told, and nothing is wrong. LIBCUDA_PATH: as for tests/nccl/device_processes_test.py.
+This uses CUDA's driver alone, in the two ways in which libnccl maps windows of other processes:
+
+- A segment of cuMemCreate. By the driver's manual it is freed only when nobody maps it any more, so
+  its contents must be unchanged.
+- Memory of cuMemAlloc that another process has opened by CUDA IPC. The manual leaves undefined what
+  happens when it is freed. The script reports what happens, and no result is wrong.
+
+LIBCUDA_PATH: as for tests/nccl/device_processes_test.py.
 """
 
 import ctypes
@@ -21,7 +25,7 @@ import device_processes_test as processes  # noqa: E402
 import device_segments_test as segments  # noqa: E402
 
 CONTENT, OTHER = bytes(range(256)) * 8192, bytes(2 << 20)  # a segment's size
-BLOCKS = 64  # that are filled with OTHER, where freed memory may be used again
+BLOCKS = 64  # filled with OTHER, where freed memory may be used again
 AS_IT_WAS, NOT_SHARED = "as it was", "not shared"
 DESCRIPTOR = 1  # CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 
@@ -33,7 +37,7 @@ class Name(ctypes.Structure):
 
 
 class Named(processes.Memory):
-    """Of cuMemAlloc, by CUDA IPC."""
+    """Memory of cuMemAlloc, shared by CUDA IPC."""
 
     function = "cuMemAlloc"
 
@@ -57,7 +61,7 @@ class Named(processes.Memory):
 
 
 class Described(segments.Segments):
-    """Of cuMemCreate, by a file descriptor."""
+    """Memory of cuMemCreate, shared by a file descriptor."""
 
     function = "cuMemCreate"
 
@@ -101,12 +105,12 @@ KINDS = (Named, Described)
 
 
 def use_again(kind, device):
-    """What is free, with other content."""
+    """Takes free memory and fills it with other content."""
     return [kind(device, OTHER) for _ in range(BLOCKS)]
 
 
 def own(kind, killed, connection):
-    """One process: has the memory until another one maps it."""
+    """One process: keeps the memory until another one maps it, then frees it or is killed."""
     device = processes.Device()
     memory = kind(device, CONTENT)
     memory.share(connection)
@@ -123,7 +127,7 @@ def own(kind, killed, connection):
 
 
 def found_by_reader(kind, killed, owner, connection):
-    """The other process: what it reads at last."""
+    """The other process: maps the memory, and returns what it finds there in the end."""
     device = processes.Device()
     memory = kind.opened(device, connection)
     if memory is None:
@@ -133,7 +137,7 @@ def found_by_reader(kind, killed, owner, connection):
     connection.sendall(b"x")
     connection.recv(1)  # or the owner's end
     if killed:
-        os.waitpid(owner, 0)  # with all that the driver had of it
+        os.waitpid(owner, 0)  # now the driver has nothing more of it
     kept = use_again(kind, device)
     found = AS_IT_WAS if memory.get() == CONTENT else "changed"
     memory.close()
@@ -143,7 +147,7 @@ def found_by_reader(kind, killed, owner, connection):
 
 
 def in_child(body):
-    """The process, which meets the driver by itself."""
+    """Runs `body` in a process of its own, which meets the driver by itself. Returns its number."""
     sys.stdout.flush()
     child = os.fork()
     if child == 0:
@@ -151,7 +155,7 @@ def in_child(body):
         try:
             body()
             status = 0
-        except Exception:  # which would otherwise go on as the first process
+        except Exception:  # the child would otherwise go on as the first process
             traceback.print_exc()
             sys.stderr.flush()
         finally:
@@ -160,7 +164,7 @@ def in_child(body):
 
 
 def read(kind, killed, result):
-    """A pair of processes, this one the reader."""
+    """Runs a pair of processes, of which this one is the reader."""
     mine, theirs = socket.socketpair()
 
     def owning():
@@ -171,7 +175,7 @@ def read(kind, killed, result):
     theirs.close()
     try:
         found = found_by_reader(kind, killed, owner, mine)
-    except RuntimeError as error:  # the driver's
+    except RuntimeError as error:  # an error of the driver's
         found = str(error)
     os.write(result, found.encode())
 

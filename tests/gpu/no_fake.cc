@@ -1,4 +1,4 @@
-// What tests ask of the fake driver, where there is a real one.
+// The functions that tests call in the fake driver, for builds that use a real driver.
 #include "tests/fake_driver/fake_driver.h"
 
 extern "C" {

@@ -1,4 +1,4 @@
-// Why a program cannot run here.
+// The reason why a program cannot run here.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace rondo::gpu_test {
 
-/// As CUDA's runtime says, which kernels of nvcc's need; empty: nothing is in the way.
+/// What CUDA's runtime says, which nvcc's kernels need; empty: nothing is in the way.
 inline std::string runtime_obstacle() {
   const CudaProbe probe = probe_cuda();
   return probe.usable ? std::string() : probe.reason;
 }
 
-/// As the driver alone says, or its stand-in.
+/// What the driver or its stand-in alone says; empty: nothing is in the way.
 inline std::string driver_obstacle() {
   int devices = 0;
   const int status = cuInit(0);

@@ -2,9 +2,10 @@
 
     rondorun -n N --nccl --share-gpu python tests/gpu/pytorch_ranks.py
 
-Every element is checked, and that no other NCCL is in this process's memory map; losses are those
-of one process that has the whole batches. --nvidia: of one rank, by NVIDIA's library, to compare the
-time of a step. --device cpu and --backend make a rehearsal of it without a GPU.
+Every element is checked. The program also checks that no other NCCL is in this process's memory
+map, and that losses equal those of one process with the whole batches. --nvidia runs one rank with
+NVIDIA's library, to compare the time of a step. --device cpu and --backend make a rehearsal without
+a GPU.
 """
 
 import argparse
@@ -29,7 +30,7 @@ STEPS = 10
 
 
 def numbers(rank, count, kind, device):
-    """Differs by rank and place; small enough that every type has the sums of eight."""
+    """Numbers that differ by rank and place, small enough that every type has the sums of eight."""
     return ((torch.arange(count, device=device) * 3 + rank) % 11).to(kind)
 
 
@@ -83,7 +84,7 @@ def check_collectives(kind, count, device):
 
 
 def losses_of(model, part_of, device):
-    """Of a training with the rows that `part_of` takes of every batch; the mean over all ranks."""
+    """The losses of a training with the rows that `part_of` takes of every batch, averaged over all ranks."""
     optimizer = torch.optim.SGD(model.parameters(), lr=common.RATE)
     losses = []
     for step in range(STEPS):

@@ -1,4 +1,4 @@
-// Device reductions against the CPU kernels, then their speed beside a copy's.
+// Device reductions against the CPU kernels, then their speed compared with a copy.
 #include "kernels/cpu/reduce.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using device::DeviceMemory;
 using device::Event;
 using device::Stream;
 
-/// Those of the device's primary context.
+/// The kernels in the device's primary context.
 const cuda::Kernels& kernels() {
   device::demand(cudaFree(nullptr), "making a context");
   cuda::Context context = nullptr;
@@ -117,7 +117,7 @@ double seconds(const Stream& stream, const Work& work) {
   return times[times.size() / 2];
 }
 
-/// Gigabytes a second, read and written.
+/// Measures gigabytes a second, read and written.
 void measure(std::size_t bytes) {
   const Stream stream;
   const DeviceMemory output(bytes);
@@ -157,7 +157,7 @@ void measure(std::size_t bytes) {
 }  // namespace
 }  // namespace rondo::gpu_test
 
-/// With "--check" the numbers alone; "--brief" few of them.
+/// With "--check" only numbers are checked. With "--brief" few of them are.
 int main(int count, char** arguments) {
   using namespace rondo::gpu_test;
   const std::string option = count > 1 ? arguments[1] : "";

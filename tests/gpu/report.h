@@ -1,4 +1,5 @@
-// What the GPU programs say: one JSON object a line on standard output, for tests/gpu/run.
+// The output of the GPU programs: one JSON object on each line of standard output, for
+// tests/gpu/run.
 #pragma once
 
 #include <cstdio>
@@ -10,7 +11,8 @@ namespace rondo::gpu_test {
 
 inline constexpr int no_device = 77;  ///< exit status of a program that could not run at all
 
-/// A line under way: {"kind":"...", ...}. Names and texts need no escaping. Printed when it goes.
+/// A line under way: {"kind":"...", ...}. Names and texts need no escaping. The
+/// destructor prints it.
 class Line {
  public:
   explicit Line(std::string_view kind) { text("kind", kind); }
@@ -39,8 +41,8 @@ class Line {
   std::string fields_{};
 };
 
-/// Runs `body`, which returns how many checks failed. `obstacle`: why it cannot run here, said with
-/// status 77; empty: it can.
+/// Runs `body`, which returns how many checks failed. `obstacle`: why it cannot run here, which is
+/// said with status 77; empty: it can.
 template <class Body>
 int program(const std::string& obstacle, const Body& body) {
   try {

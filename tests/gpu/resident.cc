@@ -1,5 +1,5 @@
-// The resident kernel on one device, its ranks blocks of one launch: every algorithm against the
-// reference, then latency and bandwidth.
+// The co-resident kernel on one device, where ranks are blocks of one launch: every algorithm
+// against the reference, then latency and bandwidth.
 #include <functional>
 #include <random>
 #include <string>
@@ -22,14 +22,14 @@ using device::Protocol;
 using device::SmallAlgorithm;
 using device::test::Lowered;
 
-/// Looks before a wait gives up: seconds, at a microsecond or less each.
+/// How often a wait looks before it gives up: for seconds, at a microsecond or less each.
 constexpr std::uint64_t patience = 4'000'000;
 
 std::string_view name(Protocol protocol) {
   return protocol == Protocol::bulk ? "bulk" : "low_latency";
 }
 
-/// Small slots and flags that repeat soon: many passes, many periods.
+/// Slots are small and flags repeat soon, for many passes and many periods.
 ArenaShape small_arena(const Lowered& lowered) {
   return {.ranks = static_cast<std::uint32_t>(lowered.schedule.ranks),
           .lanes = static_cast<std::uint32_t>(lowered.schedule.lanes),
@@ -284,7 +284,7 @@ void measure_all() {
 }  // namespace
 }  // namespace rondo::gpu_test
 
-/// With "--check" the results alone, for tools that slow everything down; "--brief" one algorithm.
+/// "--check": only checks results, for tools that slow everything down. "--brief": one algorithm.
 int main(int count, char** arguments) {
   using namespace rondo::gpu_test;
   const std::string option = count > 1 ? arguments[1] : "";

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""tests/gpu/run itself, without a GPU: what a failing or slow step leaves of the others, the report,
-the bars, what is packed; and every step that the driver's stand-in can carry.
+"""Tests tests/gpu/run itself, without a GPU: other steps after one that fails or is slow, the report,
+the bars, what is packed, and every step that the driver's stand-in can carry.
 
     run_test.py BUILD
 """
@@ -21,7 +21,7 @@ import unittest
 import unittest.mock
 
 FOLDER = pathlib.Path(__file__).resolve().parent
-BUILD = pathlib.Path(sys.argv.pop(1)) if len(sys.argv) > 1 else FOLDER.parents[1] / "build/release"
+BUILD = pathlib.Path(sys.argv.pop(1)) if len(sys.argv) > 1 else FOLDER.parents[1] / "build/check"
 STAND_IN = BUILD / "lib/fake_driver"
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(FOLDER))
@@ -52,7 +52,7 @@ def built(*names):
 
 
 def started(*words, **environment):
-    """The exit status and what was said, by the script as people start it."""
+    """The exit status and the output of the script, started as people start it."""
     done = subprocess.run([sys.executable, FOLDER / "run", *map(str, words)], text=True, timeout=LIMIT,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           env=dict(os.environ, PYTHONDONTWRITEBYTECODE="1", **environment))
@@ -65,7 +65,7 @@ def point(**more):
 
 
 class Steps(unittest.TestCase):
-    """Of steps that are made here."""
+    """Runs of steps that are made here."""
 
     def report_of(self, *steps, seconds=60.0):
         with tempfile.TemporaryDirectory() as folder:
@@ -278,7 +278,7 @@ class Sanitizer(unittest.TestCase):
         return step.outcome(), [command["outcome"] for command in step.commands]
 
     def test_a_finding_is_a_failure_and_want_of_time_is_not(self):
-        four = 4  # of programs that are there, and of a script
+        four = 4  # commands of the programs that are there, and one of a script
         self.assertEqual(self.outcomes("exit 0"), ("passed", ["passed"] * four))
         self.assertEqual(self.outcomes("exit 9"), ("failed", ["failed"] * four))
         self.assertEqual(self.outcomes("sleep 1000", 1), ("left out", ["left out"] * four))

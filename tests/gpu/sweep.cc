@@ -1,5 +1,5 @@
-// libnccl's calls on the buffers of one GPU that all ranks share, size after size as nccl-tests
-// does it: each element checked, each call timed, one by one and replayed in a graph.
+// libnccl's calls on buffers of one GPU that all ranks share, for one size after another as in
+// nccl-tests. Every element is checked. Each call is timed by itself and replayed in a graph.
 #include <sched.h>
 
 #include <CLI/CLI.hpp>

@@ -13,7 +13,7 @@ namespace {
 using test::expect;
 using test::expect_cuda;
 
-/// Member 0's, on every member.
+/// Member 0's id, on every member.
 ncclUniqueId agree_on_id(bench::Member& member) {
   ncclUniqueId id{};
   if (member.rank() == 0) expect(ncclGetUniqueId(&id));
@@ -88,7 +88,7 @@ void Ranks::call_of(const Rank& rank, const Point& point) const {
                   *rank.stream));
 }
 
-/// In a group where several calls must go on beside each other.
+/// Makes the calls in a group where several must go on at the same time.
 void Ranks::call(const Point& point) const {
   const bool grouped = ranks_.size() > 1 || point.program->collective == Collective::send_recv;
   if (grouped) expect(ncclGroupStart());

@@ -1,4 +1,4 @@
-// Ranks that one thread of the sweep runs on a GPU, and their calls.
+// The ranks that one thread of the sweep runs on a GPU, and their calls.
 #pragma once
 
 #include <memory>
@@ -40,7 +40,7 @@ class Ranks {
   void call(const Point& point) const;
   /// Waits until the streams have done all.
   void finish() const;
-  /// The only stream: not of Form::one_thread with several ranks.
+  /// The only stream. Form::one_thread with several ranks has more.
   const test::DeviceStream& stream() const { return *streams_.front(); }
 
   void poison_outputs(const Point& point) const;

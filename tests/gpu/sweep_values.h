@@ -42,7 +42,7 @@ class Values {
  private:
   const float* from(std::size_t which, std::size_t element) const;
 
-  std::vector<std::vector<float>> patterns_{};  ///< by rank; behind them the sum
+  std::vector<std::vector<float>> patterns_{};  ///< by rank, then the sum
 };
 
 /// Writes what no call writes into the first `count` elements.

@@ -1,6 +1,7 @@
-// Which waits let other processes onto a GPU that contexts take turns on: how long a small kernel
-// of one process takes while another process waits in a stream, spins in a kernel, is busy, or does
-// nothing; and how long it takes to hand over to and fro, by the host and by streams.
+// Which waits let other processes use a GPU on which contexts take turns:
+// - how long a small kernel of one process takes while another process waits in a stream, spins
+//   in a kernel, is busy, or does nothing;
+// - how long it takes to pass control to the other process and back, by the host and by streams.
 #include <algorithm>
 #include <chrono>
 #include <new>
@@ -22,10 +23,10 @@ using test::DeviceStream;
 using test::expect_cuda;
 using Clock = std::chrono::steady_clock;
 
-constexpr double probe_seconds = 1;  ///< of each state of the other process
+constexpr double probe_seconds = 1;  ///< for each state of the other process
 constexpr int most_probes = 300;
 constexpr int handovers = 100;
-/// Looks of the spinning kernel before it gives up: seconds, so that nothing here can hang.
+/// How often the spinning kernel looks before it gives up: for seconds, so that nothing can hang.
 constexpr std::uint64_t patience = 8'000'000;
 
 double since(Clock::time_point begin) {
@@ -55,14 +56,14 @@ class Process {
   DeviceBuffer<float> to_{1, 0.0F};
 };
 
-/// What the process beside the measured one is at.
+/// What the process beside the measured one does.
 class State {
  public:
   State() = default;
   virtual ~State() = default;
   State(const State&) = delete;
   State& operator=(const State&) = delete;
-  virtual void go_on() {}  ///< again and again, while the other one measures
+  virtual void go_on() {}  ///< called again and again, while the other one measures
 };
 
 /// A stream waits for a word that is written in the end.
@@ -79,7 +80,7 @@ class WaitingStream final : public State {
   test::Gate gate_;
 };
 
-/// A small all-reduce of two ranks, whose other one never comes.
+/// A small all-reduce of two ranks, of which the other one never comes.
 class SpinningKernel final : public State {
  public:
   SpinningKernel() {
@@ -113,7 +114,7 @@ class SpinningKernel final : public State {
   device::SmallCall call_{};
 };
 
-/// Copies of the device's, one behind the other: finite work that never ends.
+/// Device copies, one after another: each ends, but there is always a next one.
 class BusyStream final : public State {
  public:
   void go_on() override {
@@ -145,8 +146,8 @@ const StateKind states[] = {
 /// What both processes reach, on the host and on the device.
 struct Board {
   alignas(128) std::atomic<int> measured{0};   ///< states that process 1 is done with
-  alignas(128) std::atomic<int> turn{0};       ///< of handovers by the host
-  alignas(128) std::atomic<unsigned> word{0};  ///< of handovers by streams
+  alignas(128) std::atomic<int> turn{0};       ///< whose turn it is, by the host
+  alignas(128) std::atomic<unsigned> word{0};  ///< whose turn it is, by streams
 };
 
 void report(const char* state, std::vector<double> times) {
@@ -159,7 +160,7 @@ void report(const char* state, std::vector<double> times) {
       .number("longest_microseconds", times.back() * 1e6);
 }
 
-/// From a small kernel's launch until it is done, again and again.
+/// Times from a small kernel's launch until it is done, again and again.
 std::vector<double> probe(const Process& process) {
   std::vector<double> times;
   const auto begin = Clock::now();
@@ -190,7 +191,7 @@ void measure_states(Member& member, const Process& process, Board& board) {
   }
 }
 
-/// Kernels of both processes in turn; `handover` makes one process's.
+/// Runs kernels of both processes in turn. `handover` runs one process's.
 template <class Handover>
 void measure_handovers(Member& member, const Process& process, const char* way,
                        const Handover& handover) {
@@ -208,7 +209,7 @@ void measure_handovers(Member& member, const Process& process, const char* way,
 void measure_handovers(Member& member, const Process& process, Board& board,
                        cuda::DevicePointer word) {
   measure_handovers(member, process, "the host", [&](int mine) {
-    // acquire, release: each other's; nothing but the number is read.
+    // acquire and release pair with the other process's; nothing but the number is read.
     while (board.turn.load(std::memory_order_acquire) != mine) std::this_thread::yield();
     process.put_kernel();
     process.stream().finish();

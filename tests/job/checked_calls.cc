@@ -9,7 +9,7 @@
 namespace rondo::test {
 namespace {
 
-/// What one rank gets and what it should hold afterwards.
+/// The input of one rank and its expected output.
 class Expectation {
  public:
   Expectation(const Request& request, int rank, int ranks, unsigned salt)
@@ -116,7 +116,7 @@ void call(Communicator& world, const Request& r, const void* input, void* output
         .count = r.count, .collective = r.collective, .type = r.type, .op = r.op, .root = r.root};
     return make_call(world, call, input, output);
   }
-  Group group;  // round the ring, everybody at once
+  Group group;  // round the ring, all ranks at once
   world.send(input, r.count, r.type, (world.rank() + 1) % world.size());
   world.recv(output, r.count, r.type, (world.rank() + world.size() - 1) % world.size());
   group.wait();

@@ -30,11 +30,11 @@ struct WrongElement : std::runtime_error {
 /// Types: int32, int64, uint8, float32, float64; values stay so small that floats are exact.
 void checked_call(Communicator& communicator, const Request& request, unsigned salt = 0);
 
-/// An all_to_all_v of int32 with blocks of `count` elements and some more, other ones for each pair
-/// of ranks. Checked likewise.
+/// An all_to_all_v of int32, checked likewise. Blocks have `count` elements and some more, which
+/// differ for each pair of ranks.
 void checked_exchange(Communicator& communicator, std::size_t count, unsigned salt = 0);
 
-/// Some calls in flight at once, waited for in the opposite order, each checked.
+/// Makes several calls at once, waits for them in the opposite order, and checks each.
 void checked_overlap(Communicator& communicator, std::size_t count);
 
 }  // namespace rondo::test

@@ -1,4 +1,4 @@
-// Nothing left to make channels of: a clear error on both sides, never a hang or a crash.
+// No memory left to make channels: a clear error on both sides, never a hang or a crash.
 #include "tests/catch.h"
 #include "tests/job/support/job.h"
 
@@ -30,11 +30,11 @@ TEST_CASE("no memory for the shared segments: how much was needed and what to se
   check_told(result, 2, "out_of_memory", {"bytes", "RONDO_SLOT_BYTES", "RONDO_TRANSPORT=^shm"});
 }
 
-TEST_CASE("no memory for the ranks' board: what does without it") {
+TEST_CASE("no memory for the ranks' control block: which settings need none") {
   const auto result = finish(
       job_of(2, {"--transport", "shm"}, {"limit_file_size=65536", "join", "call=all_reduce,1000"}));
   check_told(result, 2, "out_of_memory",
-             {"board", "bytes", "RONDO_ALGORITHM=^direct", "RONDO_TRANSPORT=^shm"});
+             {"control block", "bytes", "RONDO_ALGORITHM=^direct", "RONDO_TRANSPORT=^shm"});
 }
 
 TEST_CASE("smaller slots fit into less memory, as the error says") {
@@ -46,7 +46,7 @@ TEST_CASE("smaller slots fit into less memory, as the error says") {
   CHECK(result.status == 0);
 }
 
-TEST_CASE("no descriptors left: said on every rank, with what to raise") {
+TEST_CASE("no descriptors left: every rank says so, and what to raise") {
   const Words transport = GENERATE(Words{"--transport", "shm"}, Words{"--transport", "tcp"});
   const std::string who = GENERATE(as<std::string>(), "", "1:");
   const auto result =

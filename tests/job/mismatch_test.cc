@@ -64,7 +64,7 @@ TEST_CASE("ranks that disagree are told both sides, all of them and soon") {
     CHECK(failure.code == "mismatch");
     const bool came = contains(failure.text, "[in ");
     CHECK((rank == 1 || !came ? failure.peer != rank : failure.peer == 1));
-    // Those of ranks 0, 2 and 3 that have not come to it yet are not named.
+    // Ranks among 0, 2 and 3 that have not reached it yet are not named.
     CHECK((contains(failure.text, " call " + wrong.our_words) ||
            contains(failure.text, " calls " + wrong.our_words)));
     CHECK(contains(failure.text, "rank 1 calls " + wrong.their_words));

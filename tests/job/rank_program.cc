@@ -2,7 +2,7 @@
 //
 //   argument = [RANK,RANK...:]ACTION[=DETAILS]      "^2:" means all ranks but 2
 //
-// Ends with status 0; 3 after a rondo::Error, told on standard output; 4 after a wrong element.
+// Ends with status 0; 3 after a rondo::Error, which it prints; 4 after a wrong element.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -95,7 +95,7 @@ void exchange(Rank& rank, const std::string& details) {
   checked_exchange(rank.world, number(details), rank.calls++);
 }
 
-/// Every collective. Of those with a block for each rank, the whole has about `details` elements.
+/// Every collective. Where there is a block for each rank, the whole has about `details` elements.
 void every_collective(Rank& rank, const std::string& details) {
   const std::size_t count = number(details);
   const auto ranks = static_cast<std::size_t>(rank.world.size());
@@ -124,7 +124,7 @@ void overlap(Rank& rank, const std::string& details) {
   checked_overlap(rank.world, number(details));
 }
 
-/// Odd and even ranks apart, in reverse order; and a copy of the world.
+/// Splits odd from even ranks, in reverse order, and copies the world.
 void split(Rank& rank, const std::string& details) {
   Communicator half = rank.world.split(rank.number % 2, -rank.number);
   const int same = (rank.world.size() - rank.number % 2 + 1) / 2;
@@ -147,7 +147,7 @@ void split(Rank& rank, const std::string& details) {
 void keep_half(Rank& rank, const std::string&) { rank.world = rank.world.split(rank.number % 2); }
 void keep_copy(Rank& rank, const std::string&) { rank.world = rank.world.dup(); }
 
-/// For ever; says so once it turns.
+/// Repeats a call for ever, and says so after three calls.
 template <class Call>
 void repeat(Rank& rank, const std::string& details, Call&& call) {
   for (;;) {
@@ -163,7 +163,7 @@ void describe(Rank& rank, const std::string& details) {
            rank.world.describe(Collective::all_reduce, number(details), DataType::float32));
 }
 
-/// Its data is no longer what the others expect.
+/// Makes this rank's data differ from what the others expect.
 void stray(Rank& rank, const std::string&) { ++rank.calls; }
 
 void abort_world(Rank& rank, const std::string& details) { rank.world.abort(details); }
@@ -214,8 +214,8 @@ void throw_exception(Rank&, const std::string& details) { throw std::runtime_err
 void leave(Rank&, const std::string& details) { std::exit(std::stoi(details)); }
 void end_at_once(Rank&, const std::string& details) { ::_exit(std::stoi(details)); }
 
-/// No file, and so no shared memory, may grow beyond this many bytes. Without the signal ignored
-/// the limit would kill.
+/// No file, and so no shared memory, may grow beyond this many bytes. It ignores the signal, which
+/// would otherwise kill.
 void limit_file_size(Rank&, const std::string& details) {
   std::signal(SIGXFSZ, SIG_IGN);
   const rlimit limit{number(details), RLIM_INFINITY};

@@ -55,7 +55,7 @@ TEST_CASE("each pair of ranks gets the best transport: here shm within a machine
   CHECK(count_of(result.output, " over shm+tcp") + count_of(result.output, " over tcp+shm") == 4);
 }
 
-TEST_CASE("what is forced or excluded is not used") {
+TEST_CASE("forced transports and algorithms are used, excluded ones are not") {
   struct Case {
     Words options;
     Words environment;

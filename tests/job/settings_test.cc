@@ -8,7 +8,7 @@
 
 using namespace rondo::test;
 
-TEST_CASE("a wrong setting is an error on every rank that says what is known") {
+TEST_CASE("a wrong setting is an error on every rank that lists the known values") {
   struct Case {
     std::string setting;
     std::vector<std::string> texts;
@@ -42,7 +42,7 @@ TEST_CASE("a wrong setting is an error on every rank that says what is known") {
   }
 }
 
-TEST_CASE("settings that leave no way are an error that tells the obstacles") {
+TEST_CASE("settings that leave no transport or algorithm are an error that tells the obstacles") {
   struct Case {
     Words options;
     Words script;
@@ -78,7 +78,7 @@ TEST_CASE("settings that leave no way are an error that tells the obstacles") {
   }
 }
 
-TEST_CASE("what NCCL has and rondo has not is one warning a process, and the job goes on") {
+TEST_CASE("NCCL's settings that rondo lacks give each process one warning, and the job goes on") {
   auto command = job_of(2, {}, {"join", "call=all_reduce,100", "split=10", "drop"});
   command.environment = {"NCCL_NVLS_ENABLE=1", "NCCL_PROTO=LL", "NCCL_IB_DISABLE=1"};
   const auto result = finish(command);

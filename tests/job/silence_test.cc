@@ -1,4 +1,5 @@
-// Ranks that die or fall silent: every other rank is told who it was, in time, and the job ends.
+// Ranks that die or fall silent: every other rank is told in time which one it was, and the job
+// ends.
 #include <signal.h>
 
 #include <memory>
@@ -101,7 +102,7 @@ TEST_CASE("a rank killed while the ranks still meet is named") {
     CHECK(failures.at(rank).code == "bootstrap");
     CHECK(failures.at(rank).peer == 2);
     CHECK(contains(failures.at(rank).text, "rank 2 (host "));
-    CHECK(contains(failures.at(rank).text, "came and went before all ranks had come"));
+    CHECK(contains(failures.at(rank).text, "joined and left before all ranks had joined"));
   }
 }
 
@@ -257,7 +258,7 @@ TEST_CASE("a rank that exits without leaving harms at most those that still wait
 }
 
 TEST_CASE("a rank that leaves while others split is named at once") {
-  // It is there until the launcher ends it, so nobody is told because it has gone.
+  // It is there until the launcher ends it, so no rank learns of it by its end.
   const auto result =
       finish(job_of(3, {}, {"join", "call=barrier", "1:finalize", "^1:split=10", "1:wait"}));
   INFO(result.output << "\n" << result.error);

@@ -17,7 +17,7 @@ struct Start {
   int ranks;
 };
 
-/// Ranks started by hand; each one's failure, in that order.
+/// Starts ranks by hand. Returns each one's failure, in that order.
 std::vector<Failure> fail_together(const std::vector<Start>& starts, int port,
                                    const std::string& bootstrap_seconds) {
   std::vector<std::unique_ptr<Process>> processes;
@@ -37,7 +37,7 @@ std::vector<Failure> fail_together(const std::vector<Start>& starts, int port,
   return failures;
 }
 
-/// All are of the meeting, came long before its usual end, and hold one of the texts.
+/// All failures are of the bootstrap, came long before its usual end, and hold one of the texts.
 void check_failures(const std::vector<Failure>& failures, const std::set<std::string>& texts) {
   for (const Failure& failure : failures) {
     INFO(failure.text);
@@ -59,33 +59,33 @@ const std::vector<std::string> rubbish{
 
 }  // namespace
 
-TEST_CASE("a missing rank is named by those who came") {
+TEST_CASE("a missing rank is named by the ranks that came") {
   const auto failures = fail_together({{0, 3}, {1, 3}}, free_port(), "6");
-  check_failures(failures, {"rank 2 of 3 did not come to the meeting"});
+  check_failures(failures, {"rank 2 of 3 did not join at port"});
   for (const Failure& failure : failures) CHECK(failure.peer == 2);
 }
 
-TEST_CASE("a missing rank 0 is said to be where it should be") {
+TEST_CASE("for a missing rank 0 the others say where it should be") {
   const int port = free_port();
   check_failures(fail_together({{1, 3}, {2, 3}}, port, "1.5"),
-                 {"no meeting with rank 0 at 127.0.0.1, port " + std::to_string(port)});
+                 {"cannot join rank 0 at 127.0.0.1, port " + std::to_string(port)});
 }
 
 TEST_CASE("two processes of one rank are both named") {
   const auto failures = fail_together({{0, 3}, {1, 3}, {1, 3}}, free_port(), "15");
-  check_failures(failures, {"two processes came as rank 1", "no meeting with rank 0"});
-  CHECK(contains(failures[0].text, "two processes came as rank 1"));
+  check_failures(failures, {"two processes joined as rank 1", "cannot join rank 0"});
+  CHECK(contains(failures[0].text, "two processes joined as rank 1"));
 }
 
 TEST_CASE("two rank 0s are told of the port") {
   const auto failures = fail_together({{0, 2}, {0, 2}}, free_port(), "1.5");
-  check_failures(failures, {"cannot listen on port", "did not come to the meeting"});
+  check_failures(failures, {"cannot listen on port", "did not join at port"});
 }
 
-TEST_CASE("ranks that count different worlds are named with their counts") {
+TEST_CASE("ranks with different world sizes are named with these sizes") {
   const auto failures = fail_together({{0, 2}, {1, 3}}, free_port(), "15");
   check_failures(failures, {"counts 3 ranks in the world", "counts 2 ranks in the world",
-                            "no meeting with rank 0"});
+                            "cannot join rank 0"});
   CHECK(contains(failures[0].text, "set the same WORLD_SIZE on every rank"));
 }
 
@@ -119,7 +119,7 @@ TEST_CASE("a port that another program listens on is named, with what to set") {
   const SilentListener stranger;
   const std::string port = std::to_string(stranger.port());
   const auto failures = fail_together({{0, 2}, {1, 2}}, stranger.port(), "1.5");
-  check_failures(failures, {"cannot listen on port " + port, "no meeting with rank 0"});
+  check_failures(failures, {"cannot listen on port " + port, "cannot join rank 0"});
   CHECK(contains(failures[0].text, "RONDO_PORT"));
   CHECK(contains(failures[1].text, "something that is not rondo listens there"));
 }
@@ -165,7 +165,8 @@ TEST_CASE("strangers on a TCP transport's port are turned away while the job run
       }
     }
   }
-  process.wait_until([&] { return contains(process.error(), "dropped a stranger"); }, "a warning");
+  process.wait_until([&] { return contains(process.error(), "dropped an unknown connection"); },
+                     "a warning");
   CHECK(failures_in(process.output()).empty());
   CHECK(!contains(process.output(), "WRONG"));
   process.signal(SIGTERM);

@@ -40,7 +40,7 @@ struct Buffer {
   std::size_t size;
 };
 
-/// Any bits, half the time; else small numbers, whose sums and products stay finite.
+/// Half of the elements get any bits, the others small numbers, whose sums and products are finite.
 template <class E>
 void fill(Buffer& buffer, std::mt19937& random) {
   const std::size_t bytes = sizeof(typename E::Storage);

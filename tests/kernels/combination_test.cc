@@ -51,8 +51,8 @@ std::vector<Buffer> random_operands(std::size_t operand_count, std::size_t count
   return operands;
 }
 
-/// Elements of outputs that differ from what is expected and of operands that are not outputs but
-/// changed. In place the last operands are the first outputs. Operands are as before afterwards.
+/// Counts elements of outputs that are not as expected, and of other operands that have changed. In
+/// place the last operands are the first outputs. The operands are restored afterwards.
 template <class E>
 std::size_t wrong_elements(const Case& c, std::vector<Buffer>& operands,
                            const std::vector<std::byte>& expected) {
@@ -95,7 +95,7 @@ std::string words(const Case& c, std::size_t operand_count, std::size_t count) {
          (c.in_place ? ", in place" : "");
 }
 
-/// Every way to call with these operands; the cases that went wrong in words.
+/// Tries every way to call with these operands. Returns the cases that went wrong, in words.
 template <class E>
 std::string wrong_cases(Case c, std::size_t operand_count, std::size_t count) {
   std::vector<Buffer> operands = random_operands<E>(operand_count, count, c.alignment);

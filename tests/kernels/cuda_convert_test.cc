@@ -72,7 +72,7 @@ TEST_CASE("CUDA widens every code as the CPU does", "[cuda]") {
   }
 }
 
-TEST_CASE("CUDA narrows as the CPU does: codes, what lies between them, what lies beyond",
+TEST_CASE("CUDA narrows as the CPU does: codes, values between them, and values beyond them",
           "[cuda]") {
   for (const Format& format : formats) {
     std::uint32_t wrong = 0;

@@ -15,7 +15,7 @@ import tempfile
 SOURCE = "kernels/cuda/combine.cu"
 # By kernel: bytes of an element, and the loads of 16 bytes that a thread has under way at least.
 KERNELS = {"float16": (2, 4), "bfloat16": (2, 4), "float32": (4, 4)}
-SINGLES = 8  # the same of single elements, where pointers are not aligned to 16 bytes
+SINGLES = 8  # the same for single elements, where pointers are not aligned to 16 bytes
 ACCESS = re.compile(r"(ld|st)\.global(?:\.v(\d))?\.[a-z]+(\d+)\s+(.*);")
 REGISTER = re.compile(r"%[a-z]+\d+")
 

@@ -26,7 +26,7 @@ struct Case {
   double factor;
 };
 
-/// Every thread's share, one after the other, last thread first.
+/// Runs every thread's share, one after the other, last thread first.
 void combine_on_host(const Case& c, const std::vector<device::Source>& sources,
                      const device::Targets& targets) {
   constexpr std::size_t threads = 3;
@@ -94,8 +94,8 @@ TEST_CASE("the device functor equals the CPU kernels", "[device]") {
   }
 }
 
-/// How often the threads' shares take each element, in words where it is not once. Notes the most
-/// elements that one thread has under way beside each other where nothing is aligned.
+/// Says in words where the threads' shares do not take each element exactly once. Notes the most
+/// elements that one thread has under way at the same time where nothing is aligned.
 template <std::size_t element>
 std::string wrong_shares(std::size_t count, bool aligned, std::size_t threads, int& most_singles) {
   std::vector<int> taken(count);
@@ -118,7 +118,7 @@ std::string wrong_shares(std::size_t count, bool aligned, std::size_t threads, i
          std::to_string(threads) + (aligned ? ", aligned" : ", not aligned");
 }
 
-TEST_CASE("threads share elements out whole, and have several under way where nothing is aligned",
+TEST_CASE("threads take each element once, and have several under way where nothing is aligned",
           "[device]") {
   std::string wrong;
   for (const std::size_t count : {0, 1, 7, 8, 9, 16, 63, 64, 65, 127, 1000, 4099}) {

@@ -82,7 +82,7 @@ auto with_element(DataType type, Visitor&& visit) {
   return visit(E5m2Element{});
 }
 
-/// The same of a type worked on in another one, its wide_type().
+/// The same for a type that is worked on in another one, its wide_type().
 template <class Visitor>
 auto with_element(DataType type, DataType worked, Visitor&& visit) {
   if (type == DataType::float32 && worked == DataType::float64)
@@ -109,7 +109,7 @@ T combine(ReduceOperator op, T a, T b) {
   }
 }
 
-/// Equal bits, or NaN both: which NaN comes out of two is the machine's choice.
+/// Equal bits, or both are NaN: which NaN comes out of two is the machine's choice.
 template <class E>
 bool same_element(const std::byte* a, const std::byte* b) {
   if constexpr (std::is_floating_point_v<typename E::Work>) {

@@ -1,11 +1,15 @@
-// How fast the CPU reductions are, through the caches and past them: two threads on two cores, each
-// with buffers of its own, reduce float32 sums at once. Not a test; run it alone on a machine:
+// Measures how fast the CPU reductions are, through the caches and past them. Two threads on two
+// cores, each with buffers of its own, reduce float32 sums at once. Not a test. Run it alone on a
+// machine:
 //
 //   kernels_speed [BYTES PER BUFFER]...
 //
-// GB/s (1e9) are bytes read and written by both threads over the time of the slower one, the median
-// of several rounds in which both ways take turns. What the outputs were before each round:
-// own: written by the same core; other: written by the other core; cold: in no cache.
+// GB/s (1e9) are bytes read and written by both threads, over the time of the slower one: the
+// median of several rounds in which both ways take turns. What the outputs were before each round:
+//
+//   own    written by the same core
+//   other  written by the other core
+//   cold   in no cache
 #include <hwy/cache_control.h>
 #include <sched.h>
 
@@ -38,7 +42,7 @@ struct Shape {
   std::size_t outputs;
 };
 
-/// The calling thread to the i-th of the allowed cores.
+/// Pins the calling thread to the i-th of the allowed cores.
 void pin(const cpu_set_t& allowed, std::size_t i) {
   std::size_t seen = 0;
   for (int core = 0; core < CPU_SETSIZE; ++core) {

@@ -38,7 +38,7 @@ std::size_t wrong_elements(const Case& c, std::mt19937& random) {
   const std::size_t bytes = c.count * sizeof(typename E::Storage);
   std::vector<Buffer> operands;
   for (std::size_t j = 0; j < c.operand_count; ++j) {
-    // Moved, a vector keeps its memory, and so does the pointer into it.
+    // A vector that is moved keeps its memory, so the pointer into it stays right.
     operands.emplace_back(bytes, c.offset * (j + 1) % 64);
     fill<E>(operands.back(), random);
   }
@@ -125,7 +125,7 @@ TEST_CASE("every pair of 8-bit codes combines as specified", "[reduce]") {
   }
 }
 
-TEST_CASE("16-bit floats: every code, added to nothing and to a tie", "[reduce]") {
+TEST_CASE("16-bit floats: every code, added to zero and to other codes", "[reduce]") {
   std::vector<std::uint16_t> left(65536), right(65536), got(65536);
   for (std::size_t i = 0; i < 65536; ++i) left[i] = static_cast<std::uint16_t>(i);
   for (const std::int64_t target : targets()) {
@@ -252,7 +252,7 @@ TEST_CASE("what cannot be reduced is refused", "[reduce]") {
   CHECK(value == 1);
 }
 
-TEST_CASE("bits of anything but integers are refused in words", "[reduce]") {
+TEST_CASE("operators on bits are refused for anything but integers", "[reduce]") {
   int refused = 0;
   for (const DataTypeInfo& type : data_types) {
     for (const ReduceOperatorInfo& op : reduce_operators) {

@@ -62,7 +62,7 @@ TEST_CASE("allocated memory is page-aligned, zeroed and writable", "[memory]") {
   }
 }
 
-TEST_CASE("no bytes are an empty handle", "[memory]") {
+TEST_CASE("an allocation of no bytes is an empty handle", "[memory]") {
   const Memory memory = allocate(0);
   CHECK(!memory);
   CHECK(memory.data() == nullptr);
@@ -175,7 +175,7 @@ TEST_CASE("memory that cannot be had is an error that says how much", "[memory]"
 
 // UBSan, which comes with ASan here, opens a pipe to look at an object's type.
 #if !defined(__SANITIZE_ADDRESS__)
-TEST_CASE("no file descriptor for a block is said so", "[memory]") {
+TEST_CASE("a lack of file descriptors for a block is said so", "[memory]") {
   rlimit old{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &old) == 0);
   std::optional<Error> error;

@@ -17,7 +17,7 @@ bool is_open(int file) { return ::fcntl(file, F_GETFD) >= 0; }
 
 }  // namespace
 
-TEST_CASE("a block of a device is found by what lies in it whole, until it is taken back") {
+TEST_CASE("a device's block is found by any range inside it, until it is taken back") {
   const auto blocks = std::make_shared<DeviceBlocks>();
   CHECK_FALSE(blocks->any());
   CHECK_FALSE(blocks->find(at(0x10000), 1));

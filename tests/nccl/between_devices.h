@@ -1,4 +1,4 @@
-// Ranks whose collectives go from device to device: all of them with a device from the start.
+// Ranks whose collectives go between devices. All have a device from the start.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class Bytes : public DeviceBuffer<unsigned char> {
   using DeviceBuffer::DeviceBuffer;
 };
 
-/// Bytes that differ by rank and place, whatever the type: tiles whose size divides no slice.
+/// Bytes that differ by rank and place, whatever the type. Their period divides no slice.
 inline std::vector<unsigned char> pattern(std::size_t bytes, int rank, std::size_t first = 0) {
   std::vector<unsigned char> tile(9973);
   for (std::size_t i = 0; i < tile.size(); ++i)
@@ -45,7 +45,7 @@ inline void expect_bytes(const Image& got, const Image& wanted, const std::strin
                          std::to_string(wanted.size()));
 }
 
-/// `ranks` blocks, one behind the other; block b as `of(b)` says.
+/// `ranks` blocks, one after the other; block b is `of(b)`.
 template <class Of>
 Image blocks(int ranks, const Of& of) {
   Image all;
@@ -65,7 +65,7 @@ inline void expect_sums(const std::vector<int>& got, int ranks, std::size_t firs
                          std::to_string(got.size()) + " is " + std::to_string(*at));
 }
 
-/// Rank 0's `calls` in a graph that is launched behind the communicator's end comes to its own.
+/// Captures rank 0's `calls`, ends the communicators, then launches the graph, which must end.
 template <class Calls>
 void replay_behind_the_end(const std::vector<ncclComm_t>& comms, const DeviceStream& stream,
                            Calls&& calls) {
@@ -87,8 +87,8 @@ void revoke_under_replays(const std::vector<ncclComm_t>& comms, const DeviceStre
   for (const ncclComm_t comm : comms) expect(ncclCommAbort(comm));
 }
 
-/// The fake counts: what goes from device to device waits for flags in batches, and nothing else
-/// does.
+/// How many batches of operations on flags the fake driver has counted. Only what goes from device
+/// to device waits for flags in batches.
 inline int batches() { return fake_calls("cuStreamBatchMemOp"); }
 
 }  // namespace rondo::test

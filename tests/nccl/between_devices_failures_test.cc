@@ -1,5 +1,5 @@
-// What goes wrong between devices: no stream may wait for ever, words must say why, and memory is
-// given back.
+// Failures of calls between devices: no stream may wait for ever, the message must say why, and
+// memory is given back.
 #include "tests/catch.h"
 #include "tests/nccl/between_devices.h"
 
@@ -52,7 +52,7 @@ TEST_CASE("abort from another thread releases the streams between devices") {
   expect(ncclCommAbort(comms[1]));
 }
 
-TEST_CASE("abort while a graph waits between devices releases it") {
+TEST_CASE("abort releases a graph that waits between devices") {
   const std::vector<ncclComm_t> comms = init_on_device(2);
   const DeviceStream stream;
   const Bytes buffer(std::vector<unsigned char>(9'000'000, 1));
@@ -61,8 +61,8 @@ TEST_CASE("abort while a graph waits between devices releases it") {
   });
 }
 
-TEST_CASE("a replay of many calls ends behind a failure") {
-  constexpr int calls = 1000;  // each look lets two of them end; how often it looks: watcher_test
+TEST_CASE("a replay of many calls ends after a failure") {
+  constexpr int calls = 1000;  // each look of the watcher lets two of them end (watcher_test)
   const std::vector<ncclComm_t> comms = init_on_device(2);
   const DeviceStream stream;
   const Bytes buffer(std::vector<unsigned char>(10, 1));
@@ -77,7 +77,7 @@ TEST_CASE("a replay of many calls ends behind a failure") {
   expect(ncclCommAbort(comms[0]));
 }
 
-TEST_CASE("a replay that the other rank does not make ends at the deadline, with words") {
+TEST_CASE("a replay that the other rank does not make ends at the deadline, with a message") {
   const bool is_message = GENERATE(false, true);
   ::setenv("RONDO_TIMEOUT", "1", 1);
   const std::vector<ncclComm_t> comms = init_on_device(2);
@@ -125,7 +125,7 @@ TEST_CASE("the driver's refusal in the middle of a call between devices ends the
   expect(ncclCommAbort(comms[1]));
 }
 
-TEST_CASE("where a rank cannot take part all go through the host's memory", "[fake]") {
+TEST_CASE("all ranks go through the host's memory where one cannot take part", "[fake]") {
   // Threads need no handle of each other's memory.
   const auto [function, takes_part] = GENERATE(table<const char*, bool>(
       {{"cuMemAlloc", false}, {"cuIpcGetMemHandle", true}, {"cuStreamBatchMemOp none", true}}));

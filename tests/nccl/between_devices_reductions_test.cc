@@ -1,4 +1,4 @@
-// Reductions from device to device.
+// Reductions between devices.
 #include "tests/catch.h"
 #include "tests/nccl/between_devices.h"
 #include "tests/sanitizers.h"
@@ -7,7 +7,7 @@ namespace rondo::test {
 namespace {
 
 constexpr std::size_t one_shot = (64 << 10) / sizeof(int);  ///< elements that every rank reduces
-constexpr std::size_t half = (4 << 20) / sizeof(int);       ///< of a slice of one block
+constexpr std::size_t half = (4 << 20) / sizeof(int);       ///< elements of a slice of one block
 
 void reduce_everything(int rank, int ranks, std::size_t count, ncclComm_t comm) {
   const DeviceStream stream;
@@ -55,9 +55,9 @@ TEST_CASE("reductions of ranks on two devices", "[fake]") {
   });
 }
 
-/// Every bit pattern of small magnitude: what it means is the type's affair, and each result must
+/// The inputs are bit patterns of small magnitude, whatever they mean in a type. Each result must
 /// be the one that the same call has on the host.
-TEST_CASE("every type and operator gives the host's bits") {
+TEST_CASE("every type and operator gives the same bits as on the host") {
   const std::vector<std::pair<ncclDataType_t, std::size_t>> types{
       {ncclInt8, 1},    {ncclUint8, 1},    {ncclInt32, 4},      {ncclUint32, 4},
       {ncclInt64, 8},   {ncclUint64, 8},   {ncclFloat16, 2},    {ncclFloat32, 4},
@@ -68,7 +68,7 @@ TEST_CASE("every type and operator gives the host's bits") {
       for (const ncclRedOp_t op : {ncclSum, ncclProd, ncclMax, ncclMin, ncclAvg}) {
         constexpr std::size_t count = 999;
         std::vector<unsigned char> host(count * bytes);
-        // The upper byte of every element stays far from infinities and numbers that are none.
+        // The upper byte of every element stays far from infinities and NaNs.
         for (std::size_t i = 0; i < host.size(); ++i)
           host[i] = static_cast<unsigned char>((i * 5 + static_cast<std::size_t>(rank) * 7) % 48);
         const Bytes device(host);
@@ -82,7 +82,7 @@ TEST_CASE("every type and operator gives the host's bits") {
   });
 }
 
-TEST_CASE("scaled contributions from device to device, the scalar on the host or the device") {
+TEST_CASE("scaled contributions between devices, with the scalar on the host or the device") {
   with_devices(2, [](int rank, ncclComm_t comm) {
     const DeviceStream stream;
     const std::size_t count = 70'000;

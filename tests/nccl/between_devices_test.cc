@@ -1,5 +1,5 @@
-// Collectives from device to device, without the host's memory: that they are right, that they go
-// that way, and that they keep their stream's order.
+// Collectives between devices, without the host's memory. Are they right, do they take that path,
+// and do they keep their stream's order?
 #include "tests/nccl/between_devices.h"
 
 #include "tests/catch.h"
@@ -51,7 +51,7 @@ void move_everything(int rank, int ranks, std::size_t bytes, ncclComm_t comm) {
   expect_bytes(one.get(), pattern(bytes, 0), "broadcast in place");
 }
 
-TEST_CASE("what only moves goes from device to device, whatever its size") {
+TEST_CASE("collectives that only move data go from device to device, whatever their size") {
   const int ranks = GENERATE(2, 3, 4);
   const std::size_t part = half / static_cast<std::size_t>(ranks);
   const std::size_t bytes = GENERATE_COPY(from_range(
@@ -65,7 +65,7 @@ TEST_CASE("what only moves goes from device to device, whatever its size") {
   CHECK(fake_violations() == 0);
 }
 
-TEST_CASE("as many ranks as take part at most go from device to device", "[fake]") {
+TEST_CASE("the most ranks that may take part go from device to device", "[fake]") {
   constexpr int ranks = 32;
   const int copied = fake_calls("cuLaunchHostFunc");
   with_devices(ranks, [&](int rank, ncclComm_t comm) {
@@ -89,7 +89,7 @@ TEST_CASE("as many ranks as take part at most go from device to device", "[fake]
   CHECK(fake_violations() == 0);
 }
 
-TEST_CASE("calls of many slices take turns with the halves") {
+TEST_CASE("calls of many slices use both halves in turn") {
   const std::size_t bytes = GENERATE(
       from_range(cells<std::size_t>({half, half + 1, 2 * half, 5 * half / 2}, {2 * half + 1})));
   with_devices(2, [&](int rank, ncclComm_t comm) { move_everything(rank, 2, bytes, comm); });
@@ -123,8 +123,7 @@ TEST_CASE("ranks on two devices of a process reach each other", "[fake]") {
   CHECK(fake_calls("cuCtxEnablePeerAccess") > 0);
 }
 
-TEST_CASE(
-    "a call between devices returns at once and follows its stream, several streams in turn") {
+TEST_CASE("calls between devices return at once and keep their order, also in several streams") {
   with_devices(2, [](int rank, ncclComm_t comm) {
     const DeviceStream first;
     const DeviceStream second;
@@ -140,7 +139,7 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("two communicators, in different orders on each rank, and children of one") {
+TEST_CASE("two communicators, called in a different order on each rank, and a child of one") {
   const std::vector<ncclComm_t> firsts = init_on_device(2);
   const std::vector<ncclComm_t> seconds = init_on_device(2);
   on_all_ranks(2, [&](int rank) {
@@ -160,7 +159,7 @@ TEST_CASE("two communicators, in different orders on each rank, and children of 
     }
     ncclComm_t child = nullptr;
     expect(ncclCommSplit(firsts[at], 0, 1 - rank, &child, nullptr));
-    expect(ncclBroadcast(two.data(), two.data(), 1000, ncclUint8, 0, child, a));  // of old rank 1
+    expect(ncclBroadcast(two.data(), two.data(), 1000, ncclUint8, 0, child, a));  // from old rank 1
     a.finish();
     b.finish();
     expect_bytes(one.get(), pattern(1000, 1), "first");
@@ -190,7 +189,7 @@ TEST_CASE("one thread runs all ranks in a group, long calls too") {
   destroy(comms);
 }
 
-TEST_CASE("captured calls between devices are replayed, others between them") {
+TEST_CASE("captured calls between devices are replayed, with other calls between the replays") {
   const std::size_t bytes =
       GENERATE(from_range(cells<std::size_t>({100, 2 * half + 100}, {100, half + 100})));
   with_devices(2, [&](int rank, ncclComm_t comm) {
@@ -218,7 +217,7 @@ TEST_CASE("captured calls between devices are replayed, others between them") {
   CHECK(fake_violations() == 0);
 }
 
-TEST_CASE("a captured call between devices comes to an end after its communicator") {
+TEST_CASE("a graph of a call between devices ends when it is launched after its communicator") {
   const std::vector<ncclComm_t> comms = init_on_device(2);
   const DeviceStream stream;
   const Bytes buffer(pattern(100, 0));

@@ -14,7 +14,7 @@ class UniqueId(ctypes.Structure):
 
 
 class Library:
-    """Calls that return an ncclResult_t raise what it says."""
+    """The functions of the library. call() raises what an ncclResult_t says, unless it is success."""
 
     def __init__(self, path=LIBRARY):
         self.functions = ctypes.CDLL(path)
@@ -44,7 +44,7 @@ class Library:
         return comm
 
     def sum(self, comm, values):
-        """The result and the sums."""
+        """Returns the result and the sums."""
         buffer = (ctypes.c_float * len(values))(*values)
         result = self.result("ncclAllReduce", buffer, buffer, ctypes.c_size_t(len(values)), FLOAT,
                              SUM, comm, None)

@@ -32,7 +32,7 @@ def say(*words):
 
 
 def run_rank(rank, ranks, path):
-    """Sums; says so; waits for a word; tries again, which must fail; goes on without the dead."""
+    """Sums, then reads which rank is dead. The next sum must fail, and one without that rank works."""
     library = client.Library()
     comm = library.join(read_id(path), ranks, rank)
     result, sums = library.sum(comm, [rank, 1.0])

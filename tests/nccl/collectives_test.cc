@@ -1,5 +1,5 @@
-// Every collective, type and operator against what the words of NCCL's documentation say, on small
-// numbers that every type holds exactly, so that any order of adding gives the same bits.
+// Every collective, type and operator against NCCL's documentation. Numbers are small, so that
+// every type holds them exactly and any order of adding gives the same bits.
 #include <cmath>
 
 #include "tests/catch.h"
@@ -119,7 +119,7 @@ void check_reductions(const Rank& at, ncclRedOp_t op) {
            "ncclReduceScatter in place");
 }
 
-/// Every rank's block, one behind the other.
+/// Every rank's block, one after the other.
 Numbers gathered(int ranks, std::size_t count) {
   Numbers all;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -234,13 +234,13 @@ TEST_CASE("each rank's scalar multiplies before the sum, in every type") {
   const auto residence = GENERATE(ncclScalarHostImmediate, ncclScalarDevice);
   with_members(2, [&](int rank, ncclComm_t comm) {
     for (const auto& type : types) {
-      // One sum of e5m2 has more digits than it holds: 1 * 2 + 2 * 3 is fine, all stay below 16.
+      // Even e5m2, which has few digits, holds all sums exactly: 5, 7, 8 and 10.
       check_premultiplied({rank, 2, comm, type, 1500}, residence);
     }
   });
 }
 
-TEST_CASE("settings of a call are checked, then it is made") {
+TEST_CASE("a call's settings are checked before it is made") {
   with_members(2, [&](int rank, ncclComm_t comm) {
     float value = static_cast<float>(rank);
     ncclCollConfig_t config = NCCL_COLLCONFIG_INITIALIZER;

@@ -1,4 +1,4 @@
-// Communicators from communicators: split, shrink, grow, and what is possible after a failure.
+// Communicators made from others: split, shrink, grow, and what is possible after a failure.
 #include <array>
 
 #include "tests/catch.h"
@@ -60,7 +60,7 @@ TEST_CASE("shrink leaves ranks out") {
     ncclComm_t rest = nullptr;
     if (rank == 1 || rank == 2) {
       expect_error(ncclCommShrink(comm, excluded.data(), 2, &rest, nullptr, NCCL_SHRINK_DEFAULT),
-                   ncclInvalidArgument, "this very rank");
+                   ncclInvalidArgument, "this rank itself");
       return;
     }
     expect(ncclCommShrink(comm, excluded.data(), 2, &rest, nullptr, NCCL_SHRINK_DEFAULT));

@@ -1,5 +1,5 @@
-// Device buffers, streams and graphs with owners; ranks as threads on a device. All by functions
-// that a real driver has, too.
+// Device buffers, streams and graphs with owners, and ranks as threads on a device. Uses only
+// functions that a real driver has too.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +23,8 @@ inline void expect_cuda(int status) {
   expect_that(status == cuda::success, "CUDA says " + std::to_string(status));
 }
 
-/// Complete when it returns: the driver's own copy may still be on its way to the device then, and
-/// streams that do not wait for the null stream would not see it.
+/// The copy is complete when this returns. The driver's own function may return before that, and
+/// streams that do not wait for the null stream would not see the copy.
 inline void device_upload(void* to, const void* from, std::size_t bytes) {
   expect_cuda(cuMemcpyHtoD_v2(cuda::address_of(to), from, bytes));
   expect_cuda(cuStreamSynchronize(nullptr));
@@ -39,8 +39,8 @@ inline cuda::Context device_context(int device) {
   return context;
 }
 
-/// Of the stand-in driver: no more blocks than these are taken. What streams still hold goes soon;
-/// what does not is a leak.
+/// Checks that at most so many blocks of the stand-in driver are taken. Blocks that streams still
+/// hold go soon. Blocks that do not go are a leak.
 inline void expect_blocks(int most) {
   constexpr std::chrono::seconds longest{30};
   const auto end = std::chrono::steady_clock::now() + longest;
@@ -129,8 +129,8 @@ class CapturedGraph {
   GraphExec exec_ = nullptr;
 };
 
-/// Of the environment, for communicators that are made while it lives; no thread may look
-/// meanwhile.
+/// A variable of the environment, for communicators that are made while it lives. No thread may
+/// read the environment meanwhile.
 class Setting {
  public:
   Setting(std::string name, const std::string& value) : name_(std::move(name)) {
@@ -152,12 +152,12 @@ class Setting {
   std::optional<std::string> before_{};
 };
 
-/// For tests of what each rank puts into its streams, though ranks are threads here.
+/// While it lives, each rank puts its calls into its streams by itself, though ranks are threads.
 struct EachForItself : Setting {
   EachForItself() : Setting("RONDO_JOIN_THREADS", "0") {}
 };
 
-/// Communicators of ranks on these devices, by rank, whose calls each puts into its streams itself.
+/// Communicators of ranks on these devices, by rank. Each puts its own calls into its streams.
 inline std::vector<ncclComm_t> init_on(const std::vector<int>& device_of) {
   const EachForItself setting;
   std::vector<ncclComm_t> comms(device_of.size());
@@ -165,13 +165,13 @@ inline std::vector<ncclComm_t> init_on(const std::vector<int>& device_of) {
   return comms;
 }
 
-/// Of ranks that share device 0, which becomes this thread's.
+/// Communicators of ranks that share device 0, which becomes this thread's.
 inline std::vector<ncclComm_t> init_on_device(int ranks) {
   cuCtxSetCurrent(device_context(0));
   return init_on(std::vector<int>(static_cast<std::size_t>(ranks), 0));
 }
 
-/// The same where all calls go through the host's memory.
+/// The same, but all calls go through the host's memory.
 inline std::vector<ncclComm_t> init_through_host(int ranks) {
   const Setting setting("NCCL_P2P_DISABLE", "1");
   return init_on_device(ranks);
@@ -187,13 +187,13 @@ void run_on_device(const std::vector<ncclComm_t>& comms, Body&& body) {
   });
 }
 
-/// The same with a new communicator, whose calls go through the host's memory. Of two kinds, as it
-/// is linked: ranks are threads of this process (device_threads.cc), or processes with a network
+/// The same with a new communicator, whose calls go through the host's memory. What is linked says
+/// what ranks are: threads of this process (device_threads.cc), or processes with a network
 /// between them (hosts.cc), which share no variable. Cases that are fit for both have the tag
 /// [members].
 void with_device_members(int ranks, const std::function<void(int rank, ncclComm_t comm)>& body);
 
-/// Of a thousand numbers `of(i)`, from i = `first` on, again and again.
+/// The numbers of(0) to of(999) again and again, from i = `first` on.
 template <class Of>
 std::vector<int> thousands(std::size_t count, std::size_t first, const Of& of) {
   std::vector<int> values(count);
@@ -203,12 +203,12 @@ std::vector<int> thousands(std::size_t count, std::size_t first, const Of& of) {
   return values;
 }
 
-/// Differs by rank and place, and stays exact.
+/// Numbers that differ by rank and place, and whose sums are exact.
 inline std::vector<int> numbers(std::size_t count, int rank) {
   return thousands(count, 0, [&](int i) { return i + rank * 1000; });
 }
 
-/// What all ranks' numbers are, added, from element `first` on.
+/// The sums of all ranks' numbers, from element `first` on.
 inline std::vector<int> sums_of_numbers(std::size_t count, int ranks, std::size_t first = 0) {
   return thousands(count, first, [&](int i) { return i * ranks + 1000 * ranks * (ranks - 1) / 2; });
 }

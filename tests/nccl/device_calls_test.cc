@@ -50,7 +50,7 @@ TEST_CASE("vector collectives on device buffers", "[members]") {
   CHECK(fake_violations() == 0);
 }
 
-/// Blocks of all ranks, one behind the other.
+/// Blocks of all ranks, one after the other.
 std::vector<int> blocks(std::size_t count, int ranks) {
   std::vector<int> all;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -138,7 +138,7 @@ TEST_CASE("a communicator used from several streams keeps its order", "[members]
   });
 }
 
-TEST_CASE("several communicators at once in different orders of streams") {
+TEST_CASE("several communicators at once, called in different orders") {
   const std::vector<ncclComm_t> firsts = init_through_host(2);
   const std::vector<ncclComm_t> seconds = init_through_host(2);
   on_all_ranks(2, [&](int rank) {
@@ -168,7 +168,7 @@ TEST_CASE("several communicators at once in different orders of streams") {
   destroy(seconds);
 }
 
-TEST_CASE("host and device buffers mix in a call, and calls on the host follow", "[members]") {
+TEST_CASE("a call may mix host and device buffers, and calls on the host follow it", "[members]") {
   with_device_members(2, [](int rank, ncclComm_t comm) {
     const DeviceStream stream;
     const DeviceBuffer<int> device(600'000, rank + 1);
@@ -177,12 +177,13 @@ TEST_CASE("host and device buffers mix in a call, and calls on the host follow",
     stream.finish();
     expect_that(host == std::vector<int>(host.size(), 3), "device to host");
     expect(ncclAllReduce(host.data(), device.data(), host.size(), ncclInt, ncclSum, comm, stream));
-    expect_sum(comm, 1, 2);  // on the host, behind the call in the stream
+    expect_sum(comm, 1, 2);  // on the host, after the call in the stream
     expect_that(device.get() == std::vector<int>(host.size(), 6), "host to device");
   });
 }
 
-TEST_CASE("messages between devices, long ones in a circle of dependences", "[members]") {
+TEST_CASE("long messages between devices whose ranks wait for each other in a circle",
+          "[members]") {
   // Rank 1 sends on only what it has received, so rank 0's receive waits for its send.
   constexpr std::size_t count = 2'000'000;
   with_device_members(3, [](int rank, ncclComm_t comm) {
@@ -230,9 +231,9 @@ TEST_CASE("one thread runs all ranks of several communicators in a group, messag
   CHECK(fake_violations() == 0);
 }
 
-TEST_CASE("collectives and messages of a group are matched in the order in which they were asked",
+TEST_CASE("collectives and messages of a group are matched in the order of their calls",
           "[members]") {
-  // Long ones first and last: slices of all of them are ready at once, on each rank at other times.
+  // Long ones come first and last. Slices of all are ready at once, at other times on each rank.
   const std::vector<std::size_t> counts{1'500'000, 3, 700'000, 100'000};
   with_device_members(2, [&](int rank, ncclComm_t comm) {
     const DeviceStream stream;
@@ -269,7 +270,7 @@ TEST_CASE("collectives and messages of a group are matched in the order in which
   CHECK(fake_violations() == 0);
 }
 
-TEST_CASE("operators of a rank's own, with a scalar on the host or the device", "[members]") {
+TEST_CASE("a rank's own operators, with a scalar on the host or the device", "[members]") {
   with_device_members(2, [](int rank, ncclComm_t comm) {
     const DeviceStream stream;
     const DeviceBuffer<float> values(700'000, 1);
@@ -293,8 +294,7 @@ TEST_CASE("operators of a rank's own, with a scalar on the host or the device", 
   });
 }
 
-TEST_CASE("split communicators, memory of the library's own and registrations are the device's",
-          "[members]") {
+TEST_CASE("split communicators, ncclMemAlloc and registrations work on a device", "[members]") {
   with_device_members(2, [](int rank, ncclComm_t comm) {
     const DeviceStream stream;
     void* memory = nullptr;
@@ -306,7 +306,7 @@ TEST_CASE("split communicators, memory of the library's own and registrations ar
     device_upload(memory, mine.data(), 4000);
     expect(ncclAllReduce(memory, memory, 1000, ncclInt, ncclSum, comm, stream));
     ncclComm_t half = nullptr;
-    expect(ncclCommSplit(comm, 0, 1 - rank, &half, nullptr));  // behind the call in the stream
+    expect(ncclCommSplit(comm, 0, 1 - rank, &half, nullptr));  // after the call in the stream
     expect(ncclAllReduce(memory, memory, 1000, ncclInt, ncclSum, half, stream));
     expect(ncclCommDestroy(half));  // waits for it
     std::vector<int> got(1000);

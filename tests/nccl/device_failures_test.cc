@@ -1,4 +1,4 @@
-// What goes wrong with calls in streams: no stream may wait for ever, and words must say why.
+// Failures of calls in streams: no stream may wait for ever, and the message must say why.
 #include "tests/catch.h"
 #include "tests/nccl/device.h"
 
@@ -57,7 +57,7 @@ TEST_CASE("a communicator that has failed takes no call, however far behind its 
   expect(ncclCommAbort(comms[0]));
 }
 
-TEST_CASE("abort while a replayed group waits releases the graph") {
+TEST_CASE("abort releases the graph of a replayed group that waits") {
   const std::vector<ncclComm_t> comms = init_through_host(2);
   const DeviceStream stream;
   const DeviceBuffer<int> buffer(2'000'000, 1);

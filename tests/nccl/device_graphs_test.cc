@@ -41,7 +41,7 @@ TEST_CASE("a first call may be a captured one, and a graph may outlive its commu
       expect(ncclAllReduce(buffer.data(), buffer.data(), 1000, ncclInt, ncclSum, comm, stream));
       expect(ncclAllReduce(buffer.data(), buffer.data(), 1000, ncclInt, ncclSum, comm, stream));
     });
-    for (int i = 0; i < 3; ++i) graph.launch(replays);  // none is waited for by the host
+    for (int i = 0; i < 3; ++i) graph.launch(replays);  // the host waits for none of them
     expect(ncclAllReduce(buffer.data(), buffer.data(), 1000, ncclInt, ncclMax, comm, stream));
     stream.finish();  // the call waits for the replays, which are in another stream
     expect_that(buffer.get() == std::vector<int>(1000, 3 * 32), "3 doubled 5 times");

@@ -1,7 +1,7 @@
-// Device buffers of ranks that take each other for machines of their own: through pinned memory and
-// a network, whatever the collective and the type; and what goes wrong on the way. Linked with the
-// cases [members], which run so, too; others of theirs have threads, behind which nobody may fork.
-// hosts.h says what a rank is here.
+// Device buffers of ranks that take each other for other hosts: through pinned memory and a
+// network, for every collective and type, and with failures. Also runs the cases [members] that
+// way. Other files of such cases start threads, after which a process must not fork. hosts.h
+// defines a rank here.
 #include <unistd.h>
 
 #include <array>
@@ -17,7 +17,7 @@
 namespace rondo::test {
 namespace {
 
-/// How a type writes the numbers that three ranks' 1, 2 and 3 are combined to; little-endian.
+/// How a type writes the ranks' numbers 1, 2 and 3, and their sum and product 6; little-endian.
 struct Encoding {
   ncclDataType_t type;
   std::size_t bytes;
@@ -61,7 +61,7 @@ Image encoded(const Encoding& encoding, std::size_t count, const Of& of) {
 
 constexpr int ranks = 3;
 
-/// What rank `rank` has: 1, 2 and 3 in turn, of which every place has one of each among the ranks.
+/// What rank `rank` has: 1, 2 and 3 in turn. At each place every number is on one of the ranks.
 Image mine(const Encoding& encoding, std::size_t count, int rank) {
   return encoded(encoding, count, [&](std::size_t i) {
     return 1 + static_cast<int>((i + static_cast<std::size_t>(rank)) % ranks);
@@ -126,7 +126,7 @@ class Collectives {
     const auto bytes = static_cast<std::ptrdiff_t>(count_ * encoding_.bytes);
     return {all.begin() + rank_ * bytes, all.begin() + (rank_ + 1) * bytes};
   }
-  /// What the call has written; behind that nothing.
+  /// Checks what the call has written, and that it has written nothing after that.
   void check(const std::string& what, Image wanted) {
     stream_.finish();
     wanted.resize(whole_ * encoding_.bytes, unwritten);
@@ -158,7 +158,7 @@ TEST_CASE("every collective of every type between hosts", "[hosts]") {
 }
 
 TEST_CASE("long collectives between hosts, in slices that take turns", "[hosts]") {
-  const std::size_t type = GENERATE(std::size_t{2}, std::size_t{6});  // of 4 and of 2 bytes
+  const std::size_t type = GENERATE(std::size_t{2}, std::size_t{6});  // types of 4 and of 2 bytes
   CHECK_NOTHROW(with_hosts(ranks, [&](int rank, ncclComm_t comm) {
     Collectives collectives(rank, comm, encodings[type], 1'000'003);
     collectives.reduce();
@@ -167,7 +167,7 @@ TEST_CASE("long collectives between hosts, in slices that take turns", "[hosts]"
   }));
 }
 
-/// Those in which a rank's own block differs from others', by ragged.h's patterns.
+/// Checks the collectives whose blocks differ in size, by ragged.h's patterns.
 void expect_ragged(int rank, ncclComm_t comm, const Counts& counts) {
   const DeviceStream stream;
   const Numbers all = numbers(counts, rank);
@@ -193,7 +193,7 @@ void expect_ragged(int rank, ncclComm_t comm, const Counts& counts) {
   same(sums, block(summed(counts), counts, rank), "rondoReduceScatterv");
 }
 
-/// To each peer another count, also none, and displacements in the opposite order.
+/// Checks an exchange with another count for each peer, also none, and places in reverse order.
 void expect_ragged_exchange(int rank, ncclComm_t comm) {
   Counts to;
   Counts from;
@@ -246,7 +246,7 @@ void call(ncclComm_t comm, const DeviceBuffer<int>& buffer, std::size_t count,
   expect(ncclAllReduce(buffer.data(), buffer.data(), count, ncclInt, ncclSum, comm, stream));
 }
 
-TEST_CASE("a host that is killed in the middle of a call is told of on all others", "[hosts]") {
+TEST_CASE("all other hosts report a host that is killed in the middle of a call", "[hosts]") {
   const std::size_t count = GENERATE(std::size_t{10}, std::size_t{3'000'000});
   const std::vector<Ended> ended = run_hosts(ranks, [&](int rank, ncclComm_t comm) {
     const DeviceStream stream;
@@ -254,11 +254,11 @@ TEST_CASE("a host that is killed in the middle of a call is told of on all other
     call(comm, buffer, count, stream);
     stream.finish();
     if (rank == 2) ::kill(::getpid(), SIGKILL);
-    // Refused at once where the death is known already.
+    // The call is refused at once where the death is known already.
     const ncclResult_t at_once =
         ncclAllReduce(buffer.data(), buffer.data(), count, ncclInt, ncclSum, comm, stream);
     if (at_once != ncclSuccess) expect(at_once, ncclRemoteError);
-    stream.finish();  // comes to its end
+    stream.finish();  // the call comes to its end
     expect(failure_of(comm), ncclRemoteError);
     expect_error(ncclAllReduce(buffer.data(), buffer.data(), count, ncclInt, ncclSum, comm, stream),
                  ncclRemoteError, "rank 2");
@@ -280,7 +280,7 @@ TEST_CASE("an abort on one host ends calls and replays on all", "[hosts]") {
       expect(ncclCommRevoke(comm, NCCL_REVOKE_DEFAULT));
       return;
     }
-    // Its result is the revocation where that is known already.
+    // The call may return the revocation's error, where that is known already.
     const auto reduce = [&] {
       ncclAllReduce(buffer.data(), buffer.data(), count, ncclInt, ncclSum, comm, stream);
     };
@@ -297,7 +297,7 @@ TEST_CASE("an abort on one host ends calls and replays on all", "[hosts]") {
   }));
 }
 
-TEST_CASE("hosts that differ in a call are told so, whatever differs", "[hosts]") {
+TEST_CASE("hosts whose calls differ are told so, whatever differs", "[hosts]") {
   enum class Differs { count, type, root, collective };
   const Differs what = GENERATE(Differs::count, Differs::type, Differs::root, Differs::collective);
   CHECK_NOTHROW(with_hosts(2, [&](int rank, ncclComm_t comm) {

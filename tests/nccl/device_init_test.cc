@@ -1,5 +1,5 @@
 // ncclCommInitAll over devices: every rank gets its device's context, whatever is current, and
-// gives it back; devices that do not exist are refused.
+// gives it back. Devices that do not exist are refused.
 #include <algorithm>
 #include <fstream>
 #include <sstream>
@@ -19,10 +19,11 @@ int devices_here() {
   return devices;
 }
 
-/// Of devices 4 and 5, which no other file's tests use.
+/// How often devices 4 and 5 are retained, which no other file's tests use.
 int retained_here() { return fake_retained(4) + fake_retained(5); }
 
-/// What serves a communicator gives its context back in its own time. Less: an earlier one's, too.
+/// What serves a communicator gives its context back in its own time. The number may become less
+/// than `retained`, as an earlier communicator's context is given back, too.
 void wait_for_retained(int retained) {
   while (retained_here() > retained) std::this_thread::yield();
 }
@@ -33,7 +34,7 @@ void expect_no_comms(const std::vector<ncclComm_t>& comms) {
 
 ncclComm_t no_comm() { return reinterpret_cast<ncclComm_t>(std::uintptr_t{8}); }
 
-TEST_CASE("a device that does not exist is named, and how many there are") {
+TEST_CASE("the error for a device that does not exist names it and the number of devices") {
   const int devices = devices_here();
   const int retained = fake_retained(-1);
   std::vector<ncclComm_t> comms(3, no_comm());
@@ -50,7 +51,7 @@ TEST_CASE("a device that does not exist is named, and how many there are") {
   CHECK(fake_retained(-1) <= retained);  // fewer: an earlier communicator's are given back
 }
 
-TEST_CASE("ranks of several threads, made on none of their devices, go between them", "[fake]") {
+TEST_CASE("calls go between devices even if none was current when ranks were made", "[fake]") {
   const std::vector<int> device_of = GENERATE(std::vector<int>{4, 5}, std::vector<int>{5, 5, 4});
   for (const int device : device_of) device_context(device);
   cuCtxSetCurrent(GENERATE(false, true) ? device_context(0) : nullptr);
@@ -111,7 +112,7 @@ TEST_CASE("contexts are given back, whichever way a communicator ends", "[fake]"
   CHECK(fake_violations() == 0);
 }
 
-TEST_CASE("one thread with a device for each rank, whichever is current", "[together]") {
+TEST_CASE("one thread runs ranks on several devices, whichever is current", "[together]") {
   const std::vector<int> device_of = placed({1, 0, 6});
   const bool in_group_too = GENERATE(false, true);
   const Ranks<int> all = make_ranks<int>(device_of, 300'001, 300'001);
@@ -125,7 +126,7 @@ TEST_CASE("one thread with a device for each rank, whichever is current", "[toge
   for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = sum_at(i, 3);
   const Launches launches;
   in_group(3, [&](std::size_t r) {
-    cuCtxSetCurrent(device_context(device_of[(r + 1) % 3]));  // of another rank
+    cuCtxSetCurrent(device_context(device_of[(r + 1) % 3]));  // another rank's device
     expect(ncclAllReduce(all[r]->in.data(), all[r]->out.data(), sums.size(), ncclInt, ncclSum,
                          comms[r], all[r]->stream));
   });
@@ -157,7 +158,7 @@ TEST_CASE("the null stream is that of each rank's own device", "[together]") {
   CHECK(fake_violations() == 0);
 }
 
-TEST_CASE("kernels are loaded anew into a context that was gone meanwhile", "[fake]") {
+TEST_CASE("kernels are loaded again into a context that was gone meanwhile", "[fake]") {
   if (lacks_kernels()) return;
   cuCtxSetCurrent(nullptr);
   const std::vector<int> nobody_elses{7, 7};
@@ -180,8 +181,8 @@ TEST_CASE("the log says how devices reach each other", "[fake]") {
                Row{FakeLink::pcie, "GPU buffers go from device to device (PCIe)"},
                Row{FakeLink::none,
                    "GPU buffers go through the host's memory: rank 0: rondo: cuCtxEnablePee"});
-  const std::string path = std::string(RONDO_TEST_FOLDER) + "/links" +
-                           std::to_string(static_cast<int>(row.link)) + ".log";
+  const std::string path =
+      RONDO_TEST_FOLDER "/links" + std::to_string(static_cast<int>(row.link)) + ".log";
   std::remove(path.c_str());
   fake_set_link(4, 5, row.link);
   cuCtxSetCurrent(nullptr);

@@ -1,6 +1,6 @@
-// Ranks that are threads of one process and share a device: they meet at each collective, and one
-// of them launches for all. So nothing in a stream waits for what is put there later, and streams
-// may share queues, or ranks a stream.
+// Ranks that are threads of one process and share a device. They meet at each collective, and one
+// of them launches for all. So nothing in a stream waits for what is put there later. Streams may
+// share queues, and ranks may share a stream.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -15,7 +15,8 @@
 namespace rondo::test {
 namespace {
 
-/// Streams that are made while it lives share so many queues of their context; and no GPU's do.
+/// Streams that are made while it lives share so many queues of their context.
+/// On a real GPU it does nothing.
 class SharedQueues {
  public:
   explicit SharedQueues(std::size_t queues) { fake_share_queues(queues); }
@@ -24,8 +25,8 @@ class SharedQueues {
   SharedQueues& operator=(const SharedQueues&) = delete;
 };
 
-/// Ranks that share device 0, which becomes this thread's.
-/// A minute is no machine's business; `seconds`: for those that wait in vain.
+/// Ranks that share device 0, which becomes this thread's. A thread waits `seconds` for the others:
+/// a minute is enough on any machine, and tests that wait in vain ask for less.
 std::vector<ncclComm_t> init_joined(int ranks, int seconds = 60) {
   cuCtxSetCurrent(device_context(0));
   const Setting setting("RONDO_JOIN_THREADS", std::to_string(seconds));
@@ -37,7 +38,7 @@ std::vector<ncclComm_t> init_joined(int ranks, int seconds = 60) {
 
 using IntRank = Rank<int>;
 
-/// Every kind of collective once, and what it gave.
+/// Makes each collective once and checks its result.
 void expect_all_collectives(IntRank& mine, int rank, int ranks, std::size_t count,
                             ncclComm_t comm) {
   const cudaStream_t stream = mine.stream;
@@ -183,7 +184,8 @@ TEST_CASE("one thread's calls for several ranks without a group wait once in vai
   destroy(comms);
 }
 
-TEST_CASE("a thread that one waits for beyond its call finds it gone on by itself", "[join]") {
+TEST_CASE("a thread that comes too late goes on by itself, and the next calls meet again",
+          "[join]") {
   std::promise<void> called;
   run_on_device(init_joined(2, 1), [&](int rank, ncclComm_t comm) {
     const DeviceStream stream;
@@ -241,7 +243,7 @@ TEST_CASE("a captured call and messages keep no other thread waiting", "[join]")
   });
 }
 
-TEST_CASE("in streams that each thread has of its own each goes by itself", "[join][fake]") {
+TEST_CASE("calls in cudaStreamPerThread go each by itself", "[join][fake]") {
   const auto stream = reinterpret_cast<cudaStream_t>(std::uintptr_t{2});  // cudaStreamPerThread
   const Launches launches;
   run_on_device(init_joined(2), [&](int rank, ncclComm_t comm) {
@@ -258,7 +260,7 @@ TEST_CASE("in streams that each thread has of its own each goes by itself", "[jo
   CHECK(launches.are(0));
 }
 
-TEST_CASE("two communicators whose calls threads make in opposite orders", "[join]") {
+TEST_CASE("threads may call two communicators in opposite orders", "[join]") {
   const std::vector<ncclComm_t> first = init_joined(2, 1);
   const std::vector<ncclComm_t> second = init_joined(2, 1);
   on_all_ranks(2, [&](int rank) {
@@ -281,7 +283,7 @@ TEST_CASE("two communicators whose calls threads make in opposite orders", "[joi
   destroy(second);
 }
 
-TEST_CASE("threads that differ in a call are told so", "[join]") {
+TEST_CASE("threads whose calls differ are told so", "[join]") {
   run_on_device(init_joined(2), [&](int rank, ncclComm_t comm) {
     const DeviceStream stream;
     const DeviceBuffer<int> buffer(100, rank);
@@ -294,7 +296,7 @@ TEST_CASE("threads that differ in a call are told so", "[join]") {
   });
 }
 
-TEST_CASE("a launch for all that fails is told on every thread", "[join][fake]") {
+TEST_CASE("every thread is told when the launch for all fails", "[join][fake]") {
   if (lacks_kernels()) return;
   const std::vector<ncclComm_t> comms = init_joined(3);
   std::latch entered(3);
@@ -314,7 +316,7 @@ TEST_CASE("a launch for all that fails is told on every thread", "[join][fake]")
   });
 }
 
-TEST_CASE("who waits for a thread that aborts goes on, and is told", "[join]") {
+TEST_CASE("a thread that waits for one that aborts goes on, and is told", "[join]") {
   const std::vector<ncclComm_t> comms = init_joined(2);
   on_all_ranks(2, [&](int rank) {
     cuCtxSetCurrent(device_context(0));

@@ -1,5 +1,5 @@
-// Communicators with GPU buffers that have failed or are finalized, contexts that are gone, and
-// memory that is freed beside another communicator's call.
+// Communicators with GPU buffers after a failure or finalize, contexts that are gone, and memory
+// that is freed beside another communicator's call.
 
 #include "tests/catch.h"
 #include "tests/nccl/between_devices.h"
@@ -27,7 +27,8 @@ ncclResult_t sum_together(const Ranks<int>& all, const std::vector<ncclComm_t>& 
   return ncclGroupEnd();
 }
 
-TEST_CASE("kernels of a context that is gone serve none that got its address", "[fake]") {
+TEST_CASE("kernels of a context that is gone do not serve a new one at the same address",
+          "[fake]") {
   constexpr int device = 7;  // no other file's tests use it
   const std::vector<int> device_of{device, device};
   const Ranks<int> all = make_ranks<int>(device_of, 1000, 1000);
@@ -165,7 +166,7 @@ struct FreesWait {
   FreesWait& operator=(const FreesWait&) = delete;
 };
 
-TEST_CASE("communicators come and go beside a call that waits for this very thread", "[fake]") {
+TEST_CASE("communicators come and go beside a call that waits for this same thread", "[fake]") {
   const Way waiting = GENERATE(Way::through_host, Way::between_devices);
   const Way other = GENERATE(Way::through_host, Way::between_devices);
   const bool lacks_memory = GENERATE(false, true);
@@ -202,14 +203,14 @@ TEST_CASE("a graph that cannot hold on to a call does not keep its communicator"
         ncclAllReduce(buffer.data(), buffer.data(), 10, ncclInt, ncclSum, comms[0], stream),
         ncclUnhandledCudaError, function));
     cuda::Graph graph = nullptr;
-    cuStreamEndCapture(stream, &graph);  // of what was put there before
+    cuStreamEndCapture(stream, &graph);  // a graph of what was put there before
     cuGraphDestroy(graph);
   }
   for (const ncclComm_t comm : comms) expect(ncclCommAbort(comm));
   expect_blocks(0);  // so their threads have ended
 }
 
-TEST_CASE("what a context had that is gone is left alone, also where a graph is the last to go",
+TEST_CASE("memory of a context that is gone is left alone, even if a graph is the last to go",
           "[fake]") {
   constexpr int device = 6;
   expect_blocks(0);          // nobody frees anything beside this
@@ -236,13 +237,13 @@ TEST_CASE("what a context had that is gone is left alone, also where a graph is 
   CHECK(fake_violations() == 0);
 }
 
-/// What the driver may refuse, of memory of which kind.
+/// A function that the driver may refuse, and the kind of memory.
 struct Refusal {
   const char* segments;  ///< RONDO_CUMEM_ENABLE
   const char* function;
 };
 
-TEST_CASE("memory that the driver does not take back is told of, and can be freed again",
+TEST_CASE("memory that the driver does not take back is reported, and can be freed again",
           "[fake]") {
   const auto refusal = GENERATE(Refusal{"0", "cuMemFree"}, Refusal{"1", "cuMemUnmap"},
                                 Refusal{"1", "cuMemAddressFree"});
@@ -255,7 +256,7 @@ TEST_CASE("memory that the driver does not take back is told of, and can be free
   fake_fail_next(refusal.function, 700);
   CHECK_NOTHROW(expect_error(ncclMemFree(memory), ncclUnhandledCudaError, refusal.function));
   CHECK(fake_blocks() > 0);
-  cuCtxSetCurrent(nullptr);  // of another thread, say
+  cuCtxSetCurrent(nullptr);  // as on another thread, say
   CHECK(ncclMemFree(memory) == ncclSuccess);
   CHECK(fake_blocks() == 0);
   CHECK_NOTHROW(

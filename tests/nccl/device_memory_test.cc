@@ -1,4 +1,4 @@
-// Memory of ncclMemAlloc on a device: of cuMemCreate where driver and device have it, else of
+// Memory of ncclMemAlloc on a device: from cuMemCreate where driver and device have it, else from
 // cuMemAlloc. Between processes: device_segments_test.py.
 #include <limits>
 #include <optional>
@@ -25,7 +25,7 @@ class Allocated {
   void* memory_ = nullptr;
 };
 
-/// Of cuMemCreate: CUDA IPC does not know it.
+/// Whether the memory is of cuMemCreate, which CUDA IPC does not know.
 bool is_segment(const Allocated& memory) {
   int capable = 0;
   expect_cuda(cuPointerGetAttribute(&capable, cuda::attribute_ipc_capable, memory.address()));
@@ -38,7 +38,7 @@ struct Way {
   bool segment;
 };
 
-TEST_CASE("memory of the library's own is of cuMemCreate where it can be", "[fake]") {
+TEST_CASE("ncclMemAlloc uses cuMemCreate where it can", "[fake]") {
   const auto way = GENERATE(
       Way{"NCCL_DEBUG", "WARN", true}, Way{"NCCL_CUMEM_ENABLE", "-2", true},
       Way{"RONDO_CUMEM_ENABLE", "1", true}, Way{"NCCL_CUMEM_ENABLE", "0", false},
@@ -62,7 +62,7 @@ TEST_CASE("memory of the library's own is of cuMemCreate where it can be", "[fak
   CHECK(fake_violations() == 0);
 }
 
-TEST_CASE("what the driver refuses of cuMemCreate comes from cuMemAlloc, and nothing is left",
+TEST_CASE("ncclMemAlloc uses cuMemAlloc where cuMemCreate is refused, and nothing is left over",
           "[fake]") {
   const char* const call =
       GENERATE("cuMemCreate", "cuMemAddressReserve", "cuMemMap", "cuMemSetAccess");
@@ -72,7 +72,7 @@ TEST_CASE("what the driver refuses of cuMemCreate comes from cuMemAlloc, and not
   {
     const Allocated memory(10'000);
     CHECK_FALSE(is_segment(memory));
-    CHECK(fake_blocks() <= blocks + 1);  // fewer where one before it has just given its own back
+    CHECK(fake_blocks() <= blocks + 1);  // fewer where an earlier test's memory was just given back
     fake_fail_next(call, 801);
     fake_fail_next("cuMemAlloc", cuda::out_of_memory);
     void* none = nullptr;
@@ -82,7 +82,7 @@ TEST_CASE("what the driver refuses of cuMemCreate comes from cuMemAlloc, and not
   expect_blocks(blocks);
 }
 
-TEST_CASE("memory of the library's own has any size, and an address of its own") {
+TEST_CASE("memory of ncclMemAlloc has any size, and an address of its own") {
   cuCtxSetCurrent(device_context(0));
   const int blocks = fake_blocks();
   {
@@ -103,7 +103,7 @@ TEST_CASE("memory of the library's own has any size, and an address of its own")
   expect_blocks(blocks);
 }
 
-TEST_CASE("memory of the library's own is open to the devices that reach its own", "[fake]") {
+TEST_CASE("memory of ncclMemAlloc is open to the devices that reach its own", "[fake]") {
   cuCtxSetCurrent(device_context(2));
   fake_set_link(2, 5, FakeLink::none);
   {
@@ -118,8 +118,7 @@ TEST_CASE("memory of the library's own is open to the devices that reach its own
   fake_set_link(2, 5, FakeLink::pcie);
 }
 
-TEST_CASE("memory of the library's own has a dma-buf where it is asked for and there is one",
-          "[fake]") {
+TEST_CASE("memory of ncclMemAlloc has a dma-buf where it is asked for and there is one", "[fake]") {
   const bool asked = GENERATE(true, false);
   const bool there = GENERATE(true, false);
   const bool refused = GENERATE(true, false);
@@ -140,7 +139,7 @@ TEST_CASE("memory of the library's own has a dma-buf where it is asked for and t
   expect_blocks(blocks);
 }
 
-TEST_CASE("memory of the library's own comes and goes while a stream is captured") {
+TEST_CASE("ncclMemAlloc and ncclMemFree work while a stream is captured") {
   cuCtxSetCurrent(device_context(0));
   const int mode = GENERATE(0, 1, 2);  // global, the thread's own, relaxed
   const int violations = fake_violations();

@@ -1,4 +1,4 @@
-// ncclSend and ncclRecv from device to device: alone, in groups, in graphs, and where they differ.
+// ncclSend and ncclRecv between devices: alone, in groups, in graphs, and with sides that differ.
 #include <cstdlib>
 
 #include "tests/catch.h"
@@ -43,12 +43,12 @@ TEST_CASE("messages go from device to device round a ring, whatever their size")
   CHECK(fake_violations() == 0);
 }
 
-/// From rank to rank, as PyTorch's all_to_all with counts of its own.
+/// What rank `from` sends to rank `to`, as in PyTorch's all_to_all with counts that differ.
 std::size_t bytes_between(int from, int to) {
   return static_cast<std::size_t>(from * 3 + to) * 250'000;
 }
 
-TEST_CASE("an all-to-all of messages, each of its own size and this rank's own among them") {
+TEST_CASE("an all-to-all of messages of different sizes, also from each rank to itself") {
   with_devices(4, [](int rank, ncclComm_t comm) {
     const DeviceStream stream;
     std::size_t out = 0;
@@ -136,7 +136,7 @@ TEST_CASE("no message of a group holds up another one") {
 }
 
 TEST_CASE("receives from several peers do not wait for each other") {
-  // Rank 1 sends only when rank 2's message, asked for behind it, has been received.
+  // Rank 1 sends only when rank 0 has received rank 2's message, which it asked for after rank 1's.
   const std::size_t bytes = 10 * slot;
   with_devices(3, [&](int rank, ncclComm_t comm) {
     const DeviceStream stream;
@@ -162,7 +162,7 @@ TEST_CASE("receives from several peers do not wait for each other") {
   });
 }
 
-TEST_CASE("a message that differs is told of though its sender is hundreds further") {
+TEST_CASE("a message that differs is reported even if its sender is hundreds of calls ahead") {
   const int further = GENERATE(40, 500);
   const std::vector<ncclComm_t> comms = init_on_device(2);
   const DeviceStream stream;
@@ -178,7 +178,7 @@ TEST_CASE("a message that differs is told of though its sender is hundreds furth
   for (const ncclComm_t comm : comms) expect(ncclCommAbort(comm));
 }
 
-TEST_CASE("destroying a communicator whose message nobody receives ends with words") {
+TEST_CASE("destroying a communicator whose message nobody receives ends with an error text") {
   ::setenv("RONDO_TIMEOUT", "1", 1);
   const std::vector<ncclComm_t> comms = init_on_device(2);
   ::unsetenv("RONDO_TIMEOUT");
@@ -186,11 +186,11 @@ TEST_CASE("destroying a communicator whose message nobody receives ends with wor
   const Bytes buffer(Image(100, 1));
   send(buffer, 100, 1, comms[0], stream);
   CHECK_NOTHROW(
-      expect_error(ncclCommDestroy(comms[0]), ncclRemoteError, "was not read before the deadline"));
+      expect_error(ncclCommDestroy(comms[0]), ncclRemoteError, "was not read before the timeout"));
   expect(ncclCommAbort(comms[1]));
 }
 
-TEST_CASE("captured messages are replayed, between collectives and other messages") {
+TEST_CASE("captured messages are replayed between collectives and other messages") {
   const std::size_t bytes = GENERATE(std::size_t{100}, 6 * slot + 1);
   with_devices(2, [&](int rank, ncclComm_t comm) {
     const DeviceStream stream;
@@ -238,7 +238,7 @@ TEST_CASE("sides of a message between devices that differ are told so") {
   });
 }
 
-TEST_CASE("a message between a device and the host's memory is told of") {
+TEST_CASE("a message between a device and the host's memory is an error") {
   with_devices(2, [](int rank, ncclComm_t comm) {
     const DeviceStream stream;
     const Bytes device(Image(100, 1));
@@ -247,7 +247,7 @@ TEST_CASE("a message between a device and the host's memory is told of") {
                                      ? ncclSend(device.data(), 100, ncclUint8, 1, comm, stream)
                                      : ncclRecv(host.data(), 100, ncclUint8, 0, comm, stream);
     stream.finish();
-    // Who waits on the host may hear of it from the other side.
+    // The rank that waits on the host may hear of it from the other side.
     const auto tells = [rank](ncclResult_t result) {
       return result == ncclInvalidUsage || (rank == 1 && result == ncclRemoteError);
     };
@@ -259,7 +259,7 @@ TEST_CASE("a message between a device and the host's memory is told of") {
   });
 }
 
-TEST_CASE("messages of a group are in the order of their calls, whatever memory they are in") {
+TEST_CASE("messages of a group keep the order of their calls, whatever memory they are in") {
   with_devices(2, [](int rank, ncclComm_t comm) {
     const DeviceStream stream;
     const Bytes device(pattern(4, rank));
@@ -282,12 +282,12 @@ TEST_CASE("messages of a group are in the order of their calls, whatever memory 
   });
 }
 
-TEST_CASE("a message to this very rank needs both sides, and they agree") {
+TEST_CASE("a rank's message to itself needs both sides, and they must agree") {
   const std::vector<ncclComm_t> comms = init_on_device(2);
   const DeviceStream stream;
   const Bytes buffer(pattern(200, 3));
   CHECK_NOTHROW(expect_error(ncclSend(buffer.data(), 100, ncclUint8, 0, comms[0], stream),
-                             ncclInvalidUsage, "without its other side"));
+                             ncclInvalidUsage, "its other side is missing"));
   expect(ncclGroupStart());
   send(buffer, 100, 0, comms[0], stream);
   receive(buffer, 99, 0, comms[0], stream, 100);
@@ -295,7 +295,7 @@ TEST_CASE("a message to this very rank needs both sides, and they agree") {
   for (const ncclComm_t comm : comms) expect(ncclCommAbort(comm));
 }
 
-TEST_CASE("who waits for a message between devices is released by an abort") {
+TEST_CASE("an abort releases a rank that waits for a message between devices") {
   const std::size_t bytes = GENERATE(std::size_t{10}, 9 * slot);
   const std::vector<ncclComm_t> comms = init_on_device(2);
   const DeviceStream stream;
@@ -312,7 +312,7 @@ TEST_CASE("who waits for a message between devices is released by an abort") {
   expect(ncclCommAbort(comms[1]));
 }
 
-TEST_CASE("a communicator is destroyed when what it sent between devices was received") {
+TEST_CASE("destroying a communicator waits until what it sent between devices is received") {
   const std::vector<ncclComm_t> comms = init_on_device(2);
   const Bytes received(Image(100, 0));
   std::thread sends([&] {

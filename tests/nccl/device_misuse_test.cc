@@ -1,5 +1,5 @@
-// What a program can do wrong with GPU buffers, whichever way its calls go: each is a result with
-// words, nothing hangs, and what is not a failure of the communicator leaves it as it was.
+// What a program can do wrong with GPU buffers, on any path. Each mistake gives a result with a
+// message, and nothing hangs. If it is not a failure of the communicator, that goes on as before.
 #include "tests/catch.h"
 #include "tests/nccl/between_devices.h"
 
@@ -43,7 +43,7 @@ TEST_CASE("wrong arguments of calls on a device are refused, and the next call w
   CHECK(fake_violations() == 0);
 }
 
-TEST_CASE("ranks that differ in a call on a device are told so, whatever differs") {
+TEST_CASE("ranks whose calls on a device differ are told so, whatever differs") {
   const Way way = GENERATE(Way::through_host, Way::between_devices);
   enum class Differs { count, type, root, collective };
   const Differs what = GENERATE(Differs::count, Differs::type, Differs::root, Differs::collective);

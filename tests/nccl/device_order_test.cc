@@ -39,7 +39,7 @@ TEST_CASE("a collective of a group reads what the one before writes") {
   CHECK(fake_violations() == 0);
 }
 
-TEST_CASE("collectives of a group are in their order, whatever way each goes") {
+TEST_CASE("collectives of a group keep their order, whatever way each goes") {
   constexpr int ranks = 3;
   const std::size_t count = GENERATE(std::size_t{1}, std::size_t{1003}, std::size_t{400'000});
   run_on_device(init_on_device(ranks), [&](int rank, ncclComm_t comm) {
@@ -95,10 +95,10 @@ TEST_CASE("a captured group's collectives read what those before write") {
   CHECK(fake_violations() == 0);
 }
 
-/// Long enough to fill every queue, so that it waits for its peer.
+/// Elements of a call that fills every queue, so that it waits for its peer.
 constexpr std::size_t long_count = 9'000'000;
 
-TEST_CASE("calls on the host begin though calls of the same group wait for room") {
+TEST_CASE("calls on the host begin while calls of the same group wait for room") {
   const bool through_host = GENERATE(true, false);
   const std::vector<ncclComm_t> hosts = init_all(2);
   run_on_device(init(through_host, 2), [&](int rank, ncclComm_t comm) {

@@ -1,6 +1,6 @@
-// Pointers that are wrong though not null: memory that was freed, that nobody has, that is too
-// short or another device's. Each is an argument's error before anything is sent, and the next call
-// works.
+// Pointers that are wrong though not null: memory that was freed, that never existed, that is too
+// short, or on another device. Each gives ncclInvalidArgument before anything is sent, and the next
+// call works.
 #include <memory>
 
 #include "tests/catch.h"
@@ -23,7 +23,7 @@ int* freed() {
   return gone.data();
 }
 
-/// Behind refusals: both ranks' buffers are what they were, and calls work.
+/// Checks, after refusals, that both ranks' buffers are what they were and that calls work.
 void expect_to_work(int rank, ncclComm_t comm, cudaStream_t stream, const DeviceBuffer<int>& good) {
   expect_cuda(cuStreamSynchronize(stream));
   expect_that(good.get() == numbers(100, rank), "a refused call has changed nothing");
@@ -32,7 +32,7 @@ void expect_to_work(int rank, ncclComm_t comm, cudaStream_t stream, const Device
   expect_that(good.get() == numbers(100, 1), "the broadcast");
 }
 
-TEST_CASE("what is nobody's memory is refused in words, and the next call works", "[fake]") {
+TEST_CASE("nobody's memory is refused with a message, and the next call works", "[fake]") {
   enum class Wrong { freed, number, guard };
   const Way way = GENERATE(Way::through_host, Way::between_devices);
   const Wrong what = GENERATE(Wrong::freed, Wrong::number, Wrong::guard);
@@ -64,7 +64,7 @@ TEST_CASE("what is nobody's memory is refused in words, and the next call works"
     refused(ncclRecv(wrong, 4, ncclInt, 1 - rank, comm, stream), "buffer");
     const std::vector<std::size_t> counts{2, 3};
     refused(rondoAllGatherv(good.data(), wrong, counts.data(), ncclInt, comm, stream), "output");
-    // What the rank has no part in, nobody looks at.
+    // A buffer that the rank has no part in is not checked.
     expect(
         ncclBroadcast(rank == 1 ? good.data() : wrong, good.data(), 0, ncclInt, 1, comm, stream));
     expect_to_work(rank, comm, stream, good);
@@ -72,8 +72,7 @@ TEST_CASE("what is nobody's memory is refused in words, and the next call works"
   CHECK(fake_violations() == 0);
 }
 
-TEST_CASE("groups and captures that meet a freed buffer do nothing of what they were asked",
-          "[fake]") {
+TEST_CASE("groups and captures that meet a freed buffer do nothing", "[fake]") {
   const Way way = GENERATE(Way::through_host, Way::between_devices);
   run_on_device(init(way, 2), [&](int rank, ncclComm_t comm) {
     const DeviceStream stream;
@@ -93,7 +92,7 @@ TEST_CASE("groups and captures that meet a freed buffer do nothing of what they 
   CHECK(fake_violations() == 0);
 }
 
-TEST_CASE("a buffer that is shorter than the call says is refused by its last byte", "[fake]") {
+TEST_CASE("a buffer that ends before the call's last byte is refused", "[fake]") {
   const Way way = GENERATE(Way::through_host, Way::between_devices);
   run_on_device(init(way, 2), [&](int rank, ncclComm_t comm) {
     const DeviceStream stream;
@@ -169,7 +168,7 @@ TEST_CASE("another device's memory is refused until the communicator's device re
   CHECK(fake_violations() == 0);
 }
 
-TEST_CASE("an operator's scalar that lies askew is refused", "[fake]") {
+TEST_CASE("an operator's scalar that is not aligned is refused", "[fake]") {
   const Way way = GENERATE(Way::through_host, Way::between_devices);
   run_on_device(init(way, 2), [&](int rank, ncclComm_t comm) {
     const DeviceStream stream;
@@ -191,7 +190,7 @@ TEST_CASE("an operator's scalar that is nobody's memory is refused", "[fake]") {
     const DeviceBuffer<int> good(numbers(100, rank));
     ncclRedOp_t op = ncclSum;
     expect_error(ncclRedOpCreatePreMulSum(&op, freed(), ncclInt, ncclScalarHostImmediate, comm),
-                 ncclInvalidArgument, "the scalar is no memory at all");
+                 ncclInvalidArgument, "the scalar is not memory");
     auto scalar = std::make_unique<DeviceBuffer<int>>(1, 2);
     expect(ncclRedOpCreatePreMulSum(&op, scalar->data(), ncclInt, ncclScalarDevice, comm));
     scalar.reset();

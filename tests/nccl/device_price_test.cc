@@ -1,5 +1,5 @@
-// What a collective of ranks that share a GPU asks of the driver: each of these calls takes its
-// part of a microsecond, and those that put something into a stream exclude each other.
+// How many driver calls a collective of ranks that share a GPU makes. Each takes part of a
+// microsecond, and those that put something into a stream exclude each other.
 #include <array>
 #include <string>
 #include <vector>
@@ -25,7 +25,7 @@ std::vector<int> counts() {
   return counts;
 }
 
-/// "cuEventRecord 3, cuLaunchKernel 1": what `body` asks.
+/// What `body` asks of the driver, such as "cuEventRecord 3, cuLaunchKernel 1".
 template <class Body>
 std::string asked_by(const Body& body) {
   const std::vector<int> before = counts();
@@ -40,8 +40,8 @@ std::string asked_by(const Body& body) {
   return words;
 }
 
-/// One question a buffer, and where it goes besides its stream and what captures that. Streams of
-/// all ranks but one are joined before the launch, and go on behind it.
+/// A rank asks once about each buffer, once for its stream's context, and twice what captures the
+/// stream. All ranks' streams but one are joined before the launch, and go on after it.
 std::string expected(int ranks) {
   const auto times = [&](int each) { return " " + std::to_string(each) + ", "; };
   return "cuCtxPopCurrent 3, cuCtxPushCurrent 3, cuEventRecord" + times(ranks) +
@@ -57,7 +57,7 @@ TEST_CASE("what a small all-reduce of ranks that share a device asks of the driv
   cuCtxSetCurrent(device_context(0));
   const std::vector<int> device_of(static_cast<std::size_t>(ranks), 0);
   std::vector<ncclComm_t> comms(device_of.size());
-  // Threads that nothing keeps from meeting, however long that takes.
+  // The threads meet, however long that takes.
   const Setting setting("RONDO_JOIN_THREADS", "60");
   expect(ncclCommInitAll(comms.data(), ranks, device_of.data()));
   const Ranks<int> all = make_ranks<int>(device_of, 2, 2);

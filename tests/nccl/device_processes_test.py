@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Processes whose collectives go from device to device: moving, replayed graphs, windows that peers
-read in place, a killed one.
+"""Processes whose collectives go from device to device: calls that move data, replayed graphs, windows
+that peers read in place, a killed process.
 
 LIBNCCL_PATH and LIBCUDA_PATH name the libraries; without the latter the machine's own driver is
 taken. Run as `device_processes_test.py rank WHAT N OF IDFILE` this is one rank.
@@ -29,7 +29,7 @@ OWN_DEVICES = os.environ.get("DEVICES") == "own"  # a device for each rank
 
 
 def pattern(rank, size):
-    """Differs by rank and place."""
+    """Bytes that differ by rank and place."""
     return repeated(tile(rank), size)
 
 
@@ -47,7 +47,7 @@ def patterns_sum(ranks, size):
 
 
 class Memory:
-    """A block of the device's."""
+    """A block of the device's memory."""
 
     def __init__(self, device, content):
         self.device = device
@@ -73,7 +73,7 @@ class Memory:
 
 
 class Rank:
-    memory = Memory  # of windows
+    memory = Memory  # the kind of memory that windows are on
 
     def __init__(self, rank, ranks, path):
         self.rank, self.ranks = rank, ranks
@@ -189,7 +189,7 @@ class Rank:
         self.library.call("ncclCommDestroy", self.comm)
 
     def mappings(self):
-        """Of other processes' memory in this one; none: the driver does not count."""
+        """How many mappings this process has of others' memory. None: the driver does not count."""
         count = getattr(self.device.driver, "fake_calls", None)
         return count and count(b"cuIpcOpenMemHandle") - count(b"cuIpcCloseMemHandle")
 
@@ -204,13 +204,13 @@ class Rank:
         return ready
 
     def sum(self, memory):
-        """Of the ranks' patterns that it holds."""
+        """All-reduces the ranks' patterns that `memory` holds, and checks the sums."""
         self.all_reduce(memory, memory.size)
         self.finish()
         self.check("all_reduce", memory.get(), patterns_sum(range(self.ranks), memory.size))
 
     def sum_in_window(self, capture=lambda call: None):
-        """In memory that is freed at once; what is mapped behind it, and what `capture` said."""
+        """Sums in a window, then frees its memory. Returns the mappings left, and what `capture` said."""
         memory = self.memory(self.device, pattern(self.rank, 5000))
         window = self.window(memory, 0, memory.size)
         self.sum(memory)
@@ -220,7 +220,7 @@ class Rank:
         return self.mappings(), captured
 
     def window_loop(self):
-        """Nothing stays mapped behind windows, but for a graph of a call on one."""
+        """Nothing stays mapped after a window, except while there is a graph of a call on it."""
         memory = self.memory(self.device, pattern(self.rank, 5000))
         staged = self.capture(lambda: self.all_reduce(memory, memory.size))
         before = self.mappings()
@@ -267,7 +267,7 @@ class Rank:
         self.wait_until_all_is_free()
 
     def vanish(self):
-        """The last rank ends behind its last call, and destroys nothing."""
+        """The last rank ends after its last call, and destroys nothing."""
         memory = Memory(self.device, pattern(self.rank, 100))
         self.broadcast(memory, 0)
         self.finish()
@@ -282,7 +282,7 @@ class Rank:
             call()
         except RuntimeError:
             pass  # it is known already
-        self.finish()  # comes to its end
+        self.finish()  # the call comes to its end
         state = ctypes.c_int(client.SUCCESS)
         while state.value in (client.SUCCESS, 7):  # 7: in progress
             self.library.call("ncclCommGetAsyncError", self.comm, ctypes.byref(state))
@@ -290,7 +290,7 @@ class Rank:
         self.library.call("ncclCommAbort", self.comm)
 
     def wait_until_all_is_free(self):
-        """In the driver's stand-in; a real driver cannot tell."""
+        """Waits until no memory is taken in the driver's stand-in; a real driver cannot tell."""
         blocks = getattr(self.device.driver, "fake_blocks", None)
         end = time.monotonic() + PATIENCE
         while blocks is not None and blocks() > 0:
@@ -347,11 +347,11 @@ class Processes(Job):
 
     def test_windows_are_read_where_they_lie(self):
         for ranks in (2, 3):
-            self.check_all(self.run_ranks("windows", ranks), "bytes is read where it lies")
+            self.check_all(self.run_ranks("windows", ranks), "bytes is read in place")
 
     def test_windows_that_are_given_back_do_not_stay_mapped(self):
         for ranks in (2, 3):
-            self.check_all(self.run_ranks("window_loop", ranks), "bytes is read where it lies")
+            self.check_all(self.run_ranks("window_loop", ranks), "bytes is read in place")
 
     def test_a_killed_rank_is_told_of(self):
         host = {"NCCL_P2P_DISABLE": "1"}
@@ -366,7 +366,7 @@ class Processes(Job):
                 self.assertIn("\nall memory was given back", text)
 
     def test_memory_is_given_back_behind_a_rank_whose_parent_does_not_ask_for_it(self):
-        """It stays a zombie until the others have ended: run_ranks() asks for them in turn."""
+        """The dead rank stays a zombie until the others have ended: run_ranks() asks for them in turn."""
         for what, status in (("die", -signal.SIGKILL), ("vanish", 0)):
             said = self.run_ranks(what, 2, FAKE_MPS="1")  # kernels may write into others' memory
             self.assertEqual([each[1] for each in said], [0, status], said)

@@ -1,5 +1,5 @@
-// What rondo/nccl.h adds, on device buffers: through the host's memory, from device to device, and
-// for all ranks by one thread; captured, too.
+// What rondo/nccl.h adds, on device buffers: through the host's memory, between devices, and by one
+// thread for all ranks. Also captured.
 #include <functional>
 #include <memory>
 
@@ -20,7 +20,7 @@ class Part {
   virtual ~Part() = default;
   Part(const Part&) = delete;
   Part& operator=(const Part&) = delete;
-  /// Before issue(); not within a capture or a group.
+  /// Is called before issue(), outside captures and groups.
   virtual void prepare(ncclComm_t) {}
   virtual void issue(ncclComm_t comm, cudaStream_t stream) = 0;
   virtual void check() const = 0;
@@ -173,7 +173,7 @@ class RaggedPart : public Part {
 TEST_CASE("blocks of device buffers that differ in size") {
   const auto way =
       GENERATE(Way::through_host, Way::between_devices, Way::captured, Way::by_one_thread);
-  // One block is longer than a slice; and the last rank has none.
+  // One block is longer than a slice, and one rank has none.
   const Counts counts = GENERATE(Counts{7}, Counts{3, 600'001}, Counts{1000, 1, 0});
   run_parts(way, static_cast<int>(counts.size()),
             [&](int rank) { return std::make_unique<RaggedPart>(rank, counts); });
@@ -193,7 +193,7 @@ TEST_CASE("operators on bits are refused for floats before anything is in a stre
   destroy(comms);
 }
 
-TEST_CASE("a peer that never comes to a call in a stream is told of at the deadline that was set") {
+TEST_CASE("a peer that never comes to a call in a stream is reported at the timeout that was set") {
   const bool through_host = GENERATE(true, false);
   const std::vector<ncclComm_t> comms = through_host ? init_through_host(2) : init_on_device(2);
   const DeviceStream stream;

@@ -1,4 +1,5 @@
-// Windows on memory of cuMemCreate, of ranks that are threads; processes: device_processes_test.py.
+// Windows on memory of cuMemCreate, with ranks as threads. Ranks as processes:
+// device_processes_test.py.
 #include <chrono>
 #include <optional>
 #include <thread>
@@ -18,10 +19,10 @@ void expect_nothing_left(int blocks) {
   CHECK(fake_descriptors() == 0);
 }
 
-TEST_CASE("segments are windows where they lie, also of ranks on two devices", "[fake]") {
+TEST_CASE("windows on segments are read in place, also by ranks on two devices", "[fake]") {
   const bool across = GENERATE(false, true);
-  const std::size_t before = GENERATE(std::size_t{count}, count / 2, std::size_t{0});  // of its end
-  const int handles = GENERATE(0, cuda::file_descriptor);  // which a process needs none of
+  const std::size_t before = GENERATE(std::size_t{count}, count / 2, std::size_t{0});  // segment 1
+  const int handles = GENERATE(0, cuda::file_descriptor);  // within a process 0 will do
   const int blocks = fake_blocks();
   const std::size_t copied = fake_copied_bytes();
   with_two(across, [&](int rank, ncclComm_t comm) {
@@ -48,7 +49,7 @@ TEST_CASE("a window over a whole segment between two others", "[fake]") {
   CHECK(copies_since(copied) == in_windows(2));
 }
 
-TEST_CASE("a window beside another one on the same segments, and again behind it", "[fake]") {
+TEST_CASE("two windows on the same segments, made again and again", "[fake]") {
   const int blocks = fake_blocks();
   const std::size_t copied = fake_copied_bytes();
   with_two(true, [](int rank, ncclComm_t comm) {
@@ -64,7 +65,7 @@ TEST_CASE("a window beside another one on the same segments, and again behind it
   expect_nothing_left(blocks);
 }
 
-TEST_CASE("a window over few of many segments ends where it was said to", "[fake]") {
+TEST_CASE("a window over a few of many segments ends where it should", "[fake]") {
   const bool across = GENERATE(false, true);
   const std::size_t copied = fake_copied_bytes();
   with_two(across, [](int rank, ncclComm_t comm) {
@@ -79,7 +80,7 @@ TEST_CASE("a window over few of many segments ends where it was said to", "[fake
   CHECK(copies_since(copied) == in_windows(1) + 3 * 4);
 }
 
-TEST_CASE("its owner frees memory whose window a peer still has, and all go on", "[fake]") {
+TEST_CASE("an owner frees memory whose window a peer still has, and all go on", "[fake]") {
   const bool across = GENERATE(false, true);
   const int blocks = fake_blocks();
   const std::size_t copied = fake_copied_bytes();
@@ -89,7 +90,7 @@ TEST_CASE("its owner frees memory whose window a peer still has, and all go on",
     sum_in_place(comm, memory->data(), rank);
     if (rank == 0) window.reset();
     if (rank == 0) memory.reset();
-    const Segments next(2);  // perhaps where the other ones were
+    const Segments next(2);  // perhaps where the old ones were
     const Window again(comm, next.data(), count * sizeof(int));
     sum_in_place(comm, next.data(), rank);
   });
@@ -97,7 +98,8 @@ TEST_CASE("its owner frees memory whose window a peer still has, and all go on",
   expect_nothing_left(blocks);
 }
 
-TEST_CASE("what reaches beyond the mapped segments is no window, on any rank", "[fake]") {
+TEST_CASE("memory that reaches beyond one rank's mapped segments is no window on any rank",
+          "[fake]") {
   const std::size_t copied = fake_copied_bytes();
   with_two(true, [](int rank, ncclComm_t comm) {
     const Segments whole(2);
@@ -114,7 +116,7 @@ TEST_CASE("a driver that does not open segments to a peer leaves all ranks stage
   const std::size_t copied = fake_copied_bytes();
   with_two(true, [](int rank, ncclComm_t comm) {
     const Segments memory(1);
-    expect_sum(comm, 1, 2);  // on the host: both have theirs
+    expect_sum(comm, 1, 2);  // on the host: now both have their segments
     if (rank == 0) fake_fail_next("cuMemSetAccess", 801);
     const Window window(comm, memory.data(), count * sizeof(int));
     sum_in_place(comm, memory.data(), rank);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Processes whose windows are memory of cuMemCreate, as PyTorch's expandable segments are, and what
-ncclMemAlloc gives.
+"""Processes whose windows are memory of cuMemCreate: segments like PyTorch's expandable ones, and memory
+of ncclMemAlloc.
 
 LIBNCCL_PATH and LIBCUDA_PATH name the libraries; without the latter the machine's own driver is
 taken. Run as `device_segments_test.py rank WHAT N OF IDFILE` this is one rank.
@@ -17,16 +17,16 @@ import unittest
 import client
 import device_processes_test as processes
 
-# "alone": other processes cannot have them; "allocated": of ncclMemAlloc.
+# "alone": other processes cannot have the segments; "allocated": memory of ncclMemAlloc.
 KIND = os.environ.get("SEGMENTS", "shared")
-STAND_IN = "LIBCUDA_PATH" in os.environ  # whose insides can be asked for
-# What a window takes of the driver, in each process.
+STAND_IN = "LIBCUDA_PATH" in os.environ  # it can be asked what it holds
+# The driver's functions that a window takes, in each process.
 CALLS = ["cuMemExportToShareableHandle", "cuMemAddressReserve", "cuMemImportFromShareableHandle",
          "cuMemMap", "cuMemSetAccess"]
-# Descriptors that are left to rank 0, and why it cannot share four segments. Of six none is left to
-# talk to its peer with: who asks or who is asked finds that first.
-ROOM = {2: "cuMemExportToShareableHandle failed", 4: "no Unix socket to hand memory over",
-        5: "no descriptor to hand memory over", 6: "rank 0: rondo: no "}
+# By the number of descriptors that are left to rank 0: why it cannot share four segments. Six leave none
+# to talk to its peer with, and either side may find that first.
+ROOM = {2: "cuMemExportToShareableHandle failed", 4: "no Unix socket to share memory",
+        5: "no file descriptor to share memory", 6: "rank 0: rondo: no "}
 
 
 class Properties(ctypes.Structure):
@@ -44,7 +44,7 @@ class Access(ctypes.Structure):
 
 
 def properties(device):
-    """Of segments of the current device."""
+    """The properties of segments of the current device."""
     number = ctypes.c_int()
     device.call("cuCtxGetDevice", ctypes.byref(number))
     return Properties(1, 0 if KIND == "alone" else 1, 1, number, None)
@@ -58,7 +58,7 @@ def granularity(device):
 
 
 class Segments(processes.Memory):
-    """As many as hold the content, mapped into a larger range of reserved addresses."""
+    """As many segments as hold the content, mapped into a larger range of reserved addresses."""
 
     def __init__(self, device, content):
         self.device = device
@@ -86,7 +86,7 @@ class Segments(processes.Memory):
 
     @classmethod
     def whole(cls, device, segments):
-        """So many, full of zeros."""
+        """So many segments, full of zeros."""
         return cls(device, bytes(segments * granularity(device).value))
 
     def free(self):
@@ -95,7 +95,7 @@ class Segments(processes.Memory):
 
 
 class Allocated(processes.Memory):
-    """Of ncclMemAlloc."""
+    """Memory of ncclMemAlloc."""
 
     def __init__(self, device, content):
         self.device = device
@@ -112,7 +112,7 @@ class Allocated(processes.Memory):
 
 @contextlib.contextmanager
 def room(descriptors):
-    """For so many more in this process."""
+    """Leaves room for so many more descriptors in this process."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     lowest = os.dup(0)
     os.close(lowest)
@@ -125,12 +125,12 @@ class Rank(processes.Rank):
     memory = Allocated if KIND == "allocated" else Segments
 
     def mappings(self):
-        """Of own segments and others'."""
+        """How many mappings there are of own segments and others'. None: the driver does not count."""
         count = getattr(self.device.driver, "fake_reservations", None)
         return count and count()
 
     def shared(self):
-        """Descriptors that this process gave, and took, so far."""
+        """How many descriptors this process gave, and took, so far."""
         return tuple(self.device.driver.fake_calls(name) for name in
                      (b"cuMemExportToShareableHandle", b"cuMemImportFromShareableHandle"))
 
@@ -171,7 +171,7 @@ class Rank(processes.Rank):
         self.end()
 
     def many(self):
-        """Windows over some of a memory's segments take those alone, and as often as peers ask."""
+        """A window over some of a memory's segments exports those alone, and takes as many of each peer."""
         before = self.mappings()
         memory = Segments.whole(self.device, 12)
         each = memory.each
@@ -194,7 +194,7 @@ class Rank(processes.Rank):
         self.end()
 
     def expect_sum_without(self, window, memory, before):
-        """What could not be mapped is no window, and nothing is left of it; sums are right all the same."""
+        """Memory that could not be mapped is no window, nothing is left of it, and sums are right."""
         self.expect_left(before)
         memory.set(processes.pattern(self.rank, memory.size))
         self.sum(memory)
@@ -217,7 +217,7 @@ class Rank(processes.Rank):
         self.go_on_without(memory)
 
     def few_descriptors(self):
-        """Rank 0 has room for as many as the table says."""
+        """Rank 0 has room for as many descriptors as the table says."""
         memory = Segments.whole(self.device, 4)
         before = self.mappings()
         for descriptors in ROOM:
@@ -247,13 +247,13 @@ class Job(processes.Job):
     script = __file__
 
     def check_windows(self, said):
-        """No window of any is staged."""
-        self.check_all(said, "bytes is read where it lies")
+        """No rank says that a window is staged."""
+        self.check_all(said, "bytes is read in place")
         for text, _ in said:
             self.assertNotIn("are staged", text)
 
     def check_staged(self, said, reasons):
-        """On every rank a line for each window, in this order; no other window is staged."""
+        """Every rank says why each of these windows is staged, in this order, and names no other one."""
         for text, status in said:
             self.assertEqual(status, 0, text)
             lines = [line for line in text.splitlines() if "are staged" in line]
@@ -277,7 +277,7 @@ class Processes(Job):
                       {"FAKE_WITHOUT_DESCRIPTORS": "1"}) if STAND_IN else ():
             said = self.run_ranks("windows", 2, SEGMENTS="allocated", **other)
             self.check_windows(said)
-            self.check_all(said, "ncclMemAlloc takes memory of cuMemAlloc: ")
+            self.check_all(said, "ncclMemAlloc uses cuMemAlloc: ")
 
     def test_segments_that_are_given_back_do_not_stay_mapped(self):
         self.check_windows(self.run_ranks("window_loop", 3))
@@ -302,7 +302,7 @@ class Processes(Job):
 
 @unittest.skipUnless(STAND_IN, "a real driver does not tell what is left")
 class WhatIsLeft(Job):
-    """Counted in the driver's stand-in: neither a mapping nor a descriptor."""
+    """Neither a mapping nor a descriptor is left, as the driver's stand-in counts them."""
 
     def test_memory_may_be_freed_while_others_map_it(self):
         for ranks in (2, 3):
@@ -319,12 +319,12 @@ class WhatIsLeft(Job):
         for ranks in (2, 3):
             said = self.run_ranks("refused", ranks)
             self.check_staged(said, [f"{name} failed with CUDA error 2" for name in CALLS])
-            self.check_all(said, "bytes is read where it lies")
+            self.check_all(said, "bytes is read in place")
 
     def test_a_rank_without_descriptors_is_staged_with_all(self):
         said = self.run_ranks("few_descriptors", 2)
         self.check_staged(said, list(ROOM.values()))
-        self.check_all(said, "bytes is read where it lies")
+        self.check_all(said, "bytes is read in place")
 
 
 if __name__ == "__main__":

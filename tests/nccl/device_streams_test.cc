@@ -1,4 +1,4 @@
-// What streams, their queues, captures and contexts must not do to a program: the driver's limits.
+// Limits of the driver: what streams, their queues, captures and contexts must not do to a program.
 #include <atomic>
 #include <memory>
 #include <numeric>
@@ -9,7 +9,7 @@
 namespace rondo::test {
 namespace {
 
-/// For its life streams have room for so many entries.
+/// While it lives, a stream's queue has room for so many entries.
 class LimitedQueues {
  public:
   explicit LimitedQueues(std::size_t entries) { fake_limit_queues(entries); }
@@ -27,7 +27,7 @@ ncclResult_t failure_of(ncclComm_t comm) {
   return result;
 }
 
-/// What serves them is made in their first call, for its stream's context.
+/// Communicators without a device. Their first call makes what they need, for its stream's context.
 std::vector<ncclComm_t> init_without_device(int ranks) {
   cuCtxSetCurrent(nullptr);
   std::vector<ncclComm_t> comms(static_cast<std::size_t>(ranks));
@@ -78,7 +78,7 @@ TEST_CASE("a long call keeps to its part of a queue, so other threads get on", "
     const DeviceBuffer<char> buffer(bytes, static_cast<char>(1 - rank));
     if (rank == 0) {
       Gate closed(stream);
-      // As soon as the queue is as full as it gets, somebody else opens the gate.
+      // As soon as the queue is as full as it gets, another thread opens the gate.
       std::thread opens([&] {
         while (fake_longest_queue() < 256) std::this_thread::yield();
         begun = true;
@@ -97,15 +97,14 @@ TEST_CASE("a long call keeps to its part of a queue, so other threads get on", "
   CHECK(fake_longest_queue() < 540);
 }
 
-/// Waits for somebody to have put so many entries into a queue.
+/// Waits until a queue has held so many entries.
 void wait_for_queue(std::size_t entries) {
   while (fake_longest_queue() < entries) std::this_thread::yield();
 }
 
-constexpr std::size_t no_limit = std::size_t{1} << 20;  ///< but what queues hold is counted anew
+constexpr std::size_t no_limit = std::size_t{1} << 20;  ///< but restarts the count of entries
 
-TEST_CASE("a rank's calls together keep to their part of a queue, so late threads get on",
-          "[fake]") {
+TEST_CASE("many calls of a rank keep to their part of a queue, so late threads get on", "[fake]") {
   const bool through_host = GENERATE(false, true);
   const std::vector<ncclComm_t> comms = through_host ? init_through_host(2) : init_on_device(2);
   const LimitedQueues counted(no_limit);
@@ -123,7 +122,7 @@ TEST_CASE("a rank's calls together keep to their part of a queue, so late thread
 
 TEST_CASE("a long call between devices keeps to its part of a queue", "[fake]") {
   const bool message = GENERATE(false, true);
-  // 80 slices of 8 entries, or 200 pieces of 3, of zeros: other tests look at what moves.
+  // 80 slices of 8 entries, or 200 pieces of 3, all zeros: other tests look at what moves.
   const std::size_t bytes = std::size_t{message ? 200U : 320U} << 20;
   const std::size_t count = bytes / sizeof(double);
   const std::vector<ncclComm_t> comms = init_on_device(2);
@@ -146,7 +145,7 @@ TEST_CASE("a long call between devices keeps to its part of a queue", "[fake]") 
   CHECK(fake_longest_queue() < 560);
 }
 
-TEST_CASE("who waits for room in a queue is told of the communicator's end", "[fake]") {
+TEST_CASE("a call that waits for room in a queue is told of the communicator's end", "[fake]") {
   const bool through_host = GENERATE(false, true);
   const std::vector<ncclComm_t> comms = through_host ? init_through_host(2) : init_on_device(2);
   const DeviceStream stream;
@@ -169,7 +168,7 @@ TEST_CASE("who waits for room in a queue is told of the communicator's end", "[f
   expect(ncclCommAbort(comms[0]));
 }
 
-TEST_CASE("a first group may be captured, as what it needs is there", "[fake]") {
+TEST_CASE("a first group may be captured, as all that it needs is there already", "[fake]") {
   cuCtxSetCurrent(device_context(0));
   const std::vector<ncclComm_t> comms = init_all(1);
   const DeviceStream stream;
@@ -183,7 +182,7 @@ TEST_CASE("a first group may be captured, as what it needs is there", "[fake]") 
     }
     expect(ncclGroupEnd());
   });
-  CHECK(fake_blocks() <= blocks);  // fewer where one before it has just given its own back
+  CHECK(fake_blocks() <= blocks);  // fewer where an earlier test's memory was just given back
   graph.launch(stream);
   stream.finish();
   const std::vector<int> got = buffer.get();
@@ -192,7 +191,7 @@ TEST_CASE("a first group may be captured, as what it needs is there", "[fake]") 
   CHECK(fake_violations() == 0);
 }
 
-TEST_CASE("more messages at once than there is memory for take more, in a capture as well") {
+TEST_CASE("messages that need more memory than there is take more, also in a capture") {
   constexpr int ranks = 6;
   const std::vector<ncclComm_t> comms = init_through_host(ranks);
   const DeviceStream stream;
@@ -232,7 +231,7 @@ TEST_CASE("more messages at once than there is memory for take more, in a captur
   CHECK(fake_violations() == 0);
 }
 
-TEST_CASE("a long call with buffers of two kinds is refused in words, a short one is served",
+TEST_CASE("a long call whose ranks mix host and device buffers is refused, a short one works",
           "[members]") {
   with_device_members(2, [](int rank, ncclComm_t comm) {
     const DeviceStream stream;
@@ -247,7 +246,7 @@ TEST_CASE("a long call with buffers of two kinds is refused in words, a short on
     };
     expect(call(), rank == 0 ? ncclSuccess : ncclInvalidUsage);
     expect(failure_of(comm), ncclInvalidUsage);
-    stream.finish();  // so the call has met its failure, with words for its slices
+    stream.finish();  // so the call has failed, and the error text is about its slices
     if (rank == 0) expect_error(call(), ncclInvalidUsage, "or of all in host memory");
   });
 }
@@ -315,8 +314,7 @@ TEST_CASE("a context that breaks in the middle of a call, or before it, ends the
   expect_blocks(blocks);  // so their threads have ended
 }
 
-TEST_CASE("what a call leaves behind that the driver refused in the middle does not reach graphs",
-          "[fake]") {
+TEST_CASE("a call that the driver refused in the middle does not disturb graphs", "[fake]") {
   const char* const function = GENERATE("cuStreamWaitValue32", "cuMemcpyAsync");
   cuCtxSetCurrent(device_context(0));
   const int blocks = fake_blocks();
@@ -338,7 +336,7 @@ TEST_CASE("what a call leaves behind that the driver refused in the middle does 
   expect_blocks(blocks);  // its thread waits for no flag
 }
 
-TEST_CASE("many small calls follow each other in a stream, with work on the host between them",
+TEST_CASE("many small calls keep their order in a stream, with work on the host between them",
           "[members]") {
   with_device_members(2, [](int rank, ncclComm_t comm) {
     const DeviceStream stream;

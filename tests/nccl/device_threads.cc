@@ -1,4 +1,4 @@
-// What with_device_members() is where ranks are threads; hosts.cc has it for ranks as processes.
+// with_device_members() for ranks as threads. hosts.cc has it for ranks as processes.
 #include "tests/nccl/device.h"
 
 namespace rondo::test {

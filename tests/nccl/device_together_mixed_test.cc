@@ -1,5 +1,6 @@
-// Groups in which one thread makes the calls of all ranks, and calls between devices that ranks
-// make by themselves, on the same communicator: they keep their order, whatever their streams are.
+// Groups in which one thread makes the calls of all ranks, mixed with calls between devices that
+// ranks make by themselves, on the same communicator. They keep their order, whatever their
+// streams.
 #include "tests/catch.h"
 #include "tests/nccl/between_devices.h"
 #include "tests/nccl/together.h"
@@ -9,14 +10,14 @@ namespace {
 
 constexpr std::size_t count = 1000;
 
-/// Two ranks with two streams each: of `group` for what they do together, of `single` for the rest.
+/// Two ranks with two streams each: `group` has those for joint calls, `single` those for the rest.
 struct Pair {
   explicit Pair(const std::vector<int>& device_of)
       : comms(init_each_on(device_of)),
         group(make_ranks<int>(device_of, count, count)),
         single(make_ranks<int>(device_of, 1, 1)) {}
 
-  /// Of all inputs to all outputs, or `back`.
+  /// Sums all inputs into all outputs, or, if `back`, the outputs into the inputs.
   void sum(std::size_t rank, const Ranks<int>& streams, bool back) const {
     int* const in = group[rank]->in.data();
     int* const out = group[rank]->out.data();
@@ -29,7 +30,7 @@ struct Pair {
   void sum_apart(bool back) const {
     for (std::size_t rank = 0; rank < 2; ++rank) sum(rank, single, back);
   }
-  /// There and back, in both ways.
+  /// Sums there and back, once together and once apart.
   void sum_twice(bool together_first) const {
     if (together_first) {
       sum_together(false);
@@ -49,15 +50,15 @@ struct Pair {
   Ranks<int> single;
 };
 
-/// The sum of the first inputs, doubled so often.
+/// The sum of the first inputs, doubled `times` times.
 std::vector<int> doubled(int times) {
   std::vector<int> sums(count);
   for (std::size_t i = 0; i < count; ++i) sums[i] = sum_at(i, 2) << times;
   return sums;
 }
 
-/// Whether single calls have gone from device to device since there were `before` batches; where
-/// nobody counts, or there are no kernels for it, they may have.
+/// Whether single calls have gone from device to device since there were `before` batches. True
+/// also where nobody counts, or where there are no kernels for it.
 bool went_between_devices(int before) {
   return RONDO_WITH_KERNELS == 0 || fake_launches() < 0 || batches() > before;
 }
@@ -94,7 +95,8 @@ void follow(cudaStream_t stream, cudaStream_t other) {
   expect_cuda(cuStreamWaitEvent(stream, event.get(), 0));
 }
 
-TEST_CASE("they do so in a capture too, and behind its replays", "[together]") {
+TEST_CASE("one thread's groups and single calls keep their order in a capture and after replays",
+          "[together]") {
   const bool together_first = GENERATE(true, false);
   const Pair pair(placed({0, 0}));
   const cudaStream_t first = pair.group[0]->stream;

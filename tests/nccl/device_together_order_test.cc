@@ -1,5 +1,5 @@
-// Groups in which one thread makes the calls of all ranks: their order in streams, captures, and
-// what goes wrong.
+// Groups in which one thread makes the calls of all ranks: order in streams, captures, and
+// failures.
 #include <cstdlib>
 
 #include "tests/catch.h"
@@ -9,7 +9,7 @@
 namespace rondo::test {
 namespace {
 
-TEST_CASE("one thread's calls begin behind every rank's stream, and streams go on behind them",
+TEST_CASE("one thread's calls begin after all ranks' streams, and the streams go on after them",
           "[together]") {
   const std::vector<int> device_of =
       placed(GENERATE(std::vector<int>{0, 0, 0}, std::vector<int>{0, 1, 0}));
@@ -18,7 +18,7 @@ TEST_CASE("one thread's calls begin behind every rank's stream, and streams go o
   std::vector<int> sums(1000);
   for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = 5 * static_cast<int>(i % 7) + 13;
   Gate gate(all[2]->stream);
-  // Ranks 0 and 1 have 1 + i and 2 + i, and rank 2 gets rank 0's numbers thrice behind the gate.
+  // Ranks 0 and 1 have 1 + i and 2 + i. After the gate rank 2 gets 3 * (1 + i) + 7.
   DeviceBuffer<int> late(1000, 0);
   std::vector<int> thrice = values<int>(1000, 0);
   for (int& value : thrice) value = 3 * value + 7;
@@ -29,7 +29,7 @@ TEST_CASE("one thread's calls begin behind every rank's stream, and streams go o
     expect(ncclAllReduce(all[r]->in.data(), all[r]->out.data(), 1000, ncclInt, ncclSum, comms[r],
                          all[r]->stream));
   });
-  // The next call's input is this one's output, by other streams.
+  // The next call's input is this one's output, also where it is in another stream.
   const DeviceStream other;
   in_group(3, [&](std::size_t r) {
     const bool moves = r == 0;
@@ -112,7 +112,8 @@ TEST_CASE("one thread's groups are captured and replayed", "[together]") {
   CHECK(fake_violations() == 0);
 }
 
-TEST_CASE("one thread's captured group is replayed when its communicator is gone", "[together]") {
+TEST_CASE("one thread's captured group can be replayed when its communicator is gone",
+          "[together]") {
   const std::vector<int> device_of = placed({0, 0});
   const std::vector<ncclComm_t> comms = init_each_on(device_of);
   const Ranks<int> all = make_ranks<int>(device_of, 1, 1);
@@ -120,7 +121,7 @@ TEST_CASE("one thread's captured group is replayed when its communicator is gone
   const auto reduce = [&](std::size_t r, cudaStream_t in) {
     expect(ncclAllReduce(all[r]->in.data(), all[r]->in.data(), 1, ncclInt, ncclSum, comms[r], in));
   };
-  // Each by itself, so there is an order of each to keep.
+  // Each rank makes a call by itself first, so each has an order to keep.
   for (std::size_t r = 0; r < 2; ++r) reduce(r, all[r]->stream);
   const auto reduce_together = [&] { in_group(2, [&](std::size_t r) { reduce(r, stream); }); };
   reduce_together();
@@ -136,7 +137,7 @@ TEST_CASE("one thread's captured group is replayed when its communicator is gone
   CHECK(fake_violations() == 0);
 }
 
-TEST_CASE("what one thread's group cannot do on devices goes the other way", "[together]") {
+TEST_CASE("calls of one thread's group that devices cannot make take another way", "[together]") {
   const bool differ_on_host = GENERATE(false, true);
   const std::vector<int> device_of = placed({0, 0});
   const std::vector<ncclComm_t> comms = init_on(device_of);
@@ -163,7 +164,7 @@ TEST_CASE("what one thread's group cannot do on devices goes the other way", "[t
   for (const ncclComm_t comm : comms) expect(ncclCommAbort(comm));
 }
 
-TEST_CASE("a launch that fails is told by every rank's communicator", "[together][fake]") {
+TEST_CASE("every rank's communicator reports a launch that fails", "[together][fake]") {
   const std::vector<int> device_of = placed({0, 0});
   const std::vector<ncclComm_t> comms = init_on(device_of);
   const Ranks<int> all = make_ranks<int>(device_of, 100, 100);
@@ -200,12 +201,12 @@ void reduce_maximum(const std::vector<ncclComm_t>& comms, const std::vector<int>
   for (const auto& rank : all) CHECK(rank->out.get() == values<int>(100, 1));
 }
 
-TEST_CASE("where a device cannot be reached one thread's group goes the other way",
+TEST_CASE("one thread's group takes another way where a device cannot be reached",
           "[together][fake]") {
   const std::vector<int> device_of = placed({4, 5});
   const std::vector<ncclComm_t> comms = init_each_on(device_of);
   const int before = batches();
-  if (RONDO_WITH_KERNELS != 0) fake_fail_next("cuCtxEnablePeerAccess", 217);  // asked for by them
+  if (RONDO_WITH_KERNELS != 0) fake_fail_next("cuCtxEnablePeerAccess", 217);  // only for kernels
   reduce_maximum(comms, device_of);
   CHECK((batches() > before) == (RONDO_WITH_KERNELS != 0));  // each rank by itself
   destroy(comms);

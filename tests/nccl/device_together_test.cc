@@ -74,7 +74,7 @@ TEST_CASE("one thread's collectives with a block for each rank, in place too", "
       CHECK(block(all[r]->out.get(), s) == block(values<int>(whole, static_cast<int>(s)), r));
   }
 
-  // In place: the sums of a rank's own block over its input's, then gathered again.
+  // In place: a rank's block of sums replaces that of its input, then all blocks are gathered.
   in_group(ranks, [&](std::size_t r) {
     expect(ncclReduceScatter(all[r]->in.data(), all[r]->in.data() + r * count, count, ncclInt,
                              ncclSum, comms[r], all[r]->stream));
@@ -104,7 +104,7 @@ TEST_CASE("one thread's collectives with a block for each rank, in place too", "
   CHECK(fake_violations() == 0);
 }
 
-/// All types by which the numbers are exact; others have the same kernels' tests.
+/// For types in which the numbers are exact. The tests of the same kernels check the others.
 template <class T>
 void check_type(ncclDataType_t type) {
   const std::vector<int> device_of = placed({0, 0, 1});
@@ -139,7 +139,7 @@ TEST_CASE("one thread's reductions of several types and operators", "[together]"
   check_type<double>(ncclFloat64);
 }
 
-TEST_CASE("one thread's ranks with scalars of their own", "[together]") {
+TEST_CASE("one thread's ranks may have scalars of their own", "[together]") {
   const std::vector<int> device_of = placed({0, 0});
   const std::vector<ncclComm_t> comms = init_on(device_of);
   const Ranks<float> all = make_ranks<float>(device_of, 1000, 1000);

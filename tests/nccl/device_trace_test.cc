@@ -1,4 +1,5 @@
-// What RONDO_TRACE says of calls on GPU buffers: each call of each rank, with its way and times.
+// What RONDO_TRACE records of calls on GPU buffers: each call of each rank, with its path and
+// times.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -20,7 +21,7 @@ struct GpuCall {
   std::string put{};
   std::string begun{};
   std::string completed{};
-  std::string rest{};  ///< collective, count, type, operator, root, and of a message its peer
+  std::string rest{};  ///< collective, count, type, operator, root, and a message's peer
 
   bool has_times() const {
     return begun != "-" && completed != "-" && std::stoll(put) <= std::stoll(begun) &&
@@ -35,7 +36,7 @@ class Traces {
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
   }
-  /// By rank, when all communicators have ended.
+  /// The calls by rank, once all communicators have ended.
   std::map<int, std::vector<GpuCall>> read() const {
     std::map<int, std::vector<GpuCall>> all;
     for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
@@ -65,7 +66,7 @@ class Traces {
   Setting setting_{"RONDO_TRACE", (folder_ / "run").string()};
 };
 
-/// All the words of a rank's calls, and that each has its times.
+/// Checks all the words of a rank's calls, and that each has its times.
 void check_calls(const std::vector<GpuCall>& calls, const std::string& way,
                  const std::vector<std::string>& wanted) {
   std::vector<std::string> rests;
@@ -101,7 +102,7 @@ TEST_CASE("a thread's calls for all ranks are in the trace of each", "[fake]") {
               {"all_reduce 300 int32 max 0", "send_recv 7 int32 sum 0 0 receives"});
 }
 
-TEST_CASE("so are calls between devices and calls through the host", "[fake]") {
+TEST_CASE("calls between devices and calls through the host are in each rank's trace", "[fake]") {
   const bool through_host = GENERATE(false, true);
   const Traces traces;
   const auto body = [](int rank, ncclComm_t comm) {
@@ -124,7 +125,7 @@ TEST_CASE("so are calls between devices and calls through the host", "[fake]") {
   }
 }
 
-TEST_CASE("of a captured call the trace knows that it was made", "[fake]") {
+TEST_CASE("a captured call is in the trace, without times", "[fake]") {
   const Traces traces;
   run_on_device(init_on_device(2), [](int rank, ncclComm_t comm) {
     const DeviceStream stream;

@@ -1,4 +1,4 @@
-// Buffers that are not aligned to their elements: kernels need that they are, so they are staged.
+// Buffers that are not aligned to their elements. Kernels need alignment, so these are staged.
 #include "tests/catch.h"
 #include "tests/nccl/calls.h"
 #include "tests/nccl/windows.h"
@@ -7,7 +7,7 @@ namespace rondo::test {
 namespace {
 
 constexpr std::size_t one_shot = (64 << 10) / sizeof(int);  ///< elements that every rank reduces
-constexpr std::size_t half = (4 << 20) / sizeof(int);       ///< of a slice of one block
+constexpr std::size_t half = (4 << 20) / sizeof(int);       ///< elements of a slice of one block
 
 /// Memory for numbers, at an address that is aligned to them or to nothing.
 class Placed {
@@ -37,7 +37,7 @@ struct Case {
   std::size_t count;
 };
 
-/// What a rank's elements have to be.
+/// Makes the call and checks this rank's elements.
 void expect_call(const Placed& in, const Placed& out, const Case& each, int rank, ncclComm_t comm,
                  int ranks) {
   const DeviceStream stream;
@@ -80,7 +80,7 @@ TEST_CASE("reductions of buffers that are not aligned to their elements") {
   CHECK(fake_violations() == 0);
 }
 
-TEST_CASE("windows whose calls end in buffers that are not aligned to their elements") {
+TEST_CASE("calls from windows into buffers that are not aligned to their elements") {
   with_two(GENERATE(false, true), [&](int rank, ncclComm_t comm) {
     for (const Case& each : cases) {
       const bool scatters = each.collective == Collective::reduce_scatter;

@@ -1,5 +1,5 @@
-// Calls of one communicator that go through the host's memory and calls that go between devices, in
-// streams of their own: each begins behind the one before.
+// Calls of one communicator through the host's memory and calls between devices, in streams of
+// their own: each begins after the one before.
 #include "tests/catch.h"
 #include "tests/nccl/between_devices.h"
 
@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t count = 3000;
 
-/// What each rank has: two streams, a buffer, and memory of the host's that calls write in streams.
+/// What each rank has: two streams, a buffer, and host memory that calls in streams write.
 struct Rank {
   explicit Rank(int rank) : buffer(numbers(count, rank)) {}
   DeviceStream through_host{};
@@ -20,7 +20,7 @@ struct Rank {
   void spread(ncclComm_t comm) const {
     expect(ncclBroadcast(buffer.data(), buffer.data(), count, ncclInt, 1, comm, on_device));
   }
-  /// Both ranks' buffers as they are then; through the host, as the output is there.
+  /// Gathers both ranks' buffers as they are then, through the host, as the output is there.
   void gather(ncclComm_t comm) {
     expect(ncclAllGather(buffer.data(), host.data(), count, ncclInt, comm, through_host));
   }
@@ -32,7 +32,7 @@ struct Rank {
   }
 };
 
-TEST_CASE("a call through the host begins behind one between devices of another stream") {
+TEST_CASE("a call through the host begins after one between devices in another stream") {
   const int before = batches();
   with_devices(2, [](int rank, ncclComm_t comm) {
     Rank mine(rank);
@@ -49,7 +49,7 @@ TEST_CASE("a call through the host begins behind one between devices of another 
   CHECK(fake_violations() == 0);
 }
 
-TEST_CASE("a call between devices begins behind one through the host of another stream") {
+TEST_CASE("a call between devices begins after one through the host in another stream") {
   with_devices(2, [](int rank, ncclComm_t comm) {
     Rank mine(rank);
     Gate gate(mine.through_host);
@@ -65,7 +65,7 @@ TEST_CASE("a call between devices begins behind one through the host of another 
   CHECK(fake_violations() == 0);
 }
 
-TEST_CASE("both ways follow each other within graphs, and behind their replays") {
+TEST_CASE("calls of both ways keep their order within graphs, and after their replays") {
   with_devices(2, [](int rank, ncclComm_t comm) {
     Rank mine(rank);
     const cuda::OwnedEvent fork = cuda::make_event();
@@ -83,7 +83,7 @@ TEST_CASE("both ways follow each other within graphs, and behind their replays")
         mine.buffer.set(numbers(count, 10 * round + rank));
         Gate gate(mine.through_host);
         graph.launch(mine.through_host);
-        mine.spread(comm);  // behind the replay, in another stream
+        mine.spread(comm);  // after the replay, in another stream
         gate.open();
         mine.on_device.finish();
         mine.expect_gathered(10 * round + 1, 10 * round + 1, "the replay's gathering");

@@ -1,5 +1,5 @@
-// Windows that cannot be, or are used wrongly: all ranks go the other way or are told, no stream
-// waits for ever, and nobody reads memory that is gone.
+// Windows that are impossible or used wrongly. All ranks take another path or get an error, no
+// stream waits for ever, and no rank reads memory that is gone.
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t count = 40'000;
 
-TEST_CASE("where one rank's memory cannot be a window, all are staged") {
+TEST_CASE("all ranks are staged where one rank's memory cannot be a window") {
   const int how = GENERATE(0, 1, 2, 3);
   with_devices(3, [&](int rank, ncclComm_t comm) {
     const DeviceBuffer<int> buffer(count, 0);
@@ -23,7 +23,7 @@ TEST_CASE("where one rank's memory cannot be a window, all are staged") {
     void* memory = buffer.data();
     if (rank == 1 && how == 0) memory = host.data();
     if (rank == 1 && how == 1) bytes -= 4;
-    if (rank == 1 && how == 2) bytes += 4;  // than the allocation has
+    if (rank == 1 && how == 2) bytes += 4;  // more than the allocation has
     if (how == 3) bytes = 0;
     {
       const Window window(comm, memory, bytes);
@@ -34,7 +34,7 @@ TEST_CASE("where one rank's memory cannot be a window, all are staged") {
   });
 }
 
-TEST_CASE("memory that no handle names is a window within a device, managed memory nowhere",
+TEST_CASE("memory without a handle can be a window within a device; managed memory cannot",
           "[fake]") {
   const bool across = GENERATE(false, true);
   const bool managed = GENERATE(false, true);
@@ -108,7 +108,7 @@ TEST_CASE("ranks that use a window differently are told where each one's buffer 
   CHECK(fake_violations() == 0);
 }
 
-TEST_CASE("calls whose buffers NCCL lets differ may lie anywhere in windows") {
+TEST_CASE("buffers that NCCL lets differ between ranks may lie anywhere in windows") {
   with_devices(3, [](int rank, ncclComm_t comm) {
     const DeviceStream stream;
     const auto own = static_cast<std::size_t>(rank);
@@ -143,10 +143,10 @@ TEST_CASE("an abort returns when no peer reads this rank's windows any more", "[
   });
   const DeviceStream stream;
   expect(ncclAllReduce(first.data(), first.data(), elements, ncclInt, ncclSum, comms[0], stream));
-  expect(ncclCommAbort(comms[1]));  // which never comes; its memory may go
+  expect(ncclCommAbort(comms[1]));  // rank 1 never comes; its memory may go
   const int launches = fake_launches();
   stream.finish();
-  CHECK(fake_launches() == launches);  // the one that reads it was among them
+  CHECK(fake_launches() == launches);  // the one that reads it was counted already
   expect(ncclCommAbort(comms[0]));
   CHECK(fake_violations() == 0);
 }
@@ -166,11 +166,11 @@ struct TwoRanks {
   DeviceBuffer<int> second;
 };
 
-/// Rank 0 makes calls that read rank 1's window until one is refused, as rank 1 ends the
-/// communicator behind the first `before` ones: all others have run when the abort returns.
+/// Rank 0 makes calls that read rank 1's window. Rank 1 aborts after the first `before` ones, so a
+/// call is refused in the end. All earlier calls have run when the abort returns.
 void calls_beside_an_abort(const TwoRanks& ranks, std::size_t elements, int before) {
   const DeviceStream stream;
-  std::atomic<int> made{0};  // relaxed: only how many counts
+  std::atomic<int> made{0};  // relaxed: only a count
   int launches = 0;
   std::thread calling([&] {
     cuCtxSetCurrent(device_context(0));
@@ -191,8 +191,8 @@ void calls_beside_an_abort(const TwoRanks& ranks, std::size_t elements, int befo
   expect(ncclCommAbort(ranks.comms[0]));
 }
 
-// Where the abort meets a call is another place in each round.
-TEST_CASE("an abort beside a peer's calls leaves none that reads this rank's windows", "[fake]") {
+// The abort meets the calls at another place in each round.
+TEST_CASE("after an abort beside a peer's calls none of them reads this rank's windows", "[fake]") {
   const std::size_t elements = GENERATE(std::size_t{100}, std::size_t{count});
   for (int round = 0; round < 8; ++round) {
     const TwoRanks ranks(elements);
@@ -201,7 +201,7 @@ TEST_CASE("an abort beside a peer's calls leaves none that reads this rank's win
   CHECK(fake_violations() == 0);
 }
 
-/// False: the machine stood still so long that the abort may have taken the replay for over.
+/// False: the machine stood still so long that the abort may have thought that the replay was over.
 bool abort_between_two_calls() {
   const TwoRanks ranks(100);
   int* const data = ranks.first.data();
@@ -243,13 +243,12 @@ bool abort_between_two_calls() {
   return in_time;
 }
 
-TEST_CASE("an abort returns when a peer's replay is over, though it was between two calls",
-          "[fake]") {
+TEST_CASE("an abort waits for the end of a peer's replay, even one between two calls", "[fake]") {
   int tries = 0;
   while (!abort_between_two_calls()) REQUIRE(++tries < 20);
 }
 
-TEST_CASE("a communicator is destroyed when no peer reads its windows, even one a call ahead",
+TEST_CASE("destroying a communicator waits for peers that read its windows, even a call ahead",
           "[fake]") {
   const TwoRanks ranks(100);
   const DeviceStream stream;
@@ -261,7 +260,7 @@ TEST_CASE("a communicator is destroyed when no peer reads its windows, even one 
   sum(0, ranks.first.data());
   expect(ncclAllReduce(data, data, 100, ncclInt, ncclSum, ranks.comms[1], other));
   stream.finish();
-  sum(0, ranks.first.data());  // which rank 1 never makes
+  sum(0, ranks.first.data());  // rank 1 never makes this call
   expect(ncclCommDestroy(ranks.comms[1]));
   const int launches = fake_launches();
   stream.finish();
@@ -270,7 +269,8 @@ TEST_CASE("a communicator is destroyed when no peer reads its windows, even one 
   expect(ncclCommAbort(ranks.comms[0]));
 }
 
-TEST_CASE("behind a failure windows are given back within one patience, however many", "[fake]") {
+TEST_CASE("after a failure windows are given back within one timeout, however many there are",
+          "[fake]") {
   if (lacks_kernels()) return;  // no reduction would read a window
   const std::vector<ncclComm_t> comms = init_on_device(2);
   const DeviceBuffer<int> first(400, 1);
@@ -286,7 +286,7 @@ TEST_CASE("behind a failure windows are given back within one patience, however 
     }
   });
   const DeviceStream stream;
-  Gate gate(stream);  // behind it rank 0 is to read windows, for longer than anybody waits
+  Gate gate(stream);  // it holds up rank 0, which is to read windows, longer than anybody waits
   expect(ncclAllReduce(first.data(), first.data(), 100, ncclInt, ncclSum, comms[0], stream));
   expect(ncclCommRevoke(comms[1], NCCL_REVOKE_DEFAULT));
   const auto begin = std::chrono::steady_clock::now();
@@ -294,7 +294,7 @@ TEST_CASE("behind a failure windows are given back within one patience, however 
   std::thread aborting([&] { ncclCommAbort(comms[1]); });
   aborting.join();
   const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begin;
-  CHECK(waited.count() > 4.9);  // the patience is 5 s; that of each would be 25
+  CHECK(waited.count() > 4.9);  // the timeout is 5 s; one for each window would be 25
   CHECK(waited.count() < 15);
   gate.open();
   stream.finish();
@@ -319,8 +319,8 @@ TEST_CASE("windows that nobody gave back go with their communicator", "[fake]") 
   expect_blocks(0);
 }
 
-TEST_CASE("a window without its peers ends with words") {
-  ::setenv("RONDO_BOOTSTRAP_TIMEOUT", "6", 1);  // the communicators come in time, too
+TEST_CASE("registering a window without its peers ends with an error text") {
+  ::setenv("RONDO_BOOTSTRAP_TIMEOUT", "6", 1);  // enough for making the communicators, too
   const std::vector<ncclComm_t> comms = init_on_device(2);
   ::unsetenv("RONDO_BOOTSTRAP_TIMEOUT");
   const DeviceBuffer<int> buffer(10, 1);

@@ -39,7 +39,7 @@ TEST_CASE("a group of splits and windows of one communicator, in one order on al
   });
 }
 
-TEST_CASE("one thread registers windows of ranks that do not block, one behind the other") {
+TEST_CASE("one thread registers windows of ranks that do not block, one after the other") {
   const std::vector<ncclComm_t> comms = init_without_blocking(3);
   std::vector<std::unique_ptr<DeviceBuffer<int>>> memories;
   std::vector<ncclWindow_t> windows(3);
@@ -63,7 +63,7 @@ TEST_CASE("one thread registers windows of ranks that do not block, one behind t
   destroy(comms);
 }
 
-TEST_CASE("what was registered before is there while a window is in progress") {
+TEST_CASE("earlier windows are there while another one is in progress") {
   const std::vector<ncclComm_t> comms = init_without_blocking(2);
   const DeviceBuffer<int> memories[2]{DeviceBuffer<int>(2 * count, 0),
                                       DeviceBuffer<int>(2 * count, 0)};
@@ -82,7 +82,7 @@ TEST_CASE("what was registered before is there while a window is in progress") {
   add(1, second, count);
   for (std::size_t rank = 0; rank < 2; ++rank) {
     ncclResult_t state = ncclInProgress;
-    while (state == ncclInProgress) {  // it comes to the registrations beside these questions
+    while (state == ncclInProgress) {  // registering goes on beside these questions
       void* pointer = nullptr;
       expect(ncclWinGetUserPtr(comms[rank], first[rank], &pointer));
       expect_that(pointer == memories[rank].data(), "the first one");

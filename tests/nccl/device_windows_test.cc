@@ -1,5 +1,5 @@
-// Collectives on registered windows: that they are right, in place and not, and that they read
-// users' memory where it lies.
+// Collectives on registered windows. Are they right, in place and not, and do they read users'
+// memory in place?
 #include <functional>
 
 #include "tests/catch.h"
@@ -44,7 +44,7 @@ struct Memory {
   DeviceBuffer<int> memory;
 };
 
-/// Every rank's block as its numbers say, from `first` of them.
+/// All ranks' blocks, one after the other: each has its rank's numbers from `first` on.
 Ints gathered(const Memory& memory, std::size_t first = 0) {
   Ints wanted;
   for (int rank = 0; rank < memory.ranks; ++rank) {
@@ -181,9 +181,9 @@ double copied(const Memory& memory, ncclComm_t comm, bool in_place, const Collec
   return static_cast<double>(bytes) / (static_cast<double>(memory.count) * sizeof(int));
 }
 
-TEST_CASE("what is copied for a byte, staged and in windows", "[fake]") {
+TEST_CASE("how much is copied for each byte, staged and in windows", "[fake]") {
   if (lacks_kernels()) return;  // reductions would be staged
-  // As the README's table says, for 4 ranks.
+  // As the table in core/stream/README.md says, for 4 ranks.
   struct Row {
     const char* what;
     bool in_place;
@@ -272,7 +272,7 @@ TEST_CASE("two windows in one allocation, a buffer across both of them, and one 
   });
 }
 
-TEST_CASE("captured calls on windows are replayed, and those captured before and behind them") {
+TEST_CASE("calls captured before or on a window are replayed, also when it is given back") {
   const std::size_t count = GENERATE(std::size_t{1000}, half + 10);
   with_devices(2, [&](int rank, ncclComm_t comm) {
     const DeviceStream stream;
@@ -303,7 +303,7 @@ TEST_CASE("captured calls on windows are replayed, and those captured before and
         everything(memory, comm);
       }
     }
-    replay(*within, 5);  // whose window is given back; its memory is there
+    replay(*within, 5);  // its window is given back, but its memory is there
     replay(*before, 6);
     everything(memory, comm);
   });

@@ -1,8 +1,9 @@
 // A rank that does not destroy its communicator: it sums a few times and ends.
 //
-//   nccl_ends RANK RANKS ID return|exit|_exit|fail     rank 0: ID is "-", and it writes the id
+//   nccl_ends RANK RANKS ID return|exit|_exit|fail
 //
-// "fail": the last rank ends with status 1, and the others' next call, at the latest, must fail.
+// For rank 0, ID is "-", and it writes the id.
+// "fail": the last rank ends with status 1. The next call of the others, at the latest, must fail.
 #include <nccl.h>
 #include <unistd.h>
 
@@ -19,7 +20,7 @@ constexpr int sums = 20;
   std::_Exit(3);
 }
 
-/// As two digits a byte.
+/// Writes the id, two digits a byte.
 void write_id(const ncclUniqueId& id) {
   for (const char byte : id.internal) std::printf("%02x", static_cast<unsigned char>(byte));
   std::printf("\n");

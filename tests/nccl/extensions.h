@@ -1,4 +1,4 @@
-// rondo/nccl.h for tests, behind the nccl.h that it would look for among a program's own.
+// rondo/nccl.h for tests. It comes after the nccl.h that it would otherwise search for.
 #pragma once
 
 #include "core/nccl/include/nccl.h"

@@ -1,4 +1,4 @@
-// Groups: nesting, several communicators of one thread, and what an error does to them.
+// Groups: nesting, several communicators of one thread, and errors inside them.
 #include <array>
 #include <numeric>
 
@@ -118,7 +118,7 @@ TEST_CASE("a group of several calls of one communicator that does not block") {
   });
 }
 
-TEST_CASE("an error within a group comes again at its end, and nothing of it happens") {
+TEST_CASE("an error within a group is returned again at its end, and none of its calls happens") {
   const std::vector<ncclComm_t> comms = init_all(2);
   std::vector<float> values = one_each(2);
   expect(ncclGroupStart());
@@ -145,7 +145,7 @@ TEST_CASE("a communicator that a failed group was to make does not exist") {
   CHECK(other == nullptr);
 }
 
-TEST_CASE("an end without a start") {
+TEST_CASE("ending a group without a start is an error") {
   CHECK_NOTHROW(expect_error(ncclGroupEnd(), ncclInvalidUsage, "in no group"));
   CHECK_NOTHROW(expect_error(ncclGroupSimulateEnd(nullptr), ncclInvalidUsage, "in no group"));
 }

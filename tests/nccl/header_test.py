@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """nccl.h compiles as C11 and C++20, and lays everything out as an installed NCCL's header does;
-rondo/nccl.h compiles with both, from C99 on, and its functions are null where they are not.
+rondo/nccl.h compiles with both, from C99 on, and its functions are null in a library without them.
 
     header_test.py CXX LIBRARY   77 where there is no NCCL to compare with, after the rest has passed
 """
@@ -21,7 +21,7 @@ OTHER_LIBRARY = "int ncclGetVersion(int* version) { return *version = 22809, 0; 
 
 
 def layout(compiler, folder, *flags):
-    """What the program prints that is built with the header in `folder`."""
+    """What layout.c prints when it is built with the header in `folder`."""
     with tempfile.TemporaryDirectory() as name:
         program = pathlib.Path(name) / "layout"
         subprocess.run([compiler, *flags, "-I", folder, FOLDER / "layout.c", "-o", program],

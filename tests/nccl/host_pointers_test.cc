@@ -1,5 +1,6 @@
-// Host pointers that are wrong though not null, in a process without CUDA: arguments' errors before
-// anything is sent where NCCL_CHECK_POINTERS is 1, and the next call works.
+// Host pointers that are wrong though not null, in a process without CUDA. With
+// NCCL_CHECK_POINTERS=1 each gives ncclInvalidArgument before anything is sent, and the next call
+// works.
 #include <numeric>
 
 #include "tests/catch.h"
@@ -10,7 +11,7 @@
 namespace rondo::test {
 namespace {
 
-/// An address that nobody takes: other threads take whatever was given back.
+/// An address that is never allocated. A freed one may be another thread's by now.
 int* nobodys_address() { return reinterpret_cast<int*>(std::uintptr_t{0x12340}); }
 
 void refuse(ncclResult_t result, const std::string& name) {
@@ -18,7 +19,7 @@ void refuse(ncclResult_t result, const std::string& name) {
   expect_error(result, ncclInvalidArgument, nobodys);
 }
 
-/// Behind refusals.
+/// Checks that calls work after refusals.
 void expect_to_work(int rank, ncclComm_t comm) {
   int value = rank + 1;
   expect(ncclAllReduce(&value, &value, 1, ncclInt, ncclSum, comm, nullptr));
@@ -60,7 +61,7 @@ void expect_refusals_of_all(std::size_t count) {
   });
 }
 
-TEST_CASE("NCCL_CHECK_POINTERS=1 has the buffers of every call looked at") {
+TEST_CASE("NCCL_CHECK_POINTERS=1 checks the buffers of every call") {
   const Variable set("NCCL_CHECK_POINTERS", "1");  // read as communicators are made
   expect_refusals_of_all(2);
 }
@@ -84,7 +85,7 @@ TEST_CASE("a buffer that ends before the call's last byte is refused") {
   });
 }
 
-TEST_CASE("what a rank has no part in nobody looks at") {
+TEST_CASE("a buffer that a rank has no part in is not checked") {
   const Variable set("NCCL_CHECK_POINTERS", "1");  // read as communicators are made
   run_members(init_all(2), [&](int rank, ncclComm_t comm) {
     int* const wrong = nobodys_address();

@@ -29,7 +29,7 @@ struct Pipe {
   UniqueFd to{};
 };
 
-/// By rank: from the parent's side what leads to a rank, and back.
+/// One rank, as its parent knows it: its process, and pipes to it and back.
 struct Host {
   pid_t process = 0;
   Pipe id{};     ///< what rank 0 tells it: a unique id
@@ -72,7 +72,7 @@ void run_rank(int rank, const std::vector<Host>& hosts, const HostBody& body) {
   expect_that(fake_violations() == 0, "nothing that the driver forbids");
 }
 
-/// A rank's process; never returns, as what the parent has is not its own to end.
+/// Runs a rank in its own process. Never returns, as it must not end what is the parent's.
 [[noreturn]] void be(int rank, const std::vector<Host>& hosts, const HostBody& body,
                      const Environment& more) {
   int status = 1;
@@ -87,7 +87,7 @@ void run_rank(int rank, const std::vector<Host>& hosts, const HostBody& body) {
   ::_exit(status);
 }
 
-/// What all write, until all have ended, or are killed as they take too long.
+/// What all processes write until they have ended, or are killed because they take too long.
 std::vector<std::string> read_all(const std::vector<Host>& hosts) {
   const auto end = std::chrono::steady_clock::now() + patience;
   std::vector<std::string> words(hosts.size());

@@ -1,5 +1,5 @@
-// Ranks as processes that take each other for machines of their own: between them there is a
-// network transport, so device buffers go through pinned memory of each.
+// Ranks as processes that take each other for other hosts. A network transport connects them, so
+// device buffers go through the pinned memory of each.
 #pragma once
 
 #include <functional>
@@ -21,13 +21,13 @@ using Environment = std::vector<std::string>;
 using HostBody = std::function<void(int rank, ncclComm_t comm)>;
 
 /// Runs body(rank, comm) in a process for each rank of a new communicator, on device 0 of its own
-/// stand-in driver, and destroys that; then all memory of the driver's must be given back. What a
-/// body throws ends its process with status 1. Who takes longer than two minutes is killed. The
-/// transport is tcp unless RONDO_TRANSPORT says otherwise. By fork(): this process must have no
-/// thread but the one that calls, and have touched no driver.
+/// stand-in driver, and destroys the communicator. All the driver's memory must be given back then.
+/// What a body throws ends its process with status 1. A process that takes longer than two minutes
+/// is killed. The transport is tcp unless RONDO_TRANSPORT says otherwise. It uses fork(), so this
+/// process must have no thread but the one that calls, and have touched no driver.
 std::vector<Ended> run_hosts(int ranks, const HostBody& body, const Environment& more = {});
 
-/// The same; throws the words of who did not end well.
+/// The same, but throws the words of processes that did not end well.
 void with_hosts(int ranks, const HostBody& body, const Environment& more = {});
 
 }  // namespace rondo::test

@@ -1,4 +1,4 @@
-// What a build without device kernels leaves out of tests on devices.
+// What tests on devices leave out in a build without device kernels.
 #pragma once
 
 #include "tests/catch.h"

@@ -1,5 +1,5 @@
 /* What a program sees of nccl.h: run twice, once built with each header, and compared. An earlier
- * header than rondo's prints less: what came after it stands behind its version. */
+ * header than rondo's prints less: HAS() leaves out what came after its version. */
 #include <nccl.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #define AT(member) MEMBER(ncclConfig_t, member)
 #define NUMBER(name) printf("%s %lld\n", #name, (long long)(name))
 
-#ifdef RONDO_NCCL_NO_DEVICE_API /* rondo's header, which then says it is an earlier one */
+#ifdef RONDO_NCCL_NO_DEVICE_API /* rondo's header, which then says that it is an earlier one */
 #define HAS(version) 1
 #else
 #define HAS(version) (NCCL_VERSION_CODE >= (version))

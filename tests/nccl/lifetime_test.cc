@@ -1,4 +1,4 @@
-// Communicators that do not block, those that end, and everything a program can do wrong.
+// Non-blocking communicators, the end of communicators, and everything a program can do wrong.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,7 +50,7 @@ TEST_CASE("a communicator that does not block says when it is made and when call
   });
 }
 
-/// The first of the calls that is no error in a child by fork(), or 0; -1: it never came back.
+/// Which call is the first to succeed in a child by fork(); 0: none, -1: the child never came back.
 int first_taken_by_a_child(ncclComm_t comm) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -84,7 +84,7 @@ TEST_CASE("a forked child has no part in its parent's communicators, and its abo
   });
 }
 
-TEST_CASE("nothing is called on a communicator in the making or with a call in progress") {
+TEST_CASE("a communicator takes no call while it is being made or has a call in progress") {
   ncclUniqueId id;
   expect(ncclGetUniqueId(&id));
   ncclConfig_t config = without_blocking();
@@ -92,7 +92,7 @@ TEST_CASE("nothing is called on a communicator in the making or with a call in p
   expect(ncclCommInitRankConfig(&comms[0], 2, id, 0, &config), ncclInProgress);
   int count = 0;
   CHECK_NOTHROW(
-      expect_error(ncclCommCount(comms[0], &count), ncclInvalidArgument, "still in the making"));
+      expect_error(ncclCommCount(comms[0], &count), ncclInvalidArgument, "still being made"));
   expect(ncclCommInitRankConfig(&comms[1], 2, id, 1, &config), ncclInProgress);
   for (const ncclComm_t comm : comms) expect(settled(comm));
   float value = 1;
@@ -106,7 +106,7 @@ TEST_CASE("nothing is called on a communicator in the making or with a call in p
   destroy(comms);
 }
 
-TEST_CASE("what a unique id takes is given back once its communicator is gone") {
+TEST_CASE("what a unique id holds is given back once its communicator is gone") {
   const auto make_and_destroy = [](int times) {
     for (int i = 0; i < times; ++i) {
       ncclUniqueId id;
@@ -138,7 +138,7 @@ TEST_CASE("NCCL_COMM_BLOCKING wins over what the program asks for") {
 }
 
 TEST_CASE("the config's size decides what is read of it") {
-  struct Old {  // as a program built with 2.14 passes it; what lies behind is its own business
+  struct Old {  // as a program built with 2.14 passes it; what follows is its own business
     ncclConfig_t config = untouched_config;
   } old;
   std::memset(reinterpret_cast<char*>(&old.config) + 24, 0x5a, sizeof old.config - 24);
@@ -173,7 +173,7 @@ TEST_CASE("the config's size decides what is read of it") {
                              "minCTAs"));
 }
 
-TEST_CASE("scalable init, its arguments and those of the others") {
+TEST_CASE("scalable init, and the arguments of all ways to make communicators") {
   std::vector<ncclUniqueId> ids(2);
   for (ncclUniqueId& id : ids) expect(ncclGetUniqueId(&id));
   on_all_ranks(2, [&](int rank) {
@@ -191,7 +191,7 @@ TEST_CASE("scalable init, its arguments and those of the others") {
   CHECK_NOTHROW(
       expect_error(ncclCommInitRank(nullptr, 1, ids[0], 0), ncclInvalidArgument, "comm is null"));
   CHECK_NOTHROW(expect_error(ncclCommInitRank(&comm, 1, ncclUniqueId{}, 0), ncclInvalidArgument,
-                             "names no meeting"));
+                             "unique id is not valid"));
   CHECK(comm == nullptr);
   CHECK_NOTHROW(expect_error(ncclCommInitAll(&comm, 0, nullptr), ncclInvalidArgument, "of 0"));
   CHECK_NOTHROW(
@@ -199,14 +199,14 @@ TEST_CASE("scalable init, its arguments and those of the others") {
   CHECK_NOTHROW(expect_error(ncclGetUniqueId(nullptr), ncclInvalidArgument, "uniqueId is null"));
 }
 
-TEST_CASE("null, strange and destroyed communicators") {
+TEST_CASE("null, strange and destroyed communicators are refused") {
   float value = 1;
   const auto call = [&](ncclComm_t comm) {
     return ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, comm, nullptr);
   };
   CHECK_NOTHROW(expect_error(call(nullptr), ncclInvalidArgument, "the communicator is null"));
   CHECK_NOTHROW(expect_error(call(reinterpret_cast<ncclComm_t>(&value)), ncclInvalidArgument,
-                             "no communicator of rondo's"));
+                             "not a communicator of rondo"));
   std::vector<ncclComm_t> comms = init_all(1);
   expect(call(comms[0]));
   expect(ncclCommFinalize(comms[0]));
@@ -220,7 +220,7 @@ TEST_CASE("null, strange and destroyed communicators") {
   CHECK(ncclCommFinalize(nullptr) == ncclSuccess);
 }
 
-TEST_CASE("a call's arguments") {
+TEST_CASE("a call's arguments are checked") {
   with_members(2, [](int, ncclComm_t comm) {
     std::vector<float> data(8);
     float* const in = data.data();
@@ -292,7 +292,7 @@ TEST_CASE("abort gets another thread, and the other ranks, out of a call") {
   const std::vector<ncclComm_t> comms = init_all(2);
   std::thread stuck([&] {
     float value = 1;
-    // Ends as the communicator is aborted, or finds it gone if it comes later than that.
+    // The call ends as the communicator is aborted, or finds it gone if it comes later.
     const ncclResult_t result =
         ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, comms[0], nullptr);
     if (result != ncclRemoteError && result != ncclInvalidArgument) std::terminate();
@@ -307,7 +307,7 @@ TEST_CASE("abort gets another thread, and the other ranks, out of a call") {
   expect(ncclCommAbort(comms[1]));
 }
 
-TEST_CASE("abort does not wait for ranks that have not come to the making") {
+TEST_CASE("abort does not wait for ranks that have not joined the communicator yet") {
   ncclUniqueId id;
   expect(ncclGetUniqueId(&id));
   ncclConfig_t config = without_blocking();
@@ -316,7 +316,7 @@ TEST_CASE("abort does not wait for ranks that have not come to the making") {
   const auto begin = std::chrono::steady_clock::now();
   expect(ncclCommAbort(comm));
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));  // of 60
-  // Who comes later is told.
+  // A rank that comes later is told.
   ncclComm_t late = nullptr;
   ncclResult_t state = ncclCommInitRank(&late, 2, id, 1);
   while (state == ncclSuccess) expect(ncclCommGetAsyncError(late, &state));
@@ -324,7 +324,7 @@ TEST_CASE("abort does not wait for ranks that have not come to the making") {
   expect(ncclCommAbort(late));
 }
 
-TEST_CASE("the library's own answers") {
+TEST_CASE("the library's version and error texts") {
   int version = 0;
   expect(ncclGetVersion(&version));
   CHECK(version == 22809);

@@ -29,7 +29,7 @@ inline void expect(ncclResult_t result, ncclResult_t wanted = ncclSuccess) {
                            "\"; last error: " + ncclGetLastError(nullptr));
 }
 
-/// The result and words of a failure that must come.
+/// Throws unless `result` is `wanted` and the error text contains `part`.
 inline void expect_error(ncclResult_t result, ncclResult_t wanted, const std::string& part) {
   expect(result, wanted);
   const std::string words = ncclGetLastError(nullptr);
@@ -101,7 +101,7 @@ inline void expect_sum(ncclComm_t comm, float mine, float sum, std::size_t count
   }
 }
 
-/// Asks until nothing is in progress; the communicator's state then. Ends, as every call does.
+/// Asks until nothing is in progress, and returns the communicator's state. Ends, as calls do.
 inline ncclResult_t settled(ncclComm_t comm) {
   ncclResult_t state = ncclInProgress;
   while (state == ncclInProgress) {

@@ -1,5 +1,5 @@
-// Where there is no memory left in the middle of a call between devices: the other rank is told, or
-// nobody has noticed. A program of its own, as it stands in for operator new.
+// No memory is left in the middle of a call between devices: the other rank gets an error, or the
+// call works all the same. A program of its own, because it replaces operator new.
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -12,23 +12,23 @@
 
 namespace {
 
-/// Of this thread: how many pieces the library may still have; negative: all.
+/// How many pieces of memory the library may still have on this thread; negative: any number.
 int& left() {
   thread_local int left = -1;
   return left;
 }
 
-/// The driver, for one, is no part of it.
+/// Whether the code is the library's. The driver's, for example, is not.
 bool is_the_library(const void* code) {
   Dl_info info{};
   return ::dladdr(code, &info) != 0 &&
          std::string_view(info.dli_fname).find("libnccl") != std::string_view::npos;
 }
 
-/// `code`: what asks.
+/// `code`: the caller.
 void* taken(std::size_t bytes, const void* code) {
   if (left() >= 0 && is_the_library(code)) {
-    // Who tells of it has some again.
+    // After one failure there is memory again, to report it.
     if (left()-- == 0) throw std::bad_alloc();
   }
   void* const memory = std::malloc(bytes);
@@ -50,7 +50,7 @@ namespace {
 
 /// True where the call needs no more than `allowed` pieces of memory.
 bool survives(bool message, int allowed) {
-  const Variable timeout("RONDO_TIMEOUT", "20");  // of a rank that was not told
+  const Variable timeout("RONDO_TIMEOUT", "20");  // for a rank that was not told
   const std::vector<ncclComm_t> comms = init_on_device(2);
   const std::vector<DeviceStream> streams(2);
   const DeviceBuffer<int> buffer(2000, 1);

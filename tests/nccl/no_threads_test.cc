@@ -1,5 +1,5 @@
-// Where the system has no thread left: whoever makes a communicator is told so and goes on. A
-// program of its own, as it stands in for pthread_create().
+// The system has no thread left: making a communicator gives an error, and the program goes on. A
+// program of its own, because it replaces pthread_create().
 #include <dlfcn.h>
 #include <pthread.h>
 
@@ -12,10 +12,10 @@
 
 namespace {
 
-/// Starts of threads. seq_cst, all of it: tests change it while nothing else starts any.
+/// Starts of threads. All is seq_cst: tests change it while nothing else starts threads.
 struct Starts {
   std::atomic<int> seen{0};
-  std::atomic<int> failing{-1};  ///< of this number; negative: none
+  std::atomic<int> failing{-1};  ///< the start of this number; negative: none
 };
 
 Starts& starts() {
@@ -59,7 +59,7 @@ class Failing {
   bool has_come() const { return starts().seen > starts().failing; }
 };
 
-/// Device 0 is this thread's, and the driver has the threads that it keeps.
+/// Makes device 0 this thread's, and lets the driver start the threads that it keeps.
 void warm_up() {
   cuCtxSetCurrent(device_context(0));
   expect_cuda(cuLaunchHostFunc(
@@ -83,7 +83,7 @@ ncclResult_t init_in_group(Comms& comms, ncclConfig_t config) {
   return ncclGroupEnd();
 }
 
-/// A way of making communicators, into nulls.
+/// A way of making communicators, into handles that are null.
 struct Way {
   const char* name;
   std::function<ncclResult_t(Comms&)> make;
@@ -116,7 +116,7 @@ void expect_works(const Comms& comms) {
   });
 }
 
-/// Whatever of them there is, it is given up without a wait for ever.
+/// Gives up all communicators that there are, and waits for ever for none.
 void give_up(Comms& comms) {
   for (const ncclComm_t comm : comms) {
     if (comm != NCCL_COMM_NULL) expect(ncclCommAbort(comm));
@@ -158,7 +158,7 @@ TEST_CASE("whichever start of a thread fails, making communicators comes to an e
   }
 }
 
-TEST_CASE("a group in which no rank can begin makes none") {
+TEST_CASE("a group in which a rank cannot begin makes no communicator") {
   warm_up();
   const ncclUniqueId id = fresh_id();
   const int number = GENERATE(0, 1, 2);
@@ -173,7 +173,7 @@ TEST_CASE("a group in which no rank can begin makes none") {
   CHECK(comms == Comms(3, NCCL_COMM_NULL));
 }
 
-TEST_CASE("a communicator in the background that cannot begin leaves no handle") {
+TEST_CASE("a non-blocking communicator that cannot begin leaves no handle") {
   warm_up();
   const ncclUniqueId id = fresh_id();
   ncclConfig_t config = without_blocking();
@@ -190,7 +190,7 @@ TEST_CASE("a communicator in the background that cannot begin leaves no handle")
   expect(ncclCommDestroy(comm));
 }
 
-TEST_CASE("a part in others' communicator that cannot begin can be taken again") {
+TEST_CASE("a split without a color that cannot begin can be made again") {
   Comms comms(2);
   expect(init_in_group(comms, without_blocking()), ncclInProgress);
   for (const ncclComm_t comm : comms) CHECK(settled(comm) == ncclSuccess);

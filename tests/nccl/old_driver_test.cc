@@ -14,7 +14,7 @@ Function* find(void* library, const char* name) {
   return reinterpret_cast<Function*>(found);
 }
 
-TEST_CASE("a driver before CUDA 11.7 serves host buffers; for a GPU's it is named") {
+TEST_CASE("with a driver before CUDA 11.7 host buffers work, and GPU buffers are refused") {
   void* const driver = ::dlopen(FAKE_DRIVER, RTLD_NOW | RTLD_LOCAL);
   if (driver == nullptr) throw std::runtime_error(::dlerror());
   void* context = nullptr;

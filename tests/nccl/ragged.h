@@ -1,4 +1,4 @@
-// Blocks that differ in size: counts by pattern, what ranks have, and what becomes of it.
+// Blocks that differ in size: counts by pattern, what each rank has, and the expected result.
 #pragma once
 
 #include <numeric>
@@ -10,7 +10,7 @@ namespace rondo::test {
 using Counts = std::vector<std::size_t>;
 using Numbers = std::vector<int>;
 
-/// By rank: equal; a ramp that begins with none; one rank has all.
+/// Counts by rank: all equal (pattern 0), a ramp from zero on (1), or all on one rank (2).
 inline Counts counts_of(int pattern, int ranks) {
   Counts counts(static_cast<std::size_t>(ranks));
   for (std::size_t rank = 0; rank < counts.size(); ++rank) {
@@ -41,7 +41,7 @@ inline Numbers block(const Numbers& all, const Counts& counts, int rank) {
   return {begin, begin + size};
 }
 
-/// Every rank's own block, one behind the other.
+/// Every rank's own block, one after the other.
 inline Numbers gathered(const Counts& counts) {
   Numbers all;
   for (int rank = 0; rank < static_cast<int>(counts.size()); ++rank) {
@@ -58,12 +58,12 @@ inline Numbers summed(const Counts& counts) {
   return all;
 }
 
-/// Rank `from` sends so many to rank `to`: not the same both ways, and nothing to some.
+/// How many elements rank `from` sends to rank `to`: not the same both ways, and none to some.
 inline std::size_t sent(int from, int to) {
   return static_cast<std::size_t>(from * 7 + to * 3) % 5 * 100;
 }
 
-/// Elements between blocks, with displacements; which then stand in the opposite order.
+/// Displacements of blocks in the opposite order, with some elements between them.
 inline Counts displacements(const Counts& counts) {
   Counts places(counts.size());
   std::size_t at = 0;

@@ -1,4 +1,4 @@
-// Collectives whose blocks differ in size, as rondo/nccl.h has them, on the host.
+// Collectives of rondo/nccl.h whose blocks differ in size, on the host.
 #include "tests/nccl/ragged.h"
 
 #include "tests/catch.h"
@@ -114,7 +114,7 @@ TEST_CASE("a scalar multiplies blocks that differ in size, and operators on bits
   });
 }
 
-TEST_CASE("one thread's group makes them for all ranks, and a simulated one counts them") {
+TEST_CASE("one thread's group makes ragged calls for all ranks, and a simulated one counts them") {
   const std::vector<ncclComm_t> comms = init_all(3);
   const Counts counts{2, 0, 1'000'000};
   std::vector<Numbers> out(3, Numbers(total(counts)));
@@ -144,7 +144,7 @@ TEST_CASE("one thread's group makes them for all ranks, and a simulated one coun
   destroy(comms);
 }
 
-TEST_CASE("what is wrong with blocks is told") {
+TEST_CASE("wrong counts, places and buffers of blocks are refused with a message") {
   with_members(2, [](int, ncclComm_t comm) {
     Numbers data(100);
     int* const in = data.data();

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The README's C programs, built and run by the README's own commands.
+"""The C programs of core/nccl/README.md, built and run by the commands of that page.
 
     readme_program_test.py BUILD     a build folder, for the commands' build/release
 """
@@ -11,6 +11,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = "core/nccl/README.md"
 # A program, words, the commands that build and run it.
 PART = re.compile(r"\n```c\n(.*?)```\n.*?\n\n((?:    [^\n]*\n)+)", re.DOTALL)
 SAID = {
@@ -35,11 +36,9 @@ def run(name, program, commands, build):
 
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    section = text[text.index("\n## Instead of NCCL\n"):text.index("\n## With PyTorch\n")]
-    parts = PART.findall(section)
+    parts = PART.findall((ROOT / PAGE).read_text(encoding="utf-8"))
     if len(parts) != len(SAID):
-        sys.exit(f"README.md has {len(parts)} programs with commands, not {len(SAID)}")
+        sys.exit(f"{PAGE} has {len(parts)} programs with commands, not {len(SAID)}")
     for name, (program, commands) in zip(SAID, parts):
         if name not in commands:
             sys.exit(f"{name} is not in: {commands}")

@@ -15,7 +15,7 @@
 namespace rondo::test {
 namespace {
 
-TEST_CASE("memory of the library's own carries data, and is freed once") {
+TEST_CASE("memory of ncclMemAlloc carries data, and is freed once") {
   with_members(2, [](int rank, ncclComm_t comm) {
     void* memory = nullptr;
     constexpr std::size_t count = 100000;
@@ -35,16 +35,16 @@ TEST_CASE("memory of the library's own carries data, and is freed once") {
   CHECK_NOTHROW(expect_error(ncclMemAlloc(nullptr, 8), ncclInvalidArgument, "ptr is null"));
 }
 
-TEST_CASE("registrations are kept note of") {
+TEST_CASE("registrations are remembered until they are given back") {
   const std::vector<ncclComm_t> comms = init_all(2);
   std::array<char, 64> buffer{};
   void* handle = nullptr;
   expect(ncclCommRegister(comms[0], buffer.data(), buffer.size(), &handle));
   CHECK_NOTHROW(expect_error(ncclCommDeregister(comms[1], handle), ncclInvalidArgument,
-                             "knows no registration"));
+                             "has no registration"));
   expect(ncclCommDeregister(comms[0], handle));
   CHECK_NOTHROW(expect_error(ncclCommDeregister(comms[0], handle), ncclInvalidArgument,
-                             "knows no registration"));
+                             "has no registration"));
   ncclWindow_t window = nullptr;
   expect(ncclCommWindowRegister(comms[0], buffer.data(), 64, &window, NCCL_WIN_COLL_SYMMETRIC));
   void* pointer = nullptr;
@@ -52,7 +52,7 @@ TEST_CASE("registrations are kept note of") {
   CHECK(pointer == buffer.data());
   expect(ncclCommWindowDeregister(comms[0], window));
   CHECK_NOTHROW(expect_error(ncclWinGetUserPtr(comms[0], window, &pointer), ncclInvalidArgument,
-                             "knows no registration"));
+                             "has no registration"));
   expect(ncclCommWindowDeregister(comms[0], nullptr));  // as in NCCL
   CHECK_NOTHROW(expect_error(ncclCommWindowDeregister(nullptr, nullptr), ncclInvalidArgument,
                              "the communicator is null"));
@@ -88,7 +88,7 @@ TEST_CASE("teams and properties") {
   CHECK(ncclTeamRail(comms[1]).nRanks == 3);
   CHECK(ncclTeamWorld(nullptr).nRanks == 0);
   ncclCommProperties properties{};
-  properties.size = offsetof(ncclCommProperties, cudaDev);  // of an older client
+  properties.size = offsetof(ncclCommProperties, cudaDev);  // as an older client says
   properties.magic = NCCL_API_MAGIC;
   properties.cudaDev = 77;
   expect(ncclCommQueryProperties(comms[1], &properties));
@@ -101,7 +101,7 @@ TEST_CASE("teams and properties") {
   destroy(comms);
 }
 
-TEST_CASE("variables that rondo has no setting of its own for are settings, too") {
+TEST_CASE("NCCL's variables without a setting of rondo's own can be read, too") {
   ncclParamHandle_t handle = nullptr;
   expect(ncclParamBind(&handle, "NCCL_SHM_DISABLE"));
   std::int64_t value = -1;
@@ -153,7 +153,7 @@ TEST_CASE("settings are read by NCCL's names") {
   expect(ncclParamGetStr(handle, &text));
   CHECK(std::string(text) == "18");  // rondo's default
   CHECK_NOTHROW(expect_error(ncclParamBind(&handle, "NCCL_PROTO"), ncclInvalidArgument,
-                             "no setting NCCL_PROTO"));
+                             "does not honour the setting NCCL_PROTO"));
   CHECK_NOTHROW(expect_error(ncclParamGetI8(nullptr, &small), ncclInvalidArgument, "handle"));
   const char** keys = nullptr;
   int count = 0;

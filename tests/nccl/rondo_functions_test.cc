@@ -32,7 +32,7 @@ TEST_CASE("options of other vendors are ignored, wherever they stand") {
   });
 }
 
-TEST_CASE("a wrong option of rondo's is told of, and nothing is called") {
+TEST_CASE("a wrong option of rondo's is refused, and no call is made") {
   struct Wrong {
     ncclConfigExt_t option;
     const char* words;
@@ -53,7 +53,7 @@ TEST_CASE("a wrong option of rondo's is told of, and nothing is called") {
   });
 }
 
-TEST_CASE("calls that combine nothing take options, wrong ones too are told of") {
+TEST_CASE("calls that combine nothing take options, and refuse wrong ones") {
   with_members(2, [](int rank, ncclComm_t comm) {
     int value = rank;
     ncclConfigExt_t list = option(RONDO_NCCL_ACCUMULATE, ncclFloat64);
@@ -91,7 +91,7 @@ TEST_CASE("ranks that ask for different ways of adding are told so") {
   });
 }
 
-TEST_CASE("a peer that makes no call is told of at the deadline that was set") {
+TEST_CASE("a peer that makes no call is reported at the timeout that was set") {
   const std::vector<ncclComm_t> comms = init_all(2);
   float value = 1;
   expect(rondoCommSetTimeout(comms[0], 700));
@@ -103,7 +103,7 @@ TEST_CASE("a peer that makes no call is told of at the deadline that was set") {
       expect_error(rondoCommSetTimeout(comms[0], 700), ncclInvalidArgument, "was destroyed"));
 }
 
-TEST_CASE("a timeout must be one") {
+TEST_CASE("a timeout of zero is refused") {
   const std::vector<ncclComm_t> comms = init_all(1);
   CHECK_NOTHROW(expect_error(rondoCommSetTimeout(comms[0], 0), ncclInvalidArgument, "0 ms"));
   expect(rondoCommSetTimeout(comms[0], ~0U));
@@ -123,7 +123,7 @@ std::vector<std::uint8_t> bits(int rank, std::size_t bytes) {
   return all;
 }
 
-/// On bits an operator of a wide type is the same on its bytes.
+/// An operator on the bits of a wide type is the same on its bytes.
 std::vector<std::uint8_t> combined_bits(rondoBitwise_t which, int ranks, std::size_t bytes) {
   std::vector<std::uint8_t> all = bits(0, bytes);
   for (int rank = 1; rank < ranks; ++rank) {
@@ -158,7 +158,7 @@ TEST_CASE("operators on bits, of every integer type") {
   });
 }
 
-TEST_CASE("operators on bits are for integers, and of their communicator") {
+TEST_CASE("operators on bits are for integers, and for their own communicator") {
   const std::vector<ncclComm_t> comms = init_all(2);
   ncclRedOp_t op = ncclSum;
   expect(rondoRedOpCreateBitwise(&op, rondoBitXor, comms[0]));

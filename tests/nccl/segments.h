@@ -5,8 +5,8 @@
 
 namespace rondo::test {
 
-/// Segments of the current context's device, mapped one behind the other into a larger range of
-/// reserved addresses, which goes on behind the last.
+/// Segments of the current context's device, mapped one after the other into a larger range of
+/// reserved addresses, which goes on after the last.
 class Segments {
  public:
   /// `handle_types`: by which other processes may have them.

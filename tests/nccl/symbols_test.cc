@@ -1,4 +1,5 @@
-// The table of functions is the library: it lists all of them, and what it refuses is refused.
+// The table of functions is right: it lists all that the library exports, and what it says is
+// refused is refused.
 #include "core/nccl/symbols.h"
 
 #include <dlfcn.h>

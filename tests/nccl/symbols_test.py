@@ -14,7 +14,7 @@ LIST = pathlib.Path(__file__).with_name("symbols.txt")
 SKIPPED = 77
 # Exported by NCCL without being in any of its headers, once each.
 INTERNAL = {"ncclResetDebugInitInternal"}
-# Of what a program maps, stripped of debug information or not; NVIDIA's is ten times as large.
+# The most that a program may map of them, stripped or not. NVIDIA's library is ten times as large.
 MOST_MIB = 40
 
 
@@ -66,7 +66,7 @@ def check_installed(library):
 
 
 def loaded_sizes(library):
-    """Of it and rondo's own libraries that it needs: {path: bytes that are loaded}."""
+    """{path: bytes that are loaded} of it and of rondo's own libraries that it needs."""
     lines = subprocess.run(["ldd", library], check=True, text=True,
                            stdout=subprocess.PIPE).stdout.splitlines()
     paths = [library] + [line.split()[2] for line in lines if "librondo" in line]

@@ -8,7 +8,7 @@
 
 namespace rondo::test {
 
-/// Different on each rank and at each place, and exact in all types but the 8-bit floats.
+/// Values that differ by rank and place, and are exact in all types but the 8-bit floats.
 template <class T>
 std::vector<T> values(std::size_t count, int rank) {
   std::vector<T> made(count);
@@ -30,7 +30,7 @@ struct Rank {
 template <class T>
 using Ranks = std::vector<std::unique_ptr<Rank<T>>>;
 
-/// Devices by rank, on as many as there are.
+/// Devices by rank, reduced to those that there are.
 inline std::vector<int> placed(std::vector<int> device_of) {
   int devices = 0;
   expect_cuda(cuInit(0));
@@ -51,7 +51,7 @@ Ranks<T> make_ranks(const std::vector<int>& device_of, std::size_t in, std::size
   return ranks;
 }
 
-/// Each rank with its device current, as programs make them that go from device to device.
+/// Makes each rank with its device current, as programs do that go from device to device.
 inline std::vector<ncclComm_t> init_each_on(const std::vector<int>& device_of) {
   std::vector<ncclComm_t> comms(device_of.size());
   ncclUniqueId id{};
@@ -78,10 +78,10 @@ void finish(const Ranks<T>& ranks) {
   for (const auto& rank : ranks) rank->stream.finish();
 }
 
-/// Kernels since then, where there are any; else the calls go the other way, to the same end.
+/// Counts kernels from when it is made. In a build without any, calls take another way instead.
 class Launches {
  public:
-  /// False, and a test fails, where another number has run.
+  /// Whether `number` kernels have run, or none in a build without kernels.
   bool are(int number) const {
     const bool kernels = RONDO_WITH_KERNELS != 0;
     if (before_ < 0) return true;  // a real driver does not tell

@@ -1,4 +1,4 @@
-// Settings of communicators that a test makes.
+// Environment variables that a test sets.
 #pragma once
 
 #include <cstdlib>

@@ -7,7 +7,7 @@
 
 namespace rondo::test {
 
-/// A window on memory that lives longer: collective to make, each rank's own to end.
+/// A window on memory that lives longer. All ranks make it together, and each ends its own.
 class Window {
  public:
   Window(ncclComm_t comm, void* memory, std::size_t bytes) : comm_(comm) {
@@ -65,13 +65,13 @@ inline void sum_in_place(ncclComm_t comm, int* data, int rank) {
   expect_sums(got, 2, 0, "all_reduce");
 }
 
-/// How often streams have copied a rank's numbers since they had copied so many bytes: by both
-/// ranks together once for a call on windows, and four times for one that is staged.
+/// How often streams have copied a rank's numbers since they had copied `before` bytes. Both
+/// ranks together copy once for a call on windows, and four times for one that is staged.
 inline std::size_t copies_since(std::size_t before) {
   return (fake_copied_bytes() - before) / (summed_count * sizeof(int));
 }
 
-/// What that says of so many calls on windows. Without kernels they are staged.
+/// What copies_since() says after so many calls on windows. Without kernels they are staged.
 constexpr std::size_t in_windows(std::size_t calls) { return calls * (has_kernels ? 1 : 4); }
 
 }  // namespace rondo::test

@@ -1,11 +1,11 @@
-// Communicators that do not block, with a device current.
+// Non-blocking communicators, with a device current.
 #pragma once
 
 #include "tests/nccl/device.h"
 
 namespace rondo::test {
 
-/// As init_on_device(), but with blocking = 0; all are made.
+/// As init_on_device(), but with blocking = 0. Returns when all are made.
 inline std::vector<ncclComm_t> init_without_blocking(int ranks) {
   cuCtxSetCurrent(device_context(0));
   ncclUniqueId id{};

@@ -1,5 +1,5 @@
-// What errors say through NCCL's API: its own functions, the variables that were set, and text that
-// every client can take.
+// Error texts of NCCL's API: they name its functions and the variables that were set, and every
+// client can print them.
 #include <cstring>
 
 #include "tests/catch.h"
@@ -9,13 +9,13 @@
 namespace rondo::test {
 namespace {
 
-TEST_CASE("bytes that are no unique id are refused by this API's names, in plain text") {
+TEST_CASE("bytes that are no unique id are refused in plain text, with this API's names") {
   const int byte = GENERATE(0, 0x20, 0x80, 0xff);
   ncclUniqueId id;
   std::memset(&id, byte, sizeof id);
   ncclComm_t comm = nullptr;
   CHECK_NOTHROW(expect_error(ncclCommInitRank(&comm, 2, id, 1), ncclInvalidArgument,
-                             "ncclCommInitRank: rondo: rank 1: this unique id names no meeting. "
+                             "ncclCommInitRank: rondo: rank 1: this unique id is not valid. "
                              "Try: pass ncclCommInitRank the 128 bytes that ncclGetUniqueId wrote, "
                              "unchanged"));
 }
@@ -24,7 +24,7 @@ TEST_CASE("bytes that are no plain text are escaped") {
   const Variable set("NCCL_COMM_ID", "\xff\tn\xc3\xb6");
   ncclUniqueId id;
   CHECK_NOTHROW(expect_error(ncclGetUniqueId(&id), ncclInvalidUsage,
-                             "NCCL_COMM_ID=\\xff\\x09n\\xc3\\xb6 is no address and port"));
+                             "NCCL_COMM_ID=\\xff\\x09n\\xc3\\xb6 is not an address and a port"));
 }
 
 TEST_CASE("the variable that was set is the one that is named") {
@@ -35,7 +35,7 @@ TEST_CASE("the variable that was set is the one that is named") {
     const std::string name = prefix + "COMM_ID";
     const Variable set(name.c_str(), "bad");
     CHECK_NOTHROW(expect_error(ncclGetUniqueId(&id), ncclInvalidUsage,
-                               "rondo: " + name + "=bad is no address and port"));
+                               "rondo: " + name + "=bad is not an address and a port"));
   }
   const std::string name = prefix + "SOCKET_IFNAME";
   const Variable set(name.c_str(), "nope");
@@ -43,7 +43,7 @@ TEST_CASE("the variable that was set is the one that is named") {
                              "no network interface fits " + name + "=nope. Try: "));
 }
 
-TEST_CASE("a message to this very rank outside a group is told of this API's groups") {
+TEST_CASE("the error of a rank's message to itself outside a group names this API's groups") {
   run_members(init_all(2), [](int rank, ncclComm_t comm) {
     int value = 0;
     expect_error(ncclSend(&value, 1, ncclInt, rank, comm, nullptr), ncclInvalidUsage,
@@ -51,7 +51,7 @@ TEST_CASE("a message to this very rank outside a group is told of this API's gro
   });
 }
 
-TEST_CASE("a destroyed communicator's words say what to do") {
+TEST_CASE("the error of a destroyed communicator says what to do") {
   const std::vector<ncclComm_t> comms = init_all(1);
   destroy(comms);
   CHECK_NOTHROW(expect_error(ncclCommDestroy(comms[0]), ncclInvalidArgument,

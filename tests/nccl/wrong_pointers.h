@@ -1,4 +1,4 @@
-// Host memory that a call cannot read, for tests of what it says.
+// Host memory that a call cannot read, for tests of the message.
 #pragma once
 
 #include <sys/mman.h>
@@ -7,7 +7,7 @@
 
 namespace rondo::test {
 
-/// Pages of the host's: one to be read, then one that nobody may touch.
+/// Two pages of host memory: one to be read, then one that nobody may touch.
 class GuardedPage {
  public:
   GuardedPage()

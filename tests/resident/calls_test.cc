@@ -1,4 +1,4 @@
-// Small calls as kernels that wait for each other: the finite form's bits, in the same order.
+// Small calls as co-resident kernels: the same bits as the finite form, in the same order.
 #include "core/resident/form.h"
 #include "core/schedule/layout.h"
 #include "tests/catch.h"
@@ -20,8 +20,8 @@ class Twice {
   Twice(int rank, int ranks, ncclComm_t waiting, ncclComm_t finite)
       : rank_(rank), ranks_(static_cast<std::size_t>(ranks)), waiting_(waiting), finite_(finite) {}
 
-  /// The call by both, from equal inputs to outputs that begin `offset` bytes behind an aligned
-  /// place; `in_place`: where both buffers begin at the same place.
+  /// Makes the call on both, from equal inputs to outputs that begin `offset` bytes after an
+  /// aligned place. `in_place`: input and output are one buffer.
   void check(const Call& call, std::size_t offset = 0, bool in_place = false) const {
     const std::vector<unsigned char> one = run(call, waiting_, offset, in_place);
     const std::vector<unsigned char> other = run(call, finite_, offset, in_place);
@@ -60,7 +60,7 @@ void with_both(int ranks, const Body& body) {
   destroy(finite);
 }
 
-/// On both sides of every limit; of eight ranks, whose threads crowd a host, less.
+/// Counts on both sides of every limit. Eight ranks, whose threads crowd a host, have fewer.
 std::vector<std::size_t> counts_of(Collective collective, int ranks) {
   const auto parts = static_cast<std::size_t>(ranks);
   const std::size_t blocks = is_vector(collective) ? 1 : parts;
@@ -148,7 +148,7 @@ TEST_CASE("all-gather and reduce-scatter in a part of the other buffer") {
   });
 }
 
-TEST_CASE("scaled contributions to calls that wait, the scalar on the host or the device") {
+TEST_CASE("scaled contributions to calls that wait, with the scalar on the host or the device") {
   const ResidentLaunches launches;
   run_on_own(init_on_own(2), [](int rank, ncclComm_t comm) {
     const DeviceStream stream;
@@ -170,7 +170,7 @@ TEST_CASE("scaled contributions to calls that wait, the scalar on the host or th
   CHECK(launches.are(4));
 }
 
-TEST_CASE("calls that wait and calls that do not follow each other, whatever their streams") {
+TEST_CASE("calls that wait and finite calls keep their order, whatever their streams") {
   run_on_own(init_on_own(3), [](int, ncclComm_t comm) {
     const DeviceStream first;
     const DeviceStream second;
@@ -189,7 +189,7 @@ TEST_CASE("calls that wait and calls that do not follow each other, whatever the
   });
 }
 
-TEST_CASE("two communicators that wait, in different orders on each rank, and a child") {
+TEST_CASE("two communicators that wait, called in a different order on each rank, and a child") {
   const ResidentLaunches launches;
   const std::vector<ncclComm_t> firsts = init_on_own(2);
   const std::vector<ncclComm_t> seconds = init_on_own(2);
@@ -235,10 +235,10 @@ int waiting_calls(const std::vector<ncclComm_t>& comms) {
   return launches.number();
 }
 
-TEST_CASE("communicators beyond what a device runs at once are finite, on all ranks alike") {
+TEST_CASE("communicators beyond what a device runs at once are finite on all ranks") {
   while (fake_blocks() > 0) std::this_thread::yield();  // those of other tests
   std::vector<std::vector<ncclComm_t>> all;
-  for (int i = 0; i < 6; ++i) all.push_back(init_on_own(2));  // of 96 blocks 48 may wait
+  for (int i = 0; i < 6; ++i) all.push_back(init_on_own(2));  // 48 of 96 blocks may wait
   const std::vector<ncclComm_t> beyond = init_on_own(2);
   for (const auto& comms : all) CHECK(waiting_calls(comms) == (RONDO_WITH_KERNELS != 0 ? 2 : 0));
   CHECK(waiting_calls(beyond) == 0);

@@ -1,4 +1,4 @@
-// What goes wrong while kernels wait: they end, words say why, memory is given back.
+// Failures while kernels wait: they end, the message says why, and memory is given back.
 #include "core/communicator/access.h"
 #include "core/direct_device/device_calls.h"
 #include "core/resident/executor.h"
@@ -92,7 +92,7 @@ TEST_CASE("the driver's refusal of a kernel ends the communicator on all ranks")
   for (const ncclComm_t comm : comms) expect(ncclCommAbort(comm));
 }
 
-/// What the making of communicators writes to the log.
+/// What is logged while communicators are made.
 std::string log_of_making(const std::vector<int>& devices, const std::string& executor) {
   const Log log;
   log.record([&] {
@@ -103,24 +103,26 @@ std::string log_of_making(const std::vector<int>& devices, const std::string& ex
   return log.text();
 }
 
-TEST_CASE("the log says whether kernels wait, and where they cannot although asked to") {
+TEST_CASE("the log says whether kernels wait, and why they cannot where that is asked for") {
   const std::string none = RONDO_WITH_KERNELS != 0
                                ? "ranks 0 and 1 are of one process and use one device"
                                : "rank 0: rondo: this rondo has no device kernels";
   const std::string shared = log_of_making({0, 0}, "auto");
-  CHECK_THAT(shared, Catch::Contains("INFO  no kernel waits for another rank: " + none));
+  CHECK_THAT(shared,
+             Catch::Contains("INFO  small calls between GPUs use no co-resident kernels: " + none));
   CHECK_THAT(log_of_making({0, 0}, "resident"),
-             Catch::Contains("WARN  RONDO_DEVICE_EXECUTOR=resident cannot be: no kernel waits for "
-                             "another rank: " +
+             Catch::Contains("WARN  RONDO_DEVICE_EXECUTOR=resident is not possible: small calls "
+                             "between GPUs use no co-resident kernels: " +
                              none));
-  const std::string waits = "small calls between devices are kernels that wait for each other";
+  const std::string waits = "small calls between GPUs are co-resident kernels";
   const std::string own = log_of_making({0, 1}, "resident");
   CHECK((own.find(waits) != std::string::npos) == (RONDO_WITH_KERNELS != 0));
   CHECK_THAT(log_of_making({0, 1}, "finite"),
-             Catch::Contains("no kernel waits for another rank: RONDO_DEVICE_EXECUTOR=finite"));
+             Catch::Contains("small calls between GPUs use no co-resident kernels: "
+                             "RONDO_DEVICE_EXECUTOR=finite"));
 }
 
-TEST_CASE("a rank that cannot prepare its kernels' memory is an obstacle for all") {
+TEST_CASE("no rank's kernels wait where one rank cannot prepare their memory") {
   if (RONDO_WITH_KERNELS == 0) return;
   fake_fail_next("cuMemcpyAsync", 700);  // the table of arenas
   const ResidentLaunches launches;
@@ -136,7 +138,7 @@ TEST_CASE("a rank that cannot prepare its kernels' memory is an obstacle for all
 }
 
 /// Rank 1's part of the meeting that DeviceCalls::make() is, up to where it has made what its
-/// kernels need; then it aborts instead of telling of its memory.
+/// kernels need. Then it aborts instead of telling of its memory.
 void leave_in_the_meeting(const std::shared_ptr<detail::CommunicatorState>& state,
                           cuda::Context context) {
   state->exchange("");  // nothing is in the way
@@ -145,13 +147,13 @@ void leave_in_the_meeting(const std::shared_ptr<detail::CommunicatorState>& stat
   state->abort("rank 1 has left");
 }
 
-TEST_CASE("where the ranks' meeting fails, pinned memory is given back in its context") {
+TEST_CASE("pinned memory is given back in its context where the ranks' meeting fails") {
   if (RONDO_WITH_KERNELS == 0) return;
   while (fake_blocks() > 0) std::this_thread::yield();  // those of other tests
   with_world(2, {}, [](Communicator& world) {
     const auto& state = detail::CommunicatorAccess::state(world);
     cuda::Context context = device_context(world.rank());
-    cuCtxSetCurrent(nullptr);  // as of a thread that serves several devices
+    cuCtxSetCurrent(nullptr);  // as on a thread that serves several devices
     if (world.rank() == 1) return leave_in_the_meeting(state, context);
     try {
       direct_device::DeviceCalls::make(state, cuda::borrowed(context));

@@ -12,7 +12,7 @@ Call call(Collective collective, std::size_t bytes) {
   return {.count = bytes, .collective = collective, .type = DataType::uint8};
 }
 
-TEST_CASE("small all-reduces are one-shot until sending everything takes longer than a trip") {
+TEST_CASE("small all-reduces are one-shot until two trips with less data are faster") {
   struct Row {
     int ranks;
     std::size_t bytes;
@@ -61,7 +61,7 @@ TEST_CASE("a small all-reduce fits its mailboxes, whatever its type and size") {
   }
 }
 
-TEST_CASE("all blocks of a call count, and averages that a program would round otherwise") {
+TEST_CASE("a call's form depends on all its blocks, and on whether it averages") {
   CHECK(choose(call(Collective::broadcast, most_bytes), 4).form == Form::program);
   CHECK(choose(call(Collective::broadcast, most_bytes + 1), 4).form == Form::finite);
   CHECK(choose(call(Collective::all_gather, most_bytes / 4), 4).form == Form::program);
@@ -80,7 +80,7 @@ TEST_CASE("all blocks of a call count, and averages that a program would round o
   CHECK(choose(average, 4).form == Form::program);
 }
 
-TEST_CASE("what a rank maps of its device's memory is bounded") {
+TEST_CASE("the device memory that a rank maps is bounded") {
   CHECK(device::ArenaPlaces(arena_shape(8)).bytes() < std::size_t{8} << 20);
   CHECK(device::ArenaPlaces(arena_shape(32)).bytes() < std::size_t{32} << 20);
   for (int ranks = 2; ranks <= 32; ++ranks)

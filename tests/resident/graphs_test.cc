@@ -1,11 +1,11 @@
-// Calls that wait, captured into graphs and replayed.
+// Co-resident kernels, captured into graphs and replayed.
 #include "tests/catch.h"
 #include "tests/resident/ranks.h"
 
 namespace rondo::test {
 namespace {
 
-TEST_CASE("captured calls that wait are replayed, others between them") {
+TEST_CASE("captured calls that wait are replayed, with other calls between the replays") {
   const std::size_t count = GENERATE(std::size_t{10}, std::size_t{20'000});
   const ResidentLaunches launches;
   run_on_own(init_on_own(3), [&](int rank, ncclComm_t comm) {
@@ -30,7 +30,7 @@ TEST_CASE("captured calls that wait are replayed, others between them") {
   CHECK(fake_violations() == 0);
 }
 
-TEST_CASE("a captured call that waits comes to an end after its communicator") {
+TEST_CASE("a graph of a call that waits ends when it is launched after its communicator") {
   const std::vector<ncclComm_t> comms = init_on_own(2);
   cuCtxSetCurrent(device_context(0));
   {
@@ -44,7 +44,7 @@ TEST_CASE("a captured call that waits comes to an end after its communicator") {
   CHECK(fake_violations() == 0);
 }
 
-TEST_CASE("a revoked communicator's graph that waits is released") {
+TEST_CASE("revoking a communicator releases its graph that waits") {
   const std::vector<ncclComm_t> comms = init_on_own(2);
   cuCtxSetCurrent(device_context(0));
   const DeviceStream stream;

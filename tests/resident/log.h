@@ -1,4 +1,4 @@
-// What communicators write to the log.
+// Reads what communicators write to the log.
 #pragma once
 
 #include <unistd.h>
@@ -13,8 +13,8 @@
 
 namespace rondo::test {
 
-/// What communicators write to the log at INFO that are made in its record(). The log goes
-/// elsewhere again with the next communicator made outside it.
+/// What communicators that are made in its record() write to the log, at INFO. The log goes
+/// elsewhere again with the next communicator that is made outside it.
 class Log {
  public:
   Log() = default;
@@ -40,7 +40,7 @@ class Log {
   }
 
  private:
-  /// Another one each time: a log that is open already is not opened again.
+  /// Another path each time: a log that is open already is not opened again.
   static std::filesystem::path fresh_path() {
     static int number = 0;
     return std::filesystem::temp_directory_path() /

@@ -1,6 +1,6 @@
-// Reproducible reductions and those in a wider type have the bits of contributions folded in the
-// order of ranks, whichever way device buffers go: by kernels that wait for each other, from device
-// to device, where they lie by one thread's group, through the host's memory; and on the host.
+// Reproducible reductions, and those in a wider type, have the bits of contributions folded in rank
+// order, on any path of device buffers: co-resident kernels, between devices, in place by one
+// thread's group, and through the host's memory. Host buffers give the same bits.
 #include "tests/catch.h"
 #include "tests/execute/folded.h"
 #include "tests/resident/ranks.h"
@@ -8,7 +8,7 @@
 namespace rondo::test {
 namespace {
 
-/// Device or host memory of bytes.
+/// The bytes, as device and host buffers take them.
 std::vector<unsigned char> uploaded(const std::vector<std::byte>& bytes) {
   std::vector<unsigned char> copy(bytes.size());
   std::memcpy(copy.data(), bytes.data(), bytes.size());
@@ -30,8 +30,8 @@ Call call_of(const Problem& problem) {
           .op = problem.numbers.op};
 }
 
-/// Those of calls that are accumulated in the type itself, or in a wider one: a communicator has
-/// one setting for all.
+/// Problems of calls that are accumulated in the type itself, or, if `wide`, in a wider one. A
+/// communicator has one setting for all calls.
 std::vector<Problem> problems_of(int ranks, bool wide) {
   std::vector<Problem> all;
   for (const Numbers& numbers : all_numbers()) {
@@ -51,7 +51,7 @@ struct Mode {
   Variable accumulate;
 };
 
-/// Device buffers, one call at a time, and the same on host buffers.
+/// Checks device buffers, one call at a time, and the same on host buffers.
 void check_alone(const std::vector<Problem>& problems, int rank, ncclComm_t comm,
                  const std::string& way) {
   const DeviceStream stream;
@@ -70,7 +70,7 @@ void check_alone(const std::vector<Problem>& problems, int rank, ncclComm_t comm
   }
 }
 
-TEST_CASE("calls between devices have the bits of the order of ranks, by either executor") {
+TEST_CASE("calls between devices have the bits of rank order, by either executor") {
   const int ranks = GENERATE(2, 3, 5);
   const bool wide = GENERATE(false, true);
   const std::string executor = GENERATE("auto", "finite");
@@ -83,7 +83,7 @@ TEST_CASE("calls between devices have the bits of the order of ranks, by either 
   CHECK(fake_violations() == 0);
 }
 
-TEST_CASE("calls through the host's memory have them") {
+TEST_CASE("calls through the host's memory have the bits of rank order") {
   const bool wide = GENERATE(false, true);
   const std::vector<Problem> problems = problems_of(3, wide);
   const Mode mode(wide);
@@ -92,7 +92,7 @@ TEST_CASE("calls through the host's memory have them") {
              [&](int rank, ncclComm_t comm) { check_alone(problems, rank, comm, "staged"); });
 }
 
-TEST_CASE("calls of one thread for all ranks have them") {
+TEST_CASE("one thread's calls for all ranks have the bits of rank order") {
   const bool wide = GENERATE(false, true);
   const std::vector<int> device_of =
       placed(GENERATE(std::vector<int>{0, 0, 0}, std::vector<int>{0, 1, 0, 1}));

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Processes whose small calls are kernels that wait for each other: on a device each, and on one
-device under MPS; a killed one.
+device under MPS. One process is killed.
 
 LIBNCCL_PATH names the library, LIBCUDA_PATH the driver's stand-in. Run as
 `processes_test.py rank WHAT N OF IDFILE` this is one rank.
@@ -19,7 +19,7 @@ import device_processes_test as processes
 
 INT = 2  # ncclInt32
 SUM = 0  # ncclSum
-WAITS = "small calls between devices are kernels that wait for each other"
+WAITS = "small calls between GPUs are co-resident kernels"
 
 
 class Rank(processes.Rank):
@@ -28,7 +28,7 @@ class Rank(processes.Rank):
                           ctypes.c_size_t(memory.size // 4), INT, SUM, self.comm, self.stream)
 
     def add(self):
-        """All-reduces of several forms; says how many kernels waited."""
+        """Makes all-reduces of several forms, and says how many kernels waited."""
         for count in [1, 3000, 12000, 500_000]:
             memory = processes.Memory(self.device, struct.pack("i", self.rank + 1) * count)
             for _ in range(3):

@@ -23,7 +23,7 @@ struct Part {
   device::ProgramCall call;
 };
 
-/// One call of all ranks after another, by the same arenas and programs.
+/// Makes one call of all ranks after another, with the same arenas and programs.
 class Group {
  public:
   explicit Group(int ranks) : ranks_(ranks), memory_(arena_shape(ranks)) {
@@ -93,7 +93,7 @@ constexpr std::array moved{Collective::all_gather, Collective::broadcast, Collec
                            Collective::scatter, Collective::gather};
 constexpr std::array reduced{Collective::reduce_scatter, Collective::reduce};
 
-TEST_CASE("every collective's program is the reference's, whatever its size and root") {
+TEST_CASE("every collective's program equals the reference, whatever its size and root") {
   const int ranks = GENERATE(2, 3, 4, 8);
   Group group(ranks);
   for (const auto& collectives : {std::vector<Collective>(moved.begin(), moved.end()),
@@ -128,7 +128,7 @@ TEST_CASE("programs of every type and operator") {
   }
 }
 
-TEST_CASE("the programs of as many ranks as there may be fit a kernel's arguments") {
+TEST_CASE("the programs of the most ranks that there may be fit a kernel's arguments") {
   const int ranks = GENERATE(most_program_ranks - 1, most_program_ranks);
   for (const auto& row : collectives) {
     if (row.collective == Collective::barrier || row.collective == Collective::send_recv) continue;

@@ -1,5 +1,4 @@
-// Ranks as threads with a device each, whose small calls are kernels that wait for each other, or
-// finite.
+// Ranks as threads with a device each, whose small calls are co-resident kernels, or finite.
 #pragma once
 
 #include <numeric>
@@ -34,7 +33,7 @@ void run_on_own(const std::vector<ncclComm_t>& comms, Body&& body) {
   });
 }
 
-/// Whether kernels that wait have run since then, as wanted; a build without kernels has none.
+/// Counts kernels that wait, from when it is made. A build without kernels has none.
 class ResidentLaunches {
  public:
   int number() const { return fake_resident_launches() - before_; }
@@ -48,7 +47,7 @@ inline const std::vector<Collective> nccl_collectives{
     Collective::all_reduce, Collective::reduce_scatter, Collective::reduce,  Collective::all_gather,
     Collective::broadcast,  Collective::all_to_all,     Collective::scatter, Collective::gather};
 
-/// Small non-negative numbers in any type: bytes that are no NaN and no overflow.
+/// Small non-negative numbers in any type: no byte makes a NaN or an overflow.
 inline std::vector<unsigned char> small_numbers(std::size_t bytes, int rank) {
   std::vector<unsigned char> made(bytes);
   for (std::size_t i = 0; i < bytes; ++i)

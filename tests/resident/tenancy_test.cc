@@ -1,4 +1,4 @@
-// Who may run kernels that wait for each other.
+// The co-residency check: which ranks may run kernels that wait for each other?
 #include "core/resident/tenancy.h"
 
 #include "core/resident/room.h"
@@ -53,7 +53,7 @@ TEST_CASE("communicators take at most half of what a device runs at once") {
   CHECK(obstacle_of(sharing).empty());
 }
 
-TEST_CASE("what a rank cannot is told before all else, and tenants are told as text") {
+TEST_CASE("a rank's own obstacle is named before all others, and tenants are passed on as text") {
   Tenant lacking;
   lacking.obstacle = "this rondo has no device kernels. Try: nvcc";
   const std::vector<Tenant> tenants{tenant(1, "a"), Tenant(lacking.str())};

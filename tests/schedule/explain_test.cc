@@ -203,7 +203,7 @@ TEST_CASE("what a rank holds: output before the fullest scratch before its input
   CHECK(at(1, 1).buffer == Buffer::scratch);
   CHECK(at(2, 1).piece == Piece{1, 1, {1}});
   CHECK(at(2, 1).buffer == Buffer::output);
-  CHECK_FALSE(at(3, 1).fresh);  // scratch behind output counts no more
+  CHECK_FALSE(at(3, 1).fresh);  // once there is output, scratch counts no more
   CHECK(at(9, 0).fresh);
 }
 
@@ -229,7 +229,7 @@ TEST_CASE("tables fit 80 columns up to 8 ranks, and are summed up beyond") {
                   "99 messages, 0.99 N") != std::string::npos);
 }
 
-TEST_CASE("messages to several ranks say whereto") {
+TEST_CASE("messages to several ranks say where they go") {
   const std::string text = render(
       explain(handmade::listed(Collective::broadcast, 1,
                                {{copy(input(0), output(0)), send(1, output(0)), send(2, output(0))},
@@ -252,7 +252,7 @@ TEST_CASE("wrong schedules are explained as far as they go") {
   CHECK(text.find("rank 0: a* ? c*") != std::string::npos);
 }
 
-TEST_CASE("runs of chunks wrap, tokens have heard of ranks") {
+TEST_CASE("runs of chunks wrap, and tokens list the ranks that they have heard of") {
   const std::string runs = render(
       explain(handmade::listed(Collective::all_reduce, 5,
                                {{send(1, input(3, 4)), send(1, input(2)), receive(1, output(0, 5))},

@@ -54,7 +54,7 @@ TEST_CASE("ragged blocks lie one after the other") {
   CHECK(partition.size(4) == 5);
 }
 
-TEST_CASE("a range of every block is what each has of it") {
+TEST_CASE("a range of every block has what each block has of it") {
   const Partition ragged({4, 1}, std::vector<std::size_t>{3, 0, 10, 5}, 4);
   const Partition part = ragged.range(2, 6);
   CHECK(part.size(0) == 1);
@@ -66,7 +66,7 @@ TEST_CASE("a range of every block is what each has of it") {
   CHECK(Partition({3, 1}, 10, 4).range(8, 5).elements() == 6);
 }
 
-TEST_CASE("slices of ragged blocks are as long as any run of them fits") {
+TEST_CASE("slices of ragged blocks are as long as fits for every run of blocks") {
   const std::vector<std::size_t> counts{100, 0, 7, 40, 1, 1000};
   const Partition ragged({6, 1}, counts, 1);
   for (int run = 1; run <= 6; ++run)
@@ -89,7 +89,7 @@ TEST_CASE("slices of ragged blocks are as long as any run of them fits") {
     }
 }
 
-TEST_CASE("runs wrap behind the last chunk") {
+TEST_CASE("runs wrap after the last chunk") {
   const Partition partition({5, 1}, std::vector<std::size_t>{1, 2, 3, 4, 5}, 4);
   for (int first = 0; first < 5; ++first)
     for (int count = 1; count <= 5; ++count) {
@@ -118,7 +118,7 @@ TEST_CASE("what the user's buffers hold, and what they must hold at the end") {
               CHECK(holds(schedule, rank, output(chunk)) == inside);
               if (wanted) CHECK(inside);
               if (!wanted) continue;
-              // Whoever contributes has the chunk in its input.
+              // A rank that contributes has the chunk in its input.
               for (int from = 0; from < ranks; ++from)
                 if (wanted->rank < 0 || wanted->rank == from)
                   CHECK(holds(schedule, from, input(wanted->source_chunk)));

@@ -138,7 +138,7 @@ TEST_CASE("an op takes at most one message of a channel") {
   CHECK(report.findings[0].find("takes two messages of one channel") != std::string::npos);
 }
 
-TEST_CASE("what a schedule throws comes out as a finding") {
+TEST_CASE("an error that a schedule throws becomes a finding") {
   Schedule schedule = handmade::ring(2);
   schedule.steps = [](int, int) -> Steps { throw Error(ErrorCode::internal, "no such ring"); };
   CHECK(verify(schedule).findings == std::vector<std::string>{"rondo: no such ring"});

@@ -27,7 +27,7 @@ void combine(ReduceOperator op, T* output, std::span<const void* const> operands
   if (count > 0) std::memcpy(output, result.data(), count * sizeof(T));
 }
 
-/// int32 and float64 in plain C++: enough to check who meets whom.
+/// int32 and float64 in plain C++: enough to check which contributions meet.
 Arithmetic plain() {
   return {.reduce =
               [](DataType type, ReduceOperator op, void* output,
@@ -92,7 +92,7 @@ TEST_CASE("a ring all-reduces what a loop would sum, for every size") {
       }
 }
 
-TEST_CASE("averages of floats scale what is read from input") {
+TEST_CASE("averages of floats scale the values that are read from the input") {
   const Schedule ring = handmade::ring(4);
   const Partition partition(ring.layout, 5, 8);
   const double most = 1.7e308;
@@ -103,7 +103,7 @@ TEST_CASE("averages of floats scale what is read from input") {
 }
 
 TEST_CASE("ragged blocks, wrapping runs and buffers of one block") {
-  // Rank 1 is handed blocks 2 and 0 in one message: gather by rank 0 of ragged blocks, all at once.
+  // Rank 2 gets blocks 2, 0 and 1 from rank 1 in one message, which wraps after the last block.
   const Schedule all_gather =
       listed(Collective::all_gather, 1,
              {{copy(input(0), output(0)), send(1, input(0)), receive(1, output(1)),
@@ -119,7 +119,7 @@ TEST_CASE("ragged blocks, wrapping runs and buffers of one block") {
     CHECK(values<std::int32_t>(output) == std::vector<std::int32_t>{1, 2, 3, 7, 8});
 }
 
-TEST_CASE("operands meet from left to right") {
+TEST_CASE("operands are combined from left to right") {
   Arithmetic words = plain();
   std::vector<std::vector<int>> seen;
   words.reduce = [&](DataType, ReduceOperator, void* output, std::span<const void* const> operands,

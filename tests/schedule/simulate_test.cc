@@ -60,7 +60,7 @@ TEST_CASE("a ring all-reduce takes 2(P-1)(alpha + N/P beta) + (P-1) N/P gamma") 
 }
 
 TEST_CASE("a switch lets senders go on while the receiver's port is busy") {
-  // All but one send to rank 0 at once: its port takes one after the other, theirs are soon free.
+  // All others send to rank 0 at once. Its port takes one after the other. Theirs are soon free.
   const double bytes = 1e6;
   Costs switched = costs;
   switched.ports = Ports::switched;
@@ -68,7 +68,7 @@ TEST_CASE("a switch lets senders go on while the receiver's port is busy") {
     const Simulation simulation = simulate(gather(ranks), bytes * ranks, switched);
     CHECK(simulation.ranks[0].seconds == Approx(alpha + (ranks - 1) * bytes * beta));
   }
-  // A ring keeps every port busy with or without: the formula is the same.
+  // A ring keeps every port busy with a switch or without one, so the formula is the same.
   for (int ranks = 2; ranks <= 9; ++ranks) {
     CHECK(simulate(handmade::ring(ranks), bytes, switched).busiest().seconds ==
           Approx(simulate(handmade::ring(ranks), bytes, costs).busiest().seconds));
@@ -179,14 +179,14 @@ TEST_CASE("a receiver that is idle copies out what a sender still copies in") {
       own.overlap = overlap;
       CHECK(simulate(chain(ranks, 1), 1e6, own).busiest().seconds ==
             Approx((ranks - 1) * (alpha + (2 - overlap) * 1e6 * copy)).epsilon(1e-12));
-      // Round a ring everybody sends first: nobody is idle.
+      // Round a ring all ranks send first: no rank is idle.
       CHECK(simulate(handmade::ring(ranks), 1e6, own).busiest().seconds ==
             Approx(2 * (ranks - 1) * (alpha + 2 * 1e6 / ranks * copy)).epsilon(1e-12));
     }
   }
 }
 
-TEST_CASE("processors move the bytes: those who share one take turns") {
+TEST_CASE("processors move the bytes: ranks that share one take turns") {
   const double copy = 4e-10;
   for (const int ranks : {2, 4, 8}) {
     const Schedule ring = handmade::ring(ranks);

@@ -1,4 +1,4 @@
-// The text form: what is written reads back the same; what is wrong is pointed at.
+// The text form: written schedules read back the same; errors name their place.
 #include "core/schedule/text.h"
 
 #include "core/schedule/verify.h"

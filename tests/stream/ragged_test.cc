@@ -19,7 +19,7 @@ std::size_t sum(const Sizes& counts) {
   return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
 }
 
-/// Block r: r + 1 from its first element on, and so on.
+/// Element i of rank r's block is 10,000,000 * r + i + 1.
 std::vector<int> blocks_of(const Sizes& counts) {
   std::vector<int> values;
   for (std::size_t rank = 0; rank < counts.size(); ++rank) {
@@ -36,7 +36,7 @@ std::vector<int> block_of(const Sizes& counts, int rank) {
   return {begin, begin + static_cast<std::ptrdiff_t>(counts[static_cast<std::size_t>(rank)])};
 }
 
-/// What the first elements of a buffer are when the stream has come there.
+/// The first elements of a buffer, once the stream is done.
 std::vector<int> first_of(const DeviceBuffer<int>& buffer, const DeviceStream& stream,
                           std::size_t count) {
   stream.finish();
@@ -98,7 +98,7 @@ TEST_CASE("a captured ragged call does the same at every replay") {
     DeviceBuffer<int> one(own + 1, 0);
     const DeviceBuffer<int> all(sum(counts), 0);
     const CapturedGraph graph(stream, [&] {
-      Sizes listed = counts;  // which need not outlive the call
+      Sizes listed = counts;  // it need not outlive the call
       gpus.all_gather_v(one.data(), all.data(), listed, int32, stream);
       gpus.reduce_scatter_v(all.data(), one.data(), listed, int32, ReduceOperator::sum, stream);
     });
@@ -165,7 +165,7 @@ TEST_CASE("all_to_all_v in a stream, alone and in a group of all ranks") {
   for (StreamCommunicator& each : gpus) each.finish();
 }
 
-/// Memory of a rank, with set() and get() as a DeviceBuffer has them.
+/// Host memory, with set() and get() as a DeviceBuffer has them.
 struct HostBuffer {
   explicit HostBuffer(std::size_t count, int value) : values(count, value) {}
   int* data() { return values.data(); }
@@ -174,7 +174,7 @@ struct HostBuffer {
   std::vector<int> values;
 };
 
-/// Replays are made of new data; `Memory` is where both sides' blocks lie.
+/// Captures the first call and replays it on new data. `Memory` holds both sides' blocks.
 template <class Memory>
 void check_captured_first(StreamCommunicator& gpus) {
   const DeviceStream stream;
@@ -197,7 +197,7 @@ void check_captured_first(StreamCommunicator& gpus) {
   }
 }
 
-// On the host a rank's own block goes through memory, too: of more than there is from the start.
+// On the host a rank's own block goes through memory, too: more than there is from the start.
 TEST_CASE("a communicator's first call may be a captured all_to_all_v") {
   const bool on_device = GENERATE(true, false);
   with_gpus(ranks, [&](StreamCommunicator& gpus) {
@@ -207,7 +207,7 @@ TEST_CASE("a communicator's first call may be a captured all_to_all_v") {
   CHECK(fake_violations() == 0);
 }
 
-/// Words and code of rank 0's all_to_all_v, which rank 1 does not make: it does `instead`.
+/// The error of rank 0's all_to_all_v, and whether its code is another. Rank 1 does `instead`.
 template <class Instead>
 std::string words_of_lonely(ErrorCode code, std::chrono::milliseconds timeout, Instead&& instead) {
   std::string words = "no error";
@@ -239,7 +239,7 @@ std::string words_of_lonely(ErrorCode code, std::chrono::milliseconds timeout, I
   return words;
 }
 
-TEST_CASE("whoever is missing in an all_to_all_v in a stream is named") {
+TEST_CASE("a rank that is missing in an all_to_all_v in a stream is named") {
   using namespace std::chrono_literals;
   const auto expect_words = [](const std::string& words, const std::string& part) {
     INFO(words);
@@ -248,7 +248,7 @@ TEST_CASE("whoever is missing in an all_to_all_v in a stream is named") {
     CHECK(words.find(part) != std::string::npos);
   };
   expect_words(words_of_lonely(ErrorCode::timeout, 500ms, [](StreamCommunicator&) {}),
-               "has not come to it; its last call was barrier #1, complete");
+               "has not reached it; its last call was barrier #1, complete");
   expect_words(
       words_of_lonely(ErrorCode::mismatch, 60s, [](StreamCommunicator& gpus) { gpus.finalize(); }),
       "has left the communicator");

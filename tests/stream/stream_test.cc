@@ -162,7 +162,7 @@ TEST_CASE("host calls of a group go on while its calls in streams wait for room"
   });
 }
 
-TEST_CASE("errors in words") {
+TEST_CASE("errors say what is wrong") {
   CHECK_NOTHROW(expect_failure(ErrorCode::invalid_usage, "handle is empty",
                                [] { StreamCommunicator().finish(); }));
   cuCtxSetCurrent(nullptr);

@@ -103,7 +103,7 @@ TEST_CASE("of three hosts the one that is cut off is named by all others") {
   CHECK((failures[1].peer == 0 || failures[1].peer == 2));
 }
 
-TEST_CASE("a cable that is plugged in again in time costs time only") {
+TEST_CASE("a cable that is plugged in again in time only costs time") {
   const Testbed testbed(2);
   const TemporaryFolder folder;
   const std::string file = folder / "unplugged";

@@ -1,4 +1,4 @@
-// Hosts with IPv6 addresses: global ones, and those that only a link knows.
+// Hosts with IPv6 addresses: global ones and link-local ones.
 #include <filesystem>
 
 #include "tests/catch.h"
@@ -10,8 +10,8 @@ namespace {
 
 bool machine_has_ipv6() { return std::filesystem::exists("/proc/net/if_inet6"); }
 
-/// Renames a host's interface and leaves it no IPv6 address but `address`, if that is one. Those
-/// that the kernel gives cannot be used before it has asked the link for doubles of them.
+/// Renames a host's interface and leaves it no IPv6 address but `address`, if that is one. The
+/// kernel's own addresses cannot be used before it has asked the link for duplicates.
 void set_up(const Testbed& testbed, int host, const std::string& interface,
             const std::string& address) {
   std::string script = "ip link set eth0 down && ip link set eth0 name " + interface +

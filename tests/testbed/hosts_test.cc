@@ -9,7 +9,8 @@ namespace {
 
 const Words everything{"join", "every_collective=1000", "every_collective=300000", "say=done"};
 
-/// Connections that carry data, once two hosts have exchanged some over `sockets` a channel.
+/// The number of connections that carry data, once two hosts have exchanged some over channels with
+/// `sockets` sockets each.
 int data_connections(int sockets) {
   const Testbed testbed(2);
   const TemporaryFolder folder;
@@ -85,7 +86,7 @@ TEST_CASE("between hosts passes go side by side, and the results are the same") 
   }
 }
 
-TEST_CASE("a network that is dead is no choice where there is another") {
+TEST_CASE("a dead network is not chosen where there is another") {
   const Testbed testbed(3, 2);
   for (const int host : {0, 1, 2}) testbed.cut(host, 0);
   const Result result = finish(job_on(testbed, 3, 1, {"--timeout", "10"}, everything));
@@ -108,7 +109,7 @@ TEST_CASE("a connection that does not come about in time is named, with the way 
   for (const auto& [rank, failure] : failures) {
     CHECK(failure.code == "timeout");
     CHECK(failure.peer == 1 - rank);
-    // Each found out by itself, or has heard it from the other.
+    // Each host found out by itself, or has heard it from the other.
     const int unreachable = contains(failure.text, " reports: ") ? rank : 1 - rank;
     CHECK(contains(failure.text, "cannot connect to rank " + std::to_string(unreachable) + " at " +
                                      Testbed::address(unreachable, 0) + " port "));

@@ -2,8 +2,8 @@
 
 A testbed NAME is the namespaces NAME-switch and NAME-h0, NAME-h1, ... and nothing else; what is
 there is read from the kernel each time. Interface K of host I is ethK inside the host, has the
-address 10.77.K.(I+1)/24, and its cable ends at port hI-K of bridge bK. No interface and no address
-is in the namespace of the caller, so that any number of testbeds stand side by side.
+address 10.77.K.(I+1)/24, and its cable ends at port hI-K of bridge bK. The namespace of the caller
+gets no interface and no address, so that any number of testbeds can stand side by side.
 """
 import os
 import pathlib
@@ -39,7 +39,7 @@ def execute(*words, text=None):
 
 
 def batch(program, namespace, lines):
-    """Many commands of ip or tc in one namespace by one process: a test makes many testbeds."""
+    """Runs many commands of ip or tc in one namespace by one process: tests make many testbeds."""
     if lines:
         execute(program, "-n", namespace, "-batch", "-", text="\n".join(lines) + "\n")
 
@@ -134,13 +134,13 @@ def rate_of(name, port):
 
 
 # What a link may make up for when its timer comes late: a quarter of a millisecond at 1 Gbit/s. By
-# default tc allows a single packet, and a link lost 3 % of its rate on an idle machine, more on a
-# busy one; with it one TCP stream carries 0.955 Gbit/s, 1448 of 1514 bytes, as a real link's.
+# default tc allows a single packet. A link then lost 3 % of its rate on an idle machine, and more on a
+# busy one. With this burst one TCP stream carries 0.955 Gbit/s, 1448 of 1514 bytes, as on a real link.
 BURST = "32k"
 
 
 def limits(interface, rate):
-    """htb shapes what leaves an interface. The quantum matters among classes only: there is one."""
+    """htb shapes what leaves an interface. The quantum matters only among classes, and there is one."""
     return [f"qdisc add dev {interface} root handle 1: htb default 1",
             f"class add dev {interface} parent 1: classid 1:1 htb rate {rate} burst {BURST} "
             f"cburst {BURST} quantum 60000"]
@@ -153,7 +153,7 @@ def require_free(name):
 
 
 def make(name, hosts, interfaces, rate):
-    """The name must be free. Takes down what was made before raising Failure."""
+    """Makes a testbed, whose name must be free. On failure it takes down what was made."""
     try:
         make_switches(name, interfaces)
         for host in range(hosts):
@@ -175,7 +175,7 @@ def make_switches(name, interfaces):
 
 
 def make_host(name, host, hosts, interfaces):
-    """Hosts know each other by name."""
+    """Makes a host, which knows the others by name."""
     namespace = f"{name}-h{host}"
     execute("ip", "netns", "add", namespace)
     folder = NAMES_FOLDER / namespace
@@ -204,7 +204,7 @@ def lay_cables(name, hosts, interfaces):
 
 
 def limit_cables(name, hosts, interfaces, rate):
-    """At both ends: what a host sends, and what all others send it."""
+    """Limits cables at both ends: what a host sends, and what all others send to it."""
     for host in range(hosts):
         own = [line for interface in range(interfaces) for line in limits(f"eth{interface}", rate)]
         ports = [line for interface in range(interfaces)
@@ -216,18 +216,18 @@ def limit_cables(name, hosts, interfaces, rate):
 
 
 def do_not_probe(name, hosts):
-    """BBR, where the machine uses it, stops every ten seconds for a fifth of one to see how short
-    the way could be: that is its price, not the link's. Every kernel has Reno; where it must not be
-    chosen, all stays as it is."""
+    """Chooses Reno. BBR, where the machine uses it, stops every ten seconds for a fifth of a second to
+    find the shortest delay. That is its own price, not the link's. Every kernel has Reno. Where it
+    must not be chosen, all stays as it is."""
     for host in range(hosts):
         execute("ip", "netns", "exec", f"{name}-h{host}", "sh", "-c",
                 f"echo {CONGESTION_CONTROL} 2>&- >{CONTROL_FILE} || true")
 
 
-# A packet that leaves a veth goes into the backlog of the processor that sent it, and a limited
-# link's packets are sent now by the program's processor, now by the timer's: one overtakes another,
-# and TCP sends again what was never lost (up to 450 segments in a run; no queue dropped any). A
-# cable keeps its packets in order: with receive packet steering each connection has one processor.
+# A packet that leaves a veth goes into the backlog of the processor that sent it. Either the program's
+# processor or the timer's sends the packets of a limited link. So one overtakes another, and TCP sends
+# again what was never lost (up to 450 segments in a run, while no queue dropped any). With receive
+# packet steering each connection has one processor. So packets stay in order, as on a cable.
 STEER = """
 for queue in /sys/class/net/*/queues/rx-0; do
   [ -w "$queue/rps_cpus" ] && echo "$0" > "$queue/rps_cpus"
@@ -237,14 +237,14 @@ true
 
 
 def keep_order(name, hosts):
-    """Of all connections over limited cables. A kernel without steering goes without."""
+    """Keeps the packets of connections over limited cables in order, if the kernel has steering."""
     mask = processor_mask(os.sched_getaffinity(0))
     for namespace in [f"{name}-{SWITCH}", *(f"{name}-h{host}" for host in range(hosts))]:
         execute("ip", "netns", "exec", namespace, "sh", "-c", STEER, mask)
 
 
 def processor_mask(processors):
-    """As the kernel writes sets of processors: 32 to a word, the highest first."""
+    """A set of processors as the kernel writes it: 32 to a word, the highest first."""
     words = [0] * (max(processors) // 32 + 1)
     for processor in processors:
         words[-1 - processor // 32] |= 1 << processor % 32
@@ -252,7 +252,7 @@ def processor_mask(processors):
 
 
 def unmake(name):
-    """Ends the hosts' processes and removes everything; nothing there is no error."""
+    """Ends the hosts' processes and removes everything. It is no error if nothing is there."""
     mine = [f"{name}-h{host}" for host in hosts_of(name)]
     if name in testbeds():
         mine.append(f"{name}-{SWITCH}")
@@ -267,7 +267,7 @@ def unmake(name):
 
 
 def end_processes(namespace):
-    """A namespace lives, unseen, as long as a process in it does."""
+    """Ends all processes in a namespace, since it lives unseen as long as one of them does."""
     deadline = time.monotonic() + 5
     while time.monotonic() < deadline:
         listed = subprocess.run(["ip", "netns", "pids", namespace], capture_output=True, text=True)

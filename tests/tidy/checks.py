@@ -49,7 +49,7 @@ def matches(files, pattern, what):
 
 
 def pragma_once(files):
-    """Every header guards itself; Highway's -inl.h, compiled once per instruction set, its way."""
+    """Every header guards itself. Highway's -inl.h, compiled once per instruction set, do it its way."""
     for path, text in code(files).items():
         guard = "HWY_TARGET_TOGGLE" if path.endswith("-inl.h") else "\n#pragma once\n"
         if path.endswith((".h", ".cuh")) and guard not in "\n" + text:
@@ -70,7 +70,7 @@ PRINTED = re.compile(r'R"(\w*)\(.*?\)\1"|// clang-format off.*?// clang-format o
 
 
 def line_width(files):
-    """Lines fit on a screen, but for texts that stand as a program prints them."""
+    """Lines fit on a screen, except texts that stand as a program prints them."""
     for path, text in files.items():
         if path.endswith(CODE + (".py", ".js", ".css", ".cmake", "CMakeLists.txt")):
             shown = PRINTED.sub(lambda wide: "\n" * wide.group(0).count("\n"), text)
@@ -162,7 +162,7 @@ ATOMIC_CALL = re.compile(
 
 
 def call_text(text, opening):
-    """From the opening parenthesis at `opening` to its closing one."""
+    """The text from the opening parenthesis at `opening` to its closing one."""
     depth = 0
     for position in range(opening, len(text)):
         depth += {"(": 1, ")": -1}.get(text[position], 0)

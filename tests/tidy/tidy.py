@@ -41,7 +41,7 @@ def headers_stand_alone(files, compiler):
 
 
 def clang_format():
-    """The program's path when it is the version of record, else why not."""
+    """The program's path if it has the right version, else why not."""
     program = shutil.which("clang-format")
     if program is None:
         return None, "clang-format is not installed"

@@ -1,4 +1,4 @@
-"""Process groups made and destroyed again and again leave nothing behind."""
+"""Process groups that are made and destroyed many times leave nothing behind."""
 
 import datetime
 import os
@@ -26,8 +26,8 @@ def resident():
 
 
 def life(number, store, rank, ranks):
-    """From one end to the other, with all kinds of work and a second group. What the lives before left
-    in the store is there, as under torchrun when it starts processes again; rank 0 comes last."""
+    """One life of a process group, with all kinds of work and a second group. The store still holds what
+    earlier lives left there, as when torchrun restarts processes. Rank 0 comes last."""
     if rank > 0:
         store.set(f"life {number}: {rank}", "comes")
     else:
@@ -50,7 +50,7 @@ def main():
         if number == 5:
             before, memory = left_behind(), resident()
         life(number, store, rank, ranks)
-    end = time.monotonic() + 60   # what is closed behind the last life's end is closed in its own time
+    end = time.monotonic() + 60   # some things are closed a while after the last life's end
     while any(now >= then + TIMES // 3 for now, then in zip(left_behind(), before)):
         assert time.monotonic() < end, f"files, threads: {left_behind()}, before {before}"
         time.sleep(0.05)

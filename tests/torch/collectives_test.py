@@ -14,12 +14,12 @@ MOVED = NUMBERS + EIGHT_BITS + [torch.bool, torch.complex64, torch.complex128]
 
 
 def lengths(dtype):
-    """Every way of moving data for one type; for the others one that is no round number."""
+    """Lengths for every way of moving data, for one type. The others get one that is no round number."""
     return [1, 8, 1000, 70_001] if dtype == torch.float32 else [777]
 
 
 def of_rank(owner, length, dtype):
-    """Small whole numbers, other ones for each rank: exact in every type."""
+    """Small integers, different on each rank: exact in every type."""
     values = (torch.arange(length, dtype=torch.int64) * (owner + 1) + owner) % 4
     return (values % 2 == 1) if dtype == torch.bool else values.to(torch.float32).to(dtype)
 

@@ -2,11 +2,12 @@
 
     empty_libraries.py TORCH_FOLDER OUTPUT_FOLDER
 
-PyTorch's wheel for Linux links more than ten libraries of NVIDIA's, 2.3 GB to download, and cannot be
-imported without them; on a machine without a GPU none of their functions is ever of use. For each
-of these libraries one of the same name is written whose functions say that there is no device:
-CUDA's error 100 for calls, a text for those that name errors, and nothing for the registration of
-kernels that runs while the wheel's libraries are loaded.
+PyTorch's wheel for Linux links more than ten libraries of NVIDIA's (2.3 GB to download) and cannot be
+imported without them. On a machine without a GPU their functions are never useful. So this program
+writes a library of the same name for each of them. Its functions report that there is no device:
+- calls return CUDA's error 100
+- functions that name errors return a text
+- functions that register kernels, while the wheel's libraries are loaded, do nothing
 """
 
 import collections
@@ -18,7 +19,7 @@ import sys
 SYSTEM_LIBRARY = re.compile(r"^(libc|libm|libdl|librt|libpthread|libstdc\+\+|libgcc_s|libz|libgomp"
                             r"|libgfortran|libquadmath|ld-linux-.*)\.so")
 NVIDIA_NAME = re.compile(r"^(__)?(cu|nccl|nv)")
-DRIVER = "libcuda.so.1"  # of the driver, loaded only where there is one
+DRIVER = "libcuda.so.1"  # comes with the driver; loaded only if there is one
 
 
 def lines(*command):
@@ -26,7 +27,7 @@ def lines(*command):
 
 
 def symbols(library, option):
-    """(name, version) of a library's dynamic symbols: the undefined ones, or the defined ones."""
+    """(name, version) of a library's dynamic symbols. `option` chooses undefined or defined ones."""
     for line in lines("nm", "-D", option, str(library)):
         kind, symbol = line.split()[-2:]
         if kind in "wv" and option == "--undefined-only":
@@ -36,7 +37,7 @@ def symbols(library, option):
 
 
 def dependencies(library):
-    """The libraries that one needs, and for each the versions of symbols that it wants of it."""
+    """The libraries that a library needs, and for each the symbol versions that it requires."""
     needed, versions, source = [], collections.defaultdict(set), None
     for line in lines("objdump", "-p", str(library)):
         words = line.split()
@@ -50,7 +51,7 @@ def dependencies(library):
 
 
 def function(name):
-    """C text of a function that says there is no device."""
+    """The C text of a function that reports that there is no device."""
     if name.startswith("__cuda"):
         return f"long {name}(void) {{ return 0; }}"
     if re.search(r"Error(String|Name)|GetErrorString|StatusString|StatusName", name):
@@ -59,7 +60,7 @@ def function(name):
 
 
 def write_library(folder, soname, functions, version):
-    """`version`: of all its functions; None: they have none."""
+    """`version`: the symbol version of all its functions, or None."""
     options = ["cc", "-w", "-O1", "-shared", "-fPIC", "-fno-builtin", f"-Wl,-soname,{soname}"]
     script = folder / f"{soname}.map"
     if version is not None:

@@ -20,10 +20,10 @@ from ports import free_port  # noqa: E402
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = REPOSITORY / "tools/torch/examples"
 LAUNCH = REPOSITORY / "tools/torch/launch"
-BINARIES = pathlib.Path(os.environ.get("BINARIES", REPOSITORY / "build/release/bin"))
+BINARIES = pathlib.Path(os.environ.get("BINARIES", REPOSITORY / "build/check/bin"))
 PROGRAM = [EXAMPLES / "metrics.py", "--backend", "rondo"]
 LIMIT = 900   # seconds until a job counts as hung
-RIGHT = "rows                 103  in one process 103"   # once: only rank 0 of one world says it
+RIGHT = "rows                 103  in one process 103"   # once: only rank 0 of one world prints it
 
 
 def start(*command, **variables):
@@ -38,12 +38,12 @@ def start(*command, **variables):
 
 
 def torchrun(*words):
-    """At a port of its own: torchrun's is always the same, and programs run side by side."""
+    """Uses a port of its own: torchrun's default is always the same, and programs run side by side."""
     return start(sys.executable, "-m", "torch.distributed.run", f"--master-port={free_port()}", *words)
 
 
 def succeeded(code, output, word=RIGHT, times=1):
-    """All ranks were in one world, whose first said the word, so many times."""
+    """All ranks were in one world: its first rank printed the word, so many times."""
     count = output.count(word)
     assert count == times, f"'{word}' {count} times (exit code {code}) in:\n{output}"
     assert code == 0, f"exit code {code}:\n{output}"
@@ -75,7 +75,7 @@ def test_torchrun_starts_a_dead_process_again():
 
 
 def test_slurm():
-    """Two nodes; RONDO_HOSTID makes them two machines for rondo, too, so that tcp is between them."""
+    """Two nodes. RONDO_HOSTID makes them two machines for rondo, so that tcp connects them."""
     by_nodes = "RONDO_HOSTID=$SLURMD_NODENAME exec " + " ".join(map(str, [sys.executable, *PROGRAM]))
     with slurm.Cluster() as cluster:
         job = cluster.run("srun", "-N2", "-n4", "--overcommit", "bash", "-c", by_nodes,

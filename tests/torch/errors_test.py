@@ -1,4 +1,4 @@
-"""What is wrong is said on every rank, in time: each mistake in a process group of its own."""
+"""Every mistake is an error on every rank, in time. Each has a process group of its own."""
 
 import time
 
@@ -9,7 +9,7 @@ import torch.nn as nn
 import job
 from job import equal, fails, rank, ranks
 
-LIMIT = 300  # seconds, of the groups, too: what is wrong is noticed by itself, not by a timeout
+LIMIT = 300  # seconds, also of the groups: mistakes are found by themselves, not by a timeout
 
 
 def in_own_group(call, *words, lasts=True):
@@ -67,7 +67,7 @@ def test_different_operators():
 def test_different_roots():
     def call(group):
         distributed.broadcast(torch.ones(10), odd(0, 1), group=group)
-        distributed.barrier(group=group)  # a root that only sends hears of it here
+        distributed.barrier(group=group)  # a root that only sends gets the error here
     in_own_group(call, "broadcast", "root")
 
 
@@ -82,7 +82,7 @@ def test_different_order():
 
 
 def test_a_rank_that_does_not_come():
-    distributed.barrier()   # the timeout is one of coming to the group, too
+    distributed.barrier()   # the timeout also limits how late a rank may come to the group
     group = distributed.new_group(list(range(ranks())), timeout=job.datetime.timedelta(seconds=6))
     begin = time.monotonic()
     if rank() == 0:
@@ -100,7 +100,7 @@ def test_a_wait_with_a_limit():
 
 
 def test_monitored_barrier_names_who_is_missing():
-    """Rank 0 names the first one that has not come in time, so it comes behind the others."""
+    """Rank 0 names the first rank that is late, so it comes after the others."""
     group, store = distributed.new_group(list(range(ranks()))), job.own_store()
     if rank() == 0:
         store.wait([f"monitored: {other}" for other in range(1, ranks() - 1)])
@@ -129,16 +129,16 @@ def test_tensors_that_cannot_be_sent():
     fails(lambda: distributed.reduce_scatter_tensor(torch.ones(5), torch.ones(4)), "elements")
     fails(lambda: distributed.all_to_all_single(torch.ones(ranks() + 1), torch.ones(ranks() + 1)),
           "blocks")
-    # Most calls on this device torch ends by itself, as nothing to do; this one comes to the backend.
+    # torch itself ends most calls on this device, as there is nothing to do. This one reaches the backend.
     elsewhere = [torch.empty(3, device="meta") for _ in range(ranks())]
     fails(lambda: distributed.all_gather(elsewhere, torch.ones(3)), "a tensor on meta", "Try:")
     tensor = torch.ones(3)
-    distributed.all_reduce(tensor)  # nobody was hurt
+    distributed.all_reduce(tensor)  # the group is still usable
     equal(tensor, torch.full((3,), float(ranks())))
 
 
 def test_zz_death_in_backward():
-    """The last test: the last rank ends for good, the others hear of it."""
+    """The last test: the last rank dies, and the others get an error."""
     class Dies(torch.autograd.Function):
         @staticmethod
         def forward(context, value):
@@ -159,9 +159,9 @@ def test_zz_death_in_backward():
 
     fails(step, f"rank {ranks() - 1} ")
     assert time.monotonic() - begin < LIMIT
-    # Not before all have heard of it: those that go are missed as well.
+    # Not before all have their error: a rank that leaves earlier would also count as dead.
     job.leave_together(job.own_store(), "told", rank(), ranks() - 1)
-    job.os._exit(0)  # without taking leave: the process must be able to end like this, too
+    job.os._exit(0)  # without leaving the group: a process must be able to end like this, too
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Ranks as children of a process that has read torch already: reading it anew takes seconds each.
+"""Ranks as children of a process that has imported torch: importing it in each takes seconds.
 
 The parent must not have used torch's threads.
 """
@@ -34,8 +34,8 @@ def _rank(variables, log, all_done, function, arguments):
     except BaseException:
         all_done.abort()
         raise
-    # Children by fork end without what C++ does at a program's end: rondo's waiting for the others
-    # that the first rank serves.
+    # Forked children end without C++'s work at a program's end, in which rank 0 would wait for the ranks
+    # that it serves. So all wait here.
     with contextlib.suppress(threading.BrokenBarrierError):
         all_done.wait(300)
 
@@ -47,7 +47,7 @@ def _program(path, arguments):
 
 
 def _await(children, limit, patience):
-    """Until all have ended, or `patience` seconds after one failed."""
+    """Waits until all have ended, or `patience` seconds after one failed."""
     end = time.monotonic() + limit
     failed, living = False, children
     while living and time.monotonic() < end:
@@ -58,19 +58,19 @@ def _await(children, limit, patience):
 
 
 class Job:
-    """function(*arguments) on each rank, what it prints into the open file `log`, from now on."""
+    """Runs function(*arguments) on each rank, from now on. Output goes to the open file `log`."""
 
     def __init__(self, function, arguments, ranks, log):
         fork = multiprocessing.get_context("fork")
-        self.all_done = fork.Barrier(ranks)   # kept: its memory would serve the next job, too
+        self.all_done = fork.Barrier(ranks)   # kept alive: otherwise the next job would get its memory
         common = log.fileno(), self.all_done, function, arguments
         self.children = [fork.Process(target=_rank, args=(place, *common)) for place in places(ranks)]
         for child in self.children:
             child.start()
 
     def end(self, limit, patience=60):
-        """The exit codes; None for those that `limit` seconds, or `patience` seconds after a failure,
-        were not enough for."""
+        """The exit codes. None for ranks that had not ended after `limit` seconds, or `patience` seconds
+        after a failure."""
         _await(self.children, limit, patience)
         codes = [child.exitcode for child in self.children]
         for child in self.children:

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""What gloo, PyTorch's own backend for CPUs, cannot do and rondo can: tries it, prints a table.
+"""What rondo can do and gloo, PyTorch's own backend for CPUs, cannot: tries both and prints a table.
 
-    tests/torch/gaps.py [--check FILE]    with the Python that has torch and the backend
+    tests/torch/gaps.py [--check FILE]
 
-Two ranks go through all cases with each backend, with a process group for each case. Where gloo may
-not say anything until its timeout, the case has a job of its own beside the others. --check: the table
-must stand in FILE (README.md) as it is printed.
+Run it with the Python that has torch and the backend. Two ranks go through all cases with each
+backend. Each case has a process group of its own. A case in which gloo may stay silent until its
+timeout runs as a job of its own, beside the others.
+
+--check FILE: fail unless FILE (tools/torch/README.md) holds the table exactly as it is printed.
 """
 
 import argparse
@@ -27,8 +29,8 @@ import forked  # noqa: E402
 import job  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools/torch/examples"))
-TIMEOUT = 300  # seconds that a call may wait, for a busy machine
-SHORT = 40     # the same where gloo may only then say something
+TIMEOUT = 300  # seconds that a call may wait: long, as the machine may be busy
+SHORT = 40     # the same for cases in which gloo says nothing before its timeout
 LIMIT = 900    # seconds until a job counts as hung
 
 
@@ -120,7 +122,7 @@ def fsdp2(dtype):
 
 
 def must_fail(call):
-    """Each rank calls something else: all of them should be told; a result is wrong."""
+    """Each rank calls something else. Every rank must get an error; a result is wrong."""
     try:
         call(distributed.get_rank())
     except Exception as error:
@@ -185,20 +187,22 @@ def cases():
 
 
 def mistakes():
-    for what, call in (("lengths", other_lengths), ("types", other_types), ("operators", other_operators),
-                       ("roots", other_roots), ("calls", other_calls)):
-        yield f"an error where ranks have other {what}", lambda call=call: must_fail(call)
+    for what, call in (("pass different lengths", other_lengths), ("pass different types", other_types),
+                       ("pass different operators", other_operators), ("name different roots", other_roots),
+                       ("make different calls", other_calls)):
+        yield f"an error where ranks {what}", lambda call=call: must_fail(call)
 
 
 def await_all(store, name):
-    """A rank whose case fails at once must not close connections that the other is still making: gloo
-    does not get over that, and the ranks then count their groups differently."""
+    """Waits until both ranks have made their group. A rank whose case fails at once would otherwise
+    close connections that the other rank is still making. gloo does not recover from that: the ranks
+    then count their groups differently."""
     store.set(f"{name}: {job.rank_in_job()}", "has its group")
     store.wait([f"{name}: {rank}" for rank in range(job.ranks_in_job())])
 
 
 def go_through(backend, chosen, timeout, folder):
-    """On one rank: what goes wrong in a case is written into a file of its name."""
+    """Runs on each rank. A case's error goes into a file FOLDER/CASE/RANK."""
     store = job.store()
     for name, case in chosen:
         try:
@@ -227,7 +231,7 @@ class Cases:
         self.ranks = forked.Job(go_through, (backend, chosen, timeout, self.folder.name), 2, self.log)
 
     def failures(self):
-        """{case: the words of the first rank that has any}"""
+        """{case: the error of the lowest rank that has one}"""
         codes = self.ranks.end(LIMIT)
         if codes != [0, 0]:
             self.log.seek(0)
@@ -238,10 +242,10 @@ class Cases:
 
 
 def shortened(words):
-    """Without the place in torch's sources that some errors begin with."""
+    """An error without the file and line of torch's sources that some errors begin with."""
     words = words.rpartition("] ")[2] if words.startswith("[") else words
     if words.startswith("Timed out waiting"):
-        return "nothing, until the timeout"   # in words that differ from run to run
+        return "nothing, until the timeout"   # its words differ from run to run
     return " ".join(words.split())[:90].replace("|", "\\|")
 
 
@@ -260,7 +264,7 @@ def table():
             by_words.setdefault(shortened(theirs[name]), []).append(name)
     rows = [f"| {'; '.join(names)} | {words} |" for words, names in by_words.items()]
     broken = [f"rondo: {name}: {words}" for name, words in ours.items()]
-    return ["| what rondo does | what gloo says |", "|---|---|", *rows], broken
+    return ["| works with rondo | what gloo does |", "|---|---|", *rows], broken
 
 
 def main():
@@ -271,7 +275,7 @@ def main():
     lines, broken = table()
     print("\n".join([*lines, *broken]))
     if options.check and "\n".join(lines) not in options.check.read_text():
-        broken.append(f"{options.check} does not have the table above as it stands")
+        broken.append(f"{options.check} does not hold the table above. Try: copy it there")
         print(broken[-1])
     return 1 if broken else 0
 

@@ -1,4 +1,4 @@
-"""What the tests of the backend share: a job of ranks, and how two results are compared.
+"""Shared by the tests of the backend: a job of ranks, and comparisons of results.
 
 A test program is started by a launcher (torchrun, rondorun) once for each rank.
 """
@@ -23,7 +23,7 @@ def ranks():
 
 
 def equal(actual, expected, tolerance=0.0, what=""):
-    """Every element, shape and type."""
+    """Compares every element, the shape and the type."""
     assert actual.shape == expected.shape, f"{what}: shape {actual.shape}, wanted {expected.shape}"
     assert actual.dtype == expected.dtype, f"{what}: type {actual.dtype}, wanted {expected.dtype}"
     a, e = as_numbers(actual), as_numbers(expected)
@@ -38,7 +38,7 @@ def as_numbers(tensor):
 
 
 def fails(call, *words, error=Exception):
-    """The call raises an error that has all the words; returns its text."""
+    """The call must raise an error with all the words. Returns its text."""
     begin = time.monotonic()
     try:
         call()
@@ -55,19 +55,19 @@ def start(timeout=300):
 
 
 def store():
-    """A store of the job's own: several process groups, one after the other, can meet in it."""
+    """A store of the job's own, in which several process groups can meet one after the other."""
     return distributed.TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), ranks_in_job(),
                                 is_master=rank_in_job() == 0)
 
 
 def own_store():
-    """The one that the default process group met in."""
+    """The store in which the default process group met."""
     return distributed.distributed_c10d._get_default_store()
 
 
 def leave_together(store, name, rank, ranks):
-    """Returns once all ranks have come here, on rank 0, which serves the store, when the others no longer
-    need it."""
+    """Returns when all ranks have come here. On rank 0, which serves the store, it returns when the others
+    no longer need the store."""
     for stage in ("comes", "leaves"):
         store.set(f"{name}: {rank} {stage}", "yes")
         if stage == "comes" or rank == 0:
@@ -90,7 +90,7 @@ def chosen(tests):
 
 
 def end_at_failure(test, name):
-    """Runs a test, returns what it does; ends the process when it fails."""
+    """Runs a test and returns its result. Ends the process when the test fails."""
     begin = time.monotonic()
     try:
         result = test()
@@ -98,7 +98,7 @@ def end_at_failure(test, name):
         print(f"rank {rank()}: {name} failed", flush=True)
         traceback.print_exc()
         sys.stderr.flush()
-        os._exit(1)  # the others are waiting: a quick end tells them
+        os._exit(1)  # the other ranks are waiting: this end tells them soon
     if rank() == 0:
         print(f"passed: {name}, {time.monotonic() - begin:.1f} s", flush=True)
     return result

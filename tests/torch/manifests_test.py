@@ -1,4 +1,4 @@
-"""The manifests under tools/torch/launch hold together: names, numbers and ports that belong together.
+"""The manifests under tools/torch/launch are consistent: names, numbers and ports agree.
 
 Every field must be one of manifest_fields.py, an extract of Kubernetes' schemas, with its type.
 torchrun's options are read by its own parser.

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""What a call through torch.distributed costs beyond rondo's own: with one rank, whose calls do nothing.
+"""What a call through torch.distributed costs beyond rondo's own. With one rank, so calls do nothing.
 
     tests/torch/overhead.py
 
-Prints microseconds a call: through torch.distributed and through the process group itself, waiting
-and asynchronous, in turn with gloo and with torch's "fake" backend, which does nothing: what rondo
-takes more than that is the backend's and rondo's own. The last column says how much more than rondo's
-own call from Python, which is timed in the same turn, and than torch's own part ("fake") that is.
+Prints microseconds per call, through torch.distributed and through the process group itself, waiting and
+asynchronous. rondo, gloo and torch's "fake" backend, which does nothing, take turns; so does rondo's own
+call from Python ("own"). The last column is the backend's overhead: rondo - fake - own.
 """
 
 import statistics

@@ -18,7 +18,7 @@ import forked
 FOLDER = pathlib.Path(__file__).resolve().parent
 REPOSITORY = FOLDER.parents[1]
 GPU = REPOSITORY / "tests/gpu"
-RONDORUN = pathlib.Path(os.environ.get("BINARIES", REPOSITORY / "build/release/bin")) / "rondorun"
+RONDORUN = pathlib.Path(os.environ.get("BINARIES", REPOSITORY / "build/check/bin")) / "rondorun"
 PLACE = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 LIMIT = 900  # seconds: a process that takes longer hangs
 
@@ -32,7 +32,7 @@ if world.rank == 0:
     world.barrier()
 else:
     input()
-    world.barrier()  # rank 0 was in this one: it is complete where it comes before word of the abort
+    world.barrier()  # rank 0 was in this one, so it may complete before the abort arrives
     world.barrier()
 """
 ENDS_BEFORE_THE_OTHER = """
@@ -107,8 +107,8 @@ def python(*words, **more):
 
 
 class Job(subprocess.Popen):
-    """A process in a session of its own, to be used with `with`, behind which nothing is left of all
-    that it has started, even in other sessions (torchrun gives each rank one). Killed if it hangs."""
+    """A process in a session of its own, for a `with` block. After the block all processes that it has
+    started are gone, even those in other sessions (torchrun gives each rank one). Killed if it hangs."""
 
     numbers = itertools.count()
 
@@ -123,7 +123,7 @@ class Job(subprocess.Popen):
         self.watch.start()
 
     def living(self):
-        """The processes that have the job's mark in their environment; those that have ended have none."""
+        """The running processes that have the job's mark in their environment."""
         found = []
         for process in filter(str.isdigit, os.listdir("/proc")):
             with contextlib.suppress(OSError):
@@ -143,12 +143,13 @@ class Job(subprocess.Popen):
 
 
 def heed_interrupts():
-    """Whoever started the tests in the background may have them ignore Ctrl-C."""
+    """Restores Ctrl-C, which may be ignored if the tests run in the background."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def await_lines(process, text, times):
-    """Two may be in one line: where torchrun says PYTHONUNBUFFERED a line's end is written apart."""
+    """Waits for `times` times `text`. Two may be in one line: under torchrun (PYTHONUNBUFFERED) a line's end
+    is written separately."""
     for line in process.stdout:
         times -= line.count(text)
         if times <= 0:
@@ -157,7 +158,7 @@ def await_lines(process, text, times):
 
 
 def await_end(process):
-    """All of the job ends; returns what was said to standard error."""
+    """Waits until the whole job has ended. Returns its standard error."""
     _, error = process.communicate(timeout=LIMIT)
     end = time.monotonic() + LIMIT
     while process.living() and time.monotonic() < end:
@@ -167,13 +168,13 @@ def await_end(process):
 
 
 def shared_memory():
-    """Not folders: clones and temporary files of others may lie there, too."""
+    """Only files: folders of other programs may lie there, too."""
     return sorted(entry.name for entry in os.scandir("/dev/shm")
                   if "rondo" in entry.name and entry.is_file(follow_symlinks=False))
 
 
 def await_none_left(before):
-    """Other programs' files come and go; what a job left would stay."""
+    """Waits until all files are gone. Other programs' files come and go; a job's left-overs would stay."""
     end, stays = time.monotonic() + 60, set(shared_memory()) - set(before)
     while stays and time.monotonic() < end:
         time.sleep(0.05)
@@ -182,7 +183,7 @@ def await_none_left(before):
 
 
 def two_ranks(text, *words):
-    """A job for each, as no launcher is to end the one when the other has failed."""
+    """A job for each rank, so that no launcher ends one rank when the other has failed."""
     first, second = forked.places(2)
     return (Job(sys.executable, "-c", text, *words, **first),
             Job(sys.executable, "-c", text, *words, **second))
@@ -204,7 +205,7 @@ def test_who_waits_for_a_rank_that_has_ended_hears_how():
     death = "ended, died or was killed"
     leave = "has left the communicator (its last call was barrier #1, complete)"
     abort = "reports: the communicator was aborted: by Ctrl-C (SIGINT)"
-    # The thread that aborts what Ctrl-C finds waiting may look before the call has begun, or behind that.
+    # The thread that aborts waiting calls after Ctrl-C may look before or after the call has begun.
     ends = {"raises": (1, "ValueError: a bug", [death]), "exits": (3, "", [death]),
             "is interrupted": (-signal.SIGINT, "KeyboardInterrupt", [death, abort]),
             "is done": (0, "", [leave])}
@@ -236,7 +237,7 @@ def test_ctrl_c_ends_a_training_whole():
 
 
 def test_a_job_in_the_background_ends_by_sigterm():
-    """Shells and nohup start such jobs with Ctrl-C ignored, and so it stays in all ranks."""
+    """Shells and nohup start such jobs with Ctrl-C ignored. It stays ignored in all ranks."""
     before = shared_memory()
     with Job("nohup", "sh", "-c", "trap '' INT; exec \"$@\"", "sh", RONDORUN, "-n", "2",
              sys.executable, "-c", WAITS.replace("input()", "world.recv(bytearray(1), 0)")) as job:
@@ -260,7 +261,7 @@ def test_the_library_is_swapped():
 def test_torch_takes_the_swapped_library():
     text = "import torch; from rondo import activate; print(activate.mapped())"
     own = python("-c", text).stdout
-    assert "torch/lib/libnccl.so.2" in own, own     # what it takes otherwise
+    assert "torch/lib/libnccl.so.2" in own, own     # the library that it takes otherwise
     for words in ([sys.executable, "-m", "rondo.activate", "-c", text],
                   [RONDORUN, "-n", "1", "--nccl", sys.executable, "-c", text]):
         done = run(*words)

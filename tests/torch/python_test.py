@@ -151,7 +151,7 @@ def test_messages_and_groups():
     equal(received, numpy.full(200_000, float(left)))
     with rondo.group():
         world.recv(received, right)
-        world.send(numpy.full(200_000, -1.0), left)   # nobody else keeps this array
+        world.send(numpy.full(200_000, -1.0), left)   # nothing else keeps this array alive
     equal(received, numpy.full(200_000, -1.0))
     world.barrier()
 
@@ -162,7 +162,7 @@ def test_asynchronous_calls_keep_their_arrays():
         equal(work.wait(), numpy.full(5000, float(number * RANKS)))
         assert work.test()
     for _ in range(20):
-        world.all_reduce_async(numpy.ones(3000))      # nobody waits for these
+        world.all_reduce_async(numpy.ones(3000))      # these are never waited for
     world.barrier()
 
 
@@ -242,7 +242,7 @@ def test_wrong_arguments_are_told_before_anything_is_sent():
     fails(lambda: world.all_gather_v(ones, ones, [24] * (RANKS + 1)), f"{RANKS + 1} counts")
     fails(lambda: world.all_gather_v(ones, numpy.ones(25), [24] * RANKS), "25 elements")
     fails(lambda: world.all_to_all_v(ones, ones, [24] * RANKS, [24] * RANKS), "24 elements")
-    equal(world.all_reduce(numpy.ones(2)), [RANKS, RANKS])   # nobody was hurt
+    equal(world.all_reduce(numpy.ones(2)), [RANKS, RANKS])   # the communicator is still usable
 
 
 def test_disagreement_is_an_error_on_every_rank():
@@ -271,10 +271,10 @@ def test_a_timeout_set_by_call_holds_and_is_named():
         part.set_timeout(0.3)
         fails(lambda: part.barrier(), "within 0.3 s", "raise the timeout that the program set",
               code="timeout")
-    world.barrier()   # until then nobody else comes to it
+    world.barrier()   # no other rank enters it before
     for wrong in (0, -1, 1e9, float("nan")):
         fails(lambda: world.set_timeout(wrong), "timeout", code="invalid_argument")
-        if wrong != 0:   # which is the environment's
+        if wrong != 0:   # 0 means the environment's
             fails(lambda: rondo.from_threads(1, timeout=wrong), "timeout", code="invalid_argument")
     world.set_timeout(seconds=300)
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""PyTorch's own tests of process groups, those that its wheel carries, run on rondo.
+"""Runs PyTorch's own tests of process groups, as far as its wheel has them, on rondo.
 
     tests/torch/pytorchs_own_tests.py [--ranks 4] [--all] [NAME...]
 
-The wheel has the tests as a module that asks for the backend's name when it is read. It is told gloo,
-so that those for CPUs are there, and before the first of them starts a name that says rondo and is
-equal to gloo. --all also runs those that are left out below. Ends with how many passed, were skipped
-(and why), were left out (and why).
+The wheel has the tests as a module, which asks for the backend's name when it is imported. It gets gloo,
+so that it defines the tests for CPUs. Before the first test starts, the name is replaced by one that says
+rondo and is equal to gloo. --all also runs the tests that are left out below. The last lines say how many
+tests passed, were skipped and were left out, with the reasons.
 """
 
 import argparse
@@ -33,7 +33,7 @@ LEFT_OUT = {
 
 
 class Name(str):
-    """A backend's name; what is right for gloo is right for it."""
+    """A backend's name that is also equal to \"gloo\"."""
 
     def __eq__(self, other):
         return str(self) == str(other) or other == "gloo"
@@ -54,7 +54,7 @@ def arguments():
 
 
 def read_module(ranks, folder):
-    """torch's module of tests, turned to rondo."""
+    """torch's module of tests, set to rondo."""
     os.environ.update(BACKEND="gloo", WORLD_SIZE=str(ranks), TEMP_DIR=folder, OMP_NUM_THREADS="1",
                       DISTRIBUTED_TESTS_DEFAULT_TIMEOUT="600")
     from torch.testing._internal import common_distributed
@@ -70,7 +70,7 @@ def tests_of(module):
     import torch
 
     class OnRondo(module.TestDistBackend, module.DistributedTest._DistTestBase):
-        """Ranks by fork: each has read torch already."""
+        """Forks its ranks, which have imported torch already."""
 
         def setUp(self):
             super().setUp()
@@ -80,7 +80,7 @@ def tests_of(module):
 
 
 class Results(unittest.TextTestResult):
-    """Says at once how each test went, and how long it took."""
+    """Prints each test's result and time at once."""
 
     def startTest(self, test):
         self.begin = time.monotonic()

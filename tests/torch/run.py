@@ -3,9 +3,11 @@
 
     tests/torch/run.py [PART-OF-A-NAME...]     e.g. errors-4
 
-Two at a time, as they often wait. With the Python that has torch and the backend
-(build/torch/venv/bin/python, made by tests/torch/setup) and build/release/bin/rondorun (or the
-folder BINARIES). Ends with ctest's summary line; the programs' output is in build/logs/torch-*.log.
+Two programs run at a time, as they often wait. Needs:
+- the Python that has torch and the backend: build/torch/venv/bin/python, made by tests/torch/setup
+- rondorun, in build/check/bin or in the folder BINARIES
+
+The last line is a summary like ctest's. The programs' output is in build/logs/torch-*.log.
 """
 
 import multiprocessing
@@ -20,7 +22,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 os.environ["RONDO_BOOTSTRAP_TIMEOUT"] = "600"   # the machine may be busy
 
-import torch  # noqa: E402,F401  (for all the ranks to come)
+import torch  # noqa: E402,F401  (read once here, for all ranks forked later)
 import torch.distributed.checkpoint  # noqa: E402,F401
 import torch.distributed.fsdp  # noqa: E402,F401
 import torch.distributed.pipelining  # noqa: E402,F401
@@ -36,7 +38,7 @@ LIMIT = 2400  # seconds until a job counts as hung
 
 
 def by_fork(program, *arguments):
-    """Ranks that share what this process has read."""
+    """Ranks forked from this process: they share the modules that it has read."""
     return lambda ranks, log: forked.run_program(program, arguments, ranks, log, LIMIT)
 
 
@@ -59,7 +61,7 @@ def start(log, variables, *command):
 
 
 def by_themselves(program):
-    """Ranks that are processes of their own, from their beginning to their end."""
+    """Ranks that are started as programs of their own."""
     return lambda ranks, log: wait([start(log, place, sys.executable, program)
                                     for place in forked.places(ranks)])
 
@@ -69,15 +71,15 @@ def alone(program, *arguments):
     return lambda _, log: wait([start(log, {}, sys.executable, program, *arguments)])
 
 
-# Name, how it is run, numbers of ranks, the exit code that is right for one of them besides 0; the
-# longest first.
+# Name, how it is run, numbers of ranks, the exit code besides 0 that a rank may end with. The longest
+# come first.
 PROGRAMS = [("pytorchs_own", alone(FOLDER / "pytorchs_own_tests.py"), (4,), 0),
             ("engines", alone(FOLDER / "engines_test.py"), (4,), 0),
             ("processes", by_themselves(FOLDER / "processes_test.py"), (1,), 0),
             ("training", by_fork(FOLDER / "training_test.py"), (4, 2), 0),
             ("errors", by_themselves(FOLDER / "errors_test.py"), (4, 2), 7),
             ("python", by_themselves(FOLDER / "python_test.py"), (4, 2), 0),
-            ("gaps", by_fork(FOLDER / "gaps.py", "--check", REPOSITORY / "README.md"), (1,), 0),
+            ("gaps", by_fork(FOLDER / "gaps.py", "--check", REPOSITORY / "tools/torch/README.md"), (1,), 0),
             ("deepspeed", by_fork(EXAMPLES / "deepspeed_zero.py"), (2,), 0),
             ("again", by_themselves(FOLDER / "again_test.py"), (2,), 0),
             ("three_d", by_fork(EXAMPLES / "three_d.py"), (8,), 0),
@@ -91,7 +93,7 @@ def wanted(name):
 
 
 def run_one(name, run, ranks, also_right):
-    """Runs a job, says how it went and ends this process with 0 if well."""
+    """Runs a job, prints the result and ends this process, with status 0 if it passed."""
     path, begin = REPOSITORY / f"build/logs/torch-{name}-{ranks}.log", time.monotonic()
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as log:
@@ -106,7 +108,7 @@ def run_one(name, run, ranks, also_right):
 
 
 def run_all(jobs):
-    """How many failed. Each in a child of this process, which has read torch for it."""
+    """How many failed. Each runs in a child of this process, which has read torch already."""
     fork, running, failed = multiprocessing.get_context("fork"), [], 0
     while jobs or running:
         while jobs and len(running) < AT_ONCE:

@@ -52,7 +52,7 @@ PartitionName=all Nodes=ALL Default=YES State=UP
 
 
 def program(name):
-    """Debian keeps daemons where only root looks."""
+    """Its path. Debian keeps daemons in folders that are only on root's PATH."""
     path = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
     if path is None:
         raise RuntimeError(f"there is no {name} here: tools/setup torch installs it")
@@ -85,7 +85,7 @@ class Cluster:
         self.stop()
 
     def write_files(self):
-        self.folder.chmod(0o755)  # munged insists that its socket can be reached
+        self.folder.chmod(0o755)  # munged requires that its socket can be reached
         for name in ("munge", "state", *(f"spool-{node}" for node in NODES)):
             (self.folder / name).mkdir(mode=0o755)
         key = self.folder / "munge/key"
@@ -131,7 +131,7 @@ class Cluster:
             return subprocess.CompletedProcess(command, 1, f"{late}\n{late.output}\n{self.logs()}")
 
     def stop(self):
-        """In reverse: the nodes first. Whoever does not end by itself is ended."""
+        """Stops the nodes first, in reverse order. Daemons that do not end by themselves are killed."""
         for daemon in reversed(self.daemons):
             daemon.terminate()
             try:

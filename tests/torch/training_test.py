@@ -34,7 +34,7 @@ STEPS = 5
 
 
 def check(losses, tolerance=1e-5, alone=None):
-    """Against one process."""
+    """Compares with one process."""
     alone = alone or common.train_alone(STEPS)
     assert len(losses) == STEPS and losses[-1] < losses[0], losses
     worst = max(abs(a - b) for a, b in zip(losses, alone))
@@ -47,7 +47,7 @@ def adam_alone():
 
 
 def shared_folder():
-    """A folder of rank 0's that all know."""
+    """A folder of rank 0 that all ranks know."""
     folder = [tempfile.TemporaryDirectory()] if rank() == 0 else [None]
     name = [folder[0].name if folder[0] else None]
     distributed.broadcast_object_list(name, 0)
@@ -95,7 +95,7 @@ def test_model_parallel_by_hand():
 
 
 def test_three_d():
-    """8 ranks have a test of their own: here it is pipeline and tensor parallel only."""
+    """Pipeline and tensor parallel only: the test with 8 ranks is separate."""
     return check(three_d.train(STEPS)) if ranks() % 4 == 0 else []
 
 
@@ -111,7 +111,7 @@ def test_hooks():
 
 
 def test_bubble():
-    """Of what was done, not of the time: the layers do not even wait here."""
+    """Checks the order of work, not the time: the layers do not even sleep here."""
     bubble.Work.take = staticmethod(lambda seconds: None)
     for schedule in (ScheduleGPipe, Schedule1F1B):
         textbook, counted, _ = bubble.bubbles(schedule, 8)
@@ -143,7 +143,7 @@ def test_char_model():
     second = char_model.Training(text, rank(), ranks())
     second.load(path / "model.pt")
     worst = max(abs(a - b) for a, b in zip(second.run(20), losses))
-    # DDP cuts its buckets anew after a first step; gloo's sums then have another order.
+    # DDP makes its buckets anew after the first step; gloo's sums then have another order.
     assert worst <= (1e-5 if distributed.get_backend() == "gloo" else 0), f"losses differ by {worst}"
     assert second.write(30) == whole.write(30)
     alone = char_model.Training(text, 0, 1).run(20)
@@ -193,7 +193,7 @@ def main():
     found, gloo = run_with("rondo", store), run_with("gloo", store)
     for name, losses in gloo.items():
         worst = max((abs(a - b) for a, b in zip(losses or [], found[name] or [])), default=0)
-        # A step later rounding shows: the order of additions is not gloo's.
+        # One step later rounding shows, as gloo adds in another order.
         assert len(losses or []) == len(found[name] or []) and worst < 1e-3, (name, losses, found[name])
 
 

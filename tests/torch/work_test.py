@@ -15,7 +15,7 @@ def test_async_calls_end_by_themselves():
     tensor = torch.ones(1000)
     work = distributed.all_reduce(tensor, async_op=True)
     future = work.get_future()
-    result = future.then(lambda done: done.value()[0] * 2).wait()  # nobody calls work.wait()
+    result = future.then(lambda done: done.value()[0] * 2).wait()  # work.wait() is never called
     equal(result, torch.full((1000,), 2.0 * ranks()))
     assert work.is_completed() and work.is_success()
     equal(work.result()[0], torch.full((1000,), 1.0 * ranks()))
@@ -138,7 +138,7 @@ def test_barriers():
 
 
 def test_a_profiler_is_told_of_the_end():
-    """While it runs: work outlives profilers, and what it says of itself later is written into nowhere."""
+    """Work may outlive a profiler; events that it reports later are dropped."""
     store = job.own_store()
     with torch.profiler.profile() as profiler:
         if rank() > 0:

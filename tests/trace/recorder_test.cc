@@ -1,4 +1,4 @@
-// The recorder: what it keeps, how clocks are compared, and that many threads may make it record.
+// The recorder: what it keeps, how clocks are compared, and that it works for many threads.
 #include "core/trace/recorder.h"
 
 #include <array>
@@ -36,14 +36,14 @@ trace::Form form_of(std::uint64_t count) {
 }
 
 trace::Origin origin_at(const std::string& name) {
-  return {.path = std::string(RONDO_TEST_FOLDER) + "/" + name, .run = "1", .communicator = "world"};
+  return {.path = RONDO_TEST_FOLDER "/" + name, .run = "1", .communicator = "world"};
 }
 
 }  // namespace
 
 TEST_CASE("the tightest bounds of all meetings hold") {
   CHECK_FALSE(trace::estimate({}).has_value());
-  // Rank 0 sends at 100 and has everybody at 200; this rank's clock is 1000 ahead.
+  // Rank 0 sends at 100 and has heard of all ranks at 200; this rank's clock is 1000 ahead.
   const std::array meetings{
       trace::Meeting{.sent = 1110, .received = 1300, .root_sent = 100, .root_received = 200},
       trace::Meeting{.sent = 1390, .received = 1450, .root_sent = 380, .root_received = 420}};
@@ -99,7 +99,7 @@ TEST_CASE("a recorder keeps the newest calls on GPU buffers, with what is known 
   CHECK(has("\nlost 0 0 2\nend 0\n"));
 }
 
-TEST_CASE("calls that are prepared anew are of the form of their like") {
+TEST_CASE("calls that are prepared anew have the form of equal calls before") {
   trace::Recorder recorder(origin_at("forms"), 1000);
   const auto plan = std::make_shared<const Plan>();
   for (int round = 0; round < 3; ++round) {
@@ -118,7 +118,7 @@ TEST_CASE("calls that are prepared anew are of the form of their like") {
   CHECK(counts.at("B") == 12);
 }
 
-TEST_CASE("an unfinished trace has a head alone") {
+TEST_CASE("an unfinished trace has only a head") {
   const trace::Recorder recorder(origin_at("head"), 1000);
   const auto counts = count_lines(recorder.origin().path);
   CHECK(counts.count("end") == 0);
@@ -130,7 +130,7 @@ TEST_CASE("a folder that is not there is an error at once") {
 }
 
 TEST_CASE("ranks that are threads record, whichever thread makes progress") {
-  const std::string path = std::string(RONDO_TEST_FOLDER) + "/threads";
+  const std::string path = RONDO_TEST_FOLDER "/threads";
   REQUIRE(::setenv("RONDO_TRACE", path.c_str(), 1) == 0);
   constexpr int ranks = 3;
   constexpr int rounds = 20;

@@ -1,5 +1,5 @@
-// Checkpoints: trainings that go on to the same bits, on other ranks and strategies too; what is
-// damaged or foreign is refused on every rank.
+// Checkpoints: resumed trainings give the same bits, also on other ranks and strategies. Damaged
+// and foreign checkpoints are refused on every rank.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -100,7 +100,7 @@ TEST_CASE("only the newest checkpoints are kept, and nothing unfinished") {
   CHECK(names == std::vector<std::string>{"step-00000007", "step-00000008", "step-00000009"});
 }
 
-/// What every rank says alike.
+/// The error that every rank has alike.
 std::string refusal(int ranks, const train::Options& options) {
   std::vector<std::string> words(static_cast<std::size_t>(ranks));
   test::on_world(ranks, [&](Communicator& world) {

@@ -1,4 +1,4 @@
-// Texts, points, and who sees which sample when.
+// Texts, points, and which rank sees which sample when.
 #include <algorithm>
 #include <numeric>
 #include <set>
@@ -114,7 +114,7 @@ TEST_CASE("any number of ranks sees the same global batches") {
   CHECK(step_of_all(1, 0) != step_of_all(1, 2));  // 2 steps an epoch: another order
 }
 
-/// What all ranks see in an epoch, in the order of a batch.
+/// The samples that all ranks see in an epoch, in the order of a batch.
 Numbers epoch_of_all(SamplerOptions options, std::size_t epoch) {
   const Sampler steps(options);
   Numbers all(steps.steps_per_epoch() * options.batch);
@@ -131,7 +131,7 @@ Numbers epoch_of_all(SamplerOptions options, std::size_t epoch) {
   return all;
 }
 
-TEST_CASE("each epoch is a shuffle of its own, that the seed and the epoch decide") {
+TEST_CASE("each epoch has its own order, which depends on the seed and the epoch") {
   const SamplerOptions dropping{.samples = 22, .batch = 4, .ranks = 2, .seed = 9};
   SamplerOptions padding = dropping;
   padding.drop_last = false;

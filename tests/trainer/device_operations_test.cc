@@ -1,4 +1,4 @@
-// A device's operations against the processor's, and what is said where no device can be used.
+// A device's operations give the CPU's results. Errors if no device can be used.
 #include <cmath>
 #include <functional>
 #include <vector>
@@ -33,7 +33,7 @@ void on_device(Body&& body, bool offload = false) {
   });
 }
 
-/// An array beside the operations, or on the host where there is no supply.
+/// An array in the operations' memory, or on the host if there is no supply.
 class Place {
  public:
   explicit Place(const Machine& machine) : machine_(machine) {
@@ -58,7 +58,7 @@ class Place {
   std::vector<Array<float>> arrays_{};
 };
 
-/// Gives what an operation leaves behind on the machine.
+/// Returns the result of an operation on the machine.
 using Operation = std::function<std::vector<Values>(const Machine& machine)>;
 
 void expect_alike(const Operation& operation) {

@@ -1,4 +1,4 @@
-// Trainings on a device against those on the processor, and with the optimizer's state offloaded.
+// Trainings on a device give the CPU's losses, also with the optimizer's state offloaded.
 #include <cmath>
 #include <filesystem>
 

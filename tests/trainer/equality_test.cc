@@ -1,4 +1,4 @@
-// Training with any strategy on 1 to 4 ranks is training on one.
+// Training with any strategy on 1 to 4 ranks gives the losses of one rank.
 #include <algorithm>
 #include <string>
 #include <vector>

@@ -1,4 +1,5 @@
-// The textbook's numbers, and that formulas of accumulation and sharding agree with each other.
+// The formulas give the textbook's numbers. Those of accumulation and sharding agree with each
+// other.
 #include "tools/trainer/report/formulas.h"
 
 #include <map>
@@ -177,7 +178,8 @@ TEST_CASE("a profile gives a link's rate and constants, and is refused in words 
   CHECK_THROWS_WITH(read_link(path, tcp_of_four, 1), Catch::Contains("on one host"));
   profile("{}");
   CHECK_THROWS_WITH(read_link(path, {"tcp", 2}, 1), Catch::Contains("is no profile"));
-  // Of four ranks an exchange of 1000 bytes sends 1500; the call decides, not what it sends.
+  // With four ranks an exchange of 1000 bytes sends 1500. The call's size decides, not the bytes
+  // sent.
   profile(R"({"transport": "tcp", "ranks": 4, "hosts": 1, "alpha": {"median": 0}, "exchange": [
       {"bytes": 1000, "seconds": {"median": 1.5e-6}},
       {"bytes": 2000, "seconds": {"median": 6e-6}}], "combining": [
@@ -230,7 +232,7 @@ TEST_CASE("a validation says what is exact, what is within its bar and what is o
   evidence.held[static_cast<std::size_t>(Use::optimizer)] = 9600;
   CHECK_FALSE(validation_rows(evidence)[2].within());
   CHECK_THROWS_WITH(demand_within(validation_rows(evidence)),
-                    Catch::Contains("not what formulas say: memory a rank."));
+                    Catch::Contains("differ from the formulas: memory a rank."));
 }
 
 TEST_CASE("what a step sends by any algorithm is what that algorithm's formula says") {

@@ -1,6 +1,9 @@
-// A rank of a small training that is killed in the middle of a checkpoint, as a test says:
+// A rank of a small training that kills itself in the middle of a checkpoint:
+//
 //   trainer_killed_program FOLDER [RANK POINT]      RANK: a number or "all"
-// Without a rank it goes on to the end and rank 0 prints the last loss.
+//
+// POINT is a stage of saving, by name (checkpoints.cc). Without a rank the training goes on to its
+// end, and rank 0 prints the last loss.
 #include <csignal>
 #include <cstdio>
 #include <exception>

@@ -1,5 +1,5 @@
-// kill -9 in the middle of a checkpoint: what is there afterwards is whole, and the training goes
-// on to the bits that it would have come to.
+// kill -9 in the middle of a checkpoint. Afterwards the checkpoints are complete, and a resumed
+// training gives the same bits as one that was not killed.
 #include <signal.h>
 
 #include <filesystem>
@@ -66,8 +66,8 @@ std::vector<int> logged_steps(const std::string& path) {
   return steps;
 }
 
-/// Whether a checkpoint of `step` or later is there. Each lives only until later ones push it out,
-/// which on a fast disk is sooner than one looks: so none is waited for by its name.
+/// Whether there is a checkpoint of `step` or later. Later ones replace each checkpoint, on a fast
+/// disk sooner than a test looks. So no test waits for one by name.
 bool has_checkpoint_since(const std::string& folder, const std::string& step) {
   std::error_code problem;  // a folder may go while it is read
   for (const auto& entry : std::filesystem::directory_iterator(folder, problem)) {

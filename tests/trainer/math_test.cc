@@ -1,4 +1,5 @@
-// Every layer's backward against finite differences in double, and its float32 form against double.
+// Every layer's backward agrees with finite differences in double, and its float32 form with
+// double.
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -28,7 +29,7 @@ double dot(const Values& a, const Values& b) {
   return sum;
 }
 
-// The gradient of loss() by the values, against central differences: largest deviation.
+// The largest difference between the gradient of loss() and central differences.
 double deviation(Values& values, const Values& gradient, const std::function<double()>& loss) {
   double worst = 0;
   constexpr double step = 1e-6;

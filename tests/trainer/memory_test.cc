@@ -1,4 +1,4 @@
-// What a rank holds under each strategy, by label, against the bytes per parameter of the formulas.
+// What a rank holds under each strategy, by use, equals the formulas' bytes per parameter.
 #include <string>
 
 #include "tests/catch.h"

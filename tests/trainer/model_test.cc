@@ -1,4 +1,5 @@
-// Whole models: gradients against finite differences in double, and what does not change them.
+// Whole models: gradients agree with finite differences in double, and options that must not change
+// them do not.
 #include "tools/trainer/model/model.h"
 
 #include <cmath>
@@ -199,7 +200,7 @@ TEST_CASE("a batch of another shape is served too") {
   CHECK(parts == Approx(whole).epsilon(1e-6));
 }
 
-TEST_CASE("models that cannot be are refused in words") {
+TEST_CASE("impossible models are refused in words") {
   Ledger ledger;
   auto options = small_gpt();
   options.heads = 3;

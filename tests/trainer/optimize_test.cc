@@ -1,4 +1,4 @@
-// The optimizers against the formulas written out in double, whole and in shards.
+// The optimizers agree with the formulas in double, whole and in shards.
 #include <cmath>
 #include <vector>
 
@@ -105,7 +105,7 @@ TEST_CASE("shards that cut parameters take the same steps as the whole") {
   }
 }
 
-TEST_CASE("what lies behind the last parameter is padding") {
+TEST_CASE("data after the last parameter is padding") {
   const auto layout = small_layout();
   const auto optimizer = make_optimizer({.kind = "adamw"}, layout);
   Values values(layout.size() + 4);
@@ -135,7 +135,7 @@ TEST_CASE("clipping leaves small gradients alone") {
   CHECK(sum_of_squares(values) == Approx(25));
 }
 
-TEST_CASE("an optimizer that is none is refused in words") {
+TEST_CASE("an unknown optimizer is refused in words") {
   const auto layout = small_layout();
   CHECK_THROWS_AS(make_optimizer({.kind = "lion"}, layout), rondo::Error);
   CHECK_THROWS_AS(make_optimizer({.kind = "sgd", .momentum = 1}, layout), rondo::Error);

@@ -107,16 +107,16 @@ TEST_CASE("mistakes end every rank at once, and are said once") {
       {{"--log", "x.txt"}, "ends in .csv or .json", 2},
       {{"--model", "cnn"}, "--model", 2},
       {{"--sample", "5", "--prompt", "Z\x7f"}, "the text has no '", 1},
-      {{"--momentum", "0.5"}, "--momentum concerns --optimizer sgd", 2},
+      {{"--momentum", "0.5"}, "--momentum works only with --optimizer sgd", 2},
       {{"--formulas", "full", "--profile", "/nowhere"}, "--profile /nowhere: there is no such", 1},
       {{"--formulas", "full", "--profile", "/"}, "--profile /: it is a folder", 1},
       {{"--bucket-mb", "0"}, "above 0, as in --bucket-mb 25", 2},
       {{"--sample", "-1"}, "--sample: -1 is below 0", 2},
-      {{"--threads", "0"}, "--threads 0: matrix products need one. Try: --threads 1", 1},
+      {{"--threads", "0"}, "--threads 0: matrix products need at least one. Try: --threads 1", 1},
       {{"--memory-limit", "-1"}, "--memory-limit: -1 is below 0", 2},
       {{"--memory-limit", "17592186044416"}, "more than can be counted", 2},
       {{"--precision", "1"}, "--precision: 1 not in {float32,bf16,fp16}", 2},
-      {{"--checkpoint", "x", "--checkpoint-keep", "0"}, "--checkpoint-keep: counts from 1", 2},
+      {{"--checkpoint", "x", "--checkpoint-keep", "0"}, "--checkpoint-keep: must be at least 1", 2},
   }));
   const auto ended = trained({rondorun(), "-n", "2"}, quick + wrong.options);
   CHECK(ended.status == wrong.status);

@@ -1,4 +1,4 @@
-// What a run looks like: lines, a bar, tables and a picture.
+// The output of a run: lines, a bar, tables and a plot.
 #include <sys/resource.h>
 
 #include <csignal>
@@ -101,7 +101,7 @@ TEST_CASE("times and counts read well") {
   CHECK(count_text(3.14e6) == "3.1M");
 }
 
-/// What a log holds when each of the steps has been written.
+/// The content of the log after each step.
 std::string logged(const std::string& path, const std::vector<StepRecord>& steps,
                    std::size_t resumed = 0) {
   StepLog log(path, run_record(), resumed);
@@ -148,7 +148,7 @@ TEST_CASE("a resumed run goes on in the log, and replaces what was trained again
     const std::string whole = logged(path, steps);
     for (const std::string cut : {"", "3,1,,0."}) {  // killed between rows, and in one
       if (!cut.empty() && name == "log.csv") write_file(path, whole + cut);
-      steps[1].loss = 7;  // of the run that was killed behind the checkpoint of step 1
+      steps[1].loss = 7;  // of the run that was killed after the checkpoint of step 1
       steps[2].loss = 8;
       const std::string text = logged(path, {steps[1], steps[2]}, 1);
       for (const std::string row : {"1,3,", "2,7,", "3,8,"}) {
@@ -162,7 +162,7 @@ TEST_CASE("a resumed run goes on in the log, and replaces what was trained again
   }
 }
 
-TEST_CASE("a run that begins anew begins its log anew; what is no log is not gone on with") {
+TEST_CASE("a new run begins its log anew, and a file that is no log is not continued") {
   const TemporaryFolder folder;
   const std::string path = folder / "log.csv";
   write_file(path, "dear diary\n");
@@ -171,7 +171,7 @@ TEST_CASE("a run that begins anew begins its log anew; what is no log is not gon
   CHECK(logged(path, three_steps()) == csv_rows);
 }
 
-TEST_CASE("of a log that something else has laid out anew no row is dropped in silence") {
+TEST_CASE("no row is dropped in silence from a log that another program has reformatted") {
   const TemporaryFolder folder;
   const std::string path = folder / "log.json";
   const std::string laid_out = Json::parse(logged(path, three_steps())).dump(1);

@@ -1,4 +1,4 @@
-// A rank that trains, without the program around it: for tests of strategies and checkpoints.
+// A rank that trains without the rest of the program, for tests of strategies and checkpoints.
 #pragma once
 
 #include <algorithm>
@@ -31,8 +31,8 @@ struct Setup {
   std::uint64_t order = 0;  ///< not 0: the rows of every batch in another order
 };
 
-/// Rows of something that can be learnt: each token follows from the one before it, each class from
-/// the signs of the features.
+/// Data that can be learnt: each token follows from the one before it, each class from the signs of
+/// the features.
 inline Batch make_batch(const Setup& setup, std::size_t step, std::vector<std::size_t> rows) {
   const auto& model = setup.model;
   Batch batch{.rows = rows.size(), .columns = model.inputs};
@@ -57,7 +57,7 @@ inline Batch make_batch(const Setup& setup, std::size_t step, std::vector<std::s
   return batch;
 }
 
-/// One rank's.
+/// Belongs to one rank.
 class Rig {
  public:
   Rig(Communicator& world, const Setup& setup)
@@ -100,7 +100,7 @@ class Rig {
     return loss / static_cast<double>(setup_.rows * targets);
   }
 
-  /// The whole model as every rank can see it.
+  /// The whole model, as every rank sees it.
   std::vector<std::byte> replica() {
     std::vector<std::byte> all;
     for (std::size_t unit = 0; unit < model_->layout().units().size(); ++unit) {
@@ -163,7 +163,7 @@ inline std::vector<double> losses_of(int ranks, const Setup& setup, std::size_t 
   return losses;
 }
 
-/// The largest relative one of all steps.
+/// The largest relative difference over all steps.
 inline double largest_difference(const std::vector<double>& losses,
                                  const std::vector<double>& expected) {
   REQUIRE(losses.size() == expected.size());

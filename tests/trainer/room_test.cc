@@ -1,4 +1,4 @@
-// What a training is going to take is known before: no less than it takes, and hardly more.
+// The memory of a training is planned: never less than it takes, and hardly more.
 #include "tools/trainer/memory/room.h"
 
 #include <sys/resource.h>
@@ -24,7 +24,7 @@ train::Options small(const std::string& strategy, const std::string& model, Prec
   return options;
 }
 
-/// The plan over the peak that the ledger saw.
+/// The planned memory divided by the peak in the ledger.
 void check_plan(Communicator& world, train::Options options) {
   Session session(options, world);
   for (std::size_t step = 0; step < options.steps; ++step) session.step();
@@ -71,7 +71,7 @@ TEST_CASE(
                         Catch::Contains("ulimit -v") && Catch::Contains("the process may map"));
 }
 
-/// The error's words, or none.
+/// The error's message, or an empty one.
 std::string refusal(const std::vector<Wish>& wishes) {
   try {
     require_room(wishes, {.parameters = 7}, "on the machine of rank");
@@ -92,7 +92,7 @@ TEST_CASE("ranks of one place share what is free there; others have their own") 
         std::string::npos);
 }
 
-/// Takes from the host; does not know what it has where it `fails`.
+/// A supply in the host's memory. If it `fails`, it does not know how much is free.
 class Unknowing final : public Supply {
  public:
   explicit Unknowing(bool fails) : fails_(fails) {}

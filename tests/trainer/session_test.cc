@@ -1,4 +1,4 @@
-// Precision, compression, and what goes wrong: on every rank together.
+// Precision, compression, and errors, which all ranks get together.
 #include "tools/trainer/session.h"
 
 #include <cmath>
@@ -104,7 +104,7 @@ TEST_CASE("what cannot be trained is refused on every rank together, in the same
   options = good;
   options.batch = 5;
   options.accumulate = 2;
-  check_refused(options, "does not reach for 3 ranks with 2 micro-steps");
+  check_refused(options, "is too small for 3 ranks with 2 micro-steps");
   options = good;
   options.batch = 100'000;
   check_refused(options, "samples, less than a global batch of 100000");
@@ -133,7 +133,7 @@ TEST_CASE("what cannot be trained is refused on every rank together, in the same
   check_refused(options, "cannot write /nowhere/log.csv");
 }
 
-TEST_CASE("numbers that are none, or too large to be multiplied, are refused") {
+TEST_CASE("values that are no numbers, or too large to be multiplied, are refused") {
   const auto good = small_gpt_options();
   auto options = good;
   options.batch = std::numeric_limits<std::size_t>::max();
@@ -144,7 +144,7 @@ TEST_CASE("numbers that are none, or too large to be multiplied, are refused") {
   check_refused(options, "count from 1, to at most");
   options = good;
   options.model.width = std::size_t{1} << 62;
-  check_refused(options, "fits nowhere");
+  check_refused(options, "is too large");
   for (double train::Options::*number : {&train::Options::clip, &train::Options::loss_scale}) {
     options = good;
     options.*number = std::numeric_limits<double>::quiet_NaN();
@@ -174,7 +174,7 @@ TEST_CASE("an error that one rank finds is every rank's") {
   CHECK(errors == std::vector<std::string>{"rank 1", "rank 1", "rank 1"});
 }
 
-TEST_CASE("what one rank meets in the middle of a step ends the others with its words") {
+TEST_CASE("an error of one rank in the middle of a step ends the others with its words") {
   std::vector<std::string> errors(3);
   test::with_world(3, {}, [&](Communicator& world) {
     const auto rank = static_cast<std::size_t>(world.rank());

@@ -1,5 +1,5 @@
-// AdamW over 200 steps: how far apart runs are that differ in nothing but the order of summation,
-// and whether more ranks and other strategies are any farther.
+// AdamW over 200 steps. How far apart are runs that differ only in the order of summation? More
+// ranks and other strategies must not be farther apart.
 #include <algorithm>
 #include <cstdio>
 #include <string>

@@ -1,4 +1,5 @@
-// Every strategy on 1 to 4 ranks: the bytes of the formula, one model on all ranks, one norm.
+// Every strategy on 1 to 4 ranks sends the formula's bytes and has one model and one norm on all
+// ranks.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -25,8 +26,8 @@ TEST_CASE("without overlap not a bit is different") {
   }
 }
 
-/// Whether the strategy of rank 0, ended in the middle of backward as by an error, went only once
-/// rank 1 had come to the calls that rank 0 had started.
+/// Destroys rank 0's strategy in the middle of backward, as an error would. Returns whether it
+/// waited until rank 1 had made the calls that rank 0 had started.
 bool waits_for_started_calls(const StrategyOptions& strategy) {
   std::atomic<bool> entered{false};
   bool waited = false;
@@ -54,7 +55,7 @@ TEST_CASE("gradients do not go while a call that was started still reads them") 
   CHECK(waits_for_started_calls({.bucket_bytes = 200, .top_k = 0.5}));
 }
 
-/// Passes over the model that a rank sends (P-1)/P of, in a step.
+/// How many times (P-1)/P of the model a rank sends in a step.
 std::size_t passes(std::string_view strategy, std::size_t micro_steps) {
   if (strategy == "zero3") return 3 * micro_steps;
   if (strategy == "zero2") return micro_steps + 1;

@@ -38,7 +38,7 @@ inline train::Options small_mlp_options() {
   return options;
 }
 
-/// Runs body(world) for every rank; a rank that fails alone aborts the others, as main() does.
+/// Runs body(world) on every rank. A rank that fails alone aborts the others, as main() does.
 template <class Body>
 void on_world(int ranks, Body&& body) {
   with_world(ranks, {}, [&](Communicator& world) {
@@ -53,12 +53,12 @@ void on_world(int ranks, Body&& body) {
   });
 }
 
-/// For ranks that are threads, where Catch's assertions may not be used.
+/// Throws unless `holds`. For ranks that are threads, in which Catch's assertions must not be used.
 inline void must(bool holds, const std::string& what) {
   if (!holds) throw std::runtime_error("does not hold: " + what);
 }
 
-/// What rank 0 records, and what it prints.
+/// Rank 0's records and output.
 struct Trained {
   std::vector<train::StepRecord> steps{};
   std::string text{};

@@ -1,4 +1,4 @@
-// N ranks train as one does on the same global batches: every strategy of the table.
+// N ranks give the losses of one rank on the same global batches, with every strategy of the table.
 #include <cmath>
 
 #include "tests/catch.h"
@@ -54,7 +54,7 @@ TEST_CASE("micro-steps change no loss, with no_sync and without") {
   }
 }
 
-TEST_CASE("the mlp is shared out alike, also where ranks get unequal shares") {
+TEST_CASE("the mlp gives one rank's losses, also where ranks get unequal shares") {
   auto options = sgd(test::small_mlp_options());
   options.batch = 50;  // 3 ranks: 17, 17 and 16
   const auto alone = test::train_on(1, options).steps;

@@ -34,7 +34,7 @@ TEST_CASE("a table makes each channel once and keeps it in its place", "[channel
   CHECK(table.find_receiver({1, 0}) == nullptr);
 }
 
-TEST_CASE("every sender is awaited, of receivers only those that are wanted", "[channels]") {
+TEST_CASE("every sender is awaited, but only the receivers that are wanted", "[channels]") {
   Table table;
   MadeUp& sender = table.sender({1, 0}, make).first;
   MadeUp& receiver = table.receiver({1, 0}, make).first;  // the peer has connected

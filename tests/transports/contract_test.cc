@@ -190,7 +190,7 @@ TEST_CASE("acquire() and peek() repeat themselves", "[transports]") {
   CHECK(receive(world, in) == Message{12, pattern(5, 1, 20)});
 }
 
-TEST_CASE("channels are the same at every asking and ends may meet in any order", "[transports]") {
+TEST_CASE("channels are the same at every call, and ends may meet in any order", "[transports]") {
   const Variant variant = any_variant(plain_variants());
   const bool receiver_first = GENERATE(false, true);
   CAPTURE(variant.name, receiver_first);

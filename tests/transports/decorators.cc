@@ -23,7 +23,7 @@ struct Mood {
   bool is(const std::optional<std::uint64_t>& chosen) const { return chosen == frames; }
 };
 
-/// Says no to the first `n` askings in a row.
+/// Says no to the first `n` calls in a row.
 class Reluctance {
  public:
   bool refuses(int n) {
@@ -70,7 +70,7 @@ class WrappedSender final : public SendChannel {
     const bool dropped = mood_.is(mood_.mischief.drop_frame);
     fingerprint = spoil(slot_.first(bytes), fingerprint);
     ++mood_.frames;
-    // A slot that is not committed is the next acquire()'s.
+    // The next acquire() gets a slot that was not committed.
     if (!dropped) inner_.commit(bytes, fingerprint);
   }
 
@@ -80,8 +80,8 @@ class WrappedSender final : public SendChannel {
     if (mood_.is(mood_.mischief.kill_at_frame)) mood_.dead = true;
     mood_.check(peer_);
     if (left_ == 0 && spoils_next()) return send_spoilt(bytes, fingerprint);
-    // The inner channel learns a frame's length from its first call: only a frame it has begun
-    // can be held back, by turns.
+    // The inner channel learns a frame's length from its first call. So only a frame that it has
+    // begun can be held back, at every other call.
     if (throttle_.allow(bytes.size(), mood_.mischief.throttle_bytes) == 0) return 0;
     const std::size_t sent = inner_.send_from(bytes, fingerprint);
     if (sent == 0) return 0;

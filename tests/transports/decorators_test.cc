@@ -1,4 +1,4 @@
-// The decorators do what they say, once, where they were told: tests of others lean on that.
+// The decorators do what they say, once, at the chosen frame. Other tests rely on that.
 #include <bit>
 #include <vector>
 
@@ -13,7 +13,7 @@ std::vector<Message> sent() {
   return {{1, pattern(1, 0, 100)}, {2, pattern(1, 1, 0)}, {3, pattern(1, 2, 64)}};
 }
 
-/// What arrives of sent(), with rank 0's transport wrapped; `frames` are waited for.
+/// The part of sent() that arrives, with rank 0's transport wrapped. Waits for `frames` frames.
 std::vector<Message> arrivals(Variant variant, const Mischief& mischief, bool from_place,
                               std::size_t frames) {
   variant.mischief = mischief;

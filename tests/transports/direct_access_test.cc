@@ -21,7 +21,7 @@ TEST_CASE("direct access: transports that share memory offer it, networks do not
   }
 }
 
-TEST_CASE("direct access: the board is one, zeroed, aligned and stays", "[direct]") {
+TEST_CASE("direct access: the control block is one, zeroed, aligned and stays", "[direct]") {
   const std::string kind = any_kind();
   const int ranks = GENERATE(1, 2, 5, 70);
   CAPTURE(kind, ranks);
@@ -42,7 +42,7 @@ TEST_CASE("direct access: the board is one, zeroed, aligned and stays", "[direct
   CHECK(boards(world) == all);
 }
 
-TEST_CASE("direct access: the board outlives ranks that left", "[direct]") {
+TEST_CASE("direct access: the control block outlives ranks that left", "[direct]") {
   const std::string kind = any_kind();
   CAPTURE(kind);
   Ranks world(kind, 3);
@@ -64,7 +64,7 @@ TEST_CASE("direct access: the board outlives ranks that left", "[direct]") {
   access(world, 1).wake(0);  // a bell whose owner left may be rung
 }
 
-TEST_CASE("direct access: boards of different sizes are an error", "[direct]") {
+TEST_CASE("direct access: control blocks of different sizes are an error", "[direct]") {
   const std::string kind = any_kind();
   CAPTURE(kind);
   Ranks world(kind, 2);
@@ -134,7 +134,7 @@ TEST_CASE("direct access: both ends map the other's windows at once", "[direct]"
         throw std::runtime_error("another rank's bytes");
       }
     }
-    // Whoever has what it wants stays until the others have it too: they need its progress.
+    // A rank that has what it wants stays until the others have it too: they need its progress.
     auto& done = *reinterpret_cast<std::atomic<int>*>(board);
     done.fetch_add(1, std::memory_order_acq_rel);
     wait_until([&] {
@@ -182,7 +182,7 @@ TEST_CASE("direct access: wake() ends the sleep of a rank", "[direct]") {
   }
 }
 
-TEST_CASE("direct access: worlds with boards and windows leave no descriptor behind", "[direct]") {
+TEST_CASE("direct access: control blocks and windows leave no descriptor behind", "[direct]") {
   const std::string kind = any_kind();
   CAPTURE(kind);
   const std::size_t before = open_descriptors();

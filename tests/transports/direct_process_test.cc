@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t most_ranks = 3;
 constexpr std::size_t window_bytes = 70000;
-constexpr std::size_t board_bytes = 4096;
+constexpr std::size_t small_board = 4096;
 
 /// Where processes meet before they have a transport: memory inherited by fork().
 struct Meeting {
@@ -40,7 +40,7 @@ struct SharedMeeting {
   Meeting* meeting = nullptr;
 };
 
-/// What a rank says on the board.
+/// What a rank says in the control block.
 struct Words {
   Exposed window{};
   Exposed second_window{};
@@ -70,7 +70,7 @@ struct Rank {
   void await_board() {
     wait_until([&] {
       transport->progress();
-      return (board = access().board(board_bytes)) != nullptr;
+      return (board = access().board(small_board)) != nullptr;
     });
   }
   std::byte* map(int peer, const Exposed& place) {
@@ -92,7 +92,7 @@ bool holds(const void* memory, std::uint64_t number) {
   return std::memcmp(memory, expected.data(), window_bytes) == 0;
 }
 
-/// Shows its memory, echoes frames of rank 0 and answers a request, until it is killed.
+/// A rank that shows its memory, echoes frames of rank 0 and answers a request, until it is killed.
 [[noreturn]] void serve(int number, int ranks, Meeting& meeting) {
   try {
     Rank rank(number, ranks, meeting);
@@ -198,7 +198,7 @@ TEST_CASE("direct access crosses processes; a killed peer harms nobody else", "[
   CHECK(lost([&] { access.check(1); }));
   CHECK(lost([&] { access.map(1, rank.words(1).second_window, window_bytes); }));
   CHECK(access.map(1, rank.words(1).window, window_bytes) != nullptr);  // its pages outlive it
-  CHECK(access.board(board_bytes) == rank.board);
+  CHECK(access.board(small_board) == rank.board);
   access.wake(1);
 
   access.check(2);
@@ -218,7 +218,7 @@ TEST_CASE("direct access crosses processes; a killed peer harms nobody else", "[
   CHECK(*echo == message);
 }
 
-TEST_CASE("direct access: a peer killed before it gives the board is an error", "[direct]") {
+TEST_CASE("direct access: a peer killed before it gives the control block: an error", "[direct]") {
   const SharedMeeting shared;
   Meeting& meeting = *shared.meeting;
   Child child([&] {
@@ -226,15 +226,15 @@ TEST_CASE("direct access: a peer killed before it gives the board is an error", 
     for (;;) ::pause();
   });
   Rank rank(1, 2, meeting);
-  CHECK(rank.access().board(board_bytes) == nullptr);
+  CHECK(rank.access().board(small_board) == nullptr);
   for (int i = 0; i < 100; ++i) rank.transport->progress();
-  CHECK(rank.access().board(board_bytes) == nullptr);
+  CHECK(rank.access().board(small_board) == nullptr);
   child.kill();
   const auto code = code_of(
       [&] {
         wait_until([&] {
           rank.transport->progress();
-          return rank.access().board(board_bytes) != nullptr;
+          return rank.access().board(small_board) != nullptr;
         });
       },
       0);

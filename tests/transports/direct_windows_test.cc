@@ -7,7 +7,7 @@
 
 namespace rondo::testing {
 
-TEST_CASE("direct access: freed windows are counted, and are not there any more", "[direct]") {
+TEST_CASE("direct access: freed windows are counted, and cannot be mapped any more", "[direct]") {
   Ranks world("shm", 2);
   boards(world);
   const std::uint64_t freed = access(world, 1).windows_freed();
@@ -43,7 +43,7 @@ TEST_CASE("direct access: an offered window is there without a question", "[dire
   const std::ptrdiff_t before = mappings();
   CHECK(access(world, 0).map(1, place, 5000) != nullptr);  // its owner has made no progress
   CHECK(mappings() == before + 1);                         // offered twice, sent once
-  CHECK(access(world, 2).map(1, place, 5000) == nullptr);  // who was offered nothing asks
+  CHECK(access(world, 2).map(1, place, 5000) == nullptr);  // a rank without an offer asks
   CHECK(map(world, 2, 1, place, 5000) != nullptr);
 }
 
@@ -72,7 +72,7 @@ TEST_CASE("direct access: a freed window is unmapped and no other", "[direct]") 
   CHECK(access(world, 0).map(1, kept, second.size()) == mapped);
 }
 
-TEST_CASE("direct access: peers hold no more than what was not told yet", "[direct]") {
+TEST_CASE("direct access: peers unmap all freed windows once they are told of them", "[direct]") {
   Ranks world("shm", 2);
   boards(world);
   const std::array<std::int32_t, 1> peers{0};
@@ -90,7 +90,7 @@ TEST_CASE("direct access: peers hold no more than what was not told yet", "[dire
   const Exposed place = access(world, 1).expose(last.data(), 4096);
   access(world, 1).offer(place, peers);
   std::byte* const mapped = map(world, 0, 1, place, 4096);
-  // What the socket did not take, progress() brings.
+  // progress() sends what the socket did not take.
   wait_until([&] {
     world.progress();
     return mappings() == before + 2;

@@ -50,7 +50,7 @@ inline std::string any_kind() { return GENERATE(as<std::string>(), "local", "shm
 
 inline DirectAccess& access(Ranks& ranks, int rank) { return *ranks[rank].direct_access(); }
 
-/// Every rank's board, once all have it.
+/// Every rank's control block, once all have it.
 inline std::vector<std::byte*> boards(Ranks& world, std::size_t bytes = board_bytes) {
   std::vector<std::byte*> all(world.transports.size());
   wait_until([&] {

@@ -21,8 +21,8 @@ std::string congestion_control(const UniqueFd& socket) {
   return name.data();
 }
 
-// A connection that has once been paced stays so: Reno must be there from the beginning, by both
-// ends, and the machine's own choice only where the way leaves it.
+// A connection that has once been paced stays so. So both ends must begin with Reno. They take the
+// machine's own choice only where the connection leaves the machine.
 TEST_CASE("tcp: connections within a machine are never paced", "[transports]") {
   const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const std::string usual = congestion_control(socket);

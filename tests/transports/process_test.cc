@@ -1,4 +1,4 @@
-// The transports that cross process boundaries do, and notice when the other process is killed.
+// Transports between processes: they carry frames, and notice when the other process is killed.
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -32,7 +32,7 @@ struct Pipe {
   std::array<int, 2> ends{};
 };
 
-/// A rank of two in its own process. Throws where the other one would hang otherwise.
+/// One of two ranks, in its own process. It throws where the other one would otherwise hang.
 struct Rank {
   Rank(const Variant& variant, int rank, const Pipe& from_peer, const Pipe& to_peer) {
     transport = variant.kind->make({.rank = rank,

@@ -1,4 +1,4 @@
-// What only the shm transport has: its Unix socket's strangers, memory that cannot be had.
+// What only the shm transport has: unknown connections on its Unix socket, a lack of memory.
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -94,10 +94,10 @@ TEST_CASE("shm: a lack of memory is an error on both ends that says what to set"
   }
   CHECK(at_receiver ==
         "out_of_memory: rondo: rank 1: no shared memory for a channel of 525568 bytes [peer rank "
-        "0]. Try: a smaller RONDO_SLOT_BYTES (the same on all ranks), or RONDO_TRANSPORT=^shm");
+        "0]. Try: set a smaller RONDO_SLOT_BYTES (the same on all ranks), or RONDO_TRANSPORT=^shm");
   CHECK(at_sender ==
         "out_of_memory: rondo: rank 0: no shared memory for a channel of 525568 bytes [peer rank "
-        "1]. Try: a smaller RONDO_SLOT_BYTES (the same on all ranks), or RONDO_TRANSPORT=^shm");
+        "1]. Try: set a smaller RONDO_SLOT_BYTES (the same on all ranks), or RONDO_TRANSPORT=^shm");
 }
 
 TEST_CASE("shm: ranks with different slots tell each other", "[transports]") {
@@ -121,10 +121,10 @@ TEST_CASE("shm: ranks with different slots tell each other", "[transports]") {
   });
   CHECK(at_sender ==
         "configuration: rondo: rank 0: the peer uses slots of 8192 bytes, this rank of 4096 [peer "
-        "rank 1]. Try: the same RONDO_SLOT_BYTES on every rank");
+        "rank 1]. Try: set the same RONDO_SLOT_BYTES on every rank");
   CHECK(at_receiver ==
         "configuration: rondo: rank 1: the peer uses slots of 4096 bytes, this rank of 8192 [peer "
-        "rank 0]. Try: the same RONDO_SLOT_BYTES on every rank");
+        "rank 0]. Try: set the same RONDO_SLOT_BYTES on every rank");
 }
 
 TEST_CASE("shm: memory of a wrong size is refused, not run into", "[transports]") {

@@ -1,4 +1,4 @@
-// What only the tcp transport has: addresses as text, strangers on its port, broken streams.
+// What only the tcp transport has: addresses as text, unknown connections, broken streams.
 #include <arpa/inet.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
@@ -178,7 +178,7 @@ TEST_CASE("tcp: two ranks end up with one connection, whoever makes it", "[trans
   }));
 }
 
-/// `bytes` of a stream, waited for.
+/// Reads `bytes` bytes of a stream, and waits for them.
 void read_all(int socket, void* into, std::size_t bytes) {
   REQUIRE(::recv(socket, into, bytes, MSG_WAITALL) == static_cast<ssize_t>(bytes));
 }
@@ -236,7 +236,7 @@ TEST_CASE("tcp: a frame on a connection not yet accepted outlives the end of the
     read_all(accepted.get(), &heard, sizeof(heard));
     read_all(accepted.get(), &frame, sizeof(tcp::FrameHeader) + bytes);
   }
-  CHECK(in.peek() == nullptr);  // only the end of the own connection is there to be seen
+  CHECK(in.peek() == nullptr);  // only the end of the own connection can be seen
   const Frame* arrived = nullptr;
   CHECK_NOTHROW(wait_until([&] {
     transport->progress();
@@ -248,7 +248,7 @@ TEST_CASE("tcp: a frame on a connection not yet accepted outlives the end of the
   CHECK(arrived->payload.size() == bytes);
 }
 
-/// What rank 1 says once rank 0, played here, has sent `sent` and then reset the connection.
+/// Rank 1's error after rank 0, played here, has sent `sent` and then reset the connection.
 std::string failure_after_reset(std::span<const std::byte> sent) {
   World world(tcp_variant(), 2, 8192);
   ReceiveChannel& in = world[1].receiver(0, 0);
@@ -301,7 +301,7 @@ TEST_CASE("tcp: a reset of one of two possible connections is told, too", "[tran
 
 // Without care the kernel of a rank that closes a connection with unread input throws away what is
 // still on its way to the peer.
-TEST_CASE("tcp: what a rank sent arrives although it leaves without reading", "[transports]") {
+TEST_CASE("tcp: sent data arrives although its sender leaves without reading", "[transports]") {
   constexpr std::size_t slot_bytes = 8192;
   World world(tcp_variant(), 2, slot_bytes);
   SendChannel& out = world[0].sender(1, 0);
@@ -315,7 +315,7 @@ TEST_CASE("tcp: what a rank sent arrives although it leaves without reading", "[
     CHECK(*message == Message{received, pattern(9, received, slot_bytes)});
     ++received;
   };
-  // As much as both kernels hold, and then so much less that all of it is theirs.
+  // Sends as much as both kernels hold, then receives until all of the rest is with the kernels.
   while (sent < 4000 && (sent == 0 || out.flushed())) {
     world.progress();
     if (try_send(out, pattern(9, sent, slot_bytes), sent)) ++sent;
@@ -338,7 +338,7 @@ TEST_CASE("tcp: a peer that sends without end and takes nothing keeps no rank fr
   const std::vector<std::byte> bytes(std::size_t{4} << 20);
   while (::send(leaver.get(), bytes.data(), bytes.size(), MSG_DONTWAIT) > 0) {
   }
-  // Its end is far behind what deliver() waits: two seconds where nobody else wants the processors.
+  // This end is long after deliver()'s own: two seconds where nobody else wants the processors.
   const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(2);
   const std::jthread sends([&] {
     while (std::chrono::steady_clock::now() < end &&

@@ -33,7 +33,7 @@ struct Pair {
   SendChannel& out;
   ReceiveChannel& in;
 
-  /// Waiting for the other process: spins, and yields when that one seems to have lost its core.
+  /// Waits for the other process: spins, and yields when that one seems to have lost its core.
   void wait(int& spins) const {
     transport.progress();
     if (++spins % 256 == 0) ::sched_yield();

@@ -1,5 +1,5 @@
-// Frames that wait for the kernel: they keep their order and bytes, and as many have room as is
-// promised, whatever was there before.
+// Frames that wait for the kernel: they keep their order and bytes, and the promised number has
+// room, whatever was there before.
 #include <deque>
 #include <random>
 #include <vector>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t slot_bytes = 4096;
 
-/// The queue beside what it must hold.
+/// The queue, and what it must hold.
 class Twin {
  public:
   /// False: no room.

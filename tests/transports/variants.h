@@ -9,7 +9,7 @@
 
 namespace rondo::testing {
 
-/// Each in turn: the test case runs once for every one.
+/// Each variant in turn: the test case runs once for every one.
 inline Variant any_variant(const std::vector<Variant>& all) {
   const auto index = GENERATE_COPY(range(std::size_t{0}, all.size()));
   return all[index];

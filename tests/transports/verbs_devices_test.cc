@@ -35,7 +35,7 @@ Gid gid(int index, const std::array<std::uint8_t, 16>& bytes, GidKind kind) {
   return {.bytes = bytes, .index = index, .kind = kind, .interface = "eth0"};
 }
 
-/// As a driver fills it: each address in both kinds.
+/// A table as a driver fills it: each address in both kinds.
 std::vector<Gid> table_of_roce() {
   return {gid(0, link_local, GidKind::roce_v1), gid(1, link_local, GidKind::roce_v2),
           gid(2, mapped, GidKind::roce_v1),     gid(3, mapped, GidKind::roce_v2),
@@ -196,7 +196,7 @@ TEST_CASE("why a port is not used", "[verbs]") {
   CHECK(why_not(without_lid, settings).find("LID") != std::string::npos);
 }
 
-TEST_CASE("what settings leave out says so", "[verbs]") {
+TEST_CASE("a port that settings leave out says so", "[verbs]") {
   const Port good = roce_port("mlx5_0", 1, 100);
   const auto with = [&](const InfinibandConfig& config) {
     return why_not(good, verbs::make_settings(config));
@@ -258,7 +258,7 @@ TEST_CASE("discovery answers on any machine", "[verbs]") {
   CHECK_THROWS_AS(verbs::open(Port{.device = "no_such_device", .port = 1}), Error);
 }
 
-TEST_CASE("of equally fast ports those near the process come first", "[verbs]") {
+TEST_CASE("among equally fast ports those near the process come first", "[verbs]") {
   std::vector<Port> ports{roce_port("a", 1, 100), roce_port("b", 1, 100), roce_port("c", 1, 200)};
   ports[0].numa_node = 0;
   ports[1].numa_node = 1;

@@ -1,5 +1,5 @@
-// What the verbs transport tells peers: its ports as text, letters over a socket, credits. Needs no
-// device, no libibverbs and not its headers.
+// What the verbs transport sends to peers besides data: its ports as text, handshake messages over
+// a socket, credits. Needs no device, no libibverbs and not its headers.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -108,7 +108,7 @@ TEST_CASE("verbs: obstacles name the host that lacks something", "[transports]")
   CHECK(disabled.no_rdma == "RONDO_IB_DISABLE=1");
 }
 
-TEST_CASE("verbs: forced where there is no port it says why", "[transports]") {
+TEST_CASE("verbs: forced without a port, it says why", "[transports]") {
   Doorbell doorbell;
   TransportSettings settings{.doorbell = &doorbell};
   settings.infiniband.disable = true;
@@ -118,7 +118,7 @@ TEST_CASE("verbs: forced where there is no port it says why", "[transports]") {
   CHECK((why.ends_with("RONDO_IB_DISABLE=1") || why.ends_with("without libibverbs's headers")));
 }
 
-TEST_CASE("verbs: letters arrive whole and in order", "[transports]") {
+TEST_CASE("verbs: handshake messages arrive whole and in order", "[transports]") {
   Sockets sockets;
   Correspondence writer(std::move(sockets.here));
   Correspondence reader(std::move(sockets.there));
@@ -148,7 +148,7 @@ TEST_CASE("verbs: letters arrive whole and in order", "[transports]") {
   CHECK(reader.ended());
 }
 
-TEST_CASE("verbs: a letter in pieces waits, and what is none is an error", "[transports]") {
+TEST_CASE("verbs: a handshake message in pieces waits, other bytes are an error", "[transports]") {
   Sockets letters;
   Sockets copy;
   Correspondence writer(std::move(letters.here));
@@ -165,7 +165,7 @@ TEST_CASE("verbs: a letter in pieces waits, and what is none is an error", "[tra
   REQUIRE(::write(copy.here.get(), "GET / HTTP/1.1\r\nHost: somewhere\r\nAccept: */*\r\n\r\n",
                   48) == 48);
   CHECK(failure([&] { reader.hear(); }) ==
-        "internal: what arrived on a connection for verbs is no letter");
+        "internal: what arrived on a verbs connection is no handshake message");
 }
 
 TEST_CASE("verbs: credits count on over 2^32 and ignore what comes late", "[transports]") {

@@ -24,7 +24,7 @@ using verbs::Library;
 using verbs::Link;
 using verbs::Reach;
 
-/// What the made-up library hands out; constant but for the count of open contexts.
+/// What the made-up library hands out. Only the count of open contexts changes.
 struct Machine {
   std::array<ibv_device, 2> devices{};
   std::array<ibv_device*, 3> list{};
@@ -38,7 +38,7 @@ struct Machine {
   }
 };
 
-/// The verbs take no pointer of ours along.
+/// The machine as a global, since the verbs pass on no pointer of ours.
 Machine& machine() {
   static Machine the_machine;
   return the_machine;
@@ -242,7 +242,7 @@ Asked& asked() {
   return the_question;
 }
 
-/// Its regions are none that any library made, so they are not deregistered.
+/// No library made its regions, so they are not deregistered.
 struct Answer {
   explicit Answer(verbs::MemoryRegion made) : region(std::move(made)) {}
   ~Answer() { (void)region.release(); }
@@ -292,7 +292,7 @@ TEST_CASE("a dma-buf is registered by descriptor, offset, length and address", "
   CHECK((asked().address == 0x7f0000000000 && asked().access == IBV_ACCESS_LOCAL_WRITE));
 }
 
-TEST_CASE("whether dma-bufs can be registered is asked with a descriptor that is none", "[verbs]") {
+TEST_CASE("an invalid descriptor tells whether dma-bufs can be registered", "[verbs]") {
   asked() = {.answer = EBADF};
   CHECK(verbs::why_no_dmabuf(registering(), nullptr).empty());
   CHECK(asked().descriptor == -1);
@@ -306,7 +306,7 @@ TEST_CASE("whether dma-bufs can be registered is asked with a descriptor that is
   CHECK(errno == EOPNOTSUPP);
 }
 
-TEST_CASE("a port that is not well is told instead of what the device noticed", "[verbs]") {
+TEST_CASE("a port that is down is reported instead of what the device noticed", "[verbs]") {
   const Error down = verbs::port_error(verbs::PortCondition::down, "sending", full);
   CHECK(down.code() == ErrorCode::system);
   CHECK(down.message() ==

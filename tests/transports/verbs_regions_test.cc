@@ -1,5 +1,5 @@
-// Which memory a device is told of and when: over a made-up device and made-up memory, and over the
-// windows of this process. Needs no device, no libibverbs and not its headers.
+// Which memory is registered with a device, and when: with a made-up device and made-up memory, and
+// with the windows of this process. Needs no device, no libibverbs and not its headers.
 #include <sys/mman.h>
 
 #include <cstdint>
@@ -22,7 +22,7 @@ using verbs::Block;
 using verbs::RegionCache;
 using verbs::Registration;
 
-/// Memory is only looked at by address, so any will do.
+/// Only addresses of memory are looked at, so any memory will do.
 class MadeUpBlocks final : public verbs::BlockSource {
  public:
   std::optional<Block> find(const void* memory, std::size_t bytes) const override {
@@ -35,7 +35,7 @@ class MadeUpBlocks final : public verbs::BlockSource {
   std::uint64_t freed() const override { return freed_; }
   bool has_device_blocks() const override { return true; }
 
-  /// The `index`-th thousand bytes of an array of them.
+  /// A block that begins at the `index`-th thousand bytes of an array.
   std::span<const std::byte> make(std::size_t index, std::size_t bytes = 1000, int dmabuf = -1) {
     const std::byte* const base = array_.data() + 1000 * index;
     blocks_.push_back({.number = ++last_, .base = base, .bytes = bytes, .dmabuf = dmabuf});
@@ -79,7 +79,7 @@ struct Setting {
   explicit Setting(RegionCache::Limits limits = {.blocks = 3, .bytes = 2500})
       : cache(blocks, device, limits) {}
 
-  /// Has it sent whole so often that it is registered.
+  /// Sends the whole block so often that it is registered.
   std::uint32_t earn(std::span<const std::byte> memory) {
     CHECK_FALSE(cache.key(memory));
     const auto key = cache.key(memory);
@@ -132,7 +132,7 @@ TEST_CASE("a freed block is let go, and its successor is another", "[verbs]") {
   }
 }
 
-TEST_CASE("a freed block that may be sent once more stays known until it may not", "[verbs]") {
+TEST_CASE("a freed block stays known as long as it may be sent once more", "[verbs]") {
   Setting setting;
   const auto block = setting.blocks->make(0);
   const auto other = setting.blocks->make(1);
@@ -156,7 +156,7 @@ TEST_CASE("a freed block that may be sent once more stays known until it may not
   CHECK(setting.cache.registered_bytes() == 1000);
 }
 
-TEST_CASE("freed blocks that stay known take room, and nothing else makes it", "[verbs]") {
+TEST_CASE("freed blocks that stay known take room, which others do not get", "[verbs]") {
   Setting setting({.blocks = 3, .bytes = 1500});
   const auto block = setting.blocks->make(0);
   setting.earn(block);
@@ -181,7 +181,7 @@ TEST_CASE("one freed block leaves the others registered", "[verbs]") {
   CHECK(setting.device.made == 2);
 }
 
-TEST_CASE("beyond the bytes the least recently used registration goes", "[verbs]") {
+TEST_CASE("beyond the limit of bytes the least recently used registration goes", "[verbs]") {
   Setting setting;
   const auto first = setting.blocks->make(0);
   const auto second = setting.blocks->make(1);
@@ -209,7 +209,7 @@ TEST_CASE("beyond the bytes the least recently used registration goes", "[verbs]
   }
 }
 
-TEST_CASE("beyond the number of blocks the least recently used goes", "[verbs]") {
+TEST_CASE("beyond the limit of blocks the least recently used registration goes", "[verbs]") {
   Setting setting({.blocks = 2, .bytes = 100'000});
   const auto first = setting.blocks->make(0);
   const auto second = setting.blocks->make(1);
@@ -232,7 +232,7 @@ TEST_CASE("a block longer than the limit is copied for ever", "[verbs]") {
   CHECK(setting.device.made == 0);
 }
 
-TEST_CASE("what the device refuses is copied, and it is not asked again", "[verbs]") {
+TEST_CASE("a block that the device refuses is copied, and not offered again", "[verbs]") {
   Setting setting;
   const auto block = setting.blocks->make(0);
   setting.device.refuses = true;
@@ -252,7 +252,7 @@ TEST_CASE("a device's memory is registered at once, or it is an error", "[verbs]
   CHECK(setting.cache.key(block.last(10)) == 1u);
 }
 
-TEST_CASE("a device's memory is known beyond the limits, which are the host's", "[verbs]") {
+TEST_CASE("a device's memory is registered beyond the limits, which are the host's", "[verbs]") {
   Setting setting({.blocks = 2, .bytes = 1500});
   const auto first = setting.blocks->make(0);
   setting.earn(first);
@@ -266,7 +266,7 @@ TEST_CASE("a device's memory is known beyond the limits, which are the host's", 
   const auto second = setting.blocks->make(15);
   for (int i = 0; i < 3; ++i) CHECK_FALSE(setting.cache.key(second));  // no room for it
   setting.device.oldest = RegionCache::Device::nothing_read;
-  setting.earn(second);  // in the oldest one's
+  setting.earn(second);  // in the place of the oldest one
   CHECK_FALSE(setting.device.known.contains(1));
   CHECK(setting.cache.registered_bytes() == 1000);
 }
@@ -287,7 +287,7 @@ TEST_CASE("a device's memory is told from the host's, and let go when it is free
   CHECK_FALSE(setting.cache.is_device_memory(device));
 }
 
-TEST_CASE("what GPUs offer in this process is such memory", "[verbs]") {
+TEST_CASE("memory that GPUs offer in this process is registered at once", "[verbs]") {
   MadeUpDevice device;
   RegionCache cache(verbs::blocks_of_process(), device, RegionCache::Limits());
   const std::vector<std::byte> array(8192);
@@ -303,7 +303,7 @@ TEST_CASE("what GPUs offer in this process is such memory", "[verbs]") {
   CHECK_FALSE(cache.key(memory));
 }
 
-TEST_CASE("the windows of this process are such memory", "[verbs]") {
+TEST_CASE("the windows of this process are registered", "[verbs]") {
   MadeUpDevice device;
   RegionCache cache(verbs::blocks_of_process(), device, RegionCache::Limits());
   Memory memory = allocate(8192);

@@ -1,4 +1,5 @@
-// A few ranks' transports of one kind in one process, met by hand, and what tests do with them.
+// The transports of a few ranks, of one kind and in one process, connected by hand; and what tests
+// do with them.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +32,7 @@ std::string why_not_here(const TransportKind& kind);
 /// Every kind in the table that can be tried here, plain, delayed and throttled; tcp also with
 /// three sockets, verbs with two queue pairs.
 std::vector<Variant> variants();
-/// The plain ones only.
+/// The plain variants only.
 std::vector<Variant> plain_variants();
 
 struct World {
@@ -45,16 +46,16 @@ struct World {
   std::vector<std::unique_ptr<Transport>> transports{};
 };
 
-/// Calls until it is true, yielding between; throws when that takes beyond all reason.
+/// Calls `condition` until it is true, and yields in between. Throws when that takes far too long.
 void wait_until(const std::function<bool()>& condition);
 
-/// Runs `body(rank)` on a thread each; rethrows the first failure after all have ended.
+/// Runs `body(rank)` on a thread for each rank. Rethrows the first failure after all have ended.
 void run_ranks(int ranks, const std::function<void(int)>& body);
 
 /// Frame `number`'s content: the same on both ends from the seed alone.
 std::vector<std::byte> pattern(std::uint64_t seed, std::uint64_t number, std::size_t bytes);
 
-/// Both move without waiting: false, or nothing, where it cannot be done now.
+/// These move a frame without waiting. They return false, or nothing, where it cannot be done now.
 bool try_send(SendChannel& channel, const std::vector<std::byte>& bytes, std::uint64_t fingerprint);
 struct Message {
   std::uint64_t fingerprint = 0;
@@ -63,7 +64,7 @@ struct Message {
 };
 std::optional<Message> try_receive(ReceiveChannel& channel);
 
-/// The same, waiting, with every rank of the world making progress.
+/// These do the same but wait, while every rank of the world makes progress.
 void send(World& world, SendChannel& channel, const std::vector<std::byte>& bytes,
           std::uint64_t fingerprint);
 Message receive(World& world, ReceiveChannel& channel);

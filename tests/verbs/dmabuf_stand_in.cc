@@ -1,7 +1,7 @@
-// For LD_PRELOAD: Soft-RoCE devices that register dma-bufs, as far as the stand-in for CUDA's
-// driver gives such: they are files, which a device reaches by a mapping of them in this process.
-// Work requests name the memory by the GPU's addresses, as with real ones. DMABUF_REFUSED in the
-// environment: devices register none, although they can.
+// For LD_PRELOAD: makes Soft-RoCE devices register the dma-bufs of the stand-in for CUDA's driver.
+// These are files, which a device reaches through a mapping in this process. Work requests name the
+// memory by the GPU's addresses, as with real dma-bufs. With DMABUF_REFUSED in the environment
+// devices register none, although they claim that they can.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <infiniband/verbs.h>
@@ -17,7 +17,7 @@ namespace {
 
 using FindSymbol = void* (*)(void*, const char*);
 
-/// The C library's, of whatever age.
+/// The C library's dlsym(), whatever the library's age.
 FindSymbol real_dlsym() {
   constexpr std::array versions{"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17"};
   for (const char* const version : versions) {
@@ -28,13 +28,13 @@ FindSymbol real_dlsym() {
 }
 
 using Register = decltype(&::ibv_reg_mr_iova2);
-/// Of the library that is asked for the other one; written before any registration.
+/// The real function of the library that this one stands for. It is set before any registration.
 Register& register_mapping() {
   static Register function = nullptr;
   return function;
 }
 
-/// The mapping stays: who deregisters is not asked.
+/// The mapping stays when the memory is deregistered.
 ibv_mr* register_file(ibv_pd* domain, std::uint64_t offset, std::size_t bytes,
                       std::uint64_t address, int file, int access) {
   if (::fcntl(file, F_GETFD) < 0) {

@@ -1,10 +1,10 @@
-// A rank that sends from GPU memory, of the stand-in for CUDA's driver, to the next rank and
-// receives from the one before; every byte is compared. What is sent from is overwritten in the
-// stream right behind the call, and freed and made anew.
+// A rank that sends from GPU memory of the stand-in for CUDA's driver to the next rank, and
+// receives from the rank before. Every byte is compared. The memory that is sent is overwritten in
+// the stream right after the call, and freed and allocated again.
 //
 //   verbs_gpu_program GENERATIONS ROUNDS
 //
-// Says how many bytes its streams have copied. Ends with status 4 after a wrong byte.
+// Prints how many bytes its streams have copied. Ends with status 4 after a wrong byte.
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
@@ -58,7 +58,7 @@ struct Place {
   }
 };
 
-/// Puts an exchange with both neighbours into the stream, and the end of what was sent.
+/// Puts an exchange with both neighbours into the stream, then overwrites what was sent.
 void exchange(const Place& place, unsigned char* from, unsigned char* to, std::size_t bytes) {
   nccl(ncclGroupStart());
   nccl(ncclSend(from, bytes, ncclUint8, (place.rank + 1) % place.ranks, place.comm, place.stream));
@@ -82,7 +82,7 @@ void fill(const Place& place, unsigned char* from, std::size_t bytes, int salt) 
   cuda(cuMemcpyHtoD_v2(rondo::cuda::address_of(from), mine.data(), bytes));
 }
 
-/// Twice the graph of one exchange.
+/// Captures one exchange in a graph and launches it twice.
 void replay(const Place& place, unsigned char* from, unsigned char* to, int salt) {
   constexpr std::size_t bytes = 300'000;
   rondo::cuda::Graph graph = nullptr;

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """The cases of the verbs transport on real devices. Runs in the guest:
 
-    tests/verbs/run -t 900 /usr/bin/python3 tests/verbs/suite.py build/release/bin
+    tests/verbs/run -t 900 /usr/bin/python3 tests/verbs/suite.py build/check/bin
 
-Prints one line a case, and the log of each that failed. After every case the kernel must keep no
-more for the devices than before the first.
+Prints one line for each case, and the log of each that failed. After every case the kernel must
+keep no more resources for the devices than before the first.
 """
 import argparse
 import os
@@ -68,8 +68,8 @@ def run_case(function, jobs, kept):
 
 
 def run_undisturbed(name, function, jobs, kept):
-    """As run_case(). Ranks of a guest that stood still rightly take each other for lost: such a
-    failure says nothing, and the case is run again."""
+    """Does as run_case(). Ranks of a guest that stood still rightly take each other for lost. Such a
+    failure says nothing, so the case is run again."""
     for _ in range(MOST_TRIES):
         frozen = place.CLOCK.frozen()
         reason = run_case(function, jobs, kept)

@@ -1,5 +1,6 @@
-// A rank whose buffers lie in rondo::allocate(): every call's input is overwritten as soon as the
-// call is over, every element of the output is compared, and buffers are freed and made anew.
+// A rank whose buffers lie in rondo::allocate() memory. Every call's input is overwritten as soon
+// as the call is over, every element of the output is compared, and buffers are freed and made
+// again.
 //
 //   verbs_windows_program GENERATIONS ROUNDS ELEMENTS
 //
@@ -18,7 +19,7 @@ namespace {
 using rondo::Communicator;
 using rondo::DataType;
 
-/// Small, so that sums are exact.
+/// A small value, so that sums are exact.
 float value(int rank, std::size_t index, int salt) {
   return static_cast<float>(1 + (static_cast<std::size_t>(rank * 7 + salt) + index * 3) % 11);
 }

@@ -2,9 +2,9 @@
 
 FLOATS = ("float32", "float16", "bfloat16")
 SMALL, LARGE = 8, 64 << 20  # bytes
-MOST_MEMORY = 64 << 20      # bytes of a GPU's, of one ncclCommInitRank at 8 ranks
+MOST_MEMORY = 64 << 20      # bytes of a GPU's memory for one ncclCommInitRank at 8 ranks
 OF_THREADS = ("threads", "one_thread", "one_stream")
-# Only a capture that holds all ranks can be one launch; ranks' own wait for flags.
+# Only a capture that holds all ranks can be one launch. Captures of each rank's own wait for flags.
 GRAPHS = {"one_stream": " in a graph", "one_thread": " in a graph",
           "threads": " in graphs of each rank's own"}
 

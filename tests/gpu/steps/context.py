@@ -1,4 +1,4 @@
-"""What a step does and says while it runs."""
+"""What a step may use while it runs: commands, time, output."""
 
 import re
 import shutil
@@ -8,7 +8,7 @@ from steps.execute import TOO_LONG, execute
 
 LINES = shutil.which("stdbuf")
 LEAST = 0.2     # seconds that are worth beginning a command
-NOT_RUN = re.compile("^not run: (.*)$", re.MULTILINE)  # of a program that ends with status 77
+NOT_RUN = re.compile("^not run: (.*)$", re.MULTILINE)  # what a program says that ends with status 77
 NO_TIME = "no time was left"
 PASSED, FAILED, TIMED_OUT, LEFT_OUT = "passed", "failed", "timed out", "left out"
 
@@ -29,7 +29,7 @@ class LeftOut(Exception):
 
 class Context:
     """One step's run. It has failed as soon as one of its commands has, but goes on with the
-    others; `limit`: seconds for all of them together. `reasons`: why something of it was left out."""
+    others. `limit`: seconds for all of them together. `reasons`: why something of it was left out."""
 
     def __init__(self, place, limit, brief):
         self.place, self.brief = place, brief
@@ -40,13 +40,13 @@ class Context:
         return max(0.0, self.end - time.monotonic())
 
     def outcome(self):
-        """Of the whole step: the worst of its commands', left out only where none of them passed."""
+        """The outcome of the step: the worst of its commands'. It is left out only where none passed."""
         found = {command["outcome"] for command in self.commands}
         worst = (each for each in (FAILED, TIMED_OUT, PASSED, LEFT_OUT) if each in found)
         return next(worst, LEFT_OUT if self.reasons else PASSED)
 
     def needs_gpu(self, what):
-        """For what no rehearsal has."""
+        """For a step that needs what no rehearsal has."""
         if self.place.stand_in:
             raise LeftOut(f"a rehearsal has no {what}")
 
@@ -71,7 +71,7 @@ class Context:
             self.reasons.append(f"{name}: {reason}")
 
     def lists_tests(self, name, *chosen):
-        """Whether one of Catch2's programs has such tests; a build without it is told of later."""
+        """Whether one of Catch2's programs has such tests. program() reports a build without it."""
         path = self.place.program(name)
         if path is None:
             return True
@@ -79,7 +79,7 @@ class Context:
         return "\n0 matching test cases" not in done.text
 
     def program(self, name, *arguments, share=1.0, **environment):
-        """One of the build's. Its lines are there even if it must be ended."""
+        """Runs one of the build's programs. Its lines are there even if it must be ended."""
         path = self.place.program(name)
         if path is None:
             raise LeftOut(f"the build has no {name}")

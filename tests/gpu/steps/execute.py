@@ -1,4 +1,4 @@
-"""Commands within a time, and what they say."""
+"""Runs commands within a time limit and collects their output."""
 
 import dataclasses
 import json
@@ -33,7 +33,7 @@ def json_lines(text):
 
 
 def end(process):
-    """With all that it started in its session."""
+    """Ends the process, with all that it started in its session."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -42,7 +42,7 @@ def end(process):
 
 
 def execute(command, environment, limit, given=None):
-    """Runs it for at most `limit` seconds; nothing of it is left behind."""
+    """Runs a command for at most `limit` seconds; nothing of it is left behind."""
     begin = time.monotonic()
     with tempfile.TemporaryFile("w+", errors="replace") as said:
         try:

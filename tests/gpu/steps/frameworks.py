@@ -24,7 +24,7 @@ def rondorun(context, ranks, *words):
 
 
 def pytorch(context):
-    """Ranks of one GPU by ours; then one rank by ours and one by NVIDIA's, which refuses more."""
+    """Ranks of one GPU by our library, then one rank by ours and one by NVIDIA's, which refuses more."""
     needs("torch", context)
     program = [sys.executable, RANKS / "pytorch_ranks.py"]
     for ranks, share in ((2, 0.5), (4, 0.6), (1, 0.6)):

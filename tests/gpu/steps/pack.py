@@ -1,4 +1,4 @@
-"""What a machine with a GPU needs of a build, in a folder or an archive of its own."""
+"""Packs what a machine with a GPU needs of a build into a folder or an archive."""
 
 import pathlib
 import re
@@ -11,7 +11,7 @@ from steps.place import Place
 
 PROGRAMS = ["gpu_reduce", "gpu_resident", "gpu_calls", "gpu_yield", "gpu_sweep", "gpu_nccl",
             "gpu_train", "rondorun"]
-NEEDED = [name for name in PROGRAMS if name != "gpu_train"]  # which takes OpenBLAS to build
+NEEDED = [name for name in PROGRAMS if name != "gpu_train"]  # building gpu_train takes OpenBLAS
 # Every machine has its own of these, and the driver's.
 ITS_OWN = re.compile(r"lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|cuda|nccl)\.so")
 MOST = 64 << 20  # bytes
@@ -24,7 +24,7 @@ def libraries(path):
 
 
 def copy(build, other):
-    """Programs and libraries to other/bin and other/lib."""
+    """Copies programs and libraries to other/bin and other/lib."""
     here, there = Place(build), Place(other)
     for folder in (there.bin, there.library().parent):
         folder.mkdir(parents=True, exist_ok=True)
@@ -41,7 +41,7 @@ def copy(build, other):
 
 
 def pack(build, other):
-    """To a folder, or to an archive that holds bin and lib; returns the bytes."""
+    """Packs into a folder, or into an archive that holds bin and lib. Returns the bytes."""
     other = pathlib.Path(other)
     if not other.name.endswith(".tar.xz"):
         copy(build, other)

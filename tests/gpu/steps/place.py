@@ -35,7 +35,7 @@ class Place:
         self.stand_in = pathlib.Path(stand_in) if stand_in else None
 
     def program(self, name):
-        """Its path, or None where the build has none of it."""
+        """The path of a program, or None where the build does not have it."""
         path = self.bin / name
         return path if path.is_file() else None
 
@@ -54,9 +54,9 @@ class Place:
         return made | {name: str(value) for name, value in more.items()}
 
     def devices(self):
-        """How many the driver shows; 0, too, where there is no driver."""
+        """How many devices the driver shows; 0 also where there is no driver."""
         done = execute([sys.executable, "-c", SHOWN], self.environment(), 60)
-        return int(done.text.split()[-1]) if done.status == 0 else 0  # behind what a loader says
+        return int(done.text.split()[-1]) if done.status == 0 else 0  # after the output of a loader
 
     def obstacle(self, environment, limit):
         """Why a process cannot use the first GPU in this environment; empty: it can."""

@@ -8,7 +8,7 @@ from steps.context import LeftOut
 from steps.execute import execute
 from steps.place import ROOT
 
-# With a part of the time that is left.
+# Each with a part of the time that is left.
 SCRIPTS = (("nccl/device_client_test.py", 0.3), ("gpu/freed_memory.py", 0.3),
            ("nccl/device_processes_test.py", 0.6), ("nccl/device_segments_test.py", 1))
 WAITING = "Waiting.test_ranks_that_share_a_device_wait_under_mps"
@@ -24,7 +24,7 @@ def scripts(context):
 
 
 def under_mps(context):
-    """Where kernels of ranks wait for each other. MPS in a folder of its own; the card's settings
+    """Here kernels of ranks wait for each other. MPS has a folder of its own, and the card's settings
     stay as they are."""
     context.needs_gpu("MPS")
     program = shutil.which("nvidia-cuda-mps-control")
@@ -33,7 +33,7 @@ def under_mps(context):
     with tempfile.TemporaryDirectory() as place:
         own = {"CUDA_MPS_PIPE_DIRECTORY": place, "CUDA_MPS_LOG_DIRECTORY": place}
         environment = context.place.environment(**own)
-        # The daemon would be ended with the command that began it, were it not for its own session.
+        # The daemon has a session of its own. Otherwise it would be ended with the command that began it.
         began = execute([program, "-d"], environment, 10)
         if began.status != 0:
             raise LeftOut(f"MPS does not begin: {began.text.strip()}")

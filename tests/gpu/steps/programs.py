@@ -40,7 +40,7 @@ def yields(context):
 
 
 def nccl(context):
-    """File by file, so that one that hangs is named and the others go on."""
+    """Runs the tests file by file, so that a file that hangs is named and the others go on."""
     folder = ROOT / "tests/nccl"
     for path in sorted([*folder.glob("device_*_test.cc"), *folder.glob("between_devices*_test.cc")]):
         chosen = ["--filenames-as-tags", f"[#{path.stem}]{CHECKED}"]
@@ -49,7 +49,7 @@ def nccl(context):
 
 
 def train(context):
-    """cuBLAS is the toolkit's where the machine's own search does not find it."""
+    """Takes the toolkit's cuBLAS where the machine's own search does not find one."""
     context.needs_gpu("cuBLAS")
     before = context.place.environment()["LD_LIBRARY_PATH"]
     paths = ":".join([before, *map(str, toolkit.libraries("libcublas.so.*"))])

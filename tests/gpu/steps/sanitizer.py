@@ -6,23 +6,23 @@ from steps import toolkit
 from steps.context import LeftOut
 from steps.processes import script
 
-# The driver is asked of pointers that it may not know: no is an answer, not an error.
+# Calls ask the driver about pointers that it may not know: no is an answer, not an error.
 CHECKS = {"memcheck": ["--tool", "memcheck", "--report-api-errors", "no", "--error-exitcode", "9"],
           "racecheck": ["--tool", "racecheck", "--error-exitcode", "9"]}
-# Of gpu_nccl: both ways between devices, messages, windows, a graph, and one thread's group.
-TESTS = ("what only moves goes from device to device*,messages go from device to device round a "
-         "ring*,a captured all-reduce is replayed from device to device,one thread's reductions*,"
+# Tests of gpu_nccl: both ways between devices, messages, windows, a graph, and one thread's group.
+TESTS = ("collectives that only move data go from device to device*,messages go from device to device "
+         "round a ring*,a captured all-reduce is replayed from device to device,one thread's reductions*,"
          "two windows in one allocation*")
 # Racecheck looks at memory that a block's threads share, which only kernels with barriers have.
 # Kernels that wait for those of other launches are not here: a tool need not let them run side by side.
 PROGRAMS = (("memcheck", "gpu_nccl", TESTS), ("racecheck", "gpu_resident", "--brief"),
             ("memcheck", "gpu_resident", "--brief"), ("memcheck", "gpu_reduce", "--brief"))
-# Whose first process never meets the driver.
+# The script's first process never meets the driver.
 SCRIPTS = (("memcheck", "nccl/device_processes_test.py", "Processes.test_graphs_are_replayed"),)
 
 
 def commands(context, tool):
-    """Each with its name."""
+    """The commands, each with its name."""
     for check, name, *arguments in PROGRAMS:
         path = context.place.program(name)
         if path is not None:
@@ -33,8 +33,8 @@ def commands(context, tool):
 
 
 def checked(context):
-    """A tool makes everything slow, so what it does not end in time is left out; all have equal parts
-    of the time, and of what is left by others."""
+    """A tool makes everything slow, so a command that does not end in time is left out. All have equal
+    parts of the time, and of what others leave."""
     context.needs_gpu("compute-sanitizer")
     tool = toolkit.program("compute-sanitizer")
     if tool is None:

@@ -29,7 +29,7 @@ def threads(context):
 
 
 def processes(context):
-    """All-reduces of all numbers of ranks first, as contexts that take turns may be slow."""
+    """All-reduces of all numbers of ranks come first, as contexts that take turns may be slow."""
     begin = context.left()
     for collectives, until, factor in (("all_reduce", 0.45, 2),
                                        ("all_gather,reduce_scatter,broadcast,reduce,alltoall,"

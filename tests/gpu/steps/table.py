@@ -1,4 +1,4 @@
-"""The steps, in the order in which they are done: what answers most comes first."""
+"""The steps, in the order in which they run. The most informative ones come first."""
 
 import dataclasses
 import typing

@@ -10,7 +10,7 @@ USUAL = ("/usr/local/cuda", "/opt/cuda")
 
 
 def folders():
-    """Of toolkits, best first: the named ones, the usual ones, and those in Python's packages."""
+    """The folders of toolkits, best first: the named ones, the usual ones, and those in Python's packages."""
     packages = importlib.util.find_spec("nvidia")
     places = packages.submodule_search_locations or () if packages else ()
     found = [*map(os.environ.get, ("CUDA_HOME", "CUDA_PATH")), *USUAL,
@@ -20,7 +20,7 @@ def folders():
 
 
 def program(name):
-    """Its path, or None: the one that the shell finds, else a toolkit's."""
+    """A program's path, or None: the one that the shell finds, else a toolkit's."""
     inner = [str(folder / each) for folder in folders() for each in ("bin", name)]
     return shutil.which(name) or shutil.which(name, path=os.pathsep.join(inner))
 

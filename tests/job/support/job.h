@@ -28,7 +28,7 @@ struct Failure {
   double seconds = 0;
   std::string text{};
 };
-/// By rank.
+/// The failures, by rank.
 std::map<int, Failure> failures_in(const std::string& output);
 
 /// Descriptors, lines and so on that fit a text.
@@ -38,7 +38,7 @@ bool contains(const std::string& text, const std::string& part);
 /// The shared-memory files of this machine that carry rondo's name.
 std::vector<std::string> shared_memory_files();
 
-/// The process has a TCP connection and sleeps: it has said what it has to say, and listens.
+/// True when the process has a TCP connection and sleeps: it has said everything, and listens.
 bool is_waiting_on_a_connection(pid_t process);
 
 }  // namespace rondo::test

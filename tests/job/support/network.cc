@@ -36,7 +36,7 @@ sockaddr_in6 parse_address(const std::string& text) {
   return address;
 }
 
-/// From the kernel's table of TCP sockets: inode and address of those that listen.
+/// Adds the inode and address of each listening socket in the kernel's table of TCP sockets.
 void add_listeners(const std::string& table, std::map<std::string, sockaddr_in6>& listeners) {
   std::istringstream lines(table);
   for (std::string line; std::getline(lines, line);) {

@@ -1,4 +1,4 @@
-// The stranger on the network: connects to ports and says what nobody wants to hear.
+// The stranger on the network: connects to ports and sends bytes that no rank expects.
 #pragma once
 
 #include <netinet/in.h>
@@ -11,10 +11,10 @@
 
 namespace rondo::test {
 
-/// Where a process listens. Those of all addresses are told as the loopback's.
+/// Where a process listens. Listeners on all addresses are given as listeners on the loopback.
 std::vector<sockaddr_in6> listeners_of(pid_t process);
 
-/// Throws std::runtime_error when nobody listens.
+/// Throws std::runtime_error when no process listens.
 UniqueFd connect_to(const sockaddr_in6& address);
 void send_text(const UniqueFd& socket, const std::string& text);
 /// Waits for the other side's end of the connection, some seconds at most.

@@ -1,4 +1,4 @@
-// Catch2's main(), but where this machine has no testbeds the whole program is a skipped test.
+// Catch2's main(). Where this machine has no testbeds the whole program is a skipped test.
 #define CATCH_CONFIG_RUNNER
 #include <cstdio>
 

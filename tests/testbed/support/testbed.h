@@ -17,18 +17,19 @@ class Testbed {
   Testbed(const Testbed&) = delete;
   Testbed& operator=(const Testbed&) = delete;
 
-  /// `words`, to be run on a host.
+  /// The command that runs `words` on a host.
   Words on(int host, const Words& words) const;
-  /// For rondorun's --ssh.
+  /// The program for rondorun's --ssh.
   std::string agent() const;
   /// Pulls the host's cable out of the switch; all of them unless one interface is named.
   void cut(int host, int interface = -1) const;
   void mend(int host) const;
 
-  /// Established ones of a host, in the kernel's table `table`: "tcp" for IPv4, "tcp6" for IPv6.
+  /// The number of a host's established connections in the kernel's table: "tcp" for IPv4, "tcp6"
+  /// for IPv6.
   int connections(int host, const std::string& table) const;
 
-  /// Of host `host` on network `interface`.
+  /// The address of host `host` on network `interface`.
   static std::string address(int host, int interface = 0);
   /// Empty, or why this machine has no testbeds: a reason to skip.
   static std::string obstacle();

@@ -1,4 +1,4 @@
-"""What breaks while ranks work: each of them is told, by name, and nothing hangs."""
+"""Things break while ranks work. Each rank is told what broke, by name, and nothing hangs."""
 import os
 import re
 import signal
@@ -7,14 +7,14 @@ import place
 from job import failure_of
 from place import CLOCK, require
 
-# A device gives a peer up after less than two seconds, see on_two_devices(); it may take four times
-# as long. The rest is for emulated processors.
+# A device gives a peer up after less than two seconds, see on_two_devices(). It may take four times as
+# long. The rest is for emulated processors.
 DEVICE_SECONDS = 80
 PROCESS_SECONDS = 60
 
 
 def on_two_devices(rank):
-    """Three tries of half a second each. (rxe takes 7 tries, the default, for tries without end.)"""
+    """Settings for three tries of half a second each. (rxe takes 7 tries, the default, as endless.)"""
     return {"RONDO_IB_HCA": "=rxe1" if rank < 2 else "=rxe2", "RONDO_IB_TIMEOUT": "17",
             "RONDO_IB_RETRY_CNT": "2"}
 
@@ -44,7 +44,7 @@ def everything(failures):
 
 
 def require_named(failures, device):
-    """Each rank names a peer, and those whose own connection broke the device."""
+    """Each rank must name a peer and the device."""
     for rank, (code, peer, text) in failures.items():
         require(0 <= peer < 4 and peer != rank and f"rank {peer}" in text,
                 f"rank {rank} names no peer ({code}, {peer})", everything(failures))
@@ -52,7 +52,7 @@ def require_named(failures, device):
 
 
 def broken(jobs, *command):
-    """What a job across the cable says after the command has broken it. The command may have to
+    """What a job across the cable says after the command has broken the cable. The command may have to
     wait until the ranks have let go."""
     ranks = start_turning(jobs, on_two_devices, 50000)
     breaking = place.Begun(*command)
@@ -72,7 +72,7 @@ def cable_pulled(jobs):
 
 
 def port_flaps(jobs):
-    """A port that comes back in time is only a warning; one that does not is an error by its name.
+    """A port that comes back in time is only a warning. A port that does not is an error that names it.
     (The device's packets to itself need no carrier.)"""
     ranks = start_turning(jobs, lambda rank: {**on_two_devices(rank), "RONDO_IB_HCA": "=rxe0"}, 1000)
     try:
@@ -81,7 +81,7 @@ def port_flaps(jobs):
             rank.wait_for("the port went down on rxe0 port 1")
         place.set_carrier("dummy0", True)
         sent = place.packets_sent("rxe0")
-        # Longer than the devices' patience with the port.
+        # This is longer than the devices' timeout for the port.
         require(not place.wait_until(lambda: any(rank.has_ended() for rank in ranks), 4),
                 "a rank has ended", "\n".join(rank.log for rank in ranks))
         require(place.packets_sent("rxe0") > sent + 100, "nothing is sent any more")
@@ -93,14 +93,14 @@ def port_flaps(jobs):
 
 
 def network_device_deleted(jobs):
-    """The devices above its ends go with it, whoever uses them."""
+    """A network device takes the RDMA devices on its ends with it, even if they are in use."""
     text = broken(jobs, "ip", "link", "delete", "veth1")
     require("the device is gone on rxe" in text, "nobody says that a device is gone", text)
 
 
 def device_deleted(jobs):
     """Linux takes an RDMA device from its list at once, and waits with the rest until nobody uses it
-    any more: ranks work on, and once they have ended it goes."""
+    any more. Ranks work on, and the device goes once they have ended."""
     ranks = start_turning(jobs, on_two_devices, 50000)
     deletion = place.Begun("rdma", "link", "delete", "rxe1")
     try:
@@ -129,7 +129,7 @@ def queue_pairs_differ(jobs):
 
 
 def cable_silent(jobs):
-    """No device learns of it: they send again until they give up."""
+    """No device learns that the cable is silent. They send again until they give up."""
     place.output_of("modprobe", "sch_netem")
     broken(jobs, "tc", "qdisc", "add", "dev", "veth1", "root", "netem", "loss", "100%")
 
@@ -149,13 +149,13 @@ def peer_killed_in_small_calls(jobs):
 
 
 def peer_killed_in_large_calls(jobs):
-    """Whichever of its connections breaks first, and however its peers' devices call that."""
+    """The killed peer is named, whichever of its connections breaks first and however devices call it."""
     for lost in range(4):
         killed(jobs, lost, 300000)
 
 
 def peer_stopped(jobs):
-    """A silence is no loss of a connection: the limit of a call ends it."""
+    """Silence is not the loss of a connection. The timeout of a call ends it."""
     ranks = jobs.alone(3, "up", "join", "loop=all_reduce,1000",
                        environment_of=lambda rank: {"RONDO_TIMEOUT": "12", "RONDO_IB_HCA": "=rxe0"})
     for rank in ranks:

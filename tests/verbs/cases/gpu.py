@@ -1,5 +1,5 @@
-"""Messages in GPU memory, of the stand-in for CUDA's driver: Soft-RoCE itself takes no dma-bufs, so
-another stand-in registers the files that these are (tests/verbs/dmabuf_stand_in.cc).
+"""Messages in GPU memory of the stand-in for CUDA's driver. Soft-RoCE itself takes no dma-bufs. There
+they are files, and another stand-in registers them (tests/verbs/dmabuf_stand_in.cc).
 """
 import re
 
@@ -11,7 +11,7 @@ RANKS = 3
 GENERATIONS, ROUNDS = 2, 2
 SIZES = (1, 100, 5000, 70_000, 600_001)  # as in gpu_program.cc
 REPLAYED = 2 * 300_000
-# What is received is copied out of slots; what is sent is not copied into them.
+# Received messages are copied out of slots. Sent messages are not copied into slots.
 RECEIVED = GENERATIONS * (ROUNDS * sum(SIZES) + REPLAYED)
 END = re.compile(r"^rank \d+: streams copied (\d+) bytes, descriptors left: 0$", re.MULTILINE)
 
@@ -26,8 +26,8 @@ def start(jobs, **environment):
 
 
 def run(jobs, **environment):
-    """What the ranks say, what their streams copied, and the accounts of their sends, of which some
-    may be missing: a process may end before its communicator is put away."""
+    """What the ranks say, what their streams copied, and the accounts of their sends. Some accounts may
+    be missing, as a process may end before its communicator is put away."""
     text = start(jobs, **environment).require_success()
     accounts = [tuple(map(int, match)) for match in traffic.ACCOUNT.findall(text)]
     copied = [int(count) for count in END.findall(text)]
@@ -36,9 +36,10 @@ def run(jobs, **environment):
 
 
 def from_place(jobs):
-    """Whatever the size, and once registered for each block."""
+    """Messages of all sizes are sent from their place. Each block is registered once."""
     text, copied, accounts = run(jobs)
-    require(text.count("leave over verbs from where it lies") == RANKS, "it is not said", text)
+    require(text.count("verbs sends messages straight from GPU memory") == RANKS,
+            "it is not said", text)
     for sends, placed, _, _, registrations, left in accounts:
         require(sends >= placed >= GENERATIONS * (ROUNDS * len(SIZES) + 2),
                 f"{placed} frames were sent from place", text)
@@ -48,17 +49,18 @@ def from_place(jobs):
 
 
 def by_the_host(jobs):
-    """Each of the things that it takes is not there; then all is right and copied twice."""
+    """Each requirement is missing once. Then all results are right, and data is copied twice."""
     for missing, reason in (({"RONDO_NET_GDR_LEVEL": "LOC"}, ""),
                             ({"LD_PRELOAD": ""}, "rxe0 registers no dma-bufs: the driver refuses"),
-                            ({"FAKE_WITHOUT_SEGMENTS": "1"}, "memory of cuMemAlloc: device 0 has no")):
+                            ({"FAKE_WITHOUT_SEGMENTS": "1"},
+                             "ncclMemAlloc uses cuMemAlloc: device 0 does not support")):
         text, copied, _ = run(jobs, **missing)
         require(reason in text, f"it is not said that {reason}", text)
         require(copied == [2 * RECEIVED] * RANKS, f"{copied} bytes were copied", text)
 
 
 def refused(jobs):
-    """A device that takes dma-bufs, but not this one, ends the call with words."""
+    """A device that takes dma-bufs but refuses this one ends the call with an error in words."""
     job = start(jobs, DMABUF_REFUSED="1")
     require(job.status() != 0, "nobody has failed", job.log)
     for words in ("of a dma-buf", "RONDO_NET_GDR_LEVEL=LOC"):

@@ -12,7 +12,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[2]))
 from place import CLOCK, Failure, require, wait_until
 from ports import free_port
 
-# For what must not happen: a hang. Emulated processors are slow, and shared by all ranks.
+# After so long a command counts as hung. Emulated processors are slow, and shared by all ranks.
 HANG_SECONDS = 150
 
 FAILURE = re.compile(r"^rank (\d+) fails (\w+) (-?\d+) after ([\d.]+) s: ", re.MULTILINE)
@@ -54,7 +54,7 @@ class Running:
                           f"'{part}' was not said {count} times within {HANG_SECONDS} s", self.log)
 
     def status(self, seconds=HANG_SECONDS):
-        """Of the command, which must end in so many seconds."""
+        """The exit status of the command, which must end in so many seconds."""
         if not wait_until(lambda: self._process.poll() is not None, seconds):
             self.kill()
             raise Failure(f"did not end within {seconds} s", self.log)
@@ -92,28 +92,28 @@ class Jobs:
         return str(self.folder / name)
 
     def run(self, name, *words, **environment):
-        """A program by itself, to its end. Its output."""
+        """Runs a program by itself to its end, and returns its output."""
         return Running([self.program(name), *words], environment).require_success()
 
     def start(self, ranks, *words, **environment):
-        """rondorun with so many ranks of a program."""
+        """Starts rondorun with so many ranks of a program."""
         return Running([self.program("rondorun"), "-n", str(ranks), *words],
                        {"RONDO_TRANSPORT": self.transport, **environment})
 
     def ranks(self, ranks, *script, **environment):
-        """Ranks that do as the script says (tests/job/rank_program.cc), to their end. Their
-        output."""
+        """Runs ranks that do as the script says (tests/job/rank_program.cc) to their end, and returns
+        their output."""
         job = self.start(ranks, self.program("job_rank_program"), *script, **environment)
         return job.require_success()
 
     def measured(self, ranks, name, *options, **environment):
-        """A bench program, which checks its results. Its output."""
+        """Runs a bench program, which checks its results, and returns its output."""
         text = self.start(ranks, self.program(name), *options, **environment).require_success()
         require("Out of bounds values : 0 OK" in text, f"{name} has not checked its results", text)
         return text
 
     def alone(self, ranks, *script, environment_of=lambda rank: {}):
-        """The ranks without a launcher that would end the others once one of them has ended."""
+        """Starts the ranks without a launcher, which would end the others once one of them has ended."""
         port = free_port()
         return [Running([self.program("job_rank_program"), *script],
                         {"RONDO_TRANSPORT": self.transport, "RANK": str(rank),

@@ -19,8 +19,8 @@ def require(condition, text, log=""):
 
 
 class Clock:
-    """Seconds since the start, without those for which the whole guest stood still: an emulated
-    machine may be stopped by its host, and its clock jumps on when it goes on."""
+    """Seconds since the start, without those in which the whole guest stood still. The host may stop an
+    emulated machine, whose clock then jumps when it goes on."""
 
     LONGEST_TICK = 2.0
 
@@ -55,7 +55,7 @@ CLOCK = Clock()
 
 
 def wait_until(condition, seconds):
-    """Whether it came true in time."""
+    """Whether the condition came true in time."""
     end = CLOCK.now() + seconds
     while not condition():
         if CLOCK.now() > end:
@@ -72,7 +72,7 @@ def output_of(*words):
 
 
 class Begun:
-    """A command that may take long, since the kernel may."""
+    """A command that may take long, as the kernel may take long."""
 
     def __init__(self, *words):
         self._words = words
@@ -95,7 +95,7 @@ def device_names():
 
 
 def make_devices(mtu=LARGEST_MTU):
-    """Anew, whatever has become of them."""
+    """Makes the devices anew, whatever has become of them."""
     output_of("/bin/sh", str(DEVICES_SCRIPT), str(mtu))
 
 
@@ -115,7 +115,7 @@ def queue_pairs_of(device):
 
 
 def packets_sent(device):
-    """By an RDMA device, also to itself."""
+    """The packets that an RDMA device has sent, also to itself."""
     path = pathlib.Path("/sys/class/infiniband", device, "ports/1/hw_counters/sent_pkts")
     return int(path.read_text())
 

@@ -4,7 +4,7 @@ import re
 import place
 from place import require
 
-# What ranks of a job that covers much in little time do: tests/job/rank_program.cc.
+# What the ranks of a job do to cover much in little time (see tests/job/rank_program.cc).
 EVERYTHING = ("join", "describe=1000", "every_collective=0", "every_collective=1000",
               "every_collective=50000", "every_operator=100", "overlap=1000", "split=1000",
               "finalize")
@@ -39,7 +39,7 @@ def bench_programs(jobs):
 
 
 def odd_sizes(jobs):
-    """Around slots, with elements that are not aligned."""
+    """Sizes around that of slots, with elements that are not aligned."""
     jobs.measured(2, "sendrecv_perf", "-b", "65530", "-e", "65540", "-i", "1", "-d", "uint8", "-n",
                   "1", "-w", "0", "-u", "3", RONDO_IB_HCA="=rxe0")
 
@@ -77,7 +77,8 @@ def every_algorithm(jobs):
 
 
 def some_queue_pairs(jobs):
-    """Twice as many with RONDO_IB_QPS_PER_CONNECTION=2 as with 1, while the ranks stand."""
+    """RONDO_IB_QPS_PER_CONNECTION=2 makes twice as many queue pairs as 1. They are counted while the
+    ranks wait."""
     counts = {}
     for number in ("1", "2"):
         job = jobs.start(2, jobs.program("job_rank_program"), "join", "call=all_reduce,100000",
@@ -89,16 +90,17 @@ def some_queue_pairs(jobs):
     require(counts["2"] == 2 * counts["1"] > 0, f"queue pairs by setting: {counts}")
 
 
-ACCOUNT = re.compile(r": (\d+) sends, (\d+) of them from place, (\d+) with a completion "
-                     r"\((\d+) asked extra\); "
-                     r"(\d+) registrations of users' memory, (\d+) bytes of the host's at the end")
+ACCOUNT = re.compile(r": (\d+) sends, (\d+) of them from user memory, (\d+) with a completion "
+                     r"\((\d+) requested separately\); "
+                     r"(\d+) registrations of user memory, "
+                     r"(\d+) bytes of host memory registered at the end")
 GENERATIONS = 2
 BUFFERS = 2  # of a generation
 
 
 def accounts(jobs, rounds):
-    """What each rank says of its sends after so many rounds in each generation of buffers. By rings,
-    where every rank sends as much as the others."""
+    """What each rank says of its sends after so many rounds in each generation of buffers. Calls go
+    round rings, where every rank sends as much as the others."""
     ranks = 3
     job = jobs.start(ranks, jobs.program("verbs_windows_program"), str(GENERATIONS), str(rounds),
                      "50000", RONDO_IB_HCA="=rxe0", RONDO_DEBUG="INFO",
@@ -111,9 +113,9 @@ def accounts(jobs, rounds):
 
 def from_place(jobs):
     """Buffers that are freed and made anew, at the same addresses, are right in every element. More
-    rounds in the same buffers cost no registration more, and completions as few as promised: one in
-    16 sends. Those asked for because a peer comes late are told apart: how many depends on how long
-    the machine lets a peer wait for its turn, so nothing is required of them."""
+    rounds in the same buffers cost no further registration, and one completion in 16 sends, as
+    promised. Completions that are asked for because a peer comes late are counted apart. Their number
+    depends on how long the machine lets a peer wait for its turn, so it is not checked."""
     few, _ = accounts(jobs, 4)
     many, text = accounts(jobs, 8)
     for rank, (before, after) in enumerate(zip(few, many)):
@@ -126,7 +128,7 @@ def from_place(jobs):
 
 
 def both_rails(jobs):
-    """Two devices at once: both carry data."""
+    """With two devices at once both carry data."""
     before = {name: place.packets_sent(name) for name in ("rxe1", "rxe2")}
     for extra in ({}, {"RONDO_IB_QPS_PER_CONNECTION": "2"}):
         jobs.ranks(4, "join", "every_collective=30000", "finalize", RONDO_IB_HCA="rxe1,rxe2",
@@ -147,18 +149,19 @@ def small_packets(jobs):
 
 
 def two_hosts(jobs):
-    """As on two machines, no transport forced: memory inside, devices between."""
+    """Ranks take each other for two machines, and no transport is forced. They use shared memory inside
+    and devices between them."""
     text = jobs.ranks(4, "0,1:set=RONDO_HOSTID=first", "2,3:set=RONDO_HOSTID=second",
                       *ON_TWO_DEVICES, *EVERYTHING, RONDO_TRANSPORT="local,shm,verbs,tcp")
     require("verbs" in text, "the devices are not used between the hosts", text)
 
 
 def device_buffers(jobs):
-    """Of processes that take each other for machines, on a stand-in for the GPU's driver: every
-    collective of every type, graphs and a killed rank."""
+    """Device buffers of processes that take each other for machines, on a stand-in for the GPU's driver:
+    every collective of every type, graphs and a killed rank."""
     before = place.packets_sent("rxe0")
     for cases in ("every collective of every type*", "a captured call is replayed*",
-                  "a host that is killed*"):
+                  "all other hosts report a host that is killed*"):
         done = jobs.run("nccl_device_hosts_test", cases, RONDO_TRANSPORT=jobs.transport,
                         RONDO_IB_HCA="=rxe0")
         require("All tests passed" in done, "nccl_device_hosts_test says nothing", done)
@@ -166,7 +169,7 @@ def device_buffers(jobs):
 
 
 def one_host_without_devices(jobs):
-    """Then all go by tcp."""
+    """If one host has no devices, all ranks use tcp."""
     text = jobs.ranks(4, "0,1:set=RONDO_HOSTID=first", "2,3:set=RONDO_HOSTID=second",
                       "0,1:set=RONDO_IB_DISABLE=1", *EVERYTHING, RONDO_TRANSPORT="local,shm,verbs,tcp")
     require("tcp" in text and "verbs" not in text, "not over tcp", text)
@@ -179,7 +182,7 @@ def contract(jobs):
 
 
 def listing(jobs):
-    """rondo rdma shows all three, with the address that is used."""
+    """rondo rdma shows all three devices, with the address that is used."""
     text = jobs.run("rondo", "rdma")
     for device, address in (("rxe0", "10.77.0.1"), ("rxe1", "10.77.1.1"), ("rxe2", "10.77.1.2")):
         require(re.search(rf"^{device} +1 +active +Ethernet +\S+ +4096 .* yes$", text,

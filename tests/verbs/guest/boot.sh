@@ -13,7 +13,7 @@ clean_up() {
   [ -z "$work" ] || rm -rf "$work"
 } 2>/dev/null
 
-# What to run, as a second archive behind the initramfs; and the folders that QEMU shares.
+# What to run, as a second archive after the initramfs; and the folders that QEMU shares.
 prepare_job() {
   local i
   mkdir -p "$work/root/job"
@@ -59,8 +59,8 @@ start_qemu() {
   qemu=$!
 }
 
-# Waits until QEMU ends, also because we end it: when it has not started the command in time, and
-# when whoever reads our standard output has stopped reading.
+# Waits until QEMU ends. We end it when it has not started the command in time, and when the reader
+# of our standard output has stopped reading.
 wait_for_qemu() {
   local ended= result=0
   wait -n -p ended "$qemu" "${helpers[0]}" "${helpers[2]}" || result=$?
@@ -77,8 +77,9 @@ wait_for_qemu() {
   wait "$qemu" || true
 }
 
-# One attempt. Sets status: the command's exit status; "started" when the guest died after the
-# command began; "failed" when it found no way to make the devices; nothing when before.
+# Makes one attempt and sets status. It is the command's exit status, "started" when the guest died
+# after the command began, "failed" when it could not make the devices, and nothing when it died
+# before.
 boot() {
   rm -f "$work/out" "$work/err" "$work/status"
   mkfifo "$work/out" "$work/err"

@@ -24,14 +24,14 @@ missing_packages() {
   compgen -G "$provider" >/dev/null || echo ibverbs-providers
 }
 
-# apt_do ARGUMENT...: apt-get, quietly, with patience for a network that stumbles and for another
-# apt that holds a lock.
+# apt_do ARGUMENT...: runs apt-get quietly. It tries again when the network stumbles, and waits for
+# another apt that holds a lock.
 apt_do() {
   LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 \
     -o Acquire::Retries=3 -o APT::Sandbox::User=root "$@" >>"$cache/apt.log" 2>&1 </dev/null
 }
 
-# Three times, since an index may just be replaced on the mirror. Only root can.
+# Tries three times, since an index may just be replaced on the mirror. Only root can do it.
 update_index() {
   [ "$EUID" -eq 0 ] || return 0
   local pause

@@ -10,7 +10,7 @@ __version__ = "none: numpy"
 
 
 class ndarray(numpy.ndarray):
-    """Whose memory has the address that CuPy's arrays tell."""
+    """An array that tells its memory's address as CuPy's arrays do."""
 
     @property
     def data(self):
