@@ -42,7 +42,7 @@ NCCL:     --nccl is for programs that are linked with NCCL, such as PyTorch and 
           another libnccl.so by its path, the job ends.
 
 Examples:
-  rondorun -n 4 all_reduce_perf -b 8 -e 64M -f 8
+  rondorun -n 4 all_reduce_perf -b 8 -e 64M -f 2
   rondorun -n 4 --prefix --transport tcp ./train --epochs 3
   rondorun -n 2 --nccl --share-gpu python train.py
   rondorun --hosts node1:4,node2:4 ./train
