@@ -1,5 +1,6 @@
 // Typed calls that the compiler must refuse, each in the words after it. typed_refusals.py compiles
 // this file and reads what the compiler says. It has nothing against the other lines.
+#include <rondo/memory.h>
 #include <rondo/rondo.h>
 
 #include <array>
@@ -27,12 +28,14 @@ void refused(rondo::Communicator& world) {
   bool flag = false;
   long double precise = 0;
   Pair pair{};
+  rondo::Memory untyped = rondo::allocate(16);
 
   world.all_reduce(values, rondo::ReduceOperator::max);
   world.all_reduce(fixed, std::span(values));
   world.all_reduce(pairs);                     // refused: this element type has no DataType
   world.all_reduce(pair);                      // refused: this element type has no DataType
   world.all_reduce(flags);                     // refused: this element type has no DataType
+  world.all_reduce(untyped);                   // refused: this element type has no DataType
   world.broadcast(flag, 0);                    // refused: this element type has no DataType
   world.send(precise, 1);                      // refused: this element type has no DataType
   world.recv(large, 1);                        // refused: as large as its DataType

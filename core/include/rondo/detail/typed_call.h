@@ -17,9 +17,14 @@
 
 namespace rondo::detail {
 
+/// Not memory without a type, such as rondo::Memory's.
+template <class Pointer>
+concept PointsToObjects =
+    std::is_pointer_v<Pointer> && std::is_object_v<std::remove_pointer_t<Pointer>>;
+
 template <class Argument>
 concept Contiguous = requires(Argument& argument) {
-  { std::data(argument) } -> std::convertible_to<const volatile void*>;
+  { std::data(argument) } -> PointsToObjects;
   { std::size(argument) } -> std::convertible_to<std::size_t>;
 };
 
