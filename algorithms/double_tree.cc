@@ -9,7 +9,10 @@
 //                                  `-- 6                           `-- 7
 //                                      |-- 5                           |-- 6
 //                                      `-- 7                           `-- 1
-//   broadcast   downwards;  reduce  upwards;  all_reduce  up to rank 0, then down
+//
+//   broadcast    down
+//   reduce       up
+//   all_reduce   up to rank 0, then down
 //
 // Cost           rounds                  hops   sent         reduced
 //   all_reduce   2(q+floor(log2(P))-1)   2q     min(2,P/2)   1

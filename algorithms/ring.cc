@@ -15,11 +15,7 @@
 // The segmented ring cuts each chunk in two as well, but both halves go the same way, one after the
 // other. While a rank adds up one half, the other one is on the wire. In the plain ring a link
 // idles from the moment that a chunk has arrived until it has been added up. The segmented ring
-// takes twice the rounds and hops:
-//
-//   all_reduce       4(P-1)   4(P-1)   2(P-1)/P   (P-1)/P
-//   reduce_scatter   2(P-1)   2(P-1)   (P-1)/P    (P-1)/P
-//   all_gather       2(P-1)   2(P-1)   (P-1)/P    0
+// takes twice the rounds and hops.
 //
 // Cost               rounds   hops     sent       reduced
 //   all_reduce       2(P-1)   2(P-1)   2(P-1)/P   (P-1)/P
@@ -27,6 +23,11 @@
 //   all_gather       P-1      P-1      (P-1)/P    0
 //   broadcast        P-1      P-1      1          0
 //   reduce           P-1      P-1      1          1
+//
+// Cost, segmented    rounds   hops     sent       reduced
+//   all_reduce       4(P-1)   4(P-1)   2(P-1)/P   (P-1)/P
+//   reduce_scatter   2(P-1)   2(P-1)   (P-1)/P    (P-1)/P
+//   all_gather       2(P-1)   2(P-1)   (P-1)/P    0
 //
 // Patarasuk, Yuan: Bandwidth optimal all-reduce algorithms for clusters of workstations, 2009.
 #include "algorithms/ring.h"

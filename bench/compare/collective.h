@@ -54,7 +54,8 @@ inline Subject parse_subject(const std::string& text) {
   const std::size_t colon = text.find(':');
   Subject subject{parse_collective(text.substr(0, colon))};
   if (is_ragged(subject.collective) != (colon != std::string::npos))
-    throw std::invalid_argument("'" + text + "': a pattern of counts belongs to ragged calls");
+    throw std::invalid_argument("'" + text +
+                                "': a pattern of counts belongs to calls with unequal blocks");
   if (colon == std::string::npos) return subject;
   const auto count_pattern = bench::parse_count_pattern(text.substr(colon + 1));
   if (!count_pattern) throw std::invalid_argument("unknown pattern of counts in '" + text + "'");

@@ -30,8 +30,8 @@ int around(int ranks) { return 2 * (ranks - 1); }
 constexpr std::array table{
     Path{"direct_two_shot", "reads its share of all inputs, writes it to all outputs",
          direct_two_shot, twice, false},
-    Path{"direct_one_shot", "copies its input to a board, adds up all copies", direct_one_shot,
-         once, false},
+    Path{"direct_one_shot", "copies its input to shared memory, adds up all copies",
+         direct_one_shot, once, false},
     Path{"slots_two_shot", "by slots: blocks to their owners, sums to everybody", two_shot, twice,
          false},
     Path{"slots_ring", "by slots: partial sums around, then sums around", ring, around, false},

@@ -43,9 +43,9 @@ constexpr std::array table{
     Setting{"RONDO_DEBUG_FILE", "NCCL_DEBUG_FILE", "file name; %h is the host, %p the pid",
             "standard error", "the file that the log is written to"},
     Setting{"RONDO_DEBUG_SUBSYS", "NCCL_DEBUG_SUBSYS", "INIT,NET or ^TUNING", "ALL",
-            "which lines below WARN are logged: INIT (start), P2P (paths between GPUs), NET "
-            "(networks), REG (windows), ALLOC (memory), DESTROY (end), TUNING (choices), COLL "
-            "(calls), PROFILE (traces); NCCL's other names are accepted and add no line"},
+            "lines below WARN to log: INIT (start), P2P (paths between GPUs), NET (networks), REG "
+            "(windows), ALLOC (memory), DESTROY (end), TUNING (choices), COLL (calls), PROFILE "
+            "(traces); NCCL's other names: none"},
     Setting{"RONDO_DEVICE_EXECUTOR", "", "auto, resident or finite", "auto",
             "small calls between GPUs: resident: co-resident kernels that wait for each other; "
             "finite: copies and kernels that wait for nothing; auto: resident where it can run"},

@@ -24,7 +24,7 @@ struct Process {
 Process& process();
 
 void before_fork() { process().mutex.lock(); }
-void behind_fork() { process().mutex.unlock(); }
+void after_fork() { process().mutex.unlock(); }
 
 /// In the child, where only functions that are safe in signal handlers may be called.
 void in_child() {
@@ -36,13 +36,13 @@ void in_child() {
   }
   if (empty >= 0) ::close(empty);
   child.descriptors.clear();  // what it opens under these numbers is its own
-  behind_fork();
+  after_fork();
 }
 
 Process& process() {
   static Process& one = *[] {
     auto made = std::make_unique<Process>();
-    ::pthread_atfork(before_fork, behind_fork, in_child);
+    ::pthread_atfork(before_fork, after_fork, in_child);
     return made.release();
   }();
   return one;

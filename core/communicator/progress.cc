@@ -247,7 +247,7 @@ void CommunicatorState::tell_timeout(ControlLine& line) const {
 Error CommunicatorState::unexplained_silence() const {
   const bool from_program = timeout_from_program_.load(std::memory_order_relaxed);
   return Error(ErrorCode::timeout,
-               "nothing moved before the deadline and the control plane does not answer",
+               "nothing moved before the deadline and the coordinator does not answer",
                {.rank = rank(),
                 .remedy = "look for a stopped or swapped-out rank; " +
                           words_of_raising_timeout(from_program) + " if it is only slow"});

@@ -81,7 +81,7 @@ class CommunicatorState {
   void set_timeout(std::chrono::milliseconds timeout);
   /// Tells `line` the timeout, for the words of its errors.
   void tell_timeout(ControlLine& line) const;
-  /// The error if nothing moved for so long and the control plane does not answer either.
+  /// The error if nothing moved for so long and the coordinator does not answer either.
   Error unexplained_silence() const;
   bool is_on_one_machine() const { return surroundings_.one_machine; }
   /// Whether messages to `peer` may lie in memory that DeviceBlocks knows. Any thread.

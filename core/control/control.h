@@ -98,7 +98,7 @@ class Control {
 struct MeetingPoint {
   std::string address{};  ///< name or number
   std::uint16_t port = 0;
-  std::uint64_t magic = 0;  ///< strangers without it are turned away; 0: the port's own default
+  std::uint64_t magic = 0;  ///< connections without it are refused; 0: the port's own default
   /// For messages: the settings that tell every rank the place.
   std::string named_by{"MASTER_ADDR and MASTER_PORT (or RONDO_PORT)"};
 };

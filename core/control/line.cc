@@ -286,7 +286,7 @@ std::string Line::describe_service(int& peer) const {
     peer = static_cast<int>(rank);
     return describe(peer, {.host = service, .world_rank = world_rank});
   }
-  return "the process that serves the job's control plane (host " + service.hostname + ", pid " +
+  return "the job's coordinator (host " + service.hostname + ", pid " +
          std::to_string(service.pid) + ")";
 }
 

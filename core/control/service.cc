@@ -25,7 +25,7 @@ using boost::system::error_code;
 
 constexpr int most_ranks = 1'000'000;
 constexpr std::size_t most_strangers = 512;
-/// Time for a stranger to say who it is.
+/// How long a new connection may take to introduce its rank.
 constexpr std::chrono::seconds patience{10};
 /// After a failed meeting, for ranks that are between two tries to hear of it.
 constexpr std::chrono::milliseconds afterword{200};
@@ -212,7 +212,7 @@ void Service::Room::welcome_in(tcp::socket socket) {
 void Service::Room::greeted(const GuestPointer& guest, const Preamble& preamble) {
   guest->stream->send(encode(Preamble{.magic = magic_}));
   if (preamble.magic != magic_) {
-    log(LogLevel::warn, -1, "turned away a rank of another job from " + guest->address);
+    log(LogLevel::warn, -1, "refused a rank of another job from " + guest->address);
     refuse(guest, {.retry = 1, .message = "the service there belongs to another job"});
   } else if (preamble.version != protocol_version) {
     const Refused refusal{.message = "the process at " + guest->address + " speaks version " +
@@ -303,8 +303,8 @@ void Service::Room::closed(const GuestPointer& guest, const std::string& why) {
   if (!guest->introduced) {
     const auto level = why.empty() ? LogLevel::info : LogLevel::warn;
     log(level, -1,
-        "a stranger at " + guest->address + " was turned away" +
-            (why.empty() ? ": it closed the connection" : ": " + why));
+        "dropped a connection from " + guest->address +
+            " that named no rank: " + (why.empty() ? "the other end closed it" : why));
   } else if (hub_) {
     hub_->died(guest->hello.rank, clock_.now());
     arm_ticker();

@@ -10,8 +10,8 @@
 
 namespace rondo::control {
 
-/// A listening socket and a thread. Strangers (other programs, scanners, another job's ranks,
-/// connections that say nothing) are turned away and logged; they never disturb the bootstrap.
+/// A listening socket and a thread. It refuses and logs connections of other programs and scanners,
+/// of another job's ranks, and those that say nothing. They never disturb the bootstrap.
 class Service {
  public:
   /// Listens on all interfaces, IPv4 and IPv6; of `point` the address is not read. Port 0: a free

@@ -125,7 +125,7 @@ void run_handlers(boost::asio::io_context& io) {
       io.run();
       return;
     } catch (const std::exception& error) {
-      log(LogLevel::warn, -1, std::string("in the control plane: ") + error.what());
+      log(LogLevel::warn, -1, std::string("in a control channel: ") + error.what());
     }
   }
 }

@@ -28,7 +28,7 @@ constexpr std::uint32_t eager_looks = 16;
 /// The same where the peer may well be waiting for the core that this rank runs on.
 constexpr std::uint32_t crowded_looks = 8;
 static_assert(eager_looks % looks_per_clock == 0 && crowded_looks % looks_per_clock == 0,
-              "the clock is first read behind the last of them");
+              "the clock is first read after the last of them");
 constexpr std::chrono::nanoseconds shortest_spin{300};
 constexpr microseconds spin_and_yield{200};
 

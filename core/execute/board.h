@@ -14,9 +14,9 @@
 // - or where the caller's buffers lie.
 //
 // Places are used in turn, so no call ends with a barrier. The writer of post n waits only for the
-// readers of post n - N, and for the readers of its stage two calls back. So a rank that only
-// sends, such as a broadcast's root, runs up to N - 1 short calls ahead of those that receive:
-// where they share a core they change places once in N calls. N is places_for().
+// readers of post n - N, and for the readers of its stage two calls back. N is places_for(). So a
+// rank that only sends, such as a broadcast's root, runs up to N - 1 short calls ahead of those
+// that receive. If they share a core, the core changes between them only once in N calls.
 #pragma once
 
 #include <array>

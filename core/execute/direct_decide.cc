@@ -1,6 +1,7 @@
-// The decisions that all ranks make alike: whether a call takes the direct path (they have heard
-// the same times), and how an exposed call's memory is reached (they have read the same
-// announcements). Part of DirectEngine.
+// Part of DirectEngine: the decisions that all ranks make alike.
+//
+// - Whether a call takes the direct path. All ranks have heard the same times.
+// - How an exposed call's memory is reached. All ranks have read the same announcements.
 #include <algorithm>
 #include <string>
 

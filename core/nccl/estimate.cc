@@ -11,8 +11,6 @@
 namespace rondo::nccl {
 namespace {
 
-constexpr Costs clock_constants{.alpha = 1e-6, .beta = 1e-10, .gamma = 5e-11};
-
 /// What a communicator does.
 struct Load {
   double collectives = 0;  ///< seconds, as both below
@@ -36,14 +34,14 @@ double seconds_of(const Call& call, const detail::CommunicatorState& state) {
   if (state.size() == 1) return 0;
   const CostLine& cost = algorithm_of(call, state).cost;
   const auto bytes = static_cast<double>(index_space_bytes(call, state.size()));
-  return value_of(cost.hops, state.size()) * clock_constants.alpha +
-         value_of(cost.sent, state.size()) * bytes * clock_constants.beta +
-         value_of(cost.reduced, state.size()) * bytes * clock_constants.gamma;
+  return value_of(cost.hops, state.size()) * default_costs.alpha +
+         value_of(cost.sent, state.size()) * bytes * default_costs.beta +
+         value_of(cost.reduced, state.size()) * bytes * default_costs.gamma;
 }
 
 double seconds_of_message(const Call& call) {
   const auto bytes = static_cast<double>(call.count * size_of(call.type));
-  return clock_constants.alpha + bytes * clock_constants.beta;
+  return default_costs.alpha + bytes * default_costs.beta;
 }
 
 }  // namespace

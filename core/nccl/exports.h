@@ -1,5 +1,5 @@
-// How a function of the C API is exported: ncclX as a weak symbol, so that a profiler can define
-// its own, and pncclX as a second name of the same code, for the profiler to call. The same for
+// How a function of the C API is exported. ncclX is a weak symbol, so that a profiler can define
+// its own. pncclX is a second name of the same code, which the profiler calls. The same holds for
 // rondoX.
 #pragma once
 

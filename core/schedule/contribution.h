@@ -1,8 +1,9 @@
 // Contributions: what a chunk of memory is made of, without its bytes.
 //
-// Up to 64 ranks the contributors are an exact set; beyond, a 64-bit sum of one random number per
-// contributor and their count (two different multisets of equal size collide with probability
-// 2^-64). A barrier's tokens are exact sets at any number of ranks.
+// - Up to 64 ranks the contributors are an exact set.
+// - With more ranks they are their count and a 64-bit sum of one random number per contributor. Two
+//   different multisets of equal size collide with probability 2^-64.
+// - A barrier's tokens are exact sets at any number of ranks.
 #pragma once
 
 #include <cstdint>

@@ -3,11 +3,18 @@
 //   operand, operand, ... --(op)--> into (optional)
 //                          \------> out channel (optional)
 //
-// An operand is a local chunk or the next message of an in-channel. Every semantic step is an op
-// (send: one local operand, out channel; receive: one channel operand, into), and fusion only makes
-// ops larger: receive_reduce_send is {channel, local} -> out, a one-shot reduction is
-// {channel, local, channel, ...} -> into. All operands of an op, `into` and the message on the out
-// channel are `extent` long. Operands combine from left to right, rounded once.
+// An operand is a local chunk or the next message of an in-channel. Every semantic step is an op:
+//
+//   send      {local} -> out
+//   receive   {channel} -> into
+//
+// Fusion only makes ops larger:
+//
+//   receive_reduce_send    {channel, local} -> out
+//   a one-shot reduction   {channel, local, channel, ...} -> into
+//
+// All operands of an op, `into` and the message on the out channel are `extent` long. Operands
+// combine from left to right, rounded once.
 #pragma once
 
 #include <cstdint>

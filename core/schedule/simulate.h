@@ -19,8 +19,8 @@
 //   processor and as much of its receiver's. Combining takes n gamma of the processor. Ranks that
 //   share a processor take turns. A lane sends on what it has just received or combined for n
 //   `forward`, since executors do both at once. Alpha occupies nothing. A receiver whose processor
-//   is idle copies out what has come while the sender still copies in the rest: it is done sooner
-//   by `overlap` of the time for which it waited like that.
+//   is idle copies out what has come while the sender still copies in the rest. So it is done
+//   sooner by a part of the time for which it waited like that. The part is `overlap`.
 #pragma once
 
 #include <cstdint>
@@ -54,6 +54,9 @@ struct Costs {
   /// Processors move the bytes, and may share; also where they take no time for it.
   bool works() const { return copy > 0 || processors > 0; }
 };
+
+/// The costs where none were measured: those of a fast network between machines.
+inline constexpr Costs default_costs{.alpha = 1e-6, .beta = 1e-10, .gamma = 5e-11};
 
 struct RankCost {
   double seconds = 0;          ///< when the rank's last lane is done

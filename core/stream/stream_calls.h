@@ -15,10 +15,13 @@
 // thread that makes calls of several communicators puts them there slice by slice in turn
 // (together.h).
 //
-// Pinned memory: 4 slots of 1 MiB for collectives. For messages 4 slots of 256 KiB for each peer
-// and direction that a group has at once: `usual_lanes` from the start, others when first needed,
-// also by a call that is captured. A rank's messages to itself within device memory are copies in
-// the stream (own_copies.h).
+// Pinned memory:
+// - for collectives, 4 slots of 1 MiB
+// - for messages, 4 slots of 256 KiB for each peer and direction that a group has at once
+//
+// Slots of messages are there for `usual_lanes` such directions from the start. Others are made
+// when first needed, also by a call that is captured. A rank's messages to itself within device
+// memory are copies in the stream (own_copies.h).
 //
 // Threads: one at a time, but rethrow_failure() and retire() may come from any.
 #pragma once

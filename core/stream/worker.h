@@ -1,7 +1,7 @@
 // Worker: the thread that runs a communicator's batches when their stream has reached them.
 //
-// - A stream announces a batch by a host function (arrive()), in the order in which the batches are
-//   to run, because the streams of a communicator's calls wait for each other by events.
+// - A stream announces a batch by a host function (arrive()). Batches come in the order in which
+//   they are to run, because the streams of a communicator's calls wait for each other by events.
 // - From then on the worker looks at the lanes' flags until every slice is done.
 // - After a failure it only answers the flags, so that no stream waits for ever. rethrow_failure()
 //   says why.

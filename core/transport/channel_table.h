@@ -1,5 +1,8 @@
-// What transports that connect in the background keep: channels by peer and lane, made at first
-// use, the channels that this rank waits to see connected, and when to look at rare things.
+// What transports that connect in the background keep:
+//
+// - ChannelTable: channels by peer and lane, made at first use. It knows which of them this rank
+//   waits to see connected.
+// - RareLook: when to look at rare things.
 #pragma once
 
 #include <algorithm>

@@ -213,15 +213,15 @@ void check(const ArenaShape& shape) {
                      std::uint64_t{shape.wipe_interval} * shape.depth * 2 <= shape.flag_period;
   if (positive && flags && shape.frame_bytes % vector_bytes == 0) return;
   throw Error(ErrorCode::configuration,
-              "the shape of an arena makes no sense: " + std::to_string(shape.ranks) + " ranks, " +
-                  std::to_string(shape.lanes) + " lanes, " + std::to_string(shape.stripes) +
-                  " stripes, depth " + std::to_string(shape.depth) + ", frames of " +
-                  std::to_string(shape.frame_bytes) + " bytes, " + std::to_string(shape.packets) +
-                  " packets, mailboxes of " + std::to_string(shape.mailbox) + ", flag period " +
-                  std::to_string(shape.flag_period) + ", wiped every " +
-                  std::to_string(shape.wipe_interval) + " uses",
-              {.remedy = "numbers above 0, frames of whole 16 bytes, a flag period that is a power "
-                         "of two, at most 2^31 and at least 2 * depth * wipe_interval"});
+              "the shape of an arena is not valid: ranks " + std::to_string(shape.ranks) +
+                  ", lanes " + std::to_string(shape.lanes) + ", stripes " +
+                  std::to_string(shape.stripes) + ", depth " + std::to_string(shape.depth) +
+                  ", frame_bytes " + std::to_string(shape.frame_bytes) + ", packets " +
+                  std::to_string(shape.packets) + ", mailbox " + std::to_string(shape.mailbox) +
+                  ", flag_period " + std::to_string(shape.flag_period) + ", wipe_interval " +
+                  std::to_string(shape.wipe_interval),
+              {.remedy = "numbers above 0, and frame_bytes a multiple of 16. flag_period must be a "
+                         "power of two from 2 * depth * wipe_interval to 2^31"});
 }
 
 std::vector<std::byte> encode(const EncodeRequest& request) {

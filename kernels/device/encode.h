@@ -24,7 +24,7 @@ struct EncodeRequest {
 
 /// The image, aligned as any new memory. Ranks that encode equal requests but for program and rank
 /// cut their messages alike. Throws Error{configuration} where the arena is too small or its shape
-/// makes no sense, Error{invalid_argument} where an op has more than most_operands operands.
+/// is not valid, Error{invalid_argument} where an op has more than most_operands operands.
 std::vector<std::byte> encode(const EncodeRequest& request);
 
 /// Scratch memory that a rank needs to run the image, for all stripes together.

@@ -8,10 +8,10 @@
 // The schedules of the same names are their specification, bit for bit. Packets are those of the
 // low-latency protocol.
 //
-// Mailboxes come in pairs that calls use in turn. They are free in time: a rank in call n has heard
-// from every rank in call n - 1, and each rank sent that after it had finished call n - 2. So the
-// mailboxes of call n - 2 are free. For this reason parts are never empty: a part past the end is a
-// packet without elements.
+// Mailboxes come in pairs that calls use in turn. A rank in call n has heard from every rank in
+// call n - 1. Each rank sent that after it had finished call n - 2. So the mailboxes of call n - 2
+// are free. For this reason parts are never empty: a part past the end is a packet without
+// elements.
 #pragma once
 
 #include "kernels/device/lane_view.h"

@@ -247,10 +247,10 @@ TEST_CASE("strangers on the port do not disturb the meeting") {
   const std::string logged((std::istreambuf_iterator<char>(file)),
                            std::istreambuf_iterator<char>());
   std::filesystem::remove(log_file);
-  CHECK(says(logged, "WARN  a stranger at 127.0.0.1:"));
-  CHECK(says(logged, " was turned away: it sent 'GET / HTTP/1.1..'"));
-  CHECK(says(logged, " was turned away: it sent a message of 4294967295 bytes"));
-  CHECK(says(logged, "turned away a rank of another job from 127.0.0.1:"));
+  CHECK(says(logged, "WARN  dropped a connection from 127.0.0.1:"));
+  CHECK(says(logged, " that named no rank: it sent 'GET / HTTP/1.1..'"));
+  CHECK(says(logged, " that named no rank: it sent a message of 4294967295 bytes"));
+  CHECK(says(logged, "refused a rank of another job from 127.0.0.1:"));
 }
 
 TEST_CASE("another version of the protocol ends the meeting for all") {

@@ -1,6 +1,9 @@
 // The order in which executors run the lowered programs of every algorithm, with interleaved
-// passes: no deadlock when channels hold what is promised, both ends of a channel mean the same
-// frames, and no memory is read or written out of order.
+// passes:
+//
+// - There is no deadlock if channels hold as many frames as promised.
+// - Both ends of a channel mean the same frames.
+// - No memory is read or written out of order.
 #include "core/execute/order.h"
 
 #include <algorithm>

@@ -1,6 +1,9 @@
-// Reproducible reductions and those in a wider type: the same bits by every algorithm that may
-// carry them, over every transport, whatever the size and the place in memory; and they are the
-// bits of contributions folded one by one, in the order of ranks, rounded once.
+// Reproducible reductions, and those in a wider type, have the bits of contributions folded one by
+// one in rank order and rounded once. The bits are the same
+//
+// - by every algorithm that may carry them,
+// - over every transport,
+// - at any size and place in memory.
 #include <cstdlib>
 #include <cstring>
 

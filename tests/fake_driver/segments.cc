@@ -1,6 +1,8 @@
-// Memory of cuMemCreate: files without a name, whose descriptors processes pass on, and addresses
-// that are reserved first. Each address exists twice, as for all device memory: once as programs
-// hold it, where no code can touch it, and once with the files mapped, for the fake's own copies.
+// Memory of cuMemCreate: files without a name, and addresses that are reserved first. Processes
+// pass the files' descriptors on. As for all device memory, each address exists twice:
+//
+// - as programs hold it, where no code can touch it
+// - with the files mapped, for the fake's own copies
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
-// convert.h against the definition of each format: a value is sign x 2^e x (1 + m / 2^bits), and
-// narrowing picks the nearer neighbour, the even one of two equally near.
+// convert.h against the definition of each format. A value is sign x 2^e x (1 + m / 2^bits).
+// Narrowing picks the nearer neighbour, and the even one if both are equally near.
 #include "kernels/cpu/convert.h"
 
 #include <cmath>

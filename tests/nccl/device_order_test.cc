@@ -67,7 +67,7 @@ TEST_CASE("collectives of a group keep their order, whatever way each goes") {
     const auto middle = got.begin() + static_cast<std::ptrdiff_t>(count);
     expect_that(sums.get() == wanted, "what came by the host's memory");
     expect_that(std::equal(message.begin(), message.end(), got.begin()), "a message among them");
-    expect_that(std::equal(wanted.begin(), wanted.end(), middle), "a broadcast behind them");
+    expect_that(std::equal(wanted.begin(), wanted.end(), middle), "a broadcast after them");
     for (std::size_t i = 0; i < last.size(); ++i)
       expect_that(last[i] == ranks * wanted[i % count], "what went back to the host");
   });

@@ -187,7 +187,7 @@ void calls_beside_an_abort(const TwoRanks& ranks, std::size_t elements, int befo
   calling.join();
   aborting.join();
   stream.finish();
-  expect_that(fake_launches() == launches, "a kernel ran behind the abort");
+  expect_that(fake_launches() == launches, "a kernel ran after the abort");
   expect(ncclCommAbort(ranks.comms[0]));
 }
 

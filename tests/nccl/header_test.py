@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""nccl.h compiles as C11 and C++20, and lays everything out as an installed NCCL's header does;
-rondo/nccl.h compiles with both, from C99 on, and its functions are null in a library without them.
+"""nccl.h compiles as C11 and C++20. It lays everything out as an installed NCCL's header does.
+rondo/nccl.h compiles with both headers, from C99 on. Its functions are null in a library without
+them.
 
     header_test.py CXX LIBRARY   77 where there is no NCCL to compare with, after the rest has passed
 """

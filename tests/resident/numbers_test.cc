@@ -1,6 +1,10 @@
 // Reproducible reductions, and those in a wider type, have the bits of contributions folded in rank
-// order, on any path of device buffers: co-resident kernels, between devices, in place by one
-// thread's group, and through the host's memory. Host buffers give the same bits.
+// order. Host buffers give the same bits as any path of device buffers:
+//
+// - co-resident kernels
+// - between devices
+// - in place by one thread's group
+// - through the host's memory
 #include "tests/catch.h"
 #include "tests/execute/folded.h"
 #include "tests/resident/ranks.h"

@@ -85,7 +85,7 @@ TEST_CASE("ragged collectives in a stream") {
     stream.finish();
     expect_that(std::equal(all.begin(), all.end(), host.begin()) && host.back() == -1,
                 "all_gather_v in place, on the host");
-    if (own > 0) expect_that(out.get().back() == -1, "what lies behind the block");
+    if (own > 0) expect_that(out.get().back() == -1, "what lies after the block");
   });
   CHECK(fake_violations() == 0);
 }

@@ -17,10 +17,6 @@ struct Prediction {
   RankCost cost{};         ///< the busiest rank's
 };
 
-/// The costs in `simulate`, `why` and the pages of `explain --html` and `learn` if no profile was
-/// given: those of a fast network between machines.
-inline constexpr Costs default_costs{.alpha = 1e-6, .beta = 1e-10, .gamma = 5e-11};
-
 /// How a schedule of any of the algorithms is simulated.
 using Simulate = std::function<Simulation(const Schedule&)>;
 

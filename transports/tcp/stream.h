@@ -93,7 +93,8 @@ class StreamReader {
   /// left of it); 0: nothing there yet.
   std::size_t read(std::span<std::byte> destination);
   /// What read() has not handed out of the current frame, once all of it has arrived, else null.
-  /// Valid until next(). Of a whole frame it is aligned as ReceiveChannel::peek() says.
+  /// Valid until next(). If read() has handed out nothing of the frame, it is aligned as
+  /// ReceiveChannel::peek() says.
   const std::byte* payload();
   /// Done with the current frame: the next header is looked for.
   void next();

@@ -2,8 +2,12 @@
 //
 // On InfiniBand a port is reached by its LID within a subnet, and by GID 0 beyond. On Ethernet
 // (RoCE) a port is reached by GIDs only. Each IP address of the network device is a GID, in two
-// kinds: RoCE v2 travels in UDP over IP and is routed; v1 is a bare Ethernet frame of one broadcast
-// domain. Two ends must use the same kind, and both IPv4 or both IPv6.
+// kinds:
+//
+// - RoCE v2 travels in UDP over IP and is routed.
+// - RoCE v1 travels in bare Ethernet frames, within one broadcast domain.
+//
+// Two ends must use the same kind, and both IPv4 or both IPv6.
 #pragma once
 
 #include <array>

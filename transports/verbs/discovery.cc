@@ -186,9 +186,9 @@ Discovery nothing(const std::filesystem::path& classes) {
   if (devices.empty()) {
     return {.obstacle = "the kernel shows no RDMA device",
             .remedy =
-                "with an adapter in the machine, load its driver (modprobe mlx5_ib and the "
-                "like); without one, Soft-RoCE makes one of a network interface: modprobe "
-                "rdma_rxe && rdma link add rxe0 type rxe netdev eth0"};
+                "load the adapter's driver (modprobe mlx5_ib and the like). If the machine has no "
+                "adapter, let Soft-RoCE make one of a network interface: modprobe rdma_rxe && "
+                "rdma link add rxe0 type rxe netdev eth0"};
   }
   return {.obstacle = "the kernel has RDMA devices (" + devices + ") but libibverbs shows none",
           .remedy =

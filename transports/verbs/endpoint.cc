@@ -269,7 +269,7 @@ void Endpoint::note(const ibv_wc& completion, bool receive, std::uint32_t count)
     const char* const action = receive ? "receiving" : "sending";
     const PortCondition port = flushed ? PortCondition::well
                                : completion.status == IBV_WC_LOC_QP_OP_ERR
-                                   ? rail_.condition_behind_refusal()
+                                   ? rail_.condition_after_refusal()
                                    : rail_.condition();
     failure_ = port == PortCondition::well
                    ? completion_error(completion.status, completion.vendor_err, action, link_)

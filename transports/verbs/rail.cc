@@ -73,11 +73,10 @@ Link Rail::link(int peer) const {
 std::string Rail::account() const {
   const auto text = [](std::uint64_t number) { return std::to_string(number); };
   return port_.device + " port " + std::to_string(port_.port) + ": " + text(tally_.sends) +
-         " sends, " + text(tally_.from_place) + " of them from user memory, " +
-         text(tally_.signalled) + " with a completion (" + text(tally_.questions) +
-         " requested separately); " + text(regions_.registrations()) +
-         " registrations of user memory, " + text(regions_.registered_bytes()) +
-         " bytes of host memory registered at the end";
+         " sends (" + text(tally_.from_place) + " from user memory, " + text(tally_.signalled) +
+         " with a completion, " + text(tally_.questions) + " only for a completion), " +
+         text(regions_.registrations()) + " registrations of user memory, " +
+         text(regions_.registered_bytes()) + " bytes of host memory registered at the end";
 }
 
 std::uint32_t Rail::admit(Worker& worker) {
@@ -155,7 +154,7 @@ PortCondition Rail::condition() const {
   return attributes.state == IBV_PORT_ACTIVE ? PortCondition::well : PortCondition::down;
 }
 
-PortCondition Rail::condition_behind_refusal() const {
+PortCondition Rail::condition_after_refusal() const {
   constexpr int looks = 100;
   constexpr std::chrono::milliseconds between{5};
   PortCondition found = condition();

@@ -1,11 +1,12 @@
 // Which devices and ports RONDO_IB_HCA allows. Needs no libibverbs.
 //
-//   mlx5            ports of devices whose names begin so
-//   mlx5_0:1,mlx5_1 several, the first at its port 1 only
-//   =mlx5_1         exactly this name ("mlx5_1" alone means mlx5_10, too)
-//   ^mlx5_3         all but these; ^=mlx5_3:2 all but exactly this port
+//   mlx5              ports of devices whose names begin so
+//   mlx5_0:1,mlx5_1   several, the first at its port 1 only
+//   =mlx5_1           exactly this name ("mlx5_1" alone means mlx5_10, too)
+//   ^mlx5_3           all but these
+//   ^=mlx5_3:2        all but exactly this port
 //
-// The syntax of NCCL_IB_HCA; its newer ":port:rail:plane" is refused by name.
+// This is the syntax of NCCL_IB_HCA. Its newer ":port:rail:plane" is refused by name.
 #pragma once
 
 #include <string>

@@ -76,10 +76,10 @@ constexpr std::array status_words{
     StatusWords{
         IBV_WC_RETRY_EXC_ERR,
         {ErrorCode::peer_lost, "retries exceeded: the peer's device acknowledged nothing",
-         "see whether the peer's process and port work; whether both ends use fitting GIDs "
-         "(`rondo rdma`, RONDO_IB_GID_INDEX) and ping between them works; on RoCE, whether "
-         "a firewall drops UDP port 4791 and the switches keep its class of traffic free "
-         "of loss (PFC or ECN, RONDO_IB_TC); on a congested network raise RONDO_IB_TIMEOUT"}},
+         "see whether the peer's process and port work. Compare the GIDs of both ends "
+         "(`rondo rdma`, RONDO_IB_GID_INDEX) and ping between them. On RoCE, see whether a "
+         "firewall drops UDP port 4791. See whether the switches keep RoCE's traffic class free "
+         "of loss (PFC or ECN, RONDO_IB_TC). On a congested network raise RONDO_IB_TIMEOUT"}},
     StatusWords{
         IBV_WC_RNR_RETRY_EXC_ERR,
         {ErrorCode::timeout, "receiver not ready: the peer had no buffer posted for too long",

@@ -24,8 +24,8 @@
 //   arrives is reduced, and that is read from the slot anyway.
 //
 // Registered memory:
-// - A channel in use takes 8 slots at either end, of 64 KiB with few ranks and smaller with many,
-//   so that the limits of core/transport/transport.h hold (256 MiB for each rank).
+// - A channel in use takes 8 slots at either end. A slot has 64 KiB with few ranks, and less with
+//   many. So the limits of core/transport/transport.h hold (256 MiB for each rank).
 // - For each device in use: at most 64 blocks and 16 GiB of allocate() memory, which the user has.
 // - The limit of locked memory (ulimit -l) must allow the slots. Blocks beyond it are copied.
 // - A device takes some KiB more for each queue pair.

@@ -49,8 +49,8 @@ class StreamCommunicator {
   StreamCommunicator() = default;
   /// Takes the communicator over. The program makes no more calls with it, except abort(). To go on
   /// with it, pass its dup(). Not collective.
-  /// - Takes page-locked memory of the CUDA context that is current in this thread: 4 MiB, and
-  ///   1 MiB for each peer and direction of messages, 8 of them at first.
+  /// - Takes page-locked memory of the CUDA context that is current in this thread. It is 4 MiB,
+  ///   and 1 MiB for each peer and direction of messages. At first it is for at most 8 of these.
   /// - So it must not be called while this thread captures a stream.
   /// - Throws Error{invalid_usage} without a context.
   explicit StreamCommunicator(Communicator communicator);

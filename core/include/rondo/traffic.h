@@ -8,9 +8,10 @@ namespace rondo {
 /// What a rank has sent to other ranks in a communicator.
 ///
 /// A *message* is one send of the schedule. A transport may cut a message into several *frames*,
-/// each with a header. In shared memory data also moves directly, without frames. Then each value
-/// counts that a peer reads from this rank (its input, or a result that it made), and each value
-/// that this rank stores into a peer's memory: once for each peer.
+/// each with a header. In shared memory data also moves directly, without frames. Then these values
+/// count, once for each peer:
+/// - values that a peer reads from this rank: its input, or a result that it made
+/// - values that this rank stores into a peer's memory
 ///
 /// So the payload of a call, added up over the ranks, is what crosses from rank to rank, however it
 /// is carried. For an all-reduce of N bytes on P ranks, each rank sends:

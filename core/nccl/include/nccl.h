@@ -2,11 +2,11 @@
 // function does here, and what differs from NCCL.
 //
 // Names, numbers and layouts are those of NCCL 2.32. Programs built with NVIDIA's header of that or
-// an earlier version work with this library, and the other way round: the library adapts to the
-// version that a program was built with (ncclConfig_t.version). Where CUDA's headers are missing,
-// the two CUDA types below are declared as CUDA declares them.
+// an earlier version work with this library. It adapts to the version that a program was built with
+// (ncclConfig_t.version). Programs built with this header work with NVIDIA's library. Where CUDA's
+// headers are missing, the two CUDA types below are declared as CUDA declares them.
 //
-// Calls on GPU buffers follow their streams. Calls on host buffers are in no stream's order: they
+// Calls on GPU buffers follow their streams. Calls on host buffers are in no stream's order. They
 // are complete when they, or the outermost ncclGroupEnd, return. With blocking = 0 they return
 // ncclInProgress, and are complete when ncclCommGetAsyncError says ncclSuccess.
 #pragma once
@@ -38,9 +38,9 @@ typedef struct CUstream_st* cudaStream_t;
 typedef struct CUevent_st* cudaEvent_t;
 #endif
 
-// Programs that take NCCL's device API from nccl_device.h where the version has one, as nccl-tests
-// does, define RONDO_NCCL_NO_DEVICE_API: that header is code of NCCL's own kernels, so this one
-// then says it is the last version without.
+// Some programs, such as nccl-tests, take NCCL's device API from nccl_device.h if the version has
+// one. That header is code of NCCL's own kernels. Such programs define RONDO_NCCL_NO_DEVICE_API.
+// Then this header gives the last version without a device API.
 #define NCCL_MAJOR 2
 #ifdef RONDO_NCCL_NO_DEVICE_API
 #define NCCL_MINOR 27
@@ -201,7 +201,8 @@ typedef struct ncclConfigExt {
 } ncclConfigExt_t;
 
 // One call's settings. Begin with NCCL_COLLCONFIG_INITIALIZER. An algorithm cannot be chosen for
-// one call: `algSelection` with `forceAlgSelection` is refused. Of the others only `ext` counts.
+// one call: `algSelection` with `forceAlgSelection` is refused. `ext` is the only other
+// member that counts.
 typedef struct {
   size_t size;
   unsigned int magic;

@@ -58,7 +58,7 @@ TEST_CASE("the whole screen, as a person sees it") {
   CHECK(text(explanation, state, {.columns = 80, .lines = 16}) == R"(all_reduce by ring, 4 ranks
 round 2 of 6: reduce-scatter, its round 2
 
-Who holds what: 01 is of ranks 0 and 1, * of all, *-2 of all but 2; [..] is new
+What each rank holds (01: of ranks 0 and 1, *: all, *-2: all but 2, [..]: new)
 chunk  rank 0   rank 1   rank 2   rank 3
  a     0        1        12       [123]
  b     [023]    1        2        23
@@ -82,7 +82,7 @@ TEST_CASE("a followed chunk and rank: their messages and the way so far") {
   CHECK(text(explanation, state, {.columns = 80, .lines = 16}) == R"(all_reduce by ring, 4 ranks
 round 4 of 6: all-gather, its round 1
 
-Who holds what: 01 is of ranks 0 and 1, * of all, *-2 of all but 2; [..] is new
+What each rank holds (01: of ranks 0 and 1, *: all, *-2: all but 2, [..]: new)
 chunk  >rank 0  rank 1   rank 2   rank 3
  a     *        [*]      12       123
  b     023      *        [*]      23

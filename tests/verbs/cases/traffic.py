@@ -90,8 +90,8 @@ def some_queue_pairs(jobs):
     require(counts["2"] == 2 * counts["1"] > 0, f"queue pairs by setting: {counts}")
 
 
-ACCOUNT = re.compile(r": (\d+) sends, (\d+) of them from user memory, (\d+) with a completion "
-                     r"\((\d+) requested separately\); "
+ACCOUNT = re.compile(r": (\d+) sends \((\d+) from user memory, (\d+) with a completion, "
+                     r"(\d+) only for a completion\), "
                      r"(\d+) registrations of user memory, "
                      r"(\d+) bytes of host memory registered at the end")
 GENERATIONS = 2

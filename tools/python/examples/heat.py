@@ -2,8 +2,8 @@
 
     rondorun -n 4 python tools/python/examples/heat.py [STEPS]
 
-The ends of the rod are kept at 0 and 1; it prints how far the middle of the rod has come to 0.5, and
-whether the whole rod equals that of a single process.
+The ends of the rod are kept at 0 and 1. The program prints how near the middle of the rod has come
+to 0.5, and whether the whole rod equals that of a single process.
 """
 
 import sys

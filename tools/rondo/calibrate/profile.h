@@ -1,15 +1,18 @@
 // Profile: what messages, shared memory and reductions cost on one machine, as measured by `rondo
 // calibrate`, and the constants of the simulator's clock that follow from it.
 //
-//   alpha     seconds of an 8-byte message, from one rank's call to its return on the other
-//   copy      processor's seconds a byte at either end of a message: half the time of an all_gather
-//             round a ring, in which every rank sends and receives at once
-//   overlap   how much of the two copies of a lone message happens at once, as a part of one copy
-//   combined  seconds a byte that adding takes beyond receiving: a reduce_scatter round a ring has
-//             the messages of an all_gather and adds the data that comes
-//   fetched   processor's seconds a byte to read a peer's memory without messages
+//   alpha              seconds of an 8-byte message, from one rank's call to its return on the
+//                      other
+//   copy               processor's seconds a byte at either end of a message: half the time of an
+//                      all_gather round a ring, in which every rank sends and receives at once
+//   overlap            how much of the two copies of a lone message happens at once, as a part of
+//                      one copy
+//   combined           seconds a byte that adding takes beyond receiving: a reduce_scatter round a
+//                      ring has the messages of an all_gather and adds the data that comes
+//   fetched            processor's seconds a byte to read a peer's memory without messages
 //   fetched_combined   what adding takes beyond that
-//   gamma     what combining two vectors takes beyond copying one: how types and operators differ
+//   gamma              what combining two vectors takes beyond copying one: how types and operators
+//                      differ
 //
 // Between hosts links move the bytes. There `beta` is the time of a byte while the rank sends and
 // receives at once, and `combined` is the time that adding takes beyond that.

@@ -134,8 +134,8 @@ class View {
   void holdings_table() {
     const std::string legend =
         state_.numbers
-            ? "Who holds what, as numbers; [..] written in this round"
-            : "Who holds what: 01 is of ranks 0 and 1, * of all, *-2 of all but 2; [..] is new";
+            ? "What each rank holds, as numbers; [..] written in this round"
+            : "What each rank holds (01: of ranks 0 and 1, *: all, *-2: all but 2, [..]: new)";
     add(legend, Style::heading);
     const auto chunks = static_cast<std::size_t>(header_.layout.chunks());
     const std::size_t label =

@@ -57,7 +57,7 @@ extern "C" {
 // val.i is 0 or 1. With 1, contributions are combined in rank order. So the bits of the result
 // depend only on the values, their number, their type and the operator.
 #define RONDO_NCCL_REPRODUCIBLE 2
-//
+
 // There is no option for a timeout. A rank that waits too long gives up the communicator, not the
 // call: it waits for the call that its stream has reached, which a graph may replay. So the timeout
 // belongs to the communicator (below). It may be set before any call.
