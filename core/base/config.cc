@@ -93,7 +93,8 @@ constexpr std::array table{
     Setting{"RONDO_SOCKET_FAMILY", "NCCL_SOCKET_FAMILY", "AF_INET or AF_INET6", "either",
             "use only IPv4 or only IPv6 addresses of network interfaces"},
     Setting{"RONDO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "eth,ib or =eth0 or ^docker", "automatic",
-            "network interfaces to use: prefixes, exact names after =, all but these after ^"},
+            "network interface to use, the first that fits: prefixes, exact names after =, all but "
+            "these after ^"},
     Setting{"RONDO_TIMEOUT", "", "seconds", "300",
             "a call fails when a peer stays silent for so long"},
     Setting{"RONDO_TRACE", "", "file name", "no trace",

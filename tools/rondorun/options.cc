@@ -37,7 +37,7 @@ Port:     rondorun keeps MASTER_PORT from other programs while the job runs. A r
           SO_REUSEADDR, as servers usually do, can listen on it.
 Ssh:      must log in without asking a question. The working directory, the variables of --env, and
           all RONDO_* and NCCL_* variables go to each host, except RONDO_HOSTID and NCCL_HOSTID. A
-          host that is this machine needs no ssh.
+          host that is this machine needs no ssh, unless it is given as an IP address.
 NCCL:     --nccl is for programs that are linked with NCCL, such as PyTorch and CuPy. If a rank opens
           another libnccl.so by its path, the job ends.
 
