@@ -20,6 +20,11 @@ inline constexpr bool looks_for_races = true;
 #else
 inline constexpr bool looks_for_races = false;
 #endif
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+inline constexpr bool is_sanitized = true;
+#else
+inline constexpr bool is_sanitized = false;
+#endif
 
 /// Whether this build has the cell: under ThreadSanitizer every type with sum, and every operator
 /// with two types.
@@ -36,11 +41,7 @@ std::vector<T> cells(std::vector<T> all, std::vector<T> under_thread_sanitizer) 
 
 /// As cells(), with the shorter list under AddressSanitizer, too.
 inline std::vector<int> numbers_of_ranks(std::vector<int> all, std::vector<int> under_sanitizers) {
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-  return under_sanitizers;
-#else
-  return all;
-#endif
+  return is_sanitized ? under_sanitizers : all;
 }
 
 }  // namespace rondo::test
