@@ -67,7 +67,7 @@ class PieceRun {
     share_out<sizeof(typename E::Storage)>(
         call_.count, aligned(), share,
         [this]<int lanes, int vectors>(std::size_t first, std::size_t stride) {
-          combine<lanes, vectors>(first, stride);
+          this->template combine<lanes, vectors>(first, stride);
         });
   }
 

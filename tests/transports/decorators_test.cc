@@ -61,7 +61,7 @@ TEST_CASE("decorators drop and corrupt the chosen frame only", "[transports]") {
   CHECK(different_bits(corrupt[2].bytes, all[2].bytes) == 1);
 
   const auto empty = arrivals(variant, {.seed = 5, .corrupt_frame = 1}, from_place, 3);
-  CHECK(empty[1].fingerprint == (2 ^ 32));
+  CHECK(empty[1].fingerprint == (0x2 ^ 32));
   const auto tag = arrivals(variant, {.seed = 4, .corrupt_fingerprint = 0}, from_place, 3);
   CHECK(tag[0] == Message{1 ^ 16, all[0].bytes});
   CHECK(tag[1] == all[1]);
