@@ -5,7 +5,7 @@
 // of slices. So cells that differ in these alone are left to the other builds. One of those runs
 // under AddressSanitizer.
 //
-// Neither sanitizer sees more of the executor with 3, 4 or 7 ranks than with 2 and 5. The build
+// Neither sanitizer sees more of the executor with 2, 3 or 7 ranks than with 4 and 5. The build
 // without a sanitizer has all cells.
 #pragma once
 

@@ -19,7 +19,7 @@ usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; }
 # The lines of a failed step's log that matter: from a build's first failure on, else the end.
 telling_part() {
   if grep -q '^FAILED: ' "$1"; then
-    sed -n '/^FAILED: /,$p' "$1" | head -n 40
+    sed -n '/^FAILED: /,$p' "$1" | sed -n '1,40p'
   else
     tail -n 40 "$1"
   fi

@@ -45,10 +45,12 @@ def heading(section):
 
 
 def fewest_ranks(sections):
-    """One section for each link and collective, of which most ranks have a core of their own."""
+    """One section for each link and collective, of which most ranks have a core of their own. Only
+    warm caches: the pictures do not tell them from cold ones."""
     chosen = {}
     for section in sorted(sections, key=lambda one: one["ranks"], reverse=True):
-        if section["link"] in LINKS and ":" not in section["collective"] and section["rows"]:
+        if (section["link"] in LINKS and ":" not in section["collective"] and
+                section["cache"] == "warm" and curves_of(section)):
             chosen[section["link"], section["collective"]] = section
     return chosen
 

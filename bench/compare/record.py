@@ -140,7 +140,10 @@ def joined(wholes):
 def united(first, second):
     rows = {row["bytes"]: row for row in first["rows"] + second["rows"]}
     notes = [note for note in first["notes"] + second["notes"] if note[0] not in rows]
-    return dict(second, rows=[row for _, row in sorted(rows.items())], notes=notes)
+    measured = {name for row in rows.values() for name in row["variants"]}
+    missing = {name: why for name, why in {**first["missing"], **second["missing"]}.items()
+               if name not in measured}
+    return dict(second, rows=[row for _, row in sorted(rows.items())], notes=notes, missing=missing)
 
 
 def with_used_runs(whole, runs):

@@ -81,7 +81,7 @@ def section_text(section, link_rate):
 
 
 def link_rate(whole):
-    """GB/s, the highest of all runs: joining runs never lowers the bar."""
+    """GB/s, the highest of all runs that rows are from."""
     return max(run["network"]["payload_gb_s"] for run in whole["runs"])
 
 

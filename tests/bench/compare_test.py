@@ -297,7 +297,9 @@ class Records(unittest.TestCase):
         self.assertEqual(merged["sections"][0]["rows"][0]["run"], 0)
 
     def test_recorded_results_say_where_when_and_how(self):
-        for path in sorted((ROOT / "bench" / "results").glob("collectives-*.json")):
+        paths = sorted((ROOT / "bench" / "results").glob("collectives-*.json"))
+        self.assertTrue(paths)
+        for path in paths:
             with self.subTest(path.name):
                 whole = record.load([path])
                 for run in whole["runs"]:

@@ -155,7 +155,7 @@ void add_explain(CLI::App& program, int& status) {
       "          rondo explain all_reduce -a ring -n 4 --count 10 --type float64\n"
       "          rondo explain all_reduce -a ring -n 2 --values '1,2;30,40'\n"
       "          rondo explain --from-trace run\n"
-      "Exit status 1 if the schedule is wrong.");
+      "Exit status 1 if the schedule is wrong, 2 if so with --svg.");
   add_what(*command, *arguments);
   command->add_flag("-s,--step", arguments->step,
                     "shows one round at a time in this terminal; ? lists the keys");

@@ -61,19 +61,21 @@ def algorithms_of(listing):
 
 
 def every_algorithm(jobs):
-    """One job, which joins anew for each set of forced algorithms. Other numbers of ranks are left to
-    executor_test: an emulated processor takes minutes for each, and a device sees no difference."""
+    """A job of 3 ranks and one of 4, which join anew for each set of forced algorithms. The jobs share
+    the sets: an emulated processor takes minutes for all, and executor_test has other numbers of
+    ranks."""
     algorithms = algorithms_of(place.output_of(jobs.program("rondo"), "list"))
     require(len(algorithms) >= 10 and len(algorithms["all_reduce"]) >= 9,
             "cannot read the output of rondo list", str(algorithms))
-    script = []
+    scripts = {3: [], 4: []}
     for turn in range(max(map(len, algorithms.values()))):
         forced = ";".join(f"{collective}:{names[turn % len(names)]}"
                           for collective, names in algorithms.items())
-        script += [f"set=RONDO_ALGORITHM={forced}", f"set=RONDO_PORT={29500 + turn}",
-                   f"0:say={forced}", "join", "every_collective=1",
-                   "every_collective=30000", "finalize"]
-    jobs.ranks(3, *script)
+        scripts[3 + turn % 2] += [f"set=RONDO_ALGORITHM={forced}", f"set=RONDO_PORT={29500 + turn}",
+                                  f"0:say={forced}", "join", "every_collective=1",
+                                  "every_collective=30000", "finalize"]
+    for ranks, script in scripts.items():
+        jobs.ranks(ranks, *script)
 
 
 def some_queue_pairs(jobs):
