@@ -87,7 +87,7 @@ TEST_CASE("a small learning rate alone is enough: the cosine ends at a tenth of 
 TEST_CASE("the help is text") {
   const auto ended = trained({}, {"--help"});
   CHECK(ended.status == 0);
-  says(ended.output, "--precision TYPE:{float32,bf16,fp16}=float32");
+  says(ended.output, "--precision TYPE:{float32,bf16,fp16}");
   const auto printable = [](char byte) { return byte == '\n' || (byte >= ' ' && byte <= '~'); };
   CHECK(std::all_of(ended.output.begin(), ended.output.end(), printable));
 }
