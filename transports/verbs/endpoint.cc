@@ -267,14 +267,14 @@ void Endpoint::note(const ibv_wc& completion, bool receive, std::uint32_t count)
     const bool flushed = is_flush(completion.status);
     if (failure_ && (flushed || !only_flushed_)) return;
     const char* const action = receive ? "receiving" : "sending";
-    const PortCondition port = flushed ? PortCondition::well
-                               : completion.status == IBV_WC_LOC_QP_OP_ERR
+    // A port that goes down makes Soft-RoCE refuse (Linux 6.1) or flush (6.12) before it says so.
+    const PortCondition port = flushed || completion.status == IBV_WC_LOC_QP_OP_ERR
                                    ? rail_.condition_after_refusal()
                                    : rail_.condition();
     failure_ = port == PortCondition::well
                    ? completion_error(completion.status, completion.vendor_err, action, link_)
                    : port_error(port, action, link_);
-    only_flushed_ = flushed;
+    only_flushed_ = flushed && port == PortCondition::well;
   } else if (!receive) {
     done_ += (count - static_cast<std::uint32_t>(done_)) & request_count_mask;
     if (done_ >= place_) hold_place(false);

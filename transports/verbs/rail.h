@@ -90,8 +90,8 @@ class Rail final : public RegionCache::Device {
   bool arm();
   /// Asks the device for the port's condition.
   PortCondition condition() const;
-  /// The same after the device has refused correct work. The device may notice a fault before the
-  /// port's state shows it. So a port that looks well is asked again, for half a second at most.
+  /// The same after the device has refused or flushed correct work. The device may notice a fault
+  /// before the port's state shows it. So a port that looks well is asked again, for half a second at most.
   PortCondition condition_after_refusal() const;
   /// The port went down, or is back. Queue pairs repeat their sends for `patience`, so it may come
   /// back in time.
