@@ -110,7 +110,8 @@ TEST_CASE("a scalar multiplies blocks that differ in size, and operators on bits
     reduce(scaled);
     expect_that(out == (rank == 0 ? Numbers{21} : Numbers{42, 63, 84}), "twice the second's");
     reduce(odd);
-    expect_that(out == (rank == 0 ? Numbers{0x1 ^ 10} : Numbers{0x2 ^ 20, 0x3 ^ 30, 0x4 ^ 40}), "xor");
+    expect_that(out == (rank == 0 ? Numbers{0x1 ^ 10} : Numbers{0x2 ^ 20, 0x3 ^ 30, 0x4 ^ 40}),
+                "xor");
   });
 }
 
