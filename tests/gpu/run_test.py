@@ -299,21 +299,27 @@ class Swap(unittest.TestCase):
             maps.write_text("".join(self.MAPS.format(each, each) for each in libraries))
             return activation().mapped(maps)
 
-    def check(self, *libraries):
+    def check(self, library):
         active = activation()
         active.preloaded = lambda: pathlib.Path("/ours/libnccl.so.2")
-        active.mapped = lambda: self.mapped(*libraries)
+        active.bound = lambda: library
         active.check()
 
     def test_the_map_tells_which_nccl_is_there(self):
         self.assertEqual(self.mapped("/b/libnccl.so.2", "/a/libnccl.so.2.29"),
                          ["/a/libnccl.so.2.29", "/b/libnccl.so.2"])
         self.check("/ours/libnccl.so.2")
-        for libraries, words in (((), "is not in this process's memory"),
-                                 (("/theirs/libnccl.so.2",), "is not in this process's memory"),
-                                 (("/ours/libnccl.so.2", "/theirs/libnccl.so.2"), "another NCCL")):
+        for library, words in ((None, "is not in this process's memory"),
+                               ("/theirs/libnccl.so.2", "another NCCL is used")):
             with self.assertRaisesRegex(RuntimeError, words):
-                self.check(*libraries)
+                self.check(library)
+
+    def test_where_calls_go_is_asked_of_the_loader(self):
+        program = [sys.executable, "-c", "from swapped import activation; print(activation().bound())"]
+        for preloaded in ("", str((BUILD / "lib/nccl/libnccl.so.2").resolve())):
+            said = subprocess.run(program, text=True, stdout=subprocess.PIPE, cwd=FOLDER, check=True,
+                                  env=dict(os.environ, LD_PRELOAD=preloaded)).stdout
+            self.assertEqual(said.strip(), preloaded or "None")
 
 
 class Rehearsal(unittest.TestCase):

@@ -21,9 +21,6 @@ constexpr std::uint64_t spare = 16;
 constexpr std::size_t read_bytes = std::size_t{1} << 16;
 /// Processes that were forked while others were being killed are found by looking again.
 constexpr std::chrono::milliseconds kill_interval{20};
-/// The first and the longest pause between two looks at what a job with --nccl has mapped.
-constexpr std::chrono::milliseconds first_look{250};
-constexpr std::chrono::milliseconds longest_look{30000};
 
 }  // namespace
 
@@ -54,7 +51,6 @@ void LocalNode::start(const NodePlan& plan) {
   const auto inherited = own_environment();
   for (int local_rank = 0; local_rank < plan_.ranks; ++local_rank)
     start_rank(local_rank, inherited, null.get());
-  if (!nccl_.empty()) watch_libraries(first_look);
 }
 
 /// Without this check the loader would print a line and go on without the library.
@@ -62,15 +58,6 @@ void LocalNode::require_library() const {
   if (nccl_.empty() || ::access(nccl_.c_str(), R_OK) == 0) return;
   throw LaunchError(status_failure, "--nccl: there is no " + nccl_ + " on " + this_machine() +
                                         "; install rondo there at the same path");
-}
-
-void LocalNode::watch_libraries(std::chrono::milliseconds pause) {
-  loop_.after(pause, [this, pause] {
-    if (finished_ || killing_) return;
-    const std::string wrong = wrong_library(descendants(), nccl_);
-    if (wrong.empty()) return watch_libraries(std::min(2 * pause, longest_look));
-    events_.refused(plan_.node, status_failure, wrong);
-  });
 }
 
 /// Without this check, ranks would start one by one and then end when descriptors run out.

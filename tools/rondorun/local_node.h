@@ -48,8 +48,6 @@ class LocalNode : public Node {
   void rank_ended(int rank, Ending ending);
   void kill_again();
   void require_library() const;
-  /// Looks again and again whether a process has mapped another NCCL, with growing pauses.
-  void watch_libraries(std::chrono::milliseconds pause);
   void none_left();
 
   EventLoop& loop_;

@@ -38,8 +38,8 @@ Port:     rondorun keeps MASTER_PORT from other programs while the job runs. A r
 Ssh:      must log in without asking a question. The working directory, the variables of --env, and
           all RONDO_* and NCCL_* variables go to each host, except RONDO_HOSTID and NCCL_HOSTID. A
           host that is this machine needs no ssh, unless it is given as an IP address.
-NCCL:     --nccl is for programs that are linked with NCCL, such as PyTorch and CuPy. If a rank opens
-          another libnccl.so by its path, the job ends.
+NCCL:     --nccl is for programs that are linked with NCCL, such as PyTorch and CuPy. NCCL_DEBUG=INFO
+          shows that it worked: lines begin with [rondo.
 
 Examples:
   rondorun -n 4 all_reduce_perf -b 8 -e 64M -f 2

@@ -1,8 +1,6 @@
 #include "tools/rondorun/swap.h"
 
-#include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 #include "tools/rondorun/launch_error.h"
 
@@ -50,32 +48,6 @@ std::string preloaded_nccl(std::span<const std::string> variables) {
     if (!one.starts_with(variable)) continue;
     const std::string first = one.substr(variable.size(), one.find(':') - variable.size());
     if (is_nccl(first)) return first;
-  }
-  return {};
-}
-
-std::vector<std::string> other_nccl(std::istream& maps, std::string_view library) {
-  std::vector<std::string> found;
-  for (std::string line; std::getline(maps, line);) {
-    const auto begin = line.find('/');
-    if (begin == std::string::npos) continue;
-    const std::string path = line.substr(begin);
-    if (!is_nccl(path) || path == library) continue;
-    if (std::find(found.begin(), found.end(), path) == found.end()) found.push_back(path);
-  }
-  return found;
-}
-
-std::string wrong_library(std::span<const pid_t> processes, std::string_view library) {
-  for (const pid_t process : processes) {
-    std::ifstream maps("/proc/" + std::to_string(process) + "/maps");
-    const auto found = other_nccl(maps, library);
-    if (found.empty()) continue;
-    return "--nccl: process " + std::to_string(process) +
-           " has opened another NCCL by its path: " + found.front() + "\nrondo's is " +
-           std::string(library) +
-           "\nTry: remove the other one (PyTorch: pip uninstall nvidia-nccl-cu13, or -cu12), or "
-           "make the program open rondo's (vLLM: VLLM_NCCL_SO_PATH)";
   }
   return {};
 }

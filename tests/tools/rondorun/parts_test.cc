@@ -251,18 +251,6 @@ TEST_CASE("--nccl preloads its library before others") {
   CHECK(preloaded_nccl(Words{}).empty());
 }
 
-TEST_CASE("another NCCL is found in a process's memory map") {
-  std::istringstream maps(
-      "7f00-7f01 r--p 00000000 fe:00 12  /usr/lib/libc.so.6\n"
-      "7f10-7f11 r--p 00000000 fe:00 13  /a/libnccl.so.2\n"
-      "7f20-7f21 r--p 00000000 fe:00 14  /site packages/nvidia/nccl/lib/libnccl.so.2\n"
-      "7f21-7f22 r-xp 00001000 fe:00 14  /site packages/nvidia/nccl/lib/libnccl.so.2\n"
-      "7f30-7f31 rw-p 00000000 00:00 0\n"
-      "7f40-7f41 r--p 00000000 fe:00 15  /usr/lib/libnccl-net.so\n");
-  CHECK(other_nccl(maps, "/a/libnccl.so.2") ==
-        Words{"/site packages/nvidia/nccl/lib/libnccl.so.2"});
-}
-
 TEST_CASE("--share-gpu shows every rank the first device") {
   CHECK(shared_gpu(nullptr) == Words{"LOCAL_RANK=0", "CUDA_VISIBLE_DEVICES=0"});
   CHECK(shared_gpu("3,5") == Words{"LOCAL_RANK=0", "CUDA_VISIBLE_DEVICES=3"});

@@ -14,11 +14,12 @@ FILE.py, -m MODULE and -c TEXT are run by this Python; any other program is star
 The library is preloaded (LD_PRELOAD) in this process and in all processes that it starts. There it
 comes before the folder that PyTorch's wheel names.
 
-rondo.activate.check() raises an error unless rondo's library is the only NCCL in the process. If this
-package was built for PyTorch, `import torch` makes the same check. While the package nvidia-nccl-cu12
-or nvidia-nccl-cu13 is installed, PyTorch opens its file as well. Uninstall that package first.
+rondo.activate.check() raises an error unless the calls of linked code, such as PyTorch and CuPy, go to
+rondo's library. If this package was built for PyTorch, `import torch` makes the same check. PyTorch
+opens NVIDIA's file as well where it is installed, but does not use it.
 """
 
+import ctypes
 import os
 import pathlib
 import sys
@@ -40,23 +41,38 @@ def preloaded():
     return first if first.name.startswith("libnccl.so") else None
 
 
+class Found(ctypes.Structure):
+    """What dladdr() tells of an address: Dl_info."""
+
+    _fields_ = [("file", ctypes.c_char_p), ("base", ctypes.c_void_p),
+                ("symbol", ctypes.c_char_p), ("address", ctypes.c_void_p)]
+
+
+def bound():
+    """The file to which this process's linked calls of NCCL go, or None where there is none."""
+    program, found = ctypes.CDLL(None), Found()
+    try:
+        function = program.ncclCommInitRank
+    except AttributeError:
+        return None
+    if not program.dladdr(ctypes.cast(function, ctypes.c_void_p), ctypes.byref(found)):
+        return None
+    return str(pathlib.Path(os.fsdecode(found.file)).resolve())
+
+
 def check():
-    """Raises RuntimeError unless the only NCCL in this process is the preloaded one."""
+    """Raises RuntimeError unless this process's calls of NCCL go to the preloaded library."""
     wanted = preloaded()
     if wanted is None:
         raise RuntimeError(f"rondo's NCCL is not active: {VARIABLE} does not name it. Try: python -m "
                            "rondo.activate PROGRAM, or rondorun --nccl PROGRAM")
-    found = mapped()
-    ours = str(wanted.resolve())
-    if ours not in found:
+    ours, theirs = str(wanted.resolve()), bound()
+    if theirs is None:
         raise RuntimeError(f"rondo's NCCL is not active: {ours} is not in this process's memory. "
                            "Try: look whether that file exists and was built for this kind of machine")
-    others = [name for name in found if name != ours]
-    if others:
-        raise RuntimeError(f"another NCCL is in this process beside rondo's: {others[0]}. The program "
-                           "has opened it by its path. Try: pip uninstall nvidia-nccl-cu13 (or -cu12) "
-                           f"where PyTorch opens it; tell the program to open {ours} instead (vLLM: "
-                           "VLLM_NCCL_SO_PATH); or put that file in its place")
+    if theirs != ours:
+        raise RuntimeError(f"another NCCL is used by this process: {theirs}. Try: name {ours} first in "
+                           f"{VARIABLE}, or put it in that file's place")
 
 
 def environment(share_gpu):
