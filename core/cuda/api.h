@@ -170,6 +170,7 @@ int cuLaunchKernel(rondo::cuda::Function function, unsigned blocks_x, unsigned b
 
 int cuMemAlloc_v2(rondo::cuda::DevicePointer* pointer, std::size_t bytes);
 int cuMemFree_v2(rondo::cuda::DevicePointer pointer);
+int cuMemFreeAsync(rondo::cuda::DevicePointer pointer, rondo::cuda::Stream stream);
 int cuMemGetAddressRange_v2(rondo::cuda::DevicePointer* begin, std::size_t* bytes,
                             rondo::cuda::DevicePointer pointer);
 int cuMemHostRegister_v2(void* memory, std::size_t bytes, unsigned flags);

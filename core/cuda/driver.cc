@@ -54,6 +54,7 @@ std::unique_ptr<Driver> read_functions(void* library) {
   find(library, "cuLaunchKernel", found->launch_kernel);
   find(library, "cuMemAlloc_v2", found->mem_alloc);
   find(library, "cuMemFree_v2", found->mem_free);
+  find(library, "cuMemFreeAsync", found->mem_free_async);
   find(library, "cuMemGetAddressRange_v2", found->mem_get_address_range);
   find(library, "cuMemHostRegister_v2", found->mem_host_register);
   find(library, "cuMemHostUnregister", found->mem_host_unregister);

@@ -44,6 +44,7 @@ struct Driver {
   decltype(&cuLaunchKernel) launch_kernel = nullptr;
   decltype(&cuMemAlloc_v2) mem_alloc = nullptr;
   decltype(&cuMemFree_v2) mem_free = nullptr;
+  decltype(&cuMemFreeAsync) mem_free_async = nullptr;
   decltype(&cuMemGetAddressRange_v2) mem_get_address_range = nullptr;
   decltype(&cuMemHostRegister_v2) mem_host_register = nullptr;
   decltype(&cuMemHostUnregister) mem_host_unregister = nullptr;

@@ -33,24 +33,6 @@ OwnedStream make_stream() {
   return OwnedStream(stream);
 }
 
-PinnedMemory::PinnedMemory(std::size_t bytes) : memory_(allocate(bytes)) {
-  check(driver().mem_host_register(memory_.data(), memory_.size(),
-                                   register_portable | register_device_map),
-        "cuMemHostRegister");
-  const int status = driver().mem_host_get_device_pointer(&base_, memory_.data(), 0);
-  if (status == success) return;
-  driver().mem_host_unregister(memory_.data());
-  check(status, "cuMemHostGetDevicePointer");
-}
-
-PinnedMemory::~PinnedMemory() {
-  if (memory_) driver().mem_host_unregister(memory_.data());
-}
-
-DevicePointer PinnedMemory::device_address(const void* pointer) const {
-  return base_ + (address_of(pointer) - address_of(memory_.data()));
-}
-
 std::optional<Capture> capture_of(Stream stream) {
   int status = 0;
   Capture capture;

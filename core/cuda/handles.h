@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "core/cuda/driver.h"
-#include "rondo/memory.h"
 
 namespace rondo::cuda {
 
@@ -47,25 +46,6 @@ using OwnedStream = std::unique_ptr<CUstream_st, DestroyStream>;
 OwnedEvent make_event();
 /// A stream of the current context, which does not wait for the legacy default stream.
 OwnedStream make_stream();
-
-/// Host memory that ranks of this machine map (rondo::allocate()) and devices copy to and from
-/// without a detour: page-locked in every context.
-class PinnedMemory {
- public:
-  explicit PinnedMemory(std::size_t bytes);
-  ~PinnedMemory();
-  PinnedMemory(PinnedMemory&&) = default;
-  PinnedMemory& operator=(PinnedMemory&&) = delete;
-
-  std::byte* data() const { return static_cast<std::byte*>(memory_.data()); }
-  std::size_t size() const { return memory_.size(); }
-  /// The address by which stream memory operations know `pointer`, which lies in this memory.
-  DevicePointer device_address(const void* pointer) const;
-
- private:
-  Memory memory_;
-  DevicePointer base_ = 0;
-};
 
 /// What a stream's capture into a graph is, while there is one.
 struct Capture {

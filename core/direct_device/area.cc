@@ -81,13 +81,25 @@ void free_behind(std::unique_ptr<Area> area) {
   }
 }
 
+/// cuMemFree waits for all of the context's streams, and meanwhile no other
+/// thread can put anything into one (seen with driver 580 on an H200). The asynchronous form takes
+/// memory of cuMemAlloc, too, and does not wait. Where it is refused, the other one will do.
+int give_back(cuda::DevicePointer memory) {
+  cuda::Stream made = nullptr;
+  const int status = driver().stream_create(&made, cuda::stream_non_blocking);
+  const cuda::OwnedStream stream(made);
+  if (status == cuda::success && driver().mem_free_async(memory, made) == cuda::success)
+    return cuda::success;
+  return driver().mem_free(memory);
+}
+
 /// The same for memory that no other rank knows of.
 void free_behind(cuda::DevicePointer memory, const cuda::SharedContext& context) {
   try {
     start_thread([memory, context] {
       try {
         const cuda::CurrentContext current(context.get());
-        check(driver().mem_free(memory), "cuMemFree");
+        check(give_back(memory), "cuMemFree");
       } catch (const std::exception& error) {
         log(LogLevel::info, -1, std::string("while giving device memory back: ") + error.what(),
             LogSubsystem::destroy);
@@ -140,7 +152,7 @@ Area::Area(cuda::SharedContext context, int rank, int ranks, std::size_t more)
 
 Area::~Area() {
   close();
-  if (own_ != 0 && !segment_) driver().mem_free(own_);
+  if (own_ != 0 && !segment_) give_back(own_);
 }
 
 /// Other processes reach it by CUDA IPC or, where that is refused, by a segment's descriptor.
@@ -185,8 +197,7 @@ Area::Offer Area::offer() {
   mine.process = Process::mine();
   mine.reduces = can_reduce(context_.get());
   if (rank_ == 0) {
-    page_ = std::make_shared<SharedPage>(SharedPage::make(ranks_));
-    page_->register_memory();
+    page_ = SharedPage::registered(ranks_);
     mine.page = page_->address();
     mine.page_object = reinterpret_cast<std::uintptr_t>(&page_);
   }
@@ -249,7 +260,7 @@ std::unique_ptr<Area> Area::make(const std::shared_ptr<detail::CommunicatorState
   const bool all = agrees(*state, state->exchange(obstacle), false);
   area->handover_.reset();  // all have it, or will not get it
   // Nobody frees what another one still maps.
-  if (!all) area->close();
+  if (!all) area->leave_unused();
   if (!all) state->exchange("");
   if (!all) free_behind(std::move(area));
   if (!all) return nullptr;
@@ -277,7 +288,16 @@ void Area::close() {
   mapped_.clear();
   if (page_ == nullptr) return;
   // release, pairs with is_read()'s acquire: everything that was to be read before has been read.
-  std::atomic_ref(page_->closed(rank_)).store(1, std::memory_order_release);
+  std::atomic_ref(page_->closed(rank_))
+      .store(left_in_order_ ? SharedPage::in_order : 1, std::memory_order_release);
+}
+
+void Area::leave_unused() {
+  leave_in_order();
+  close();
+  if (page_ == nullptr || halves_.front() != 0) return;
+  page_->leave_unused();
+  page_.reset();
 }
 
 void Area::abandon() {

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <random>
 #include <sstream>
 
 #include "core/cuda/driver.h"
+#include "core/cuda/spares.h"
 
 namespace rondo::direct_device {
 namespace {
@@ -62,19 +64,53 @@ std::size_t SharedPage::bytes(int ranks) {
 
 SharedPage SharedPage::make(int ranks) {
   SharedPage page(make_shared_memory(bytes(ranks), what), {}, ranks);
+  page.begin();
+  return page;
+}
+
+void SharedPage::begin() {
   const std::uint64_t number = random_number();
-  *reinterpret_cast<std::uint64_t*>(page.base()) = number;
-  for (int from = 0; from < ranks; ++from) {
-    for (int to = 0; to < ranks; ++to) {
+  *reinterpret_cast<std::uint64_t*>(base()) = number;
+  for (int from = 0; from < ranks_; ++from) {
+    for (int to = 0; to < ranks_; ++to) {
       for (const Signal kind : {Signal::free, Signal::taken}) {
-        for (int place = 0; place < places_of(kind); ++place)
-          page.signal(kind, place, from, to) = 1;
+        for (int place = 0; place < places_of(kind); ++place) signal(kind, place, from, to) = 1;
       }
     }
   }
-  page.address_ = std::to_string(::getpid()) + " " + std::to_string(page.memory_.descriptor.get()) +
-                  " " + std::to_string(number);
-  return page;
+  address_ = std::to_string(::getpid()) + " " + std::to_string(memory_.descriptor.get()) + " " +
+             std::to_string(number);
+}
+
+bool SharedPage::is_left_in_order() const {
+  for (int rank = 0; rank < ranks_; ++rank) {
+    // acquire, pairs with Area::close(): what that rank did to the page is done.
+    if (std::atomic_ref(closed(rank)).load(std::memory_order_acquire) != in_order) return false;
+  }
+  return true;
+}
+
+void SharedPage::leave_unused() const {
+  // relaxed: there is no other thread.
+  for (int rank = 0; rank < ranks_; ++rank)
+    std::atomic_ref(closed(rank)).store(in_order, std::memory_order_relaxed);
+}
+
+std::shared_ptr<SharedPage> SharedPage::registered(int ranks) {
+  const auto spares = cuda::Spares<SharedPage>::of_current();
+  std::unique_ptr<SharedPage> page;
+  if (auto spare = spares->take(bytes(ranks))) {
+    page = std::make_unique<SharedPage>(std::move(*spare));
+    std::memset(page->base(), 0, bytes(ranks));
+    page->begin();
+  } else {
+    page = std::make_unique<SharedPage>(make(ranks));
+    page->register_memory();
+  }
+  return {page.release(), [spares](SharedPage* done) {
+            const std::unique_ptr<SharedPage> last(done);
+            if (done->is_left_in_order()) spares->keep(bytes(done->ranks_), std::move(*done));
+          }};
 }
 
 /// The kernel lets processes of one user open each other's descriptors. The number in the page

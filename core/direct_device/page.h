@@ -15,6 +15,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -76,6 +77,10 @@ class SharedPage {
   SharedPage() = default;
   /// New memory. Throws what make_shared_memory() throws.
   static SharedPage make(int ranks);
+  /// The same, registered, or a page that is done with. It is kept for the next one itself if all
+  /// ranks have left in order. The context must be current until all ranks have let go of it.
+  /// Throws CudaError, too.
+  static std::shared_ptr<SharedPage> registered(int ranks);
   /// The memory that another rank of this machine, perhaps another process, made. Throws
   /// Error{system} where it cannot be reached: as another user, or from another pid namespace.
   static SharedPage open(const std::string& address, int ranks);
@@ -94,8 +99,12 @@ class SharedPage {
   /// The newest entry that a rank's stream has begun, and completed: lower 32 bits of its number.
   std::uint32_t& begun(int rank) const { return word(1 + rank); }
   std::uint32_t& completed(int rank) const { return word(1 + ranks_ + rank); }
-  /// Not 0: the rank maps nobody's device memory any more.
+  /// Not 0: the rank maps nobody's device memory any more. `in_order`: nor does a stream of its need
+  /// this page, and all ranks are threads of one process.
   std::uint32_t& closed(int rank) const { return word(1 + 2 * ranks_ + rank); }
+  static constexpr std::uint32_t in_order = 2;
+  /// For rank 0, where no other rank has seen the page: as if all had left in order.
+  void leave_unused() const;
   /// The newest entry in which a rank's stream reads windows of others, as reading_number() says;
   /// 0: none yet, or none since forget_reading().
   std::uint32_t& reading(int rank) const { return word(1 + 3 * ranks_ + rank); }
@@ -166,6 +175,9 @@ class SharedPage {
       : memory_(std::move(memory)), mapping_(std::move(mapping)), ranks_(ranks) {}
   static std::size_t lines(int ranks);
   static std::size_t bytes(int ranks);
+  /// As a communicator finds it; the memory is zero.
+  void begin();
+  bool is_left_in_order() const;
   std::byte* base() const { return mapping_ ? mapping_.data() : memory_.mapping.data(); }
   std::uint32_t& word(int index) const;
   Announcement* announcements() const;

@@ -360,11 +360,14 @@ void Watcher::give_memory_back(std::shared_ptr<void> owner) {
   try {
     const bool failed = failure().has_value();
     const bool is_written = executor_ != nullptr;
+    const bool is_done = completed_ == expected_;  // only this thread has either now
     owner.reset();
     line_.reset();
     state_.reset();
     {
       const cuda::CurrentContext current(area_->context());
+      if (is_done) area_->leave_in_order();
+      if (!is_done && executor_ != nullptr) executor_->leave();
       executor_.reset();
       area_->close();
     }

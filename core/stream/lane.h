@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "core/cuda/handles.h"
+#include "core/cuda/pinned.h"
 
 namespace rondo::stream {
 
@@ -22,15 +23,16 @@ class Lane {
  public:
   static constexpr std::size_t depth = 4;  ///< slots
 
-  /// Memory and a stream of the current context. Throws what those throw.
+  /// Memory of the current context. Throws CudaError.
   explicit Lane(std::size_t slot_bytes);
 
   std::size_t slot_bytes() const { return slot_bytes_; }
   std::byte* slot(std::size_t slice) const;
   /// Where a scalar of a reduction operator arrives with the slice, 8 bytes.
   std::byte* scalar(std::size_t slice) const;
-  /// For calls that go on beside others of their stream.
-  cuda::Stream own_stream() const { return stream_.get(); }
+  /// For calls that go on beside others of their stream. The first call makes it, in the current
+  /// context: a device has few queues for its streams, so there are none in vain. Throws CudaError.
+  cuda::Stream own_stream();
 
   /// The stream's side, put into `stream`. The first says that the slice is in its slot. The second
   /// waits until it is done. The third, put straight after that wait, sets the flag back. All throw
@@ -48,7 +50,10 @@ class Lane {
   void take_back_done(std::size_t slice) const;
 
   /// The context is gone, and the stream with it.
-  void abandon() { (void)stream_.release(); }
+  void abandon() {
+    memory_.leave();
+    (void)stream_.release();
+  }
 
  private:
   /// Written by a device and a processor in turn, so each flag has a cache line to itself.

@@ -1,7 +1,7 @@
 // Operations on flags, put into a stream in batches.
 #include "core/direct_device/signals.h"
 
-#include "core/cuda/handles.h"
+#include "core/cuda/pinned.h"
 #include "tests/catch.h"
 #include "tests/nccl/device.h"
 

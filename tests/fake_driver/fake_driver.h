@@ -64,8 +64,8 @@ void fake_die_in(const char* function);
 int fake_violations();
 /// How often this process has called `function`, without "_v2" and the like.
 int fake_calls(const char* function);
-/// Device memory and page-locked memory that was not given back, in blocks; claims on segments and
-/// reserved addresses, too.
+/// Device memory that was not given back, in blocks; claims on segments and reserved addresses, too.
+/// Page-locked memory does not count, as contexts keep it for the next communicator.
 int fake_blocks();
 /// Ranges of addresses that were reserved for segments and not given back.
 int fake_reservations();
@@ -90,8 +90,9 @@ int fake_resident_launches();
 void fake_limit_queues(std::size_t entries);
 /// The most entries that any queue has held since then.
 std::size_t fake_longest_queue();
-/// Whether cuMemFree waits from here on until all streams of the memory's device have done what is
-/// in them, as the real driver's does.
+/// Whether cuMemFree, cuIpcCloseMemHandle and cuMemHostUnregister wait from here on until all streams
+/// of the device have done what is in them. Meanwhile nothing can be put into a stream. The real
+/// driver does so.
 void fake_free_waits(bool waits);
 /// As if the program had destroyed the context and made another one, which got its address. What
 /// was loaded into the old one cannot be launched any more. Its streams and memory stay.

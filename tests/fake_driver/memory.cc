@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <system_error>
@@ -136,9 +137,18 @@ int remove(cuda::DevicePointer pointer, bool imported) {
   return cuda::success;
 }
 
-bool frees_wait() {
+/// What gives memory back waits for all streams of the device, where fake_free_waits() says so.
+/// Meanwhile no other thread can put anything into a stream.
+void wait_to_free(int device) {
+  {
+    const std::scoped_lock lock(state().mutex);
+    if (!state().free_waits) return;
+    ++state().waiting_frees;
+  }
+  wait_for_streams(device);
   const std::scoped_lock lock(state().mutex);
-  return state().free_waits;
+  --state().waiting_frees;
+  state().freed.notify_all();
 }
 
 }  // namespace
@@ -235,8 +245,14 @@ int fake_allocate_unshared(DevicePointer* pointer, std::size_t bytes) {
 
 int cuMemFree_v2(DevicePointer pointer) {
   if (const int status = enter_unsafe("cuMemFree")) return status;
-  const int device = device_number(pointer);
-  if (device >= 0 && frees_wait()) wait_for_streams(device);
+  if (const int device = device_number(pointer); device >= 0) wait_to_free(device);
+  return remove(pointer, false);
+}
+
+/// Waits for nothing: remove() leaves the memory to the streams that need it.
+int cuMemFreeAsync(DevicePointer pointer, rondo::cuda::Stream stream) {
+  std::unique_lock<std::mutex> entry;
+  if (const int status = enter_stream("cuMemFreeAsync", stream, entry)) return status;
   return remove(pointer, false);
 }
 
@@ -297,6 +313,7 @@ int cuIpcOpenMemHandle_v2(DevicePointer* pointer, rondo::cuda::IpcHandle handle,
 
 int cuIpcCloseMemHandle(DevicePointer pointer) {
   if (const int status = enter_unsafe("cuIpcCloseMemHandle")) return status;
+  if (const int device = device_number(pointer); device >= 0) wait_to_free(device);
   return remove(pointer, true);
 }
 
@@ -318,6 +335,7 @@ int cuMemHostUnregister(void* memory) {
   const int current = cuCtxGetDevice(&number);
   // Whoever frees memory of a broken context has none current, and tests check that it is freed.
   if (current != 0 && !state().has_broken_context) return current;
+  if (current == 0) wait_to_free(number);
   const std::scoped_lock lock(blocks().mutex);
   return blocks().by_address.erase(rondo::cuda::address_of(memory)) == 1 ? success : 713;
 }
@@ -352,6 +370,7 @@ void fake_lose_memory(int device) {
 int fake_blocks() {
   const int holds = segment_holds();
   const std::scoped_lock lock(blocks().mutex);
-  return holds + static_cast<int>(blocks().by_address.size());
+  return holds + static_cast<int>(std::ranges::count_if(
+                     blocks().by_address, [](const auto& each) { return each.second.device; }));
 }
 }

@@ -101,7 +101,8 @@ int enter_stream(const char* function, cuda::Stream stream, std::unique_lock<std
   const cuda::Stream real = resolve(stream);
   std::size_t limit = 0;
   {
-    const std::scoped_lock lock(state().mutex);
+    std::unique_lock lock(state().mutex);
+    state().freed.wait(lock, [] { return state().waiting_frees == 0; });
     if (real == nullptr || real->capture != nullptr) return cuda::success;
     limit = state().queue_limit;
   }

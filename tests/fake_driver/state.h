@@ -163,7 +163,9 @@ struct State {
   std::map<std::pair<int, int>, FakeLink> links{};  ///< between devices; none there: PCIe
   std::map<int, int> retained{};                    ///< by device: holders of its primary context
   std::set<cuda::Event> events{};  ///< all; those of a broken context are not destroyed
-  bool free_waits = false;         ///< whether cuMemFree waits
+  bool free_waits = false;         ///< whether what gives memory back waits
+  int waiting_frees = 0;           ///< so many do now
+  std::condition_variable freed{};
   std::size_t queue_limit = 0;
   std::size_t longest_queue = 0;
 };

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "algorithms/table.h"
+#include "core/cuda/pinned.h"
 #include "core/cuda/resident_kernels.h"
 #include "core/resident/form.h"
 #include "core/resident/programs.h"

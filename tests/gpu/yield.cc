@@ -9,6 +9,7 @@
 
 #include "bench/floor/team.h"
 #include "core/cuda/kernels.h"
+#include "core/cuda/pinned.h"
 #include "core/cuda/resident_kernels.h"
 #include "tests/gpu/obstacle.h"
 #include "tests/gpu/report.h"

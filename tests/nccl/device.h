@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/cuda/handles.h"
+#include "core/cuda/pinned.h"
 #include "tests/fake_driver/fake_driver.h"
 #include "tests/nccl/members.h"
 #include "tests/repeat.h"
@@ -94,6 +95,7 @@ class DeviceStream {
 class Gate {
  public:
   explicit Gate(cudaStream_t stream) {
+    memory_.leave();  // the stream may look at it for longer than this lives
     expect_cuda(cuStreamWaitValue32_v2(stream, memory_.device_address(memory_.data()), 1,
                                        cuda::wait_value_equal));
   }

@@ -190,6 +190,30 @@ TEST_CASE("communicators come and go beside a call that waits for this same thre
   destroy(comms);
 }
 
+TEST_CASE("communicators that go hold up no thread that makes calls", "[fake]") {
+  const Way before = GENERATE(Way::through_host, Way::between_devices);
+  const Way after = GENERATE(Way::through_host, Way::between_devices);
+  const FreesWait waits;
+  for (int round = 0; round < 3; ++round) {
+    const std::vector<ncclComm_t> gone = init(before, 2);
+    run_on_device(gone, [](int /*rank*/, ncclComm_t comm) {
+      const DeviceStream stream;
+      const DeviceBuffer<int> buffer(1000, 1);
+      expect(ncclAllReduce(buffer.data(), buffer.data(), 1000, ncclInt, ncclSum, comm, stream));
+      stream.finish();
+    });
+    // Now a call waits for another thread's, while what has gone gives its memory back.
+    const std::vector<ncclComm_t> comms = init(after, 2);
+    const Ranks<int> all = make_ranks<int>({0, 0}, 1000, 1000);
+    expect(sum(*all[0], comms[0]));
+    const int blocks = after == Way::through_host ? 0 : 2;
+    expect_blocks(blocks + 4);  // the ranks' own: two each
+    expect(sum(*all[1], comms[1]));
+    finish(all);
+    destroy(comms);
+  }
+}
+
 TEST_CASE("a graph that cannot hold on to a call does not keep its communicator", "[fake]") {
   const Way way = GENERATE(Way::through_host, Way::between_devices);
   const char* const function = GENERATE("cuUserObjectCreate", "cuGraphRetainUserObject");
