@@ -64,9 +64,12 @@ std::string middle(Random& random, const Cast& cast) {
 std::string story(Random& random) {
   Cast cast{pick(random, animals), pick(random, animals), "", pick(random, places)};
   while (cast.friend_ == cast.hero) cast.friend_ = pick(random, animals);
-  cast.thing = pick(random, colours) + " " + pick(random, things);
-  std::string text = pick(random, times) + " the " + pick(random, qualities) + " " + cast.hero +
-                     " found a " + cast.thing + " " + cast.place + ".\n";
+  // One after the other: compilers differ in the order in which they evaluate what is added up.
+  const std::string thing = pick(random, things);
+  cast.thing = pick(random, colours) + " " + thing;
+  const std::string quality = pick(random, qualities);
+  std::string text = pick(random, times) + " the " + quality + " " + cast.hero + " found a " +
+                     cast.thing + " " + cast.place + ".\n";
   text += "There came a " + pick(random, qualities) + " " + cast.friend_ + ".\n";
   for (std::size_t count = 1 + random.below(3); count > 0; --count) text += middle(random, cast);
   return text + "And so the " + cast.hero + " and the " + cast.friend_ + " became friends.\n\n";
