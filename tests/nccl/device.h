@@ -60,7 +60,9 @@ class DeviceBuffer {
     set(std::vector<T>(count, value));
   }
   explicit DeviceBuffer(const std::vector<T>& values) : DeviceBuffer(values.size()) { set(values); }
-  ~DeviceBuffer() { cuMemFree_v2(address_); }
+  /// Complete the streams first. The other form would wait for those of all ranks, and a rank may
+  /// wait for what this thread does next.
+  ~DeviceBuffer() { cuMemFreeAsync(address_, nullptr); }
   DeviceBuffer(const DeviceBuffer&) = delete;
   DeviceBuffer& operator=(const DeviceBuffer&) = delete;
 

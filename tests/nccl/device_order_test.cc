@@ -100,7 +100,7 @@ constexpr std::size_t long_count = 9'000'000;
 
 TEST_CASE("calls on the host begin while calls of the same group wait for room") {
   const bool through_host = GENERATE(true, false);
-  const std::vector<ncclComm_t> hosts = init_all(2);
+  const std::vector<ncclComm_t> hosts = init_on_device(2);
   run_on_device(init(through_host, 2), [&](int rank, ncclComm_t comm) {
     const ncclComm_t on_host = hosts[static_cast<std::size_t>(rank)];
     const DeviceStream stream;

@@ -34,7 +34,7 @@ double largest_difference(const std::vector<double>& a, const std::vector<double
   return worst;
 }
 
-TEST_CASE("each of 20 losses on devices is the processor's, for every strategy") {
+TEST_CASE("each of 20 losses on devices is the processor's, for every strategy", "[ranks]") {
   const std::string model = GENERATE("mlp", "gpt");
   const auto options = small_options(model);
   const auto expected = losses_of(1, options, "cpu");
@@ -51,7 +51,7 @@ TEST_CASE("each of 20 losses on devices is the processor's, for every strategy")
   CHECK(fake_violations() == 0);
 }
 
-TEST_CASE("optimizer state in the host's memory changes no bit") {
+TEST_CASE("optimizer state in the host's memory changes no bit", "[ranks]") {
   const std::string kind = GENERATE("sgd", "adamw");
   for (const std::string strategy : {"ddp", "zero1", "zero3"}) {
     auto options = small_options("gpt");
@@ -62,7 +62,7 @@ TEST_CASE("optimizer state in the host's memory changes no bit") {
   }
 }
 
-TEST_CASE("micro-steps and activations that are made again change no loss on a device") {
+TEST_CASE("micro-steps and activations that are made again change no loss on a device", "[ranks]") {
   auto options = small_options("gpt");
   const auto expected = losses_of(1, options, "cpu");
   options.accumulate = 3;
@@ -74,7 +74,7 @@ TEST_CASE("micro-steps and activations that are made again change no loss on a d
   }
 }
 
-TEST_CASE("a checkpoint of one device is resumed on the other") {
+TEST_CASE("a checkpoint of one device is resumed on the other", "[ranks]") {
   auto options = small_options("gpt");
   options.steps = options.rate.steps = 6;
   const bool offload = GENERATE(false, true);
@@ -96,7 +96,7 @@ TEST_CASE("a checkpoint of one device is resumed on the other") {
   }
 }
 
-TEST_CASE("what a device cannot do is refused on every rank") {
+TEST_CASE("what a device cannot do is refused on every rank", "[ranks]") {
   const auto expect_refused = [](const train::Options& options, const std::string& part) {
     test::on_world(2, [&](Communicator& world) {
       std::string said;
@@ -118,7 +118,7 @@ TEST_CASE("what a device cannot do is refused on every rank") {
   expect_refused(options, "--device cpu");
 }
 
-TEST_CASE("formulas beside what devices measured: memory is exact, times are there") {
+TEST_CASE("formulas beside what devices measured: memory is exact, times are there", "[ranks]") {
   auto options = small_options("gpt");
   options.device = "gpu";
   options.formulas = train::Formulas::full;

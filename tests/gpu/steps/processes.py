@@ -23,6 +23,15 @@ def scripts(context):
         context.run(name, [sys.executable, script(name)], share)
 
 
+def driver(context):
+    """Measures, and checks nothing. Streams share queues as the driver has them, then by 32."""
+    context.needs_gpu("queues of a GPU")
+    program = [sys.executable, script("gpu/driver_waits.py")]
+    context.run("driver_waits.py calls", [*program, "calls"], 0.6)
+    context.run("driver_waits.py queues", [*program, "queues"], 0.5, CUDA_DEVICE_MAX_CONNECTIONS=8)
+    context.run("driver_waits.py queues", [*program, "queues"], CUDA_DEVICE_MAX_CONNECTIONS=32)
+
+
 def under_mps(context):
     """Here kernels of ranks wait for each other. MPS has a folder of its own, and the card's settings
     stay as they are."""
