@@ -49,8 +49,12 @@ std::shared_ptr<Operation> CommunicatorState::take_operation() {
     const std::shared_ptr<Operation>& candidate = operations_[next_operation_];
     if (candidate.use_count() == 1 && candidate->is_done()) return candidate;
   }
-  operations_.push_back(std::make_shared<Operation>());
-  return operations_.back();
+  // All are under way: as many again, so that the next calls find one without looking far.
+  next_operation_ = operations_.size();
+  const std::size_t more = std::max<std::size_t>(1, operations_.size());
+  for (std::size_t made = 0; made < more; ++made)
+    operations_.push_back(std::make_shared<Operation>());
+  return operations_[next_operation_];
 }
 
 CommunicatorState::Numbered CommunicatorState::number(const Call& call,

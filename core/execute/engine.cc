@@ -36,7 +36,7 @@ Engine::Engine(int rank, std::vector<Transport*> transports, DirectAccess* acces
       transports_(std::move(transports)),
       control_(control),
       links_(transports_.size() * lanes_per_peer),
-      taken_(transports_.size() * 2) {
+      messages_(transports_.size() * 2) {
   for (Transport* transport : transports_) {
     if (transport == nullptr || std::count(distinct_.begin(), distinct_.end(), transport) > 0)
       continue;
@@ -54,7 +54,12 @@ void Engine::set_trace(trace::Recorder* recorder) {
 }
 
 void Engine::submit(Operation* operation) {
-  (operation->point_to_point_peer >= 0 ? point_to_point_ : collectives_).push_back(operation);
+  if (operation->point_to_point_peer < 0) return collectives_.push(operation);
+  operation->submitted = submitted_++;
+  const std::size_t direction =
+      static_cast<std::size_t>(operation->point_to_point_peer) * 2 + (operation->sends ? 1 : 0);
+  if (messages_[direction].empty()) busy_.push_back(direction);
+  messages_[direction].push(operation);
 }
 
 bool Engine::run_at_once(Operation* operation, std::uint32_t looks) {
@@ -62,11 +67,11 @@ bool Engine::run_at_once(Operation* operation, std::uint32_t looks) {
   try {
     done = collectives_.empty() && operation->direct && direct_->run_at_once(*operation, looks);
   } catch (...) {
-    collectives_.push_back(operation);  // fail_all() ends what is in the queue
+    collectives_.push(operation);  // fail_all() ends what is in the queue
     throw;
   }
   if (!done) {
-    collectives_.push_back(operation);
+    collectives_.push(operation);
     return false;
   }
   conclude(*operation);
@@ -80,12 +85,11 @@ bool Engine::progress() {
   while (!collectives_.empty()) {
     Operation& operation = *collectives_.front();
     if (!run_collective(operation, moved)) break;
-    collectives_.erase(collectives_.begin());
+    collectives_.pop();
     finish(operation);
     moved = true;  // also where only what was sent has left meanwhile
   }
-  if (!point_to_point_.empty()) moved |= run_point_to_point();
-  return moved || moved_in_place_;
+  return run_messages() || moved || moved_in_place_;
 }
 
 bool Engine::run_collective(Operation& operation, bool& moved) {
@@ -108,22 +112,31 @@ bool Engine::progress_transports() {
   return moved;
 }
 
-bool Engine::run_point_to_point() {
+bool Engine::run_messages() {
   bool moved = false;
-  ++point_to_point_round_;
-  for (std::size_t i = 0; i < point_to_point_.size();) {
-    Operation& operation = *point_to_point_[i];
-    auto& taken = taken_[static_cast<std::size_t>(operation.point_to_point_peer) * 2 +
-                         (operation.sends ? 1 : 0)];
-    const bool turn = std::exchange(taken, point_to_point_round_) != point_to_point_round_;
-    if (turn) moved |= run(operation);
-    if (turn && operation.base == operation.prepared->slicing.passes && handed_over(operation)) {
-      point_to_point_.erase(point_to_point_.begin() + static_cast<std::ptrdiff_t>(i));
-      finish(operation);
-      moved = true;
+  for (std::size_t i = 0; i < busy_.size();) {
+    Queue<Operation*>& direction = messages_[busy_[i]];
+    moved |= run_messages(direction);
+    if (direction.empty()) {
+      busy_[i] = busy_.back();
+      busy_.pop_back();
     } else {
       ++i;
     }
+  }
+  return moved;
+}
+
+/// Runs the oldest, and each one after it while they end.
+bool Engine::run_messages(Queue<Operation*>& direction) {
+  bool moved = false;
+  while (!direction.empty()) {
+    Operation& operation = *direction.front();
+    moved |= run(operation);
+    if (operation.base != operation.prepared->slicing.passes || !handed_over(operation)) break;
+    finish(operation);  // what is notified may submit more, so this stays the first until then
+    direction.pop();
+    moved = true;
   }
   return moved;
 }
@@ -213,9 +226,12 @@ void Engine::fail_all(const std::exception_ptr& failure) {
     exchange_ = nullptr;
   }
   for (Operation* operation : collectives_) operation->finish(failure);
-  for (Operation* operation : point_to_point_) operation->finish(failure);
+  for (const std::size_t direction : busy_) {
+    for (Operation* operation : messages_[direction]) operation->finish(failure);
+    messages_[direction].clear();
+  }
   collectives_.clear();
-  point_to_point_.clear();
+  busy_.clear();
 }
 
 bool Engine::handed_over() const {
@@ -251,7 +267,12 @@ void Engine::add_descriptors(std::vector<pollfd>& descriptors) const {
 }
 
 const Operation* Engine::oldest_point_to_point() const {
-  return point_to_point_.empty() ? nullptr : point_to_point_.front();
+  const Operation* oldest = nullptr;
+  for (const std::size_t direction : busy_) {
+    const Operation* const first = messages_[direction].front();
+    if (oldest == nullptr || first->submitted < oldest->submitted) oldest = first;
+  }
+  return oldest;
 }
 
 SendChannel& Engine::sender(int peer, int lane) {

@@ -15,6 +15,7 @@
 #include "core/control/control.h"
 #include "core/execute/direct.h"
 #include "core/execute/operation.h"
+#include "core/execute/queue.h"
 #include "core/execute/short_exchange.h"
 #include "core/trace/recorder.h"
 #include "core/transport/transport.h"
@@ -57,9 +58,7 @@ class Engine {
   bool progress();
   /// Progress of connections and pending writes only; for idle moments. True when anything moved.
   bool progress_transports();
-  bool idle() const {
-    return collectives_.empty() && point_to_point_.empty() && exchange_ == nullptr;
-  }
+  bool idle() const { return collectives_.empty() && busy_.empty() && exchange_ == nullptr; }
   /// Ends everything that is under way with `failure`.
   void fail_all(const std::exception_ptr& failure);
   /// True when nothing sent waits in this process.
@@ -67,7 +66,7 @@ class Engine {
   void add_descriptors(std::vector<pollfd>& descriptors) const;
   /// The oldest send or receive under way; null when none.
   const Operation* oldest_point_to_point() const;
-  bool only_point_to_point() const { return collectives_.empty() && !point_to_point_.empty(); }
+  bool only_point_to_point() const { return collectives_.empty() && !busy_.empty(); }
   /// What all operations so far have sent.
   Traffic traffic() const;
 
@@ -89,7 +88,8 @@ class Engine {
   bool run_direct(Operation& operation, bool& moved);
   bool run(Operation& operation);
   bool run_window(Operation& operation);
-  bool run_point_to_point();
+  bool run_messages();
+  bool run_messages(Queue<Operation*>& direction);
   /// True when the instance is complete, false when it must wait.
   bool attempt(const Instance& instance);
   bool send_in_place(const Instance& instance, SendChannel& out, std::size_t bytes);
@@ -130,22 +130,22 @@ class Engine {
   std::vector<Transport*> distinct_;    ///< each once
   bool by_memory_ = true;               ///< none of them is a network
   ControlLine& control_;
-  std::unique_ptr<DirectEngine> direct_{};  ///< null: no direct path
-  std::vector<Link> links_;                 ///< by peer and lane
-  std::vector<SendChannel*> senders_;       ///< every one in use, for flushed()
-  std::vector<Operation*> collectives_;     ///< in the order they were made
-  std::vector<Operation*> point_to_point_;  ///< likewise
-  ShortExchange* exchange_ = nullptr;       ///< the one under way
-  std::vector<std::uint64_t> taken_;        ///< by peer and direction: the last round that ran one
-  std::uint64_t point_to_point_round_ = 0;
-  std::vector<std::byte> scratch_;       ///< grows to the largest call's need, then stays
-  std::vector<std::byte> staging_;       ///< one scaled slice of input
-  std::vector<const void*> sources_;     ///< operands of the op being run
-  std::vector<Frame> frames_;            ///< its frames, by operand
-  Traffic sent_{};                       ///< by messages
-  trace::Recorder* trace_ = nullptr;     ///< null: nothing is recorded
-  bool moved_in_place_ = false;          ///< part of a frame moved during this progress()
-  std::uint64_t reported_mismatch_ = 0;  ///< sequence already reported
+  std::unique_ptr<DirectEngine> direct_{};   ///< null: no direct path
+  std::vector<Link> links_;                  ///< by peer and lane
+  std::vector<SendChannel*> senders_;        ///< every one in use, for flushed()
+  Queue<Operation*> collectives_{};          ///< in the order they were made
+  std::vector<Queue<Operation*>> messages_;  ///< the same by peer and direction
+  std::vector<std::size_t> busy_{};          ///< those of messages_ that are not empty
+  std::uint64_t submitted_ = 0;              ///< sends and receives so far
+  ShortExchange* exchange_ = nullptr;        ///< the one under way
+  std::vector<std::byte> scratch_;           ///< grows to the largest call's need, then stays
+  std::vector<std::byte> staging_;           ///< one scaled slice of input
+  std::vector<const void*> sources_;         ///< operands of the op being run
+  std::vector<Frame> frames_;                ///< its frames, by operand
+  Traffic sent_{};                           ///< by messages
+  trace::Recorder* trace_ = nullptr;         ///< null: nothing is recorded
+  bool moved_in_place_ = false;              ///< part of a frame moved during this progress()
+  std::uint64_t reported_mismatch_ = 0;      ///< sequence already reported
 };
 
 }  // namespace rondo::detail

@@ -31,6 +31,7 @@ class Operation {
   int point_to_point_peer = -1;  ///< >= 0: a send or receive, and with whom
   bool sends = false;            ///< of a send or receive: which
   bool is_part = false;          ///< of a send or receive: an exchange, which is logged, has it
+  std::uint64_t submitted = 0;   ///< of a send or receive: how many were submitted before it
   bool direct = false;           ///< on the direct path; else by messages
   std::uint32_t traced = 0;      ///< its number in the trace, where there is one
 
