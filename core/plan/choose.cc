@@ -200,7 +200,9 @@ Choice choose(Collective collective, const CallSize& size, const Surroundings& a
   Choice choice = choose_messages(collective, size, around, selection, ordered);
   const bool direct_allowed = selection.allows(collective, direct_name);
   const bool forced = direct_allowed && choice.algorithm == nullptr;
-  if (forced && around.direct) choice = choose_messages(collective, size, around, {}, ordered);
+  // One rank reaches the memory of all there are.
+  if (forced && (around.direct || around.ranks == 1))
+    choice = choose_messages(collective, size, around, {}, ordered);
   if (choice.algorithm == nullptr) throw_none_left(collective, direct_allowed, rank_order);
   // On the direct path, too, a block is reduced by the one rank it is for.
   const bool unfit =

@@ -73,6 +73,17 @@ TEST_CASE("calls that must add in rank order take only rows that do, whatever th
   }
 }
 
+TEST_CASE(
+    "a forced direct path serves one rank, too, and is refused where memory is out of reach") {
+  const AlgorithmSelection direct("direct", "a test");
+  for (const CollectiveInfo& row : collectives) {
+    if (row.collective == Collective::send_recv) continue;
+    CHECK(choose(row.collective, 1000, {.ranks = 1}, direct).algorithm != nullptr);
+    CHECK_THROWS_WITH(choose(row.collective, 1000, {.ranks = 2}, direct),
+                      Catch::Contains("needs all ranks on one machine"));
+  }
+}
+
 TEST_CASE("a selection without such a row is refused with those that there are") {
   const AlgorithmSelection ring("ring", "a test");
   CHECK_THROWS_WITH(
