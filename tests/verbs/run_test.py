@@ -94,7 +94,8 @@ class Guests(unittest.TestCase):
         self.assertEqual(done.returncode, 125, done.stderr)
         self.assertIn("sysrq triggered crash", done.stderr)
         self.assertIn("the guest died while the command ran", done.stderr)
-        self.assertNotIn("attempt", done.stderr)
+        # QEMU itself may have crashed before, as the guest booted. That is tried again, and this is not.
+        self.assertNotIn("attempt", done.stderr.partition("sysrq triggered crash")[2])
 
 
 if __name__ == "__main__":
