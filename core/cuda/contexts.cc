@@ -6,6 +6,7 @@
 #include "core/base/log.h"
 #include "core/cuda/kernels.h"
 #include "core/cuda/resident_kernels.h"
+#include "core/cuda/spares.h"
 
 namespace rondo::cuda {
 namespace {
@@ -35,6 +36,7 @@ struct Release {
       if (!is_gone(device)) return;
       Kernels::forget(context);
       ResidentKernels::forget(context);
+      Spares::forget(context);
     } catch (const std::exception& error) {
       log(LogLevel::info, -1,
           "while giving back the context of device " + std::to_string(device) + ": " + error.what(),

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "core/cuda/driver.h"
 #include "rondo/memory.h"
 
 namespace rondo::cuda {
@@ -31,16 +32,13 @@ class PinnedMemory::Block {
 };
 
 PinnedMemory::PinnedMemory(std::size_t bytes)
-    : spares_(Spares<std::unique_ptr<Block>>::of_current()) {
-  if (auto spare = spares_->take(bytes)) {
-    block_ = std::move(*spare);
-    std::memset(block_->data(), 0, block_->size());
+    : spares_(Spares::of_current()), block_(spares_->take<Block>(bytes)) {
+  if (block_ == nullptr) {
+    block_ = std::make_shared<Block>(bytes);
   } else {
-    block_ = std::make_unique<Block>(bytes);
+    std::memset(block_->data(), 0, block_->size());
   }
 }
-
-PinnedMemory::PinnedMemory(PinnedMemory&& other) noexcept = default;
 
 PinnedMemory::~PinnedMemory() {
   if (block_ == nullptr || spares_ == nullptr) return;

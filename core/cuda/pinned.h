@@ -14,9 +14,10 @@ class PinnedMemory {
  public:
   /// Throws CudaError.
   explicit PinnedMemory(std::size_t bytes);
-  /// Keeps the memory for the next one. No stream may need it any more, unless leave() came before.
+  /// Keeps the memory for the next one: it stays page-locked. No stream may need it any more, unless
+  /// leave() came before.
   ~PinnedMemory();
-  PinnedMemory(PinnedMemory&& other) noexcept;
+  PinnedMemory(PinnedMemory&&) noexcept = default;
   PinnedMemory& operator=(PinnedMemory&&) = delete;
 
   std::byte* data() const;
@@ -28,8 +29,8 @@ class PinnedMemory {
 
  private:
   class Block;
-  std::shared_ptr<Spares<std::unique_ptr<Block>>> spares_;
-  std::unique_ptr<Block> block_;
+  std::shared_ptr<Spares> spares_;  ///< null after leave()
+  std::shared_ptr<Block> block_;
 };
 
 }  // namespace rondo::cuda

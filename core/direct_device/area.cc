@@ -81,9 +81,10 @@ void free_behind(std::unique_ptr<Area> area) {
   }
 }
 
-/// cuMemFree waits for all of the context's streams, and meanwhile no other
-/// thread can put anything into one (seen with driver 580 on an H200). The asynchronous form takes
-/// memory of cuMemAlloc, too, and does not wait. Where it is refused, the other one will do.
+/// For memory that nobody needs any more. cuMemFree waits for all of the context's streams, and
+/// meanwhile no other thread can put anything into one (seen with driver 580 on an H200). The
+/// asynchronous form takes memory of cuMemAlloc, too (seen there), and does not wait. Where it is
+/// refused, the other one will do.
 int give_back(cuda::DevicePointer memory) {
   cuda::Stream made = nullptr;
   const int status = driver().stream_create(&made, cuda::stream_non_blocking);
@@ -151,8 +152,14 @@ Area::Area(cuda::SharedContext context, int rank, int ranks, std::size_t more)
       processes_(static_cast<std::size_t>(ranks)) {}
 
 Area::~Area() {
+  const bool is_needed = !is_done_ || (page_ != nullptr && is_read());
   close();
-  if (own_ != 0 && !segment_) give_back(own_);
+  if (own_ == 0 || segment_) return;
+  if (is_needed) {
+    driver().mem_free(own_);  // after all that streams hold
+  } else {
+    give_back(own_);
+  }
 }
 
 /// Other processes reach it by CUDA IPC or, where that is refused, by a segment's descriptor.
@@ -289,14 +296,14 @@ void Area::close() {
   if (page_ == nullptr) return;
   // release, pairs with is_read()'s acquire: everything that was to be read before has been read.
   std::atomic_ref(page_->closed(rank_))
-      .store(left_in_order_ ? SharedPage::in_order : 1, std::memory_order_release);
+      .store(is_done_ && in_one_process_ ? SharedPage::in_order : 1, std::memory_order_release);
 }
 
 void Area::leave_unused() {
-  leave_in_order();
+  finish();
   close();
-  if (page_ == nullptr || halves_.front() != 0) return;
-  page_->leave_unused();
+  if (rank_ != 0 || page_ == nullptr || halves_.front() != 0) return;
+  page_->leave_unused();  // nobody has begun to connect
   page_.reset();
 }
 

@@ -76,8 +76,8 @@ class Area {
   /// Unmaps the others' memory, which nothing in any stream may need any more. The context must be
   /// current.
   void close();
-  /// Before that: no stream of this rank needs anything of this area.
-  void leave_in_order() { left_in_order_ = in_one_process_; }
+  /// Call it before close() where no stream of this rank needs anything of this area any more.
+  void finish() { is_done_ = true; }
   /// Whether a peer that lives may still map the own halves.
   bool is_read() const;
   /// This rank's memory stays the process's until its end: a peer may still write there.
@@ -115,7 +115,7 @@ class Area {
   const std::size_t more_;  ///< bytes after the slots
   bool reduces_ = false;
   bool in_one_process_ = false;
-  bool left_in_order_ = false;
+  bool is_done_ = false;                ///< see finish()
   std::shared_ptr<SharedPage> page_{};  ///< with all ranks of rank 0's process, or its own mapping
   cuda::DevicePointer own_ = 0;
   std::optional<cuda::MappedSegments> segment_{};  ///< where it lies, unless cuMemAlloc gave it

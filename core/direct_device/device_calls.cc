@@ -334,6 +334,7 @@ void DeviceCalls::give_up(const Error& error) noexcept {
   messages_.reset();
   resident_.reset();
   if (number_ == 0) return;  // nothing is in a stream; or the graph is not whole, so it never runs
+  watcher_->disorder();      // what follows may come before earlier calls in other streams
   try {
     if (messages) messages->gather();
     check(driver().stream_write_value(stream_, page.device_address(completed),

@@ -97,19 +97,18 @@ void SharedPage::leave_unused() const {
 }
 
 std::shared_ptr<SharedPage> SharedPage::registered(int ranks) {
-  const auto spares = cuda::Spares<SharedPage>::of_current();
-  std::unique_ptr<SharedPage> page;
-  if (auto spare = spares->take(bytes(ranks))) {
-    page = std::make_unique<SharedPage>(std::move(*spare));
+  const auto spares = cuda::Spares::of_current();
+  std::shared_ptr<SharedPage> page = spares->take<SharedPage>(bytes(ranks));
+  if (page == nullptr) {
+    page = std::make_shared<SharedPage>(make(ranks));
+    page->register_memory();
+  } else {
     std::memset(page->base(), 0, bytes(ranks));
     page->begin();
-  } else {
-    page = std::make_unique<SharedPage>(make(ranks));
-    page->register_memory();
   }
-  return {page.release(), [spares](SharedPage* done) {
-            const std::unique_ptr<SharedPage> last(done);
-            if (done->is_left_in_order()) spares->keep(bytes(done->ranks_), std::move(*done));
+  SharedPage* const made = page.get();
+  return {made, [spares, page = std::move(page)](SharedPage* done) mutable {
+            if (done->is_left_in_order()) spares->keep(bytes(done->ranks_), std::move(page));
           }};
 }
 

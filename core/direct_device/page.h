@@ -77,8 +77,8 @@ class SharedPage {
   SharedPage() = default;
   /// New memory. Throws what make_shared_memory() throws.
   static SharedPage make(int ranks);
-  /// The same, registered, or a page that is done with. It is kept for the next one itself if all
-  /// ranks have left in order. The context must be current until all ranks have let go of it.
+  /// The same, registered; or one that another communicator is done with. If all ranks leave this one
+  /// in order, it is reused, too. The context must be current when the last rank lets go of it.
   /// Throws CudaError, too.
   static std::shared_ptr<SharedPage> registered(int ranks);
   /// The memory that another rank of this machine, perhaps another process, made. Throws
@@ -99,8 +99,8 @@ class SharedPage {
   /// The newest entry that a rank's stream has begun, and completed: lower 32 bits of its number.
   std::uint32_t& begun(int rank) const { return word(1 + rank); }
   std::uint32_t& completed(int rank) const { return word(1 + ranks_ + rank); }
-  /// Not 0: the rank maps nobody's device memory any more. `in_order`: nor does a stream of its need
-  /// this page, and all ranks are threads of one process.
+  /// Not 0: the rank maps nobody's device memory any more. `in_order`: none of its streams needs this
+  /// page any more either, and all ranks are threads of one process.
   std::uint32_t& closed(int rank) const { return word(1 + 2 * ranks_ + rank); }
   static constexpr std::uint32_t in_order = 2;
   /// For rank 0, where no other rank has seen the page: as if all had left in order.

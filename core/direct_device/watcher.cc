@@ -119,6 +119,16 @@ void Watcher::expect(Waiting waiting) {
   changed_.notify_one();
 }
 
+void Watcher::disorder() {
+  const std::scoped_lock lock(mutex_);
+  disordered_ = true;
+}
+
+bool Watcher::is_done_with() const {
+  const std::scoped_lock lock(mutex_);
+  return completed_ == expected_ && !disordered_;
+}
+
 void Watcher::abandon(std::uint64_t number) {
   const std::scoped_lock lock(mutex_);
   abandoned_ = number;
@@ -360,13 +370,13 @@ void Watcher::give_memory_back(std::shared_ptr<void> owner) {
   try {
     const bool failed = failure().has_value();
     const bool is_written = executor_ != nullptr;
-    const bool is_done = completed_ == expected_;  // only this thread has either now
+    const bool is_done = is_done_with();
     owner.reset();
     line_.reset();
     state_.reset();
     {
       const cuda::CurrentContext current(area_->context());
-      if (is_done) area_->leave_in_order();
+      if (is_done) area_->finish();
       if (!is_done && executor_ != nullptr) executor_->leave();
       executor_.reset();
       area_->close();

@@ -77,6 +77,9 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
   /// What was put into streams for `number` will not come to its end: the driver refuses
   /// everything.
   void abandon(std::uint64_t number);
+  /// The driver has refused a part of a call. What is in streams may go on when all calls count as
+  /// complete.
+  void disorder();
   /// A captured call: it may run until forget(). `reads_windows`: of other ranks.
   void retain(bool reads_windows);
   /// Calls no function of CUDA, nor does what it lets go of: `self` goes with the thread.
@@ -110,6 +113,8 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
   void tell_wait();
   void spread(const Error& failure);
   void give_memory_back(std::shared_ptr<void> owner);
+  /// No stream of this rank needs the area any more.
+  bool is_done_with() const;
 
   std::shared_ptr<detail::CommunicatorState> state_;  ///< until the thread ends
   std::shared_ptr<ControlLine> line_;
@@ -126,6 +131,7 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
   std::uint64_t abandoned_ = ~std::uint64_t{0};  ///< under mutex_
   std::size_t graphs_ = 0;                       ///< captured calls; under mutex_
   std::shared_ptr<Watcher> forgotten_{};  ///< this, of the newest one that is gone; under mutex_
+  bool disordered_ = false;               ///< under mutex_
   bool retired_ = false;                  ///< under mutex_
   bool disputed_ = false;           ///< a verdict of the control plane is to come; under mutex_
   std::optional<Error> failure_{};  ///< under mutex_

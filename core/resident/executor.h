@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/communicator/state.h"
+#include "core/cuda/handles.h"
 #include "core/cuda/pinned.h"
 #include "core/cuda/resident_kernels.h"
 #include "core/resident/form.h"
@@ -60,7 +61,7 @@ class Executor {
 
   /// Ends all kernels of this rank for good, also those to come, wherever they wait.
   void abort();
-  /// After that: kernels may still look at what says so when this goes.
+  /// Call it where kernels may still read the control when this is destroyed.
   void leave() { pinned_.leave(); }
   /// What the first of them to end early waited for, in words; nothing while none has said so.
   std::optional<std::string> wait_record() const;

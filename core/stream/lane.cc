@@ -8,9 +8,8 @@ using cuda::driver;
 Lane::Lane(std::size_t slot_bytes)
     : slot_bytes_(slot_bytes), memory_(head_bytes + depth * slot_bytes) {}
 
-cuda::Stream Lane::own_stream() {
+void Lane::make_stream() {
   if (stream_ == nullptr) stream_ = cuda::make_stream();
-  return stream_.get();
 }
 
 std::byte* Lane::slot(std::size_t slice) const {

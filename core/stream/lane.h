@@ -30,9 +30,10 @@ class Lane {
   std::byte* slot(std::size_t slice) const;
   /// Where a scalar of a reduction operator arrives with the slice, 8 bytes.
   std::byte* scalar(std::size_t slice) const;
-  /// For calls that go on beside others of their stream. The first call makes it, in the current
-  /// context: a device has few queues for its streams, so there are none in vain. Throws CudaError.
-  cuda::Stream own_stream();
+  /// Makes the stream for calls that go on beside others of their stream, unless it is there: a device
+  /// has few queues for its streams, so there are none in vain. Throws CudaError.
+  void make_stream();
+  cuda::Stream own_stream() const { return stream_.get(); }
 
   /// The stream's side, put into `stream`. The first says that the slice is in its slot. The second
   /// waits until it is done. The third, put straight after that wait, sets the flag back. All throw
@@ -49,9 +50,11 @@ class Lane {
   /// No stream will wait for the slice: its flag is for the slot's next one again.
   void take_back_done(std::size_t slice) const;
 
+  /// A stream may still need the memory when this is destroyed.
+  void leave() { memory_.leave(); }
   /// The context is gone, and the stream with it.
   void abandon() {
-    memory_.leave();
+    leave();
     (void)stream_.release();
   }
 

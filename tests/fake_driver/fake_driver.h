@@ -65,8 +65,9 @@ int fake_violations();
 /// How often this process has called `function`, without "_v2" and the like.
 int fake_calls(const char* function);
 /// Device memory that was not given back, in blocks; claims on segments and reserved addresses, too.
-/// Page-locked memory does not count, as contexts keep it for the next communicator.
 int fake_blocks();
+/// Blocks of page-locked memory. Contexts keep them for the next communicator.
+int fake_pinned_blocks();
 /// Ranges of addresses that were reserved for segments and not given back.
 int fake_reservations();
 /// Descriptors of segments that are open in this process beside the driver's own.

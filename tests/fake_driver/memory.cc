@@ -119,8 +119,9 @@ bool open_again(cuda::DevicePointer* pointer, const Exported& source, int number
   return false;
 }
 
-/// Removes a block of own memory, or, if `imported`, of another process's.
-int remove(cuda::DevicePointer pointer, bool imported) {
+/// Removes a block of own memory, or, if `imported`, of another process's. `mapping`: the memory, which
+/// goes with it; null where it is open still.
+int remove(cuda::DevicePointer pointer, bool imported, std::shared_ptr<void>& mapping) {
   const std::scoped_lock lock(blocks().mutex);
   const auto found = blocks().by_address.find(pointer);
   if (found == blocks().by_address.end() || !found->second.device) return invalid_value;
@@ -128,12 +129,10 @@ int remove(cuda::DevicePointer pointer, bool imported) {
   if (imported && --found->second.opens > 0) return cuda::success;
   const Block block = found->second;
   blocks().by_address.erase(found);
-  // The real driver frees own memory only when streams have made the copies that are in them.
-  const std::shared_ptr<void> mapping(block.reachable, [block](void* reachable_at) {
+  mapping.reset(block.reachable, [block](void* reachable_at) {
     ::munmap(reachable_at, block.bytes);
     if (!block.imported) ::close(block.file);
   });
-  if (!imported) keep_for_streams(block.number, mapping);
   return cuda::success;
 }
 
@@ -245,15 +244,25 @@ int fake_allocate_unshared(DevicePointer* pointer, std::size_t bytes) {
 
 int cuMemFree_v2(DevicePointer pointer) {
   if (const int status = enter_unsafe("cuMemFree")) return status;
-  if (const int device = device_number(pointer); device >= 0) wait_to_free(device);
-  return remove(pointer, false);
+  const int device = device_number(pointer);
+  if (device >= 0) wait_to_free(device);
+  std::shared_ptr<void> mapping;
+  const int status = remove(pointer, false, mapping);
+  // The real driver frees it only when streams have made the copies that are in them.
+  if (mapping != nullptr) keep_for_streams(device, mapping);
+  return status;
 }
 
-/// Waits for nothing: remove() leaves the memory to the streams that need it.
 int cuMemFreeAsync(DevicePointer pointer, rondo::cuda::Stream stream) {
   std::unique_lock<std::mutex> entry;
   if (const int status = enter_stream("cuMemFreeAsync", stream, entry)) return status;
-  return remove(pointer, false);
+  if (resolve(stream) == nullptr) return invalid_value;  // no context is current
+  const int device = device_number(pointer);
+  std::shared_ptr<void> mapping;
+  const int status = remove(pointer, false, mapping);
+  // The real driver keeps it for this one stream. Tests free buffers of calls that have failed.
+  if (mapping != nullptr) keep_for_streams(device, mapping);
+  return status;
 }
 
 void fake_free_waits(bool waits) {
@@ -314,7 +323,8 @@ int cuIpcOpenMemHandle_v2(DevicePointer* pointer, rondo::cuda::IpcHandle handle,
 int cuIpcCloseMemHandle(DevicePointer pointer) {
   if (const int status = enter_unsafe("cuIpcCloseMemHandle")) return status;
   if (const int device = device_number(pointer); device >= 0) wait_to_free(device);
-  return remove(pointer, true);
+  std::shared_ptr<void> mapping;
+  return remove(pointer, true, mapping);
 }
 
 int cuMemHostRegister_v2(void* memory, std::size_t bytes, unsigned /*flags*/) {
@@ -365,6 +375,12 @@ int cuMemcpyDtoH_v2(void* to, DevicePointer from, std::size_t bytes) {
 void fake_lose_memory(int device) {
   const std::scoped_lock lock(blocks().mutex);
   std::erase_if(blocks().by_address, [=](auto& each) { return each.second.number == device; });
+}
+
+int fake_pinned_blocks() {
+  const std::scoped_lock lock(blocks().mutex);
+  return static_cast<int>(std::ranges::count_if(
+      blocks().by_address, [](const auto& each) { return !each.second.device; }));
 }
 
 int fake_blocks() {

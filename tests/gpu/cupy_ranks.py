@@ -3,7 +3,7 @@
     rondorun -n N --nccl --share-gpu python tests/gpu/cupy_ranks.py FILE
 
 Rank 0 writes the unique id into FILE, and the other ranks read it. Every element is checked. The
-program also checks that its calls go to rondo's NCCL.
+program also checks that linked calls go to rondo's NCCL.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What a stream that waits holds up in CUDA's driver: facts on which core/stream and core/direct_device build.
+"""What a stream that waits holds up in CUDA's driver. core/stream and core/direct_device build on it.
 
     driver_waits.py calls     which functions wait for it, and whether other threads can go on meanwhile
     driver_waits.py queues    which work in other streams waits behind it, as streams share queues
@@ -108,15 +108,27 @@ class Driver:
         return False
 
 
-def started(driver, work):
-    """A thread that does it, after some time."""
-    def run():
-        driver.enter()
-        work()
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join(LONG)
-    return thread
+class Started:
+    """Work on a thread, after some time."""
+
+    def __init__(self, driver, work):
+        self.driver, self.work, self.failure = driver, work, None
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+        self.thread.join(LONG)
+        self.waits = self.thread.is_alive()
+
+    def run(self):
+        try:
+            self.driver.enter()
+            self.work()
+        except RuntimeError as failure:
+            self.failure = failure
+
+    def end(self):
+        self.thread.join()
+        if self.failure:
+            raise self.failure
 
 
 def freed(driver):
@@ -145,16 +157,14 @@ def calls(driver):
     driver.finish(free)
     for name, call in freed(driver):
         driver.wait(waiting)
-        first = started(driver, call)
-        waits = first.is_alive()
-        second = started(driver, lambda: driver.put("on the device", 4, free))
-        holds_up = second.is_alive()
+        first = Started(driver, call)
+        other = Started(driver, lambda: driver.put("on the device", 4, free))
         driver.release()
-        first.join()
-        second.join()
+        first.end()
+        other.end()
         driver.finish(waiting)
-        print(json.dumps({"kind": "driver_call", "call": name, "waits": waits,
-                          "others_wait": holds_up}), flush=True)
+        print(json.dumps({"kind": "driver_call", "call": name, "waits": first.waits,
+                          "others_wait": other.waits}), flush=True)
 
 
 def queues(driver):
@@ -170,10 +180,9 @@ def queues(driver):
             for stream in streams:
                 driver.finish(stream)
                 driver.call("cuStreamDestroy_v2", stream)
-            print(json.dumps({"kind": "driver_queue", "what": what, "bytes": size, "held": held,
-                              "of": STREAMS - 1,
-                              "connections": os.environ.get("CUDA_DEVICE_MAX_CONNECTIONS", "default")}),
-                  flush=True)
+            line = {"kind": "driver_queue", "what": what, "bytes": size, "held": held, "of": STREAMS - 1,
+                    "connections": os.environ.get("CUDA_DEVICE_MAX_CONNECTIONS", "default")}
+            print(json.dumps(line), flush=True)
 
 
 def show(driver):

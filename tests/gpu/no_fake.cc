@@ -6,6 +6,7 @@ void fake_fail_next(const char* /*function*/, int /*status*/) {}
 int fake_violations() { return 0; }
 int fake_calls(const char* /*function*/) { return 0; }
 int fake_blocks() { return 0; }
+int fake_pinned_blocks() { return 0; }
 int fake_descriptors() { return 0; }
 void fake_memory_left(std::size_t /*bytes*/) {}
 int fake_retained(int /*device*/) { return 0; }

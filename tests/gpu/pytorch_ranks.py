@@ -2,7 +2,7 @@
 
     rondorun -n N --nccl --share-gpu python tests/gpu/pytorch_ranks.py
 
-Every element is checked. The program also checks that its calls go to rondo's NCCL, and that
+Every element is checked. The program also checks that linked calls go to rondo's NCCL, and that
 losses equal those of one process with the whole batches. --nvidia runs one rank with
 NVIDIA's library, to compare the time of a step. --device cpu and --backend make a rehearsal without
 a GPU.

@@ -62,7 +62,9 @@ class DeviceBuffer {
   explicit DeviceBuffer(const std::vector<T>& values) : DeviceBuffer(values.size()) { set(values); }
   /// Complete the streams first. The other form would wait for those of all ranks, and a rank may
   /// wait for what this thread does next.
-  ~DeviceBuffer() { cuMemFreeAsync(address_, nullptr); }
+  ~DeviceBuffer() {
+    if (cuMemFreeAsync(address_, nullptr) != cuda::success) cuMemFree_v2(address_);
+  }
   DeviceBuffer(const DeviceBuffer&) = delete;
   DeviceBuffer& operator=(const DeviceBuffer&) = delete;
 

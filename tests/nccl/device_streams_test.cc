@@ -173,6 +173,7 @@ TEST_CASE("a first group may be captured, as all that it needs is there already"
   const std::vector<ncclComm_t> comms = init_all(1);
   const DeviceStream stream;
   const DeviceBuffer<int> buffer(std::vector<int>{1, 2, 3});
+  const int pinned = fake_pinned_blocks();
   const int blocks = fake_blocks();
   const CapturedGraph graph(stream, [&] {
     expect(ncclGroupStart());
@@ -182,6 +183,7 @@ TEST_CASE("a first group may be captured, as all that it needs is there already"
     }
     expect(ncclGroupEnd());
   });
+  CHECK(fake_pinned_blocks() == pinned);
   CHECK(fake_blocks() <= blocks);  // fewer where an earlier test's memory was just given back
   graph.launch(stream);
   stream.finish();

@@ -135,10 +135,11 @@ TEST_CASE("collectives on a window are right, in place and not, whatever their s
 }
 
 TEST_CASE("large collectives on a window, and on one of the buffers only") {
-  const std::size_t count = GENERATE(from_range(
-      cells<std::size_t>({half + 1, 2 * half, 2 * half + 77, 4 * half + 5}, {half + 1})));
-  const int what = GENERATE(0, 1, 2);
-  with_devices(2, [&](int rank, ncclComm_t comm) {
+  using Cell = std::pair<std::size_t, int>;
+  const auto [count, what] = GENERATE(from_range(
+      cells<Cell>({{half + 1, 0}, {half + 1, 1}, {half + 1, 2}, {2 * half, 0}, {2 * half + 77, 0}},
+                  {{half + 1, 0}, {half + 1, 1}, {half + 1, 2}})));
+  with_devices(2, [&, count = count, what = what](int rank, ncclComm_t comm) {
     const Memory memory(rank, 2, count);
     int* const begin = what == 2 ? memory.output() : memory.memory.data();
     const std::size_t elements = what == 0 ? memory.size() : memory.all + (what == 1 ? 16 : 0);

@@ -56,6 +56,6 @@ def train(context):
     environment = context.place.environment(LD_LIBRARY_PATH=paths)
     if execute([sys.executable, "-c", HAS_CUBLAS], environment, context.left()).status != 0:
         raise LeftOut("no libcublas.so of CUDA 11 to 13 is found")
-    # Ranks are threads of one context there: memory that one frees waits for the others' streams.
+    # Ranks are threads of one context there: freeing memory waits for the other ranks' streams.
     context.reasons.append("trainings of several ranks: the program's ranks are threads of one GPU")
     context.program("gpu_train", CHECKED + "~[ranks]", LD_LIBRARY_PATH=paths)

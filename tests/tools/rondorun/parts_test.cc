@@ -3,7 +3,6 @@
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <sstream>
 
 #include "tests/catch.h"
 #include "tools/rondorun/hosts.h"
