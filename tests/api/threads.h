@@ -3,6 +3,8 @@
 
 #include <exception>
 #include <mutex>
+#include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -27,6 +29,11 @@ class FirstOfThreads {
   mutable std::mutex mutex_{};
   std::exception_ptr first_{};
 };
+
+/// For threads: Catch's own checks are for one thread at a time.
+inline void expect_that(bool holds, const std::string& what) {
+  if (!holds) throw std::runtime_error("not so: " + what);
+}
 
 /// Runs body(rank) on a thread for each rank and joins them; rethrows the first failure.
 template <class Body>

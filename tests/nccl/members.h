@@ -37,10 +37,6 @@ inline void expect_error(ncclResult_t result, ncclResult_t wanted, const std::st
     throw std::runtime_error("\"" + part + "\" is not in: " + words);
 }
 
-inline void expect_that(bool holds, const std::string& what) {
-  if (!holds) throw std::runtime_error("not so: " + what);
-}
-
 inline std::vector<ncclComm_t> init_all(int ranks) {
   std::vector<ncclComm_t> comms(static_cast<std::size_t>(ranks));
   expect(ncclCommInitAll(comms.data(), ranks, nullptr));

@@ -8,6 +8,7 @@ namespace {
 
 using namespace rondo::train;
 using rondo::Communicator;
+using rondo::test::expect_that;
 
 /// Bytes for each parameter: of a rank's own copy of all, and of its share of one.
 struct Bytes {
@@ -49,22 +50,23 @@ void check_rank(Communicator& world, Rig& rig, const Bytes& bytes, const Setup& 
   const auto model = static_cast<double>(rig.layout().size());
   double lasting = 0;
   for (const Use use : {Use::parameters, Use::gradients, Use::optimizer, Use::master}) {
-    CHECK(ledger.peak(use) == ledger.held(use));
+    expect_that(ledger.peak(use) == ledger.held(use), "what lasts has no peak");
     lasting += static_cast<double>(ledger.held(use));
   }
   const auto padded = model + static_cast<double>(rig.strategy().padding());
-  CHECK(lasting == Approx(bytes.at(world.size()) * padded).epsilon(1e-9));
-  CHECK(lasting == Approx(bytes.at(world.size()) * model).epsilon(0.05));
+  expect_that(lasting == Approx(bytes.at(world.size()) * padded).epsilon(1e-9), "the formula");
+  expect_that(lasting == Approx(bytes.at(world.size()) * model).epsilon(0.05), "little padding");
   // The named constant does not grow with the model, but with its largest segments: a bucket that
   // is filled, one on the wire, the root's; as many gathered units, and in 16 bits their float32
   // copies.
   std::size_t largest = setup.strategy.bucket_bytes / info(setup.strategy.precision).bytes;
   for (const Unit& unit : rig.layout().units()) largest = std::max(largest, unit.size + 4);
   constexpr std::size_t longest_run = 1U << 16;
-  CHECK(ledger.peak(Use::buckets) <= 3 * largest * 4);
-  CHECK(ledger.peak(Use::working) <= (2 * 3 * largest + longest_run) * 4);
-  CHECK(ledger.peak() ==
-        static_cast<std::size_t>(lasting) + ledger.held(Use::buckets) + ledger.held(Use::working));
+  expect_that(ledger.peak(Use::buckets) <= 3 * largest * 4, "the buckets' bound");
+  expect_that(ledger.peak(Use::working) <= (2 * 3 * largest + longest_run) * 4, "working memory");
+  expect_that(ledger.peak() == static_cast<std::size_t>(lasting) + ledger.held(Use::buckets) +
+                                   ledger.held(Use::working),
+              "the peak is the sum");
 }
 
 TEST_CASE("memory a rank is the formula's, and a constant for buckets and open units") {

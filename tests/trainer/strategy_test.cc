@@ -116,7 +116,8 @@ TEST_CASE("all ranks compute with the same parameters, bit for bit") {
         for (int i = 0; i < 3; ++i) rig.step();
         auto& own = seen[static_cast<std::size_t>(world.rank())];
         own = rig.replica();
-        CHECK(own.size() == rig.layout().size() * info(precision).bytes);
+        rondo::test::expect_that(own.size() == rig.layout().size() * info(precision).bytes,
+                                 "the parameters' size");
         rig.step();  // as if nobody had looked
       });
       CHECK(seen[0] == seen[1]);
@@ -135,8 +136,8 @@ TEST_CASE("a step without a finite gradient is skipped on every rank, and change
     train_on(2, setup, [&](Communicator&, Rig& rig) {
       const auto before = rig.replica();
       rig.step();
-      CHECK(rig.outcome.skipped);
-      CHECK(rig.replica() == before);
+      rondo::test::expect_that(rig.outcome.skipped, "the step is skipped");
+      rondo::test::expect_that(rig.replica() == before, "nothing has changed");
     });
   }
 }
