@@ -134,8 +134,8 @@ bool Engine::run_messages(Queue<Operation*>& direction) {
     Operation& operation = *direction.front();
     moved |= run(operation);
     if (operation.base != operation.prepared->slicing.passes || !handed_over(operation)) break;
-    finish(operation);  // what is notified may submit more, so this stays the first until then
     direction.pop();
+    finish(operation);
     moved = true;
   }
   return moved;

@@ -142,12 +142,13 @@ void StreamCalls::prepare(const std::vector<Request>& requests) {
   const auto copies = own_copies(requests, worker_->state().rank());
   const std::size_t messages = count_message_kinds(requests) - (copies && !copies->empty() ? 2 : 0);
   const bool has_collectives = !std::ranges::all_of(requests, is_message);
-  if (messages <= message_lanes_.size() && messages + (has_collectives ? 1 : 0) < 2) return;
+  const std::size_t kinds = messages + (has_collectives ? 1 : 0);
+  if (messages <= message_lanes_.size() && kinds < 2) return;
   // Also while a stream is captured: none of it goes into the graph, and the graph keeps the lanes.
   const cuda::RelaxedCapture relaxed;
   const cuda::CurrentContext current(context_.get());
   add_lanes(messages);
-  if (messages + (has_collectives ? 1 : 0) < 2) return;  // see stream_of()
+  if (kinds < 2) return;  // see stream_of()
   if (has_collectives) collective_lane_->make_stream();
   for (std::size_t i = 0; i < messages; ++i) message_lanes_[i]->make_stream();
 }

@@ -183,7 +183,7 @@ TEST_CASE("a first group may be captured, as all that it needs is there already"
     }
     expect(ncclGroupEnd());
   });
-  CHECK(fake_pinned_blocks() == pinned);
+  CHECK(fake_pinned_blocks() <= pinned);
   CHECK(fake_blocks() <= blocks);  // fewer where an earlier test's memory was just given back
   graph.launch(stream);
   stream.finish();
