@@ -5,6 +5,7 @@
 //                   | / \ |       all_gather      its own block to every rank
 //                   2 --- 3       broadcast       the root's edges only, outwards
 //                                 reduce          the root's edges only, inwards
+//                                 barrier         a token over every edge, both ways
 //
 // A rank that reduces adds all contributions at once, in rank order, and rounds once. So all ranks
 // get the same bits.
@@ -15,6 +16,7 @@
 //   all_gather       P-1      1      (P-1)/P   0
 //   broadcast        P-1      1      P-1       0
 //   reduce           P-1      1      1         P-1
+//   barrier          P-1      1      0         0
 #include "algorithms/one_shot.h"
 
 #include "algorithms/compose.h"
@@ -90,6 +92,19 @@ Schedule one_shot_reduce(int ranks, int root) {
           .layout = make_layout(Collective::reduce, ranks, 1),
           .phases = {"reduce"},
           .steps = [ranks, root](int rank, int) { return reduce_to(root, rank, ranks); }};
+}
+
+Schedule one_shot_barrier(int ranks, int root) {
+  return {.collective = Collective::barrier,
+          .algorithm = "one_shot",
+          .ranks = ranks,
+          .root = root,
+          .layout = make_layout(Collective::barrier, ranks, 1),
+          .phases = {"barrier"},
+          .steps = [ranks](int rank, int) {
+            return in_order(tell_everybody(rank, ranks, input(0), 0),
+                            combine(rank, ranks, output(0), 0));
+          }};
 }
 
 }  // namespace rondo

@@ -10,5 +10,6 @@ Schedule one_shot_reduce_scatter(int ranks, int root);
 Schedule one_shot_all_gather(int ranks, int root);
 Schedule one_shot_broadcast(int ranks, int root);
 Schedule one_shot_reduce(int ranks, int root);
+Schedule one_shot_barrier(int ranks, int root);
 
 }  // namespace rondo

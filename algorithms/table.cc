@@ -113,6 +113,8 @@ constexpr Algorithm rows[] = {
 
     {barrier, "dissemination", "each round doubles the ranks that a rank knows of",
      {"q", "q", "0", "0"}, false, dissemination_barrier},
+    {barrier, "one_shot", "every rank tells every rank",
+     {"P-1", "1", "0", "0"}, false, one_shot_barrier},
 
     {send_recv, "linear", "one message",
      {"1", "1", "1", "0"}, false, linear_send_recv},

@@ -13,7 +13,7 @@ namespace {
 
 constexpr unsigned looks_before_yield = 5000;  ///< as in Flags: only where members share a core
 
-constexpr std::uint64_t places = detail::places_for(false);  ///< as where no ranks share a core
+constexpr std::uint64_t places = detail::slots_for(false);  ///< as where no ranks share a core
 
 /// The arguments that rondo looks at, too, as a Call.
 Call call_of(std::size_t count, DataType type, ReduceOperator op) {
@@ -44,7 +44,7 @@ void Promises::wake_others() {
 
 template <Promises::Level level>
 void Promises::post(const float* input, std::size_t count, std::uint64_t tag) {
-  detail::Post& mine = own_.board.posts[number_ % places];
+  detail::SharedSlot& mine = own_.board.slots[number_ % places];
   mine.tag = tag;
   std::memcpy(mine.payload.data(), input, count * sizeof(float));
   // release: publishes tag and payload; pairs with await_post()'s acquire.
@@ -53,13 +53,13 @@ void Promises::post(const float* input, std::size_t count, std::uint64_t tag) {
 }
 
 void Promises::claim_next_place() {
-  const detail::Post& next = own_.board.posts[(number_ + 1) % places];
+  const detail::SharedSlot& next = own_.board.slots[(number_ + 1) % places];
   detail::claim_line(&next);
   detail::claim_line(&next.fingerprint);  // peers' prefetchers have read that, too
 }
 
-const detail::Post& Promises::await_post(int member) const {
-  const detail::Post& post = shared_[member].board.posts[number_ % places];
+const detail::SharedSlot& Promises::await_post(int member) const {
+  const detail::SharedSlot& post = shared_[member].board.slots[number_ % places];
   // acquire: pairs with post()'s release. A post is written anew only eight calls later. Its writer
   // reaches that call only after this member's next posts.
   for (unsigned looks = 0; post.call.load(std::memory_order_acquire) != number_; ++looks) {
@@ -74,7 +74,7 @@ void Promises::gather(const float* input, float* output, std::size_t count, std:
     const auto at = static_cast<std::size_t>(member);
     operands_[at] = input;
     if (member == member_.rank()) continue;
-    const detail::Post& post = await_post(member);
+    const detail::SharedSlot& post = await_post(member);
     if (level >= Level::agreement && post.tag != tag) broken("the members' calls differ");
     operands_[at] = post.payload.data();
   }

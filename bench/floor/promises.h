@@ -22,7 +22,7 @@
 #include "bench/floor/probe.h"
 #include "bench/floor/team.h"
 #include "core/control/call.h"
-#include "core/execute/board.h"
+#include "core/execute/control_block.h"
 #include "core/transport/doorbell.h"
 #include "kernels/cpu/reduce.h"
 
@@ -42,7 +42,7 @@ class Promises {
  private:
   /// What a member shares: each member has a control block of its own.
   struct Shared {
-    detail::RankBoard board{};
+    detail::RankLines board{};
     DoorbellWord bell{};  ///< nobody sleeps here: the cost is that of looking
     std::atomic<std::uint32_t> failed{0};
   };
@@ -62,7 +62,7 @@ class Promises {
   template <Level level>
   void wake_others();
   void claim_next_place();
-  const detail::Post& await_post(int member) const;
+  const detail::SharedSlot& await_post(int member) const;
 
   Member& member_;
   Shared* shared_;

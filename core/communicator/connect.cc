@@ -261,7 +261,7 @@ void CommunicatorState::connect_transports() {
 
 DirectAccess* CommunicatorState::connect_direct() {
   surroundings_.ranks = size();
-  DirectAccess* const access = transports_.size() == 1 && size() > 1 && size() <= most_direct_ranks
+  DirectAccess* const access = transports_.size() == 1 && size() > 1 && size() <= most_sharing_ranks
                                    ? transports_.front()->direct_access()
                                    : nullptr;
   constexpr const char* none = "none";

@@ -234,13 +234,10 @@ void Engine::combine_piece(const Instance& instance, std::byte* destination, boo
     sources_.push_back(source);
   }
   void* const to = destination;
-  if (sources_.size() > 1)
-    return reduce({.type = call.call.type,
-                   .op = call.call.op,
-                   .factor = call.sum_scale,
-                   .streaming = streaming,
-                   .accumulate = call.call.accumulate},
-                  {&to, 1}, sources_, elements);
+  if (sources_.size() > 1) {
+    combiner_.prepare(call, call.sum_scale, streaming);
+    return combiner_({&to, 1}, sources_, elements);
+  }
   if (sources_[0] != destination)
     move(destination, sources_[0], elements * call.element_bytes, streaming);
 }
@@ -261,11 +258,11 @@ std::byte* Engine::local(const Instance& instance, const Chunk& chunk, std::uint
       break;
   }
   const auto slots = static_cast<std::size_t>(call.plan->program.scratch_slots);
-  const std::size_t slot_bytes = call.scratch_bytes / (slots * call.slicing.abreast);
-  const std::size_t slot = slots * (instance.pass % call.slicing.abreast) + chunk.slot;
+  const std::size_t beside = call.slicing.abreast == 1 ? 0 : instance.pass % call.slicing.abreast;
+  const std::size_t slot = slots * beside + chunk.slot;
   const std::size_t within =
       call.slicing.passes == 1 ? call.offsets[index] : index * call.slicing.slice;
-  return scratch_.data() + slot * slot_bytes + within * call.element_bytes;
+  return scratch_.data() + slot * call.scratch_slot_bytes + within * call.element_bytes;
 }
 
 }  // namespace rondo::detail

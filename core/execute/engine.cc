@@ -44,13 +44,13 @@ Engine::Engine(int rank, std::vector<Transport*> transports, DirectAccess* acces
     by_memory_ = by_memory_ && transport->link_class() == LinkClass::memory;
   }
   if (access != nullptr)
-    direct_ = std::make_unique<DirectEngine>(rank, static_cast<int>(transports_.size()), *access,
-                                             control, crowded);
+    merged_ = std::make_unique<MergedRun>(rank, static_cast<int>(transports_.size()), *access,
+                                          control, crowded);
 }
 
 void Engine::set_trace(trace::Recorder* recorder) {
   trace_ = recorder;
-  if (direct_) direct_->set_trace(recorder);
+  if (merged_) merged_->set_trace(recorder);
 }
 
 void Engine::submit(Operation* operation) {
@@ -65,7 +65,8 @@ void Engine::submit(Operation* operation) {
 bool Engine::run_at_once(Operation* operation, std::uint32_t looks) {
   bool done = false;
   try {
-    done = collectives_.empty() && operation->direct && direct_->run_at_once(*operation, looks);
+    done = collectives_.empty() && (operation->shared ? merged_->run_at_once(*operation, looks)
+                                                      : run_in_order(*operation, looks));
   } catch (...) {
     collectives_.push(operation);  // fail_all() ends what is in the queue
     throw;
@@ -93,17 +94,17 @@ bool Engine::progress() {
 }
 
 bool Engine::run_collective(Operation& operation, bool& moved) {
-  if (operation.direct) return run_direct(operation, moved);
+  if (operation.shared) return run_shared(operation, moved);
   moved |= run(operation);
   return operation.base >= operation.prepared->instances() && handed_over();
 }
 
-bool Engine::run_direct(Operation& operation, bool& moved) {
-  const DirectEngine::Result result = direct_->run(operation);
-  moved |= result != DirectEngine::Result::waiting;
-  operation.direct = result != DirectEngine::Result::by_messages;
-  if (!operation.direct) return run_collective(operation, moved);
-  return result == DirectEngine::Result::done;
+bool Engine::run_shared(Operation& operation, bool& moved) {
+  const MergedRun::Result result = merged_->run(operation);
+  moved |= result != MergedRun::Result::waiting;
+  operation.shared = result != MergedRun::Result::by_messages;
+  if (!operation.shared) return run_collective(operation, moved);
+  return result == MergedRun::Result::done;
 }
 
 bool Engine::progress_transports() {
@@ -142,12 +143,27 @@ bool Engine::run_messages(Queue<Operation*>& direction) {
 }
 
 bool Engine::run(Operation& operation) {
-  if (scratch_.size() < operation.prepared->scratch_bytes)
-    scratch_.resize(operation.prepared->scratch_bytes);
+  grow_scratch(*operation.prepared);
   bool moved = false;
   for (Transport* transport : distinct_) moved |= transport->write_on();
   while (run_window(operation)) moved = true;
   return moved;
+}
+
+bool Engine::run_in_order(Operation& operation, std::uint32_t looks) {
+  const PreparedCall& call = *operation.prepared;
+  if (call.slicing.passes > 1) return false;
+  grow_scratch(call);
+  const std::vector<Op>& ops = call.plan->program.ops;
+  for (; operation.op < ops.size(); ++operation.op, ++operation.base) {
+    std::uint32_t& in_place = operation.moved[operation.base % Operation::window];
+    const Instance instance{operation, ops[operation.op], 0, in_place};
+    for (std::uint32_t look = 0; !attempt(instance); ++look) {
+      if (look == looks) return false;
+    }
+    in_place = 0;
+  }
+  return handed_over();
 }
 
 bool Engine::run_window(Operation& operation) {
@@ -206,11 +222,10 @@ bool Engine::foreign(const Operation& operation, int peer, std::uint64_t fingerp
 
 void Engine::conclude(Operation& operation) {
   const PreparedCall& call = *operation.prepared;
-  if (direct_ && operation.point_to_point_peer < 0) direct_->finished();
   if (call.divisor > 1)
     divide(call.call.type, operation.output, call.divisor, call.output_elements);
   if (operation.point_to_point_peer < 0) control_.calls().complete(operation.sequence);
-  if (trace_ != nullptr) trace_->end(operation.traced, operation.direct);
+  if (trace_ != nullptr) trace_->end(operation.traced, operation.shared);
 }
 
 void Engine::finish(Operation& operation) {
@@ -219,7 +234,7 @@ void Engine::finish(Operation& operation) {
 }
 
 void Engine::fail_all(const std::exception_ptr& failure) {
-  if (direct_) direct_->withdraw([this] { progress_transports(); });
+  if (merged_) merged_->withdraw([this] { progress_transports(); });
   if (exchange_ != nullptr) {
     exchange_->error = failure;
     exchange_->done = true;
@@ -254,8 +269,8 @@ bool Engine::flushed() const {
 
 Traffic Engine::traffic() const {
   Traffic all = sent_;
-  if (!direct_) return all;
-  const Given given = direct_->given();
+  if (!merged_) return all;
+  const Given given = merged_->given();
   all.messages += given.messages;
   all.payload_bytes += given.bytes;
   all.direct_bytes = given.bytes;

@@ -13,7 +13,8 @@
 #include <vector>
 
 #include "core/control/control.h"
-#include "core/execute/direct.h"
+#include "core/execute/combine.h"
+#include "core/execute/merged.h"
 #include "core/execute/operation.h"
 #include "core/execute/queue.h"
 #include "core/execute/short_exchange.h"
@@ -85,9 +86,15 @@ class Engine {
 
   /// Runs the oldest collective. True when it has ended.
   bool run_collective(Operation& operation, bool& moved);
-  bool run_direct(Operation& operation, bool& moved);
+  bool run_shared(Operation& operation, bool& moved);
   bool run(Operation& operation);
+  void grow_scratch(const PreparedCall& call) {
+    if (scratch_.size() < call.scratch_bytes) scratch_.resize(call.scratch_bytes);
+  }
   bool run_window(Operation& operation);
+  /// Runs a call of one pass op by op, while what each of them waits for comes within `looks` looks.
+  /// True when the call has ended; else run() goes on with it.
+  bool run_in_order(Operation& operation, std::uint32_t looks);
   bool run_messages();
   bool run_messages(Queue<Operation*>& direction);
   /// True when the instance is complete, false when it must wait.
@@ -130,7 +137,7 @@ class Engine {
   std::vector<Transport*> distinct_;    ///< each once
   bool by_memory_ = true;               ///< none of them is a network
   ControlLine& control_;
-  std::unique_ptr<DirectEngine> direct_{};   ///< null: no direct path
+  std::unique_ptr<MergedRun> merged_{};      ///< null: no direct path
   std::vector<Link> links_;                  ///< by peer and lane
   std::vector<SendChannel*> senders_;        ///< every one in use, for flushed()
   Queue<Operation*> collectives_{};          ///< in the order they were made
@@ -140,12 +147,13 @@ class Engine {
   ShortExchange* exchange_ = nullptr;        ///< the one under way
   std::vector<std::byte> scratch_;           ///< grows to the largest call's need, then stays
   std::vector<std::byte> staging_;           ///< one scaled slice of input
-  std::vector<const void*> sources_;         ///< operands of the op being run
-  std::vector<Frame> frames_;                ///< its frames, by operand
-  Traffic sent_{};                           ///< by messages
-  trace::Recorder* trace_ = nullptr;         ///< null: nothing is recorded
-  bool moved_in_place_ = false;              ///< part of a frame moved during this progress()
-  std::uint64_t reported_mismatch_ = 0;      ///< sequence already reported
+  Combiner combiner_{};
+  std::vector<const void*> sources_;     ///< operands of the op being run
+  std::vector<Frame> frames_;            ///< its frames, by operand
+  Traffic sent_{};                       ///< by messages
+  trace::Recorder* trace_ = nullptr;     ///< null: nothing is recorded
+  bool moved_in_place_ = false;          ///< part of a frame moved during this progress()
+  std::uint64_t reported_mismatch_ = 0;  ///< sequence already reported
 };
 
 }  // namespace rondo::detail

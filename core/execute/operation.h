@@ -32,7 +32,7 @@ class Operation {
   bool sends = false;            ///< of a send or receive: which
   bool is_part = false;          ///< of a send or receive: an exchange, which is logged, has it
   std::uint64_t submitted = 0;   ///< of a send or receive: how many were submitted before it
-  bool direct = false;           ///< on the direct path; else by messages
+  bool shared = false;           ///< in shared memory; else by messages
   std::uint32_t traced = 0;      ///< its number in the trace, where there is one
 
   /// Position of `base`.
@@ -62,7 +62,7 @@ class Operation {
     output = static_cast<std::byte*>(out);
     point_to_point_peer = -1;
     is_part = false;
-    direct = prepared->direct != nullptr;
+    shared = prepared->shared != nullptr;
     pass = 0;
     op = 0;
     beside = 0;

@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "core/plan/direct_rules.h"
 #include "core/plan/message_rules.h"
+#include "core/plan/shared_rules.h"
 #include "core/schedule/collective.h"
 #include "rondo/error.h"
 
@@ -22,14 +22,14 @@ std::size_t shown_bytes(Collective collective, const CallSize& size, int ranks) 
   return size.largest_block > 0 ? size.largest_block : size.bytes / static_cast<std::size_t>(ranks);
 }
 
-const DirectRule* find_direct_rule(Collective collective, const CallSize& size,
+const SharedRule* find_shared_rule(Collective collective, const CallSize& size,
                                    const Surroundings& around) {
   if (!around.direct || (size.bytes == 0 && !is_token(collective))) return nullptr;
-  for (const DirectRule& rule : direct_rules) {
+  for (const SharedRule& rule : shared_rules) {
     if (rule.collective != collective || size.bytes > rule.most_bytes ||
         around.ranks > rule.most_ranks)
       continue;
-    if (!rule.way.staged ||
+    if (rule.choice.places == Places::buffers ||
         shown_bytes(collective, size, around.ranks) <= stage_bytes(around.ranks))
       return &rule;
   }
@@ -207,10 +207,10 @@ Choice choose(Collective collective, const CallSize& size, const Surroundings& a
   // On the direct path, too, a block is reduced by the one rank it is for.
   const bool unfit =
       !forced && collective == Collective::reduce_scatter && size.is_lopsided(around.ranks);
-  if (const DirectRule* rule =
-          direct_allowed && !unfit ? find_direct_rule(collective, size, around) : nullptr) {
-    choice.direct = rule->way;
-    choice.forced = forced;
+  if (const SharedRule* rule =
+          direct_allowed && !unfit ? find_shared_rule(collective, size, around) : nullptr) {
+    choice.shared = rule->choice;
+    choice.shared->fetched &= around.copies;
     choice.reason = std::string(rule->why) + (forced ? ", forced" : "");
   }
   if (ordered) choice.reason += "; " + rank_order;

@@ -11,7 +11,7 @@
 
 #include "algorithms/table.h"
 #include "core/base/config.h"
-#include "core/plan/direct.h"
+#include "core/plan/shared.h"
 #include "core/transport/transport.h"
 
 namespace rondo {
@@ -46,8 +46,7 @@ struct Surroundings {
 struct Choice {
   const Algorithm* algorithm = nullptr;
   std::string reason{};
-  std::optional<DirectChoice> direct{};  ///< then `algorithm` is for where that cannot be
-  bool forced = false;                   ///< direct: whatever it costs
+  std::optional<SharedChoice> shared{};  ///< then `algorithm` is for where that cannot be
 };
 
 /// How many bytes a call is about.

@@ -8,17 +8,6 @@
 namespace rondo {
 namespace {
 
-/// From here on times decide between the direct path and messages. Shorter calls are made at once
-/// (Engine::run_at_once()), which cannot turn to messages; there the table decides.
-constexpr std::size_t measured_from = std::size_t{16} * 1024 + 1;
-
-/// Times may decide only between paths that give the same bits: both add in the order of ranks, and
-/// round once. If the call asks for that, the choice has only such paths.
-bool same_bits(const Choice& choice, const Call& call) {
-  return !info(call.collective).reduces || wants_rank_order(call) ||
-         (choice.algorithm->name == name_of(choice.direct->mode) && call.op != ReduceOperator::avg);
-}
-
 /// On one machine processors decide, not wires: few long frames cost them least.
 Cut cut_of(const Plan& plan, const Surroundings& around, std::size_t frame_bytes) {
   const bool wires = around.links == LinkClass::network && !around.one_machine;
@@ -26,42 +15,18 @@ Cut cut_of(const Plan& plan, const Surroundings& around, std::size_t frame_bytes
                : Cut{.frame_bytes = frame_bytes};
 }
 
-std::shared_ptr<const DirectCall> direct_call(const Choice& choice, const Call& call,
-                                              DirectPlans& plans, const Surroundings& around,
-                                              Counts counts) {
-  const std::shared_ptr<DirectCall> direct = prepare_direct(*choice.direct, call, plans, counts);
-  const bool equal = same_bits(choice, call);
-  direct->copies = !direct->staged && around.copies && (choice.forced || equal);
-  direct->measured =
-      !choice.forced && equal && index_space_bytes(call, around.ranks) >= measured_from;
-  return direct;
-}
-
 /// `otherwise`: the call by messages.
-std::string words_of_direct(const DirectCall& direct, const std::string& over,
+std::string words_of_shared(const SharedCall& shared, const std::string& over,
                             const std::string& otherwise) {
-  const std::string mode(name_of(direct.ordinary_memory.plan.mode));
-  const std::string measured = direct.measured ? " or " + otherwise + ", as measured" : "";
-  if (direct.staged) return "direct " + mode + " through shared memory over " + over + measured;
+  const std::string algorithm(shared.ordinary.plan->algorithm);
+  if (shared.places == Places::copies)
+    return "direct " + algorithm + " through shared memory over " + over;
   const std::string windows =
       "direct over " + over + ": in rondo::allocate() memory in place, else ";
-  if (direct.copies) return windows + mode + " by the kernel's copies" + measured;
-  return windows + otherwise;
+  return windows + (shared.fetched ? algorithm + " by the kernel's copies" : otherwise);
 }
 
 }  // namespace
-
-std::string_view name_of(DirectMode mode) {
-  switch (mode) {
-    case DirectMode::one_shot:
-      return "one_shot";
-    case DirectMode::two_shot:
-      return "two_shot";
-    case DirectMode::push:
-      break;
-  }
-  return "two_shot pushing its results";
-}
 
 Call settled(Call call, const Config& config) {
   if (!info(call.collective).reduces || !is_float(call.type)) return call;
@@ -88,7 +53,7 @@ std::shared_ptr<const Plan> make_plan(const Algorithm& algorithm, int root, int 
   plan.program = lower(plan.schedule, rank, around.links == LinkClass::network);
   plan.longest = longest_message(plan.schedule);
   plan.flow = flow_of(plan.schedule);
-  plan.direct = std::make_shared<DirectPlans>(algorithm.collective, around.ranks, root, rank);
+  plan.shared = std::make_shared<SharedPlans>(algorithm.collective, around.ranks, root, rank);
   return std::make_shared<const Plan>(std::move(plan));
 }
 
@@ -97,8 +62,8 @@ std::shared_ptr<PreparedCall> decide(const Choice& choice, std::shared_ptr<const
                                      std::size_t frame_bytes, Counts counts) {
   const Cut cut = cut_of(*plan, around, frame_bytes);
   const auto prepared = prepare(std::move(plan), call, rank, cut, choice.reason, counts);
-  if (choice.direct)
-    prepared->direct = direct_call(choice, call, *prepared->plan->direct, around, counts);
+  if (choice.shared)
+    prepared->shared = prepare_shared(*choice.shared, call, *prepared->plan->shared, counts);
   return prepared;
 }
 
@@ -109,7 +74,7 @@ std::string words(const PreparedCall& prepared, std::string_view over) {
     text += " in " + std::to_string(prepared.slicing.passes) + " passes of " +
             std::to_string(prepared.slicing.slice * prepared.element_bytes) + " B a chunk";
   }
-  if (prepared.direct) text = words_of_direct(*prepared.direct, std::string(over), text);
+  if (prepared.shared) text = words_of_shared(*prepared.shared, std::string(over), text);
   return text + " (" + prepared.reason + ")";
 }
 

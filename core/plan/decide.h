@@ -25,7 +25,7 @@ CallSize size_of(const Call& call, Counts counts, int ranks);
 std::shared_ptr<const Plan> make_plan(const Algorithm& algorithm, int root, int rank,
                                       const Surroundings& around);
 
-/// The call by messages, and its direct path where the choice has one. `plan` must be the plan of
+/// The call by messages, and in shared memory where the choice has one. `plan` must be the plan of
 /// choice.algorithm and call.root. `frame_bytes`: the least slot size of all ranks' channels.
 std::shared_ptr<PreparedCall> decide(const Choice& choice, std::shared_ptr<const Plan> plan,
                                      const Call& call, int rank, const Surroundings& around,
@@ -36,8 +36,5 @@ std::string words(const PreparedCall& prepared, std::string_view over);
 
 /// "all_reduce of 1024 x float32: " and the words.
 std::string sentence(const PreparedCall& prepared, std::string_view over);
-
-/// The algorithm whose result a direct mode gives.
-std::string_view name_of(DirectMode mode);
 
 }  // namespace rondo

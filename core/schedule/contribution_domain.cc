@@ -14,10 +14,12 @@ Chunk single(const Chunk& run, int chunk) {
 
 }  // namespace
 
-ContributionDomain::ContributionDomain(const Schedule& header, Complain complain, bool lanes_apart)
+ContributionDomain::ContributionDomain(const Schedule& header, Complain complain, bool lanes_apart,
+                                       Places places)
     : header_(header),
       complain_(std::move(complain)),
       lanes_apart_(lanes_apart && header.lanes > 1),
+      places_(places),
       algebra_(header),
       memories_(static_cast<std::size_t>(header.ranks)) {
   for (int rank = 0; rank < header.ranks; ++rank) {
@@ -55,6 +57,29 @@ ContributionDomain::Value ContributionDomain::read(const Site& site, const Chunk
           run.buffer == Buffer::input ? read_input(site, chunk) : read_written(site, run, chunk);
   }
   return value;
+}
+
+ContributionDomain::Value ContributionDomain::read_place(const Site& site, int peer,
+                                                         const Chunk& run) {
+  const Site there{peer, site.lane, site.index, site.op};
+  Value value;
+  for (std::uint32_t i = 0; i < run.count; ++i) {
+    const Chunk one = single(run, chunk_at(run, i));
+    const bool is_input = one.buffer == Buffer::input && holds(header_, peer, one);
+    value.push_back(is_input && stays(peer, chunk_at(run, i))
+                        ? algebra_.leaf(peer, chunk_at(run, i))
+                        : read(there, one).front());
+  }
+  return value;
+}
+
+/// A peer's input that no output has taken the place of, if it lies where peers look for it.
+bool ContributionDomain::stays(int peer, int chunk) {
+  if (places_ == Places::copies || !may_alias(header_.collective)) return true;
+  const Cell* const over = find(peer, rondo::output(chunk), chunk);
+  if (over == nullptr || over->lane < 0) return true;
+  const Contribution own = algebra_.leaf(peer, chunk);
+  return over->value.tree == own.tree && over->value.set == own.set;
 }
 
 Contribution ContributionDomain::read_input(const Site& site, int chunk) {

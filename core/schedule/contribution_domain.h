@@ -21,9 +21,13 @@ class ContributionDomain {
 
   /// `lanes_apart`: lanes must not share memory, since nothing orders them (true for schedules;
   /// programs have dependencies for that).
-  ContributionDomain(const Schedule& header, Complain complain, bool lanes_apart);
+  /// `places`: where those of merged programs lie.
+  ContributionDomain(const Schedule& header, Complain complain, bool lanes_apart,
+                     Places places = Places::buffers);
 
   Value read(const Site& site, const Chunk& run);
+  /// A copy of a peer's input never changes, nor what its output holds as the input did.
+  Value read_place(const Site& site, int peer, const Chunk& run);
   static Value arrive(const Site&, int, Value value) { return value; }
   static Value depart(const Site&, int, Value value) { return value; }
   Value combine(const Site& site, std::span<Value> operands);
@@ -53,6 +57,7 @@ class ContributionDomain {
 
   Memory& memory(int rank) { return memories_[static_cast<std::size_t>(rank)]; }
   Cell* find(int rank, const Chunk& run, int chunk);
+  bool stays(int peer, int chunk);
   Contribution read_input(const Site& site, int chunk);
   Contribution read_written(const Site& site, const Chunk& run, int chunk);
   int chunk_at(const Chunk& run, std::uint32_t i) const;
@@ -60,6 +65,7 @@ class ContributionDomain {
   const Schedule& header_;
   Complain complain_;
   bool lanes_apart_;
+  Places places_;
   ContributionAlgebra algebra_;
   std::vector<Memory> memories_;
 };

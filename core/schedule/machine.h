@@ -16,6 +16,10 @@
 //   void  write(site, chunk, const Value&)
 //   Value depart(site, peer, Value)               a message that goes onto a channel
 //
+// and, where a peer's memory shows something else than the peer itself would read there:
+//
+//   Value read_place(site, peer, chunk)           an operand in a peer's memory
+//
 // and, where time matters:
 //
 //   double arrival(const Value&)                  when a message arrived
@@ -255,17 +259,27 @@ class Machine {
     const Op& op = *cursor.move.op;
     const Site site{rank_of(id), lane_of(id), cursor.move.index, &op};
     operands_.clear();
-    for (const Operand& operand : cursor.move.operands)
-      operands_.push_back(operand.is_channel() ? take(site, operand.peer)
-                                               : domain_.read(site, operand.chunk));
+    for (const Operand& operand : cursor.move.operands) operands_.push_back(value(site, operand));
     Value result = operands_.size() == 1 ? std::move(operands_.front())
                                          : domain_.combine(site, std::span<Value>(operands_));
     if (op.writes) domain_.write(site, op.into, result);
+    for (const std::int32_t peer : source_.stores(site.rank, cursor.move))
+      domain_.write(Site{peer, site.lane, site.index, site.op}, op.into, result);
     if (op.out_peer >= 0) put(site, op.out_peer, std::move(result));
     source_.done(site.rank, cursor.move);
     cursor.loaded = false;
     ++outcome_.ops;
     wake_dependents(site);
+  }
+
+  Value value(const Site& site, const Operand& operand) {
+    if (operand.is_local()) return domain_.read(site, operand.chunk);
+    if (operand.is_channel()) return take(site, operand.peer);
+    if constexpr (requires { domain_.read_place(site, operand.peer, operand.chunk); }) {
+      return domain_.read_place(site, operand.peer, operand.chunk);
+    } else {
+      return domain_.read(Site{operand.peer, site.lane, site.index, site.op}, operand.chunk);
+    }
   }
 
   Value take(const Site& site, int peer) {
@@ -292,6 +306,11 @@ class Machine {
   }
 
   void wake_dependents(const Site& site) {
+    if (source_.is_merged()) {
+      for (std::size_t id = 0; id < cursors_.size(); ++id)
+        if (std::exchange(cursors_[id].held, false)) woken_.push_back(id);
+      return;
+    }
     if (header_.lanes == 1) return;
     for (int lane = 0; lane < header_.lanes; ++lane) {
       const std::size_t id = cursor_id(site.rank, lane);

@@ -3,8 +3,8 @@
 namespace rondo {
 namespace {
 
-Operand local(const Chunk& chunk) { return {-1, chunk}; }
-Operand message(int peer, const Chunk& extent) { return {peer, extent}; }
+Operand local(const Chunk& chunk) { return {.chunk = chunk}; }
+Operand message(int peer, const Chunk& extent) { return {.peer = peer, .chunk = extent}; }
 
 std::string chunk_defect(const Schedule& header, const Chunk& chunk) {
   if (chunk.buffer != Buffer::scratch && chunk.slot != 0)
@@ -28,7 +28,10 @@ std::string operand_defect(const Schedule& header, int rank, const Op& op, const
   if (operand.chunk.count != op.extent.count)
     return "an operand is " + std::to_string(operand.chunk.count) + " chunks long, the step " +
            std::to_string(op.extent.count);
-  if (operand.is_channel()) return peer_defect(header, rank, operand.peer);
+  if (!operand.is_local()) {
+    const std::string problem = peer_defect(header, rank, operand.peer);
+    if (!problem.empty() || operand.is_channel()) return problem;
+  }
   return chunk_defect(header, operand.chunk);
 }
 
@@ -76,14 +79,14 @@ Op to_op(const Step& step, int lane, std::vector<Operand>& operands) {
 std::string defect(const Schedule& header, int rank, const Op& op,
                    std::span<const Operand> operands) {
   if (operands.empty()) return "has no operand";
-  if (!op.writes && op.out_peer < 0) return "goes nowhere";
+  if (!op.writes && op.out_peer < 0 && op.stores == 0) return "goes nowhere";
   if (op.lane >= header.lanes)
     return "lane " + std::to_string(op.lane) + " of " + std::to_string(header.lanes);
   for (const Operand& operand : operands) {
     if (std::string problem = operand_defect(header, rank, op, operand); !problem.empty())
       return problem;
   }
-  if (op.writes) {
+  if (op.writes || op.stores > 0) {
     if (op.into.buffer == Buffer::input) return "writes the input buffer, which is read only";
     if (op.into.count != op.extent.count) return "writes another number of chunks than it reads";
     if (std::string problem = chunk_defect(header, op.into); !problem.empty()) return problem;

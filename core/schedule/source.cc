@@ -1,5 +1,7 @@
 #include "core/schedule/source.h"
 
+#include <algorithm>
+
 #include "rondo/error.h"
 
 namespace rondo {
@@ -25,7 +27,9 @@ void check_references(const Program& program) {
   };
   for (const Op& op : program.ops)
     if (!within(op.first_operand, op.operands, program.operands.size()) ||
-        !within(op.first_dependency, op.dependencies, program.dependencies.size()))
+        !within(op.first_dependency, op.dependencies, program.dependencies.size()) ||
+        !within(op.first_store, op.stores, program.stores.size()) ||
+        (program.stages > 0 && op.stage >= program.stages))
       throw Error(ErrorCode::invalid_argument, "a program's op refers beyond the program");
   for (const Dependency& dependency : program.dependencies)
     if (dependency.on >= program.ops.size())
@@ -60,7 +64,12 @@ ProgramSource::ProgramSource(const Schedule& header, std::span<const Program> pr
                                                  std::to_string(header.ranks) + " ranks");
   for (const Program& program : programs) {
     check_references(program);
+    if (program.stages != programs[0].stages || program.places != programs[0].places)
+      throw Error(ErrorCode::invalid_argument, "the ranks' programs are merged in different ways");
     finished_.emplace_back(program.ops.size());
+    left_.emplace_back(static_cast<std::size_t>(program.stages));
+    for (const Op& op : program.ops)
+      if (program.stages > 0) ++left_.back()[op.stage];
   }
 }
 
@@ -79,11 +88,22 @@ bool ProgramSource::may_run(int rank, const Move& move) const {
   const auto index = static_cast<std::size_t>(rank);
   for (const Dependency& dependency : programs_[index].dependencies_of(*move.op))
     if (!dependency.previous_pass && !finished_[index][dependency.on]) return false;
-  return true;
+  return !is_merged() || stage_begins(rank, move.op->stage);
+}
+
+bool ProgramSource::stage_begins(int rank, int stage) const {
+  const auto ended = [&](int peer) {
+    const std::vector<std::size_t>& left = left_[static_cast<std::size_t>(peer)];
+    return std::all_of(left.begin(), left.begin() + stage,
+                       [](std::size_t ops) { return ops == 0; });
+  };
+  return std::ranges::all_of(touched(programs_[static_cast<std::size_t>(rank)], stage), ended);
 }
 
 void ProgramSource::done(int rank, const Move& move) {
-  finished_[static_cast<std::size_t>(rank)][move.index] = true;
+  const auto index = static_cast<std::size_t>(rank);
+  finished_[index][move.index] = true;
+  if (is_merged()) --left_[index][move.op->stage];
 }
 
 }  // namespace rondo

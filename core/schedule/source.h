@@ -29,6 +29,8 @@ class ScheduleSource {
   /// Lanes are independent, so nothing but channels ever holds a step back.
   static bool may_run(int, const Move&) { return true; }
   static void done(int, const Move&) {}
+  static bool is_merged() { return false; }
+  static std::span<const std::int32_t> stores(int, const Move&) { return {}; }
 
  private:
   struct Lane {
@@ -42,7 +44,7 @@ class ScheduleSource {
 };
 
 /// Runs lowered programs, one of each rank, each lane in program order. Dependencies on ops of
-/// other lanes are honoured. The programs outlive the source.
+/// other lanes are honoured, and the stages of merged programs. The programs outlive the source.
 class ProgramSource {
  public:
   ProgramSource(const Schedule& header, std::span<const Program> programs);
@@ -51,12 +53,21 @@ class ProgramSource {
   bool next(int rank, int lane, Move& move);
   bool may_run(int rank, const Move& move) const;
   void done(int rank, const Move& move);
+  bool is_merged() const { return programs_[0].stages > 0; }
+  std::span<const std::int32_t> stores(int rank, const Move& move) const {
+    return programs_[static_cast<std::size_t>(rank)].stores_of(*move.op);
+  }
 
  private:
+  /// The ranks whose memory the op's stage touches have ended the stage before.
+  bool stage_begins(int rank, int stage) const;
+
   const Schedule* header_;
   std::span<const Program> programs_;
   std::vector<std::size_t> position_;        ///< rank * lanes + lane: next op to look at
   std::vector<std::vector<bool>> finished_;  ///< per rank, per op
+  /// Per rank, per stage of a merged program: ops that are not finished.
+  std::vector<std::vector<std::size_t>> left_;
 };
 
 }  // namespace rondo

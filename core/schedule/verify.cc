@@ -4,6 +4,7 @@
 
 #include "core/schedule/contribution_domain.h"
 #include "core/schedule/hazard.h"
+#include "core/schedule/races.h"
 #include "rondo/error.h"
 
 namespace rondo {
@@ -132,9 +133,13 @@ Report verify(const Schedule& header, std::span<const Program> programs) {
   return collect(header, [&](Report& report, Findings& findings) {
     ContributionDomain domain(
         header, [&](const Site& site, const std::string& words) { findings.add(site, words); },
-        false);
+        false, programs.empty() ? Places::buffers : programs[0].places);
     const Outcome outcome = run(header, programs, domain);
     conclude(header, outcome, domain, report, findings);
+    if (programs[0].stages > 0) {
+      find_races(header, programs, [&](const std::string& words) { findings.add(words); });
+      return;
+    }
     for (int rank = 0; rank < header.ranks && outcome.completed; ++rank)
       find_hazards(header, programs[static_cast<std::size_t>(rank)], rank,
                    [&](const std::string& words) { findings.add(words); });

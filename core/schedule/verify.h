@@ -9,6 +9,7 @@
 // - There is no wait cycle at the declared depth, and nothing is left in a channel.
 // - All ranks combine a chunk in the same order.
 // - Programs only: dependencies order every two ops of a rank that conflict.
+// - Merged programs only: stages order every two ops of different ranks that conflict (races.h).
 #pragma once
 
 #include <cstdint>

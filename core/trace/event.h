@@ -18,7 +18,7 @@ enum class EventKind : std::uint8_t {
   op_end,    ///< likewise; bytes: of each message of the op
   posted,    ///< the direct path: this rank's input, or where it lies, can be seen
   seen,      ///< all posts that this rank waits for are there
-  stepped,   ///< place: 1 after the first of two rounds, 2 after the last; pass: the DirectMode
+  stepped,   ///< place: 1 after the first of two rounds, 2 after the last; pass: the SharedForm
   end,       ///< place: 1 where the call took the direct path, 0 by messages
 };
 

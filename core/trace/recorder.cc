@@ -44,7 +44,7 @@ std::uint32_t Recorder::number_of(const Form& form) {
                 call.type,
                 call.op,
                 call.root,
-                form.prepared->direct != nullptr};
+                form.prepared->shared != nullptr};
   const auto alike = by_key_.find(key);
   if (alike == by_key_.end() && forms_.size() == most_forms) return unknown_form;
   const auto number =

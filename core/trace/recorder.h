@@ -61,8 +61,8 @@ class Recorder {
   }
   void posted(std::uint32_t call) { add(call, EventKind::posted, 0, 0, 0); }
   void seen(std::uint32_t call) { add(call, EventKind::seen, 0, 0, 0); }
-  void stepped(std::uint32_t call, std::uint64_t step, DirectMode mode) {
-    add(call, EventKind::stepped, step, static_cast<std::uint64_t>(mode), 0);
+  void stepped(std::uint32_t call, std::uint64_t step, SharedForm form) {
+    add(call, EventKind::stepped, step, static_cast<std::uint64_t>(form), 0);
   }
   void end(std::uint32_t call, bool direct) { add(call, EventKind::end, direct ? 1 : 0, 0, 0); }
 

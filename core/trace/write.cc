@@ -145,7 +145,7 @@ void add_form(Lines& lines, std::size_t number, std::size_t plan, const Form& fo
                form.sends ? "sends" : "receives", slicing.slice, slicing.passes);
   } else {
     lines.line("form", number, plan, count_of(call, prepared.plan->schedule.ranks), name(call.type),
-               name(call.op), slicing.slice, slicing.passes, prepared.direct != nullptr ? 1 : 0);
+               name(call.op), slicing.slice, slicing.passes, prepared.shared != nullptr ? 1 : 0);
   }
 }
 

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "core/execute/board.h"
+#include "core/execute/control_block.h"
 #include "tests/api/ragged_trial.h"
 #include "tests/api/threads.h"
 #include "tests/catch.h"
@@ -60,7 +60,7 @@ TEST_CASE("short ragged blocks of every type, by ranks that wait and ranks that 
   std::vector<test::Trial> trials;
   for (const test::Case& each : short_cases(collective, ranks))
     trials.emplace_back(each, schedules[static_cast<std::size_t>(each.call.root)], random);
-  REQUIRE(trials.size() > detail::most_places);
+  REQUIRE(trials.size() > detail::most_slots);
   test::with_world(ranks, {.transport = transport, .algorithm = "direct"}, [&](Communicator& comm) {
     int turn = comm.rank();
     for (test::Trial& trial : trials) {

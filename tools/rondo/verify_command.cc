@@ -5,6 +5,8 @@
 #include <memory>
 #include <set>
 
+#include "core/plan/lower.h"
+#include "core/plan/merge.h"
 #include "core/schedule/formula.h"
 #include "core/schedule/simulate.h"
 #include "core/schedule/verify.h"
@@ -25,6 +27,15 @@ struct VerifyInput {
   std::string root = "all";
   std::string file{};
   bool all = false;
+  bool lowered = false;
+};
+
+/// A form in which an algorithm may run, and the numbers of ranks at which it does.
+struct FormSummary {
+  std::string_view name;
+  Sharing sharing;
+  int merged = 0;   ///< schedules whose messages can be places
+  int refused = 0;  ///< of these: a place could change before it is read
 };
 
 /// What was checked for one row of the table.
@@ -34,6 +45,10 @@ struct Summary {
   bool sampled_roots = false;  ///< only some roots were checked, with many ranks
   std::uint64_t schedules = 0;
   std::uint64_t steps = 0;
+  std::uint64_t programs = 0;  ///< lowered and merged ones
+  std::vector<FormSummary> forms{{"copies", {.places = Places::copies}},
+                                 {"buffers", {.places = Places::buffers}},
+                                 {"posted", {.places = Places::buffers, .posted = true}}};
   std::vector<std::string> findings{};
 };
 
@@ -86,6 +101,43 @@ void add(const Report& report, const std::string& where, Summary& summary) {
     summary.findings.push_back(where + ": " + finding);
 }
 
+/// The programs that executors run: over channels, and merged for each kind of shared memory.
+void verify_programs(const Schedule& schedule, const std::string& where, Summary& summary) {
+  for (const bool from_place : {false, true}) {
+    std::vector<Program> programs;
+    for (int rank = 0; rank < schedule.ranks; ++rank)
+      programs.push_back(lower(schedule, rank, from_place));
+    Schedule header = schedule;
+    header.depth = programs[0].depth;
+    summary.programs += programs.size();
+    for (const std::string& finding : verify(header, programs).findings)
+      summary.findings.push_back(where + ", lowered: " + finding);
+  }
+  for (FormSummary& form : summary.forms) {
+    const auto programs = merge(schedule, form.sharing);
+    if (!programs) continue;
+    ++form.merged;
+    summary.programs += programs->size();
+    if (!verify(schedule, *programs).ok()) ++form.refused;
+  }
+}
+
+/// "copies, buffers 12 of 64, posted refused": where an algorithm runs without messages.
+std::string forms_text(const Summary& summary) {
+  std::string text;
+  for (const FormSummary& form : summary.forms) {
+    if (form.merged == 0) continue;
+    const int good = form.merged - form.refused;
+    text += (text.empty() ? "" : ", ") + std::string(form.name);
+    if (good == 0) {
+      text += " refused";
+    } else if (static_cast<std::uint64_t>(good) < summary.schedules) {
+      text += " " + std::to_string(good) + " of " + std::to_string(summary.schedules);
+    }
+  }
+  return text.empty() ? "by messages only" : text;
+}
+
 void verify_ranks(const VerifyInput& arguments, const Algorithm& row, int ranks, Summary& summary) {
   bool exact = true;
   for (const int root : roots(arguments, row, ranks)) {
@@ -96,6 +148,7 @@ void verify_ranks(const VerifyInput& arguments, const Algorithm& row, int ranks,
     std::string where = std::to_string(ranks) + " ranks";
     if (info(row.collective).has_root) where += ", root " + std::to_string(root);
     add(report, where, summary);
+    if (arguments.lowered) verify_programs(schedule, where, summary);
     if (row.rank_order && !report.rank_order)
       summary.findings.push_back(where + ": does not reduce in rank order, as its row says");
     if (summary.findings.size() > most_findings) return;
@@ -122,9 +175,10 @@ std::string root_text(const VerifyInput& arguments, const Algorithm& row, const 
 bool print(const VerifyInput& arguments, const Algorithm& row, const Summary& summary) {
   const std::string cost = std::string(row.cost.rounds) + "; " + std::string(row.cost.sent) + "; " +
                            std::string(row.cost.reduced);
+  const std::string column = arguments.lowered ? forms_text(summary) : cost;
   std::printf("%-14s %-18s %-12s %-9s %-12s %-38s %s\n", std::string(name(row.collective)).c_str(),
               std::string(row.name).c_str(), ranks_text(summary.ranks).c_str(),
-              root_text(arguments, row, summary).c_str(), method(summary).c_str(), cost.c_str(),
+              root_text(arguments, row, summary).c_str(), method(summary).c_str(), column.c_str(),
               summary.findings.empty() ? "ok" : "WRONG");
   for (std::size_t i = 0; i < summary.findings.size() && i < most_findings; ++i)
     std::printf("    %s\n", summary.findings[i].c_str());
@@ -157,18 +211,24 @@ int verify_table(const VerifyInput& arguments) {
     throw Error(ErrorCode::invalid_argument, "no algorithm '" + arguments.algorithm + "'",
                 {.remedy = "rondo list"});
   std::printf("%-14s %-18s %-12s %-9s %-12s %s\n", "collective", "algorithm", "ranks", "roots",
-              "contributors", "cost: rounds; sent; reduced");
+              "contributors",
+              arguments.lowered ? "in shared memory" : "cost: rounds; sent; reduced");
   std::size_t wrong = 0;
   std::uint64_t schedules = 0;
   std::uint64_t steps = 0;
+  std::uint64_t programs = 0;
   for (const Algorithm* row : rows) {
     const Summary summary = verify_row(arguments, *row, ranks);
     wrong += print(arguments, *row, summary) ? 0 : 1;
     schedules += summary.schedules;
     steps += summary.steps;
+    programs += summary.programs;
   }
-  std::printf("%zu algorithms, %llu schedules, %llu steps: %s\n", rows.size(),
+  const std::string lowered =
+      arguments.lowered ? ", " + std::to_string(programs) + " programs" : std::string();
+  std::printf("%zu algorithms, %llu schedules, %llu steps%s: %s\n", rows.size(),
               static_cast<unsigned long long>(schedules), static_cast<unsigned long long>(steps),
+              lowered.c_str(),
               wrong == 0 ? "all right" : (std::to_string(wrong) + " wrong").c_str());
   return wrong == 0 ? 0 : 1;
 }
@@ -216,6 +276,10 @@ void add_verify(CLI::App& program, int& status) {
   command->add_option("-n,--ranks", arguments->ranks, "numbers of ranks, e.g. 4,7,1-64,1024")
       ->capture_default_str();
   command->add_option("-r,--root", arguments->root, "a root rank, or all")->capture_default_str();
+  command->add_flag("--lowered", arguments->lowered,
+                    "also the programs that run: over channels, and merged for shared memory.\n"
+                    "'refused': a rank could change what another one has yet to read, so that\n"
+                    "form is never used");
   command->add_option("-f,--file", arguments->file,
                       "verifies a schedule's text form instead; - for standard input");
   command->callback([arguments, &status] { status = verify_command(*arguments); });

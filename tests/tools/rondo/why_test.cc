@@ -81,15 +81,13 @@ TEST_CASE("the whole report, as a person reads it") {
   CHECK(text.substr(0, rows) ==
 
         R"(all_reduce of 262144 x float32: direct over shm: in rondo::allocate() memory in
-  place, else two_shot by the kernel's copies or two_shot over shm in 4 passes
-  of 65536 B a chunk, as measured (memory to memory, no copies in between)
+  place, else two_shot over shm in 4 passes of 65536 B a chunk (memory to
+  memory, no copies in between)
 
 transport   shm, with messages of up to 65536 B (local: other processes)
 path        direct: ranks read and write memory from rondo::allocate() in place;
-            the kernel copies other memory from process to process (two_shot)
+            other memory goes by messages
 why         memory to memory, no copies in between
-autotuner   on: calls try both paths, direct and by messages, and keep the
-            faster one
 messages    two_shot, 1 lane, 4 chunks: when the call goes by messages
 slices      4 passes, each of up to 65536 B of every chunk, so that receiving,
             reducing and sending overlap
@@ -101,7 +99,6 @@ Predicted by messages: alpha 1e-06 s, beta 1e-09 s/byte, gamma 0 s/byte
 
 TEST_CASE("the reasons for each path") {
   has(report(all_reduce(64), shared_memory(4)), "path        direct: every rank copies its input");
-  has(report(all_reduce(64), shared_memory(4)), "autotuner   off: the table decides");
   has(report(all_reduce(64), network(4)),
       "path        by messages: over tcp no rank can read another rank's memory\n");
   const std::string large = report(all_reduce(1 << 20), network(4));
@@ -114,13 +111,12 @@ TEST_CASE("the reasons for each path") {
   has(report(all_reduce(64), shared_memory(4), "chain"), "\n* chain ");
   const std::string forced = report(all_reduce(1 << 20), shared_memory(4), "direct");
   has(forced, "why         memory to memory, no copies in between, forced\n");
-  has(forced, "autotuner   off: the table decides");
-  why::Facts facts = shared_memory(4);
+  why::Facts facts = shared_memory(2);
+  Call gather = all_reduce(1 << 20);
+  gather.collective = Collective::all_gather;
+  has(report(gather, facts), "the kernel copies other memory from process to process (one_shot)\n");
   facts.around.copies = false;
-  has(report(all_reduce(1 << 20), facts), "other memory goes by messages\n");
-  Call average = all_reduce(1 << 20);
-  average.op = ReduceOperator::avg;  // adds in another order either way: times must not decide
-  has(report(average, shared_memory(4)), "autotuner   off: the table decides");
+  has(report(gather, facts), "other memory goes by messages\n");
 }
 
 TEST_CASE("why a call takes an algorithm that adds in rank order") {
@@ -130,9 +126,6 @@ TEST_CASE("why a call takes an algorithm that adds in rank order") {
   has(by_messages,
       "why         each rank adds its share, least bytes; reproducible: contributions");
   has(by_messages, "\n* two_shot ");
-  has(report(call, shared_memory(4)), "autotuner   on: calls try both paths");
-  call.op = ReduceOperator::avg;  // the sum is divided, either way
-  has(report(call, shared_memory(4)), "autotuner   on: calls try both paths");
   call.reproducible = false;
   call.accumulate = DataType::float64;
   has(report(call, network(4)), "accumulated in float64:");

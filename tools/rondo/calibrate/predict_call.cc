@@ -47,10 +47,10 @@ CallPrediction by_messages(const LinkProfile& link, const PreparedCall& prepared
   return found;
 }
 
-CallPrediction directly(const LinkProfile& link, const DirectCall& direct) {
-  const DirectCall::Part& part = direct.ordinary_memory;
+CallPrediction directly(const LinkProfile& link, const SharedCall& shared) {
+  const SharedPart& part = shared.ordinary;
   const double taken = static_cast<double>(part.given.bytes);  // each rank takes what it gives
-  const bool shares = part.plan.mode != DirectMode::one_shot;
+  const bool shares = part.stages() > 1;
   const double others = link.ranks - 1;
   const double added = static_cast<double>(part.bytes()) * (shares ? others / link.ranks : others);
   const double fetch = link.fetched(static_cast<double>(part.bytes()));
@@ -59,7 +59,7 @@ CallPrediction directly(const LinkProfile& link, const DirectCall& direct) {
   const int meetings = shares ? 2 : 1;
   CallPrediction found;
   found.seconds = meetings * link.meeting.median + turns * (taken * fetch + added * combine);
-  found.way = "direct (" + std::string(name_of(part.plan.mode)) + ")";
+  found.way = "direct (" + std::string(part.plan->algorithm) + ")";
   found.formula = std::to_string(meetings) + " meetings of " + micro(link.meeting.median) +
                   "; ns/B: fetch " + nano(fetch) + ", combine " + nano(combine) + "; takes " +
                   bytes_text(taken) + ", adds " + bytes_text(added);
@@ -84,9 +84,10 @@ AllReduceModel::AllReduceModel(const LinkProfile& link, const std::string& algor
 }
 
 CallPrediction AllReduceModel::predict(const LinkProfile& link, double direct) const {
-  if (!prepared_->direct) return by_messages(link, *prepared_, bytes_);
-  const CallPrediction directly_moved = directly(link, *prepared_->direct);
-  if (!prepared_->direct->measured || direct >= 1) return directly_moved;
+  if (!prepared_->shared) return by_messages(link, *prepared_, bytes_);
+  const CallPrediction directly_moved = directly(link, *prepared_->shared);
+  const bool always = prepared_->shared->places == Places::copies || prepared_->shared->fetched;
+  if (always || direct >= 1) return directly_moved;
   CallPrediction mixed = by_messages(link, *prepared_, bytes_);
   if (direct <= 0) return mixed;
   mixed.seconds += direct * (directly_moved.seconds - mixed.seconds);

@@ -114,7 +114,7 @@ Facts facts_here(const Config& config, int ranks, bool apart) {
   facts.around.links = transport->link_class();
   facts.around.short_frames = transport->depth_of(shortest_frame_bytes);
   facts.reaches_memory = transport->direct_access() != nullptr;
-  facts.around.direct = ranks <= most_direct_ranks && facts.reaches_memory;
+  facts.around.direct = ranks <= most_sharing_ranks && facts.reaches_memory;
   facts.around.copies =
       facts.around.direct && (kind->name == "local" || copies_between_processes());
   return facts;

@@ -36,15 +36,15 @@ std::string transport_text(const Facts& facts) {
 }
 
 std::string direct_text(const PreparedCall& prepared) {
-  const DirectCall& direct = *prepared.direct;
-  const std::string mode(name_of(direct.ordinary_memory.plan.mode));
-  if (direct.staged)
+  const SharedCall& shared = *prepared.shared;
+  const std::string algorithm(shared.ordinary.plan->algorithm);
+  if (shared.places == Places::copies)
     return "direct: every rank copies its input into a staging buffer that all ranks map, and "
            "reads the others' inputs there (" +
-           mode + ")";
+           algorithm + ")";
   std::string text = "direct: ranks read and write memory from rondo::allocate() in place; ";
-  if (direct.copies)
-    text += "the kernel copies other memory from process to process (" + mode + ")";
+  if (shared.fetched)
+    text += "the kernel copies other memory from process to process (" + algorithm + ")";
   else
     text += "other memory goes by messages";
   return text;
@@ -57,16 +57,8 @@ std::string no_direct_text(const Facts& facts, const Call& call,
   if (!facts.reaches_memory)
     return by + ": over " + facts.transport + " no rank can read another rank's memory";
   if (!facts.around.direct)
-    return by + ": direct is for up to " + std::to_string(most_direct_ranks) + " ranks";
+    return by + ": direct is for up to " + std::to_string(most_sharing_ranks) + " ranks";
   return by + ": the table has no direct path for this collective and size";
-}
-
-std::string autotuner_text(const PreparedCall& prepared) {
-  if (!prepared.direct) return "off: there is only one path";
-  if (prepared.direct->measured)
-    return "on: calls try both paths, direct and by messages, and keep the faster one";
-  return "off: the table decides (the call is short, the algorithm is forced, or the two paths "
-         "would not give the same bits)";
 }
 
 std::string slices_text(const PreparedCall& prepared) {
@@ -136,15 +128,14 @@ std::string report(const Call& call, const Facts& facts, const AlgorithmSelectio
   std::string text = wrapped("", words_of(sentence(*prepared, facts.transport)), 2, width);
   text += "\n" + item("transport", transport_text(facts));
   text += item("path",
-               prepared->direct ? direct_text(*prepared) : no_direct_text(facts, call, selection));
+               prepared->shared ? direct_text(*prepared) : no_direct_text(facts, call, selection));
   text += item("why", choice.reason);
-  text += item("autotuner", autotuner_text(*prepared));
   const std::string lanes =
       std::to_string(schedule.lanes) + (schedule.lanes == 1 ? " lane" : " lanes");
   text += item("messages", schedule.algorithm + ", " + lanes + ", " +
                                std::to_string(schedule.layout.chunks()) +
                                (schedule.layout.chunks() == 1 ? " chunk" : " chunks") +
-                               (prepared->direct ? ": when the call goes by messages" : ""));
+                               (prepared->shared ? ": when the call goes by messages" : ""));
   if (!is_token(call.collective)) text += item("slices", slices_text(*prepared));
   text += predictions(call, *prepared, facts, costs);
   text +=

@@ -1,0 +1,142 @@
+#include "core/plan/shared.h"
+
+#include <algorithm>
+#include <string>
+
+#include "algorithms/table.h"
+#include "core/schedule/collective.h"
+#include "rondo/error.h"
+
+namespace rondo {
+namespace {
+
+/// From here on a second synchronisation costs less than copying to the control block and reading
+/// all of it.
+constexpr std::size_t least_window_bytes = 4096;
+
+Given given_by(const SharedPart& part, Collective collective) {
+  const Program& program = part.program();
+  if (is_token(collective)) return {part.users.size(), 0};
+  Given given;
+  const auto give = [&](const Chunk& chunk) {
+    const std::size_t elements = part.elements(chunk);
+    given.messages += elements > 0 ? 1 : 0;
+    given.bytes += elements * part.element_bytes;
+  };
+  for (const Use& use : program.uses)
+    if (!use.stores) give(use.chunk);
+  for (const Op& op : program.ops)
+    for (std::uint32_t store = 0; store < op.stores; ++store) give(op.into);
+  return given;
+}
+
+void add(std::vector<std::int32_t>& ranks, std::int32_t rank) {
+  if (std::ranges::count(ranks, rank) == 0) ranks.push_back(rank);
+}
+
+/// Who touches whose memory, if there is anything at all to exchange.
+void find_touched(SharedPart& part, bool token) {
+  const Program& program = part.program();
+  part.touched.resize(static_cast<std::size_t>(program.stages));
+  for (const Op& op : program.ops) {
+    if (!token && part.elements(op.extent) == 0) continue;
+    for (const Operand& operand : program.operands_of(op))
+      if (operand.in_place) add(part.touched[op.stage], operand.peer);
+    for (const std::int32_t peer : program.stores_of(op)) add(part.touched[op.stage], peer);
+  }
+  for (const auto& ranks : part.touched)
+    for (const std::int32_t rank : ranks) add(part.awaited, rank);
+  for (const Use& use : program.uses)
+    if (token || part.elements(use.chunk) > 0) add(part.users, use.rank);
+  for (const std::int32_t user : part.users) part.user_bits |= std::uint64_t{1} << user;
+}
+
+SharedPart part_of(std::shared_ptr<const SharedPlan> plan, const Call& call, Counts counts,
+                   int ranks) {
+  SharedPart part{.plan = std::move(plan), .element_bytes = size_of(call.type)};
+  const Layout& layout = part.plan->layout;
+  const Partition partition = partition_of(call, counts, layout);
+  part.offsets.reserve(static_cast<std::size_t>(layout.chunks()) + 1);
+  for (int c = 0; c <= layout.chunks(); ++c) part.offsets.push_back(partition.offset(c));
+  const auto elements = [&](Buffer buffer, int of) -> SharedPart::Held {
+    const ChunkSpan span = held(call.collective, buffer, layout, of, call.root);
+    return {partition.offset(span.first), partition.offset(span.first + span.count)};
+  };
+  for (int of = 0; of < ranks; ++of) {
+    part.inputs.push_back(elements(Buffer::input, of));
+    part.outputs.push_back(elements(Buffer::output, of));
+  }
+  find_touched(part, is_token(call.collective));
+  part.given = given_by(part, call.collective);
+  return part;
+}
+
+/// In windows sums of whole vectors are made in shares and stored to whoever wants them. Where one
+/// rank holds everything, the others fetch it on their own processors.
+std::shared_ptr<const SharedPlan> in_windows(const SharedChoice& choice, Collective collective,
+                                             SharedPlans& plans) {
+  const bool shares = is_vector(collective) && info(collective).reduces;
+  return plans.of(shares ? "two_shot" : choice.algorithm,
+                  {.places = Places::buffers, .posted = shares});
+}
+
+std::vector<SharedCall::ShownOp> shown_ops(const SharedPart& part, int rank) {
+  std::vector<SharedCall::ShownOp> shown;
+  for (const Op& op : part.program().ops) {
+    if (part.elements(op.extent) == 0) continue;  // and perhaps no memory for it
+    SharedCall::ShownOp made{
+        .output = (part.begin(op.into) - part.output(rank).begin) * part.element_bytes,
+        .count = part.elements(op.extent)};
+    for (const Operand& operand : part.program().operands_of(op)) {
+      const std::int32_t of = operand.is_local() ? rank : operand.peer;
+      made.sources.push_back(
+          {of, (part.begin(operand.chunk) - part.input(of).begin) * part.element_bytes});
+    }
+    shown.push_back(std::move(made));
+  }
+  return shown;
+}
+
+}  // namespace
+
+std::shared_ptr<const SharedPlan> SharedPlans::of(std::string_view algorithm,
+                                                  const Sharing& sharing) {
+  const Key key{algorithm, sharing};
+  for (const auto& [known, plan] : plans_)
+    if (known == key) return plan;
+  const Algorithm* const row = find_algorithm(collective_, algorithm);
+  if (row == nullptr)
+    throw Error(ErrorCode::internal,
+                "no algorithm " + std::string(algorithm) + " of " + std::string(name(collective_)));
+  const Schedule schedule = row->build(ranks_, root_);
+  auto programs = merge(schedule, sharing);
+  if (!programs)
+    throw Error(ErrorCode::internal, "the messages of " + schedule.algorithm + " cannot be places");
+  auto plan = std::make_shared<const SharedPlan>(
+      SharedPlan{row->name, sharing.posted, schedule.layout,
+                 std::move((*programs)[static_cast<std::size_t>(rank_)])});
+  plans_.emplace_back(key, plan);
+  return plan;
+}
+
+std::shared_ptr<SharedCall> prepare_shared(const SharedChoice& choice, const Call& call,
+                                           SharedPlans& plans, Counts counts) {
+  const auto part = [&](std::shared_ptr<const SharedPlan> plan) {
+    return part_of(std::move(plan), call, counts, plans.ranks());
+  };
+  auto shared = std::make_shared<SharedCall>();
+  shared->places = choice.places;
+  shared->fetched = choice.fetched;
+  shared->ordinary = part(plans.of(choice.algorithm, {.places = choice.places}));
+  shared->shown_bytes = shared->ordinary.input_bytes(plans.rank());
+  const bool one_look = choice.places == Places::copies && shared->ordinary.stages() == 1;
+  if (one_look) shared->ops = shown_ops(shared->ordinary, plans.rank());
+  shared->alone = one_look && shared->ordinary.users.empty() && shared->ordinary.awaited.empty();
+  shared->offers_windows = one_look && call.collective == Collective::all_reduce &&
+                           shared->ordinary.bytes() >= least_window_bytes;
+  if (choice.places == Places::buffers || shared->offers_windows)
+    shared->windows = part(in_windows(choice, call.collective, plans));
+  return shared;
+}
+
+}  // namespace rondo

@@ -1,0 +1,79 @@
+// Which calls go through shared memory, and how: crossovers as measured, see bench/results.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+
+#include "core/plan/shared.h"
+#include "core/plan/sizes.h"
+#include "rondo/types.h"
+
+namespace rondo {
+
+/// Where all ranks share a machine. Sizes are those of the index space; the first match wins.
+struct SharedRule {
+  Collective collective;
+  SharedChoice choice;
+  std::size_t most_bytes;
+  int most_ranks;
+  std::string_view why;
+};
+
+inline constexpr SharedChoice shown_once{"one_shot", Places::copies};
+inline constexpr SharedChoice shown_twice{"two_shot", Places::copies};
+inline constexpr SharedChoice reached_once{"one_shot", Places::buffers};
+inline constexpr SharedChoice reached_twice{"two_shot", Places::buffers};
+/// The same as shown_once and reached_once, for blocks that are not added up.
+inline constexpr SharedChoice shown_blocks{"linear", Places::copies};
+inline constexpr SharedChoice reached_blocks{"linear", Places::buffers};
+/// What is not added up gains where the kernel copies it from process to process, between few ranks.
+inline constexpr SharedChoice fetched{"one_shot", Places::buffers, true};
+inline constexpr SharedChoice fetched_blocks{"linear", Places::buffers, true};
+inline constexpr std::string_view one_look = "one look at everybody's copy, latency decides";
+inline constexpr std::string_view own_share = "every rank makes its share";
+inline constexpr std::string_view in_place = "memory to memory, no copies in between";
+
+// clang-format off
+inline constexpr SharedRule shared_rules[] = {
+    {Collective::all_reduce, shown_once, 32 * KiB, 4, one_look},
+    {Collective::all_reduce, reached_twice, any_size, 4, in_place},
+    {Collective::all_reduce, shown_once, 16 * KiB, 64, one_look},
+    {Collective::all_reduce, shown_twice, 256 * KiB, 64, own_share},
+    {Collective::all_reduce, reached_twice, any_size, 64, in_place},
+    {Collective::reduce_scatter, shown_once, 16 * KiB, 2, one_look},
+    {Collective::reduce_scatter, reached_once, any_size, 2, in_place},
+    {Collective::reduce_scatter, shown_once, 32 * KiB, 4, one_look},
+    {Collective::reduce_scatter, reached_once, any_size, 4, in_place},
+    {Collective::reduce_scatter, shown_once, 64 * KiB, 64, one_look},
+    {Collective::reduce_scatter, reached_once, any_size, 64, in_place},
+    {Collective::all_gather, shown_once, 16 * KiB, 2, one_look},
+    {Collective::all_gather, fetched, any_size, 2, in_place},
+    {Collective::all_gather, shown_once, 1 * MiB, 64, one_look},
+    {Collective::all_gather, reached_once, any_size, 64, in_place},
+    {Collective::broadcast, shown_once, 16 * KiB, 2, one_look},
+    {Collective::broadcast, fetched, any_size, 2, in_place},
+    {Collective::broadcast, shown_once, 256 * KiB, 64, one_look},
+    {Collective::broadcast, fetched, any_size, 4, in_place},
+    {Collective::broadcast, reached_once, any_size, 64, in_place},
+    {Collective::reduce, shown_once, 32 * KiB, 64, one_look},
+    {Collective::reduce, reached_once, any_size, 64, in_place},
+    {Collective::all_to_all, shown_blocks, 16 * KiB, 2, one_look},
+    {Collective::all_to_all, fetched_blocks, any_size, 2, in_place},
+    {Collective::all_to_all, shown_blocks, 32 * KiB, 4, one_look},
+    {Collective::all_to_all, reached_blocks, any_size, 4, in_place},
+    {Collective::all_to_all, shown_blocks, 256 * KiB, 64, one_look},
+    {Collective::all_to_all, reached_blocks, any_size, 64, in_place},
+    {Collective::scatter, shown_blocks, 32 * KiB, 64, one_look},
+    {Collective::scatter, reached_blocks, any_size, 64, in_place},
+    {Collective::gather, shown_blocks, 32 * KiB, 64, one_look},
+    {Collective::gather, reached_blocks, any_size, 64, in_place},
+    {Collective::barrier, shown_once, any_size, 64, one_look},
+};
+// clang-format on
+
+static_assert(std::ranges::all_of(shared_rules, [](const SharedRule& rule) {
+  return rule.most_ranks <= most_sharing_ranks;
+}));
+
+}  // namespace rondo

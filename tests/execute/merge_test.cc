@@ -1,0 +1,163 @@
+// Merged programs: the verifier accepts those of every algorithm, and names each thing that is wrong
+// with a program that was changed.
+#include "core/plan/merge.h"
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "algorithms/table.h"
+#include "core/plan/shared_rules.h"
+#include "core/schedule/collective.h"
+#include "core/schedule/verify.h"
+#include "tests/catch.h"
+
+namespace rondo {
+namespace {
+
+using Programs = std::vector<Program>;
+
+constexpr Sharing copies{.places = Places::copies};
+constexpr Sharing buffers{.places = Places::buffers};
+constexpr Sharing posted{.places = Places::buffers, .posted = true};
+
+std::vector<int> roots(Collective collective, int ranks) {
+  if (!info(collective).has_root) return {0};
+  if (ranks <= 9) {
+    std::vector<int> all;
+    for (int root = 0; root < ranks; ++root) all.push_back(root);
+    return all;
+  }
+  return {0, ranks / 2, ranks - 1};
+}
+
+/// Algorithms whose merged form reads what its owner may already have changed. The verifier says so.
+bool is_racy(const Algorithm& row, const Sharing& sharing, int ranks) {
+  if (row.name == "recursive_doubling") return sharing.places == Places::buffers || ranks > 2;
+  const bool adds_vectors = row.collective == Collective::all_reduce || is_token(row.collective);
+  return sharing.places == Places::buffers && adds_vectors &&
+         (row.name == "one_shot" || row.name == "dissemination");
+}
+
+TEST_CASE("the verifier accepts merged programs, for any number of ranks and any root") {
+  for (const Algorithm& row : algorithms()) {
+    for (const Sharing& sharing : {copies, buffers, posted}) {
+      for (int ranks = 1; ranks <= 33; ++ranks) {
+        for (const int root : roots(row.collective, ranks)) {
+          const Schedule schedule = row.build(ranks, root);
+          const auto programs = merge(schedule, sharing);
+          if (!programs) continue;
+          const Report report = verify(schedule, *programs);
+          CAPTURE(name(row.collective), row.name, ranks, root, sharing.posted,
+                  sharing.places == Places::copies, report.findings);
+          if (ranks > 1 && is_racy(row, sharing, ranks)) {
+            REQUIRE_FALSE(report.ok());
+            continue;
+          }
+          REQUIRE(report.ok());
+          REQUIRE((report.rank_order || !row.rank_order));
+        }
+      }
+    }
+  }
+}
+
+/// What a call may use: the rules' algorithms, and those of calls in windows.
+bool merges(Collective collective, std::string_view algorithm, const Sharing& sharing) {
+  for (const int ranks : {1, 2, 3, 8, 17}) {
+    const Schedule schedule = find_algorithm(collective, algorithm)->build(ranks, 0);
+    const auto programs = merge(schedule, sharing);
+    if (!programs || !verify(schedule, *programs).ok()) return false;
+  }
+  return true;
+}
+
+TEST_CASE("every rule names an algorithm that merges") {
+  for (const SharedRule& rule : shared_rules) {
+    CAPTURE(name(rule.collective), rule.choice.algorithm);
+    CHECK(merges(rule.collective, rule.choice.algorithm, {.places = rule.choice.places}));
+  }
+  CHECK(merges(Collective::all_reduce, "two_shot", posted));
+  CHECK(merges(Collective::reduce, "two_shot", posted));
+}
+
+TEST_CASE("messages become places, and sums are stored to whoever wants them") {
+  const Schedule schedule = find_algorithm(Collective::all_reduce, "two_shot")->build(4, 0);
+  const Programs twice = *merge(schedule, buffers);
+  REQUIRE(twice[1].ops.size() == 4);  // a sum, and three results of others
+  CHECK(twice[1].operands_of(twice[1].ops[0]).size() == 4);
+  CHECK(twice[1].ops[0].shown);
+  CHECK(twice[1].ops[3].stage == 1);
+  CHECK(twice[1].stages == 2);
+  CHECK(twice[1].uses.size() == 6);  // its input and its result, by each of the others
+  const Programs once = *merge(schedule, posted);
+  REQUIRE(once[1].ops.size() == 1);
+  CHECK(once[1].stores_of(once[1].ops[0]).size() == 3);
+  CHECK(once[1].stages == 1);
+}
+
+TEST_CASE("a sum that only a message holds cannot be a place") {
+  CHECK_FALSE(merge(find_algorithm(Collective::all_reduce, "ring")->build(3, 0), copies));
+  CHECK_FALSE(merge(find_algorithm(Collective::reduce, "two_shot")->build(3, 0), buffers));
+}
+
+/// The verifier's findings after a change to one rank's program.
+std::string found(const Sharing& sharing, const std::function<void(Programs&)>& change) {
+  const Schedule schedule = find_algorithm(Collective::all_reduce, "two_shot")->build(3, 0);
+  Programs programs = *merge(schedule, sharing);
+  change(programs);
+  std::string text;
+  for (const std::string& finding : verify(schedule, programs).findings) text += finding + "\n";
+  return text;
+}
+
+TEST_CASE("the verifier names what is wrong with a merged program") {
+  using Catch::Contains;
+  CHECK(found(buffers, [](Programs&) {}).empty());
+  CHECK_THAT(found(buffers, [](Programs& all) { all[1].ops[1].stage = 0; }),
+             Contains("rank 1 op 1 (all-gather round 1, stage 1) reads output chunk 0 of "
+                      "rank 0, which no step of an earlier stage shows"));
+  CHECK_THAT(found(buffers,
+                   [](Programs& all) {
+                     for (Op& op : all[1].ops) op.stage = 0;
+                   }),
+             Contains("nothing orders the two"));
+  CHECK_THAT(found(buffers, [](Programs& all) { all[2].uses.pop_back(); }),
+             Contains("rank 2 does not know that rank 1 reads"));
+  CHECK_THAT(found(posted, [](Programs& all) { all[2].uses.pop_back(); }),
+             Contains("rank 2 does not know that rank 1 stores to"));
+  CHECK_THAT(found(copies, [](Programs& all) { all[0].ops[0].shown = false; }),
+             Contains("which no step of an earlier stage shows"));
+  CHECK_THAT(
+      found(buffers, [](Programs& all) { std::swap(all[0].ops.front(), all[0].ops.back()); }),
+      Contains("not in the order of their stages"));
+  CHECK_THAT(found(posted, [](Programs& all) { all[0].ops[0].stores = 1; }),
+             Contains("output chunk 0 ends with"));
+  CHECK_THAT(found(posted,
+                   [](Programs& all) {
+                     for (Program& program : all) program.places = Places::copies;
+                   }),
+             Contains("whose buffers cannot be reached"));
+  CHECK_THAT(found(buffers, [](Programs& all) { all[0].operands[0].chunk.first = 1; }),
+             Contains("rank 0"));
+  CHECK_THAT(found(buffers, [](Programs& all) { all[0].stages = 3; }),
+             Contains("merged in different ways"));
+}
+
+TEST_CASE("a place that its owner may have changed is refused, and both steps are named") {
+  const Schedule schedule = find_algorithm(Collective::all_reduce, "one_shot")->build(2, 0);
+  const Report report = verify(schedule, *merge(schedule, buffers));
+  const bool named = std::ranges::any_of(report.findings, [](const std::string& finding) {
+    return finding.find(
+               "rank 0 op 0 (all-reduce round 1, stage 1) writes chunk 0 of rank 0's "
+               "memory, and rank 1 op 0 (all-reduce round 1, stage 1) reads it") !=
+           std::string::npos;
+  });
+  CAPTURE(report.findings);
+  CHECK(named);
+  CHECK(verify(schedule, *merge(schedule, copies)).ok());
+}
+
+}  // namespace
+}  // namespace rondo
