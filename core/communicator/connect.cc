@@ -264,15 +264,8 @@ DirectAccess* CommunicatorState::connect_direct() {
   DirectAccess* const access = transports_.size() == 1 && size() > 1 && size() <= most_sharing_ranks
                                    ? transports_.front()->direct_access()
                                    : nullptr;
-  constexpr const char* none = "none";
-  constexpr const char* mapped = "mapped";
-  constexpr const char* copied = "copied";
-  const std::vector<std::string> all = line_->exchange(access == nullptr  ? none
-                                                       : access->copies() ? copied
-                                                                          : mapped);
-  const auto everybody = [&](const auto& says) { return std::ranges::all_of(all, says); };
-  surroundings_.direct = everybody([&](const std::string& text) { return text != none; });
-  surroundings_.copies = everybody([&](const std::string& text) { return text == copied; });
+  const std::vector<std::string> all = line_->exchange(access == nullptr ? "none" : "mapped");
+  surroundings_.direct = std::ranges::count(all, "none") == 0;
   return surroundings_.direct ? access : nullptr;
 }
 

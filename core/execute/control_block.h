@@ -65,7 +65,7 @@ struct alignas(128) StepWord {
   std::atomic<std::uint64_t> step{0};
 };
 inline constexpr std::uint64_t steps_per_call = 256;
-/// The last step of every call. Step n before it: the first n stages are done.
+/// The last step of every call. Step n + 1 before it: the first n stages are done.
 inline constexpr std::uint64_t all_done = steps_per_call - 1;
 constexpr std::uint64_t step_of(std::uint64_t call, std::uint64_t step) {
   return call * steps_per_call + step;
@@ -112,8 +112,10 @@ class ControlBlock {
   /// Where a rank shows `bytes` of input.
   std::byte* shown(int rank, std::uint64_t call, std::size_t bytes) const {
     if (bytes <= inline_payload) return slot(rank, call).payload.data();
-    return bytes <= mailbox_bytes ? mailbox(rank, call) : staging(rank, call & 1);
+    return bytes <= mailbox_bytes ? mailbox(rank, call) : staged(rank, call);
   }
+  /// The same of any length up to stage_bytes().
+  std::byte* staged(int rank, std::uint64_t call) const { return staging(rank, call & 1); }
   /// Where it shows what it has made.
   std::byte* made(int rank, std::uint64_t call) const { return staging(rank, 2 + (call & 1)); }
 

@@ -8,7 +8,7 @@
 namespace rondo::detail {
 namespace {
 
-/// The step of a rank that has shown its input after all. Only calls of one stage have it.
+/// The first step of a rank that has shown its input after all. The end of stage n comes after it.
 constexpr std::uint64_t shown_late = 1;
 
 }  // namespace
@@ -79,7 +79,7 @@ WindowWatch::Kind MergedRun::kind() const {
 
 /// All ranks decide alike.
 bool MergedRun::goes_by_messages() {
-  return call_->places == Places::buffers && !call_->fetched && !watch_.looks(kind());
+  return call_->places == Places::buffers && !watch_.looks(kind());
 }
 
 bool MergedRun::advance() {
@@ -121,21 +121,35 @@ bool MergedRun::advance() {
 }
 
 bool MergedRun::enter() {
-  const std::uint64_t readers = in_copies() ? part_->user_bits : host_.others_bits();
-  if (!host_.is_open() || !host_.is_free(readers, stages())) return false;
+  const bool some = in_copies() && !announces();
+  if (!host_.is_open() || !host_.is_free(some ? part_->user_bits : host_.others_bits(), stages()))
+    return false;
   if (announces())
     host_.slot().announcement =
         memory_.announce(*part_, call_->windows, operation_->input, operation_->output);
   if (in_copies() && !shows_late(rank_) && !part_->users.empty()) show_input();
-  host_.publish(identity(), announces(), this->readers());
-  if (trace_ != nullptr) trace_->posted(operation_->traced);
+  host_.publish(identity(), announces(), readers());
+  if (trace_ != nullptr && at_.pass == 0) trace_->posted(operation_->traced);
   return true;
 }
 
 void MergedRun::show_input() {
-  const std::size_t bytes = call_->shown_bytes;
-  if (bytes > 0)
-    std::memcpy(host_.block().shown(rank_, host_.call(), bytes), operation_->input, bytes);
+  const std::size_t element_bytes = operation_->prepared->element_bytes;
+  if (!in_passes()) {
+    if (call_->shown_bytes == 0) return;
+    std::byte* const shown = host_.block().shown(rank_, host_.call(), call_->shown_bytes);
+    std::memcpy(shown, operation_->input, call_->shown_bytes);
+    return;
+  }
+  const SharedPart::Held& input = part_->input(rank_);
+  for (std::uint32_t i = 0; i < input.chunks; ++i) {
+    const Chunk chunk{.buffer = Buffer::input, .first = input.first_chunk + i};
+    const std::size_t count = part_->elements(chunk, at_.pass);
+    if (count == 0) continue;
+    const std::size_t from = part_->begin(chunk) + at_.pass * part_->slice - input.begin;
+    std::memcpy(host_.block().staged(rank_, host_.call()) + i * part_->slice * element_bytes,
+                operation_->input + from * element_bytes, count * element_bytes);
+  }
 }
 
 bool MergedRun::gather() {
@@ -146,7 +160,7 @@ bool MergedRun::gather() {
     if (slot == nullptr) return false;
     if (announces()) memory_.hear(peer, slot->announcement);
   }
-  if (trace_ != nullptr) trace_->seen(operation_->traced);
+  if (trace_ != nullptr && at_.pass == 0) trace_->seen(operation_->traced);
   if (awaited.size() == host_.others().size()) host_.all_are_here();
   if (announces()) decide();
   return true;
@@ -157,13 +171,13 @@ void MergedRun::decide() {
   const bool all = memory_.all_in_windows();
   watch_.saw(kind(), all);
   if (all) part_ = &call_->windows;
-  by_messages_ = !all && call_->places == Places::buffers && !call_->fetched;
+  by_messages_ = !all && call_->places == Places::buffers;
   streaming_ = !in_copies() && operation_->prepared->results_bytes() >= cached_results;
 }
 
 MergedRun::Phase MergedRun::after_gather() {
   if (!in_copies()) return Phase::reach;
-  if (!call_->offers_windows) return Phase::ops;
+  if (!announces()) return Phase::ops;
   if (shows_late(rank_)) {
     show_input();
     step(shown_late, part_->users);
@@ -189,7 +203,8 @@ bool MergedRun::reach() {
 
 void MergedRun::step(std::uint64_t done, const Ranks& waiting) {
   host_.step(done, waiting);
-  if (trace_ != nullptr)
+  const bool last = at_.pass + 1 == part_->passes;
+  if (trace_ != nullptr && (done == all_done ? last : at_.pass == 0))
     trace_->stepped(operation_->traced, done == all_done ? 2 : 1, part_->form());
 }
 

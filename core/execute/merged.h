@@ -1,12 +1,13 @@
 // MergedRun: runs the merged program of a call (core/plan/merge.h) over the channel that all ranks
 // of a host read, and in the ranks' own memory.
 //
-//   enter    show the input, or say where the buffers lie
-//   gather   wait for the slots of the ranks whose memory the program touches; calls in buffers look
-//            at all slots and decide alike: windows, copies by the kernel, or messages after all
+//   enter    show a slice of the input, or say where the buffers lie
+//   gather   wait for the slots of the ranks whose memory the program touches; calls that announce
+//            their buffers look at all slots and decide alike: windows, copies, or messages after all
 //   ops      run a stage's ops; before each later stage, wait for the ranks that made its operands
 //   leave    calls in buffers wait until no rank touches this rank's memory any more
 //
+// Copies that do not fit the control block go in passes, each a call of its own to the channel.
 // Before all that, large calls in ordinary memory may turn to messages at once (window_watch.h).
 //
 // Not thread-safe: the caller holds the communicator's progress lock.
@@ -61,7 +62,8 @@ class MergedRun {
     std::size_t waited = 0;    ///< how many of a list have been waited for
     int stage = 0;             ///< of the program
     std::size_t op = 0;        ///< of the program
-    std::size_t elements = 0;  ///< of the op, done
+    std::size_t elements = 0;  ///< of the op in this pass, done
+    std::size_t pass = 0;
   };
 
   void begin(Operation& operation);
@@ -84,27 +86,36 @@ class MergedRun {
   void end_stage();
   bool run_slice(const Op& op);
   void find_outputs(const Op& op);
-  void find_sources(const Op& op, std::size_t bytes);
+  void find_sources(const Op& op);
   const std::byte* source(const Operand& operand) const;
-  std::size_t offset_of(const Operand& operand, std::int32_t rank) const;
+  const std::byte* staged_by(std::int32_t rank, const Chunk& chunk) const;
+  std::byte* made_by(std::int32_t rank, const Chunk& chunk) const;
   const std::byte* shown_by(std::int32_t rank) const;
   void lay_out_shown();
   void make_shown();
 
   /// Inputs lie in the control block; else peers' buffers are touched.
   bool in_copies() const { return part_ == &call_->ordinary && call_->places == Places::copies; }
+  bool in_passes() const { return part_->passes > 1; }
   /// The call needs staging buffers: it shows more than a mailbox holds.
   bool stages() const {
-    return in_copies() && (call_->shown_bytes > mailbox_bytes || part_->shows_results());
+    return in_copies() &&
+           (call_->shown_bytes > mailbox_bytes || part_->shows_results() || in_passes());
   }
-  bool shows_once() const { return in_copies() && part_->stages() == 1; }
-  bool announces() const { return call_->places == Places::buffers || call_->offers_windows; }
+  bool shows_once() const { return in_copies() && part_->stages() == 1 && !in_passes(); }
+  bool announces() const {
+    return at_.pass == 0 && (call_->places == Places::buffers || call_->offers_windows);
+  }
   /// Whose slots this rank looks at, and who looks at this one's.
-  const Ranks& awaited() const { return in_copies() ? part_->awaited : host_.others(); }
-  const Ranks& readers() const { return in_copies() ? part_->users : host_.others(); }
+  const Ranks& awaited() const {
+    return in_copies() && !announces() ? part_->awaited : host_.others();
+  }
+  const Ranks& readers() const {
+    return in_copies() && !announces() ? part_->users : host_.others();
+  }
   /// In copies, but this rank offered its window: to show after all.
   bool shows_late(std::int32_t rank) const {
-    return in_copies() && call_->offers_windows && memory_.in_windows(rank);
+    return in_copies() && announces() && memory_.in_windows(rank);
   }
   void prepare_to_combine() {
     const PreparedCall& prepared = *operation_->prepared;

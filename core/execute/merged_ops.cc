@@ -17,14 +17,19 @@ constexpr std::size_t short_copy = 256;
 /// The ranks that made the stage's operands have ended the stage before.
 bool MergedRun::stage_begins() {
   const auto stage = static_cast<std::size_t>(at_.stage);
-  return stage == 0 || host_.passed(part_->touched[stage], stage);
+  return stage == 0 || host_.passed(part_->touched[stage], stage + 1);
 }
 
 void MergedRun::end_stage() {
   if (++at_.stage < part_->stages())
-    return step(static_cast<std::uint64_t>(at_.stage), part_->users);
-  step(all_done, shows_once() ? part_->awaited : host_.others());
-  at_.phase = Phase::leave;
+    return step(static_cast<std::uint64_t>(at_.stage) + 1, part_->users);
+  step(all_done, awaited());
+  if (at_.pass + 1 == part_->passes) {
+    at_.phase = Phase::leave;
+  } else {
+    host_.begin();
+    at_ = {.phase = Phase::enter, .pass = at_.pass + 1};
+  }
 }
 
 /// Does one slice, or in copies all there is. False when the stage has nothing left.
@@ -45,11 +50,11 @@ bool MergedRun::run_stage() {
 /// False when the op has no elements left.
 bool MergedRun::run_slice(const Op& op) {
   const std::size_t element_bytes = operation_->prepared->element_bytes;
-  const std::size_t left = part_->elements(op.extent) - at_.elements;
+  const std::size_t left = part_->elements(op.extent, at_.pass) - at_.elements;
   if (left == 0) return false;
   const std::size_t count = std::min(left, slice_bytes / element_bytes);
   find_outputs(op);
-  find_sources(op, count * element_bytes);
+  find_sources(op);
   if (op.operands == 1) {
     copy(outputs_, sources_[0], count * element_bytes, streaming_);
   } else {
@@ -63,51 +68,52 @@ bool MergedRun::run_slice(const Op& op) {
 /// The own output first: the others' copies are made from cached lines.
 void MergedRun::find_outputs(const Op& op) {
   const std::size_t element_bytes = operation_->prepared->element_bytes;
-  const std::size_t element = part_->begin(op.into) + at_.elements;
+  const std::size_t done = at_.pass * part_->slice + at_.elements;
   outputs_.clear();
   const auto add = [&](std::byte* base, std::int32_t rank) {
-    outputs_.push_back(base + (element - part_->output(rank).begin) * element_bytes);
+    const std::size_t element = part_->begin(op.into) + done - part_->output(rank).begin;
+    outputs_.push_back(base + element * element_bytes);
   };
   if (op.writes) add(operation_->output, rank_);
   for (const std::int32_t peer : part_->program().stores_of(op)) add(memory_.output(peer), peer);
-  if (op.shown && in_copies())
-    outputs_.push_back(host_.block().made(rank_, host_.call()) + element * element_bytes);
+  if (op.shown && in_copies()) outputs_.push_back(made_by(rank_, op.into));
 }
 
-void MergedRun::find_sources(const Op& op, std::size_t bytes) {
+void MergedRun::find_sources(const Op& op) {
   sources_.clear();
-  for (const Operand& operand : part_->program().operands_of(op)) {
-    if (const std::byte* const mapped = source(operand)) {
-      sources_.push_back(mapped);
-      continue;
-    }
-    // Only copies are fetched (core/plan/shared_rules.h): straight to their destination.
-    auto* const into = static_cast<std::byte*>(outputs_[0]);
-    memory_.fetch(operand.peer, operand.chunk.buffer, offset_of(operand, operand.peer),
-                  {into, bytes});
-    sources_.push_back(into);
-  }
+  for (const Operand& operand : part_->program().operands_of(op))
+    sources_.push_back(source(operand));
 }
 
-/// Where this slice of an operand lies; null where it must be fetched.
+/// Where this slice of an operand lies.
 const std::byte* MergedRun::source(const Operand& operand) const {
+  const Chunk& chunk = operand.chunk;
   const std::int32_t rank = operand.is_local() ? rank_ : operand.peer;
-  const std::size_t offset = offset_of(operand, rank);
-  const bool made = operand.chunk.buffer == Buffer::output;
-  if (operand.is_local()) return (made ? operation_->output : operation_->input) + offset;
-  if (in_copies() && made)
-    return host_.block().made(rank, host_.call()) +
-           part_->output(rank).begin * operation_->prepared->element_bytes + offset;
-  if (in_copies()) return shown_by(rank) + offset;
-  const std::byte* const base = memory_.buffer(rank, operand.chunk.buffer);
-  return base == nullptr ? nullptr : base + offset;
+  const bool made = chunk.buffer == Buffer::output;
+  if (in_copies() && !operand.is_local())
+    return made ? made_by(rank, chunk) : staged_by(rank, chunk);
+  const std::byte* base = memory_.buffer(rank, chunk.buffer);
+  if (operand.is_local()) base = made ? operation_->output : operation_->input;
+  const std::size_t begin = (made ? part_->output(rank) : part_->input(rank)).begin;
+  const std::size_t element = part_->begin(chunk) + at_.pass * part_->slice + at_.elements;
+  return base + (element - begin) * operation_->prepared->element_bytes;
 }
 
-/// Bytes from the begin of the buffer of `rank`.
-std::size_t MergedRun::offset_of(const Operand& operand, std::int32_t rank) const {
-  const bool made = operand.chunk.buffer == Buffer::output;
-  const std::size_t begin = (made ? part_->output(rank) : part_->input(rank)).begin;
-  return (part_->begin(operand.chunk) + at_.elements - begin) * operation_->prepared->element_bytes;
+/// A chunk of what a rank shows of its input. In passes each chunk's slice has a place of its own.
+const std::byte* MergedRun::staged_by(std::int32_t rank, const Chunk& chunk) const {
+  const SharedPart::Held& input = part_->input(rank);
+  const std::size_t element = in_passes() ? (chunk.first - input.first_chunk) * part_->slice
+                                          : part_->begin(chunk) - input.begin;
+  const std::byte* const base =
+      in_passes() ? host_.block().staged(rank, host_.call()) : shown_by(rank);
+  return base + (element + at_.elements) * operation_->prepared->element_bytes;
+}
+
+/// The same of what it has made.
+std::byte* MergedRun::made_by(std::int32_t rank, const Chunk& chunk) const {
+  const std::size_t element = in_passes() ? chunk.first * part_->slice : part_->begin(chunk);
+  return host_.block().made(rank, host_.call()) +
+         (element + at_.elements) * operation_->prepared->element_bytes;
 }
 
 const std::byte* MergedRun::shown_by(std::int32_t rank) const {

@@ -51,11 +51,4 @@ std::byte* PeerMemory::map(std::int32_t peer, const Exposed& place, std::size_t 
   return base;
 }
 
-void PeerMemory::fetch(std::int32_t peer, Buffer buffer, std::size_t offset,
-                       std::span<std::byte> into) {
-  const Announcement& told = at(peer).told;
-  const Exposed& place = buffer == Buffer::output ? told.output : told.input;
-  access_.get(peer, place.address + offset, into);
-}
-
 }  // namespace rondo::detail

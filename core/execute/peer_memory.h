@@ -1,10 +1,9 @@
-// PeerMemory: where the buffers of the call under way lie on each rank, and how this one reaches
-// them: mapped where they are in windows, else copied by the kernel.
+// PeerMemory: where the buffers of the call under way lie on each rank, and in this one's memory
+// where they are in windows.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "core/execute/control_block.h"
@@ -29,14 +28,11 @@ class PeerMemory {
   /// Maps what the part touches of the peer. False: not there yet.
   bool reach(std::int32_t peer, const SharedPart& part);
 
-  /// A peer's buffer in this process; null where only fetch() reaches it.
-  const std::byte* input(std::int32_t peer) const { return at(peer).input; }
+  /// A peer's buffer in this process.
   std::byte* output(std::int32_t peer) const { return at(peer).output; }
   std::byte* buffer(std::int32_t peer, Buffer buffer) const {
     return buffer == Buffer::output ? at(peer).output : at(peer).input;
   }
-  /// Copies from a peer's buffer, `offset` bytes from its begin.
-  void fetch(std::int32_t peer, Buffer buffer, std::size_t offset, std::span<std::byte> into);
 
  private:
   struct Peer {

@@ -15,22 +15,12 @@ namespace {
 /// Up to so many bytes the number of messages decides, whichever rank sends them.
 constexpr std::size_t least_lopsided = 64 * KiB;
 
-/// The most that one rank shows in the control block.
-std::size_t shown_bytes(Collective collective, const CallSize& size, int ranks) {
-  const bool own_block = collective == Collective::all_gather || collective == Collective::gather;
-  if (!own_block) return size.bytes;
-  return size.largest_block > 0 ? size.largest_block : size.bytes / static_cast<std::size_t>(ranks);
-}
-
 const SharedRule* find_shared_rule(Collective collective, const CallSize& size,
                                    const Surroundings& around) {
   if (!around.direct || (size.bytes == 0 && !is_token(collective))) return nullptr;
   for (const SharedRule& rule : shared_rules) {
-    if (rule.collective != collective || size.bytes > rule.most_bytes ||
-        around.ranks > rule.most_ranks)
-      continue;
-    if (rule.choice.places == Places::buffers ||
-        shown_bytes(collective, size, around.ranks) <= stage_bytes(around.ranks))
+    if (rule.collective == collective && size.bytes <= rule.most_bytes &&
+        around.ranks <= rule.most_ranks)
       return &rule;
   }
   return nullptr;
@@ -210,7 +200,6 @@ Choice choose(Collective collective, const CallSize& size, const Surroundings& a
   if (const SharedRule* rule =
           direct_allowed && !unfit ? find_shared_rule(collective, size, around) : nullptr) {
     choice.shared = rule->choice;
-    choice.shared->fetched &= around.copies;
     choice.reason = std::string(rule->why) + (forced ? ", forced" : "");
   }
   if (ordered) choice.reason += "; " + rank_order;

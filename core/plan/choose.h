@@ -40,7 +40,6 @@ struct Surroundings {
   bool one_machine = false;  ///< all ranks run on one
   int short_frames = 2;      ///< every channel holds, see cut.h
   bool direct = false;       ///< all ranks reach each other's memory
-  bool copies = false;       ///< and the kernel copies between them
 };
 
 struct Choice {

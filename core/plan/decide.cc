@@ -21,9 +21,7 @@ std::string words_of_shared(const SharedCall& shared, const std::string& over,
   const std::string algorithm(shared.ordinary.plan->algorithm);
   if (shared.places == Places::copies)
     return "direct " + algorithm + " through shared memory over " + over;
-  const std::string windows =
-      "direct over " + over + ": in rondo::allocate() memory in place, else ";
-  return windows + (shared.fetched ? algorithm + " by the kernel's copies" : otherwise);
+  return "direct over " + over + ": in rondo::allocate() memory in place, else " + otherwise;
 }
 
 }  // namespace

@@ -11,8 +11,12 @@ namespace rondo {
 namespace {
 
 /// From here on a second synchronisation costs less than copying to the control block and reading
-/// all of it.
+/// all of it. For sums, which each rank then makes a share of ...
 constexpr std::size_t least_window_bytes = 4096;
+/// ... and for what is only moved.
+constexpr std::size_t least_moved_window_bytes = std::size_t{1} << 20;
+
+constexpr std::size_t cache_line = 64;
 
 Given given_by(const SharedPart& part, Collective collective) {
   const Program& program = part.program();
@@ -51,6 +55,23 @@ void find_touched(SharedPart& part, bool token) {
   for (const std::int32_t user : part.users) part.user_bits |= std::uint64_t{1} << user;
 }
 
+/// Every pass fits what a rank can show.
+void cut(SharedPart& part, std::size_t most_bytes) {
+  const auto chunks = static_cast<std::uint32_t>(part.plan->layout.chunks());
+  std::size_t shown = part.shows_results() ? part.bytes() : 0;
+  std::uint32_t most_chunks = part.shows_results() ? chunks : 1;
+  for (const SharedPart::Held& input : part.inputs) {
+    shown = std::max(shown, (input.end - input.begin) * part.element_bytes);
+    most_chunks = std::max(most_chunks, input.chunks);
+  }
+  for (std::uint32_t chunk = 0; chunk < chunks; ++chunk)
+    part.slice = std::max(part.slice, part.offsets[chunk + 1] - part.offsets[chunk]);
+  if (shown <= most_bytes) return;
+  const std::size_t largest = part.slice;
+  part.slice = most_bytes / most_chunks / cache_line * cache_line / part.element_bytes;
+  part.passes = (largest + part.slice - 1) / part.slice;
+}
+
 SharedPart part_of(std::shared_ptr<const SharedPlan> plan, const Call& call, Counts counts,
                    int ranks) {
   SharedPart part{.plan = std::move(plan), .element_bytes = size_of(call.type)};
@@ -60,7 +81,8 @@ SharedPart part_of(std::shared_ptr<const SharedPlan> plan, const Call& call, Cou
   for (int c = 0; c <= layout.chunks(); ++c) part.offsets.push_back(partition.offset(c));
   const auto elements = [&](Buffer buffer, int of) -> SharedPart::Held {
     const ChunkSpan span = held(call.collective, buffer, layout, of, call.root);
-    return {partition.offset(span.first), partition.offset(span.first + span.count)};
+    return {partition.offset(span.first), partition.offset(span.first + span.count),
+            static_cast<std::uint32_t>(span.first), static_cast<std::uint32_t>(span.count)};
   };
   for (int of = 0; of < ranks; ++of) {
     part.inputs.push_back(elements(Buffer::input, of));
@@ -68,6 +90,7 @@ SharedPart part_of(std::shared_ptr<const SharedPlan> plan, const Call& call, Cou
   }
   find_touched(part, is_token(call.collective));
   part.given = given_by(part, call.collective);
+  if (part.program().places == Places::copies) cut(part, stage_bytes(ranks));
   return part;
 }
 
@@ -126,14 +149,16 @@ std::shared_ptr<SharedCall> prepare_shared(const SharedChoice& choice, const Cal
   };
   auto shared = std::make_shared<SharedCall>();
   shared->places = choice.places;
-  shared->fetched = choice.fetched;
   shared->ordinary = part(plans.of(choice.algorithm, {.places = choice.places}));
   shared->shown_bytes = shared->ordinary.input_bytes(plans.rank());
-  const bool one_look = choice.places == Places::copies && shared->ordinary.stages() == 1;
+  const bool one_look = choice.places == Places::copies && shared->ordinary.stages() == 1 &&
+                        shared->ordinary.passes == 1;
   if (one_look) shared->ops = shown_ops(shared->ordinary, plans.rank());
   shared->alone = one_look && shared->ordinary.users.empty() && shared->ordinary.awaited.empty();
-  shared->offers_windows = one_look && call.collective == Collective::all_reduce &&
-                           shared->ordinary.bytes() >= least_window_bytes;
+  const bool shares = call.collective == Collective::all_reduce;
+  shared->offers_windows =
+      choice.places == Places::copies && !is_token(call.collective) &&
+      shared->ordinary.bytes() >= (shares ? least_window_bytes : least_moved_window_bytes);
   if (choice.places == Places::buffers || shared->offers_windows)
     shared->windows = part(in_windows(choice, call.collective, plans));
   return shared;

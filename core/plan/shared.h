@@ -1,6 +1,7 @@
 // Calls whose ranks share memory: an algorithm, merged (merge.h), and the sizes of one call.
 //
-//   copies    Every rank copies its input to a control block, where the others read it.
+//   copies    Every rank copies its input to a control block, where the others read it: in passes,
+//             where it does not fit.
 //   buffers   Ranks read and write each other's buffers.
 #pragma once
 
@@ -22,14 +23,12 @@ namespace rondo {
 struct SharedChoice {
   std::string_view algorithm{};
   Places places = Places::buffers;
-  bool fetched = false;  ///< buffers: ordinary memory is copied by the kernel; else it goes by
-                         ///< messages
 };
 
 /// Most ranks that share a control block: sets of them are words with a bit for each rank.
 inline constexpr int most_sharing_ranks = 64;
 
-/// How many bytes a rank can show in the control block in one call.
+/// How many bytes a rank can show in the control block in one pass.
 constexpr std::size_t stage_bytes(int ranks) {
   constexpr std::size_t most = std::size_t{256} << 10;
   constexpr std::size_t all_ranks = std::size_t{2} << 20;
@@ -84,6 +83,8 @@ struct SharedPart {
   struct Held {
     std::size_t begin = 0;
     std::size_t end = 0;
+    std::uint32_t first_chunk = 0;
+    std::uint32_t chunks = 0;
   };
   std::vector<Held> inputs{};  ///< by rank: what its buffer holds
   std::vector<Held> outputs{};
@@ -94,6 +95,8 @@ struct SharedPart {
   std::vector<std::int32_t> users{};    ///< ranks that touch this rank's memory
   std::uint64_t user_bits = 0;          ///< the same, a bit each
   Given given{};
+  std::size_t slice = 0;  ///< elements of each chunk that one pass moves, at most
+  std::size_t passes = 1;
 
   const Program& program() const { return plan->program; }
   int stages() const { return plan->program.stages; }
@@ -109,6 +112,11 @@ struct SharedPart {
   std::size_t elements(const Chunk& run) const {
     return offsets[run.first + run.count] - offsets[run.first];
   }
+  /// Elements of the run in one pass. More passes than one: of single chunks.
+  std::size_t elements(const Chunk& run, std::size_t pass) const {
+    const std::size_t all = elements(run);
+    return passes == 1 ? all : std::min(all - std::min(all, pass * slice), slice);
+  }
   const Held& input(int rank) const { return inputs[static_cast<std::size_t>(rank)]; }
   const Held& output(int rank) const { return outputs[static_cast<std::size_t>(rank)]; }
   std::size_t input_bytes(int rank) const {
@@ -123,8 +131,8 @@ struct SharedPart {
 
 /// A call in shared memory.
 struct SharedCall {
-  /// An op of a program of one stage over copies with its places worked out: nothing is left to
-  /// compute when latency decides.
+  /// An op of a program of one stage and pass over copies with its places worked out: nothing is
+  /// left to compute when latency decides.
   struct ShownOp {
     struct Source {
       std::int32_t rank = 0;
@@ -142,7 +150,6 @@ struct SharedCall {
   std::vector<ShownOp> ops{};   ///< of `ordinary`, in copies and of one stage
   std::size_t shown_bytes = 0;  ///< of this rank's input
   bool alone = false;           ///< ordinary: no rank touches this one's memory, nor it theirs
-  bool fetched = false;  ///< buffers: ordinary memory is copied by the kernel; else by messages
 };
 
 /// `plans` must be those of call.collective and call.root.

@@ -27,10 +27,7 @@ inline constexpr SharedChoice reached_twice{"two_shot", Places::buffers};
 /// The same as shown_once and reached_once, for blocks that are not added up.
 inline constexpr SharedChoice shown_blocks{"linear", Places::copies};
 inline constexpr SharedChoice reached_blocks{"linear", Places::buffers};
-/// What is not added up gains where the kernel copies it from process to process, between few ranks.
-inline constexpr SharedChoice fetched{"one_shot", Places::buffers, true};
-inline constexpr SharedChoice fetched_blocks{"linear", Places::buffers, true};
-inline constexpr std::string_view one_look = "one look at everybody's copy, latency decides";
+inline constexpr std::string_view one_look = "one look at everybody's copy";
 inline constexpr std::string_view own_share = "every rank makes its share";
 inline constexpr std::string_view in_place = "memory to memory, no copies in between";
 
@@ -39,34 +36,38 @@ inline constexpr SharedRule shared_rules[] = {
     {Collective::all_reduce, shown_once, 32 * KiB, 4, one_look},
     {Collective::all_reduce, reached_twice, any_size, 4, in_place},
     {Collective::all_reduce, shown_once, 16 * KiB, 64, one_look},
+    {Collective::all_reduce, shown_twice, any_size, 16, own_share},
     {Collective::all_reduce, shown_twice, 256 * KiB, 64, own_share},
     {Collective::all_reduce, reached_twice, any_size, 64, in_place},
     {Collective::reduce_scatter, shown_once, 16 * KiB, 2, one_look},
     {Collective::reduce_scatter, reached_once, any_size, 2, in_place},
     {Collective::reduce_scatter, shown_once, 32 * KiB, 4, one_look},
     {Collective::reduce_scatter, reached_once, any_size, 4, in_place},
-    {Collective::reduce_scatter, shown_once, 64 * KiB, 64, one_look},
+    {Collective::reduce_scatter, shown_once, 2 * MiB, 16, one_look},
+    {Collective::reduce_scatter, shown_once, 256 * KiB, 64, one_look},
     {Collective::reduce_scatter, reached_once, any_size, 64, in_place},
     {Collective::all_gather, shown_once, 16 * KiB, 2, one_look},
-    {Collective::all_gather, fetched, any_size, 2, in_place},
+    {Collective::all_gather, reached_once, any_size, 2, in_place},
+    {Collective::all_gather, shown_once, any_size, 16, one_look},
     {Collective::all_gather, shown_once, 1 * MiB, 64, one_look},
     {Collective::all_gather, reached_once, any_size, 64, in_place},
     {Collective::broadcast, shown_once, 16 * KiB, 2, one_look},
-    {Collective::broadcast, fetched, any_size, 2, in_place},
+    {Collective::broadcast, reached_once, any_size, 2, in_place},
+    {Collective::broadcast, shown_once, 4 * MiB, 16, one_look},
     {Collective::broadcast, shown_once, 256 * KiB, 64, one_look},
-    {Collective::broadcast, fetched, any_size, 4, in_place},
     {Collective::broadcast, reached_once, any_size, 64, in_place},
     {Collective::reduce, shown_once, 32 * KiB, 64, one_look},
     {Collective::reduce, reached_once, any_size, 64, in_place},
     {Collective::all_to_all, shown_blocks, 16 * KiB, 2, one_look},
-    {Collective::all_to_all, fetched_blocks, any_size, 2, in_place},
+    {Collective::all_to_all, reached_blocks, any_size, 2, in_place},
     {Collective::all_to_all, shown_blocks, 32 * KiB, 4, one_look},
     {Collective::all_to_all, reached_blocks, any_size, 4, in_place},
+    {Collective::all_to_all, shown_blocks, 1 * MiB, 16, one_look},
     {Collective::all_to_all, shown_blocks, 256 * KiB, 64, one_look},
     {Collective::all_to_all, reached_blocks, any_size, 64, in_place},
-    {Collective::scatter, shown_blocks, 32 * KiB, 64, one_look},
+    {Collective::scatter, shown_blocks, 8 * KiB, 64, one_look},
     {Collective::scatter, reached_blocks, any_size, 64, in_place},
-    {Collective::gather, shown_blocks, 32 * KiB, 64, one_look},
+    {Collective::gather, shown_blocks, 8 * KiB, 64, one_look},
     {Collective::gather, reached_blocks, any_size, 64, in_place},
     {Collective::barrier, shown_once, any_size, 64, one_look},
 };

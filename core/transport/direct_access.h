@@ -2,7 +2,6 @@
 //
 //   board      the control block: pages that every rank maps, with flags and small payloads
 //   window     memory from rondo::allocate(): peers map it, then read and write it like their own
-//   get        copies from any memory of a peer, by the kernel or within one process
 //
 // Transports whose ranks share a machine offer it (Transport::direct_access()). As with channels,
 // nothing blocks: what is not there yet is null, and Transport::progress() brings it. One thread at
@@ -51,14 +50,6 @@ class DirectAccess {
   /// Unmaps those of a peer's windows that it has freed. Numbers are never used again, so what
   /// stays mapped a while longer holds memory and does no harm.
   virtual void forget(int peer) = 0;
-
-  /// Whether get() works with every peer, tried on this rank once connected to all; the
-  /// ranks compare their answers before they rely on it. Never blocks; found out by
-  /// Transport::meet(), false before.
-  virtual bool copies() = 0;
-  /// Copies from a peer's memory at an address of the peer's own. Completes before it returns.
-  /// Throws Error{peer_lost} when the peer is gone, Error{system} when the kernel refuses.
-  virtual void get(int peer, std::uint64_t address, std::span<std::byte> into) = 0;
 
   /// Rings the peer's doorbell, if it sleeps: something in the control block has changed.
   virtual void wake(int peer) = 0;

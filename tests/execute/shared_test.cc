@@ -223,6 +223,24 @@ TEST_CASE("direct calls do what the collectives promise: shm, ordinary memory") 
   for (const int ranks : {2, 3}) check_everything("shm", ranks, Where::nobody);
 }
 
+TEST_CASE("copies that do not fit the control block go in passes") {
+  std::mt19937 random(778);
+  for (const Where where : {Where::nobody, Where::even_ranks, Where::everybody}) {
+    auto comms = Communicator::from_threads(5, {.transport = "shm", .algorithm = "direct"});
+    for (const Collective collective : {Collective::all_reduce, Collective::reduce_scatter,
+                                        Collective::all_to_all, Collective::broadcast}) {
+      const Setting setting{comms, where, random};
+      for (const std::size_t count : {std::size_t{70001}, std::size_t{99999}, std::size_t{400007}})
+        check_call(setting,
+                   {.count = collective == Collective::all_reduce ? count : count / 5,
+                    .collective = collective,
+                    .type = DataType::float32,
+                    .root = info(collective).has_root ? 3 : 0},
+                   collective != Collective::all_to_all);
+    }
+  }
+}
+
 TEST_CASE("direct calls do what the collectives promise: shm, windows") {
   for (const int ranks : {2, 3}) check_everything("shm", ranks, Where::everybody);
 }

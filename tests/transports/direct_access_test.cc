@@ -155,19 +155,6 @@ TEST_CASE("direct access: ordinary memory is no window between processes", "[dir
   CHECK(access(world, 0).expose(memory.data(), 101).window == 0);
 }
 
-TEST_CASE("direct access: get() copies any memory of a peer", "[direct]") {
-  const std::string kind = any_kind();
-  const std::size_t bytes = GENERATE(std::size_t{0}, std::size_t{1}, std::size_t{4095},
-                                     std::size_t{100001}, (std::size_t{5} << 20) + 3);
-  CAPTURE(kind, bytes);
-  Ranks world(kind, 2);
-  REQUIRE(access(world, 0).copies());
-  std::vector<std::byte> theirs = pattern(1, 2, bytes + 2);
-  std::vector<std::byte> mine(bytes);
-  access(world, 0).get(1, address_of(theirs.data() + 1), mine);
-  CHECK(std::equal(mine.begin(), mine.end(), theirs.begin() + 1));
-}
-
 TEST_CASE("direct access: wake() ends the sleep of a rank", "[direct]") {
   const std::string kind = any_kind();
   CAPTURE(kind);

@@ -51,10 +51,6 @@ std::byte* LocalAccess::map(int peer, const Exposed& place, std::size_t) {
   return pointer(place.address);
 }
 
-void LocalAccess::get(int, std::uint64_t address, std::span<std::byte> into) {
-  if (!into.empty()) std::memcpy(into.data(), pointer(address), into.size());
-}
-
 void LocalAccess::wake(int peer) {
   if (const auto& bell = bells_[static_cast<std::size_t>(peer)]) ring(bell->word());
 }

@@ -27,8 +27,6 @@ class LocalAccess final : public DirectAccess {
   std::uint64_t windows_freed() override { return 0; }
   std::byte* map(int peer, const Exposed& place, std::size_t bytes) override;
   void forget(int) override {}
-  bool copies() override { return true; }
-  void get(int peer, std::uint64_t address, std::span<std::byte> into) override;
   void wake(int peer) override;
 
  private:

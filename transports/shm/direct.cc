@@ -14,16 +14,6 @@ void ShmAccess::meet(const std::vector<std::string>& addresses) {
   sockets_.reserve(addresses.size());
   owners_.reserve(addresses.size());
   addresses_ = &addresses;
-  copies_ = true;
-  for (int peer = 0; peer < settings_.ranks; ++peer) {
-    if (peer == settings_.rank) continue;
-    const std::string& address = addresses[static_cast<std::size_t>(peer)];
-    const auto blank = address.find(' ');
-    const ReachAddress reach =
-        blank == std::string::npos ? ReachAddress() : parse_reach(address.substr(blank));
-    at(peer).pid = reach.pid;
-    copies_ = copies_ && reaches(probe_.address(), reach);
-  }
 }
 
 Error ShmAccess::error(ErrorCode code, int peer, std::string message, std::string remedy) const {
@@ -184,14 +174,6 @@ void ShmAccess::forget(int peer) {
   bool moved = false;
   while (read_note(peer)) moved = true;
   if (moved) count_unsettled();
-}
-
-// ---- copies
-
-void ShmAccess::get(int peer, std::uint64_t address, std::span<std::byte> into) {
-  // A known end is said without a system call: the pid may be another process's by now.
-  check(peer);
-  read_from({at(peer).pid, settings_.rank, peer}, address, into);
 }
 
 }  // namespace rondo::shm

@@ -1,5 +1,5 @@
 // Direct access between processes: a control block (the board) that rank 0 makes, windows of peers
-// that are mapped on demand, and copies by the kernel. handshake.h has the messages on the sockets.
+// that are mapped on demand. handshake.h has the messages on the sockets.
 //
 // Each pair of ranks has one connection, made when board() is first called. A rank reads it
 // - while it expects something,
@@ -26,7 +26,6 @@
 #include "rondo/error.h"
 #include "transports/shm/handshake.h"
 #include "transports/shm/peer_windows.h"
-#include "transports/shm/reach.h"
 
 namespace rondo::shm {
 
@@ -51,9 +50,7 @@ class ShmAccess final : public DirectAccess {
 
   // ---- for the transport
 
-  /// What meet() of the peers needs, besides the name of the socket.
-  std::string reach_address() const { return to_text(probe_.address()); }
-  /// The addresses of the ranks: name, blank, reach_address(). Kept by the transport.
+  /// The addresses of the ranks. Kept by the transport.
   void meet(const std::vector<std::string>& addresses);
   /// Takes a peer's hello on a connection for direct access. The caller has checked the rest of it.
   void answer(const Hello& hello, Received received, UniqueFd socket);
@@ -71,8 +68,6 @@ class ShmAccess final : public DirectAccess {
   std::uint64_t windows_freed() override;
   std::byte* map(int peer, const Exposed& place, std::size_t bytes) override;
   void forget(int peer) override;
-  bool copies() override { return copies_; }
-  void get(int peer, std::uint64_t address, std::span<std::byte> into) override;
   void wake(int peer) override;
 
  private:
@@ -83,7 +78,6 @@ class ShmAccess final : public DirectAccess {
     PeerWindows windows;
     std::vector<std::uint64_t> to_answer{};  ///< windows that the peer asked for
     std::vector<std::uint64_t> to_free{};    ///< windows it was sent that have been freed since
-    pid_t pid = 0;
     std::optional<Error> failure{};
   };
 
@@ -122,12 +116,10 @@ class ShmAccess final : public DirectAccess {
 
   TransportSettings settings_;
   std::shared_ptr<Windows> windows_;
-  ReachProbe probe_{};
   const std::vector<std::string>* addresses_ = nullptr;
   std::vector<Peer> peers_{};
   std::vector<pollfd> sockets_{};  ///< read_notes()'s own, kept so that a look allocates nothing
   std::vector<int> owners_{};
-  bool copies_ = false;
 
   std::size_t board_bytes_ = 0;  ///< as asked for, by this rank or the first peer; 0: not yet
   bool wanted_ = false;          ///< this rank has called board()

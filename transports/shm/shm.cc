@@ -69,7 +69,7 @@ class ShmTransport final : public Transport {
         access_(settings) {}
 
   std::string_view name() const override { return "shm"; }
-  std::string address() const override { return name_ + " " + access_.reach_address(); }
+  std::string address() const override { return name_; }
   void meet(std::vector<std::string> addresses) override {
     addresses_ = std::move(addresses);
     access_.meet(addresses_);

@@ -14,7 +14,7 @@ using namespace rondo::tool;
 namespace {
 
 why::Facts shared_memory(int ranks) {
-  return {.around = {.ranks = ranks, .one_machine = true, .direct = ranks <= 64, .copies = true},
+  return {.around = {.ranks = ranks, .one_machine = true, .direct = ranks <= 64},
           .transport = "shm",
           .passed_over = "local: other processes",
           .reaches_memory = true,
@@ -114,8 +114,6 @@ TEST_CASE("the reasons for each path") {
   why::Facts facts = shared_memory(2);
   Call gather = all_reduce(1 << 20);
   gather.collective = Collective::all_gather;
-  has(report(gather, facts), "the kernel copies other memory from process to process (one_shot)\n");
-  facts.around.copies = false;
   has(report(gather, facts), "other memory goes by messages\n");
 }
 

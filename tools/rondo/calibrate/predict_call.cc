@@ -86,8 +86,7 @@ AllReduceModel::AllReduceModel(const LinkProfile& link, const std::string& algor
 CallPrediction AllReduceModel::predict(const LinkProfile& link, double direct) const {
   if (!prepared_->shared) return by_messages(link, *prepared_, bytes_);
   const CallPrediction directly_moved = directly(link, *prepared_->shared);
-  const bool always = prepared_->shared->places == Places::copies || prepared_->shared->fetched;
-  if (always || direct >= 1) return directly_moved;
+  if (prepared_->shared->places == Places::copies || direct >= 1) return directly_moved;
   CallPrediction mixed = by_messages(link, *prepared_, bytes_);
   if (direct <= 0) return mixed;
   mixed.seconds += direct * (directly_moved.seconds - mixed.seconds);

@@ -42,12 +42,9 @@ std::string direct_text(const PreparedCall& prepared) {
     return "direct: every rank copies its input into a staging buffer that all ranks map, and "
            "reads the others' inputs there (" +
            algorithm + ")";
-  std::string text = "direct: ranks read and write memory from rondo::allocate() in place; ";
-  if (shared.fetched)
-    text += "the kernel copies other memory from process to process (" + algorithm + ")";
-  else
-    text += "other memory goes by messages";
-  return text;
+  return "direct: ranks read and write memory from rondo::allocate() in place; other memory goes "
+         "by "
+         "messages";
 }
 
 std::string no_direct_text(const Facts& facts, const Call& call,
