@@ -16,13 +16,19 @@
 
 namespace rondo {
 
+struct Config;
+
 /// One row of the table of settings: the single source for parsing, `rondo list` and README.md here.
 struct Setting {
-  std::string_view name;      ///< "RONDO_TIMEOUT"
+  std::string_view name;      ///< "RONDO_TIMEOUT"; empty: only NCCL has a name for it
   std::string_view alias;     ///< "NCCL_..." with the same meaning, or empty
   std::string_view form;      ///< "seconds", "shm,tcp or ^shm"
   std::string_view fallback;  ///< default as text
   std::string_view summary;
+  /// Puts a value into its place; why it was refused, or empty.
+  std::string (*read)(const std::string& value, Config& config);
+  /// The alias's value in rondo's words; std::nullopt: it has none. nullptr: they are the same.
+  std::optional<std::string> (*translate)(const std::string& value) = nullptr;
 };
 std::span<const Setting> settings();
 

@@ -1,16 +1,11 @@
-// NCCL's variables: those that have no RONDO_ name, and the names of all that NCCL has.
+// NCCL's variables: which of them were set or meant.
 #pragma once
 
 #include <span>
 #include <string>
 #include <string_view>
 
-#include "core/base/config.h"
-
 namespace rondo {
-
-/// Rows with an alias and no name; a RONDO_ setting that is given wins over them.
-std::span<const Setting> nccl_settings();
 
 /// " (did you mean NCCL_DEBUG?)" for a variable that NCCL does not have either and that is near one
 /// of its own; else empty.

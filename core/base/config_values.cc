@@ -4,14 +4,36 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <initializer_list>
 #include <string_view>
 #include <utility>
 
 #include "core/base/text.h"
 
 namespace rondo {
+namespace {
 
-std::string read_seconds(const std::string& value, std::chrono::milliseconds& into) {
+/// One of the names, whatever the case of its letters.
+template <class Value>
+std::string read_named(const std::string& value, Value& into, std::string_view refusal,
+                       std::initializer_list<std::pair<std::string_view, Value>> names) {
+  const std::string lower = lower_case(value);
+  for (const auto& [name, meaning] : names) {
+    if (name != lower) continue;
+    into = meaning;
+    return {};
+  }
+  return std::string(refusal);
+}
+
+}  // namespace
+
+std::string read_value(const std::string& value, std::string& into) {
+  into = value;
+  return {};
+}
+
+std::string read_value(const std::string& value, std::chrono::milliseconds& into) {
   double seconds = 0;
   const char* const end = value.data() + value.size();
   const auto [stop, error] = std::from_chars(value.data(), end, seconds);
@@ -35,75 +57,60 @@ std::string read_bytes(const std::string& value, std::size_t& into) {
   return {};
 }
 
-std::string read_or_zero(const std::string& value, long long most, int& into) {
-  std::string obstacle = read_integer(value, -1, most, into);
-  if (obstacle.empty()) into = std::max(into, 0);
-  return obstacle;
-}
-
-std::string read_flag(const std::string& value, bool& into) {
+std::string read_value(const std::string& value, bool& into) {
   const auto number = parse_number(value);
   if (number != 0 && number != 1) return "is neither 0 nor 1";
   into = number == 1;
   return {};
 }
 
-std::string read_flag(const std::string& value, std::optional<bool>& into) {
+std::string read_value(const std::string& value, std::optional<bool>& into) {
   bool flag = false;
-  std::string obstacle = read_flag(value, flag);
-  if (obstacle.empty()) into = flag;
-  return obstacle;
+  std::string refusal = read_value(value, flag);
+  if (refusal.empty()) into = flag;
+  return refusal;
 }
 
-std::string read_level(const std::string& value, LogLevel& into) {
-  constexpr std::array<std::pair<std::string_view, LogLevel>, 6> levels{{
-      {"none", LogLevel::none},
-      {"version", LogLevel::warn},
-      {"warn", LogLevel::warn},
-      {"abort", LogLevel::warn},
-      {"info", LogLevel::info},
-      {"trace", LogLevel::trace},
-  }};
-  for (const auto& [name, level] : levels) {
-    if (name != lower_case(value)) continue;
-    into = level;
-    return {};
-  }
-  return "is none of NONE, VERSION, WARN, INFO, TRACE";
+std::string read_value(const std::string& value, LogLevel& into) {
+  return read_named(value, into, "is none of NONE, VERSION, WARN, INFO, TRACE",
+                    {{"none", LogLevel::none},
+                     {"version", LogLevel::warn},
+                     {"warn", LogLevel::warn},
+                     {"abort", LogLevel::warn},
+                     {"info", LogLevel::info},
+                     {"trace", LogLevel::trace}});
 }
 
-std::string read_executor(const std::string& value, DeviceExecutor& into) {
-  constexpr std::array<std::pair<std::string_view, DeviceExecutor>, 3> executors{{
-      {"auto", DeviceExecutor::automatic},
-      {"resident", DeviceExecutor::resident},
-      {"finite", DeviceExecutor::finite},
-  }};
-  for (const auto& [name, executor] : executors) {
-    if (name != lower_case(value)) continue;
-    into = executor;
-    return {};
-  }
-  return "is none of auto, resident, finite";
+std::string read_value(const std::string& value, DeviceExecutor& into) {
+  return read_named(value, into, "is none of auto, resident, finite",
+                    {{"auto", DeviceExecutor::automatic},
+                     {"resident", DeviceExecutor::resident},
+                     {"finite", DeviceExecutor::finite}});
+}
+
+std::string read_value(const std::string& value, AddressFamily& into) {
+  return read_named(value, into, "is neither AF_INET nor AF_INET6",
+                    {{"af_inet", AddressFamily::v4}, {"af_inet6", AddressFamily::v6}});
+}
+
+std::string read_denial(const std::string& value, bool& into) {
+  bool denied = !into;
+  std::string refusal = read_value(value, denied);
+  into = !denied;
+  return refusal;
 }
 
 std::string read_cumem(const std::string& value, bool& into) {
-  if (value != "-2" && value != "0" && value != "1") return "is none of -2, 0, 1";
-  into = value != "0";
-  return {};
+  return read_named(value, into, "is none of -2, 0, 1", {{"-2", true}, {"0", false}, {"1", true}});
 }
 
 std::string read_distance(const std::string& value, bool& into) {
-  const std::string level = lower_case(value);
-  const bool any = level == "sys" || level == "4" || level == "5";
-  if (!any && level != "loc" && level != "0") return "is neither LOC nor SYS";
-  into = any;
-  return {};
+  return read_named(value, into, "is neither LOC nor SYS",
+                    {{"loc", false}, {"0", false}, {"sys", true}, {"4", true}, {"5", true}});
 }
 
-std::string read_family(const std::string& value, AddressFamily& into) {
-  if (value != "AF_INET" && value != "AF_INET6") return "is neither AF_INET nor AF_INET6";
-  into = value == "AF_INET" ? AddressFamily::v4 : AddressFamily::v6;
-  return {};
+std::string read_accumulation(const std::string& value, bool& wide) {
+  return read_named(value, wide, "is neither type nor wide", {{"type", false}, {"wide", true}});
 }
 
 std::string read_subsystems(const std::string& value, LogSubsystems& into) {
@@ -121,19 +128,6 @@ std::string read_subsystems(const std::string& value, LogSubsystems& into) {
     named |= bits_of(static_cast<LogSubsystem>(name - names.begin()));
   }
   into = excludes ? bits_of(LogSubsystem::all) & ~named : named;
-  return {};
-}
-
-std::string read_network(const std::string& value, std::string& into) {
-  const std::string name = lower_case(value);
-  if (name != "socket" && name != "ib") return "is neither Socket nor IB";
-  into = name == "socket" ? "verbs" : "tcp";
-  return {};
-}
-
-std::string read_accumulation(const std::string& value, bool& wide) {
-  if (value != "type" && value != "wide") return "is neither type nor wide";
-  wide = value == "wide";
   return {};
 }
 

@@ -12,25 +12,25 @@
 
 namespace rondo {
 
-std::string read_seconds(const std::string& value, std::chrono::milliseconds& into);
+std::string read_value(const std::string& value, std::string& into);
+std::string read_value(const std::string& value, std::chrono::milliseconds& into);  ///< seconds
+std::string read_value(const std::string& value, bool& into);
+std::string read_value(const std::string& value, std::optional<bool>& into);
+std::string read_value(const std::string& value, LogLevel& into);
+std::string read_value(const std::string& value, DeviceExecutor& into);
+std::string read_value(const std::string& value, AddressFamily& into);
+
 std::string read_bytes(const std::string& value, std::size_t& into);
-/// -1 is NCCL's way to say "the default", which is 0.
-std::string read_or_zero(const std::string& value, long long most, int& into);
-std::string read_flag(const std::string& value, bool& into);
-std::string read_flag(const std::string& value, std::optional<bool>& into);
-std::string read_level(const std::string& value, LogLevel& into);
-std::string read_executor(const std::string& value, DeviceExecutor& into);
+/// A flag that says no.
+std::string read_denial(const std::string& value, bool& into);
 /// -2 is NCCL's way to say "where it can be".
 std::string read_cumem(const std::string& value, bool& into);
 /// By NCCL's names of distances, or its older numbers: LOC (0) is none, SYS (4, 5) is any. rondo
 /// does not know the distances between them, and refuses those names.
 std::string read_distance(const std::string& value, bool& into);
 std::string read_accumulation(const std::string& value, bool& wide);
-std::string read_family(const std::string& value, AddressFamily& into);
 /// NCCL's names, all but them after a '^'.
 std::string read_subsystems(const std::string& value, LogSubsystems& into);
-/// NCCL_NET: `into` is the transport that it leaves out.
-std::string read_network(const std::string& value, std::string& into);
 
 /// A whole number in [least, most].
 template <class Integer>

@@ -10,7 +10,7 @@ namespace rondo {
 Environment::Environment(std::span<const std::string> entries) {
   for (const auto& entry : entries) {
     const auto equals = entry.find('=');
-    if (equals == std::string::npos || equals + 1 == entry.size()) continue;
+    if (equals == std::string::npos || equals == 0 || equals + 1 == entry.size()) continue;
     values_.emplace(entry.substr(0, equals), entry.substr(equals + 1));
   }
 }

@@ -1,6 +1,7 @@
 // The names of all variables that NCCL has, whether rondo honours them or not.
 #include <algorithm>
 
+#include "core/base/config.h"
 #include "core/base/config_files.h"
 #include "core/base/config_nccl.h"
 #include "core/base/environment.h"

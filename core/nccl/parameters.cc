@@ -7,7 +7,6 @@
 
 #include "core/base/config.h"
 #include "core/base/config_files.h"
-#include "core/base/config_nccl.h"
 #include "core/base/environment.h"
 #include "core/base/log.h"
 #include "core/nccl/errors.h"
@@ -19,11 +18,8 @@ namespace {
 /// Those that NCCL has a name for; a handle is a place in this list, from 1 on.
 std::vector<const Setting*> parameters() {
   std::vector<const Setting*> list;
-  for (const auto rows : {settings(), nccl_settings()}) {
-    for (const Setting& row : rows) {
-      if (!row.alias.empty()) list.push_back(&row);
-    }
-  }
+  for (const Setting& row : settings())
+    if (!row.alias.empty()) list.push_back(&row);
   return list;
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "algorithms/table.h"
-#include "core/base/config_nccl.h"
+#include "core/base/config.h"
 #include "core/nccl/symbols.h"
 #include "core/schedule/explain.h"
 #include "rondo/error.h"
@@ -22,12 +22,9 @@ using namespace rondo::testing;
 string settings_table() {
   string table =
       "| setting | NCCL's name | value | default | what it does |\n|---|---|---|---|---|\n";
-  for (const auto rows : {rondo::settings(), rondo::nccl_settings()}) {
-    for (const auto& row : rows) {
-      table += "| " + quoted(row.name) + " | " + quoted(row.alias) + " | " + string(row.form) +
-               " | " + string(row.fallback) + " | " + string(row.summary) + " |\n";
-    }
-  }
+  for (const auto& row : rondo::settings())
+    table += "| " + quoted(row.name) + " | " + quoted(row.alias) + " | " + string(row.form) +
+             " | " + string(row.fallback) + " | " + string(row.summary) + " |\n";
   return table;
 }
 

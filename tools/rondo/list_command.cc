@@ -3,7 +3,7 @@
 #include <string>
 
 #include "algorithms/table.h"
-#include "core/base/config_nccl.h"
+#include "core/base/config.h"
 #include "rondo/types.h"
 #include "tools/rondo/commands.h"
 #include "transports/table.h"
@@ -51,13 +51,11 @@ void list_everything() {
   list_names("TYPES", data_types);
   list_names("OPERATORS", reduce_operators);
   line("\nSETTINGS (environment variables)");
-  for (const auto rows : {settings(), nccl_settings()}) {
-    for (const Setting& row : rows) {
-      const char* const either = row.name.empty() || row.alias.empty() ? "" : " or ";
-      line("  " + std::string(row.name) + either + std::string(row.alias) + ": " +
-           std::string(row.summary));
-      line("      " + std::string(row.form) + "; default: " + std::string(row.fallback));
-    }
+  for (const Setting& row : settings()) {
+    const char* const either = row.name.empty() || row.alias.empty() ? "" : " or ";
+    line("  " + std::string(row.name) + either + std::string(row.alias) + ": " +
+         std::string(row.summary));
+    line("      " + std::string(row.form) + "; default: " + std::string(row.fallback));
   }
 }
 
