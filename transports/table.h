@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/config.h"
+#include "core/settings/settings.h"
 #include "core/transport/transport.h"
 
 namespace rondo {

@@ -1,4 +1,4 @@
-// Config: all settings, as the environment has them. Read as a whole and checked strictly.
+// Config: the values of all settings. core/settings reads them from the environment.
 #pragma once
 
 #include <chrono>
@@ -16,22 +16,6 @@
 
 namespace rondo {
 
-struct Config;
-
-/// One row of the table of settings: the single source for parsing, `rondo list` and README.md here.
-struct Setting {
-  std::string_view name;      ///< "RONDO_TIMEOUT"; empty: only NCCL has a name for it
-  std::string_view alias;     ///< "NCCL_..." with the same meaning, or empty
-  std::string_view form;      ///< "seconds", "shm,tcp or ^shm"
-  std::string_view fallback;  ///< default as text
-  std::string_view summary;
-  /// Puts a value into its place; why it was refused, or empty.
-  std::string (*read)(const std::string& value, Config& config);
-  /// The alias's value in rondo's words; std::nullopt: it has none. nullptr: they are the same.
-  std::optional<std::string> (*translate)(const std::string& value) = nullptr;
-};
-std::span<const Setting> settings();
-
 /// How calls between devices run: by co-resident kernels that wait for other ranks (resident), or
 /// only by copies and kernels that wait for nothing (finite).
 enum class DeviceExecutor : std::uint8_t { automatic, resident, finite };
@@ -39,44 +23,39 @@ enum class DeviceExecutor : std::uint8_t { automatic, resident, finite };
 /// Value type.
 struct Config {
   std::string transport{};                                       ///< RONDO_TRANSPORT
-  std::string algorithm{};                                       ///< RONDO_ALGORITHM, NCCL_ALGO
+  std::string algorithm{};                                       ///< RONDO_ALGORITHM
   std::chrono::milliseconds timeout{std::chrono::seconds{300}};  ///< RONDO_TIMEOUT
   bool timeout_from_program = false;  ///< `timeout` was set by the program, which wins
   std::chrono::milliseconds bootstrap_timeout{
       std::chrono::seconds{60}};  ///< RONDO_BOOTSTRAP_TIMEOUT
   std::uint16_t port = 0;         ///< RONDO_PORT; 0: MASTER_PORT (or +1 under torchrun's agent)
-  std::string interface {};       ///< RONDO_SOCKET_IFNAME, NCCL_SOCKET_IFNAME
-  int sockets = 1;                ///< RONDO_SOCKETS, NCCL_NSOCKS_PERTHREAD
+  std::string interface {};       ///< RONDO_SOCKET_IFNAME
+  int sockets = 1;                ///< RONDO_SOCKETS
   std::size_t slot_bytes = 0;     ///< RONDO_SLOT_BYTES; 0: the transport's default
-  std::string host_id{};          ///< RONDO_HOSTID, NCCL_HOSTID
-  std::string meeting{};          ///< RONDO_COMM_ID, NCCL_COMM_ID
-  std::optional<bool> check_pointers{};  ///< RONDO_CHECK_POINTERS, NCCL_CHECK_POINTERS
-  std::optional<bool> blocking{};        ///< RONDO_COMM_BLOCKING, NCCL_COMM_BLOCKING
+  std::string host_id{};          ///< RONDO_HOSTID
+  std::string meeting{};          ///< RONDO_COMM_ID
+  std::optional<bool> check_pointers{};  ///< RONDO_CHECK_POINTERS
+  std::optional<bool> blocking{};        ///< RONDO_COMM_BLOCKING
   int nccl_version = 22809;              ///< RONDO_NCCL_VERSION
   bool peer_to_peer = true;              ///< neither RONDO_P2P_DISABLE nor RONDO_P2P_LEVEL says no
   bool peers_at_any_distance = true;     ///< RONDO_P2P_LEVEL: SYS
   int join_threads = 1;                  ///< RONDO_JOIN_THREADS: seconds; 0: never
-  bool segments = true;           ///< RONDO_CUMEM_ENABLE, NCCL_CUMEM_ENABLE: where they can be had
-  bool reproducible = false;      ///< RONDO_REPRODUCIBLE: all calls are
-  bool accumulate_wide = false;   ///< RONDO_ACCUMULATE: floats in the wider type
-  InfinibandConfig infiniband{};  ///< RONDO_IB_*, NCCL_IB_*
-  LogSettings debug{};            ///< RONDO_DEBUG..., NCCL_DEBUG...
-  AddressFamily family = AddressFamily::any;  ///< RONDO_SOCKET_FAMILY, NCCL_SOCKET_FAMILY
+  bool segments = true;                  ///< RONDO_CUMEM_ENABLE: where they can be had
+  bool reproducible = false;             ///< RONDO_REPRODUCIBLE: all calls are
+  bool accumulate_wide = false;          ///< RONDO_ACCUMULATE: floats in the wider type
+  InfinibandConfig infiniband{};         ///< RONDO_IB_*
+  LogSettings debug{};                   ///< RONDO_DEBUG...
+  AddressFamily family = AddressFamily::any;                   ///< RONDO_SOCKET_FAMILY
   DeviceExecutor device_executor = DeviceExecutor::automatic;  ///< RONDO_DEVICE_EXECUTOR
   std::string trace{};                                         ///< RONDO_TRACE; empty: no trace
   std::size_t trace_limit = 1'000'000;                         ///< RONDO_TRACE_LIMIT: events a rank
-  std::string warning{};  ///< names the NCCL_ variables that cannot be honoured, or empty
+  std::string warning{};  ///< names what is set and cannot be honoured, or empty
 };
 
-/// Reads the process's environment. Throws Error{configuration} for an unknown RONDO_ name or a bad
-/// value, and lists what is known. Logs one warning per process about NCCL_ names that cannot be
-/// honoured.
-Config read_config();
-/// The same from given "NAME=VALUE" strings, for tests. Writes no log.
-Config read_config(std::span<const std::string> environment);
-
 /// For a remedy: how to raise a timeout that was too short. Names the place that set it.
-std::string words_of_raising_timeout(bool from_program);
+inline std::string words_of_raising_timeout(bool from_program) {
+  return from_program ? "raise the timeout that the program set" : "raise RONDO_TIMEOUT";
+}
 
 /// Which rank this process is, by torchrun's, Slurm's or MPI's variables.
 struct Placement {

@@ -14,7 +14,7 @@ struct InfinibandConfig {
   int retry_count = 7;      ///< RONDO_IB_RETRY_CNT: tries after the first
   int service_level = 0;    ///< RONDO_IB_SL
   int traffic_class = 0;    ///< RONDO_IB_TC
-  int pkey_index = 0;       ///< RONDO_IB_PKEY: an index into the port's table, as in NCCL
+  int pkey_index = 0;       ///< RONDO_IB_PKEY: an index into the port's table
   int queue_pairs = 1;      ///< RONDO_IB_QPS_PER_CONNECTION
   bool reads_gpus = false;  ///< RONDO_NET_GDR_LEVEL=SYS: devices read the memory of GPUs
   friend bool operator==(const InfinibandConfig&, const InfinibandConfig&) = default;

@@ -8,7 +8,7 @@ namespace rondo {
 
 enum class LogLevel : std::uint8_t { none, warn, info, trace };
 
-/// The subject of a log line, by NCCL's names; `all` stands for every one of them.
+/// The subject of a log line; `all` stands for every one of them.
 enum class LogSubsystem : std::uint8_t {
   init,
   coll,

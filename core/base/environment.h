@@ -26,7 +26,7 @@ class Environment {
 
 /// Decimal, nothing else around it. std::nullopt where the text is anything else or out of range.
 std::optional<long long> parse_integer(std::string_view text);
-/// The same as C and NCCL's variables write numbers: 0x6a is hexadecimal, 0152 octal.
+/// The same as C writes numbers: 0x6a is hexadecimal, 0152 octal.
 std::optional<long long> parse_number(std::string_view text);
 
 }  // namespace rondo

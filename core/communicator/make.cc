@@ -4,14 +4,14 @@
 #include <new>
 #include <numeric>
 
-#include "core/base/config_nccl.h"
 #include "core/base/environment.h"
-#include "core/base/interface.h"
 #include "core/base/log.h"
 #include "core/base/threads.h"
 #include "core/communicator/access.h"
 #include "core/communicator/living.h"
 #include "core/communicator/remedies.h"
+#include "core/settings/interface.h"
+#include "core/settings/settings.h"
 #include "transports/table.h"
 
 namespace rondo {

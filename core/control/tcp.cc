@@ -7,13 +7,13 @@
 #include <random>
 
 #include "core/base/awake.h"
-#include "core/base/interface.h"
 #include "core/control/connect.h"
 #include "core/control/control.h"
 #include "core/control/hub.h"
 #include "core/control/line.h"
 #include "core/control/service.h"
 #include "core/control/stream.h"
+#include "core/settings/interface.h"
 
 namespace rondo {
 namespace control {

@@ -6,10 +6,10 @@
 #include <string_view>
 #include <utility>
 
-#include "core/base/config.h"
 #include "core/base/log.h"
 #include "core/communicator/remedies.h"
 #include "core/cuda/driver.h"
+#include "core/settings/settings.h"
 
 namespace rondo::nccl {
 namespace {

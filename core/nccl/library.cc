@@ -1,8 +1,8 @@
 // Questions about the library itself: version, error texts, log.
-#include "core/base/config.h"
 #include "core/base/log.h"
 #include "core/nccl/errors.h"
 #include "core/nccl/exports.h"
+#include "core/settings/settings.h"
 
 using namespace rondo::nccl;
 

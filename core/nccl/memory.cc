@@ -8,12 +8,12 @@
 #include <utility>
 #include <variant>
 
-#include "core/base/config.h"
 #include "core/base/log.h"
 #include "core/cuda/dmabuf.h"
 #include "core/cuda/handles.h"
 #include "core/cuda/segments.h"
 #include "core/memory/device_blocks.h"
+#include "core/settings/settings.h"
 #include "rondo/memory.h"
 
 namespace rondo::nccl {

@@ -5,12 +5,12 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/config.h"
-#include "core/base/config_files.h"
 #include "core/base/environment.h"
 #include "core/base/log.h"
 #include "core/nccl/errors.h"
 #include "core/nccl/exports.h"
+#include "core/settings/nccl_files.h"
+#include "core/settings/settings.h"
 
 namespace rondo::nccl {
 namespace {

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <string>
 
-#include "core/base/config.h"
 #include "core/nccl/include/rondo/nccl.h"
 #include "core/nccl/operators.h"
+#include "core/settings/settings.h"
 #include "rondo/error.h"
 
 namespace rondo::nccl {

@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "core/base/config.h"
+#include "core/settings/settings.h"
 #include "tests/api/threads.h"
 #include "tests/catch.h"
 #include "transports/table.h"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "algorithms/table.h"
-#include "core/base/config.h"
+#include "core/settings/settings.h"
 #include "rondo/memory.h"
 #include "tests/api/ragged_trial.h"
 #include "tests/api/threads.h"

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "algorithms/table.h"
-#include "core/base/config.h"
 #include "core/nccl/symbols.h"
 #include "core/schedule/explain.h"
+#include "core/settings/settings.h"
 #include "rondo/error.h"
 #include "tests/catch.h"
 #include "tests/readme/page.h"
@@ -120,7 +120,7 @@ struct Page {
 };
 
 TEST_CASE("the pages' tables are the code's") {
-  for (const auto& [path, table] : {Page{"core/base/README.md", settings_table()},
+  for (const auto& [path, table] : {Page{"core/settings/README.md", settings_table()},
                                     Page{"algorithms/README.md", algorithms_table()},
                                     Page{"algorithms/README.md", costs_table()},
                                     Page{"transports/README.md", transports_table()},

@@ -22,6 +22,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 # The layers, lowest first; arrows point down only. Longest matching folder wins.
 LAYERS = [
     ["core/include", "core/base"],
+    ["core/settings"],
     ["core/cuda", "core/memory", "core/schedule", "core/transport", "core/control", "kernels"],
     ["algorithms", "transports"],
     ["core/plan"],

@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/interface.h"
 #include "core/base/log.h"
 #include "core/base/unique_fd.h"
+#include "core/settings/interface.h"
 #include "rondo/error.h"
 #include "tests/catch.h"
 #include "tests/transports/world.h"

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/config.h"
+#include "core/settings/settings.h"
 #include "core/transport/doorbell.h"
 #include "transports/table.h"
 

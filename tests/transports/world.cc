@@ -10,6 +10,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "core/settings/settings.h"
+
 namespace rondo::testing {
 
 std::string why_not_here(const TransportKind& kind) {

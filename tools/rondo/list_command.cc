@@ -3,7 +3,7 @@
 #include <string>
 
 #include "algorithms/table.h"
-#include "core/base/config.h"
+#include "core/settings/settings.h"
 #include "rondo/types.h"
 #include "tools/rondo/commands.h"
 #include "transports/table.h"

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "core/base/config.h"
+#include "core/settings/settings.h"
 #include "tools/rondo/commands.h"
 #include "tools/rondo/rdma_report.h"
 

@@ -6,6 +6,7 @@
 #include "core/base/log.h"
 #include "core/plan/decide.h"
 #include "core/schedule/collective.h"
+#include "core/settings/settings.h"
 #include "rondo/error.h"
 #include "tools/rondo/arguments.h"
 #include "tools/rondo/calibrate/profile.h"

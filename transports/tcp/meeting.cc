@@ -10,8 +10,8 @@
 #include <string_view>
 #include <utility>
 
-#include "core/base/interface.h"
 #include "core/base/log.h"
+#include "core/settings/interface.h"
 #include "transports/tcp/pacing.h"
 
 namespace rondo::tcp {

@@ -4,8 +4,8 @@
 #include <chrono>
 #include <utility>
 
-#include "core/base/interface.h"
 #include "core/base/log.h"
+#include "core/settings/interface.h"
 #include "core/transport/channel_table.h"
 #include "rondo/error.h"
 #include "transports/tcp/channel.h"

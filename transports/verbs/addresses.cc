@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "core/base/config_nccl.h"
+#include "core/settings/settings.h"
 
 namespace rondo::verbs {
 namespace {

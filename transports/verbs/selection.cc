@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "core/base/config_nccl.h"
 #include "core/base/text.h"
+#include "core/settings/settings.h"
 #include "rondo/error.h"
 
 namespace rondo::verbs {

@@ -7,8 +7,8 @@
 #include <optional>
 #include <utility>
 
-#include "core/base/interface.h"
 #include "core/base/log.h"
+#include "core/settings/interface.h"
 #include "core/transport/channel_table.h"
 #include "rondo/error.h"
 #include "transports/tcp/meeting.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "bench/common/gather.h"
-#include "core/base/config.h"
+#include "core/settings/settings.h"
 #include "core/transport/host.h"
 #include "rondo/error.h"
 #include "rondo/rondo.h"

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <string>
 
-#include "core/base/config.h"
+#include "core/settings/settings.h"
 #include "tools/torch/source/backend.h"
 
 namespace {

@@ -1,10 +1,10 @@
 // Settings: every name and value is taken, refused with a remedy, or warned of.
-#include "core/base/config.h"
+#include "core/settings/settings.h"
 
 #include <fstream>
 
-#include "core/base/config_files.h"
-#include "core/base/config_nccl.h"
+#include "core/settings/nccl.h"
+#include "core/settings/nccl_files.h"
 #include "rondo/error.h"
 #include "tests/catch.h"
 
@@ -271,7 +271,7 @@ TEST_CASE("a misspelt NCCL variable is answered with the nearest one") {
   const auto warning = [](const std::string& name) { return config_of({name + "=1"}).warning; };
   CHECK(warning("NCCL_SOKET_IFNAME") ==
         "rondo has no counterpart for NCCL_SOKET_IFNAME (did you mean NCCL_SOCKET_IFNAME?) and "
-        "goes on without; the RONDO_ settings are listed in core/base/README.md");
+        "goes on without; the RONDO_ settings are listed in core/settings/README.md");
   CHECK(warning("NCCL_BUFSIZE").find("(did you mean NCCL_BUFFSIZE?)") != std::string::npos);
   // Each is near another one.
   for (const std::string name :
@@ -322,9 +322,10 @@ TEST_CASE("NCCL's files hold where the environment is silent, the user's before 
   CHECK(named.warning.empty());
   CHECK(config({"NCCL_HOSTID=asked", "HOME=" + folder}).host_id == "asked");
   CHECK(config({}).host_id == "system");
-  CHECK(config({"NCCL_CONF_FILE=/not/there", "NCCL_PROTO=LL"}).warning ==
-        "cannot read /not/there, which NCCL_CONF_FILE names; rondo has no counterpart for "
-        "NCCL_PROTO and goes on without; the RONDO_ settings are listed in core/base/README.md");
+  CHECK(
+      config({"NCCL_CONF_FILE=/not/there", "NCCL_PROTO=LL"}).warning ==
+      "cannot read /not/there, which NCCL_CONF_FILE names; rondo has no counterpart for "
+      "NCCL_PROTO and goes on without; the RONDO_ settings are listed in core/settings/README.md");
 }
 
 TEST_CASE("settings that cannot be honoured give one warning that names them all") {
@@ -335,23 +336,7 @@ TEST_CASE("settings that cannot be honoured give one warning that names them all
   CHECK(config.debug.level == LogLevel::warn);
   CHECK(config.warning ==
         "rondo has no counterpart for NCCL_ALGO=NVLS, NCCL_BUFFSIZE, NCCL_DEBUG=LOUD, NCCL_PROTO "
-        "and goes on without; the RONDO_ settings are listed in core/base/README.md");
-}
-
-TEST_CASE("a selection allows, excludes, forces, and refuses what it does not know") {
-  const std::vector<std::string_view> known{"local", "shm", "tcp"};
-  const Selection all("", known, "RONDO_TRANSPORT");
-  CHECK((all.allows("shm") && !all.forces() && !all.restricts()));
-  const Selection one("tcp", known, "RONDO_TRANSPORT");
-  CHECK((one.allows("tcp") && !one.allows("shm") && one.forces() && one.restricts()));
-  const Selection two(" tcp , shm", known, "RONDO_TRANSPORT");
-  CHECK((two.allows("tcp") && two.allows("shm") && !two.allows("local") && !two.forces()));
-  const Selection rest("^shm", known, "RONDO_TRANSPORT");
-  CHECK((rest.allows("tcp") && !rest.allows("shm") && !rest.forces() && rest.restricts()));
-  CHECK_THROWS_WITH(Selection("^sm", known, "RONDO_TRANSPORT"),
-                    "rondo: RONDO_TRANSPORT=^sm: 'sm' is not a known name (did you mean 'shm'?). "
-                    "Try: known names: local, shm, tcp");
-  CHECK_THROWS_AS(Selection("^", known, "RONDO_TRANSPORT"), Error);
+        "and goes on without; the RONDO_ settings are listed in core/settings/README.md");
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ struct InterfaceAddress {
 /// The addresses of all interfaces that are up.
 std::vector<InterfaceAddress> interface_addresses();
 
-/// Best first. `pattern` as NCCL_SOCKET_IFNAME: "eth,ib" are prefixes, "=eth0" exact names,
+/// Best first. `pattern` as RONDO_SOCKET_IFNAME: "eth,ib" are prefixes, "=eth0" exact names,
 /// "^docker" excludes; empty: all, real networks first, then virtual bridges, then loopback, and
 /// whatever has no carrier after all of them. IPv4 before IPv6 on one interface. Throws
 /// Error{configuration} listing what is there when nothing fits.

@@ -1,9 +1,9 @@
-// The names of all variables that NCCL has, whether rondo honours them or not.
-#include <algorithm>
+#include "core/settings/nccl.h"
 
-#include "core/base/config.h"
-#include "core/base/config_files.h"
-#include "core/base/config_nccl.h"
+#include <algorithm>
+#include <array>
+#include <utility>
+
 #include "core/base/environment.h"
 #include "core/base/text.h"
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view prefix = "NCCL_";
 
-/// The variables of NCCL 2.28 to 2.32, without the prefix.
+/// The variables of NCCL 2.28 to 2.32, without the prefix, whether rondo honours them or not.
 constexpr std::string_view variables =
     "ALGO ALLGATHERV_ENABLE ALLOC_P2P_NET_LL_BUFFERS BUFFSIZE CGA_CLUSTER_SIZE CHECK_MODE "
     "CHECK_POINTERS CHUNK_SIZE COLLNET_ENABLE COLLNET_NODE_THRESHOLD COMM_BLOCKING COMM_ID "
@@ -72,7 +72,75 @@ constexpr std::string_view variables =
     "UNPACK_DOUBLE_NCHANNELS WARN_ENABLE_DEBUG_INFO WIN_ENABLE WIN_STRIDE WORK_ARGS_BYTES "
     "WORK_FIFO_BYTES";
 
+/// NCCL's names and rondo's. The caller leaves out names without a counterpart.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 7> nccl_words{{
+    {"ring", "ring"},
+    {"tree", "double_tree"},
+    {"allreduce", "all_reduce"},
+    {"reducescatter", "reduce_scatter"},
+    {"allgather", "all_gather"},
+    {"broadcast", "broadcast"},
+    {"reduce", "reduce"},
+}};
+
+std::optional<std::string> translate_word(const std::string& word) {
+  for (const auto& [theirs, ours] : nccl_words) {
+    if (theirs == lower_case(word)) return std::string(ours);
+  }
+  return std::nullopt;
+}
+
+std::string leave_out(std::string_view transport, Config& config) {
+  config.transport += (config.transport.empty() ? "^" : ",") + std::string(transport);
+  return {};
+}
+
 }  // namespace
+
+std::optional<std::string> translate_algorithms(const std::string& value) {
+  std::string text;
+  for (const auto& part : split(value, ';')) {
+    const auto colon = part.find(':');
+    if (!text.empty()) text += ';';
+    if (colon != std::string::npos) {
+      const auto collective = translate_word(part.substr(0, colon));
+      if (!collective) return std::nullopt;
+      text += *collective + ":";
+    }
+    auto names = colon == std::string::npos ? part : part.substr(colon + 1);
+    if (names.starts_with('^')) {
+      text += '^';
+      names.erase(0, 1);
+    }
+    std::string separator;
+    for (const auto& name : split(names, ',')) {
+      const auto ours = translate_word(name);
+      if (!ours) return std::nullopt;
+      text += separator + *ours;
+      separator = ",";
+    }
+  }
+  return text;
+}
+
+std::string leave_out_network(const std::string& value, Config& config) {
+  const std::string name = lower_case(value);
+  if (name != "socket" && name != "ib") return "is neither Socket nor IB";
+  return leave_out(name == "socket" ? "verbs" : "tcp", config);
+}
+
+std::string leave_out_shm(const std::string& value, Config& config) {
+  const auto number = parse_number(value);
+  if (!number) return "is no number";
+  return *number == 0 ? "" : leave_out("shm", config);  // NCCL takes every other one for a yes
+}
+
+bool is_harmless(std::string_view name) {
+  constexpr std::array<std::string_view, 5> names{"NCCL_VERSION", "NCCL_ASYNC_ERROR_HANDLING",
+                                                  "NCCL_BLOCKING_WAIT", "NCCL_CONF_FILE",
+                                                  "NCCL_MULTI_RANK_GPU_ENABLE"};
+  return name.starts_with("NCCL_TESTS_") || std::ranges::find(names, name) != names.end();
+}
 
 std::string words_of_what_was_meant(std::string_view name) {
   if (!name.starts_with(prefix)) return {};
@@ -83,17 +151,6 @@ std::string words_of_what_was_meant(std::string_view name) {
   const std::string_view near = nearest(name, known);
   if (near.empty()) return {};
   return " (did you mean " + std::string(prefix) + std::string(near) + "?)";
-}
-
-std::string name_as_set(std::string_view name) {
-  return name_as_set(name, environment_with_files());
-}
-
-std::string name_as_set(std::string_view name, std::span<const std::string> environment) {
-  const Environment set(environment);
-  const auto row = std::ranges::find(settings(), name, &Setting::name);
-  const bool by_alias = row != settings().end() && !set.find(name) && set.find(row->alias);
-  return std::string(by_alias ? row->alias : name);
 }
 
 }  // namespace rondo

@@ -1,5 +1,5 @@
 // Which of the machine's addresses others should connect to.
-#include "core/base/interface.h"
+#include "core/settings/interface.h"
 
 #include "tests/catch.h"
 
@@ -21,6 +21,27 @@ const InterfaceAddress loopback{"lo", "127.0.0.1"};
 const InterfaceAddress bridge{"docker0", "172.17.0.1"};
 const InterfaceAddress dead{.name = "eth0", .address = "10.0.0.1", .has_carrier = false};
 const InterfaceAddress alive{"eth1", "10.0.1.1"};
+
+TEST_CASE("interfaces are chosen as NCCL does") {
+  const std::vector<InterfaceAddress> present{
+      {"lo", "127.0.0.1", false}, {"docker0", "172.17.0.1", false}, {"eth0", "fe80::1%eth0", true},
+      {"eth0", "fd00::1", true},  {"eth0", "10.0.0.1", false},      {"eth10", "10.0.1.1", false}};
+  const auto first = [&](const std::string& pattern) {
+    return choose_interfaces(pattern, AddressFamily::any, present).front().address;
+  };
+  CHECK(first("") == "10.0.0.1");
+  CHECK(first("=eth10") == "10.0.1.1");
+  CHECK(first("eth1,lo") == "10.0.1.1");
+  CHECK(first("^eth") == "172.17.0.1");
+  CHECK(first("^=eth0") == "10.0.1.1");
+  CHECK(first("lo") == "127.0.0.1");
+  CHECK(choose_interfaces("=eth0", AddressFamily::any, present).size() == 3);
+  CHECK_THROWS_WITH(
+      choose_interfaces("ib", AddressFamily::any, std::vector<InterfaceAddress>{present[0]}),
+      "rondo: no network interface fits RONDO_SOCKET_IFNAME=ib. Try: choose among "
+      "the interfaces here: lo (127.0.0.1)");
+  CHECK_FALSE(interface_addresses().empty());
+}
 
 TEST_CASE("an interface without carrier comes last") {
   CHECK(chosen("", {loopback, dead, bridge, alive}) ==

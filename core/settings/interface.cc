@@ -1,4 +1,4 @@
-#include "core/base/interface.h"
+#include "core/settings/interface.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -11,8 +11,8 @@
 #include <memory>
 #include <system_error>
 
-#include "core/base/config_nccl.h"
 #include "core/base/text.h"
+#include "core/settings/settings.h"
 #include "rondo/error.h"
 
 namespace rondo {

@@ -1,4 +1,4 @@
-#include "core/base/config_files.h"
+#include "core/settings/nccl_files.h"
 
 #include <fstream>
 #include <set>

@@ -1,4 +1,4 @@
-#include "core/base/config.h"
+#include "core/settings/settings.h"
 
 #include <unistd.h>
 
@@ -8,80 +8,16 @@
 #include <optional>
 #include <utility>
 
-#include "core/base/config_files.h"
-#include "core/base/config_nccl.h"
-#include "core/base/config_values.h"
 #include "core/base/environment.h"
 #include "core/base/log.h"
 #include "core/base/text.h"
+#include "core/settings/nccl.h"
+#include "core/settings/nccl_files.h"
+#include "core/settings/values.h"
 #include "rondo/error.h"
 
 namespace rondo {
 namespace {
-
-/// NCCL's names and rondo's. The caller leaves out names without a counterpart.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 7> nccl_words{{
-    {"ring", "ring"},
-    {"tree", "double_tree"},
-    {"allreduce", "all_reduce"},
-    {"reducescatter", "reduce_scatter"},
-    {"allgather", "all_gather"},
-    {"broadcast", "broadcast"},
-    {"reduce", "reduce"},
-}};
-
-std::optional<std::string> translate_word(const std::string& word) {
-  for (const auto& [theirs, ours] : nccl_words) {
-    if (theirs == lower_case(word)) return std::string(ours);
-  }
-  return std::nullopt;
-}
-
-/// "Ring,Tree", "^tree", "allreduce:tree;broadcast:ring" in rondo's words. std::nullopt when a
-/// part has no counterpart: half of what was asked for is not what was asked for.
-std::optional<std::string> translate_algorithms(const std::string& value) {
-  std::string text;
-  for (const auto& part : split(value, ';')) {
-    const auto colon = part.find(':');
-    if (!text.empty()) text += ';';
-    if (colon != std::string::npos) {
-      const auto collective = translate_word(part.substr(0, colon));
-      if (!collective) return std::nullopt;
-      text += *collective + ":";
-    }
-    auto names = colon == std::string::npos ? part : part.substr(colon + 1);
-    if (names.starts_with('^')) {
-      text += '^';
-      names.erase(0, 1);
-    }
-    std::string separator;
-    for (const auto& name : split(names, ',')) {
-      const auto ours = translate_word(name);
-      if (!ours) return std::nullopt;
-      text += separator + *ours;
-      separator = ",";
-    }
-  }
-  return text;
-}
-
-/// NCCL's ways to leave a transport out; RONDO_TRANSPORT wins over them.
-std::string leave_out(std::string_view transport, Config& config) {
-  config.transport += (config.transport.empty() ? "^" : ",") + std::string(transport);
-  return {};
-}
-
-std::string leave_out_network(const std::string& value, Config& config) {
-  const std::string name = lower_case(value);
-  if (name != "socket" && name != "ib") return "is neither Socket nor IB";
-  return leave_out(name == "socket" ? "verbs" : "tcp", config);
-}
-
-std::string leave_out_shm(const std::string& value, Config& config) {
-  const auto number = parse_number(value);
-  if (!number) return "is no number";
-  return *number == 0 ? "" : leave_out("shm", config);  // NCCL takes every other one for a yes
-}
 
 /// The setting's place in the Config: a member, or a member's member.
 template <auto... path>
@@ -224,15 +160,6 @@ constexpr Setting table[] = {
     {"", "NCCL_SHM_DISABLE", "0 or 1", "0", "1: as RONDO_TRANSPORT=^shm", leave_out_shm},
 };
 
-/// Set by containers, launchers and benchmarks, or true of rondo in any case: not worth a warning.
-bool harmless(std::string_view name) {
-  constexpr std::array<std::string_view, 5> names{"NCCL_VERSION", "NCCL_ASYNC_ERROR_HANDLING",
-                                                  "NCCL_BLOCKING_WAIT", "NCCL_CONF_FILE",
-                                                  "NCCL_MULTI_RANK_GPU_ENABLE"};
-  return name.starts_with("NCCL_TESTS_") ||
-         std::find(names.begin(), names.end(), name) != names.end();
-}
-
 void check_names(const Environment& environment) {
   std::vector<std::string_view> known;
   for (const Setting& row : table)
@@ -257,7 +184,7 @@ bool take(const Setting& row, const std::string& value, Config& config) {
 void read_nccl(const Environment& environment, Config& config) {
   std::vector<std::string> refused;
   for (const auto& [name, value] : environment.all()) {
-    if (!name.starts_with("NCCL_") || harmless(name)) continue;
+    if (!name.starts_with("NCCL_") || is_harmless(name)) continue;
     const auto row = std::ranges::find(table, std::string_view(name), &Setting::alias);
     if (row == std::end(table))
       refused.push_back(name + words_of_what_was_meant(name));
@@ -269,9 +196,10 @@ void read_nccl(const Environment& environment, Config& config) {
     config.warning = "cannot read " + *file + ", which NCCL_CONF_FILE names";
   if (refused.empty()) return;
   const std::vector<std::string_view> names(refused.begin(), refused.end());
-  config.warning += std::string(config.warning.empty() ? "" : "; ") +
-                    "rondo has no counterpart for " + join(names, ", ") +
-                    " and goes on without; the RONDO_ settings are listed in core/base/README.md";
+  config.warning +=
+      std::string(config.warning.empty() ? "" : "; ") + "rondo has no counterpart for " +
+      join(names, ", ") +
+      " and goes on without; the RONDO_ settings are listed in core/settings/README.md";
 }
 
 Config read(const Environment& environment) {
@@ -311,8 +239,15 @@ Config read_config(std::span<const std::string> environment) {
   return read(Environment(environment));
 }
 
-std::string words_of_raising_timeout(bool from_program) {
-  return from_program ? "raise the timeout that the program set" : "raise RONDO_TIMEOUT";
+std::string name_as_set(std::string_view name) {
+  return name_as_set(name, environment_with_files());
+}
+
+std::string name_as_set(std::string_view name, std::span<const std::string> environment) {
+  const Environment set(environment);
+  const auto row = std::ranges::find(settings(), name, &Setting::name);
+  const bool by_alias = row != settings().end() && !set.find(name) && set.find(row->alias);
+  return std::string(by_alias ? row->alias : name);
 }
 
 }  // namespace rondo

@@ -1,4 +1,4 @@
-#include "core/base/config_values.h"
+#include "core/settings/values.h"
 
 #include <algorithm>
 #include <array>
