@@ -21,121 +21,91 @@
 //   reduce           q        floor(log2(P))    1                                   q
 //   scatter          q        floor(log2(P))    (P-1)/P                             0
 //   gather           q        floor(log2(P))    max(P-2^(q-1),2^(q-2))/P            0
-#include "algorithms/binomial_tree.h"
-
+#include <algorithm>
 #include <ranges>
 
-#include "algorithms/compose.h"
+#include "algorithms/builders.h"
 #include "algorithms/tree.h"
 
 namespace rondo {
 namespace {
-
-TreeNode place(int rank, int ranks, int root, int) { return binomial_node(rank, ranks, root); }
 
 /// The place of `count` blocks, beginning with block `first`.
 using ChunkOf = Chunk (*)(int first, int count);
 Chunk kept(int first, int count) { return scratch(0, first, count); }
 
 /// How many blocks travel over the edge above `top`: one for every rank below that edge.
-int blocks_under(int top, int ranks, int root) {
-  return binomial_subtree_size(wrap(top - root, ranks), ranks);
+int blocks_under(int top, RankInLane at) {
+  return binomial_subtree_size(wrap(top - at.root, at.ranks), at.ranks);
 }
 
 /// Hands out the blocks of the root's `source`. Leaves receive straight into place. Inner nodes
 /// keep what they pass on in scratch.
-Steps scatter(TreeNode node, int rank, int ranks, int root, ChunkOf source, int phase) {
-  const ChunkOf blocks = rank == root ? source : kept;
-  const bool leaf = rank != root && node.children.empty();
-  if (rank != root) {
-    const Chunk into = leaf ? output(rank) : blocks(rank, blocks_under(rank, ranks, root));
+Steps scatter(RankInLane at, ChunkOf source, int phase) {
+  const TreeNode node = binomial_node(at);
+  const ChunkOf blocks = at.rank == at.root ? source : kept;
+  const bool leaf = at.rank != at.root && node.children.empty();
+  if (at.rank != at.root) {
+    const Chunk into = leaf ? output(at.rank) : blocks(at.rank, blocks_under(at.rank, at));
     co_yield receive(node.parent.peer, into).at(phase, node.parent.level);
   }
   for (const Edge& child : node.children) {
-    const Chunk part = blocks(child.peer, blocks_under(child.peer, ranks, root));
+    const Chunk part = blocks(child.peer, blocks_under(child.peer, at));
     co_yield send(child.peer, part).at(phase, child.level);
   }
-  if (!leaf) co_yield copy(blocks(rank, 1), output(rank)).at(phase, 0);
+  if (!leaf) co_yield copy(blocks(at.rank, 1), output(at.rank)).at(phase, 0);
 }
 
 /// Does the same backwards, into the root's output. Inner nodes keep what they pass on in `place`.
-Steps gather(TreeNode node, int rank, int ranks, int root, ChunkOf place) {
-  const ChunkOf blocks = rank == root ? ChunkOf(output) : place;
-  const bool leaf = rank != root && node.children.empty();
-  if (!leaf) co_yield copy(input(rank), blocks(rank, 1));
+Steps gather(RankInLane at, ChunkOf place) {
+  const TreeNode node = binomial_node(at);
+  const ChunkOf blocks = at.rank == at.root ? ChunkOf(output) : place;
+  const bool leaf = at.rank != at.root && node.children.empty();
+  if (!leaf) co_yield copy(input(at.rank), blocks(at.rank, 1));
   for (const Edge& child : node.children | std::views::reverse) {
-    const Chunk part = blocks(child.peer, blocks_under(child.peer, ranks, root));
+    const Chunk part = blocks(child.peer, blocks_under(child.peer, at));
     co_yield receive(child.peer, part).at(0, node.reduce_round(child));
   }
-  if (rank != root) {
-    const Chunk from = leaf ? input(rank) : blocks(rank, blocks_under(rank, ranks, root));
+  if (at.rank != at.root) {
+    const Chunk from = leaf ? input(at.rank) : blocks(at.rank, blocks_under(at.rank, at));
     co_yield send(node.parent.peer, from).at(0, node.reduce_round(node.parent));
   }
 }
 
 }  // namespace
 
-Schedule binomial_tree_all_reduce(int ranks, int root) {
-  return tree_schedule(Collective::all_reduce, "binomial_tree", ranks, root, 1, place);
-}
-Schedule binomial_tree_broadcast(int ranks, int root) {
-  return tree_schedule(Collective::broadcast, "binomial_tree", ranks, root, 1, place);
-}
-Schedule binomial_tree_reduce(int ranks, int root) {
-  return tree_schedule(Collective::reduce, "binomial_tree", ranks, root, 1, place);
-}
-
-Schedule binomial_tree_scatter(int ranks, int root) {
-  return {.collective = Collective::scatter,
-          .algorithm = "binomial_tree",
-          .ranks = ranks,
-          .root = root,
-          .layout = make_layout(Collective::scatter, ranks, 1),
-          .phases = {"scatter"},
-          .steps = [ranks, root](int rank, int) {
-            return scatter(binomial_node(rank, ranks, root), rank, ranks, root, input, 0);
-          }};
+TreeNode binomial_node(RankInLane at) {
+  const int distance = wrap(at.rank - at.root, at.ranks);
+  TreeNode node{.height = log2_ceiling(at.ranks)};
+  for (int level = 0; level < node.height; ++level) {
+    const int hop = 1 << (node.height - 1 - level);
+    const int place = distance % (2 * hop);
+    if (place == hop) node.parent = {at.behind(hop), level};
+    if (place == 0 && distance + hop < at.ranks) {
+      node.children.push_back({at.ahead(hop), level});
+    }
+  }
+  return node;
 }
 
-Schedule binomial_tree_gather(int ranks, int root) {
-  return {.collective = Collective::gather,
-          .algorithm = "binomial_tree",
-          .ranks = ranks,
-          .root = root,
-          .layout = make_layout(Collective::gather, ranks, 1),
-          .phases = {"gather"},
-          .steps = [ranks, root](int rank, int) {
-            return gather(binomial_node(rank, ranks, root), rank, ranks, root, kept);
-          }};
+int binomial_subtree_size(int distance, int ranks) {
+  return distance == 0 ? ranks : std::min(lowest_bit(distance), ranks - distance);
 }
 
-Schedule binomial_tree_all_gather(int ranks, int root) {
-  return {.collective = Collective::all_gather,
-          .algorithm = "binomial_tree",
-          .ranks = ranks,
-          .root = root,
-          .layout = make_layout(Collective::all_gather, ranks, 1),
-          .phases = {"gather", "broadcast"},
-          .steps = [ranks](int rank, int) {
-            const TreeNode node = binomial_node(rank, ranks, 0);
-            const Chunk all = output(0, ranks);
-            return in_order(gather(node, rank, ranks, 0, output),
-                            broadcast_down(node, all, all, 1));
-          }};
+Steps binomial_tree_scatter(RankInLane at) { return scatter(at, input, 0); }
+
+Steps binomial_tree_gather(RankInLane at) { return gather(at, kept); }
+
+Steps binomial_tree_all_gather(RankInLane at) {
+  at.root = 0;
+  const Chunk all = output(0, at.ranks);
+  return in_order(gather(at, output), broadcast_down(binomial_node(at), all, all, 1));
 }
 
-Schedule binomial_tree_reduce_scatter(int ranks, int root) {
-  return {.collective = Collective::reduce_scatter,
-          .algorithm = "binomial_tree",
-          .ranks = ranks,
-          .root = root,
-          .layout = make_layout(Collective::reduce_scatter, ranks, 1),
-          .phases = {"reduce", "scatter"},
-          .steps = [ranks](int rank, int) {
-            const TreeNode node = binomial_node(rank, ranks, 0);
-            return in_order(reduce_up(node, input(0, ranks), kept(0, ranks), 0),
-                            scatter(node, rank, ranks, 0, kept, 1));
-          }};
+Steps binomial_tree_reduce_scatter(RankInLane at) {
+  at.root = 0;
+  const Chunk sums = kept(0, at.ranks);
+  return in_order(reduce_up(binomial_node(at), input(0, at.ranks), sums, 0), scatter(at, kept, 1));
 }
 
 }  // namespace rondo

@@ -21,12 +21,10 @@
 //
 // Bruck, Ho, Kipnis, Upfal, Weathersby: Efficient algorithms for all-to-all communications in
 // multiport message-passing systems, 1997.
-#include "algorithms/bruck.h"
-
 #include <algorithm>
 #include <bit>
 
-#include "algorithms/geometry.h"
+#include "algorithms/builders.h"
 
 namespace rondo {
 namespace {
@@ -38,46 +36,33 @@ int hopping(int distance, int hop) {
 
 /// `count` blocks, the first of which has the whole distance `distance`. All of them have already
 /// taken the hops in `travelled`, a part of that distance.
-Chunk blocks(int rank, int ranks, int distance, int travelled, int count) {
-  if (travelled == 0) return input(wrap(rank + distance, ranks), count);
-  const int last = travelled & -travelled;
+Chunk blocks(RankInLane at, int distance, int travelled, int count) {
+  if (travelled == 0) return input(at.ahead(distance), count);
+  const int last = lowest_bit(travelled);
   return scratch(std::countr_zero(static_cast<unsigned>(last)), hopping(distance, last), count);
-}
-
-Steps all_to_all(int rank, int ranks) {
-  const int rounds = log2_ceiling(ranks);
-  for (int round = 0; round < rounds; ++round) {
-    const int slot = rounds - 1 - round;
-    const int hop = 1 << slot;
-    const int count = hopping(ranks, hop);
-    // Runs of distances that contain this hop. Runs differ in their longer hops.
-    for (int longer = 0; round > 0 && longer + hop < ranks; longer += 2 * hop) {
-      const int run = std::min(hop, ranks - longer - hop);
-      const int place = count + hopping(longer, hop);
-      co_yield copy(blocks(rank, ranks, longer + hop, longer, run), scratch(slot, place, run))
-          .at(0, round);
-    }
-    const Chunk leaving =
-        round > 0 ? scratch(slot, count, count) : input(wrap(rank + hop, ranks), count);
-    co_yield send(wrap(rank + hop, ranks), leaving).at(0, round);
-    co_yield receive(wrap(rank - hop, ranks), scratch(slot, 0, count)).at(0, round);
-  }
-  for (int distance = 0; distance < ranks; ++distance) {
-    co_yield copy(blocks(rank, ranks, distance, distance, 1), output(wrap(rank - distance, ranks)))
-        .at(1, 0);
-  }
 }
 
 }  // namespace
 
-Schedule bruck_all_to_all(int ranks, int root) {
-  return {.collective = Collective::all_to_all,
-          .algorithm = "bruck",
-          .ranks = ranks,
-          .root = root,
-          .layout = make_layout(Collective::all_to_all, ranks, 1),
-          .phases = {"exchange", "arrange"},
-          .steps = [ranks](int rank, int) { return all_to_all(rank, ranks); }};
+Steps bruck_all_to_all(RankInLane at) {
+  const int rounds = log2_ceiling(at.ranks);
+  for (int round = 0; round < rounds; ++round) {
+    const int slot = rounds - 1 - round;
+    const int hop = 1 << slot;
+    const int count = hopping(at.ranks, hop);
+    // Runs of distances that contain this hop. Runs differ in their longer hops.
+    for (int longer = 0; round > 0 && longer + hop < at.ranks; longer += 2 * hop) {
+      const int run = std::min(hop, at.ranks - longer - hop);
+      const int place = count + hopping(longer, hop);
+      co_yield copy(blocks(at, longer + hop, longer, run), scratch(slot, place, run)).at(0, round);
+    }
+    const Chunk leaving = round > 0 ? scratch(slot, count, count) : input(at.ahead(hop), count);
+    co_yield send(at.ahead(hop), leaving).at(0, round);
+    co_yield receive(at.behind(hop), scratch(slot, 0, count)).at(0, round);
+  }
+  for (int distance = 0; distance < at.ranks; ++distance) {
+    co_yield copy(blocks(at, distance, distance, 1), output(at.behind(distance))).at(1, 0);
+  }
 }
 
 }  // namespace rondo

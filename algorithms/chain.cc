@@ -10,25 +10,16 @@
 //   reduce       P-1      P-1      1            1
 //
 // In s slices a broadcast takes P-2+s rounds of N/s each.
-#include "algorithms/chain.h"
-
-#include "algorithms/tree.h"
+#include "algorithms/geometry.h"
 
 namespace rondo {
-namespace {
 
-TreeNode place(int rank, int ranks, int root, int) { return chain_node(rank, ranks, root); }
-
-}  // namespace
-
-Schedule chain_all_reduce(int ranks, int root) {
-  return tree_schedule(Collective::all_reduce, "chain", ranks, root, 1, place);
-}
-Schedule chain_broadcast(int ranks, int root) {
-  return tree_schedule(Collective::broadcast, "chain", ranks, root, 1, place);
-}
-Schedule chain_reduce(int ranks, int root) {
-  return tree_schedule(Collective::reduce, "chain", ranks, root, 1, place);
+TreeNode chain_node(RankInLane at) {
+  const int distance = wrap(at.rank - at.root, at.ranks);
+  TreeNode node{.height = at.ranks - 1};
+  if (distance > 0) node.parent = {at.behind(1), distance - 1};
+  if (distance + 1 < at.ranks) node.children = {{at.ahead(1), distance}};
+  return node;
 }
 
 }  // namespace rondo

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "algorithms/geometry.h"
 #include "core/schedule/steps.h"
 
 namespace rondo {
@@ -17,5 +18,8 @@ Steps in_order(Steps first, Steps second, More... more) {
 
 /// A single step.
 Steps just(Step step);
+
+/// Copies the rank's own block, or the lane's part of it, from the input to the output.
+Steps copy_own(RankInLane at);
 
 }  // namespace rondo

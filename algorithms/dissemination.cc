@@ -10,35 +10,20 @@
 //   barrier   q        q      0      0
 //
 // Hensgen, Finkel, Manber: Two algorithms for barrier synchronization, 1988.
-#include "algorithms/dissemination.h"
-
-#include "algorithms/geometry.h"
+#include "algorithms/builders.h"
 
 namespace rondo {
-namespace {
 
-Steps barrier(int rank, int ranks) {
-  const int rounds = log2_ceiling(ranks);
+Steps dissemination_barrier(RankInLane at) {
+  const int rounds = log2_ceiling(at.ranks);
   for (int round = 0; round < rounds; ++round) {
     const int hop = 1 << round;
     const Chunk heard = round == 0 ? input(0) : scratch(0, 0);
     const Chunk more = round == rounds - 1 ? output(0) : scratch(0, 0);
-    co_yield send(wrap(rank + hop, ranks), heard).at(0, round);
-    co_yield receive_reduce(wrap(rank - hop, ranks), heard, more).at(0, round);
+    co_yield send(at.ahead(hop), heard).at(0, round);
+    co_yield receive_reduce(at.behind(hop), heard, more).at(0, round);
   }
-  if (ranks == 1) co_yield copy(input(0), output(0));
-}
-
-}  // namespace
-
-Schedule dissemination_barrier(int ranks, int root) {
-  return {.collective = Collective::barrier,
-          .algorithm = "dissemination",
-          .ranks = ranks,
-          .root = root,
-          .layout = make_layout(Collective::barrier, ranks, 1),
-          .phases = {"barrier"},
-          .steps = [ranks](int rank, int) { return barrier(rank, ranks); }};
+  if (at.ranks == 1) co_yield copy(input(0), output(0));
 }
 
 }  // namespace rondo

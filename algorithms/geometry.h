@@ -1,4 +1,4 @@
-// Which ranks are neighbours: rings, chains, trees, circulant skips. No steps, no data.
+// Where a rank stands among the others: rings, trees, circulant skips. No steps, no data.
 #pragma once
 
 #include <vector>
@@ -18,22 +18,26 @@ constexpr int log2_ceiling(int ranks) {
   return q;
 }
 
-/// One lane's ring as `rank` sees it. Even lanes run towards higher ranks, odd ones the other way:
+/// The largest power of two that divides `value`, which is not 0.
+constexpr int lowest_bit(int value) { return value & -value; }
+
+/// One lane of one rank, on a ring of all ranks. Even lanes run towards higher ranks, odd ones the
+/// other way:
 ///
 ///   lane 0:  0 -> 1 -> 2 -> 3 -> 0        lane 1:  0 <- 1 <- 2 <- 3 <- 0
-struct Ring {
+struct RankInLane {
   int rank = 0;
   int ranks = 1;
+  int root = 0;
   int lane = 0;
   int lanes = 1;
   int parts = 1;  ///< pieces of a lane's part of a block, which travel one after another
 
-  /// The rank `hops` further along the lane's direction; negative hops go back.
-  int at(int hops) const { return wrap(lane % 2 == 0 ? rank + hops : rank - hops, ranks); }
-  int next() const { return at(1); }
-  int previous() const { return at(-1); }
+  /// The rank `hops` further along the lane's direction.
+  int ahead(int hops) const { return wrap(lane % 2 == 0 ? rank + hops : rank - hops, ranks); }
+  int behind(int hops) const { return ahead(-hops); }
   /// The lane's part of the block that the rank `hops` further along owns, or a part of that.
-  int chunk(int hops, int part = 0) const { return (at(hops) * lanes + lane) * parts + part; }
+  int chunk(int hops, int part = 0) const { return (ahead(hops) * lanes + lane) * parts + part; }
 };
 
 /// An edge of a tree. `level` is the broadcast round in which it is used, 0 next to the root; a
@@ -53,39 +57,19 @@ struct TreeNode {
   int reduce_round(const Edge& edge) const { return height - 1 - edge.level; }
 };
 
-/// A line of ranks that begins at `root` and wraps after the last rank:
-///
-///   root -- root+1 -- ... -- P-1 -- 0 -- ... -- root-1
-TreeNode chain_node(int rank, int ranks, int root);
+/// The place in a line of ranks that begins at the root, drawn in chain.cc.
+TreeNode chain_node(RankInLane at);
 
-/// The binomial tree, here for P = 8 and root 0; other roots shift the rank numbers and wrap.
-/// Level l has the edges over a distance of 2^(q-1-l).
-///
-///   0 ---------------------- 4          level 0
-///   |-- 2                    |-- 6      level 1
-///   |   `-- 3                |   `-- 7  level 2
-///   `-- 1                    `-- 5      level 2
-TreeNode binomial_node(int rank, int ranks, int root);
+/// The place in the binomial tree that is drawn in binomial_tree.cc. Other roots shift the ranks.
+TreeNode binomial_node(RankInLane at);
 
 /// The number of ranks in the subtree of the rank that is `distance` after the root. They are
 /// consecutive, from that rank on.
 int binomial_subtree_size(int distance, int ranks);
 
-/// Two binary trees over the same ranks and root, for any number of ranks; here P = 8, root 0.
-///
-///   tree 0:  0                      tree 1:  0
-///            `-- 4                           `-- 5
-///                |-- 2                           |-- 3
-///                |   |-- 1                       |   |-- 2
-///                |   `-- 3                       |   `-- 4
-///                `-- 6                           `-- 7
-///                    |-- 5                           |-- 6
-///                    `-- 7                           `-- 1
-///
-/// A rank other than the root has at most two children, all in one tree. The root has one child in
-/// each tree. With half of a vector in each tree every rank's link has the same load. Height is q.
-/// (Sanders, Speck, Traeff: Two-tree algorithms for full bandwidth broadcast, 2009.)
-TreeNode double_tree_node(int rank, int ranks, int root, int tree);
+/// The place in the lane's tree of the two that are drawn in double_tree.cc. A rank other than the
+/// root has at most two children, all in one tree. The root has one child in each tree.
+TreeNode double_tree_node(RankInLane at);
 
 /// Traeff's skips: P, ceil(P/2), ceil(P/4), ..., 1. One more than there are rounds, q.
 std::vector<int> circulant_skips(int ranks);

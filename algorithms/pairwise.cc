@@ -8,33 +8,18 @@
 //
 // Cost           rounds   hops   sent      reduced
 //   all_to_all   P-1      P-1    (P-1)/P   0
-#include "algorithms/pairwise.h"
-
-#include "algorithms/geometry.h"
+#include "algorithms/builders.h"
 
 namespace rondo {
-namespace {
 
-Steps all_to_all(int rank, int ranks) {
-  for (int hops = 1; hops < ranks; ++hops) {
-    const int ahead = wrap(rank + hops, ranks);
-    const int behind = wrap(rank - hops, ranks);
+Steps pairwise_all_to_all(RankInLane at) {
+  for (int hops = 1; hops < at.ranks; ++hops) {
+    const int ahead = at.ahead(hops);
+    const int behind = at.behind(hops);
     co_yield send(ahead, input(ahead)).at(0, hops - 1);
     co_yield receive(behind, output(behind)).at(0, hops - 1);
   }
-  co_yield copy(input(rank), output(rank)).at(0, ranks - 1);
-}
-
-}  // namespace
-
-Schedule pairwise_all_to_all(int ranks, int root) {
-  return {.collective = Collective::all_to_all,
-          .algorithm = "pairwise",
-          .ranks = ranks,
-          .root = root,
-          .layout = make_layout(Collective::all_to_all, ranks, 1),
-          .phases = {"exchange"},
-          .steps = [ranks](int rank, int) { return all_to_all(rank, ranks); }};
+  co_yield copy(input(at.rank), output(at.rank)).at(0, at.ranks - 1);
 }
 
 }  // namespace rondo

@@ -18,9 +18,7 @@
 //
 // Cost           rounds             hops                               sent   reduced
 //   all_reduce   2q-floor(log2(P))  q-floor(log2(P))+ceil(log2(2P/3))  q      q
-#include "algorithms/recursive_doubling.h"
-
-#include "algorithms/geometry.h"
+#include "algorithms/builders.h"
 
 namespace rondo {
 namespace {
@@ -69,17 +67,10 @@ Steps take_part(int rank, Members members) {
 
 }  // namespace
 
-Schedule recursive_doubling_all_reduce(int ranks, int root) {
-  return {.collective = Collective::all_reduce,
-          .algorithm = "recursive_doubling",
-          .ranks = ranks,
-          .root = root,
-          .layout = make_layout(Collective::all_reduce, ranks, 1),
-          .phases = {"fold", "exchange", "unfold"},
-          .steps = [members = Members(ranks)](int rank, int) {
-            const bool lends = members.paired(rank) && rank % 2 == 1;
-            return lends ? lend(rank) : take_part(rank, members);
-          }};
+Steps recursive_doubling_all_reduce(RankInLane at) {
+  const Members members(at.ranks);
+  const bool lends = members.paired(at.rank) && at.rank % 2 == 1;
+  return lends ? lend(at.rank) : take_part(at.rank, members);
 }
 
 }  // namespace rondo

@@ -1,127 +1,151 @@
 #include "algorithms/table.h"
 
-#include "algorithms/binomial_tree.h"
-#include "algorithms/bruck.h"
-#include "algorithms/chain.h"
-#include "algorithms/circulant.h"
-#include "algorithms/dissemination.h"
-#include "algorithms/double_tree.h"
-#include "algorithms/linear.h"
-#include "algorithms/one_shot.h"
-#include "algorithms/pairwise.h"
-#include "algorithms/recursive_doubling.h"
-#include "algorithms/ring.h"
-#include "algorithms/two_shot.h"
+#include "algorithms/builders.h"
+#include "algorithms/tree.h"
 
 namespace rondo {
 namespace {
 
 using enum Collective;
 
-// Collective, name, what it does, {rounds, hops, sent, reduced}, rank order, builder.
+constexpr BlockCut whole;
+constexpr BlockCut by_rank{.by_rank = true};
+constexpr BlockCut by_lane{.lanes = 2};
+constexpr BlockCut by_rank_and_lane{.by_rank = true, .lanes = 2};
+constexpr BlockCut in_halves{.parts = 2};
+constexpr BlockCut by_rank_in_halves{.by_rank = true, .parts = 2};
+constexpr bool in_rank_order = true;
+
+// Collective, name, what it does, {rounds, hops, sent, reduced}, {phases}, steps, cut, order.
 // clang-format off
 constexpr Algorithm rows[] = {
     {all_reduce, "ring", "neighbours only, least traffic",
-     {"2(P-1)", "2(P-1)", "2(P-1)/P", "(P-1)/P"}, false, ring_all_reduce},
+     {"2(P-1)", "2(P-1)", "2(P-1)/P", "(P-1)/P"},
+     {"reduce-scatter", "all-gather"}, ring_all_reduce, by_rank},
     {all_reduce, "segmented_ring", "a ring whose chunks travel in halves",
-     {"4(P-1)", "4(P-1)", "2(P-1)/P", "(P-1)/P"}, false, segmented_ring_all_reduce},
+     {"4(P-1)", "4(P-1)", "2(P-1)/P", "(P-1)/P"},
+     {"reduce-scatter", "all-gather"}, ring_all_reduce, by_rank_in_halves},
     {all_reduce, "bidirectional_ring", "two rings in opposite directions",
-     {"2(P-1)", "2(P-1)", "2(P-1)/P", "(P-1)/P"}, false, bidirectional_ring_all_reduce},
+     {"2(P-1)", "2(P-1)", "2(P-1)/P", "(P-1)/P"},
+     {"reduce-scatter", "all-gather"}, ring_all_reduce, by_rank_and_lane},
     {all_reduce, "two_shot", "each rank adds up a chunk and sends it to all",
-     {"2(P-1)", "2", "2(P-1)/P", "(P-1)/P"}, true, two_shot_all_reduce},
+     {"2(P-1)", "2", "2(P-1)/P", "(P-1)/P"},
+     {"reduce-scatter", "all-gather"}, two_shot_all_reduce, by_rank, in_rank_order},
     {all_reduce, "circulant", "fewest rounds, least traffic, any number of ranks",
-     {"2q", "2q", "2(P-1)/P", "(P-1)/P"}, false, circulant_all_reduce},
+     {"2q", "2q", "2(P-1)/P", "(P-1)/P"},
+     {"reduce-scatter", "all-gather"}, circulant_all_reduce, by_rank},
     {all_reduce, "double_tree", "two binary trees, half of the vector each",
-     {"2(q+floor(log2(P))-1)", "2q", "min(2,P/2)", "1"}, false, double_tree_all_reduce},
+     {"2(q+floor(log2(P))-1)", "2q", "min(2,P/2)", "1"},
+     {"reduce", "broadcast"}, tree_all_reduce<double_tree_node>, by_lane},
     {all_reduce, "one_shot", "every rank sends everything to every rank",
-     {"P-1", "1", "P-1", "P-1"}, true, one_shot_all_reduce},
+     {"P-1", "1", "P-1", "P-1"}, {"all-reduce"}, one_shot_all_reduce, whole, in_rank_order},
     {all_reduce, "recursive_doubling", "partners swap sums; each round doubles their ranks",
-     {"2q-floor(log2(P))", "q-floor(log2(P))+ceil(log2(2P/3))", "q", "q"}, false,
-     recursive_doubling_all_reduce},
+     {"2q-floor(log2(P))", "q-floor(log2(P))+ceil(log2(2P/3))", "q", "q"},
+     {"fold", "exchange", "unfold"}, recursive_doubling_all_reduce},
     {all_reduce, "binomial_tree", "reduce to rank 0, broadcast from it",
-     {"2q", "2floor(log2(P))", "q", "q"}, false, binomial_tree_all_reduce},
+     {"2q", "2floor(log2(P))", "q", "q"}, {"reduce", "broadcast"}, tree_all_reduce<binomial_node>},
     {all_reduce, "chain", "along the line of ranks and back, pipelined",
-     {"2(P-1)", "2(P-1)", "min(2,P-1)", "1"}, false, chain_all_reduce},
+     {"2(P-1)", "2(P-1)", "min(2,P-1)", "1"}, {"reduce", "broadcast"}, tree_all_reduce<chain_node>},
 
     {reduce_scatter, "ring", "neighbours only, least traffic",
-     {"P-1", "P-1", "(P-1)/P", "(P-1)/P"}, false, ring_reduce_scatter},
+     {"P-1", "P-1", "(P-1)/P", "(P-1)/P"}, {"reduce-scatter"}, ring_reduce_scatter},
     {reduce_scatter, "segmented_ring", "a ring whose chunks travel in halves",
-     {"2(P-1)", "2(P-1)", "(P-1)/P", "(P-1)/P"}, false, segmented_ring_reduce_scatter},
+     {"2(P-1)", "2(P-1)", "(P-1)/P", "(P-1)/P"},
+     {"reduce-scatter"}, ring_reduce_scatter, in_halves},
     {reduce_scatter, "bidirectional_ring", "two rings in opposite directions",
-     {"P-1", "P-1", "(P-1)/P", "(P-1)/P"}, false, bidirectional_ring_reduce_scatter},
+     {"P-1", "P-1", "(P-1)/P", "(P-1)/P"}, {"reduce-scatter"}, ring_reduce_scatter, by_lane},
     {reduce_scatter, "circulant", "fewest rounds, least traffic, any number of ranks",
-     {"q", "q", "(P-1)/P", "(P-1)/P"}, false, circulant_reduce_scatter},
+     {"q", "q", "(P-1)/P", "(P-1)/P"}, {"reduce-scatter"}, circulant_reduce_scatter},
     {reduce_scatter, "one_shot", "block j straight to rank j",
-     {"P-1", "1", "(P-1)/P", "(P-1)/P"}, true, one_shot_reduce_scatter},
+     {"P-1", "1", "(P-1)/P", "(P-1)/P"},
+     {"reduce-scatter"}, one_shot_reduce_scatter, whole, in_rank_order},
     {reduce_scatter, "binomial_tree", "reduce to rank 0, scatter from it",
-     {"2q", "2floor(log2(P))", "1+(max(P-2^(q-1),2^(q-2))-1)/P", "q"}, false,
-     binomial_tree_reduce_scatter},
+     {"2q", "2floor(log2(P))", "1+(max(P-2^(q-1),2^(q-2))-1)/P", "q"},
+     {"reduce", "scatter"}, binomial_tree_reduce_scatter},
 
     {all_gather, "ring", "neighbours only, least traffic",
-     {"P-1", "P-1", "(P-1)/P", "0"}, false, ring_all_gather},
+     {"P-1", "P-1", "(P-1)/P", "0"}, {"all-gather"}, ring_all_gather},
     {all_gather, "segmented_ring", "a ring whose chunks travel in halves",
-     {"2(P-1)", "2(P-1)", "(P-1)/P", "0"}, false, segmented_ring_all_gather},
+     {"2(P-1)", "2(P-1)", "(P-1)/P", "0"}, {"all-gather"}, ring_all_gather, in_halves},
     {all_gather, "bidirectional_ring", "two rings in opposite directions",
-     {"P-1", "P-1", "(P-1)/P", "0"}, false, bidirectional_ring_all_gather},
+     {"P-1", "P-1", "(P-1)/P", "0"}, {"all-gather"}, ring_all_gather, by_lane},
     {all_gather, "circulant", "fewest rounds, least traffic, any number of ranks",
-     {"q", "q", "(P-1)/P", "0"}, false, circulant_all_gather},
+     {"q", "q", "(P-1)/P", "0"}, {"all-gather"}, circulant_all_gather},
     {all_gather, "one_shot", "every rank sends its block to every rank",
-     {"P-1", "1", "(P-1)/P", "0"}, false, one_shot_all_gather},
+     {"P-1", "1", "(P-1)/P", "0"}, {"all-gather"}, one_shot_all_gather},
     {all_gather, "binomial_tree", "gather at rank 0, broadcast from it",
-     {"2q", "2floor(log2(P))", "q", "0"}, false, binomial_tree_all_gather},
+     {"2q", "2floor(log2(P))", "q", "0"}, {"gather", "broadcast"}, binomial_tree_all_gather},
 
     {broadcast, "ring", "round the ring from the root, pipelined",
-     {"P-1", "P-1", "1", "0"}, false, ring_broadcast},
+     {"P-1", "P-1", "1", "0"}, {"broadcast"}, tree_broadcast<chain_node>},
     {broadcast, "chain", "along the line of ranks from the root, pipelined",
-     {"P-1", "P-1", "1", "0"}, false, chain_broadcast},
+     {"P-1", "P-1", "1", "0"}, {"broadcast"}, tree_broadcast<chain_node>},
     {broadcast, "double_tree", "two binary trees, half of the vector each",
-     {"q+floor(log2(P))-1", "q", "1", "0"}, false, double_tree_broadcast},
+     {"q+floor(log2(P))-1", "q", "1", "0"},
+     {"broadcast"}, tree_broadcast<double_tree_node>, by_lane},
     {broadcast, "binomial_tree", "each round doubles the ranks that have it",
-     {"q", "floor(log2(P))", "q", "0"}, false, binomial_tree_broadcast},
+     {"q", "floor(log2(P))", "q", "0"}, {"broadcast"}, tree_broadcast<binomial_node>},
     {broadcast, "one_shot", "the root sends to every rank",
-     {"P-1", "1", "P-1", "0"}, false, one_shot_broadcast},
+     {"P-1", "1", "P-1", "0"}, {"broadcast"}, one_shot_broadcast},
 
     {reduce, "ring", "round the ring to the root, pipelined",
-     {"P-1", "P-1", "1", "1"}, false, ring_reduce},
+     {"P-1", "P-1", "1", "1"}, {"reduce"}, tree_reduce<chain_node>},
     {reduce, "chain", "along the line of ranks to the root, pipelined",
-     {"P-1", "P-1", "1", "1"}, false, chain_reduce},
+     {"P-1", "P-1", "1", "1"}, {"reduce"}, tree_reduce<chain_node>},
     {reduce, "double_tree", "two binary trees, half of the vector each",
-     {"q+floor(log2(P))-1", "q", "1", "1"}, false, double_tree_reduce},
+     {"q+floor(log2(P))-1", "q", "1", "1"}, {"reduce"}, tree_reduce<double_tree_node>, by_lane},
     {reduce, "binomial_tree", "each round halves the ranks that have a sum",
-     {"q", "floor(log2(P))", "1", "q"}, false, binomial_tree_reduce},
+     {"q", "floor(log2(P))", "1", "q"}, {"reduce"}, tree_reduce<binomial_node>},
     {reduce, "two_shot", "each rank adds up a chunk, the root gathers them",
-     {"2(P-1)", "2", "1", "(P-1)/P"}, true, two_shot_reduce},
+     {"2(P-1)", "2", "1", "(P-1)/P"},
+     {"reduce-scatter", "gather"}, two_shot_reduce, by_rank, in_rank_order},
     {reduce, "one_shot", "every rank sends to the root",
-     {"P-1", "1", "1", "P-1"}, true, one_shot_reduce},
+     {"P-1", "1", "1", "P-1"}, {"reduce"}, one_shot_reduce, whole, in_rank_order},
 
     {all_to_all, "pairwise", "one partner a round",
-     {"P-1", "P-1", "(P-1)/P", "0"}, false, pairwise_all_to_all},
+     {"P-1", "P-1", "(P-1)/P", "0"}, {"exchange"}, pairwise_all_to_all},
     {all_to_all, "linear", "all messages at once",
-     {"P-1", "1", "(P-1)/P", "0"}, false, linear_all_to_all},
+     {"P-1", "1", "(P-1)/P", "0"}, {"exchange"}, linear_all_to_all},
     {all_to_all, "bruck", "fewest messages, blocks travel by powers of two",
-     {"q", "q", "ones(P)/P", "0"}, false, bruck_all_to_all},
+     {"q", "q", "ones(P)/P", "0"}, {"exchange", "arrange"}, bruck_all_to_all},
 
     {scatter, "linear", "the root sends each block",
-     {"P-1", "1", "(P-1)/P", "0"}, false, linear_scatter},
+     {"P-1", "1", "(P-1)/P", "0"}, {"scatter"}, linear_scatter},
     {scatter, "binomial_tree", "a subtree's blocks in one message",
-     {"q", "floor(log2(P))", "(P-1)/P", "0"}, false, binomial_tree_scatter},
+     {"q", "floor(log2(P))", "(P-1)/P", "0"}, {"scatter"}, binomial_tree_scatter},
 
     {gather, "linear", "the root receives each block",
-     {"P-1", "1", "1/P", "0"}, false, linear_gather},
+     {"P-1", "1", "1/P", "0"}, {"gather"}, linear_gather},
     {gather, "binomial_tree", "a subtree's blocks in one message",
-     {"q", "floor(log2(P))", "max(P-2^(q-1),2^(q-2))/P", "0"}, false, binomial_tree_gather},
+     {"q", "floor(log2(P))", "max(P-2^(q-1),2^(q-2))/P", "0"}, {"gather"}, binomial_tree_gather},
 
     {barrier, "dissemination", "each round doubles the ranks that a rank knows of",
-     {"q", "q", "0", "0"}, false, dissemination_barrier},
+     {"q", "q", "0", "0"}, {"barrier"}, dissemination_barrier},
     {barrier, "one_shot", "every rank tells every rank",
-     {"P-1", "1", "0", "0"}, false, one_shot_barrier},
+     {"P-1", "1", "0", "0"}, {"barrier"}, one_shot_all_reduce},
 
     {send_recv, "linear", "one message",
-     {"1", "1", "1", "0"}, false, linear_send_recv},
+     {"1", "1", "1", "0"}, {"message"}, linear_send_recv},
 };
 // clang-format on
 
 }  // namespace
+
+Schedule Algorithm::build(int ranks, int root) const {
+  const int chunks = (cut.by_rank ? ranks : 1) * cut.lanes * cut.parts;
+  Schedule schedule{.collective = collective,
+                    .algorithm = std::string(name),
+                    .ranks = ranks,
+                    .root = root,
+                    .lanes = cut.lanes,
+                    .layout = make_layout(collective, ranks, chunks)};
+  for (const std::string_view phase : phases)
+    if (!phase.empty()) schedule.phases.emplace_back(phase);
+  schedule.steps = [ranks, root, cut = cut, steps = steps](int rank, int lane) {
+    return steps({rank, ranks, root, lane, cut.lanes, cut.parts});
+  };
+  return schedule;
+}
 
 std::span<const Algorithm> algorithms() { return rows; }
 

@@ -1,10 +1,13 @@
 // The table of algorithms: the one place that knows them all.
-// To add one: a file pair that imitates ring.{h,cc}, and one row per collective in table.cc.
+// To add one: a file that imitates ring.cc, its builders' declarations in builders.h, and one row
+// per collective in table.cc.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string_view>
 
+#include "algorithms/geometry.h"
 #include "core/schedule/schedule.h"
 
 namespace rondo {
@@ -19,15 +22,26 @@ struct CostLine {
   std::string_view reduced;  ///< elements combined, in N, e.g. "(P-1)/P"
 };
 
+/// How a block (see core/schedule/layout.h) is cut into chunks.
+struct BlockCut {
+  bool by_rank = false;  ///< one piece for each rank
+  int lanes = 1;         ///< each piece again, one part for each lane
+  int parts = 1;         ///< each lane's part again: they travel one after another
+};
+
 struct Algorithm {
   Collective collective;
   std::string_view name;     ///< the name users force, e.g. "ring"
   std::string_view summary;  ///< one line for people
   CostLine cost;
+  std::array<std::string_view, 3> phases;  ///< their names; empty ones are none
+  Steps (*steps)(RankInLane at);           ///< pure: the same position, the same steps
+  BlockCut cut{};
   /// All contributions to an element are combined at once, from rank 0's to rank P-1's, wherever
   /// the element lies. Reproducible reductions need this.
-  bool rank_order;
-  Schedule (*build)(int ranks, int root);
+  bool rank_order = false;
+
+  Schedule build(int ranks, int root) const;
 };
 
 /// All rows, grouped by collective, the default choice for large sizes first.

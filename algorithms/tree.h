@@ -1,12 +1,10 @@
 // What every tree does: sums go up, the result comes down. Shared by chain, binomial_tree and
-// double_tree, which differ in the shape of the tree.
+// double_tree, which differ in the shape of the tree. Each lane carries its share of the vector
+// through its own tree.
 #pragma once
 
-#include <string>
-
+#include "algorithms/compose.h"
 #include "algorithms/geometry.h"
-#include "core/schedule/schedule.h"
-#include "core/schedule/steps.h"
 
 namespace rondo {
 
@@ -17,12 +15,26 @@ Steps reduce_up(TreeNode node, Chunk value, Chunk sum, int phase);
 /// Brings the root's value, in `source`, to every rank's `destination`.
 Steps broadcast_down(TreeNode node, Chunk source, Chunk destination, int phase);
 
-/// A rank's place in the tree of a lane.
-using PlaceInTree = TreeNode (*)(int rank, int ranks, int root, int lane);
+/// A rank's place in the tree of its lane.
+using PlaceInTree = TreeNode (*)(RankInLane at);
 
-/// A broadcast, a reduce, or an all_reduce (a reduce, then a broadcast, over trees with root 0).
-/// Each lane carries its share of the vector through its own tree.
-Schedule tree_schedule(Collective collective, std::string algorithm, int ranks, int root, int lanes,
-                       PlaceInTree place);
+template <PlaceInTree place>
+Steps tree_broadcast(RankInLane at) {
+  return broadcast_down(place(at), input(at.lane), output(at.lane), 0);
+}
+
+template <PlaceInTree place>
+Steps tree_reduce(RankInLane at) {
+  const Chunk sum = at.rank == at.root ? output(at.lane) : scratch(0, at.lane);
+  return reduce_up(place(at), input(at.lane), sum, 0);
+}
+
+/// The reduction to rank 0, then the broadcast from it.
+template <PlaceInTree place>
+Steps tree_all_reduce(RankInLane at) {
+  at.root = 0;
+  const Chunk result = output(at.lane);
+  return in_order(tree_reduce<place>(at), broadcast_down(place(at), result, result, 1));
+}
 
 }  // namespace rondo

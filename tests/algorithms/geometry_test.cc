@@ -13,21 +13,20 @@ namespace {
 
 constexpr int most_ranks = 130;
 
-using Place = TreeNode (*)(int rank, int ranks, int root);
-
 struct Shape {
   const char* name;
-  Place place;
+  TreeNode (*node)(RankInLane at);
+  int lane;
   bool logarithmic;
+
+  TreeNode place(int rank, int ranks, int root) const { return node({rank, ranks, root, lane}); }
 };
 
 constexpr Shape shapes[] = {
-    {"chain", chain_node, false},
-    {"binomial", binomial_node, true},
-    {"double, tree 0",
-     [](int rank, int ranks, int root) { return double_tree_node(rank, ranks, root, 0); }, true},
-    {"double, tree 1",
-     [](int rank, int ranks, int root) { return double_tree_node(rank, ranks, root, 1); }, true},
+    {"chain", chain_node, 0, false},
+    {"binomial", binomial_node, 0, true},
+    {"double, tree 0", double_tree_node, 0, true},
+    {"double, tree 1", double_tree_node, 1, true},
 };
 
 std::vector<int> roots(int ranks) {
@@ -95,13 +94,13 @@ TEST_CASE("a ring visits every rank once, in opposite directions in even and odd
       std::set<int> chunks;
       int rank = 0;
       for (int hop = 0; hop < ranks; ++hop) {
-        const Ring ring{rank, ranks, lane, 2};
-        REQUIRE(Ring{ring.next(), ranks, lane, 2}.previous() == rank);
-        REQUIRE(ring.next() == Ring{rank, ranks, 1 - lane, 2}.previous());
-        REQUIRE(Ring{0, ranks, lane, 2}.chunk(hop) == ring.chunk(0));
+        const RankInLane at{rank, ranks, 0, lane, 2};
+        REQUIRE(RankInLane{at.ahead(1), ranks, 0, lane, 2}.behind(1) == rank);
+        REQUIRE(at.ahead(1) == RankInLane{rank, ranks, 0, 1 - lane, 2}.behind(1));
+        REQUIRE(RankInLane{0, ranks, 0, lane, 2}.chunk(hop) == at.chunk(0));
         visited.insert(rank);
-        chunks.insert(ring.chunk(0));
-        rank = ring.next();
+        chunks.insert(at.chunk(0));
+        rank = at.ahead(1);
       }
       REQUIRE(rank == 0);
       REQUIRE(static_cast<int>(visited.size()) == ranks);
@@ -135,8 +134,8 @@ TEST_CASE("double tree: inner in one tree at most, two children at most, one und
   for (int ranks = 2; ranks <= most_ranks; ++ranks) {
     for (const int root : roots(ranks)) {
       for (int rank = 0; rank < ranks; ++rank) {
-        const auto first = double_tree_node(rank, ranks, root, 0).children.size();
-        const auto second = double_tree_node(rank, ranks, root, 1).children.size();
+        const auto first = double_tree_node({rank, ranks, root, 0}).children.size();
+        const auto second = double_tree_node({rank, ranks, root, 1}).children.size();
         CAPTURE(ranks, root, rank);
         if (rank == root) {
           REQUIRE(first == 1);
@@ -154,7 +153,7 @@ TEST_CASE("a binomial subtree is a run of ranks") {
   for (int ranks = 1; ranks <= most_ranks; ++ranks) {
     for (int rank = 0; rank < ranks; ++rank) {
       int end = rank + 1;
-      const TreeNode node = binomial_node(rank, ranks, 0);
+      const TreeNode node = binomial_node({rank, ranks, 0});
       for (auto child = node.children.rbegin(); child != node.children.rend(); ++child) {
         REQUIRE(child->peer == end);
         end += binomial_subtree_size(child->peer, ranks);
