@@ -46,6 +46,9 @@ std::string elements_text(const std::vector<double>& elements);
 
 std::string padded(std::string text, std::size_t width);
 
+/// What stands between blanks.
+std::vector<std::string> words_of(const std::string& text);
+
 /// Appends `words` to `first`, cut into lines of `width`; later ones are indented.
 std::string wrapped(const std::string& first, const std::vector<std::string>& words,
                     std::size_t indent, std::size_t width);

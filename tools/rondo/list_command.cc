@@ -3,6 +3,7 @@
 #include <string>
 
 #include "algorithms/table.h"
+#include "core/schedule/explain_names.h"
 #include "core/settings/settings.h"
 #include "rondo/types.h"
 #include "tools/rondo/commands.h"
@@ -11,10 +12,8 @@
 namespace rondo::tool {
 namespace {
 
-std::string padded(std::string_view text, std::size_t width) {
-  std::string cell(text);
-  if (cell.size() < width) cell.append(width - cell.size(), ' ');
-  return cell + " ";
+std::string cell(std::string_view text, std::size_t width) {
+  return padded(std::string(text), width) + " ";
 }
 
 void line(const std::string& text) {
@@ -27,8 +26,8 @@ void list_algorithms() {
   for (const Algorithm& row : algorithms()) {
     if (name(row.collective) != before) line("  " + std::string(name(row.collective)));
     before = name(row.collective);
-    line("    " + padded(row.name, 18) + padded(row.summary, 52) + std::string(row.cost.rounds) +
-         "; " + std::string(row.cost.hops) + "; " + std::string(row.cost.sent) + "; " +
+    line("    " + cell(row.name, 18) + cell(row.summary, 52) + std::string(row.cost.rounds) + "; " +
+         std::string(row.cost.hops) + "; " + std::string(row.cost.sent) + "; " +
          std::string(row.cost.reduced) + (row.rank_order ? "  *" : ""));
   }
   line("    q = ceil(log2 P); * combines in rank order, for reproducible results");
@@ -45,7 +44,7 @@ void list_everything() {
   list_algorithms();
   line("\nTRANSPORTS (best first)");
   for (const TransportKind& row : transport_kinds())
-    line("  " + padded(row.name, 14) + std::string(row.summary));
+    line("  " + cell(row.name, 14) + std::string(row.summary));
   line("");
   list_names("COLLECTIVES", collectives);
   list_names("TYPES", data_types);

@@ -4,7 +4,8 @@
 #include <array>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <sstream>
+
+#include "core/schedule/explain_names.h"
 
 namespace rondo::tool {
 namespace {
@@ -18,26 +19,8 @@ using verbs::Settings;
 constexpr std::size_t columns = 80;
 
 /// Text in lines of at most 80 columns. `first` begins the first line; the others are indented.
-std::string wrapped(const std::string& first, const std::string& text) {
-  std::string all;
-  std::string line = first;
-  bool fresh = true;
-  std::istringstream words(text);
-  for (std::string word; words >> word; fresh = false) {
-    if (!fresh && line.size() + 1 + word.size() > columns) {
-      all += line + "\n";
-      line = std::string(first.size(), ' ');
-      fresh = true;
-    }
-    line += (fresh ? "" : " ") + word;
-  }
-  return all + line + "\n";
-}
-
-std::string padded(std::string_view text, std::size_t width) {
-  std::string cell(text);
-  if (cell.size() < width) cell.append(width - cell.size(), ' ');
-  return cell;
+std::string told(const std::string& first, const std::string& text) {
+  return wrapped(first, words_of(text), first.empty() ? 0 : first.size() + 1, columns);
 }
 
 std::string number(double value) {
@@ -69,7 +52,7 @@ std::string gids_text(const Port& port, const GidChoice& choice, bool used) {
     const bool chosen = used && choice.found && gid.index == choice.gid.index;
     text += without_trailing_blanks(std::string(chosen ? "  * " : "    ") + "GID " +
                                     padded(std::to_string(gid.index), 3) + "  " +
-                                    padded(name(gid.kind), 7) + "  " +
+                                    padded(std::string(name(gid.kind)), 7) + "  " +
                                     padded(verbs::to_text(gid), address) + "  " + gid.interface);
   }
   return text;
@@ -85,15 +68,15 @@ std::string port_text(const Port& port, const Settings& settings, std::size_t wi
            port.speed > 0 ? number(port.speed) : "-", known(port.mtu, port.mtu > 0),
            known(port.numa_node, port.numa_node >= 0), used ? "yes" : "no"});
   const GidChoice choice = choose_gid(port.gids, port.layer, settings.gid_index);
-  text += used ? wrapped("    used by ",
-                         "GID " + std::to_string(choice.gid.index) + ": " + choice.reason)
-               : wrapped("    not used: ", why);
+  text +=
+      used ? told("    used by", "GID " + std::to_string(choice.gid.index) + ": " + choice.reason)
+           : told("    not used:", why);
   if (used && port.numa_node >= 0 && settings.numa_node >= 0) {
     text += "    on NUMA node " + std::to_string(port.numa_node) +
             (is_near(port, settings) ? ", as this process\n" : ", this process on another\n");
   }
   if (port.port > 0)
-    text += wrapped("    dma-buf: ", port.no_dmabuf.empty() ? "yes" : "no, " + port.no_dmabuf);
+    text += told("    dma-buf:", port.no_dmabuf.empty() ? "yes" : "no, " + port.no_dmabuf);
   if (port.lid != 0) text += "    LID " + std::to_string(port.lid) + "\n";
   return text + gids_text(port, choice, used);
 }
@@ -102,14 +85,14 @@ std::string settings_text(const Settings& settings) {
   const double seconds = std::chrono::duration<double>(retry_time(settings)).count();
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.2g", seconds);
-  return wrapped("", "A call gives up a silent peer after " + std::string(text.data()) +
-                         " s or more (RONDO_IB_TIMEOUT=" + std::to_string(settings.timeout) +
-                         ", RONDO_IB_RETRY_CNT=" + std::to_string(settings.retry_count) + ").");
+  return told("", "A call gives up a silent peer after " + std::string(text.data()) +
+                      " s or more (RONDO_IB_TIMEOUT=" + std::to_string(settings.timeout) +
+                      ", RONDO_IB_RETRY_CNT=" + std::to_string(settings.retry_count) + ").");
 }
 
 std::string nothing_text(const Discovery& discovery) {
-  return wrapped("", "No InfiniBand or RoCE here: " + discovery.obstacle + ".") +
-         (discovery.remedy.empty() ? "" : wrapped("To have it: ", discovery.remedy)) +
+  return told("", "No InfiniBand or RoCE here: " + discovery.obstacle + ".") +
+         (discovery.remedy.empty() ? "" : told("To have it:", discovery.remedy)) +
          "Without it rondo uses tcp between machines.\n";
 }
 
@@ -155,16 +138,16 @@ std::string rdma_text(const Discovery& discovery, const Settings& settings) {
   for (const Port& port : discovery.ports) text += port_text(port, settings, width);
   const auto used = usable_ports(discovery.ports, settings).size();
   if (used == 0) return text + "\nrondo uses none of them. Between machines it uses tcp.\n";
-  text += "\n" + wrapped("", "rondo uses " + std::to_string(used) + " of " +
-                                 std::to_string(discovery.ports.size()) +
-                                 " ports, at the addresses marked *. RONDO_IB_HCA chooses ports, "
-                                 "RONDO_IB_GID_INDEX addresses. The fastest ports come first; "
-                                 "among equals, those " +
-                                 (settings.numa_node < 0
-                                      ? std::string("near the process, once it is bound to the "
-                                                    "processors of one NUMA node.")
-                                      : "near this process, on NUMA node " +
-                                            std::to_string(settings.numa_node) + "."));
+  text += "\n" + told("", "rondo uses " + std::to_string(used) + " of " +
+                              std::to_string(discovery.ports.size()) +
+                              " ports, at the addresses marked *. RONDO_IB_HCA chooses ports, "
+                              "RONDO_IB_GID_INDEX addresses. The fastest ports come first; "
+                              "among equals, those " +
+                              (settings.numa_node < 0
+                                   ? std::string("near the process, once it is bound to the "
+                                                 "processors of one NUMA node.")
+                                   : "near this process, on NUMA node " +
+                                         std::to_string(settings.numa_node) + "."));
   return text + settings_text(settings);
 }
 

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstdio>
-#include <sstream>
 
 #include "core/plan/cut.h"
 #include "core/plan/decide.h"
@@ -15,13 +14,6 @@ namespace {
 
 constexpr std::size_t width = 80;
 constexpr std::size_t indent = 12;
-
-std::vector<std::string> words_of(const std::string& text) {
-  std::istringstream stream(text);
-  std::vector<std::string> words;
-  for (std::string word; stream >> word;) words.push_back(word);
-  return words;
-}
 
 /// "label      text", wrapped.
 std::string item(const std::string& label, const std::string& text) {
