@@ -7,7 +7,6 @@
 
 #include "algorithms/table.h"
 #include "core/nccl/symbols.h"
-#include "core/schedule/explain.h"
 #include "core/settings/settings.h"
 #include "rondo/error.h"
 #include "tests/catch.h"
@@ -135,20 +134,6 @@ TEST_CASE("core/README.md explains every kind of error") {
   const string text = page("core/README.md");
   REQUIRE(text.find(heading) != string::npos);
   CHECK(first_column(text, heading) == error_kinds());
-}
-
-TEST_CASE("README.md shows a ring as rondo explain does") {
-  using namespace rondo;
-  const string told =
-      render(explain(find_algorithm(Collective::all_reduce, "ring")->build(4, 0)), {});
-  const auto begin = told.find("a01 is chunk a");
-  const auto end = told.find("What each rank then has");
-  REQUIRE((begin != string::npos && end != string::npos));
-  string shown = "    ...\n";
-  std::istringstream lines(told.substr(begin, end - begin));
-  for (string line; std::getline(lines, line);) shown += (line.empty() ? "" : "    ") + line + "\n";
-  INFO("README.md should hold:\n" << shown);
-  CHECK(page("README.md").find("ring --ranks 4\n" + shown) != string::npos);
 }
 
 TEST_CASE("every setting, collective, cost, transport and kind of error is found") {

@@ -3,9 +3,11 @@
 #include <string>
 #include <string_view>
 
+#include "algorithms/table.h"
 #include "core/schedule/simulate.h"
 #include "tests/catch.h"
 #include "tests/readme/page.h"
+#include "tools/rondo/explain/explain.h"
 #include "tools/rondo/page/lessons.h"
 
 namespace {
@@ -40,6 +42,21 @@ string constants_table() {
   row("--beta", costs.beta, "seconds a byte");
   row("--gamma", costs.gamma, "seconds a reduced byte");
   return table.str();
+}
+
+TEST_CASE("README.md shows a ring as rondo explain does") {
+  const string told = rondo::tool::render(
+      rondo::tool::explain(
+          rondo::find_algorithm(rondo::Collective::all_reduce, "ring")->build(4, 0)),
+      {});
+  const auto begin = told.find("a01 is chunk a");
+  const auto end = told.find("What each rank then has");
+  REQUIRE((begin != string::npos && end != string::npos));
+  string shown = "    ...\n";
+  std::istringstream lines(told.substr(begin, end - begin));
+  for (string line; std::getline(lines, line);) shown += (line.empty() ? "" : "    ") + line + "\n";
+  INFO("README.md should hold:\n" << shown);
+  CHECK(page("README.md").find("ring --ranks 4\n" + shown) != string::npos);
 }
 
 TEST_CASE("the pages of rondo have the program's tables") {

@@ -3,10 +3,10 @@
 #include <memory>
 #include <optional>
 
-#include "core/schedule/explain.h"
 #include "tools/rondo/arguments.h"
 #include "tools/rondo/calibrate/profile.h"
 #include "tools/rondo/commands.h"
+#include "tools/rondo/explain/explain.h"
 #include "tools/rondo/explain_options.h"
 #include "tools/rondo/option_checks.h"
 #include "tools/rondo/page/data.h"

@@ -3,10 +3,10 @@
 #include <string>
 
 #include "algorithms/table.h"
-#include "core/schedule/explain_names.h"
 #include "core/settings/settings.h"
 #include "rondo/types.h"
 #include "tools/rondo/commands.h"
+#include "tools/rondo/explain/names.h"
 #include "transports/table.h"
 
 namespace rondo::tool {

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "core/schedule/explain_names.h"
+#include "tools/rondo/explain/names.h"
 
 namespace rondo::tool {
 namespace {

@@ -4,12 +4,13 @@
 
 #include "algorithms/table.h"
 #include "core/schedule/collective.h"
-#include "core/schedule/explain.h"
-#include "core/schedule/explain_holdings.h"
 #include "tests/catch.h"
+#include "tools/rondo/explain/explain.h"
+#include "tools/rondo/explain/holdings.h"
 #include "tools/rondo/explain_options.h"
 
 using namespace rondo;
+using namespace rondo::tool;
 
 namespace {
 

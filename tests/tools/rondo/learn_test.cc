@@ -81,10 +81,11 @@ TEST_CASE("the commands of tools/rondo/README.md print what it shows") {
 
 TEST_CASE("the screen of --step in tools/rondo/README.md is a real one") {
   using namespace rondo;
+  using namespace rondo::tool;
   const Explanation explanation =
       explain(find_algorithm(Collective::all_reduce, "ring")->build(4, 0));
   std::string screen;
-  for (const auto& line : tool::step::view(explanation, {.round = 4, .chunk = 3}, {80, 24}))
+  for (const auto& line : step::view(explanation, {.round = 4, .chunk = 3}, {80, 24}))
     screen += (line.text.empty() ? "" : "    " + line.text) + "\n";
   screen.erase(screen.find("\n\n\n") + 1);  // the empty rest, and the line of keys
   std::string page;

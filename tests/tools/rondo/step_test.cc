@@ -9,6 +9,7 @@
 #include "tools/rondo/step/view.h"
 
 using namespace rondo;
+using namespace rondo::tool;
 using namespace rondo::tool::step;
 using Kind = Key::Kind;
 

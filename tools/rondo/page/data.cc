@@ -2,10 +2,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/schedule/explain.h"
 #include "core/schedule/formula.h"
 #include "core/schedule/simulate.h"
 #include "rondo/error.h"
+#include "tools/rondo/explain/explain.h"
 #include "tools/rondo/page/digest.h"
 #include "tools/rondo/page/encode.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/schedule/explain.h"
+#include "tools/rondo/explain/explain.h"
 
 namespace rondo::tool {
 

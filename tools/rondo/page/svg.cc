@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "core/schedule/collective.h"
-#include "core/schedule/explain.h"
-#include "core/schedule/explain_holdings.h"
-#include "core/schedule/explain_names.h"
 #include "rondo/error.h"
+#include "tools/rondo/explain/explain.h"
+#include "tools/rondo/explain/holdings.h"
+#include "tools/rondo/explain/names.h"
 #include "tools/rondo/page/page.h"
 #include "tools/rondo/page/svg_clock.h"
 #include "tools/rondo/page/svg_place.h"

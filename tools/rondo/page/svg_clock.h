@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/schedule/explain.h"
+#include "tools/rondo/explain/explain.h"
 
 namespace rondo::tool {
 

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "core/schedule/explain_names.h"
+#include "tools/rondo/explain/names.h"
 
 namespace rondo::tool::step {
 namespace {

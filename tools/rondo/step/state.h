@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "core/schedule/explain.h"
+#include "tools/rondo/explain/explain.h"
 
 namespace rondo::tool::step {
 

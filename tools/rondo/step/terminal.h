@@ -1,7 +1,7 @@
 // The interactive view in a terminal.
 #pragma once
 
-#include "core/schedule/explain.h"
+#include "tools/rondo/explain/explain.h"
 
 namespace rondo::tool::step {
 

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "core/schedule/collective.h"
-#include "core/schedule/explain_holdings.h"
-#include "core/schedule/explain_names.h"
+#include "tools/rondo/explain/holdings.h"
+#include "tools/rondo/explain/names.h"
 
 namespace rondo::tool::step {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/schedule/explain.h"
+#include "tools/rondo/explain/explain.h"
 #include "tools/rondo/step/state.h"
 
 namespace rondo::tool::step {

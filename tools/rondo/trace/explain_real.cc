@@ -2,8 +2,8 @@
 
 #include <map>
 
-#include "core/schedule/explain_names.h"
-#include "core/schedule/explain_text.h"
+#include "tools/rondo/explain/names.h"
+#include "tools/rondo/explain/text.h"
 #include "tools/rondo/trace/findings.h"
 #include "tools/rondo/trace/real.h"
 #include "tools/rondo/trace/summary.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/schedule/explain.h"
+#include "tools/rondo/explain/explain.h"
 #include "tools/rondo/trace/timeline.h"
 
 namespace rondo::tool {

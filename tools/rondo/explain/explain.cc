@@ -1,15 +1,15 @@
-#include "core/schedule/explain.h"
+#include "tools/rondo/explain/explain.h"
 
 #include <algorithm>
 #include <map>
 #include <optional>
 
 #include "core/schedule/contribution_domain.h"
-#include "core/schedule/explain_numbers.h"
 #include "core/schedule/verify.h"
 #include "rondo/error.h"
+#include "tools/rondo/explain/numbers.h"
 
-namespace rondo {
+namespace rondo::tool {
 namespace {
 
 constexpr int most_detailed = 64;
@@ -182,4 +182,4 @@ Partition partition_of(const Explanation& explanation) {
   return {explanation.header.layout, sizes.count, size_of(sizes.type)};
 }
 
-}  // namespace rondo
+}  // namespace rondo::tool

@@ -1,13 +1,13 @@
 // The explanation as text.
-#include "core/schedule/explain_text.h"
+#include "tools/rondo/explain/text.h"
 
 #include <algorithm>
 #include <cstdio>
 
 #include "core/schedule/collective.h"
-#include "core/schedule/explain_names.h"
+#include "tools/rondo/explain/names.h"
 
-namespace rondo {
+namespace rondo::tool {
 namespace {
 
 constexpr int most_columns = 8;  ///< ranks beyond are summed up
@@ -253,4 +253,4 @@ std::string render(const Explanation& explanation, const CostFormulas& cost, std
   return Renderer(explanation, width).text(cost);
 }
 
-}  // namespace rondo
+}  // namespace rondo::tool

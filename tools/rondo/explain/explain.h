@@ -10,7 +10,7 @@
 #include "core/schedule/schedule.h"
 #include "core/schedule/simulate.h"
 
-namespace rondo {
+namespace rondo::tool {
 
 /// What one chunk holds, in the numbering of the rank that it came from.
 struct Piece {
@@ -109,4 +109,4 @@ std::string render(const Explanation& explanation, const CostFormulas& cost,
 /// What the busiest rank must do at the least, whatever the algorithm, with one port.
 CostFormulas lower_bound(Collective collective);
 
-}  // namespace rondo
+}  // namespace rondo::tool

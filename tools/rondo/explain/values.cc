@@ -1,11 +1,11 @@
 // The numbers that every rank holds.
 #include <algorithm>
 
-#include "core/schedule/explain_holdings.h"
-#include "core/schedule/explain_names.h"
-#include "core/schedule/explain_text.h"
+#include "tools/rondo/explain/holdings.h"
+#include "tools/rondo/explain/names.h"
+#include "tools/rondo/explain/text.h"
 
-namespace rondo {
+namespace rondo::tool {
 namespace {
 
 using Table = std::vector<std::vector<Holding>>;
@@ -93,4 +93,4 @@ std::string values_text(const Explanation& explanation, std::size_t width) {
   return text;
 }
 
-}  // namespace rondo
+}  // namespace rondo::tool

@@ -1,4 +1,4 @@
-#include "core/schedule/explain_names.h"
+#include "tools/rondo/explain/names.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 
 #include "core/schedule/collective.h"
 
-namespace rondo {
+namespace rondo::tool {
 namespace {
 
 constexpr int most_letters = 26;
@@ -170,4 +170,4 @@ std::string wrapped(const std::string& first, const std::vector<std::string>& wo
   return text + "\n";
 }
 
-}  // namespace rondo
+}  // namespace rondo::tool

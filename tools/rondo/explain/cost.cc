@@ -3,14 +3,14 @@
 #include <array>
 
 #include "core/schedule/collective.h"
-#include "core/schedule/explain_names.h"
-#include "core/schedule/explain_text.h"
 #include "core/schedule/formula.h"
+#include "tools/rondo/explain/names.h"
+#include "tools/rondo/explain/text.h"
 
-namespace rondo {
+namespace rondo::tool {
 namespace {
 
-constexpr std::size_t gap = 2;
+constexpr std::size_t column_gap = 2;
 
 /// A row: what, the cost line's formula, what was counted, the lower bound.
 using Row = std::array<std::string, 4>;
@@ -78,7 +78,7 @@ std::string lay_out(const std::vector<Row>& rows, std::size_t width) {
   std::array<std::size_t, 4> columns{};
   for (const Row& row : rows)
     for (std::size_t i = 0; i < row.size(); ++i) columns[i] = std::max(columns[i], row[i].size());
-  const std::size_t others = columns[0] + columns[2] + columns[3] + 3 * gap;
+  const std::size_t others = columns[0] + columns[2] + columns[3] + 3 * column_gap;
   if (columns[1] + others > width) {
     columns[1] = 0;
     for (const Row& row : rows)
@@ -86,14 +86,14 @@ std::string lay_out(const std::vector<Row>& rows, std::size_t width) {
   }
   std::string text;
   for (const Row& row : rows) {
-    std::string line = padded(row[0], columns[0] + gap);
+    std::string line = padded(row[0], columns[0] + column_gap);
     if (row[1].size() > columns[1]) {
       text += line + row[1] + "\n";
-      line = std::string(columns[0] + gap, ' ') + padded("", columns[1] + gap);
+      line = std::string(columns[0] + column_gap, ' ') + padded("", columns[1] + column_gap);
     } else if (columns[1] > 0) {
-      line += padded(row[1], columns[1] + gap);
+      line += padded(row[1], columns[1] + column_gap);
     }
-    line += padded(row[2], columns[2] + gap) + row[3];
+    line += padded(row[2], columns[2] + column_gap) + row[3];
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
   }
@@ -149,4 +149,4 @@ CostFormulas lower_bound(Collective collective) {
   return {};
 }
 
-}  // namespace rondo
+}  // namespace rondo::tool

@@ -1,10 +1,10 @@
-#include "core/schedule/explain_numbers.h"
+#include "tools/rondo/explain/numbers.h"
 
 #include <string>
 
 #include "rondo/error.h"
 
-namespace rondo {
+namespace rondo::tool {
 
 NumberMemory::NumberMemory(const Schedule& header, const Partition& partition,
                            const std::vector<std::vector<double>>& inputs)
@@ -63,4 +63,4 @@ NumberMemory::Run NumberMemory::sum(std::span<const Run> operands) {
   return total;
 }
 
-}  // namespace rondo
+}  // namespace rondo::tool

@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "core/schedule/explain.h"
+#include "tools/rondo/explain/explain.h"
 
-namespace rondo {
+namespace rondo::tool {
 
 struct Holding {
   Piece piece{};  ///< piece.chunk < 0: nothing
@@ -20,4 +20,4 @@ struct Holding {
 /// inputs: there only outputs count. Only for detailed explanations.
 std::vector<std::vector<Holding>> holdings(const Explanation& explanation, std::size_t rounds);
 
-}  // namespace rondo
+}  // namespace rondo::tool

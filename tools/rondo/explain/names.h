@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/schedule/explain.h"
+#include "tools/rondo/explain/explain.h"
 
-namespace rondo {
+namespace rondo::tool {
 
 /// Letters for up to 26 chunks, numbers beyond ("27:03" is chunk 27 with contributions of ranks 0
 /// and 3); a token's chunk is "t". Refers to the schedule's header.
@@ -53,4 +53,4 @@ std::vector<std::string> words_of(const std::string& text);
 std::string wrapped(const std::string& first, const std::vector<std::string>& words,
                     std::size_t indent, std::size_t width);
 
-}  // namespace rondo
+}  // namespace rondo::tool

@@ -9,7 +9,7 @@
 #include "core/schedule/layout.h"
 #include "core/schedule/schedule.h"
 
-namespace rondo {
+namespace rondo::tool {
 
 /// Elements by rank, buffer, slot and chunk. What nothing has written holds no numbers.
 class NumberMemory {
@@ -34,4 +34,4 @@ class NumberMemory {
   std::map<Place, std::vector<double>> memory_{};
 };
 
-}  // namespace rondo
+}  // namespace rondo::tool

@@ -1,10 +1,10 @@
-#include "core/schedule/explain_holdings.h"
+#include "tools/rondo/explain/holdings.h"
 
 #include <algorithm>
 
 #include "core/schedule/collective.h"
 
-namespace rondo {
+namespace rondo::tool {
 namespace {
 
 using Table = std::vector<std::vector<Holding>>;
@@ -71,4 +71,4 @@ Table holdings(const Explanation& explanation, std::size_t rounds) {
   return table;
 }
 
-}  // namespace rondo
+}  // namespace rondo::tool

@@ -1,10 +1,10 @@
 // Tables of an explanation: rounds down, ranks across.
 #include <algorithm>
 
-#include "core/schedule/explain_names.h"
-#include "core/schedule/explain_text.h"
+#include "tools/rondo/explain/names.h"
+#include "tools/rondo/explain/text.h"
 
-namespace rondo {
+namespace rondo::tool {
 namespace {
 
 constexpr std::size_t wide_gap = 2;  ///< between columns; 1 where that is too wide
@@ -128,4 +128,4 @@ std::string totals_text(const Explanation& explanation, std::size_t width) {
   return round_table(explanation, rows, width);
 }
 
-}  // namespace rondo
+}  // namespace rondo::tool

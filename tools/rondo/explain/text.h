@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "core/schedule/explain.h"
+#include "tools/rondo/explain/explain.h"
 
-namespace rondo {
+namespace rondo::tool {
 
 using Cells = std::vector<std::string>;  ///< one per rank
 
@@ -33,4 +33,4 @@ std::string values_text(const Explanation& explanation, std::size_t width);
 /// The cost line with numbers put in, beside what was counted and the lower bound.
 std::string cost_table(const Explanation& explanation, const CostFormulas& cost, std::size_t width);
 
-}  // namespace rondo
+}  // namespace rondo::tool

@@ -1,15 +1,16 @@
 // The explainer's data and its text, compared as a person reads it.
-#include "core/schedule/explain.h"
+#include "tools/rondo/explain/explain.h"
 
 #include <algorithm>
 #include <sstream>
 
-#include "core/schedule/explain_holdings.h"
 #include "rondo/error.h"
 #include "tests/catch.h"
 #include "tests/schedule/handmade.h"
+#include "tools/rondo/explain/holdings.h"
 
 using namespace rondo;
+using namespace rondo::tool;
 
 namespace {
 
