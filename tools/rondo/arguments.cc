@@ -1,9 +1,7 @@
 #include "tools/rondo/arguments.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -86,15 +84,6 @@ double parse_bytes(std::string_view text) {
   if (end == digits.c_str() || *end != '\0' || !(value >= 0) || value > 1e15)
     reject("'" + digits + "' is not a size in bytes", "a number with K, M, G or T, such as 1M");
   return value * unit;
-}
-
-std::string bytes_text(double bytes) {
-  static constexpr std::array<const char*, 5> units{"B", "KiB", "MiB", "GiB", "TiB"};
-  std::size_t unit = 0;
-  for (; bytes >= 1024 && unit + 1 < units.size(); ++unit) bytes /= 1024;
-  std::array<char, 48> text{};
-  std::snprintf(text.data(), text.size(), "%.4g %s", bytes, units[unit]);
-  return text.data();
 }
 
 Collective collective_by_name(const std::string& name) {

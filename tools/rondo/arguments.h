@@ -23,9 +23,6 @@ std::string ranks_text(const std::vector<int>& ranks);
 /// "64", "8K", "1.5M", "2G" (powers of 1024).
 double parse_bytes(std::string_view text);
 
-/// "1.5 MiB".
-std::string bytes_text(double bytes);
-
 Collective collective_by_name(const std::string& name);
 
 DataType type_by_name(const std::string& name);

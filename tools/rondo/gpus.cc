@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/cuda/contexts.h"
-#include "tools/rondo/table.h"
+#include "tools/rondo/format.h"
 
 namespace rondo::tool {
 namespace {

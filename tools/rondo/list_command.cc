@@ -6,7 +6,7 @@
 #include "core/settings/settings.h"
 #include "rondo/types.h"
 #include "tools/rondo/commands.h"
-#include "tools/rondo/explain/names.h"
+#include "tools/rondo/format.h"
 #include "transports/table.h"
 
 namespace rondo::tool {

@@ -1,13 +1,11 @@
 #include "tools/rondo/predict.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 
 #include "core/plan/lower.h"
 #include "rondo/error.h"
-#include "tools/rondo/arguments.h"
+#include "tools/rondo/format.h"
 
 namespace rondo::tool {
 namespace {
@@ -57,40 +55,31 @@ int slices_of(const Schedule& schedule, double bytes, double most_bytes) {
 }
 
 std::string costs_text(const Costs& costs) {
-  std::array<char, 160> text{};
   if (costs.works())
-    std::snprintf(text.data(), text.size(),
-                  "alpha %.4g s, copy %.4g s/byte at either end, %.0f %% of it at once, gamma %.4g "
-                  "s/byte, %d processors",
-                  costs.alpha, costs.copy, 100 * costs.overlap, costs.gamma, costs.processors);
-  else
-    std::snprintf(text.data(), text.size(), "alpha %g s, beta %g s/byte, gamma %g s/byte%s",
-                  costs.alpha, costs.beta, costs.gamma,
-                  costs.ports == Ports::switched ? ", with a switch" : "");
-  return text.data();
+    return format(
+        "alpha %.4g s, copy %.4g s/byte at either end, %.0f %% of it at once, gamma %.4g s/byte, "
+        "%d processors",
+        costs.alpha, costs.copy, 100 * costs.overlap, costs.gamma, costs.processors);
+  return format("alpha %g s, beta %g s/byte, gamma %g s/byte%s", costs.alpha, costs.beta,
+                costs.gamma, costs.ports == Ports::switched ? ", with a switch" : "");
 }
 
 std::string prediction_headings() {
-  std::array<char, 128> line{};
-  std::snprintf(line.data(), line.size(), "%-20s %14s %10s %10s %14s %14s\n", "algorithm",
-                "predicted us", "relative", "messages", "sent", "reduced");
-  return line.data();
+  return format("%-20s %14s %10s %10s %14s %14s\n", "algorithm", "predicted us", "relative",
+                "messages", "sent", "reduced");
 }
 
 std::string prediction_line(const Prediction& row, double fastest, const std::string& mark) {
   const std::string algorithm(row.algorithm->name);
-  std::array<char, 192> line{};
   if (!row.simulated)
-    std::snprintf(line.data(), line.size(),
-                  "%-20s %14s   too many steps to compare; name it with --algorithm",
-                  algorithm.c_str(), "-");
-  else
-    std::snprintf(line.data(), line.size(), "%-20s %14.3f %9.2fx %10llu %14s %14s",
-                  algorithm.c_str(), row.cost.seconds * 1e6,
-                  fastest > 0 ? row.cost.seconds / fastest : 1.0,
-                  static_cast<unsigned long long>(row.cost.messages),
-                  bytes_text(row.cost.sent).c_str(), bytes_text(row.cost.reduced).c_str());
-  return line.data() + mark + "\n";
+    return format("%-20s %14s   too many steps to compare; name it with --algorithm",
+                  algorithm.c_str(), "-") +
+           mark + "\n";
+  return format("%-20s %14.3f %9.2fx %10llu %14s %14s", algorithm.c_str(), row.cost.seconds * 1e6,
+                fastest > 0 ? row.cost.seconds / fastest : 1.0,
+                static_cast<unsigned long long>(row.cost.messages),
+                bytes_text(row.cost.sent).c_str(), bytes_text(row.cost.reduced).c_str()) +
+         mark + "\n";
 }
 
 }  // namespace rondo::tool

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "tools/rondo/explain/names.h"
+#include "tools/rondo/format.h"
 
 namespace rondo::tool {
 namespace {
@@ -23,11 +22,7 @@ std::string told(const std::string& first, const std::string& text) {
   return wrapped(first, words_of(text), first.empty() ? 0 : first.size() + 1, columns);
 }
 
-std::string number(double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%g", value);
-  return text.data();
-}
+std::string number(double value) { return format("%g", value); }
 
 std::string without_trailing_blanks(const std::string& line) {
   return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
@@ -83,9 +78,7 @@ std::string port_text(const Port& port, const Settings& settings, std::size_t wi
 
 std::string settings_text(const Settings& settings) {
   const double seconds = std::chrono::duration<double>(retry_time(settings)).count();
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.2g", seconds);
-  return told("", "A call gives up a silent peer after " + std::string(text.data()) +
+  return told("", "A call gives up a silent peer after " + format("%.2g", seconds) +
                       " s or more (RONDO_IB_TIMEOUT=" + std::to_string(settings.timeout) +
                       ", RONDO_IB_RETRY_CNT=" + std::to_string(settings.retry_count) + ").");
 }
@@ -99,8 +92,7 @@ std::string nothing_text(const Discovery& discovery) {
 nlohmann::ordered_json port_json(const Port& port, const Settings& settings) {
   const std::string why = why_not(port, settings);
   const GidChoice choice = choose_gid(port.gids, port.layer, settings.gid_index);
-  std::array<char, 20> guid{};
-  std::snprintf(guid.data(), guid.size(), "%016llx", static_cast<unsigned long long>(port.guid));
+  const std::string guid = format("%016llx", static_cast<unsigned long long>(port.guid));
   nlohmann::ordered_json gids = nlohmann::ordered_json::array();
   for (const Gid& gid : port.gids) {
     gids.push_back({{"index", gid.index},
@@ -109,7 +101,7 @@ nlohmann::ordered_json port_json(const Port& port, const Settings& settings) {
                     {"interface", gid.interface}});
   }
   nlohmann::ordered_json json{{"device", port.device},
-                              {"guid", guid.data()},
+                              {"guid", guid},
                               {"port", port.port},
                               {"state", name(port.state)},
                               {"link_layer", name(port.layer)},

@@ -13,6 +13,7 @@
 #include "rondo/error.h"
 #include "tools/rondo/arguments.h"
 #include "tools/rondo/commands.h"
+#include "tools/rondo/format.h"
 
 namespace rondo::tool {
 namespace {
@@ -70,18 +71,13 @@ std::vector<int> roots(const VerifyInput& arguments, const Algorithm& row, int r
   return {some.begin(), some.end()};
 }
 
-std::string formula_text(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return text;
-}
-
 void compare(const std::string& what, std::string_view formula, double counted, int ranks,
              Summary& summary) {
   const Variables variables = cost_variables(ranks);
   if (agrees(formula, counted, variables)) return;
   summary.findings.push_back(std::to_string(ranks) + " ranks: cost line says " + what + " " +
-                             std::string(formula) + ", the schedule has " + formula_text(counted));
+                             std::string(formula) + ", the schedule has " +
+                             format("%.6g", counted));
 }
 
 /// One rank has nothing to exchange, so cost lines speak of two ranks and more.

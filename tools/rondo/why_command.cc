@@ -11,6 +11,7 @@
 #include "tools/rondo/arguments.h"
 #include "tools/rondo/calibrate/profile.h"
 #include "tools/rondo/commands.h"
+#include "tools/rondo/format.h"
 #include "tools/rondo/option_checks.h"
 #include "tools/rondo/predict.h"
 #include "tools/rondo/why/report.h"

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 
-#include "tools/rondo/arguments.h"
+#include "tools/rondo/format.h"
 
 namespace rondo::tool {
 namespace {
@@ -15,11 +14,7 @@ constexpr double panel_height = 340;
 constexpr double margin = 56;
 constexpr double gap = 36;
 
-std::string number(double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.1f", value);
-  return text.data();
-}
+std::string number(double value) { return format("%.1f", value); }
 
 std::string escaped(const std::string& text) {
   std::string safe;
@@ -34,17 +29,8 @@ std::string escaped(const std::string& text) {
 }
 
 std::string time_text(double seconds) {
-  std::array<char, 32> text{};
-  const bool small = seconds < 1e-6;
-  const bool large = seconds >= 1e-3;
-  std::snprintf(text.data(), text.size(), "%g %s",
-                seconds * (small   ? 1e9
-                           : large ? 1e3
-                                   : 1e6),
-                small   ? "ns"
-                : large ? "ms"
-                        : "us");
-  return text.data();
+  if (seconds < 1e-6) return format("%g ns", seconds * 1e9);
+  return seconds < 1e-3 ? format("%g us", seconds * 1e6) : format("%g ms", seconds * 1e3);
 }
 
 /// The logarithmic axes of one panel, wide enough for all that it shows.
@@ -152,10 +138,9 @@ std::string link_panel(const LinkProfile& link, double left) {
   panel.samples(link.combining, "#9467bd", "two reduce_scatters round a ring");
   if (!link.fetch.empty()) panel.samples(link.fetch, "#2ca02c", "all_gather, the direct path");
   const double beta = straight_beta(link.exchange, link.alpha.median);
-  std::array<char, 64> words{};
-  std::snprintf(words.data(), words.size(), "alpha %s + n %.3g ns/B",
-                time_text(link.alpha.median).c_str(), beta * 1e9);
-  panel.straight(link.alpha.median, beta, "#d6272888", words.data());
+  panel.straight(
+      link.alpha.median, beta, "#d6272888",
+      format("alpha %s + n %.3g ns/B", time_text(link.alpha.median).c_str(), beta * 1e9));
   return panel.svg();
 }
 

@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "core/plan/decide.h"
-#include "tools/rondo/arguments.h"
+#include "tools/rondo/format.h"
 #include "tools/rondo/why/facts.h"
 
 namespace rondo::tool {

@@ -1,25 +1,15 @@
 #include "tools/rondo/calibrate/report.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 
-#include "tools/rondo/arguments.h"
 #include "tools/rondo/calibrate/predict_call.h"
+#include "tools/rondo/format.h"
 
 namespace rondo::tool {
 namespace {
 
 constexpr double least_judged = 64 << 10;  ///< bytes: shorter calls are little but latency
-constexpr std::size_t line_bytes = 256;
-
-template <class... Values>
-std::string format(const char* form, Values... values) {
-  std::array<char, line_bytes> text{};
-  std::snprintf(text.data(), text.size(), form, values...);
-  return text.data();
-}
 
 double in_micro(double seconds) { return seconds * 1e6; }
 

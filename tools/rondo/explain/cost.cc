@@ -6,6 +6,7 @@
 #include "core/schedule/formula.h"
 #include "tools/rondo/explain/names.h"
 #include "tools/rondo/explain/text.h"
+#include "tools/rondo/format.h"
 
 namespace rondo::tool {
 namespace {

@@ -7,7 +7,7 @@
 namespace rondo::tool {
 namespace {
 
-using Table = std::vector<std::vector<Holding>>;
+using Holdings = std::vector<std::vector<Holding>>;
 
 Piece own_input(const Explanation& explanation, int rank, int chunk) {
   Piece piece{chunk, 1, {rank}};
@@ -25,10 +25,10 @@ Piece own_input(const Explanation& explanation, int rank, int chunk) {
   return piece;
 }
 
-Table beginning(const Explanation& explanation) {
+Holdings beginning(const Explanation& explanation) {
   const Schedule& header = explanation.header;
-  Table table(static_cast<std::size_t>(header.ranks),
-              std::vector<Holding>(static_cast<std::size_t>(header.layout.chunks())));
+  Holdings table(static_cast<std::size_t>(header.ranks),
+                 std::vector<Holding>(static_cast<std::size_t>(header.layout.chunks())));
   if (!may_alias(header.collective)) return table;
   for (int rank = 0; rank < header.ranks; ++rank) {
     const ChunkSpan span = held(header.collective, Buffer::input, header.layout, rank, header.root);
@@ -61,8 +61,8 @@ void put(const Schedule& header, std::vector<Holding>& rank, const ExplainedResu
 
 }  // namespace
 
-Table holdings(const Explanation& explanation, std::size_t rounds) {
-  Table table = beginning(explanation);
+Holdings holdings(const Explanation& explanation, std::size_t rounds) {
+  Holdings table = beginning(explanation);
   const std::size_t end = std::min(rounds, explanation.rounds.size());
   for (std::size_t round = 0; round < end; ++round)
     for (const ExplainedResult& result : explanation.rounds[round].results)

@@ -1,13 +1,11 @@
 #include "tools/rondo/explain/names.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
-#include <sstream>
 
 #include "core/schedule/collective.h"
+#include "tools/rondo/format.h"
 
 namespace rondo::tool {
 namespace {
@@ -106,68 +104,16 @@ std::string ChunkNames::phase(int phase) const {
                                        : "phase " + std::to_string(phase + 1);
 }
 
-std::string number_text(double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.4g", value);
-  return text.data();
-}
-
-std::string size_text(double bytes, std::string_view between) {
-  static constexpr std::array<std::string_view, 5> units{"B", "KiB", "MiB", "GiB", "TiB"};
-  constexpr double exact = 1e5;  // up to here every byte is shown
-  std::size_t unit = 0;
-  if (bytes >= exact)
-    for (; bytes >= 1024 && unit + 1 < units.size(); ++unit) bytes /= 1024;
-  std::array<char, 48> text{};
-  std::snprintf(text.data(), text.size(), unit == 0 ? "%.6g" : "%.4g", bytes);
-  return std::string(text.data()) + std::string(between) + std::string(units[unit]);
-}
-
 std::string elements_text(const std::vector<double>& elements) {
-  const auto text = [](double value) {
-    std::array<char, 40> digits{};
-    std::snprintf(digits.data(), digits.size(), "%.8g", value);
-    return std::string(digits.data());
-  };
   std::string words;
   for (std::size_t i = 0; i < elements.size(); ++i) {
     if (elements.size() > most_elements && i == most_elements - 2) {
       words += " ..";
       i = elements.size() - 1;
     }
-    words += (i == 0 ? "" : " ") + text(elements[i]);
+    words += (i == 0 ? "" : " ") + format("%.8g", elements[i]);
   }
   return words;
-}
-
-std::string padded(std::string text, std::size_t width) {
-  if (text.size() < width) text.append(width - text.size(), ' ');
-  return text;
-}
-
-std::vector<std::string> words_of(const std::string& text) {
-  std::istringstream stream(text);
-  std::vector<std::string> words;
-  for (std::string word; stream >> word;) words.push_back(word);
-  return words;
-}
-
-std::string wrapped(const std::string& first, const std::vector<std::string>& words,
-                    std::size_t indent, std::size_t width) {
-  std::string text = first;
-  std::size_t column = first.size();
-  for (const std::string& word : words) {
-    if (column + 1 + word.size() > width && column > indent) {
-      text += "\n" + std::string(indent, ' ');
-      column = indent;
-    } else if (column > 0) {
-      text += " ";
-      ++column;
-    }
-    text += word;
-    column += word.size();
-  }
-  return text + "\n";
 }
 
 }  // namespace rondo::tool

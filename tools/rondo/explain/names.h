@@ -1,4 +1,4 @@
-// How explanations write chunks, contributions and numbers: "d0", "bc03", "a*", "1.5 MiB".
+// How explanations write chunks and contributions: "d0", "bc03", "a*".
 #pragma once
 
 #include <cstddef>
@@ -37,20 +37,7 @@ class ChunkNames {
   const Schedule& header_;
 };
 
-/// Four significant digits.
-std::string number_text(double value);
-/// "40 B", "1.5 MiB"; `between` number and unit.
-std::string size_text(double bytes, std::string_view between = " ");
 /// A chunk's elements, the first ones and the last where they are many.
 std::string elements_text(const std::vector<double>& elements);
-
-std::string padded(std::string text, std::size_t width);
-
-/// What stands between blanks.
-std::vector<std::string> words_of(const std::string& text);
-
-/// Appends `words` to `first`, cut into lines of `width`; later ones are indented.
-std::string wrapped(const std::string& first, const std::vector<std::string>& words,
-                    std::size_t indent, std::size_t width);
 
 }  // namespace rondo::tool

@@ -3,6 +3,7 @@
 
 #include "tools/rondo/explain/names.h"
 #include "tools/rondo/explain/text.h"
+#include "tools/rondo/format.h"
 
 namespace rondo::tool {
 namespace {

@@ -2,10 +2,10 @@
 #include "tools/rondo/explain/text.h"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "core/schedule/collective.h"
 #include "tools/rondo/explain/names.h"
+#include "tools/rondo/format.h"
 
 namespace rondo::tool {
 namespace {
@@ -207,11 +207,9 @@ class Renderer {
       for (; end < it_.rounds.size() && it_.rounds[end].phase == it_.rounds[i].phase; ++end)
         messages += it_.rounds[end].message_count;
       const std::vector<RankTotal>& after = it_.rounds[end - 1].totals;
-      char line[128];
-      std::snprintf(line, sizeof line, "%-20s %7zu %11llu   %s\n",
-                    names_.phase(it_.rounds[i].phase).c_str(), end - i,
-                    static_cast<unsigned long long>(messages), busiest_text(before, after).c_str());
-      text_ += line;
+      text_ +=
+          format("%-20s %7zu %11llu   %s\n", names_.phase(it_.rounds[i].phase).c_str(), end - i,
+                 static_cast<unsigned long long>(messages), busiest_text(before, after).c_str());
       before = after;
       i = end;
     }

@@ -4,11 +4,11 @@
 #include "tools/rondo/explain/holdings.h"
 #include "tools/rondo/explain/names.h"
 #include "tools/rondo/explain/text.h"
+#include "tools/rondo/format.h"
 
 namespace rondo::tool {
 namespace {
 
-using Table = std::vector<std::vector<Holding>>;
 constexpr std::size_t gap = 2;
 
 std::string cell_text(const Holding& holding) {

@@ -1,8 +1,8 @@
 #include "tools/rondo/page/digest.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
+
+#include "tools/rondo/format.h"
 
 namespace rondo::tool {
 namespace {
@@ -11,10 +11,7 @@ std::string text(const Piece& piece) {
   if (piece.chunk < 0) return "-";
   std::uint64_t mask = 0;
   for (const int rank : piece.contributors) mask |= std::uint64_t{1} << rank;
-  std::array<char, 40> words{};
-  std::snprintf(words.data(), words.size(), "%d:%llx", piece.chunk,
-                static_cast<unsigned long long>(mask));
-  return words.data();
+  return format("%d:%llx", piece.chunk, static_cast<unsigned long long>(mask));
 }
 
 std::string text(const std::vector<Piece>& pieces) {

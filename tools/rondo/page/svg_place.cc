@@ -1,10 +1,10 @@
 #include "tools/rondo/page/svg_place.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <numbers>
+
+#include "tools/rondo/format.h"
 
 namespace rondo::tool {
 namespace {
@@ -16,10 +16,8 @@ constexpr double least_height = 360;
 
 }  // namespace
 
-std::string svg_number(double value, const char* format) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), format, value);
-  std::string digits = text.data();
+std::string svg_number(double value, const char* form) {
+  std::string digits = format(form, value);
   digits.erase(digits.find_last_not_of('0') + 1);
   if (digits.back() == '.') digits.pop_back();
   return digits == "-0" ? "0" : digits;

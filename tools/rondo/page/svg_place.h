@@ -14,7 +14,7 @@ struct Point {
 };
 
 /// "12.5", "3": as many digits as a coordinate or a percentage needs.
-std::string svg_number(double value, const char* format = "%.1f");
+std::string svg_number(double value, const char* form = "%.1f");
 
 /// A rectangle as a part of a path.
 std::string svg_rectangle(Point corner, double width, double height);

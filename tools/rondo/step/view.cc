@@ -7,6 +7,7 @@
 #include "core/schedule/collective.h"
 #include "tools/rondo/explain/holdings.h"
 #include "tools/rondo/explain/names.h"
+#include "tools/rondo/format.h"
 
 namespace rondo::tool::step {
 namespace {

@@ -6,8 +6,7 @@
 
 #include "core/schedule/collective.h"
 #include "core/schedule/layout.h"
-#include "tools/rondo/arguments.h"
-#include "tools/rondo/table.h"
+#include "tools/rondo/format.h"
 
 namespace rondo::tool {
 namespace {

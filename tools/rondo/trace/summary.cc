@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdarg>
-#include <cstdio>
 #include <map>
 
-#include "tools/rondo/arguments.h"
-#include "tools/rondo/table.h"
+#include "tools/rondo/format.h"
 #include "tools/rondo/trace/findings.h"
 #include "tools/rondo/trace/gpu_calls.h"
 
@@ -15,11 +12,8 @@ namespace rondo::tool {
 namespace {
 
 std::string share(std::int64_t part, std::int64_t whole) {
-  std::array<char, 16> text{};
-  const double percent =
-      whole > 0 ? 100 * static_cast<double>(part) / static_cast<double>(whole) : 0;
-  std::snprintf(text.data(), text.size(), "%.0f %%", percent);
-  return text.data();
+  return format("%.0f %%",
+                whole > 0 ? 100 * static_cast<double>(part) / static_cast<double>(whole) : 0.0);
 }
 
 /// "1 call", "2 calls".

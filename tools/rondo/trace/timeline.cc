@@ -1,10 +1,9 @@
 #include "tools/rondo/trace/timeline.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 
 #include "tools/rondo/arguments.h"
+#include "tools/rondo/format.h"
 #include "tools/rondo/trace/load.h"
 
 namespace rondo::tool {
@@ -45,9 +44,7 @@ Timeline load_timeline(const std::vector<std::string>& names) {
 }
 
 std::string microseconds(std::int64_t nanoseconds) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.1f", static_cast<double>(nanoseconds) / 1000);
-  return text.data();
+  return format("%.1f", static_cast<double>(nanoseconds) / 1000);
 }
 
 std::string call_name(const TracedCall& call) {

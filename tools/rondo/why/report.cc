@@ -6,7 +6,7 @@
 #include "core/plan/cut.h"
 #include "core/plan/decide.h"
 #include "core/schedule/collective.h"
-#include "tools/rondo/explain/names.h"
+#include "tools/rondo/format.h"
 #include "tools/rondo/predict.h"
 
 namespace rondo::tool::why {

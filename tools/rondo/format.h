@@ -1,12 +1,39 @@
-// A table in text.
+// Text for people: numbers, sizes, lines of words and tables.
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace rondo::tool {
+
+/// As printf() writes it, up to 255 bytes.
+template <class... Values>
+std::string format(const char* form, Values... values) {
+  std::array<char, 256> text{};
+  std::snprintf(text.data(), text.size(), form, values...);
+  return text.data();
+}
+
+/// Four significant digits.
+std::string number_text(double value);
+/// "40 B", "1.5 MiB", every byte of less than 100,000; `between` number and unit.
+std::string size_text(double bytes, std::string_view between = " ");
+/// The same, but KiB from 1024 bytes on.
+std::string bytes_text(double bytes);
+
+std::string padded(std::string text, std::size_t width);
+
+/// What stands between blanks.
+std::vector<std::string> words_of(const std::string& text);
+
+/// Appends `words` to `first`, cut into lines of `width`; later ones are indented.
+std::string wrapped(const std::string& first, const std::vector<std::string>& words,
+                    std::size_t indent, std::size_t width);
 
 /// Columns are as wide as their widest cell. The first `left` ones are aligned left, the others
 /// right.

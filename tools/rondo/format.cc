@@ -1,0 +1,58 @@
+#include "tools/rondo/format.h"
+
+#include <sstream>
+
+namespace rondo::tool {
+namespace {
+
+/// `whole` is how bytes without a larger unit are written.
+std::string in_units(double bytes, bool scaled, const char* whole, std::string_view between) {
+  static constexpr std::array<std::string_view, 5> units{"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  for (; scaled && bytes >= 1024 && unit + 1 < units.size(); ++unit) bytes /= 1024;
+  return format(unit == 0 ? whole : "%.4g", bytes) + std::string(between) +
+         std::string(units[unit]);
+}
+
+}  // namespace
+
+std::string number_text(double value) { return format("%.4g", value); }
+
+std::string size_text(double bytes, std::string_view between) {
+  constexpr double exact = 1e5;
+  return in_units(bytes, bytes >= exact, "%.6g", between);
+}
+
+std::string bytes_text(double bytes) { return in_units(bytes, true, "%.4g", " "); }
+
+std::string padded(std::string text, std::size_t width) {
+  if (text.size() < width) text.append(width - text.size(), ' ');
+  return text;
+}
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+std::string wrapped(const std::string& first, const std::vector<std::string>& words,
+                    std::size_t indent, std::size_t width) {
+  std::string text = first;
+  std::size_t column = first.size();
+  for (const std::string& word : words) {
+    if (column + 1 + word.size() > width && column > indent) {
+      text += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (column > 0) {
+      text += " ";
+      ++column;
+    }
+    text += word;
+    column += word.size();
+  }
+  return text + "\n";
+}
+
+}  // namespace rondo::tool
