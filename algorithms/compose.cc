@@ -9,9 +9,6 @@ Steps in_order(Steps first, Steps second) {
 
 Steps just(Step step) { co_yield step; }
 
-Steps copy_own(RankInLane at) {
-  for (int part = 0; part < at.parts; ++part)
-    co_yield copy(input(at.chunk(0, part)), output(at.chunk(0, part)));
-}
+Steps copy_own(RankInLane at) { co_yield copy(input(at.chunk(0)), output(at.chunk(0))); }
 
 }  // namespace rondo

@@ -31,13 +31,12 @@ struct RankInLane {
   int root = 0;
   int lane = 0;
   int lanes = 1;
-  int parts = 1;  ///< pieces of a lane's part of a block, which travel one after another
 
   /// The rank `hops` further along the lane's direction.
   int ahead(int hops) const { return wrap(lane % 2 == 0 ? rank + hops : rank - hops, ranks); }
   int behind(int hops) const { return ahead(-hops); }
-  /// The lane's part of the block that the rank `hops` further along owns, or a part of that.
-  int chunk(int hops, int part = 0) const { return (ahead(hops) * lanes + lane) * parts + part; }
+  /// The lane's part of the block that the rank `hops` further along owns.
+  int chunk(int hops) const { return ahead(hops) * lanes + lane; }
 };
 
 /// An edge of a tree. `level` is the broadcast round in which it is used, 0 next to the root; a

@@ -12,10 +12,9 @@
 //
 // The bidirectional ring cuts each chunk in two and runs a second ring the other way in lane 1.
 //
-// The segmented ring cuts each chunk in two as well, but both halves go the same way, one after the
-// other. While a rank adds up one half, the other one is on the wire. In the plain ring a link
-// idles from the moment that a chunk has arrived until it has been added up. The segmented ring
-// takes twice the rounds and hops.
+// A link has nothing to carry from the moment that a chunk has arrived until it has been added up.
+// So where wires are slow, chunks are cut in slices, and one is on the wire while another one is
+// added up: see core/plan/cut.h.
 //
 // broadcast and reduce go once round the ring, from the root or to it: the chain's steps.
 //
@@ -25,11 +24,6 @@
 //   all_gather       P-1      P-1      (P-1)/P    0
 //   broadcast        P-1      P-1      1          0
 //   reduce           P-1      P-1      1          1
-//
-// Cost, segmented    rounds   hops     sent       reduced
-//   all_reduce       4(P-1)   4(P-1)   2(P-1)/P   (P-1)/P
-//   reduce_scatter   2(P-1)   2(P-1)   (P-1)/P    (P-1)/P
-//   all_gather       2(P-1)   2(P-1)   (P-1)/P    0
 //
 // Patarasuk, Yuan: Bandwidth optimal all-reduce algorithms for clusters of workstations, 2009.
 #include "algorithms/builders.h"
@@ -42,25 +36,21 @@ namespace {
 Steps reduce_scatter(RankInLane at, int phase) {
   const int last = at.ranks - 2;
   for (int round = 0; round <= last; ++round) {
-    for (int part = 0; part < at.parts; ++part) {
-      const int out = at.chunk(-1 - round, part);
-      const int in = at.chunk(-2 - round, part);
-      co_yield send(at.ahead(1), round == 0 ? input(out) : scratch(0, out)).at(phase, round);
-      co_yield receive_reduce(at.behind(1), input(in), round == last ? output(in) : scratch(0, in))
-          .at(phase, round);
-    }
+    const int out = at.chunk(-1 - round);
+    const int in = at.chunk(-2 - round);
+    const Chunk sum = round == last ? output(in) : scratch(0, in);
+    co_yield send(at.ahead(1), round == 0 ? input(out) : scratch(0, out)).at(phase, round);
+    co_yield receive_reduce(at.behind(1), input(in), sum).at(phase, round);
   }
 }
 
 /// Finished chunks travel, starting with each owner's, which lies in `own`.
 Steps all_gather(RankInLane at, int phase, Buffer own) {
   for (int round = 0; round < at.ranks - 1; ++round) {
-    for (int part = 0; part < at.parts; ++part) {
-      const int out = at.chunk(-round, part);
-      const bool from_input = round == 0 && own == Buffer::input;
-      co_yield send(at.ahead(1), from_input ? input(out) : output(out)).at(phase, round);
-      co_yield receive(at.behind(1), output(at.chunk(-1 - round, part))).at(phase, round);
-    }
+    const int out = at.chunk(-round);
+    const bool from_input = round == 0 && own == Buffer::input;
+    co_yield send(at.ahead(1), from_input ? input(out) : output(out)).at(phase, round);
+    co_yield receive(at.behind(1), output(at.chunk(-1 - round))).at(phase, round);
   }
 }
 

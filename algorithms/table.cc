@@ -12,8 +12,6 @@ constexpr BlockCut whole;
 constexpr BlockCut by_rank{.by_rank = true};
 constexpr BlockCut by_lane{.lanes = 2};
 constexpr BlockCut by_rank_and_lane{.by_rank = true, .lanes = 2};
-constexpr BlockCut in_halves{.parts = 2};
-constexpr BlockCut by_rank_in_halves{.by_rank = true, .parts = 2};
 constexpr bool in_rank_order = true;
 
 // Collective, name, what it does, {rounds, hops, sent, reduced}, {phases}, steps, cut, order.
@@ -22,9 +20,6 @@ constexpr Algorithm rows[] = {
     {all_reduce, "ring", "neighbours only, least traffic",
      {"2(P-1)", "2(P-1)", "2(P-1)/P", "(P-1)/P"},
      {"reduce-scatter", "all-gather"}, ring_all_reduce, by_rank},
-    {all_reduce, "segmented_ring", "a ring whose chunks travel in halves",
-     {"4(P-1)", "4(P-1)", "2(P-1)/P", "(P-1)/P"},
-     {"reduce-scatter", "all-gather"}, ring_all_reduce, by_rank_in_halves},
     {all_reduce, "bidirectional_ring", "two rings in opposite directions",
      {"2(P-1)", "2(P-1)", "2(P-1)/P", "(P-1)/P"},
      {"reduce-scatter", "all-gather"}, ring_all_reduce, by_rank_and_lane},
@@ -49,9 +44,6 @@ constexpr Algorithm rows[] = {
 
     {reduce_scatter, "ring", "neighbours only, least traffic",
      {"P-1", "P-1", "(P-1)/P", "(P-1)/P"}, {"reduce-scatter"}, ring_reduce_scatter},
-    {reduce_scatter, "segmented_ring", "a ring whose chunks travel in halves",
-     {"2(P-1)", "2(P-1)", "(P-1)/P", "(P-1)/P"},
-     {"reduce-scatter"}, ring_reduce_scatter, in_halves},
     {reduce_scatter, "bidirectional_ring", "two rings in opposite directions",
      {"P-1", "P-1", "(P-1)/P", "(P-1)/P"}, {"reduce-scatter"}, ring_reduce_scatter, by_lane},
     {reduce_scatter, "circulant", "fewest rounds, least traffic, any number of ranks",
@@ -65,8 +57,6 @@ constexpr Algorithm rows[] = {
 
     {all_gather, "ring", "neighbours only, least traffic",
      {"P-1", "P-1", "(P-1)/P", "0"}, {"all-gather"}, ring_all_gather},
-    {all_gather, "segmented_ring", "a ring whose chunks travel in halves",
-     {"2(P-1)", "2(P-1)", "(P-1)/P", "0"}, {"all-gather"}, ring_all_gather, in_halves},
     {all_gather, "bidirectional_ring", "two rings in opposite directions",
      {"P-1", "P-1", "(P-1)/P", "0"}, {"all-gather"}, ring_all_gather, by_lane},
     {all_gather, "circulant", "fewest rounds, least traffic, any number of ranks",
@@ -132,7 +122,7 @@ constexpr Algorithm rows[] = {
 }  // namespace
 
 Schedule Algorithm::build(int ranks, int root) const {
-  const int chunks = (cut.by_rank ? ranks : 1) * cut.lanes * cut.parts;
+  const int chunks = (cut.by_rank ? ranks : 1) * cut.lanes;
   Schedule schedule{.collective = collective,
                     .algorithm = std::string(name),
                     .ranks = ranks,
@@ -141,8 +131,8 @@ Schedule Algorithm::build(int ranks, int root) const {
                     .layout = make_layout(collective, ranks, chunks)};
   for (const std::string_view phase : phases)
     if (!phase.empty()) schedule.phases.emplace_back(phase);
-  schedule.steps = [ranks, root, cut = cut, steps = steps](int rank, int lane) {
-    return steps({rank, ranks, root, lane, cut.lanes, cut.parts});
+  schedule.steps = [ranks, root, lanes = cut.lanes, steps = steps](int rank, int lane) {
+    return steps({rank, ranks, root, lane, lanes});
   };
   return schedule;
 }

@@ -26,7 +26,6 @@ struct CostLine {
 struct BlockCut {
   bool by_rank = false;  ///< one piece for each rank
   int lanes = 1;         ///< each piece again, one part for each lane
-  int parts = 1;         ///< each lane's part again: they travel one after another
 };
 
 struct Algorithm {

@@ -33,7 +33,7 @@ Flow flow_of(Steps steps) {
   if (!forwards) return Flow::exchange;
   if (most < 2) return Flow::stream;
   if (messages.size() > 1) return Flow::rounds;
-  return own > 1 ? Flow::exchange : Flow::ring;  // as segmented_ring's two halves
+  return own > 1 ? Flow::exchange : Flow::ring;  // two streams, e.g. of half chunks
 }
 
 }  // namespace

@@ -28,8 +28,6 @@ inline constexpr std::string_view one_exchange = "one exchange, latency decides"
 inline constexpr std::string_view few_rounds = "fewest rounds, latency decides";
 inline constexpr std::string_view few_messages = "fewest messages, processors decide";
 inline constexpr std::string_view least_bytes = "least bytes, neighbours only";
-inline constexpr std::string_view least_gaps =
-    "least bytes, the wire carries one half while the other is added up";
 inline constexpr std::string_view pipelined = "every rank sends once, pipelined";
 inline constexpr std::string_view shared_sums = "each rank adds its share, least bytes";
 
@@ -50,22 +48,12 @@ inline constexpr Rule rules[] = {
     {Collective::all_reduce, On::loopback, "binomial_tree", 1 * MiB, any_ranks, few_messages},
     {Collective::all_reduce, On::network, "recursive_doubling", 32 * KiB, any_ranks, few_rounds},
     {Collective::all_reduce, On::wire, "circulant", 96 * KiB, any_ranks, few_rounds},
-    {Collective::all_reduce, On::wire, "ring", 192 * KiB, 4, least_bytes},
-    {Collective::all_reduce, On::wire, "segmented_ring", any_size, 4, least_gaps},
-    {Collective::all_reduce, On::wire, "ring", 384 * KiB, 8, least_bytes},
-    {Collective::all_reduce, On::wire, "segmented_ring", any_size, 8, least_gaps},
-    {Collective::all_reduce, On::wire, "ring", 1 * MiB, any_ranks, least_bytes},
-    {Collective::all_reduce, On::wire, "segmented_ring", any_size, any_ranks, least_gaps},
     {Collective::all_reduce, On::both, "ring", any_size, any_ranks, least_bytes},
 
     {Collective::reduce_scatter, On::memory, "one_shot", any_size, 8, "one exchange, each element reduced once"},
     {Collective::reduce_scatter, On::memory, "circulant", 64 * KiB, any_ranks, few_rounds},
     {Collective::reduce_scatter, On::network, "one_shot", any_size, 2, one_exchange},
     {Collective::reduce_scatter, On::wire, "circulant", 96 * KiB, any_ranks, few_rounds},
-    {Collective::reduce_scatter, On::wire, "ring", 192 * KiB, 4, least_bytes},
-    {Collective::reduce_scatter, On::wire, "segmented_ring", any_size, 4, least_gaps},
-    {Collective::reduce_scatter, On::wire, "ring", 1 * MiB, any_ranks, least_bytes},
-    {Collective::reduce_scatter, On::wire, "segmented_ring", any_size, any_ranks, least_gaps},
     {Collective::reduce_scatter, On::loopback, "binomial_tree", 32 * KiB, any_ranks, few_messages},
     {Collective::reduce_scatter, On::loopback, "circulant", 256 * KiB, any_ranks, few_rounds},
     {Collective::reduce_scatter, On::both, "ring", any_size, any_ranks, least_bytes},
@@ -76,10 +64,6 @@ inline constexpr Rule rules[] = {
     {Collective::all_gather, On::loopback, "binomial_tree", 8 * KiB, 3, few_messages},
     {Collective::all_gather, On::loopback, "circulant", 1 * MiB, 4, few_rounds},
     {Collective::all_gather, On::wire, "circulant", 96 * KiB, any_ranks, few_rounds},
-    {Collective::all_gather, On::wire, "ring", 192 * KiB, 4, least_bytes},
-    {Collective::all_gather, On::wire, "segmented_ring", any_size, 4, least_gaps},
-    {Collective::all_gather, On::wire, "ring", 1 * MiB, any_ranks, least_bytes},
-    {Collective::all_gather, On::wire, "segmented_ring", any_size, any_ranks, least_gaps},
     {Collective::all_gather, On::loopback, "binomial_tree", 32 * KiB, any_ranks, few_messages},
     {Collective::all_gather, On::loopback, "circulant", 256 * KiB, any_ranks, few_rounds},
     {Collective::all_gather, On::both, "ring", any_size, any_ranks, least_bytes},

@@ -19,7 +19,6 @@ Flow flow(Collective collective, std::string_view name, int ranks) {
 TEST_CASE("what the passes of a schedule wait for") {
   CHECK(flow(Collective::all_reduce, "ring", 4) == Flow::ring);
   CHECK(flow(Collective::all_reduce, "bidirectional_ring", 4) == Flow::ring);
-  CHECK(flow(Collective::all_reduce, "segmented_ring", 4) == Flow::exchange);
   CHECK(flow(Collective::all_reduce, "two_shot", 2) == Flow::ring);
   CHECK(flow(Collective::all_reduce, "circulant", 4) == Flow::rounds);
   CHECK(flow(Collective::all_reduce, "double_tree", 8) == Flow::stream);

@@ -2,7 +2,7 @@
 // are recognised by which rank sends to which. Positions lie within [0, 1] x [0, 1].
 
 const layoutOfAlgorithm = {
-  ring: "ring", bidirectional_ring: "ring", segmented_ring: "ring", circulant: "circle",
+  ring: "ring", bidirectional_ring: "ring", circulant: "circle",
   two_shot: "circle", pairwise: "circle", bruck: "circle", dissemination: "circle",
   double_tree: "tree", binomial_tree: "tree",
   recursive_doubling: "cube", chain: "line", one_shot: "star", linear: "star",
