@@ -37,7 +37,6 @@ const Function functions[] = {
     {"ceil", 1, 1, [](const Arguments& a) { return std::ceil(a[0]); }},
     {"floor", 1, 1, [](const Arguments& a) { return std::floor(a[0]); }},
     {"log2", 1, 1, [](const Arguments& a) { return std::log2(a[0]); }},
-    {"sqrt", 1, 1, [](const Arguments& a) { return std::sqrt(a[0]); }},
     {"ones", 1, 1, [](const Arguments& a) { return ones_below(a[0]); }},
     {"min", 1, any_number,
      [](const Arguments& a) { return *std::min_element(a.begin(), a.end()); }},
@@ -187,10 +186,8 @@ double evaluate(std::string_view formula, const Variables& variables) {
 }
 
 bool agrees(std::string_view formula, double value, const Variables& variables) {
-  const bool bound = formula.starts_with("<=");
-  const double wanted = evaluate(bound ? formula.substr(2) : formula, variables);
-  const double tolerance = 1e-9 * std::max(1.0, std::abs(wanted));
-  return bound ? value <= wanted + tolerance : std::abs(value - wanted) <= tolerance;
+  const double wanted = evaluate(formula, variables);
+  return std::abs(value - wanted) <= 1e-9 * std::max(1.0, std::abs(wanted));
 }
 
 }  // namespace rondo

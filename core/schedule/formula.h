@@ -2,7 +2,7 @@
 //
 // - Numbers, names, + - * / ^, parentheses. Two factors side by side are multiplied.
 // - * and / and "side by side" bind alike, from left to right: "1/2P" is P/2. ^ binds closer.
-// - Functions: ceil, floor, log2, sqrt, min, max, ones.
+// - Functions: ceil, floor, log2, min, max, ones.
 // - ones(n) counts the one bits of all the numbers from 0 to n-1 in binary: ones(4) = 4, of 00, 01,
 //   10 and 11.
 #pragma once
@@ -22,8 +22,7 @@ Variables cost_variables(int ranks);
 /// for an unknown name it lists the known ones.
 double evaluate(std::string_view formula, const Variables& variables);
 
-/// True when `value` is what the formula gives, within rounding. A formula that begins with "<=" is
-/// an upper bound instead.
+/// True when `value` is what the formula gives, within rounding.
 bool agrees(std::string_view formula, double value, const Variables& variables);
 
 }  // namespace rondo

@@ -32,7 +32,6 @@ TEST_CASE("cost formulas as people write them") {
   CHECK(at("2^q - P", 5) == 3);
   CHECK(at("min(2, P/2)(q+1)", 16) == 10);
   CHECK(at("ceil(log2(P)) - q + max(1,2,3)", 9) == 3);
-  CHECK(at("floor(sqrt(P))", 10) == 3);
   CHECK(at(" 1.5 * ( P ) ", 2) == 3);
   CHECK(evaluate("h-1", {{"h", 3.0}}) == 2);
 }
@@ -51,12 +50,10 @@ TEST_CASE("ones counts the one bits of the numbers below") {
   }
 }
 
-TEST_CASE("an upper bound begins with <=") {
+TEST_CASE("a formula agrees with its value") {
   const Variables variables = cost_variables(4);
   CHECK(agrees("2(P-1)/P", 1.5, variables));
   CHECK_FALSE(agrees("2(P-1)/P", 1.25, variables));
-  CHECK(agrees("<= P", 3, variables));
-  CHECK_FALSE(agrees("<= P", 5, variables));
 }
 
 TEST_CASE("what is wrong with a formula is said with its column") {
@@ -65,8 +62,8 @@ TEST_CASE("what is wrong with a formula is said with its column") {
   CHECK(message("") == "formula \"\": expected a number, a name or '(' at column 1");
   CHECK(message("2P)") == "formula \"2P)\": expected an operator or the end at column 3");
   CHECK(message("3x") ==
-        "formula \"3x\": unknown name 'x' (known: P, q, ceil, floor, log2, sqrt, ones, min, "
-        "max) at column 2");
+        "formula \"3x\": unknown name 'x' (known: P, q, ceil, floor, log2, ones, min, max) "
+        "at column 2");
   CHECK(message("1.2.3") == "formula \"1.2.3\": '1.2.3' is not a number, before at column 6");
   CHECK(message("1/(P-4)").find("division by zero") != std::string::npos);
   CHECK(message("ceil(1,2)").find("takes one argument") != std::string::npos);

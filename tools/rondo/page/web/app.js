@@ -158,7 +158,7 @@ class App {
 function costSentence(replay, costs) {
   const { schedule, play } = replay;
   const { cost, counts, bound } = schedule;
-  const formula = (text) => text.replaceAll("-", "−").replaceAll("<=", "≤ ");
+  const formula = (text) => text.replaceAll("-", "−");
   const { messages, bytes, reduced, t } = play.end;
   const terms = [`${messages} × ${timeText(costs.alpha)}`];
   if (bytes > 0 && !isToken(schedule.collective))
