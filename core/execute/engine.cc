@@ -150,22 +150,6 @@ bool Engine::run(Operation& operation) {
   return moved;
 }
 
-bool Engine::run_in_order(Operation& operation, std::uint32_t looks) {
-  const PreparedCall& call = *operation.prepared;
-  if (call.slicing.passes > 1) return false;
-  grow_scratch(call);
-  const std::vector<Op>& ops = call.plan->program.ops;
-  for (; operation.op < ops.size(); ++operation.op, ++operation.base) {
-    std::uint32_t& in_place = operation.moved[operation.base % Operation::window];
-    const Instance instance{operation, ops[operation.op], 0, in_place};
-    for (std::uint32_t look = 0; !attempt(instance); ++look) {
-      if (look == looks) return false;
-    }
-    in_place = 0;
-  }
-  return handed_over();
-}
-
 bool Engine::run_window(Operation& operation) {
   const PreparedCall& call = *operation.prepared;
   const Program& program = call.plan->program;

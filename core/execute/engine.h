@@ -95,6 +95,9 @@ class Engine {
   /// Runs a call of one pass op by op, while what each of them waits for comes within `looks` looks.
   /// True when the call has ended; else run() goes on with it.
   bool run_in_order(Operation& operation, std::uint32_t looks);
+  bool try_op(Operation& operation);
+  bool try_short(const Operation& operation, const ShortOp& op);
+  std::byte* memory(const Operation& operation, const ShortOp::Place& place);
   bool run_messages();
   bool run_messages(Queue<Operation*>& direction);
   /// True when the instance is complete, false when it must wait.

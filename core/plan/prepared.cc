@@ -42,6 +42,47 @@ Slicing slice(const PreparedCall& prepared, const Partition& partition, const Cu
   return slicing;
 }
 
+ShortOp::Place place_of(const PreparedCall& call, const Chunk& run) {
+  std::size_t begin = 0;
+  if (run.buffer == Buffer::input) begin = call.input_begin;
+  if (run.buffer == Buffer::output) begin = call.output_begin;
+  const std::size_t slot = run.buffer == Buffer::scratch ? run.slot * call.scratch_slot_bytes : 0;
+  return {.buffer = run.buffer,
+          .offset = slot + (call.offsets[run.first] - begin) * call.element_bytes};
+}
+
+/// False where a run of the op wraps, so that it is several pieces.
+bool add_short_op(PreparedCall& call, const Op& op, std::size_t bytes) {
+  const auto is_piece = [&](const Chunk& run) {
+    return run.first + run.count <= static_cast<std::uint32_t>(call.chunks());
+  };
+  ShortOp made{.elements = bytes / call.element_bytes,
+               .bytes = bytes,
+               .first_source = static_cast<std::uint32_t>(call.short_sources.size()),
+               .out_peer = op.out_peer,
+               .lane = op.lane,
+               .writes = op.writes};
+  if (!is_piece(op.extent) || (op.writes && !is_piece(op.into))) return false;
+  if (op.writes) made.into = place_of(call, op.into);
+  for (const Operand& operand : call.plan->program.operands_of(op)) {
+    if (bytes == 0 && !call.tokens) break;  // both ends know that there is nothing to say
+    if (operand.is_local() && !is_piece(operand.chunk)) return false;
+    ShortOp::Place source{.peer = operand.peer};
+    if (operand.is_local()) source = place_of(call, operand.chunk);
+    call.short_sources.push_back(source);
+    ++made.sources;
+  }
+  call.short_ops.push_back(made);
+  return true;
+}
+
+void find_short_ops(PreparedCall& call) {
+  if (call.slicing.passes > 1 || call.scale != 1.0 || call.streaming) return;
+  const std::vector<Op>& ops = call.plan->program.ops;
+  for (std::size_t i = 0; i < ops.size(); ++i)
+    if (!add_short_op(call, ops[i], call.op_bytes[i])) return call.short_ops.clear();
+}
+
 }  // namespace
 
 std::shared_ptr<PreparedCall> prepare(std::shared_ptr<const Plan> plan, const Call& call, int rank,
@@ -105,6 +146,7 @@ std::shared_ptr<PreparedCall> prepare(std::shared_ptr<const Plan> plan, const Ca
       prepared->divisor = static_cast<std::size_t>(schedule.ranks);
     }
   }
+  find_short_ops(*prepared);
   return prepared;
 }
 

@@ -37,6 +37,23 @@ struct Slicing {
   std::uint64_t rounded_passes() const { return (passes + abreast - 1) / abreast * abreast; }
 };
 
+/// An op of a call of one pass with its places worked out, for calls that latency decides.
+struct ShortOp {
+  struct Place {
+    std::int32_t peer = -1;  ///< >= 0: the next message from this rank
+    Buffer buffer = Buffer::input;
+    std::size_t offset = 0;  ///< bytes from the caller's buffer, or from the scratch memory
+  };
+  std::size_t elements = 0;
+  std::size_t bytes = 0;
+  std::uint32_t first_source = 0;  ///< into PreparedCall::short_sources
+  std::uint32_t sources = 0;       ///< 0: there is nothing to do
+  std::int32_t out_peer = -1;
+  std::uint16_t lane = 0;
+  bool writes = false;
+  Place into{};
+};
+
 struct PreparedCall {
   std::shared_ptr<const Plan> plan{};
   Call call{};                         ///< sequence 0
@@ -46,7 +63,10 @@ struct PreparedCall {
   std::vector<std::size_t> offsets{};  ///< first element of each chunk; one more entry for the end
   Slicing slicing{};
   std::vector<std::size_t> op_bytes{};  ///< one pass: bytes each op of the program moves
-  std::size_t input_begin = 0;          ///< first element that the user's input holds
+  /// The ops of a call of one pass, if each of them is a single piece of memory; else empty.
+  std::vector<ShortOp> short_ops{};
+  std::vector<ShortOp::Place> short_sources{};
+  std::size_t input_begin = 0;  ///< first element that the user's input holds
   std::size_t output_begin = 0;
   std::size_t input_elements = 0;   ///< held by the user's input on this rank
   std::size_t output_elements = 0;  ///< and by its output
