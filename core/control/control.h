@@ -105,16 +105,15 @@ struct MeetingPoint {
 
 /// Bootstrap of processes: rank 0 serves at `point`, and every rank connects to it. If `serving` is
 /// false for rank 0 as well, a service of serve_meeting() does. Blocks until all `ranks` are there
-/// or `deadline` has passed; the deadline holds for each exchange() too. The destructor of the rank
-/// that serves waits a few seconds for the others to leave. Throws Error{bootstrap} that names the
-/// ranks that are missing, there twice or of another world, or the port if it is in use or no
-/// process listens there.
+/// or `deadline` has passed; the deadline holds for each exchange() too. The service lives until its
+/// process exits or all ranks have left. The destructor of the last rank in that process waits a few
+/// seconds for the others to leave. Throws Error{bootstrap} that names the ranks that are missing,
+/// there twice or of another world, or the port if it is in use or no process listens there.
 std::shared_ptr<Control> meet(const MeetingPoint& point, int rank, int ranks, bool serving,
                               const HostInfo& host, std::chrono::milliseconds deadline);
 
-/// Starts a bootstrap service of this process on a free port, for make_unique_id(). Where ranks of
-/// this process join there, it ends with the last of them, as above. Else it lives until exit, or
-/// until another one is made after all its ranks have joined and left.
+/// Starts a bootstrap service of this process on a free port, for make_unique_id(). It lives as
+/// long as the one above.
 MeetingPoint serve_meeting(const std::string& interface, AddressFamily family);
 
 /// Threads: `ranks` controls that share memory.

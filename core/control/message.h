@@ -134,7 +134,8 @@ struct Refused {
   std::string message{};
   std::string remedy{};
 };
-/// The service goes, in order; communicators that are still open go on without it.
+/// The service may go from here on, in order; communicators that are still open go on without it.
+/// The answer is the same message: it was read.
 struct Closing {};
 
 /// The index is the kind on the wire: append only, or raise protocol_version.
@@ -145,13 +146,16 @@ using Message =
 /// The communicator that a message is about; std::nullopt for those of the bootstrap and Bye.
 std::optional<std::uint64_t> line_of(const Message& message);
 
-inline constexpr std::uint32_t protocol_version = 6;
+inline constexpr std::uint32_t protocol_version = 7;
 
 struct Preamble {
   std::uint32_t version = protocol_version;
   std::uint64_t magic = 0;
 };
 inline constexpr std::size_t preamble_bytes = 24;
+
+/// Of a peer that is known.
+inline constexpr std::size_t longest_message = std::size_t{1} << 30;
 
 std::string encode(const Preamble& preamble);
 std::string encode(const Message& message);

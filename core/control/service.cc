@@ -1,7 +1,6 @@
 #include "core/control/service.h"
 
 #include <algorithm>
-#include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <condition_variable>
@@ -13,6 +12,7 @@
 #include "core/base/log.h"
 #include "core/base/text.h"
 #include "core/control/hub.h"
+#include "core/control/listener.h"
 #include "core/control/stream.h"
 #include "rondo/error.h"
 
@@ -29,7 +29,8 @@ constexpr std::size_t most_strangers = 512;
 constexpr std::chrono::seconds patience{10};
 /// After a failed meeting, for ranks that are between two tries to hear of it.
 constexpr std::chrono::milliseconds afterword{200};
-constexpr std::size_t longest_message = std::size_t{1} << 30;
+/// For goodbyes to arrive.
+constexpr std::chrono::milliseconds last_words{1000};
 
 std::string words(const tcp::endpoint& endpoint) {
   const auto address = endpoint.address();
@@ -52,6 +53,7 @@ struct Guest {
   asio::steady_timer timer;
   bool introduced = false;  ///< has said Hello
   bool departed = false;    ///< has said Bye, or was refused
+  bool told = false;        ///< knows that the service may end
   Hello hello{};
 };
 using GuestPointer = std::shared_ptr<Guest>;
@@ -65,37 +67,46 @@ std::string describe(const Hello& hello) {
 class Service::Room {
  public:
   Room(const MeetingPoint& point, const HostInfo& host)
-      : host_(host), named_by_(point.named_by), acceptor_(io_), retry_(io_), ticker_(io_) {
-    listen(point.port);
-    port_ = acceptor_.local_endpoint().port();
-    magic_ = point.magic != 0 ? point.magic : default_magic(port_);
-    accept();
+      : host_(host),
+        named_by_(point.named_by),
+        listener_(io_, point, host.hostname),
+        magic_(point.magic != 0 ? point.magic : default_magic(port())),
+        ticker_(io_) {
+    listener_.accept([this](tcp::socket socket) { welcome_in(std::move(socket)); });
     thread_ = quiet_thread("rondo-meeting", [this] { run_handlers(io_); });
   }
 
   ~Room() {
+    let_others_leave();
     {
       std::unique_lock lock(mutex_);
       if (failed_) changed_.wait_for(lock, afterword, [] { return false; });
-      wait_awake(changed_, lock, linger, [&] { return others_ == 0; });
       if (present_ > 0) {
-        asio::post(io_, [this] { say_goodbye(); });
-        wait_awake(changed_, lock, std::chrono::milliseconds{300}, [&] { return present_ == 0; });
+        asio::post(io_, [this] { say_goodbye(true); });
+        wait_awake(changed_, lock, last_words, [&] { return present_ == 0; });
       }
     }
     io_.stop();
     thread_.join();
   }
 
-  std::uint16_t port() const { return port_; }
+  std::uint16_t port() const { return listener_.port(); }
+  void let_others_leave() {
+    std::unique_lock lock(mutex_);
+    if (lingered_ || wait_awake(changed_, lock, linger, [&] { return others_ == 0; })) {
+      wait_awake(changed_, lock, last_words, [&] { return present_ == 0 || others_ > 0; });
+    } else {
+      lingered_ = true;
+      asio::post(io_, [this] { say_goodbye(false); });
+      wait_awake(changed_, lock, last_words, [&] { return told_; });
+    }
+  }
   bool is_over() {
     const std::lock_guard lock(mutex_);
-    return complete_ && present_ == 0;
+    return is_over_;
   }
 
  private:
-  void listen(std::uint16_t port);
-  void accept();
   void welcome_in(tcp::socket socket);
   void greeted(const GuestPointer& guest, const Preamble& preamble);
   void received(const GuestPointer& guest, const Message& message);
@@ -107,73 +118,32 @@ class Service::Room {
   void fail_meeting(const Refused& refusal);
   void drop(const GuestPointer& guest);
   void arm_ticker();
-  void say_goodbye();
+  void say_goodbye(bool goes);
   void count();
 
   const HostInfo host_;
   const std::string named_by_;  ///< MeetingPoint's
-  std::uint16_t port_ = 0;
-  std::uint64_t magic_ = 0;
   asio::io_context io_{1};
   // Down to the mutex: used by the room's own thread only.
-  tcp::acceptor acceptor_;
-  std::optional<KeptFromChildren> unforked_;  ///< the acceptor's
-  asio::steady_timer retry_;
+  Listener listener_;
+  const std::uint64_t magic_;
   asio::steady_timer ticker_;
   AwakeClock clock_;  ///< the coordinator's
   std::set<GuestPointer> guests_;
   std::vector<GuestPointer> by_rank_;  ///< sized by the first Hello
   std::optional<Refused> refusal_;     ///< the meeting has failed
   std::optional<Hub> hub_;             ///< the meeting is complete
+  bool closing_ = false;               ///< has said that it may end
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool complete_ = false;  ///< all had come when they were counted last; under mutex_
   int present_ = 0;        ///< ranks still connected; under mutex_
   int others_ = 0;         ///< those of them in other processes, to wait for; under mutex_
+  bool is_over_ = false;   ///< all had come, and none is left; under mutex_
+  bool lingered_ = false;  ///< for others to leave; under mutex_
+  bool told_ = false;      ///< those that stay know that the service may end; under mutex_
   bool failed_ = false;    ///< so has the meeting; under mutex_
   std::thread thread_;
 };
-
-void Service::Room::listen(std::uint16_t port) {
-  error_code error;
-  // One socket for both families; machines without IPv6 get the other.
-  acceptor_.open(tcp::v6(), error);
-  tcp::endpoint endpoint(tcp::v6(), port);
-  if (!error) {
-    acceptor_.set_option(asio::ip::v6_only(false), error);
-  } else {
-    endpoint = tcp::endpoint(tcp::v4(), port);
-    error = {};
-    acceptor_.open(tcp::v4(), error);
-  }
-  if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
-  if (!error) acceptor_.bind(endpoint, error);
-  if (!error) acceptor_.listen(4096, error);
-  if (error) {
-    throw Error(ErrorCode::bootstrap,
-                "cannot listen on port " + std::to_string(port) + " of " + host_.hostname + ": " +
-                    error.message(),
-                {.remedy = "choose a free port, the same on every rank, with " + named_by_ +
-                           "; dup(), split(), ncclCommSplit make more communicators of one job"});
-  }
-  set_socket_options(acceptor_.native_handle());
-  unforked_.emplace(acceptor_.native_handle());
-}
-
-void Service::Room::accept() {
-  acceptor_.async_accept([this](const error_code& error, tcp::socket socket) {
-    if (!error) {
-      welcome_in(std::move(socket));
-      accept();
-      return;
-    }
-    // Most likely no descriptor is free: another try when some may be.
-    retry_.expires_after(std::chrono::milliseconds{100});
-    retry_.async_wait([this](const error_code& cancelled) {
-      if (!cancelled) accept();
-    });
-  });
-}
 
 void Service::Room::welcome_in(tcp::socket socket) {
   error_code error;
@@ -233,6 +203,9 @@ void Service::Room::received(const GuestPointer& guest, const Message& message) 
     closed(guest, "it sent a message before its name");
   } else if (const auto* late = std::get_if<MeetingExpired>(&message)) {
     expired(late->milliseconds);
+  } else if (std::holds_alternative<Closing>(message)) {
+    guest->told = true;
+    count();
   } else if (hub_) {
     hub_->receive(guest->hello.rank, message, clock_.now());
     if (std::holds_alternative<Bye>(message)) {
@@ -332,7 +305,7 @@ void Service::Room::expired(std::uint64_t milliseconds) {
   }
   fail_meeting({.peer = missing.front(),
                 .message = rank_list(missing) + " of " + std::to_string(by_rank_.size()) +
-                           " did not join at port " + std::to_string(port_) + " of " +
+                           " did not join at port " + std::to_string(port()) + " of " +
                            host_.hostname + " within " + seconds(milliseconds),
                 .remedy = "check that every rank was started, with the same " + named_by_ +
                           ", and can reach that port, or raise RONDO_BOOTSTRAP_TIMEOUT"});
@@ -367,20 +340,28 @@ void Service::Room::arm_ticker() {
   });
 }
 
-void Service::Room::say_goodbye() {
+/// `goes`: now, not only soon.
+void Service::Room::say_goodbye(bool goes) {
+  closing_ = true;
   if (hub_) hub_->tell_of_departed();
   for (const auto& guest : by_rank_) {
     if (guest == nullptr || guest->departed) continue;
-    guest->departed = true;
     guest->stream->send(encode(Message(Closing{})));
-    guest->stream->finish();
+    if (goes) guest->stream->finish();
+    guest->departed = goes;
   }
+  count();
 }
 
+/// Once all have left, it listens no more, and its thread ends with the last stranger.
 void Service::Room::count() {
   const std::lock_guard lock(mutex_);
-  complete_ = hub_.has_value();
   present_ = static_cast<int>(std::ssize(by_rank_) - std::ranges::count(by_rank_, nullptr));
+  is_over_ = hub_ && present_ == 0;
+  told_ = closing_ && std::ranges::all_of(by_rank_, [](const GuestPointer& guest) {
+            return guest == nullptr || guest->departed || guest->told;
+          });
+  if (is_over_) listener_.close();
   others_ = static_cast<int>(std::ranges::count_if(by_rank_, [this](const GuestPointer& guest) {
     return guest != nullptr && !same_process(guest->hello.host, host_);
   }));
@@ -395,6 +376,7 @@ Service::~Service() {
 }
 
 std::uint16_t Service::port() const { return room_->port(); }
+void Service::let_others_leave() { room_->let_others_leave(); }
 bool Service::is_over() const { return room_->is_over(); }
 
 }  // namespace rondo::control

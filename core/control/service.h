@@ -18,15 +18,20 @@ class Service {
   /// one. Magic 0: the port's default. `host` is this process. Throws Error{bootstrap} when the
   /// port is in use.
   Service(const MeetingPoint& point, const HostInfo& host);
-  /// Gives the ranks that are still there up to `linger` to leave, then tells them that the service
-  /// goes; their communicators go on without it. Does nothing in a child by fork(), which has none
-  /// of the threads and shares the descriptors that wake the parent's.
+  /// As let_others_leave(), unless that was called. Then it goes, and the communicators of ranks
+  /// that are still there go on without it. Does nothing in a child by fork(), which has none of the
+  /// threads and shares the descriptors that wake the parent's.
   ~Service();
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
   std::uint16_t port() const;
-  /// All ranks had joined, and all have left: no rank needs the service any more. Any thread.
+  /// Gives the ranks of other processes up to `linger` to leave. Those that stay are told that the
+  /// service may end at any moment from here on, however this process ends, and that this is no
+  /// loss. Until then it serves them.
+  void let_others_leave();
+  /// All ranks had joined, and all have left: no rank needs the service any more, and its port is
+  /// free. Any thread.
   bool is_over() const;
   static constexpr std::chrono::milliseconds linger{3000};
 

@@ -11,6 +11,7 @@
 #include "core/control/control.h"
 #include "core/control/hub.h"
 #include "core/control/line.h"
+#include "core/control/served.h"
 #include "core/control/service.h"
 #include "core/control/stream.h"
 #include "core/settings/interface.h"
@@ -23,7 +24,6 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr std::size_t longest_message = std::size_t{1} << 30;
 /// After a report that must end in a failure, the service counts as mute once this time has passed.
 /// It is more than a diagnosis takes.
 constexpr std::chrono::milliseconds verdict_due{3000};
@@ -173,6 +173,8 @@ class TcpControl final : public Control,
     if (std::holds_alternative<Closing>(message)) {
       const std::lock_guard lock(mutex_);
       leaving_ = true;  // what follows is no loss
+      // The end of the service's process throws away what has not been read here.
+      stream_->send(encode(Message(Closing{})));
       return;
     }
     const auto number = line_of(message);
@@ -210,7 +212,7 @@ class TcpControl final : public Control,
 
   std::mutex mutex_;
   std::condition_variable gone_;
-  std::shared_ptr<Service> service_;  ///< this process's; ends with its last rank; under mutex_
+  std::shared_ptr<Service> service_;  ///< as Served::join() gave it; under mutex_
   bool served_ = true;                ///< under mutex_
   bool leaving_ = false;              ///< under mutex_; the end of the connection is expected
 
@@ -227,48 +229,6 @@ class TcpControl final : public Control,
   std::thread thread_;
 };
 
-/// Services of meeting points that this process handed out. A process that joins the meeting keeps
-/// its service until the last of its ranks has gone, which then gives the other processes' ranks
-/// time to leave; else the service is there until the process ends.
-class Served {
- public:
-  static Served& all() {
-    static Served served;
-    return served;
-  }
-  void add(const MeetingPoint& point, std::shared_ptr<Service> service) {
-    const std::lock_guard lock(mutex_);
-    std::erase_if(entries_, [](const Entry& entry) { return is_over(entry); });
-    entries_.push_back({point.magic, service, std::move(service)});
-  }
-  /// Null: another process serves the point.
-  std::shared_ptr<Service> at(const MeetingPoint& point) {
-    const std::lock_guard lock(mutex_);
-    const auto entry = std::ranges::find(entries_, point.magic, &Entry::magic);
-    return entry == entries_.end() ? nullptr : entry->service.lock();
-  }
-  /// A rank of this process has met the others, and holds the service.
-  void joined(const MeetingPoint& point) {
-    const std::lock_guard lock(mutex_);
-    const auto entry = std::ranges::find(entries_, point.magic, &Entry::magic);
-    if (entry != entries_.end()) entry->until_joined.reset();
-  }
-
- private:
-  struct Entry {
-    std::uint64_t magic;
-    std::weak_ptr<Service> service;
-    std::shared_ptr<Service> until_joined;
-  };
-  static bool is_over(const Entry& entry) {
-    const auto service = entry.service.lock();
-    return service == nullptr || service->is_over();
-  }
-
-  std::mutex mutex_;
-  std::vector<Entry> entries_{};  ///< under mutex_
-};
-
 }  // namespace
 }  // namespace control
 
@@ -280,17 +240,22 @@ std::shared_ptr<Control> meet(const MeetingPoint& point, int rank, int ranks, bo
                     " ranks: ranks go from 0 to one less than the number of ranks",
                 {.rank = rank, .remedy = "correct RANK and WORLD_SIZE"});
   }
-  std::shared_ptr<control::Service> service = control::Served::all().at(point);
+  control::Served& served = *control::Served::all();
   auto target = point;
+  std::shared_ptr<control::Service> service;
   if (serving && rank == 0) {
+    served.end_unused(point.port);
     service = std::make_shared<control::Service>(point, host);
     // Its own address may be a name that only the others can resolve.
     target.address = "127.0.0.1";
     target.port = service->port();
+  } else {
+    service = served.at(point);
   }
   auto seat = control::take_seat(target, {.rank = rank, .ranks = ranks, .host = host}, deadline);
-  control::Served::all().joined(point);
-  return std::make_shared<control::TcpControl>(std::move(seat), rank, deadline, std::move(service));
+  return std::make_shared<control::TcpControl>(
+      std::move(seat), rank, deadline,
+      service ? served.join(point.magic, std::move(service)) : nullptr);
 }
 
 MeetingPoint serve_meeting(const std::string& interface, AddressFamily family) {
@@ -301,7 +266,7 @@ MeetingPoint serve_meeting(const std::string& interface, AddressFamily family) {
   point.named_by = "unique id";
   auto service = std::make_shared<control::Service>(point, this_host(""));
   point.port = service->port();
-  control::Served::all().add(point, std::move(service));
+  control::Served::all()->add(point.magic, std::move(service));
   return point;
 }
 
