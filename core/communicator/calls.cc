@@ -293,11 +293,11 @@ void CommunicatorState::call_short(const Exchange& exchange) {
     mark(parts.receives, received_);
     engine_->take(parts);
     copy_own_block(exchange, rank());
-    for (std::uint32_t look = patience_.backoff().looks_at_once(); look > 0 && !parts.done; --look)
+    for (std::uint32_t look = backoff_.looks_at_once(); look > 0 && !parts.done; --look)
       engine_->progress_exchange();
   });
-  patience_.reset();
-  while (!parts.done) step(patience_);
+  backoff_.reset();
+  while (!parts.done) step(backoff_);
   if (parts.error) std::rethrow_exception(parts.error);
   require_usable();  // throws what failed before there was an exchange
   ++moves_;

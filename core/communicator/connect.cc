@@ -103,14 +103,13 @@ CommunicatorState::CommunicatorState(Membership membership, const Config& config
       sent_(membership_.members.size()),
       received_(membership_.members.size()),
       message_plans_(membership_.members.size() * 2),
-      timeout_(config.timeout.count()),
-      timeout_from_program_(config.timeout_from_program),
-      patience_(false, false) {
+      watchdog_(rank(), *line_, config),
+      backoff_(false) {
   try {
     agree_on_settings();
     algorithms_ = AlgorithmSelection(config_.algorithm, "RONDO_ALGORITHM");
     transport_of_ = pick_transports();
-    patience_ = patience();
+    backoff_ = backoff();
     connect_transports();
     descriptors_.reserve(descriptors_per_peer * membership_.members.size());
     engine_ = std::make_unique<Engine>(rank(), transport_of_, connect_direct(), *line_, crowded_);
@@ -122,10 +121,10 @@ CommunicatorState::CommunicatorState(Membership membership, const Config& config
   }
 }
 
-Patience CommunicatorState::patience() const {
+Backoff CommunicatorState::backoff() const {
   const bool system_calls = std::ranges::any_of(
       transports_, [](const auto& transport) { return transport->looks_are_system_calls(); });
-  return {crowded_, system_calls};
+  return Backoff(crowded_, system_calls);
 }
 
 void CommunicatorState::agree_on_settings() {

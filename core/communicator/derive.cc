@@ -79,8 +79,8 @@ std::shared_ptr<CommunicatorState> CommunicatorState::child(const std::vector<in
     members.members.push_back(membership_.members[static_cast<std::size_t>(peer)]);
   }
   Config config = config_;
-  config.timeout = timeout();
-  config.timeout_from_program = timeout_from_program_.load(std::memory_order_relaxed);
+  config.timeout = watchdog_.timeout();
+  config.timeout_from_program = watchdog_.is_from_program();
   return make_state(std::move(members), config);
 }
 

@@ -1,7 +1,6 @@
 // The progress lock: which thread works, how long a wait lasts, and what becomes of errors.
 #include <poll.h>
 
-#include "core/base/awake.h"
 #include "core/base/log.h"
 #include "core/base/threads.h"
 #include "core/communicator/remedies.h"
@@ -18,11 +17,6 @@ constexpr int descriptor_sleep_ms = 5;
 /// At the end of a communicator the last calls are compared. This is the time for slower ranks to
 /// reach theirs, such as those that a broadcast's root does not wait for.
 constexpr std::chrono::milliseconds longest_comparing{200};
-
-/// How long a transport's complaint waits for the control plane to say what really happened.
-constexpr std::chrono::milliseconds diagnosis{3000};
-/// A death is known sooner than this. For a rank that left in order this rank has to ask.
-constexpr std::chrono::milliseconds between_questions{50};
 
 /// True of what a transport says of a peer: when a process dies its connections break in any order,
 /// so a device may blame the peer's memory or the network before anybody knows of the death.
@@ -47,12 +41,12 @@ void CommunicatorState::wait(Operation& operation) {
     Turn turn(*this, std::try_to_lock);
     if (turn.held()) {
       // Another thread's call may be what completes this work: a thread that asks gets the role.
-      patience_.resume(moves_);
+      backoff_.reset();
       // At least one step, or data that has come would not be looked at before the time is judged.
       do {
-        step(patience_);
+        step(backoff_);
       } while (!operation.is_done() && !turn.wanted());
-      if (!operation.is_done()) judge_silence(patience_);
+      if (!operation.is_done()) judge_silence();
     } else if (may_leave && (may_leave = try_to_carry_on())) {
       // The thread that holds the role works for this operation too; finish() wakes us. With a
       // progress thread the role is never abandoned; a group's calls began without one.
@@ -87,14 +81,14 @@ bool CommunicatorState::test(Operation& operation) {
 }
 
 void CommunicatorState::drive(Operation& operation) {
-  patience_.reset();
-  while (!operation.is_done()) step(patience_);
+  backoff_.reset();
+  while (!operation.is_done()) step(backoff_);
 }
 
 /// Completes a call that this thread has just begun.
 void CommunicatorState::complete(Operation& operation) {
   bool done = false;
-  guarded([&] { done = engine_->run_at_once(&operation, patience_.backoff().looks_at_once()); });
+  guarded([&] { done = engine_->run_at_once(&operation, backoff_.looks_at_once()); });
   if (!done) return drive(operation);
   ++moves_;
 }
@@ -111,29 +105,29 @@ bool CommunicatorState::look() {
 }
 
 /// Moves what can be moved, or waits a little.
-void CommunicatorState::step(Patience& patience) {
+void CommunicatorState::step(Backoff& backoff) {
   guarded([&] {
     if (engine_->progress()) {
       ++moves_;
-      patience.reset();
+      backoff.reset();
       if (line_->failed()) throw line_->failure();
     } else {
-      idle(patience);
+      idle(backoff);
     }
   });
 }
 
-void CommunicatorState::idle(Patience& patience) {
+void CommunicatorState::idle(Backoff& backoff) {
   if (line_->failed()) throw line_->failure();
-  if (patience.backoff().look_around() && engine_->progress_transports()) return;
-  if (patience.backoff().pause()) sleep(patience);
+  if (backoff.look_around() && engine_->progress_transports()) return;
+  if (backoff.pause()) sleep(backoff);
 }
 
-void CommunicatorState::sleep(Patience& patience) {
+void CommunicatorState::sleep(Backoff& backoff) {
   doorbell_.arm();
   if (engine_->progress() || engine_->progress_transports()) {
     ++moves_;
-    patience.reset();
+    backoff.reset();
   } else {
     descriptors_.clear();
     engine_->add_descriptors(descriptors_);
@@ -144,7 +138,7 @@ void CommunicatorState::sleep(Patience& patience) {
     }
   }
   doorbell_.disarm();
-  report_stall(patience);
+  report_stall();
 }
 
 void CommunicatorState::sleep_on_descriptors() {
@@ -162,20 +156,16 @@ void CommunicatorState::sleep_on_descriptors() {
 
 /// For a thread that holds the role in turn with other threads. They may take it so often that this
 /// thread never reaches sleep(), which keeps the time elsewhere.
-void CommunicatorState::judge_silence(Patience& patience) {
+void CommunicatorState::judge_silence() {
   guarded([&] {
     if (line_->failed()) throw line_->failure();
-    report_stall(patience);
+    report_stall();
   });
 }
 
-void CommunicatorState::report_stall(Patience& patience) {
-  const std::chrono::milliseconds longest = timeout();
-  const Patience::Verdict verdict = patience.judge(longest);
-  if (verdict == Patience::Verdict::wait) return;
-  if (verdict == Patience::Verdict::lost) throw unexplained_silence();
-  tell_timeout(*line_);
-  ask_why(verdict == Patience::Verdict::expired);
+void CommunicatorState::report_stall() {
+  const Silence::Verdict verdict = watchdog_.judge(moves_, Silence::Clock::now());
+  if (verdict != Silence::Verdict::wait) watchdog_.act(verdict, awaited_message());
 }
 
 /// The send or recv by itself that this rank waits for, and for nothing else; null: there is none.
@@ -184,30 +174,6 @@ const Operation* CommunicatorState::awaited_message() const {
   if (!engine_->only_point_to_point()) return nullptr;
   const Operation* const oldest = engine_->oldest_point_to_point();
   return oldest->is_part ? nullptr : oldest;
-}
-
-/// Has the control plane find out what this rank waits for.
-void CommunicatorState::ask_why(bool expired) {
-  const Operation* const waiting = awaited_message();
-  if (waiting == nullptr) return line_->report_stall(expired);
-  const Call& call = waiting->prepared->call;
-  const std::string what = (waiting->sends ? "send of " : "recv of ") + std::to_string(call.count) +
-                           " x " + std::string(name(call.type)) +
-                           (call.blocks == between_pairs ? " of an all_to_all_v" : "");
-  line_->report_stall_on(waiting->point_to_point_peer, what, expired);
-}
-
-void CommunicatorState::await_diagnosis() {
-  AwakeClock clock;
-  const auto begin = clock.now();
-  auto next_question = begin + between_questions;
-  for (auto now = begin; !line_->failed() && now < begin + diagnosis; now = clock.now()) {
-    if (now >= next_question) {
-      ask_why(false);
-      next_question = now + between_questions;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
 }
 
 std::optional<Error> CommunicatorState::untold() const {
@@ -220,7 +186,7 @@ std::optional<Error> CommunicatorState::untold() const {
 void CommunicatorState::fail(const Error& error) {
   if (!is_idle()) note_told();  // only calls under way report it
   // The control plane usually knows which rank died, and why.
-  if (is_a_symptom(error)) await_diagnosis();
+  if (is_a_symptom(error)) watchdog_.await_diagnosis(awaited_message());
   if (!line_->failed()) line_->fail(error);
   engine_->fail_all(std::make_exception_ptr(line_->failed() ? line_->failure() : error));
   for (const auto& operation : to_self_) operation->finish(std::make_exception_ptr(error));
@@ -230,27 +196,7 @@ void CommunicatorState::fail(const Error& error) {
 
 void CommunicatorState::set_timeout(std::chrono::milliseconds timeout) {
   require_own_process();
-  constexpr std::chrono::seconds longest{100'000'000};  // as RONDO_TIMEOUT's
-  if (timeout < std::chrono::milliseconds(1) || timeout > longest) {
-    throw Error(ErrorCode::invalid_argument,
-                "a timeout of " + std::to_string(timeout.count()) + " ms is out of range",
-                {.rank = rank(), .remedy = "use at least 1 ms and at most 100000000 s"});
-  }
-  timeout_.store(timeout.count(), std::memory_order_relaxed);
-  timeout_from_program_.store(true, std::memory_order_relaxed);
-}
-
-void CommunicatorState::tell_timeout(ControlLine& line) const {
-  line.set_timeout(timeout(), timeout_from_program_.load(std::memory_order_relaxed));
-}
-
-Error CommunicatorState::unexplained_silence() const {
-  const bool from_program = timeout_from_program_.load(std::memory_order_relaxed);
-  return Error(ErrorCode::timeout,
-               "nothing moved before the deadline and the coordinator does not answer",
-               {.rank = rank(),
-                .remedy = "look for a stopped or swapped-out rank; " +
-                          words_of_raising_timeout(from_program) + " if it is only slow"});
+  watchdog_.set_timeout(timeout);
 }
 
 void CommunicatorState::require_own_process() const {
@@ -290,7 +236,7 @@ void CommunicatorState::carry_on_in_background() {
 bool CommunicatorState::is_idle() const { return engine_->idle() && to_self_.empty(); }
 
 void CommunicatorState::background() {
-  Patience patience = this->patience();
+  Backoff backoff = this->backoff();
   std::unique_lock lock(role_);
   for (;;) {
     const auto is_wanted = [&] {
@@ -300,9 +246,9 @@ void CommunicatorState::background() {
     const bool gave_way = !is_wanted();
     if (gave_way) background_wakes_.wait(lock, is_wanted);
     if (stopping_) return;
-    if (gave_way) patience.resume(moves_);  // others may have moved all since, or only have asked
-    step(patience);
-    if (gave_way && !is_idle()) judge_silence(patience);
+    if (gave_way) backoff.reset();  // others may have moved all since
+    step(backoff);
+    if (gave_way && !is_idle()) judge_silence();
     lock.unlock();
     lock.lock();
   }
@@ -360,13 +306,14 @@ void CommunicatorState::drain() {
         {.rank = rank(), .peer = rank(), .call = to_string(operation->prepared->call)})));
   }
   to_self_.clear();
-  patience_.reset();
-  while (!engine_->idle()) step(patience_);
+  backoff_.reset();
+  while (!engine_->idle()) step(backoff_);
   while (!line_->failed() && !engine_->flushed()) {
     if (engine_->progress_transports()) {
-      patience_.reset();
-    } else if (patience_.backoff().pause()) {
-      sleep(patience_);
+      ++moves_;
+      backoff_.reset();
+    } else if (backoff_.pause()) {
+      sleep(backoff_);
     }
   }
 }

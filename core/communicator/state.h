@@ -22,9 +22,10 @@
 
 #include "core/base/config.h"
 #include "core/base/fork.h"
-#include "core/communicator/patience.h"
 #include "core/communicator/waker.h"
+#include "core/communicator/watchdog.h"
 #include "core/control/control.h"
+#include "core/execute/backoff.h"
 #include "core/execute/engine.h"
 #include "core/plan/call_cache.h"
 #include "core/plan/choose.h"
@@ -73,16 +74,9 @@ class CommunicatorState {
   int rank() const { return membership_.rank; }
   int size() const { return static_cast<int>(membership_.members.size()); }
   const Config& config() const { return config_; }
-  /// The longest silence of a peer inside a call. Any thread may call both functions.
-  std::chrono::milliseconds timeout() const {
-    return std::chrono::milliseconds(timeout_.load(std::memory_order_relaxed));
-  }
-  /// From here on, for calls under way, too. Throws Error{invalid_argument}.
+  /// For its timeout, which any thread may ask for.
+  const Watchdog& watchdog() const { return watchdog_; }
   void set_timeout(std::chrono::milliseconds timeout);
-  /// Tells `line` the timeout, for the words of its errors.
-  void tell_timeout(ControlLine& line) const;
-  /// The error if nothing moved for so long and the coordinator does not answer either.
-  Error unexplained_silence() const;
   bool is_on_one_machine() const { return surroundings_.one_machine; }
   /// Whether messages to `peer` may lie in memory that DeviceBlocks knows. Any thread.
   bool sends_device_memory(int peer) const {
@@ -229,21 +223,19 @@ class CommunicatorState {
   void guarded(Body body);
   void complete(Operation& operation);
   void drive(Operation& operation);
-  void step(Patience& patience);
+  void step(Backoff& backoff);
   bool look();
   /// `together`: the other ranks do the same now, so they may be waited for.
   void close(bool together);
   void drain();
   /// When an exception is on its way: aborts what is under way.
   void abandon_calls();
-  Patience patience() const;  ///< for a wait on these transports
-  void idle(Patience& patience);
-  void sleep(Patience& patience);
+  Backoff backoff() const;  ///< for a wait on these transports
+  void idle(Backoff& backoff);
+  void sleep(Backoff& backoff);
   void sleep_on_descriptors();
-  void judge_silence(Patience& patience);
-  void report_stall(Patience& patience);
-  void ask_why(bool expired);
-  void await_diagnosis();
+  void judge_silence();
+  void report_stall();
   const Operation* awaited_message() const;
   void fail(const Error& error);
   void require_usable();
@@ -289,12 +281,11 @@ class CommunicatorState {
   std::vector<std::shared_ptr<const Plan>> message_plans_;  ///< by peer and direction
   CallCache calls_;
   RaggedCalls ragged_;
-  CallCache messages_;                 ///< sends and receives
-  CallCache exchanged_;                ///< those of exchanges, whose lengths may change each time
-  std::atomic<std::int64_t> timeout_;  ///< milliseconds. Relaxed: guards nothing
-  std::atomic<bool> timeout_from_program_;  ///< for words. Relaxed, likewise
-  Patience patience_;                       ///< of callers' threads, under role_
-  std::uint64_t moves_ = 0;                 ///< looks that saw something move; under role_
+  CallCache messages_;   ///< sends and receives
+  CallCache exchanged_;  ///< those of exchanges, whose lengths may change each time
+  Watchdog watchdog_;
+  Backoff backoff_;          ///< of callers' threads, under role_
+  std::uint64_t moves_ = 0;  ///< looks that saw something move; under role_
   std::map<std::pair<const Algorithm*, int>, std::shared_ptr<const Plan>>
       plans_;                       ///< by algorithm and root
   Operation blocking_;              ///< of a blocking call: under role_ from its start to its end

@@ -361,7 +361,7 @@ void DeviceCalls::wait_for_readers() {
     // acquire: the reader has read.
     const std::atomic_ref read(area.page().signal(kind, place, peer, area.rank()));
     while (read.load(std::memory_order_acquire) == 0 && !watcher_->has_failed()) {
-      if (std::chrono::steady_clock::now() - begin > watcher_->state().timeout()) {
+      if (std::chrono::steady_clock::now() - begin > watcher_->state().watchdog().timeout()) {
         throw Error(ErrorCode::timeout,
                     "what this rank has shown or sent was not read before the timeout",
                     {.rank = area.rank(),

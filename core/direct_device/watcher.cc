@@ -41,8 +41,7 @@ Watcher::Watcher(std::shared_ptr<detail::CommunicatorState> state,
       area_(std::move(area)),
       executor_(std::move(executor)),
       sends_(static_cast<std::size_t>(area_->ranks())),
-      receives_(static_cast<std::size_t>(area_->ranks())),
-      patience_(false, false) {}
+      receives_(static_cast<std::size_t>(area_->ranks())) {}
 
 void Watcher::start(std::shared_ptr<void> owner) {
   // Detached: it ends by itself after retire(), which graphs and peers may put off.
@@ -218,7 +217,7 @@ void Watcher::work() {
     if (is_idle() && !retired_) {
       changed_.wait(lock);
       nap_ = shortest_nap;
-      patience_.reset();
+      silence_.reset();
     } else {
       changed_.wait_for(lock, nap_);
     }
@@ -242,7 +241,7 @@ void Watcher::look() {
   if (answers) answer();
   nap_ = next_nap(nap_, moved, answers && is_inside());
   if (failure) return spread(*failure);
-  if (moved) patience_.reset();
+  if (moved) silence_.reset();
   report_stall();
 }
 
@@ -276,17 +275,17 @@ void Watcher::report_stall() {
   // relaxed: only how it stays for a second at least counts.
   const bool began = std::atomic_ref(area_->page().began_captured(area_->rank()))
                          .exchange(0, std::memory_order_relaxed) != 0;
-  if (!is_inside() || began) return patience_.reset();
-  state_->tell_timeout(*line_);
-  switch (patience_.judge(state_->timeout())) {
-    case detail::Patience::Verdict::wait:
+  if (!is_inside() || began) return silence_.reset();
+  state_->watchdog().tell(*line_);
+  switch (silence_.judge(state_->watchdog().timeout())) {
+    case detail::Silence::Verdict::wait:
       return;
-    case detail::Patience::Verdict::report:
+    case detail::Silence::Verdict::report:
       return report(false);
-    case detail::Patience::Verdict::expired:
+    case detail::Silence::Verdict::expired:
       return report(true);
-    case detail::Patience::Verdict::lost:
-      return fail(state_->unexplained_silence());
+    case detail::Silence::Verdict::lost:
+      return fail(state_->watchdog().unexplained_silence());
   }
 }
 

@@ -20,7 +20,7 @@
 #include <optional>
 #include <thread>
 
-#include "core/communicator/patience.h"
+#include "core/communicator/silence.h"
 #include "core/direct_device/area.h"
 #include "core/resident/executor.h"
 
@@ -139,7 +139,7 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
   bool spread_ = false;             ///< the whole communicator has failed; under mutex_
 
   // The thread's own.
-  detail::Patience patience_;
+  detail::Silence silence_{};
   std::chrono::milliseconds nap_{1};
   std::optional<std::chrono::steady_clock::time_point> failed_at_{};
   bool told_wait_ = false;

@@ -1,35 +1,20 @@
-// Patience: one wait's backoff and its sense of time, so that every long wait is reported and ends.
+// Silence: how long nothing has moved, so that every long wait is reported and ends.
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <optional>
-#include <utility>
-
-#include "core/execute/backoff.h"
 
 namespace rondo::detail {
 
-class Patience {
+class Silence {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// See Backoff.
-  Patience(bool crowded, bool system_calls) : backoff_(crowded, system_calls) {}
-
   /// Something moved.
   void reset() {
-    backoff_.reset();
-    idle_since_.reset();
+    since_.reset();
     asked_ = 0;
   }
-  /// A wait begins, or goes on after other threads held the progress lock. `moves` counts what has
-  /// moved: if it is unchanged since the last time, the silence is the same one.
-  void resume(std::uint64_t moves) {
-    if (std::exchange(moves_, moves) != moves) return reset();
-    backoff_.reset();
-  }
-  Backoff& backoff() { return backoff_; }
 
   enum class Verdict { wait, report, expired, lost };
   /// - `report`: once per second of silence.
@@ -39,11 +24,11 @@ class Patience {
   ///   question has given no one time to answer.
   /// `timeout` may differ from look to look.
   Verdict judge(std::chrono::milliseconds timeout, Clock::time_point now = Clock::now()) {
-    if (!idle_since_) {
-      idle_since_ = now;
+    if (!since_) {
+      since_ = now;
       reported_ = now;
     }
-    if (now - *idle_since_ <= timeout) {
+    if (now - *since_ <= timeout) {
       asked_ = 0;
       return is_due(now) ? Verdict::report : Verdict::wait;
     }
@@ -63,11 +48,9 @@ class Patience {
     return true;
   }
 
-  Backoff backoff_;
-  std::optional<Clock::time_point> idle_since_{};
+  std::optional<Clock::time_point> since_{};
   int asked_ = 0;                 ///< how often `expired` was said
   Clock::time_point reported_{};  ///< the newest verdict but `wait`
-  std::uint64_t moves_ = 0;       ///< at the last resume()
 };
 
 }  // namespace rondo::detail
