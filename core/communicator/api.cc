@@ -104,10 +104,10 @@ const Call barrier_call{.collective = Collective::barrier};
 
 }  // namespace
 
-bool Work::test() { return !state_ || state_->test(*operation_); }
+bool Work::test() { return !state_ || state_->progress().test(*operation_); }
 
 void Work::wait() {
-  if (state_) state_->wait(*operation_);
+  if (state_) state_->progress().wait(*operation_);
 }
 
 void Work::when_complete(std::function<void()> notice) {

@@ -5,7 +5,7 @@
 #include "core/communicator/arguments.h"
 #include "core/communicator/exchange.h"
 #include "core/communicator/remedies.h"
-#include "core/communicator/turn.h"
+#include "core/communicator/state.h"
 
 namespace rondo::detail {
 namespace {
@@ -43,43 +43,20 @@ void begin_messages(const Exchange& exchange, int rank, BeginOne begin_one) {
 
 }  // namespace
 
-std::shared_ptr<Operation> CommunicatorState::take_operation() {
-  for (std::size_t tried = 0; tried < operations_.size(); ++tried) {
-    next_operation_ = next_operation_ + 1 < operations_.size() ? next_operation_ + 1 : 0;
-    const std::shared_ptr<Operation>& candidate = operations_[next_operation_];
-    if (candidate.use_count() == 1 && candidate->is_done()) return candidate;
-  }
-  // All are under way: as many again, so that the next calls find one without looking far.
-  next_operation_ = operations_.size();
-  const std::size_t more = std::max<std::size_t>(1, operations_.size());
-  for (std::size_t made = 0; made < more; ++made)
-    operations_.push_back(std::make_shared<Operation>());
-  return operations_[next_operation_];
-}
-
-CommunicatorState::Numbered CommunicatorState::number(const Call& call,
-                                                      std::uint64_t fingerprint_base, bool apart) {
-  Call numbered = call;
-  numbered.sequence = ++sequence_;
-  if (apart) {
-    line_->calls().begin_apart(numbered);
-  } else {
-    line_->calls().begin(numbered);
-  }
-  const std::uint64_t mixed = fingerprint(fingerprint_base, numbered.sequence);
-  history_ = history_ * 0x9e3779b97f4a7c15ULL + mixed;
-  return {numbered.sequence, mixed};
+void CommunicatorState::require_usable() {
+  progress_.require_own_process();
+  lifetime_.require_usable();
 }
 
 std::uint64_t CommunicatorState::number(const Exchange& exchange) {
   const Call call = call_of(exchange);
-  return number(call, fingerprint_base(call), true).sequence;
+  return numbering_.number(call, fingerprint_base(call), true).sequence;
 }
 
 void CommunicatorState::begin(const Call& asked, const void* input, void* output,
                               Operation& operation, Counts counts) {
   require_usable();
-  begin(lookup(settled(asked), counts), input, output, operation);
+  begin(plans_.of(settled(asked), counts), input, output, operation);
 }
 
 void CommunicatorState::begin(const Prepared& prepared, const void* input, void* output,
@@ -88,11 +65,12 @@ void CommunicatorState::begin(const Prepared& prepared, const void* input, void*
   if (wants_check(*prepared, input, output))
     check_call(call, input, output, rank(), size(), prepared->counts);
   operation.start(prepared, input, output);
-  operation.history = history_;
-  const Numbered numbered = number(call, prepared->fingerprint_base);
+  operation.history = numbering_.history();
+  const Numbering::Numbered numbered = numbering_.number(call, prepared->fingerprint_base);
   operation.sequence = numbered.sequence;
   operation.fingerprint = numbered.fingerprint;
-  if (trace_) operation.traced = trace_->begin({.prepared = prepared}, numbered.sequence);
+  if (trace::Recorder* const trace = tracing_.recorder())
+    operation.traced = trace->begin({.prepared = prepared}, numbered.sequence);
 }
 
 std::shared_ptr<Operation> CommunicatorState::submit(const Message& message, const void* input,
@@ -105,21 +83,20 @@ std::shared_ptr<Operation> CommunicatorState::submit(const Message& message, con
 std::shared_ptr<Operation> CommunicatorState::submit_to_peer(const Message& message,
                                                              const void* input, void* output,
                                                              bool is_part) {
-  Call numbered = message.call;
-  numbered.sequence = ++(message.sends ? sent_ : received_)[static_cast<std::size_t>(message.peer)];
-  std::shared_ptr<Operation> operation = take_operation();
-  operation->start(lookup(message), input, output);
+  const Numbering::Numbered numbered = numbering_.number(message);
+  std::shared_ptr<Operation> operation = operations_.take();
+  operation->start(plans_.of(message), input, output);
   operation->point_to_point_peer = message.peer;
   operation->sends = message.sends;
   operation->is_part = is_part;
   operation->sequence = numbered.sequence;
-  operation->fingerprint = fingerprint(numbered);
-  if (trace_) {
-    operation->traced = trace_->begin(
+  operation->fingerprint = numbered.fingerprint;
+  if (trace::Recorder* const trace = tracing_.recorder()) {
+    operation->traced = trace->begin(
         {.prepared = operation->prepared, .peer = message.peer, .sends = message.sends},
         numbered.sequence);
   }
-  engine_->submit(operation.get());
+  engine_.submit(operation.get());
   return operation;
 }
 
@@ -142,7 +119,7 @@ std::shared_ptr<Operation> CommunicatorState::submit(const Exchange& exchange) {
   parts->whole->reopen();
   bool all_begun = false;
   // After a failure half way no part goes on: the caller has the buffers back.
-  guarded([&] {
+  lifetime_.guarded([&] {
     parts->sequence = number(exchange);
     begin_messages(exchange, rank(), [&](const PairMessage& each) {
       Operation* const part = submit_to_peer(each.message, each.input, each.output, true).get();
@@ -157,58 +134,39 @@ std::shared_ptr<Operation> CommunicatorState::submit(const Exchange& exchange) {
 
 std::shared_ptr<Operation> CommunicatorState::submit_to_self(const Message& message,
                                                              const void* input, void* output) {
-  std::shared_ptr<Operation> operation = take_operation();
-  operation->start(lookup(message), input, output);
+  std::shared_ptr<Operation> operation = operations_.take();
+  operation->start(plans_.of(message), input, output);
   operation->point_to_point_peer = rank();
   operation->sends = message.sends;
-  const Call& call = message.call;
-  for (auto other = to_self_.begin(); other != to_self_.end(); ++other) {
-    Operation& waiting = **other;
-    if (waiting.sends == message.sends) continue;
-    if (waiting.prepared->call.count != call.count || waiting.prepared->call.type != call.type) {
-      operation->finish();
-      throw Error(ErrorCode::mismatch,
-                  "a send to this rank itself and the matching recv differ in count or type",
-                  {.rank = rank(), .peer = rank(), .call = to_string(call)});
-    }
-    const void* from = message.sends ? input : waiting.input;
-    void* to = message.sends ? static_cast<void*>(waiting.output) : output;
-    if (call.count > 0) std::memcpy(to, from, call.count * size_of(call.type));
-    ++moves_;
-    waiting.finish();
-    operation->finish();
-    to_self_.erase(other);
-    return operation;
-  }
-  to_self_.push_back(operation);
+  if (to_self_.join(operation, rank())) progress_.note_move();
   return operation;
 }
 
 void CommunicatorState::call(const Call& call, const void* input, void* output, Counts counts) {
-  Turn turn(*this);
-  begin(call, input, output, blocking_, counts);
+  Turn turn(progress_);
+  begin(call, input, output, operations_.blocking(), counts);
   complete_blocking();
 }
 
 void CommunicatorState::call_ragged(const Call& asked, const void* input, void* output,
                                     Counts counts) {
-  Turn turn(*this);
+  Turn turn(progress_);
   require_usable();
-  begin(lookup_ragged(asked, counts), input, output, blocking_);
+  begin(plans_.of_ragged(asked, counts), input, output, operations_.blocking());
   complete_blocking();
 }
 
 void CommunicatorState::complete_blocking() {
-  complete(blocking_);
-  if (blocking_.error) std::rethrow_exception(blocking_.error);
+  Operation& blocking = operations_.blocking();
+  progress_.complete(blocking);
+  if (blocking.error) std::rethrow_exception(blocking.error);
 }
 
 void CommunicatorState::call(const Message& message, const void* input, void* output) {
-  Turn turn(*this);
+  Turn turn(progress_);
   const std::shared_ptr<Operation> operation = submit(message, input, output);
   if (message.peer == rank() && !operation->is_done()) {
-    to_self_.pop_back();
-    operation->finish();
+    to_self_.withdraw();
     throw Error(ErrorCode::invalid_usage,
                 "a blocking send or recv between this rank and itself waits for ever",
                 {.rank = rank(),
@@ -216,7 +174,7 @@ void CommunicatorState::call(const Message& message, const void* input, void* ou
                  .call = to_string(message.call),
                  .remedy = std::string(remedies::group_of_messages.words)});
   }
-  drive(*operation);
+  progress_.drive(*operation);
   if (operation->error) std::rethrow_exception(operation->error);
 }
 
@@ -224,10 +182,10 @@ void CommunicatorState::call(const Message& message, const void* input, void* ou
 template <class Begin>
 std::shared_ptr<Operation> CommunicatorState::start_by(Begin begin, bool deferred) {
   // First, as nothing may be under way when it fails: the turn's end wakes the thread.
-  if (!deferred) carry_on_in_background();
-  Turn turn(*this);
+  if (!deferred) progress_.carry_on_in_background();
+  Turn turn(progress_);
   std::shared_ptr<Operation> operation = begin();
-  look();  // what can be sent at once is sent at once
+  progress_.look();  // what can be sent at once is sent at once
   return operation;
 }
 
@@ -235,9 +193,9 @@ std::shared_ptr<Operation> CommunicatorState::start(const Call& call, const void
                                                     void* output, bool deferred, Counts counts) {
   return start_by(
       [&] {
-        std::shared_ptr<Operation> operation = take_operation();
+        std::shared_ptr<Operation> operation = operations_.take();
         begin(call, input, output, *operation, counts);
-        engine_->submit(operation.get());
+        engine_.submit(operation.get());
         return operation;
       },
       deferred);
@@ -254,21 +212,21 @@ std::shared_ptr<Operation> CommunicatorState::start(const Exchange& exchange, bo
 
 /// Like submit() and drive(), but no other thread waits for the messages: they need no notices.
 void CommunicatorState::call(const Exchange& exchange) {
-  Turn turn(*this);
+  Turn turn(progress_);
   require_usable();
-  const std::size_t most_bytes = std::min(short_block_bytes, frame_bytes_);
-  if (engine_->takes_short_exchanges() && shorten(exchange, rank(), most_bytes, short_exchange_))
+  const std::size_t most_bytes = std::min(short_block_bytes, connections_.frame_bytes());
+  if (engine_.takes_short_exchanges() && shorten(exchange, rank(), most_bytes, short_exchange_))
     return call_short(exchange);
   std::vector<std::shared_ptr<Operation>> parts;
   parts.reserve(2 * exchange.sent.counts.size());
   std::uint64_t sequence = 0;
-  guarded([&] {
+  lifetime_.guarded([&] {
     sequence = number(exchange);
     begin_messages(exchange, rank(), [&](const PairMessage& each) {
       parts.push_back(submit_to_peer(each.message, each.input, each.output, true));
     });
   });
-  for (const auto& part : parts) drive(*part);
+  for (const auto& part : parts) progress_.drive(*part);
   for (const auto& part : parts) {
     if (part->error) std::rethrow_exception(part->error);
   }
@@ -279,28 +237,26 @@ void CommunicatorState::call(const Exchange& exchange) {
 /// `exchange` is the one that `short_exchange_` was made from.
 void CommunicatorState::call_short(const Exchange& exchange) {
   ShortExchange& parts = short_exchange_;
-  const auto mark = [&](std::vector<ShortMessage>& side, std::vector<std::uint64_t>& made) {
+  const auto mark = [&](std::vector<ShortMessage>& side, bool sends) {
     for (ShortMessage& each : side) {
-      Call call = message_between(each.bytes / size_of(parts.type), parts.type);
-      call.sequence = ++made[static_cast<std::size_t>(each.peer)];
-      each.fingerprint = fingerprint(call);
+      const Call call = message_between(each.bytes / size_of(parts.type), parts.type);
+      each.fingerprint = numbering_.number(Message{call, each.peer, sends}).fingerprint;
     }
   };
   std::uint64_t sequence = 0;
-  guarded([&] {
+  lifetime_.guarded([&] {
     sequence = number(exchange);
-    mark(parts.sends, sent_);
-    mark(parts.receives, received_);
-    engine_->take(parts);
+    mark(parts.sends, true);
+    mark(parts.receives, false);
+    engine_.take(parts);
     copy_own_block(exchange, rank());
-    for (std::uint32_t look = backoff_.looks_at_once(); look > 0 && !parts.done; --look)
-      engine_->progress_exchange();
+    for (std::uint32_t look = progress_.looks_at_once(); look > 0 && !parts.done; --look)
+      engine_.progress_exchange();
   });
-  backoff_.reset();
-  while (!parts.done) step(backoff_);
+  progress_.drive_while([&] { return !parts.done; });
   if (parts.error) std::rethrow_exception(parts.error);
   require_usable();  // throws what failed before there was an exchange
-  ++moves_;
+  progress_.note_move();
   line_->calls().complete_apart(sequence);
 }
 

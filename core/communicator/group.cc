@@ -25,7 +25,7 @@ void keep_all_moving(const ThreadGroup& group) {
   for (const Work& work : group.works) {
     const auto& state = CommunicatorAccess::state(work);
     if (!group.parts.empty() || state != CommunicatorAccess::state(group.works.front()))
-      state->try_to_carry_on();  // else they are waited for in turn
+      state->progress().try_to_carry_on();  // else they are waited for in turn
   }
 }
 

@@ -75,8 +75,16 @@ void end_all(bool in_order) {
 }  // namespace
 
 std::shared_ptr<CommunicatorState> make_state(Membership membership, const Config& config) {
-  const std::shared_ptr<CommunicatorState> state(
-      std::make_unique<CommunicatorState>(std::move(membership), config).release(), End());
+  const std::shared_ptr<ControlLine> line =
+      membership.world->open(membership.number, membership.members);
+  std::unique_ptr<CommunicatorState> made;
+  try {
+    made = std::make_unique<CommunicatorState>(std::move(membership), config, line);
+  } catch (const Error& error) {
+    line->fail(error);  // the others must not wait for a rank that gave up
+    throw;
+  }
+  const std::shared_ptr<CommunicatorState> state(made.release(), End());
   Living& all = living();
   const std::scoped_lock lock(all.mutex);
   if (std::exchange(all.process, ::getpid()) != ::getpid()) {

@@ -96,8 +96,8 @@ class HostCalls {
   }
   /// Keeps all of them moving while this thread does other things.
   void keep_moving() const {
-    for (const Pending& pending : started_)
-      CommunicatorAccess::state(pending.work)->try_to_carry_on();  // or they are waited for in turn
+    for (const Pending& pending : started_)  // or they are waited for in turn
+      CommunicatorAccess::state(pending.work)->progress().try_to_carry_on();
   }
   /// Waits for those that block.
   ncclResult_t finish() {

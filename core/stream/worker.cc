@@ -268,7 +268,7 @@ void Worker::run(Batch& batch) {
 bool Worker::advance(Batch& batch, Item& item) {
   try {
     if (item.running != nullptr) {
-      if (!state_->test(*item.running)) return false;
+      if (!state_->progress().test(*item.running)) return false;
       end(item);
       return true;
     }

@@ -1,4 +1,5 @@
-// Recording what a communicator does, where RONDO_TRACE asks for it.
+#include "core/communicator/tracing.h"
+
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -6,7 +7,6 @@
 #include <sstream>
 
 #include "core/base/log.h"
-#include "core/communicator/turn.h"
 
 namespace rondo::detail {
 namespace {
@@ -30,33 +30,32 @@ bool first_world() {
 
 }  // namespace
 
-void CommunicatorState::start_trace() {
-  if (config_.trace.empty()) return;
-  const bool world = membership_.number == 0;
+Tracing::Tracing(const Membership& membership, const Config& config, const std::string& over,
+                 const std::shared_ptr<ControlLine>& line)
+    : rank_(membership.rank), line_(line), hosts_(membership.hosts()) {
+  if (config.trace.empty()) return;
+  const bool world = membership.number == 0;
   const std::string run =
-      line_->exchange(rank() != 0 ? "" : random_name() + (world && first_world() ? " 1" : " 0"))[0];
-  const std::vector<HostInfo> hosts = member_hosts();
-  const HostInfo& here = hosts[static_cast<std::size_t>(rank())];
-  trace::Origin origin{.path = config_.trace,
+      line_->exchange(rank_ != 0 ? "" : random_name() + (world && first_world() ? " 1" : " 0"))[0];
+  const HostInfo& here = hosts_[static_cast<std::size_t>(rank_)];
+  trace::Origin origin{.path = config.trace,
                        .run = run.substr(0, run.find(' ')),
                        .communicator = world ? "world" : "part",
-                       .rank = rank(),
-                       .ranks = size(),
-                       .world_rank = membership_.members[static_cast<std::size_t>(rank())],
+                       .rank = rank_,
+                       .ranks = membership.size(),
+                       .world_rank = membership.members[static_cast<std::size_t>(rank_)],
                        .host = here.hostname,
                        .clock = here.host,
-                       .over = transport_list()};
+                       .over = over};
   if (!run.ends_with(" 1")) origin.path += "." + origin.run.substr(0, 8);
-  origin.path += "." + std::to_string(rank());
-  trace_ = std::make_unique<trace::Recorder>(std::move(origin), config_.trace_limit);
-  engine_->set_trace(trace_.get());
+  origin.path += "." + std::to_string(rank_);
+  recorder_ = std::make_unique<trace::Recorder>(std::move(origin), config.trace_limit);
   compare_clocks();
 }
 
-void CommunicatorState::compare_clocks() {
-  const std::vector<HostInfo> hosts = member_hosts();
-  const auto with_root = [&](const HostInfo& host) { return host.host == hosts[0].host; };
-  if (std::ranges::all_of(hosts, with_root)) return;
+void Tracing::compare_clocks() {
+  const auto with_root = [&](const HostInfo& host) { return host.host == hosts_[0].host; };
+  if (std::ranges::all_of(hosts_, with_root)) return;
   std::vector<trace::Meeting> meetings;
   std::int64_t received = 0;
   for (int number = 0; number <= meetings_in_a_row; ++number) {
@@ -72,27 +71,22 @@ void CommunicatorState::compare_clocks() {
     if (number < meetings_in_a_row) meetings.push_back(meeting);
   }
   const auto offset = trace::estimate(meetings);
-  if (offset && !with_root(hosts[static_cast<std::size_t>(rank())])) trace_->set_offset(*offset);
+  if (offset && !with_root(hosts_[static_cast<std::size_t>(rank_)])) recorder_->set_offset(*offset);
 }
 
-void CommunicatorState::write_trace(bool together) noexcept {
-  if (!trace_) return;
+void Tracing::write(bool together) noexcept {
+  if (!recorder_) return;
   try {
     if (line_->failed())
-      trace_->failed(line_->failure().what());
+      recorder_->failed(line_->failure().what());
     else if (together)
       compare_clocks();
   } catch (const std::exception& error) {
     // A rank left without finalize(), which it may: a trace is not worth a run.
-    log(LogLevel::warn, rank(),
+    log(LogLevel::warn, rank_,
         std::string("the clocks are not compared at the end of the trace: ") + error.what());
   }
-  trace_->write();
-}
-
-void CommunicatorState::keep_trace() {
-  const Turn turn(*this, std::try_to_lock);
-  if (turn.held() && !finalized_) write_trace(false);
+  recorder_->write();
 }
 
 }  // namespace rondo::detail

@@ -1,0 +1,160 @@
+#include "core/communicator/connections.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "core/base/log.h"
+#include "core/base/text.h"
+#include "core/plan/direct.h"
+#include "transports/table.h"
+
+namespace rondo::detail {
+namespace {
+
+constexpr std::size_t alone_frame_bytes = std::size_t{1} << 20;  ///< where there are no channels
+constexpr const char* network = "network";
+
+std::string join(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += std::to_string(part.size()) + ":" + part;
+  return text;
+}
+
+std::vector<std::string> unjoin(const std::string& text) {
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t colon = text.find(':', at);
+    const std::size_t size = std::stoul(text.substr(at, colon - at));
+    parts.push_back(text.substr(colon + 1, size));
+    at = colon + 1 + size;
+  }
+  return parts;
+}
+
+std::size_t kind_index(const Transport& transport) {
+  const auto kinds = transport_kinds();
+  const auto same = [&](const TransportKind& kind) { return kind.name == transport.name(); };
+  return static_cast<std::size_t>(std::find_if(kinds.begin(), kinds.end(), same) - kinds.begin());
+}
+
+}  // namespace
+
+Connections::Connections(const Membership& membership, const Config& config,
+                         const std::shared_ptr<ControlLine>& line)
+    : rank_(membership.rank), by_peer_(membership.members.size()) {
+  pick_transports(membership, config);
+  connect(line);
+  connect_direct(line);
+}
+
+void Connections::pick_transports(const Membership& membership, const Config& config) {
+  const Selection selection(config.transport, transport_names(), "RONDO_TRANSPORT");
+  const std::vector<HostInfo> hosts = membership.hosts();
+  const HostInfo& here = hosts[static_cast<std::size_t>(rank_)];
+  surroundings_.one_machine =
+      std::ranges::all_of(hosts, [&](const HostInfo& host) { return host.host == here.host; });
+  std::map<const TransportKind*, Transport*> made;
+  for (int peer = 0; peer < membership.size(); ++peer) {
+    const auto at = static_cast<std::size_t>(peer);
+    if (peer == rank_) continue;
+    std::string obstacles;
+    const TransportKind* kind = best_transport(selection, here, hosts[at], obstacles);
+    if (kind == nullptr) {
+      throw Error(ErrorCode::configuration, "no transport reaches the peer (" + obstacles + ")",
+                  {.rank = rank_, .peer = peer, .remedy = "allow another one in RONDO_TRANSPORT"});
+    }
+    Transport*& transport = made[kind];
+    if (transport == nullptr) transport = make_transport(*kind, membership, config);
+    by_peer_[at] = transport;
+  }
+}
+
+Transport* Connections::make_transport(const TransportKind& kind, const Membership& membership,
+                                       const Config& config) {
+  const TransportSettings settings{.rank = rank_,
+                                   .ranks = membership.size(),
+                                   .communicator = membership.number,
+                                   .slot_bytes = config.slot_bytes,
+                                   .sockets = config.sockets,
+                                   .timeout = config.timeout,
+                                   .interface = config.interface,
+                                   .family = config.family,
+                                   .infiniband = config.infiniband,
+                                   .doorbell = &doorbell_,
+                                   .local = membership.local};
+  transports_.push_back(kind.make(settings));
+  return transports_.back().get();
+}
+
+void Connections::connect(const std::shared_ptr<ControlLine>& line) {
+  const auto kinds = transport_kinds();
+  // Address by kind (empty where this rank does not use it), then what links it has, how many short
+  // frames its channels hold, and its least slot size.
+  std::vector<std::string> mine(kinds.size());
+  frame_bytes_ = alone_frame_bytes;
+  surroundings_.short_frames = std::numeric_limits<int>::max();
+  for (const auto& transport : transports_) {
+    mine[kind_index(*transport)] = transport->address();
+    frame_bytes_ = std::min(frame_bytes_, transport->slot_bytes());
+    surroundings_.short_frames =
+        std::min(surroundings_.short_frames, transport->depth_of(shortest_frame_bytes));
+    if (transport->link_class() == LinkClass::network) surroundings_.links = LinkClass::network;
+  }
+  mine.emplace_back(surroundings_.links == LinkClass::network ? network : "");
+  mine.push_back(std::to_string(surroundings_.short_frames));
+  mine.push_back(std::to_string(frame_bytes_));
+  std::vector<std::vector<std::string>> all;
+  for (const std::string& blob : line->exchange(join(mine))) all.push_back(unjoin(blob));
+  for (const auto& transport : transports_) {
+    std::vector<std::string> addresses;
+    for (const auto& of_rank : all) addresses.push_back(of_rank[kind_index(*transport)]);
+    transport->meet(std::move(addresses));
+  }
+  // One slow link, small slot or shallow channel anywhere decides for all: every rank must choose
+  // and cut alike.
+  for (const auto& of_rank : all) {
+    if (of_rank[kinds.size()] == network) surroundings_.links = LinkClass::network;
+    surroundings_.short_frames =
+        std::min(surroundings_.short_frames, std::stoi(of_rank[kinds.size() + 1]));
+    frame_bytes_ = std::min<std::size_t>(frame_bytes_, std::stoul(of_rank.back()));
+  }
+}
+
+void Connections::connect_direct(const std::shared_ptr<ControlLine>& line) {
+  const int ranks = static_cast<int>(by_peer_.size());
+  surroundings_.ranks = ranks;
+  DirectAccess* const access = transports_.size() == 1 && ranks > 1 && ranks <= most_sharing_ranks
+                                   ? transports_.front()->direct_access()
+                                   : nullptr;
+  const std::vector<std::string> all = line->exchange(access == nullptr ? "none" : "mapped");
+  surroundings_.direct = std::ranges::count(all, "none") == 0;
+  if (surroundings_.direct) direct_ = access;
+}
+
+std::string Connections::names() const {
+  std::string over;
+  for (const auto& transport : transports_)
+    over += (over.empty() ? "" : "+") + std::string(transport->name());
+  return over;
+}
+
+bool Connections::looks_are_system_calls() const {
+  return std::ranges::any_of(
+      transports_, [](const auto& transport) { return transport->looks_are_system_calls(); });
+}
+
+void Connections::log() const {
+  if (!log_enabled(LogLevel::info)) return;
+  std::string text = "a communicator of " + std::to_string(by_peer_.size()) + " ranks";
+  for (const auto& transport : transports_) {
+    std::vector<int> peers;
+    for (std::size_t peer = 0; peer < by_peer_.size(); ++peer) {
+      if (by_peer_[peer] == transport.get()) peers.push_back(static_cast<int>(peer));
+    }
+    text += "; " + std::string(transport->name()) + " to " + rank_list(peers);
+  }
+  rondo::log(LogLevel::info, rank_, text, LogSubsystem::init);
+}
+
+}  // namespace rondo::detail

@@ -1,0 +1,39 @@
+// Derivation: the communicators that are made from one: who is in them, and their numbers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/communicator/membership.h"
+
+namespace rondo::detail {
+
+/// Not thread-safe, but for what is const.
+class Derivation {
+ public:
+  explicit Derivation(Membership parent) : parent_(std::move(parent)) {}
+
+  const Membership& parent() const { return parent_; }
+  /// Collective over `line`, which all members have. Empty where the color is negative.
+  std::optional<Membership> split(const std::shared_ptr<ControlLine>& line, int color, int key);
+  /// Of the members that are not `excluded`. Local: they all exclude the same.
+  Membership shrink(const std::vector<int>& excluded);
+  /// A line to split over where the communicator's own has failed.
+  std::shared_ptr<ControlLine> open_repair_line();
+  /// A line with a log of its own, for calls that do not go through the engine.
+  std::shared_ptr<ControlLine> open_stream_line() const;
+
+ private:
+  /// `kind` keeps colors and other kinds of lines apart.
+  std::shared_ptr<ControlLine> open(std::uint64_t sequence, int kind) const;
+  Membership child(const std::vector<int>& ranks, std::uint64_t sequence, int kind) const;
+
+  Membership parent_;
+  std::uint64_t splits_ = 0;
+  std::uint64_t shrinks_ = 0;
+  std::uint64_t repairs_ = 0;  ///< splits after a failure
+};
+
+}  // namespace rondo::detail

@@ -1,0 +1,65 @@
+#include "core/communicator/lifetime.h"
+
+namespace rondo::detail {
+namespace {
+
+/// True of what a transport says of a peer: when a process dies its connections break in any order,
+/// so a device may blame the peer's memory or the network before anybody knows of the death.
+bool is_a_symptom(const Error& error) {
+  switch (error.code()) {
+    case ErrorCode::peer_lost:
+      return true;
+    case ErrorCode::system:
+    case ErrorCode::internal:
+    case ErrorCode::timeout:
+      return error.peer() >= 0;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+Lifetime::Lifetime(int rank, const Parts& parts) : rank_(rank), parts_(parts) {}
+
+const Operation* Lifetime::awaited_message() const {
+  if (parts_.engine.idle()) return parts_.to_self.oldest();
+  if (!parts_.engine.only_point_to_point()) return nullptr;
+  const Operation* const oldest = parts_.engine.oldest_point_to_point();
+  return oldest->is_part ? nullptr : oldest;
+}
+
+void Lifetime::fail(const Error& error) {
+  ControlLine& line = parts_.line;
+  if (!is_idle()) note_told();  // only calls under way report it
+  // The control plane usually knows which rank died, and why.
+  if (is_a_symptom(error)) parts_.watchdog.await_diagnosis(awaited_message());
+  if (!line.failed()) line.fail(error);
+  parts_.engine.fail_all(std::make_exception_ptr(line.failed() ? line.failure() : error));
+  parts_.to_self.end_all([&](const Operation&) { return std::make_exception_ptr(error); });
+  parts_.tracing.write(false);  // this process may not live much longer
+}
+
+void Lifetime::require_usable() {
+  if (finalized_) {
+    throw Error(ErrorCode::invalid_usage, "this communicator was finalized",
+                {.rank = rank_, .remedy = "make a new one"});
+  }
+  if (!parts_.line.failed()) return;
+  note_told();
+  throw parts_.line.failure();
+}
+
+std::optional<Error> Lifetime::failure() const {
+  if (!parts_.line.failed()) return std::nullopt;
+  return parts_.line.failure();
+}
+
+std::optional<Error> Lifetime::untold() const {
+  if (is_told()) return std::nullopt;
+  std::optional<Error> error = failure();
+  if (error && error->code() != ErrorCode::mismatch) error.reset();
+  return error;
+}
+
+}  // namespace rondo::detail

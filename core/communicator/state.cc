@@ -1,0 +1,149 @@
+#include "core/communicator/state.h"
+
+#include <utility>
+
+#include "core/base/log.h"
+#include "core/communicator/living.h"
+#include "core/communicator/remedies.h"
+#include "core/plan/decide.h"
+
+namespace rondo::detail {
+namespace {
+
+/// At the end of a communicator the last calls are compared. This is the time for slower ranks to
+/// reach theirs, such as those that a broadcast's root does not wait for.
+constexpr std::chrono::milliseconds longest_comparing{200};
+
+}  // namespace
+
+CommunicatorState::CommunicatorState(Membership membership, const Config& config,
+                                     std::shared_ptr<ControlLine> line)
+    : derivation_(std::move(membership)),
+      line_(std::move(line)),
+      agreed_(agree(line_, derivation_.parent(), config)),
+      connections_(derivation_.parent(), agreed_.config, line_),
+      plans_(rank(), agreed_.config, connections_),
+      numbering_(line_->calls(), size()),
+      tracing_(derivation_.parent(), agreed_.config, connections_.names(), line_),
+      engine_(rank(), connections_.by_peer(), connections_.direct(), *line_, agreed_.crowded),
+      watchdog_(rank(), *line_, config),
+      lifetime_(rank(), {*line_, engine_, to_self_, watchdog_, tracing_}),
+      progress_(engine_, connections_, watchdog_, lifetime_, agreed_.crowded) {
+  engine_.set_trace(tracing_.recorder());
+  connections_.log();
+  plans_.log();
+}
+
+std::shared_ptr<CommunicatorState> CommunicatorState::make_child(Membership members) const {
+  Config config = agreed_.config;
+  config.timeout = watchdog_.timeout();
+  config.timeout_from_program = watchdog_.is_from_program();
+  return make_state(std::move(members), config);
+}
+
+std::shared_ptr<CommunicatorState> CommunicatorState::split(
+    const std::shared_ptr<ControlLine>& line, int color, int key) {
+  auto members = derivation_.split(line, color, key);
+  return members ? make_child(*std::move(members)) : nullptr;
+}
+
+std::shared_ptr<CommunicatorState> CommunicatorState::split(int color, int key) {
+  require_usable();
+  return split(line_, color, key);
+}
+
+std::shared_ptr<CommunicatorState> CommunicatorState::split_after_failure(int color, int key) {
+  progress_.require_own_process();
+  return split(derivation_.open_repair_line(), color, key);
+}
+
+std::shared_ptr<CommunicatorState> CommunicatorState::shrink(const std::vector<int>& excluded) {
+  progress_.require_own_process();
+  return make_child(derivation_.shrink(excluded));
+}
+
+std::string CommunicatorState::describe(const Call& call) {
+  const Turn turn(progress_);
+  require_usable();
+  return words(*plans_.of(settled(call), {}), connections_.names());
+}
+
+Traffic CommunicatorState::traffic() {
+  const Turn turn(progress_);
+  return engine_.traffic();
+}
+
+void CommunicatorState::keep_trace() {
+  const Turn turn(progress_, std::try_to_lock);
+  if (turn.held() && !lifetime_.is_finalized()) tracing_.write(false);
+}
+
+void CommunicatorState::abort(const std::string& reason) noexcept {
+  if (!is_own()) return;
+  try {
+    end_with(Error(ErrorCode::aborted,
+                   "the communicator was aborted" + (reason.empty() ? "" : ": " + reason),
+                   {.rank = rank(), .remedy = std::string(remedies::new_communicator.words)}));
+  } catch (...) {
+    // Out of memory while describing the abort: there is no one left to tell.
+  }
+}
+
+void CommunicatorState::end_with(const Error& error) noexcept {
+  try {
+    line_->fail(error);
+  } catch (...) {
+    // Out of memory while telling: threads that wait here are woken all the same.
+  }
+  progress_.interrupt();
+}
+
+void CommunicatorState::close(bool together) {
+  Turn turn(progress_);
+  if (!lifetime_.finalize()) return;
+  // Calls under way report a failure where they are waited for.
+  const bool told = lifetime_.is_told();
+  try {
+    to_self_.end_all([&](const Operation& operation) {
+      return std::make_exception_ptr(Error(
+          ErrorCode::invalid_usage, "a send or recv between this rank and itself has no other side",
+          {.rank = rank(), .peer = rank(), .call = to_string(operation.prepared->call)}));
+    });
+    progress_.drain();
+  } catch (...) {
+    tracing_.write(false);
+    line_->leave();
+    throw;
+  }
+  tracing_.write(together);
+  if (together && size() > 1) line_->compare_calls(longest_comparing);
+  const auto disagreement = untold();  // errors of other ranks after it has left do not count
+  line_->leave();
+  if (together && !told && disagreement) {
+    note_told();
+    throw *disagreement;
+  }
+}
+
+/// The exception most likely takes the buffers away as well, so nothing may write to them any more.
+/// And the other ranks may be waiting for a call that this one has left out.
+void CommunicatorState::abandon_calls() {
+  {
+    const Turn turn(progress_);
+    if (lifetime_.is_idle()) return;
+  }
+  abort("an exception left its calls under way");
+}
+
+CommunicatorState::~CommunicatorState() {
+  try {
+    if (lifetime_.is_in_exception()) abandon_calls();
+    close(false);
+  } catch (const std::exception& error) {
+    log(LogLevel::warn, rank(), std::string("while finalizing: ") + error.what());
+  }
+  progress_.stop();
+  line_->leave();
+}
+
+}  // namespace rondo::detail
