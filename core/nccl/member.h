@@ -8,39 +8,24 @@
 
 #include <atomic>
 #include <chrono>
-#include <functional>
-#include <future>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "core/base/fork.h"
 #include "core/communicator/state.h"
-#include "core/direct_device/device_calls.h"
+#include "core/nccl/background.h"
 #include "core/nccl/operators.h"
 #include "core/nccl/registrations.h"
-#include "core/nccl/rendezvous.h"
 #include "core/nccl/settings.h"
-#include "core/stream/all_ranks.h"
+#include "core/nccl/streamed_calls.h"
 
 namespace rondo::nccl {
 
-using State = std::shared_ptr<detail::CommunicatorState>;
-/// Makes the communicator; collective. Null: this rank is in none.
-using Maker = std::function<State()>;
-
-/// Asynchronous work and the memory it reads that is not the user's.
-struct Pending {
-  Work work{};
-  std::vector<std::byte> scratch{};
-};
-
 class Member : public std::enable_shared_from_this<Member> {
  public:
-  explicit Member(Traits traits) : traits_(std::move(traits)) {}
+  explicit Member(Traits traits) : traits_(std::move(traits)), streamed_(traits_) {}
   ~Member();
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
@@ -50,7 +35,7 @@ class Member : public std::enable_shared_from_this<Member> {
   /// Wraps collective work on this communicator. The result runs it once, after all work that was
   /// wrapped before, on any thread. All ranks do such work in one order, because it shares one
   /// control channel.
-  Maker in_turn(Maker maker);
+  Maker in_turn(Maker maker) { return background_.in_turn(std::move(maker)); }
   /// Makes the communicator on this thread. Throws what `maker` throws.
   void make(const Maker& maker);
   /// The same on a thread of its own; poll() says when it is done. Throws Error{system} if there is
@@ -59,7 +44,7 @@ class Member : public std::enable_shared_from_this<Member> {
 
   /// Runs work on the finished communicator, on a thread of its own. poll() says when it is done,
   /// or throws what it threw. Throws as make_in_background() does.
-  void work_in_background(Maker work);
+  void work_in_background(Maker work) { background_.start(shared_from_this(), std::move(work)); }
 
   /// The communicator, made and with nothing under way. Throws Error{invalid_argument} while
   /// something is, Error{invalid_usage} when it was revoked or finalized, and the error that it
@@ -77,7 +62,7 @@ class Member : public std::enable_shared_from_this<Member> {
   /// with. Any thread.
   bool poll();
   /// Leaves work under way: poll() asks after it.
-  void keep(Pending pending);
+  void keep(Pending pending) { background_.keep(std::move(pending)); }
 
   /// Ends everything under way, here and on the other ranks. Waits only for peers' streams that
   /// read windows of this rank, for 5 seconds at most. A communicator that is still being made,
@@ -110,31 +95,31 @@ class Member : public std::enable_shared_from_this<Member> {
 
   /// Its calls in the order of streams. The first call's `stream` says which context the streams
   /// are of. Throws cuda::CudaError.
-  stream::StreamCalls& streams(cuda::Stream stream);
+  stream::StreamCalls& streams(cuda::Stream stream) { return *streamed_.through_host(stream); }
   /// For the thread that makes calls.
-  bool has_streams() const { return streams_ != nullptr; }
+  bool has_streams() const { return streamed_.has_through_host(); }
   /// A share in them.
   std::shared_ptr<stream::StreamCalls> share_streams(cuda::Stream stream) {
-    streams(stream);
-    return streams_;
+    return streamed_.through_host(stream);
   }
   /// Its calls between devices; null where they cannot be. For the thread that makes calls.
   direct_device::DeviceCalls* device_calls() const {
-    return phase_.load(std::memory_order_acquire) == Phase::ready ? device_calls_.get() : nullptr;
+    const bool ready = phase_.load(std::memory_order_acquire) == Phase::ready;
+    return ready ? streamed_.between_devices() : nullptr;
   }
   /// Calls that a thread makes for all ranks at once; null: none was made yet. All members of a
   /// communicator have the same.
-  const std::shared_ptr<stream::AllRanks>& all_ranks() const { return all_ranks_; }
+  const std::shared_ptr<stream::AllRanks>& all_ranks() const { return streamed_.all_ranks(); }
   void set_all_ranks(std::shared_ptr<stream::AllRanks> all_ranks) {
-    all_ranks_ = std::move(all_ranks);
+    streamed_.set_all_ranks(std::move(all_ranks));
   }
   /// Where its threads meet those of other ranks of this process; null: they make their calls
   /// alone. For the thread that makes calls.
-  Rendezvous* rendezvous() const { return rendezvous_.get(); }
+  Rendezvous* rendezvous() const { return streamed_.rendezvous(); }
   /// Waits for all calls of these three kinds that were made. Throws cuda::CudaError.
-  void finish_streams();
+  void finish_streams() { streamed_.finish(); }
   /// Throws the failure of calls in streams, if they failed.
-  void check_streams();
+  void check_streams() { streamed_.rethrow_failure(); }
 
   Operators& operators() { return operators_; }
   Registrations& registrations() { return registrations_; }
@@ -142,19 +127,13 @@ class Member : public std::enable_shared_from_this<Member> {
  private:
   enum class Phase { making, ready, failed };
 
-  void prepare_streams();
-  void prepare_device_calls();
-  void enter_rendezvous();
-  void join_orders();
   void leave_in_order();
   /// The rest of give_up().
   static void let_go(std::shared_ptr<Member> member);
   bool may_be_kept() const;
   detail::CommunicatorState& made();
-  bool works_are_done();
   /// Once made: throws the failure of streams, of the communicator or of what was under way.
   void rethrow_failure();
-  void finish_background();
 
   const Traits traits_;  ///< its context goes last
   const MakerProcess maker_;
@@ -163,23 +142,12 @@ class Member : public std::enable_shared_from_this<Member> {
   /// other, so one of them sees both.
   std::atomic<Phase> phase_{Phase::making};
   std::atomic<bool> aborted_{false};
-  std::atomic<bool> revoked_{false};     ///< release and acquire: what was aborted stays so
-  std::atomic<bool> unfinished_{false};  ///< relaxed: a hint that something is under way
-  bool finalized_ = false;               ///< of the thread that makes calls
+  std::atomic<bool> revoked_{false};  ///< release and acquire: what was aborted stays so
+  bool finalized_ = false;            ///< of the thread that makes calls
   State state_{};
   std::optional<Error> error_{};  ///< why it could not be made
-  std::mutex mutex_{};
-  std::shared_future<void> turn_{};  ///< ends with the newest that is in turn; under mutex_
-  std::vector<Pending> pending_{};   ///< under mutex_
-  std::vector<std::future<void>> background_{};  ///< under mutex_
-  std::exception_ptr work_error_{};              ///< under mutex_
-  /// Release when `streams_` is written, acquire where another thread asks for its failure.
-  std::atomic<bool> has_streams_{false};
-  std::shared_ptr<stream::StreamCalls> streams_{};
-  /// Written before `phase_` says that it is ready.
-  std::shared_ptr<direct_device::DeviceCalls> device_calls_{};
-  std::shared_ptr<stream::AllRanks> all_ranks_{};
-  std::shared_ptr<Rendezvous> rendezvous_{};  ///< as `device_calls_`
+  Background background_{};
+  StreamedCalls streamed_;  ///< prepared before `phase_` says that it is ready
   Operators operators_{};
   Registrations registrations_{};
   std::thread making_{};
