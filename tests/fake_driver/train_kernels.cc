@@ -1,16 +1,13 @@
 #include "tests/fake_driver/train_kernels.h"
 
-#include <algorithm>
-
-#include "tools/trainer/device/kernels.h"
+#include "tools/trainer/device/launch.h"
+#include "tools/trainer/math/run.h"
 
 namespace rondo::test {
 namespace {
 
-namespace train = rondo::train::device;
-
 /// Every thread has rows to itself.
-struct HostLanes : rondo::train::OneLane {
+struct HostLanes : train::OneLane {
   HostLanes(std::size_t own, std::size_t all) : own_thread(own), all_threads(all) {}
   std::size_t thread() const { return own_thread; }
   std::size_t threads() const { return all_threads; }
@@ -23,13 +20,9 @@ struct HostLanes : rondo::train::OneLane {
 
 }  // namespace
 
-int train_kernel(std::string_view name) {
-  const auto found = std::ranges::find(train::kernel_names, name);
-  if (found == train::kernel_names.end()) return -1;
-  return static_cast<int>(found - train::kernel_names.begin());
-}
+int train_kernel(std::string_view name) { return name == train::device::kernel_name ? 0 : -1; }
 
-Work train_work(int kernel, const void* arguments, std::size_t threads) {
+Work train_work(int, const void* arguments, std::size_t threads) {
   train::Call call = *static_cast<const train::Call*>(arguments);
   for (train::Buffer& buffer : call.buffers) {
     if (buffer.at == 0 || buffer.bytes == 0) continue;
@@ -38,8 +31,7 @@ Work train_work(int kernel, const void* arguments, std::size_t threads) {
     buffer.at = cuda::address_of(own);
   }
   return [=] {
-    const auto body = train::bodies<HostLanes>[static_cast<std::size_t>(kernel)];
-    for (std::size_t thread = threads; thread-- > 0;) body(call, HostLanes(thread, threads));
+    for (std::size_t thread = threads; thread-- > 0;) train::run(call, HostLanes(thread, threads));
   };
 }
 

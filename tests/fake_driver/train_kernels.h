@@ -1,4 +1,4 @@
-// The trainer's kernels, as the fake driver finds and runs them.
+// The trainer's kernel, as the fake driver finds and runs it.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace rondo::test {
 
-/// The number of the kernel of this name; negative: the trainer has none.
+/// 0 for the name of the trainer's kernel, otherwise negative.
 int train_kernel(std::string_view name);
 /// What a launch by so many threads does, the last thread first. Empty: the arguments name memory
 /// that is not there.

@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "tests/catch.h"
 #include "tests/tools/rondorun/support/process.h"
 #include "tests/trainer/train.h"
-#include "tools/trainer/checkpoint/file.h"
 
 namespace {
 
@@ -48,22 +46,19 @@ void forget_newest(const std::string& folder) {
 
 TEST_CASE("a training goes on to the same bits on as many ranks") {
   for (const auto& row : train::strategies()) {
-    for (const std::string format : {"sharded", "whole"}) {
-      for (const auto precision : {train::Precision::float32, train::Precision::fp16}) {
-        const test::TemporaryFolder scratch;
-        const std::string folder = scratch / "checkpoints";
-        auto options = saving_to(folder, std::string(row.name));
-        options.checkpoint.format = format;
-        options.strategy.precision = options.strategy.wire = precision;
-        options.accumulate = 2;
-        const int ranks = precision == train::Precision::fp16 ? 2 : 3;
-        INFO(row.name << ", " << format << " on " << ranks << " ranks");
-        const auto whole = test::train_on(ranks, options);
-        forget_newest(folder);
-        const auto rest = test::train_on(ranks, resuming(options));
-        CHECK(rest.steps.front().step == 7);
-        CHECK(last_losses(rest, 3) == last_losses(whole, 3));
-      }
+    for (const auto precision : {train::Precision::float32, train::Precision::fp16}) {
+      const test::TemporaryFolder scratch;
+      const std::string folder = scratch / "checkpoints";
+      auto options = saving_to(folder, std::string(row.name));
+      options.strategy.precision = options.strategy.wire = precision;
+      options.accumulate = 2;
+      const int ranks = precision == train::Precision::fp16 ? 2 : 3;
+      INFO(row.name << " on " << ranks << " ranks");
+      const auto whole = test::train_on(ranks, options);
+      forget_newest(folder);
+      const auto rest = test::train_on(ranks, resuming(options));
+      CHECK(rest.steps.front().step == 7);
+      CHECK(last_losses(rest, 3) == last_losses(whole, 3));
     }
   }
 }
@@ -148,11 +143,11 @@ TEST_CASE("a checkpoint of another training is refused on every rank") {
   says(refusal(2, other), "--checkpoint without --compress");
 }
 
-void change_byte(const std::string& path) {
+void change_byte(const std::string& path, std::streamoff place) {
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-  file.seekg(1000);
+  file.seekg(place);
   const auto byte = static_cast<char>(file.get() ^ 1);
-  file.seekp(1000);
+  file.seekp(place);
   file.put(byte);
   REQUIRE(file.good());
 }
@@ -168,20 +163,22 @@ TEST_CASE("a damaged checkpoint is refused on every rank, by the file's name") {
     std::filesystem::remove_all(newest);
     test::train_on(2, resuming(options));
   };
-  change_byte(newest + "/shard-0001.bin");
-  refused(newest + " is damaged: shard-0001.bin is not as it was written");
-  std::filesystem::resize_file(newest + "/shard-0000.bin", 100);
-  refused("shard-0000.bin has 100 bytes where ");
-  std::filesystem::remove(newest + "/shard-0000.bin");
-  refused("lacks shard-0000.bin");
-  std::filesystem::remove(newest + "/manifest.json");
-  refused("lacks manifest.json");
-  std::filesystem::resize_file(newest + "/manifest.json", 200);
-  refused("is cut off, or is none");
-  change_byte(newest + "/manifest.json");
-  refused("manifest.json is ");
+  change_byte(newest, 20'000);
+  refused(newest + " is damaged: it is not as it was written");
+  change_byte(newest, 3);  // of the digest
+  refused(newest + " is damaged: it is not as it was written");
+  change_byte(newest, 1000);  // of the header
+  refused(newest + " is damaged: it");
+  std::filesystem::resize_file(newest, 10'000);
+  refused(newest + " is damaged: it has 10000 bytes where ");
+  std::filesystem::resize_file(newest, 100);
+  refused("it is cut off");
+  std::filesystem::resize_file(newest, 0);
+  refused("it is cut off");
+  test::write_file(newest, std::string(10'000, 'x'));
+  refused("or is none");
 
-  change_byte(newest + "/shard-0001.bin");
+  change_byte(newest, 20'000);
   auto older = resuming(options);
   older.checkpoint.older = true;
   older.progress = "lines";
@@ -190,27 +187,6 @@ TEST_CASE("a damaged checkpoint is refused on every rank, by the file's name") {
   says(rest.text, "resumed at step 6, saved by zero1 on 2 ranks");
   CHECK(last_losses(rest, 3) == last_losses(whole, 3));
   CHECK(std::filesystem::exists(newest + ".broken"));
-}
-
-TEST_CASE("a digest does not depend on how bytes are cut, but on each of them") {
-  std::vector<std::byte> bytes(100);
-  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 37);
-  train::Digest whole;
-  whole.add(bytes);
-  for (std::size_t cut = 0; cut < bytes.size(); ++cut) {
-    train::Digest parts;
-    parts.add(std::span(bytes).first(cut));
-    parts.add(std::span(bytes).subspan(cut));
-    CHECK(parts.text() == whole.text());
-    auto other = bytes;
-    other[cut] ^= std::byte{1};
-    train::Digest changed;
-    changed.add(other);
-    CHECK(changed.text() != whole.text());
-    train::Digest shorter;
-    shorter.add(std::span(bytes).first(cut));
-    CHECK(shorter.text() != whole.text());
-  }
 }
 
 }  // namespace

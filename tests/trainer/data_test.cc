@@ -1,12 +1,12 @@
-// Texts, points, and which rank sees which sample when.
+// Texts, and which rank sees which sample when.
 #include <algorithm>
 #include <numeric>
 #include <set>
 
 #include "rondo/error.h"
 #include "tests/catch.h"
-#include "tools/trainer/data/dataset.h"
 #include "tools/trainer/data/sampler.h"
+#include "tools/trainer/data/text.h"
 
 namespace {
 
@@ -15,26 +15,25 @@ using Numbers = std::vector<std::size_t>;
 
 TEST_CASE("a text becomes blocks whose targets are the next characters") {
   const std::string text = "abcabcabcabcabcabcabcabcabcabcabcabcabcd";  // 40: 36 and 4
-  const auto data = make_text(text, 3);
-  CHECK(data->outputs() == 4);
-  CHECK(data->samples(Part::training) == 11);
-  CHECK(data->samples(Part::validation) == 1);
+  const Text data(text, 3);
+  CHECK(data.characters() == "abcd");
+  CHECK(data.samples(Part::training) == 11);
+  CHECK(data.samples(Part::validation) == 1);
   const Numbers numbers{0, 10};
-  const auto batch = data->batch(Part::training, numbers);
+  const auto batch = data.batch(Part::training, numbers);
   CHECK(batch.tokens == std::vector<std::int32_t>{0, 1, 2, 0, 1, 2});
   CHECK(batch.targets == std::vector<std::int32_t>{1, 2, 0, 1, 2, 0});
-  const auto rest = data->batch(Part::validation, Numbers{0});
+  const auto rest = data.batch(Part::validation, Numbers{0});
   CHECK(rest.targets == std::vector<std::int32_t>{1, 2, 3});
-  CHECK(data->character(3) == 'd');
-  CHECK(data->token('d') == 3);
-  CHECK(data->token('?') == 0);
-  CHECK(make_text(text + "e", 3)->fingerprint() != data->fingerprint());
+  CHECK(data.token('d') == 3);
+  CHECK(data.token('?') == 0);
+  CHECK(Text(text + "e", 3).fingerprint() != data.fingerprint());
 }
 
 TEST_CASE("a text that is too short is refused in words") {
-  CHECK_THROWS_AS(make_text("abc", 3), rondo::Error);
-  CHECK_THROWS_AS(make_text("abcdefghijklmnopqrstuvwxyz", 3), rondo::Error);  // 2 to validate on
-  CHECK_THROWS_AS(make_text("abc", 0), rondo::Error);
+  CHECK_THROWS_AS(Text("abc", 3), rondo::Error);
+  CHECK_THROWS_AS(Text("abcdefghijklmnopqrstuvwxyz", 3), rondo::Error);  // 2 to validate on
+  CHECK_THROWS_AS(Text("abc", 0), rondo::Error);
 }
 
 TEST_CASE("the built-in text is the same everywhere, and has more to learn than letters") {
@@ -46,19 +45,6 @@ TEST_CASE("the built-in text is the same everywhere, and has more to learn than 
   for (const char character : text) print = print * 31 + static_cast<unsigned char>(character);
   CHECK(print == 0x328f68abb2f3c726U);
   CHECK(text.find(" make ") != std::string::npos);
-}
-
-TEST_CASE("spirals are seeded, and every class is in both parts") {
-  const auto data = make_spirals(800, 3, 5);
-  CHECK(data->samples(Part::training) == 700);
-  CHECK(data->samples(Part::validation) == 100);
-  Numbers numbers(100);
-  std::iota(numbers.begin(), numbers.end(), std::size_t{0});
-  const auto batch = data->batch(Part::validation, numbers);
-  CHECK(std::set<std::int32_t>(batch.targets.begin(), batch.targets.end()).size() == 3);
-  CHECK(make_spirals(800, 3, 5)->fingerprint() == data->fingerprint());
-  CHECK(make_spirals(800, 3, 6)->fingerprint() != data->fingerprint());
-  CHECK_THROWS_AS(make_spirals(800, 1, 5), rondo::Error);
 }
 
 /// PyTorch's DistributedSampler without shuffling: the indices, dropped or padded to a multiple of

@@ -7,9 +7,8 @@
 #include "tests/trainer/train.h"
 #include "tools/trainer/data/random.h"
 #include "tools/trainer/device/machine.h"
-#include "tools/trainer/math/attention.h"
-#include "tools/trainer/math/compose.h"
-#include "tools/trainer/memory/array.h"
+#include "tools/trainer/math/math.h"
+#include "tools/trainer/memory/ledger.h"
 
 namespace {
 
@@ -36,9 +35,7 @@ void on_device(Body&& body, bool offload = false) {
 /// An array in the operations' memory, or on the host if there is no supply.
 class Place {
  public:
-  explicit Place(const Machine& machine) : machine_(machine) {
-    ledger_.take_from(machine.supply());
-  }
+  explicit Place(const Machine& machine) : machine_(machine), ledger_(machine) {}
 
   std::span<float> of(const Values& values) {
     arrays_.push_back({ledger_, Use::activations, values.size()});
@@ -48,13 +45,13 @@ class Place {
   std::span<float> zeros(std::size_t size) { return of(Values(size)); }
   Values get(std::span<const float> values) const {
     Values host(values.size());
-    machine_.read(values, std::span<float>(host));
+    machine_.read(values.data(), host.data(), values.size_bytes());
     return host;
   }
 
  private:
   const Machine& machine_;
-  Ledger ledger_{};
+  Ledger ledger_;
   std::vector<Array<float>> arrays_{};
 };
 
@@ -90,9 +87,9 @@ TEST_CASE("a linear layer on a device is the processor's") {
     const auto input_gradient = place.zeros(input.size());
     const auto weight_gradient = place.of(random_values(weight.size(), 5));
     const auto bias_gradient = place.of(random_values(outputs, 6));
-    linear<float>(machine.math(), input, weight, bias, output);
-    linear_backward<float>(machine.math(), outer, input, weight,
-                           {input_gradient, weight_gradient, bias_gradient});
+    Math(machine).linear(input, weight, bias, output);
+    Math(machine).linear_backward(outer, input, weight,
+                                  {input_gradient, weight_gradient, bias_gradient});
     return std::vector{place.get(output), place.get(input_gradient), place.get(weight_gradient),
                        place.get(bias_gradient)};
   });
@@ -107,11 +104,11 @@ TEST_CASE("attention on a device is the processor's") {
     const auto outer = place.of(random_values(rows * shape.width, 2));
     const auto weights = place.zeros(shape.weights());
     const auto output = place.zeros(rows * shape.width);
-    const std::size_t sequences = machine.math().sequences_at_once(shape.blocks);
+    const std::size_t sequences = Math(machine).sequences_at_once(shape.blocks);
     const auto scratch = place.zeros(sequences * shape.length * shape.length);
     const auto gradient = place.zeros(packed.size());
-    attention<float>(machine.math(), shape, packed, weights, output);
-    attention_backward<float>(machine.math(), shape, outer, packed, weights, scratch, gradient);
+    Math(machine).attention(shape, packed, weights, output);
+    Math(machine).attention_backward(shape, outer, packed, weights, scratch, gradient);
     return std::vector{place.get(weights), place.get(output), place.get(gradient)};
   });
 }
@@ -125,13 +122,13 @@ TEST_CASE("layer norm on a device is the processor's") {
     const auto bias = place.of(random_values(width, 3));
     const auto outer = place.of(random_values(rows * width, 4));
     const auto output = place.zeros(input.size());
-    const NormStatistics<float> kept{place.zeros(rows), place.zeros(rows)};
+    const NormStatistics kept{place.zeros(rows), place.zeros(rows)};
     const auto sum = place.of(random_values(input.size(), 5));
     const auto gain_gradient = place.of(random_values(width, 6));
     const auto bias_gradient = place.of(random_values(width, 7));
-    machine.math().layer_norm(input, gain, bias, output, kept);
-    machine.math().layer_norm_backward(outer, input, gain, kept,
-                                       {sum, gain_gradient, bias_gradient});
+    Math(machine).layer_norm(input, gain, bias, output, kept);
+    Math(machine).layer_norm_backward(outer, input, gain, kept,
+                                      {sum, gain_gradient, bias_gradient});
     return std::vector{place.get(output),        place.get(kept.mean),
                        place.get(sum),           place.get(kept.inverse_deviation),
                        place.get(gain_gradient), place.get(bias_gradient)};
@@ -148,15 +145,13 @@ TEST_CASE("element by element, a device does what the processor does") {
     const auto active = place.zeros(size);
     const auto gradient = place.of(random_values(size, 3));
     const auto cleared = place.of(random_values(size, 4));
-    const auto loaded = place.zeros(size);
-    machine.math().add(a, b, sum);
-    machine.math().gelu(a, active);
-    machine.math().gelu_backward(gradient, a, gradient);
-    machine.math().zero(cleared);
-    machine.math().load(random_values(size, 5), loaded);
+    Math(machine).add(a, b, sum);
+    Math(machine).gelu(a, active);
+    Math(machine).gelu_backward(gradient, a, gradient);
+    Math(machine).zero(cleared);
     const Values squares{static_cast<float>(machine.sum_of_squares(a))};
-    return std::vector{place.get(sum),     place.get(active), place.get(gradient),
-                       place.get(cleared), place.get(loaded), squares};
+    return std::vector{place.get(sum), place.get(active), place.get(gradient), place.get(cleared),
+                       squares};
   });
 }
 
@@ -171,8 +166,8 @@ TEST_CASE("embedding on a device is the processor's, also for tokens that repeat
     const auto output = place.zeros(outer.size());
     const auto table_gradient = place.of(random_values(table.size(), 4));
     const auto place_gradient = place.of(random_values(places.size(), 5));
-    machine.math().embed(tokens, columns, table, places, output);
-    machine.math().embed_backward(outer, tokens, columns, table_gradient, place_gradient);
+    Math(machine).embed(tokens, columns, table, places, output);
+    Math(machine).embed_backward(outer, tokens, columns, table_gradient, place_gradient);
     return std::vector{place.get(output), place.get(table_gradient), place.get(place_gradient)};
   });
 }
@@ -182,8 +177,11 @@ TEST_CASE("cross-entropy on a device is the processor's") {
   expect_alike([&](const Machine& machine) {
     Place place(machine);
     const auto scores = place.of(random_values(targets.size() * 40, 1));
-    const Values loss{static_cast<float>(machine.math().cross_entropy(scores, targets))};
-    machine.math().cross_entropy_backward(scores, targets, 0.25F);
+    Ledger ledger(machine);
+    Array<double> losses(ledger, Use::activations, targets.size());
+    const Values loss{
+        static_cast<float>(Math(machine).cross_entropy(scores, targets, losses.span()))};
+    Math(machine).cross_entropy_backward(scores, targets, 0.25F);
     return std::vector{loss, place.get(scores)};
   });
 }
@@ -195,10 +193,9 @@ TEST_CASE("an optimizer's step on a device, offloaded or not, is the processor's
   unit.add({"matrix", {size - 100, 1}});
   unit.add({"vector", {100}});
   const Layout layout({unit});
-  const auto optimizer = make_optimizer({.kind = kind}, layout);
+  const Optimizer optimizer({.kind = kind}, layout);
   const auto step_on = [&](const Machine& machine, bool offload) {
-    Ledger ledger;
-    ledger.take_from(machine.supply());
+    Ledger ledger(machine);
     Array<float> parameters(ledger, Use::parameters, size);
     Array<float> gradients(ledger, Use::gradients, size);
     Array<float> master(ledger, Use::master, size);
@@ -207,15 +204,15 @@ TEST_CASE("an optimizer's step on a device, offloaded or not, is the processor's
     master.write(0, random_values(size, 1));
     gradients.write(0, random_values(size, 2));
     Range range{0, offload ? master.span() : parameters.span(), gradients.span(), {}, {}};
-    for (std::size_t i = 0; i < optimizer->states(); ++i) {
+    for (std::size_t i = 0; i < optimizer.states(); ++i) {
       states.emplace_back(ledger, Use::optimizer, size);
       range.states.push_back(states.back().span());
     }
     if (offload) range.copies = parameters.span();
     for (std::size_t number = 1; number <= 2; ++number)
-      machine.update(*optimizer, range, {number, 0.1, 0.5});
+      machine.update(optimizer, range, {number, 0.1, 0.5});
     Values after(size);
-    machine.read(std::span<const float>(parameters.span()), std::span<float>(after));
+    machine.read(parameters.data(), after.data(), size * sizeof(float));
     return after;
   };
   const Values expected = step_on(host_machine(), false);

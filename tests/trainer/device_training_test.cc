@@ -11,8 +11,8 @@ namespace {
 
 using namespace rondo;
 
-train::Options small_options(const std::string& model) {
-  auto options = model == "gpt" ? test::small_gpt_options() : test::small_mlp_options();
+train::Options small_options() {
+  auto options = test::small_gpt_options();
   options.formulas = train::Formulas::brief;
   return options;
 }
@@ -35,8 +35,7 @@ double largest_difference(const std::vector<double>& a, const std::vector<double
 }
 
 TEST_CASE("each of 20 losses on devices is the processor's, for every strategy", "[ranks]") {
-  const std::string model = GENERATE("mlp", "gpt");
-  const auto options = small_options(model);
+  const auto options = small_options();
   const auto expected = losses_of(1, options, "cpu");
   REQUIRE(expected.size() == 20);
   CHECK(expected.back() < expected.front());
@@ -44,7 +43,7 @@ TEST_CASE("each of 20 losses on devices is the processor's, for every strategy",
     for (const int ranks : {1, 2}) {
       auto shared = options;
       shared.strategy.kind = strategy.name;
-      INFO(model << ", " << strategy.name << " on " << ranks << " ranks");
+      INFO(strategy.name << " on " << ranks << " ranks");
       CHECK(largest_difference(losses_of(ranks, shared, "gpu"), expected) < 1e-5);
     }
   }
@@ -54,7 +53,7 @@ TEST_CASE("each of 20 losses on devices is the processor's, for every strategy",
 TEST_CASE("optimizer state in the host's memory changes no bit", "[ranks]") {
   const std::string kind = GENERATE("sgd", "adamw");
   for (const std::string strategy : {"ddp", "zero1", "zero3"}) {
-    auto options = small_options("gpt");
+    auto options = small_options();
     options.optimizer.kind = kind;
     options.strategy.kind = strategy;
     const auto expected = losses_of(2, options, "gpu");
@@ -63,7 +62,7 @@ TEST_CASE("optimizer state in the host's memory changes no bit", "[ranks]") {
 }
 
 TEST_CASE("micro-steps and activations that are made again change no loss on a device", "[ranks]") {
-  auto options = small_options("gpt");
+  auto options = small_options();
   const auto expected = losses_of(1, options, "cpu");
   options.accumulate = 3;
   options.model.checkpoint_activations = true;
@@ -75,7 +74,7 @@ TEST_CASE("micro-steps and activations that are made again change no loss on a d
 }
 
 TEST_CASE("a checkpoint of one device is resumed on the other", "[ranks]") {
-  auto options = small_options("gpt");
+  auto options = small_options();
   options.steps = options.rate.steps = 6;
   const bool offload = GENERATE(false, true);
   const auto expected = losses_of(2, options, "cpu");
@@ -109,7 +108,7 @@ TEST_CASE("what a device cannot do is refused on every rank", "[ranks]") {
       test::must(said.find(part) != std::string::npos, said);
     });
   };
-  auto options = small_options("gpt");
+  auto options = small_options();
   options.strategy.offload = true;
   expect_refused(options, "nothing to offload");
   options.strategy.offload = false;
@@ -119,7 +118,7 @@ TEST_CASE("what a device cannot do is refused on every rank", "[ranks]") {
 }
 
 TEST_CASE("formulas beside what devices measured: memory is exact, times are there", "[ranks]") {
-  auto options = small_options("gpt");
+  auto options = small_options();
   options.device = "gpu";
   options.formulas = train::Formulas::full;
   for (const auto& strategy : train::strategies()) {
@@ -134,7 +133,7 @@ TEST_CASE("formulas beside what devices measured: memory is exact, times are the
 }
 
 TEST_CASE("[fake] a training that a device has no room for is refused on every rank", "[fake]") {
-  auto options = small_options("gpt");
+  auto options = small_options();
   options.device = "gpu";
   const auto refusal = [&](std::size_t left) {
     fake_memory_left(left);
@@ -158,7 +157,7 @@ TEST_CASE("[fake] a training that a device has no room for is refused on every r
 }
 
 TEST_CASE("[fake] a device without room says so on every rank", "[fake]") {
-  auto options = small_options("gpt");
+  auto options = small_options();
   options.device = "gpu";
   test::on_world(2, [&](Communicator& world) {
     if (world.rank() == 1) fake_fail_next("cuMemAlloc", 2);

@@ -33,9 +33,9 @@ TEST_CASE("a rank that is killed while it saves leaves the last checkpoint whole
     std::string rank, point, resumed;
   };
   const std::vector<Kill> kills{
-      {"0", "begun", "resumed at 3"},           {"1", "shard half written", "resumed at 3"},
-      {"all", "shard written", "resumed at 3"}, {"0", "manifest written", "resumed at 3"},
-      {"0", "renamed", "resumed at 6"},         {"0", "pruned", "resumed at 6"},
+      {"0", "begun", "resumed at 3"},     {"1", "half written", "resumed at 3"},
+      {"all", "written", "resumed at 3"}, {"0", "header written", "resumed at 3"},
+      {"0", "renamed", "resumed at 6"},   {"0", "pruned", "resumed at 6"},
   };
   const TemporaryFolder scratch;
   const auto whole = trained(scratch / "whole", {});

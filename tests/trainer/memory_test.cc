@@ -27,8 +27,7 @@ Bytes formula(std::string_view strategy, bool narrow) {
 }
 
 Setup sizeable(const StrategyInfo& row, Precision precision) {
-  Setup setup{.model = {.kind = "gpt",
-                        .outputs = 40,
+  Setup setup{.model = {.outputs = 40,
                         .inputs = 16,
                         .layers = 8,
                         .heads = 2,

@@ -1,180 +1,131 @@
-// Whole models: gradients agree with finite differences in double, and options that must not change
-// them do not.
-#include "tools/trainer/model/model.h"
-
+// The model: its gradients agree with finite differences, and options that must not change them do
+// not.
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "rondo/error.h"
 #include "tests/catch.h"
-#include "tools/trainer/data/random.h"
+#include "tests/trainer/rig.h"
 
 namespace {
 
 using namespace rondo::train;
 
-/// Two plain arrays, and a check that units are opened and closed as Store says.
-template <class Real>
-class PlainStore final : public Store<Real> {
- public:
-  explicit PlainStore(const Layout& layout)
-      : layout_(layout), values_(layout.size()), gradients_(layout.size()) {
-    for (const Unit& unit : layout.units()) {
-      std::vector<float> start(unit.size);
-      start_values(unit, 3, start);
-      std::copy(start.begin(), start.end(),
-                values_.begin() + static_cast<std::ptrdiff_t>(unit.begin));
-    }
-  }
-
-  void before_forward(std::size_t unit) override { forward_.push_back(unit); }
-  void after_forward(std::size_t unit) override { close(forward_, unit); }
-  void before_backward(std::size_t unit) override {
-    backward_.push_back(unit);
-    order.push_back(unit);
-  }
-  void after_backward(std::size_t unit) override { close(backward_, unit); }
-  std::span<const Real> parameters(std::size_t unit) override {
-    require_open(unit);
-    return cut(values_, unit);
-  }
-  std::span<Real> gradients(std::size_t unit) override {
-    require_open(unit);
-    return cut(gradients_, unit);
-  }
-
-  std::vector<Real>& values() { return values_; }
-  std::vector<Real>& all_gradients() { return gradients_; }
-  bool all_closed() const { return forward_.empty() && backward_.empty(); }
-  std::vector<std::size_t> order{};
-
- private:
-  std::span<Real> cut(std::vector<Real>& all, std::size_t unit) {
-    return std::span<Real>(all).subspan(layout_.unit(unit).begin, layout_.unit(unit).size);
-  }
-  void close(std::vector<std::size_t>& open, std::size_t unit) {
-    REQUIRE(!open.empty());
-    REQUIRE(open.back() == unit);
-    open.pop_back();
-  }
-  void require_open(std::size_t unit) const {
-    const auto in = [&](const std::vector<std::size_t>& open) {
-      return std::find(open.begin(), open.end(), unit) != open.end();
-    };
-    REQUIRE((in(forward_) || in(backward_)));
-  }
-
-  const Layout& layout_;
-  std::vector<Real> values_, gradients_;
-  std::vector<std::size_t> forward_{}, backward_{};
-};
-
 ModelOptions small_gpt() {
-  return {.kind = "gpt", .outputs = 7, .inputs = 5, .layers = 2, .heads = 2, .width = 8};
-}
-ModelOptions small_mlp() {
-  return {.kind = "mlp", .outputs = 3, .inputs = 2, .layers = 2, .width = 6};
+  return {.outputs = 7, .inputs = 5, .layers = 2, .heads = 2, .width = 8};
 }
 
-Batch small_batch(const ModelOptions& options) {
-  Random random(11);
-  Batch batch{.rows = 3, .columns = options.inputs};
-  const bool text = options.kind == "gpt";
-  for (std::size_t i = 0; i < batch.rows * batch.columns; ++i) {
-    if (text) batch.tokens.push_back(static_cast<std::int32_t>(random.below(options.outputs)));
-    if (!text) batch.features.push_back(static_cast<float>(random.normal()));
-  }
-  const std::size_t targets = text ? batch.tokens.size() : batch.rows;
-  for (std::size_t i = 0; i < targets; ++i) {
-    batch.targets.push_back(static_cast<std::int32_t>(random.below(options.outputs)));
-  }
-  return batch;
+Batch small_batch() { return make_batch(small_gpt(), 11, {0, 1, 2}); }
+
+/// Runs body(rig, the flat model's parameters) with a model on one rank.
+template <class Body>
+void with_model(const ModelOptions& model, Body body) {
+  train_on(1, {.model = model}, [&](rondo::Communicator&, Rig& rig) {
+    body(rig, rig.strategy().shards()[0].parameters);
+  });
 }
 
-// Larger values than models start from, so that no gradient is lost in rounding.
-void spread(std::vector<double>& values) {
-  Random random(5);
-  for (double& value : values) value += 0.3 * random.normal();
+/// The gradient of the batch's loss.
+std::vector<float> gradient_of(Rig& rig, const Batch& batch) {
+  rig.strategy().begin_step();
+  rig.strategy().begin_micro_step(true);
+  rig.model.forward(batch, rig.strategy());
+  rig.model.backward(batch, rig.strategy(), 1);
+  rig.strategy().end_micro_step();
+  std::vector<float> all;
+  for (std::size_t unit = 0; unit < rig.layout().units().size(); ++unit) {
+    const auto part = rig.strategy().gradients(unit);
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  return all;
+}
+
+double dot(std::span<const double> a, std::span<const float> b) {
+  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+}
+
+/// A direction of length 1 near that of the gradient, so that rounding hides little.
+std::vector<double> direction_near(std::span<const float> gradient, Random& random) {
+  std::vector<double> random_part, all;
+  for (std::size_t i = 0; i < gradient.size(); ++i) random_part.push_back(random.normal());
+  const auto norm = [](const auto& values) {
+    double squares = 0;
+    for (const auto value : values) squares += static_cast<double>(value) * value;
+    return std::sqrt(squares) + 1e-9;
+  };
+  for (std::size_t i = 0; i < gradient.size(); ++i)
+    all.push_back(static_cast<double>(gradient[i]) / norm(gradient) +
+                  random_part[i] / norm(random_part));
+  const double length = norm(all);
+  for (double& value : all) value /= length;
+  return all;
 }
 
 void check_gradients(const ModelOptions& options) {
-  Ledger ledger;
-  const auto model = make_model<double>(options, ledger);
-  const auto batch = small_batch(options);
-  PlainStore<double> store(model->layout());
-  spread(store.values());
-  const double scale = 0.2;
-  model->forward(batch, store);
-  model->backward(batch, store, scale);
-  CHECK(store.all_closed());
-  double worst = 0;
-  double largest = 0;
-  constexpr double step = 1e-5;
-  for (std::size_t i = 0; i < store.values().size(); ++i) {
-    const double kept = store.values()[i];
-    store.values()[i] = kept + step;
-    const double above = model->forward(batch, store);
-    store.values()[i] = kept - step;
-    const double below = model->forward(batch, store);
-    store.values()[i] = kept;
-    const double difference = scale * (above - below) / (2 * step);
-    worst = std::max(worst, std::fabs(difference - store.all_gradients()[i]));
-    largest = std::max(largest, std::fabs(difference));
-  }
-  CHECK(largest > 0.01);
-  CHECK(worst < 1e-7);
+  with_model(options, [&](Rig& rig, std::span<float> parameters) {
+    Random random(5);
+    // Larger values than models start from, so that no gradient is lost in rounding.
+    for (float& value : parameters) value += static_cast<float>(0.3 * random.normal());
+    const Batch batch = small_batch();
+    const auto gradient = gradient_of(rig, batch);
+    const auto loss_at = [&](std::span<float> values, const std::vector<float>& kept,
+                             const std::vector<double>& direction, double way) {
+      for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = kept[i] + static_cast<float>(way * direction[i]);
+      return rig.model.forward(batch, rig.strategy());
+    };
+    for (const Unit& unit : rig.layout().units()) {
+      for (const Parameter& parameter : unit.parameters) {
+        const std::size_t begin = unit.begin + parameter.offset;
+        const auto values = parameters.subspan(begin, parameter.size());
+        const std::span<const float> own(&gradient[begin], parameter.size());
+        const std::vector<float> kept(values.begin(), values.end());
+        for (int attempt = 0; attempt < 3; ++attempt) {
+          const auto direction = direction_near(own, random);
+          constexpr double way = 0.01;
+          const double slope =
+              (loss_at(values, kept, direction, way) - loss_at(values, kept, direction, -way)) /
+              (2 * way);
+          const double expected = dot(direction, own);
+          rondo::test::expect_that(
+              std::fabs(slope - expected) < 0.003 * std::fabs(expected) + 0.003,
+              parameter.name + ": " + std::to_string(slope) + " is " + std::to_string(expected));
+        }
+        std::copy(kept.begin(), kept.end(), values.begin());
+      }
+    }
+  });
 }
 
-TEST_CASE("the GPT's gradient is the derivative of its loss") { check_gradients(small_gpt()); }
-
-TEST_CASE("activations that are made again give the same gradient") {
-  auto options = small_gpt();
-  options.checkpoint_activations = true;
-  check_gradients(options);
+TEST_CASE("the gradient of every tensor is the derivative of the loss") {
+  check_gradients(small_gpt());
 }
 
-TEST_CASE("the MLP's gradient is the derivative of its loss") { check_gradients(small_mlp()); }
-
-TEST_CASE("checkpointing changes no bit of a float32 gradient, and holds less") {
+TEST_CASE("activations that are made again give the same bits, and hold less") {
   auto options = small_gpt();
   options.layers = 4;
-  const auto batch = small_batch(options);
   std::vector<std::vector<float>> gradients;
   std::vector<std::size_t> held;
   for (const bool checkpoint : {false, true}) {
     options.checkpoint_activations = checkpoint;
-    Ledger ledger;
-    const auto model = make_model<float>(options, ledger);
-    PlainStore<float> store(model->layout());
-    model->forward(batch, store);
-    model->backward(batch, store, 1);
-    gradients.push_back(store.all_gradients());
-    held.push_back(ledger.peak(Use::activations));
+    with_model(options, [&](Rig& rig, std::span<float>) {
+      gradients.push_back(gradient_of(rig, small_batch()));
+      held.push_back(rig.activations.peak(Use::activations));
+    });
   }
   CHECK(gradients[0] == gradients[1]);
   CHECK(held[1] * 2 < held[0]);
 }
 
-TEST_CASE("units open from the root inwards and from the last block to the first") {
-  Ledger ledger;
-  const auto model = make_model<float>(small_gpt(), ledger);
-  PlainStore<float> store(model->layout());
-  const auto batch = small_batch(small_gpt());
-  model->forward(batch, store);
-  model->backward(batch, store, 1);
-  CHECK(store.order == std::vector<std::size_t>{0, 2, 1});
-}
-
 TEST_CASE("rounded computation comes close to float32's") {
-  const auto batch = small_batch(small_gpt());
   std::vector<double> losses;
   for (const auto precision : {Precision::float32, Precision::bf16, Precision::fp16}) {
     auto options = small_gpt();
     options.precision = precision;
-    Ledger ledger;
-    const auto model = make_model<float>(options, ledger);
-    PlainStore<float> store(model->layout());
-    losses.push_back(model->forward(batch, store));
+    with_model(options, [&](Rig& rig, std::span<float>) {
+      losses.push_back(rig.model.forward(small_batch(), rig.strategy()));
+    });
   }
   CHECK(losses[1] == Approx(losses[0]).epsilon(0.01));
   CHECK(losses[2] == Approx(losses[0]).epsilon(0.002));
@@ -183,20 +134,13 @@ TEST_CASE("rounded computation comes close to float32's") {
 }
 
 TEST_CASE("a batch of another shape is served too") {
-  Ledger ledger;
-  const auto model = make_model<float>(small_gpt(), ledger);
-  PlainStore<float> store(model->layout());
-  const auto batch = small_batch(small_gpt());
-  const double whole = model->forward(batch, store);
+  double whole = 0;
   double parts = 0;
-  for (std::size_t row = 0; row < batch.rows; ++row) {
-    Batch one{.rows = 1, .columns = batch.columns};
-    const auto begin = static_cast<std::ptrdiff_t>(row * batch.columns);
-    const auto end = begin + static_cast<std::ptrdiff_t>(batch.columns);
-    one.tokens.assign(batch.tokens.begin() + begin, batch.tokens.begin() + end);
-    one.targets.assign(batch.targets.begin() + begin, batch.targets.begin() + end);
-    parts += model->forward(one, store);
-  }
+  with_model(small_gpt(), [&](Rig& rig, std::span<float>) {
+    whole = rig.model.forward(small_batch(), rig.strategy());
+    for (const std::size_t row : {0U, 1U, 2U})
+      parts += rig.model.forward(make_batch(small_gpt(), 11, {row}), rig.strategy());
+  });
   CHECK(parts == Approx(whole).epsilon(1e-6));
 }
 
@@ -204,16 +148,10 @@ TEST_CASE("impossible models are refused in words") {
   Ledger ledger;
   auto options = small_gpt();
   options.heads = 3;
-  CHECK_THROWS_AS(make_model<float>(options, ledger), rondo::Error);
-  options = small_mlp();
-  options.checkpoint_activations = true;
-  CHECK_THROWS_AS(make_model<float>(options, ledger), rondo::Error);
-  options = small_mlp();
-  options.kind = "cnn";
-  CHECK_THROWS_AS(make_model<float>(options, ledger), rondo::Error);
+  CHECK_THROWS_AS(Gpt(options, ledger), rondo::Error);
   options = small_gpt();
   options.outputs = 0;
-  CHECK_THROWS_AS(make_model<float>(options, ledger), rondo::Error);
+  CHECK_THROWS_AS(Gpt(options, ledger), rondo::Error);
 }
 
 }  // namespace

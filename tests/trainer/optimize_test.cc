@@ -4,7 +4,7 @@
 
 #include "rondo/error.h"
 #include "tests/catch.h"
-#include "tools/trainer/optimize/optimizer.h"
+#include "tools/trainer/machine/machine.h"
 
 namespace {
 
@@ -35,7 +35,7 @@ struct Values {
     const auto cut = [&](std::vector<float>& all) {
       return std::span<float>(all).subspan(begin, end - begin);
     };
-    Range run{begin, cut(parameters), cut(gradients), {}};
+    Range run{begin, cut(parameters), cut(gradients), {}, {}};
     if (states > 0) run.states.push_back(cut(first));
     if (states > 1) run.states.push_back(cut(second));
     return run;
@@ -45,13 +45,13 @@ struct Values {
 TEST_CASE("AdamW follows its formula, and decays matrices only") {
   const auto layout = small_layout();
   const OptimizerOptions options{.kind = "adamw", .weight_decay = 0.1};
-  const auto optimizer = make_optimizer(options, layout);
+  const Optimizer optimizer(options, layout);
   Values values(layout.size());
   const Values start = values;
   std::vector<double> expected(start.parameters.begin(), start.parameters.end());
   std::vector<double> mean(layout.size()), square(layout.size());
   for (std::size_t step = 1; step <= 3; ++step) {
-    optimizer->update(values.range(0, layout.size(), 2), {step, 0.01, 0.5});
+    optimizer.update(host_machine(), values.range(0, layout.size(), 2), {step, 0.01, 0.5});
     for (std::size_t i = 0; i < layout.size(); ++i) {
       const double gradient = 0.5 * static_cast<double>(start.gradients[i]);
       mean[i] = 0.9 * mean[i] + 0.1 * gradient;
@@ -69,14 +69,13 @@ TEST_CASE("AdamW follows its formula, and decays matrices only") {
 
 TEST_CASE("SGD with momentum follows its formula") {
   const auto layout = small_layout();
-  const auto optimizer =
-      make_optimizer({.kind = "sgd", .momentum = 0.8, .weight_decay = 0.05}, layout);
+  const Optimizer optimizer({.kind = "sgd", .momentum = 0.8, .weight_decay = 0.05}, layout);
   Values values(layout.size());
   const Values start = values;
   std::vector<double> expected(start.parameters.begin(), start.parameters.end());
   std::vector<double> velocity(layout.size());
   for (std::size_t step = 1; step <= 3; ++step) {
-    optimizer->update(values.range(0, layout.size(), 1), {step, 0.1, 1.0});
+    optimizer.update(host_machine(), values.range(0, layout.size(), 1), {step, 0.1, 1.0});
     for (std::size_t i = 0; i < layout.size(); ++i) {
       const double decay = decays(i) ? 0.05 * expected[i] : 0;
       velocity[i] = 0.8 * velocity[i] + static_cast<double>(start.gradients[i]) + decay;
@@ -86,19 +85,21 @@ TEST_CASE("SGD with momentum follows its formula") {
   for (std::size_t i = 0; i < layout.size(); ++i) {
     CHECK(values.parameters[i] == Approx(expected[i]).epsilon(1e-5).margin(1e-6));
   }
-  CHECK(make_optimizer({.kind = "sgd", .momentum = 0}, layout)->states() == 0);
+  CHECK(Optimizer({.kind = "sgd", .momentum = 0}, layout).states() == 0);
 }
 
 TEST_CASE("shards that cut parameters take the same steps as the whole") {
   const auto layout = small_layout();
   for (const std::string kind : {"sgd", "adamw"}) {
-    const auto optimizer = make_optimizer({.kind = kind}, layout);
+    const Optimizer optimizer({.kind = kind}, layout);
     Values whole(layout.size()), sharded(layout.size());
     for (std::size_t step = 1; step <= 2; ++step) {
-      optimizer->update(whole.range(0, layout.size(), optimizer->states()), {step, 0.01, 1.0});
+      optimizer.update(host_machine(), whole.range(0, layout.size(), optimizer.states()),
+                       {step, 0.01, 1.0});
       for (std::size_t begin = 0; begin < layout.size(); begin += 5) {
         const std::size_t end = std::min(begin + 5, layout.size());
-        optimizer->update(sharded.range(begin, end, optimizer->states()), {step, 0.01, 1.0});
+        optimizer.update(host_machine(), sharded.range(begin, end, optimizer.states()),
+                         {step, 0.01, 1.0});
       }
     }
     CHECK(whole.parameters == sharded.parameters);
@@ -107,12 +108,12 @@ TEST_CASE("shards that cut parameters take the same steps as the whole") {
 
 TEST_CASE("data after the last parameter is padding") {
   const auto layout = small_layout();
-  const auto optimizer = make_optimizer({.kind = "adamw"}, layout);
+  const Optimizer optimizer({.kind = "adamw"}, layout);
   Values values(layout.size() + 4);
   for (std::size_t i = layout.size(); i < layout.size() + 4; ++i) {
     values.parameters[i] = values.gradients[i] = 0;
   }
-  optimizer->update(values.range(12, layout.size() + 4, 2), {1, 0.1, 1.0});
+  optimizer.update(host_machine(), values.range(12, layout.size() + 4, 2), {1, 0.1, 1.0});
   CHECK(values.parameters[layout.size() - 1] != Values(layout.size()).parameters.back());
   for (std::size_t i = layout.size(); i < layout.size() + 4; ++i) CHECK(values.parameters[i] == 0);
 }
@@ -132,14 +133,14 @@ TEST_CASE("clipping leaves small gradients alone") {
   CHECK(clip_scale(4, 1) == Approx(0.25));
   CHECK(clip_scale(4, 0) == 1);
   const std::vector<float> values{3, -4};
-  CHECK(sum_of_squares(values) == Approx(25));
+  CHECK(host_machine().sum_of_squares(values) == Approx(25));
 }
 
 TEST_CASE("an unknown optimizer is refused in words") {
   const auto layout = small_layout();
-  CHECK_THROWS_AS(make_optimizer({.kind = "lion"}, layout), rondo::Error);
-  CHECK_THROWS_AS(make_optimizer({.kind = "sgd", .momentum = 1}, layout), rondo::Error);
-  CHECK_THROWS_AS(make_optimizer({.kind = "adamw", .epsilon = 0}, layout), rondo::Error);
+  CHECK_THROWS_AS(Optimizer({.kind = "lion"}, layout), rondo::Error);
+  CHECK_THROWS_AS(Optimizer({.kind = "sgd", .momentum = 1}, layout), rondo::Error);
+  CHECK_THROWS_AS(Optimizer({.kind = "adamw", .epsilon = 0}, layout), rondo::Error);
 }
 
 }  // namespace

@@ -1,22 +1,57 @@
-// The small parts: counted memory, buckets, 16-bit floats, phases, start values.
+// The small parts: options, counted memory, segments, 16-bit floats, phases, start values.
 #include <cmath>
 #include <limits>
 #include <vector>
 
 #include "rondo/error.h"
 #include "tests/catch.h"
-#include "tools/trainer/math/narrow.h"
-#include "tools/trainer/memory/array.h"
-#include "tools/trainer/model/model.h"
-#include "tools/trainer/report/stopwatch.h"
-#include "tools/trainer/strategy/bucket.h"
+#include "tools/trainer/math/exponential.h"
+#include "tools/trainer/options.h"
 
 namespace {
 
 using namespace rondo::train;
 
+/// The exit status; negative: the options are right.
+int status_of(std::vector<const char*> words) {
+  words.insert(words.begin(), "rondo-train");
+  return read_command_line(static_cast<int>(words.size()), words.data(), false).leave;
+}
+
+TEST_CASE("an option is refused where the strategy or the type has no use for it") {
+  CHECK(status_of({}) == -1);
+  CHECK(status_of({"--help"}) == 0);
+  CHECK(status_of({"--momentum", "0.5"}) == 2);
+  CHECK(status_of({"--momentum", "0.5", "--optimizer", "sgd"}) == -1);
+  CHECK(status_of({"--loss-scale", "64"}) == 2);
+  CHECK(status_of({"--loss-scale", "64", "--precision", "fp16"}) == -1);
+  CHECK(status_of({"--prompt", "The"}) == 2);
+  CHECK(status_of({"--prompt", "The", "--sample", "9"}) == -1);
+  CHECK(status_of({"--sync-every-micro-step"}) == 2);
+  CHECK(status_of({"--sync-every-micro-step", "--accumulate", "2"}) == -1);
+  CHECK(status_of({"--bucket-mb", "2"}) == -1);
+  CHECK(status_of({"--bucket-mb", "2", "--strategy", "zero3"}) == 2);
+  CHECK(status_of({"--compress", "topk:0.1", "--strategy", "zero1"}) == 2);
+  CHECK(status_of({"--wire", "bf16", "--strategy", "zero1"}) == 2);
+  CHECK(status_of({"--offload", "optimizer"}) == 2);
+  CHECK(status_of({"--offload", "optimizer", "--device", "gpu"}) == -1);
+  CHECK(status_of({"--threads", "2", "--device", "gpu"}) == 2);
+  CHECK(status_of({"--resume"}) == 2);
+  CHECK(status_of({"--check-every", "2", "--validate"}) == 2);
+}
+
+TEST_CASE("settings are recorded by their options' names") {
+  Options options;
+  options.strategy.precision = Precision::bf16;
+  options.shuffle = false;
+  const std::string text = settings_json(options);
+  CHECK_THAT(text, Catch::Contains("\"precision\":\"bf16\"") &&
+                       Catch::Contains("\"no-shuffle\":true") &&
+                       Catch::Contains("\"bucket-mb\":25.0"));
+}
+
 TEST_CASE("every array is counted while it lives") {
-  Ledger ledger(1000);
+  Ledger ledger(host_machine(), 1000);
   {
     Array<float> first(ledger, Use::gradients, 100);
     Array<float> second = std::move(first);
@@ -35,21 +70,30 @@ TEST_CASE("every array is counted while it lives") {
   CHECK(ledger.peak() == 0);
 }
 
-TEST_CASE("buckets cover the model from its end to its start") {
-  Unit first{"first"};
-  first.add({"a", {10}});
-  first.add({"b", {100}});
-  Unit second{"second"};
-  second.add({"c", {20}});
-  second.add({"d", {5}});
-  const Layout layout({first, second});
-  const auto buckets = make_buckets(layout, 30);
-  REQUIRE(buckets.size() == 3);
-  CHECK((buckets[0].begin == 110 && buckets[0].end == 135 && buckets[0].unit == 1));
-  CHECK((buckets[1].begin == 10 && buckets[1].end == 110 && buckets[1].unit == 0));
-  CHECK((buckets[2].begin == 0 && buckets[2].end == 10 && buckets[2].unit == 0));
-  CHECK(make_buckets(layout, 1000).size() == 1);
-  CHECK(make_buckets(layout, 1).size() == 4);
+TEST_CASE("segments hold whole units, and every element has one owner") {
+  Ledger ledger;
+  const Gpt model({.outputs = 11, .inputs = 6, .layers = 3, .heads = 2, .width = 8}, ledger);
+  const Layout& layout = model.layout();
+  for (const std::size_t elements : {std::size_t{0}, std::size_t{1000}, layout.size()}) {
+    for (int ranks = 1; ranks <= 7; ++ranks) {
+      std::vector<int> owners(layout.size());
+      for (int rank = 0; rank < ranks; ++rank) {
+        const Partition partition(layout, ranks, rank, elements);
+        CHECK(partition.padding() == partition.whole_size() - layout.size());
+        CHECK(partition.padding() < partition.segments().size() * static_cast<std::size_t>(ranks));
+        for (std::size_t s = 0; s < partition.segments().size(); ++s) {
+          const Extent owned = partition.owned(s);
+          for (std::size_t i = 0; i < owned.size; ++i) ++owners[owned.begin + i];
+        }
+        for (std::size_t u = 0; u < layout.units().size(); ++u) {
+          const Segment& segment = partition.segment(partition.segment_of(u));
+          CHECK(segment.begin + partition.offset_in_segment(u) == layout.unit(u).begin);
+          CHECK(segment.end >= layout.unit(u).begin + layout.unit(u).size);
+        }
+      }
+      CHECK(std::all_of(owners.begin(), owners.end(), [](int owner) { return owner == 1; }));
+    }
+  }
 }
 
 TEST_CASE("every 16-bit float survives the way to float32 and back") {
@@ -118,6 +162,21 @@ TEST_CASE("start values depend on the seed and the place only") {
   CHECK(std::sqrt(squares / 1000) == Approx(0.5).epsilon(0.1));
   CHECK(first[1001] == 1);
   CHECK(first[1004] == 0);
+}
+
+TEST_CASE("the float32 exponential is exact to float32, and lets NaN through") {
+  double worst = 0;
+  for (double x = -80; x < 80; x += 0.0137) {
+    const auto given = static_cast<float>(x);
+    const double exact = std::exp(static_cast<double>(given));
+    worst = std::max(worst, std::fabs(static_cast<double>(exponential(given)) / exact - 1));
+  }
+  CHECK(worst < 2e-7);
+  CHECK(exponential(-200.0F) < 1e-37F);
+  CHECK(std::isfinite(exponential(1e30F)));
+  CHECK(std::isnan(exponential(std::numeric_limits<float>::quiet_NaN())));
+  CHECK(hyperbolic_tangent(30.0F) == 1.0F);
+  CHECK(hyperbolic_tangent(-30.0F) == -1.0F);
 }
 
 }  // namespace

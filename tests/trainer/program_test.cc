@@ -71,11 +71,10 @@ TEST_CASE("a run that is refused, or has nothing left to do, leaves the log befo
 }
 
 TEST_CASE("it runs without a launcher, too") {
-  const auto ended = trained({}, {"--model", "mlp", "--points", "100", "--layers", "1", "--width",
-                                  "16", "--batch", "6", "--steps", "6"});
+  const auto ended = trained({}, quick);
   CHECK(trouble(ended.error) == "");
   CHECK(ended.status == 0);
-  says(ended.output, "ddp on 1 rank, 6 samples a step");
+  says(ended.output, "ddp on 1 rank, 96 tokens a step");
 }
 
 TEST_CASE("a small learning rate alone is enough: the cosine ends at a tenth of it") {
@@ -105,7 +104,7 @@ TEST_CASE("mistakes end every rank at once, and are said once") {
       {{"--compress", "topk"}, "is not topk:SHARE", 2},
       {{"--validate", "--compress", "topk:0.1"}, "there is no formula for --compress", 2},
       {{"--log", "x.txt"}, "ends in .csv or .json", 2},
-      {{"--model", "cnn"}, "--model", 2},
+      {{"--device", "tpu"}, "--device", 2},
       {{"--sample", "5", "--prompt", "Z\x7f"}, "the text has no '", 1},
       {{"--momentum", "0.5"}, "--momentum works only with --optimizer sgd", 2},
       {{"--formulas", "full", "--profile", "/nowhere"}, "--profile /nowhere: there is no such", 1},

@@ -1,4 +1,4 @@
-// A rank that trains without the rest of the program, for tests of strategies and checkpoints.
+// A rank that trains without the rest of the program, for tests of models and strategies.
 #pragma once
 
 #include <algorithm>
@@ -12,15 +12,14 @@
 #include "tests/api/threads.h"
 #include "tests/catch.h"
 #include "tools/trainer/data/random.h"
-#include "tools/trainer/model/model.h"
+#include "tools/trainer/model/gpt.h"
 #include "tools/trainer/strategy/strategy.h"
 
 namespace rondo::train {
 
 /// Equal on every rank.
 struct Setup {
-  ModelOptions model{
-      .kind = "gpt", .outputs = 11, .inputs = 6, .layers = 3, .heads = 2, .width = 8};
+  ModelOptions model{.outputs = 11, .inputs = 6, .layers = 3, .heads = 2, .width = 8};
   OptimizerOptions optimizer{.kind = "sgd"};
   StrategyOptions strategy{};
   std::size_t rows = 12;  ///< of a global batch: a multiple of ranks and micro-steps
@@ -31,27 +30,17 @@ struct Setup {
   std::uint64_t order = 0;  ///< not 0: the rows of every batch in another order
 };
 
-/// Data that can be learnt: each token follows from the one before it, each class from the signs of
-/// the features.
-inline Batch make_batch(const Setup& setup, std::size_t step, std::vector<std::size_t> rows) {
-  const auto& model = setup.model;
+/// Data that can be learnt: each token follows from the one before it.
+inline Batch make_batch(const ModelOptions& model, std::size_t step,
+                        const std::vector<std::size_t>& rows) {
   Batch batch{.rows = rows.size(), .columns = model.inputs};
   for (const std::size_t row : rows) {
     Random random(mix(step, row));
-    if (model.kind == "gpt") {
-      auto token = random.below(model.outputs);
-      for (std::size_t i = 0; i < model.inputs; ++i) {
-        batch.tokens.push_back(static_cast<std::int32_t>(token));
-        token = (3 * token + 1 + random.below(2)) % model.outputs;
-        batch.targets.push_back(static_cast<std::int32_t>(token));
-      }
-    } else {
-      std::size_t signs = 0;
-      for (std::size_t i = 0; i < model.inputs; ++i) {
-        batch.features.push_back(static_cast<float>(random.normal()));
-        signs = 2 * signs + (batch.features.back() > 0 ? 1 : 0);
-      }
-      batch.targets.push_back(static_cast<std::int32_t>(signs % model.outputs));
+    auto token = random.below(model.outputs);
+    for (std::size_t i = 0; i < model.inputs; ++i) {
+      batch.tokens.push_back(static_cast<std::int32_t>(token));
+      token = (3 * token + 1 + random.below(2)) % model.outputs;
+      batch.targets.push_back(static_cast<std::int32_t>(token));
     }
   }
   return batch;
@@ -63,56 +52,54 @@ class Rig {
   Rig(Communicator& world, const Setup& setup)
       : world_(world),
         setup_(setup),
-        model_(make_model<float>(setup.model, activations)),
-        optimizer_(make_optimizer(setup.optimizer, model_->layout())),
-        place_{world, model_->layout(), *optimizer_, ledger, watch_},
-        strategy_(make_strategy(place_, setup.strategy)) {
-    broadcast_start(*strategy_, place_, 5);
+        model(setup.model, activations),
+        optimizer_(setup.optimizer, model.layout()),
+        strategy_({world, model.layout(), optimizer_, ledger, watch_}, setup.strategy) {
+    strategy_.start(5);
   }
 
   /// Returns the mean loss of the global batch, equal on every rank.
   double step() {
     const auto ranks = static_cast<std::size_t>(world_.size());
     const std::size_t rows = setup_.rows / setup_.micro_steps / ranks;
-    const std::size_t targets = setup_.model.kind == "gpt" ? setup_.model.inputs : 1;
+    const auto targets = static_cast<double>(setup_.rows * setup_.model.inputs);
     const auto order = rows_in_order();
     double loss = 0;
-    strategy_->begin_step(setup_.micro_steps);
+    strategy_.begin_step();
     for (std::size_t micro = 0; micro < setup_.micro_steps; ++micro) {
       std::vector<std::size_t> own;
       for (std::size_t i = 0; i < rows; ++i) {
         own.push_back(order[(micro * rows + i) * ranks + static_cast<std::size_t>(world_.rank())]);
       }
-      const Batch batch = make_batch(setup_, taken_, own);
-      strategy_->begin_micro_step(micro + 1 == setup_.micro_steps);
-      loss += model_->forward(batch, *strategy_);
-      model_->backward(batch, *strategy_,
-                       setup_.loss_scale * static_cast<double>(ranks) /
-                           static_cast<double>(setup_.rows * targets));
-      strategy_->end_micro_step();
+      const Batch batch = make_batch(setup_.model, taken_, own);
+      strategy_.begin_micro_step(micro + 1 == setup_.micro_steps);
+      loss += model.forward(batch, strategy_);
+      model.backward(batch, strategy_, setup_.loss_scale * static_cast<double>(ranks) / targets);
+      strategy_.end_micro_step();
     }
     ++taken_;
-    outcome = strategy_->step({.step = {taken_, setup_.rate, 1 / setup_.loss_scale},
-                               .clip = setup_.clip,
-                               .skip_bad = true});
-    strategy_->settle();
-    losses_traffic = losses_traffic_of(loss);
-    return loss / static_cast<double>(setup_.rows * targets);
+    outcome = strategy_.step({.step = {taken_, setup_.rate, 1 / setup_.loss_scale},
+                              .clip = setup_.clip,
+                              .skip_bad = true});
+    strategy_.settle();
+    const Traffic before = world_.traffic();
+    world_.all_reduce(&loss, &loss, 1, DataType::float64);
+    losses_traffic = world_.traffic() - before;
+    return loss / targets;
   }
 
   /// The whole model, as every rank sees it.
   std::vector<std::byte> replica() {
     std::vector<std::byte> all;
-    for (std::size_t unit = 0; unit < model_->layout().units().size(); ++unit) {
-      const auto bytes = strategy_->replica(unit);
+    for (std::size_t unit = 0; unit < model.layout().units().size(); ++unit) {
+      const auto bytes = strategy_.replica(unit);
       all.insert(all.end(), bytes.begin(), bytes.end());
     }
     return all;
   }
 
-  Strategy& strategy() { return *strategy_; }
-  const Layout& layout() const { return model_->layout(); }
-  const Optimizer& optimizer() const { return *optimizer_; }
+  Strategy& strategy() { return strategy_; }
+  const Layout& layout() const { return model.layout(); }
 
   Ledger activations{};
   Ledger ledger{};
@@ -120,11 +107,6 @@ class Rig {
   Traffic losses_traffic{};  ///< of the last step's sum of losses
 
  private:
-  Traffic losses_traffic_of(double& loss) {
-    const Traffic before = world_.traffic();
-    world_.all_reduce(&loss, &loss, 1, DataType::float64);
-    return world_.traffic() - before;
-  }
   std::vector<std::size_t> rows_in_order() const {
     std::vector<std::size_t> order(setup_.rows);
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -135,16 +117,19 @@ class Rig {
   Communicator& world_;
   Setup setup_;
   Stopwatch watch_{};
-  std::unique_ptr<Model<float>> model_;
-  std::unique_ptr<Optimizer> optimizer_;
-  Workplace place_;
-  std::unique_ptr<Strategy> strategy_;
+
+ public:
+  Gpt model;
+
+ private:
+  Optimizer optimizer_;
+  Strategy strategy_;
   std::size_t taken_ = 0;
 };
 
 /// Runs body(world, rig) on every rank.
 template <class Body>
-void train_on(int ranks, const Setup& setup, Body body, const Options& options = {}) {
+void train_on(int ranks, const Setup& setup, Body body, const rondo::Options& options = {}) {
   test::with_world(ranks, options, [&](Communicator& world) {
     Rig rig(world, setup);
     body(world, rig);
@@ -171,10 +156,6 @@ inline double largest_difference(const std::vector<double>& losses,
   for (std::size_t i = 0; i < losses.size(); ++i)
     largest = std::max(largest, std::fabs(losses[i] - expected[i]) / expected[i]);
   return largest;
-}
-
-inline ModelOptions small_points() {
-  return {.kind = "mlp", .outputs = 3, .inputs = 4, .layers = 2, .width = 10};
 }
 
 }  // namespace rondo::train

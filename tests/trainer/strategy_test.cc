@@ -1,5 +1,5 @@
-// Every strategy on 1 to 4 ranks sends the formula's bytes and has one model and one norm on all
-// ranks.
+// Every strategy on 1 to 4 ranks gives the losses of one rank, sends the formula's bytes, and has one
+// model and one norm on all ranks.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -9,13 +9,56 @@
 
 #include "tests/catch.h"
 #include "tests/trainer/rig.h"
-#include "tools/trainer/strategy/zero/partition.h"
 
 namespace {
 
 using namespace rondo::train;
 using rondo::Communicator;
 namespace test = rondo::test;
+
+void check_equality(Setup setup) {
+  constexpr std::size_t steps = 50;
+  setup.strategy.bucket_bytes = 2000;
+  setup.strategy.kind = "ddp";
+  const auto expected = losses_of(1, setup, steps);
+  CHECK(expected.back() < 0.9 * expected.front());
+  for (const StrategyInfo& row : strategies()) {
+    for (int ranks = 1; ranks <= 4; ++ranks) {
+      setup.strategy.kind = row.name;
+      INFO(row.name << " on " << ranks);
+      CHECK(largest_difference(losses_of(ranks, setup, steps), expected) < 1e-5);
+    }
+  }
+}
+
+TEST_CASE("SGD's losses are one rank's: a GPT, gradients clipped") {
+  Setup setup;
+  setup.rate = 0.1;
+  setup.clip = 0.5;
+  check_equality(setup);
+}
+
+TEST_CASE("SGD's losses are one rank's: three micro-steps") {
+  check_equality({.rows = 36, .micro_steps = 3, .rate = 0.1, .clip = 0.5});
+}
+
+TEST_CASE("16-bit training follows float32's, however it is sharded") {
+  Setup setup{
+      .optimizer = {.kind = "adamw"}, .rows = 36, .micro_steps = 2, .rate = 0.01, .loss_scale = 64};
+  const auto expected = losses_of(1, setup, 20);
+  for (const StrategyInfo& row : strategies()) {
+    for (const auto precision : {Precision::bf16, Precision::fp16}) {
+      setup.model.precision = precision;
+      setup.strategy = {.kind = std::string(row.name),
+                        .bucket_bytes = 2000,
+                        .precision = precision,
+                        .wire = precision};
+      INFO(row.name << " in " << info(precision).name);
+      CHECK(largest_difference(losses_of(3, setup, 20), expected) <
+            (precision == Precision::bf16 ? 0.05 : 0.01));
+    }
+  }
+}
 
 TEST_CASE("without overlap not a bit is different") {
   for (const StrategyInfo& row : strategies()) {
@@ -36,7 +79,7 @@ bool waits_for_started_calls(const StrategyOptions& strategy) {
     const std::size_t last = rig->layout().units().size() - 1;
     // Release: partner of rank 0's acquire below.
     if (world.rank() == 1) entered.store(true, std::memory_order_release);
-    rig->strategy().begin_step(1);
+    rig->strategy().begin_step();
     rig->strategy().begin_micro_step(true);
     rig->strategy().before_backward(last);
     rig->strategy().after_backward(last);
@@ -184,32 +227,7 @@ TEST_CASE("the global norm is one rank's, and clipping bounds the step") {
   }
 }
 
-TEST_CASE("segments hold whole units, and every element has one owner") {
-  const auto layout = make_model<float>(Setup{}.model, *std::make_unique<Ledger>())->layout();
-  for (const std::size_t elements : {std::size_t{0}, std::size_t{1000}, layout.size()}) {
-    for (int ranks = 1; ranks <= 7; ++ranks) {
-      std::vector<int> owners(layout.size());
-      for (int rank = 0; rank < ranks; ++rank) {
-        const Partition partition(layout, ranks, rank, elements);
-        CHECK(partition.padding() == partition.whole_size() - layout.size());
-        CHECK(partition.padding() < partition.segments().size() * static_cast<std::size_t>(ranks));
-        for (std::size_t s = 0; s < partition.segments().size(); ++s) {
-          const Extent owned = partition.owned(s);
-          for (std::size_t i = 0; i < owned.size; ++i) ++owners[owned.begin + i];
-        }
-        for (std::size_t u = 0; u < layout.units().size(); ++u) {
-          const Segment& segment = partition.segment(partition.segment_of(u));
-          CHECK(segment.begin + partition.offset_in_segment(u) == layout.unit(u).begin);
-          CHECK(segment.end >= layout.unit(u).begin + layout.unit(u).size);
-        }
-      }
-      CHECK(std::all_of(owners.begin(), owners.end(), [](int owner) { return owner == 1; }));
-    }
-  }
-}
-
 TEST_CASE("options that only ddp has are refused in words") {
-  Ledger ledger;
   for (const std::string kind : {"zero1", "zero2", "zero3", "zero4"}) {
     Setup setup{.strategy = {.kind = kind, .top_k = 0.1}};
     CHECK_THROWS_AS(losses_of(1, setup, 1), rondo::Error);

@@ -30,14 +30,6 @@ inline train::Options small_gpt_options() {
   return options;
 }
 
-inline train::Options small_mlp_options() {
-  train::Options options = small_gpt_options();
-  options.model.kind = "mlp";
-  options.points = 600;
-  options.batch = 60;
-  return options;
-}
-
 /// Runs body(world) on every rank. A rank that fails alone aborts the others, as main() does.
 template <class Body>
 void on_world(int ranks, Body&& body) {

@@ -54,9 +54,9 @@ TEST_CASE("micro-steps change no loss, with no_sync and without") {
   }
 }
 
-TEST_CASE("the mlp gives one rank's losses, also where ranks get unequal shares") {
-  auto options = sgd(test::small_mlp_options());
-  options.batch = 50;  // 3 ranks: 17, 17 and 16
+TEST_CASE("ranks with unequal shares give one rank's losses") {
+  auto options = sgd(test::small_gpt_options());
+  options.batch = 11;  // 3 ranks: 4, 4 and 3
   const auto alone = test::train_on(1, options).steps;
   CHECK(alone.back().loss < alone.front().loss);
   for (int ranks = 2; ranks <= 4; ++ranks) {

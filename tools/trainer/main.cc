@@ -8,7 +8,7 @@
 #include <string>
 
 #include "tools/trainer/agreement.h"
-#include "tools/trainer/prove.h"
+#include "tools/trainer/report/evidence.h"
 #include "tools/trainer/run.h"
 
 namespace {

@@ -1,75 +1,377 @@
+// The options by name: one list, from which the command line and the record of a run are made.
 #include "tools/trainer/options.h"
 
+#include <CLI/CLI.hpp>
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <type_traits>
+#include <vector>
 
 namespace rondo::train {
 namespace {
 
-using Json = nlohmann::ordered_json;
+/// In which trainings an option has an effect, and what is said elsewhere.
+struct Concern {
+  bool (*concerns)(const Options&) = nullptr;  ///< null: in all
+  const char* words = "";
+};
 
-/// A file name that is not UTF-8 is no error; its characters are replaced.
-std::string text_of(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+template <class T>
+using Names = std::vector<std::pair<std::string, T>>;
+
+const Names<Precision> types{
+    {"float32", Precision::float32}, {"bf16", Precision::bf16}, {"fp16", Precision::fp16}};
+
+std::string summaries() {
+  std::string text;
+  for (const StrategyInfo& row : strategies())
+    text += (text.empty() ? "" : "\n") + std::string(row.name) + ": " + std::string(row.summary);
+  return text;
+}
+
+template <class List>
+void list_training(Options& o, List& list) {
+  list.group("Model and data");
+  list.value("--data", o.data, "A text file, the same on every host; default: built-in stories");
+  list.value("--block", o.block, "How many characters the model looks back");
+  list.value("--layers", o.model.layers, "Blocks");
+  list.value("--heads", o.model.heads, "Attention heads; --width must be a multiple of it");
+  list.value("--width", o.model.width, "Numbers per character");
+  list.value("--seed", o.seed, "Seed of start values and sample order");
+
+  list.group("Training");
+  list.value("--steps", o.steps, "Optimizer steps");
+  list.value("--batch", o.batch, "Samples per step, over all ranks");
+  list.value("--accumulate", o.accumulate, "Micro-steps per step");
+  list.flag("--no-shuffle", o.shuffle, false, "Keep the same sample order in every epoch");
+  list.flag("--pad", o.drop_last, false,
+            "Fill an epoch's last batch with samples from its beginning instead of dropping it");
+  list.value("--optimizer", o.optimizer.kind, "Which optimizer", {}, {"adamw", "sgd"});
+  list.value("--learning-rate", o.rate.peak, "Learning rate after warm-up");
+  list.derived("--minimum-rate", o.rate.floor,
+               "Learning rate at the end of the cosine; default: a tenth of --learning-rate");
+  list.value("--warm-up", o.rate.warm_up, "Steps until the full learning rate");
+  list.value("--momentum", o.optimizer.momentum, "sgd: momentum",
+             {[](const Options& all) { return all.optimizer.kind == "sgd"; },
+              "works only with --optimizer sgd"});
+  list.derived("--weight-decay", o.optimizer.weight_decay,
+               "Weight decay of matrices; default: 0.1 with adamw, 0 with sgd");
+  list.value("--clip", o.clip, "Largest norm of the whole gradient; 0: no limit");
+}
+
+template <class List>
+void list_sharing(Options& o, List& list) {
+  const auto on_gpu = [](const Options& all) { return all.device == "gpu"; };
+  const auto is_ddp = [](const Options& all) { return all.strategy.kind == "ddp"; };
+  StrategyOptions& strategy = o.strategy;
+  list.group("Sharing the work");
+  list.value("--strategy", strategy.kind, summaries());
+  list.mebibytes("--bucket-mb", strategy.bucket_bytes,
+                 "MiB of gradients that one call sends; a layer is never cut",
+                 {[](const Options& all) { return all.strategy.kind != "zero3"; },
+                  "does not work with zero3, which sends layer by layer"});
+  list.flag("--sync-every-micro-step", strategy.sync_every_micro_step, true,
+            "Average gradients in every micro-step, not only in the last one of a step",
+            {[](const Options& all) { return all.strategy.kind == "ddp" && all.accumulate > 1; },
+             "works only with --strategy ddp and --accumulate 2 or more"});
+  list.flag("--no-overlap", strategy.overlap, false,
+            "Communicate after the backward pass, not during it");
+  list.named("--precision", strategy.precision,
+             "Type in which to compute and send; bf16 and fp16 keep float32 master weights, "
+             "fp16 has a dynamic loss scale",
+             types);
+  list.named("--wire", strategy.wire, "Type in which to send float32 gradients", types,
+             {[](const Options& all) {
+                return all.strategy.kind == "ddp" || all.strategy.wire == all.strategy.precision;
+              },
+              "works only with --strategy ddp: the others send the type that they compute in"});
+  list.value("--loss-scale", o.loss_scale, "fp16: the first loss scale",
+             {[](const Options& all) { return all.strategy.precision == Precision::fp16; },
+              "works only with --precision fp16"});
+  list.top_k("--compress", strategy.top_k,
+             "topk:SHARE sends the largest SHARE of the gradients and keeps the rest for later; "
+             "topk:0.01 sends a hundredth",
+             {is_ddp, "works only with --strategy ddp"});
+  list.flag("--checkpoint-activations", o.model.checkpoint_activations, true,
+            "Keep only what enters a block; compute the rest again in the backward pass");
+  list.mebibytes("--memory-limit", o.memory_limit,
+                 "MiB of arrays that a rank may take; 0: what is free. Checked before training\n"
+                 "starts, except for the free memory of a GPU");
+  list.value("--device", o.device,
+             "Where to compute. gpu: on CUDA devices with cuBLAS, a device for each rank while\n"
+             "there are enough",
+             {}, {"cpu", "gpu"});
+  list.named("--offload", strategy.offload,
+             "gpu: \"optimizer\" keeps optimizer state and master weights in the host's memory\n"
+             "and takes the steps there",
+             Names<bool>{{"optimizer", true}}, {on_gpu, "works only with --device gpu"});
+  list.value(
+      "--threads", o.threads, "Threads for the matrix products of a rank",
+      {[](const Options& all) { return all.device == "cpu"; }, "works only with --device cpu"});
+}
+
+template <class List>
+void list_checkpoints(CheckpointOptions& o, List& list) {
+  const Concern saved{[](const Options& all) { return !all.checkpoint.folder.empty(); },
+                      "works only with --checkpoint DIR"};
+  list.group("Checkpoints");
+  list.value("--checkpoint", o.folder, "Folder for checkpoints; hosts must share it");
+  list.value("--checkpoint-every", o.every, "Save every so many steps and after the last; 0: never",
+             saved);
+  list.value("--checkpoint-keep", o.keep, "How many of the newest checkpoints to keep", saved);
+  list.flag("--resume", o.resume, true,
+            "Continue from the newest checkpoint, on any number of ranks and with any strategy; "
+            "start anew if there is none",
+            saved);
+  list.flag("--resume-older", o.older, true,
+            "As --resume; set a damaged checkpoint aside and take the one before it", saved);
+}
+
+template <class List>
+void list_reports(Options& o, List& list) {
+  const Concern quiet{[](const Options& all) { return !all.validate; },
+                      "does not work with --validate, which times nothing but the steps"};
+  const Concern writes{[](const Options& all) { return all.sample > 0; },
+                       "works only with --sample COUNT"};
+  list.group("Reports");
+  list.value("--validate-every", o.validate_every,
+             "Measure the validation loss every so many steps; 0: never", quiet);
+  list.value("--check-every", o.check_every,
+             "Compare the ranks' parameters bit by bit every so many steps; 0: never", quiet);
+  list.flag("--validate", o.validate, true,
+            "At the end, compare each textbook formula (bytes, messages, memory, overlap,\n"
+            "speed-up) with the measurement; fail where counts differ. Calls go round rings, or\n"
+            "as RONDO_ALGORITHM says; --validate-every and --check-every are off");
+  list.named("--formulas", o.formulas,
+             "At the end, show formulas beside measurements. brief: bytes, messages and memory; "
+             "full: also time, overlap, speed-up and bandwidth (as with --validate)",
+             Names<Formulas>{
+                 {"none", Formulas::none}, {"brief", Formulas::brief}, {"full", Formulas::full}});
+  list.value("--sample", o.sample, "How many characters to write at the end");
+  list.value("--prompt", o.prompt, "The text that they continue; default: a new line", writes);
+  list.value("--temperature", o.temperature, "How freely they are drawn; low: the likeliest ones",
+             writes);
+}
+
+/// Rank 0's files and lines. They may differ between ranks.
+template <class List>
+void list_output(Options& o, List& list) {
+  list.value("--profile", o.profile,
+             "Profile from `rondo calibrate --output FILE`: shows what the link carries beside "
+             "busbw",
+             {[](const Options& all) {
+                return all.device == "cpu" && (all.validate || all.formulas == Formulas::full);
+              },
+              "works only with --validate or --formulas full, and with --device cpu"});
+  list.value("--log", o.log,
+             "FILE.csv or FILE.json: one row per step; a resumed run continues the file");
+  list.value("--plot", o.plot, "FILE.svg: draw the loss and where the time went");
+  list.value("--progress", o.progress,
+             "auto: a bar on a terminal, lines elsewhere; none: print only what other options ask "
+             "for, such as --formulas full",
+             {}, {"auto", "bar", "lines", "none"});
+}
+
+/// Adds each option to a command line.
+class Reader {
+ public:
+  explicit Reader(CLI::App& app) : app_(app) {}
+
+  void group(const char* name) { group_ = app_.add_option_group(name); }
+  template <class T>
+  void value(const std::string& name, T& field, const std::string& help,
+             const Concern& concern = {}, const std::vector<std::string>& choices = {}) {
+    CLI::Option* const option = note(concern, group_->add_option(name, field, help));
+    if constexpr (std::is_same_v<T, std::string>) {
+      if (!field.empty()) option->capture_default_str();
+      if (!choices.empty()) option->check(CLI::IsMember(choices));
+    } else {
+      option->capture_default_str();
+    }
+    if constexpr (std::is_unsigned_v<T>) option->check(not_below_zero);
+  }
+  /// Its default depends on other options.
+  void derived(const std::string& name, double& field, const std::string& help) {
+    group_->add_option(name, field, help);
+  }
+  void flag(const std::string& name, bool& field, bool given, const std::string& help,
+            const Concern& concern = {}) {
+    note(concern, group_->add_flag_callback(
+                      name, [&field, given] { field = given; }, help));
+  }
+  template <class T>
+  void named(const std::string& name, T& field, const std::string& help, const Names<T>& names,
+             const Concern& concern = {}) {
+    std::vector<std::string> words;
+    const auto set = [&field, names](const std::string& word) {
+      for (const auto& [text, value] : names) {
+        if (text == word) field = value;
+      }
+    };
+    CLI::Option* const option =
+        note(concern, group_->add_option_function<std::string>(name, set, help));
+    for (const auto& [text, value] : names) {
+      words.push_back(text);
+      if (value == field) option->default_str(text);
+    }
+    option->type_name("TYPE")->check(CLI::IsMember(words));
+  }
+  void mebibytes(const std::string& name, std::size_t& bytes, const std::string& help,
+                 const Concern& concern = {}) {
+    constexpr double mebibyte = 1048576;
+    const auto set = [&bytes, name](double count) {
+      if (!(count * mebibyte < 0x1p63))
+        throw CLI::ValidationError(name, "so many MiB are more than can be counted");
+      bytes = static_cast<std::size_t>(std::ceil(count * mebibyte));
+    };
+    note(concern, group_->add_option_function<double>(name, set, help))
+        ->check(not_below_zero)
+        ->default_str(std::to_string(bytes >> 20));
+  }
+  void top_k(const std::string& name, double& share, const std::string& help,
+             const Concern& concern) {
+    const auto set = [&share, name](const std::string& text) {
+      std::istringstream rest(text.starts_with("topk:") ? text.substr(5) : "");
+      if (rest >> share && rest.eof() && share > 0 && share <= 1) return;
+      throw CLI::ValidationError(name, "'" + text +
+                                           "' is not topk:SHARE, with a SHARE above 0 and at most "
+                                           "1, as in topk:0.01");
+    };
+    note(concern, group_->add_option_function<std::string>(name, set, help));
+  }
+
+  bool given(const char* name) const { return app_.count(name) > 0; }
+  /// Throws for an option on the command line that has no effect.
+  void refuse_idle(const Options& options) const {
+    for (const auto& [option, concern] : concerns_) {
+      if (option->count() > 0 && !concern.concerns(options))
+        throw CLI::ValidationError(option->get_name() + " " + concern.words);
+    }
+  }
+
+ private:
+  /// Without it, CLI11 would read -1 as the largest unsigned number.
+  static std::string not_below_zero(const std::string& text) {
+    return text.starts_with("-") ? text + " is below 0" : "";
+  }
+  CLI::Option* note(const Concern& concern, CLI::Option* option) {
+    if (concern.concerns != nullptr) concerns_.emplace_back(option, concern);
+    return option;
+  }
+
+  CLI::App& app_;
+  CLI::Option_group* group_ = nullptr;
+  std::vector<std::pair<CLI::Option*, Concern>> concerns_{};
+};
+
+/// Writes each setting by its name.
+class Writer {
+ public:
+  void group(const char*) {}
+  template <class T>
+  void value(const std::string& name, const T& field, const std::string& = {}, const Concern& = {},
+             const std::vector<std::string>& = {}) {
+    json_[name.substr(2)] = field;
+  }
+  void derived(const std::string& name, double field, const std::string&) { value(name, field); }
+  void flag(const std::string& name, bool field, bool given, const std::string&,
+            const Concern& = {}) {
+    value(name, field == given);
+  }
+  template <class T>
+  void named(const std::string& name, T field, const std::string&, const Names<T>& names,
+             const Concern& = {}) {
+    for (const auto& [text, value] : names) {
+      if (value == field) json_[name.substr(2)] = text;
+    }
+  }
+  void mebibytes(const std::string& name, std::size_t bytes, const std::string&,
+                 const Concern& = {}) {
+    value(name, static_cast<double>(bytes) / 1048576);
+  }
+  void top_k(const std::string& name, double share, const std::string&, const Concern&) {
+    value(name, share);
+  }
+  /// A file name that is not UTF-8 is no error; its characters are replaced.
+  std::string text() const {
+    return json_.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  }
+
+ private:
+  nlohmann::ordered_json json_{};
+};
+
+void demand(bool holds, const char* option, const char* words) {
+  if (!holds) throw CLI::ValidationError(option, words);
+}
+
+void finish(const Reader& reader, Options& options) {
+  StrategyOptions& strategy = options.strategy;
+  const auto ends_with = [](const std::string& name, const char* ending) {
+    return name.empty() || name.ends_with(ending);
+  };
+  if (!reader.given("--wire")) strategy.wire = strategy.precision;
+  if (!reader.given("--weight-decay"))
+    options.optimizer.weight_decay = options.optimizer.kind == "adamw" ? 0.1 : 0.0;
+  if (!reader.given("--minimum-rate")) options.rate.floor = options.rate.peak / 10;
+  options.rate.steps = options.steps;
+  options.checkpoint.resume |= options.checkpoint.older;
+  if (options.validate) options.formulas = Formulas::full;
+  demand(strategy.bucket_bytes > 0, "--bucket-mb", "must be above 0, as in --bucket-mb 25");
+  demand(options.steps > 0, "--steps", "must be at least 1");
+  demand(options.checkpoint.keep > 0, "--checkpoint-keep", "must be at least 1");
+  demand(ends_with(options.log, ".csv") || ends_with(options.log, ".json"), "--log",
+         "needs a name that ends in .csv or .json");
+  demand(ends_with(options.plot, ".svg"), "--plot", "needs a name that ends in .svg");
+  demand(!options.validate || strategy.top_k == 0, "--validate",
+         "there is no formula for --compress");
+  demand(!(options.rate.floor > options.rate.peak), "--minimum-rate",
+         "must not be above --learning-rate, at which the cosine begins");
+  reader.refuse_idle(options);
 }
 
 }  // namespace
 
 std::string settings_json(const Options& options) {
-  const ModelOptions& model = options.model;
-  const OptimizerOptions& optimizer = options.optimizer;
-  const StrategyOptions& strategy = options.strategy;
-  const Json json{
-      {"model", model.kind},
-      {"layers", model.layers},
-      {"heads", model.heads},
-      {"width", model.width},
-      {"block", options.block},
-      {"checkpoint_activations", model.checkpoint_activations},
-      {"data", options.data.empty() ? "built-in" : options.data},
-      {"points", options.points},
-      {"classes", options.classes},
-      {"batch", options.batch},
-      {"accumulate", options.accumulate},
-      {"steps", options.steps},
-      {"seed", options.seed},
-      {"shuffle", options.shuffle},
-      {"drop_last", options.drop_last},
-      {"optimizer", optimizer.kind},
-      {"momentum", optimizer.momentum},
-      {"betas", {optimizer.beta1, optimizer.beta2}},
-      {"weight_decay", optimizer.weight_decay},
-      {"learning_rate", options.rate.peak},
-      {"minimum_rate", options.rate.floor},
-      {"warm_up", options.rate.warm_up},
-      {"clip", options.clip},
-      {"strategy", strategy.kind},
-      {"bucket_bytes", strategy.bucket_bytes},
-      {"precision", info(strategy.precision).name},
-      {"wire", info(strategy.wire).name},
-      {"sync_every_micro_step", strategy.sync_every_micro_step},
-      {"overlap", strategy.overlap},
-      {"top_k", strategy.top_k},
-      {"device", options.device},
-      {"offload", strategy.offload ? "optimizer" : ""},
-      {"loss_scale", options.loss_scale},
-      {"validate_every", options.validate_every},
-      {"check_every", options.check_every},
-  };
-  return text_of(json);
+  Options copy = options;
+  Writer writer;
+  list_training(copy, writer);
+  list_sharing(copy, writer);
+  list_checkpoints(copy.checkpoint, writer);
+  list_reports(copy, writer);
+  return writer.text();
 }
 
-std::string common_settings(const Options& options) {
-  const CheckpointOptions& checkpoint = options.checkpoint;
-  return settings_json(options) + text_of({{"checkpoint", checkpoint.folder},
-                                           {"checkpoint_every", checkpoint.every},
-                                           {"checkpoint_format", checkpoint.format},
-                                           {"resume", checkpoint.resume},
-                                           {"resume_older", checkpoint.older},
-                                           {"validate", options.validate},
-                                           {"formulas", options.formulas},
-                                           {"memory_limit", options.memory_limit},
-                                           {"sample", options.sample},
-                                           {"prompt", options.prompt}});
+CommandLine read_command_line(int argc, const char* const* argv, bool speaks) {
+  CLI::App app(
+      "Trains a small model on N ranks and shows what communication costs.\n"
+      "One rank: rondo-train [OPTIONS]. N ranks: rondorun -n N rondo-train [OPTIONS]",
+      "rondo-train");
+  app.footer(
+      "Any number of ranks trains the same model: --batch is divided among the ranks, and losses\n"
+      "and gradients are averaged over all of it. Only rank 0 prints.\n"
+      "Exit status: 0 when all went well; 1 on every rank after a failure, or when an option "
+      "cannot\n"
+      "be satisfied; 2 when the command line cannot be read.\n"
+      "Not available: gradients sent in fewer than 16 bits, and types other than float32 on a "
+      "GPU.");
+  CommandLine line;
+  Reader reader(app);
+  list_training(line.options, reader);
+  list_sharing(line.options, reader);
+  list_checkpoints(line.options.checkpoint, reader);
+  list_reports(line.options, reader);
+  list_output(line.options, reader);
+  try {
+    app.parse(argc, argv);
+    finish(reader, line.options);
+  } catch (const CLI::ParseError& stop) {
+    std::ostringstream silence;
+    line.leave = speaks ? app.exit(stop) : app.exit(stop, silence, silence);
+    if (line.leave != 0) line.leave = 2;
+  }
+  return line;
 }
 
 }  // namespace rondo::train

@@ -5,10 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "tools/trainer/checkpoint/options.h"
-#include "tools/trainer/model/model.h"
-#include "tools/trainer/optimize/optimizer.h"
-#include "tools/trainer/strategy/strategy.h"
+#include "tools/trainer/checkpoint/checkpoints.h"
+#include "tools/trainer/model/gpt.h"
 
 namespace rondo::train {
 
@@ -19,13 +17,11 @@ enum class Formulas : unsigned char {
   full,   ///< also time, overlap, speed-up, bandwidth: times communication alone at the end
 };
 
-/// Equal on every rank. Counts of samples are of the global batch.
+/// Equal on every rank. Counts of samples are of the global batch. options.cc says more about each.
 struct Options {
-  ModelOptions model{};  ///< inputs and outputs come from the data
-  std::string data{};    ///< a text file; empty: the built-in text. Not for the mlp
+  ModelOptions model{};  ///< inputs and outputs come from the text
+  std::string data{};    ///< a text file; empty: the built-in text
   std::size_t block = 64;
-  std::size_t points = 4000;  ///< points of the mlp's spirals
-  std::size_t classes = 3;
 
   OptimizerOptions optimizer{};
   LearningRate rate{.peak = 4e-3, .floor = 4e-4, .warm_up = 20, .steps = 400};
@@ -58,17 +54,16 @@ struct Options {
   std::string progress = "auto";  ///< auto, bar, lines or none
 };
 
-/// Every setting that shapes the training, by name, as JSON. Logs record it.
+/// Every setting that must be equal on all ranks, by name, as JSON. Logs record it.
 std::string settings_json(const Options& options);
-/// These and all other settings that must be equal on all ranks. The ranks compare this text.
-std::string common_settings(const Options& options);
 
 /// Reads main()'s arguments. `leave` is the exit status if help or a mistake ends the program,
-/// otherwise negative. With `speaks` the help or the mistake is printed.
+/// otherwise negative. With `speaks` the help or the mistake is printed. An option that has no
+/// effect in this training is a mistake.
 struct CommandLine {
   Options options{};
   int leave = -1;
 };
-CommandLine read_command_line(int argc, char** argv, bool speaks);
+CommandLine read_command_line(int argc, const char* const* argv, bool speaks);
 
 }  // namespace rondo::train

@@ -4,8 +4,9 @@
 #include <utility>
 
 #include "tools/trainer/agreement.h"
-#include "tools/trainer/files.h"
-#include "tools/trainer/prove.h"
+#include "tools/trainer/report/evidence.h"
+#include "tools/trainer/report/log.h"
+#include "tools/trainer/report/plot.h"
 #include "tools/trainer/report/progress.h"
 #include "tools/trainer/session.h"
 
@@ -24,13 +25,6 @@ bool due(std::size_t step, std::size_t every, std::size_t steps) {
   return every > 0 && (step % every == 0 || step == steps);
 }
 
-/// Continues from a checkpoint, if that is asked for and there is one.
-void start(Session& session, Checkpoints& checkpoints, std::ostream& out, bool speaks) {
-  const auto found = checkpoints.start();
-  if (found.position) session.set_position(*found.position);
-  if (speaks && !found.words.empty()) out << found.words << std::endl;
-}
-
 /// The parts of one run, and its steps in order.
 class Run {
  public:
@@ -45,45 +39,59 @@ class Run {
         progress_(out, style_of(options, columns > 0, world.rank()), record_, columns) {}
 
   std::vector<StepRecord> all() {
-    if (saves()) start(session_, checkpoints_, out_, first_ && options_.progress != "none");
-    Files files(options_, record_, session_.position().step);
+    if (saves()) start();
+    StepLog log(options_.log, record_, session_.position().step);
     Link link;
     const bool apart = on_several_hosts(world_);
     together(world_, [&] {
       if (!first_) return;
-      files.check();
+      log.check();
+      if (!options_.plot.empty()) try_file(options_.plot);
       if (!options_.profile.empty()) link = link_of(session_, world_, options_, apart);
     });
     progress_.start();
     try {
-      while (session_.position().step < options_.steps) one_step(files);
+      while (session_.position().step < options_.steps) one_step(log);
     } catch (const AgreedError&) {  // what was learnt until here is worth a look
-      if (first_) plot_or_say(files);
+      plot_or_say();
       throw;
     }
-    report(files, link);
+    report(log, link);
     return std::move(steps_);
   }
 
  private:
   bool saves() const { return !options_.checkpoint.folder.empty(); }
+  /// Whether rank 0 prints more than what other options ask for.
+  bool speaks() const { return first_ && options_.progress != "none"; }
 
+  /// Continues from a checkpoint, if that is asked for and there is one.
+  void start() {
+    const auto found = checkpoints_.start();
+    if (found.position) session_.set_position(*found.position);
+    if (speaks() && !found.words.empty()) out_ << found.words << std::endl;
+  }
+
+  void plot() const {
+    if (first_ && !options_.plot.empty() && !steps_.empty())
+      replace_file(options_.plot, plot_svg(record_, steps_));
+  }
   /// An error of the plot must not hide why the training ended.
-  void plot_or_say(const Files& files) const {
+  void plot_or_say() const {
     try {
-      files.plot(steps_);
+      plot();
     } catch (const Error& error) {
       std::cerr << error.what() << std::endl;
     }
   }
 
-  void one_step(Files& files) {
+  void one_step(StepLog& log) {
     steps_.push_back(session_.step());
     const std::size_t step = steps_.back().step;
     if (!options_.validate && due(step, options_.validate_every, options_.steps)) {
       steps_.back().validation = session_.validate(validation_samples);
     }
-    if (first_) files.append(steps_.back());
+    if (first_) log.append(steps_.back());
     if (!options_.validate && due(step, options_.check_every, options_.steps)) session_.check();
     if (saves() && due(step, options_.checkpoint.every, options_.steps)) {
       checkpoints_.save(session_.position());
@@ -91,41 +99,48 @@ class Run {
     progress_.show(steps_);
   }
 
-  void report(Files& files, const Link& link) {
+  void report(StepLog& log, const Link& link) {
     progress_.finish(steps_, session_.memory());
-    std::vector<ValidationRow> proved;
-    const bool proves = options_.formulas != Formulas::none && options_.strategy.top_k == 0;
-    if (proves && !steps_.empty()) {
-      Evidence evidence = evidence_of(session_, world_, options_, steps_);
-      evidence.link = link;
-      proved = validation_rows(evidence);
-      if (first_ && says_formulas()) out_ << validation_text(evidence) << std::flush;
-      if (first_) files.add_formulas(proved);
-    }
-    if (first_ && options_.formulas != Formulas::none && options_.strategy.top_k > 0 &&
-        says_formulas()) {
-      out_ << "formulas: there is none for --compress" << std::endl;
-    }
+    const auto proved = prove(log, link);
     if (options_.sample > 0) {
       const auto text = session_.write(options_.prompt, options_.sample, options_.temperature);
       if (first_) out_ << "\n" << options_.prompt << text << std::endl;
     }
     together(world_, [&] {
-      if (first_) files.plot(steps_);
-      if (first_) files.finish();
+      plot();
+      log.finish();
     });
-    if (first_ && options_.progress != "none" && !steps_.empty()) say_where(files);
+    if (speaks() && !steps_.empty()) say_where();
     if (options_.validate) demand_within(proved);
   }
 
-  /// Also without progress output, if all formulas are asked for.
-  bool says_formulas() const {
-    return options_.progress != "none" || options_.validate || options_.formulas == Formulas::full;
+  /// Collective.
+  std::vector<ValidationRow> prove(StepLog& log, const Link& link) {
+    if (options_.formulas == Formulas::none || steps_.empty()) return {};
+    const bool asked = options_.validate || options_.formulas == Formulas::full;
+    const bool says = speaks() || (first_ && asked);
+    if (options_.strategy.top_k > 0) {
+      if (says) out_ << "formulas: there is none for --compress" << std::endl;
+      return {};
+    }
+    Evidence evidence = evidence_of(session_, world_, options_, steps_);
+    evidence.link = link;
+    auto rows = validation_rows(evidence);
+    if (says) out_ << validation_text(evidence) << std::flush;
+    if (first_) log.add_formulas(rows);
+    return rows;
   }
 
-  void say_where(const Files& files) const {
-    const std::string text = files.words();
-    if (!text.empty()) out_ << "\n" << text << std::endl;
+  /// "log FILE, plot FILE, checkpoints DIR".
+  void say_where() const {
+    std::string text;
+    const auto add = [&](const std::string& what, const std::string& path) {
+      if (!path.empty()) text += (text.empty() ? "\n" : ", ") + what + " " + path;
+    };
+    add("log", options_.log);
+    add("plot", options_.plot);
+    add("checkpoints", options_.checkpoint.folder);
+    if (!text.empty()) out_ << text << std::endl;
   }
 
   const Options& options_;

@@ -6,66 +6,59 @@
 #include "tools/trainer/agreement.h"
 #include "tools/trainer/data/random.h"
 #include "tools/trainer/device/machine.h"
-#include "tools/trainer/math/blas.h"
-#include "tools/trainer/strategy/consistency.h"
+#include "tools/trainer/refuse.h"
 
 namespace rondo::train {
 namespace {
 
 constexpr std::size_t story_bytes = 200'000;
-constexpr std::size_t calm_steps = 200;        // fp16: so many good steps double the loss scale
-constexpr double largest_loss_scale = 0x1p64;  // halved once a step, soon small enough
-constexpr std::size_t most = 1U << 24;  // of what is counted: products of counts must not overflow
-
-[[noreturn]] void refuse(const std::string& message, const std::string& remedy) {
-  throw Error(ErrorCode::invalid_argument, message, {.remedy = remedy});
-}
+constexpr std::size_t calm_steps = 200;         // fp16: so many good steps double the loss scale
+constexpr double largest_loss_scale = 0x1p64;   // halved once a step, soon small enough
+constexpr std::size_t most_samples = 1U << 24;  // products of counts must not overflow
 
 }  // namespace
 
 Session::Session(const Options& options, Communicator& world)
-    : options_(options), world_(world), control_(world.dup()), ledger_(options.memory_limit) {
-  const std::string settings = common_settings(options_);
+    : options_(options),
+      world_(world),
+      control_(world.dup()),
+      ledger_(host_machine(), options.memory_limit) {
+  const std::string settings = settings_json(options_);
   require_equal(control_, fingerprint(std::as_bytes(std::span(settings))), "options");
+  const bool on_device = options_.device == "gpu";
+  Communicator device_world = on_device ? world_.dup() : Communicator();
   together(control_, [&] { look(); });
-  require_equal(control_, data_->fingerprint(), "data");
-  if (on_device()) {
-    open_device();
-  } else {
-    require_room(control_, plan_);
-  }
-  together(control_, [&] { set_up(); });
-  broadcast_start(*strategy_, workplace(), options_.seed);
-}
-
-void Session::open_device() {
-  Communicator world = world_.dup();
+  require_equal(control_, text_.fingerprint(), "data");
   together(control_, [&] {
-    device_ = open_device_machine(std::move(world), options_.strategy.offload);
-    ledger_.take_from(device_->supply());
-    make_plan();
+    if (on_device) {
+      device_ = open_device_machine(std::move(device_world), options_.strategy.offload);
+      ledger_.take_from(*device_);
+    }
+    plan_ = plan_of(options_, world_, largest_batch(), machine());
+    require_within(plan_, options_);
   });
-  const Supply& supply = *device_->supply();
-  require_room(control_, plan_.part(supply, true), &supply);
-  require_room(control_, plan_.part(supply, false));
+  require_room(control_, plan_.part(machine(), true), machine());
+  require_room(control_, plan_.part(machine(), false), host_machine());
+  together(control_, [&] { set_up(); });
+  strategy_->start(options_.seed);
 }
 
 // Neither this nor set_up() communicates. The ranks agree on errors afterwards.
 void Session::look() {
   set_product_threads(options_.threads);
   check_options();
-  make_data();
+  text_ = Text(options_.data.empty() ? story_text(story_bytes) : read_text(options_.data),
+               options_.block);
+  const std::size_t samples = text_.samples(Part::training);
+  if (options_.drop_last && samples < options_.batch) {
+    refuse("the data holds " + std::to_string(samples) + " samples, less than a global batch of " +
+               std::to_string(options_.batch),
+           "more data, a smaller --batch or --block, or --pad");
+  }
   check_prompt();
-  options_.model.inputs = data_->inputs();
-  options_.model.outputs = data_->outputs();
+  options_.model.inputs = options_.block;
+  options_.model.outputs = text_.characters().size();
   options_.model.precision = options_.strategy.precision;
-  if (!on_device()) make_plan();
-}
-
-void Session::make_plan() {
-  plan_ = plan_of(options_, world_, largest_batch(), machine());
-  require_within(plan_, options_.memory_limit);
-  if (!on_device()) require_address_space(plan_, options_.threads);
 }
 
 /// Samples in a rank's largest micro-step.
@@ -75,25 +68,25 @@ std::size_t Session::largest_batch() const {
 }
 
 void Session::set_up() {
-  model_ = make_model<float>(options_.model, ledger_, machine().math());
-  optimizer_ = make_optimizer(options_.optimizer, layout());
-  strategy_ = make_strategy(workplace(), options_.strategy);
-  model_->reserve(largest_batch(), data_->inputs());
-  sampler_ = std::make_unique<Sampler>(SamplerOptions{.samples = data_->samples(Part::training),
-                                                      .batch = options_.batch,
-                                                      .ranks = world_.size(),
-                                                      .rank = world_.rank(),
-                                                      .shuffle = options_.shuffle,
-                                                      .seed = options_.seed,
-                                                      .drop_last = options_.drop_last});
+  model_.emplace(options_.model, ledger_);
+  optimizer_.emplace(options_.optimizer, layout());
+  strategy_ = std::make_unique<Strategy>(workplace(), options_.strategy);
+  model_->reserve(largest_batch(), options_.block);
+  sampler_.emplace(SamplerOptions{.samples = text_.samples(Part::training),
+                                  .batch = options_.batch,
+                                  .ranks = world_.size(),
+                                  .rank = world_.rank(),
+                                  .shuffle = options_.shuffle,
+                                  .seed = options_.seed,
+                                  .drop_last = options_.drop_last});
   const bool scaled = options_.strategy.precision == Precision::fp16;
   position_.loss_scale = scaled ? options_.loss_scale : 1;
 }
 
 void Session::check_options() const {
-  const auto counts = [](std::size_t value) { return value >= 1 && value <= most; };
+  const auto counts = [](std::size_t value) { return value >= 1 && value <= most_samples; };
   if (!counts(options_.batch) || !counts(options_.accumulate)) {
-    refuse("--batch and --accumulate count from 1, to at most " + std::to_string(most),
+    refuse("--batch and --accumulate count from 1, to at most " + std::to_string(most_samples),
            "--batch 24 --accumulate 1");
   }
   if (options_.threads < 1)
@@ -119,35 +112,15 @@ void Session::check_options() const {
   }
 }
 
-void Session::make_data() {
-  if (options_.model.kind == "mlp") {
-    if (!options_.data.empty()) refuse("the mlp classifies built-in points", "no --data");
-    if (options_.points > most) refuse("too many --points", std::to_string(most) + " or fewer");
-    data_ = make_spirals(options_.points, options_.classes, options_.seed);
-  } else {
-    data_ = make_text(options_.data.empty() ? story_text(story_bytes) : read_text(options_.data),
-                      options_.block);
-  }
-  const std::size_t samples = data_->samples(Part::training);
-  if (options_.drop_last && samples < options_.batch) {
-    refuse("the data holds " + std::to_string(samples) + " samples, less than a global batch of " +
-               std::to_string(options_.batch),
-           "more data, a smaller --batch or --block, or --pad");
-  }
-}
-
 void Session::check_prompt() const {
   if (options_.sample == 0) return;
-  std::string known;
-  for (std::size_t token = 0; token < data_->outputs(); ++token)
-    known += data_->character(static_cast<std::int32_t>(token));
   const std::string& prompt = options_.prompt;
   for (std::size_t place = 0; place < prompt.size();) {
     const std::string one = character_at(prompt, place);
     place += one.size();
-    if (one.find_first_not_of(known) == std::string::npos) continue;
+    if (one.find_first_not_of(text_.characters()) == std::string::npos) continue;
     refuse("--prompt: the text has no " + readable(one) + ", so the model does not know it",
-           "characters of the text: " + readable(known));
+           "characters of the text: " + readable(text_.characters()));
   }
 }
 
@@ -157,8 +130,7 @@ StepRecord Session::step() {
   StepRecord record{.step = position_.step + 1};
   record.rate = options_.rate.at(position_.step);
   record.loss_scale = position_.loss_scale;
-  record.loss = average(run_micro_steps(sampler_->at(position_.step)),
-                        options_.batch * data_->targets_per_sample());
+  record.loss = average(run_micro_steps(sampler_->at(position_.step)), targets_per_step());
   // Nothing is on the wire here: forward has waited for the parameters that the step before
   // gathered. Parameters that this step gathers count in the next step's record.
   record.traffic = sent() - *counted_;
@@ -185,18 +157,18 @@ StepRecord Session::step() {
 
 /// The sum of this rank's losses.
 double Session::run_micro_steps(const std::vector<std::size_t>& numbers) {
-  const auto targets = static_cast<double>(options_.batch * data_->targets_per_sample());
-  const double scale = position_.loss_scale * static_cast<double>(world_.size()) / targets;
+  const double scale = position_.loss_scale * static_cast<double>(world_.size()) /
+                       static_cast<double>(targets_per_step());
   const std::span<const std::size_t> all = numbers;
   double loss = 0;
-  strategy_->begin_step(options_.accumulate);
+  strategy_->begin_step();
   for (std::size_t micro = 0; micro < options_.accumulate; ++micro) {
     const std::size_t begin = micro * all.size() / options_.accumulate;
     const std::size_t end = (micro + 1) * all.size() / options_.accumulate;
     Batch batch;
     {
       const auto scope = watch_.in(Phase::data);
-      batch = data_->batch(Part::training, all.subspan(begin, end - begin));
+      batch = text_.batch(Part::training, all.subspan(begin, end - begin));
     }
     strategy_->begin_micro_step(micro + 1 == options_.accumulate);
     {
@@ -260,7 +232,7 @@ Traffic Session::sent_in_steps() {
 }
 
 double Session::validate(std::size_t samples) {
-  const std::size_t available = std::min(samples, data_->samples(Part::validation));
+  const std::size_t available = std::min(samples, text_.samples(Part::validation));
   const auto ranks = static_cast<std::size_t>(world_.size());
   const std::size_t batch =
       std::max(std::min(options_.batch / options_.accumulate, available), ranks);
@@ -273,44 +245,37 @@ double Session::validate(std::size_t samples) {
   double loss = 0;
   beside_steps([&] {
     for (std::size_t step = 0; step < sampler.steps_per_epoch(); ++step) {
-      loss += model_->forward(data_->batch(Part::validation, sampler.at(step)), *strategy_);
+      loss += model_->forward(text_.batch(Part::validation, sampler.at(step)), *strategy_);
     }
   });
-  return average(loss, sampler.steps_per_epoch() * batch * data_->targets_per_sample());
-}
-
-Checkpoints Session::checkpoints(Hook hook) {
-  return {options_.checkpoint,  control_,   *strategy_,      layout(),
-          optimizer_->states(), identity(), std::move(hook), machine()};
+  return average(loss, sampler.steps_per_epoch() * batch * options_.block);
 }
 
 // A resumed run may have other learning rates, precision, strategy or number of ranks. What a step
 // consists of must stay the same.
-Identity Session::identity() const {
-  const auto number = [](std::uint64_t value) { return std::to_string(value); };
-  return {{"model", options_.model.kind},
-          {"heads", number(options_.model.kind == "gpt" ? options_.model.heads : 0)},
-          {"optimizer", options_.optimizer.kind},
-          {"data (its fingerprint)", number(data_->fingerprint())},
-          {"batch", number(options_.batch)},
-          {"seed", number(options_.seed)},
-          {"shuffling", options_.shuffle ? "on" : "off"},
-          {"an epoch's last batch", options_.drop_last ? "dropped" : "padded"}};
+Checkpoints Session::checkpoints(Hook hook) {
+  Identity identity{{"heads", std::to_string(options_.model.heads)},
+                    {"optimizer", options_.optimizer.kind},
+                    {"data (its fingerprint)", std::to_string(text_.fingerprint())},
+                    {"batch", std::to_string(options_.batch)},
+                    {"seed", std::to_string(options_.seed)},
+                    {"shuffling", options_.shuffle ? "on" : "off"},
+                    {"an epoch's last batch", options_.drop_last ? "dropped" : "padded"}};
+  return {options_.checkpoint, control_,       *strategy_, workplace(),
+          std::move(identity), std::move(hook)};
 }
 
 void Session::check() {
-  beside_steps([&] { check_replicas(control_, layout(), *strategy_, machine()); });
+  beside_steps([&] { check_replicas(control_, workplace(), *strategy_); });
 }
 
 RunRecord Session::run_record() const {
-  const bool text = options_.model.kind == "gpt";
   return {.ranks = world_.size(),
           .strategy = std::string(strategy_->name()),
           .settings = settings_json(options_),
-          .unit = text ? "tokens" : "samples",
           .parameters = layout().size(),
           .steps = options_.steps,
-          .targets_per_step = options_.batch * data_->targets_per_sample(),
+          .targets_per_step = targets_per_step(),
           .operations_per_step = model_->operations(options_.batch)};
 }
 

@@ -1,4 +1,4 @@
-// Training, step by step: one rank's data, model, strategy and optimizer.
+// Training, step by step: one rank's text, model, strategy and optimizer.
 #pragma once
 
 #include <cstddef>
@@ -7,19 +7,10 @@
 #include <string>
 
 #include "rondo/rondo.h"
-#include "tools/trainer/checkpoint/checkpoints.h"
-#include "tools/trainer/data/dataset.h"
 #include "tools/trainer/data/sampler.h"
-#include "tools/trainer/machine/machine.h"
-#include "tools/trainer/memory/ledger.h"
 #include "tools/trainer/memory/room.h"
-#include "tools/trainer/model/model.h"
-#include "tools/trainer/optimize/optimizer.h"
 #include "tools/trainer/options.h"
-#include "tools/trainer/position.h"
 #include "tools/trainer/report/record.h"
-#include "tools/trainer/report/stopwatch.h"
-#include "tools/trainer/strategy/strategy.h"
 
 namespace rondo::train {
 
@@ -44,27 +35,24 @@ class Session {
   void set_position(const Position& position) { position_ = position; }
   Strategy& strategy() { return *strategy_; }
   const Layout& layout() const { return model_->layout(); }
+  const Optimizer& optimizer() const { return *optimizer_; }
   const Ledger& memory() const { return ledger_; }
   const Plan& plan() const { return plan_; }
-  const Machine& machine() const { return device_ ? *device_ : host_machine(); }
-  bool on_device() const { return options_.device == "gpu"; }
+  const Machine& machine() const { return ledger_.machine(); }
   RunRecord run_record() const;
   /// What the strategy sent in all steps so far, without validation, checks and start values. Waits
   /// until all of it is sent. Collective.
   Traffic sent_in_steps();
 
  private:
-  void open_device();
-  void make_plan();
   void look();
   void set_up();
   void check_options() const;
-  void make_data();
   void check_prompt() const;
   std::size_t largest_batch() const;
-  Workplace workplace() { return {world_, layout(), *optimizer_, ledger_, watch_, machine()}; }
+  std::size_t targets_per_step() const { return options_.batch * options_.block; }
+  Workplace workplace() { return {world_, layout(), *optimizer_, ledger_, watch_}; }
   Traffic sent() const { return machine().traffic(world_); }
-  Identity identity() const;
   double run_micro_steps(const std::vector<std::size_t>& numbers);
   template <class Work>
   void beside_steps(Work work);
@@ -78,11 +66,11 @@ class Session {
   Ledger ledger_;
   Plan plan_{};
   Stopwatch watch_{};
-  std::unique_ptr<Dataset> data_{};
-  std::unique_ptr<Model<float>> model_{};
-  std::unique_ptr<Optimizer> optimizer_{};
+  Text text_{};
+  std::optional<Gpt> model_{};
+  std::optional<Optimizer> optimizer_{};
   std::unique_ptr<Strategy> strategy_{};
-  std::unique_ptr<Sampler> sampler_{};
+  std::optional<Sampler> sampler_{};
   Position position_{};
   std::optional<Traffic> counted_{};  ///< traffic of world_ that is in records, or in no step
   Traffic recorded_{};                ///< the sum over the records

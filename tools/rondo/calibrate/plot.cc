@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <vector>
 
+#include "tools/plot/svg.h"
 #include "tools/rondo/format.h"
 
 namespace rondo::tool {
@@ -14,20 +16,6 @@ constexpr double panel_height = 340;
 constexpr double margin = 56;
 constexpr double gap = 36;
 
-std::string number(double value) { return format("%.1f", value); }
-
-std::string escaped(const std::string& text) {
-  std::string safe;
-  for (const char letter : text) {
-    if (letter == '<' || letter == '&') {
-      safe += letter == '<' ? "&lt;" : "&amp;";
-    } else {
-      safe += letter;
-    }
-  }
-  return safe;
-}
-
 std::string time_text(double seconds) {
   if (seconds < 1e-6) return format("%g ns", seconds * 1e9);
   return seconds < 1e-3 ? format("%g us", seconds * 1e6) : format("%g ms", seconds * 1e3);
@@ -36,100 +24,71 @@ std::string time_text(double seconds) {
 /// The logarithmic axes of one panel, wide enough for all that it shows.
 class Panel {
  public:
-  Panel(double left, const std::string& title) : left_(left), title_(title) {}
+  Panel(plot::Svg& svg, double left, const std::string& title)
+      : svg_(svg), left_(left), title_(title) {}
 
   void hold(const Curve& curve) {
     for (const Knot& knot : curve) {
-      low_x_ = std::min(low_x_, knot.bytes);
-      high_x_ = std::max(high_x_, knot.bytes);
-      low_y_ = std::min(low_y_, std::max(1e-9, knot.seconds.low));
-      high_y_ = std::max(high_y_, knot.seconds.high);
+      x_.low = std::min(x_.low, knot.bytes);
+      x_.high = std::max(x_.high, knot.bytes);
+      y_.low = std::min(y_.low, std::max(1e-9, knot.seconds.low));
+      y_.high = std::max(y_.high, knot.seconds.high);
     }
   }
 
   void axes() {
-    svg_ += "<rect x='" + number(left_) + "' y='" + number(margin) + "' width='" +
-            number(panel_width) + "' height='" + number(panel_height) +
-            "' fill='none' stroke='#888'/>";
-    text(left_ + panel_width / 2, margin - 14, title_, "middle", "bold");
-    for (double at = std::exp2(std::ceil(std::log2(low_x_))); at <= high_x_ * 1.001; at *= 16) {
-      line(x(at), margin, x(at), margin + panel_height, "#ddd", "");
-      text(x(at), margin + panel_height + 16, bytes_text(at), "middle", "normal");
+    svg_.rectangle({left_, margin}, panel_width, panel_height, "none", "#888");
+    svg_.text({left_ + panel_width / 2, margin - 14}, title_, "middle", "bold");
+    for (double at = std::exp2(std::ceil(std::log2(x_.low))); at <= x_.high * 1.001; at *= 16) {
+      svg_.line({x_.at(at), margin}, {x_.at(at), margin + panel_height}, "#ddd");
+      svg_.text({x_.at(at), margin + panel_height + 16}, bytes_text(at), "middle");
     }
-    for (double at = std::pow(10, std::ceil(std::log10(low_y_))); at <= high_y_ * 1.001; at *= 10) {
-      line(left_, y(at), left_ + panel_width, y(at), "#ddd", "");
-      text(left_ - 6, y(at) + 4, time_text(at), "end", "normal");
+    for (double at = std::pow(10, std::ceil(std::log10(y_.low))); at <= y_.high * 1.001; at *= 10) {
+      svg_.line({left_, y_.at(at)}, {left_ + panel_width, y_.at(at)}, "#ddd");
+      svg_.text({left_ - 6, y_.at(at) + 4}, time_text(at), "end");
     }
   }
 
   /// Draws medians joined by lines, and quartiles as bars.
   void samples(const Curve& curve, const std::string& colour, const std::string& what) {
-    for (std::size_t i = 0; i < curve.size(); ++i) {
-      const Knot& knot = curve[i];
-      const double at = x(knot.bytes);
-      line(at, y(knot.seconds.low), at, y(knot.seconds.high), colour, "");
-      svg_ += "<circle cx='" + number(at) + "' cy='" + number(y(knot.seconds.median)) +
-              "' r='3' fill='" + colour + "'/>";
-      if (i + 1 < curve.size())
-        line(at, y(knot.seconds.median), x(curve[i + 1].bytes), y(curve[i + 1].seconds.median),
-             colour, "");
+    std::vector<plot::Point> medians;
+    for (const Knot& knot : curve) {
+      const double at = x_.at(knot.bytes);
+      svg_.line({at, y_.at(knot.seconds.low)}, {at, y_.at(knot.seconds.high)}, colour);
+      medians.push_back({at, y_.at(knot.seconds.median)});
+      svg_.dot(medians.back(), 3, colour);
     }
+    svg_.curve(medians, colour);
     legend(colour, what);
   }
 
   void straight(double alpha, double beta, const std::string& colour, const std::string& what) {
     constexpr int pieces = 64;
-    double before = low_x_;
+    double before = x_.low;
     for (int i = 1; i <= pieces; ++i) {
-      const double at = low_x_ * std::pow(high_x_ / low_x_, static_cast<double>(i) / pieces);
-      line(x(before), y(alpha + before * beta), x(at), y(alpha + at * beta), colour, "4 3");
+      const double at = x_.low * std::pow(x_.high / x_.low, static_cast<double>(i) / pieces);
+      svg_.line({x_.at(before), y_.at(alpha + before * beta)},
+                {x_.at(at), y_.at(alpha + at * beta)}, colour, "4 3");
       before = at;
     }
     legend(colour, what);
   }
 
-  const std::string& svg() const { return svg_; }
-
  private:
-  double x(double bytes) const {
-    return left_ +
-           panel_width * std::log(bytes / low_x_) / std::max(1e-9, std::log(high_x_ / low_x_));
-  }
-  double y(double seconds) const {
-    const double bounded = std::clamp(seconds, low_y_, high_y_);
-    return margin + panel_height * (1 - std::log(bounded / low_y_) /
-                                            std::max(1e-9, std::log(high_y_ / low_y_)));
-  }
-  void line(double x1, double y1, double x2, double y2, const std::string& colour,
-            const std::string& dashes) {
-    svg_ += "<line x1='" + number(x1) + "' y1='" + number(y1) + "' x2='" + number(x2) + "' y2='" +
-            number(y2) + "' stroke='" + colour + "'" +
-            (dashes.empty() ? "" : " stroke-dasharray='" + dashes + "'") + "/>";
-  }
-  void text(double at_x, double at_y, const std::string& words, const std::string& anchor,
-            const std::string& weight) {
-    svg_ += "<text x='" + number(at_x) + "' y='" + number(at_y) + "' text-anchor='" + anchor +
-            "' font-weight='" + weight + "'>" + escaped(words) + "</text>";
-  }
   void legend(const std::string& colour, const std::string& what) {
-    const double at = margin + 18 + 16 * entries_++;
-    svg_ += "<rect x='" + number(left_ + 10) + "' y='" + number(at - 9) +
-            "' width='10' height='10' fill='" + colour + "'/>";
-    text(left_ + 26, at, what, "start", "normal");
+    svg_.key({left_ + 10, margin + 9 + 16 * entries_++}, colour, what);
   }
 
+  plot::Svg& svg_;
   double left_;
   std::string title_;
-  double low_x_ = 1e18;
-  double high_x_ = 1;
-  double low_y_ = 1e9;
-  double high_y_ = 1e-9;
+  plot::Scale x_{1e18, 1, left_, left_ + panel_width, true};
+  plot::Scale y_{1e9, 1e-9, margin + panel_height, margin, true};
   int entries_ = 0;
-  std::string svg_{};
 };
 
-std::string link_panel(const LinkProfile& link, double left) {
-  Panel panel(left, link.transport + ", " + link.where());
+void link_panel(plot::Svg& svg, const LinkProfile& link, double left) {
+  Panel panel(svg, left, link.transport + ", " + link.where());
   for (const Curve* curve : {&link.one_way, &link.exchange, &link.combining, &link.fetch})
     panel.hold(*curve);
   panel.axes();
@@ -141,13 +100,12 @@ std::string link_panel(const LinkProfile& link, double left) {
   panel.straight(
       link.alpha.median, beta, "#d6272888",
       format("alpha %s + n %.3g ns/B", time_text(link.alpha.median).c_str(), beta * 1e9));
-  return panel.svg();
 }
 
-std::string gamma_panel(const std::vector<GammaProfile>& gammas, double left) {
+void gamma_panel(plot::Svg& svg, const std::vector<GammaProfile>& gammas, double left) {
   static constexpr std::array colours{"#1f77b4", "#d62728", "#2ca02c", "#9467bd",
                                       "#ff7f0e", "#8c564b", "#e377c2", "#17becf"};
-  Panel panel(left, "reducing two vectors, each core its own");
+  Panel panel(svg, left, "reducing two vectors, each core its own");
   for (const GammaProfile& gamma : gammas) panel.hold(gamma.reduces);
   if (!gammas.empty()) panel.hold(gammas.front().copies);
   panel.axes();
@@ -155,7 +113,6 @@ std::string gamma_panel(const std::vector<GammaProfile>& gammas, double left) {
   for (std::size_t i = 0; i < std::min(gammas.size(), colours.size()); ++i)
     panel.samples(gammas[i].reduces, colours[i],
                   std::string(name(gammas[i].type)) + " " + std::string(name(gammas[i].op)));
-  return panel.svg();
 }
 
 }  // namespace
@@ -173,26 +130,22 @@ double straight_beta(const Curve& curve, double alpha) {
 }
 
 std::string plot_svg(const Profile& profile) {
-  std::string panels;
+  plot::Svg svg;
   double left = margin + 24;
   for (const LinkProfile& link : profile.links) {
-    panels += link_panel(link, left);
+    link_panel(svg, link, left);
     left += panel_width + gap + margin;
   }
   if (!profile.gammas.empty()) {
-    panels += gamma_panel(profile.gammas, left);
+    gamma_panel(svg, profile.gammas, left);
     left += panel_width + gap + margin;
   }
   const double height = panel_height + 2 * margin + 20;
-  return "<svg xmlns='http://www.w3.org/2000/svg' width='" + number(left) + "' height='" +
-         number(height) +
-         "' font-family='sans-serif' font-size='11'><rect width='100%' "
-         "height='100%' fill='white'/>" +
-         panels + "<text x='" + number(margin) + "' y='" + number(height - 14) + "'>" +
-         escaped("seconds of a call by its bytes; " + profile.machine.cpu + ", " +
-                 std::to_string(profile.machine.cores) + " cores, Linux " + profile.machine.kernel +
-                 ", " + profile.date) +
-         "</text></svg>\n";
+  const std::string title = "seconds of a call by its bytes; " + profile.machine.cpu + ", " +
+                            std::to_string(profile.machine.cores) + " cores, Linux " +
+                            profile.machine.kernel + ", " + profile.date;
+  svg.text({margin, height - 14}, title);
+  return svg.document(left, height, title, "white", "black");
 }
 
 }  // namespace rondo::tool

@@ -1,29 +1,37 @@
 // The stages of saving a checkpoint, by name. Tests kill the process at each of them:
 //
-//   "begun"                    an unfinished folder is there, empty
-//   "shard half written"       every writing rank is at its file
-//   "shard written"            the file is on the disk
-//   "manifest written"         the folder is complete, but still called unfinished
-//   "renamed"                  the checkpoint counts
-//   "pruned"                   old ones are gone
+//   "begun"             an unfinished file is there, empty
+//   "half written"      every writing rank is at its shards
+//   "written"           all shards are on the disk
+//   "header written"    the file is complete, but still called unfinished
+//   "renamed"           the checkpoint counts
+//   "pruned"            old ones are gone
 #include "tools/trainer/checkpoint/checkpoints.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "tools/trainer/agreement.h"
-#include "tools/trainer/checkpoint/file.h"
-#include "tools/trainer/checkpoint/staged.h"
 #include "tools/trainer/refuse.h"
+#include "tools/trainer/report/print.h"
 
 namespace rondo::train {
 namespace {
 
-std::string share_text(Communicator& control, std::string text) {
-  std::uint64_t size = text.size();
-  control.broadcast(&size, &size, 1, DataType::uint64, 0);
-  text.resize(size);
-  control.broadcast(text.data(), text.data(), text.size(), DataType::uint8, 0);
-  return text;
+constexpr const char* step_prefix = "step-";
+constexpr const char* unfinished = ".unfinished";
+constexpr std::size_t piece_floats = 1U << 18;
+
+/// Runs `action`. An error of the file system becomes one that names the folder.
+template <class Action>
+void on_disk(const std::string& folder, Action action) {
+  try {
+    action();
+  } catch (const std::filesystem::filesystem_error& error) {
+    throw Error(ErrorCode::system,
+                "the checkpoint folder " + folder + ": " + error.code().message(),
+                {.remedy = "--checkpoint with a folder that this program may write to"});
+  }
 }
 
 /// Runs `check`. Its error gets the checkpoint's path put before it.
@@ -37,177 +45,218 @@ void of(const std::filesystem::path& checkpoint, Check check) {
   }
 }
 
-void verify_file(const std::filesystem::path& folder, const SavedFile& file) {
-  if (!std::filesystem::exists(folder / file.name)) refuse("lacks " + file.name, damage_remedy);
-  const std::uint64_t size = File::open(folder / file.name).size();
-  if (size != file.bytes) {
-    refuse("is damaged: " + file.name + " has " + std::to_string(size) + " bytes where " +
-               std::to_string(file.bytes) + " were written",
-           damage_remedy);
-  }
-  if (digest_of(folder / file.name).text() != file.digest) {
-    refuse("is damaged: " + file.name + " is not as it was written", damage_remedy);
-  }
+/// Parameters are array 0, then the states.
+std::span<float> array_of(const Range& range, std::size_t array) {
+  return array == 0 ? range.parameters : range.states[array - 1];
+}
+
+/// visit(first, values): moves `count` elements through a buffer, piece by piece.
+template <class Visit>
+void each_piece_of(std::size_t count, Visit visit) {
+  std::vector<float> buffer(std::min(count, piece_floats));
+  for (std::size_t first = 0; first < count; first += piece_floats)
+    visit(first, std::span(buffer).first(std::min(piece_floats, count - first)));
 }
 
 }  // namespace
 
 Checkpoints::Checkpoints(CheckpointOptions options, Communicator& control, Strategy& strategy,
-                         const Layout& layout, std::size_t states, Identity identity, Hook hook,
-                         const Machine& machine)
+                         const Workplace& place, Identity identity, Hook hook)
     : options_(std::move(options)),
       control_(control),
       strategy_(strategy),
-      layout_(layout),
-      states_(states),
-      identity_(std::move(identity)),
-      hook_(std::move(hook)),
-      machine_(machine),
-      folder_(options_.folder) {}
+      place_(place),
+      header_(header_of(place.layout, place.optimizer.states(), std::move(identity))),
+      hook_(std::move(hook)) {
+  header_.made_by = std::string(strategy.name()) + " on " + std::to_string(control.size()) +
+                    (control.size() == 1 ? " rank" : " ranks");
+}
 
-Manifest Checkpoints::expected() const {
-  return {.identity = identity_,
-          .tensors = tensors_of(layout_),
-          .states = states_,
-          .made_by = std::string(strategy_.name()) + " on " + std::to_string(control_.size()) +
-                     (control_.size() == 1 ? " rank" : " ranks")};
+std::filesystem::path Checkpoints::at(std::size_t step, const char* ending) const {
+  return std::filesystem::path(options_.folder) / (print("%s%08zu", step_prefix, step) + ending);
+}
+
+/// Ascending. None where the folder does not exist.
+std::vector<std::size_t> Checkpoints::steps() const {
+  std::vector<std::size_t> steps;
+  on_disk(options_.folder, [&] {
+    if (!std::filesystem::exists(options_.folder)) return;
+    for (const auto& entry : std::filesystem::directory_iterator(options_.folder)) {
+      const std::string name = entry.path().filename().string();
+      const std::string digits = name.starts_with(step_prefix) ? name.substr(5) : "";
+      const bool number = !digits.empty() && digits.size() < 19 &&
+                          digits.find_first_not_of("0123456789") == std::string::npos;
+      if (number && entry.path().filename() == at(std::stoull(digits)).filename())
+        steps.push_back(std::stoull(digits));
+    }
+  });
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+/// Runs `action` on rank 0; its error is every rank's.
+template <class Action>
+void Checkpoints::on_first(Action action) {
+  together(control_, [&] {
+    if (control_.rank() == 0) on_disk(options_.folder, action);
+  });
 }
 
 std::optional<std::size_t> Checkpoints::newest() {
   std::uint64_t found = 0;
-  together(control_, [&] {
-    if (!first()) return;
-    const auto steps = folder_.steps();
-    if (!steps.empty()) found = steps.back() + 1;
+  on_first([&] {
+    if (const auto all = steps(); !all.empty()) found = all.back() + 1;
   });
   control_.broadcast(&found, &found, 1, DataType::uint64, 0);
   if (found == 0) return std::nullopt;
   return found - 1;
 }
 
+std::uint64_t Checkpoints::sum_of_all(std::uint64_t own) {
+  control_.all_reduce(&own, &own, 1, DataType::uint64);
+  return own;
+}
+
 Checkpoints::Start Checkpoints::start() {
   Start start;
-  for (;;) {
-    const auto step = newest();
-    if (!step) return start;
+  while (const auto step = newest()) {
     if (!options_.resume) {
       throw AgreedError(ErrorCode::invalid_argument,
                         options_.folder + " holds a checkpoint of step " + std::to_string(*step),
                         {.remedy = "--resume to go on from there, or another --checkpoint folder"});
     }
-    Manifest manifest;
+    Header saved;
     try {
-      manifest = verified(*step);
+      saved = verified(*step);
     } catch (const AgreedError& error) {
       if (!options_.older) throw;
-      set_aside(*step);
+      on_first([&] {
+        std::filesystem::remove_all(at(*step, ".broken"));
+        std::filesystem::rename(at(*step), at(*step, ".broken"));
+        File::open(options_.folder).sync();
+      });
       start.words += "set aside: " + error.message() + "\n";
       continue;
     }
-    const auto path = folder_.at(*step);
-    together(control_, [&] { of(path, [&] { require_same_training(manifest, expected()); }); });
-    const Staged shards(machine_, strategy_.shards());
-    together(control_, [&] { of(path, [&] { read_shards(path, manifest, shards.ranges()); }); });
-    shards.put_back();
+    together(control_, [&] {
+      of(at(*step), [&] {
+        require_same_training(saved, header_);
+        load(*step, read_header(File::open(at(*step))).bytes);
+      });
+    });
     strategy_.shards_changed();
     strategy_.settle();
-    start.position = manifest.position;
-    start.words += "resumed at step " + std::to_string(*step) + ", saved by " + manifest.made_by;
-    return start;
+    start.position = saved.position;
+    start.words += "resumed at step " + std::to_string(*step) + ", saved by " + saved.made_by;
+    break;
   }
+  return start;
 }
 
-/// Checks the manifest, and every file against it. Does not check to which training it belongs.
-Manifest Checkpoints::verified(std::size_t step) {
-  std::string text;
+/// Checks the whole file, of which each rank reads a part. Does not check to which training it
+/// belongs.
+Header Checkpoints::verified(std::size_t step) {
+  ReadHeader read;
+  std::uint64_t sum = 0;
   together(control_, [&] {
-    if (!first()) return;
-    of(folder_.at(step), [&] {
-      if (!std::filesystem::exists(folder_.manifest(step)))
-        refuse("lacks " + std::string(Folder::manifest_name), damage_remedy);
-      text = read_whole(folder_.manifest(step));
+    of(at(step), [&] {
+      const File file = File::open(at(step));
+      read = read_header(file);
+      const auto ranks = static_cast<std::uint64_t>(control_.size());
+      const auto rank = static_cast<std::uint64_t>(control_.rank());
+      const std::uint64_t all = read.header.elements() * (read.header.states + 1);
+      const std::uint64_t begin = all * rank / ranks;
+      each_piece_of(all * (rank + 1) / ranks - begin, [&](std::size_t first, Out values) {
+        file.read_at(read.bytes + (begin + first) * sizeof(float), std::as_writable_bytes(values));
+        for (std::size_t i = 0; i < values.size(); ++i)
+          sum += element_digest(begin + first + i, values[i]);
+      });
     });
   });
-  text = share_text(control_, std::move(text));
-  Manifest manifest;
-  together(control_, [&] {
-    of(folder_.manifest(step), [&] { manifest = parse_manifest(text); });
-    verify_files(step, manifest);
-  });
-  return manifest;
+  sum = sum_of_all(sum);
+  together(control_, [&] { of(at(step), [&] { require_digest(read, sum); }); });
+  return read.header;
 }
 
-// Each rank reads a part of the files.
-void Checkpoints::verify_files(std::size_t step, const Manifest& manifest) const {
-  std::size_t elements = 0;
-  for (const auto& [name, shape] : manifest.tensors) {
-    elements += Parameter{name, shape}.size();
+/// Fills this rank's shards. `arrays`: where the first array begins.
+void Checkpoints::load(std::size_t step, std::uint64_t arrays) {
+  const File file = File::open(at(step));
+  for (const Range& range : strategy_.shards()) {
+    for (std::size_t array = 0; array <= header_.states; ++array) {
+      const auto into = array_of(range, array);
+      const std::uint64_t place = array * place_.layout.size() + range.begin;
+      each_piece_of(into.size(), [&](std::size_t first, Out values) {
+        file.read_at(arrays + (place + first) * sizeof(float), std::as_writable_bytes(values));
+        place_.machine().write(values.data(), into.data() + first, values.size_bytes());
+      });
+    }
   }
-  of(folder_.manifest(step), [&] { require_complete(manifest, elements); });
-  for (std::size_t i = 0; i < manifest.files.size(); ++i) {
-    if (i % static_cast<std::size_t>(control_.size()) != static_cast<std::size_t>(control_.rank()))
-      continue;
-    of(folder_.at(step), [&] { verify_file(folder_.at(step), manifest.files[i]); });
-  }
-}
-
-void Checkpoints::set_aside(std::size_t step) {
-  together(control_, [&] {
-    if (first()) folder_.set_aside(step);
-  });
 }
 
 void Checkpoints::save(const Position& position) {
+  Header header = header_;
+  header.position = position;
+  const std::string text = to_text(header, 0);  // as long as with the digest
+  on_first([&] { begin(position.step, text); });
+  reach("begun");
+  std::uint64_t sum = 0;
+  strategy_.settle();
   together(control_, [&] {
-    if (first()) folder_.begin(position.step);
+    if (strategy_.writes_shards()) sum = write_shards(position.step, text.size());
   });
-  at("begun");
-  const SavedFile own = write_own(folder_.unfinished(position.step));
-  at("shard written");
-  std::vector<SavedFile> files;
-  for (const std::string& text : gather_texts(control_, to_text(own))) {
-    if (SavedFile file = parse_file(text); !file.name.empty()) files.push_back(std::move(file));
-  }
-  together(control_, [&] {
-    if (first()) publish(position, files);
-  });
+  reach("written");
+  sum = sum_of_all(sum);
+  on_first([&] { publish(header, sum); });
 }
 
-/// The name is empty if this rank writes no file.
-SavedFile Checkpoints::write_own(const std::filesystem::path& folder) {
-  std::vector<Range> ranges = strategy_.shards();
-  if (!strategy_.writes_shards()) ranges.clear();
-  const Staged shards(machine_, std::move(ranges));
-  SavedFile own;
-  std::exception_ptr failure;
-  if (options_.format == "whole") {
-    own = write_whole(control_, folder, shards.ranges(), states_, failure);
-    agree(control_, failure);
-  } else {
-    together(control_, [&] {
-      if (strategy_.writes_shards())
-        own = write_shard(folder, control_.rank(), shards.ranges(), hook_);
-    });
+void Checkpoints::begin(std::size_t step, const std::string& header) const {
+  std::filesystem::create_directories(options_.folder);
+  for (const auto& entry : std::filesystem::directory_iterator(options_.folder)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(step_prefix) && name.ends_with(unfinished))
+      std::filesystem::remove_all(entry.path());
   }
-  return own;
+  const std::size_t elements = place_.layout.size() * (header_.states + 1);
+  File::create(at(step, unfinished)).truncate(header.size() + elements * sizeof(float));
 }
 
-void Checkpoints::publish(const Position& position, const std::vector<SavedFile>& files) {
-  const auto folder = folder_.unfinished(position.step);
-  for (const SavedFile& file : files) {
-    if (std::filesystem::exists(folder / file.name)) continue;
-    refuse(file.name + " was written, but not where rank 0 can see it (" + folder.string() + ")",
-           "--checkpoint with a folder that all hosts share, or --checkpoint-format whole");
+/// Returns the digest of this rank's shards. It opens the file that rank 0 made: on a host that
+/// does not share the folder there is none.
+std::uint64_t Checkpoints::write_shards(std::size_t step, std::uint64_t arrays) {
+  File file = File::open_to_write(at(step, unfinished));
+  std::uint64_t sum = 0;
+  const auto shards = strategy_.shards();
+  for (std::size_t array = 0; array <= header_.states; ++array) {
+    for (const Range& range : shards) {
+      const std::span<const float> from = array_of(range, array);
+      const std::uint64_t place = array * place_.layout.size() + range.begin;
+      each_piece_of(from.size(), [&](std::size_t first, Out values) {
+        place_.machine().read(from.data() + first, values.data(), values.size_bytes());
+        for (std::size_t i = 0; i < values.size(); ++i)
+          sum += element_digest(place + first + i, values[i]);
+        file.write_at(arrays + (place + first) * sizeof(float), std::as_bytes(values));
+      });
+    }
+    reach("half written");
   }
-  Manifest manifest = expected();
-  manifest.position = position;
-  manifest.files = files;
-  write_durably(folder / Folder::manifest_name, to_text(manifest));
-  at("manifest written");
-  folder_.finish(position.step);
-  at("renamed");
-  folder_.prune(options_.keep);
-  at("pruned");
+  file.sync();
+  return sum;
+}
+
+void Checkpoints::publish(const Header& header, std::uint64_t sum) const {
+  const std::size_t step = header.position.step;
+  const std::string text = to_text(header, sum);
+  File file = File::open_to_write(at(step, unfinished));
+  file.write_at(0, std::as_bytes(std::span(text)));
+  file.sync();
+  reach("header written");
+  std::filesystem::rename(at(step, unfinished), at(step));
+  File::open(options_.folder).sync();
+  reach("renamed");
+  auto all = steps();
+  all.resize(all.size() - std::min(all.size(), options_.keep));
+  for (const std::size_t old : all) std::filesystem::remove_all(at(old));
+  reach("pruned");
 }
 
 }  // namespace rondo::train

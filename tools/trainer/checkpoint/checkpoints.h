@@ -1,29 +1,46 @@
 // Saves a training so that it can be resumed. At any instant the folder holds complete checkpoints:
 // the new one, or those before it.
+//
+//   DIR/step-00000100               a checkpoint (header.h)
+//   DIR/step-00000200.unfinished    being written
+//   DIR/step-00000050.broken        set aside by --resume-older
+//
+// A file gets a name without an ending only by renaming, when all of it is on the disk.
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "rondo/rondo.h"
-#include "tools/trainer/checkpoint/folder.h"
-#include "tools/trainer/checkpoint/manifest.h"
-#include "tools/trainer/checkpoint/options.h"
-#include "tools/trainer/checkpoint/shards.h"
+#include "tools/trainer/checkpoint/header.h"
 #include "tools/trainer/strategy/strategy.h"
 
 namespace rondo::train {
+
+/// Equal on every rank.
+struct CheckpointOptions {
+  std::string folder{};     ///< shared by all hosts; empty: no checkpoints
+  std::size_t every = 100;  ///< save every so many steps, and after the last
+  std::size_t keep = 2;     ///< how many of the newest to keep, from 1
+  bool resume = false;      ///< continue from the newest; start anew if none
+  bool older = false;       ///< if that is damaged, from the one before it
+};
+
+/// Called at each named stage of saving (see checkpoints.cc), so that tests can end a process
+/// there. May be empty.
+using Hook = std::function<void(const char* point)>;
 
 /// Belongs to one rank; every call is collective. Errors are AgreedErrors on every rank; another
 /// Error means that a peer is gone. The constructor's other arguments outlive this object.
 class Checkpoints {
  public:
-  /// `identity`: what a resumed run must have in common with the run that saved. `hook`: for tests
-  /// only.
+  /// `identity`: what a resumed run must have in common with the run that saved.
   Checkpoints(CheckpointOptions options, Communicator& control, Strategy& strategy,
-              const Layout& layout, std::size_t states, Identity identity, Hook hook = {},
-              const Machine& machine = host_machine());
+              const Workplace& place, Identity identity, Hook hook = {});
 
   struct Start {
     std::optional<Position> position{};  ///< empty: the training begins
@@ -38,27 +55,27 @@ class Checkpoints {
   void save(const Position& position);
 
  private:
-  Manifest expected() const;
+  std::filesystem::path at(std::size_t step, const char* ending = "") const;
+  std::vector<std::size_t> steps() const;
   std::optional<std::size_t> newest();
-  Manifest verified(std::size_t step);
-  void verify_files(std::size_t step, const Manifest& manifest) const;
-  void set_aside(std::size_t step);
-  SavedFile write_own(const std::filesystem::path& folder);
-  void publish(const Position& position, const std::vector<SavedFile>& files);
-  void at(const char* point) const {
+  Header verified(std::size_t step);
+  void load(std::size_t step, std::uint64_t arrays);
+  void begin(std::size_t step, const std::string& header) const;
+  std::uint64_t write_shards(std::size_t step, std::uint64_t arrays);
+  void publish(const Header& header, std::uint64_t sum) const;
+  std::uint64_t sum_of_all(std::uint64_t own);
+  template <class Action>
+  void on_first(Action action);
+  void reach(const char* point) const {
     if (hook_) hook_(point);
   }
-  bool first() const { return control_.rank() == 0; }
 
   CheckpointOptions options_;
   Communicator& control_;
   Strategy& strategy_;
-  const Layout& layout_;
-  std::size_t states_;
-  Identity identity_;
+  const Workplace place_;
+  Header header_;  ///< of this training
   Hook hook_;
-  const Machine& machine_;
-  Folder folder_;
 };
 
 }  // namespace rondo::train

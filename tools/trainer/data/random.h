@@ -1,10 +1,13 @@
 // Random numbers that are the same on every machine and standard library.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <numbers>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -16,6 +19,17 @@ constexpr std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ULL;
   value = (value ^ (value >> 27)) * 0x94d049bb133111ebULL;
   return value ^ (value >> 31);
+}
+
+/// A digest: different bytes give, in all likelihood, different numbers.
+inline std::uint64_t fingerprint(std::span<const std::byte> bytes) {
+  std::uint64_t print = bytes.size();
+  for (std::size_t at = 0; at < bytes.size(); at += sizeof(std::uint64_t)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + at, std::min(sizeof word, bytes.size() - at));
+    print = mix(print, word);
+  }
+  return print;
 }
 
 /// A sequence named by its seed. Its whole state is one number.

@@ -3,8 +3,8 @@
 #include <array>
 #include <string_view>
 
-#include "tools/trainer/data/dataset.h"
 #include "tools/trainer/data/random.h"
+#include "tools/trainer/data/text.h"
 
 namespace rondo::train {
 namespace {

@@ -1,91 +1,53 @@
-#include <algorithm>
-#include <array>
+#include "tools/trainer/data/text.h"
+
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <vector>
 
-#include "rondo/error.h"
-#include "tools/trainer/data/dataset.h"
 #include "tools/trainer/data/random.h"
 #include "tools/trainer/refuse.h"
 
 namespace rondo::train {
-namespace {
 
-class Text final : public Dataset {
- public:
-  Text(const std::string& text, std::size_t block) : block_(block) {
-    std::array<bool, 256> seen{};
-    for (const char character : text) seen[static_cast<unsigned char>(character)] = true;
-    for (std::size_t byte = 0; byte < seen.size(); ++byte) {
-      if (!seen[byte]) continue;
-      number_[byte] = static_cast<std::int32_t>(characters_.size());
-      characters_.push_back(static_cast<char>(byte));
-    }
-    tokens_.reserve(text.size());
-    for (const char character : text) tokens_.push_back(token(character));
-    split_ = tokens_.size() - tokens_.size() / 10;
-    for (const std::int32_t value : tokens_)
-      print_ = mix(print_, static_cast<std::uint64_t>(value));
-    for (const char character : characters_) {
-      print_ = mix(print_, static_cast<unsigned char>(character));
-    }
-  }
-
-  // A sample is a block and, for its last target, the character after it.
-  std::size_t samples(Part part) const override {
-    const std::size_t length = part == Part::training ? split_ : tokens_.size() - split_;
-    return length > block_ ? (length - 1) / block_ : 0;
-  }
-
-  Batch batch(Part part, std::span<const std::size_t> numbers) const override {
-    Batch batch{.rows = numbers.size(), .columns = block_};
-    const std::size_t first = part == Part::training ? 0 : split_;
-    for (const std::size_t number : numbers) {
-      const auto begin = tokens_.begin() + static_cast<std::ptrdiff_t>(first + number * block_);
-      const auto end = begin + static_cast<std::ptrdiff_t>(block_);
-      batch.tokens.insert(batch.tokens.end(), begin, end);
-      batch.targets.insert(batch.targets.end(), begin + 1, end + 1);
-    }
-    return batch;
-  }
-
-  std::size_t inputs() const override { return block_; }
-  std::size_t outputs() const override { return characters_.size(); }
-  std::size_t targets_per_sample() const override { return block_; }
-  std::uint64_t fingerprint() const override { return print_; }
-  char character(std::int32_t token) const override { return characters_[token]; }
-  std::int32_t token(char character) const override {
-    return number_[static_cast<unsigned char>(character)];
-  }
-
- private:
-  std::size_t block_;
-  std::size_t split_ = 0;  ///< where validation begins
-  std::uint64_t print_ = 0;
-  std::string characters_{};
-  std::array<std::int32_t, 256> number_{};
-  std::vector<std::int32_t> tokens_{};
-};
-
-}  // namespace
-
-char Dataset::character(std::int32_t) const { return '?'; }
-std::int32_t Dataset::token(char) const { return 0; }
-
-std::unique_ptr<Dataset> make_text(const std::string& text, std::size_t block) {
+Text::Text(const std::string& text, std::size_t block) : block_(block) {
   if (block == 0) refuse("blocks of 0 characters hold nothing", "--block 64");
-  auto made = std::make_unique<Text>(text, block);
+  std::array<bool, 256> seen{};
+  for (const char character : text) seen[static_cast<unsigned char>(character)] = true;
+  for (std::size_t byte = 0; byte < seen.size(); ++byte) {
+    if (!seen[byte]) continue;
+    number_[byte] = static_cast<std::int32_t>(characters_.size());
+    characters_.push_back(static_cast<char>(byte));
+  }
+  tokens_.reserve(text.size());
+  for (const char character : text) tokens_.push_back(token(character));
+  split_ = tokens_.size() - tokens_.size() / 10;
+  print_ = mix(train::fingerprint(std::as_bytes(std::span(text))), block);
   for (const Part part : {Part::training, Part::validation}) {
-    if (made->samples(part) > 0) continue;
+    if (samples(part) > 0) continue;
     refuse("the text of " + std::to_string(text.size()) + " characters is too short: its " +
                (part == Part::training ? "first nine tenths" : "last tenth") +
                " must hold a block of " + std::to_string(block) + " and one more",
            "a longer text or a smaller --block");
   }
-  return made;
+}
+
+// A sample is a block and, for its last target, the character after it.
+std::size_t Text::samples(Part part) const {
+  const std::size_t length = part == Part::training ? split_ : tokens_.size() - split_;
+  return length > block_ ? (length - 1) / block_ : 0;
+}
+
+Batch Text::batch(Part part, std::span<const std::size_t> numbers) const {
+  Batch batch{.rows = numbers.size(), .columns = block_};
+  const std::size_t first = part == Part::training ? 0 : split_;
+  for (const std::size_t number : numbers) {
+    const auto begin = tokens_.begin() + static_cast<std::ptrdiff_t>(first + number * block_);
+    const auto end = begin + static_cast<std::ptrdiff_t>(block_);
+    batch.tokens.insert(batch.tokens.end(), begin, end);
+    batch.targets.insert(batch.targets.end(), begin + 1, end + 1);
+  }
+  return batch;
 }
 
 std::string readable(const std::string& text) {

@@ -49,13 +49,11 @@ Cublas::Cublas(const Libraries& libraries, CUstream_st* stream) {
   check(set_math_mode_(handle_, pedantic), "cublasSetMathMode");
 }
 
-Cublas::~Cublas() { destroy_(handle_); }
-
 // cuBLAS stores matrices by columns, this program by rows. So cuBLAS sees every matrix transposed
 // and computes c^T = b^T a^T.
-void Cublas::multiply(const Product<float>& p) const {
+void Cublas::multiply(const Product& p) const {
   if (p.rows == 0 || p.columns == 0) return;
-  const auto order = [](const Matrix<float>& matrix) { return matrix.transposed ? 1 : 0; };
+  const auto order = [](const Matrix& matrix) { return matrix.transposed ? 1 : 0; };
   check(gemm_(handle_, order(p.b), order(p.a), size(p.columns), size(p.rows), size(p.inner),
               &p.scale, p.b.values, size(p.b.stride), step(p.b.step), p.a.values, size(p.a.stride),
               step(p.a.step), &p.keep, p.c, size(p.stride), step(p.step), size(p.count)),

@@ -1,7 +1,7 @@
 // Matrix products on a device by cuBLAS, found at run time.
 #pragma once
 
-#include "tools/trainer/device/device.h"
+#include "tools/trainer/device/driver.h"
 #include "tools/trainer/math/blas.h"
 
 struct cublasContext;
@@ -13,12 +13,12 @@ class Cublas {
  public:
   /// Throws Error{invalid_usage} if there is no cuBLAS.
   Cublas(const Libraries& libraries, CUstream_st* stream);
-  ~Cublas();
+  ~Cublas() { destroy_(handle_); }
   Cublas(const Cublas&) = delete;
   Cublas& operator=(const Cublas&) = delete;
 
   /// Puts the products into the stream. They are computed in float32, not in a type of fewer bits.
-  void multiply(const Product<float>& product) const;
+  void multiply(const Product& product) const;
 
  private:
   int (*create_)(cublasContext**) = nullptr;

@@ -7,32 +7,25 @@ namespace {
 
 /// Elements per piece. Long enough for a link's full speed, but short, since no step is taken
 /// during the first and the last copy.
-constexpr std::size_t piece = std::size_t{1} << 18;
+constexpr std::size_t piece_elements = std::size_t{1} << 18;
 
 std::size_t extent(const Range& range, std::size_t begin) {
-  return std::min(piece, range.parameters.size() - begin);
-}
-
-Range part_of(const Range& range, std::size_t begin, std::span<const float> gradients) {
-  const std::size_t count = gradients.size();
-  Range part{range.begin + begin, range.parameters.subspan(begin, count), gradients, {}, {}};
-  for (const auto& state : range.states) part.states.push_back(state.subspan(begin, count));
-  return part;
+  return std::min(piece_elements, range.parameters.size() - begin);
 }
 
 }  // namespace
 
 Offload::Slot::Slot(const Driver& driver)
-    : gradients(driver, piece * sizeof(float)), filled(driver) {}
+    : gradients(take_pinned(driver, piece_elements * sizeof(float))), filled(driver) {}
 
 Offload::Offload(const Device& device)
     : device_(device), slots_{Slot(device.driver()), Slot(device.driver())} {}
 
 void Offload::fetch(const Range& range, std::size_t begin) const {
-  const Slot& slot = slots_[begin / piece % slots_.size()];
+  const Slot& slot = slots_[begin / piece_elements % slots_.size()];
   const auto gradients = range.gradients.subspan(begin, extent(range, begin));
-  device_.copy(gradients.data(), slot.gradients.data(), gradients.size_bytes(), device_.side());
-  device_.record(slot.filled, device_.side());
+  device_.copy(gradients.data(), slot.gradients.get(), gradients.size_bytes(), device_.side());
+  slot.filled.record(device_.side());
 }
 
 // The side stream copies gradients 0, gradients 1, new parameters 0, gradients 2, new parameters 1,
@@ -42,16 +35,16 @@ void Offload::update(const Optimizer& optimizer, const Range& range, const Step&
   if (size == 0) return;
   device_.follow(device_.side(), device_.compute());
   fetch(range, 0);
-  for (std::size_t begin = 0; begin < size; begin += piece) {
-    if (begin + piece < size) fetch(range, begin + piece);
-    const Slot& slot = slots_[begin / piece % slots_.size()];
+  for (std::size_t begin = 0; begin < size; begin += piece_elements) {
+    if (begin + piece_elements < size) fetch(range, begin + piece_elements);
+    const Slot& slot = slots_[begin / piece_elements % slots_.size()];
     slot.filled.finish();
     const std::size_t count = extent(range, begin);
-    const Range part =
-        part_of(range, begin, {reinterpret_cast<const float*>(slot.gradients.data()), count});
-    optimizer.update(part, step);
-    const auto copies = range.copies.subspan(begin, count);
-    device_.copy(part.parameters.data(), copies.data(), copies.size_bytes(), device_.side());
+    Range part = range.part(begin, count);
+    part.gradients = {reinterpret_cast<const float*>(slot.gradients.get()), count};
+    optimizer.update(host_machine(), part, step);
+    device_.copy(part.parameters.data(), part.copies.data(), part.copies.size_bytes(),
+                 device_.side());
   }
   device_.finish(device_.side());  // the next step changes the masters that are copied from
 }

@@ -3,10 +3,8 @@
 #pragma once
 
 #include <array>
-#include <memory>
 
 #include "tools/trainer/device/device.h"
-#include "tools/trainer/optimize/optimizer.h"
 
 namespace rondo::train::device {
 
@@ -23,7 +21,7 @@ class Offload {
   /// A piece's gradients on the host.
   struct Slot {
     explicit Slot(const Driver& driver);
-    Pinned gradients;
+    std::shared_ptr<std::byte> gradients;
     Event filled;
   };
 

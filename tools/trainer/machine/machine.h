@@ -1,27 +1,35 @@
 // The place where a rank computes: its memory, its operations, and collectives on that memory. It
-// is the CPU (here) or a GPU (tools/trainer/device).
+// is the CPU (host.cc) or a GPU (tools/trainer/device).
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "rondo/rondo.h"
-#include "tools/trainer/math/math.h"
-#include "tools/trainer/memory/supply.h"
+#include "tools/trainer/math/blas.h"
+#include "tools/trainer/math/call.h"
+#include "tools/trainer/memory/use.h"
 #include "tools/trainer/optimize/optimizer.h"
 
 namespace rondo::train {
 
-/// A collective that is under way.
-class Started {
- public:
-  virtual ~Started() = default;
-  /// Returns when it is complete and operations may use its buffers, or throws its error. Call it
-  /// once.
-  virtual void wait() = 0;
+/// Memory that ranks share, as one of them sees it.
+struct CommonMemory {
+  std::uint64_t place = 0;      ///< ranks with the same number take from the same memory
+  std::uint64_t available = 0;  ///< bytes
+};
+
+/// One of an all_reduce, a reduce_scatter and an all_gather, as Communicator has them.
+struct Collection {
+  Collective kind = Collective::all_reduce;
+  const void* input = nullptr;
+  void* output = nullptr;
+  std::size_t count = 0;
+  DataType type = DataType::float32;
+  ReduceOperator op = ReduceOperator::avg;
 };
 
 /// Belongs to one rank; one thread at a time. Spans and buffers lie in its memory, unless a name
@@ -29,49 +37,37 @@ class Started {
 class Machine {
  public:
   virtual ~Machine() = default;
+  /// False: its memory is this process's own.
+  virtual bool is_device() const = 0;
 
-  virtual const Math<float>& math() const = 0;
-  /// The supply for the ledger's arrays; null: this process's own memory.
-  virtual Supply* supply() const = 0;
+  /// Zeroed; `bytes` is not 0. The machine outlives it.
+  virtual std::shared_ptr<void> take(Use use, std::size_t bytes) const = 0;
+  /// Whether arrays of this use lie in common_memory(). A device has others in the host's memory.
+  virtual bool is_common(Use use) const = 0;
+  virtual CommonMemory common_memory() const = 0;
+  virtual void zero(void* memory, std::size_t bytes) const = 0;
+  /// Copies between its memory and the process's own; done on return.
+  virtual void read(const void* from, void* host, std::size_t bytes) const = 0;
+  virtual void write(const void* host, void* into, std::size_t bytes) const = 0;
+  /// A copy in its memory, or the values themselves; valid until the next call.
+  virtual std::span<const std::int32_t> upload(std::span<const std::int32_t> host) const = 0;
+
+  virtual void multiply(const Product& product) const = 0;
+  /// `items`: elements, or `rows` that several threads may share.
+  virtual void launch(const Call& call, std::size_t items, bool rows) const = 0;
   virtual double sum_of_squares(std::span<const float> values) const = 0;
   /// One step of the optimizer on a range.
   virtual void update(const Optimizer& optimizer, const Range& range, const Step& step) const = 0;
   /// Returns when all operations so far are complete.
   virtual void finish() const = 0;
 
-  /// Like Communicator's asynchronous calls, among the ranks of `world`. They start after the
-  /// operations so far, and may work in place.
-  virtual std::unique_ptr<Started> all_reduce(Communicator& world, void* buffer, std::size_t count,
-                                              DataType type, ReduceOperator op) const = 0;
-  virtual std::unique_ptr<Started> reduce_scatter(Communicator& world, const void* input,
-                                                  void* output, std::size_t count, DataType type,
-                                                  ReduceOperator op) const = 0;
-  virtual std::unique_ptr<Started> all_gather(Communicator& world, const void* input, void* output,
-                                              std::size_t count, DataType type) const = 0;
+  /// Returns when the call is complete and operations may use its buffers, or throws its error. Call
+  /// it once.
+  using Wait = std::function<void()>;
+  /// Starts a call among the ranks of `world`, after the operations so far. It may work in place.
+  virtual Wait start(Communicator& world, const Collection& call) const = 0;
   /// What `world` and these calls have sent.
   virtual Traffic traffic(const Communicator& world) const = 0;
-
-  /// Copies between its memory and the host's; done on return.
-  template <class T>
-  void read(std::span<const T> from, std::span<T> host) const {
-    if (from.empty()) return;
-    if (supply() != nullptr) return supply()->read(from.data(), host.data(), from.size_bytes());
-    std::copy(from.begin(), from.end(), host.begin());
-  }
-  template <class T>
-  void write(std::span<const T> host, std::span<T> into) const {
-    if (host.empty()) return;
-    if (supply() != nullptr) return supply()->write(host.data(), into.data(), host.size_bytes());
-    std::copy(host.begin(), host.end(), into.begin());
-  }
-  /// `values` in the host's memory: themselves, or a copy in `room`.
-  template <class T>
-  std::span<const T> shown(std::span<const T> values, std::vector<T>& room) const {
-    if (supply() == nullptr) return values;
-    room.resize(values.size());
-    read(values, std::span<T>(room));
-    return room;
-  }
 };
 
 /// The CPU with this process's memory. Any thread.

@@ -1,10 +1,7 @@
-// exp() and tanh(). For float32 compilers turn them into vector code; for double they are the
-// library's own.
+// exp() and tanh() in float32, in a form that compilers turn into vector code.
 #pragma once
 
-#include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstdint>
 
 #include "tools/trainer/math/portable.h"
@@ -32,10 +29,7 @@ RONDO_TRAIN_BOTH inline float exponential(float x) {
   return sum * std::bit_cast<float>(exponent);
 }
 
-RONDO_TRAIN_BOTH inline double exponential(double x) { return std::exp(x); }
-
-template <class Real>
-RONDO_TRAIN_BOTH Real hyperbolic_tangent(Real x) {
+RONDO_TRAIN_BOTH inline float hyperbolic_tangent(float x) {
   return 1 - 2 / (exponential(2 * x) + 1);
 }
 

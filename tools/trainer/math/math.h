@@ -1,69 +1,85 @@
-// The operations that models are made of, on arrays in the memory of the CPU or of a GPU. Models
-// are written once, on this interface (compose.h, attention.h, model/).
+// The operations of a model on arrays in a machine's memory. kernels.h says what they compute.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
-#include "tools/trainer/math/blas.h"
-#include "tools/trainer/math/layers.h"
+#include "tools/trainer/machine/machine.h"
 #include "tools/trainer/math/narrow.h"
 
 namespace rondo::train {
 
-/// `count` square matrices of `length` rows, `step` elements from one to the next.
-struct Squares {
-  std::size_t length, count, step;
+using In = std::span<const float>;
+using Out = std::span<float>;
+
+/// The numbers that layer_norm keeps for backward, one for each row.
+struct NormStatistics {
+  Out mean, inverse_deviation;
+};
+struct NormGradients {
+  Out input_sum, gain, bias;
+};
+struct LinearGradients {
+  Out input, weight, bias;
 };
 
-/// Spans lie in its own memory. Only tokens, targets and features lie in the host's memory and may
-/// go when the call returns. An operation may still be under way when its call returns; the next
-/// operation sees its results. layers.h and blas.h say what the functions do. Errors are
-/// rondo::Error.
-template <class Real>
+/// `blocks` sequences of `length` positions; `heads` parts of a row of `width`.
+struct AttentionShape {
+  std::size_t blocks, length, heads, width;
+  std::size_t head_width() const { return width / heads; }
+  /// Elements of the weights: blocks x heads x length x length.
+  std::size_t weights() const { return blocks * heads * length * length; }
+};
+
+/// Matrices are row-major. Spans lie in the machine's memory; only tokens and targets lie in the
+/// host's and may go when the call returns. An operation may still be under way when its call
+/// returns; the next one sees its results. Backward functions *add* to gradients of parameters.
+/// They write gradients of activations, or add to them if the argument's name says `sum`.
 class Math {
  public:
-  virtual ~Math() = default;
+  /// `machine` outlives it.
+  explicit Math(const Machine& machine) : machine_(machine) {}
 
-  /// How many of `blocks` sequences attention puts into one call.
-  virtual std::size_t sequences_at_once(std::size_t blocks) const = 0;
-  virtual void multiply(const Product<Real>& product) const = 0;
-  /// Every row of output = row.
-  virtual void repeat(In<Real> row, Out<Real> output) const = 0;
-  /// sum += every row of input.
-  virtual void add_rows(In<Real> input, Out<Real> sum) const = 0;
+  void multiply(const Product& product) const { machine_.multiply(product); }
+  /// output (rows x outputs) = input (rows x inputs) * weight^T (outputs x inputs) + bias.
+  void linear(In input, In weight, In bias, Out output) const;
+  void linear_backward(In output_gradient, In input, In weight,
+                       const LinearGradients& gradients) const;
+  void gelu(In input, Out output) const;
+  void gelu_backward(In output_gradient, In input, Out input_gradient) const;
+  void add(In a, In b, Out output) const;
+  void layer_norm(In input, In gain, In bias, Out output, const NormStatistics& kept) const;
+  void layer_norm_backward(In output_gradient, In input, In gain, const NormStatistics& kept,
+                           const NormGradients& gradients) const;
+  void embed(std::span<const std::int32_t> tokens, std::size_t columns, In token_table,
+             In position_table, Out output) const;
+  void embed_backward(In output_gradient, std::span<const std::int32_t> tokens, std::size_t columns,
+                      Out token_gradient, Out position_gradient) const;
 
-  virtual void gelu(In<Real> input, Out<Real> output) const = 0;
-  virtual void gelu_backward(In<Real> output_gradient, In<Real> input,
-                             Out<Real> input_gradient) const = 0;
-  virtual void add(In<Real> a, In<Real> b, Out<Real> output) const = 0;
-  virtual void layer_norm(In<Real> input, In<Real> gain, In<Real> bias, Out<Real> output,
-                          const NormStatistics<Real>& kept) const = 0;
-  virtual void layer_norm_backward(In<Real> output_gradient, In<Real> input, In<Real> gain,
-                                   const NormStatistics<Real>& kept,
-                                   const NormGradients<Real>& gradients) const = 0;
-  virtual void embed(std::span<const std::int32_t> tokens, std::size_t columns,
-                     In<Real> token_table, In<Real> position_table, Out<Real> output) const = 0;
-  virtual void embed_backward(In<Real> output_gradient, std::span<const std::int32_t> tokens,
-                              std::size_t columns, Out<Real> token_gradient,
-                              Out<Real> position_gradient) const = 0;
-  virtual void causal_softmax(Out<Real> scores, const Squares& squares) const = 0;
-  /// `gradients` lie as `squares` says. So do the weights, but `weights_step` apart.
-  virtual void softmax_backward(In<Real> weights, std::size_t weights_step, Out<Real> gradients,
-                                const Squares& squares) const = 0;
-  virtual double cross_entropy(In<Real> scores, std::span<const std::int32_t> targets) const = 0;
-  virtual void cross_entropy_backward(Out<Real> scores, std::span<const std::int32_t> targets,
-                                      Real scale) const = 0;
+  /// packed: rows of query, key and value, one after the other (3 x width). weights: softmax of the
+  /// scaled scores, zero above the diagonal, kept for backward. output: rows of `width`.
+  void attention(const AttentionShape& shape, In packed, Out weights, Out output) const;
+  /// scratch: length x length for each of the sequences that are taken at once.
+  void attention_backward(const AttentionShape& shape, In output_gradient, In packed, In weights,
+                          Out scratch, Out packed_gradient) const;
+  std::size_t sequences_at_once(std::size_t blocks) const {
+    return machine_.is_device() ? blocks : 1;
+  }
 
-  virtual void round_to(Out<Real> values, Precision precision) const = 0;
-  virtual void zero(Out<Real> values) const = 0;
-  /// Copies features into its memory.
-  virtual void load(std::span<const float> features, Out<Real> into) const = 0;
+  /// Sum over rows of -log softmax(scores)[target]. Waits for it. `losses`: one for each target.
+  double cross_entropy(In scores, std::span<const std::int32_t> targets,
+                       std::span<double> losses) const;
+  void cross_entropy_backward(Out scores, std::span<const std::int32_t> targets, float scale) const;
+  void zero(Out values) const { machine_.zero(values.data(), values.size_bytes()); }
+  /// Rounds every value. Types other than float32 only on the host.
+  void settle(Out values, Precision precision) const { round_to(values, precision); }
+
+ private:
+  void elements(std::size_t items, const Call& call) const { machine_.launch(call, items, false); }
+  void rows(std::size_t items, const Call& call) const { machine_.launch(call, items, true); }
+
+  const Machine& machine_;
 };
-
-/// The operations on the CPU. Real is float or double.
-template <class Real>
-const Math<Real>& host_math();
 
 }  // namespace rondo::train

@@ -1,13 +1,12 @@
 #include "tools/trainer/memory/ledger.h"
 
-#include <algorithm>
 #include <string>
 
 #include "rondo/error.h"
 
 namespace rondo::train {
 
-void Ledger::take(Use use, std::size_t bytes) {
+std::shared_ptr<void> Ledger::take(Use use, std::size_t bytes) {
   const auto index = static_cast<std::size_t>(use);
   if (limit_ != 0 && total_ + bytes > limit_) {
     throw Error(ErrorCode::out_of_memory,
@@ -17,15 +16,19 @@ void Ledger::take(Use use, std::size_t bytes) {
                 {.remedy = "a smaller model or batch, --checkpoint-activations, a strategy that "
                            "shards, or a larger --memory-limit"});
   }
+  std::shared_ptr<void> memory;
+  if (kind_ == Kind::taking) memory = machine_->take(use, bytes);
+  void* const begin = memory.get();
   total_ += bytes;
   held_[index] += bytes;
   peak_[index] = std::max(peak_[index], held_[index]);
   total_peak_ = std::max(total_peak_, total_);
-}
-
-void Ledger::give(Use use, std::size_t bytes) noexcept {
-  held_[static_cast<std::size_t>(use)] -= bytes;
-  total_ -= bytes;
+  const auto give = [this, index, bytes, memory = std::move(memory)](void*) mutable {
+    memory.reset();
+    held_[index] -= bytes;
+    total_ -= bytes;
+  };
+  return {begin, give};
 }
 
 void Ledger::restart_peaks() {

@@ -2,37 +2,16 @@
 // be compared with the real ones.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdint>
-#include <string_view>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "tools/trainer/machine/machine.h"
 
 namespace rondo::train {
-
-enum class Use : std::uint8_t {
-  parameters,    ///< read by forward and backward, in the type of the computation
-  gradients,     ///< live until the optimizer's step
-  optimizer,     ///< momentum, moments
-  master,        ///< float32 copies of parameters kept in a narrower type
-  activations,   ///< kept by forward for backward, and scratch of the operations
-  buckets,       ///< copies made for sending
-  working,       ///< units unpacked or gathered while they are computed
-  compensation,  ///< gradients that compression has not sent yet
-};
-
-struct UseInfo {
-  Use use;
-  std::string_view name;
-};
-
-inline constexpr std::array uses{
-    UseInfo{Use::parameters, "parameters"},   UseInfo{Use::gradients, "gradients"},
-    UseInfo{Use::optimizer, "optimizer"},     UseInfo{Use::master, "master weights"},
-    UseInfo{Use::activations, "activations"}, UseInfo{Use::buckets, "buckets"},
-    UseInfo{Use::working, "working units"},   UseInfo{Use::compensation, "compensation"},
-};
-
-class Supply;
 
 /// Counts in bytes. Belongs to one rank; one thread at a time.
 class Ledger {
@@ -40,20 +19,20 @@ class Ledger {
   /// Arrays of a planning ledger are counted but take no memory. Nothing may read or write them.
   enum class Kind : std::uint8_t { taking, planning };
 
-  /// `limit`: bytes in all; 0: no limit.
-  explicit Ledger(std::size_t limit = 0, Kind kind = Kind::taking) : limit_(limit), kind_(kind) {}
+  /// `limit`: bytes in all; 0: no limit. Arrays lie in the memory of `machine`, which outlives
+  /// them.
+  explicit Ledger(const Machine& machine = host_machine(), std::size_t limit = 0,
+                  Kind kind = Kind::taking)
+      : machine_(&machine), limit_(limit), kind_(kind) {}
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
 
-  /// Arrays taken from now on lie in this supply, which outlives them. Null: in this process's own
-  /// memory.
-  void take_from(Supply* supply) { supply_ = supply; }
-  Supply* supply() const { return supply_; }
-
-  bool plans() const { return kind_ == Kind::planning; }
+  const Machine& machine() const { return *machine_; }
+  /// For arrays from now on.
+  void take_from(const Machine& machine) { machine_ = &machine; }
+  /// Counts the bytes, and has them until the last reference goes; null in a planning ledger.
   /// Throws Error{out_of_memory} instead of passing the limit; then nothing is counted.
-  void take(Use use, std::size_t bytes);
-  void give(Use use, std::size_t bytes) noexcept;
+  std::shared_ptr<void> take(Use use, std::size_t bytes);
 
   std::size_t held(Use use) const { return held_[static_cast<std::size_t>(use)]; }
   std::size_t peak(Use use) const { return peak_[static_cast<std::size_t>(use)]; }
@@ -63,13 +42,55 @@ class Ledger {
   void restart_peaks();
 
  private:
+  const Machine* machine_;
   std::size_t limit_;
   Kind kind_;
-  Supply* supply_ = nullptr;
   std::size_t total_ = 0;
   std::size_t total_peak_ = 0;
   std::array<std::size_t, uses.size()> held_{};
   std::array<std::size_t, uses.size()> peak_{};
+};
+
+/// Owns `size()` zeroed elements in the memory that a Ledger names and outlives. Movable.
+template <class T>
+class Array {
+ public:
+  Array() = default;
+  Array(Ledger& ledger, Use use, std::size_t count)
+      : machine_(&ledger.machine()),
+        size_(count),
+        memory_(count > 0 ? ledger.take(use, count * sizeof(T)) : nullptr) {}
+  Array(Array&& other) noexcept
+      : machine_(other.machine_),
+        size_(std::exchange(other.size_, 0)),
+        memory_(std::move(other.memory_)) {}
+  Array& operator=(Array&& other) noexcept {
+    machine_ = other.machine_;
+    size_ = std::exchange(other.size_, 0);
+    memory_ = std::move(other.memory_);
+    return *this;
+  }
+
+  T* data() { return static_cast<T*>(memory_.get()); }
+  const T* data() const { return static_cast<const T*>(memory_.get()); }
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  T& operator[](std::size_t index) { return data()[index]; }
+  std::span<T> span() { return {data(), size_}; }
+  std::span<const T> span() const { return {data(), size_}; }
+  const Machine& machine() const { return *machine_; }
+  /// Copies from this process's own memory into the elements from `begin` on; done on return.
+  void write(std::size_t begin, std::span<const T> values) {
+    machine_->write(values.data(), data() + begin, values.size_bytes());
+  }
+  void zero() {
+    if (memory_) machine_->zero(data(), size_ * sizeof(T));
+  }
+
+ private:
+  const Machine* machine_ = nullptr;
+  std::size_t size_ = 0;
+  std::shared_ptr<void> memory_{};
 };
 
 }  // namespace rondo::train

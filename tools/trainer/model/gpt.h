@@ -1,14 +1,84 @@
-// A GPT: embedding, blocks, final norm, and a head that shares the embedding's table.
+// The model: a GPT, with an embedding, blocks, a final norm, and a head that shares the embedding's
+// table. Only the computation: a strategy holds the parameters, in units.
 #pragma once
 
-#include <memory>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
 
-#include "tools/trainer/model/model.h"
+#include "tools/trainer/data/text.h"
+#include "tools/trainer/model/block.h"
 
 namespace rondo::train {
 
-template <class Real>
-std::unique_ptr<Model<Real>> make_gpt(const ModelOptions& options, Ledger& ledger,
-                                      const Math<Real>& math);
+class Strategy;
+
+/// Equal on every rank.
+struct ModelOptions {
+  std::size_t outputs = 0;                   ///< vocabulary of the text
+  std::size_t inputs = 0;                    ///< longest text block
+  std::size_t layers = 4;                    ///< blocks
+  std::size_t heads = 4;                     ///< divides `width`
+  std::size_t width = 128;                   ///< of the embedding
+  Precision precision = Precision::float32;  ///< every operation's result is rounded to it
+  bool checkpoint_activations = false;       ///< keep a block's input only, compute the rest again
+};
+
+/// Belongs to one rank; one thread at a time. It makes the strategy's calls before and after its
+/// work on a unit. Between `before_X` and `after_X` the spans stay valid and in place. Units nest:
+/// the root unit (embedding and head) is open from the first to the last moment of forward, and
+/// again of backward; each block opens within it, blocks ascending in forward and descending in
+/// backward. A forward may stand alone (evaluation).
+class Gpt {
+ public:
+  /// Throws Error{invalid_argument} if the options make no model.
+  Gpt(const ModelOptions& options, Ledger& ledger);
+
+  const Layout& layout() const { return layout_; }
+  /// Takes the memory for batches of this shape now. Otherwise forward does it when the shape
+  /// changes.
+  void reserve(std::size_t rows, std::size_t columns);
+  /// Returns the sum (not the mean) of the losses of the batch's targets. Keeps the scores and all
+  /// that backward needs.
+  double forward(const Batch& batch, Strategy& strategy);
+  /// Adds `scale` times the gradient of the sum that forward returned for the same batch.
+  void backward(const Batch& batch, Strategy& strategy, double scale);
+  /// The scores of the last forward, `outputs` for each target, before softmax. Valid until
+  /// backward. They lie in the machine's memory.
+  In scores() const { return activations_->scores.span(); }
+  /// Floating-point operations of one forward and backward over a batch of `rows`.
+  double operations(std::size_t rows) const;
+
+ private:
+  /// Arrays for one shape of batch. With checkpointing, one set serves all blocks in turn.
+  struct Activations {
+    Activations(Ledger& ledger, const ModelOptions& options, const AttentionShape& shape,
+                std::size_t sequences);
+    BlockKept& kept_of(std::size_t block) { return kept[std::min(block, kept.size() - 1)]; }
+
+    AttentionShape shape;
+    BlockScratch scratch;
+    std::vector<Array<float>> streams{};  ///< [i] enters block i; the last enters the final norm
+    std::vector<BlockKept> kept{};
+    Array<float> mean, inverse, normal, gradient, scores;
+    Array<double> losses;
+  };
+  template <class T>
+  struct RootView;
+
+  void settle(Out values) const { math_.settle(values, options_.precision); }
+  void head_backward(const RootView<const float>& root, const RootView<float>& gradients);
+  void block_backward(Strategy& strategy, std::size_t index);
+
+  ModelOptions options_;
+  Ledger& ledger_;
+  Math math_;
+  Layout layout_{};
+  std::optional<Activations> activations_{};
+};
+
+/// The start values of a unit. They depend on the seed and the place in the flat model only.
+void start_values(const Unit& unit, std::uint64_t seed, std::span<float> values);
 
 }  // namespace rondo::train

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <numeric>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +35,15 @@ struct Unit {
   std::size_t begin = 0;  ///< in the flat model, in elements
   std::size_t size = 0;
 
+  /// Points each member, in the order of the parameters, to its part of the unit's storage.
+  template <class T>
+  void cut(std::span<T> flat, std::initializer_list<std::span<T>*> members) const {
+    std::size_t index = 0;
+    for (std::span<T>* const member : members) {
+      *member = flat.subspan(parameters[index].offset, parameters[index].size());
+      ++index;
+    }
+  }
   /// Appends a parameter and returns its offset in the unit.
   std::size_t add(Parameter parameter) {
     parameter.offset = size;

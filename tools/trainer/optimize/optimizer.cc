@@ -4,9 +4,34 @@
 #include <cmath>
 #include <numbers>
 
-namespace rondo::train {
+#include "tools/trainer/machine/machine.h"
+#include "tools/trainer/refuse.h"
 
-Optimizer::Optimizer(const Layout& layout) {
+namespace rondo::train {
+namespace {
+
+void check_optimizer(const OptimizerOptions& options) {
+  if (options.kind != "sgd" && options.kind != "adamw")
+    refuse("there is no optimizer '" + options.kind + "'", "sgd or adamw");
+  const auto fraction = [](double value) { return value >= 0 && value < 1; };
+  if (fraction(options.momentum) && fraction(options.beta1) && fraction(options.beta2) &&
+      options.epsilon > 0 && options.weight_decay >= 0)
+    return;
+  refuse("the optimizer's numbers are out of range",
+         "momentum and betas from 0 to below 1, epsilon above 0, weight decay not below 0");
+}
+
+}  // namespace
+
+Range Range::part(std::size_t first, std::size_t count) const {
+  const auto cut = [&](const auto& all) { return all.empty() ? all : all.subspan(first, count); };
+  Range part{begin + first, cut(parameters), cut(gradients), {}, cut(copies)};
+  for (const auto& state : states) part.states.push_back(cut(state));
+  return part;
+}
+
+Optimizer::Optimizer(const OptimizerOptions& options, const Layout& layout) : options_(options) {
+  check_optimizer(options);
   for (const Unit& unit : layout.units()) {
     for (const Parameter& parameter : unit.parameters) {
       const std::size_t end = unit.begin + parameter.offset + parameter.size();
@@ -19,22 +44,51 @@ Optimizer::Optimizer(const Layout& layout) {
   }
 }
 
-void Optimizer::update(const Range& range, const Step& step, const Apply& apply) const {
+std::size_t Optimizer::states() const {
+  if (options_.kind == "adamw") return 2;
+  return options_.momentum > 0 ? 1 : 0;
+}
+
+void Optimizer::update(const Machine& machine, const Range& range, const Step& step) const {
   const std::size_t end = range.begin + range.parameters.size();
   const auto past = [](std::size_t position, const Run& run) { return position < run.end; };
   auto run = std::upper_bound(runs_.begin(), runs_.end(), range.begin, past);
-  for (std::size_t at = range.begin; at < end; ++run) {
+  for (std::size_t at = range.begin; at < end;) {
     // Only a shard's padding follows the last parameter; its gradients are zero.
     const bool padding = run == runs_.end();
     const std::size_t stop = padding ? end : std::min(end, run->end);
-    const std::size_t from = at - range.begin;
-    const std::size_t count = stop - at;
-    Range part{at, range.parameters.subspan(from, count), range.gradients.subspan(from, count), {}};
-    for (const auto& state : range.states) part.states.push_back(state.subspan(from, count));
-    apply(rule(step, !padding && run->decays), part);
+    launch(machine, range.part(at - range.begin, stop - at), step, !padding && run->decays);
     at = stop;
-    if (padding) break;
+    if (!padding) ++run;
   }
+}
+
+void Optimizer::launch(const Machine& machine, const Range& run, const Step& step,
+                       bool decays) const {
+  const auto number = [](double value) { return static_cast<float>(value); };
+  const double decay = decays ? options_.weight_decay : 0;
+  if (options_.kind == "sgd") {
+    const Buffer velocity = run.states.empty() ? Buffer{} : buffer_of(run.states[0]);
+    const std::array numbers{number(step.learning_rate), number(step.gradient_scale), number(decay),
+                             number(options_.momentum)};
+    return machine.launch(
+        make_call(Kernel::sgd, {buffer_of(run.parameters), buffer_of(run.gradients), velocity}, {},
+                  numbers),
+        run.parameters.size(), false);
+  }
+  const auto count = static_cast<double>(step.number);
+  const std::array numbers{number(step.learning_rate / (1 - std::pow(options_.beta1, count))),
+                           number(1 / std::sqrt(1 - std::pow(options_.beta2, count))),
+                           number(1 - step.learning_rate * decay),
+                           number(step.gradient_scale),
+                           number(options_.beta1),
+                           number(options_.beta2),
+                           number(options_.epsilon)};
+  machine.launch(make_call(Kernel::adamw,
+                           {buffer_of(run.parameters), buffer_of(run.gradients),
+                            buffer_of(run.states[0]), buffer_of(run.states[1])},
+                           {}, numbers),
+                 run.parameters.size(), false);
 }
 
 double LearningRate::at(std::size_t step) const {
@@ -49,12 +103,6 @@ double LearningRate::at(std::size_t step) const {
 
 double clip_scale(double norm, double limit) {
   return limit > 0 && norm > limit ? limit / norm : 1;
-}
-
-double sum_of_squares(std::span<const float> values) {
-  double sum = 0;
-  for (const float value : values) sum += static_cast<double>(value) * static_cast<double>(value);
-  return sum;
 }
 
 }  // namespace rondo::train

@@ -2,16 +2,15 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "tools/trainer/model/unit.h"
-#include "tools/trainer/optimize/rule.h"
 
 namespace rondo::train {
+
+class Machine;
 
 /// Equal on every rank.
 struct OptimizerOptions {
@@ -33,6 +32,9 @@ struct Range {
   /// Where the model's copies of the parameters lie, if the optimizer changes master weights in
   /// another memory. Otherwise empty.
   std::span<float> copies{};
+
+  /// `count` elements from the `first` on. Empty spans stay empty.
+  Range part(std::size_t first, std::size_t count) const;
 };
 
 /// The numbers of one step, for all ranges.
@@ -45,30 +47,23 @@ struct Step {
 /// Holds no values itself: update() is a pure function of its arguments. Any thread.
 class Optimizer {
  public:
-  explicit Optimizer(const Layout& layout);
-  virtual ~Optimizer() = default;
+  /// Throws Error{invalid_argument} for an unknown kind or numbers out of range.
+  Optimizer(const OptimizerOptions& options, const Layout& layout);
   /// Floats of state for each parameter: 0 or 1 with sgd, 2 with adamw.
-  virtual std::size_t states() const = 0;
-  /// Takes one step on a range, which may begin and end anywhere.
-  void update(const Range& range, const Step& step) const;
-  /// The same by `apply`, called for runs that together cover the range. A run is decayed as a
-  /// whole or not at all.
-  using Apply = std::function<void(const UpdateRule& rule, const Range& run)>;
-  void update(const Range& range, const Step& step, const Apply& apply) const;
-
- protected:
-  virtual UpdateRule rule(const Step& step, bool decays) const = 0;
+  std::size_t states() const;
+  /// Takes one step on a range in the machine's memory, which may begin and end anywhere.
+  void update(const Machine& machine, const Range& range, const Step& step) const;
 
  private:
   struct Run {
     std::size_t end;  ///< in the flat model
     bool decays;
   };
+  void launch(const Machine& machine, const Range& run, const Step& step, bool decays) const;
+
+  OptimizerOptions options_;
   std::vector<Run> runs_{};  ///< ascending; neighbours differ in `decays`
 };
-
-/// Throws Error{invalid_argument} for an unknown kind or numbers out of range.
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, const Layout& layout);
 
 /// Linear warm-up to `peak` over `warm_up` steps, then a cosine down to `floor` at step `steps`.
 struct LearningRate {
@@ -83,8 +78,5 @@ struct LearningRate {
 
 /// The factor that brings a gradient of global norm `norm` to at most `limit`; 1 if `limit` is 0.
 double clip_scale(double norm, double limit);
-
-/// The sum of squares in double.
-double sum_of_squares(std::span<const float> values);
 
 }  // namespace rondo::train

@@ -2,165 +2,168 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <utility>
 
-#include "rondo/error.h"
-#include "tools/trainer/report/call_cost.h"
+#include "core/schedule/formula.h"
+#include "tools/trainer/refuse.h"
 #include "tools/trainer/report/print.h"
+#include "tools/trainer/strategy/workplace.h"
 
 namespace rondo::train {
 namespace {
 
-/// How often a step passes over the model, and which parts are sharded.
-struct Row {
-  std::string_view strategy;
-  double (*gradient_passes)(const Traits&);   ///< in units of f G
-  double (*parameter_passes)(const Traits&);  ///< in units of f W
-  bool shards_state;
-  bool shards_gradients;
-  bool shards_parameters;
-  std::string_view bytes;
-  std::string_view memory;
+struct FormulaRow {
+  std::string_view strategy, bytes, memory;
 };
+constexpr std::array formula_rows{FormulaRow{"ddp", "2f G", "p + g + s"},
+                                  FormulaRow{"zero1", "f G + f W", "p + g + s/P"},
+                                  FormulaRow{"zero2", "A f G + f W", "p + (g + s)/P"},
+                                  FormulaRow{"zero3", "A f G + 2A f W", "(p + g + s)/P"}};
 
-double steps(const Traits& traits) { return static_cast<double>(traits.micro_steps); }
+template <class Rows, class Name>
+const auto& row_of(const Rows& rows, std::string_view strategy, Name name) {
+  const auto row = std::find_if(rows.begin(), rows.end(),
+                                [&](const auto& one) { return one.*name == strategy; });
+  if (row != rows.end()) return *row;
+  refuse("there is no formula for the strategy '" + std::string(strategy) + "'",
+         "one of ddp, zero1, zero2, zero3");
+}
+const FormulaRow& texts_of(std::string_view strategy) {
+  return row_of(formula_rows, strategy, &FormulaRow::strategy);
+}
+const StrategyInfo& sharding_of(std::string_view strategy) {
+  return row_of(strategies(), strategy, &StrategyInfo::name);
+}
 
-constexpr std::array rows{
-    Row{"ddp", [](const Traits& t) { return t.reduces_every_micro_step ? 2 * steps(t) : 2.0; },
-        [](const Traits&) { return 0.0; }, false, false, false, "2f G", "p + g + s"},
-    Row{"zero1", [](const Traits&) { return 1.0; }, [](const Traits&) { return 1.0; }, true, false,
-        false, "f G + f W", "p + g + s/P"},
-    Row{"zero2", [](const Traits& t) { return steps(t); }, [](const Traits&) { return 1.0; }, true,
-        true, false, "A f G + f W", "p + (g + s)/P"},
-    Row{"zero3", [](const Traits& t) { return steps(t); },
-        [](const Traits& t) { return 2 * steps(t); }, true, true, true, "A f G + 2A f W",
-        "(p + g + s)/P"},
+using Term = std::string_view CallCost::*;
+
+/// A step's calls with the costs of their algorithms.
+class StepCalls {
+ public:
+  StepCalls(std::string_view strategy, const Traits& traits)
+      : passes_(passes_of(strategy, traits)),
+        variables_(cost_variables(traits.ranks)),
+        reduces_(cost_or_ring(passes_.reducing, traits.reduced_by)),
+        gathers_(cost_or_ring(Collective::all_gather, traits.gathered_by)) {}
+
+  bool are_rings() const {
+    return reduces_.algorithm == "ring" && (!has_gathers() || gathers_.algorithm == "ring");
+  }
+  bool send_as_rings() const {
+    return reduces_.sent == find_call_cost(passes_.reducing, "ring")->sent &&
+           (!has_gathers() ||
+            gathers_.sent == find_call_cost(Collective::all_gather, "ring")->sent);
+  }
+  double value(const CallCost& cost, Term term) const { return evaluate(cost.*term, variables_); }
+  /// The sum over the calls: the reductions' values times one weight, the gathers' times the other.
+  double sum(Term term, double reduction, double gather) const {
+    return static_cast<double>(passes_.reductions) * value(reduces_, term) * reduction +
+           static_cast<double>(passes_.gathers) * value(gathers_, term) * gather;
+  }
+  /// words(name of the collective, cost, passes) of the calls that there are, with `between` them.
+  template <class Words>
+  std::string each(const char* between, Words words) const {
+    const bool all = passes_.reducing == Collective::all_reduce;
+    std::string text = words(all ? "all_reduce" : "reduce_scatter", reduces_);
+    return has_gathers() ? text + between + words("all_gather", gathers_) : text;
+  }
+  bool has_gathers() const { return passes_.gathers > 0; }
+  bool have_one_algorithm() const {
+    return !has_gathers() || gathers_.algorithm == reduces_.algorithm;
+  }
+
+ private:
+  static const CallCost& cost_or_ring(Collective kind, std::string_view algorithm) {
+    const CallCost* const found = find_call_cost(kind, algorithm);
+    return found != nullptr ? *found : *find_call_cost(kind, "ring");
+  }
+
+  Passes passes_;
+  Variables variables_;
+  const CallCost& reduces_;
+  const CallCost& gathers_;
 };
-
-const Row& row_of(std::string_view strategy) {
-  const auto* const row = std::find_if(std::begin(rows), std::end(rows),
-                                       [&](const Row& one) { return one.strategy == strategy; });
-  if (row != std::end(rows)) return *row;
-  throw Error(ErrorCode::invalid_argument,
-              "there is no formula for the strategy '" + std::string(strategy) + "'",
-              {.remedy = "one of ddp, zero1, zero2, zero3"});
-}
-
-/// How often a step's calls reduce and gather the whole model.
-struct Calls {
-  const CallCost& reduces;
-  const CallCost& gathers;
-  double reducing = 0;   ///< how often gradients are reduced: all_reduces, or reduce_scatters
-  double gathering = 0;  ///< how often parameters are gathered
-};
-
-const CallCost& cost_or_ring(CallKind kind, std::string_view algorithm) {
-  const CallCost* const found = find_call_cost(kind, algorithm);
-  return found != nullptr ? *found : *find_call_cost(kind, "ring");
-}
-
-CallKind reducing_kind(const Row& row) {
-  return row.strategy == "ddp" ? CallKind::all_reduce : CallKind::reduce_scatter;
-}
-
-/// An all_reduce passes over the gradients twice.
-Calls calls_of(const Row& row, const Traits& traits) {
-  const CallKind kind = reducing_kind(row);
-  return {cost_or_ring(kind, traits.reduced_by),
-          cost_or_ring(CallKind::all_gather, traits.gathered_by),
-          row.gradient_passes(traits) / (kind == CallKind::all_reduce ? 2 : 1),
-          row.parameter_passes(traits)};
-}
-
-bool rings(const Calls& calls) {
-  return calls.reduces.algorithm == "ring" &&
-         (calls.gathering == 0 || calls.gathers.algorithm == "ring");
-}
 
 double elements(const Traits& traits) {
   return static_cast<double>(traits.parameters + traits.padding);
 }
 
-/// "circulant: q": the cost of a call; for both kinds of calls if they differ.
-std::string by_algorithm(const Calls& calls, Term CallCost::*term) {
-  std::string text =
-      std::string(calls.reduces.algorithm) + ": " + std::string((calls.reduces.*term).text);
-  if (calls.gathering > 0 && calls.gathers.algorithm != calls.reduces.algorithm)
-    text += ", " + std::string(calls.gathers.algorithm) + ": " +
-            std::string((calls.gathers.*term).text);
-  return text;
-}
-
 }  // namespace
 
+Passes passes_of(std::string_view strategy, const Traits& traits) {
+  const StrategyInfo& row = sharding_of(strategy);
+  const bool each = row.shards_gradients || (!row.shards_state && traits.reduces_every_micro_step);
+  return {.reducing = row.shards_state ? Collective::reduce_scatter : Collective::all_reduce,
+          .reductions = each ? traits.micro_steps : 1,
+          .gathers = row.shards_parameters ? 2 * traits.micro_steps
+                     : row.shards_state    ? std::size_t{1}
+                                           : 0};
+}
+
 Formula bytes_a_step(std::string_view strategy, const Traits& traits) {
-  const Row& row = row_of(strategy);
-  const Calls calls = calls_of(row, traits);
-  const double value =
-      elements(traits) *
-      (calls.reducing * calls.reduces.sent.value(traits.ranks) * traits.gradient_wire +
-       calls.gathering * calls.gathers.sent.value(traits.ranks) * traits.parameter_wire);
-  const bool each = strategy == "ddp" && traits.reduces_every_micro_step;
-  const bool gathers = calls.gathering > 0;
-  if (!sends_as_a_ring(reducing_kind(row), calls.reduces) ||
-      (gathers && !sends_as_a_ring(CallKind::all_gather, calls.gathers))) {
-    const auto part = [](const CallCost& call, const char* passes) {
-      return std::string(call.algorithm) + ": (" + std::string(call.sent.text) + ")" + passes;
-    };
-    const bool every = each || strategy == "zero2" || strategy == "zero3";
-    std::string text = part(calls.reduces, every ? " A G" : " G");
-    if (gathers) text += ", " + part(calls.gathers, strategy == "zero3" ? " 2A W" : " W");
-    return {std::move(text), value};
-  }
-  return {each ? "2A f G" : std::string(row.bytes), value};
+  const StepCalls calls(strategy, traits);
+  const double value = calls.sum(&CallCost::sent, elements(traits) * traits.gradient_wire,
+                                 elements(traits) * traits.parameter_wire);
+  const bool each = traits.reduces_every_micro_step && strategy == "ddp";
+  if (calls.send_as_rings())
+    return {each ? "2A f G" : std::string(texts_of(strategy).bytes), value};
+  const bool every = each || strategy == "zero2" || strategy == "zero3";
+  return {calls.each(", ",
+                     [&](std::string_view kind, const CallCost& call) {
+                       const char* const passes = kind == "all_gather"
+                                                      ? (strategy == "zero3" ? " 2A W" : " W")
+                                                      : (every ? " A G" : " G");
+                       return std::string(call.algorithm) + ": (" + std::string(call.sent) + ")" +
+                              passes;
+                     }),
+          value};
 }
 
 Formula messages_a_step(std::string_view strategy, const Traits& traits) {
-  const Calls calls = calls_of(row_of(strategy), traits);
-  const double messages = calls.reducing * calls.reduces.messages.value(traits.ranks) +
-                          calls.gathering * calls.gathers.messages.value(traits.ranks);
-  return {
-      rings(calls) ? "(P-1) a pass and call" : by_algorithm(calls, &CallCost::messages) + " a call",
-      messages * static_cast<double>(traits.calls)};
-}
-
-StepCost cost_of_a_step(std::string_view strategy, const Traits& traits) {
-  const Calls calls = calls_of(row_of(strategy), traits);
-  const int ranks = traits.ranks;
-  const double gradients = calls.reducing * elements(traits) * traits.gradient_wire;
-  const double parameters = calls.gathering * elements(traits) * traits.parameter_wire;
-  return {.rounds = static_cast<double>(traits.calls) *
-                    (calls.reducing * calls.reduces.rounds.value(ranks) +
-                     calls.gathering * calls.gathers.rounds.value(ranks)),
-          .bytes = gradients * calls.reduces.most_sent.value(ranks) +
-                   parameters * calls.gathers.most_sent.value(ranks),
-          .added = gradients * calls.reduces.added.value(ranks)};
-}
-
-std::string cost_line_words(std::string_view strategy, const Traits& traits) {
-  const Calls calls = calls_of(row_of(strategy), traits);
-  if (rings(calls)) return "";
-  const auto line = [&](const char* kind, const CallCost& call) {
-    const auto part = [&](const Term& term) {
-      return std::string(term.text) + print(" = %.4g", term.value(traits.ranks));
-    };
-    return std::string(kind) + " by " + std::string(call.algorithm) + ": rounds " +
-           part(call.rounds) + "; its busiest rank sends " + part(call.most_sent) + " N, adds " +
-           part(call.added) + " N\n";
-  };
-  std::string text = line(strategy == "ddp" ? "all_reduce" : "reduce_scatter", calls.reduces);
-  if (calls.gathering > 0) text += line("all_gather", calls.gathers);
-  return text;
+  const StepCalls calls(strategy, traits);
+  const auto count = static_cast<double>(traits.calls);
+  const double value = calls.sum(&CallCost::messages, count, count);
+  if (calls.are_rings()) return {"(P-1) a pass and call", value};
+  std::string text;
+  calls.each("", [&](const char*, const CallCost& call) {
+    if (text.empty() || !calls.have_one_algorithm())
+      text += (text.empty() ? "" : ", ") + std::string(call.algorithm) + ": " +
+              std::string(call.messages);
+    return "";
+  });
+  return {text + " a call", value};
 }
 
 Formula memory(std::string_view strategy, const Traits& traits) {
-  const Row& row = row_of(strategy);
+  const StrategyInfo& row = sharding_of(strategy);
   const double share = 1.0 / traits.ranks;
   const double bytes = traits.parameter_bytes * (row.shards_parameters ? share : 1) +
                        traits.gradient_bytes * (row.shards_gradients ? share : 1) +
                        traits.state_bytes * (row.shards_state ? share : 1);
-  return {std::string(row.memory), bytes * static_cast<double>(traits.parameters)};
+  return {std::string(texts_of(strategy).memory), bytes * static_cast<double>(traits.parameters)};
+}
+
+StepCost cost_of_a_step(std::string_view strategy, const Traits& traits) {
+  const StepCalls calls(strategy, traits);
+  const auto count = static_cast<double>(traits.calls);
+  const double gradients = elements(traits) * traits.gradient_wire;
+  return {
+      .rounds = calls.sum(&CallCost::rounds, count, count),
+      .bytes = calls.sum(&CallCost::most_sent, gradients, elements(traits) * traits.parameter_wire),
+      .added = calls.sum(&CallCost::added, gradients, 0)};
+}
+
+std::string cost_line_words(std::string_view strategy, const Traits& traits) {
+  const StepCalls calls(strategy, traits);
+  if (calls.are_rings()) return "";
+  return calls.each("", [&](const char* kind, const CallCost& call) {
+    const auto part = [&](Term term) {
+      return std::string(call.*term) + print(" = %.4g", calls.value(call, term));
+    };
+    return std::string(kind) + " by " + std::string(call.algorithm) + ": rounds " +
+           part(&CallCost::rounds) + "; its busiest rank sends " + part(&CallCost::most_sent) +
+           " N, adds " + part(&CallCost::added) + " N\n";
+  });
 }
 
 double speed_up(int ranks, double compute, double communication, double overlapped) {

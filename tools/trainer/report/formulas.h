@@ -1,6 +1,6 @@
 // The textbook's formulas for data parallelism, corrected and in one place.
 //
-//   P         ranks
+//   P, q      ranks, ceil(log2 P)
 //   f         (P-1)/P: the share of a vector that a rank sends in a reduce-scatter or all-gather
 //   A         micro-steps in a step
 //   G, W      bytes of the gradients and of the parameters on the wire
@@ -15,7 +15,7 @@
 //   zero3    A f G + 2A f W                      (p + g + s)/P
 //
 // The bytes sent are means over the ranks. They hold for rings and for every algorithm that sends
-// no byte twice. one_shot and recursive_doubling send more (report/call_cost.h).
+// no byte twice. one_shot and recursive_doubling send more (call_cost.cc).
 //
 // With G = W the rows are 2f, 2f, (A+1) f and 3A f times the model. With Adam in float32 (p, g, s =
 // 4, 4, 8) memory is 16, 8 + 8/P, 4 + 12/P and 16/P. In mixed precision (2, 2, 12) it is 16, 4 +
@@ -25,6 +25,8 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+
+#include "rondo/rondo.h"
 
 namespace rondo::train {
 
@@ -42,22 +44,49 @@ struct Traits {
   double gradient_bytes = 4;   ///< g
   double state_bytes = 8;      ///< s
   /// The algorithms of the calls that reduce gradients and of those that gather parameters. One
-  /// that call_cost.h does not know counts as a ring.
+  /// that call_cost.cc does not know counts as a ring.
   std::string reduced_by = "ring";
   std::string gathered_by = "ring";
 };
+
+/// The cost of a collective call by one of the library's algorithms, as formulas in P and q
+/// (core/schedule/formula.h). N is the whole vector, all blocks together.
+///
+/// Messages and bytes sent are means over the ranks, as a run counts them: a tree's inner ranks send
+/// more than its leaves. The rest is the algorithm's cost line in `rondo list`.
+struct CallCost {
+  std::string_view algorithm;
+  std::string_view messages;  ///< sent by a rank, mean over the ranks
+  std::string_view sent;      ///< in N, mean over the ranks
+  std::string_view rounds;
+  std::string_view most_sent;  ///< in N, by the busiest rank
+  std::string_view added;      ///< in N, by the busiest rank; an all_gather adds nothing
+};
+/// Of an all_reduce, a reduce_scatter or an all_gather. nullptr if there is no such algorithm, or it
+/// does not have this call.
+const CallCost* find_call_cost(Collective kind, std::string_view algorithm);
+
+/// How often the calls of a step pass over the model. Throws Error{invalid_argument} for a strategy
+/// that is not in the table above, as do the functions that follow.
+struct Passes {
+  Collective reducing = Collective::all_reduce;  ///< or reduce_scatter
+  std::size_t reductions = 1;
+  std::size_t gathers = 0;
+};
+Passes passes_of(std::string_view strategy, const Traits& traits);
 
 /// A formula as text, and its value.
 struct Formula {
   std::string text{};
   double value = 0;
 };
-
-/// Payload bytes that a rank sends in a step, mean over the ranks. Throws Error{invalid_argument}
-/// for a strategy that is not in the table above, as do the next three functions.
+/// Payload bytes that a rank sends in a step, mean over the ranks.
 Formula bytes_a_step(std::string_view strategy, const Traits& traits);
 /// The same for messages. A ring has as many messages as rounds.
 Formula messages_a_step(std::string_view strategy, const Traits& traits);
+/// Bytes that a rank holds, without activations and buffers.
+Formula memory(std::string_view strategy, const Traits& traits);
+
 /// The cost of the step's calls one after the other, by their algorithms' cost lines.
 struct StepCost {
   double rounds = 0;
@@ -67,8 +96,6 @@ struct StepCost {
 StepCost cost_of_a_step(std::string_view strategy, const Traits& traits);
 /// The algorithms' cost lines as text for people; empty if all calls go round rings.
 std::string cost_line_words(std::string_view strategy, const Traits& traits);
-/// Bytes that a rank holds, without activations and buffers.
-Formula memory(std::string_view strategy, const Traits& traits);
 
 /// S = P t_c / (t_c + max(0, t_comm - overlapped)): P ranks that compute for t_c seconds in a step,
 /// compared with one rank that computes for P t_c seconds.

@@ -7,111 +7,95 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "rondo/error.h"
+#include "tools/trainer/refuse.h"
 
 namespace rondo::train {
 namespace {
 
-using Json = nlohmann::json;
+using nlohmann::json;
 
-constexpr int schema = 3;  ///< as tools/rondo/calibrate/profile_json.cc writes it
+constexpr int profile_schema = 3;  ///< as tools/rondo/calibrate/profile_json.cc writes it
 
-[[noreturn]] void refuse(const std::string& path, const std::string& why) {
-  throw Error(ErrorCode::invalid_argument, "--profile " + path + ": " + why,
-              {.remedy = "`rondo calibrate --output " + path + "` makes one in half a minute"});
+/// The element of a list with the least `distance`.
+template <class Distance>
+const json& nearest(const json& list, Distance distance) {
+  const auto before = [&](const json& a, const json& b) { return distance(a) < distance(b); };
+  return list.at(static_cast<std::size_t>(std::min_element(list.begin(), list.end(), before) -
+                                          list.begin()));  // which throws where there is none
 }
 
-/// An exchange is two all-gathers round a ring. It moves as much as an all-reduce of "bytes".
-double bytes_a_rank(double bytes, int ranks) { return 2.0 * (ranks - 1) / ranks * bytes; }
+/// Seconds and bytes that a rank sends, of the sample whose size is nearest. An exchange is two
+/// all-gathers round a ring. It moves as much as an all-reduce.
+struct Sample {
+  Sample(const json& curve, double bytes, int ranks) {
+    const json& knot = nearest(curve, [&](const json& one) {
+      return std::abs(std::log(one.at("bytes").get<double>() / bytes));
+    });
+    seconds = knot.at("seconds").at("median").get<double>();
+    sent = 2.0 * (ranks - 1) / ranks * knot.at("bytes").get<double>();
+  }
+  double seconds, sent;
+};
 
-bool is_apart(const Json& link) { return link.at("hosts").get<int>() > 1; }
-
-const Json* nearest_entry(const Json& profile, const Route& route) {
-  const Json* best = nullptr;
-  const auto distance = [&](const Json& link) {
+Link link_from(const json& profile, const Route& route, double bytes) {
+  json entries = json::array();
+  for (const json& link : profile.at("links")) {
+    if (link.at("transport").get<std::string>() == route.transport &&
+        (link.at("hosts").get<int>() > 1) == route.apart)
+      entries.push_back(link);
+  }
+  if (entries.empty()) return {};
+  const json& entry = nearest(entries, [&](const json& link) {
     return std::abs(link.at("ranks").get<int>() - route.ranks);
-  };
-  for (const Json& link : profile.at("links")) {
-    if (link.at("transport").get<std::string>() != route.transport) continue;
-    if (is_apart(link) != route.apart) continue;
-    if (best == nullptr || distance(link) < distance(*best)) best = &link;
-  }
-  return best;
-}
-
-double median(const Json& knot) { return knot.at("seconds").at("median").get<double>(); }
-
-/// The sample of a curve whose size is nearest to `bytes`.
-const Json& nearest_knot(const Json& curve, double bytes) {
-  const auto distance = [&](const Json& knot) {
-    return std::abs(std::log(knot.at("bytes").get<double>() / bytes));
-  };
-  const Json* best = nullptr;
-  for (const Json& knot : curve) {
-    if (best == nullptr || distance(knot) < distance(*best)) best = &knot;
-  }
-  return best != nullptr ? *best : curve.at(0);  // which throws
-}
-
-Link link_of(const Json& entry, double bytes) {
+  });
   const int ranks = entry.at("ranks").get<int>();
-  const Json& exchange = nearest_knot(entry.at("exchange"), bytes);
+  const Sample exchange(entry.at("exchange"), bytes, ranks);
   // Two reduce_scatters are an exchange that also adds up the bytes that arrive.
-  const Json& combining = nearest_knot(entry.at("combining"), bytes);
-  const double sent = bytes_a_rank(exchange.at("bytes").get<double>(), ranks);
-  const double added = bytes_a_rank(combining.at("bytes").get<double>(), ranks);
-  const double alpha = median({{"seconds", entry.at("alpha")}});
-  return {.rate = sent / median(exchange),
-          .alpha = alpha,
-          .beta = std::max(0.0, median(exchange) - 2 * (ranks - 1) * alpha) / sent,
-          .gamma = std::max(0.0, median(combining) / added - median(exchange) / sent),
-          .words = entry.at("transport").get<std::string>() + " between " + std::to_string(ranks) +
-                   (is_apart(entry) ? " hosts" : " ranks")};
-}
-
-[[noreturn]] void refuse_missing(const std::string& path, const Route& route) {
-  throw Error(ErrorCode::invalid_argument,
-              "--profile " + path + ": it has nothing about the transport '" + route.transport +
-                  "' between ranks on " + (route.apart ? "several hosts" : "one host"),
-              {.remedy = route.apart ? "`rondo calibrate --output " + path +
-                                           "` under a launcher, one rank on each host, makes one"
-                                     : "`rondo calibrate --output " + path +
-                                           "` without a launcher makes one in half a minute"});
-}
-
-/// A profile with another schema is of another version; its samples may mean something else.
-void demand_schema(const std::string& path, const Json& profile) {
-  const int found = profile.at("schema").get<int>();
-  if (found != schema)
-    refuse(path, "its schema is " + std::to_string(found) + ", this rondo-train reads " +
-                     std::to_string(schema) + ": another version made it");
+  const Sample combining(entry.at("combining"), bytes, ranks);
+  const double alpha = entry.at("alpha").at("median").get<double>();
+  const json& machine = profile.at("machine");
+  return {
+      .rate = exchange.sent / exchange.seconds,
+      .alpha = alpha,
+      .beta = std::max(0.0, exchange.seconds - 2 * (ranks - 1) * alpha) / exchange.sent,
+      .gamma = std::max(0.0, combining.seconds / combining.sent - exchange.seconds / exchange.sent),
+      .words = route.transport + " between " + std::to_string(ranks) +
+               (route.apart ? " hosts; " : " ranks; ") + machine.at("cpu").get<std::string>() +
+               ", " + std::to_string(machine.at("cores").get<int>()) + " cores, " +
+               profile.at("date").get<std::string>()};
 }
 
 }  // namespace
 
 Link read_link(const std::string& path, const Route& route, double bytes) {
+  const std::string make = "`rondo calibrate --output " + path + "` ";
+  const auto fail = [&](const std::string& why) {
+    refuse("--profile " + path + ": " + why, make + "makes one in half a minute");
+  };
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
-    throw Error(ErrorCode::invalid_argument, "--profile " + path + ": it is a folder",
-                {.remedy = "the name of the file that `rondo calibrate --output FILE` made"});
-  }
+  if (std::filesystem::is_directory(path, ignored)) fail("it is a folder");
   std::ifstream file(path);
-  const Json profile = Json::parse(file, nullptr, false);
-  if (!file || profile.is_discarded()) refuse(path, "there is no such file, or it is not JSON");
+  const json profile = json::parse(file, nullptr, false);
+  if (!file || profile.is_discarded()) fail("there is no such file, or it is not JSON");
+  Link link;
   try {
-    demand_schema(path, profile);
-    const Json* const entry = nearest_entry(profile, route);
-    if (entry == nullptr) refuse_missing(path, route);
-    Link link = link_of(*entry, bytes);
-    const Json& machine = profile.at("machine");
-    link.words += "; " + machine.at("cpu").get<std::string>() + ", " +
-                  std::to_string(machine.at("cores").get<int>()) + " cores, " +
-                  profile.at("date").get<std::string>();
-    if (link.rate > 0 && std::isfinite(link.rate)) return link;
-  } catch (const Json::exception&) {
-    refuse(path, "it is no profile of `rondo calibrate`");
+    // A profile with another schema is of another version; its samples may mean something else.
+    if (const int found = profile.at("schema").get<int>(); found != profile_schema) {
+      fail("its schema is " + std::to_string(found) + ", this rondo-train reads " +
+           std::to_string(profile_schema) + ": another version made it");
+    }
+    link = link_from(profile, route, bytes);
+  } catch (const json::exception&) {
+    fail("it is no profile of `rondo calibrate`");
   }
-  refuse(path, "its samples are no times");
+  if (link.words.empty()) {
+    refuse("--profile " + path + ": it has nothing about the transport '" + route.transport +
+               "' between ranks on " + (route.apart ? "several hosts" : "one host"),
+           make + (route.apart ? "under a launcher, one rank on each host, makes one"
+                               : "without a launcher makes one in half a minute"));
+  }
+  if (!(link.rate > 0) || !std::isfinite(link.rate)) fail("its samples are no times");
+  return link;
 }
 
 }  // namespace rondo::train

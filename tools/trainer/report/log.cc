@@ -1,103 +1,224 @@
 #include "tools/trainer/report/log.h"
 
+#include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
 #include <span>
+#include <sstream>
 #include <utility>
 
-#include "rondo/error.h"
-#include "tools/trainer/report/plot.h"
-#include "tools/trainer/report/rows.h"
+#include "tools/trainer/refuse.h"
 
 namespace rondo::train {
 namespace {
 
-std::string unfinished(const std::string& path) { return path + ".unfinished"; }
+using Json = nlohmann::ordered_json;
+
+constexpr const char* json_begin = " \"steps\": [";
+
+std::string csv_columns() {
+  std::string columns = "step,loss,validation,norm,rate,loss_scale,skipped";
+  for (const auto name : phase_names) columns += "," + std::string(name) + "_s";
+  return columns + ",messages,payload_bytes,header_bytes";
+}
+
+std::string csv_row(const StepRecord& step) {
+  std::ostringstream out;
+  out.precision(9);
+  out << step.step << "," << step.loss << ",";
+  if (step.validation) out << *step.validation;
+  out << "," << step.norm << "," << step.rate << "," << step.loss_scale << ","
+      << (step.skipped ? 1 : 0);
+  for (const double seconds : step.phases) out << "," << seconds;
+  out << "," << step.traffic.messages << "," << step.traffic.payload_bytes << ","
+      << step.traffic.header_bytes << "\n";
+  return out.str();
+}
+
+/// The step of a complete row; nothing if the line is not one, for example cut off.
+std::optional<std::size_t> csv_step(const std::string& line) {
+  std::size_t step = 0;
+  const auto parsed = std::from_chars(line.data(), line.data() + line.size(), step);
+  if (parsed.ec != std::errc() ||
+      std::ranges::count(line, ',') != std::ranges::count(csv_columns(), ','))
+    return std::nullopt;
+  return step;
+}
+
+/// JSON knows no infinity.
+Json json_number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+std::string json_row(const StepRecord& step) {
+  Json row{{"step", step.step}, {"loss", step.loss}};
+  if (step.validation) row["validation"] = *step.validation;
+  row["norm"] = json_number(step.norm);
+  row["rate"] = step.rate;
+  row["loss_scale"] = step.loss_scale;
+  row["skipped"] = step.skipped;
+  for (std::size_t i = 0; i < phase_names.size(); ++i)
+    row["seconds"][std::string(phase_names[i])] = step.phases[i];
+  row["messages"] = step.traffic.messages;
+  row["payload_bytes"] = step.traffic.payload_bytes;
+  row["header_bytes"] = step.traffic.header_bytes;
+  return "  " + row.dump();
+}
+
+std::optional<std::size_t> json_step(const std::string& line) {
+  const Json row = Json::parse(line, nullptr, false);
+  if (!row.is_object() || !row.contains("step") || !row.at("step").is_number_unsigned())
+    return std::nullopt;
+  return row.at("step").get<std::size_t>();
+}
+
+/// Up to the line before the rows.
+std::string json_head(const RunRecord& run, std::size_t resumed) {
+  Json head{{"ranks", run.ranks},
+            {"strategy", run.strategy},
+            {"parameters", run.parameters},
+            {"targets_per_step", run.targets_per_step},
+            {"settings", Json::parse(run.settings)}};
+  if (resumed > 0) head["resumed_at"] = resumed;
+  const std::string text = head.dump(1);
+  return text.substr(0, text.rfind('\n')) + ",\n" + json_begin + "\n";
+}
+
+std::string unfinished_name(const std::string& path) { return path + ".unfinished"; }
 
 [[noreturn]] void cannot_write(const std::string& path) {
-  std::remove(unfinished(path).c_str());
+  std::remove(unfinished_name(path).c_str());
   throw Error(ErrorCode::system, "cannot write " + path,
               {.remedy = "a folder that exists, may be written to and is not full"});
 }
 
-void replace(const std::string& path, const std::string& text) {
-  std::ofstream out(unfinished(path), std::ios::binary);
-  out << text;
-  out.close();
-  if (!out || std::rename(unfinished(path).c_str(), path.c_str()) != 0) cannot_write(path);
-}
-
 }  // namespace
 
-StepLog::StepLog(std::string path, const RunRecord& run, std::size_t resumed)
-    : path_(std::move(path)),
-      resumed_(resumed),
-      form_(path_.ends_with(".csv") ? csv_form() : json_form(run, resumed)) {}
+void replace_file(const std::string& path, const std::string& text) {
+  std::ofstream out(unfinished_name(path), std::ios::binary);
+  out << text;
+  out.close();
+  if (!out || std::rename(unfinished_name(path).c_str(), path.c_str()) != 0) cannot_write(path);
+}
 
-// If the disk is full, the old end of the file is restored; that fits.
-void StepLog::put(const std::string& text) {
-  try {
-    file_->write_at(end_, std::as_bytes(std::span(text)));
-  } catch (const Error&) {
-    file_->write_at(end_, std::as_bytes(std::span(form_.tail)));
-    file_->truncate(end_ + form_.tail.size());
-    throw;
+void try_file(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    throw Error(ErrorCode::system, "cannot write " + path + ": it is a folder",
+                {.remedy = "the name of a file in it"});
   }
+  std::ofstream out(unfinished_name(path), std::ios::binary);
+  if (!out) cannot_write(path);
+  out.close();
+  std::remove(unfinished_name(path).c_str());
+}
+
+StepLog::StepLog(std::string path, const RunRecord& run, std::size_t resumed)
+    : path_(std::move(path)), resumed_(resumed) {
+  head_ = csv_columns() + "\n";
+  if (is_csv() || path_.empty()) return;
+  head_ = json_head(run, resumed);
+  between_ = ",\n";
+  tail_ = "\n ]\n}\n";
+}
+
+/// Nothing if the file is not a log of this form, or another program has reformatted it: then no row
+/// may get lost. Only the file's last line may be cut off.
+std::optional<std::vector<std::string>> StepLog::rows_of(const std::string& file) const {
+  std::istringstream lines(file);
+  const std::string begin = is_csv() ? csv_columns() : json_begin;
+  std::string line;
+  do {
+    if (!std::getline(lines, line)) return std::nullopt;
+  } while (line != begin);
+  std::vector<std::string> rows;
+  while (std::getline(lines, line)) {
+    const bool cut_off = lines.eof();  // a line that lacks its end
+    if (cut_off || line.empty() || line.starts_with(" ]")) break;
+    if (!is_csv() && line.ends_with(",")) line.pop_back();
+    const auto step = is_csv() ? csv_step(line) : json_step(line);
+    if (!step) return std::nullopt;
+    if (*step > resumed_) break;
+    rows.push_back(line + (is_csv() ? "\n" : ""));
+  }
+  return rows;
 }
 
 std::vector<std::string> StepLog::kept() const {
   if (resumed_ == 0 || !std::filesystem::exists(path_)) return {};
-  auto rows = rows_up_to(read_whole(path_), form_, resumed_);
+  auto rows = rows_of(read_whole(path_));
   if (rows) return std::move(*rows);
-  throw Error(ErrorCode::invalid_argument,
-              "--log " + path_ + " is no log that a resumed run could go on with",
-              {.remedy = "another --log, or delete that file"});
+  refuse("--log " + path_ + " is no log that a resumed run could go on with",
+         "another --log, or delete that file");
 }
 
 void StepLog::check() const {
-  try_report(path_);
+  if (path_.empty()) return;
+  try_file(path_);
   kept();
 }
 
 // The old rows and the new head appear together, by renaming.
 void StepLog::begin() {
   const auto rows = kept();
-  std::string text = form_.head;
-  for (std::size_t i = 0; i < rows.size(); ++i) text += (i == 0 ? "" : form_.between) + rows[i];
-  replace(path_, text + form_.tail);
+  std::string text = head_;
+  for (std::size_t i = 0; i < rows.size(); ++i) text += (i == 0 ? "" : between_) + rows[i];
+  replace_file(path_, text + tail_);
   file_.emplace(File::open_to_write(path_));
   end_ = text.size();
   has_rows_ = !rows.empty();
 }
 
+// If the disk is full, the old end of the file is restored; that fits.
+void StepLog::put(const std::string& text) {
+  try {
+    file_->write_at(end_, std::as_bytes(std::span(text)));
+  } catch (const Error&) {
+    file_->write_at(end_, std::as_bytes(std::span(tail_)));
+    file_->truncate(end_ + tail_.size());
+    throw;
+  }
+}
+
+template <class Write>
+void StepLog::go_on(const std::string& what, Write write) {
+  if (path_.empty() || failure_) return;
+  try {
+    write();
+  } catch (const Error& error) {
+    failure_ = std::current_exception();
+    std::cerr << "\nthe training goes on, its log ends before " << what << ": " << error.what()
+              << std::endl;
+  }
+}
+
 void StepLog::append(const StepRecord& step) {
-  if (!file_) begin();
-  const std::string row = (has_rows_ ? form_.between : "") + form_.row(step);
-  put(row + form_.tail);
-  end_ += row.size();
-  has_rows_ = true;
+  go_on("step " + std::to_string(step.step), [&] {
+    if (!file_) begin();
+    const std::string row =
+        (has_rows_ ? between_ : "") + (is_csv() ? csv_row(step) : json_row(step));
+    put(row + tail_);
+    end_ += row.size();
+    has_rows_ = true;
+  });
 }
 
 void StepLog::add_formulas(const std::vector<ValidationRow>& rows) {
-  if (file_ && path_.ends_with(".json")) put(json_tail(rows));
-}
-
-void try_report(const std::string& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
-    throw Error(ErrorCode::system, "cannot write " + path + ": it is a folder",
-                {.remedy = "the name of a file in it"});
+  if (!file_ || is_csv()) return;
+  std::string text = "\n ],\n \"formulas\": [";
+  for (const ValidationRow& row : rows) {
+    const Json json{{"what", row.what},
+                    {"formula", row.formula},
+                    {"predicted", json_number(row.predicted)},
+                    {"measured", json_number(row.measured)},
+                    {"unit", row.unit},
+                    {"off_per_cent", json_number(row.difference())}};
+    text += (&row == rows.data() ? "\n  " : ",\n  ") + json.dump();
   }
-  std::ofstream out(unfinished(path), std::ios::binary);
-  if (!out) cannot_write(path);
-  out.close();
-  std::remove(unfinished(path).c_str());
-}
-
-void write_plot(const std::string& path, const RunRecord& run,
-                const std::vector<StepRecord>& steps) {
-  replace(path, plot_svg(run, steps));
+  go_on("its formulas", [&] { put(text + "\n ]\n}\n"); });
 }
 
 }  // namespace rondo::train

@@ -4,52 +4,62 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "tools/trainer/checkpoint/file.h"
 #include "tools/trainer/report/record.h"
-#include "tools/trainer/report/rows.h"
 #include "tools/trainer/report/validation.h"
 
 namespace rondo::train {
 
 /// Belongs to one rank. The first step opens the file, so a run that has nothing to do leaves an
-/// earlier log alone. The file is complete after every step, JSON too: each row overwrites the
-/// closing brackets and is followed by new ones. Errors are Error{system} or
-/// Error{invalid_argument} and name the file.
+/// earlier log alone. The file is a head, rows, which are lines, and a tail. It is complete after
+/// every step, JSON too: each row overwrites the tail and is followed by a new one. A log that can
+/// no longer be written, for example on a full disk, does not end the training: the error is
+/// printed now, to standard error, and thrown by finish().
 class StepLog {
  public:
-  /// `path` ends in .csv or .json. `resumed`: the step from which this run continues, 0 for none.
-  /// Rows of earlier runs up to that step are kept. Later rows are dropped, since their steps are
-  /// trained again.
+  /// `path` ends in .csv or .json, or is empty: then nothing is written. `resumed`: the step from
+  /// which this run continues, 0 for none. Rows of earlier runs up to that step are kept. Later
+  /// rows are dropped, since their steps are trained again.
   StepLog(std::string path, const RunRecord& run, std::size_t resumed);
 
-  /// Throws the error of the first append(), as far as it can be known before.
+  /// Throws the error of the first append(), as far as it can be known before: Error{system}, or
+  /// Error{invalid_argument} if the file is not a log with which a resumed run can go on.
   void check() const;
   void append(const StepRecord& step);
   /// Called after the last step; JSON only.
   void add_formulas(const std::vector<ValidationRow>& rows);
+  void finish() const {
+    if (failure_) std::rethrow_exception(failure_);
+  }
 
  private:
+  bool is_csv() const { return path_.ends_with(".csv"); }
+  /// A file's rows up to the resumed step, unchanged.
   std::vector<std::string> kept() const;
+  std::optional<std::vector<std::string>> rows_of(const std::string& file) const;
   void begin();
   void put(const std::string& text);
+  template <class Write>
+  void go_on(const std::string& what, Write write);
 
   std::string path_;
   std::size_t resumed_;
-  LogForm form_;
+  std::string head_{}, between_{}, tail_{};  ///< `between` comes before each row but the first
   std::optional<File> file_{};
   std::uint64_t end_ = 0;  ///< end of the rows: where the next one goes
   bool has_rows_ = false;
+  std::exception_ptr failure_{};
 };
 
-/// Throws Error{system} if write_plot(path) would, as far as that can be known before. An existing
+/// Throws Error{system} if replace_file(path) would, as far as that can be known before. An existing
 /// file `path` stays as it is.
-void try_report(const std::string& path);
-/// Writes the plot, completely or not at all. Throws Error{system}.
-void write_plot(const std::string& path, const RunRecord& run,
-                const std::vector<StepRecord>& steps);
+void try_file(const std::string& path);
+/// Writes the file, completely or not at all. Throws Error{system}.
+void replace_file(const std::string& path, const std::string& text);
 
 }  // namespace rondo::train

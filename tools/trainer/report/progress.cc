@@ -50,7 +50,7 @@ void Progress::start() {
   if (style_ == ProgressStyle::none) return;
   out_ << count_text(static_cast<double>(run_.parameters)) << " parameters, " << run_.strategy
        << " on " << run_.ranks << (run_.ranks == 1 ? " rank, " : " ranks, ")
-       << run_.targets_per_step << " " << run_.unit << " a step" << std::endl;
+       << run_.targets_per_step << " tokens a step" << std::endl;
 }
 
 std::string Progress::bar(double share) const {
@@ -85,7 +85,7 @@ std::string Progress::line(const std::vector<StepRecord>& steps, Detail detail) 
                                      [](const StepRecord& step) { return bool(step.validation); });
   if (measured != steps.rend() && detail >= Detail::validation)
     text += print("  validation %.4f", *measured->validation);
-  text += "  " + count_text(recent.targets_per_second) + " " + run_.unit + "/s";
+  text += "  " + count_text(recent.targets_per_second) + " tokens/s";
   if (detail >= Detail::communication)
     text += print("  communication %.1f %%", 100 * recent.communication);
   if (now.skipped) text += "  skipped: fp16 overflow";
@@ -115,7 +115,7 @@ void Progress::finish(const std::vector<StepRecord>& steps, const Ledger& memory
   const Share all = share_of(run_, steps, steps.size());
   out_ << "\nloss " << print("%.4f", steps.front().loss) << " -> "
        << print("%.4f", steps.back().loss) << " in " << clock_text(seconds) << ", "
-       << count_text(all.targets_per_second) << " " << run_.unit << "/s, "
+       << count_text(all.targets_per_second) << " tokens/s, "
        << print("%.1f GFLOP/s\n",
                 run_.operations_per_step * 1e-9 * static_cast<double>(steps.size()) / seconds);
   out_ << "time a step, rank 0 (ms):";

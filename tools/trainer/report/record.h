@@ -35,7 +35,6 @@ struct RunRecord {
   int ranks = 1;
   std::string strategy{};
   std::string settings{};  ///< settings_json()
-  std::string unit{};      ///< what a target is: "tokens" or "samples"
   std::size_t parameters = 0;
   std::size_t steps = 0;
   std::size_t targets_per_step = 0;

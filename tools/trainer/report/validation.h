@@ -6,13 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "rondo/rondo.h"
-#include "tools/trainer/machine/machine.h"
-#include "tools/trainer/memory/ledger.h"
-#include "tools/trainer/options.h"
+#include "tools/trainer/memory/use.h"
 #include "tools/trainer/report/formulas.h"
 #include "tools/trainer/report/link.h"
-#include "tools/trainer/report/stopwatch.h"
 
 namespace rondo::train {
 
@@ -56,14 +52,5 @@ std::string validation_text(const Evidence& evidence);
 /// Throws AgreedError with the names of the rows that are OFF, if there are any. Rows are equal on
 /// all ranks.
 void demand_within(const std::vector<ValidationRow>& rows);
-
-/// The traits of a run with these options. `padding` and `calls` are the strategy's.
-Traits traits_of(const Options& options, int ranks, std::size_t parameters, std::size_t padding,
-                 std::size_t calls, std::size_t states);
-
-/// Collective. Seconds of the calls that a step of the strategy makes, with buffers of its own and
-/// no computation. The shortest of several tries, on the slowest rank.
-double communication_alone(Communicator& world, const Machine& machine, const std::string& strategy,
-                           const Traits& traits);
 
 }  // namespace rondo::train

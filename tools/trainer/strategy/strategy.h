@@ -1,8 +1,18 @@
 // How ranks share the work of training: which rank holds which parameters, gradients and optimizer
-// state, and what is sent when. A model sees a strategy as its Store.
+// state, and what is sent when.
+//
+//            parameters    gradients     optimizer    on the wire in a step of A micro-steps
+//   ddp      replicated    replicated    replicated   2 (P-1)/P: all-reduce
+//   zero1    replicated    replicated    own block    2 (P-1)/P: reduce-scatter, all-gather
+//   zero2    replicated    own block     own block    (A+1) (P-1)/P: the former A times
+//   zero3    own block     own block     own block    3A (P-1)/P: gathered for forward and backward
+//
+// Bytes are in elements of the model, with padding. A step of zero1 to zero3 also adds up one
+// number, the norm. It has a communicator of its own, so it does not wait for the model's calls and
+// is not counted with them.
 //
 // A step, on every rank alike:
-//   begin_step(A)
+//   begin_step()
 //   A times: begin_micro_step(last), model.forward, model.backward, end_micro_step()
 //   step(...)
 // An evaluation is a model.forward outside of a step. Gradients are *averaged* over the ranks, so
@@ -10,45 +20,14 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
-#include "rondo/rondo.h"
-#include "tools/trainer/machine/machine.h"
-#include "tools/trainer/math/narrow.h"
-#include "tools/trainer/memory/ledger.h"
-#include "tools/trainer/model/store.h"
-#include "tools/trainer/model/unit.h"
-#include "tools/trainer/optimize/optimizer.h"
-#include "tools/trainer/report/stopwatch.h"
+#include "tools/trainer/strategy/gradients.h"
+#include "tools/trainer/strategy/parameters.h"
 
 namespace rondo::train {
-
-/// Equal on every rank.
-struct StrategyOptions {
-  std::string kind = "ddp";                  ///< a name of strategies()
-  std::size_t bucket_bytes = 25U << 20;      ///< of gradients in one call, on the wire
-  Precision precision = Precision::float32;  ///< of the parameters that the model computes with
-  Precision wire = Precision::float32;       ///< of gradients on the wire; not wider than precision
-  bool sync_every_micro_step = false;        ///< accumulate without no_sync
-  bool overlap = true;                       ///< communicate while backward goes on
-  /// Master weights and optimizer state lie in the host's memory, not in a device's.
-  bool offload = false;
-  double top_k = 0;  ///< share of a bucket's gradients sent; 0: all of them
-};
-
-/// The objects that a strategy uses. All of them outlive it.
-struct Workplace {
-  Communicator& world;
-  const Layout& layout;
-  const Optimizer& optimizer;
-  Ledger& ledger;
-  Stopwatch& watch;                         ///< waiting for peers is Phase::communication
-  const Machine& machine = host_machine();  ///< where the ledger's arrays lie
-};
 
 struct StepRequest {
   Step step{};            ///< gradient_scale: 1 / loss scale; clipping is the strategy's
@@ -63,61 +42,86 @@ struct StepOutcome {
 
 /// Belongs to one rank; one thread at a time. Every call except parameters() and gradients() may be
 /// collective. Errors are rondo::Error; afterwards the strategy can only be destroyed.
-class Strategy : public Store<float> {
+class Strategy {
  public:
-  virtual std::string_view name() const = 0;
+  /// Local. Throws Error{invalid_argument} for a kind that is not in the table, or options that
+  /// exclude each other.
+  Strategy(const Workplace& place, const StrategyOptions& options);
 
-  /// Takes a unit's start parameters, float32, equal on every rank. Called once for every unit,
-  /// before anything else; see broadcast_start().
-  virtual void adopt(std::size_t unit, std::span<const float> values) = 0;
+  std::string_view name() const { return info_.name; }
+  /// Rank 0's start values for every unit, broadcast. Called once, before anything else.
+  void start(std::uint64_t seed);
 
-  virtual void begin_step(std::size_t micro_steps) = 0;
+  /// The model's calls: see Gpt. The gradient of this micro-step is complete after_backward().
+  void before_forward(std::size_t unit) { parameters_.open(unit, Pass::forward); }
+  void after_forward(std::size_t unit) { parameters_.close(unit); }
+  void before_backward(std::size_t unit);
+  void after_backward(std::size_t unit);
+  std::span<const float> parameters(std::size_t unit) { return parameters_.at(unit); }
+  /// The model *adds* to it.
+  std::span<float> gradients(std::size_t unit) { return gradients_.at(unit); }
+
+  void begin_step() { gradients_.begin_step(); }
   /// `last`: the gradients of this micro-step complete the step's sum.
-  virtual void begin_micro_step(bool last) = 0;
-  virtual void end_micro_step() = 0;
-  virtual StepOutcome step(const StepRequest& request) = 0;
+  void begin_micro_step(bool last) { gradients_.begin_micro_step(last); }
+  void end_micro_step() { gradients_.end_micro_step(); }
+  StepOutcome step(const StepRequest& request);
 
   /// For checkpoints: the float32 parameters and optimizer state that this rank holds, in place, as
-  /// ranges of the flat model (gradients empty). All ranks together cover every element. A rank
-  /// also lists a copy of another rank's part: writes_shards() says which rank saves it.
-  virtual std::vector<Range> shards() = 0;
-  /// Whether this rank saves its shards (if replicated, only rank 0 does).
-  virtual bool writes_shards() const = 0;
+  /// ranges of the flat model (gradients empty). All ranks together cover every element. Without
+  /// sharding every rank has all: writes_shards() says which one saves it.
+  std::vector<Range> shards();
+  bool writes_shards() const { return info_.shards_state || place_.world.rank() == 0; }
   /// Called after shards() were written to. Makes the values derived from them (narrow copies)
   /// again.
-  virtual void shards_changed() = 0;
+  void shards_changed();
 
   /// The unit's parameters as the model computes with them, in place, in elements of `bytes /
   /// unit.size`. They must be equal on every rank, bit for bit. Collective (a sharded unit is
   /// gathered for it); valid until the next call of any kind.
-  virtual std::span<const std::byte> replica(std::size_t unit) = 0;
+  std::span<const std::byte> replica(std::size_t unit) { return parameters_.replica(unit); }
 
   /// Waits until this rank's communication is complete, for example parameters that are gathered
   /// while the next step begins. Used before counting and measuring. Collective.
-  virtual void settle() {}
+  void settle() { parameters_.settle(); }
   /// Elements of padding sent in each pass over the model. With them all ranks have blocks of the
   /// same size.
-  virtual std::size_t padding() const { return 0; }
+  std::size_t padding() const { return partition_.padding(); }
   /// Collective calls that a pass over the model (all gradients, or all parameters) is cut into.
-  virtual std::size_t calls() const = 0;
+  std::size_t calls() const { return partition_.segments().size(); }
   /// At most this many bytes of arrays are taken during a step and not when the strategy is made.
-  virtual std::size_t later_bytes() const = 0;
+  std::size_t later_bytes() const { return parameters_.later_bytes() + gradients_.later_bytes(); }
+
+ private:
+  bool is_narrow() const { return options_.precision != Precision::float32; }
+  bool has_master() const { return is_narrow() || options_.offload; }
+  void adopt(std::size_t unit, std::span<const float> values);
+  /// Float32 parameters of this rank's block of a segment, without padding.
+  std::span<float> master(std::size_t segment);
+  Range range(std::size_t segment);
+  /// Calls visit(begin in the block, gradients) for runs that cover this rank's block of a segment.
+  template <class Visit>
+  void each_run(std::size_t segment, Visit visit);
+  double sum_of_squared_gradients();
+  /// Shows the changes to the other ranks. `copied`: the model's parameters are already those of
+  /// the master weights.
+  void publish(std::size_t segment, bool copied);
+
+  const StrategyInfo& info_;
+  Workplace place_;
+  StrategyOptions options_;
+  Communicator scalars_{};  ///< for the norm; made by start(), as nothing before it is collective
+  Partition partition_;     ///< one rank's where nothing is sharded
+  Parameters parameters_;
+  Gradients gradients_;
+  Array<float> master_{};  ///< 16 bits, or offloaded
+  Array<float> run_{};     ///< 16 bits only: gradients widened for the optimizer, piece by piece
+  std::vector<Array<float>> states_{};
 };
 
-struct StrategyInfo {
-  std::string_view name;
-  std::string_view summary;
-  std::unique_ptr<Strategy> (*make)(const Workplace&, const StrategyOptions&);
-};
-
-/// The one table; tests walk it.
-std::span<const StrategyInfo> strategies();
-
-/// Throws Error{invalid_argument} for a kind that is not in the table, or options that exclude each
-/// other.
-std::unique_ptr<Strategy> make_strategy(const Workplace& place, const StrategyOptions& options);
-
-/// Rank 0's start values for every unit, broadcast and adopted. Collective.
-void broadcast_start(Strategy& strategy, const Workplace& place, std::uint64_t seed);
+/// A check that all ranks compute with the same parameters, bit for bit. Collective. Throws
+/// AgreedError that names the first tensor that differs, and the first rank whose copy differs from
+/// rank 0's.
+void check_replicas(Communicator& world, const Workplace& place, Strategy& strategy);
 
 }  // namespace rondo::train

@@ -1,0 +1,66 @@
+// The operations on arrays, by number, and their arguments. All have the same few fields, so the
+// code that runs one knows which memory it reaches.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+
+namespace rondo::train {
+
+enum class Kernel : std::uint32_t {
+  zero,
+  repeat,
+  add_rows,
+  gelu,
+  gelu_backward,
+  add,
+  layer_norm,
+  layer_norm_rows,
+  layer_norm_columns,
+  embed,
+  embed_tokens,
+  embed_positions,
+  causal_softmax,
+  softmax_backward,
+  cross_entropy,
+  cross_entropy_backward,
+  squares,
+  sgd,
+  adamw,
+};
+
+struct Buffer {
+  std::uint64_t at;     ///< an address in the machine's memory; 0: none
+  std::uint64_t bytes;  ///< how many the kernel may reach from there
+};
+
+/// Plain data, passed by value, with the same layout on host and device. kernels.h says what the
+/// fields mean.
+struct Call {
+  static constexpr std::size_t max_buffers = 6;
+  Kernel kernel;
+  Buffer buffers[max_buffers];
+  std::uint64_t sizes[4];
+  float numbers[8];
+};
+
+template <class T>
+Buffer buffer_of(std::span<T> values) {
+  return {reinterpret_cast<std::uint64_t>(values.data()), values.size_bytes()};
+}
+
+inline Call make_call(Kernel kernel, std::initializer_list<Buffer> buffers,
+                      std::initializer_list<std::uint64_t> sizes = {},
+                      std::span<const float> numbers = {}) {
+  Call call{};
+  call.kernel = kernel;
+  std::copy(buffers.begin(), buffers.end(), call.buffers);
+  std::copy(sizes.begin(), sizes.end(), call.sizes);
+  std::copy(numbers.begin(), numbers.end(), call.numbers);
+  return call;
+}
+
+}  // namespace rondo::train

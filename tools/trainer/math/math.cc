@@ -1,0 +1,137 @@
+#include "tools/trainer/math/math.h"
+
+#include <numeric>
+#include <vector>
+
+namespace rondo::train {
+namespace {
+
+/// The places of each token in the batch, as the kernel embed_tokens wants them. `kinds`: how many
+/// different tokens there are.
+std::vector<std::int32_t> places_by_token(std::span<const std::int32_t> tokens, std::size_t kinds) {
+  std::vector<std::int32_t> all(kinds + 1 + tokens.size());
+  const std::span begins = std::span(all).first(kinds + 1);
+  for (const std::int32_t token : tokens) ++begins[static_cast<std::size_t>(token) + 1];
+  std::partial_sum(begins.begin(), begins.end(), begins.begin());
+  std::vector<std::int32_t> next(begins.begin(), begins.end() - 1);
+  for (std::size_t place = 0; place < tokens.size(); ++place) {
+    const auto token = static_cast<std::size_t>(tokens[place]);
+    all[kinds + 1 + static_cast<std::size_t>(next[token]++)] = static_cast<std::int32_t>(place);
+  }
+  return all;
+}
+
+}  // namespace
+
+void Math::linear(In input, In weight, In bias, Out output) const {
+  const std::size_t outputs = bias.size();
+  const std::size_t inputs = weight.size() / outputs;
+  const std::size_t count = output.size() / outputs;
+  rows(count, make_call(Kernel::repeat, {buffer_of(bias), buffer_of(output)}));
+  multiply({.rows = count,
+            .columns = outputs,
+            .inner = inputs,
+            .a = {input.data(), inputs},
+            .b = {weight.data(), inputs, true},
+            .c = output.data(),
+            .stride = outputs,
+            .keep = 1});
+}
+
+void Math::linear_backward(In output_gradient, In input, In weight,
+                           const LinearGradients& gradients) const {
+  const std::size_t outputs = gradients.bias.size();
+  const std::size_t inputs = weight.size() / outputs;
+  const std::size_t count = output_gradient.size() / outputs;
+  multiply({.rows = count,
+            .columns = inputs,
+            .inner = outputs,
+            .a = {output_gradient.data(), outputs},
+            .b = {weight.data(), inputs},
+            .c = gradients.input.data(),
+            .stride = inputs});
+  multiply({.rows = outputs,
+            .columns = inputs,
+            .inner = count,
+            .a = {output_gradient.data(), outputs, true},
+            .b = {input.data(), inputs},
+            .c = gradients.weight.data(),
+            .stride = inputs,
+            .keep = 1});
+  elements(outputs,
+           make_call(Kernel::add_rows, {buffer_of(output_gradient), buffer_of(gradients.bias)}));
+}
+
+void Math::gelu(In input, Out output) const {
+  elements(output.size(), make_call(Kernel::gelu, {buffer_of(input), buffer_of(output)}));
+}
+
+void Math::gelu_backward(In output_gradient, In input, Out input_gradient) const {
+  elements(input_gradient.size(),
+           make_call(Kernel::gelu_backward,
+                     {buffer_of(output_gradient), buffer_of(input), buffer_of(input_gradient)}));
+}
+
+void Math::add(In a, In b, Out output) const {
+  elements(output.size(), make_call(Kernel::add, {buffer_of(a), buffer_of(b), buffer_of(output)}));
+}
+
+void Math::layer_norm(In input, In gain, In bias, Out output, const NormStatistics& kept) const {
+  rows(kept.mean.size(),
+       make_call(Kernel::layer_norm,
+                 {buffer_of(input), buffer_of(gain), buffer_of(bias), buffer_of(output),
+                  buffer_of(kept.mean), buffer_of(kept.inverse_deviation)}));
+}
+
+void Math::layer_norm_backward(In output_gradient, In input, In gain, const NormStatistics& kept,
+                               const NormGradients& gradients) const {
+  rows(kept.mean.size(), make_call(Kernel::layer_norm_rows,
+                                   {buffer_of(output_gradient), buffer_of(input), buffer_of(gain),
+                                    buffer_of(kept.mean), buffer_of(kept.inverse_deviation),
+                                    buffer_of(gradients.input_sum)}));
+  elements(gain.size(), make_call(Kernel::layer_norm_columns,
+                                  {buffer_of(output_gradient), buffer_of(input),
+                                   buffer_of(kept.mean), buffer_of(kept.inverse_deviation),
+                                   buffer_of(gradients.gain), buffer_of(gradients.bias)}));
+}
+
+void Math::embed(std::span<const std::int32_t> tokens, std::size_t columns, In token_table,
+                 In position_table, Out output) const {
+  rows(tokens.size(), make_call(Kernel::embed,
+                                {buffer_of(machine_.upload(tokens)), buffer_of(token_table),
+                                 buffer_of(position_table), buffer_of(output)},
+                                {columns, output.size() / tokens.size()}));
+}
+
+void Math::embed_backward(In output_gradient, std::span<const std::int32_t> tokens,
+                          std::size_t columns, Out token_gradient, Out position_gradient) const {
+  const std::size_t width = output_gradient.size() / tokens.size();
+  const std::size_t kinds = token_gradient.size() / width;
+  const auto places = places_by_token(tokens, kinds);
+  rows(kinds, make_call(Kernel::embed_tokens,
+                        {buffer_of(output_gradient), buffer_of(machine_.upload(places)),
+                         buffer_of(token_gradient)},
+                        {columns, width}));
+  elements(columns * width,
+           make_call(Kernel::embed_positions,
+                     {buffer_of(output_gradient), buffer_of(position_gradient)}, {columns, width}));
+}
+
+double Math::cross_entropy(In scores, std::span<const std::int32_t> targets,
+                           std::span<double> losses) const {
+  rows(targets.size(),
+       make_call(Kernel::cross_entropy,
+                 {buffer_of(scores), buffer_of(machine_.upload(targets)), buffer_of(losses)}));
+  std::vector<double> each(targets.size());
+  machine_.read(losses.data(), each.data(), losses.size_bytes());
+  return std::accumulate(each.begin(), each.end(), 0.0);
+}
+
+void Math::cross_entropy_backward(Out scores, std::span<const std::int32_t> targets,
+                                  float scale) const {
+  rows(targets.size(),
+       make_call(Kernel::cross_entropy_backward,
+                 {buffer_of(scores), buffer_of(machine_.upload(targets))}, {}, {&scale, 1}));
+}
+
+}  // namespace rondo::train

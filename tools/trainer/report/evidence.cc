@@ -1,0 +1,258 @@
+// Collects from a run the evidence that is compared with formulas.
+#include "tools/trainer/report/evidence.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <initializer_list>
+#include <string_view>
+
+#include "tools/trainer/data/random.h"
+
+namespace rondo::train {
+namespace {
+
+constexpr std::string_view directly = "direct ";
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+double seconds_in(const StepRecord& step, std::initializer_list<Phase> phases) {
+  double sum = 0;
+  for (const Phase phase : phases) sum += step.phases[static_cast<std::size_t>(phase)];
+  return sum;
+}
+
+/// Collective: medians over the steps, for the slowest and the least delayed rank of each step.
+void add_seconds(Communicator& world, const std::vector<StepRecord>& steps, Evidence& evidence) {
+  // The first step makes connections and touches memory, so it does not count.
+  const std::size_t first = steps.size() > 1 ? 1 : 0;
+  std::vector<double> whole;
+  std::vector<double> compute;
+  std::vector<double> exposed;
+  for (std::size_t step = first; step < steps.size(); ++step) {
+    whole.push_back(steps[step].seconds());
+    compute.push_back(seconds_in(steps[step], {Phase::forward, Phase::backward, Phase::optimizer}));
+    exposed.push_back(seconds_in(steps[step], {Phase::communication}));
+  }
+  world.all_reduce(compute.data(), compute.data(), compute.size(), DataType::float64,
+                   ReduceOperator::max);
+  world.all_reduce(exposed.data(), exposed.data(), exposed.size(), DataType::float64,
+                   ReduceOperator::min);
+  evidence.step = median(std::move(whole));
+  evidence.compute = median(std::move(compute));
+  evidence.exposed = median(std::move(exposed));
+}
+
+/// The algorithm in a text of describe(): "double_tree" from "double_tree over tcp (forced)"; for a
+/// direct call, the algorithm that it consists of.
+std::string algorithm_of(const std::string& described) {
+  const std::size_t begin = described.starts_with(directly) ? directly.size() : 0;
+  return described.substr(begin, described.find(' ', begin) - begin);
+}
+
+/// Calls of so many elements, of a block or a vector.
+struct Sizes {
+  std::size_t mean = 0;
+  std::size_t most = 0;  ///< no call is larger
+};
+
+/// The algorithm of calls of mean size. `settled` becomes false if a smaller or larger call uses
+/// another algorithm, or goes directly.
+std::string carrier(Communicator& world, Collective collective, const Sizes& sizes, bool& settled) {
+  const auto words = [&](std::size_t elements) {
+    return world.describe(collective, std::max<std::size_t>(1, elements), DataType::float32);
+  };
+  const std::string algorithm = algorithm_of(words(sizes.mean));
+  const auto goes_alike = [&](std::size_t elements) {
+    const std::string described = words(elements);
+    return !described.starts_with(directly) && algorithm_of(described) == algorithm;
+  };
+  settled = settled && goes_alike(sizes.mean) && goes_alike(sizes.most);
+  for (std::size_t elements = 1; settled && elements < sizes.most; elements *= 2)
+    settled = goes_alike(elements);
+  return algorithm;
+}
+
+/// Which algorithms carry the step's calls of mean size. If each message `counts`, also whether all
+/// other calls use the same.
+void add_algorithms(Communicator& world, bool counts, Evidence& evidence) {
+  Traits& traits = evidence.traits;
+  const Sizes whole{traits.parameters / std::max<std::size_t>(1, traits.calls),
+                    traits.parameters + traits.padding};
+  const auto ranks = static_cast<std::size_t>(world.size());
+  const Sizes block{whole.mean / ranks, whole.most / ranks};
+  evidence.settled = counts;
+  if (evidence.strategy == "ddp") {
+    traits.reduced_by = carrier(world, Collective::all_reduce, whole, evidence.settled);
+    return;
+  }
+  traits.reduced_by = carrier(world, Collective::reduce_scatter, block, evidence.settled);
+  traits.gathered_by = carrier(world, Collective::all_gather, block, evidence.settled);
+}
+
+/// Equal on ranks of one host. The public API has no such call, so this repeats the library's rule:
+/// the running kernel and the network namespace, unless a setting says otherwise.
+std::string this_host() {
+  for (const char* const name : {"RONDO_HOSTID", "NCCL_HOSTID"}) {
+    if (const char* const given = std::getenv(name)) return given;
+  }
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  struct stat network {};
+  const bool found = ::stat("/proc/self/ns/net", &network) == 0;
+  return boot + "/" + (found ? std::to_string(network.st_ino) : "");
+}
+
+/// The calls of a step, with nothing else to do.
+class LonelyCalls {
+ public:
+  LonelyCalls(Communicator& world, const Machine& machine, const Traits& traits)
+      : world_(world),
+        machine_(machine),
+        calls_(std::max<std::size_t>(1, traits.calls)),
+        ranks_(static_cast<std::size_t>(world.size())),
+        block_((traits.parameters / calls_ + ranks_) / ranks_),
+        ledger_(machine),
+        buffer_(ledger_, Use::buckets, block_ * ranks_) {
+    buffer_.write(0, std::vector<float>(buffer_.size(), 1.0F));
+  }
+
+  /// One pass over the model, in elements of `bytes`.
+  void pass(Collective kind, double bytes) {
+    const DataType type = bytes < 4 ? DataType::bfloat16 : DataType::float32;
+    std::byte* const own = reinterpret_cast<std::byte*>(buffer_.data()) +
+                           static_cast<std::size_t>(world_.rank()) * block_ * size_of(type);
+    Collection call{kind, buffer_.data(), own, block_, type, ReduceOperator::sum};
+    if (kind == Collective::all_reduce) {
+      call.output = buffer_.data();
+      call.count = buffer_.size();
+    }
+    if (kind == Collective::all_gather) {
+      call.input = own;
+      call.output = buffer_.data();
+    }
+    for (std::size_t count = 0; count < calls_; ++count) machine_.start(world_, call)();
+  }
+
+ private:
+  Communicator& world_;
+  const Machine& machine_;
+  std::size_t calls_;
+  std::size_t ranks_;
+  std::size_t block_;
+  Ledger ledger_;
+  Array<float> buffer_;
+};
+
+/// Collective. Seconds of the calls that a step of the strategy makes, with buffers of its own and
+/// no computation. The shortest of several tries, on the slowest rank.
+double communication_alone(Communicator& world, const Machine& machine, const Evidence& evidence) {
+  if (world.size() == 1) return 0;
+  constexpr int fewest = 5;       // tries
+  constexpr int most = 50;        // unless they take
+  constexpr double enough = 0.3;  // seconds in all
+  LonelyCalls calls(world, machine, evidence.traits);
+  const Passes passes = passes_of(evidence.strategy, evidence.traits);
+  double least = 0;
+  double all = 0;  // of the slowest rank, so that every rank tries as often
+  for (int attempt = 0; attempt < fewest || (attempt < most && all < enough); ++attempt) {
+    world.barrier();
+    const auto begin = std::chrono::steady_clock::now();
+    for (std::size_t i = 0; i < passes.gathers; ++i)
+      calls.pass(Collective::all_gather, evidence.traits.parameter_wire);
+    for (std::size_t i = 0; i < passes.reductions; ++i)
+      calls.pass(passes.reducing, evidence.traits.gradient_wire);
+    double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    world.all_reduce(&seconds, &seconds, 1, DataType::float64, ReduceOperator::max);
+    all += seconds;
+    if (attempt == 0) continue;  // connects, and takes pages
+    least = attempt == 1 ? seconds : std::min(least, seconds);
+  }
+  return least;
+}
+
+Traits traits_of(Session& session, const Options& options, int ranks) {
+  const StrategyOptions& strategy = options.strategy;
+  const bool master = strategy.precision != Precision::float32 || strategy.offload;
+  const auto element = static_cast<double>(info(strategy.precision).bytes);
+  return {
+      .ranks = ranks,
+      .parameters = session.layout().size(),
+      .padding = session.strategy().padding(),
+      .micro_steps = options.accumulate,
+      .reduces_every_micro_step = strategy.sync_every_micro_step,
+      .calls = session.strategy().calls(),
+      .gradient_wire = static_cast<double>(info(strategy.wire).bytes),
+      .parameter_wire = element,
+      .parameter_bytes = element,
+      .gradient_bytes = element,
+      .state_bytes = 4.0 * static_cast<double>(session.optimizer().states()) + (master ? 4 : 0)};
+}
+
+}  // namespace
+
+bool algorithm_is_chosen() {
+  return std::getenv("RONDO_ALGORITHM") != nullptr || std::getenv("NCCL_ALGO") != nullptr;
+}
+
+Evidence evidence_of(Session& session, Communicator& world, const Options& options,
+                     const std::vector<StepRecord>& steps) {
+  const Traffic sent = session.sent_in_steps();
+  Evidence evidence{.strategy = std::string(session.strategy().name()),
+                    .traits = traits_of(session, options, world.size()),
+                    .full = options.formulas == Formulas::full};
+  // Calls between devices have paths of their own. No formula counts their messages.
+  add_algorithms(world, (options.validate || evidence.full) && !session.machine().is_device(),
+                 evidence);
+  std::array<double, 2> sums{static_cast<double>(sent.payload_bytes),
+                             static_cast<double>(sent.messages)};
+  world.all_reduce(sums.data(), sums.data(), sums.size(), DataType::float64);
+  const double turns = static_cast<double>(world.size()) * static_cast<double>(steps.size());
+  evidence.payload = sums[0] / turns;
+  evidence.messages = sums[1] / turns;
+  for (std::size_t use = 0; use < uses.size(); ++use)
+    evidence.held[use] = static_cast<double>(session.memory().peak(uses[use].use));
+  world.all_reduce(evidence.held.data(), evidence.held.data(), evidence.held.size(),
+                   DataType::float64, ReduceOperator::max);
+  evidence.steps = steps.size();
+  evidence.skipped = static_cast<std::size_t>(
+      std::ranges::count_if(steps, [](const StepRecord& step) { return step.skipped; }));
+  if (!evidence.full) return evidence;
+  add_seconds(world, steps, evidence);
+  evidence.alone = communication_alone(world, session.machine(), evidence);
+  return evidence;
+}
+
+bool on_several_hosts(Communicator& world) {
+  const std::string own = this_host();
+  const std::uint64_t number = fingerprint(std::as_bytes(std::span(own)));
+  std::vector<std::uint64_t> all(static_cast<std::size_t>(world.size()));
+  world.all_gather(&number, all.data(), 1, DataType::uint64);
+  return std::ranges::any_of(all, [&](std::uint64_t one) { return one != all[0]; });
+}
+
+Link link_of(Session& session, Communicator& world, const Options& options, bool apart) {
+  const std::size_t calls = std::max<std::size_t>(1, session.strategy().calls());
+  const std::size_t count = std::max<std::size_t>(1, session.layout().size() / calls);
+  const std::string call = world.describe(Collective::all_reduce, count, DataType::float32);
+  const bool network = call.find("tcp") != std::string::npos;
+  const bool verbs = call.find("verbs") != std::string::npos;
+  const Route route{.transport = network ? "tcp"
+                                 : verbs ? "verbs"
+                                         : "shm",
+                    .ranks = world.size(),
+                    .apart = apart};
+  return read_link(options.profile, route, static_cast<double>(count * sizeof(float)));
+}
+
+}  // namespace rondo::train

@@ -1,0 +1,108 @@
+#include "tools/trainer/strategy/compress.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+namespace rondo::train {
+namespace {
+
+class Rounding final : public Compressor {
+ public:
+  Rounding(const Workplace& place, const Partition& partition, Precision wire)
+      : partition_(partition),
+        packed_(place.ledger, Use::buckets, partition.whole_size()),
+        wire_(wire) {}
+
+  Collection pack(std::size_t segment, std::span<float> gradients) override {
+    const auto packed = part(segment);
+    narrow(gradients, packed, wire_);
+    return {Collective::all_reduce, packed.data(), packed.data(), packed.size(), info(wire_).wire};
+  }
+  void unpack(std::size_t segment, std::span<float> gradients) override {
+    widen(part(segment), gradients, wire_);
+  }
+
+ private:
+  std::span<std::uint16_t> part(std::size_t segment) {
+    return packed_.span().subspan(partition_.segment(segment).whole, partition_.padded(segment));
+  }
+
+  const Partition& partition_;
+  Array<std::uint16_t> packed_;
+  Precision wire_;
+};
+
+class TopK final : public Compressor {
+ public:
+  TopK(const Workplace& place, const Partition& partition, double share)
+      : ranks_(static_cast<std::size_t>(place.world.size())),
+        rank_(static_cast<std::size_t>(place.world.rank())),
+        partition_(partition),
+        rest_(place.ledger, Use::compensation, partition.whole_size()) {
+    for (std::size_t segment = 0; segment < partition.segments().size(); ++segment) {
+      const std::size_t size = partition.padded(segment);
+      const auto wanted = static_cast<std::size_t>(std::ceil(share * static_cast<double>(size)));
+      const std::size_t kept = std::clamp<std::size_t>(wanted, 1, size);
+      entries_.emplace_back(place.ledger, Use::buckets, kept * ranks_);
+    }
+  }
+
+  Collection pack(std::size_t segment, std::span<float> gradients) override {
+    const auto rest =
+        rest_.span().subspan(partition_.segment(segment).whole, partition_.padded(segment));
+    for (std::size_t i = 0; i < rest.size(); ++i) rest[i] += gradients[i];
+    const auto all = entries_[segment].span();
+    const auto own = all.subspan(rank_ * (all.size() / ranks_), all.size() / ranks_);
+    select(rest, own);
+    return {Collective::all_gather, own.data(), all.data(), own.size_bytes(), DataType::uint8};
+  }
+  void unpack(std::size_t segment, std::span<float> gradients) override {
+    std::fill(gradients.begin(), gradients.end(), 0.0F);
+    const float share = 1.0F / static_cast<float>(ranks_);
+    for (const Entry& entry : entries_[segment].span())
+      gradients[entry.index] += entry.value * share;
+  }
+
+ private:
+  struct Entry {
+    std::uint32_t index;  ///< in the segment
+    float value;
+  };
+
+  /// Moves the entries of largest magnitude from `rest` into `kept`.
+  void select(std::span<float> rest, std::span<Entry> kept) {
+    order_.resize(rest.size());
+    std::iota(order_.begin(), order_.end(), 0U);
+    const auto larger = [&](std::uint32_t a, std::uint32_t b) {
+      return std::fabs(rest[a]) > std::fabs(rest[b]);
+    };
+    if (kept.size() < order_.size()) {
+      std::nth_element(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(kept.size()),
+                       order_.end(), larger);
+    }
+    for (std::size_t i = 0; i < kept.size(); ++i)
+      kept[i] = {order_[i], std::exchange(rest[order_[i]], 0.0F)};
+  }
+
+  std::size_t ranks_, rank_;
+  const Partition& partition_;
+  Array<float> rest_;                    ///< what was not sent yet
+  std::vector<Array<Entry>> entries_{};  ///< of a segment: those of every rank, in rank order
+  std::vector<std::uint32_t> order_{};
+};
+
+}  // namespace
+
+std::unique_ptr<Compressor> make_compressor(const Workplace& place, const Partition& partition,
+                                            const StrategyOptions& options) {
+  if (options.top_k > 0) return std::make_unique<TopK>(place, partition, options.top_k);
+  if (options.wire != options.precision)
+    return std::make_unique<Rounding>(place, partition, options.wire);
+  return nullptr;
+}
+
+}  // namespace rondo::train

@@ -1,0 +1,252 @@
+#include "tools/trainer/strategy/strategy.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "tools/trainer/agreement.h"
+#include "tools/trainer/data/random.h"
+#include "tools/trainer/model/gpt.h"
+#include "tools/trainer/refuse.h"
+
+namespace rondo::train {
+namespace {
+
+constexpr std::array strategy_table{
+    StrategyInfo{"ddp", false, false, false,
+                 "every rank holds everything; gradients are all-reduced in buckets"},
+    StrategyInfo{"zero1", true, false, false,
+                 "optimizer state is sharded; gradients are reduce-scattered once a step"},
+    StrategyInfo{"zero2", true, true, false,
+                 "gradients are sharded, too: reduce-scattered in every micro-step"},
+    StrategyInfo{"zero3", true, true, true,
+                 "parameters are sharded, too: gathered layer by layer, then released"},
+};
+
+void check_types(const StrategyOptions& options, const Machine& machine) {
+  const bool narrow = options.precision != Precision::float32;
+  if (narrow && (options.wire != options.precision || options.top_k > 0)) {
+    refuse("16-bit training sends all gradients, in the type that it computes in",
+           "--wire and --compress only with --precision float32");
+  }
+  if (options.top_k > 0 && (options.wire != Precision::float32 || options.sync_every_micro_step))
+    refuse("top-k sends float32 values once a step", "without --wire and --sync-every-micro-step");
+  if (options.offload && !machine.is_device()) {
+    refuse("a CPU's optimizer state lies in the host's memory already: there is nothing to offload",
+           "--offload with --device gpu");
+  }
+  if (machine.is_device() && (narrow || options.wire != Precision::float32 || options.top_k > 0)) {
+    refuse("a GPU computes in float32 only, and sends all gradients in float32",
+           "without --precision, --wire and --compress, or --device cpu");
+  }
+}
+
+void check_sharding(const StrategyOptions& options, const StrategyInfo& row) {
+  if (!row.shards_state) return;
+  const std::string name(row.name);
+  if (options.top_k > 0) refuse(name + " does not compress gradients", "--strategy ddp");
+  if (options.wire != options.precision) {
+    refuse(name + " sends gradients in the type that it computes with",
+           "--strategy ddp, or --precision instead of --wire");
+  }
+  if (options.sync_every_micro_step && !row.shards_gradients) {
+    refuse(name + " adds up micro-steps before anything is sent",
+           "--strategy zero2, which sends in every micro-step");
+  }
+}
+
+const StrategyInfo& checked(const StrategyOptions& options, const Machine& machine) {
+  if (options.top_k < 0 || options.top_k > 1)
+    refuse("top-k of " + std::to_string(options.top_k) + " is not a share", "above 0, at most 1");
+  if (options.bucket_bytes == 0) refuse("buckets of 0 bytes hold nothing", "--bucket-mb 25");
+  check_types(options, machine);
+  std::string known;
+  for (const StrategyInfo& row : strategies()) {
+    if (row.name == options.kind) {
+      check_sharding(options, row);
+      return row;
+    }
+    known += (known.empty() ? "" : ", ") + std::string(row.name);
+  }
+  refuse("there is no strategy '" + options.kind + "'", "one of: " + known);
+}
+
+Partition partition_of(const StrategyInfo& row, const Workplace& place,
+                       const StrategyOptions& options) {
+  const std::size_t elements =
+      row.shards_parameters ? 0 : options.bucket_bytes / info(options.wire).bytes;
+  if (!row.shards_state) return {place.layout, 1, 0, elements};
+  return {place.layout, place.world.size(), place.world.rank(), elements};
+}
+
+}  // namespace
+
+std::span<const StrategyInfo> strategies() { return strategy_table; }
+
+Strategy::Strategy(const Workplace& place, const StrategyOptions& options)
+    : info_(checked(options, place.machine())),
+      place_(place),
+      options_(options),
+      partition_(partition_of(info_, place, options)),
+      parameters_(place_, partition_, options_, info_),
+      gradients_(place_, partition_, options_, info_) {
+  const std::size_t size = partition_.own_size();
+  if (has_master()) master_ = {place.ledger, Use::master, size};
+  if (is_narrow()) {
+    constexpr std::size_t longest_run = 1U << 16;
+    run_ = {place.ledger, Use::working, std::min(size, longest_run)};
+  }
+  for (std::size_t state = 0; state < place.optimizer.states(); ++state)
+    states_.emplace_back(place.ledger, Use::optimizer, size);
+}
+
+void Strategy::start(std::uint64_t seed) {
+  scalars_ = place_.world.dup();
+  for (std::size_t unit = 0; unit < place_.layout.units().size(); ++unit) {
+    const Unit& row = place_.layout.unit(unit);
+    std::vector<float> values(row.size);
+    if (place_.world.rank() == 0) start_values(row, seed, values);
+    {
+      const auto scope = place_.watch.in(Phase::communication);
+      place_.world.broadcast(values.data(), values.data(), values.size(), DataType::float32, 0);
+    }
+    adopt(unit, values);
+  }
+}
+
+void Strategy::adopt(std::size_t unit, std::span<const float> values) {
+  parameters_.adopt(unit, values);
+  if (!has_master()) return;
+  const std::size_t segment = partition_.segment_of(unit);
+  const Extent owned = partition_.owned(segment);
+  const std::size_t unit_begin = place_.layout.unit(unit).begin;
+  const std::size_t begin = std::max(owned.begin, unit_begin);
+  const std::size_t end = std::min(owned.begin + owned.size, unit_begin + values.size());
+  if (begin >= end) return;
+  master_.write(partition_.segment(segment).own + begin - owned.begin,
+                values.subspan(begin - unit_begin, end - begin));
+}
+
+void Strategy::before_backward(std::size_t unit) {
+  parameters_.open(unit, Pass::backward);
+  gradients_.open(unit);
+}
+
+void Strategy::after_backward(std::size_t unit) {
+  gradients_.close(unit);
+  parameters_.close(unit);
+}
+
+StepOutcome Strategy::step(const StepRequest& request) {
+  const auto scope = place_.watch.in(Phase::optimizer);
+  double squares = sum_of_squared_gradients();
+  if (info_.shards_state) {
+    const auto waiting = place_.watch.in(Phase::communication);
+    scalars_.all_reduce(&squares, &squares, 1, DataType::float64);
+  }
+  const double norm = std::sqrt(squares) * request.step.gradient_scale;
+  if (request.skip_bad && !std::isfinite(norm)) return {norm, true};
+  Step step = request.step;
+  step.gradient_scale *= clip_scale(norm, request.clip);
+  const bool copies = has_master() && !is_narrow();
+  for (std::size_t segment = 0; segment < partition_.segments().size(); ++segment) {
+    Range whole = range(segment);
+    if (copies) whole.copies = parameters_.own(segment);
+    each_run(segment, [&](std::size_t begin, std::span<const float> gradients) {
+      Range run = whole.part(begin, gradients.size());
+      run.gradients = gradients;
+      place_.machine().update(place_.optimizer, run, step);
+    });
+    publish(segment, copies);
+  }
+  return {norm, false};
+}
+
+std::span<float> Strategy::master(std::size_t segment) {
+  if (!has_master()) return parameters_.own(segment);
+  return master_.span().subspan(partition_.segment(segment).own, partition_.owned(segment).size);
+}
+
+Range Strategy::range(std::size_t segment) {
+  const Extent owned = partition_.owned(segment);
+  Range range{owned.begin, master(segment), {}, {}, {}};
+  for (auto& state : states_)
+    range.states.push_back(state.span().subspan(partition_.segment(segment).own, owned.size));
+  return range;
+}
+
+template <class Visit>
+void Strategy::each_run(std::size_t segment, Visit visit) {
+  const Extent owned = partition_.owned(segment);
+  const std::size_t longest = is_narrow() ? run_.size() : owned.size;
+  for (std::size_t done = 0; done < owned.size; done += longest) {
+    const std::size_t count = std::min(longest, owned.size - done);
+    visit(done, gradients_.own(segment, {done, count}, run_.span()));
+  }
+}
+
+double Strategy::sum_of_squared_gradients() {
+  double squares = 0;
+  for (std::size_t segment = 0; segment < partition_.segments().size(); ++segment) {
+    each_run(segment, [&](std::size_t, std::span<const float> gradients) {
+      squares += place_.machine().sum_of_squares(gradients);
+    });
+  }
+  return squares;
+}
+
+void Strategy::publish(std::size_t segment, bool copied) {
+  if (is_narrow()) {
+    parameters_.write_own(segment, master(segment));
+  } else if (has_master() && !copied) {
+    const auto from = master(segment);
+    place_.machine().write(from.data(), parameters_.own(segment).data(), from.size_bytes());
+  }
+  parameters_.own_changed(segment);
+}
+
+std::vector<Range> Strategy::shards() {
+  parameters_.settle();
+  std::vector<Range> shards;
+  for (std::size_t segment = 0; segment < partition_.segments().size(); ++segment) {
+    if (partition_.owned(segment).size > 0) shards.push_back(range(segment));
+  }
+  return shards;
+}
+
+void Strategy::shards_changed() {
+  for (std::size_t segment = 0; segment < partition_.segments().size(); ++segment)
+    publish(segment, false);
+}
+
+void check_replicas(Communicator& world, const Workplace& place, Strategy& strategy) {
+  std::vector<std::uint64_t> own;
+  std::vector<const Parameter*> parameters;
+  for (std::size_t u = 0; u < place.layout.units().size(); ++u) {
+    const Unit& unit = place.layout.unit(u);
+    const auto bytes = strategy.replica(u);
+    std::vector<std::byte> host(bytes.size());
+    place.machine().read(bytes.data(), host.data(), bytes.size());
+    const std::size_t element = bytes.size() / unit.size;
+    for (const Parameter& parameter : unit.parameters) {
+      own.push_back(fingerprint(std::span<const std::byte>(host).subspan(
+          parameter.offset * element, parameter.size() * element)));
+      parameters.push_back(&parameter);
+    }
+  }
+  const auto ranks = static_cast<std::size_t>(world.size());
+  std::vector<std::uint64_t> all(own.size() * ranks);
+  world.all_gather(own.data(), all.data(), own.size(), DataType::uint64);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::size_t tensor = i / ranks;
+    const std::size_t rank = i % ranks;
+    if (all[rank * own.size() + tensor] == all[tensor]) continue;
+    throw AgreedError(
+        ErrorCode::internal,
+        "rank " + std::to_string(rank) + " holds other values of " + parameters[tensor]->name +
+            " than rank 0",
+        {.remedy = "report it: ranks that see the same gradients must hold the same parameters"});
+  }
+}
+
+}  // namespace rondo::train

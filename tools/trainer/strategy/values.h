@@ -1,0 +1,92 @@
+// An array of float32 or 16-bit floats, chosen when the program runs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "tools/trainer/math/narrow.h"
+#include "tools/trainer/memory/ledger.h"
+#include "tools/trainer/model/unit.h"
+
+namespace rondo::train {
+
+/// Owns `size()` zeroed elements, counted in the ledger. Movable.
+class Values {
+ public:
+  Values() = default;
+  Values(Ledger& ledger, Use use, Precision precision, std::size_t count);
+
+  std::size_t size() const { return is_narrow() ? narrow_.size() : wide_.size(); }
+  bool empty() const { return size() == 0; }
+  bool is_narrow() const { return precision_ != Precision::float32; }
+  DataType type() const { return info(precision_).wire; }
+  void zero();
+
+  /// Where element `index` lies.
+  std::byte* at(std::size_t index);
+  std::span<const std::byte> bytes(std::size_t begin, std::size_t count) {
+    return {at(begin), count * info(precision_).bytes};
+  }
+  /// float32 only: the elements themselves.
+  std::span<float> floats(std::size_t begin, std::size_t count) {
+    return wide_.span().subspan(begin, count);
+  }
+  /// `from` is float32 in this process's own memory.
+  void write(std::size_t begin, std::span<const float> from);
+  /// 16 bits only: to float32; adding, rounding once.
+  void read(std::size_t begin, std::span<float> into) const;
+  void add(std::size_t begin, std::span<const float> terms);
+  /// Adds terms of the same type.
+  void add(std::size_t begin, Values& terms, std::size_t terms_begin, std::size_t count);
+
+ private:
+  Precision precision_ = Precision::float32;
+  Array<float> wide_{};
+  Array<std::uint16_t> narrow_{};
+};
+
+/// Arrays that are taken for a short while, again and again. Memory is kept for the next array of
+/// the same size. Contents are undefined.
+class Pool {
+ public:
+  Pool(Ledger& ledger, Use use, Precision precision)
+      : ledger_(&ledger), use_(use), precision_(precision) {}
+
+  Values take(std::size_t count);
+  void give(Values values) { idle_.push_back(std::move(values)); }
+
+ private:
+  Ledger* ledger_;
+  Use use_;
+  Precision precision_;
+  std::vector<Values> idle_{};
+};
+
+/// Float32 copies of the open units, for parameters and gradients that are stored in 16 bits.
+class WorkingUnits {
+ public:
+  WorkingUnits(Ledger& ledger, const Layout& layout)
+      : layout_(layout),
+        pool_(ledger, Use::working, Precision::float32),
+        open_(layout.units().size()) {}
+
+  /// A run of the unit's size, valid until close(). Its content is undefined.
+  std::span<float> open(std::size_t unit) {
+    open_[unit] = pool_.take(layout_.unit(unit).size);
+    return at(unit);
+  }
+  void close(std::size_t unit) { pool_.give(std::exchange(open_[unit], {})); }
+  std::span<float> at(std::size_t unit) { return open_[unit].floats(0, open_[unit].size()); }
+  /// The most bytes that can be taken, if at most unit 0 and one other are open at once.
+  std::size_t most_bytes() const;
+
+ private:
+  const Layout& layout_;
+  Pool pool_;
+  std::vector<Values> open_;
+};
+
+}  // namespace rondo::train

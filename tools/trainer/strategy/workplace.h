@@ -1,0 +1,91 @@
+// What all parts of a strategy share: its options, its name, and what it works with.
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "rondo/rondo.h"
+#include "tools/trainer/math/narrow.h"
+#include "tools/trainer/memory/ledger.h"
+#include "tools/trainer/model/unit.h"
+#include "tools/trainer/report/stopwatch.h"
+
+namespace rondo::train {
+
+/// Equal on every rank.
+struct StrategyOptions {
+  std::string kind = "ddp";                  ///< a name of strategies()
+  std::size_t bucket_bytes = 25U << 20;      ///< of gradients in one call, on the wire
+  Precision precision = Precision::float32;  ///< of the parameters that the model computes with
+  Precision wire = Precision::float32;       ///< of gradients on the wire; not wider than precision
+  bool sync_every_micro_step = false;        ///< accumulate without no_sync
+  bool overlap = true;                       ///< communicate while backward goes on
+  /// Master weights and optimizer state lie in the host's memory, not in a device's.
+  bool offload = false;
+  double top_k = 0;  ///< share of a bucket's gradients sent; 0: all of them
+};
+
+/// Each rank holds its own block only of what is sharded.
+struct StrategyInfo {
+  std::string_view name;
+  bool shards_state;
+  bool shards_gradients;
+  bool shards_parameters;
+  std::string_view summary;
+};
+
+/// The one table; tests walk it.
+std::span<const StrategyInfo> strategies();
+
+/// The objects that a strategy uses. All of them outlive it.
+struct Workplace {
+  Communicator& world;
+  const Layout& layout;
+  const Optimizer& optimizer;
+  Ledger& ledger;
+  Stopwatch& watch;  ///< waiting for peers is Phase::communication
+
+  const Machine& machine() const { return ledger.machine(); }
+};
+
+/// A collective that is waited for before its buffers are destroyed: declare it after them. If an
+/// error ends the strategy early, the destructor waits until the call no longer uses them. An error
+/// of the call itself is then dropped, as the first error is reported. Movable.
+class Pending {
+ public:
+  Pending() = default;
+  /// Starts it. The time that this takes counts as communication.
+  Pending(const Workplace& place, const Collection& call) {
+    const auto scope = place.watch.in(Phase::communication);
+    work_ = place.machine().start(place.world, call);
+  }
+  ~Pending() { drop(); }
+  Pending(Pending&& other) noexcept : work_(std::exchange(other.work_, nullptr)) {}
+  Pending& operator=(Pending&& other) noexcept {
+    drop();
+    work_ = std::exchange(other.work_, nullptr);
+    return *this;
+  }
+  /// Throws the call's error. Does nothing if there is none.
+  void wait(Stopwatch& watch) {
+    if (!work_) return;
+    const auto scope = watch.in(Phase::communication);
+    std::exchange(work_, nullptr)();
+  }
+
+ private:
+  void drop() noexcept {
+    try {
+      if (work_) std::exchange(work_, nullptr)();
+    } catch (...) {  // the communicator has failed: nothing is under way any more
+    }
+  }
+
+  Machine::Wait work_{};
+};
+
+}  // namespace rondo::train
