@@ -1,6 +1,6 @@
 #include "tests/fake_driver/train_kernels.h"
 
-#include "tools/trainer/device/launch.h"
+#include "tools/trainer/device/driver.h"
 #include "tools/trainer/math/run.h"
 
 namespace rondo::test {

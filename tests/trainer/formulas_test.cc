@@ -8,11 +8,10 @@
 #include "core/schedule/formula.h"
 #include "core/schedule/simulate.h"
 #include "rondo/error.h"
-#include "tests/api/threads.h"
 #include "tests/catch.h"
 #include "tests/tools/rondorun/support/process.h"
+#include "tests/trainer/train.h"
 #include "tools/trainer/report/validation.h"
-#include "tools/trainer/run.h"
 
 using namespace rondo;
 using namespace rondo::train;
@@ -229,6 +228,16 @@ TEST_CASE("a validation says what is exact, what is within its bar and what is o
                     Catch::Contains("differ from the formulas: memory a rank."));
 }
 
+/// What rank 0 prints; all calls go by this algorithm.
+std::string validated(int ranks, const train::Options& options, const std::string& algorithm) {
+  std::ostringstream out;
+  rondo::test::with_world(ranks, {.algorithm = algorithm}, [&](Communicator& world) {
+    std::ostringstream silence;
+    train::run(options, world, world.rank() == 0 ? out : silence, 0);
+  });
+  return out.str();
+}
+
 TEST_CASE("what a step sends by any algorithm is what that algorithm's formula says") {
   struct Case {
     const char* strategy;
@@ -245,24 +254,15 @@ TEST_CASE("what a step sends by any algorithm is what that algorithm's formula s
                                            {"zero3", "bidirectional_ring"},
                                            {"zero3", "binomial_tree"},
                                            {"zero2", "one_shot"}}));
-  train::Options options;
-  options.model.layers = 1;
-  options.model.width = 32;
-  options.block = 8;
+  auto options = test::small_gpt_options();
   options.steps = 2;
-  options.batch = 12;
-  options.progress = "none";
   options.validate = true;
   options.strategy.kind = each.strategy;
   const int ranks = GENERATE(2, 3, 4);
-  std::ostringstream out;
-  rondo::test::with_world(ranks, {.algorithm = each.algorithm}, [&](Communicator& world) {
-    std::ostringstream silence;
-    train::run(options, world, world.rank() == 0 ? out : silence, 0);
-  });
-  INFO(each.strategy << " by " << each.algorithm << " on " << ranks << " ranks:\n" << out.str());
-  CHECK_THAT(out.str(), Catch::Contains("messages  ") && Catch::Contains(each.algorithm));
-  CHECK_THAT(out.str(), Catch::Contains("+0.00%  within") && !Catch::Contains("OFF"));
+  const std::string text = validated(ranks, options, each.algorithm);
+  INFO(each.strategy << " by " << each.algorithm << " on " << ranks << " ranks:\n" << text);
+  CHECK_THAT(text, Catch::Contains("messages  ") && Catch::Contains(each.algorithm));
+  CHECK_THAT(text, Catch::Contains("+0.00%  within") && !Catch::Contains("OFF"));
 }
 
 TEST_CASE(
@@ -288,25 +288,19 @@ TEST_CASE(
 
 TEST_CASE("what every strategy sends and holds is what its formula says, for any number of ranks") {
   for (const StrategyInfo& row : strategies()) {
-    for (const int ranks : {1, 2, 3, 4}) {
-      train::Options options;
-      options.model.width = 32;
-      options.model.layers = 3;
-      options.block = 8;
-      options.steps = 3;
-      options.batch = 12;
-      options.accumulate = 2;
-      options.progress = "none";
-      options.validate = true;
-      options.strategy.kind = row.name;
-      std::ostringstream out;
-      rondo::test::with_world(ranks, {.algorithm = "ring"}, [&](Communicator& world) {
-        std::ostringstream silence;
-        train::run(options, world, world.rank() == 0 ? out : silence, 0);
-      });
-      INFO(row.name << " on " << ranks << " ranks:\n" << out.str());
-      CHECK_THAT(out.str(), Catch::Contains("payload a rank") && Catch::Contains("within"));
-      CHECK_THAT(out.str(), !Catch::Contains("OFF"));
+    for (const auto precision : {Precision::float32, Precision::bf16}) {
+      for (const int ranks : {1, 2, 3, 4}) {
+        auto options = test::small_gpt_options();
+        options.steps = 3;
+        options.accumulate = 2;
+        options.validate = true;
+        options.strategy.kind = row.name;
+        options.strategy.precision = options.strategy.wire = precision;
+        const std::string text = validated(ranks, options, "ring");
+        INFO(row.name << " in " << info(precision).name << " on " << ranks << " ranks:\n" << text);
+        CHECK_THAT(text, Catch::Contains("payload a rank") && Catch::Contains("within"));
+        CHECK_THAT(text, !Catch::Contains("OFF"));
+      }
     }
   }
 }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -27,7 +26,6 @@ struct Setup {
   double rate = 0.05;
   double clip = 0;
   double loss_scale = 1;
-  std::uint64_t order = 0;  ///< not 0: the rows of every batch in another order
 };
 
 /// Data that can be learnt: each token follows from the one before it.
@@ -63,13 +61,12 @@ class Rig {
     const auto ranks = static_cast<std::size_t>(world_.size());
     const std::size_t rows = setup_.rows / setup_.micro_steps / ranks;
     const auto targets = static_cast<double>(setup_.rows * setup_.model.inputs);
-    const auto order = rows_in_order();
     double loss = 0;
     strategy_.begin_step();
     for (std::size_t micro = 0; micro < setup_.micro_steps; ++micro) {
       std::vector<std::size_t> own;
       for (std::size_t i = 0; i < rows; ++i) {
-        own.push_back(order[(micro * rows + i) * ranks + static_cast<std::size_t>(world_.rank())]);
+        own.push_back((micro * rows + i) * ranks + static_cast<std::size_t>(world_.rank()));
       }
       const Batch batch = make_batch(setup_.model, taken_, own);
       strategy_.begin_micro_step(micro + 1 == setup_.micro_steps);
@@ -82,9 +79,7 @@ class Rig {
                               .clip = setup_.clip,
                               .skip_bad = true});
     strategy_.settle();
-    const Traffic before = world_.traffic();
     world_.all_reduce(&loss, &loss, 1, DataType::float64);
-    losses_traffic = world_.traffic() - before;
     return loss / targets;
   }
 
@@ -104,16 +99,8 @@ class Rig {
   Ledger activations{};
   Ledger ledger{};
   StepOutcome outcome{};
-  Traffic losses_traffic{};  ///< of the last step's sum of losses
 
  private:
-  std::vector<std::size_t> rows_in_order() const {
-    std::vector<std::size_t> order(setup_.rows);
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    if (setup_.order != 0) Random(mix(setup_.order, taken_)).shuffle(order);
-    return order;
-  }
-
   Communicator& world_;
   Setup setup_;
   Stopwatch watch_{};
@@ -129,8 +116,8 @@ class Rig {
 
 /// Runs body(world, rig) on every rank.
 template <class Body>
-void train_on(int ranks, const Setup& setup, Body body, const rondo::Options& options = {}) {
-  test::with_world(ranks, options, [&](Communicator& world) {
+void train_on(int ranks, const Setup& setup, Body body) {
+  test::with_world(ranks, {}, [&](Communicator& world) {
     Rig rig(world, setup);
     body(world, rig);
   });

@@ -1,5 +1,5 @@
-// Every strategy on 1 to 4 ranks gives the losses of one rank, sends the formula's bytes, and has one
-// model and one norm on all ranks.
+// Every strategy has one model and one norm on all ranks, in every type. formulas_test.cc counts what
+// it sends, whole_run_test.cc compares its losses.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -15,32 +15,6 @@ namespace {
 using namespace rondo::train;
 using rondo::Communicator;
 namespace test = rondo::test;
-
-void check_equality(Setup setup) {
-  constexpr std::size_t steps = 50;
-  setup.strategy.bucket_bytes = 2000;
-  setup.strategy.kind = "ddp";
-  const auto expected = losses_of(1, setup, steps);
-  CHECK(expected.back() < 0.9 * expected.front());
-  for (const StrategyInfo& row : strategies()) {
-    for (int ranks = 1; ranks <= 4; ++ranks) {
-      setup.strategy.kind = row.name;
-      INFO(row.name << " on " << ranks);
-      CHECK(largest_difference(losses_of(ranks, setup, steps), expected) < 1e-5);
-    }
-  }
-}
-
-TEST_CASE("SGD's losses are one rank's: a GPT, gradients clipped") {
-  Setup setup;
-  setup.rate = 0.1;
-  setup.clip = 0.5;
-  check_equality(setup);
-}
-
-TEST_CASE("SGD's losses are one rank's: three micro-steps") {
-  check_equality({.rows = 36, .micro_steps = 3, .rate = 0.1, .clip = 0.5});
-}
 
 TEST_CASE("16-bit training follows float32's, however it is sharded") {
   Setup setup{
@@ -96,54 +70,6 @@ TEST_CASE("gradients do not go while a call that was started still reads them") 
   }
   CHECK(waits_for_started_calls({.bucket_bytes = 200, .wire = Precision::bf16}));
   CHECK(waits_for_started_calls({.bucket_bytes = 200, .top_k = 0.5}));
-}
-
-/// How many times (P-1)/P of the model a rank sends in a step.
-std::size_t passes(std::string_view strategy, std::size_t micro_steps) {
-  if (strategy == "zero3") return 3 * micro_steps;
-  if (strategy == "zero2") return micro_steps + 1;
-  return 2;
-}
-
-TEST_CASE("every strategy sends the formula's bytes, to the byte") {
-  for (const StrategyInfo& row : strategies()) {
-    for (int ranks = 1; ranks <= 4; ++ranks) {
-      for (const std::size_t micro_steps : {1U, 3U}) {
-        Setup setup{.strategy = {.kind = std::string(row.name), .bucket_bytes = 2000},
-                    .rows = 36,
-                    .micro_steps = micro_steps};
-        INFO(row.name << " on " << ranks << ", " << micro_steps << " micro-steps");
-        std::vector<rondo::Traffic> sent(static_cast<std::size_t>(ranks));
-        std::size_t elements = 0;
-        std::size_t calls = 0;
-        train_on(ranks, setup,
-                 [&](Communicator& world, Rig& rig) {
-                   rig.step();
-                   const auto before = world.traffic();
-                   rig.step();
-                   auto& own = sent[static_cast<std::size_t>(world.rank())];
-                   own = world.traffic() - before - rig.losses_traffic;
-                   if (world.rank() != 0) return;
-                   elements = rig.layout().size() + rig.strategy().padding();
-                   calls = rig.strategy().calls();
-                 },
-                 {.algorithm = "ring"});
-        const std::size_t count = passes(row.name, micro_steps);
-        const auto others = static_cast<std::size_t>(ranks - 1);
-        CHECK(calls > 2);
-        std::size_t all = 0;
-        for (const auto& own : sent) {
-          all += own.payload_bytes;
-          CHECK(own.messages == count * calls * others);
-          if (row.name == "ddp")
-            continue;  // its chunks differ by an element where P does not divide
-          CHECK(own.payload_bytes * static_cast<std::size_t>(ranks) ==
-                count * others * elements * 4);
-        }
-        CHECK(all == count * others * elements * 4);
-      }
-    }
-  }
 }
 
 TEST_CASE("all ranks compute with the same parameters, bit for bit") {

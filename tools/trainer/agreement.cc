@@ -1,39 +1,25 @@
 #include "tools/trainer/agreement.h"
 
-#include <array>
+#include <sstream>
 #include <string>
-#include <vector>
 
 namespace rondo::train {
 namespace {
 
-// An error's code, message and remedy, in the form in which they are sent.
-struct Words {
-  std::uint64_t code = static_cast<std::uint64_t>(ErrorCode::internal);
-  std::string message{}, remedy{};
-};
-
-Words words_of(const std::exception_ptr& failure) {
+/// An error in the form in which it is sent: code, message and remedy, a zero byte after each.
+std::string words_of(const std::exception_ptr& failure) {
+  const auto words = [](ErrorCode code, const std::string& message, const std::string& remedy) {
+    return std::to_string(static_cast<int>(code)) + '\0' + message + '\0' + remedy + '\0';
+  };
   try {
     std::rethrow_exception(failure);
   } catch (const Error& error) {
-    return {static_cast<std::uint64_t>(error.code()), error.message(), error.remedy()};
+    return words(error.code(), error.message(), error.remedy());
   } catch (const std::bad_alloc&) {
-    return {static_cast<std::uint64_t>(ErrorCode::out_of_memory),
-            "this machine's memory does not suffice", "a smaller model or batch"};
+    return words(ErrorCode::out_of_memory, "this machine's memory does not suffice",
+                 "a smaller model or batch");
   } catch (const std::exception& error) {
-    return {static_cast<std::uint64_t>(ErrorCode::internal), error.what(), ""};
-  }
-}
-
-void share(Communicator& world, Words& words, int root) {
-  std::array<std::uint64_t, 3> head{words.code, words.message.size(), words.remedy.size()};
-  world.broadcast(head.data(), head.data(), head.size(), DataType::uint64, root);
-  words.code = head[0];
-  words.message.resize(head[1]);
-  words.remedy.resize(head[2]);
-  for (std::string* text : {&words.message, &words.remedy}) {
-    world.broadcast(text->data(), text->data(), text->size(), DataType::uint8, root);
+    return words(ErrorCode::internal, error.what(), "");
   }
 }
 
@@ -43,11 +29,17 @@ void agree(Communicator& world, const std::exception_ptr& failure) {
   std::int32_t first = failure ? world.rank() : world.size();
   world.all_reduce(&first, &first, 1, DataType::int32, ReduceOperator::min);
   if (first == world.size()) return;
-  Words words;
+  std::string words;
   if (first == world.rank()) words = words_of(failure);
-  share(world, words, first);
-  throw AgreedError(static_cast<ErrorCode>(words.code), words.message,
-                    {.rank = first, .remedy = words.remedy});
+  std::uint64_t size = words.size();
+  world.broadcast(&size, &size, 1, DataType::uint64, first);
+  words.resize(size);
+  world.broadcast(words.data(), words.data(), words.size(), DataType::uint8, first);
+  std::istringstream parts(words);
+  std::string code, message, remedy;
+  for (std::string* const part : {&code, &message, &remedy}) std::getline(parts, *part, '\0');
+  throw AgreedError(static_cast<ErrorCode>(std::stoi(code)), message,
+                    {.rank = first, .remedy = remedy});
 }
 
 void require_equal(Communicator& world, std::uint64_t value, const std::string& what) {

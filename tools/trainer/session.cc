@@ -5,7 +5,7 @@
 
 #include "tools/trainer/agreement.h"
 #include "tools/trainer/data/random.h"
-#include "tools/trainer/device/machine.h"
+#include "tools/trainer/device/device.h"
 #include "tools/trainer/refuse.h"
 
 namespace rondo::train {
@@ -31,7 +31,8 @@ Session::Session(const Options& options, Communicator& world)
   require_equal(control_, text_.fingerprint(), "data");
   together(control_, [&] {
     if (on_device) {
-      device_ = open_device_machine(std::move(device_world), options_.strategy.offload);
+      device_ =
+          std::make_unique<device::Device>(std::move(device_world), options_.strategy.offload);
       ledger_.take_from(*device_);
     }
     plan_ = plan_of(options_, world_, largest_batch(), machine());

@@ -2,51 +2,43 @@
 
 #include <dlfcn.h>
 
+#include "rondo/error.h"
+
 namespace rondo::train::device {
 namespace {
 
-[[noreturn]] void refuse(const Libraries& libraries) {
-  std::string tried;
-  for (const std::string& name : libraries.cublas) tried += (tried.empty() ? "" : ", ") + name;
-  throw Error(ErrorCode::invalid_usage, "cuBLAS cannot be loaded (" + tried + ")",
-              {.remedy = "install it (Debian: libcublas12 or libcublas11; NVIDIA's packages: "
-                         "libcublas-13-0), name its folder in LD_LIBRARY_PATH, or run with "
-                         "--device cpu"});
-}
-
-void check(int status, const char* function) {
+void check_cublas(int status, const char* function) {
   if (status == 0) return;
   throw Error(ErrorCode::system,
               std::string(function) + " failed with cuBLAS status " + std::to_string(status),
               {.remedy = "look for an earlier failure of CUDA, or run with --device cpu"});
 }
 
-int size(std::size_t value) { return static_cast<int>(value); }
-long long step(std::size_t value) { return static_cast<long long>(value); }
-
 }  // namespace
 
 Cublas::Cublas(const Libraries& libraries, CUstream_st* stream) {
   constexpr int pedantic = 2;  // CUBLAS_PEDANTIC_MATH: no TF32, whatever the environment says
+  std::string tried;
   bool loaded = false;
-  int created = 0;
+  int created = -1;
   for (const std::string& name : libraries.cublas) {
+    tried += (tried.empty() ? "" : ", ") + name;
     void* const found = ::dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL);
     if (found == nullptr) continue;
     loaded = true;
-    const Library library(found);
-    library.find("cublasCreate_v2", create_);
-    library.find("cublasDestroy_v2", destroy_);
-    library.find("cublasSetStream_v2", set_stream_);
-    library.find("cublasSetMathMode", set_math_mode_);
-    library.find("cublasSgemmStridedBatched", gemm_);
-    created = create_(&handle_);
+    library_ = Library(found);
+    created = library_.status("cublasCreate_v2", &handle_);
     if (created == 0) break;  // else it is for a newer driver
   }
-  if (!loaded) refuse(libraries);
-  check(created, "cublasCreate");
-  check(set_stream_(handle_, stream), "cublasSetStream");
-  check(set_math_mode_(handle_, pedantic), "cublasSetMathMode");
+  if (!loaded) {
+    throw Error(ErrorCode::invalid_usage, "cuBLAS cannot be loaded (" + tried + ")",
+                {.remedy = "install it (Debian: libcublas12 or libcublas11; NVIDIA's packages: "
+                           "libcublas-13-0), name its folder in LD_LIBRARY_PATH, or run with "
+                           "--device cpu"});
+  }
+  check_cublas(created, "cublasCreate");
+  check_cublas(library_.status("cublasSetStream_v2", handle_, stream), "cublasSetStream");
+  check_cublas(library_.status("cublasSetMathMode", handle_, pedantic), "cublasSetMathMode");
 }
 
 // cuBLAS stores matrices by columns, this program by rows. So cuBLAS sees every matrix transposed
@@ -54,10 +46,14 @@ Cublas::Cublas(const Libraries& libraries, CUstream_st* stream) {
 void Cublas::multiply(const Product& p) const {
   if (p.rows == 0 || p.columns == 0) return;
   const auto order = [](const Matrix& matrix) { return matrix.transposed ? 1 : 0; };
-  check(gemm_(handle_, order(p.b), order(p.a), size(p.columns), size(p.rows), size(p.inner),
-              &p.scale, p.b.values, size(p.b.stride), step(p.b.step), p.a.values, size(p.a.stride),
-              step(p.a.step), &p.keep, p.c, size(p.stride), step(p.step), size(p.count)),
-        "cublasSgemmStridedBatched");
+  const auto size = [](std::size_t value) { return static_cast<int>(value); };
+  const auto step = [](std::size_t value) { return static_cast<long long>(value); };
+  check_cublas(
+      library_.status("cublasSgemmStridedBatched", handle_, order(p.b), order(p.a), size(p.columns),
+                      size(p.rows), size(p.inner), &p.scale, p.b.values, size(p.b.stride),
+                      step(p.b.step), p.a.values, size(p.a.stride), step(p.a.step), &p.keep, p.c,
+                      size(p.stride), step(p.step), size(p.count)),
+      "cublasSgemmStridedBatched");
 }
 
 }  // namespace rondo::train::device

@@ -13,7 +13,7 @@ class Cublas {
  public:
   /// Throws Error{invalid_usage} if there is no cuBLAS.
   Cublas(const Libraries& libraries, CUstream_st* stream);
-  ~Cublas() { destroy_(handle_); }
+  ~Cublas() { library_.status("cublasDestroy_v2", handle_); }
   Cublas(const Cublas&) = delete;
   Cublas& operator=(const Cublas&) = delete;
 
@@ -21,12 +21,7 @@ class Cublas {
   void multiply(const Product& product) const;
 
  private:
-  int (*create_)(cublasContext**) = nullptr;
-  int (*destroy_)(cublasContext*) = nullptr;
-  int (*set_stream_)(cublasContext*, CUstream_st*) = nullptr;
-  int (*set_math_mode_)(cublasContext*, int) = nullptr;
-  int (*gemm_)(cublasContext*, int, int, int, int, int, const float*, const float*, int, long long,
-               const float*, int, long long, const float*, float*, int, long long, int) = nullptr;
+  Library library_{nullptr};
   cublasContext* handle_ = nullptr;
 };
 

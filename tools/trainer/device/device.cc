@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
+#include <utility>
+#include <vector>
 
 #include "tools/trainer/device/image.h"
-#include "tools/trainer/device/launch.h"
 
 namespace rondo::train::device {
 namespace {
@@ -41,38 +43,50 @@ std::shared_ptr<std::byte> take_pinned(const Driver& driver, std::size_t bytes) 
   std::unique_ptr<void, void (*)(void*)> memory(std::aligned_alloc(page, rounded), &std::free);
   if (!memory) throw std::bad_alloc();
   std::memset(memory.get(), 0, rounded);
-  driver.check(driver.lock_pages(memory.get(), rounded, portable), "locking the host's memory");
+  driver.call("locking the host's memory", "cuMemHostRegister_v2", memory.get(), rounded, portable);
   return {static_cast<std::byte*>(memory.release()), [&driver](std::byte* locked) {
-            driver.unlock_pages(locked);
+            driver.status("cuMemHostUnregister", locked);
             std::free(locked);
           }};
 }
 
 Event::Event(const Driver& driver) : driver_(driver) {
   constexpr unsigned without_timing = 2;  // CU_EVENT_DISABLE_TIMING
-  driver_.check(driver_.event_create(&event_, without_timing), "making an event");
+  driver_.call("making an event", "cuEventCreate", &event_, without_timing);
 }
 
-Device::Device(const Libraries& libraries, int rank) : driver_(libraries) {
+Device::Device(Communicator world, bool offload, const Libraries& libraries) : driver_(libraries) {
   try {
-    open(rank);
+    open(world.rank());
     load();
+    cublas_.emplace(libraries, compute());
+    squares_ = take(Use::activations, sums * sizeof(double));
+    if (offload) offload_.emplace(*this);
+    ranks_ = StreamCommunicator(std::move(world));
   } catch (...) {
     // If only a part was made, the driver frees it with the context.
-    staging_.reset();
-    order_.reset();
-    if (context_ != nullptr) driver_.context_release(number_);
+    close();
+    if (context_ != nullptr) driver_.status("cuDevicePrimaryCtxRelease_v2", number_);
     throw;
   }
 }
 
-Device::~Device() {
-  // No caller is left to get an error. Streams are empty unless an error came before.
-  for (CUstream_st* const stream : streams_) driver_.stream_finish(stream);
+void Device::close() {
+  ranks_ = {};
+  offload_.reset();
+  squares_.reset();
+  integers_.reset();
+  cublas_.reset();
   staging_.reset();
   order_.reset();
-  for (CUstream_st* const stream : streams_) driver_.stream_destroy(stream);
-  driver_.context_set(nullptr);
+}
+
+Device::~Device() {
+  // No caller is left to get an error. Streams are empty unless an error came before.
+  for (CUstream_st* const stream : streams_) driver_.status("cuStreamSynchronize", stream);
+  close();
+  for (CUstream_st* const stream : streams_) driver_.status("cuStreamDestroy_v2", stream);
+  driver_.status("cuCtxSetCurrent", static_cast<CUctx_st*>(nullptr));
   // The context is kept until the process ends: a thread of StreamCommunicator may still free
   // memory in it.
 }
@@ -82,22 +96,22 @@ void Device::open(int rank) {
   constexpr unsigned non_blocking = 1;  // CU_STREAM_NON_BLOCKING
   constexpr int no_device = 100;        // CUDA_ERROR_NO_DEVICE: cuInit's own word for it
   int count = 0;
-  if (const int started = driver_.init(0); started != no_device) {
+  if (const int started = driver_.status("cuInit", 0); started != no_device) {
     driver_.check(started, "starting CUDA");
-    driver_.check(driver_.device_count(&count), "counting devices");
+    driver_.call("counting devices", "cuDeviceGetCount", &count);
   }
   if (count == 0) {
     throw Error(ErrorCode::invalid_usage, "this machine's CUDA driver sees no GPU",
                 {.remedy = "CUDA_VISIBLE_DEVICES may hide them; else --device cpu"});
   }
-  driver_.check(driver_.device_get(&number_, place_on_machine(rank) % count), "choosing a device");
-  driver_.check(driver_.context_retain(&context_, number_), "opening a device");
-  driver_.check(driver_.context_set(context_), "opening a device");
+  driver_.call("choosing a device", "cuDeviceGet", &number_, place_on_machine(rank) % count);
+  driver_.call("opening a device", "cuDevicePrimaryCtxRetain", &context_, number_);
+  driver_.call("opening a device", "cuCtxSetCurrent", context_);
   for (auto& stream : streams_)
-    driver_.check(driver_.stream_create(&stream, non_blocking), "making a stream");
+    driver_.call("making a stream", "cuStreamCreate", &stream, non_blocking);
   int processors = 1;
-  driver_.check(driver_.device_attribute(&processors, multiprocessors, number_),
-                "asking a device for its processors");
+  driver_.call("asking a device for its processors", "cuDeviceGetAttribute", &processors,
+               multiprocessors, number_);
   constexpr unsigned blocks_each = 8;  // enough threads to hide memory's latency
   most_blocks_ = blocks_each * static_cast<unsigned>(std::max(1, processors));
   staging_ = take_pinned(driver_, staging_bytes);
@@ -112,79 +126,128 @@ void Device::load() {
                            "with --device cpu"});
   }
   CUmod_st* module = nullptr;  // stays as long as the context
-  driver_.check(driver_.module_load(&module, image.data()), "loading the trainer's kernel");
-  driver_.check(driver_.module_function(&kernel_, module, kernel_name),
-                "finding the trainer's kernel");
+  driver_.call("loading the trainer's kernel", "cuModuleLoadData", &module, image.data());
+  driver_.call("finding the trainer's kernel", "cuModuleGetFunction", &kernel_, module,
+               kernel_name);
 }
 
-/// Up to the number of threads that runs at once. Each goes through more work in strides.
-void Device::launch(const Call& call, std::size_t threads) const {
-  if (threads == 0) return;
-  const std::size_t wanted = (threads + block_threads - 1) / block_threads;
-  const auto blocks = static_cast<unsigned>(std::min<std::size_t>(wanted, most_blocks_));
-  Call arguments = call;
-  std::array<void*, 1> list{&arguments};
-  driver_.check(driver_.launch(kernel_, blocks, 1, 1, block_threads, 1, 1, 0, compute(),
-                               list.data(), nullptr),
-                "launching the trainer's kernel");
+std::shared_ptr<void> Device::take(Use use, std::size_t bytes) const {
+  if (!is_common(use)) return take_pinned(driver_, bytes);
+  Pointer pointer = 0;
+  // Rounded up to whole floats, so that the memory can be zeroed float by float.
+  const std::size_t rounded = (bytes + sizeof(float) - 1) / sizeof(float) * sizeof(float);
+  driver_.call("taking " + std::to_string(bytes) + " bytes of a device", "cuMemAlloc_v2", &pointer,
+               rounded);
+  std::shared_ptr<void> memory(reinterpret_cast<void*>(pointer), [this](void* taken) {
+    driver_.status("cuMemFree_v2", address_of(taken));
+  });
+  zero(memory.get(), rounded);
+  return memory;
 }
 
 CommonMemory Device::common_memory() const {
   std::size_t available = 0;
   std::size_t all = 0;
-  driver_.check(driver_.memory_left(&available, &all), "asking a device for its free memory");
+  driver_.call("asking a device for its free memory", "cuMemGetInfo_v2", &available, &all);
   std::array<std::uint64_t, 2> name{};  // no two devices have the same
   static_assert(sizeof name == 16);
-  driver_.check(driver_.device_name(name.data(), number_), "asking a device for its name");
+  driver_.call("asking a device for its name", "cuDeviceGetUuid_v2",
+               static_cast<void*>(name.data()), number_);
   return {name[0] ^ name[1], available};
-}
-
-std::shared_ptr<void> Device::take(std::size_t bytes) const {
-  Pointer pointer = 0;
-  // Rounded up to whole floats, so that the memory can be zeroed float by float.
-  const std::size_t rounded = (bytes + sizeof(float) - 1) / sizeof(float) * sizeof(float);
-  driver_.check(driver_.allocate(&pointer, rounded),
-                "taking " + std::to_string(bytes) + " bytes of a device");
-  std::shared_ptr<void> memory(reinterpret_cast<void*>(pointer),
-                               [this](void* taken) { driver_.free(address_of(taken)); });
-  zero(memory.get(), rounded);
-  return memory;
 }
 
 void Device::zero(void* memory, std::size_t bytes) const {
   const std::span values(static_cast<float*>(memory), (bytes + sizeof(float) - 1) / sizeof(float));
-  launch(make_call(Kernel::zero, {buffer_of(values)}), values.size());
+  launch(make_call(Kernel::zero, {buffer_of(values)}), values.size(), false);
+}
+
+void Device::read(const void* from, void* host, std::size_t bytes) const {
+  each_piece(bytes, [&](std::size_t begin, std::size_t count) {
+    copy(static_cast<const std::byte*>(from) + begin, staging_.get(), count, compute());
+    finish();
+    std::memcpy(static_cast<std::byte*>(host) + begin, staging_.get(), count);
+  });
+}
+
+void Device::write(const void* host, void* into, std::size_t bytes) const {
+  each_piece(bytes, [&](std::size_t begin, std::size_t count) {
+    std::memcpy(staging_.get(), static_cast<const std::byte*>(host) + begin, count);
+    copy(staging_.get(), static_cast<std::byte*>(into) + begin, count, compute());
+    finish();  // before the next part overwrites the staging memory
+  });
+}
+
+std::span<const std::int32_t> Device::upload(std::span<const std::int32_t> host) const {
+  if (host.size() > integers_size_) {
+    integers_.reset();  // before the larger one is taken
+    integers_ = take(Use::activations, host.size_bytes());
+    integers_size_ = host.size();
+  }
+  write(host.data(), integers_.get(), host.size_bytes());
+  return {static_cast<const std::int32_t*>(integers_.get()), host.size()};
+}
+
+/// Up to the number of threads that runs at once. Each goes through more work in strides.
+void Device::launch(const Call& call, std::size_t items, bool rows) const {
+  const std::size_t threads = rows ? items * warp_lanes : items;
+  if (threads == 0) return;
+  const std::size_t wanted = (threads + block_threads - 1) / block_threads;
+  const auto blocks = static_cast<unsigned>(std::min<std::size_t>(wanted, most_blocks_));
+  Call arguments = call;
+  std::array<void*, 1> list{&arguments};
+  driver_.call("launching the trainer's kernel", "cuLaunchKernel", kernel_, blocks, 1U, 1U,
+               block_threads, 1U, 1U, 0U, compute(), list.data(), static_cast<void**>(nullptr));
+}
+
+double Device::sum_of_squares(std::span<const float> values) const {
+  const std::span<double> parts(static_cast<double*>(squares_.get()), sums);
+  launch(make_call(Kernel::squares, {buffer_of(values), buffer_of(parts)}), sums, false);
+  std::vector<double> each(sums);
+  read(parts.data(), each.data(), parts.size_bytes());
+  return std::accumulate(each.begin(), each.end(), 0.0);
+}
+
+void Device::update(const Optimizer& optimizer, const Range& range, const Step& step) const {
+  if (offload_) return offload_->update(optimizer, range, step);
+  optimizer.update(*this, range, step);
 }
 
 void Device::copy(const void* from, void* into, std::size_t bytes, CUstream_st* stream) const {
   if (bytes == 0) return;
-  driver_.check(driver_.copy(address_of(into), address_of(from), bytes, stream),
-                "copying to or from a device");
+  driver_.call("copying to or from a device", "cuMemcpyAsync", address_of(into), address_of(from),
+               bytes, stream);
 }
 
-void Device::follow(CUstream_st* later, CUstream_st* earlier) const {
-  order_->record(earlier);
-  driver_.check(driver_.stream_wait(later, order_->get(), 0), "ordering streams");
+void Device::follow() const {
+  order_->record(compute());
+  driver_.call("ordering streams", "cuStreamWaitEvent", side(), order_->get(), 0U);
 }
 
 void Device::finish(CUstream_st* stream) const {
-  driver_.check(driver_.stream_finish(stream), "waiting for the device's work");
+  driver_.call("waiting for the device's work", "cuStreamSynchronize", stream);
 }
 
-void Device::read(const void* from, void* into, std::size_t bytes) const {
-  each_piece(bytes, [&](std::size_t begin, std::size_t count) {
-    copy(static_cast<const std::byte*>(from) + begin, staging_.get(), count, compute());
-    finish(compute());
-    std::memcpy(static_cast<std::byte*>(into) + begin, staging_.get(), count);
-  });
+/// The call follows the work that is in the compute stream now. Later work in that stream does not
+/// wait for it: the host does, so that the time is counted as communication.
+Machine::Wait Device::start(Communicator&, const Collection& c) const {
+  follow();
+  if (c.kind == Collective::all_reduce) {
+    ranks_.all_reduce(c.input, c.output, c.count, c.type, c.op, side());
+  } else if (c.kind == Collective::reduce_scatter) {
+    ranks_.reduce_scatter(c.input, c.output, c.count, c.type, c.op, side());
+  } else {
+    ranks_.all_gather(c.input, c.output, c.count, c.type, side());
+  }
+  const auto done = std::make_shared<Event>(driver_);
+  done->record(side());
+  return [this, done] {
+    done->finish();
+    ranks_.check();
+  };
 }
 
-void Device::write(const void* from, void* into, std::size_t bytes) const {
-  each_piece(bytes, [&](std::size_t begin, std::size_t count) {
-    std::memcpy(staging_.get(), static_cast<const std::byte*>(from) + begin, count);
-    copy(staging_.get(), static_cast<std::byte*>(into) + begin, count, compute());
-    finish(compute());  // before the next part overwrites the staging memory
-  });
+Traffic Device::traffic(const Communicator& world) const {
+  return world.traffic() - (Traffic{} - ranks_.traffic());  // modulo 2^64: the sum
 }
 
 }  // namespace rondo::train::device

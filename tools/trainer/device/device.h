@@ -1,73 +1,65 @@
-// A CUDA device as one rank uses it: a context, two streams, memory, and the trainer's kernel.
+// A Machine that is a CUDA device: a context, two streams, memory, and the trainer's kernel.
+// Operations go into compute(), in order. Collectives on device buffers, by rondo/stream.h, and
+// copies run beside them in side().
 #pragma once
 
 #include <array>
 #include <memory>
+#include <optional>
 
-#include "tools/trainer/device/driver.h"
+#include "rondo/stream.h"
+#include "tools/trainer/device/cublas.h"
+#include "tools/trainer/device/offload.h"
 #include "tools/trainer/machine/machine.h"
 
 namespace rondo::train::device {
 
-/// Page-locked host memory, zeroed, which devices copy to and from directly while streams go on.
-/// Freed with the last reference.
-std::shared_ptr<std::byte> take_pinned(const Driver& driver, std::size_t bytes);
-
-/// An event is complete when the stream has done the work that was in it when the event was
-/// recorded.
-class Event {
+/// For the thread that makes it, which must not use another context as long as it lives.
+class Device final : public Machine {
  public:
-  explicit Event(const Driver& driver);
-  ~Event() { driver_.event_destroy(event_); }
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
-  CUevent_st* get() const { return event_; }
-  void record(CUstream_st* stream) const {
-    driver_.check(driver_.event_record(event_, stream), "recording an event");
-  }
-  void finish() const { driver_.check(driver_.event_finish(event_), "waiting for a stream"); }
-
- private:
-  const Driver& driver_;
-  CUevent_st* event_ = nullptr;
-};
-
-/// Belongs to one rank and to the thread that made it, whose current context it is. Operations go
-/// into compute(), in order. Collectives and copies that run beside them go into side().
-class Device {
- public:
-  /// The device of this rank: ranks of a machine take its devices in turn. Throws
-  /// Error{invalid_usage} if there is none or rondo was built without nvcc, and Error if the driver
-  /// refuses.
-  Device(const Libraries& libraries, int rank);
-  ~Device();
+  /// The device of this rank of `world`, a communicator of its own for collectives: ranks of a
+  /// machine take its devices in turn. `offload`: optimizer state and master weights lie in the
+  /// host's memory. Local. Throws Error{invalid_usage} that says what is missing to use a GPU, and
+  /// Error if the driver refuses.
+  Device(Communicator world, bool offload, const Libraries& libraries = {});
+  ~Device() override;
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  const Driver& driver() const { return driver_; }
-  CUstream_st* compute() const { return streams_[0]; }
-  CUstream_st* side() const { return streams_[1]; }
+  bool is_device() const override { return true; }
+  std::shared_ptr<void> take(Use use, std::size_t bytes) const override;
+  bool is_common(Use use) const override {
+    return !offload_ || (use != Use::optimizer && use != Use::master);
+  }
+  CommonMemory common_memory() const override;
+  void zero(void* memory, std::size_t bytes) const override;
+  void read(const void* from, void* host, std::size_t bytes) const override;
+  void write(const void* host, void* into, std::size_t bytes) const override;
+  std::span<const std::int32_t> upload(std::span<const std::int32_t> host) const override;
+  void multiply(const Product& product) const override { cublas_->multiply(product); }
+  void launch(const Call& call, std::size_t items, bool rows) const override;
+  double sum_of_squares(std::span<const float> values) const override;
+  void update(const Optimizer& optimizer, const Range& range, const Step& step) const override;
+  void finish() const override { finish(compute()); }
+  Wait start(Communicator& world, const Collection& call) const override;
+  Traffic traffic(const Communicator& world) const override;
 
-  /// `threads`: as many are enough. Returns at once; nothing for 0 of them.
-  void launch(const Call& call, std::size_t threads) const;
-  /// The device's free memory, which all ranks on it share.
-  CommonMemory common_memory() const;
-  /// Zeroed. It is freed with the last reference. The driver first completes the work under way.
-  std::shared_ptr<void> take(std::size_t bytes) const;
-  void zero(void* memory, std::size_t bytes) const;
+  // What Offload needs besides.
+  const Driver& driver() const { return driver_; }
+  CUstream_st* side() const { return streams_[1]; }
   /// Copies between device and page-locked memory, in a stream.
   void copy(const void* from, void* into, std::size_t bytes, CUstream_st* stream) const;
-  /// Work that is put into `later` from now on waits for the work in `earlier`.
-  void follow(CUstream_st* later, CUstream_st* earlier) const;
+  /// Work that is put into side() from now on waits for the work in compute().
+  void follow() const;
   void finish(CUstream_st* stream) const;
-  /// They copy between device memory and the process's own, after the work in compute(). The copy
-  /// is done when they return.
-  void read(const void* from, void* into, std::size_t bytes) const;
-  void write(const void* from, void* into, std::size_t bytes) const;
 
  private:
+  static constexpr std::size_t sums = 4096;  ///< of squares: one for each thread that adds
+
+  CUstream_st* compute() const { return streams_[0]; }
   void open(int rank);
   void load();
+  void close();
 
   Driver driver_;
   int number_ = 0;
@@ -77,6 +69,12 @@ class Device {
   unsigned most_blocks_ = 1;
   std::shared_ptr<std::byte> staging_{};  ///< of read() and write()
   std::unique_ptr<Event> order_{};        ///< of follow()
+  std::optional<Cublas> cublas_{};
+  std::shared_ptr<void> squares_{};
+  mutable std::shared_ptr<void> integers_{};  ///< of upload()
+  mutable std::size_t integers_size_ = 0;
+  std::optional<Offload> offload_{};
+  mutable StreamCommunicator ranks_{};
 };
 
 }  // namespace rondo::train::device

@@ -2,10 +2,12 @@
 
 #include <dlfcn.h>
 
+#include "rondo/error.h"
+
 namespace rondo::train::device {
 namespace {
 
-void* open(const Libraries& libraries) {
+void* open_driver(const Libraries& libraries) {
   if (void* const handle = ::dlopen(libraries.driver.c_str(), RTLD_LAZY | RTLD_LOCAL))
     return handle;
   throw Error(ErrorCode::invalid_usage,
@@ -22,41 +24,13 @@ void* Library::symbol(const char* name) const {
               {.remedy = "a newer driver and libcublas (CUDA 11.7 or later), or --device cpu"});
 }
 
-Driver::Driver(const Libraries& libraries) {
-  const Library library(open(libraries));
-  library.find("cuInit", init);
-  library.find("cuGetErrorName", error_name);
-  library.find("cuDeviceGetCount", device_count);
-  library.find("cuDeviceGet", device_get);
-  library.find("cuDeviceGetAttribute", device_attribute);
-  library.find("cuDevicePrimaryCtxRetain", context_retain);
-  library.find("cuDevicePrimaryCtxRelease_v2", context_release);
-  library.find("cuCtxSetCurrent", context_set);
-  library.find("cuModuleLoadData", module_load);
-  library.find("cuModuleGetFunction", module_function);
-  library.find("cuLaunchKernel", launch);
-  library.find("cuMemGetInfo_v2", memory_left);
-  library.find("cuDeviceGetUuid_v2", device_name);
-  library.find("cuMemAlloc_v2", allocate);
-  library.find("cuMemFree_v2", free);
-  library.find("cuMemHostRegister_v2", lock_pages);
-  library.find("cuMemHostUnregister", unlock_pages);
-  library.find("cuMemcpyAsync", copy);
-  library.find("cuStreamCreate", stream_create);
-  library.find("cuStreamDestroy_v2", stream_destroy);
-  library.find("cuStreamSynchronize", stream_finish);
-  library.find("cuStreamWaitEvent", stream_wait);
-  library.find("cuEventCreate", event_create);
-  library.find("cuEventDestroy_v2", event_destroy);
-  library.find("cuEventRecord", event_record);
-  library.find("cuEventSynchronize", event_finish);
-}
+Driver::Driver(const Libraries& libraries) : Library(open_driver(libraries)) {}
 
 void Driver::check(int status, std::string_view what) const {
   constexpr int out_of_memory = 2;  // CUDA_ERROR_OUT_OF_MEMORY
   if (status == 0) return;
   const char* name = nullptr;
-  error_name(status, &name);
+  this->status("cuGetErrorName", status, &name);
   const std::string said = std::string(what) + " failed with CUDA error " + std::to_string(status) +
                            (name != nullptr ? " (" + std::string(name) + ")" : "");
   if (status == out_of_memory) {

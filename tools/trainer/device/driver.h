@@ -4,11 +4,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
-
-#include "rondo/error.h"
 
 struct CUctx_st;
 struct CUevent_st;
@@ -28,14 +25,21 @@ using Pointer = std::uint64_t;  ///< CUdeviceptr; with unified addressing of hos
 
 inline Pointer address_of(const void* memory) { return reinterpret_cast<Pointer>(memory); }
 
-/// A library that stays loaded: a process that has used CUDA cannot unload it.
+/// The kernel's name in the image, the threads of a block, and those that share a row.
+inline constexpr const char* kernel_name = "rondo_train";
+inline constexpr unsigned block_threads = 256;
+inline constexpr unsigned warp_lanes = 32;
+
+/// A library that stays loaded: a process that has used CUDA cannot unload it. Any thread.
 class Library {
  public:
   explicit Library(void* handle) : handle_(handle) {}
-  /// Throws Error{invalid_usage} if there is no such function.
-  template <class Function>
-  void find(const char* name, Function*& function) const {
-    function = reinterpret_cast<Function*>(symbol(name));
+  /// Calls a function by its name and returns its status. The arguments have exactly the types that
+  /// CUDA's headers declare, up to handles. Throws Error{invalid_usage} if there is no such
+  /// function.
+  template <class... Arguments>
+  int status(const char* name, Arguments... arguments) const {
+    return reinterpret_cast<int (*)(Arguments...)>(symbol(name))(arguments...);
   }
 
  private:
@@ -43,42 +47,17 @@ class Library {
   void* handle_;
 };
 
-/// The functions of libcuda.so.1 that the trainer calls, as its header declares them; all return
-/// CUresult. Any thread.
-struct Driver {
+/// libcuda.so.1. Any thread.
+class Driver : public Library {
+ public:
   /// Throws Error{invalid_usage} that says what is missing.
   explicit Driver(const Libraries& libraries);
-
-  int (*init)(unsigned) = nullptr;
-  int (*error_name)(int, const char**) = nullptr;
-  int (*device_count)(int*) = nullptr;
-  int (*device_get)(int*, int) = nullptr;
-  int (*device_attribute)(int*, int, int) = nullptr;
-  int (*context_retain)(CUctx_st**, int) = nullptr;
-  int (*context_release)(int) = nullptr;
-  int (*context_set)(CUctx_st*) = nullptr;
-  int (*module_load)(CUmod_st**, const void*) = nullptr;
-  int (*module_function)(CUfunc_st**, CUmod_st*, const char*) = nullptr;
-  int (*launch)(CUfunc_st*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                CUstream_st*, void**, void**) = nullptr;
-  int (*memory_left)(std::size_t* available,
-                     std::size_t* all) = nullptr;  ///< of the context's device
-  int (*device_name)(void* uuid, int) = nullptr;   ///< 16 bytes, of a MIG instance its own
-  int (*allocate)(Pointer*, std::size_t) = nullptr;
-  int (*free)(Pointer) = nullptr;
-  int (*lock_pages)(void*, std::size_t, unsigned) = nullptr;
-  int (*unlock_pages)(void*) = nullptr;
-  int (*copy)(Pointer to, Pointer from, std::size_t, CUstream_st*) = nullptr;
-  int (*stream_create)(CUstream_st**, unsigned) = nullptr;
-  int (*stream_destroy)(CUstream_st*) = nullptr;
-  int (*stream_finish)(CUstream_st*) = nullptr;
-  int (*stream_wait)(CUstream_st*, CUevent_st*, unsigned) = nullptr;
-  int (*event_create)(CUevent_st**, unsigned) = nullptr;
-  int (*event_destroy)(CUevent_st*) = nullptr;
-  int (*event_record)(CUevent_st*, CUstream_st*) = nullptr;
-  int (*event_finish)(CUevent_st*) = nullptr;
-
-  /// Throws Error: out_of_memory for CUDA's own, system for all else, naming `what` was tried.
+  /// As status(). Throws Error unless it succeeds: out_of_memory for CUDA's own, system for all
+  /// else, naming `what` was tried.
+  template <class... Arguments>
+  void call(std::string_view what, const char* name, Arguments... arguments) const {
+    check(status(name, arguments...), what);
+  }
   void check(int status, std::string_view what) const;
 };
 

@@ -2,7 +2,7 @@
 // image, not into a program: see image.h.
 #include <cstddef>
 
-#include "tools/trainer/device/launch.h"
+#include "tools/trainer/device/driver.h"
 #include "tools/trainer/math/run.h"
 
 namespace {

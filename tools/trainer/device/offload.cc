@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tools/trainer/device/device.h"
+
 namespace rondo::train::device {
 namespace {
 
@@ -33,7 +35,7 @@ void Offload::fetch(const Range& range, std::size_t begin) const {
 void Offload::update(const Optimizer& optimizer, const Range& range, const Step& step) const {
   const std::size_t size = range.parameters.size();
   if (size == 0) return;
-  device_.follow(device_.side(), device_.compute());
+  device_.follow();
   fetch(range, 0);
   for (std::size_t begin = 0; begin < size; begin += piece_elements) {
     if (begin + piece_elements < size) fetch(range, begin + piece_elements);

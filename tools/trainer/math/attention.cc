@@ -106,8 +106,8 @@ void Math::attention_backward(const AttentionShape& shape, In output_gradient, I
               .count = head.count,
               .step = n * n});
     into_packed(2, {own.data(), n, true, head.weights_step}, outer, 1);
-    rows(n * head.count, make_call(Kernel::softmax_backward, {buffer_of(own), buffer_of(scratch)},
-                                   {n, head.count, n * n, head.weights_step}));
+    rows(n * head.count, Kernel::softmax_backward, {n, head.count, n * n, head.weights_step}, own,
+         scratch);
     into_packed(0, {scratch.data(), n, false, n * n}, head.part_of(packed, 1), head.scale);
     into_packed(1, {scratch.data(), n, true, n * n}, head.part_of(packed, 0), head.scale);
   });

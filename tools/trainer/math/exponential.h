@@ -1,10 +1,15 @@
-// exp() and tanh() in float32, in a form that compilers turn into vector code.
+// exp() and tanh() in float32, in a form that compilers turn into vector code, and the macro that
+// makes one source device code under nvcc and ordinary C++ elsewhere.
 #pragma once
 
 #include <bit>
 #include <cstdint>
 
-#include "tools/trainer/math/portable.h"
+#ifdef __CUDACC__
+#define RONDO_TRAIN_BOTH __host__ __device__
+#else
+#define RONDO_TRAIN_BOTH
+#endif
 
 namespace rondo::train {
 

@@ -18,7 +18,6 @@
 
 #include "tools/trainer/math/call.h"
 #include "tools/trainer/math/exponential.h"
-#include "tools/trainer/math/portable.h"
 
 namespace rondo::train {
 

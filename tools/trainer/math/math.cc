@@ -27,7 +27,7 @@ void Math::linear(In input, In weight, In bias, Out output) const {
   const std::size_t outputs = bias.size();
   const std::size_t inputs = weight.size() / outputs;
   const std::size_t count = output.size() / outputs;
-  rows(count, make_call(Kernel::repeat, {buffer_of(bias), buffer_of(output)}));
+  rows(count, Kernel::repeat, {}, bias, output);
   multiply({.rows = count,
             .columns = outputs,
             .inner = inputs,
@@ -58,49 +58,26 @@ void Math::linear_backward(In output_gradient, In input, In weight,
             .c = gradients.weight.data(),
             .stride = inputs,
             .keep = 1});
-  elements(outputs,
-           make_call(Kernel::add_rows, {buffer_of(output_gradient), buffer_of(gradients.bias)}));
-}
-
-void Math::gelu(In input, Out output) const {
-  elements(output.size(), make_call(Kernel::gelu, {buffer_of(input), buffer_of(output)}));
-}
-
-void Math::gelu_backward(In output_gradient, In input, Out input_gradient) const {
-  elements(input_gradient.size(),
-           make_call(Kernel::gelu_backward,
-                     {buffer_of(output_gradient), buffer_of(input), buffer_of(input_gradient)}));
-}
-
-void Math::add(In a, In b, Out output) const {
-  elements(output.size(), make_call(Kernel::add, {buffer_of(a), buffer_of(b), buffer_of(output)}));
+  elements(outputs, Kernel::add_rows, {}, output_gradient, gradients.bias);
 }
 
 void Math::layer_norm(In input, In gain, In bias, Out output, const NormStatistics& kept) const {
-  rows(kept.mean.size(),
-       make_call(Kernel::layer_norm,
-                 {buffer_of(input), buffer_of(gain), buffer_of(bias), buffer_of(output),
-                  buffer_of(kept.mean), buffer_of(kept.inverse_deviation)}));
+  rows(kept.mean.size(), Kernel::layer_norm, {}, input, gain, bias, output, kept.mean,
+       kept.inverse_deviation);
 }
 
 void Math::layer_norm_backward(In output_gradient, In input, In gain, const NormStatistics& kept,
                                const NormGradients& gradients) const {
-  rows(kept.mean.size(), make_call(Kernel::layer_norm_rows,
-                                   {buffer_of(output_gradient), buffer_of(input), buffer_of(gain),
-                                    buffer_of(kept.mean), buffer_of(kept.inverse_deviation),
-                                    buffer_of(gradients.input_sum)}));
-  elements(gain.size(), make_call(Kernel::layer_norm_columns,
-                                  {buffer_of(output_gradient), buffer_of(input),
-                                   buffer_of(kept.mean), buffer_of(kept.inverse_deviation),
-                                   buffer_of(gradients.gain), buffer_of(gradients.bias)}));
+  rows(kept.mean.size(), Kernel::layer_norm_rows, {}, output_gradient, input, gain, kept.mean,
+       kept.inverse_deviation, gradients.input_sum);
+  elements(gain.size(), Kernel::layer_norm_columns, {}, output_gradient, input, kept.mean,
+           kept.inverse_deviation, gradients.gain, gradients.bias);
 }
 
 void Math::embed(std::span<const std::int32_t> tokens, std::size_t columns, In token_table,
                  In position_table, Out output) const {
-  rows(tokens.size(), make_call(Kernel::embed,
-                                {buffer_of(machine_.upload(tokens)), buffer_of(token_table),
-                                 buffer_of(position_table), buffer_of(output)},
-                                {columns, output.size() / tokens.size()}));
+  rows(tokens.size(), Kernel::embed, {columns, output.size() / tokens.size()},
+       machine_.upload(tokens), token_table, position_table, output);
 }
 
 void Math::embed_backward(In output_gradient, std::span<const std::int32_t> tokens,
@@ -108,20 +85,15 @@ void Math::embed_backward(In output_gradient, std::span<const std::int32_t> toke
   const std::size_t width = output_gradient.size() / tokens.size();
   const std::size_t kinds = token_gradient.size() / width;
   const auto places = places_by_token(tokens, kinds);
-  rows(kinds, make_call(Kernel::embed_tokens,
-                        {buffer_of(output_gradient), buffer_of(machine_.upload(places)),
-                         buffer_of(token_gradient)},
-                        {columns, width}));
-  elements(columns * width,
-           make_call(Kernel::embed_positions,
-                     {buffer_of(output_gradient), buffer_of(position_gradient)}, {columns, width}));
+  rows(kinds, Kernel::embed_tokens, {columns, width}, output_gradient, machine_.upload(places),
+       token_gradient);
+  elements(columns * width, Kernel::embed_positions, {columns, width}, output_gradient,
+           position_gradient);
 }
 
 double Math::cross_entropy(In scores, std::span<const std::int32_t> targets,
                            std::span<double> losses) const {
-  rows(targets.size(),
-       make_call(Kernel::cross_entropy,
-                 {buffer_of(scores), buffer_of(machine_.upload(targets)), buffer_of(losses)}));
+  rows(targets.size(), Kernel::cross_entropy, {}, scores, machine_.upload(targets), losses);
   std::vector<double> each(targets.size());
   machine_.read(losses.data(), each.data(), losses.size_bytes());
   return std::accumulate(each.begin(), each.end(), 0.0);
@@ -129,9 +101,10 @@ double Math::cross_entropy(In scores, std::span<const std::int32_t> targets,
 
 void Math::cross_entropy_backward(Out scores, std::span<const std::int32_t> targets,
                                   float scale) const {
-  rows(targets.size(),
-       make_call(Kernel::cross_entropy_backward,
-                 {buffer_of(scores), buffer_of(machine_.upload(targets))}, {}, {&scale, 1}));
+  Call call = make_call(Kernel::cross_entropy_backward,
+                        {buffer_of(scores), buffer_of(machine_.upload(targets))});
+  call.numbers[0] = scale;
+  machine_.launch(call, targets.size(), true);
 }
 
 }  // namespace rondo::train

@@ -46,9 +46,13 @@ class Math {
   void linear(In input, In weight, In bias, Out output) const;
   void linear_backward(In output_gradient, In input, In weight,
                        const LinearGradients& gradients) const;
-  void gelu(In input, Out output) const;
-  void gelu_backward(In output_gradient, In input, Out input_gradient) const;
-  void add(In a, In b, Out output) const;
+  void gelu(In input, Out output) const {
+    elements(output.size(), Kernel::gelu, {}, input, output);
+  }
+  void gelu_backward(In output_gradient, In input, Out input_gradient) const {
+    elements(input.size(), Kernel::gelu_backward, {}, output_gradient, input, input_gradient);
+  }
+  void add(In a, In b, Out output) const { elements(a.size(), Kernel::add, {}, a, b, output); }
   void layer_norm(In input, In gain, In bias, Out output, const NormStatistics& kept) const;
   void layer_norm_backward(In output_gradient, In input, In gain, const NormStatistics& kept,
                            const NormGradients& gradients) const;
@@ -76,8 +80,15 @@ class Math {
   void settle(Out values, Precision precision) const { round_to(values, precision); }
 
  private:
-  void elements(std::size_t items, const Call& call) const { machine_.launch(call, items, false); }
-  void rows(std::size_t items, const Call& call) const { machine_.launch(call, items, true); }
+  using Sizes = std::initializer_list<std::uint64_t>;
+  template <class... Spans>
+  void elements(std::size_t items, Kernel kernel, Sizes sizes, const Spans&... spans) const {
+    machine_.launch(make_call(kernel, {buffer_of(spans)...}, sizes), items, false);
+  }
+  template <class... Spans>
+  void rows(std::size_t items, Kernel kernel, Sizes sizes, const Spans&... spans) const {
+    machine_.launch(make_call(kernel, {buffer_of(spans)...}, sizes), items, true);
+  }
 
   const Machine& machine_;
 };

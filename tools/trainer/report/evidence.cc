@@ -59,25 +59,24 @@ std::string algorithm_of(const std::string& described) {
   return described.substr(begin, described.find(' ', begin) - begin);
 }
 
-/// Calls of so many elements, of a block or a vector.
-struct Sizes {
-  std::size_t mean = 0;
-  std::size_t most = 0;  ///< no call is larger
-};
-
-/// The algorithm of calls of mean size. `settled` becomes false if a smaller or larger call uses
-/// another algorithm, or goes directly.
-std::string carrier(Communicator& world, Collective collective, const Sizes& sizes, bool& settled) {
+/// The algorithm of the step's calls of mean size. `settled` becomes false if a smaller or larger
+/// call uses another algorithm, or goes directly.
+std::string carrier(Communicator& world, Collective collective, const Traits& traits,
+                    bool& settled) {
+  const std::size_t blocks =
+      collective == Collective::all_reduce ? 1 : static_cast<std::size_t>(world.size());
+  const std::size_t mean = traits.parameters / std::max<std::size_t>(1, traits.calls) / blocks;
+  const std::size_t most = (traits.parameters + traits.padding) / blocks;  // no call is larger
   const auto words = [&](std::size_t elements) {
     return world.describe(collective, std::max<std::size_t>(1, elements), DataType::float32);
   };
-  const std::string algorithm = algorithm_of(words(sizes.mean));
+  const std::string algorithm = algorithm_of(words(mean));
   const auto goes_alike = [&](std::size_t elements) {
     const std::string described = words(elements);
     return !described.starts_with(directly) && algorithm_of(described) == algorithm;
   };
-  settled = settled && goes_alike(sizes.mean) && goes_alike(sizes.most);
-  for (std::size_t elements = 1; settled && elements < sizes.most; elements *= 2)
+  settled = settled && goes_alike(mean) && goes_alike(most);
+  for (std::size_t elements = 1; settled && elements < most; elements *= 2)
     settled = goes_alike(elements);
   return algorithm;
 }
@@ -86,17 +85,11 @@ std::string carrier(Communicator& world, Collective collective, const Sizes& siz
 /// other calls use the same.
 void add_algorithms(Communicator& world, bool counts, Evidence& evidence) {
   Traits& traits = evidence.traits;
-  const Sizes whole{traits.parameters / std::max<std::size_t>(1, traits.calls),
-                    traits.parameters + traits.padding};
-  const auto ranks = static_cast<std::size_t>(world.size());
-  const Sizes block{whole.mean / ranks, whole.most / ranks};
+  const Passes passes = passes_of(evidence.strategy, traits);
   evidence.settled = counts;
-  if (evidence.strategy == "ddp") {
-    traits.reduced_by = carrier(world, Collective::all_reduce, whole, evidence.settled);
-    return;
-  }
-  traits.reduced_by = carrier(world, Collective::reduce_scatter, block, evidence.settled);
-  traits.gathered_by = carrier(world, Collective::all_gather, block, evidence.settled);
+  traits.reduced_by = carrier(world, passes.reducing, traits, evidence.settled);
+  if (passes.gathers > 0)
+    traits.gathered_by = carrier(world, Collective::all_gather, traits, evidence.settled);
 }
 
 /// Equal on ranks of one host. The public API has no such call, so this repeats the library's rule:

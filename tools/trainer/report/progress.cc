@@ -15,19 +15,30 @@ double total_seconds(const std::vector<StepRecord>& steps) {
   return sum;
 }
 
-}  // namespace
-
-Share share_of(const RunRecord& run, const std::vector<StepRecord>& steps, std::size_t last) {
-  const std::size_t count = std::min(last, steps.size());
-  double seconds = 0;
-  double communication = 0;
-  for (std::size_t i = steps.size() - count; i < steps.size(); ++i) {
-    seconds += steps[i].seconds();
-    communication += steps[i].phases[static_cast<std::size_t>(Phase::communication)];
+/// Averages over the last steps.
+struct Share {
+  Share(const RunRecord& run, const std::vector<StepRecord>& steps, std::size_t last) {
+    const std::size_t count = std::min(last, steps.size());
+    double seconds = 0;
+    for (std::size_t i = steps.size() - count; i < steps.size(); ++i) {
+      seconds += steps[i].seconds();
+      communication += steps[i].phases[static_cast<std::size_t>(Phase::communication)];
+    }
+    if (seconds <= 0) return;
+    targets_per_second = static_cast<double>(count * run.targets_per_step) / seconds;
+    communication /= seconds;
   }
-  if (seconds <= 0) return {};
-  return {static_cast<double>(count * run.targets_per_step) / seconds, communication / seconds};
+  double targets_per_second = 0;
+  double communication = 0;  ///< exposed, of the time: 0 to 1
+};
+
+std::string bar(double share) {
+  constexpr std::size_t width = 24;
+  const auto full = static_cast<std::size_t>(share * static_cast<double>(width));
+  return " [" + std::string(full, '#') + std::string(width - full, '.') + "]";
 }
+
+}  // namespace
 
 std::string clock_text(double seconds) {
   const auto whole = static_cast<long>(seconds + 0.5);
@@ -53,41 +64,20 @@ void Progress::start() {
        << run_.targets_per_step << " tokens a step" << std::endl;
 }
 
-std::string Progress::bar(double share) const {
-  constexpr std::size_t width = 24;
-  const auto full = static_cast<std::size_t>(share * static_cast<double>(width));
-  return "[" + std::string(full, '#') + std::string(width - full, '.') + "]";
-}
-
-/// A line that wraps cannot be overwritten. So the least important parts are dropped first, then
-/// the end of the line.
-std::string Progress::bar_line(const std::vector<StepRecord>& steps) const {
-  std::string text;
-  for (const Detail detail :
-       {Detail::bar, Detail::validation, Detail::communication, Detail::least}) {
-    text = line(steps, detail);
-    if (columns_ == 0 || text.size() < columns_) return text;
-  }
-  text.resize(columns_ - 1);
-  return text;
-}
-
-std::string Progress::line(const std::vector<StepRecord>& steps, Detail detail) const {
+std::string Progress::line(const std::vector<StepRecord>& steps, bool with_bar) const {
   const StepRecord& now = steps.back();
   const auto done = static_cast<double>(now.step);
   const double each = total_seconds(steps) / static_cast<double>(steps.size());
-  const Share recent = share_of(run_, steps, std::max<std::size_t>(run_.steps / 20, 1));
+  const Share recent(run_, steps, std::max<std::size_t>(run_.steps / 20, 1));
   std::string text = print("step %*zu/%zu", static_cast<int>(std::to_string(run_.steps).size()),
                            now.step, run_.steps);
-  if (detail == Detail::bar) text += " " + bar(done / static_cast<double>(run_.steps));
+  if (with_bar) text += bar(done / static_cast<double>(run_.steps));
   text += print("  loss %.4f", now.loss);
   const auto measured = std::find_if(steps.rbegin(), steps.rend(),
                                      [](const StepRecord& step) { return bool(step.validation); });
-  if (measured != steps.rend() && detail >= Detail::validation)
-    text += print("  validation %.4f", *measured->validation);
-  text += "  " + count_text(recent.targets_per_second) + " tokens/s";
-  if (detail >= Detail::communication)
-    text += print("  communication %.1f %%", 100 * recent.communication);
+  if (measured != steps.rend()) text += print("  validation %.4f", *measured->validation);
+  text += "  " + count_text(recent.targets_per_second) +
+          print(" tokens/s  communication %.1f %%", 100 * recent.communication);
   if (now.skipped) text += "  skipped: fp16 overflow";
   return text + "  " + clock_text(each * (static_cast<double>(run_.steps) - done)) + " to go";
 }
@@ -96,13 +86,16 @@ void Progress::show(const std::vector<StepRecord>& steps) {
   if (style_ == ProgressStyle::none || steps.empty()) return;
   const std::size_t step = steps.back().step;
   if (style_ == ProgressStyle::bar) {
-    out_ << "\r" << bar_line(steps) << "\033[K" << std::flush;
+    std::string text = line(steps, true);
+    // A line that wraps cannot be overwritten.
+    if (columns_ > 0 && text.size() >= columns_) text = line(steps, false);
+    if (columns_ > 0 && text.size() >= columns_) text.resize(columns_ - 1);
+    out_ << "\r" << text << "\033[K" << std::flush;
     if (step == run_.steps) out_ << std::endl;
     return;
   }
   const std::size_t every = std::max<std::size_t>(run_.steps / 20, 1);
-  if (step == 1 || step % every == 0 || step == run_.steps)
-    out_ << line(steps, Detail::validation) << std::endl;
+  if (step == 1 || step % every == 0 || step == run_.steps) out_ << line(steps, false) << std::endl;
 }
 
 void Progress::finish(const std::vector<StepRecord>& steps, const Ledger& memory) {
@@ -112,7 +105,7 @@ void Progress::finish(const std::vector<StepRecord>& steps, const Ledger& memory
     return;
   }
   const double seconds = total_seconds(steps);
-  const Share all = share_of(run_, steps, steps.size());
+  const Share all(run_, steps, steps.size());
   out_ << "\nloss " << print("%.4f", steps.front().loss) << " -> "
        << print("%.4f", steps.back().loss) << " in " << clock_text(seconds) << ", "
        << count_text(all.targets_per_second) << " tokens/s, "

@@ -26,10 +26,7 @@ class Progress {
   void finish(const std::vector<StepRecord>& steps, const Ledger& memory);
 
  private:
-  enum class Detail : unsigned char { least, communication, validation, bar };
-  std::string line(const std::vector<StepRecord>& steps, Detail detail) const;
-  std::string bar_line(const std::vector<StepRecord>& steps) const;
-  std::string bar(double share) const;
+  std::string line(const std::vector<StepRecord>& steps, bool with_bar) const;
 
   std::ostream& out_;
   ProgressStyle style_;

@@ -41,11 +41,4 @@ struct RunRecord {
   double operations_per_step = 0;  ///< of all ranks
 };
 
-/// Averages over some steps.
-struct Share {
-  double targets_per_second = 0;
-  double communication = 0;  ///< exposed, of the time: 0 to 1
-};
-Share share_of(const RunRecord& run, const std::vector<StepRecord>& steps, std::size_t last);
-
 }  // namespace rondo::train

@@ -5,55 +5,30 @@
 
 namespace rondo::train {
 
-Values::Values(Ledger& ledger, Use use, Precision precision, std::size_t count)
-    : precision_(precision) {
-  if (is_narrow()) {
-    narrow_ = {ledger, use, count};
-  } else {
-    wide_ = {ledger, use, count};
-  }
-}
-
-void Values::zero() {
-  wide_.zero();
-  narrow_.zero();
-}
-
-std::byte* Values::at(std::size_t index) {
-  return is_narrow() ? reinterpret_cast<std::byte*>(narrow_.data() + index)
-                     : reinterpret_cast<std::byte*>(wide_.data() + index);
-}
-
-void Values::read(std::size_t begin, std::span<float> into) const {
-  widen(narrow_.span().subspan(begin, into.size()), into, precision_);
-}
-
 void Values::write(std::size_t begin, std::span<const float> from) {
-  if (is_narrow()) {
-    narrow(from, narrow_.span().subspan(begin, from.size()), precision_);
-  } else {
-    wide_.write(begin, from);
-  }
+  if (is_narrow()) return narrow(from, halves(begin, from.size()), precision_);
+  bytes_.machine().write(from.data(), at(begin), from.size_bytes());
 }
 
 void Values::add(std::size_t begin, std::span<const float> terms) {
-  const auto sum = narrow_.span().subspan(begin, terms.size());
+  const auto sum = halves(begin, terms.size());
   for (std::size_t i = 0; i < sum.size(); ++i)
     sum[i] = narrow(widen(sum[i], precision_) + terms[i], precision_);
 }
 
 void Values::add(std::size_t begin, Values& terms, std::size_t terms_begin, std::size_t count) {
-  if (!is_narrow()) {
-    const auto sum = floats(begin, count);
-    return wide_.machine().launch(
-        make_call(Kernel::add,
-                  {buffer_of(sum), buffer_of(terms.floats(terms_begin, count)), buffer_of(sum)}),
-        count, false);
+  if (is_narrow()) {
+    const auto from = terms.halves(terms_begin, count);
+    const auto sum = halves(begin, count);
+    for (std::size_t i = 0; i < count; ++i)
+      sum[i] = narrow(widen(sum[i], precision_) + widen(from[i], precision_), precision_);
+    return;
   }
-  const auto from = terms.narrow_.span().subspan(terms_begin, count);
-  const auto sum = narrow_.span().subspan(begin, count);
-  for (std::size_t i = 0; i < count; ++i)
-    sum[i] = narrow(widen(sum[i], precision_) + widen(from[i], precision_), precision_);
+  const auto sum = floats(begin, count);
+  bytes_.machine().launch(
+      make_call(Kernel::add,
+                {buffer_of(sum), buffer_of(terms.floats(terms_begin, count)), buffer_of(sum)}),
+      count, false);
 }
 
 Values Pool::take(std::size_t count) {
