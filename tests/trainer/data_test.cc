@@ -80,10 +80,10 @@ TEST_CASE("a batch of one sample a rank is DistributedSampler") {
   }
 }
 
-Numbers step_of_all(int ranks, std::size_t step) {
+Numbers step_of_all(int ranks, std::size_t step, std::uint64_t seed = 3) {
   Numbers all;
   for (int rank = 0; rank < ranks; ++rank) {
-    Sampler sampler({.samples = 25, .batch = 10, .ranks = ranks, .rank = rank, .seed = 3});
+    Sampler sampler({.samples = 25, .batch = 10, .ranks = ranks, .rank = rank, .seed = seed});
     for (const std::size_t number : sampler.at(step)) all.push_back(number);
   }
   std::sort(all.begin(), all.end());
@@ -98,44 +98,7 @@ TEST_CASE("any number of ranks sees the same global batches") {
     for (int ranks = 2; ranks <= 5; ++ranks) CHECK(step_of_all(ranks, step) == one);
   }
   CHECK(step_of_all(1, 0) != step_of_all(1, 2));  // 2 steps an epoch: another order
-}
-
-/// The samples that all ranks see in an epoch, in the order of a batch.
-Numbers epoch_of_all(SamplerOptions options, std::size_t epoch) {
-  const Sampler steps(options);
-  Numbers all(steps.steps_per_epoch() * options.batch);
-  for (options.rank = 0; options.rank < options.ranks; ++options.rank) {
-    Sampler sampler(options);
-    auto place = static_cast<std::size_t>(options.rank);
-    for (std::size_t step = 0; step < steps.steps_per_epoch(); ++step) {
-      for (const std::size_t number : sampler.at(epoch * steps.steps_per_epoch() + step)) {
-        all[place] = number;
-        place += static_cast<std::size_t>(options.ranks);
-      }
-    }
-  }
-  return all;
-}
-
-TEST_CASE("each epoch has its own order, which depends on the seed and the epoch") {
-  const SamplerOptions dropping{.samples = 22, .batch = 4, .ranks = 2, .seed = 9};
-  SamplerOptions padding = dropping;
-  padding.drop_last = false;
-  SamplerOptions other_seed = dropping;
-  other_seed.seed = 10;
-  for (std::size_t epoch = 0; epoch < 3; ++epoch) {
-    const Numbers dropped = epoch_of_all(dropping, epoch);
-    const Numbers padded = epoch_of_all(padding, epoch);
-    REQUIRE(dropped.size() == 20);
-    REQUIRE(padded.size() == 24);
-    CHECK(std::set<std::size_t>(dropped.begin(), dropped.end()).size() == 20);
-    CHECK(std::set<std::size_t>(padded.begin(), padded.end()).size() == 22);
-    CHECK(std::equal(dropped.begin(), dropped.end(), padded.begin()));
-    CHECK(std::equal(padded.begin(), padded.begin() + 2, padded.begin() + 22));
-    CHECK(dropped != epoch_of_all(dropping, epoch + 1));
-    CHECK(dropped != epoch_of_all(other_seed, epoch));
-    CHECK(dropped == epoch_of_all(dropping, epoch));
-  }
+  CHECK(step_of_all(1, 0) != step_of_all(1, 0, 4));
 }
 
 TEST_CASE("a sampler can begin anywhere") {

@@ -201,9 +201,7 @@ TEST_CASE("a validation says what is exact, what is within its bar and what is o
                     .payload = 7200,
                     .messages = 12,
                     .alone = 0.010};
-  evidence.held[static_cast<std::size_t>(Use::parameters)] = 4800;
-  evidence.held[static_cast<std::size_t>(Use::gradients)] = 1200;
-  evidence.held[static_cast<std::size_t>(Use::optimizer)] = 2400;
+  evidence.state = 4800 + 1200 + 2400;
   evidence.compute = 0.020;
   evidence.exposed = 0.004;
   evidence.step = 0.024;
@@ -222,7 +220,7 @@ TEST_CASE("a validation says what is exact, what is within its bar and what is o
   evidence.payload -= 4;
   CHECK_THAT(validation_text(evidence), !Catch::Contains("OFF"));
   CHECK_NOTHROW(demand_within(validation_rows(evidence)));
-  evidence.held[static_cast<std::size_t>(Use::optimizer)] = 9600;
+  evidence.state += 7200;
   CHECK_FALSE(validation_rows(evidence)[2].within());
   CHECK_THROWS_WITH(demand_within(validation_rows(evidence)),
                     Catch::Contains("differ from the formulas: memory a rank."));

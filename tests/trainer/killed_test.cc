@@ -3,6 +3,8 @@
 #include <signal.h>
 
 #include <filesystem>
+#include <iterator>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -81,33 +83,12 @@ TEST_CASE("a run that is killed as a whole, at any time, goes on from its last c
   const TemporaryFolder scratch;
   const std::string log = scratch / "log.csv";
   const std::string folder = scratch / "checkpoints";
-  const std::vector<std::string> words{rondorun(),
-                                       "-n",
-                                       "2",
-                                       RONDO_TRAIN_PATH,
-                                       "--layers",
-                                       "1",
-                                       "--width",
-                                       "8",
-                                       "--heads",
-                                       "1",
-                                       "--block",
-                                       "8",
-                                       "--batch",
-                                       "4",
-                                       "--steps",
-                                       "200000",
-                                       "--checkpoint",
-                                       folder,
-                                       "--checkpoint-every",
-                                       "5",
-                                       "--resume",
-                                       "--validate-every",
-                                       "0",
-                                       "--progress",
-                                       "lines",
-                                       "--log",
-                                       log};
+  std::istringstream options(
+      "--layers 1 --width 8 --heads 1 --block 8 --batch 4 --steps 200000 "
+      "--checkpoint-every 5 --resume --validate-every 0 --progress lines");
+  std::vector<std::string> words{rondorun(), "-n", "2", RONDO_TRAIN_PATH};
+  words.insert(words.end(), std::istream_iterator<std::string>(options), {});
+  words.insert(words.end(), {"--checkpoint", folder, "--log", log});
   {
     Process process({.words = words});
     process.wait_until([&] { return has_checkpoint_since(folder, "step-00000010"); },

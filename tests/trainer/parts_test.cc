@@ -21,6 +21,7 @@ int status_of(std::vector<const char*> words) {
 TEST_CASE("an option is refused where the strategy or the type has no use for it") {
   CHECK(status_of({}) == -1);
   CHECK(status_of({"--help"}) == 0);
+  CHECK(status_of({"--learning-rate", "1e-5"}) == -1);  // the cosine ends at a tenth of it
   CHECK(status_of({"--momentum", "0.5"}) == 2);
   CHECK(status_of({"--momentum", "0.5", "--optimizer", "sgd"}) == -1);
   CHECK(status_of({"--loss-scale", "64"}) == 2);

@@ -77,12 +77,6 @@ TEST_CASE("it runs without a launcher, too") {
   says(ended.output, "ddp on 1 rank, 96 tokens a step");
 }
 
-TEST_CASE("a small learning rate alone is enough: the cosine ends at a tenth of it") {
-  const auto ended = trained({}, quick + Words{"--learning-rate", "1e-5"});
-  CHECK(trouble(ended.error) == "");
-  CHECK(ended.status == 0);
-}
-
 TEST_CASE("the help is text") {
   const auto ended = trained({}, {"--help"});
   CHECK(ended.status == 0);

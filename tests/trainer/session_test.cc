@@ -82,81 +82,54 @@ void check_refused(const train::Options& options, const std::string& part) {
   CHECK(errors[0] == errors[2]);
 }
 
-TEST_CASE("what cannot be trained is refused on every rank together, in the same words") {
-  const auto good = small_gpt_options();
-  auto options = good;
-  options.data = "/nowhere/text";
-  check_refused(options, "cannot read the text /nowhere/text");
-  options = good;
-  options.data = "/";
-  check_refused(options, "cannot read the text /");
-  options.data = "/dev/zero";
-  check_refused(options, "cannot read the text /dev/zero");
-  options = good;
-  const test::TemporaryFolder folder;
-  options.data = folder / "empty.txt";
-  test::write_file(options.data, "");
-  check_refused(options, "is empty");
-  options = good;
-  options.block = 30'000;
-  check_refused(options, "is too short");
-  options = good;
-  options.batch = 5;
-  options.accumulate = 2;
-  check_refused(options, "is too small for 3 ranks with 2 micro-steps");
-  options = good;
-  options.batch = 100'000;
-  check_refused(options, "samples, less than a global batch of 100000");
-  options = good;
-  options.memory_limit = 300'000;
-  check_refused(options, "the limit is 0.29 MiB");
-  options = good;
-  options.rate.peak = std::numeric_limits<double>::infinity();
-  check_refused(options, "is not a number");
-  options = good;
-  options.strategy.kind = "magic";
-  check_refused(options, "there is no strategy 'magic'");
-  options = good;
-  options.strategy.top_k = 0.5;
-  options.strategy.wire = Precision::bf16;
-  check_refused(options, "top-k sends float32 values");
-  options = good;
-  options.sample = 5;
-  options.prompt = "The f\xc3\xb6x";
-  check_refused(options, "the text has no '\xc3\xb6', so the model does not know it");
-  options = good;
-  options.profile = "/nowhere/profile.json";
-  check_refused(options, "there is no such file, or it is not JSON");
-  options = good;
-  options.log = "/nowhere/log.csv";
-  check_refused(options, "cannot write /nowhere/log.csv");
-}
+/// A change of good options, and what is said then.
+struct Refusal {
+  std::function<void(train::Options&)> change;
+  std::string words;
+};
 
-TEST_CASE("values that are no numbers, or too large to be multiplied, are refused") {
-  const auto good = small_gpt_options();
-  auto options = good;
-  options.batch = std::numeric_limits<std::size_t>::max();
-  options.drop_last = false;
-  check_refused(options, "count from 1, to at most");
-  options = good;
-  options.accumulate = std::size_t{1} << 63;
-  check_refused(options, "count from 1, to at most");
-  options = good;
-  options.model.width = std::size_t{1} << 62;
-  check_refused(options, "is too large");
-  for (double train::Options::*number : {&train::Options::clip, &train::Options::loss_scale}) {
-    options = good;
-    options.*number = std::numeric_limits<double>::quiet_NaN();
-    check_refused(options, "is out of range");
+TEST_CASE("what cannot be trained is refused on every rank together, in the same words") {
+  const test::TemporaryFolder folder;
+  const std::string empty = folder / "empty.txt";
+  test::write_file(empty, "");
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  using O = train::Options;
+  for (const auto& [change, words] : std::vector<Refusal>{
+           {[](O& o) { o.data = "/nowhere/text"; }, "cannot read the text /nowhere/text"},
+           {[](O& o) { o.data = "/nowhere/\xff"; }, "cannot read the text /nowhere/"},
+           {[](O& o) { o.data = "/"; }, "cannot read the text /"},
+           {[](O& o) { o.data = "/dev/zero"; }, "cannot read the text /dev/zero"},
+           {[&](O& o) { o.data = empty; }, "is empty"},
+           {[](O& o) { o.block = 30'000; }, "is too short"},
+           {[](O& o) { o.batch = o.accumulate = 2; },
+            "is too small for 3 ranks with 2 micro-steps"},
+           {[](O& o) { o.batch = 100'000; }, "samples, less than a global batch of 100000"},
+           {[](O& o) { o.memory_limit = 300'000; }, "the limit is 0.29 MiB"},
+           {[](O& o) { o.rate.peak = infinity; }, "is not a number"},
+           {[](O& o) { o.strategy.kind = "magic"; }, "there is no strategy 'magic'"},
+           {[](O& o) { o.strategy = {.wire = Precision::bf16, .top_k = 0.5}; },
+            "top-k sends float32 values"},
+           {[](O& o) {
+              o.sample = 5;
+              o.prompt = "The f\xc3\xb6x";
+            },
+            "the text has no '\xc3\xb6', so the model does not know it"},
+           {[](O& o) { o.profile = "/nowhere/profile.json"; },
+            "there is no such file, or it is not"},
+           {[](O& o) { o.log = "/nowhere/log.csv"; }, "cannot write /nowhere/log.csv"},
+           {[](O& o) { o.batch = std::numeric_limits<std::size_t>::max(); },
+            "count from 1, to at most"},
+           {[](O& o) { o.accumulate = std::size_t{1} << 63; }, "count from 1, to at most"},
+           {[](O& o) { o.model.width = std::size_t{1} << 62; }, "is too large"},
+           {[](O& o) { o.clip = nan; }, "is out of range"},
+           {[](O& o) { o.rate.floor = nan; }, "is out of range"},
+           {[](O& o) { o.loss_scale = nan; }, "is out of range"},
+           {[](O& o) { o.loss_scale = 0x1p65; }, "is out of range"}}) {
+    auto options = small_gpt_options();
+    change(options);
+    check_refused(options, words);
   }
-  options = good;
-  options.rate.floor = std::numeric_limits<double>::quiet_NaN();
-  check_refused(options, "is out of range");
-  options = good;
-  options.loss_scale = 0x1p65;
-  check_refused(options, "is out of range");
-  options.loss_scale = std::numeric_limits<double>::infinity();
-  check_refused(options, "is out of range");
 }
 
 TEST_CASE("an error that one rank finds is every rank's") {
@@ -216,12 +189,6 @@ TEST_CASE("ranks with other options are found out before they train") {
   CHECK(refusals([](train::Options& options) { options.validate = true; }) == 2);
   CHECK(refusals([](train::Options& options) { options.checkpoint.folder = "saved"; }) == 2);
   CHECK(refusals([](train::Options& options) { options.progress = "none"; }) == 0);
-}
-
-TEST_CASE("a name that is not UTF-8 is refused as what it is: missing") {
-  auto options = small_gpt_options();
-  options.data = "/nowhere/\xff";
-  check_refused(options, "cannot read the text /nowhere/");
 }
 
 TEST_CASE("the check names the first rank and tensor that differ") {

@@ -114,15 +114,14 @@ void Session::check_options() const {
 }
 
 void Session::check_prompt() const {
-  if (options_.sample == 0) return;
   const std::string& prompt = options_.prompt;
-  for (std::size_t place = 0; place < prompt.size();) {
-    const std::string one = character_at(prompt, place);
-    place += one.size();
-    if (one.find_first_not_of(text_.characters()) == std::string::npos) continue;
-    refuse("--prompt: the text has no " + readable(one) + ", so the model does not know it",
-           "characters of the text: " + readable(text_.characters()));
-  }
+  const std::size_t begin = prompt.find_first_not_of(text_.characters());
+  if (options_.sample == 0 || begin == std::string::npos) return;
+  std::size_t end = begin + 1;  // with the rest of a character of UTF-8
+  while (end < prompt.size() && (static_cast<unsigned char>(prompt[end]) & 0xc0U) == 0x80) ++end;
+  refuse("--prompt: the text has no " + readable(prompt.substr(begin, end - begin)) +
+             ", so the model does not know it",
+         "characters of the text: " + readable(text_.characters()));
 }
 
 StepRecord Session::step() {

@@ -9,6 +9,7 @@
 #include "tools/trainer/checkpoint/checkpoints.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 #include "tools/trainer/agreement.h"
@@ -45,6 +46,14 @@ void of(const std::filesystem::path& checkpoint, Check check) {
   }
 }
 
+/// "37 x 32".
+std::string shape_text(const Parameter& parameter) {
+  std::string text;
+  for (const std::size_t extent : parameter.shape)
+    text += (text.empty() ? "" : " x ") + std::to_string(extent);
+  return text;
+}
+
 /// Parameters are array 0, then the states.
 std::span<float> array_of(const Range& range, std::size_t array) {
   return array == 0 ? range.parameters : range.states[array - 1];
@@ -66,8 +75,16 @@ Checkpoints::Checkpoints(CheckpointOptions options, Communicator& control, Strat
       control_(control),
       strategy_(strategy),
       place_(place),
-      header_(header_of(place.layout, place.optimizer.states(), std::move(identity))),
+      arrays_(place.optimizer.states() + 1),
       hook_(std::move(hook)) {
+  header_.elements = place.layout.size() * arrays_;
+  header_.identity = std::move(identity);
+  header_.identity.emplace_back("arrays of parameters and optimizer state",
+                                std::to_string(arrays_));
+  for (const Unit& unit : place.layout.units()) {
+    for (const Parameter& parameter : unit.parameters)
+      header_.identity.emplace_back(parameter.name, shape_text(parameter));
+  }
   header_.made_by = std::string(strategy.name()) + " on " + std::to_string(control.size()) +
                     (control.size() == 1 ? " rank" : " ranks");
 }
@@ -83,11 +100,9 @@ std::vector<std::size_t> Checkpoints::steps() const {
     if (!std::filesystem::exists(options_.folder)) return;
     for (const auto& entry : std::filesystem::directory_iterator(options_.folder)) {
       const std::string name = entry.path().filename().string();
-      const std::string digits = name.starts_with(step_prefix) ? name.substr(5) : "";
-      const bool number = !digits.empty() && digits.size() < 19 &&
-                          digits.find_first_not_of("0123456789") == std::string::npos;
-      if (number && entry.path().filename() == at(std::stoull(digits)).filename())
-        steps.push_back(std::stoull(digits));
+      std::size_t step = 0;
+      if (std::sscanf(name.c_str(), "step-%zu", &step) == 1 && name == at(step).filename())
+        steps.push_back(step);
     }
   });
   std::sort(steps.begin(), steps.end());
@@ -140,7 +155,7 @@ Checkpoints::Start Checkpoints::start() {
     }
     together(control_, [&] {
       of(at(*step), [&] {
-        require_same_training(saved, header_);
+        require_same(saved.identity, header_.identity);
         load(*step, read_header(File::open(at(*step))).bytes);
       });
     });
@@ -164,7 +179,7 @@ Header Checkpoints::verified(std::size_t step) {
       read = read_header(file);
       const auto ranks = static_cast<std::uint64_t>(control_.size());
       const auto rank = static_cast<std::uint64_t>(control_.rank());
-      const std::uint64_t all = read.header.elements() * (read.header.states + 1);
+      const std::uint64_t all = read.header.elements;
       const std::uint64_t begin = all * rank / ranks;
       each_piece_of(all * (rank + 1) / ranks - begin, [&](std::size_t first, Out values) {
         file.read_at(read.bytes + (begin + first) * sizeof(float), std::as_writable_bytes(values));
@@ -182,7 +197,7 @@ Header Checkpoints::verified(std::size_t step) {
 void Checkpoints::load(std::size_t step, std::uint64_t arrays) {
   const File file = File::open(at(step));
   for (const Range& range : strategy_.shards()) {
-    for (std::size_t array = 0; array <= header_.states; ++array) {
+    for (std::size_t array = 0; array < arrays_; ++array) {
       const auto into = array_of(range, array);
       const std::uint64_t place = array * place_.layout.size() + range.begin;
       each_piece_of(into.size(), [&](std::size_t first, Out values) {
@@ -216,8 +231,7 @@ void Checkpoints::begin(std::size_t step, const std::string& header) const {
     if (name.starts_with(step_prefix) && name.ends_with(unfinished))
       std::filesystem::remove_all(entry.path());
   }
-  const std::size_t elements = place_.layout.size() * (header_.states + 1);
-  File::create(at(step, unfinished)).truncate(header.size() + elements * sizeof(float));
+  File::create(at(step, unfinished)).truncate(header.size() + header_.elements * sizeof(float));
 }
 
 /// Returns the digest of this rank's shards. It opens the file that rank 0 made: on a host that
@@ -226,7 +240,7 @@ std::uint64_t Checkpoints::write_shards(std::size_t step, std::uint64_t arrays) 
   File file = File::open_to_write(at(step, unfinished));
   std::uint64_t sum = 0;
   const auto shards = strategy_.shards();
-  for (std::size_t array = 0; array <= header_.states; ++array) {
+  for (std::size_t array = 0; array < arrays_; ++array) {
     for (const Range& range : shards) {
       const std::span<const float> from = array_of(range, array);
       const std::uint64_t place = array * place_.layout.size() + range.begin;

@@ -74,7 +74,8 @@ class Checkpoints {
   Communicator& control_;
   Strategy& strategy_;
   const Workplace place_;
-  Header header_;  ///< of this training
+  Header header_{};     ///< of this training
+  std::size_t arrays_;  ///< parameters and states
   Hook hook_;
 };
 

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "tools/trainer/checkpoint/file.h"
-#include "tools/trainer/model/unit.h"
 
 namespace rondo::train {
 
@@ -26,7 +25,7 @@ struct Position {
 };
 
 /// What two runs must have in common so that one can resume the other, by name: "data" and its
-/// fingerprint, "batch" and its rows, ...
+/// fingerprint, "batch" and its rows, tensors and their shapes, ...
 using Identity = std::vector<std::pair<std::string, std::string>>;
 
 /// The remedy for a damaged checkpoint.
@@ -37,22 +36,16 @@ inline constexpr const char* damage_remedy =
 struct Header {
   Position position{};
   Identity identity{};
-  std::vector<std::pair<std::string, std::vector<std::size_t>>> tensors{};  ///< names and shapes
-  std::size_t states = 0;
-  std::string made_by{};  ///< strategy and ranks, for people
-
-  /// Elements of one array.
-  std::size_t elements() const;
+  std::size_t elements = 0;  ///< of all arrays together
+  std::string made_by{};     ///< strategy and ranks, for people
 };
 
-Header header_of(const Layout& layout, std::size_t states, Identity identity);
-
-/// The beginning of the file. `sum`: over all elements, element_digest() of each.
-std::string to_text(const Header& header, std::uint64_t sum);
 /// A part of the file's digest; `place`: of the element among those of all arrays. The sum over all
 /// elements does not depend on who adds which. It finds damage by disks and interrupted copies, but
 /// is no protection against forgery.
 std::uint64_t element_digest(std::uint64_t place, float value);
+/// The beginning of the file. `sum`: over all elements, element_digest() of each.
+std::string to_text(const Header& header, std::uint64_t sum);
 
 /// A file's header, and how to check the rest.
 struct ReadHeader {
@@ -66,8 +59,7 @@ ReadHeader read_header(const File& file);
 /// Throws Error{invalid_argument} unless header and `sum` are as they were written.
 void require_digest(const ReadHeader& read, std::uint64_t sum);
 
-/// Throws Error{invalid_argument} if `saved` is of another model or run than `expected`, and names
-/// the first difference. Position and `made_by` may differ.
-void require_same_training(const Header& saved, const Header& expected);
+/// Throws Error{invalid_argument} that names the first difference.
+void require_same(const Identity& saved, const Identity& expected);
 
 }  // namespace rondo::train

@@ -1,12 +1,12 @@
 #include "tools/trainer/data/text.h"
 
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
 #include "tools/trainer/data/random.h"
 #include "tools/trainer/refuse.h"
+#include "tools/trainer/report/print.h"
 
 namespace rondo::train {
 
@@ -51,33 +51,18 @@ Batch Text::batch(Part part, std::span<const std::size_t> numbers) const {
 }
 
 std::string readable(const std::string& text) {
-  std::string words = "'";
-  for (std::size_t place = 0; place < text.size();) {
-    const std::string one = character_at(text, place);
-    place += one.size();
-    const auto byte = static_cast<unsigned char>(one[0]);
-    if (one == "\n") {
+  std::string words;
+  for (const char character : text) {
+    const auto byte = static_cast<unsigned char>(character);
+    if (character == '\n') {
       words += "\\n";
-    } else if (one.size() > 1 || (byte >= ' ' && byte < 0x7f)) {
-      words += one;
+    } else if (byte < ' ' || byte == 0x7f) {
+      words += print("\\x%02x", byte);
     } else {
-      std::array<char, 8> code{};
-      std::snprintf(code.data(), code.size(), "\\x%02x", static_cast<unsigned>(byte));
-      words += code.data();
+      words += character;
     }
   }
-  return words + "'";
-}
-
-std::string character_at(const std::string& text, std::size_t place) {
-  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
-  const unsigned char first = byte(place);
-  const std::size_t length = first >= 0xf0 && first < 0xf8 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first >= 0xf5 || place + length > text.size()) return {text[place]};
-  for (std::size_t at = place + 1; at < place + length; ++at) {
-    if ((byte(at) & 0xc0U) != 0x80) return {text[place]};
-  }
-  return text.substr(place, length);
+  return "'" + words + "'";
 }
 
 std::string read_text(const std::string& path) {

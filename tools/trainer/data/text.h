@@ -51,11 +51,8 @@ class Text {
   std::vector<std::int32_t> tokens_{};
 };
 
-/// A text for people: in quotes, with unprintable characters as "\\n" or "\\x1b". UTF-8 stays as it
-/// is.
+/// A text for people: in quotes, with unprintable characters as "\\n" or "\\x1b".
 std::string readable(const std::string& text);
-/// The whole UTF-8 character that begins at `place`, or one byte if none begins there.
-std::string character_at(const std::string& text, std::size_t place);
 
 /// The contents of a file. Throws Error{invalid_argument} if it is missing, a folder, or empty.
 std::string read_text(const std::string& path);

@@ -44,15 +44,15 @@ Cublas::Cublas(const Libraries& libraries, CUstream_st* stream) {
 // cuBLAS stores matrices by columns, this program by rows. So cuBLAS sees every matrix transposed
 // and computes c^T = b^T a^T.
 void Cublas::multiply(const Product& p) const {
-  if (p.rows == 0 || p.columns == 0) return;
-  const auto order = [](const Matrix& matrix) { return matrix.transposed ? 1 : 0; };
+  const auto order = [](bool transposed) { return transposed ? 1 : 0; };
   const auto size = [](std::size_t value) { return static_cast<int>(value); };
   const auto step = [](std::size_t value) { return static_cast<long long>(value); };
   check_cublas(
-      library_.status("cublasSgemmStridedBatched", handle_, order(p.b), order(p.a), size(p.columns),
-                      size(p.rows), size(p.inner), &p.scale, p.b.values, size(p.b.stride),
-                      step(p.b.step), p.a.values, size(p.a.stride), step(p.a.step), &p.keep, p.c,
-                      size(p.stride), step(p.step), size(p.count)),
+      library_.status("cublasSgemmStridedBatched", handle_, order(p.b.transposed),
+                      order(p.a.transposed), size(p.c.columns), size(p.c.rows), size(p.a.columns),
+                      &p.scale, p.b.values, size(p.b.stride), step(p.b.step), p.a.values,
+                      size(p.a.stride), step(p.a.step), &p.keep, p.c.values, size(p.c.stride),
+                      step(p.c.step), size(p.count)),
       "cublasSgemmStridedBatched");
 }
 

@@ -7,109 +7,88 @@
 namespace rondo::train {
 namespace {
 
-// Where one head of several sequences lies in the larger matrices.
+/// Where one head of several sequences lies in the larger matrices.
 struct Head {
-  Head(const AttentionShape& shape, std::size_t block, std::size_t head, std::size_t sequences)
-      : length(shape.length),
-        width(shape.head_width()),
-        row(shape.width),
-        count(sequences),
-        packed(block * length * 3 * row + head * width),
-        weights((block * shape.heads + head) * length * length),
-        output(block * length * row + head * width),
-        packed_step(length * 3 * row),
-        weights_step(shape.heads * length * length),
-        output_step(length * row),
-        scale(1 / std::sqrt(static_cast<float>(width))) {}
+  const AttentionShape& shape;
+  std::size_t block, head, count;  ///< the first sequence, the head, and how many sequences
 
-  /// Query, key or value (`part` 0, 1 or 2).
-  Matrix part_of(In base, std::size_t part, bool transposed = false) const {
-    return {base.data() + packed + part * row, 3 * row, transposed, packed_step};
-  }
-  /// The weights of all its sequences, from the first element to the last.
+  std::size_t length() const { return shape.length; }
+  float scale() const { return 1 / std::sqrt(static_cast<float>(shape.head_width())); }
+  /// Its columns in rows of all heads, which are `parts` times as wide: query, key and value.
   template <class T>
-  std::span<T> weights_in(std::span<T> all) const {
-    return all.subspan(weights, (count - 1) * weights_step + length * length);
+  Matrix<T> in_rows(std::span<T> all, std::size_t parts = 1, std::size_t part = 0) const {
+    const std::size_t stride = parts * shape.width;
+    const std::size_t begin =
+        block * length() * stride + part * shape.width + head * shape.head_width();
+    return {all.data() + begin, length(), shape.head_width(), stride, length() * stride};
   }
-
-  std::size_t length, width, row;
-  std::size_t count;                                   ///< of sequences
-  std::size_t packed, weights, output;                 ///< offsets of the first element
-  std::size_t packed_step, weights_step, output_step;  ///< from one sequence to the next
-  float scale;
+  /// Its weights, of all its sequences.
+  template <class T>
+  Matrix<T> weights(std::span<T> all) const {
+    const std::size_t square = length() * length();
+    return {all.data() + (block * shape.heads + head) * square, length(), length(), length(),
+            shape.heads * square};
+  }
 };
+
+/// From the first element to the last of `count` matrices.
+template <class T>
+std::span<T> extent(const Matrix<T>& first, std::size_t count) {
+  return {first.values, (count - 1) * first.step + first.rows * first.stride};
+}
 
 /// One sequence after the other, so that a head's matrices stay in the cache, or all at once.
 template <class Visit>
 void each_head(std::size_t sequences, const AttentionShape& shape, Visit visit) {
   for (std::size_t block = 0; block < shape.blocks; block += sequences) {
     const std::size_t count = std::min(sequences, shape.blocks - block);
-    for (std::size_t head = 0; head < shape.heads; ++head) visit(Head(shape, block, head, count));
+    for (std::size_t head = 0; head < shape.heads; ++head) visit(Head{shape, block, head, count});
   }
 }
 
 }  // namespace
 
 void Math::attention(const AttentionShape& shape, In packed, Out weights, Out output) const {
-  const std::size_t n = shape.length;
   each_head(sequences_at_once(shape.blocks), shape, [&](const Head& head) {
-    const Out own = head.weights_in(weights);
-    multiply({.rows = n,
-              .columns = n,
-              .inner = head.width,
-              .a = head.part_of(packed, 0),
-              .b = head.part_of(packed, 1, true),
-              .c = own.data(),
-              .stride = n,
-              .scale = head.scale,
-              .count = head.count,
-              .step = head.weights_step});
-    rows(n * head.count,
-         make_call(Kernel::causal_softmax, {buffer_of(own)}, {n, head.count, head.weights_step}));
-    multiply({.rows = n,
-              .columns = head.width,
-              .inner = n,
-              .a = {own.data(), n, false, head.weights_step},
-              .b = head.part_of(packed, 2),
-              .c = output.data() + head.output,
-              .stride = head.row,
-              .count = head.count,
-              .step = head.output_step});
+    const auto own = head.weights(weights);
+    multiply({.a = head.in_rows(packed, 3, 0),
+              .b = head.in_rows(packed, 3, 1).flipped(),
+              .c = own,
+              .scale = head.scale(),
+              .count = head.count});
+    rows(shape.length * head.count, Kernel::causal_softmax, {shape.length, head.count, own.step},
+         extent(own, head.count));
+    multiply({.a = head.weights(In(weights)),
+              .b = head.in_rows(packed, 3, 2),
+              .c = head.in_rows(output),
+              .count = head.count});
   });
 }
 
 void Math::attention_backward(const AttentionShape& shape, In output_gradient, In packed,
                               In weights, Out scratch, Out packed_gradient) const {
   const std::size_t n = shape.length;
+  const Matrix<float> into{scratch.data(), n, n, n, n * n};
+  const Matrix<const float> inner{scratch.data(), n, n, n, n * n};
   each_head(sequences_at_once(shape.blocks), shape, [&](const Head& head) {
-    const In own = head.weights_in(weights);
-    const Matrix outer{output_gradient.data() + head.output, head.row, false, head.output_step};
-    const auto into_packed = [&](std::size_t part, const Matrix& a, const Matrix& b, float scale) {
-      multiply({.rows = n,
-                .columns = head.width,
-                .inner = n,
-                .a = a,
-                .b = b,
-                .c = packed_gradient.data() + head.packed + part * head.row,
-                .stride = 3 * head.row,
-                .scale = scale,
-                .count = head.count,
-                .step = head.packed_step});
-    };
-    multiply({.rows = n,
-              .columns = n,
-              .inner = head.width,
-              .a = outer,
-              .b = head.part_of(packed, 2, true),
-              .c = scratch.data(),
-              .stride = n,
-              .count = head.count,
-              .step = n * n});
-    into_packed(2, {own.data(), n, true, head.weights_step}, outer, 1);
-    rows(n * head.count, Kernel::softmax_backward, {n, head.count, n * n, head.weights_step}, own,
-         scratch);
-    into_packed(0, {scratch.data(), n, false, n * n}, head.part_of(packed, 1), head.scale);
-    into_packed(1, {scratch.data(), n, true, n * n}, head.part_of(packed, 0), head.scale);
+    const auto own = head.weights(weights);
+    const auto outer = head.in_rows(output_gradient);
+    const auto gradient = [&](std::size_t part) { return head.in_rows(packed_gradient, 3, part); };
+    multiply(
+        {.a = outer, .b = head.in_rows(packed, 3, 2).flipped(), .c = into, .count = head.count});
+    multiply({.a = own.flipped(), .b = outer, .c = gradient(2), .count = head.count});
+    rows(n * head.count, Kernel::softmax_backward, {n, head.count, n * n, own.step},
+         extent(own, head.count), scratch);
+    multiply({.a = inner,
+              .b = head.in_rows(packed, 3, 1),
+              .c = gradient(0),
+              .scale = head.scale(),
+              .count = head.count});
+    multiply({.a = inner.flipped(),
+              .b = head.in_rows(packed, 3, 0),
+              .c = gradient(1),
+              .scale = head.scale(),
+              .count = head.count});
   });
 }
 

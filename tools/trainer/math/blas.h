@@ -5,27 +5,26 @@
 
 namespace rondo::train {
 
-/// A matrix as the product reads it. Rows lie `stride` elements apart. `transposed`: the memory
-/// holds the transpose.
+/// A matrix in memory, or the first of several alike: rows lie `stride` elements apart, matrices
+/// `step` elements. T is const float or float.
+template <class T>
 struct Matrix {
-  const float* values;
-  std::size_t stride;
-  bool transposed = false;
-  std::size_t step = 0;  ///< elements to the matrix of the next product
+  T* values;
+  std::size_t rows, columns;
+  std::size_t stride = columns;
+  std::size_t step = 0;
+  bool transposed = false;  ///< rows and columns are those of the memory's transpose
+
+  Matrix flipped() const { return {values, columns, rows, stride, step, !transposed}; }
 };
 
-/// c (rows x columns, rows `stride` apart) = scale * a * b + keep * c; a is rows x inner, b is
-/// inner x columns. With keep == 0 the old c is not read. Makes `count` such products; each c lies
-/// `step` elements after the one before.
+/// c = scale * a * b + keep * c, `count` times. With keep == 0 the old c is not read.
 struct Product {
-  std::size_t rows, columns, inner;
-  Matrix a, b;
-  float* c;
-  std::size_t stride;
+  Matrix<const float> a, b;
+  Matrix<float> c;
   float scale = 1;
   float keep = 0;
   std::size_t count = 1;
-  std::size_t step = 0;
 };
 
 void multiply_on_host(const Product& product);

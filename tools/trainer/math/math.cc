@@ -28,13 +28,10 @@ void Math::linear(In input, In weight, In bias, Out output) const {
   const std::size_t inputs = weight.size() / outputs;
   const std::size_t count = output.size() / outputs;
   rows(count, Kernel::repeat, {}, bias, output);
-  multiply({.rows = count,
-            .columns = outputs,
-            .inner = inputs,
-            .a = {input.data(), inputs},
-            .b = {weight.data(), inputs, true},
-            .c = output.data(),
-            .stride = outputs,
+  const Matrix<const float> weights{weight.data(), outputs, inputs};
+  multiply({.a = {input.data(), count, inputs},
+            .b = weights.flipped(),
+            .c = {output.data(), count, outputs},
             .keep = 1});
 }
 
@@ -43,20 +40,13 @@ void Math::linear_backward(In output_gradient, In input, In weight,
   const std::size_t outputs = gradients.bias.size();
   const std::size_t inputs = weight.size() / outputs;
   const std::size_t count = output_gradient.size() / outputs;
-  multiply({.rows = count,
-            .columns = inputs,
-            .inner = outputs,
-            .a = {output_gradient.data(), outputs},
-            .b = {weight.data(), inputs},
-            .c = gradients.input.data(),
-            .stride = inputs});
-  multiply({.rows = outputs,
-            .columns = inputs,
-            .inner = count,
-            .a = {output_gradient.data(), outputs, true},
-            .b = {input.data(), inputs},
-            .c = gradients.weight.data(),
-            .stride = inputs,
+  const Matrix<const float> outer{output_gradient.data(), count, outputs};
+  multiply({.a = outer,
+            .b = {weight.data(), outputs, inputs},
+            .c = {gradients.input.data(), count, inputs}});
+  multiply({.a = outer.flipped(),
+            .b = {input.data(), count, inputs},
+            .c = {gradients.weight.data(), outputs, inputs},
             .keep = 1});
   elements(outputs, Kernel::add_rows, {}, output_gradient, gradients.bias);
 }

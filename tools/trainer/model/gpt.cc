@@ -97,13 +97,10 @@ double Gpt::forward(const Batch& batch, Strategy& strategy) {
   math_.layer_norm(a.streams.back().span(), root.gain, root.bias, a.normal.span(),
                    {a.mean.span(), a.inverse.span()});
   settle(a.normal.span());
-  math_.multiply({.rows = a.shape.blocks * a.shape.length,
-                  .columns = options_.outputs,
-                  .inner = options_.width,
-                  .a = {a.normal.data(), options_.width},
-                  .b = {root.tokens.data(), options_.width, true},
-                  .c = a.scores.data(),
-                  .stride = options_.outputs});
+  const Matrix<const float> table{root.tokens.data(), options_.outputs, options_.width};
+  math_.multiply({.a = {a.normal.data(), a.losses.size(), options_.width},
+                  .b = table.flipped(),
+                  .c = {a.scores.data(), a.losses.size(), options_.outputs}});
   strategy.after_forward(0);
   return math_.cross_entropy(a.scores.span(), batch.targets, a.losses.span());
 }
@@ -133,21 +130,14 @@ double Gpt::operations(std::size_t rows) const {
 // Computes the gradient of the last stream from those of the scores, into `gradient`.
 void Gpt::head_backward(const RootView<const float>& root, const RootView<float>& gradients) {
   auto& a = *activations_;
-  const std::size_t rows = a.shape.blocks * a.shape.length;
-  math_.multiply({.rows = rows,
-                  .columns = options_.width,
-                  .inner = options_.outputs,
-                  .a = {a.scores.data(), options_.outputs},
-                  .b = {root.tokens.data(), options_.width},
-                  .c = a.scratch.narrow.data(),
-                  .stride = options_.width});
-  math_.multiply({.rows = options_.outputs,
-                  .columns = options_.width,
-                  .inner = rows,
-                  .a = {a.scores.data(), options_.outputs, true},
-                  .b = {a.normal.data(), options_.width},
-                  .c = gradients.tokens.data(),
-                  .stride = options_.width,
+  const std::size_t rows = a.losses.size();
+  const Matrix<const float> scores{a.scores.data(), rows, options_.outputs};
+  math_.multiply({.a = scores,
+                  .b = {root.tokens.data(), options_.outputs, options_.width},
+                  .c = {a.scratch.narrow.data(), rows, options_.width}});
+  math_.multiply({.a = scores.flipped(),
+                  .b = {a.normal.data(), rows, options_.width},
+                  .c = {gradients.tokens.data(), options_.outputs, options_.width},
                   .keep = 1});
   settle(a.scratch.narrow.span());
   math_.zero(a.gradient.span());

@@ -213,10 +213,9 @@ Evidence evidence_of(Session& session, Communicator& world, const Options& optio
   const double turns = static_cast<double>(world.size()) * static_cast<double>(steps.size());
   evidence.payload = sums[0] / turns;
   evidence.messages = sums[1] / turns;
-  for (std::size_t use = 0; use < uses.size(); ++use)
-    evidence.held[use] = static_cast<double>(session.memory().peak(uses[use].use));
-  world.all_reduce(evidence.held.data(), evidence.held.data(), evidence.held.size(),
-                   DataType::float64, ReduceOperator::max);
+  for (const Use use : {Use::parameters, Use::gradients, Use::optimizer, Use::master})
+    evidence.state += static_cast<double>(session.memory().peak(use));
+  world.all_reduce(&evidence.state, &evidence.state, 1, DataType::float64, ReduceOperator::max);
   evidence.steps = steps.size();
   evidence.skipped = static_cast<std::size_t>(
       std::ranges::count_if(steps, [](const StepRecord& step) { return step.skipped; }));

@@ -13,25 +13,6 @@ constexpr double of_bytes = 0;  ///< per cent: bytes and messages are exact
 constexpr double of_memory = 5;
 constexpr double nothing_promised = -1;
 
-double held(const Evidence& evidence, Use use) {
-  return evidence.held[static_cast<std::size_t>(use)];
-}
-
-/// Notes on what the rows do and do not prove.
-std::string words_of_limits(const Evidence& evidence) {
-  if (evidence.traits.ranks == 1) return "";
-  std::string words;
-  if (!evidence.settled)
-    words =
-        "payload and messages are not judged: some calls may use another algorithm than the "
-        "formula;\n--validate makes all go round rings, or as RONDO_ALGORITHM says\n";
-  if (evidence.full)
-    words +=
-        "speed-up over t_c: compared with one rank that computes as slowly as these, which may "
-        "share cores;\ntools/trainer/study compares with one rank that runs alone\n";
-  return words;
-}
-
 /// Five digits; from 100000 on, as for bytes, a whole number without an exponent.
 std::string number(double value) {
   return value >= 1e5 ? print("%.0f", value) : print("%.5g", value);
@@ -52,13 +33,28 @@ void add_link(const Evidence& evidence, double bytes, std::vector<ValidationRow>
                   1e-9 * bytes / evidence.alone, "GB/s"});
 }
 
-/// The bandwidth in a line, for runs without a profile.
-std::string bandwidth_words(const Evidence& evidence) {
-  if (!evidence.full || evidence.traits.ranks == 1 || evidence.alone <= 0) return "";
-  if (evidence.link.rate > 0) return "link: " + evidence.link.words + "\n";
-  const double bytes = bytes_a_step(evidence.strategy, evidence.traits).value;
-  return print("busbw %.4g GB/s; ", 1e-9 * bytes / evidence.alone) +
-         "what the link carries: `rondo calibrate --output FILE`, then --profile FILE\n";
+std::string notes(const Evidence& evidence) {
+  std::string words;
+  if (evidence.skipped > 0)
+    words = print("%zu of %zu steps were skipped (fp16 overflowed); formulas are of steps taken\n",
+                  evidence.skipped, evidence.steps);
+  if (evidence.traits.ranks == 1) return words;
+  if (!evidence.settled)
+    words +=
+        "payload and messages are not judged: some calls may use another algorithm than the "
+        "formula;\n--validate makes all go round rings, or as RONDO_ALGORITHM says\n";
+  if (!evidence.full) return words;
+  words +=
+      "speed-up over t_c: compared with one rank that computes as slowly as these, which may "
+      "share cores;\ntools/trainer/study compares with one rank that runs alone\n";
+  if (evidence.link.rate > 0) {
+    words += "link: " + evidence.link.words + "\n";
+  } else if (evidence.alone > 0) {
+    const double bytes = bytes_a_step(evidence.strategy, evidence.traits).value;
+    words += print("busbw %.4g GB/s; ", 1e-9 * bytes / evidence.alone) +
+             "what the link carries: `rondo calibrate --output FILE`, then --profile FILE\n";
+  }
+  return words + cost_line_words(evidence.strategy, evidence.traits);
 }
 
 void add_times(const Evidence& evidence, std::vector<ValidationRow>& rows) {
@@ -96,9 +92,8 @@ std::vector<ValidationRow> validation_rows(const Evidence& evidence) {
   rows.push_back({rings && evidence.settled ? "messages, rounds" : "messages",
                   (rings && !evidence.settled ? "of rings: " : "") + messages.text, messages.value,
                   evidence.messages, "", sent});
-  const double state = held(evidence, Use::parameters) + held(evidence, Use::gradients) +
-                       held(evidence, Use::optimizer) + held(evidence, Use::master);
-  rows.push_back({"memory a rank", bytes_held.text, bytes_held.value, state, "B", of_memory});
+  rows.push_back(
+      {"memory a rank", bytes_held.text, bytes_held.value, evidence.state, "B", of_memory});
   if (!evidence.full || evidence.traits.ranks == 1) return rows;
   add_times(evidence, rows);
   add_link(evidence, bytes.value, rows);
@@ -117,17 +112,7 @@ std::string validation_text(const Evidence& evidence) {
                   row.difference());
     text += row.limit < 0 ? "\n" : row.within() ? "  within\n" : "  OFF\n";
   }
-  if (evidence.skipped > 0)
-    text += print("%zu of %zu steps were skipped (fp16 overflowed); formulas are of steps taken\n",
-                  evidence.skipped, evidence.steps);
-  text += words_of_limits(evidence) + bandwidth_words(evidence);
-  if (!evidence.full) return text;
-  if (evidence.traits.ranks > 1) text += cost_line_words(evidence.strategy, evidence.traits);
-  text += "beside it (MiB):";
-  for (const Use use : {Use::buckets, Use::working, Use::compensation, Use::activations})
-    text += print("  %s %.2f", std::string(uses[static_cast<std::size_t>(use)].name).c_str(),
-                  held(evidence, use) / 1048576);
-  return text + "\n";
+  return text + notes(evidence);
 }
 
 void demand_within(const std::vector<ValidationRow>& rows) {

@@ -2,11 +2,9 @@
 // `rondo-train --validate`.
 #pragma once
 
-#include <array>
 #include <string>
 #include <vector>
 
-#include "tools/trainer/memory/use.h"
 #include "tools/trainer/report/formulas.h"
 #include "tools/trainer/report/link.h"
 
@@ -23,7 +21,7 @@ struct Evidence {
   Link link{};              ///< between the ranks, if there is a profile
   double payload = 0;       ///< bytes that a rank sent in a step, mean over ranks and steps
   double messages = 0;      ///< likewise
-  std::array<double, uses.size()> held{};  ///< bytes by use, the largest rank's peak
+  double state = 0;  ///< bytes of parameters, gradients and optimizer state, the largest rank's
   /// Seconds of a step, medians over the steps.
   double step = 0;     ///< on rank 0
   double compute = 0;  ///< of the rank that computed longest
@@ -46,7 +44,7 @@ struct ValidationRow {
 };
 
 std::vector<ValidationRow> validation_rows(const Evidence& evidence);
-/// The table as text, and the memory that the formula does not count.
+/// The table as text, with notes on what it does and does not prove.
 std::string validation_text(const Evidence& evidence);
 
 /// Throws AgreedError with the names of the rows that are OFF, if there are any. Rows are equal on
