@@ -106,18 +106,6 @@ TEST_CASE("shards that cut parameters take the same steps as the whole") {
   }
 }
 
-TEST_CASE("data after the last parameter is padding") {
-  const auto layout = small_layout();
-  const Optimizer optimizer({.kind = "adamw"}, layout);
-  Values values(layout.size() + 4);
-  for (std::size_t i = layout.size(); i < layout.size() + 4; ++i) {
-    values.parameters[i] = values.gradients[i] = 0;
-  }
-  optimizer.update(host_machine(), values.range(12, layout.size() + 4, 2), {1, 0.1, 1.0});
-  CHECK(values.parameters[layout.size() - 1] != Values(layout.size()).parameters.back());
-  for (std::size_t i = layout.size(); i < layout.size() + 4; ++i) CHECK(values.parameters[i] == 0);
-}
-
 TEST_CASE("the learning rate warms up, then falls along a cosine") {
   const LearningRate rate{.peak = 1.0, .floor = 0.1, .warm_up = 4, .steps = 104};
   CHECK(rate.at(0) == Approx(0.25));

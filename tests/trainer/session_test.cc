@@ -30,6 +30,11 @@ TEST_CASE("16-bit computation, a 16-bit wire and compression learn nearly as wel
     CHECK(last_loss(trained) == Approx(last_loss(plain)).epsilon(0.05));
     CHECK(last_loss(trained) != last_loss(plain));
     CHECK(trained.steps[5].traffic.payload_bytes * 2 == plain.steps[5].traffic.payload_bytes);
+    narrow.accumulate = 2;
+    for (const std::string kind : {"zero1", "zero2", "zero3"}) {
+      narrow.strategy.kind = kind;
+      CHECK(last_loss(test::train_on(3, narrow)) == Approx(last_loss(plain)).epsilon(0.05));
+    }
   }
   auto wire = options;
   wire.strategy.wire = Precision::bf16;

@@ -16,24 +16,6 @@ using namespace rondo::train;
 using rondo::Communicator;
 namespace test = rondo::test;
 
-TEST_CASE("16-bit training follows float32's, however it is sharded") {
-  Setup setup{
-      .optimizer = {.kind = "adamw"}, .rows = 36, .micro_steps = 2, .rate = 0.01, .loss_scale = 64};
-  const auto expected = losses_of(1, setup, 20);
-  for (const StrategyInfo& row : strategies()) {
-    for (const auto precision : {Precision::bf16, Precision::fp16}) {
-      setup.model.precision = precision;
-      setup.strategy = {.kind = std::string(row.name),
-                        .bucket_bytes = 2000,
-                        .precision = precision,
-                        .wire = precision};
-      INFO(row.name << " in " << info(precision).name);
-      CHECK(largest_difference(losses_of(3, setup, 20), expected) <
-            (precision == Precision::bf16 ? 0.05 : 0.01));
-    }
-  }
-}
-
 TEST_CASE("without overlap not a bit is different") {
   for (const StrategyInfo& row : strategies()) {
     Setup setup{.strategy = {.kind = std::string(row.name), .bucket_bytes = 2000}};

@@ -64,13 +64,4 @@ TEST_CASE("ranks with unequal shares give one rank's losses") {
   }
 }
 
-TEST_CASE("overlap and activations that are made again change no bit") {
-  const auto options = sgd(test::small_gpt_options());
-  const auto plain = test::train_on(2, options).steps;
-  auto other = options;
-  other.strategy.overlap = false;
-  other.model.checkpoint_activations = true;
-  CHECK(largest_difference(test::train_on(2, other).steps, plain) == 0);
-}
-
 }  // namespace

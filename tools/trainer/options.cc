@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cmath>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <type_traits>
@@ -10,6 +11,8 @@
 
 namespace rondo::train {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 /// In which trainings an option has an effect, and what is said elsewhere.
 struct Concern {
@@ -19,6 +22,116 @@ struct Concern {
 
 template <class T>
 using Names = std::vector<std::pair<std::string, T>>;
+
+/// Adds each option to a command line, and knows its value by its name.
+class Reader {
+ public:
+  explicit Reader(CLI::App& app) : app_(app) {}
+
+  void group(const char* name) { group_ = app_.add_option_group(name); }
+  /// The values of all options so far. A file name that is not UTF-8 is no error; its characters
+  /// are replaced.
+  std::string settings() const {
+    Json json;
+    for (const auto& [option, value] : values_) json[option->get_name().substr(2)] = value();
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+  template <class T>
+  void value(const std::string& name, T& field, const std::string& help,
+             const Concern& concern = {}, const std::vector<std::string>& choices = {}) {
+    CLI::Option* const option =
+        note(concern, group_->add_option(name, field, help), [&field] { return Json(field); });
+    if constexpr (std::is_same_v<T, std::string>) {
+      if (!field.empty()) option->capture_default_str();
+      if (!choices.empty()) option->check(CLI::IsMember(choices));
+    } else {
+      option->capture_default_str();
+    }
+    if constexpr (std::is_unsigned_v<T>) option->check(not_below_zero);
+  }
+  /// Its default depends on other options.
+  void derived(const std::string& name, double& field, const std::string& help) {
+    note({}, group_->add_option(name, field, help), [&field] { return Json(field); });
+  }
+  void flag(const std::string& name, bool& field, bool given, const std::string& help,
+            const Concern& concern = {}) {
+    note(concern,
+         group_->add_flag_callback(
+             name, [&field, given] { field = given; }, help),
+         [&field, given] { return Json(field == given); });
+  }
+  template <class T>
+  void named(const std::string& name, T& field, const std::string& help, const Names<T>& names,
+             const Concern& concern = {}) {
+    std::vector<std::string> words;
+    for (const auto& row : names) words.push_back(row.first);
+    const auto set = [&field, names](const std::string& word) {
+      for (const auto& [text, value] : names) {
+        if (text == word) field = value;
+      }
+    };
+    const auto get = [&field, names] {
+      for (const auto& [text, value] : names) {
+        if (value == field) return Json(text);
+      }
+      return Json("");
+    };
+    note(concern, group_->add_option_function<std::string>(name, set, help), get)
+        ->type_name("TYPE")
+        ->default_str(get().template get<std::string>())
+        ->check(CLI::IsMember(words));
+  }
+  void mebibytes(const std::string& name, std::size_t& bytes, const std::string& help,
+                 const Concern& concern = {}) {
+    constexpr double mebibyte = 1048576;
+    const auto set = [&bytes, name](double count) {
+      if (!(count * mebibyte < 0x1p63))
+        throw CLI::ValidationError(name, "so many MiB are more than can be counted");
+      bytes = static_cast<std::size_t>(std::ceil(count * mebibyte));
+    };
+    note(concern, group_->add_option_function<double>(name, set, help),
+         [&bytes] { return Json(static_cast<double>(bytes) / mebibyte); })
+        ->check(not_below_zero)
+        ->default_str(std::to_string(bytes >> 20));
+  }
+  void top_k(const std::string& name, double& share, const std::string& help,
+             const Concern& concern) {
+    const auto set = [&share, name](const std::string& text) {
+      std::istringstream rest(text.starts_with("topk:") ? text.substr(5) : "");
+      if (rest >> share && rest.eof() && share > 0 && share <= 1) return;
+      throw CLI::ValidationError(name, "'" + text +
+                                           "' is not topk:SHARE, with a SHARE above 0 and at most "
+                                           "1, as in topk:0.01");
+    };
+    note(concern, group_->add_option_function<std::string>(name, set, help),
+         [&share] { return Json(share); });
+  }
+
+  bool given(const char* name) const { return app_.count(name) > 0; }
+  /// Throws for an option on the command line that has no effect.
+  void refuse_idle(const Options& options) const {
+    for (const auto& [option, concern] : concerns_) {
+      if (option->count() > 0 && !concern.concerns(options))
+        throw CLI::ValidationError(option->get_name() + " " + concern.words);
+    }
+  }
+
+ private:
+  /// Without it, CLI11 would read -1 as the largest unsigned number.
+  static std::string not_below_zero(const std::string& text) {
+    return text.starts_with("-") ? text + " is below 0" : "";
+  }
+  CLI::Option* note(const Concern& concern, CLI::Option* option, std::function<Json()> value) {
+    values_.emplace_back(option, std::move(value));
+    if (concern.concerns != nullptr) concerns_.emplace_back(option, concern);
+    return option;
+  }
+
+  CLI::App& app_;
+  CLI::Option_group* group_ = nullptr;
+  std::vector<std::pair<CLI::Option*, Concern>> concerns_{};
+  std::vector<std::pair<CLI::Option*, std::function<Json()>>> values_{};
+};
 
 const Names<Precision> types{
     {"float32", Precision::float32}, {"bf16", Precision::bf16}, {"fp16", Precision::fp16}};
@@ -30,8 +143,7 @@ std::string summaries() {
   return text;
 }
 
-template <class List>
-void list_training(Options& o, List& list) {
+void list_training(Options& o, Reader& list) {
   list.group("Model and data");
   list.value("--data", o.data, "A text file, the same on every host; default: built-in stories");
   list.value("--block", o.block, "How many characters the model looks back");
@@ -60,8 +172,7 @@ void list_training(Options& o, List& list) {
   list.value("--clip", o.clip, "Largest norm of the whole gradient; 0: no limit");
 }
 
-template <class List>
-void list_sharing(Options& o, List& list) {
+void list_sharing(Options& o, Reader& list) {
   const auto on_gpu = [](const Options& all) { return all.device == "gpu"; };
   const auto is_ddp = [](const Options& all) { return all.strategy.kind == "ddp"; };
   StrategyOptions& strategy = o.strategy;
@@ -111,8 +222,7 @@ void list_sharing(Options& o, List& list) {
       {[](const Options& all) { return all.device == "cpu"; }, "works only with --device cpu"});
 }
 
-template <class List>
-void list_checkpoints(CheckpointOptions& o, List& list) {
+void list_checkpoints(CheckpointOptions& o, Reader& list) {
   const Concern saved{[](const Options& all) { return !all.checkpoint.folder.empty(); },
                       "works only with --checkpoint DIR"};
   list.group("Checkpoints");
@@ -128,8 +238,7 @@ void list_checkpoints(CheckpointOptions& o, List& list) {
             "As --resume; set a damaged checkpoint aside and take the one before it", saved);
 }
 
-template <class List>
-void list_reports(Options& o, List& list) {
+void list_reports(Options& o, Reader& list) {
   const Concern quiet{[](const Options& all) { return !all.validate; },
                       "does not work with --validate, which times nothing but the steps"};
   const Concern writes{[](const Options& all) { return all.sample > 0; },
@@ -154,9 +263,16 @@ void list_reports(Options& o, List& list) {
              writes);
 }
 
+/// All that must be equal on all ranks.
+void list_shared(Options& options, Reader& list) {
+  list_training(options, list);
+  list_sharing(options, list);
+  list_checkpoints(options.checkpoint, list);
+  list_reports(options, list);
+}
+
 /// Rank 0's files and lines. They may differ between ranks.
-template <class List>
-void list_output(Options& o, List& list) {
+void list_output(Options& o, Reader& list) {
   list.value("--profile", o.profile,
              "Profile from `rondo calibrate --output FILE`: shows what the link carries beside "
              "busbw",
@@ -172,135 +288,6 @@ void list_output(Options& o, List& list) {
              "for, such as --formulas full",
              {}, {"auto", "bar", "lines", "none"});
 }
-
-/// Adds each option to a command line.
-class Reader {
- public:
-  explicit Reader(CLI::App& app) : app_(app) {}
-
-  void group(const char* name) { group_ = app_.add_option_group(name); }
-  template <class T>
-  void value(const std::string& name, T& field, const std::string& help,
-             const Concern& concern = {}, const std::vector<std::string>& choices = {}) {
-    CLI::Option* const option = note(concern, group_->add_option(name, field, help));
-    if constexpr (std::is_same_v<T, std::string>) {
-      if (!field.empty()) option->capture_default_str();
-      if (!choices.empty()) option->check(CLI::IsMember(choices));
-    } else {
-      option->capture_default_str();
-    }
-    if constexpr (std::is_unsigned_v<T>) option->check(not_below_zero);
-  }
-  /// Its default depends on other options.
-  void derived(const std::string& name, double& field, const std::string& help) {
-    group_->add_option(name, field, help);
-  }
-  void flag(const std::string& name, bool& field, bool given, const std::string& help,
-            const Concern& concern = {}) {
-    note(concern, group_->add_flag_callback(
-                      name, [&field, given] { field = given; }, help));
-  }
-  template <class T>
-  void named(const std::string& name, T& field, const std::string& help, const Names<T>& names,
-             const Concern& concern = {}) {
-    std::vector<std::string> words;
-    const auto set = [&field, names](const std::string& word) {
-      for (const auto& [text, value] : names) {
-        if (text == word) field = value;
-      }
-    };
-    CLI::Option* const option =
-        note(concern, group_->add_option_function<std::string>(name, set, help));
-    for (const auto& [text, value] : names) {
-      words.push_back(text);
-      if (value == field) option->default_str(text);
-    }
-    option->type_name("TYPE")->check(CLI::IsMember(words));
-  }
-  void mebibytes(const std::string& name, std::size_t& bytes, const std::string& help,
-                 const Concern& concern = {}) {
-    constexpr double mebibyte = 1048576;
-    const auto set = [&bytes, name](double count) {
-      if (!(count * mebibyte < 0x1p63))
-        throw CLI::ValidationError(name, "so many MiB are more than can be counted");
-      bytes = static_cast<std::size_t>(std::ceil(count * mebibyte));
-    };
-    note(concern, group_->add_option_function<double>(name, set, help))
-        ->check(not_below_zero)
-        ->default_str(std::to_string(bytes >> 20));
-  }
-  void top_k(const std::string& name, double& share, const std::string& help,
-             const Concern& concern) {
-    const auto set = [&share, name](const std::string& text) {
-      std::istringstream rest(text.starts_with("topk:") ? text.substr(5) : "");
-      if (rest >> share && rest.eof() && share > 0 && share <= 1) return;
-      throw CLI::ValidationError(name, "'" + text +
-                                           "' is not topk:SHARE, with a SHARE above 0 and at most "
-                                           "1, as in topk:0.01");
-    };
-    note(concern, group_->add_option_function<std::string>(name, set, help));
-  }
-
-  bool given(const char* name) const { return app_.count(name) > 0; }
-  /// Throws for an option on the command line that has no effect.
-  void refuse_idle(const Options& options) const {
-    for (const auto& [option, concern] : concerns_) {
-      if (option->count() > 0 && !concern.concerns(options))
-        throw CLI::ValidationError(option->get_name() + " " + concern.words);
-    }
-  }
-
- private:
-  /// Without it, CLI11 would read -1 as the largest unsigned number.
-  static std::string not_below_zero(const std::string& text) {
-    return text.starts_with("-") ? text + " is below 0" : "";
-  }
-  CLI::Option* note(const Concern& concern, CLI::Option* option) {
-    if (concern.concerns != nullptr) concerns_.emplace_back(option, concern);
-    return option;
-  }
-
-  CLI::App& app_;
-  CLI::Option_group* group_ = nullptr;
-  std::vector<std::pair<CLI::Option*, Concern>> concerns_{};
-};
-
-/// Writes each setting by its name.
-class Writer {
- public:
-  void group(const char*) {}
-  template <class T>
-  void value(const std::string& name, const T& field, const std::string& = {}, const Concern& = {},
-             const std::vector<std::string>& = {}) {
-    json_[name.substr(2)] = field;
-  }
-  void derived(const std::string& name, double field, const std::string&) { value(name, field); }
-  void flag(const std::string& name, bool field, bool given, const std::string&,
-            const Concern& = {}) {
-    value(name, field == given);
-  }
-  template <class T>
-  void named(const std::string& name, T field, const std::string&, const Names<T>& names,
-             const Concern& = {}) {
-    for (const auto& [text, value] : names) {
-      if (value == field) json_[name.substr(2)] = text;
-    }
-  }
-  void mebibytes(const std::string& name, std::size_t bytes, const std::string&,
-                 const Concern& = {}) {
-    value(name, static_cast<double>(bytes) / 1048576);
-  }
-  void top_k(const std::string& name, double share, const std::string&, const Concern&) {
-    value(name, share);
-  }
-  /// A file name that is not UTF-8 is no error; its characters are replaced.
-  std::string text() const {
-    return json_.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-  }
-
- private:
-  nlohmann::ordered_json json_{};
-};
 
 void demand(bool holds, const char* option, const char* words) {
   if (!holds) throw CLI::ValidationError(option, words);
@@ -335,12 +322,10 @@ void finish(const Reader& reader, Options& options) {
 
 std::string settings_json(const Options& options) {
   Options copy = options;
-  Writer writer;
-  list_training(copy, writer);
-  list_sharing(copy, writer);
-  list_checkpoints(copy.checkpoint, writer);
-  list_reports(copy, writer);
-  return writer.text();
+  CLI::App app;
+  Reader reader(app);
+  list_shared(copy, reader);
+  return reader.settings();
 }
 
 CommandLine read_command_line(int argc, const char* const* argv, bool speaks) {
@@ -358,10 +343,7 @@ CommandLine read_command_line(int argc, const char* const* argv, bool speaks) {
       "GPU.");
   CommandLine line;
   Reader reader(app);
-  list_training(line.options, reader);
-  list_sharing(line.options, reader);
-  list_checkpoints(line.options.checkpoint, reader);
-  list_reports(line.options, reader);
+  list_shared(line.options, reader);
   list_output(line.options, reader);
   try {
     app.parse(argc, argv);

@@ -11,4 +11,8 @@ namespace rondo::train {
   throw Error(ErrorCode::invalid_argument, message, {.remedy = remedy});
 }
 
+inline void require(bool holds, const std::string& message, const std::string& remedy) {
+  if (!holds) refuse(message, remedy);
+}
+
 }  // namespace rondo::train

@@ -51,11 +51,10 @@ void Session::look() {
   text_ = Text(options_.data.empty() ? story_text(story_bytes) : read_text(options_.data),
                options_.block);
   const std::size_t samples = text_.samples(Part::training);
-  if (options_.drop_last && samples < options_.batch) {
-    refuse("the data holds " + std::to_string(samples) + " samples, less than a global batch of " +
-               std::to_string(options_.batch),
-           "more data, a smaller --batch or --block, or --pad");
-  }
+  require(!options_.drop_last || samples >= options_.batch,
+          "the data holds " + std::to_string(samples) + " samples, less than a global batch of " +
+              std::to_string(options_.batch),
+          "more data, a smaller --batch or --block, or --pad");
   check_prompt();
   options_.model.inputs = options_.block;
   options_.model.outputs = text_.characters().size();
@@ -86,31 +85,28 @@ void Session::set_up() {
 
 void Session::check_options() const {
   const auto counts = [](std::size_t value) { return value >= 1 && value <= most_samples; };
-  if (!counts(options_.batch) || !counts(options_.accumulate)) {
-    refuse("--batch and --accumulate count from 1, to at most " + std::to_string(most_samples),
-           "--batch 24 --accumulate 1");
-  }
-  if (options_.threads < 1)
-    refuse("--threads " + std::to_string(options_.threads) + ": matrix products need at least one",
-           "--threads 1, or as many as the cores that a rank has to itself");
-  if (!options_.checkpoint.folder.empty() && options_.strategy.top_k > 0) {
-    refuse("checkpoints do not save the gradients that --compress has not sent yet",
-           "--checkpoint without --compress");
-  }
+  const auto text = [](std::size_t value) { return std::to_string(value); };
+  require(counts(options_.batch) && counts(options_.accumulate),
+          "--batch and --accumulate count from 1, to at most " + text(most_samples),
+          "--batch 24 --accumulate 1");
+  require(options_.threads >= 1,
+          "--threads " + std::to_string(options_.threads) + ": matrix products need at least one",
+          "--threads 1, or as many as the cores that a rank has to itself");
+  require(options_.checkpoint.folder.empty() || options_.strategy.top_k == 0,
+          "checkpoints do not save the gradients that --compress has not sent yet",
+          "--checkpoint without --compress");
   const std::size_t parts = static_cast<std::size_t>(world_.size()) * options_.accumulate;
-  if (options_.batch < parts) {
-    refuse("a global batch of " + std::to_string(options_.batch) + " is too small for " +
-               std::to_string(world_.size()) + " ranks with " +
-               std::to_string(options_.accumulate) + " micro-steps each",
-           "--batch " + std::to_string(parts) + " or more, or fewer ranks");
-  }
-  if (!(options_.rate.peak > 0) || !(options_.rate.floor >= 0) || !(options_.clip >= 0) ||
-      !(options_.loss_scale >= 1 && options_.loss_scale <= largest_loss_scale) ||
-      !std::isfinite(options_.rate.floor) || !(options_.temperature > 0)) {
-    refuse("a rate, a limit or a scale is out of range",
-           "a learning rate and a temperature above 0, --minimum-rate and --clip not below 0, a "
-           "--loss-scale from 1 to 2^64");
-  }
+  require(options_.batch >= parts,
+          "a global batch of " + text(options_.batch) + " is too small for " +
+              std::to_string(world_.size()) + " ranks with " + text(options_.accumulate) +
+              " micro-steps each",
+          "--batch " + text(parts) + " or more, or fewer ranks");
+  require(options_.rate.peak > 0 && options_.rate.floor >= 0 && options_.clip >= 0 &&
+              options_.loss_scale >= 1 && options_.loss_scale <= largest_loss_scale &&
+              std::isfinite(options_.rate.floor) && options_.temperature > 0,
+          "a rate, a limit or a scale is out of range",
+          "a learning rate and a temperature above 0, --minimum-rate and --clip not below 0, a "
+          "--loss-scale from 1 to 2^64");
 }
 
 void Session::check_prompt() const {

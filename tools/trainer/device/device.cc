@@ -7,8 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "tools/trainer/device/image.h"
-
 namespace rondo::train::device {
 namespace {
 

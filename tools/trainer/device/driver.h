@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,9 @@ inline Pointer address_of(const void* memory) { return reinterpret_cast<Pointer>
 inline constexpr const char* kernel_name = "rondo_train";
 inline constexpr unsigned block_threads = 256;
 inline constexpr unsigned warp_lanes = 32;
+
+/// Machine code and PTX (a "fatbin"). Empty where rondo was built without nvcc.
+std::span<const std::byte> kernel_image();
 
 /// A library that stays loaded: a process that has used CUDA cannot unload it. Any thread.
 class Library {

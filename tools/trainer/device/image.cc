@@ -1,5 +1,7 @@
-#include "tools/trainer/device/image.h"
+// The trainer's kernel as bytes inside the program: what CUDA's driver loads as a module.
+#include "tools/trainer/device/driver.h"
 
+#ifdef RONDO_TRAIN_IMAGE
 // Includes the file's bytes directly. As an array in C++ they would take the compiler minutes.
 __asm__(
     ".pushsection .rodata\n"
@@ -20,10 +22,9 @@ extern "C" {
 [[gnu::visibility("hidden")]] extern const std::byte rondo_train_image_end[];
 }
 
-namespace rondo::train::device {
-
-std::span<const std::byte> kernel_image() {
+std::span<const std::byte> rondo::train::device::kernel_image() {
   return {rondo_train_image_begin, rondo_train_image_end};
 }
-
-}  // namespace rondo::train::device
+#else  // built without nvcc
+std::span<const std::byte> rondo::train::device::kernel_image() { return {}; }
+#endif

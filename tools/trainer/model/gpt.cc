@@ -10,18 +10,16 @@ namespace rondo::train {
 namespace {
 
 void check_model(const ModelOptions& options) {
-  if (options.outputs == 0 || options.inputs == 0 || options.layers == 0 || options.width == 0)
-    refuse("a model needs at least one layer, input and output, and a width", "numbers above 0");
   constexpr std::size_t most = 1U << 16;  // products of these must not overflow
-  if (options.outputs > most || options.layers > most || options.width > most) {
-    refuse("a model with so many layers, or of such a width, is too large",
-           "numbers up to " + std::to_string(most));
-  }
-  if (options.heads == 0 || options.width % options.heads != 0) {
-    refuse("a width of " + std::to_string(options.width) + " does not split into " +
-               std::to_string(options.heads) + " heads",
-           "--width as a multiple of --heads");
-  }
+  require(options.outputs > 0 && options.inputs > 0 && options.layers > 0 && options.width > 0,
+          "a model needs at least one layer, input and output, and a width", "numbers above 0");
+  require(options.outputs <= most && options.layers <= most && options.width <= most,
+          "a model with so many layers, or of such a width, is too large",
+          "numbers up to " + std::to_string(most));
+  require(options.heads > 0 && options.width % options.heads == 0,
+          "a width of " + std::to_string(options.width) + " does not split into " +
+              std::to_string(options.heads) + " heads",
+          "--width as a multiple of --heads");
 }
 
 Layout gpt_layout(const ModelOptions& options) {

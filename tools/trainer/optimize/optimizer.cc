@@ -11,14 +11,13 @@ namespace rondo::train {
 namespace {
 
 void check_optimizer(const OptimizerOptions& options) {
-  if (options.kind != "sgd" && options.kind != "adamw")
-    refuse("there is no optimizer '" + options.kind + "'", "sgd or adamw");
+  require(options.kind == "sgd" || options.kind == "adamw",
+          "there is no optimizer '" + options.kind + "'", "sgd or adamw");
   const auto fraction = [](double value) { return value >= 0 && value < 1; };
-  if (fraction(options.momentum) && fraction(options.beta1) && fraction(options.beta2) &&
-      options.epsilon > 0 && options.weight_decay >= 0)
-    return;
-  refuse("the optimizer's numbers are out of range",
-         "momentum and betas from 0 to below 1, epsilon above 0, weight decay not below 0");
+  require(fraction(options.momentum) && fraction(options.beta1) && fraction(options.beta2) &&
+              options.epsilon > 0 && options.weight_decay >= 0,
+          "the optimizer's numbers are out of range",
+          "momentum and betas from 0 to below 1, epsilon above 0, weight decay not below 0");
 }
 
 }  // namespace
@@ -53,13 +52,10 @@ void Optimizer::update(const Machine& machine, const Range& range, const Step& s
   const std::size_t end = range.begin + range.parameters.size();
   const auto past = [](std::size_t position, const Run& run) { return position < run.end; };
   auto run = std::upper_bound(runs_.begin(), runs_.end(), range.begin, past);
-  for (std::size_t at = range.begin; at < end;) {
-    // Only a shard's padding follows the last parameter; its gradients are zero.
-    const bool padding = run == runs_.end();
-    const std::size_t stop = padding ? end : std::min(end, run->end);
-    launch(machine, range.part(at - range.begin, stop - at), step, !padding && run->decays);
+  for (std::size_t at = range.begin; at < end; ++run) {
+    const std::size_t stop = std::min(end, run->end);
+    launch(machine, range.part(at - range.begin, stop - at), step, run->decays);
     at = stop;
-    if (!padding) ++run;
   }
 }
 

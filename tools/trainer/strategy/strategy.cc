@@ -23,50 +23,40 @@ constexpr std::array strategy_table{
                  "parameters are sharded, too: gathered layer by layer, then released"},
 };
 
-void check_types(const StrategyOptions& options, const Machine& machine) {
+void check_types(const StrategyOptions& options, bool on_device) {
   const bool narrow = options.precision != Precision::float32;
-  if (narrow && (options.wire != options.precision || options.top_k > 0)) {
-    refuse("16-bit training sends all gradients, in the type that it computes in",
-           "--wire and --compress only with --precision float32");
-  }
-  if (options.top_k > 0 && (options.wire != Precision::float32 || options.sync_every_micro_step))
-    refuse("top-k sends float32 values once a step", "without --wire and --sync-every-micro-step");
-  if (options.offload && !machine.is_device()) {
-    refuse("a CPU's optimizer state lies in the host's memory already: there is nothing to offload",
-           "--offload with --device gpu");
-  }
-  if (machine.is_device() && (narrow || options.wire != Precision::float32 || options.top_k > 0)) {
-    refuse("a GPU computes in float32 only, and sends all gradients in float32",
-           "without --precision, --wire and --compress, or --device cpu");
-  }
-}
-
-void check_sharding(const StrategyOptions& options, const StrategyInfo& row) {
-  if (!row.shards_state) return;
-  const std::string name(row.name);
-  if (options.top_k > 0) refuse(name + " does not compress gradients", "--strategy ddp");
-  if (options.wire != options.precision) {
-    refuse(name + " sends gradients in the type that it computes with",
-           "--strategy ddp, or --precision instead of --wire");
-  }
-  if (options.sync_every_micro_step && !row.shards_gradients) {
-    refuse(name + " adds up micro-steps before anything is sent",
-           "--strategy zero2, which sends in every micro-step");
-  }
+  const bool narrow_wire = options.wire != Precision::float32;
+  require(options.top_k >= 0 && options.top_k <= 1,
+          "top-k of " + std::to_string(options.top_k) + " is not a share", "above 0, at most 1");
+  require(options.bucket_bytes > 0, "buckets of 0 bytes hold nothing", "--bucket-mb 25");
+  require(!narrow || (options.wire == options.precision && options.top_k == 0),
+          "16-bit training sends all gradients, in the type that it computes in",
+          "--wire and --compress only with --precision float32");
+  require(options.top_k == 0 || (!narrow_wire && !options.sync_every_micro_step),
+          "top-k sends float32 values once a step", "without --wire and --sync-every-micro-step");
+  require(!options.offload || on_device,
+          "a CPU's optimizer state lies in the host's memory already: there is nothing to offload",
+          "--offload with --device gpu");
+  require(!on_device || (!narrow && !narrow_wire && options.top_k == 0),
+          "a GPU computes in float32 only, and sends all gradients in float32",
+          "without --precision, --wire and --compress, or --device cpu");
 }
 
 const StrategyInfo& checked(const StrategyOptions& options, const Machine& machine) {
-  if (options.top_k < 0 || options.top_k > 1)
-    refuse("top-k of " + std::to_string(options.top_k) + " is not a share", "above 0, at most 1");
-  if (options.bucket_bytes == 0) refuse("buckets of 0 bytes hold nothing", "--bucket-mb 25");
-  check_types(options, machine);
+  check_types(options, machine.is_device());
   std::string known;
   for (const StrategyInfo& row : strategies()) {
-    if (row.name == options.kind) {
-      check_sharding(options, row);
-      return row;
-    }
     known += (known.empty() ? "" : ", ") + std::string(row.name);
+    if (row.name != options.kind) continue;
+    if (!row.shards_state) return row;
+    require(options.top_k == 0, options.kind + " does not compress gradients", "--strategy ddp");
+    require(options.wire == options.precision,
+            options.kind + " sends gradients in the type that it computes with",
+            "--strategy ddp, or --precision instead of --wire");
+    require(!options.sync_every_micro_step || row.shards_gradients,
+            options.kind + " adds up micro-steps before anything is sent",
+            "--strategy zero2, which sends in every micro-step");
+    return row;
   }
   refuse("there is no strategy '" + options.kind + "'", "one of: " + known);
 }
