@@ -6,7 +6,7 @@
 
 #include "core/base/log.h"
 #include "core/base/text.h"
-#include "core/plan/direct.h"
+#include "core/plan/shared.h"
 #include "transports/table.h"
 
 namespace rondo::detail {
