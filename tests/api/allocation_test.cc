@@ -1,10 +1,9 @@
 // Steady state allocates nothing: every kind of call, once warm, runs without operator new.
 #include <atomic>
-#include <cstdlib>
 #include <new>
 
-#include "tests/api/threads.h"
 #include "tests/catch.h"
+#include "tests/support/threads.h"
 
 namespace {
 

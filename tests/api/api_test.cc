@@ -1,9 +1,7 @@
 // What a user of rondo.h relies on besides right results: groups, splitting, asynchronous work.
-#include <atomic>
-#include <numeric>
 
-#include "tests/api/threads.h"
 #include "tests/catch.h"
+#include "tests/support/threads.h"
 
 namespace rondo {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "rondo/rondo.h"
-#include "tests/api/threads.h"
 #include "tests/catch.h"
+#include "tests/support/threads.h"
 
 namespace rondo {
 namespace {

@@ -10,8 +10,8 @@
 #include <string>
 
 #include "tests/api/expected_error.h"
-#include "tests/api/threads.h"
 #include "tests/catch.h"
+#include "tests/support/threads.h"
 
 namespace rondo {
 namespace {

@@ -6,8 +6,8 @@
 #include <functional>
 
 #include "tests/api/expected_error.h"
-#include "tests/api/threads.h"
 #include "tests/catch.h"
+#include "tests/support/threads.h"
 
 namespace rondo {
 namespace {

@@ -2,14 +2,15 @@
 // messages are operations, and when it fails.
 #include <chrono>
 #include <cstdlib>
-#include <numeric>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
 
 #include "tests/api/expected_error.h"
-#include "tests/api/threads.h"
 #include "tests/catch.h"
+#include "tests/support/call.h"
+#include "tests/support/threads.h"
 
 namespace rondo {
 namespace {
@@ -18,7 +19,6 @@ using namespace std::chrono_literals;
 using test::error_of;
 using test::expect;
 using Sizes = std::vector<std::size_t>;
-using Bytes = std::vector<std::uint8_t>;
 
 constexpr auto i32 = DataType::int32;
 
@@ -38,53 +38,30 @@ std::size_t full_slots(int from, int to, std::size_t element_bytes) {
   return 4096 / element_bytes + (from < to ? 1 : 0);
 }
 
-/// The value of a byte of the block from `from` to `to`.
-std::uint8_t byte_of(int from, int to, std::size_t at) {
-  return static_cast<std::uint8_t>(static_cast<std::size_t>(from * 89 + to * 31 + 7) + at * 5);
+using Trials = std::vector<test::Trial>;
+
+/// The exchange, whose blocks begin at an odd address.
+test::Trial exchange(Pattern pattern, DataType type, int ranks, unsigned salt = 0) {
+  return {{.call = {.type = type},
+           .offset = 1,
+           .salt = salt,
+           .between = [=](int from, int to) { return pattern(from, to, size_of(type)); }},
+          ranks};
 }
 
-/// One side: packed blocks that begin at an odd address, and a byte after them.
-struct Side {
-  Sizes counts{};
-  Bytes bytes{};
-
-  Side(int rank, int ranks, bool sends, Pattern pattern, std::size_t element_bytes) {
-    for (int peer = 0; peer < ranks; ++peer)
-      counts.push_back(sends ? pattern(rank, peer, element_bytes)
-                             : pattern(peer, rank, element_bytes));
-    const std::size_t all = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
-    bytes.resize(1 + all * element_bytes + 1, 0xee);
-  }
-  void fill(int rank, bool sent, std::size_t element_bytes) {
-    std::size_t at = 1;
-    for (int peer = 0; peer < static_cast<int>(counts.size()); ++peer) {
-      const std::size_t length = counts[static_cast<std::size_t>(peer)] * element_bytes;
-      for (std::size_t i = 0; i < length; ++i)
-        bytes[at++] = sent ? byte_of(rank, peer, i) : byte_of(peer, rank, i);
-    }
-  }
-};
-
 /// An all_to_all_v, started in one of three ways.
-void exchange(Communicator& comm, Pattern pattern, DataType type, int way) {
-  const std::size_t element = size_of(type);
-  Side sent(comm.rank(), comm.size(), true, pattern, element);
-  Side received(comm.rank(), comm.size(), false, pattern, element);
-  Side wanted = received;  // what lies around the blocks stays as it is
-  sent.fill(comm.rank(), true, element);
-  wanted.fill(comm.rank(), false, element);
-  const std::uint8_t* const from = sent.bytes.data() + 1;
-  std::uint8_t* const to = received.bytes.data() + 1;
-  if (way == 0) {
-    comm.all_to_all_v_async(from, {sent.counts}, to, {received.counts}, type).wait();
-  } else if (way == 1) {
-    Group group;
-    comm.all_to_all_v(from, {sent.counts}, to, {received.counts}, type);
-    group.wait();
-  } else {
-    comm.all_to_all_v(from, {sent.counts}, to, {received.counts}, type);
-  }
-  if (received.bytes != wanted.bytes) throw std::runtime_error("wrong blocks");
+void start(Communicator& comm, const test::Trial& trial, int way) {
+  trial.run(comm.rank(), [&](const void* in, void* out) {
+    const test::ExchangeSide sent = test::sent_by(trial.given(), comm.rank(), comm.size());
+    const test::ExchangeSide received = test::received_by(trial.given(), comm.rank(), comm.size());
+    const DataType type = trial.given().call.type;
+    std::optional<Group> group;
+    if (way == 0)
+      return comm.all_to_all_v_async(in, {sent.counts}, out, {received.counts}, type).wait();
+    if (way == 1) group.emplace();
+    comm.all_to_all_v(in, {sent.counts}, out, {received.counts}, type);
+    if (way == 1) group->wait();
+  });
 }
 
 TEST_CASE("short exchanges of every type, by ranks that wait and ranks that test later") {
@@ -92,14 +69,17 @@ TEST_CASE("short exchanges of every type, by ranks that wait and ranks that test
   const char* const transport = GENERATE("local", "shm");
   const char* const slots = GENERATE("4096", "");
   INFO(ranks << " ranks over " << transport << ", slots of \"" << slots << "\" bytes");
-  if (*slots != '\0') ::setenv("RONDO_SLOT_BYTES", slots, 1);
-  test::with_world(ranks, {.transport = transport}, [](Communicator& comm) {
-    int turn = comm.rank();
-    for (const DataTypeInfo& type : data_types) {
-      for (const Pattern pattern : {few, none, long_once, full_slots}) {
-        for (int again = 0; again < 2; ++again) exchange(comm, pattern, type.type, turn++ % 5);
-      }
+  Trials trials;
+  for (const DataTypeInfo& type : data_types) {
+    for (const Pattern pattern : {few, none, long_once, full_slots}) {
+      for (const unsigned again : {0U, 1U})
+        trials.push_back(exchange(pattern, type.type, ranks, again));
     }
+  }
+  if (*slots != '\0') ::setenv("RONDO_SLOT_BYTES", slots, 1);
+  test::with_world(ranks, {.transport = transport}, [&](Communicator& comm) {
+    int turn = comm.rank();
+    for (const test::Trial& trial : trials) start(comm, trial, turn++ % 5);
     if (comm.traffic().messages == 0 && comm.size() > 1)
       throw std::runtime_error("nothing was counted");
   });
@@ -107,7 +87,9 @@ TEST_CASE("short exchanges of every type, by ranks that wait and ranks that test
 }
 
 TEST_CASE("short exchanges between sends, receives and collectives that are under way") {
-  test::with_world(3, {}, [](Communicator& comm) {
+  const test::Trial short_ones = exchange(few, DataType::uint16, 3);
+  const test::Trial one_long = exchange(long_once, DataType::uint8, 3);
+  test::with_world(3, {}, [&](Communicator& comm) {
     const int next = (comm.rank() + 1) % 3;
     const int previous = (comm.rank() + 2) % 3;
     for (int round = 0; round < 30; ++round) {
@@ -116,21 +98,15 @@ TEST_CASE("short exchanges between sends, receives and collectives that are unde
       std::vector<int> heard(20'000, -1);
       // Ranks differ in what is under way when they make the exchange.
       std::vector<Work> works;
-      const auto all_reduce = [&] {
-        works.push_back(comm.all_reduce_async(sum.data(), sum.data(), sum.size(), i32));
-      };
-      const auto pass_on = [&] {
-        works.push_back(comm.send_async(note.data(), note.size(), i32, next));
-        works.push_back(comm.recv_async(heard.data(), heard.size(), i32, previous));
-      };
-      all_reduce();
+      works.push_back(comm.all_reduce_async(sum.data(), sum.data(), sum.size(), i32));
       if (round % 3 == comm.rank()) works.back().wait();
-      exchange(comm, few, DataType::uint16, 2);
-      pass_on();
+      start(comm, short_ones, 2);
+      works.push_back(comm.send_async(note.data(), note.size(), i32, next));
+      works.push_back(comm.recv_async(heard.data(), heard.size(), i32, previous));
       if (round % 2 == 0) {
         for (Work& work : works) work.wait();
       }
-      exchange(comm, long_once, DataType::uint8, 2);
+      start(comm, one_long, 2);
       for (Work& work : works) work.wait();
       if (sum != std::vector<int>(sum.size(), 3 * round)) throw std::runtime_error("wrong sum");
       if (heard != std::vector<int>(heard.size(), previous)) throw std::runtime_error("wrong note");

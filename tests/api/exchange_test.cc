@@ -2,9 +2,12 @@
 #include <cstdlib>
 #include <string>
 
+#include "core/base/config.h"
 #include "core/settings/settings.h"
 #include "tests/api/threads.h"
 #include "tests/catch.h"
+#include "tests/support/call.h"
+#include "tests/support/threads.h"
 #include "transports/table.h"
 
 namespace rondo {
@@ -18,114 +21,72 @@ std::size_t between(int from, int to, std::size_t scale) {
   return mixed % 4 == 0 ? 0 : mixed % 11 * scale + mixed % 3;
 }
 
-int value(int from, int to, std::size_t at) {
-  return from * 1'000'003 + to * 1009 + static_cast<int>(at);
+/// Blocks of int32 in reverse order with gaps, or packed.
+test::Trial exchange(int ranks, bool packed, std::size_t scale, unsigned salt = 0) {
+  return {{.call = {.type = DataType::int32},
+           .salt = salt,
+           .between = [=](int from, int to) { return between(from, to, scale); },
+           .displaced = !packed},
+          ranks};
 }
 
-/// One rank's side of an exchange: blocks in reverse order with gaps, or packed.
-struct Side {
-  Sizes counts{};
-  Sizes displacements{};
-  std::vector<int> values{};
+/// Starts the exchange in this rank's memory, whose content before that is the trial's.
+Work start(Communicator& comm, const test::Trial& trial, Bytes& memory) {
+  const auto out = test::sent_by(trial.given(), comm.rank(), comm.size());
+  const auto in = test::received_by(trial.given(), comm.rank(), comm.size());
+  memory = trial.before(comm.rank());
+  return comm.all_to_all_v_async(
+      memory.data() + trial.input(comm.rank()), {out.counts, out.displacements},
+      memory.data() + trial.output(comm.rank()), {in.counts, in.displacements}, DataType::int32);
+}
 
-  Side(int rank, int ranks, bool sends, bool packed, std::size_t scale) {
-    for (int peer = 0; peer < ranks; ++peer)
-      counts.push_back(sends ? between(rank, peer, scale) : between(peer, rank, scale));
-    std::size_t at = packed ? 0 : 5;
-    displacements.resize(counts.size());
-    for (std::size_t i = 0; i < counts.size(); ++i) {
-      const std::size_t peer = packed ? i : counts.size() - 1 - i;
-      displacements[peer] = at;
-      at += counts[peer] + (packed ? 0 : 3);
-    }
-    values.resize(at + 1, -1);
+/// Each transport that works here.
+template <class Body>
+void over_all_transports(int ranks, Body&& body) {
+  const HostInfo here = describe_host(read_config());
+  for (const TransportKind& kind : transport_kinds()) {
+    if (kind.obstacle(here, here).empty())
+      test::with_world(ranks, {.transport = std::string(kind.name)}, body);
   }
-  void fill(int rank, bool sent) {
-    for (std::size_t peer = 0; peer < counts.size(); ++peer) {
-      for (std::size_t i = 0; i < counts[peer]; ++i) {
-        const int other = static_cast<int>(peer);
-        values[displacements[peer] + i] = sent ? value(rank, other, i) : value(other, rank, i);
-      }
-    }
-  }
-  Blocks blocks(bool packed) const {
-    return packed ? Blocks{counts} : Blocks{counts, displacements};
-  }
-};
-
-void exchange(Communicator& comm, bool packed, std::size_t scale, bool deferred) {
-  const int rank = comm.rank();
-  Side sent(rank, comm.size(), true, packed, scale);
-  Side received(rank, comm.size(), false, packed, scale);
-  Side wanted = received;  // what lies between the blocks stays as it is
-  sent.fill(rank, true);
-  wanted.fill(rank, false);
-  if (deferred) {
-    Work work =
-        comm.all_to_all_v_async(sent.values.data(), sent.blocks(packed), received.values.data(),
-                                received.blocks(packed), DataType::int32);
-    comm.barrier();
-    work.wait();
-  } else {
-    comm.all_to_all_v(sent.values.data(), sent.blocks(packed), received.values.data(),
-                      received.blocks(packed), DataType::int32);
-  }
-  if (received.values != wanted.values) throw std::runtime_error("wrong blocks");
 }
 
 TEST_CASE("all_to_all_v brings every block to its rank") {
   ::unsetenv("RONDO_SLOT_BYTES");
-  const HostInfo here = describe_host(read_config());
-  for (const TransportKind& kind : transport_kinds()) {
-    if (!kind.obstacle(here, here).empty()) continue;
-    for (const int ranks : {1, 2, 3, 5}) {
-      test::with_world(ranks, {.transport = std::string(kind.name)}, [](Communicator& comm) {
-        for (const bool packed : {true, false}) {
-          for (const std::size_t scale : {std::size_t{0}, std::size_t{1}, std::size_t{20'011}})
-            exchange(comm, packed, scale, scale == 1);
-        }
-      });
-    }
+  const int ranks = GENERATE(1, 2, 3, 5);
+  std::vector<test::Trial> trials;
+  for (const bool packed : {true, false}) {
+    for (const std::size_t scale : {std::size_t{0}, std::size_t{1}, std::size_t{20'011}})
+      trials.push_back(exchange(ranks, packed, scale));
   }
+  over_all_transports(ranks, [&](Communicator& comm) {
+    test::make_calls(comm, trials);
+    Bytes memory;
+    Work work = start(comm, trials[1], memory);
+    comm.barrier();
+    work.wait();
+    trials[1].check(comm.rank(), memory.data());
+  });
 }
 
 TEST_CASE("ranks that wait, that look later and that run ahead make the same exchanges") {
-  constexpr int rounds = 20;  // more than a channel holds
-  const HostInfo here = describe_host(read_config());
-  for (const TransportKind& kind : transport_kinds()) {
-    if (!kind.obstacle(here, here).empty()) continue;
-    test::with_world(3, {.transport = std::string(kind.name)}, [](Communicator& comm) {
-      constexpr int ranks = 3;
-      for (const int late : {0, 1, 2}) {
-        std::vector<Side> received;
-        std::vector<Side> sent;
-        std::vector<Work> works;
-        for (int round = 0; round < rounds; ++round) {
-          const auto scale = static_cast<std::size_t>(round % 5 * 100);
-          sent.emplace_back(comm.rank(), ranks, true, round % 2 == 0, scale);
-          received.emplace_back(comm.rank(), ranks, false, round % 2 == 0, scale);
-          sent.back().fill(comm.rank(), true);
-        }
-        for (std::size_t round = 0; round < rounds; ++round) {
-          const Blocks from = sent[round].blocks(round % 2 == 0);
-          const Blocks to = received[round].blocks(round % 2 == 0);
-          void* const output = received[round].values.data();
-          if (comm.rank() == late) {
-            works.push_back(comm.all_to_all_v_async(sent[round].values.data(), from, output, to,
-                                                    DataType::int32));
-          } else {
-            comm.all_to_all_v(sent[round].values.data(), from, output, to, DataType::int32);
-          }
-        }
-        for (Work& work : works) work.wait();
-        for (std::size_t round = 0; round < rounds; ++round) {
-          Side wanted(comm.rank(), ranks, false, round % 2 == 0, round % 5 * 100);
-          wanted.fill(comm.rank(), false);
-          if (received[round].values != wanted.values) throw std::runtime_error("wrong blocks");
-        }
+  std::vector<test::Trial> trials;
+  for (unsigned round = 0; round < 20; ++round)  // more than a channel holds
+    trials.push_back(exchange(3, round % 2 == 0, round % 5 * 100, round));
+  over_all_transports(3, [&](Communicator& comm) {
+    for (const int late : {0, 1, 2}) {
+      if (comm.rank() != late) {
+        test::make_calls(comm, trials);
+        continue;
       }
-    });
-  }
+      std::vector<Bytes> memories(trials.size());
+      std::vector<Work> works;
+      for (std::size_t i = 0; i < trials.size(); ++i)
+        works.push_back(start(comm, trials[i], memories[i]));
+      for (Work& work : works) work.wait();
+      for (std::size_t i = 0; i < trials.size(); ++i)
+        trials[i].check(comm.rank(), memories[i].data());
+    }
+  });
 }
 
 TEST_CASE("exchanges, collectives and messages of one group do not wait for each other") {

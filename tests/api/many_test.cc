@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "rondo/rondo.h"
-#include "tests/api/threads.h"
 #include "tests/catch.h"
 #include "tests/sanitizers.h"
+#include "tests/support/threads.h"
 
 namespace rondo {
 namespace {

@@ -7,8 +7,8 @@
 #include <cerrno>
 
 #include "rondo/rondo.h"
-#include "tests/api/threads.h"
 #include "tests/catch.h"
+#include "tests/support/threads.h"
 
 namespace {
 

@@ -3,8 +3,8 @@
 #include <limits>
 #include <string>
 
-#include "tests/api/threads.h"
 #include "tests/catch.h"
+#include "tests/support/threads.h"
 
 namespace rondo {
 namespace {

@@ -2,12 +2,13 @@
 #include <atomic>
 #include <chrono>
 #include <numeric>
-#include <stdexcept>
+#include <optional>
 
 #include "core/execute/control_block.h"
-#include "tests/api/ragged_trial.h"
 #include "tests/api/threads.h"
 #include "tests/catch.h"
+#include "tests/support/call.h"
+#include "tests/support/threads.h"
 
 namespace rondo {
 namespace {
@@ -54,63 +55,43 @@ TEST_CASE("short ragged blocks of every type, by ranks that wait and ranks that 
   const char* const transport = GENERATE("local", "shm");
   INFO(ranks << " ranks over " << transport);
   const Algorithm& row = test::in_rank_order(collective);
-  std::vector<Schedule> schedules;
-  for (int root = 0; root < ranks; ++root) schedules.push_back(row.build(ranks, root));
-  std::mt19937 random(4711);
   std::vector<test::Trial> trials;
   for (const test::Case& each : short_cases(collective, ranks))
-    trials.emplace_back(each, schedules[static_cast<std::size_t>(each.call.root)], random);
+    trials.emplace_back(each, row.build(ranks, each.call.root));
   REQUIRE(trials.size() > detail::most_slots);
   test::with_world(ranks, {.transport = transport, .algorithm = "direct"}, [&](Communicator& comm) {
     int turn = comm.rank();
-    for (test::Trial& trial : trials) {
-      if (turn++ % 3 != 0) {
-        trial.call(comm);
-      } else {
-        Group group;
-        trial.call(comm);
-        group.wait();
-      }
+    for (const test::Trial& trial : trials) {
+      const bool in_group = turn++ % 3 == 0;
+      trial.run(comm.rank(), [&](const void* in, void* out) {
+        std::optional<Group> group;
+        if (in_group) group.emplace();
+        test::make_call(comm, trial.given(), in, out);
+        if (in_group) group->wait();
+      });
     }
   });
-  for (test::Trial& trial : trials) trial.check();
 }
 
 TEST_CASE("repeated ragged calls use their own counts") {
-  test::with_world(3, {}, [](Communicator& comm) {
-    const auto self = static_cast<std::size_t>(comm.rank());
-    // The first three have the same ends.
-    const std::vector<Sizes> lists{{1, 2, 3}, {1, 7, 3}, {1, 0, 3},
-                                   {4, 4, 4}, {0, 9, 0}, {0, 0, 0}};
-    for (int round = 0; round < 60; ++round) {
-      const Sizes& counts = lists[static_cast<std::size_t>(round * 5 / 2) % lists.size()];
-      const int root = round % 4 == 0 ? 2 : round % 3;
-      const std::size_t begin =
-          std::accumulate(counts.begin(), counts.begin() + comm.rank(), std::size_t{0});
-      const std::size_t all = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
-      std::vector<int> values(all);
-      std::iota(values.begin(), values.end(), round);
-      const std::vector<int> own(
-          values.begin() + static_cast<std::ptrdiff_t>(begin),
-          values.begin() + static_cast<std::ptrdiff_t>(begin + counts[self]));
-      std::vector<int> gathered(all, -1);
-      std::vector<int> scattered(counts[self], -1);
-      comm.gather_v(own.data(), gathered.data(), counts, DataType::int32, root);
-      comm.scatter_v(values.data(), scattered.data(), counts, DataType::int32, root);
-      if (comm.rank() == root && gathered != values) throw std::runtime_error("wrong gather");
-      if (scattered != own) throw std::runtime_error("wrong scatter");
-      std::vector<int> everywhere(all, -1);
-      comm.all_gather_v(own.data(), everywhere.data(), counts, DataType::int32);
-      if (everywhere != values) throw std::runtime_error("wrong all_gather");
-      std::vector<int> product(counts[self], -1);
-      const auto op = round % 2 == 0 ? ReduceOperator::sum : ReduceOperator::max;
-      comm.reduce_scatter_v(values.data(), product.data(), counts, DataType::int32, op);
-      for (std::size_t i = 0; i < product.size(); ++i) {
-        if (product[i] != own[i] * (op == ReduceOperator::sum ? 3 : 1))
-          throw std::runtime_error("wrong reduce_scatter");
-      }
+  // The first three have the same ends.
+  const std::vector<Sizes> lists{{1, 2, 3}, {1, 7, 3}, {1, 0, 3}, {4, 4, 4}, {0, 9, 0}, {0, 0, 0}};
+  std::vector<test::Trial> trials;
+  for (unsigned round = 0; round < 60; ++round) {
+    const auto op = round % 2 == 0 ? ReduceOperator::sum : ReduceOperator::max;
+    const int root = round % 4 == 0 ? 2 : static_cast<int>(round % 3);
+    for (const auto collective : {Collective::gather, Collective::scatter, Collective::all_gather,
+                                  Collective::reduce_scatter}) {
+      trials.emplace_back(test::Case{.call = {.collective = collective,
+                                              .type = DataType::int32,
+                                              .op = op,
+                                              .root = info(collective).has_root ? root : 0},
+                                     .counts = lists[round * 5 / 2 % lists.size()],
+                                     .salt = round},
+                          3);
     }
-  });
+  }
+  test::with_world(3, {}, [&](Communicator& comm) { test::make_calls(comm, trials); });
 }
 
 TEST_CASE("a rank without data in the first call does not keep the others waiting") {
@@ -156,13 +137,14 @@ TEST_CASE("in short calls nobody waits for a rank that gives it nothing") {
   Options options{.algorithm = algorithm};
   options.timeout = std::chrono::seconds(60);  // ends a rank that waits after all
   test::with_world(2, options, [&](Communicator& comm) {
-    const Sizes counts{4, 0};
-    std::vector<int> in(4, comm.rank() + 1);
+    const std::vector<int> in(4, comm.rank() + 1);
     std::vector<int> out(4);
     comm.barrier();  // all is connected
     for (int call = 0; call < 20; ++call) {
       if (comm.rank() != early.rank) calls_done.wait(call, std::memory_order_acquire);
-      test::make_call(comm, {.collective = early.collective, .type = DataType::int32}, counts,
+      test::make_call(comm,
+                      test::Case{.call = {.collective = early.collective, .type = DataType::int32},
+                                 .counts = {4, 0}},
                       in.data(), out.data());
       if (comm.rank() != early.rank) continue;
       calls_done.store(call + 1, std::memory_order_release);

@@ -6,11 +6,12 @@
 #include <string>
 
 #include "algorithms/table.h"
+#include "core/base/config.h"
 #include "core/settings/settings.h"
 #include "rondo/memory.h"
-#include "tests/api/ragged_trial.h"
-#include "tests/api/threads.h"
 #include "tests/catch.h"
+#include "tests/support/call.h"
+#include "tests/support/threads.h"
 #include "transports/table.h"
 
 namespace rondo {
@@ -66,18 +67,11 @@ std::vector<Case> cases_of(Collective collective, int ranks) {
 
 /// `row`: the row whose order of adding the results have.
 void check_cases(const Algorithm& row, int ranks, const Options& options) {
-  std::mt19937 random(12345);
-  std::vector<Communicator> comms = Communicator::from_threads(ranks, options);
-  std::vector<Schedule> schedules;
-  for (int root = 0; root < ranks; ++root) schedules.push_back(row.build(ranks, root));
   std::vector<Trial> trials;
   for (const Case& each : cases_of(row.collective, ranks))
-    trials.emplace_back(each, schedules[static_cast<std::size_t>(each.call.root)], random);
-  test::on_all_ranks(ranks, [&](int rank) {
-    for (Trial& trial : trials) trial.call(comms[static_cast<std::size_t>(rank)]);
-  });
+    trials.emplace_back(each, row.build(ranks, each.call.root));
   INFO(options.algorithm << " over " << options.transport);
-  for (Trial& trial : trials) trial.check();
+  test::with_world(ranks, options, [&](Communicator& comm) { test::make_calls(comm, trials); });
 }
 
 Options forcing(Collective collective, std::string_view algorithm, std::string_view transport) {
@@ -125,52 +119,34 @@ TEST_CASE("ragged blocks: the direct path and the default choice") {
 
 TEST_CASE("ragged blocks in memory that peers reach, by the default choice") {
   ::unsetenv("RONDO_SLOT_BYTES");
-  test::with_world(3, {.transport = "shm"}, [](Communicator& comm) {
-    const auto self = static_cast<std::size_t>(comm.rank());
-    for (const Sizes& counts : {Sizes{0, 70'000, 3}, Sizes{100'000, 99'999, 1}}) {
-      const std::size_t all = std::reduce(counts.begin(), counts.end());
-      const Memory memory = allocate(all * sizeof(int));
-      int* const values = static_cast<int*>(memory.data());
-      int* const own =
-          values + std::accumulate(counts.begin(), counts.begin() + comm.rank(), std::size_t{0});
-      for (int repeat = 1; repeat < 4; ++repeat) {
-        std::fill_n(own, counts[self], repeat * 10 + comm.rank());
-        comm.all_gather_v(own, values, counts, DataType::int32);
-        std::size_t at = 0;
-        for (int rank = 0; rank < 3; ++rank) {
-          for (std::size_t i = 0; i < counts[static_cast<std::size_t>(rank)]; ++i) {
-            if (values[at++] != repeat * 10 + rank) throw std::runtime_error("wrong block");
-          }
-        }
-        comm.reduce_scatter_v(values, own, counts, DataType::int32);
-        for (std::size_t i = 0; i < counts[self]; ++i) {
-          if (own[i] != 3 * (repeat * 10 + comm.rank())) throw std::runtime_error("wrong sum");
-        }
-      }
+  std::vector<Trial> trials;
+  for (const Sizes& counts : {Sizes{0, 70'000, 3}, Sizes{100'000, 99'999, 1}}) {
+    for (const auto collective : {Collective::all_gather, Collective::reduce_scatter}) {
+      for (unsigned repeat = 0; repeat < 3; ++repeat)
+        trials.emplace_back(Case{.call = {.collective = collective, .type = DataType::int32},
+                                 .counts = counts,
+                                 .in_place = true,
+                                 .salt = repeat},
+                            3);
     }
+  }
+  test::with_world(3, {.transport = "shm"}, [&](Communicator& comm) {
+    const Memory memory = allocate(1'000'000);
+    for (const Trial& trial : trials)
+      trial.run_in(static_cast<std::byte*>(memory.data()), comm.rank(),
+                   [&](const void* in, void* out) { make_call(comm, trial.given(), in, out); });
   });
 }
 
 TEST_CASE("a block a million times as large as another one") {
   ::unsetenv("RONDO_SLOT_BYTES");
-  for (const char* const transport : {"local", "tcp"}) {
-    test::with_world(4, {.transport = transport}, [](Communicator& comm) {
-      const Sizes counts{1, 4'000'000, 3, 0};
-      std::vector<std::uint8_t> all(4'000'004);
-      const std::vector<std::uint8_t> mine(counts[static_cast<std::size_t>(comm.rank())],
-                                           static_cast<std::uint8_t>(comm.rank() + 1));
-      comm.all_gather_v(mine.data(), all.data(), counts, DataType::uint8);
-      std::vector<std::uint8_t> wanted(4'000'004, 2);
-      wanted[0] = 1;
-      std::fill(wanted.end() - 3, wanted.end(), std::uint8_t{3});
-      if (all != wanted) throw std::runtime_error("wrong block");
-      std::vector<std::uint8_t> sum(mine.size());
-      comm.reduce_scatter_v(all.data(), sum.data(), counts, DataType::uint8);
-      if (sum !=
-          std::vector<std::uint8_t>(mine.size(), static_cast<std::uint8_t>(4 * (comm.rank() + 1))))
-        throw std::runtime_error("wrong sum");
-    });
-  }
+  std::vector<Trial> trials;
+  for (const auto collective : {Collective::all_gather, Collective::reduce_scatter})
+    trials.emplace_back(Case{.call = {.collective = collective}, .counts = {1, 4'000'000, 3, 0}},
+                        4);
+  for (const char* const transport : {"local", "tcp"})
+    test::with_world(4, {.transport = transport},
+                     [&](Communicator& comm) { test::make_calls(comm, trials); });
 }
 
 TEST_CASE("a ragged call with equal counts matches the ordinary call of another rank") {
@@ -187,34 +163,32 @@ TEST_CASE("a ragged call with equal counts matches the ordinary call of another 
 }
 
 TEST_CASE("ragged calls run together: asynchronously, and in groups") {
-  test::with_world(3, {}, [](Communicator& comm) {
-    const auto self = static_cast<std::size_t>(comm.rank());
-    std::vector<std::vector<int>> gathered;
-    std::vector<std::vector<int>> own;
-    std::vector<Sizes> lists;
-    for (std::size_t i = 0; i < 12; ++i) {
-      lists.push_back({i, 1000 * i, 7});
-      own.emplace_back(lists.back()[self] + 1, comm.rank() + static_cast<int>(10 * i));
-      gathered.emplace_back(1001 * i + 7);
-    }
+  std::vector<Trial> trials;
+  for (unsigned i = 0; i < 12; ++i)
+    trials.emplace_back(
+        Case{.call = {.collective = Collective::all_gather, .type = DataType::int32},
+             .counts = {i, 1000 * i, 7},
+             .salt = i},
+        3);
+  test::with_world(3, {}, [&](Communicator& comm) {
+    std::vector<Bytes> memories;
+    for (const Trial& trial : trials) memories.push_back(trial.before(comm.rank()));
     std::vector<Work> works;
     Group group;
-    for (std::size_t i = 0; i < lists.size(); ++i) {
+    for (std::size_t i = 0; i < trials.size(); ++i) {
+      const std::byte* const in = memories[i].data() + trials[i].input(comm.rank());
+      std::byte* const out = memories[i].data() + trials[i].output(comm.rank());
+      const Sizes counts = trials[i].given().counts;  // needed no longer than the call
       if (i % 2 == 0) {
-        works.push_back(comm.all_gather_v_async(own[i].data(), gathered[i].data(), Sizes(lists[i]),
-                                                DataType::int32));
+        works.push_back(comm.all_gather_v_async(in, out, counts, DataType::int32));
       } else {
-        comm.all_gather_v(own[i].data(), gathered[i].data(), Sizes(lists[i]), DataType::int32);
+        comm.all_gather_v(in, out, counts, DataType::int32);
       }
     }
     group.wait();
     for (Work& work : works) work.wait();
-    for (std::size_t i = 0; i < lists.size(); ++i) {
-      std::vector<int> wanted;
-      for (std::size_t rank = 0; rank < 3; ++rank)
-        wanted.insert(wanted.end(), lists[i][rank], static_cast<int>(rank + 10 * i));
-      if (gathered[i] != wanted) throw std::runtime_error("wrong blocks");
-    }
+    for (std::size_t i = 0; i < trials.size(); ++i)
+      trials[i].check(comm.rank(), memories[i].data());
   });
 }
 
