@@ -1,13 +1,13 @@
 // The typed calls do what those on raw memory do, for every element type.
 #include <cstring>
-#include <functional>
 #include <numeric>
 #include <string>
 
 #include "rondo/memory.h"
 #include "tests/api/expected_error.h"
-#include "tests/api/threads.h"
 #include "tests/catch.h"
+#include "tests/support/call.h"
+#include "tests/support/threads.h"
 
 namespace rondo {
 namespace {
@@ -62,139 +62,161 @@ static_assert(data_type_of<std::size_t> == DataType::uint64);
 static_assert(!HasDataType<bool> && !HasDataType<long double> && !HasDataType<int*>);
 static_assert(!HasDataType<std::string> && !HasDataType<Reduction> && HasDataType<Half>);
 
-/// A small value of any type: bytes of 0 or 1 are small integers and tiny floats.
+/// The typed call of a case, whose type is T's.
 template <class T>
-std::vector<T> some_values(std::size_t count, int rank) {
-  std::vector<T> values(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto byte = static_cast<unsigned char>((i + static_cast<std::size_t>(rank)) % 2 + 1);
-    std::memset(&values[i], 0, sizeof(T));
-    std::memcpy(&values[i], &byte, 1);
+void call(Communicator& comm, const test::Case& given, std::span<const T> in, std::span<T> out) {
+  const Call& is = given.call;
+  const std::span<T> both = given.in_place && in.size() > out.size()
+                                ? std::span(const_cast<T*>(in.data()), in.size())
+                                : out;
+  if (given.between) {
+    const auto sent = test::sent_by(given, comm.rank(), comm.size());
+    const auto received = test::received_by(given, comm.rank(), comm.size());
+    return comm.all_to_all_v(in, {sent.counts, sent.displacements}, out,
+                             {received.counts, received.displacements});
   }
-  return values;
+  const bool ragged = !given.counts.empty();
+  switch (is.collective) {
+    case Collective::all_reduce:
+      return given.in_place ? comm.all_reduce(both, is.op) : comm.all_reduce(in, out, is.op);
+    case Collective::broadcast:
+      return given.in_place ? comm.broadcast(both, is.root) : comm.broadcast(in, out, is.root);
+    case Collective::reduce:
+      return given.in_place ? comm.reduce(both, is.op, is.root)
+                            : comm.reduce(in, out, is.op, is.root);
+    case Collective::reduce_scatter:
+      return ragged ? comm.reduce_scatter_v(in, out, given.counts, is.op)
+                    : comm.reduce_scatter(in, out, is.op);
+    case Collective::all_gather:
+      return ragged ? comm.all_gather_v(in, out, given.counts) : comm.all_gather(in, out);
+    case Collective::scatter:
+      return ragged ? comm.scatter_v(in, out, given.counts, is.root)
+                    : comm.scatter(in, out, is.root);
+    case Collective::gather:
+      return ragged ? comm.gather_v(in, out, given.counts, is.root) : comm.gather(in, out, is.root);
+    default:
+      return comm.all_to_all(in, out);
+  }
 }
 
-/// Both calls fill a buffer of so many elements; the bytes must be equal.
+/// The same without waiting.
 template <class T>
-void compare(const char* what, std::size_t count, const std::function<void(std::vector<T>&)>& typed,
-             const std::function<void(std::vector<T>&)>& raw) {
-  std::vector<T> a = some_values<T>(count, 0);
-  std::vector<T> b = a;
-  typed(a);
-  raw(b);
-  if (std::memcmp(a.data(), b.data(), count * sizeof(T)) != 0)
-    throw std::runtime_error(std::string(what) + " differs for " +
-                             std::string(name(data_type_of<T>)));
+Work start(Communicator& comm, const test::Case& given, std::span<const T> in, std::span<T> out) {
+  const Call& is = given.call;
+  const std::span<T> both = given.in_place && in.size() > out.size()
+                                ? std::span(const_cast<T*>(in.data()), in.size())
+                                : out;
+  if (given.between) {
+    const auto sent = test::sent_by(given, comm.rank(), comm.size());
+    const auto received = test::received_by(given, comm.rank(), comm.size());
+    return comm.all_to_all_v_async(in, {sent.counts, sent.displacements}, out,
+                                   {received.counts, received.displacements});
+  }
+  const bool ragged = !given.counts.empty();
+  switch (is.collective) {
+    case Collective::all_reduce:
+      return given.in_place ? comm.all_reduce_async(both, is.op)
+                            : comm.all_reduce_async(in, out, is.op);
+    case Collective::broadcast:
+      return given.in_place ? comm.broadcast_async(both, is.root)
+                            : comm.broadcast_async(in, out, is.root);
+    case Collective::reduce:
+      return given.in_place ? comm.reduce_async(both, is.op, is.root)
+                            : comm.reduce_async(in, out, is.op, is.root);
+    case Collective::reduce_scatter:
+      return ragged ? comm.reduce_scatter_v_async(in, out, given.counts, is.op)
+                    : comm.reduce_scatter_async(in, out, is.op);
+    case Collective::all_gather:
+      return ragged ? comm.all_gather_v_async(in, out, given.counts)
+                    : comm.all_gather_async(in, out);
+    case Collective::scatter:
+      return ragged ? comm.scatter_v_async(in, out, given.counts, is.root)
+                    : comm.scatter_async(in, out, is.root);
+    case Collective::gather:
+      return ragged ? comm.gather_v_async(in, out, given.counts, is.root)
+                    : comm.gather_async(in, out, is.root);
+    default:
+      return comm.all_to_all_async(in, out);
+  }
 }
 
-template <class T>
-void compare_all(Communicator& w, DataType type) {
-  using Buffer = std::vector<T>;
-  const auto ranks = static_cast<std::size_t>(w.size());
-  const auto rank = static_cast<std::size_t>(w.rank());
-  const int root = w.size() - 1;
-  const bool is_root = w.rank() == root;
-  const std::size_t n = 5;
-  const Buffer block = some_values<T>(n, w.rank());
-  const Buffer blocks = some_values<T>(n * ranks, w.rank());
-  const Buffer none;
-  const auto max = ReduceOperator::max;
-  std::vector<std::size_t> counts(ranks);
+std::vector<test::Trial> trials_of(DataType type, int ranks) {
+  std::vector<test::Case> cases;
+  for (const ReduceOperator op : {ReduceOperator::sum, ReduceOperator::max}) {
+    for (const test::Case& each : test::every_collective(5, ranks - 1, type, op))
+      cases.push_back(each);
+  }
+  std::vector<std::size_t> counts(static_cast<std::size_t>(ranks));
   std::iota(counts.begin(), counts.end(), std::size_t{1});
-  const std::size_t total = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
-  const Buffer ragged = some_values<T>(total, w.rank());
-  const Buffer own = some_values<T>(counts[rank], w.rank());
-  const std::vector<std::size_t> sent(ranks, counts[rank]);
-  const std::vector<std::size_t> displacements = [&] {
-    std::vector<std::size_t> begins(ranks);
-    for (std::size_t r = 0; r < ranks; ++r) begins[r] = (ranks - 1 - r) * counts[rank];
-    return begins;
-  }();
-  const Buffer exchanged = some_values<T>(counts[rank] * ranks, w.rank());
+  for (test::Case each : test::every_ragged(counts, ranks - 1)) {
+    each.call.type = each.call.accumulate = type;
+    cases.push_back(each);
+  }
+  cases.push_back(
+      {.call = {.type = type},
+       .between = [](int from, int to) { return static_cast<std::size_t>(from + 2 * to); },
+       .displaced = true});
+  std::vector<test::Trial> trials;
+  for (const test::Case& each : cases) trials.emplace_back(each, ranks);
+  return trials;
+}
 
-  compare<T>(
-      "all_reduce", n, [&](Buffer& out) { w.all_reduce(block, out); },
-      [&](Buffer& out) { w.all_reduce(block.data(), out.data(), n, type); });
-  compare<T>(
-      "all_reduce in place", n, [&](Buffer& out) { w.all_reduce(out, max); },
-      [&](Buffer& out) { w.all_reduce(out.data(), out.data(), n, type, max); });
-  compare<T>(
-      "reduce_scatter", n, [&](Buffer& out) { w.reduce_scatter(blocks, out, max); },
-      [&](Buffer& out) { w.reduce_scatter(blocks.data(), out.data(), n, type, max); });
-  compare<T>(
-      "all_gather", n * ranks, [&](Buffer& out) { w.all_gather(block, out); },
-      [&](Buffer& out) { w.all_gather(block.data(), out.data(), n, type); });
-  compare<T>(
-      "broadcast", n, [&](Buffer& out) { w.broadcast(is_root ? block : none, out, root); },
-      [&](Buffer& out) { w.broadcast(block.data(), out.data(), n, type, root); });
-  compare<T>(
-      "broadcast in place", n, [&](Buffer& out) { w.broadcast(out, root); },
-      [&](Buffer& out) { w.broadcast(out.data(), out.data(), n, type, root); });
-  compare<T>(
-      "reduce", is_root ? n : 0, [&](Buffer& out) { w.reduce(block, out, max, root); },
-      [&](Buffer& out) { w.reduce(block.data(), out.data(), n, type, max, root); });
-  compare<T>(
-      "reduce in place", n, [&](Buffer& out) { w.reduce(out, max, root); },
-      [&](Buffer& out) { w.reduce(out.data(), out.data(), n, type, max, root); });
-  compare<T>(
-      "all_to_all", n * ranks, [&](Buffer& out) { w.all_to_all(blocks, out); },
-      [&](Buffer& out) { w.all_to_all(blocks.data(), out.data(), n, type); });
-  compare<T>(
-      "scatter", n, [&](Buffer& out) { w.scatter(is_root ? blocks : none, out, root); },
-      [&](Buffer& out) { w.scatter(blocks.data(), out.data(), n, type, root); });
-  compare<T>(
-      "gather", is_root ? n * ranks : 0, [&](Buffer& out) { w.gather(block, out, root); },
-      [&](Buffer& out) { w.gather(block.data(), out.data(), n, type, root); });
-  compare<T>(
-      "all_gather_v", total, [&](Buffer& out) { w.all_gather_v(own, out, counts); },
-      [&](Buffer& out) { w.all_gather_v(own.data(), out.data(), counts, type); });
-  compare<T>(
-      "reduce_scatter_v", own.size(),
-      [&](Buffer& out) { w.reduce_scatter_v(ragged, out, counts, max); },
-      [&](Buffer& out) { w.reduce_scatter_v(ragged.data(), out.data(), counts, type, max); });
-  compare<T>(
-      "gather_v", is_root ? total : 0, [&](Buffer& out) { w.gather_v(own, out, counts, root); },
-      [&](Buffer& out) { w.gather_v(own.data(), out.data(), counts, type, root); });
-  compare<T>(
-      "scatter_v", own.size(),
-      [&](Buffer& out) { w.scatter_v(is_root ? ragged : none, out, counts, root); },
-      [&](Buffer& out) { w.scatter_v(ragged.data(), out.data(), counts, type, root); });
-  compare<T>(
-      "all_to_all_v", total,
-      [&](Buffer& out) {
-        w.all_to_all_v(exchanged, {sent, displacements}, out, {counts, {}});
-      },
-      [&](Buffer& out) {
-        w.all_to_all_v(exchanged.data(), {sent, displacements}, out.data(), {counts, {}}, type);
-      });
-  const int next = (w.rank() + 1) % w.size();
-  const int previous = (w.rank() + w.size() - 1) % w.size();
-  compare<T>(
-      "send and recv", n,
-      [&](Buffer& out) {
-        Group group;
-        w.send(block, next);
-        w.recv(out, previous);
-        group.wait();
-      },
-      [&](Buffer& out) {
-        Group group;
-        w.send(block.data(), n, type, next);
-        w.recv(out.data(), n, type, previous);
-        group.wait();
-      });
+/// Makes this rank's calls, all at once or one after the other, and checks them.
+template <class T>
+void check_calls(Communicator& comm, bool at_once) {
+  const std::vector<test::Trial> trials = trials_of(data_type_of<T>, comm.size());
+  std::vector<Bytes> memories;
+  std::vector<Work> works;
+  for (const test::Trial& trial : trials) {
+    memories.push_back(trial.before(comm.rank()));
+    auto* const in = reinterpret_cast<T*>(memories.back().data() + trial.input(comm.rank()));
+    auto* const out = reinterpret_cast<T*>(memories.back().data() + trial.output(comm.rank()));
+    const std::span<const T> from(in, trial.reads(comm.rank()) / sizeof(T));
+    const std::span<T> to(out, trial.writes(comm.rank()) / sizeof(T));
+    if (at_once) {
+      works.push_back(start<T>(comm, trial.given(), from, to));
+    } else {
+      call<T>(comm, trial.given(), from, to);
+    }
+  }
+  for (Work& work : works) work.wait();
+  for (std::size_t i = 0; i < trials.size(); ++i) trials[i].check(comm.rank(), memories[i].data());
+}
+
+/// Messages round the ring.
+template <class T>
+void check_messages(Communicator& comm, bool at_once) {
+  const int next = (comm.rank() + 1) % comm.size();
+  const int previous = (comm.rank() + comm.size() - 1) % comm.size();
+  T sent{};
+  std::memset(&sent, comm.rank() + 1, sizeof(T));
+  T received{};
+  if (at_once) {
+    Work sending = comm.send_async(sent, next);
+    comm.recv_async(received, previous).wait();
+    sending.wait();
+  } else {
+    Group group;
+    comm.send(sent, next);
+    comm.recv(received, previous);
+    group.wait();
+  }
+  std::memset(&sent, previous + 1, sizeof(T));
+  test::expect_that(std::memcmp(&sent, &received, sizeof(T)) == 0, "the message");
 }
 
 template <class... T>
-void compare_types(Communicator& world, Types<T...>) {
-  (compare_all<T>(world, data_type_of<T>), ...);
+void check_types(Communicator& world, bool at_once, Types<T...>) {
+  (check_calls<T>(world, at_once), ...);
+  (check_messages<T>(world, at_once), ...);
 }
 
-TEST_CASE("typed calls give what calls on raw memory give, for every type and collective") {
+TEST_CASE("typed calls of every type and collective, at once and one after the other") {
   for (std::size_t i = 0; i < data_types.size(); ++i)
     CHECK(AllTypes::data_types[i] == data_types[i].type);
   const int ranks = GENERATE(1, 3);
-  with_world(ranks, {}, [](Communicator& world) { compare_types(world, AllTypes{}); });
+  const bool at_once = GENERATE(false, true);
+  with_world(ranks, {}, [&](Communicator& world) { check_types(world, at_once, AllTypes{}); });
 }
 
 TEST_CASE("a user's own type is added as its DataType") {
@@ -203,69 +225,6 @@ TEST_CASE("a user's own type is added as its DataType") {
     world.all_reduce(values);
     for (const Half& value : values)
       if (value.bits != 0x4200) throw std::runtime_error("not 3");
-  });
-}
-
-TEST_CASE("asynchronous typed calls complete with the same values") {
-  with_world(3, {}, [](Communicator& w) {
-    const int rank = w.rank();
-    const auto value = static_cast<float>(rank + 1);
-    const std::vector<float> block(2, value);
-    const std::vector<float> blocks(6, value);
-    const std::vector<std::size_t> counts{1, 2, 3};
-    const std::size_t mine = counts[static_cast<std::size_t>(rank)];
-    const std::vector<float> own(mine, value);
-    const std::vector<std::size_t> sent(3, mine);
-    const std::vector<float> exchanged(3 * mine, value);
-    const std::vector<float> all{1, 1, 2, 2, 3, 3};
-    const std::vector<float> all_v{1, 2, 2, 3, 3, 3};
-    const std::vector<float> untouched(6, 0);
-    const auto on_root = [&](const std::vector<float>& what) {
-      return rank == 0 ? what : untouched;
-    };
-
-    struct Pending {
-      Work work;
-      std::vector<float>& out;
-      std::vector<float> expected;
-    };
-    std::vector<std::vector<float>> outs(18);
-    const auto out = [&](std::size_t index, std::size_t size) -> std::vector<float>& {
-      return outs[index] = std::vector<float>(size);
-    };
-    outs[1] = block;
-    outs[5] = block;
-    outs[7] = block;
-    Pending pending[]{
-        {w.all_reduce_async(block, out(0, 2)), outs[0], {6, 6}},
-        {w.all_reduce_async(outs[1], ReduceOperator::max), outs[1], {3, 3}},
-        {w.reduce_scatter_async(blocks, out(2, 2)), outs[2], {6, 6}},
-        {w.all_gather_async(block, out(3, 6)), outs[3], all},
-        {w.broadcast_async(block, out(4, 2), 0), outs[4], {1, 1}},
-        {w.broadcast_async(outs[5], 0), outs[5], {1, 1}},
-        {w.reduce_async(block, out(6, 2), ReduceOperator::sum, 0), outs[6],
-         rank == 0 ? std::vector<float>{6, 6} : std::vector<float>{0, 0}},
-        {w.reduce_async(outs[7], ReduceOperator::sum, 0), outs[7],
-         rank == 0 ? std::vector<float>{6, 6} : block},
-        {w.all_to_all_async(blocks, out(8, 6)), outs[8], all},
-        {w.scatter_async(blocks, out(9, 2), 0), outs[9], {1, 1}},
-        {w.gather_async(block, out(10, 6), 0), outs[10], on_root(all)},
-        {w.all_gather_v_async(own, out(11, 6), counts), outs[11], all_v},
-        {w.reduce_scatter_v_async(blocks, out(12, mine), counts), outs[12],
-         std::vector<float>(mine, 6)},
-        {w.gather_v_async(own, out(13, 6), counts, 0), outs[13], on_root(all_v)},
-        {w.scatter_v_async(blocks, out(14, mine), counts, 0), outs[14],
-         std::vector<float>(mine, 1)},
-        {w.all_to_all_v_async(exchanged, {sent, {}}, out(15, 6), {counts, {}}), outs[15], all_v},
-        {w.send_async(block, (rank + 1) % 3), outs[16], {}},
-        {w.recv_async(out(17, 2), (rank + 2) % 3), outs[17],
-         std::vector<float>(2, static_cast<float>((rank + 2) % 3 + 1))},
-    };
-    for (Pending& each : pending) {
-      each.work.wait();
-      if (each.out != each.expected)
-        throw std::runtime_error("wrong values in call " + std::to_string(&each - pending));
-    }
   });
 }
 
