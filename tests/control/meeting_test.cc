@@ -83,7 +83,7 @@ UniqueFd connect_plainly(int port) {
 TEST_CASE("processes meet and exchange, whatever their number") {
   for (const int ranks : {1, 2, 5, 16}) {
     const int port = free_port();
-    const auto reports = run_ranks(
+    const auto reports = run_processes(
         ranks, [&](int rank) { return meet_and_exchange(port, rank, ranks, long_enough); });
     std::string expected;
     for (int rank = 0; rank < ranks; ++rank) expected += std::to_string(rank);

@@ -3,7 +3,6 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <thread>
 
@@ -80,7 +79,7 @@ class Exchange {
 void exchange_on_threads(const Variant& variant, int ranks, int lanes,
                          const std::vector<std::size_t>& sizes, std::size_t slot_bytes) {
   World world(variant, ranks, slot_bytes);
-  run_ranks(ranks, [&](int rank) { Exchange(world[rank], rank, ranks, lanes, sizes).run(); });
+  on_all_ranks(ranks, [&](int rank) { Exchange(world[rank], rank, ranks, lanes, sizes).run(); });
 }
 
 std::vector<std::size_t> sizes_up_to(std::size_t slot_bytes) {

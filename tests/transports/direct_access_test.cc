@@ -116,7 +116,7 @@ TEST_CASE("direct access: both ends map the other's windows at once", "[direct]"
     places.push_back(access(world, rank).expose(memories.back().data(), 4096));
     std::memset(memories.back().data(), rank + 1, 4096);
   }
-  run_ranks(ranks, [&](int rank) {
+  on_all_ranks(ranks, [&](int rank) {
     DirectAccess& own = access(world, rank);
     std::byte* board = nullptr;
     wait_until([&] {

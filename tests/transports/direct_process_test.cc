@@ -1,7 +1,5 @@
 // Direct access between processes: memory is really shared, and a killed process is noticed.
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -13,10 +11,13 @@
 #include "rondo/error.h"
 #include "rondo/memory.h"
 #include "tests/catch.h"
+#include "tests/support/processes.h"
 #include "tests/transports/world.h"
 
 namespace rondo::testing {
 namespace {
+
+using test::Child;
 
 constexpr std::size_t most_ranks = 3;
 constexpr std::size_t window_bytes = 70000;
@@ -93,56 +94,31 @@ bool holds(const void* memory, std::uint64_t number) {
 }
 
 /// A rank that shows its memory, echoes frames of rank 0 and answers a request, until it is killed.
-[[noreturn]] void serve(int number, int ranks, Meeting& meeting) {
-  try {
-    Rank rank(number, ranks, meeting);
-    rank.await_board();
-    const Memory window = allocate(window_bytes);
-    const Memory second = allocate(window_bytes);
-    std::vector<std::byte> ordinary = pattern(1, 2, window_bytes);
-    std::memcpy(window.data(), pattern(1, 1, window_bytes).data(), window_bytes);
-    Words& words = rank.words(number);
-    words.window = rank.access().expose(window.data(), window_bytes);
-    words.second_window = rank.access().expose(second.data(), window_bytes);
-    words.ordinary = rank.access().expose(ordinary.data(), window_bytes);
-    words.said.store(1, std::memory_order_release);
-    SendChannel& out = rank.transport->sender(0, 0);
-    ReceiveChannel& in = rank.transport->receiver(0, 0);
-    std::optional<Message> message;
-    for (;;) {
-      rank.transport->progress();
-      if (!message) message = try_receive(in);
-      if (message && try_send(out, message->bytes, message->fingerprint)) message.reset();
-      if (words.request.load(std::memory_order_acquire) == 1) {
-        const bool right = holds(window.data(), 11) && holds(ordinary.data(), 2);
-        words.answer.store(right ? 1 : 2, std::memory_order_release);
-      }
+std::string serve(int number, int ranks, Meeting& meeting) {
+  Rank rank(number, ranks, meeting);
+  rank.await_board();
+  const Memory window = allocate(window_bytes);
+  const Memory second = allocate(window_bytes);
+  std::vector<std::byte> ordinary = pattern(1, 2, window_bytes);
+  std::memcpy(window.data(), pattern(1, 1, window_bytes).data(), window_bytes);
+  Words& words = rank.words(number);
+  words.window = rank.access().expose(window.data(), window_bytes);
+  words.second_window = rank.access().expose(second.data(), window_bytes);
+  words.ordinary = rank.access().expose(ordinary.data(), window_bytes);
+  words.said.store(1, std::memory_order_release);
+  SendChannel& out = rank.transport->sender(0, 0);
+  ReceiveChannel& in = rank.transport->receiver(0, 0);
+  std::optional<Message> message;
+  for (;;) {
+    rank.transport->progress();
+    if (!message) message = try_receive(in);
+    if (message && try_send(out, message->bytes, message->fingerprint)) message.reset();
+    if (words.request.load(std::memory_order_acquire) == 1) {
+      const bool right = holds(window.data(), 11) && holds(ordinary.data(), 2);
+      words.answer.store(right ? 1 : 2, std::memory_order_release);
     }
-  } catch (...) {
   }
-  ::_exit(1);
 }
-
-class Child {
- public:
-  explicit Child(const std::function<void()>& body) : pid_(::fork()) {
-    if (pid_ == 0) {
-      body();
-      ::_exit(0);
-    }
-  }
-  ~Child() { kill(); }
-  void kill() {
-    if (pid_ <= 0) return;
-    ::kill(pid_, SIGKILL);
-    int status = 0;
-    ::waitpid(pid_, &status, 0);
-    pid_ = -1;
-  }
-
- private:
-  pid_t pid_;
-};
 
 ErrorCode code_of(const std::function<void()>& call, int peer) {
   try {
@@ -161,8 +137,8 @@ ErrorCode code_of(const std::function<void()>& call, int peer) {
 TEST_CASE("direct access crosses processes; a killed peer harms nobody else", "[direct]") {
   const SharedMeeting shared;
   Meeting& meeting = *shared.meeting;
-  Child first([&] { serve(1, 3, meeting); });
-  const Child second([&] { serve(2, 3, meeting); });
+  Child first([&] { return serve(1, 3, meeting); });
+  const Child second([&] { return serve(2, 3, meeting); });
   Rank rank(0, 3, meeting);
   DirectAccess& access = rank.access();
   rank.await_board();
@@ -211,7 +187,7 @@ TEST_CASE("direct access crosses processes; a killed peer harms nobody else", "[
 TEST_CASE("direct access: a peer killed before it gives the control block: an error", "[direct]") {
   const SharedMeeting shared;
   Meeting& meeting = *shared.meeting;
-  Child child([&] {
+  Child child([&]() -> std::string {
     Rank rank(0, 2, meeting);
     for (;;) ::pause();
   });

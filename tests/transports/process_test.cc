@@ -1,36 +1,20 @@
 // Transports between processes: they carry frames, and notice when the other process is killed.
-#include <signal.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <optional>
 #include <string>
 
 #include "rondo/error.h"
 #include "tests/catch.h"
+#include "tests/support/processes.h"
 #include "tests/transports/world.h"
 
 namespace rondo::testing {
 namespace {
 
-struct Pipe {
-  Pipe() { REQUIRE(::pipe(ends.data()) == 0); }
-  ~Pipe() {
-    for (const int end : ends) ::close(end);
-  }
-  void write(const std::string& text) const {
-    if (::write(ends[1], text.data(), text.size()) < 0) throw std::runtime_error("pipe broken");
-  }
-  std::string read() const {
-    std::array<char, 4096> text{};
-    const ssize_t bytes = ::read(ends[0], text.data(), text.size());
-    if (bytes <= 0) throw std::runtime_error("pipe closed");
-    return {text.data(), static_cast<std::size_t>(bytes)};
-  }
-  std::array<int, 2> ends{};
-};
+using test::Child;
+using test::Pipe;
 
 /// One of two ranks, in its own process. It throws where the other one would otherwise hang.
 struct Rank {
@@ -70,13 +54,9 @@ struct Rank {
 };
 
 /// The child sends back what it gets until it is killed.
-[[noreturn]] void echo(const Variant& variant, const Pipe& from_parent, const Pipe& to_parent) {
-  try {
-    Rank rank(variant, 1, from_parent, to_parent);
-    for (;;) rank.send(rank.receive());
-  } catch (...) {
-  }
-  ::_exit(1);
+std::string echo(const Variant& variant, const Pipe& from_parent, const Pipe& to_parent) {
+  Rank rank(variant, 1, from_parent, to_parent);
+  for (;;) rank.send(rank.receive());
 }
 
 std::vector<Variant> crossing_variants() {
@@ -148,19 +128,14 @@ TEST_CASE("frames cross processes; a killed peer is an error on both channels", 
   CAPTURE(variant.name);
   const Pipe forth;
   const Pipe back;
-  const pid_t child = ::fork();
-  REQUIRE(child >= 0);
-  if (child == 0) echo(variant, forth, back);
-
+  Child child([&] { return echo(variant, forth, back); });
   Rank rank(variant, 0, back, forth);
   for (const std::size_t bytes : {0U, 8U, 40U, 41U, 8192U}) {
     const Message message{bytes, pattern(2, bytes, bytes)};
     rank.send(message);
     CHECK(rank.receive() == message);
   }
-  ::kill(child, SIGKILL);
-  int status = 0;
-  CHECK(::waitpid(child, &status, 0) == child);
+  child.kill();
   check_lost([&] {
     rank.transport->progress();
     return rank.in->peek() != nullptr;

@@ -1,10 +1,8 @@
 #include "tests/transports/world.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <exception>
 #include <filesystem>
 #include <iterator>
 #include <stdexcept>
@@ -86,24 +84,6 @@ void wait_until(const std::function<bool()>& condition) {
   while (!condition()) {
     if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error("waited in vain");
     std::this_thread::yield();
-  }
-}
-
-void run_ranks(int ranks, const std::function<void(int)>& body) {
-  std::vector<std::exception_ptr> failures(static_cast<std::size_t>(ranks));
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < ranks; ++rank) {
-    threads.emplace_back([&, rank] {
-      try {
-        body(rank);
-      } catch (...) {
-        failures[static_cast<std::size_t>(rank)] = std::current_exception();
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const std::exception_ptr& failure : failures) {
-    if (failure) std::rethrow_exception(failure);
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include "core/transport/doorbell.h"
 #include "core/transport/local_exchange.h"
+#include "tests/support/threads.h"
 #include "tests/transports/decorators.h"
 #include "transports/table.h"
 
@@ -49,8 +50,7 @@ struct World {
 /// Calls `condition` until it is true, and yields in between. Throws when that takes far too long.
 void wait_until(const std::function<bool()>& condition);
 
-/// Runs `body(rank)` on a thread for each rank. Rethrows the first failure after all have ended.
-void run_ranks(int ranks, const std::function<void(int)>& body);
+using test::on_all_ranks;
 
 /// Frame `number`'s content: the same on both ends from the seed alone.
 std::vector<std::byte> pattern(std::uint64_t seed, std::uint64_t number, std::size_t bytes);
