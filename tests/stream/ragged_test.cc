@@ -2,7 +2,6 @@
 // memory, captured, and of all ranks in one thread.
 #include <barrier>
 #include <chrono>
-#include <numeric>
 
 #include "tests/catch.h"
 #include "tests/stream/gpus.h"
@@ -15,77 +14,18 @@ using Sizes = std::vector<std::size_t>;
 constexpr int ranks = 3;
 constexpr auto int32 = DataType::int32;
 
-std::size_t sum(const Sizes& counts) {
-  return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
-}
-
-/// Element i of rank r's block is 10,000,000 * r + i + 1.
-std::vector<int> blocks_of(const Sizes& counts) {
-  std::vector<int> values;
-  for (std::size_t rank = 0; rank < counts.size(); ++rank) {
-    for (std::size_t i = 0; i < counts[rank]; ++i)
-      values.push_back(static_cast<int>(rank * 10'000'000 + i + 1));
-  }
-  return values;
-}
-
-std::vector<int> block_of(const Sizes& counts, int rank) {
-  const std::vector<int> all = blocks_of(counts);
-  const auto begin =
-      all.begin() + std::accumulate(counts.begin(), counts.begin() + rank, std::ptrdiff_t{0});
-  return {begin, begin + static_cast<std::ptrdiff_t>(counts[static_cast<std::size_t>(rank)])};
-}
-
-/// The first elements of a buffer, once the stream is done.
-std::vector<int> first_of(const DeviceBuffer<int>& buffer, const DeviceStream& stream,
-                          std::size_t count) {
-  stream.finish();
-  std::vector<int> values = buffer.get();
-  values.resize(count);
-  return values;
-}
-
-std::vector<int> tripled(std::vector<int> values) {
-  for (int& value : values) value *= 3;
-  return values;
-}
-
 // A slot of collectives holds 262144 elements.
 const std::array count_lists{Sizes{5, 0, 9}, Sizes{0, 0, 0}, Sizes{0, 700'000, 1},
                              Sizes{90'000, 400'000, 10}, Sizes{200'000, 200'001, 199'999}};
 
-TEST_CASE("ragged collectives in a stream") {
+TEST_CASE("ragged collectives in a stream, on devices and hosts") {
   const auto& counts = count_lists[static_cast<std::size_t>(GENERATE(0, 1, 2, 3, 4))];
-  const std::vector<int> all = blocks_of(counts);
+  std::vector<Trial> trials;
+  for (const int root : {1, 2}) {
+    for (const Case& each : every_ragged(counts, root)) trials.emplace_back(each, ranks);
+  }
   with_gpus(ranks, [&](StreamCommunicator& gpus) {
-    const DeviceStream stream;
-    const int rank = gpus.rank();
-    const std::vector<int> mine = block_of(counts, rank);
-    const std::size_t own = mine.size();
-    std::vector<int> padded = mine;
-    padded.resize(own + 1);
-    const DeviceBuffer<int> one(padded);
-    const DeviceBuffer<int> out(own + 1, -1);
-    DeviceBuffer<int> whole(all.size() + 1, -1);
-    gpus.all_gather_v(one.data(), whole.data(), counts, int32, stream);
-    expect_that(first_of(whole, stream, all.size()) == all, "all_gather_v");
-    gpus.reduce_scatter_v(whole.data(), out.data(), counts, int32, ReduceOperator::sum, stream);
-    expect_that(first_of(out, stream, own) == tripled(mine), "reduce_scatter_v");
-    gpus.scatter_v(whole.data(), out.data(), counts, int32, 1, stream);
-    expect_that(first_of(out, stream, own) == mine, "scatter_v");
-    whole.set(std::vector<int>(all.size() + 1, -1));
-    gpus.gather_v(one.data(), whole.data(), counts, int32, 2, stream);
-    expect_that(rank != 2 || first_of(whole, stream, all.size()) == all, "gather_v");
-    // In place, and on the host.
-    std::vector<int> host(all.size() + 1, -1);
-    int* const place =
-        host.data() + std::accumulate(counts.begin(), counts.begin() + rank, std::ptrdiff_t{0});
-    std::ranges::copy(mine, place);
-    gpus.all_gather_v(place, host.data(), counts, int32, stream);
-    stream.finish();
-    expect_that(std::equal(all.begin(), all.end(), host.begin()) && host.back() == -1,
-                "all_gather_v in place, on the host");
-    if (own > 0) expect_that(out.get().back() == -1, "what lies after the block");
+    for (const bool on_host : {false, true}) check_calls(gpus, trials, on_host);
   });
   CHECK(fake_violations() == 0);
 }
@@ -96,7 +36,7 @@ TEST_CASE("a captured ragged call does the same at every replay") {
     const DeviceStream stream;
     const std::size_t own = counts[static_cast<std::size_t>(gpus.rank())];
     DeviceBuffer<int> one(own + 1, 0);
-    const DeviceBuffer<int> all(sum(counts), 0);
+    const DeviceBuffer<int> all(300'017, 0);
     const CapturedGraph graph(stream, [&] {
       Sizes listed = counts;  // it need not outlive the call
       gpus.all_gather_v(one.data(), all.data(), listed, int32, stream);
@@ -105,95 +45,80 @@ TEST_CASE("a captured ragged call does the same at every replay") {
     for (int replay = 1; replay < 4; ++replay) {
       one.set(std::vector<int>(own + 1, replay));
       graph.launch(stream);
-      expect_that(first_of(one, stream, own) == std::vector<int>(own, 3 * replay), "the sums");
+      stream.finish();
+      std::vector<int> sums = one.get();
+      sums.pop_back();
+      expect_that(sums == std::vector<int>(own, 3 * replay), "the sums");
     }
   });
   CHECK(fake_violations() == 0);
 }
 
-/// What rank `from` sends to rank `to`.
-std::size_t between(int from, int to) {
-  return from == 2 && to == 0 ? 0 : static_cast<std::size_t>(1000 * from + 90'000 * to + 3);
+/// An exchange of blocks of which one is empty.
+Trial exchange(unsigned salt = 0) {
+  return {{.call = {.type = int32},
+           .salt = salt,
+           .between =
+               [](int from, int to) {
+                 return from == 2 && to == 0
+                            ? std::size_t{0}
+                            : static_cast<std::size_t>(1000 * from + 90'000 * to + 3);
+               }},
+          ranks};
 }
 
-/// Both sides of a rank's exchange.
-struct Lists {
-  Sizes sent{};
-  Sizes received{};
-  std::vector<int> values{};
-  std::vector<int> wanted{};
-
-  explicit Lists(int rank) {
-    for (int peer = 0; peer < ranks; ++peer) {
-      sent.push_back(between(rank, peer));
-      received.push_back(between(peer, rank));
-      values.insert(values.end(), sent.back(), 100 * rank + peer);
-      wanted.insert(wanted.end(), received.back(), 100 * peer + rank);
-    }
-  }
-};
-
 TEST_CASE("all_to_all_v in a stream, alone and in a group of all ranks") {
-  with_gpus(ranks, [&](StreamCommunicator& gpus) {
-    const DeviceStream stream;
-    const Lists lists(gpus.rank());
-    const DeviceBuffer<int> sent(lists.values);
-    const DeviceBuffer<int> received(lists.wanted.size(), -1);
-    gpus.all_to_all_v(sent.data(), {lists.sent}, received.data(), {lists.received}, int32, stream);
-    stream.finish();
-    expect_that(received.get() == lists.wanted, "the blocks");
-  });
+  const Trial trial = exchange();
+  with_gpus(ranks, [&](StreamCommunicator& gpus) { check_calls(gpus, {trial}); });
   cuCtxSetCurrent(device_context(0));
   std::vector<StreamCommunicator> gpus;
   for (Communicator& world : Communicator::from_threads(ranks)) gpus.emplace_back(world);
   const DeviceStream stream;
-  std::vector<std::unique_ptr<DeviceBuffer<int>>> sent;
-  std::vector<std::unique_ptr<DeviceBuffer<int>>> received;
+  std::vector<std::unique_ptr<DeviceBuffer<std::byte>>> memories;
   Group group;
-  for (int rank = 0; rank < ranks; ++rank) {
-    const Lists lists(rank);
-    sent.push_back(std::make_unique<DeviceBuffer<int>>(lists.values));
-    received.push_back(std::make_unique<DeviceBuffer<int>>(lists.wanted.size(), -1));
-    gpus[static_cast<std::size_t>(rank)].all_to_all_v(sent.back()->data(), {lists.sent},
-                                                      received.back()->data(), {lists.received},
-                                                      int32, stream);
+  for (StreamCommunicator& each : gpus) {
+    const int rank = each.rank();
+    memories.push_back(std::make_unique<DeviceBuffer<std::byte>>(trial.before(rank)));
+    std::byte* const memory = memories.back()->data();
+    make_call(each, trial.given(), memory + trial.input(rank), memory + trial.output(rank),
+              static_cast<CudaStream>(stream));
   }
   group.wait();
   stream.finish();
-  for (int rank = 0; rank < ranks; ++rank)
-    CHECK((received[static_cast<std::size_t>(rank)]->get() == Lists(rank).wanted));
-  for (StreamCommunicator& each : gpus) each.finish();
+  for (StreamCommunicator& each : gpus) {
+    CHECK_NOTHROW(
+        trial.check(each.rank(), memories[static_cast<std::size_t>(each.rank())]->get().data()));
+    each.finish();
+  }
 }
 
 /// Host memory, with set() and get() as a DeviceBuffer has them.
 struct HostBuffer {
-  explicit HostBuffer(std::size_t count, int value) : values(count, value) {}
-  int* data() { return values.data(); }
-  void set(const std::vector<int>& wanted) { std::ranges::copy(wanted, values.begin()); }
-  const std::vector<int>& get() const { return values; }
-  std::vector<int> values;
+  explicit HostBuffer(const Bytes& bytes) : values(bytes) {}
+  std::byte* data() { return values.data(); }
+  void set(const Bytes& wanted) { std::ranges::copy(wanted, values.begin()); }
+  const Bytes& get() const { return values; }
+  Bytes values;
 };
 
-/// Captures the first call and replays it on new data. `Memory` holds both sides' blocks.
+/// Captures the first call and replays it on new data.
 template <class Memory>
 void check_captured_first(StreamCommunicator& gpus) {
   const DeviceStream stream;
-  const Lists lists(gpus.rank());
-  Memory sent(lists.values.size(), -1);
-  Memory received(lists.wanted.size(), -1);
+  const int rank = gpus.rank();
+  const Trial first = exchange();
+  Memory memory(first.before(rank));
   const CapturedGraph graph(stream, [&] {
-    gpus.all_to_all_v(sent.data(), {lists.sent}, received.data(), {lists.received}, int32, stream);
+    make_call(gpus, first.given(), memory.data() + first.input(rank),
+              memory.data() + first.output(rank), static_cast<CudaStream>(stream));
   });
-  expect_that(received.get() == std::vector<int>(lists.wanted.size(), -1), "nothing in a capture");
-  for (int replay = 0; replay < 3; ++replay) {
-    const auto times = [&](std::vector<int> values) {
-      for (int& value : values) value += 1000 * replay;
-      return values;
-    };
-    sent.set(times(lists.values));
+  expect_that(memory.get() == first.before(rank), "nothing in a capture");
+  for (unsigned replay = 0; replay < 3; ++replay) {
+    const Trial trial = exchange(replay);
+    memory.set(trial.before(rank));
     graph.launch(stream);
     stream.finish();
-    expect_that(received.get() == times(lists.wanted), "the blocks");
+    trial.check(rank, memory.get().data());
   }
 }
 
@@ -201,7 +126,7 @@ void check_captured_first(StreamCommunicator& gpus) {
 TEST_CASE("a communicator's first call may be a captured all_to_all_v") {
   const bool on_device = GENERATE(true, false);
   with_gpus(ranks, [&](StreamCommunicator& gpus) {
-    if (on_device) return check_captured_first<DeviceBuffer<int>>(gpus);
+    if (on_device) return check_captured_first<DeviceBuffer<std::byte>>(gpus);
     check_captured_first<HostBuffer>(gpus);
   });
   CHECK(fake_violations() == 0);

@@ -25,60 +25,32 @@ void expect_failure(ErrorCode code, const std::string& part, Body&& body) {
 TEST_CASE("collectives in a stream") {
   constexpr int ranks = 3;
   const std::size_t count = GENERATE(std::size_t{0}, std::size_t{7}, std::size_t{400'000});
-  with_gpus(ranks, [&](StreamCommunicator& gpus) {
-    const DeviceStream stream;
-    const int rank = gpus.rank();
-    const std::vector<int> mine(count, rank + 1);
-    std::vector<int> blocks;
-    for (int peer = 1; peer <= ranks; ++peer) blocks.insert(blocks.end(), count, peer);
-    const DeviceBuffer<int> one(count + 1, rank + 1);
-    const DeviceBuffer<int> all(ranks * count + 1, 0);
-    const DeviceBuffer<int> out(count + 1, 0);
-    const auto got = [&](const DeviceBuffer<int>& buffer, std::size_t elements) {
-      stream.finish();
-      std::vector<int> values = buffer.get();
-      values.resize(elements);
-      return values;
-    };
-    gpus.all_gather(one.data(), all.data(), count, int32, stream);
-    expect_that(got(all, ranks * count) == blocks, "all_gather");
-    gpus.reduce_scatter(all.data(), out.data(), count, int32, sum, stream);
-    expect_that(got(out, count) == std::vector<int>(count, 3 * (rank + 1)), "reduce_scatter");
-    gpus.all_reduce(one.data(), out.data(), count, int32, ReduceOperator::max, stream);
-    expect_that(got(out, count) == std::vector<int>(count, 3), "all_reduce");
-    gpus.scatter(all.data(), out.data(), count, int32, 1, stream);
-    expect_that(got(out, count) == mine, "scatter");
-    gpus.broadcast(one.data(), out.data(), count, int32, 2, stream);
-    expect_that(got(out, count) == std::vector<int>(count, 3), "broadcast");
-    gpus.reduce(one.data(), out.data(), count, int32, sum, 0, stream);
-    expect_that(got(out, count) == std::vector<int>(count, rank == 0 ? 6 : 3), "reduce");
-    const DeviceBuffer<int> exchanged(ranks * count + 1, 0);
-    gpus.all_to_all(all.data(), exchanged.data(), count, int32, stream);
-    expect_that(got(exchanged, ranks * count) == std::vector<int>(ranks * count, rank + 1),
-                "all_to_all");
-    gpus.gather(one.data(), exchanged.data(), count, int32, 1, stream);
-    const std::vector<int> gathered = got(exchanged, ranks * count);
-    expect_that(rank != 1 || gathered == blocks, "gather");
-  });
+  std::vector<Trial> trials;
+  for (const Case& each : every_collective(count, 2)) trials.emplace_back(each, ranks);
+  trials.emplace_back(Case{.call = {.count = count,
+                                    .collective = Collective::all_reduce,
+                                    .type = int32,
+                                    .op = ReduceOperator::max}},
+                      ranks);
+  with_gpus(ranks, [&](StreamCommunicator& gpus) { check_calls(gpus, trials); });
 }
 
 TEST_CASE("bits of integers are combined in a stream; those of floats are refused") {
-  constexpr std::size_t count = 1001;
+  constexpr std::array operators{ReduceOperator::bit_and, ReduceOperator::bit_or,
+                                 ReduceOperator::bit_xor};
+  std::vector<Trial> trials;
+  for (const ReduceOperator op : operators)
+    trials.emplace_back(
+        Case{
+            .call = {.count = 1001, .collective = Collective::all_reduce, .type = int32, .op = op}},
+        3);
   with_gpus(3, [&](StreamCommunicator& gpus) {
+    check_calls(gpus, trials);
     const DeviceStream stream;
-    const DeviceBuffer<int> mine(count, 12 | 1 << gpus.rank());
-    const DeviceBuffer<int> out(count, 0);
-    struct Row {
-      ReduceOperator op;
-      int expected;
-    };
-    for (const Row& row : {Row{ReduceOperator::bit_and, 12}, Row{ReduceOperator::bit_or, 15},
-                           Row{ReduceOperator::bit_xor, 12 ^ 1 ^ 2}}) {
-      gpus.all_reduce(mine.data(), out.data(), count, int32, row.op, stream);
-      stream.finish();
-      expect_that(out.get() == std::vector<int>(count, row.expected), std::string(name(row.op)));
+    const DeviceBuffer<float> values(10, 1);
+    for (const ReduceOperator op : operators) {
       expect_failure(ErrorCode::invalid_argument, "bits of integers, not of float32", [&] {
-        gpus.all_reduce(mine.data(), out.data(), count, DataType::float32, row.op, stream);
+        gpus.all_reduce(values.data(), values.data(), 10, DataType::float32, op, stream);
       });
     }
   });
