@@ -1,34 +1,25 @@
-// Collective calls on known data, every element of the result compared.
+// Calls on data that all ranks know, every byte of the result compared.
 #pragma once
 
-#include <cstddef>
 #include <stdexcept>
 #include <string_view>
 
 #include "rondo/rondo.h"
+#include "tests/support/oracle.h"
 
 namespace rondo::test {
 
-struct Request {
-  Collective collective = Collective::all_reduce;
-  std::size_t count = 0;  ///< as for the call itself
-  DataType type = DataType::float32;
-  ReduceOperator op = ReduceOperator::sum;
-  int root = 0;
-};
-
 /// "all_reduce,1000,float32,sum,0"; from the type on, parts may be left out.
-Request parse_request(std::string_view text);
+Call parse_call(std::string_view text);
 
 struct WrongElement : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Makes the call and throws WrongElement for the first element that is not what it should be,
-/// also in buffers that the call must leave alone. send_recv: each rank sends to the next and
-/// receives from the previous, in one group. `salt` tells the data of different calls apart.
-/// Types: int32, int64, uint8, float32, float64; values stay so small that floats are exact.
-void checked_call(Communicator& communicator, const Request& request, unsigned salt = 0);
+/// Makes the call and throws WrongElement where memory is not what it should be, also in buffers
+/// that the call must leave alone. send_recv: each rank sends to the next and receives from the
+/// previous, in one group. `salt` tells the data of different calls apart.
+void checked_call(Communicator& communicator, const Call& call, unsigned salt = 0);
 
 /// An all_to_all_v of int32, checked likewise. Blocks have `count` elements and some more, which
 /// differ for each pair of ranks.

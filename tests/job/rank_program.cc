@@ -15,7 +15,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -73,14 +72,18 @@ void join_by_id(Rank& rank, const std::string& details) {
 void finalize(Rank& rank, const std::string&) { rank.world.finalize(); }
 void drop(Rank& rank, const std::string&) { rank.world = {}; }
 
+Call sum_of(std::size_t count) {
+  return {.count = count, .collective = Collective::all_reduce, .type = DataType::float32};
+}
+
 /// Joins, works, leaves; afterwards not one descriptor more is open.
 void leak_check(Rank& rank, const std::string& details) {
   const long before = descriptors();
   {
     Communicator world = Communicator::from_environment();
-    for (unsigned salt = 0; salt < 2; ++salt) checked_call(world, {.count = number(details)}, salt);
+    for (unsigned salt = 0; salt < 2; ++salt) checked_call(world, sum_of(number(details)), salt);
     Communicator half = world.split(world.rank() % 2);
-    checked_call(half, {.count = number(details)});
+    checked_call(half, sum_of(number(details)));
   }
   rank.say(rank.name() + " keeps " + std::to_string(descriptors() - before) + " descriptors");
 }
@@ -88,7 +91,7 @@ void leak_check(Rank& rank, const std::string& details) {
 // ---- calls
 
 void call(Rank& rank, const std::string& details) {
-  checked_call(rank.world, parse_request(details), rank.calls++);
+  checked_call(rank.world, parse_call(details), rank.calls++);
 }
 
 void exchange(Rank& rank, const std::string& details) {
@@ -107,7 +110,10 @@ void every_collective(Rank& rank, const std::string& details) {
     const int last = rank.world.size() - 1;
     for (const int root : {0, last}) {
       checked_call(rank.world,
-                   {.collective = row.collective, .count = whole ? count : block, .root = root},
+                   {.count = whole ? count : block,
+                    .collective = row.collective,
+                    .type = DataType::float32,
+                    .root = root},
                    rank.calls++);
       if (!row.has_root) break;
     }
@@ -116,7 +122,11 @@ void every_collective(Rank& rank, const std::string& details) {
 
 void every_operator(Rank& rank, const std::string& details) {
   for (const ReduceOperatorInfo& row : reduce_operators)
-    checked_call(rank.world, {.count = number(details), .type = DataType::int32, .op = row.op},
+    checked_call(rank.world,
+                 {.count = number(details),
+                  .collective = Collective::all_reduce,
+                  .type = DataType::int32,
+                  .op = row.op},
                  rank.calls++);
 }
 
@@ -133,8 +143,8 @@ void split(Rank& rank, const std::string& details) {
                        std::to_string(half.size()));
   Communicator copy = rank.world.dup();
   for (const std::size_t count : {std::size_t{1}, number(details)}) {
-    checked_call(half, {.count = count}, rank.calls++);
-    checked_call(copy, {.collective = Collective::all_gather, .count = count}, rank.calls++);
+    checked_call(half, sum_of(count), rank.calls++);
+    checked_call(copy, {.count = count, .collective = Collective::all_gather}, rank.calls++);
   }
   if (rank.world.split(rank.number == 0 ? 0 : -1)) {
     if (rank.number != 0) throw WrongElement("a negative color is in a communicator");
