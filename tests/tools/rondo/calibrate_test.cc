@@ -1,12 +1,11 @@
 // Profiles: what follows from samples, files good and bad, and the command itself.
-#include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "rondo/error.h"
 #include "tests/catch.h"
+#include "tests/support/program.h"
 #include "tools/rondo/calibrate/plot.h"
 #include "tools/rondo/calibrate/report.h"
 
@@ -17,22 +16,8 @@ namespace {
 
 constexpr double alpha = 1e-6;
 
-struct Run {
-  int status = -1;
-  std::string output{};  ///< standard error too
-};
-
-Run run_command(const std::string& command) {
-  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  Run run;
-  std::array<char, 4096> part{};
-  while (const std::size_t size = std::fread(part.data(), 1, part.size(), pipe))
-    run.output.append(part.data(), size);
-  const int status = pclose(pipe);
-  run.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return run;
-}
+using test::Run;
+using test::run_command;
 
 Run run_program(const std::string& arguments) {
   return run_command("'" RONDO_PROGRAM "' " + arguments);

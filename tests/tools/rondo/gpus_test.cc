@@ -1,12 +1,10 @@
 // What `rondo gpus` prints, for made-up machines; the command itself against the fake driver.
 #include "tools/rondo/gpus.h"
 
-#include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.h"
+#include "tests/support/program.h"
 
 namespace rondo::tool {
 namespace {
@@ -24,24 +22,13 @@ Gpus three() {
           .links = {same, fast, slow, fast, same, none, slow, none, same}};
 }
 
-struct Answer {
-  int status = -1;
-  std::string text{};
-};
+using rondo::test::Run;
 
 /// Runs the command with the fake driver as the machine's, or with none.
-Answer command(const std::string& arguments, bool with_driver) {
+Run command(const std::string& arguments, bool with_driver) {
   const std::string folder = with_driver ? FAKE_DRIVER_FOLDER : "/nowhere";
-  const std::string line =
-      "LD_LIBRARY_PATH='" + folder + "' '" RONDO_PROGRAM "' gpus " + arguments + " 2>&1";
-  FILE* const pipe = ::popen(line.c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  Answer answer;
-  std::array<char, 4096> piece{};
-  while (const std::size_t bytes = std::fread(piece.data(), 1, piece.size(), pipe))
-    answer.text.append(piece.data(), bytes);
-  answer.status = WEXITSTATUS(::pclose(pipe));
-  return answer;
+  return rondo::test::run_command("LD_LIBRARY_PATH='" + folder + "' '" RONDO_PROGRAM "' gpus " +
+                                  arguments);
 }
 
 TEST_CASE("a row for each GPU, a column for each that it reaches") {
@@ -72,13 +59,13 @@ TEST_CASE("without a GPU the text says why and what to do") {
 }
 
 TEST_CASE("the command asks the driver, where there is one") {
-  const Answer table = command("", true);
-  INFO(table.text);
+  const Run table = command("", true);
+  INFO(table.output);
   CHECK(table.status == 0);
-  CHECK(table.text.find("  1    Fake GPU 1  PCIe  -     PCIe") != std::string::npos);
-  const Answer json = command("--json", true);
+  CHECK(table.output.find("  1    Fake GPU 1  PCIe  -     PCIe") != std::string::npos);
+  const Run json = command("--json", true);
   CHECK(json.status == 0);
-  CHECK(nlohmann::json::parse(json.text)["gpus"].size() == 8);
+  CHECK(nlohmann::json::parse(json.output)["gpus"].size() == 8);
   CHECK(command("--links", true).status == 2);
   CHECK(command("", false).status == 0);
 }

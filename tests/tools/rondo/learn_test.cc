@@ -1,12 +1,11 @@
 // The program prints what tools/rondo/README.md shows.
-#include <array>
-#include <cstdio>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "algorithms/table.h"
 #include "tests/catch.h"
+#include "tests/support/program.h"
 #include "tools/rondo/step/view.h"
 
 namespace {
@@ -44,17 +43,6 @@ std::vector<Shown> shown_commands() {
   return all;
 }
 
-std::string output_of(const std::string& arguments) {
-  FILE* pipe = popen(("'" RONDO_PROGRAM "' " + arguments + " 2>&1").c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  std::string text;
-  std::array<char, 4096> part{};
-  while (const std::size_t size = std::fread(part.data(), 1, part.size(), pipe))
-    text.append(part.data(), size);
-  pclose(pipe);
-  return text;
-}
-
 /// The part without the empty line that ends a block of the page.
 std::string trimmed(std::string part) {
   part.erase(part.find_last_not_of('\n') + 1);
@@ -67,7 +55,8 @@ TEST_CASE("the commands of tools/rondo/README.md print what it shows") {
   const std::vector<Shown> commands = shown_commands();
   REQUIRE(commands.size() >= 3);
   for (const Shown& shown : commands) {
-    const std::string output = output_of(shown.command);
+    const std::string output =
+        rondo::test::run_command("'" RONDO_PROGRAM "' " + shown.command).output;
     std::size_t at = 0;
     for (const std::string& each : shown.parts) {
       const std::string part = trimmed(each);

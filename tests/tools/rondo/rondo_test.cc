@@ -1,33 +1,21 @@
 // The rondo program as a user runs it: output, errors, exit status.
-#include <array>
 #include <cstdio>
 #include <fstream>
 #include <string>
 
 #include "tests/catch.h"
+#include "tests/support/program.h"
 
 namespace {
 
-struct Run {
-  int status = -1;
-  std::string output{};
-
-  bool says(const std::string& words) const { return output.find(words) != std::string::npos; }
-};
+using rondo::test::Run;
 
 /// Runs rondo with these arguments; `input` is its standard input.
-Run rondo(const std::string& arguments, const std::string& input = {}) {
+Run run_rondo(const std::string& arguments, const std::string& input = {}) {
   const std::string path = RONDO_TEST_FOLDER "/rondo_test_input";
   std::ofstream(path) << input;
-  const std::string command = "'" RONDO_PROGRAM "' " + arguments + " < '" + path + "' 2>&1";
-  Run run;
-  FILE* pipe = popen(command.c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  std::array<char, 4096> part{};
-  while (const std::size_t size = std::fread(part.data(), 1, part.size(), pipe))
-    run.output.append(part.data(), size);
-  const int status = pclose(pipe);
-  run.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  const std::string command = "'" RONDO_PROGRAM "' " + arguments + " < '" + path + "'";
+  Run run = rondo::test::run_command(command);
   std::remove(path.c_str());
   return run;
 }
@@ -45,7 +33,7 @@ rank 1
 }  // namespace
 
 TEST_CASE("verify --all proves every algorithm") {
-  const Run run = rondo("verify --all --ranks 1-9,65");
+  const Run run = run_rondo("verify --all --ranks 1-9,65");
   INFO(run.output);
   CHECK(run.status == 0);
   CHECK(run.says("all_reduce     ring               1-9,65       -         exact to 9   2(P-1); "));
@@ -55,7 +43,7 @@ TEST_CASE("verify --all proves every algorithm") {
 }
 
 TEST_CASE("verify takes one collective, one algorithm, one root") {
-  const Run run = rondo("verify reduce --algorithm chain --ranks 5,3 --root 2");
+  const Run run = run_rondo("verify reduce --algorithm chain --ranks 5,3 --root 2");
   INFO(run.output);
   CHECK(run.status == 0);
   CHECK(run.says("reduce         chain              3,5          2         exact"));
@@ -63,25 +51,25 @@ TEST_CASE("verify takes one collective, one algorithm, one root") {
 }
 
 TEST_CASE("verify reads a schedule that a person wrote") {
-  CHECK(rondo("verify --file -", pair).status == 0);
-  CHECK(rondo("verify --file -", pair).output ==
+  CHECK(run_rondo("verify --file -", pair).status == 0);
+  CHECK(run_rondo("verify --file -", pair).output ==
         "all_reduce of 2 ranks (4 steps, contributors exact): ok\n");
   std::string wrong = pair;
   wrong.replace(wrong.find("receive_reduce from 0 then input[0]"), 35, "receive from 0");
-  const Run run = rondo("verify --file -", wrong);
+  const Run run = run_rondo("verify --file -", wrong);
   INFO(run.output);
   CHECK(run.status == 1);
   CHECK(
       run.says("rank 1: output chunk 0 ends with {0} of chunk 0, expected every rank once of "
                "chunk 0\n"));
   CHECK(run.says(": WRONG\n"));
-  CHECK(rondo("verify --file -", "collective gossip\n")
+  CHECK(run_rondo("verify --file -", "collective gossip\n")
             .says("standard input:1:12: expected a "
                   "collective"));
 }
 
 TEST_CASE("explain prints the textbook table") {
-  const Run run = rondo("explain all_reduce --algorithm ring --ranks 4");
+  const Run run = run_rondo("explain all_reduce --algorithm ring --ranks 4");
   INFO(run.output);
   CHECK(run.status == 0);
   CHECK(run.says(R"(What each rank sends
@@ -97,18 +85,18 @@ all-gather
   3  c*      d*      a*      b*
 )"));
   CHECK(run.says("rounds        2(P-1) = 6          6        q = 2\n"));
-  CHECK(rondo("explain --file -", pair).says("  rank 1: a*\n"));
+  CHECK(run_rondo("explain --file -", pair).says("  rank 1: a*\n"));
 }
 
 TEST_CASE("explain with sizes and values") {
-  const Run sized = rondo("explain all_gather -a ring -n 3 --count 5 --type float64");
+  const Run sized = run_rondo("explain all_gather -a ring -n 3 --count 5 --type float64");
   INFO(sized.output);
   CHECK(sized.status == 0);
   CHECK(sized.says(R"(3 blocks of 5 elements of float64 (120 B) in 3 chunks a to c
 elements: a 0-4, b 5-9, c 10-14
 )"));
   CHECK(sized.says("sent          (P-1)/P N = 80 B  80 B     (P-1)/P N = 80 B\n"));
-  const Run values = rondo("explain broadcast -a chain -n 3 --root 1 --values 1,2,-3.5");
+  const Run values = run_rondo("explain broadcast -a chain -n 3 --root 1 --values 1,2,-3.5");
   INFO(values.output);
   CHECK(values.status == 0);
   CHECK(values.says(R"(broadcast, after round 1
@@ -117,41 +105,38 @@ elements: a 0-4, b 5-9, c 10-14
   rank 1  [1 2 -3.5]
   rank 2  [1 2 -3.5]
 )"));
-  CHECK(rondo("explain all_reduce -a ring -n 2 --values").says(R"(at the start
+  CHECK(run_rondo("explain all_reduce -a ring -n 2 --values").says(R"(at the start
           a     b
   rank 0  0     1
   rank 1  10    11
 )"));
-  const Run many = rondo("explain all_reduce -a ring -n 100 --count 1000");
+  const Run many = run_rondo("explain all_reduce -a ring -n 100 --count 1000");
   CHECK(many.says("chunks of 10 elements\n"));
   CHECK(many.says("reduce-scatter            99        9900   99 messages, 3960 B\n"));
 }
 
 TEST_CASE("schedule prints what verify and explain read") {
-  const Run text = rondo("schedule broadcast --algorithm chain --ranks 3 --root 1");
+  const Run text = run_rondo("schedule broadcast --algorithm chain --ranks 3 --root 1");
   CHECK(text.status == 0);
   CHECK(text.says("collective broadcast\nalgorithm chain\nranks 3\nroot 1\n"));
-  CHECK(rondo("verify --file -", text.output).status == 0);
+  CHECK(run_rondo("verify --file -", text.output).status == 0);
 }
 
 TEST_CASE("simulate compares algorithms") {
   const Run run =
-      rondo("simulate all_reduce -n 4 -b 4000 --alpha 1e-6 --beta 1e-9 --gamma 0 -a ring");
+      run_rondo("simulate all_reduce -n 4 -b 4000 --alpha 1e-6 --beta 1e-9 --gamma 0 -a ring");
   INFO(run.output);
   CHECK(run.status == 0);
   CHECK(run.says("ring                         12.000      1.00x          6"));
-  CHECK(rondo("simulate all_to_all -n 4,8").says("all_to_all, 8 ranks"));
+  CHECK(run_rondo("simulate all_to_all -n 4,8").says("all_to_all, 8 ranks"));
 }
 
 TEST_CASE("simulate says on a terminal, and there alone, what it is busy with") {
   const std::string words = "simulating ring with 8 ranks ...";
-  CHECK_FALSE(rondo("simulate all_reduce -n 8").says(words));
-  FILE* terminal = popen(
-      "script -qec \"'" RONDO_PROGRAM "' simulate all_reduce -n 8\" /dev/null < /dev/null", "r");
-  REQUIRE(terminal != nullptr);
-  std::string output(1 << 16, '\0');
-  output.resize(std::fread(output.data(), 1, output.size(), terminal));
-  CHECK(pclose(terminal) == 0);
+  CHECK_FALSE(run_rondo("simulate all_reduce -n 8").says(words));
+  const auto [status, output] = rondo::test::run_command(
+      "script -qec \"'" RONDO_PROGRAM "' simulate all_reduce -n 8\" /dev/null < /dev/null");
+  CHECK(status == 0);
   INFO(output);
   const std::size_t said = output.find(words);
   REQUIRE(said != std::string::npos);
@@ -159,26 +144,26 @@ TEST_CASE("simulate says on a terminal, and there alone, what it is busy with") 
 }
 
 TEST_CASE("list names what there is") {
-  const Run run = rondo("list");
+  const Run run = run_rondo("list");
   CHECK(run.status == 0);
   for (const char* each : {"ring", "double_tree", "shm", "tcp", "bfloat16", "avg", "RONDO_TIMEOUT"})
     CHECK(run.says(each));
 }
 
 TEST_CASE("rdma answers on any machine") {
-  const Run run = rondo("rdma");
+  const Run run = run_rondo("rdma");
   INFO(run.output);
   CHECK(run.status == 0);
   CHECK((run.says("No InfiniBand or RoCE here: ") || run.says("DEVICE")));
-  const Run json = rondo("rdma --json");
+  const Run json = run_rondo("rdma --json");
   CHECK(json.status == 0);
   CHECK(json.says("\"ports\": ["));
-  CHECK(rondo("rdma --gids").status == 2);
+  CHECK(run_rondo("rdma --gids").status == 2);
 }
 
 TEST_CASE("mistakes are explained and end with status 2") {
   const auto check = [](const std::string& arguments, const std::string& words) {
-    const Run run = rondo(arguments);
+    const Run run = run_rondo(arguments);
     INFO(arguments << "\n" << run.output);
     CHECK(run.status == 2);
     CHECK(run.says(words));
@@ -230,6 +215,6 @@ TEST_CASE("mistakes are explained and end with status 2") {
   check("", "a command is required");
   check("simulate", "collective is required");
   check("explain all_reduce -a ring -n 1000000", "more than 10000000 steps with 1000000 ranks");
-  CHECK(rondo("--help").status == 0);
-  CHECK(rondo("verify --help").says("Exit status 1 if something is wrong."));
+  CHECK(run_rondo("--help").status == 0);
+  CHECK(run_rondo("verify --help").says("Exit status 1 if something is wrong."));
 }

@@ -1,10 +1,9 @@
 // `rondo why`: the report from given facts, and whether jobs do what it says.
-#include <array>
-#include <cstdio>
 #include <sstream>
 
 #include "rondo/error.h"
 #include "tests/catch.h"
+#include "tests/support/program.h"
 #include "tools/rondo/predict.h"
 #include "tools/rondo/why/report.h"
 
@@ -41,17 +40,6 @@ bool has(const std::string& text, const std::string& words) {
   const bool found = text.find(words) != std::string::npos;
   CHECK(found);
   return found;
-}
-
-std::string output_of(const std::string& command) {
-  FILE* pipe = popen(command.c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  std::string text;
-  std::array<char, 4096> part{};
-  while (const std::size_t size = std::fread(part.data(), 1, part.size(), pipe))
-    text.append(part.data(), size);
-  pclose(pipe);
-  return text;
 }
 
 /// What `rondo why` says first, on one line.
@@ -167,10 +155,11 @@ TEST_CASE("jobs do what it says, in the same words") {
     for (const std::string bytes : {"64", "1M"}) {
       const std::string what = bytes + " --transport " + transport;
       const std::string report =
-          output_of("'" RONDO_PROGRAM "' why all_reduce --ranks 2 " + what + " 2>&1");
-      const std::string log = output_of(
+          test::run_command("'" RONDO_PROGRAM "' why all_reduce --ranks 2 " + what).output;
+      const auto [status, log] = test::run_command(
           "RONDO_DEBUG=INFO '" RONDORUN_PROGRAM "' -n 2 '" PERF_PROGRAM "' -n 1 -w 1 -b " + bytes +
-          " -e " + bytes + " --transport " + transport + " 2>&1");
+          " -e " + bytes + " --transport " + transport);
+      CHECK(status == 0);
       const std::string said = first_sentence(report);
       REQUIRE(said.starts_with("all_reduce of "));
       CHECK(logged_sentence(log, said.substr(0, said.find(':'))) == said);
