@@ -166,10 +166,7 @@ TEST_CASE("acquire() and peek() repeat themselves", "[transports]") {
   SendChannel& out = world[0].sender(1, 0);
   ReceiveChannel& in = world[1].receiver(0, 0);
   CHECK(in.peek() == nullptr);
-  wait_until([&] {
-    world.progress();
-    return !out.acquire().empty();
-  });
+  world.until([&] { return !out.acquire().empty(); });
   const std::span<std::byte> first = out.acquire();
   CHECK(first.size() == slot);
   CHECK(reinterpret_cast<std::uintptr_t>(first.data()) % 64 == 0);
@@ -177,10 +174,7 @@ TEST_CASE("acquire() and peek() repeat themselves", "[transports]") {
   REQUIRE(try_send(out, pattern(5, 0, 100), 11));
   REQUIRE(try_send(out, pattern(5, 1, 20), 12));
   const Frame* frame = nullptr;
-  wait_until([&] {
-    world.progress();
-    return (frame = in.peek()) != nullptr;
-  });
+  world.until([&] { return (frame = in.peek()) != nullptr; });
   CHECK(in.peek() == frame);
   CHECK(frame->fingerprint == 11);
   CHECK(reinterpret_cast<std::uintptr_t>(frame->payload.data()) % 64 == 0);
@@ -214,24 +208,15 @@ TEST_CASE("a peer that leaves: its frames arrive, then every call names it", "[t
   send(world, world[0].sender(1, 0), pattern(8, 0, 1000), 1);
   send(world, world[0].sender(1, 0), pattern(8, 1, 8), 2);
   CHECK(receive(world, world[0].receiver(1, 0)).fingerprint == 9);
-  wait_until([&] {
-    world.progress();
-    return in.peek() != nullptr && world[0].sender(1, 0).flushed();
-  });
+  world.until([&] { return in.peek() != nullptr && world[0].sender(1, 0).flushed(); });
   world.transports[0].reset();
 
   CHECK(receive(world, in) == Message{1, pattern(8, 0, 1000)});
   CHECK(receive(world, in) == Message{2, pattern(8, 1, 8)});
   for (int i = 0; i < 2; ++i) {
+    CHECK(lost_peer_0([&] { world.until([&] { return in.peek() != nullptr; }); }));
     CHECK(lost_peer_0([&] {
-      wait_until([&] {
-        world.progress();
-        return in.peek() != nullptr;
-      });
-    }));
-    CHECK(lost_peer_0([&] {
-      wait_until([&] {
-        world.progress();
+      world.until([&] {
         try_send(out, pattern(8, 0, 100), 3);
         return false;
       });
@@ -246,8 +231,7 @@ TEST_CASE("a channel to a peer that left before is an error, not a hang", "[tran
   world.transports[0].reset();
   CHECK(lost_peer_0([&] {
     SendChannel& out = world[1].sender(0, 0);
-    wait_until([&] {
-      world.progress();
+    world.until([&] {
       try_send(out, pattern(8, 0, 100), 3);
       return false;
     });

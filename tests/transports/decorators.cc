@@ -223,6 +223,7 @@ class WrappedTransport final : public Transport {
 }  // namespace
 
 std::unique_ptr<Transport> wrap(std::unique_ptr<Transport> inner, const Mischief& mischief) {
+  if (mischief == Mischief{}) return inner;
   return std::make_unique<WrappedTransport>(std::move(inner), mischief);
 }
 

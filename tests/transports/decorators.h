@@ -31,9 +31,11 @@ struct Mischief {
   /// When this frame is to be sent, the link dies. From then on every call on every channel throws
   /// Error{peer_lost}.
   std::optional<std::uint64_t> kill_at_frame{};
+
+  friend bool operator==(const Mischief&, const Mischief&) = default;
 };
 
-/// Makes `inner` behave so.
+/// Makes `inner` behave so. Without mischief it is `inner` itself.
 std::unique_ptr<Transport> wrap(std::unique_ptr<Transport> inner, const Mischief& mischief);
 
 }  // namespace rondo::testing

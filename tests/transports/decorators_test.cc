@@ -25,8 +25,7 @@ std::vector<Message> arrivals(Variant variant, const Mischief& mischief, bool fr
       continue;
     }
     std::size_t done = 0;
-    wait_until([&] {
-      world.progress();
+    world.until([&] {
       done += out.send_from(std::span(message.bytes).subspan(done), message.fingerprint);
       return done == message.bytes.size();
     });

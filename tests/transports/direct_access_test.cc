@@ -51,10 +51,7 @@ TEST_CASE("direct access: the control block outlives ranks that left", "[direct]
   world.transports[0].reset();
   CHECK(all[1][5] == std::byte{9});
   CHECK(access(world, 1).board(board_bytes) == all[1]);
-  wait_until([&] {
-    world.progress();
-    return failure([&] { access(world, 1).check(0); }).has_value();
-  });
+  world.until([&] { return failure([&] { access(world, 1).check(0); }).has_value(); });
   const auto lost = failure([&] { access(world, 1).check(0); });
   CHECK(lost->code() == ErrorCode::peer_lost);
   CHECK(lost->rank() == 1);
@@ -69,8 +66,7 @@ TEST_CASE("direct access: control blocks of different sizes are an error", "[dir
   CAPTURE(kind);
   Ranks world(kind, 2);
   std::optional<Error> error;
-  wait_until([&] {
-    world.progress();
+  world.until([&] {
     for (int rank = 1; rank >= 0 && !error; --rank) {
       error = failure([&] { access(world, rank).board(rank == 0 ? 4096U : 8192U); });
     }

@@ -1,6 +1,5 @@
 // Windows between processes: offered, asked for, freed.
 #include <array>
-#include <cstring>
 
 #include "rondo/memory.h"
 #include "tests/transports/direct_world.h"
@@ -91,10 +90,7 @@ TEST_CASE("direct access: peers unmap all freed windows once they are told of th
   access(world, 1).offer(place, peers);
   std::byte* const mapped = map(world, 0, 1, place, 4096);
   // progress() sends what the socket did not take.
-  wait_until([&] {
-    world.progress();
-    return mappings() == before + 2;
-  });
+  world.until([&] { return mappings() == before + 2; });
   CHECK(access(world, 0).map(1, place, 4096) == mapped);
 }
 

@@ -18,32 +18,9 @@ namespace rondo::testing {
 
 inline constexpr std::size_t board_bytes = 10000;
 
-/// A few ranks' transports, as in world.h, but bare: decorators are about channels.
-struct Ranks {
-  Ranks(const std::string& kind, int ranks) {
-    std::vector<std::string> addresses;
-    for (int rank = 0; rank < ranks; ++rank) {
-      doorbells.push_back(std::make_unique<Doorbell>());
-      transports.push_back(find_transport(kind)->make({.rank = rank,
-                                                       .ranks = ranks,
-                                                       .communicator = 7,
-                                                       .slot_bytes = 8192,
-                                                       .doorbell = doorbells.back().get(),
-                                                       .local = exchange}));
-      addresses.push_back(transports.back()->address());
-    }
-    for (const auto& transport : transports) transport->meet(addresses);
-  }
-  Transport& operator[](int rank) { return *transports[static_cast<std::size_t>(rank)]; }
-  void progress() {
-    for (const auto& transport : transports) {
-      if (transport) transport->progress();
-    }
-  }
-
-  std::shared_ptr<LocalExchange> exchange = std::make_shared<LocalExchange>();
-  std::vector<std::unique_ptr<Doorbell>> doorbells{};
-  std::vector<std::unique_ptr<Transport>> transports{};
+/// Ranks by the name of their kind of transport.
+struct Ranks : World {
+  Ranks(const std::string& kind, int ranks) : World({kind, find_transport(kind)}, ranks) {}
 };
 
 inline std::string any_kind() { return GENERATE(as<std::string>(), "local", "shm"); }
@@ -53,8 +30,7 @@ inline DirectAccess& access(Ranks& ranks, int rank) { return *ranks[rank].direct
 /// Every rank's control block, once all have it.
 inline std::vector<std::byte*> boards(Ranks& world, std::size_t bytes = board_bytes) {
   std::vector<std::byte*> all(world.transports.size());
-  wait_until([&] {
-    world.progress();
+  world.until([&] {
     bool there = true;
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
       all[rank] = access(world, static_cast<int>(rank)).board(bytes);
@@ -67,10 +43,7 @@ inline std::vector<std::byte*> boards(Ranks& world, std::size_t bytes = board_by
 
 inline std::byte* map(Ranks& world, int rank, int peer, const Exposed& place, std::size_t bytes) {
   std::byte* mapped = nullptr;
-  wait_until([&] {
-    world.progress();
-    return (mapped = access(world, rank).map(peer, place, bytes)) != nullptr;
-  });
+  world.until([&] { return (mapped = access(world, rank).map(peer, place, bytes)) != nullptr; });
   return mapped;
 }
 

@@ -103,17 +103,13 @@ TEST_CASE("slots and places mix on either side of a channel", "[transports]") {
   World world(variant, 2, slot);
   MixedSender sender{world[0].sender(1, 0), frames, std::mt19937(seed + 10)};
   MixedReceiver receiver{world[1].receiver(0, 0), frames, std::mt19937(seed + 20)};
-  CHECK_NOTHROW(wait_until([&] {
-    world.progress();
+  CHECK_NOTHROW(world.until([&] {
     for (unsigned i = dice() % 4; i > 0; --i) sender.step();
     for (unsigned i = dice() % 4; i > 0; --i) receiver.step();
     return receiver.number == frames.size();
   }));
   // What has arrived may still have to be acknowledged.
-  CHECK_NOTHROW(wait_until([&] {
-    world.progress();
-    return sender.out.flushed();
-  }));
+  CHECK_NOTHROW(world.until([&] { return sender.out.flushed(); }));
 }
 
 TEST_CASE("memory that was sent from is the caller's again once all is flushed", "[transports]") {
@@ -132,16 +128,12 @@ TEST_CASE("memory that was sent from is the caller's again once all is flushed",
     const std::vector<std::byte> frame = pattern(11, number, slot);
     std::ranges::copy(frame, place.begin());
     std::size_t done = 0;
-    wait_until([&] {
-      world.progress();
+    world.until([&] {
       if (done < slot) done += out.send_from(place.subspan(done), number);
       return done == slot;
     });
     if (out.holds_places()) {
-      wait_until([&] {
-        world.progress();
-        return world[0].flushed();
-      });
+      world.until([&] { return world[0].flushed(); });
     }
     std::ranges::fill(place, std::byte{0xee});
     CHECK(receive(world, in) == Message{number, frame});

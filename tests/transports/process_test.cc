@@ -106,10 +106,7 @@ TEST_CASE("no file descriptors left is said so", "[transports]") {
     const NoDescriptors none;
     try {
       SendChannel& out = world[0].sender(1, 0);
-      wait_until([&] {
-        world.progress();
-        return !out.acquire().empty();
-      });
+      world.until([&] { return !out.acquire().empty(); });
     } catch (const Error& error) {
       failure.emplace(error);
     }

@@ -3,7 +3,6 @@
 #include <sys/resource.h>
 
 #include <array>
-#include <cstring>
 
 #include "core/base/log.h"
 #include "core/transport/unix_socket.h"
@@ -85,8 +84,7 @@ TEST_CASE("shm: a lack of memory is an error on both ends that says what to set"
     const FileLimit limit(8192);
     SendChannel& out = world[0].sender(1, 0);
     ReceiveChannel& in = world[1].receiver(0, 0);
-    wait_until([&] {
-      world.progress();
+    world.until([&] {
       at_sender = failure([&] { out.acquire(); });
       at_receiver = failure([&] { in.peek(); });
       return at_sender != "none" && at_receiver != "none";
@@ -113,8 +111,7 @@ TEST_CASE("shm: ranks with different slots tell each other", "[transports]") {
   ReceiveChannel& in = world[1].receiver(0, 0);
   std::string at_sender;
   std::string at_receiver;
-  wait_until([&] {
-    world.progress();
+  world.until([&] {
     at_sender = failure([&] { out.acquire(); });
     at_receiver = failure([&] { in.peek(); });
     return at_sender != "none" && at_receiver != "none";

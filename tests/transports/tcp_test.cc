@@ -7,7 +7,6 @@
 
 #include <array>
 #include <chrono>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -54,18 +53,29 @@ void write_bytes(const UniqueFd& socket, std::span<const std::byte> bytes) {
         static_cast<ssize_t>(bytes.size()));
 }
 
-/// Two ends of a connection through the loopback.
+/// Somebody to connect to through the loopback.
+struct Listener {
+  Listener() {
+    sockaddr_in here{};
+    here.sin_family = AF_INET;
+    here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof(here);
+    REQUIRE(::bind(socket.get(), reinterpret_cast<sockaddr*>(&here), length) == 0);
+    REQUIRE(::listen(socket.get(), 1) == 0);
+    REQUIRE(::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&here), &length) == 0);
+    endpoint = {"127.0.0.1", ntohs(here.sin_port)};
+  }
+  UniqueFd accept() const { return UniqueFd(::accept(socket.get(), nullptr, nullptr)); }
+
+  UniqueFd socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  tcp::Endpoint endpoint{};
+};
+
+/// Two ends of a connection.
 std::array<UniqueFd, 2> connected_pair() {
-  const UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in here{};
-  here.sin_family = AF_INET;
-  here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof(here);
-  REQUIRE(::bind(listener.get(), reinterpret_cast<sockaddr*>(&here), length) == 0);
-  REQUIRE(::listen(listener.get(), 1) == 0);
-  REQUIRE(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&here), &length) == 0);
-  UniqueFd made = connect_to({"127.0.0.1", ntohs(here.sin_port)});
-  return {std::move(made), UniqueFd(::accept(listener.get(), nullptr, nullptr))};
+  const Listener listener;
+  UniqueFd made = connect_to(listener.endpoint);
+  return {std::move(made), listener.accept()};
 }
 
 /// Closes it as the kernel does for a process that is killed with input unread.
@@ -172,10 +182,7 @@ TEST_CASE("tcp: two ranks end up with one connection, whoever makes it", "[trans
   }
   receive_one(0);
   // Its two ends lie in this process.
-  CHECK_NOTHROW(wait_until([&] {
-    world.progress();
-    return open_descriptors() == before + 2;
-  }));
+  CHECK_NOTHROW(world.until([&] { return open_descriptors() == before + 2; }));
 }
 
 /// Reads `bytes` bytes of a stream, and waits for them.
@@ -190,15 +197,7 @@ void write_all(int socket, const void* from, std::size_t bytes) {
 // reads by rank 0's, is done and closes both, before rank 0 has accepted anything.
 TEST_CASE("tcp: a frame on a connection not yet accepted outlives the end of the own one",
           "[transports]") {
-  const UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in here{};
-  here.sin_family = AF_INET;
-  here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof(here);
-  REQUIRE(::bind(listener.get(), reinterpret_cast<sockaddr*>(&here), length) == 0);
-  REQUIRE(::listen(listener.get(), 1) == 0);
-  REQUIRE(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&here), &length) == 0);
-
+  const Listener listener;
   Doorbell doorbell;
   const TransportSettings settings{.rank = 0,
                                    .ranks = 2,
@@ -208,7 +207,7 @@ TEST_CASE("tcp: a frame on a connection not yet accepted outlives the end of the
                                    .doorbell = &doorbell};
   const auto transport = tcp_variant().kind->make(settings);
   const tcp::Contact own = tcp::parse_contact(transport->address());
-  const tcp::Contact peers{.magic = 1, .endpoints = {{"127.0.0.1", ntohs(here.sin_port)}}};
+  const tcp::Contact peers{.magic = 1, .endpoints = {listener.endpoint}};
   transport->meet({transport->address(), tcp::to_text(peers)});
   SendChannel& out = transport->sender(1, 0);
   ReceiveChannel& in = transport->receiver(1, 0);
@@ -231,7 +230,7 @@ TEST_CASE("tcp: a frame on a connection not yet accepted outlives the end of the
                            .slot_bytes = 8192};
     write_all(made.get(), &hello, sizeof(hello));
     write_all(made.get(), &frame, sizeof(tcp::FrameHeader) + bytes);
-    const UniqueFd accepted(::accept(listener.get(), nullptr, nullptr));
+    const UniqueFd accepted = listener.accept();
     tcp::Hello heard;
     read_all(accepted.get(), &heard, sizeof(heard));
     read_all(accepted.get(), &frame, sizeof(tcp::FrameHeader) + bytes);

@@ -78,6 +78,13 @@ void World::progress() {
   }
 }
 
+void World::until(const std::function<bool()>& condition) {
+  wait_until([&] {
+    progress();
+    return condition();
+  });
+}
+
 void wait_until(const std::function<bool()>& condition) {
   // Only a hang ends here; it is no measure of speed.
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
@@ -118,19 +125,12 @@ std::optional<Message> try_receive(ReceiveChannel& channel) {
 
 void send(World& world, SendChannel& channel, const std::vector<std::byte>& bytes,
           std::uint64_t fingerprint) {
-  wait_until([&] {
-    world.progress();
-    return try_send(channel, bytes, fingerprint);
-  });
+  world.until([&] { return try_send(channel, bytes, fingerprint); });
 }
 
 Message receive(World& world, ReceiveChannel& channel) {
   std::optional<Message> message;
-  wait_until([&] {
-    world.progress();
-    message = try_receive(channel);
-    return message.has_value();
-  });
+  world.until([&] { return (message = try_receive(channel)).has_value(); });
   return *message;
 }
 

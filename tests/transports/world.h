@@ -41,6 +41,8 @@ struct World {
   Transport& operator[](int rank) { return *transports[static_cast<std::size_t>(rank)]; }
   /// Every rank that is left makes progress once.
   void progress();
+  /// The same again and again until `condition` is true. Throws when that takes far too long.
+  void until(const std::function<bool()>& condition);
 
   std::shared_ptr<LocalExchange> exchange = std::make_shared<LocalExchange>();
   std::vector<std::unique_ptr<Doorbell>> doorbells{};
