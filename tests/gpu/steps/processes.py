@@ -9,8 +9,8 @@ from steps.execute import execute
 from steps.place import ROOT
 
 # Each with a part of the time that is left.
-SCRIPTS = (("nccl/device_client_test.py", 0.3), ("gpu/freed_memory.py", 0.3),
-           ("nccl/device_processes_test.py", 0.6), ("nccl/device_segments_test.py", 1))
+SCRIPTS = (("gpu/freed_memory.py", 0.25), ("nccl/device_processes_test.py", 0.6),
+           ("nccl/device_segments_test.py", 1))
 WAITING = "Waiting.test_ranks_that_share_a_device_wait_under_mps"
 
 
@@ -21,15 +21,6 @@ def script(name):
 def scripts(context):
     for name, share in SCRIPTS:
         context.run(name, [sys.executable, script(name)], share)
-
-
-def driver(context):
-    """Measures, and checks nothing. Streams share queues as the driver has them, then by 32."""
-    context.needs_gpu("queues of a GPU")
-    program = [sys.executable, script("gpu/driver_waits.py")]
-    context.run("driver_waits.py calls", [*program, "calls"], 0.6)
-    context.run("driver_waits.py queues", [*program, "queues"], 0.5, CUDA_DEVICE_MAX_CONNECTIONS=8)
-    context.run("driver_waits.py queues", [*program, "queues"], CUDA_DEVICE_MAX_CONNECTIONS=32)
 
 
 def under_mps(context):

@@ -35,10 +35,6 @@ def calls(context):
     check_or_measure(context, "gpu_calls")
 
 
-def yields(context):
-    context.program("gpu_yield")
-
-
 def nccl(context):
     """Runs the tests file by file, so that a file that hangs is named and the others go on."""
     folder = ROOT / "tests/nccl"

@@ -14,7 +14,6 @@ class Step:
     does: str
     seconds: int  # at most
     run: typing.Callable
-    measures: bool = False  # and nothing else: left out of brief runs
 
 
 STEPS = (
@@ -27,8 +26,6 @@ STEPS = (
     Step("threads", "every collective, a thread for each rank", 30, sweeps.threads),
     Step("processes", "every collective, a process for each rank, without MPS", 45,
          sweeps.processes),
-    Step("yield", "which waits let other processes onto the GPU", 15, programs.yields, True),
-    Step("driver", "what a waiting stream holds up in the driver", 15, processes.driver, True),
     Step("calls", "kernels that wait for other ranks', by launches in streams of their own", 10,
          programs.calls),
     Step("nccl", "libnccl's calls on device buffers: tests/nccl", 110, programs.nccl),
