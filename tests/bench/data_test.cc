@@ -2,12 +2,12 @@
 #include "bench/common/data.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <numeric>
 #include <random>
 
 #include "bench/common/floats.h"
+#include "kernels/cpu/reduce.h"
 #include "tests/catch.h"
 
 using namespace rondo;
@@ -79,70 +79,26 @@ std::size_t wrong_in_order(const Pattern& pattern, ReduceOperator op, const std:
   return wrong;
 }
 
-template <class Integer>
-Integer reduce_integers(const std::vector<std::vector<std::byte>>& inputs, ReduceOperator op,
-                        std::size_t index) {
-  __extension__ using Wide = __int128;
-  const auto load = [&](std::size_t rank) {
-    Integer value;
-    std::memcpy(&value, inputs[rank].data() + index * sizeof(Integer), sizeof(Integer));
-    return value;
-  };
-  Integer result = load(0);
-  Wide sum = result;
-  for (std::size_t rank = 1; rank < inputs.size(); ++rank) {
-    const Integer value = load(rank);
-    sum += value;
-    const auto a = static_cast<std::uint64_t>(result);
-    const auto b = static_cast<std::uint64_t>(value);
-    if (op == ReduceOperator::sum) result = static_cast<Integer>(a + b);
-    if (op == ReduceOperator::prod) result = static_cast<Integer>(a * b);
-    if (op == ReduceOperator::min) result = std::min(result, value);
-    if (op == ReduceOperator::max) result = std::max(result, value);
-    if (op == ReduceOperator::bit_and) result = static_cast<Integer>(a & b);
-    if (op == ReduceOperator::bit_or) result = static_cast<Integer>(a | b);
-    if (op == ReduceOperator::bit_xor) result = static_cast<Integer>(a ^ b);
-  }
-  if (op == ReduceOperator::avg) return static_cast<Integer>(sum / static_cast<int>(inputs.size()));
-  return result;
-}
-
-template <class Integer>
-std::size_t wrong_integers(DataType type, ReduceOperator op, int ranks) {
+/// Bytes of the reduction that are not the kernels'.
+std::size_t wrong_integers_of(DataType type, ReduceOperator op, int ranks) {
   const Pattern pattern(type, op, true, ranks, 5);
+  const std::size_t bytes = elements * size_of(type);
   std::vector<std::vector<std::byte>> inputs;
+  std::vector<const void*> operands;
   for (int rank = 0; rank < ranks; ++rank) {
-    inputs.emplace_back(elements * sizeof(Integer));
+    inputs.emplace_back(bytes);
     pattern.fill_input(inputs.back().data(), rank, 0, elements);
   }
-  std::vector<Integer> expected(elements);
+  for (const auto& input : inputs) operands.push_back(input.data());
+  std::vector<std::byte> expected(bytes);
+  std::vector<std::byte> reduced(bytes);
   pattern.fill_reduced(expected.data(), 0, elements);
+  reduce(type, op, reduced.data(), operands, elements);
+  if (op == ReduceOperator::avg)
+    divide(type, reduced.data(), static_cast<std::size_t>(ranks), elements);
   std::size_t wrong = 0;
-  for (std::size_t index = 0; index < elements; ++index) {
-    wrong += expected[index] != reduce_integers<Integer>(inputs, op, index);
-  }
+  for (std::size_t i = 0; i < bytes; ++i) wrong += expected[i] != reduced[i];
   return wrong;
-}
-
-std::size_t wrong_integers_of(DataType type, ReduceOperator op, int ranks) {
-  switch (type) {
-    case DataType::int8:
-      return wrong_integers<std::int8_t>(type, op, ranks);
-    case DataType::uint8:
-      return wrong_integers<std::uint8_t>(type, op, ranks);
-    case DataType::int16:
-      return wrong_integers<std::int16_t>(type, op, ranks);
-    case DataType::uint16:
-      return wrong_integers<std::uint16_t>(type, op, ranks);
-    case DataType::int32:
-      return wrong_integers<std::int32_t>(type, op, ranks);
-    case DataType::uint32:
-      return wrong_integers<std::uint32_t>(type, op, ranks);
-    case DataType::int64:
-      return wrong_integers<std::int64_t>(type, op, ranks);
-    default:
-      return wrong_integers<std::uint64_t>(type, op, ranks);
-  }
 }
 
 }  // namespace

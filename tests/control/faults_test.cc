@@ -239,7 +239,7 @@ TEST_CASE("a send that nobody receives ends at the deadline and names the peer")
 
 TEST_CASE("an abort reaches every process") {
   const int port = free_port();
-  const auto reports = run_processes(4, [&](int rank) {
+  const auto reports = run_ranks(4, [&](int rank) {
     Rank self(port, rank, 4);
     if (rank == 3)
       self.line->fail(Error(ErrorCode::aborted, "the communicator was aborted: enough"));
@@ -363,7 +363,7 @@ TEST_CASE("ranks that wait after the service has gone know which ranks left befo
 
 TEST_CASE("a hundred communicators come and go over TCP") {
   const int port = free_port();
-  const auto reports = run_processes(3, [&](int rank) -> std::string {
+  const auto reports = run_ranks(3, [&](int rank) -> std::string {
     Rank self(port, rank, 3);
     for (std::uint64_t number = 1; number <= 100; ++number) {
       const auto line = self.control->open(number, {2, 0, 1});

@@ -9,7 +9,6 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
-#include <thread>
 
 #include "core/base/log.h"
 #include "core/control/connect.h"
@@ -18,6 +17,7 @@
 #include "core/control/service.h"
 #include "tests/catch.h"
 #include "tests/control/processes.h"
+#include "tests/support/threads.h"
 
 namespace rondo {
 namespace {
@@ -83,7 +83,7 @@ UniqueFd connect_plainly(int port) {
 TEST_CASE("processes meet and exchange, whatever their number") {
   for (const int ranks : {1, 2, 5, 16}) {
     const int port = free_port();
-    const auto reports = run_processes(
+    const auto reports = run_ranks(
         ranks, [&](int rank) { return meet_and_exchange(port, rank, ranks, long_enough); });
     std::string expected;
     for (int rank = 0; rank < ranks; ++rank) expected += std::to_string(rank);
@@ -325,17 +325,13 @@ TEST_CASE("a service for a unique id is met by every rank, over IPv4 or IPv6") {
   Child all([] {
     const auto point = serve_meeting("lo", AddressFamily::any);
     std::vector<std::string> texts(3);
-    std::vector<std::thread> threads;
-    for (int rank = 0; rank < 3; ++rank) {
-      threads.emplace_back([&, rank] {
-        auto mine = point;
-        if (rank == 2) mine.address = "localhost";
-        const auto control = meet(mine, rank, 3, false, child_host(), long_enough);
-        const auto line = control->open(0, {0, 1, 2});
-        for (const auto& blob : line->exchange(std::to_string(rank))) texts[rank] += blob;
-      });
-    }
-    for (auto& thread : threads) thread.join();
+    test::on_all_ranks(3, [&](int rank) {
+      auto mine = point;
+      if (rank == 2) mine.address = "localhost";
+      const auto control = meet(mine, rank, 3, false, child_host(), long_enough);
+      const auto line = control->open(0, {0, 1, 2});
+      for (const auto& blob : line->exchange(std::to_string(rank))) texts[rank] += blob;
+    });
     return texts[0] + " " + texts[1] + " " + texts[2];
   });
   CHECK(all.report() == "012 012 012");

@@ -10,7 +10,7 @@
 namespace rondo {
 
 using test::Child;
-using test::run_processes;
+using test::run_ranks;
 
 /// True when `part` is in `text`; shows the text when a check on it fails.
 bool says(const std::string& text, const std::string& part);

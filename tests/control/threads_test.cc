@@ -1,5 +1,6 @@
 // A world of threads: bootstrap, exchange, failure, and finding out why nothing moves.
-#include <functional>
+#include "tests/support/threads.h"
+
 #include <thread>
 
 #include "core/control/control.h"
@@ -29,16 +30,11 @@ struct ThreadWorld {
 TEST_CASE("threads exchange blobs by rank, any number of times") {
   ThreadWorld world(4);
   auto lines = world.open();
-  std::vector<std::thread> threads;
   std::vector<std::vector<std::string>> results(4);
-  for (int rank = 0; rank < 4; ++rank) {
-    threads.emplace_back([&, rank] {
-      for (int round = 0; round < 50; ++round) {
-        results[rank] = lines[rank]->exchange(std::to_string(rank * 100 + round));
-      }
-    });
-  }
-  for (auto& thread : threads) thread.join();
+  test::on_all_ranks(4, [&](int rank) {
+    for (int round = 0; round < 50; ++round)
+      results[rank] = lines[rank]->exchange(std::to_string(rank * 100 + round));
+  });
   for (const auto& result : results) {
     CHECK(result == std::vector<std::string>{"49", "149", "249", "349"});
   }
@@ -73,10 +69,7 @@ TEST_CASE("all ranks that wait for one that does not join are told the same") {
   ThreadWorld world(4, soon);
   auto lines = world.open();
   std::vector<std::string> told(3);
-  std::vector<std::thread> threads;
-  for (std::size_t rank = 0; rank < 3; ++rank)
-    threads.emplace_back([&, rank] { told[rank] = failure_of_exchange(lines[rank]).message(); });
-  for (auto& thread : threads) thread.join();
+  test::on_all_ranks(3, [&](int rank) { told[rank] = failure_of_exchange(lines[rank]).message(); });
   // Besides rank 3, ranks count as missing that came after the first one's time was over.
   const auto end = told[0].find(" did not take part in making the communicator within 0.2 s");
   REQUIRE(end != std::string::npos);

@@ -7,7 +7,6 @@
 #include <limits>
 #include <random>
 #include <set>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -59,6 +58,24 @@ std::size_t wrong_elements(const Case& c, std::mt19937& random) {
   return wrong + count_wrong<E>(again, operands.front());
 }
 
+/// Elements of a reduction of two operands that are not as specified.
+std::size_t wrong_pairs(DataType type, ReduceOperator op, const std::byte* left,
+                        const std::byte* right, std::size_t count) {
+  return with_element(type, [&]<class E>(E) {
+    constexpr std::size_t bytes = sizeof(typename E::Storage);
+    std::vector<std::byte> got(count * bytes);
+    reduce(type, op, got.data(), std::array<const void*, 2>{left, right}, count);
+    std::size_t wrong = 0;
+    for (std::size_t at = 0; at < got.size(); at += bytes) {
+      std::array<std::byte, 8> expected{};  // the widest element
+      E::store(expected.data(),
+               combine<typename E::Work>(op, E::load(left + at), E::load(right + at)));
+      wrong += !same_element<E>(expected.data(), got.data() + at);
+    }
+    return wrong;
+  });
+}
+
 }  // namespace
 
 TEST_CASE("every reduction equals its scalar specification", "[reduce]") {
@@ -93,12 +110,11 @@ TEST_CASE("every reduction equals its scalar specification", "[reduce]") {
 }
 
 TEST_CASE("every pair of 8-bit codes combines as specified", "[reduce]") {
-  std::vector<std::byte> left(65536), right(65536), got(65536);
+  std::vector<std::byte> left(65536), right(65536);
   for (std::size_t i = 0; i < 65536; ++i) {
     left[i] = static_cast<std::byte>(i % 256);
     right[i] = static_cast<std::byte>(i / 256);
   }
-  const std::array<const void*, 2> operands{left.data(), right.data()};
   for (const std::int64_t target : targets()) {
     const OnTarget on_target(target);
     for (const DataTypeInfo& type : data_types) {
@@ -106,52 +122,25 @@ TEST_CASE("every pair of 8-bit codes combines as specified", "[reduce]") {
       for (const ReduceOperatorInfo& op : reduce_operators) {
         if (!applies_to(op.op, type.type)) continue;
         INFO(reduce_target() << " " << type.name << " " << op.name);
-        reduce(type.type, op.op, got.data(), operands, got.size());
-        const std::size_t wrong = with_element(type.type, [&](auto e) {
-          using E = decltype(e);
-          std::size_t bad = 0;
-          for (std::size_t i = 0; i < got.size(); ++i) {
-            std::array<std::byte, 8> expected{};  // the widest element
-            const auto work =
-                combine<typename E::Work>(op.op, E::load(&left[i]), E::load(&right[i]));
-            E::store(expected.data(), work);
-            bad += !same_element<E>(expected.data(), &got[i]);
-          }
-          return bad;
-        });
-        CHECK(wrong == 0);
+        CHECK(wrong_pairs(type.type, op.op, left.data(), right.data(), 65536) == 0);
       }
     }
   }
 }
 
 TEST_CASE("16-bit floats: every code, added to zero and to other codes", "[reduce]") {
-  std::vector<std::uint16_t> left(65536), right(65536), got(65536);
+  std::vector<std::uint16_t> left(65536), right(65536);
   for (std::size_t i = 0; i < 65536; ++i) left[i] = static_cast<std::uint16_t>(i);
   for (const std::int64_t target : targets()) {
     const OnTarget on_target(target);
     for (const DataType type : {DataType::float16, DataType::bfloat16}) {
       for (const unsigned shift : {0u, 0x8000u, 0x0400u, 0x1234u, 0x57ffu}) {
         INFO(reduce_target() << " " << name(type) << " + rotated by " << shift);
-        for (std::size_t i = 0; i < 65536; ++i) {
+        for (std::size_t i = 0; i < 65536; ++i)
           right[i] = shift == 0 ? std::uint16_t{0} : static_cast<std::uint16_t>(i + shift);
-        }
-        const std::array<const void*, 2> operands{left.data(), right.data()};
-        reduce(type, ReduceOperator::sum, got.data(), operands, got.size());
-        const std::size_t wrong = with_element(type, [&](auto e) {
-          using E = decltype(e);
-          std::size_t bad = 0;
-          for (std::size_t i = 0; i < got.size(); ++i) {
-            std::array<std::byte, 8> expected{};  // the widest element
-            const auto* a = reinterpret_cast<const std::byte*>(&left[i]);
-            const auto* b = reinterpret_cast<const std::byte*>(&right[i]);
-            E::store(expected.data(),
-                     combine<typename E::Work>(ReduceOperator::sum, E::load(a), E::load(b)));
-            bad += !same_element<E>(expected.data(), reinterpret_cast<const std::byte*>(&got[i]));
-          }
-          return bad;
-        });
-        CHECK(wrong == 0);
+        CHECK(wrong_pairs(type, ReduceOperator::sum,
+                          reinterpret_cast<const std::byte*>(left.data()),
+                          reinterpret_cast<const std::byte*>(right.data()), 65536) == 0);
       }
     }
   }

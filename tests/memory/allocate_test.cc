@@ -12,14 +12,13 @@
 #include <cstdlib>
 #include <optional>
 #include <span>
-#include <thread>
-#include <vector>
 
 #include "core/memory/shared_memory.h"
 #include "core/memory/windows.h"
 #include "rondo/error.h"
 #include "rondo/memory.h"
 #include "tests/catch.h"
+#include "tests/support/threads.h"
 
 namespace rondo::testing {
 namespace {
@@ -194,26 +193,20 @@ TEST_CASE("a lack of file descriptors for a block is said so", "[memory]") {
 
 TEST_CASE("threads allocate, look up and free at once", "[memory]") {
   constexpr int rounds = 200;
-  std::vector<std::thread> threads;
-  std::vector<int> wrong(4);
-  for (std::size_t thread = 0; thread < wrong.size(); ++thread) {
-    threads.emplace_back([&, thread] {
-      const auto windows = Windows::of_process();
-      std::uint64_t last = 0;
-      for (int round = 0; round < rounds; ++round) {
-        const Memory memory = allocate(4096 * (thread + 1));
-        const auto window = windows->find(memory.data(), memory.size());
-        const auto handle = windows->open(window ? window->number : 0);
-        const bool right = window && window->base == memory.data() && window->number > last &&
-                           handle && handle->descriptor && is_zero(bytes_of(memory));
-        if (!right) ++wrong[thread];
-        last = window ? window->number : last;
-        std::ranges::fill(bytes_of(memory), std::byte{1});
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  CHECK(std::ranges::count(wrong, 0) == 4);
+  CHECK_NOTHROW(test::on_all_ranks(4, [](int thread) {
+    const auto windows = Windows::of_process();
+    std::uint64_t last = 0;
+    for (int round = 0; round < rounds; ++round) {
+      const Memory memory = allocate(4096 * (static_cast<std::size_t>(thread) + 1));
+      const auto window = windows->find(memory.data(), memory.size());
+      const auto handle = windows->open(window ? window->number : 0);
+      const bool right = window && window->base == memory.data() && window->number > last &&
+                         handle && handle->descriptor && is_zero(bytes_of(memory));
+      test::expect_that(right, "round " + std::to_string(round));
+      last = window->number;
+      std::ranges::fill(bytes_of(memory), std::byte{1});
+    }
+  }));
 }
 
 }  // namespace rondo::testing

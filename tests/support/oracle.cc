@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cstring>
 #include <random>
+#include <stdexcept>
 
 #include "kernels/cpu/reduce.h"
 #include "tests/kernels/elements.h"
 #include "tests/repeat.h"
-#include "tests/support/threads.h"
 
 namespace rondo::test {
 
@@ -227,12 +227,12 @@ void Trial::check(int rank, const void* memory) const {
   const auto at = static_cast<std::size_t>(
       std::mismatch(got.begin(), got.end(), wanted.begin()).first - got.begin());
   const bool within = begin + at >= own.output && begin + at < own.output + own.written;
-  expect_that(false, given_.words() + " of " + std::to_string(ranks()) + " ranks: on rank " +
-                         std::to_string(rank) + " byte " +
-                         std::to_string(within ? begin + at - own.output : begin + at) +
-                         (within ? " of the output" : ", outside the output") + " is " +
-                         std::to_string(std::to_integer<int>(got[at])) + ", not " +
-                         std::to_string(std::to_integer<int>(wanted[at])));
+  throw std::runtime_error(given_.words() + " of " + std::to_string(ranks()) + " ranks: on rank " +
+                           std::to_string(rank) + " byte " +
+                           std::to_string(within ? begin + at - own.output : begin + at) +
+                           (within ? " of the output" : ", outside the output") + " is " +
+                           std::to_string(std::to_integer<int>(got[at])) + ", not " +
+                           std::to_string(std::to_integer<int>(wanted[at])));
 }
 
 std::vector<Case> every_collective(std::size_t count, int root, DataType type, ReduceOperator op) {

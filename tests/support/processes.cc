@@ -103,8 +103,7 @@ std::string Child::report() {
   return text;
 }
 
-std::vector<std::string> run_processes(int ranks,
-                                       const std::function<std::string(int rank)>& body) {
+std::vector<std::string> run_ranks(int ranks, const std::function<std::string(int rank)>& body) {
   std::vector<Child> children;
   for (int rank = 0; rank < ranks; ++rank)
     children.emplace_back([&body, rank] { return body(rank); });

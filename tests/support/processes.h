@@ -55,6 +55,6 @@ class Child {
 };
 
 /// Runs a rank's body on each of `ranks` children and returns their reports.
-std::vector<std::string> run_processes(int ranks, const std::function<std::string(int rank)>& body);
+std::vector<std::string> run_ranks(int ranks, const std::function<std::string(int rank)>& body);
 
 }  // namespace rondo::test

@@ -2,15 +2,15 @@
 #include "core/trace/recorder.h"
 
 #include <array>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <map>
-#include <thread>
 
 #include "core/trace/clocks.h"
 #include "rondo/rondo.h"
 #include "tests/catch.h"
+#include "tests/support/setting.h"
+#include "tests/support/threads.h"
 
 namespace {
 
@@ -131,27 +131,20 @@ TEST_CASE("a folder that is not there is an error at once") {
 
 TEST_CASE("ranks that are threads record, whichever thread makes progress") {
   const std::string path = RONDO_TEST_FOLDER "/threads";
-  REQUIRE(::setenv("RONDO_TRACE", path.c_str(), 1) == 0);
   constexpr int ranks = 3;
   constexpr int rounds = 20;
   {
-    std::vector<Communicator> all = Communicator::from_threads(ranks);
-    REQUIRE(::unsetenv("RONDO_TRACE") == 0);
-    std::vector<std::thread> threads;
-    for (int rank = 0; rank < ranks; ++rank) {
-      threads.emplace_back([&all, rank] {
-        Communicator& own = all[static_cast<std::size_t>(rank)];
-        std::vector<float> small(2), large(100000);
-        for (int round = 0; round < rounds; ++round) {
-          Work work =
-              own.all_reduce_async(large.data(), large.data(), large.size(), DataType::float32);
-          own.all_reduce(small.data(), small.data(), small.size(), DataType::float32);
-          work.wait();
-        }
-        own.finalize();
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
+    const test::Setting setting("RONDO_TRACE", path);
+    test::with_world(ranks, {}, [](Communicator& own) {
+      std::vector<float> small(2), large(100000);
+      for (int round = 0; round < rounds; ++round) {
+        Work work =
+            own.all_reduce_async(large.data(), large.data(), large.size(), DataType::float32);
+        own.all_reduce(small.data(), small.data(), small.size(), DataType::float32);
+        work.wait();
+      }
+      own.finalize();
+    });
   }
   for (int rank = 0; rank < ranks; ++rank) {
     const auto counts = count_lines(path + "." + std::to_string(rank));
