@@ -10,8 +10,8 @@
 #include "kernels/device/interpret.h"
 #include "rondo/error.h"
 #include "tests/catch.h"
-#include "tests/device/arithmetic.h"
 #include "tests/device/host_group.h"
+#include "tests/device/placed.h"
 
 namespace rondo::device::test {
 namespace {

@@ -2,16 +2,14 @@
 // number of ranks, size, type, operator and protocol.
 #include "kernels/device/interpret.h"
 
-#include <algorithm>
-#include <random>
-#include <string>
 #include <vector>
 
 #include "algorithms/table.h"
+#include "kernels/cpu/reduce.h"
 #include "tests/catch.h"
-#include "tests/device/arithmetic.h"
 #include "tests/device/host_group.h"
 #include "tests/device/lowered.h"
+#include "tests/device/placed.h"
 #include "tests/sanitizers.h"
 
 namespace rondo::device::test {
@@ -60,16 +58,13 @@ class Runner {
 
   void check(const Case& c) {
     const Schedule& schedule = lowered_.schedule;
-    const Partition partition(schedule.layout, c.count, size_of(c.type));
-    std::vector<Bytes> inputs;
-    std::vector<std::size_t> output_bytes;
-    for (int rank = 0; rank < schedule.ranks; ++rank) {
-      inputs.push_back(random_bytes(held_bytes(partition, c, Buffer::input, rank), random_));
-      output_bytes.push_back(held_bytes(partition, c, Buffer::output, rank));
-    }
-    const std::vector<Bytes> expected =
-        reference(schedule, partition, c.type, c.op, inputs, cpu_arithmetic);
-    const std::vector<Bytes> got = run(c, partition, inputs, output_bytes);
+    const Call call{.count = c.count,
+                    .collective = schedule.collective,
+                    .type = c.type,
+                    .op = c.op,
+                    .root = schedule.root};
+    const auto [inputs, expected] = expected_of({.call = call, .salt = ++calls_}, schedule);
+    const std::vector<Bytes> got = run(c, inputs, expected);
     INFO(name(row_.collective) << " " << row_.name << " ranks " << schedule.ranks << " root "
                                << schedule.root << " count " << c.count << " " << name(c.type)
                                << " " << name(c.op)
@@ -83,14 +78,11 @@ class Runner {
   }
 
  private:
-  std::size_t held_bytes(const Partition& partition, const Case& c, Buffer buffer, int rank) const {
-    return lowered_.held_elements(partition, buffer, rank) * size_of(c.type);
-  }
-
-  std::vector<Bytes> run(const Case& c, const Partition& partition,
-                         const std::vector<Bytes>& inputs,
-                         const std::vector<std::size_t>& output_bytes) {
+  /// `expected`: what the outputs are as long as.
+  std::vector<Bytes> run(const Case& c, const std::vector<Bytes>& inputs,
+                         const std::vector<Bytes>& expected) {
     const Schedule& schedule = lowered_.schedule;
+    const Partition partition(schedule.layout, c.count, size_of(c.type));
     const auto ranks = static_cast<std::size_t>(schedule.ranks);
     const std::size_t offset = c.misaligned * size_of(c.type);
     std::vector<std::vector<std::byte>> images;
@@ -99,9 +91,9 @@ class Runner {
     for (std::size_t rank = 0; rank < ranks; ++rank) {
       images.push_back(lowered_.image(static_cast<int>(rank), partition, c.type, c.op, c.protocol,
                                       group_.shape()));
-      const bool same = c.in_place && inputs[rank].size() == output_bytes[rank];
+      const bool same = c.in_place && inputs[rank].size() == expected[rank].size();
       in.emplace_back(inputs[rank], offset);
-      out.emplace_back(same ? inputs[rank] : Bytes(output_bytes[rank]), offset);
+      out.emplace_back(same ? inputs[rank] : Bytes(expected[rank].size()), offset);
       const Image& image = *reinterpret_cast<const Image*>(images.back().data());
       scratch.emplace_back(Bytes(scratch_bytes(image)), 0);
       contexts.push_back(group_.context(static_cast<int>(rank)));
@@ -128,7 +120,7 @@ class Runner {
                    << failure.step);
       CHECK(control.failed == 0);
       if (info(schedule.collective).reduces && c.op == ReduceOperator::avg)
-        divide(c.type, out[rank].data(), ranks, out[rank].size() / size_of(c.type));
+        rondo::divide(c.type, out[rank].data(), ranks, out[rank].size() / size_of(c.type));
       outputs.push_back(out[rank].bytes());
     }
     return outputs;
@@ -137,7 +129,7 @@ class Runner {
   const Algorithm& row_;
   Lowered lowered_;
   HostGroup group_;
-  std::mt19937 random_{12345};
+  unsigned calls_ = 0;
 };
 
 void check_sizes(Runner& runner, const Algorithm& row) {

@@ -17,10 +17,6 @@ struct Lowered {
     for (const Program& program : programs) depth = std::max(depth, program.depth);
   }
 
-  std::size_t held_elements(const Partition& partition, Buffer buffer, int rank) const {
-    const ChunkSpan span = held(schedule.collective, buffer, schedule.layout, rank, schedule.root);
-    return partition.offset(span.first + span.count) - partition.offset(span.first);
-  }
   std::vector<std::byte> image(int rank, const Partition& partition, DataType type,
                                ReduceOperator op, Protocol protocol,
                                const ArenaShape& arena) const {

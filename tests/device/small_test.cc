@@ -1,16 +1,14 @@
 // The small all-reduces written by hand against the schedules of the same names.
 #include "kernels/device/small.h"
 
-#include <random>
-#include <string>
 #include <vector>
 
 #include "algorithms/table.h"
 #include "core/schedule/reference.h"
 #include "kernels/cpu/reduce.h"
 #include "tests/catch.h"
-#include "tests/device/arithmetic.h"
 #include "tests/device/host_group.h"
+#include "tests/device/placed.h"
 #include "tests/sanitizers.h"
 
 namespace rondo::device::test {
@@ -71,17 +69,14 @@ std::vector<Bytes> run(HostGroup& group, const Case& c, const std::vector<Bytes>
   return outputs;
 }
 
-void check(HostGroup& group, const Case& c, std::mt19937& random) {
+void check(HostGroup& group, const Case& c, unsigned salt = 0) {
   const auto ranks = static_cast<int>(group.shape().ranks);
   const char* algorithm = c.algorithm == SmallAlgorithm::one_shot ? "one_shot" : "two_shot";
   const Schedule schedule = find_algorithm(Collective::all_reduce, algorithm)->build(ranks, 0);
-  const Partition partition(schedule.layout, c.count, size_of(c.type));
   REQUIRE(c.count * size_of(c.type) <= small_capacity(group.shape(), c.algorithm, c.stripes));
-  std::vector<Bytes> inputs;
-  for (int rank = 0; rank < ranks; ++rank)
-    inputs.push_back(random_bytes(c.count * size_of(c.type), random));
-  const std::vector<Bytes> expected =
-      reference(schedule, partition, c.type, c.op, inputs, cpu_arithmetic);
+  const Call call{
+      .count = c.count, .collective = Collective::all_reduce, .type = c.type, .op = c.op};
+  const auto [inputs, expected] = expected_of({.call = call, .salt = salt}, schedule);
   INFO(algorithm << " ranks " << ranks << " count " << c.count << " " << name(c.type) << " "
                  << name(c.op) << " stripes " << c.stripes << (c.in_place ? " in place" : "")
                  << ", " << c.threads << " threads");
@@ -93,7 +88,6 @@ constexpr SmallAlgorithm both[] = {SmallAlgorithm::one_shot, SmallAlgorithm::two
 }  // namespace
 
 TEST_CASE("hand-written small all-reduces equal their schedules") {
-  std::mt19937 random(1);
   for (const int ranks : {1, 2, 3, 4, 5, 8}) {
     HostGroup group(mailboxes(ranks));
     std::uint32_t turn = 0;
@@ -102,7 +96,7 @@ TEST_CASE("hand-written small all-reduces equal their schedules") {
         check(
             group,
             {algorithm, count, DataType::float32, ReduceOperator::sum, 1 + turn % 2, turn % 3 == 0},
-            random);
+            turn);
         ++turn;
       }
     }
@@ -110,29 +104,26 @@ TEST_CASE("hand-written small all-reduces equal their schedules") {
 }
 
 TEST_CASE("hand-written small all-reduces: every type and operator") {
-  std::mt19937 random(2);
   HostGroup group(mailboxes(3));
   for (const auto& type : data_types) {
     for (const auto& op : reduce_operators) {
       if (!applies_to(op.op, type.type)) continue;
       for (const SmallAlgorithm algorithm : both)
-        check(group, {algorithm, 29, type.type, op.op, 2, false}, random);
+        check(group, {algorithm, 29, type.type, op.op, 2, false});
     }
   }
 }
 
 TEST_CASE("hand-written small all-reduces by teams wider than a warp") {
   if (rondo::test::looks_for_races) return;  // hundreds of threads, which would take it minutes
-  std::mt19937 random(4);
   for (const int ranks : {2, 3}) {
     HostGroup group(mailboxes(ranks));
     for (const std::uint64_t count : {1, 31, 32, 33, 64, 100}) {
       for (const SmallAlgorithm algorithm : both) {
         for (const std::uint32_t threads : {32, 40}) {
           const std::uint32_t stripes = 1 + static_cast<std::uint32_t>(count % 2);
-          check(group,
-                {algorithm, count, DataType::float32, ReduceOperator::sum, stripes, false, threads},
-                random);
+          check(group, {algorithm, count, DataType::float32, ReduceOperator::sum, stripes, false,
+                        threads});
         }
       }
     }
@@ -140,14 +131,13 @@ TEST_CASE("hand-written small all-reduces by teams wider than a warp") {
 }
 
 TEST_CASE("both mailboxes of a pair are wiped, whatever the depth of the channels") {
-  std::mt19937 random(3);
   ArenaShape shape = mailboxes(2);
   shape.depth = 1;
   HostGroup group(shape);
   for (int call = 0; call < 100; ++call) {
     // Packets that were last written a period of flags ago.
     const std::uint64_t count = call % 32 == 1 ? 64 : 1;
-    check(group, {SmallAlgorithm::one_shot, count}, random);
+    check(group, {SmallAlgorithm::one_shot, count}, static_cast<unsigned>(call));
   }
 }
 

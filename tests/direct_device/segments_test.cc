@@ -9,13 +9,13 @@
 
 #include "tests/catch.h"
 #include "tests/nccl/segments.h"
-#include "tests/nccl/variable.h"
+#include "tests/support/setting.h"
 
 namespace rondo::cuda {
 namespace {
 
 using test::Segments;
-using test::Variable;
+using test::Setting;
 
 DevicePointer begin_of(const Segments& memory) { return address_of(memory.data()); }
 
@@ -119,7 +119,7 @@ TEST_CASE("segments without descriptors are not shared, and the error names the 
   const bool driver_has_none = GENERATE(false, true);
   const Segments memory(1, driver_has_none ? file_descriptor : 0);
   const int blocks = fake_blocks();
-  std::optional<Variable> none;
+  std::optional<Setting> none;
   if (driver_has_none) none.emplace("FAKE_WITHOUT_DESCRIPTORS", "1");
   const std::vector<Range> segments = segments_of(begin_of(memory), memory.bytes());
   REQUIRE(segments.size() == 1);

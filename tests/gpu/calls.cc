@@ -4,7 +4,6 @@
 // finds out whether they do.
 #include <chrono>
 #include <new>
-#include <random>
 
 #include "algorithms/table.h"
 #include "core/cuda/pinned.h"
@@ -12,7 +11,7 @@
 #include "core/resident/form.h"
 #include "core/resident/programs.h"
 #include "core/schedule/layout.h"
-#include "tests/device/arithmetic.h"
+#include "tests/device/placed.h"
 #include "tests/gpu/obstacle.h"
 #include "tests/gpu/report.h"
 #include "tests/nccl/between_devices.h"
@@ -68,10 +67,12 @@ class Group {
     arenas_ = std::make_unique<test::DeviceBuffer<std::byte*>>(places);
   }
 
+  /// Outputs have room for these and are zero.
   void place(const std::vector<Bytes>& inputs, const std::vector<Bytes>& outputs) {
     for (std::size_t rank = 0; rank < members_.size(); ++rank) {
       members_[rank]->input = std::make_unique<DeviceBytes>(never_empty(inputs[rank]));
-      members_[rank]->output = std::make_unique<DeviceBytes>(never_empty(outputs[rank]));
+      members_[rank]->output =
+          std::make_unique<DeviceBytes>(never_empty(Bytes(outputs[rank].size())));
     }
   }
 
@@ -148,33 +149,12 @@ std::string_view algorithm_of(const Call& call, int ranks) {
   return choice.algorithm == device::SmallAlgorithm::one_shot ? "one_shot" : "two_shot";
 }
 
-/// The bytes of a buffer on each rank.
-std::vector<std::size_t> sizes_of(const Partition& partition, const Call& call, Buffer buffer,
-                                  int ranks) {
-  std::vector<std::size_t> sizes;
-  for (int rank = 0; rank < ranks; ++rank) {
-    const ChunkSpan span = held(call.collective, buffer, partition.layout(), rank, call.root);
-    sizes.push_back((partition.offset(span.first + span.count) - partition.offset(span.first)) *
-                    size_of(call.type));
-  }
-  return sizes;
-}
-
 /// 1 where some output is not the reference's.
 int check(Group& group, const Call& call, int ranks) {
   const Schedule schedule =
       find_algorithm(call.collective, algorithm_of(call, ranks))->build(ranks, call.root);
-  const Partition partition(schedule.layout, call.count, size_of(call.type));
-  std::mt19937 random(7);
-  std::vector<Bytes> inputs;
-  std::vector<Bytes> outputs;
-  for (const std::size_t size : sizes_of(partition, call, Buffer::input, ranks))
-    inputs.push_back(device::test::random_bytes(size, random));
-  for (const std::size_t size : sizes_of(partition, call, Buffer::output, ranks))
-    outputs.emplace_back(size);
-  const std::vector<Bytes> expected =
-      reference(schedule, partition, call.type, call.op, inputs, device::test::cpu_arithmetic);
-  group.place(inputs, outputs);
+  const auto [inputs, expected] = test::expected_of({.call = call}, schedule);
+  group.place(inputs, expected);
   group.launch(call);
   std::string failure = group.finish();
   for (std::size_t rank = 0; rank < expected.size() && failure.empty(); ++rank) {

@@ -1,15 +1,13 @@
 // The co-resident kernel on one device, where ranks are blocks of one launch: every algorithm
 // against the reference, then latency and bandwidth.
-#include <functional>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "algorithms/table.h"
 #include "core/schedule/reference.h"
 #include "kernels/cpu/reduce.h"
-#include "tests/device/arithmetic.h"
 #include "tests/device/lowered.h"
+#include "tests/device/placed.h"
 #include "tests/gpu/group.h"
 #include "tests/gpu/obstacle.h"
 #include "tests/gpu/report.h"
@@ -51,24 +49,23 @@ struct Case {
 };
 
 /// True when every rank's output is the reference's.
-bool right(const Lowered& lowered, const Group& group, const Case& c, std::mt19937& random) {
+bool right(const Lowered& lowered, const Group& group, const Case& c) {
   const Schedule& schedule = lowered.schedule;
   const Partition partition(schedule.layout, c.count, size_of(c.type));
-  std::vector<Bytes> inputs;
+  const rondo::Call made{.count = c.count,
+                         .collective = schedule.collective,
+                         .type = c.type,
+                         .op = c.op,
+                         .root = schedule.root};
+  const auto [inputs, expected] = rondo::test::expected_of({.call = made}, schedule);
   std::vector<Call::Rank> ranks;
-  for (int rank = 0; rank < schedule.ranks; ++rank) {
-    const auto bytes = [&](Buffer buffer) {
-      return lowered.held_elements(partition, buffer, rank) * size_of(c.type);
-    };
-    inputs.push_back(device::test::random_bytes(bytes(Buffer::input), random));
-    ranks.push_back(
-        {.image = lowered.image(rank, partition, c.type, c.op, c.protocol, group.shape()),
-         .input = inputs.back(),
-         .output_bytes = bytes(Buffer::output),
-         .in_place = c.in_place && bytes(Buffer::input) == bytes(Buffer::output)});
+  for (std::size_t rank = 0; rank < inputs.size(); ++rank) {
+    ranks.push_back({.image = lowered.image(static_cast<int>(rank), partition, c.type, c.op,
+                                            c.protocol, group.shape()),
+                     .input = inputs[rank],
+                     .output_bytes = expected[rank].size(),
+                     .in_place = c.in_place && inputs[rank].size() == expected[rank].size()});
   }
-  const std::vector<Bytes> expected =
-      reference(schedule, partition, c.type, c.op, inputs, device::test::cpu_arithmetic);
   const Call call(group, ranks);
   call.launch(nullptr);
   bool same = true;
@@ -84,10 +81,9 @@ bool right(const Lowered& lowered, const Group& group, const Case& c, std::mt199
 int check_row(const Algorithm& row, int ranks, bool all_types) {
   const Lowered lowered(row, ranks, info(row.collective).has_root ? ranks / 2 : 0);
   const Group group(small_arena(lowered), patience);
-  std::mt19937 random(7);
   int wrong = 0;
   const auto check = [&](const Case& c) {
-    if (right(lowered, group, c, random) && group.failures().empty()) return;
+    if (right(lowered, group, c) && group.failures().empty()) return;
     ++wrong;
     Line("wrong")
         .text("collective", rondo::name(row.collective))
@@ -160,17 +156,13 @@ const char* name(SmallAlgorithm algorithm) {
 
 int check_small(int ranks) {
   int wrong = 0;
-  std::mt19937 random(9);
   for (const SmallAlgorithm algorithm : small_algorithms) {
     const Lowered lowered(*find_algorithm(Collective::all_reduce, name(algorithm)), ranks, 0);
     const Group group(small_arena(lowered), patience);
     for (const std::size_t count : {1, 2, 5, 100, 3}) {
-      std::vector<Bytes> inputs;
-      for (int rank = 0; rank < ranks; ++rank)
-        inputs.push_back(device::test::random_bytes(count * sizeof(float), random));
-      const std::vector<Bytes> expected =
-          reference(lowered.schedule, Partition(lowered.schedule.layout, count, sizeof(float)),
-                    DataType::float32, ReduceOperator::sum, inputs, device::test::cpu_arithmetic);
+      const rondo::Call made{
+          .count = count, .collective = Collective::all_reduce, .type = DataType::float32};
+      const auto [inputs, expected] = rondo::test::expected_of({.call = made}, lowered.schedule);
       const SmallCalls calls(group, algorithm, count, inputs);
       calls.launch(nullptr);
       bool same = group.failures().empty();

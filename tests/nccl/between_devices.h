@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "tests/nccl/device.h"
+#include "tests/nccl/check.h"
 
 namespace rondo::test {
 
@@ -63,6 +63,50 @@ inline void expect_sums(const std::vector<int>& got, int ranks, std::size_t firs
   const auto at = std::mismatch(got.begin(), got.end(), wanted.begin()).first;
   expect_that(false, what + ": element " + std::to_string(at - got.begin()) + " of " +
                          std::to_string(got.size()) + " is " + std::to_string(*at));
+}
+
+/// check_calls(), and destroys the communicators.
+inline void check_destroyed(const std::vector<ncclComm_t>& comms, const std::vector<Case>& cases,
+                            const How& how = {}) {
+  check_calls(comms, cases, how);
+  destroy(comms);
+}
+
+/// Replays a captured call on new data, with other calls between the replays.
+inline void replay_call(int rank, int ranks, ncclComm_t comm, Collective collective,
+                        std::size_t count) {
+  const Call call{.count = count, .collective = collective, .type = DataType::int32};
+  const DeviceStream stream;
+  const DeviceBuffer<int> other(500, 1);
+  const Trial first({.call = call}, ranks);
+  DeviceBuffer<std::byte> memory(first.before(rank));
+  {
+    const CapturedGraph graph(stream, [&] {
+      expect(make_call(first, rank, memory.data() + first.input(rank),
+                       memory.data() + first.output(rank), comm, stream));
+    });
+    expect_that(memory.get() == first.before(rank), "nothing happens in a capture");
+    for (unsigned round = 1; round < 5; ++round) {
+      const Trial trial({.call = call, .salt = round}, ranks);
+      memory.set(trial.before(rank));
+      graph.launch(stream);
+      if (round > 2) graph.launch(stream);
+      stream.finish();
+      trial.check(rank, memory.get().data());
+      expect(ncclAllReduce(other.data(), other.data(), 500, ncclInt, ncclSum, comm, stream));
+    }
+  }
+  stream.finish();
+  int sum = 1;
+  for (int round = 0; round < 4; ++round) sum *= ranks;
+  expect_that(other.get() == std::vector<int>(500, sum), "the sums between the replays");
+}
+
+inline void replay_between_calls(const std::vector<ncclComm_t>& comms, Collective collective,
+                                 std::size_t count) {
+  run_on_device(comms, [&](int rank, ncclComm_t comm) {
+    replay_call(rank, static_cast<int>(comms.size()), comm, collective, count);
+  });
 }
 
 /// Captures rank 0's `calls`, ends the communicators, then launches the graph, which must end.

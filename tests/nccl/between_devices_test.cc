@@ -8,118 +8,84 @@
 namespace rondo::test {
 namespace {
 
-constexpr std::size_t half = std::size_t{4} << 20;  ///< bytes of a slice of one block
+constexpr std::size_t half = std::size_t{4} << 20;       ///< bytes of a slice of one block
+constexpr std::size_t one_shot = std::size_t{64} << 10;  ///< bytes that every rank reduces
 
-/// One call of each collective that only moves, out of place and in place.
-void move_everything(int rank, int ranks, std::size_t bytes, ncclComm_t comm) {
-  const DeviceStream stream;
-  const auto own = static_cast<std::size_t>(rank) * bytes;
-  const std::size_t all = bytes * static_cast<std::size_t>(ranks);
-  const int root = ranks - 1;
-  const Image mine = pattern(bytes, rank);
-  const Image nothing(bytes, 255);
-  const Bytes one(mine);
-  const Bytes each(pattern(all, rank));
-  Bytes block(nothing);
-  Bytes every(Image(all, 255));
-  const Image gathered = blocks(ranks, [&](int from) { return pattern(bytes, from); });
-  const Image exchanged = blocks(ranks, [&](int from) { return pattern(bytes, from, own); });
-
-  expect(ncclBroadcast(one.data(), block.data(), bytes, ncclUint8, root, comm, stream));
-  stream.finish();
-  expect_bytes(block.get(), pattern(bytes, root), "broadcast");
-  expect(ncclAllGather(one.data(), every.data(), bytes, ncclUint8, comm, stream));
-  stream.finish();
-  expect_bytes(every.get(), gathered, "all_gather");
-  expect(ncclAlltoAll(each.data(), every.data(), bytes, ncclUint8, comm, stream));
-  stream.finish();
-  expect_bytes(every.get(), exchanged, "all_to_all");
-  expect(ncclScatter(each.data(), block.data(), bytes, ncclUint8, root, comm, stream));
-  stream.finish();
-  expect_bytes(block.get(), pattern(bytes, root, own), "scatter");
-  every.set(Image(all, 255));
-  expect(ncclGather(one.data(), every.data(), bytes, ncclUint8, root, comm, stream));
-  stream.finish();
-  expect_bytes(every.get(), rank == root ? gathered : Image(all, 255), "gather");
-
-  every.set(blocks(ranks, [&](int from) { return from == rank ? mine : nothing; }));
-  expect(ncclAllGather(every.data() + own, every.data(), bytes, ncclUint8, comm, stream));
-  stream.finish();
-  expect_bytes(every.get(), gathered, "all_gather in place");
-  expect(ncclBroadcast(one.data(), one.data(), bytes, ncclUint8, 0, comm, stream));
-  stream.finish();
-  expect_bytes(one.get(), pattern(bytes, 0), "broadcast in place");
-}
-
-TEST_CASE("collectives that only move data go from device to device, whatever their size") {
+TEST_CASE("collectives go from device to device, whatever their size") {
   const int ranks = GENERATE(2, 3, 4);
+  const bool reduces = GENERATE(false, true);
   const std::size_t part = half / static_cast<std::size_t>(ranks);
   const std::size_t bytes = GENERATE_COPY(from_range(
-      cells<std::size_t>({1, 4099, part - 1, part + 1}, {4099, ranks == 3 ? part + 1 : 1})));
+      cells<std::size_t>({4, 4100, one_shot - 4, one_shot + 4, part - 4, part + 4, half + 68},
+                         {4100, ranks == 2 ? half + 68 : one_shot + 4})));
   const int before = batches();
   const int copied = fake_calls("cuLaunchHostFunc");
-  with_devices(ranks,
-               [&](int rank, ncclComm_t comm) { move_everything(rank, ranks, bytes, comm); });
+  check_destroyed(init_on_device(ranks), only(reduces, every_collective(bytes / 4, ranks - 1)));
   CHECK((batches() > before || fake_launches() < 0));
-  CHECK(fake_calls("cuLaunchHostFunc") == copied);
+  // Without kernels, reductions go through the host's memory.
+  if (!reduces || RONDO_WITH_KERNELS != 0) CHECK(fake_calls("cuLaunchHostFunc") == copied);
   CHECK(fake_violations() == 0);
 }
 
-TEST_CASE("the most ranks that may take part go from device to device", "[fake]") {
-  constexpr int ranks = 32;
+TEST_CASE("eight ranks, and the most ranks that may take part, go from device to device",
+          "[fake]") {
+  const int ranks = GENERATE(8, 32);
   const int copied = fake_calls("cuLaunchHostFunc");
-  with_devices(ranks, [&](int rank, ncclComm_t comm) {
-    move_everything(rank, ranks, 300, comm);
-    const DeviceStream stream;
-    const Bytes sent(pattern(300 * ranks, rank));
-    const Bytes received(Image(300 * ranks, 255));
-    expect(ncclGroupStart());
-    for (int peer = 0; peer < ranks; ++peer) {
-      const std::size_t at = 300 * static_cast<std::size_t>(peer);
-      expect(ncclSend(sent.data() + at, 300, ncclUint8, peer, comm, stream));
-      expect(ncclRecv(received.data() + at, 300, ncclUint8, peer, comm, stream));
-    }
-    expect(ncclGroupEnd());
-    stream.finish();
-    const std::size_t own = 300 * static_cast<std::size_t>(rank);
-    expect_bytes(received.get(), blocks(ranks, [&](int from) { return pattern(300, from, own); }),
-                 "messages");
-  });
+  const std::vector<ncclComm_t> comms = init_on_device(ranks);
+  check_calls(comms, only(false, every_collective(300, ranks - 1, DataType::uint8)));
+  check_calls(comms, {every_pair(DataType::uint8, 100)}, {.by_messages = true});
   CHECK(fake_calls("cuLaunchHostFunc") == copied);
+  if (ranks == 8) check_calls(comms, only(true, every_collective(20'000, 7)));
+  destroy(comms);
   CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("calls of many slices use both halves in turn") {
   const std::size_t bytes = GENERATE(
       from_range(cells<std::size_t>({half, half + 1, 2 * half, 5 * half / 2}, {2 * half + 1})));
-  with_devices(2, [&](int rank, ncclComm_t comm) { move_everything(rank, 2, bytes, comm); });
+  check_destroyed(init_on_device(2), only(false, every_collective(bytes, 1, DataType::uint8)));
   CHECK(fake_violations() == 0);
 }
 
-TEST_CASE("every type's size and every root") {
-  with_devices(3, [&](int rank, ncclComm_t comm) {
+TEST_CASE("every type and operator, and every root") {
+  std::vector<Case> cases;
+  for (const NcclType& type : nccl_types) {
+    for (const ReduceOperator op : operators_of(type.type))
+      cases.push_back({.call = {.count = 999,
+                                .collective = Collective::all_reduce,
+                                .type = type.type,
+                                .op = op},
+                       .in_place = true});
+    for (const int root : {0, 1})
+      cases.push_back({.call = {.count = 1000,
+                                .collective = Collective::broadcast,
+                                .type = type.type,
+                                .root = root}});
+  }
+  check_destroyed(init_on_device(2), cases);
+}
+
+TEST_CASE("reductions give the same bits as on the host, also where numbers are rounded") {
+  with_devices(2, [](int rank, ncclComm_t comm) {
     const DeviceStream stream;
-    for (const auto& [type, size] : std::vector<std::pair<ncclDataType_t, std::size_t>>{
-             {ncclInt8, 1}, {ncclBfloat16, 2}, {ncclFloat, 4}, {ncclDouble, 8}}) {
-      for (int root = 0; root < 3; ++root) {
-        const Bytes buffer(pattern(1000 * size, rank));
-        expect(ncclBroadcast(buffer.data(), buffer.data(), 1000, type, root, comm, stream));
+    for (const NcclType& type : nccl_types) {
+      for (const ReduceOperator op : operators_of(type.type)) {
+        const Call call{
+            .count = 999, .collective = Collective::all_reduce, .type = type.type, .op = op};
+        std::vector<std::byte> host =
+            patterned({.call = call}, 999 * size_of(type.type), rank, 2, Values::order_shows);
+        const DeviceBuffer<std::byte> device(host);
+        expect(make_call(call, device.data(), device.data(), comm, stream));
         stream.finish();
-        expect_bytes(buffer.get(), pattern(1000 * size, root), "broadcast");
+        expect(make_call(call, host.data(), host.data(), comm, stream));
+        expect_that(device.get() == host, to_string(call));
       }
     }
   });
 }
 
 TEST_CASE("ranks on two devices of a process reach each other", "[fake]") {
-  const EachForItself apart;
-  with_unique_id(2, [](int rank, const ncclUniqueId& id) {
-    cuCtxSetCurrent(device_context(rank));
-    ncclComm_t comm = nullptr;
-    expect(ncclCommInitRank(&comm, 2, id, rank));
-    move_everything(rank, 2, 5000, comm);
-    expect(ncclCommDestroy(comm));
-  });
+  check_destroyed(init_on({0, 1}), every_collective(5000, 1));
   CHECK(fake_calls("cuCtxEnablePeerAccess") > 0);
 }
 
@@ -137,37 +103,6 @@ TEST_CASE("calls between devices return at once and keep their order, also in se
     second.finish();
     expect_bytes(two.get(), pattern(1000, 0), "the second call saw the first one's result");
   });
-}
-
-TEST_CASE("two communicators, called in a different order on each rank, and a child of one") {
-  const std::vector<ncclComm_t> firsts = init_on_device(2);
-  const std::vector<ncclComm_t> seconds = init_on_device(2);
-  on_all_ranks(2, [&](int rank) {
-    cuCtxSetCurrent(device_context(0));
-    const auto at = static_cast<std::size_t>(rank);
-    const DeviceStream a;
-    const DeviceStream b;
-    const Bytes one(pattern(1000, rank));
-    const Bytes two(pattern(2000, rank));
-    for (int round = 0; round < 20; ++round) {
-      const auto first = [&] {
-        expect(ncclBroadcast(one.data(), one.data(), 1000, ncclUint8, 1, firsts[at], a));
-      };
-      if (rank == 0) first();
-      expect(ncclBroadcast(two.data(), two.data(), 2000, ncclUint8, 0, seconds[at], b));
-      if (rank == 1) first();
-    }
-    ncclComm_t child = nullptr;
-    expect(ncclCommSplit(firsts[at], 0, 1 - rank, &child, nullptr));
-    expect(ncclBroadcast(two.data(), two.data(), 1000, ncclUint8, 0, child, a));  // from old rank 1
-    a.finish();
-    b.finish();
-    expect_bytes(one.get(), pattern(1000, 1), "first");
-    expect_bytes(two.get(), pattern(2000, 0), "second");
-    expect(ncclCommDestroy(child));
-  });
-  destroy(firsts);
-  destroy(seconds);
 }
 
 TEST_CASE("one thread runs all ranks in a group, long calls too") {
@@ -189,42 +124,39 @@ TEST_CASE("one thread runs all ranks in a group, long calls too") {
   destroy(comms);
 }
 
-TEST_CASE("captured calls between devices are replayed, with other calls between the replays") {
-  const std::size_t bytes =
-      GENERATE(from_range(cells<std::size_t>({100, 2 * half + 100}, {100, half + 100})));
-  with_devices(2, [&](int rank, ncclComm_t comm) {
-    const DeviceStream stream;
-    Bytes in(Image(bytes, 0));
-    const Bytes out(Image(2 * bytes, 0));
-    const Bytes other(pattern(500, rank));
-    {
-      const CapturedGraph graph(stream, [&] {
-        expect(ncclAllGather(in.data(), out.data(), bytes, ncclUint8, comm, stream));
-      });
-      for (int round = 1; round < 5; ++round) {
-        in.set(pattern(bytes, 10 * round + rank));
-        graph.launch(stream);
-        if (round > 2) graph.launch(stream);
-        stream.finish();
-        const Image wanted = blocks(2, [&](int from) { return pattern(bytes, 10 * round + from); });
-        expect_bytes(out.get(), wanted, "all_gather of round " + std::to_string(round));
-        expect(ncclBroadcast(other.data(), other.data(), 500, ncclUint8, round % 2, comm, stream));
-      }
-    }
-    stream.finish();
-    expect_bytes(other.get(), pattern(500, 1), "the first broadcast's");
-  });
-  CHECK(fake_violations() == 0);
+TEST_CASE("scaled contributions between devices, with the scalar on the host or the device") {
+  with_devices(2, [](int rank, ncclComm_t comm) { check_scaled(rank, comm, 70'000); });
 }
 
-TEST_CASE("a graph of a call between devices ends when it is launched after its communicator") {
-  const std::vector<ncclComm_t> comms = init_on_device(2);
-  const DeviceStream stream;
-  const Bytes buffer(pattern(100, 0));
-  replay_behind_the_end(comms, stream, [&] {
-    expect(ncclBroadcast(buffer.data(), buffer.data(), 100, ncclUint8, 1, comms[0], stream));
+TEST_CASE("a device scalar in page-locked memory is read when the stream gets there", "[fake]") {
+  const int devices = GENERATE(1, 2);
+  const std::vector<int> device_of{0, devices - 1};
+  cuCtxSetCurrent(device_context(0));
+  run_members(init_on(device_of), [&](int rank, ncclComm_t comm) {
+    cuCtxSetCurrent(device_context(device_of[static_cast<std::size_t>(rank)]));
+    const DeviceStream stream;
+    const std::size_t count = 100;
+    const DeviceBuffer<float> values(count, 1);
+    const cuda::PinnedMemory pinned(4096);
+    float* const scalar = reinterpret_cast<float*>(pinned.data()) + 3;
+    *scalar = 2;
+    ncclRedOp_t op = ncclSum;
+    expect(ncclRedOpCreatePreMulSum(&op, scalar, ncclFloat, ncclScalarDevice, comm));
+    Gate gate(stream);
+    expect(ncclAllReduce(values.data(), values.data(), count, ncclFloat, op, comm, stream));
+    *scalar = 10;
+    gate.open();
+    stream.finish();
+    expect_that(values.get() == std::vector<float>(count, 20), "10 + 10");
   });
-  expect_blocks(1);
+}
+
+TEST_CASE("captured calls between devices are replayed, with other calls between the replays") {
+  const bool reduces = GENERATE(false, true);
+  const std::size_t count =
+      GENERATE(from_range(cells<std::size_t>({10, 2 * half + 100}, {10, half + 100}))) / 4;
+  replay_between_calls(init_on_device(reduces ? 3 : 2),
+                       reduces ? Collective::all_reduce : Collective::all_gather, count);
   CHECK(fake_violations() == 0);
 }
 

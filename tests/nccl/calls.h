@@ -1,11 +1,14 @@
-// NCCL's functions, types and operators by rondo's names for calls.
+// NCCL's functions, types and operators by rondo's names for calls, and by the oracle's trials.
 #pragma once
 
 #include <stdexcept>
 #include <vector>
 
 #include "core/control/call.h"
-#include "core/nccl/include/nccl.h"
+#include "tests/nccl/extensions.h"
+#include "tests/nccl/members.h"
+#include "tests/sanitizers.h"
+#include "tests/support/oracle.h"
 
 namespace rondo::test {
 
@@ -33,7 +36,13 @@ inline ncclDataType_t number_of(DataType type) {
   throw std::runtime_error("NCCL has no such type");
 }
 
-inline ncclRedOp_t number_of(ReduceOperator op) {
+/// An operator by rondo's name. Those on bits belong to a communicator and are made for it.
+inline ncclRedOp_t number_of(ReduceOperator op, ncclComm_t comm = nullptr) {
+  ncclRedOp_t made = ncclSum;
+  const auto on_bits = [&](rondoBitwise_t which) {
+    expect(rondoRedOpCreateBitwise(&made, which, comm));
+    return made;
+  };
   switch (op) {
     case ReduceOperator::sum:
       return ncclSum;
@@ -45,16 +54,20 @@ inline ncclRedOp_t number_of(ReduceOperator op) {
       return ncclMax;
     case ReduceOperator::avg:
       return ncclAvg;
-    default:
-      break;
+    case ReduceOperator::bit_and:
+      return on_bits(rondoBitAnd);
+    case ReduceOperator::bit_or:
+      return on_bits(rondoBitOr);
+    case ReduceOperator::bit_xor:
+      return on_bits(rondoBitXor);
   }
-  throw std::runtime_error("NCCL has no such operator");
+  return made;
 }
 
 inline ncclResult_t make_call(const Call& call, const void* in, void* out, ncclComm_t comm,
                               cudaStream_t stream) {
   const ncclDataType_t type = number_of(call.type);
-  const ncclRedOp_t op = number_of(call.op);
+  const ncclRedOp_t op = number_of(call.op, comm);
   switch (call.collective) {
     case Collective::all_reduce:
       return ncclAllReduce(in, out, call.count, type, op, comm, stream);
@@ -77,6 +90,72 @@ inline ncclResult_t make_call(const Call& call, const void* in, void* out, ncclC
       break;
   }
   throw std::runtime_error("NCCL has no such collective");
+}
+
+/// The call that the trial describes, also of blocks that differ in size.
+inline ncclResult_t make_call(const Trial& trial, int rank, const void* in, void* out,
+                              ncclComm_t comm, cudaStream_t stream) {
+  const Case& given = trial.given();
+  const Call& call = given.call;
+  const ncclDataType_t type = number_of(call.type);
+  if (given.between) {
+    const ExchangeSide sent = sent_by(given, rank, trial.ranks());
+    const ExchangeSide received = received_by(given, rank, trial.ranks());
+    const bool packed = !given.displaced;
+    return rondoAllToAllv(in, sent.counts.data(), packed ? nullptr : sent.displacements.data(), out,
+                          received.counts.data(), packed ? nullptr : received.displacements.data(),
+                          type, comm, stream);
+  }
+  if (given.counts.empty()) return make_call(call, in, out, comm, stream);
+  const std::size_t* const counts = given.counts.data();
+  switch (call.collective) {
+    case Collective::all_gather:
+      return rondoAllGatherv(in, out, counts, type, comm, stream);
+    case Collective::gather:
+      return rondoGatherv(in, out, counts, type, call.root, comm, stream);
+    case Collective::scatter:
+      return rondoScatterv(in, out, counts, type, call.root, comm, stream);
+    case Collective::reduce_scatter:
+      return rondoReduceScatterv(in, out, counts, type, number_of(call.op, comm), comm, stream);
+    default:
+      throw std::runtime_error("no call with counts");
+  }
+}
+
+/// An exchange by messages, in one group. Each rank sends to itself, too.
+inline void pass_messages(const Trial& trial, int rank, const std::byte* in, std::byte* out,
+                          ncclComm_t comm, cudaStream_t stream) {
+  const ExchangeSide sent = sent_by(trial.given(), rank, trial.ranks());
+  const ExchangeSide received = received_by(trial.given(), rank, trial.ranks());
+  const DataType type = trial.given().call.type;
+  expect(ncclGroupStart());
+  for (int peer = 0; peer < trial.ranks(); ++peer) {
+    const auto at = static_cast<std::size_t>(peer);
+    expect(ncclSend(in + sent.displacements[at] * size_of(type), sent.counts[at], number_of(type),
+                    peer, comm, stream));
+    expect(ncclRecv(out + received.displacements[at] * size_of(type), received.counts[at],
+                    number_of(type), peer, comm, stream));
+  }
+  expect(ncclGroupEnd());
+}
+
+/// What rank `from` sends to rank `to` in tests: not the same both ways, and nothing to some.
+inline Case every_pair(DataType type, std::size_t scale, bool displaced = false) {
+  return {.call = {.type = type},
+          .between =
+              [scale](int from, int to) {
+                return static_cast<std::size_t>(from * 7 + to * 3) % 5 * scale;
+              },
+          .displaced = displaced};
+}
+
+/// Operators, those on bits last, that a type has, as far as this build takes them.
+inline std::vector<ReduceOperator> operators_of(DataType type) {
+  std::vector<ReduceOperator> all;
+  for (const ReduceOperatorInfo& row : reduce_operators) {
+    if (applies_to(row.op, type) && takes(type, row.op)) all.push_back(row.op);
+  }
+  return all;
 }
 
 }  // namespace rondo::test

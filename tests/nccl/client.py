@@ -1,4 +1,4 @@
-"""libnccl.so.2 through ctypes, as vLLM's and CuPy's clients use NCCL."""
+"""libnccl.so.2 and CUDA's driver through ctypes, as vLLM's and CuPy's clients use NCCL."""
 
 import ctypes
 import os
@@ -49,3 +49,50 @@ class Library:
         result = self.result("ncclAllReduce", buffer, buffer, ctypes.c_size_t(len(values)), FLOAT,
                              SUM, comm, None)
         return result, list(buffer)
+
+
+class Device:
+    """One of the driver's devices, current on this thread."""
+
+    def __init__(self, number=0):
+        self.driver = ctypes.CDLL(os.environ.get("LIBCUDA_PATH", "libcuda.so.1"))
+        context = ctypes.c_void_p()
+        self.call("cuInit", 0)
+        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), number)
+        self.call("cuCtxSetCurrent", context)
+
+    def call(self, name, *arguments):
+        status = getattr(self.driver, name)(*arguments)
+        if status != 0:
+            raise RuntimeError(f"{name}: CUDA error {status}")
+
+    def stream(self):
+        made = ctypes.c_void_p()
+        self.call("cuStreamCreate", ctypes.byref(made), 1)
+        return made
+
+
+class Memory:
+    """A block of the device's memory."""
+
+    def __init__(self, device, content):
+        self.device = device
+        self.size = len(content)
+        self.address = ctypes.c_ulonglong()
+        device.call("cuMemAlloc_v2", ctypes.byref(self.address), ctypes.c_size_t(self.size))
+        self.set(content)
+
+    def set(self, content):
+        self.device.call("cuMemcpyHtoD_v2", self.address, content, ctypes.c_size_t(self.size))
+        self.device.call("cuStreamSynchronize", None)  # other streams do not wait for this one
+
+    def get(self):
+        content = ctypes.create_string_buffer(self.size)
+        self.device.call("cuMemcpyDtoH_v2", content, self.address, ctypes.c_size_t(self.size))
+        return content.raw
+
+    def pointer(self, begin=0):
+        return ctypes.c_void_p(self.address.value + begin)
+
+    def free(self):
+        self.device.call("cuMemFree_v2", self.address)

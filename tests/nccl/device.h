@@ -4,12 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <functional>
-#include <optional>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "core/cuda/handles.h"
@@ -17,6 +14,7 @@
 #include "tests/fake_driver/fake_driver.h"
 #include "tests/nccl/members.h"
 #include "tests/repeat.h"
+#include "tests/support/setting.h"
 
 namespace rondo::test {
 
@@ -135,29 +133,6 @@ class CapturedGraph {
   GraphExec exec_ = nullptr;
 };
 
-/// A variable of the environment, for communicators that are made while it lives. No thread may
-/// read the environment meanwhile.
-class Setting {
- public:
-  Setting(std::string name, const std::string& value) : name_(std::move(name)) {
-    if (const char* const before = std::getenv(name_.c_str())) before_ = before;
-    ::setenv(name_.c_str(), value.c_str(), 1);
-  }
-  ~Setting() {
-    if (before_) {
-      ::setenv(name_.c_str(), before_->c_str(), 1);
-    } else {
-      ::unsetenv(name_.c_str());
-    }
-  }
-  Setting(const Setting&) = delete;
-  Setting& operator=(const Setting&) = delete;
-
- private:
-  std::string name_;
-  std::optional<std::string> before_{};
-};
-
 /// While it lives, each rank puts its calls into its streams by itself, though ranks are threads.
 struct EachForItself : Setting {
   EachForItself() : Setting("RONDO_JOIN_THREADS", "0") {}
@@ -181,6 +156,12 @@ inline std::vector<ncclComm_t> init_on_device(int ranks) {
 inline std::vector<ncclComm_t> init_through_host(int ranks) {
   const Setting setting("NCCL_P2P_DISABLE", "1");
   return init_on_device(ranks);
+}
+
+/// The ways of calls of ranks that share a device.
+enum class Way { through_host, between_devices };
+inline std::vector<ncclComm_t> init(Way way, int ranks) {
+  return way == Way::through_host ? init_through_host(ranks) : init_on_device(ranks);
 }
 
 /// Runs body(rank, comm) on a thread for each of the communicator's ranks, all with device 0's
@@ -217,6 +198,46 @@ inline std::vector<int> numbers(std::size_t count, int rank) {
 /// The sums of all ranks' numbers, from element `first` on.
 inline std::vector<int> sums_of_numbers(std::size_t count, int ranks, std::size_t first = 0) {
   return thousands(count, first, [&](int i) { return i * ranks + 1000 * ranks * (ranks - 1) / 2; });
+}
+
+/// The call has failed at once or fails in its stream, and the communicator with it.
+inline void expect_failing(ncclResult_t at_once, const DeviceStream& stream, ncclComm_t comm,
+                           ncclResult_t wanted) {
+  if (at_once != ncclSuccess) expect(at_once, wanted);
+  stream.finish();
+  expect(failure_of(comm), wanted);
+}
+
+/// In what a rank's call differs from its peer's.
+enum class Differs { count, type, root, collective };
+
+/// Makes one of two ranks' calls that differ. The rank is told so, and takes no call any more.
+inline void expect_difference(int rank, ncclComm_t comm, Differs what, std::size_t count) {
+  const DeviceStream stream;
+  const DeviceBuffer<int> buffer(4 * count, rank);
+  const bool other = rank == 1;
+  const std::size_t mine = other && what == Differs::count ? count - 1 : count;
+  const ncclDataType_t type = other && what == Differs::type ? ncclFloat : ncclInt;
+  const int root = other && what == Differs::root ? 1 : 0;
+  const auto call = [&] {
+    return other && what == Differs::collective
+               ? ncclAllGather(buffer.data() + 2 * count, buffer.data(), mine, type, comm, stream)
+               : ncclBroadcast(buffer.data(), buffer.data(), mine, type, root, comm, stream);
+  };
+  const ncclResult_t at_once = call();
+  if (at_once != ncclSuccess) expect(at_once, ncclInvalidUsage);
+  stream.finish();
+  // A root that waits for nobody is told in its next call.
+  ncclResult_t state = ncclSuccess;
+  for (;;) {
+    expect(ncclCommGetAsyncError(comm, &state));
+    if (state == ncclInvalidUsage) break;
+    expect_that(state == ncclSuccess || state == ncclInProgress, "the communicator's failure");
+    ncclAllGather(buffer.data() + 2 * count, buffer.data(), 1, ncclInt, comm, stream);
+    stream.finish();
+  }
+  expect_last_error(comm, "broadcast");
+  expect(call(), ncclInvalidUsage);
 }
 
 }  // namespace rondo::test

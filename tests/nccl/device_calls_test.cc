@@ -1,14 +1,12 @@
 // Calls on device buffers, in the order of their streams: every collective, messages, groups.
 #include <memory>
 
+#include "core/schedule/layout.h"
 #include "tests/catch.h"
-#include "tests/nccl/device.h"
+#include "tests/nccl/check.h"
 
 namespace rondo::test {
 namespace {
-
-/// One element; less than a slot; several slots; more slices than a lane has slots.
-const std::vector<std::size_t> sizes{1, 1000, 300'000, 1'500'000};
 
 void expect_values(const std::vector<int>& got, const std::vector<int>& wanted,
                    const std::string& what) {
@@ -20,83 +18,17 @@ void expect_values(const std::vector<int>& got, const std::vector<int>& wanted,
                          ", not " + std::to_string(wanted[at]));
 }
 
-TEST_CASE("vector collectives on device buffers", "[members]") {
+TEST_CASE("every collective on device buffers", "[members]") {
   const int ranks = GENERATE(1, 2, 3);
-  const std::size_t count = GENERATE(from_range(sizes));
-  with_device_members(ranks, [&](int rank, ncclComm_t comm) {
-    const DeviceStream stream;
-    const DeviceBuffer<int> in(numbers(count, rank));
-    DeviceBuffer<int> out(count, -1);
-    const std::vector<int> sums = sums_of_numbers(count, ranks);
-    expect(ncclAllReduce(in.data(), out.data(), count, ncclInt, ncclSum, comm, stream));
-    stream.finish();
-    expect_values(out.get(), sums, "all_reduce");
-
-    expect(ncclBroadcast(in.data(), out.data(), count, ncclInt, ranks - 1, comm, stream));
-    stream.finish();
-    expect_values(out.get(), numbers(count, ranks - 1), "broadcast");
-
-    out.set(std::vector<int>(count, -1));
-    expect(ncclReduce(in.data(), out.data(), count, ncclInt, ncclMax, 0, comm, stream));
-    stream.finish();
-    expect_values(out.get(), rank == 0 ? numbers(count, ranks - 1) : std::vector<int>(count, -1),
-                  "reduce");
-
-    DeviceBuffer<int> both(numbers(count, rank));
-    expect(ncclAllReduce(both.data(), both.data(), count, ncclInt, ncclSum, comm, stream));
-    stream.finish();
-    expect_values(both.get(), sums, "all_reduce in place");
-  });
-  CHECK(fake_violations() == 0);
-}
-
-/// Blocks of all ranks, one after the other.
-std::vector<int> blocks(std::size_t count, int ranks) {
-  std::vector<int> all;
-  for (int rank = 0; rank < ranks; ++rank) {
-    const std::vector<int> block = numbers(count, rank);
-    all.insert(all.end(), block.begin(), block.end());
-  }
-  return all;
-}
-
-TEST_CASE("collectives with a block for each rank on device buffers", "[members]") {
-  const int ranks = GENERATE(1, 3);
-  const std::size_t count = GENERATE(std::size_t{1}, std::size_t{1000}, std::size_t{500'000});
-  const std::size_t all = count * static_cast<std::size_t>(ranks);
-  with_device_members(ranks, [&](int rank, ncclComm_t comm) {
-    const DeviceStream stream;
-    const DeviceBuffer<int> one(numbers(count, rank));
-    const DeviceBuffer<int> each(blocks(count, ranks));
-    DeviceBuffer<int> gathered(all, -1);
-    DeviceBuffer<int> block(count, -1);
-    expect(ncclAllGather(one.data(), gathered.data(), count, ncclInt, comm, stream));
-    expect(ncclReduceScatter(each.data(), block.data(), count, ncclInt, ncclSum, comm, stream));
-    stream.finish();
-    expect_values(gathered.get(), blocks(count, ranks), "all_gather");
-    std::vector<int> sums = numbers(count, rank);
-    for (int& sum : sums) sum *= ranks;
-    expect_values(block.get(), sums, "reduce_scatter");
-
-    // Rank r's block j holds j's numbers, so after the exchange block j holds r's.
-    expect(ncclAlltoAll(each.data(), gathered.data(), count, ncclInt, comm, stream));
-    stream.finish();
-    std::vector<int> exchanged;
-    for (int peer = 0; peer < ranks; ++peer) {
-      const std::vector<int> mine = numbers(count, rank);
-      exchanged.insert(exchanged.end(), mine.begin(), mine.end());
-    }
-    expect_values(gathered.get(), exchanged, "all_to_all");
-
-    const int root = ranks - 1;
-    gathered.set(std::vector<int>(all, -1));
-    expect(ncclGather(one.data(), gathered.data(), count, ncclInt, root, comm, stream));
-    expect(ncclScatter(each.data(), block.data(), count, ncclInt, root, comm, stream));
-    stream.finish();
-    expect_values(gathered.get(), rank == root ? blocks(count, ranks) : std::vector<int>(all, -1),
-                  "gather");
-    expect_values(block.get(), numbers(count, rank), "scatter");
-  });
+  // One element; less than a slot; several slots; more slices than a lane has slots.
+  const std::size_t count =
+      GENERATE(std::size_t{1}, std::size_t{1000}, std::size_t{300'000}, std::size_t{1'500'000});
+  std::vector<Case> cases = every_collective(count, ranks - 1);
+  if (count > 1'000'000)  // of all blocks together
+    for (Case& each : cases)
+      each.call.count /= is_vector(each.call.collective) ? 1 : static_cast<std::uint64_t>(ranks);
+  with_device_members(ranks,
+                      [&](int rank, ncclComm_t comm) { check_calls(rank, ranks, comm, cases); });
   CHECK(fake_violations() == 0);
 }
 
@@ -138,31 +70,33 @@ TEST_CASE("a communicator used from several streams keeps its order", "[members]
   });
 }
 
-TEST_CASE("several communicators at once, called in different orders") {
-  const std::vector<ncclComm_t> firsts = init_through_host(2);
-  const std::vector<ncclComm_t> seconds = init_through_host(2);
+TEST_CASE("two communicators, called in a different order on each rank, and a child of one") {
+  const Way way = GENERATE(Way::through_host, Way::between_devices);
+  const std::vector<ncclComm_t> firsts = init(way, 2);
+  const std::vector<ncclComm_t> seconds = init(way, 2);
   on_all_ranks(2, [&](int rank) {
     cuCtxSetCurrent(device_context(0));
     const auto at = static_cast<std::size_t>(rank);
     const DeviceStream a;
     const DeviceStream b;
-    const DeviceBuffer<int> one(1000, 1);
-    const DeviceBuffer<int> two(1000, 2);
-    const auto first = [&] {
-      expect(ncclAllReduce(one.data(), one.data(), 1000, ncclInt, ncclSum, firsts[at], a));
-    };
-    const auto second = [&] {
-      expect(ncclAllReduce(two.data(), two.data(), 1000, ncclInt, ncclSum, seconds[at], b));
-    };
-    for (int round = 0; round < 5; ++round) {
+    const DeviceBuffer<int> one(numbers(1000, rank));
+    const DeviceBuffer<int> two(numbers(2000, rank));
+    for (int round = 0; round < 20; ++round) {
+      const auto first = [&] {
+        expect(ncclBroadcast(one.data(), one.data(), 1000, ncclInt, 1, firsts[at], a));
+      };
       if (rank == 0) first();
-      second();
+      expect(ncclBroadcast(two.data(), two.data(), 2000, ncclInt, 0, seconds[at], b));
       if (rank == 1) first();
     }
+    ncclComm_t child = nullptr;
+    expect(ncclCommSplit(firsts[at], 0, 1 - rank, &child, nullptr));
+    expect(ncclBroadcast(two.data(), two.data(), 1000, ncclInt, 0, child, a));  // from old rank 1
     a.finish();
     b.finish();
-    expect_that(one.get() == std::vector<int>(1000, 32), "1 doubled 5 times");
-    expect_that(two.get() == std::vector<int>(1000, 64), "2 doubled 5 times");
+    expect_values(one.get(), numbers(1000, 1), "first");
+    expect_values(two.get(), numbers(2000, 0), "second");
+    expect(ncclCommDestroy(child));
   });
   destroy(firsts);
   destroy(seconds);
@@ -272,24 +206,11 @@ TEST_CASE("collectives and messages of a group are matched in the order of their
 
 TEST_CASE("a rank's own operators, with a scalar on the host or the device", "[members]") {
   with_device_members(2, [](int rank, ncclComm_t comm) {
-    const DeviceStream stream;
-    const DeviceBuffer<float> values(700'000, 1);
+    check_scaled(rank, comm, 700'000);
     const DeviceBuffer<float> scalar(1, 0);
-    float on_host = rank == 0 ? 2.0F : 3.0F;
-    ncclRedOp_t at_once = ncclSum;
-    ncclRedOp_t later = ncclSum;
-    expect(ncclRedOpCreatePreMulSum(&at_once, &on_host, ncclFloat, ncclScalarHostImmediate, comm));
-    expect(ncclRedOpCreatePreMulSum(&later, scalar.data(), ncclFloat, ncclScalarDevice, comm));
-    on_host = -1;
-    expect(ncclAllReduce(values.data(), values.data(), 700'000, ncclFloat, at_once, comm, stream));
-    const DeviceBuffer<float> ten(1, 10);
-    expect_cuda(
-        cuMemcpyAsync(cuda::address_of(scalar.data()), cuda::address_of(ten.data()), 4, stream));
-    expect(ncclAllReduce(values.data(), values.data(), 700'000, ncclFloat, later, comm, stream));
-    stream.finish();
-    expect_that(values.get() == std::vector<float>(700'000, 100), "(2 + 3) * 10 twice");
+    ncclRedOp_t op = ncclSum;
     expect_error(
-        ncclRedOpCreatePreMulSum(&later, scalar.data(), ncclFloat, ncclScalarHostImmediate, comm),
+        ncclRedOpCreatePreMulSum(&op, scalar.data(), ncclFloat, ncclScalarHostImmediate, comm),
         ncclInvalidArgument, "the scalar is device memory");
   });
 }

@@ -1,6 +1,6 @@
 // Calls captured into graphs and replayed.
 #include "tests/catch.h"
-#include "tests/nccl/device.h"
+#include "tests/nccl/between_devices.h"
 
 namespace rondo::test {
 namespace {
@@ -8,25 +8,7 @@ namespace {
 TEST_CASE("a captured call is replayed on new data, between others", "[members]") {
   const std::size_t count = GENERATE(std::size_t{10}, std::size_t{1'500'000});
   with_device_members(2, [&](int rank, ncclComm_t comm) {
-    const DeviceStream stream;
-    DeviceBuffer<int> in(count, 0);
-    const DeviceBuffer<int> out(count, 0);
-    const DeviceBuffer<int> other(count, 1);
-    {
-      const CapturedGraph graph(stream, [&] {
-        expect(ncclAllReduce(in.data(), out.data(), count, ncclInt, ncclSum, comm, stream));
-      });
-      expect_that(out.get() == std::vector<int>(count, 0), "nothing happens in a capture");
-      for (int round = 1; round < 4; ++round) {
-        in.set(std::vector<int>(count, round * (rank + 1)));
-        graph.launch(stream);
-        stream.finish();
-        expect_that(out.get() == std::vector<int>(count, round * 3), "the sum of this round");
-        expect(ncclAllReduce(other.data(), other.data(), count, ncclInt, ncclSum, comm, stream));
-      }
-    }
-    stream.finish();
-    expect_that(other.get() == std::vector<int>(count, 8), "1 doubled 3 times");
+    replay_call(rank, 2, comm, Collective::all_reduce, count);
   });
   CHECK(fake_violations() == 0);
 }
@@ -111,16 +93,13 @@ TEST_CASE("graphs are destroyed as soon as they have run") {
 }
 
 TEST_CASE("a graph that is launched after its communicator is gone comes to an end") {
-  cuCtxSetCurrent(device_context(0));
-  const std::vector<ncclComm_t> comms = init_all(1);
+  const std::vector<ncclComm_t> comms = init(GENERATE(Way::through_host, Way::between_devices), 2);
   const DeviceStream stream;
   const DeviceBuffer<int> buffer(1000, 1);
-  const CapturedGraph graph(stream, [&] {
-    expect(ncclAllReduce(buffer.data(), buffer.data(), 1000, ncclInt, ncclSum, comms[0], stream));
+  replay_behind_the_end(comms, stream, [&] {
+    expect(ncclBroadcast(buffer.data(), buffer.data(), 1000, ncclInt, 1, comms[0], stream));
   });
-  destroy(comms);
-  graph.launch(stream);
-  stream.finish();
+  expect_blocks(1);
   CHECK(fake_violations() == 0);
 }
 

@@ -9,13 +9,6 @@
 namespace rondo::test {
 namespace {
 
-/// Which ways the calls take.
-enum class Way { through_host, between_devices };
-
-std::vector<ncclComm_t> init(Way way, int ranks) {
-  return way == Way::through_host ? init_through_host(ranks) : init_on_device(ranks);
-}
-
 ncclResult_t sum(const Rank<int>& mine, ncclComm_t comm, std::size_t count = 1000) {
   return ncclAllReduce(mine.in.data(), mine.out.data(), count, ncclInt, ncclSum, comm, mine.stream);
 }

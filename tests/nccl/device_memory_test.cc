@@ -44,7 +44,7 @@ TEST_CASE("ncclMemAlloc uses cuMemCreate where it can", "[fake]") {
       Way{"RONDO_CUMEM_ENABLE", "1", true}, Way{"NCCL_CUMEM_ENABLE", "0", false},
       Way{"FAKE_WITHOUT_SEGMENTS", "1", false}, Way{"FAKE_WITHOUT_DESCRIPTORS", "1", false});
   const bool across = GENERATE(false, true);
-  const Variable variable(way.variable, way.value);
+  const Setting variable(way.variable, way.value);
   const int blocks = fake_blocks();
   const std::size_t copied = fake_copied_bytes();
   with_two(across, [&](int rank, ncclComm_t comm) {
@@ -122,8 +122,8 @@ TEST_CASE("memory of ncclMemAlloc has a dma-buf where it is asked for and there 
   const bool asked = GENERATE(true, false);
   const bool there = GENERATE(true, false);
   const bool refused = GENERATE(true, false);
-  const Variable level("NCCL_NET_GDR_LEVEL", asked ? "SYS" : "LOC");
-  std::optional<Variable> driver;
+  const Setting level("NCCL_NET_GDR_LEVEL", asked ? "SYS" : "LOC");
+  std::optional<Setting> driver;
   if (there) driver.emplace("FAKE_DMABUF", "1");
   cuCtxSetCurrent(device_context(0));
   const int blocks = fake_blocks();

@@ -23,65 +23,19 @@ TEST_CASE("messages go from device to device round a ring, whatever their size")
   const std::size_t bytes = GENERATE(std::size_t{1}, slot + 1, 6 * slot + 3);
   const int before = batches();
   const int through_host = fake_calls("cuLaunchHostFunc");
-  with_devices(ranks, [&](int rank, ncclComm_t comm) {
-    const DeviceStream stream;
-    const Bytes sent(pattern(bytes, rank));
-    Bytes received(Image(bytes, 0));
-    const int previous = (rank + ranks - 1) % ranks;
-    for (int round = 0; round < 3; ++round) {
-      expect(ncclGroupStart());
-      send(sent, bytes, (rank + 1) % ranks, comm, stream);
-      receive(received, bytes, previous, comm, stream);
-      expect(ncclGroupEnd());
-      stream.finish();
-      expect_that(received.get() == pattern(bytes, previous), "round " + std::to_string(round));
-      received.set(Image(bytes, 0));
-    }
-  });
+  const Case ring{
+      .between = [=](int from, int to) { return to == (from + 1) % ranks ? bytes : 0; }};
+  check_destroyed(init_on_device(ranks), {ring, ring, ring}, {.by_messages = true});
   CHECK((batches() > before || fake_launches() < 0));
   CHECK(fake_calls("cuLaunchHostFunc") == through_host);
   CHECK(fake_violations() == 0);
 }
 
-/// What rank `from` sends to rank `to`, as in PyTorch's all_to_all with counts that differ.
-std::size_t bytes_between(int from, int to) {
-  return static_cast<std::size_t>(from * 3 + to) * 250'000;
-}
-
 TEST_CASE("an all-to-all of messages of different sizes, also from each rank to itself") {
-  with_devices(4, [](int rank, ncclComm_t comm) {
-    const DeviceStream stream;
-    std::size_t out = 0;
-    std::size_t in = 0;
-    for (int peer = 0; peer < 4; ++peer) {
-      out += bytes_between(rank, peer);
-      in += bytes_between(peer, rank);
-    }
-    const Bytes sent(pattern(out + 1, rank));
-    const Bytes received(Image(in + 1, 7));
-    for (int round = 0; round < 2; ++round) {
-      expect(ncclGroupStart());
-      out = 0;
-      in = 0;
-      for (int peer = 0; peer < 4; ++peer) {
-        send(sent, bytes_between(rank, peer), peer, comm, stream, out);
-        receive(received, bytes_between(peer, rank), peer, comm, stream, in);
-        out += bytes_between(rank, peer);
-        in += bytes_between(peer, rank);
-      }
-      expect(ncclGroupEnd());
-    }
-    stream.finish();
-    Image wanted;
-    for (int from = 0; from < 4; ++from) {
-      std::size_t first = 0;
-      for (int to = 0; to < rank; ++to) first += bytes_between(from, to);
-      const Image part = pattern(bytes_between(from, rank), from, first);
-      wanted.insert(wanted.end(), part.begin(), part.end());
-    }
-    wanted.push_back(7);
-    expect_that(received.get() == wanted, "what all ranks sent to rank " + std::to_string(rank));
-  });
+  const Case different{.between = [](int from, int to) {
+    return static_cast<std::size_t>(from * 3 + to) * 250'000;
+  }};
+  check_destroyed(init_on_device(4), {different, different}, {.by_messages = true});
   CHECK(fake_violations() == 0);
 }
 
@@ -179,9 +133,8 @@ TEST_CASE("a message that differs is reported even if its sender is hundreds of 
 }
 
 TEST_CASE("destroying a communicator whose message nobody receives ends with an error text") {
-  ::setenv("RONDO_TIMEOUT", "1", 1);
+  const Setting setting("RONDO_TIMEOUT", "1");
   const std::vector<ncclComm_t> comms = init_on_device(2);
-  ::unsetenv("RONDO_TIMEOUT");
   const DeviceStream stream;
   const Bytes buffer(Image(100, 1));
   send(buffer, 100, 1, comms[0], stream);
@@ -229,12 +182,9 @@ TEST_CASE("sides of a message between devices that differ are told so") {
     const ncclResult_t at_once = rank == 0
                                      ? ncclSend(buffer.data(), 100, ncclUint8, 1, comm, stream)
                                      : ncclRecv(buffer.data(), wrong, ncclUint8, 0, comm, stream);
-    if (at_once != ncclSuccess) expect(at_once, ncclInvalidUsage);
-    stream.finish();
-    expect(failure_of(comm), ncclInvalidUsage);
-    const std::string words = ncclGetLastError(comm);
-    expect_that(words.find("100 x uint8") != std::string::npos, words);
-    expect_that(words.find(std::to_string(wrong) + " x uint8") != std::string::npos, words);
+    expect_failing(at_once, stream, comm, ncclInvalidUsage);
+    expect_last_error(comm, "100 x uint8");
+    expect_last_error(comm, std::to_string(wrong) + " x uint8");
   });
 }
 

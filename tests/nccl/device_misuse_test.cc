@@ -2,15 +2,10 @@
 // message, and nothing hangs. If it is not a failure of the communicator, that goes on as before.
 #include "tests/catch.h"
 #include "tests/nccl/between_devices.h"
+#include "tests/nccl/wrong_pointers.h"
 
 namespace rondo::test {
 namespace {
-
-enum class Way { through_host, between_devices };
-
-std::vector<ncclComm_t> init(Way way, int ranks) {
-  return way == Way::through_host ? init_through_host(ranks) : init_on_device(ranks);
-}
 
 TEST_CASE("wrong arguments of calls on a device are refused, and the next call works") {
   const Way way = GENERATE(Way::through_host, Way::between_devices);
@@ -18,24 +13,7 @@ TEST_CASE("wrong arguments of calls on a device are refused, and the next call w
     const DeviceStream stream;
     const DeviceBuffer<int> buffer(numbers(100, rank));
     int* const in = buffer.data();
-    int* const out = in + 50;
-    const auto refused = [&](ncclResult_t result, const char* words) {
-      expect_error(result, ncclInvalidArgument, words);
-    };
-    refused(ncclBroadcast(in, out, 4, ncclInt, 2, comm, stream), "root 2");
-    refused(ncclReduce(in, out, 4, ncclInt, ncclSum, -1, comm, stream), "root -1");
-    refused(ncclAllReduce(nullptr, out, 4, ncclInt, ncclSum, comm, stream), "input is null");
-    refused(ncclAllReduce(in, nullptr, 4, ncclInt, ncclSum, comm, stream), "output is null");
-    refused(ncclAllReduce(in, in + 1, 4, ncclInt, ncclSum, comm, stream), "overlap");
-    refused(ncclAllReduce(in, out, 4, numbered<ncclDataType_t>(12), ncclSum, comm, stream),
-            "data type 12");
-    refused(ncclAllReduce(in, out, 4, ncclInt, numbered<ncclRedOp_t>(99), comm, stream),
-            "operator 99");
-    refused(ncclSend(in, 4, ncclInt, 2, comm, stream), "peer 2");
-    refused(ncclRecv(nullptr, 4, ncclInt, 1 - rank, comm, stream), "buffer is null");
-    expect(ncclGroupStart());
-    refused(ncclSend(in, 4, ncclInt, -1, comm, stream), "peer -1");
-    refused(ncclGroupEnd(), "peer -1");
+    expect_arguments_checked(rank, comm, in, ncclInt, stream);
     expect(ncclBroadcast(in, in, 100, ncclInt, 1, comm, stream));
     stream.finish();
     expect_that(buffer.get() == numbers(100, 1), "the broadcast");
@@ -43,41 +21,13 @@ TEST_CASE("wrong arguments of calls on a device are refused, and the next call w
   CHECK(fake_violations() == 0);
 }
 
-TEST_CASE("ranks whose calls on a device differ are told so, whatever differs") {
-  const Way way = GENERATE(Way::through_host, Way::between_devices);
-  enum class Differs { count, type, root, collective };
+TEST_CASE("ranks whose calls between devices differ are told so, whatever differs") {
   const Differs what = GENERATE(Differs::count, Differs::type, Differs::root, Differs::collective);
+  const std::size_t count = GENERATE(std::size_t{7}, std::size_t{2'300'000});
   cuCtxSetCurrent(device_context(0));
   expect_blocks(0);
-  const std::vector<ncclComm_t> comms = init(way, 2);
-  on_all_ranks(2, [&](int rank) {
-    cuCtxSetCurrent(device_context(0));
-    const ncclComm_t comm = comms[static_cast<std::size_t>(rank)];
-    const DeviceStream stream;
-    const DeviceBuffer<int> buffer(numbers(100, rank));
-    const bool other = rank == 1;
-    const std::size_t count = other && what == Differs::count ? 6 : 7;
-    const ncclDataType_t type = other && what == Differs::type ? ncclFloat : ncclInt;
-    const int root = other && what == Differs::root ? 1 : 0;
-    const ncclResult_t at_once =
-        other && what == Differs::collective
-            ? ncclAllGather(buffer.data() + 50, buffer.data(), count, type, comm, stream)
-            : ncclBroadcast(buffer.data(), buffer.data(), count, type, root, comm, stream);
-    if (at_once != ncclSuccess) expect(at_once, ncclInvalidUsage);
-    stream.finish();
-    // A root that waits for nobody is told in its next call.
-    for (;;) {
-      ncclResult_t state = ncclSuccess;
-      expect(ncclCommGetAsyncError(comm, &state));
-      if (state == ncclInvalidUsage) break;
-      expect_that(state == ncclSuccess || state == ncclInProgress, "the communicator's failure");
-      ncclAllGather(buffer.data() + 50, buffer.data(), 1, ncclInt, comm, stream);
-      stream.finish();
-    }
-    const std::string words = ncclGetLastError(comm);
-    expect_that(words.find("broadcast") != std::string::npos, words);
-    expect(ncclCommAbort(comm));
-  });
+  run_on_device(init_on_device(2),
+                [&](int rank, ncclComm_t comm) { expect_difference(rank, comm, what, count); });
   expect_blocks(0);
   CHECK(fake_violations() == 0);
 }

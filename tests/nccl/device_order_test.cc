@@ -5,10 +5,6 @@
 namespace rondo::test {
 namespace {
 
-std::vector<ncclComm_t> init(bool through_host, int ranks) {
-  return through_host ? init_through_host(ranks) : init_on_device(ranks);
-}
-
 template <class Calls>
 void in_one_group(const Calls& calls) {
   expect(ncclGroupStart());
@@ -18,9 +14,9 @@ void in_one_group(const Calls& calls) {
 
 TEST_CASE("a collective of a group reads what the one before writes") {
   constexpr int ranks = 3;
-  const bool through_host = GENERATE(true, false);
+  const Way way = GENERATE(Way::through_host, Way::between_devices);
   const std::size_t count = GENERATE(std::size_t{1}, std::size_t{1003}, std::size_t{400'000});
-  run_on_device(init(through_host, ranks), [&](int rank, ncclComm_t comm) {
+  run_on_device(init(way, ranks), [&](int rank, ncclComm_t comm) {
     const DeviceStream stream;
     const DeviceBuffer<int> values(numbers(ranks * count, rank));
     int* const block = values.data() + static_cast<std::size_t>(rank) * count;
@@ -75,8 +71,8 @@ TEST_CASE("collectives of a group keep their order, whatever way each goes") {
 }
 
 TEST_CASE("a captured group's collectives read what those before write") {
-  const bool through_host = GENERATE(true, false);
-  run_on_device(init(through_host, 2), [](int, ncclComm_t comm) {
+  const Way way = GENERATE(Way::through_host, Way::between_devices);
+  run_on_device(init(way, 2), [](int, ncclComm_t comm) {
     const DeviceStream stream;
     const DeviceBuffer<int> values(1000, 1);
     const auto sum = [&] {
@@ -99,9 +95,9 @@ TEST_CASE("a captured group's collectives read what those before write") {
 constexpr std::size_t long_count = 9'000'000;
 
 TEST_CASE("calls on the host begin while calls of the same group wait for room") {
-  const bool through_host = GENERATE(true, false);
+  const Way way = GENERATE(Way::through_host, Way::between_devices);
   const std::vector<ncclComm_t> hosts = init_on_device(2);
-  run_on_device(init(through_host, 2), [&](int rank, ncclComm_t comm) {
+  run_on_device(init(way, 2), [&](int rank, ncclComm_t comm) {
     const ncclComm_t on_host = hosts[static_cast<std::size_t>(rank)];
     const DeviceStream stream;
     const DeviceBuffer<int> device(long_count, rank);

@@ -11,12 +11,6 @@
 namespace rondo::test {
 namespace {
 
-enum class Way { through_host, between_devices };
-
-std::vector<ncclComm_t> init(Way way, int ranks) {
-  return way == Way::through_host ? init_through_host(ranks) : init_on_device(ranks);
-}
-
 /// Device memory that was taken and given back.
 int* freed() {
   const DeviceBuffer<int> gone(5000);
@@ -44,26 +38,8 @@ TEST_CASE("nobody's memory is refused with a message, and the next call works", 
     int* const wrong = what == Wrong::freed    ? freed()
                        : what == Wrong::number ? reinterpret_cast<int*>(std::uintptr_t{0x12340})
                                                : guarded.guard();
-    const auto refused = [&](ncclResult_t result, const std::string& name) {
-      expect_error(result, ncclInvalidArgument, "the " + name + " at ");
-      expect_error(result, ncclInvalidArgument, nobodys);
-    };
-    for (int* const other : {good.data(), host.data()}) {
-      refused(ncclAllReduce(wrong, other, 4, ncclInt, ncclSum, comm, stream), "input");
-      refused(ncclAllReduce(other, wrong, 4, ncclInt, ncclSum, comm, stream), "output");
-      refused(ncclReduceScatter(wrong, other, 4, ncclInt, ncclSum, comm, stream), "input");
-      refused(ncclAllGather(other, wrong, 4, ncclInt, comm, stream), "output");
-      refused(ncclAlltoAll(wrong, other, 4, ncclInt, comm, stream), "input");
-    }
-    refused(ncclBroadcast(wrong, wrong, 4, ncclInt, rank, comm, stream), "input");
-    refused(ncclBroadcast(wrong, wrong, 4, ncclInt, 1 - rank, comm, stream), "output");
-    refused(ncclReduce(wrong, wrong, 4, ncclInt, ncclSum, 1 - rank, comm, stream), "input");
-    refused(ncclScatter(good.data(), wrong, 4, ncclInt, 1 - rank, comm, stream), "output");
-    refused(ncclGather(wrong, good.data(), 4, ncclInt, 1 - rank, comm, stream), "input");
-    refused(ncclSend(wrong, 4, ncclInt, 1 - rank, comm, stream), "buffer");
-    refused(ncclRecv(wrong, 4, ncclInt, 1 - rank, comm, stream), "buffer");
-    const std::vector<std::size_t> counts{2, 3};
-    refused(rondoAllGatherv(good.data(), wrong, counts.data(), ncclInt, comm, stream), "output");
+    for (int* const other : {good.data(), host.data()})
+      expect_refusals(rank, comm, wrong, other, 4, stream);
     // A buffer that the rank has no part in is not checked.
     expect(
         ncclBroadcast(rank == 1 ? good.data() : wrong, good.data(), 0, ncclInt, 1, comm, stream));

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Processes whose collectives go from device to device: calls that move data, replayed graphs, windows
-that peers read in place, a killed process.
+"""Processes whose collectives go from device to device: sums, calls that move data, replayed graphs,
+windows that peers read in place, a killed process.
 
 LIBNCCL_PATH and LIBCUDA_PATH name the libraries; without the latter the machine's own driver is
 taken. Run as `device_processes_test.py rank WHAT N OF IDFILE` this is one rank.
@@ -10,6 +10,7 @@ import ctypes
 import os
 import pathlib
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -17,7 +18,7 @@ import time
 import unittest
 
 import client
-from device_client_test import Device
+from client import Device, Memory
 
 BYTE = 1  # ncclUint8
 SYMMETRIC = 1  # NCCL_WIN_COLL_SYMMETRIC
@@ -44,32 +45,6 @@ def repeated(piece, size):
 def patterns_sum(ranks, size):
     """What all ranks' patterns add up to."""
     return repeated(bytes(sum(all_ranks) % 256 for all_ranks in zip(*map(tile, ranks))), size)
-
-
-class Memory:
-    """A block of the device's memory."""
-
-    def __init__(self, device, content):
-        self.device = device
-        self.size = len(content)
-        self.address = ctypes.c_ulonglong()
-        device.call("cuMemAlloc_v2", ctypes.byref(self.address), ctypes.c_size_t(self.size))
-        self.set(content)
-
-    def set(self, content):
-        self.device.call("cuMemcpyHtoD_v2", self.address, content, ctypes.c_size_t(self.size))
-        self.device.call("cuStreamSynchronize", None)  # other streams do not wait for this one
-
-    def get(self):
-        content = ctypes.create_string_buffer(self.size)
-        self.device.call("cuMemcpyDtoH_v2", content, self.address, ctypes.c_size_t(self.size))
-        return content.raw
-
-    def pointer(self, begin=0):
-        return ctypes.c_void_p(self.address.value + begin)
-
-    def free(self):
-        self.device.call("cuMemFree_v2", self.address)
 
 
 class Rank:
@@ -115,6 +90,17 @@ class Rank:
     def check(self, what, got, wanted):
         if got != wanted:
             sys.exit(f"rank {self.rank}: {what} of {len(wanted)} bytes is wrong")
+
+    def sum_floats(self):
+        """One float, less than a slot, and many slices."""
+        for count in (1, 1000, 3_000_000):
+            memory = Memory(self.device, struct.pack("f", self.rank + 1) * count)
+            self.library.call("ncclAllReduce", memory.pointer(), memory.pointer(), ctypes.c_size_t(count),
+                              client.FLOAT, client.SUM, self.comm, self.stream)
+            self.finish()
+            self.check("all_reduce", memory.get(), struct.pack("f", sum(range(1, self.ranks + 1))) * count)
+            memory.free()
+        self.library.call("ncclCommDestroy", self.comm)
 
     def move(self):
         """Broadcast, all-gather and all-to-all of every size, the latter by messages, too."""
@@ -330,6 +316,10 @@ class Job(unittest.TestCase):
 
 
 class Processes(Job):
+    def test_processes_sum(self):
+        for text, status in self.run_ranks("sum_floats", 3):
+            self.assertEqual(status, 0, text)
+
     def test_everything_moves_from_device_to_device(self):
         for ranks in (2, 4):
             self.check_all(self.run_ranks("move", ranks), "from device to device")

@@ -1,13 +1,11 @@
 // Windows on memory of cuMemCreate, with ranks as threads. Ranks as processes:
 // device_processes_test.py.
-#include <chrono>
 #include <optional>
-#include <thread>
 
 #include "tests/catch.h"
 #include "tests/nccl/segments.h"
-#include "tests/nccl/variable.h"
 #include "tests/nccl/windows.h"
+#include "tests/support/setting.h"
 
 namespace rondo::test {
 namespace {

@@ -1,6 +1,5 @@
 // Limits of the driver: what streams, their queues, captures and contexts must not do to a program.
 #include <atomic>
-#include <memory>
 #include <numeric>
 
 #include "tests/catch.h"
@@ -17,15 +16,6 @@ class LimitedQueues {
   LimitedQueues(const LimitedQueues&) = delete;
   LimitedQueues& operator=(const LimitedQueues&) = delete;
 };
-
-ncclResult_t failure_of(ncclComm_t comm) {
-  ncclResult_t result = ncclSuccess;
-  while (result == ncclSuccess || result == ncclInProgress) {
-    expect(ncclCommGetAsyncError(comm, &result));
-    std::this_thread::yield();
-  }
-  return result;
-}
 
 /// Communicators without a device. Their first call makes what they need, for its stream's context.
 std::vector<ncclComm_t> init_without_device(int ranks) {
@@ -105,8 +95,8 @@ void wait_for_queue(std::size_t entries) {
 constexpr std::size_t no_limit = std::size_t{1} << 20;  ///< but restarts the count of entries
 
 TEST_CASE("many calls of a rank keep to their part of a queue, so late threads get on", "[fake]") {
-  const bool through_host = GENERATE(false, true);
-  const std::vector<ncclComm_t> comms = through_host ? init_through_host(2) : init_on_device(2);
+  const Way way = GENERATE(Way::through_host, Way::between_devices);
+  const std::vector<ncclComm_t> comms = init(way, 2);
   const LimitedQueues counted(no_limit);
   run_on_device(comms, [](int rank, ncclComm_t comm) {
     const DeviceStream stream;
@@ -146,8 +136,8 @@ TEST_CASE("a long call between devices keeps to its part of a queue", "[fake]") 
 }
 
 TEST_CASE("a call that waits for room in a queue is told of the communicator's end", "[fake]") {
-  const bool through_host = GENERATE(false, true);
-  const std::vector<ncclComm_t> comms = through_host ? init_through_host(2) : init_on_device(2);
+  const Way way = GENERATE(Way::through_host, Way::between_devices);
+  const std::vector<ncclComm_t> comms = init(way, 2);
   const DeviceStream stream;
   const DeviceBuffer<int> buffer(10, 1);
   const LimitedQueues counted(no_limit);

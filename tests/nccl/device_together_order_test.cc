@@ -1,6 +1,5 @@
 // Groups in which one thread makes the calls of all ranks: order in streams, captures, and
 // failures.
-#include <cstdlib>
 
 #include "tests/catch.h"
 #include "tests/nccl/between_devices.h"
@@ -215,9 +214,8 @@ TEST_CASE("one thread's group takes another way where a device cannot be reached
 TEST_CASE("one thread's group goes through the host where nothing else is allowed",
           "[together][fake]") {
   const std::vector<int> device_of = placed({4, 5});
-  ::setenv("NCCL_P2P_DISABLE", "1", 1);
+  const Setting setting("NCCL_P2P_DISABLE", "1");
   const std::vector<ncclComm_t> comms = init_each_on(device_of);
-  ::unsetenv("NCCL_P2P_DISABLE");
   const int before = batches();
   const Launches launches;
   reduce_maximum(comms, device_of);

@@ -32,74 +32,65 @@ class Placed {
   Bytes bytes_;
 };
 
-struct Case {
-  Collective collective;
-  std::size_t count;
-};
-
 /// Makes the call and checks this rank's elements.
-void expect_call(const Placed& in, const Placed& out, const Case& each, int rank, ncclComm_t comm,
-                 int ranks) {
+void expect_call(const Placed& in, const Placed& out, const Call& call, int rank, ncclComm_t comm) {
+  constexpr int ranks = 2;
   const DeviceStream stream;
-  const bool scatters = each.collective == Collective::reduce_scatter;
-  const std::size_t inputs = each.count * static_cast<std::size_t>(scatters ? ranks : 1);
-  const Call call{.count = each.count,
-                  .collective = each.collective,
-                  .type = DataType::int32,
-                  .op = ReduceOperator::sum};
+  const bool scatters = call.collective == Collective::reduce_scatter;
+  const std::size_t inputs = call.count * (scatters ? ranks : 1);
   in.set(numbers(inputs, rank));
   expect(make_call(call, in.data(), out.data(), comm, stream));
   stream.finish();
-  if (each.collective == Collective::reduce && rank != call.root) return;
-  const std::size_t first = scatters ? each.count * static_cast<std::size_t>(rank) : 0;
+  if (call.collective == Collective::reduce && rank != call.root) return;
+  const std::size_t first = scatters ? call.count * static_cast<std::size_t>(rank) : 0;
   expect_sums(out.get(), ranks, first, "all of them");
 }
 
-const std::vector<Case> cases{{Collective::all_reduce, 10},
-                              {Collective::all_reduce, one_shot},
-                              {Collective::all_reduce, one_shot + 1},
-                              {Collective::all_reduce, half + 17},
-                              {Collective::reduce_scatter, 1},
-                              {Collective::reduce_scatter, half + 17},
-                              {Collective::reduce, 10},
-                              {Collective::reduce, half + 17}};
+const std::vector<std::size_t> counts{1, 10, one_shot, one_shot + 1, half + 17};
+
+std::vector<Call> reductions() {
+  std::vector<Call> calls;
+  for (const std::size_t count : counts) {
+    for (const Case& each : only(true, every_collective(count, 0))) {
+      if (!each.in_place) calls.push_back(each.call);
+    }
+  }
+  return calls;
+}
 
 TEST_CASE("reductions of buffers that are not aligned to their elements") {
   const int ranks = GENERATE(2, 3);
-  with_devices(ranks, [&](int rank, ncclComm_t comm) {
-    for (const Case& each : cases) {
-      for (const bool in_place : {false, true}) {
-        const bool scatters = each.collective == Collective::reduce_scatter;
-        if (scatters && in_place) continue;
-        const Placed in(each.count * static_cast<std::size_t>(scatters ? ranks : 1), false);
-        const Placed out(each.count, false);
-        expect_call(in, in_place ? in : out, each, rank, comm, ranks);
-      }
+  std::vector<Case> all;
+  for (const std::size_t count : counts) {
+    for (Case each : only(true, every_collective(count, 0))) {
+      each.offset = 1;
+      all.push_back(each);
     }
-  });
+  }
+  check_destroyed(init_on_device(ranks), all);
   CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("calls from windows into buffers that are not aligned to their elements") {
   with_two(GENERATE(false, true), [&](int rank, ncclComm_t comm) {
-    for (const Case& each : cases) {
+    for (const Call& each : reductions()) {
       const bool scatters = each.collective == Collective::reduce_scatter;
       const Placed in(each.count * (scatters ? 2 : 1), true);
       const Placed out(each.count, false);
       const Window window(comm, in.whole().data(), in.bytes());
-      for (int round = 0; round < 3; ++round) expect_call(in, out, each, rank, comm, 2);
+      for (int round = 0; round < 3; ++round) expect_call(in, out, each, rank, comm);
     }
   });
 }
 
 TEST_CASE("a window that is not aligned to its elements on one rank alone is staged on all") {
   with_two(false, [&](int rank, ncclComm_t comm) {
-    for (const Case& each : cases) {
+    for (const Call& each : reductions()) {
       const bool scatters = each.collective == Collective::reduce_scatter;
       const Placed in(each.count * (scatters ? 2 : 1), rank == 0);
       const Placed out(each.count, true);
       const Window window(comm, in.data(), in.bytes() - (rank == 0 ? 0 : 1));
-      expect_call(in, out, each, rank, comm, 2);
+      expect_call(in, out, each, rank, comm);
     }
   });
 }

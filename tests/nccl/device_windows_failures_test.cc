@@ -6,8 +6,8 @@
 
 #include "tests/catch.h"
 #include "tests/nccl/kernels.h"
-#include "tests/nccl/variable.h"
 #include "tests/nccl/windows.h"
+#include "tests/support/setting.h"
 
 namespace rondo::test {
 namespace {
@@ -38,7 +38,7 @@ TEST_CASE("memory without a handle can be a window within a device; managed memo
           "[fake]") {
   const bool across = GENERATE(false, true);
   const bool managed = GENERATE(false, true);
-  const Variable executor("RONDO_DEVICE_EXECUTOR", "finite");  // a kernel would need no window
+  const Setting executor("RONDO_DEVICE_EXECUTOR", "finite");  // a kernel would need no window
   const std::size_t copied = fake_copied_bytes();
   const EachForItself apart;
   with_unique_id(2, [&](int rank, const ncclUniqueId& id) {
@@ -94,9 +94,7 @@ TEST_CASE("ranks that use a window differently are told where each one's buffer 
     const DeviceBuffer<int> out(1000, 0);
     const ncclResult_t at_once =
         ncclAllReduce(input, out.data(), 1000, ncclInt, ncclSum, comm, stream);
-    if (at_once != ncclSuccess) expect(at_once, ncclInvalidUsage);
-    stream.finish();
-    expect(failure_of(comm), ncclInvalidUsage);
+    expect_failing(at_once, stream, comm, ncclInvalidUsage);
     const std::string words = ncclGetLastError(comm);
     const std::string wrong = how == 0   ? "in window 1 at byte 1200"
                               : how == 1 ? "in window 2 at byte 0"
@@ -320,9 +318,9 @@ TEST_CASE("windows that nobody gave back go with their communicator", "[fake]") 
 }
 
 TEST_CASE("registering a window without its peers ends with an error text") {
-  ::setenv("RONDO_BOOTSTRAP_TIMEOUT", "6", 1);  // enough for making the communicators, too
+  // Enough for making the communicators, too.
+  const Setting setting("RONDO_BOOTSTRAP_TIMEOUT", "6");
   const std::vector<ncclComm_t> comms = init_on_device(2);
-  ::unsetenv("RONDO_BOOTSTRAP_TIMEOUT");
   const DeviceBuffer<int> buffer(10, 1);
   ncclWindow_t window = nullptr;
   const ncclResult_t result =

@@ -1,6 +1,5 @@
 // Collectives on registered windows. Are they right, in place and not, and do they read users'
 // memory in place?
-#include <functional>
 
 #include "tests/catch.h"
 #include "tests/nccl/kernels.h"
@@ -15,213 +14,76 @@ constexpr std::size_t half = (4 << 20) / sizeof(int);
 
 using Ints = std::vector<int>;
 
-/// A rank's memory for all calls: two buffers of `count` elements for each rank, and one in front
-/// of them, so that they begin within the window.
-struct Memory {
-  Memory(int number, int of, std::size_t elements)
-      : rank(number),
-        ranks(of),
-        count(elements),
-        all(elements * static_cast<std::size_t>(of)),
-        memory(16 + 2 * all, -1) {}
-  int* input() const { return memory.data() + 16; }
-  int* output() const { return input() + all; }
-  std::size_t size() const { return 16 + 2 * all; }
-  std::size_t own() const { return static_cast<std::size_t>(rank) * count; }
-  static void put(int* to, const Ints& values) {
-    device_upload(to, values.data(), values.size() * sizeof(int));
-  }
-  static Ints get(const int* from, std::size_t elements) {
-    Ints values(elements);
-    device_download(values.data(), from, elements * sizeof(int));
-    return values;
-  }
-
-  int rank;
-  int ranks;
-  std::size_t count;
-  std::size_t all;
-  DeviceBuffer<int> memory;
-};
-
-/// All ranks' blocks, one after the other: each has its rank's numbers from `first` on.
-Ints gathered(const Memory& memory, std::size_t first = 0) {
-  Ints wanted;
-  for (int rank = 0; rank < memory.ranks; ++rank) {
-    const Ints each = numbers(first + memory.count, rank);
-    wanted.insert(wanted.end(), each.begin() + static_cast<std::ptrdiff_t>(first), each.end());
-  }
-  return wanted;
+void put(int* to, const Ints& values) {
+  device_upload(to, values.data(), values.size() * sizeof(int));
 }
-
-void reduce_out_of_place(const Memory& m, ncclComm_t comm, const DeviceStream& stream) {
-  Memory::put(m.input(), numbers(m.all, m.rank));
-  expect(ncclAllReduce(m.input(), m.output(), m.count, ncclInt, ncclSum, comm, stream));
-  stream.finish();
-  expect_sums(Memory::get(m.output(), m.count), m.ranks, 0, "all_reduce");
-  expect(ncclReduceScatter(m.input(), m.output(), m.count, ncclInt, ncclSum, comm, stream));
-  stream.finish();
-  expect_sums(Memory::get(m.output(), m.count), m.ranks, m.own(), "reduce_scatter");
-  expect_that(Memory::get(m.input(), m.all) == numbers(m.all, m.rank), "the input is as it was");
-  expect(ncclReduce(m.input(), m.output(), m.count, ncclInt, ncclSum, 0, comm, stream));
-  stream.finish();
-  if (m.rank == 0) expect_sums(Memory::get(m.output(), m.count), m.ranks, 0, "reduce");
-}
-
-void reduce_in_place(const Memory& m, ncclComm_t comm, const DeviceStream& stream) {
-  Memory::put(m.input(), numbers(m.count, m.rank));
-  expect(ncclAllReduce(m.input(), m.input(), m.count, ncclInt, ncclSum, comm, stream));
-  stream.finish();
-  expect_sums(Memory::get(m.input(), m.count), m.ranks, 0, "all_reduce in place");
-  Memory::put(m.input(), numbers(m.all, m.rank));
-  expect(
-      ncclReduceScatter(m.input(), m.input() + m.own(), m.count, ncclInt, ncclSum, comm, stream));
-  stream.finish();
-  expect_sums(Memory::get(m.input() + m.own(), m.count), m.ranks, m.own(),
-              "reduce_scatter in place");
-}
-
-void move(const Memory& m, ncclComm_t comm, const DeviceStream& stream) {
-  Memory::put(m.input(), numbers(m.all, m.rank));
-  expect(ncclAllGather(m.input(), m.output(), m.count, ncclInt, comm, stream));
-  stream.finish();
-  expect_that(Memory::get(m.output(), m.all) == gathered(m), "all_gather");
-  Memory::put(m.output(), Ints(m.all, -1));
-  Memory::put(m.output() + m.own(), numbers(m.count, m.rank));
-  expect(ncclAllGather(m.output() + m.own(), m.output(), m.count, ncclInt, comm, stream));
-  stream.finish();
-  expect_that(Memory::get(m.output(), m.all) == gathered(m), "all_gather in place");
-  expect(ncclAlltoAll(m.input(), m.output(), m.count, ncclInt, comm, stream));
-  stream.finish();
-  expect_that(Memory::get(m.output(), m.all) == gathered(m, m.own()), "all_to_all");
-}
-
-void move_with_root(const Memory& m, ncclComm_t comm, const DeviceStream& stream) {
-  const int root = m.ranks - 1;
-  Memory::put(m.input(), numbers(m.all, m.rank));
-  expect(ncclBroadcast(m.input(), m.output(), m.count, ncclInt, root, comm, stream));
-  stream.finish();
-  expect_that(Memory::get(m.output(), m.count) == numbers(m.count, root), "broadcast");
-  expect(ncclScatter(m.input(), m.output(), m.count, ncclInt, root, comm, stream));
-  stream.finish();
-  const Ints scattered = numbers(m.all, root);
-  const auto begin = scattered.begin() + static_cast<std::ptrdiff_t>(m.own());
-  expect_that(
-      Memory::get(m.output(), m.count) == Ints(begin, begin + static_cast<std::ptrdiff_t>(m.count)),
-      "scatter");
-  expect(ncclGather(m.input(), m.output(), m.count, ncclInt, root, comm, stream));
-  stream.finish();
-  if (m.rank == root) expect_that(Memory::get(m.output(), m.all) == gathered(m), "gather");
-}
-
-void everything(const Memory& memory, ncclComm_t comm) {
-  const DeviceStream stream;
-  reduce_out_of_place(memory, comm, stream);
-  reduce_in_place(memory, comm, stream);
-  move(memory, comm, stream);
-  move_with_root(memory, comm, stream);
+Ints get(const int* from, std::size_t elements) {
+  Ints values(elements);
+  device_download(values.data(), from, elements * sizeof(int));
+  return values;
 }
 
 TEST_CASE("collectives on a window are right, in place and not, whatever their size") {
   const int ranks = GENERATE(2, 3, 4, 8);
   const std::size_t count = GENERATE(
       from_range(cells<std::size_t>({1, 1001, one_shot, one_shot + 1}, {1001, one_shot + 1})));
-  with_devices(ranks, [&](int rank, ncclComm_t comm) {
-    const Memory memory(rank, ranks, count);
-    const Window window(comm, memory.memory, memory.size());
-    everything(memory, comm);
-  });
+  check_destroyed(init_on_device(ranks), every_collective(count, ranks - 1),
+                  {.windows = Windows::one});
   CHECK(fake_violations() == 0);
 }
 
-TEST_CASE("large collectives on a window, and on one of the buffers only") {
-  using Cell = std::pair<std::size_t, int>;
-  const auto [count, what] = GENERATE(from_range(
-      cells<Cell>({{half + 1, 0}, {half + 1, 1}, {half + 1, 2}, {2 * half, 0}, {2 * half + 77, 0}},
-                  {{half + 1, 0}, {half + 1, 1}, {half + 1, 2}})));
-  with_devices(2, [&, count = count, what = what](int rank, ncclComm_t comm) {
-    const Memory memory(rank, 2, count);
-    int* const begin = what == 2 ? memory.output() : memory.memory.data();
-    const std::size_t elements = what == 0 ? memory.size() : memory.all + (what == 1 ? 16 : 0);
-    const Window window(comm, begin, elements * sizeof(int));
-    everything(memory, comm);
-  });
+TEST_CASE("large collectives on a window, on two, and on one of the buffers only") {
+  const std::size_t count =
+      GENERATE(from_range(cells<std::size_t>({half + 1, 2 * half, 2 * half + 77}, {half + 1})));
+  const Windows windows = GENERATE(Windows::one, Windows::two, Windows::input, Windows::output);
+  if (count != half + 1 && windows != Windows::one) return;
+  check_destroyed(init_on_device(2), every_collective(count, 1), {.windows = windows});
 }
 
 TEST_CASE("windows of ranks on two devices", "[fake]") {
-  const EachForItself apart;
-  with_unique_id(2, [](int rank, const ncclUniqueId& id) {
-    cuCtxSetCurrent(device_context(rank));
-    ncclComm_t comm = nullptr;
-    expect(ncclCommInitRank(&comm, 2, id, rank));
-    {
-      const Memory memory(rank, 2, 50'000);
-      const Window window(comm, memory.memory, memory.size());
-      everything(memory, comm);
-    }
-    expect(ncclCommDestroy(comm));
-  });
+  check_destroyed(init_on({0, 1}), every_collective(50'000, 1), {.windows = Windows::one});
 }
 
-using Collective = std::function<ncclResult_t(const Memory& memory, ncclComm_t comm, int* in,
-                                              int* out, cudaStream_t stream)>;
-
-/// Bytes that all ranks' streams copy in a call, for each byte of a block; a kernel's own reading
+/// Bytes that all ranks' streams copy in a call, for each byte of a block. A kernel's own reading
 /// and writing is not among them.
-double copied(const Memory& memory, ncclComm_t comm, bool in_place, const Collective& call) {
+double copied(int* memory, bool in_place, const Call& call, ncclComm_t comm, int ranks) {
   const DeviceStream stream;
+  int* const output = in_place ? memory : memory + static_cast<std::size_t>(ranks) * call.count;
   const auto meet = [comm] { expect_sum(comm, 0, 0, 1); };  // on the host
   meet();
   const std::size_t before = fake_copied_bytes();
   meet();
-  expect(call(memory, comm, memory.input(), in_place ? memory.input() : memory.output(), stream));
+  expect(make_call(call, memory, output, comm, stream));
   stream.finish();
   meet();
   const std::size_t bytes = fake_copied_bytes() - before;
   meet();
-  return static_cast<double>(bytes) / (static_cast<double>(memory.count) * sizeof(int));
+  return static_cast<double>(bytes) / (static_cast<double>(call.count) * sizeof(int));
 }
 
 TEST_CASE("how much is copied for each byte, staged and in windows", "[fake]") {
   if (lacks_kernels()) return;  // reductions would be staged
   // As the table in core/stream/README.md says, for 4 ranks.
   struct Row {
-    const char* what;
+    Collective collective;
     bool in_place;
     double staged;
     double in_windows;
-    Collective call;
   };
-  const std::vector<Row> rows{
-      {"all_gather", false, 20, 16,
-       [](const Memory& m, ncclComm_t comm, int* in, int* out, cudaStream_t stream) {
-         return ncclAllGather(in, out, m.count, ncclInt, comm, stream);
-       }},
-      {"all_to_all", false, 32, 16,
-       [](const Memory& m, ncclComm_t comm, int* in, int* out, cudaStream_t stream) {
-         return ncclAlltoAll(in, out, m.count, ncclInt, comm, stream);
-       }},
-      {"all_reduce", false, 8, 3,
-       [](const Memory& m, ncclComm_t comm, int* in, int* out, cudaStream_t stream) {
-         return ncclAllReduce(in, out, m.count, ncclInt, ncclSum, comm, stream);
-       }},
-      {"all_reduce in place", true, 8, 3,
-       [](const Memory& m, ncclComm_t comm, int* in, int* out, cudaStream_t stream) {
-         return ncclAllReduce(in, out, m.count, ncclInt, ncclSum, comm, stream);
-       }},
-      {"reduce_scatter", false, 16, 0,
-       [](const Memory& m, ncclComm_t comm, int* in, int* out, cudaStream_t stream) {
-         return ncclReduceScatter(in, out, m.count, ncclInt, ncclSum, comm, stream);
-       }},
-  };
-  with_devices(4, [&](int rank, ncclComm_t comm) {
-    const Memory memory(rank, 4, 4 * 8192);
+  constexpr std::array rows{
+      Row{Collective::all_gather, false, 20, 16}, Row{Collective::all_to_all, false, 32, 16},
+      Row{Collective::all_reduce, false, 8, 3}, Row{Collective::all_reduce, true, 8, 3},
+      Row{Collective::reduce_scatter, false, 16, 0}};
+  constexpr std::size_t count = 4 * 8192;
+  with_devices(4, [&](int, ncclComm_t comm) {
+    const DeviceBuffer<int> memory(8 * count, -1);
     for (const Row& row : rows) {
-      const double staged = copied(memory, comm, row.in_place, row.call);
-      const Window window(comm, memory.memory, memory.size());
-      const double in_windows = copied(memory, comm, row.in_place, row.call);
+      const Call call{.count = count, .collective = row.collective, .type = DataType::int32};
+      const double staged = copied(memory.data(), row.in_place, call, comm, 4);
+      const Window window(comm, memory, 8 * count);
+      const double in_windows = copied(memory.data(), row.in_place, call, comm, 4);
       expect_that(staged == row.staged && in_windows == row.in_windows,
-                  std::string(row.what) + ": " + std::to_string(staged) + " staged, " +
+                  to_string(call) + ": " + std::to_string(staged) + " staged, " +
                       std::to_string(in_windows) + " in windows");
     }
   });
@@ -265,10 +127,10 @@ TEST_CASE("two windows in one allocation, a buffer across both of them, and one 
     const Window first(comm, data, count * sizeof(int));
     const Window second(comm, data + count, count * sizeof(int));
     for (const std::size_t at : {std::size_t{0}, count / 2, count, 3 * count}) {
-      Memory::put(data + at, numbers(count, rank));
+      put(data + at, numbers(count, rank));
       expect(ncclAllReduce(data + at, data + at, count, ncclInt, ncclSum, comm, stream));
       stream.finish();
-      expect_sums(Memory::get(data + at, count), 2, 0, "at " + std::to_string(at));
+      expect_sums(get(data + at, count), 2, 0, "at " + std::to_string(at));
     }
   });
 }
@@ -277,77 +139,72 @@ TEST_CASE("calls captured before or on a window are replayed, also when it is gi
   const std::size_t count = GENERATE(std::size_t{1000}, half + 10);
   with_devices(2, [&](int rank, ncclComm_t comm) {
     const DeviceStream stream;
-    const Memory memory(rank, 2, count);
+    const DeviceBuffer<int> memory(2 * count, -1);
+    int* const input = memory.data();
+    int* const output = input + count;
     const auto capture = [&] {
       return std::make_unique<CapturedGraph>(stream, [&] {
-        expect(
-            ncclAllReduce(memory.input(), memory.output(), count, ncclInt, ncclSum, comm, stream));
-        expect(
-            ncclAllReduce(memory.output(), memory.output(), count, ncclInt, ncclMax, comm, stream));
+        expect(ncclAllReduce(input, output, count, ncclInt, ncclSum, comm, stream));
+        expect(ncclAllReduce(output, output, count, ncclInt, ncclMax, comm, stream));
       });
     };
     const auto replay = [&](const CapturedGraph& graph, int round) {
-      Memory::put(memory.input(), Ints(count, round * (rank + 1)));
+      put(input, Ints(count, round * (rank + 1)));
       graph.launch(stream);
       graph.launch(stream);
       stream.finish();
-      expect_that(Memory::get(memory.output(), count) == Ints(count, 3 * round), "the sum");
+      expect_that(get(output, count) == Ints(count, 3 * round), "the sum");
     };
+    const std::vector<Case> others = every_collective(count, 1);
     const auto before = capture();
     std::unique_ptr<CapturedGraph> within;
     {
-      const Window window(comm, memory.memory, memory.size());
+      const Window window(comm, memory, 2 * count);
       within = capture();
       for (int round = 1; round < 4; ++round) {
         replay(*within, round);
         replay(*before, 10 * round);
-        everything(memory, comm);
+        check_calls(rank, 2, comm, {others[static_cast<std::size_t>(round)]},
+                    {.windows = Windows::one});
       }
     }
     replay(*within, 5);  // its window is given back, but its memory is there
     replay(*before, 6);
-    everything(memory, comm);
+    check_calls(rank, 2, comm, {others[0]});
   });
   CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("a window is given back, its memory freed and used again") {
-  with_devices(2, [](int rank, ncclComm_t comm) {
-    for (int round = 0; round < 3; ++round) {
-      const Memory memory(rank, 2, 3000 + static_cast<std::size_t>(round));
-      {
-        const Window window(comm, memory.memory, memory.size());
-        everything(memory, comm);
-      }
-      everything(memory, comm);
-      const Window again(comm, memory.memory, memory.size());
-      everything(memory, comm);
-    }
-  });
+  const std::vector<ncclComm_t> comms = init_on_device(2);
+  for (std::size_t round = 0; round < 3; ++round) {
+    for (const Windows windows : {Windows::one, Windows::none, Windows::two})
+      check_calls(comms, every_collective(3000 + round, 1), {.windows = windows});
+  }
+  destroy(comms);
 }
 
 TEST_CASE("one thread registers windows of all ranks in a group, several of each") {
   const std::vector<ncclComm_t> comms = init_on_device(3);
-  std::vector<std::unique_ptr<Memory>> memories;
+  std::vector<std::unique_ptr<DeviceBuffer<int>>> memories;
   std::vector<ncclWindow_t> windows(6);
+  constexpr std::size_t count = 15'000;
   expect(ncclGroupStart());
-  for (int rank = 0; rank < 3; ++rank) {
-    memories.push_back(std::make_unique<Memory>(rank, 3, 5000));
-    const Memory& memory = *memories.back();
-    const auto at = static_cast<std::size_t>(rank);
-    expect(ncclCommWindowRegister(comms[at], memory.input(), memory.all * sizeof(int),
-                                  &windows[2 * at], NCCL_WIN_COLL_SYMMETRIC));
-    expect(ncclCommWindowRegister(comms[at], memory.output(), memory.all * sizeof(int),
-                                  &windows[2 * at + 1], NCCL_WIN_COLL_SYMMETRIC));
+  for (std::size_t at = 0; at < 3; ++at) {
+    memories.push_back(std::make_unique<DeviceBuffer<int>>(2 * count, 0));
+    for (const std::size_t which : {0U, 1U})
+      expect(ncclCommWindowRegister(comms[at], memories[at]->data() + which * count,
+                                    count * sizeof(int), &windows[2 * at + which],
+                                    NCCL_WIN_COLL_SYMMETRIC));
   }
   expect(ncclGroupEnd());
-  on_all_ranks(3, [&](int rank) {
+  each_member(comms, [&](int rank, ncclComm_t comm) {
     cuCtxSetCurrent(device_context(0));
     const auto at = static_cast<std::size_t>(rank);
-    everything(*memories[at], comms[at]);
+    sum_up(comm, *memories[at], count, rank, 3);
     void* pointer = nullptr;
-    expect(ncclWinGetUserPtr(comms[at], windows[2 * at + 1], &pointer));
-    expect_that(pointer == memories[at]->output(), "the second window is the output");
+    expect(ncclWinGetUserPtr(comm, windows[2 * at + 1], &pointer));
+    expect_that(pointer == memories[at]->data() + count, "the second window is the second half");
   });
   for (std::size_t i = 0; i < windows.size(); ++i)
     expect(ncclCommWindowDeregister(comms[i / 2], windows[i]));

@@ -5,8 +5,8 @@
 
 #include "tests/catch.h"
 #include "tests/nccl/extensions.h"
-#include "tests/nccl/variable.h"
 #include "tests/nccl/wrong_pointers.h"
+#include "tests/support/setting.h"
 
 namespace rondo::test {
 namespace {
@@ -14,40 +14,11 @@ namespace {
 /// An address that is never allocated. A freed one may be another thread's by now.
 int* nobodys_address() { return reinterpret_cast<int*>(std::uintptr_t{0x12340}); }
 
-void refuse(ncclResult_t result, const std::string& name) {
-  expect_error(result, ncclInvalidArgument, "the " + name + " at ");
-  expect_error(result, ncclInvalidArgument, nobodys);
-}
-
 /// Checks that calls work after refusals.
 void expect_to_work(int rank, ncclComm_t comm) {
   int value = rank + 1;
   expect(ncclAllReduce(&value, &value, 1, ncclInt, ncclSum, comm, nullptr));
   expect_that(value == 3, "the sum");
-}
-
-/// Every call that has a buffer refuses `wrong`, in a group and outside.
-void expect_refusals(int rank, ncclComm_t comm, int* wrong, int* good, std::size_t count) {
-  const int other = 1 - rank;
-  refuse(ncclAllReduce(wrong, good, count, ncclInt, ncclSum, comm, nullptr), "input");
-  refuse(ncclAllReduce(good, wrong, count, ncclInt, ncclSum, comm, nullptr), "output");
-  refuse(ncclAllReduce(wrong, wrong, count, ncclInt, ncclSum, comm, nullptr), "input");
-  refuse(ncclReduceScatter(wrong, good, count, ncclInt, ncclSum, comm, nullptr), "input");
-  refuse(ncclAllGather(good, wrong, count, ncclInt, comm, nullptr), "output");
-  refuse(ncclAlltoAll(wrong, good, count, ncclInt, comm, nullptr), "input");
-  refuse(ncclBroadcast(wrong, wrong, count, ncclInt, rank, comm, nullptr), "input");
-  refuse(ncclBroadcast(wrong, wrong, count, ncclInt, other, comm, nullptr), "output");
-  refuse(ncclReduce(wrong, wrong, count, ncclInt, ncclSum, other, comm, nullptr), "input");
-  refuse(ncclScatter(good, wrong, count, ncclInt, other, comm, nullptr), "output");
-  refuse(ncclGather(wrong, good, count, ncclInt, other, comm, nullptr), "input");
-  refuse(ncclSend(wrong, count, ncclInt, other, comm, nullptr), "buffer");
-  refuse(ncclRecv(wrong, count, ncclInt, other, comm, nullptr), "buffer");
-  const std::vector<std::size_t> counts{count, count + 1};
-  refuse(rondoAllGatherv(good, wrong, counts.data(), ncclInt, comm, nullptr), "output");
-  expect(ncclGroupStart());
-  expect(ncclAllReduce(good, good, count, ncclInt, ncclSum, comm, nullptr));
-  refuse(ncclSend(wrong, count, ncclInt, other, comm, nullptr), "buffer");
-  refuse(ncclGroupEnd(), "buffer");
 }
 
 void expect_refusals_of_all(std::size_t count) {
@@ -62,12 +33,12 @@ void expect_refusals_of_all(std::size_t count) {
 }
 
 TEST_CASE("NCCL_CHECK_POINTERS=1 checks the buffers of every call") {
-  const Variable set("NCCL_CHECK_POINTERS", "1");  // read as communicators are made
+  const Setting set("NCCL_CHECK_POINTERS", "1");  // read as communicators are made
   expect_refusals_of_all(2);
 }
 
 TEST_CASE("a buffer that ends before the call's last byte is refused") {
-  const Variable set("NCCL_CHECK_POINTERS", "1");  // read as communicators are made
+  const Setting set("NCCL_CHECK_POINTERS", "1");  // read as communicators are made
   run_members(init_all(2), [&](int rank, ncclComm_t comm) {
     const GuardedPage guarded;
     const std::size_t fitting = GuardedPage::bytes / sizeof(int);
@@ -86,7 +57,7 @@ TEST_CASE("a buffer that ends before the call's last byte is refused") {
 }
 
 TEST_CASE("a buffer that a rank has no part in is not checked") {
-  const Variable set("NCCL_CHECK_POINTERS", "1");  // read as communicators are made
+  const Setting set("NCCL_CHECK_POINTERS", "1");  // read as communicators are made
   run_members(init_all(2), [&](int rank, ncclComm_t comm) {
     int* const wrong = nobodys_address();
     int value = rank;

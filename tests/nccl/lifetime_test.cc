@@ -10,6 +10,7 @@
 
 #include "tests/catch.h"
 #include "tests/nccl/members.h"
+#include "tests/nccl/wrong_pointers.h"
 
 namespace rondo::test {
 namespace {
@@ -221,35 +222,9 @@ TEST_CASE("null, strange and destroyed communicators are refused") {
 }
 
 TEST_CASE("a call's arguments are checked") {
-  with_members(2, [](int, ncclComm_t comm) {
+  with_members(2, [](int rank, ncclComm_t comm) {
     std::vector<float> data(8);
-    float* const in = data.data();
-    float* const out = in + 4;
-    const auto all_reduce = [&](const void* from, void* to, std::size_t count, int type, int op) {
-      return ncclAllReduce(from, to, count, numbered<ncclDataType_t>(type),
-                           numbered<ncclRedOp_t>(op), comm, nullptr);
-    };
-    expect_error(all_reduce(nullptr, out, 4, ncclFloat, ncclSum), ncclInvalidArgument,
-                 "input is null");
-    expect_error(all_reduce(in, nullptr, 4, ncclFloat, ncclSum), ncclInvalidArgument,
-                 "output is null");
-    expect_error(all_reduce(in, in + 1, 4, ncclFloat, ncclSum), ncclInvalidArgument, "overlap");
-    expect_error(all_reduce(in, out, 4, ncclNumTypes, ncclSum), ncclInvalidArgument,
-                 "data type 12");
-    expect_error(all_reduce(in, out, 4, -1, ncclSum), ncclInvalidArgument, "data type -1");
-    expect_error(all_reduce(in, out, 4, ncclFloat, 99), ncclInvalidArgument, "operator 99");
-    expect_error(all_reduce(in, out, 4, ncclFloat, -1), ncclInvalidArgument, "operator -1");
-    expect_error(all_reduce(in, out, ~std::size_t{0}, ncclFloat, ncclSum), ncclInvalidArgument,
-                 "address space");
-    expect_error(ncclBroadcast(in, out, 4, ncclFloat, 2, comm, nullptr), ncclInvalidArgument,
-                 "root 2");
-    expect_error(ncclReduce(in, out, 4, ncclFloat, ncclSum, -1, comm, nullptr), ncclInvalidArgument,
-                 "root -1");
-    expect_error(ncclSend(in, 4, ncclFloat, 2, comm, nullptr), ncclInvalidArgument, "peer 2");
-    expect_error(ncclRecv(nullptr, 4, ncclFloat, 0, comm, nullptr), ncclInvalidArgument,
-                 "buffer is null");
-    expect_error(ncclAlltoAll(in, in, 2, ncclFloat, comm, nullptr), ncclInvalidArgument,
-                 "in place");
+    expect_arguments_checked(rank, comm, data.data(), ncclFloat);
     expect_error(ncclCommCount(comm, nullptr), ncclInvalidArgument, "count is null");
     expect_sum(comm, 1, 2);  // and the communicator still works
   });

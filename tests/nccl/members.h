@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/nccl/include/nccl.h"
-#include "tests/api/threads.h"
+#include "tests/support/threads.h"
 
 namespace rondo::test {
 
@@ -47,9 +47,10 @@ inline void destroy(const std::vector<ncclComm_t>& comms) {
   for (const ncclComm_t comm : comms) expect(ncclCommDestroy(comm));
 }
 
-/// Runs body(rank, comm) on a thread for each of the communicator's ranks, and destroys it.
+/// Runs body(rank, comm) on a thread for each of the communicator's ranks. Where one fails, its
+/// communicator is aborted: the others would wait for it.
 template <class Body>
-void run_members(const std::vector<ncclComm_t>& comms, Body&& body) {
+void each_member(const std::vector<ncclComm_t>& comms, Body&& body) {
   FirstOfThreads failure;
   on_all_ranks(static_cast<int>(comms.size()), [&](int rank) {
     const ncclComm_t comm = comms[static_cast<std::size_t>(rank)];
@@ -57,10 +58,16 @@ void run_members(const std::vector<ncclComm_t>& comms, Body&& body) {
       body(rank, comm);
     } catch (...) {
       failure.note();
-      ncclCommAbort(comm);  // the others would wait for this rank
+      ncclCommAbort(comm);
     }
   });
   failure.rethrow();
+}
+
+/// The same, and destroys the communicator.
+template <class Body>
+void run_members(const std::vector<ncclComm_t>& comms, Body&& body) {
+  each_member(comms, body);
   destroy(comms);
 }
 
@@ -78,6 +85,12 @@ inline ncclResult_t failure_of(ncclComm_t comm) {
     std::this_thread::yield();
   }
   return result;
+}
+
+/// Throws unless the last error's text contains `part`.
+inline void expect_last_error(ncclComm_t comm, const std::string& part) {
+  const std::string words = ncclGetLastError(comm);
+  expect_that(words.find(part) != std::string::npos, words);
 }
 
 /// Runs body(rank, id) on a thread for each rank, to make communicators with.

@@ -2,13 +2,12 @@
 // call works all the same. A program of its own, because it replaces operator new.
 #include <dlfcn.h>
 
-#include <cstdlib>
 #include <new>
 #include <string_view>
 
 #include "tests/catch.h"
 #include "tests/nccl/between_devices.h"
-#include "tests/nccl/variable.h"
+#include "tests/support/setting.h"
 
 namespace {
 
@@ -50,7 +49,7 @@ namespace {
 
 /// True where the call needs no more than `allowed` pieces of memory.
 bool survives(bool message, int allowed) {
-  const Variable timeout("RONDO_TIMEOUT", "20");  // for a rank that was not told
+  const Setting timeout("RONDO_TIMEOUT", "20");  // for a rank that was not told
   const std::vector<ncclComm_t> comms = init_on_device(2);
   const std::vector<DeviceStream> streams(2);
   const DeviceBuffer<int> buffer(2000, 1);

@@ -1,96 +1,12 @@
 // Collectives of rondo/nccl.h whose blocks differ in size, on the host.
-#include "tests/nccl/ragged.h"
-
 #include "tests/catch.h"
+#include "tests/nccl/calls.h"
 
 namespace rondo::test {
 namespace {
 
-/// One rank's side.
-struct Side {
-  Counts counts;
-  int rank;
-  ncclComm_t comm;
-
-  int ranks() const { return static_cast<int>(counts.size()); }
-  std::size_t own_count() const { return counts[static_cast<std::size_t>(rank)]; }
-  Numbers all() const { return numbers(counts, rank); }
-  Numbers own() const { return block(all(), counts, rank); }
-};
-
-void check_gathers(const Side& at) {
-  Numbers out(total(at.counts), -1);
-  const Numbers own = at.own();
-  expect(rondoAllGatherv(own.data(), out.data(), at.counts.data(), ncclInt, at.comm, nullptr));
-  expect_that(out == gathered(at.counts), "rondoAllGatherv");
-  out = at.all();
-  int* const inside = out.data() + first_of(at.counts, at.rank);
-  expect(rondoAllGatherv(inside, out.data(), at.counts.data(), ncclInt, at.comm, nullptr));
-  expect_that(out == gathered(at.counts), "rondoAllGatherv in place");
-  const int root = at.ranks() / 2;
-  out.assign(out.size(), -1);
-  expect(rondoGatherv(own.data(), at.rank == root ? out.data() : nullptr, at.counts.data(), ncclInt,
-                      root, at.comm, nullptr));
-  if (at.rank == root) expect_that(out == gathered(at.counts), "rondoGatherv");
-}
-
-void check_scatters(const Side& at) {
-  const int root = at.ranks() / 2;
-  Numbers out(at.own_count(), -1);
-  const Numbers all = at.all();
-  expect(rondoScatterv(at.rank == root ? all.data() : nullptr, out.data(), at.counts.data(),
-                       ncclInt, root, at.comm, nullptr));
-  expect_that(out == block(numbers(at.counts, root), at.counts, at.rank), "rondoScatterv");
-  expect(rondoReduceScatterv(all.data(), out.data(), at.counts.data(), ncclInt, ncclSum, at.comm,
-                             nullptr));
-  expect_that(out == block(summed(at.counts), at.counts, at.rank), "rondoReduceScatterv");
-  Numbers both = all;
-  int* const inside = both.data() + first_of(at.counts, at.rank);
-  expect(rondoReduceScatterv(both.data(), inside, at.counts.data(), ncclInt, ncclSum, at.comm,
-                             nullptr));
-  expect_that(block(both, at.counts, at.rank) == out, "rondoReduceScatterv in place");
-}
-
-void check_exchange(ncclComm_t comm, int rank, int ranks, bool displaced) {
-  Counts out_counts;
-  Counts in_counts;
-  for (int peer = 0; peer < ranks; ++peer) {
-    out_counts.push_back(sent(rank, peer));
-    in_counts.push_back(sent(peer, rank));
-  }
-  const Counts out_places = displacements(out_counts);
-  const Counts in_places = displacements(in_counts);
-  const auto place = [&](const Counts& counts, const Counts& places, int peer) {
-    return displaced ? places[static_cast<std::size_t>(peer)] : first_of(counts, peer);
-  };
-  Numbers in(3000, -1);
-  Numbers wanted = in;
-  Numbers out(3000, -2);
-  for (int peer = 0; peer < ranks; ++peer) {
-    for (std::size_t i = 0; i < sent(rank, peer); ++i)
-      out[place(out_counts, out_places, peer) + i] =
-          rank * 10'000 + peer * 1000 + static_cast<int>(i);
-    for (std::size_t i = 0; i < sent(peer, rank); ++i)
-      wanted[place(in_counts, in_places, peer) + i] =
-          peer * 10'000 + rank * 1000 + static_cast<int>(i);
-  }
-  expect(rondoAllToAllv(out.data(), out_counts.data(), displaced ? out_places.data() : nullptr,
-                        in.data(), in_counts.data(), displaced ? in_places.data() : nullptr,
-                        ncclInt, comm, nullptr));
-  expect_that(in == wanted, displaced ? "rondoAllToAllv, displaced" : "rondoAllToAllv");
-}
-
-TEST_CASE("blocks that differ in size") {
-  const int ranks = GENERATE(1, 2, 3, 5);
-  with_members(ranks, [&](int rank, ncclComm_t comm) {
-    for (int pattern = 0; pattern < 3; ++pattern) {
-      const Side at{counts_of(pattern, ranks), rank, comm};
-      check_gathers(at);
-      check_scatters(at);
-    }
-    for (const bool displaced : {false, true}) check_exchange(comm, rank, ranks, displaced);
-  });
-}
+using Counts = std::vector<std::size_t>;
+using Numbers = std::vector<int>;
 
 TEST_CASE("a scalar multiplies blocks that differ in size, and operators on bits combine them") {
   with_members(2, [](int rank, ncclComm_t comm) {
@@ -117,31 +33,39 @@ TEST_CASE("a scalar multiplies blocks that differ in size, and operators on bits
 
 TEST_CASE("one thread's group makes ragged calls for all ranks, and a simulated one counts them") {
   const std::vector<ncclComm_t> comms = init_all(3);
-  const Counts counts{2, 0, 1'000'000};
-  std::vector<Numbers> out(3, Numbers(total(counts)));
-  std::vector<Numbers> own;
-  for (int rank = 0; rank < 3; ++rank) own.push_back(block(numbers(counts, rank), counts, rank));
-  Counts to_each{1, 0, 0};
-  Numbers exchanged(3, -1);
+  const std::vector<Trial> trials{
+      {{.call = {.collective = Collective::all_gather, .type = DataType::int32},
+        .counts = {2, 0, 1'000'000}},
+       3},
+      {{.call = {.type = DataType::int32},
+        .between = [](int, int to) { return std::size_t(to == 0 ? 1 : 0); }},
+       3}};
+  std::vector<std::vector<Bytes>> memories;
+  for (const Trial& trial : trials)
+    memories.push_back({trial.before(0), trial.before(1), trial.before(2)});
   const auto issue = [&] {
     expect(ncclGroupStart());
-    for (std::size_t rank = 0; rank < 3; ++rank) {
-      expect(rondoAllGatherv(own[rank].data(), out[rank].data(), counts.data(), ncclInt,
-                             comms[rank], nullptr));
-      const Counts from_each = rank == 0 ? Counts{1, 1, 1} : Counts{0, 0, 0};
-      expect(rondoAllToAllv(&own[2][rank], to_each.data(), nullptr, exchanged.data(),
-                            from_each.data(), nullptr, ncclInt, comms[rank], nullptr));
+    for (int rank = 0; rank < 3; ++rank) {
+      for (std::size_t i = 0; i < trials.size(); ++i) {
+        std::byte* const memory = memories[i][static_cast<std::size_t>(rank)].data();
+        expect(make_call(trials[i], rank, memory + trials[i].input(rank),
+                         memory + trials[i].output(rank), comms[static_cast<std::size_t>(rank)],
+                         nullptr));
+      }
     }
   };
   issue();
   ncclSimInfo_t info = NCCL_SIM_INFO_INITIALIZER;
   expect(ncclGroupSimulateEnd(&info));
   CHECK(info.estimatedTime > 200);  // 4 MB at 0.1 ns a byte
-  CHECK(exchanged == Numbers(3, -1));
+  for (int rank = 0; rank < 3; ++rank)
+    CHECK(memories[1][static_cast<std::size_t>(rank)] == trials[1].before(rank));
   issue();
   expect(ncclGroupEnd());
-  CHECK(out == std::vector<Numbers>(3, gathered(counts)));
-  CHECK(exchanged == Numbers(own[2].begin(), own[2].begin() + 3));
+  for (int rank = 0; rank < 3; ++rank) {
+    for (std::size_t i = 0; i < trials.size(); ++i)
+      CHECK_NOTHROW(trials[i].check(rank, memories[i][static_cast<std::size_t>(rank)].data()));
+  }
   destroy(comms);
 }
 

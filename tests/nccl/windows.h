@@ -2,28 +2,11 @@
 #pragma once
 
 #include "tests/nccl/between_devices.h"
+#include "tests/nccl/check.h"
 #include "tests/nccl/kernels.h"
-#include "tests/nccl/variable.h"
+#include "tests/support/setting.h"
 
 namespace rondo::test {
-
-/// A window on memory that lives longer. All ranks make it together, and each ends its own.
-class Window {
- public:
-  Window(ncclComm_t comm, void* memory, std::size_t bytes) : comm_(comm) {
-    expect(ncclCommWindowRegister(comm, memory, bytes, &window_, NCCL_WIN_COLL_SYMMETRIC));
-  }
-  template <class T>
-  Window(ncclComm_t comm, const DeviceBuffer<T>& memory, std::size_t count)
-      : Window(comm, memory.data(), count * sizeof(T)) {}
-  ~Window() { ncclCommWindowDeregister(comm_, window_); }
-  Window(const Window&) = delete;
-  Window& operator=(const Window&) = delete;
-
- private:
-  ncclComm_t comm_;
-  ncclWindow_t window_ = nullptr;
-};
 
 /// All-reduces `count` of every rank's numbers there, and checks what comes.
 inline void sum_up(ncclComm_t comm, const DeviceBuffer<int>& buffer, std::size_t count, int rank,
@@ -42,7 +25,7 @@ constexpr std::size_t summed_count = 40'000;
 /// Runs body(rank, comm) on a thread for each of two ranks, on a device each or on one.
 template <class Body>
 void with_two(bool across, Body&& body) {
-  const Variable executor("RONDO_DEVICE_EXECUTOR", "finite");  // a kernel would need no window
+  const Setting executor("RONDO_DEVICE_EXECUTOR", "finite");  // a kernel would need no window
   const EachForItself apart;
   with_unique_id(2, [&](int rank, const ncclUniqueId& id) {
     cuCtxSetCurrent(device_context(across ? rank : 0));

@@ -4,7 +4,7 @@
 
 #include "tests/catch.h"
 #include "tests/nccl/members.h"
-#include "tests/nccl/variable.h"
+#include "tests/support/setting.h"
 
 namespace rondo::test {
 namespace {
@@ -21,7 +21,7 @@ TEST_CASE("bytes that are no unique id are refused in plain text, with this API'
 }
 
 TEST_CASE("bytes that are no plain text are escaped") {
-  const Variable set("NCCL_COMM_ID", "\xff\tn\xc3\xb6");
+  const Setting set("NCCL_COMM_ID", "\xff\tn\xc3\xb6");
   ncclUniqueId id;
   CHECK_NOTHROW(expect_error(ncclGetUniqueId(&id), ncclInvalidUsage,
                              "NCCL_COMM_ID=\\xff\\x09n\\xc3\\xb6 is not an address and a port"));
@@ -33,12 +33,12 @@ TEST_CASE("the variable that was set is the one that is named") {
   ncclUniqueId id;
   {
     const std::string name = prefix + "COMM_ID";
-    const Variable set(name.c_str(), "bad");
+    const Setting set(name.c_str(), "bad");
     CHECK_NOTHROW(expect_error(ncclGetUniqueId(&id), ncclInvalidUsage,
                                "rondo: " + name + "=bad is not an address and a port"));
   }
   const std::string name = prefix + "SOCKET_IFNAME";
-  const Variable set(name.c_str(), "nope");
+  const Setting set(name.c_str(), "nope");
   CHECK_NOTHROW(expect_error(ncclGetUniqueId(&id), ncclInvalidUsage,
                              "no network interface fits " + name + "=nope. Try: "));
 }

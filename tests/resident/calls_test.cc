@@ -76,10 +76,11 @@ TEST_CASE("every collective has the finite form's result on both sides of every 
   const int ranks = GENERATE(2, 3, 4, 8);
   std::vector<Call> calls;
   int wanted = 0;
-  for (const Collective collective : nccl_collectives) {
-    for (const std::size_t count : counts_of(collective, ranks)) {
-      calls.push_back(
-          {.count = count, .collective = collective, .type = DataType::float32, .root = ranks - 1});
+  for (const Case& each : every_collective(0, ranks - 1, DataType::float32)) {
+    if (each.in_place) continue;
+    for (const std::size_t count : counts_of(each.call.collective, ranks)) {
+      calls.push_back(each.call);
+      calls.back().count = count;
       wanted += waits(calls.back(), ranks) ? ranks : 0;
     }
   }
@@ -127,46 +128,15 @@ TEST_CASE("calls in place, and buffers that are not aligned to their elements") 
   CHECK(launches.are(2 * 3 * 7));
 }
 
-TEST_CASE("all-gather and reduce-scatter in a part of the other buffer") {
-  run_on_own(init_on_own(4), [](int rank, ncclComm_t comm) {
-    const DeviceStream stream;
-    for (const std::size_t count : {std::size_t{7}, std::size_t{9000}}) {
-      const std::size_t own = static_cast<std::size_t>(rank) * count;
-      std::vector<int> mine(4 * count, -1);
-      std::fill_n(mine.begin() + static_cast<std::ptrdiff_t>(own), count, rank);
-      const DeviceBuffer<int> all(mine);
-      expect(ncclAllGather(all.data() + own, all.data(), count, ncclInt, comm, stream));
-      stream.finish();
-      for (int from = 0; from < 4; ++from)
-        expect_that(all.get()[static_cast<std::size_t>(from) * count + count - 1] == from,
-                    "gathered");
-      expect(
-          ncclReduceScatter(all.data(), all.data() + own, count, ncclInt, ncclSum, comm, stream));
-      stream.finish();
-      expect_that(all.get()[own] == 4 * rank && all.get()[own + count - 1] == 4 * rank, "reduced");
-    }
-  });
+TEST_CASE("every collective against the oracle, in place too") {
+  const int ranks = GENERATE(2, 4);
+  for (const std::size_t count : {std::size_t{7}, std::size_t{9000}})
+    check_destroyed(init_on_own(ranks), every_collective(count, ranks - 1));
 }
 
 TEST_CASE("scaled contributions to calls that wait, with the scalar on the host or the device") {
   const ResidentLaunches launches;
-  run_on_own(init_on_own(2), [](int rank, ncclComm_t comm) {
-    const DeviceStream stream;
-    const std::size_t count = 10'000;
-    const DeviceBuffer<float> values(count, 1);
-    const DeviceBuffer<float> scalar(1, 10);
-    const float on_host = rank == 0 ? 2.0F : 3.0F;
-    ncclRedOp_t at_once = ncclSum;
-    ncclRedOp_t later = ncclSum;
-    expect(ncclRedOpCreatePreMulSum(&at_once, const_cast<float*>(&on_host), ncclFloat,
-                                    ncclScalarHostImmediate, comm));
-    expect(ncclRedOpCreatePreMulSum(&later, scalar.data(), ncclFloat, ncclScalarDevice, comm));
-    expect(ncclAllReduce(values.data(), values.data(), count, ncclFloat, at_once, comm, stream));
-    expect(ncclReduce(values.data(), values.data(), count, ncclFloat, later, 1, comm, stream));
-    stream.finish();
-    expect_that(values.get() == std::vector<float>(count, rank == 1 ? 100.0F : 5.0F),
-                "(2 + 3), then (5 + 5) * 10 at rank 1");
-  });
+  run_on_own(init_on_own(2), [](int rank, ncclComm_t comm) { check_scaled(rank, comm, 10'000); });
   CHECK(launches.are(4));
 }
 

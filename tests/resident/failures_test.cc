@@ -17,11 +17,8 @@ TEST_CASE("ranks that disagree about a call that waits are told so") {
     const std::size_t mine = rank == 0 ? 10 : more;
     const ncclResult_t at_once =
         ncclAllReduce(buffer.data(), buffer.data(), mine, ncclInt, ncclSum, comm, stream);
-    if (at_once != ncclSuccess) expect(at_once, ncclInvalidUsage);
-    stream.finish();
-    expect(failure_of(comm), ncclInvalidUsage);
-    const std::string words = ncclGetLastError(comm);
-    expect_that(words.find("all_reduce") != std::string::npos, words);
+    expect_failing(at_once, stream, comm, ncclInvalidUsage);
+    expect_last_error(comm, "all_reduce");
   });
 }
 
@@ -56,7 +53,7 @@ TEST_CASE("the log says what a kernel waited for when it was ended") {
 }
 
 TEST_CASE("a rank that never comes is a timeout on all others") {
-  const Variable limit("RONDO_TIMEOUT", "2");
+  const Setting limit("RONDO_TIMEOUT", "2");
   const std::vector<ncclComm_t> comms = init_on_own(2);
   cuCtxSetCurrent(device_context(0));
   const DeviceStream stream;
@@ -96,7 +93,7 @@ TEST_CASE("the driver's refusal of a kernel ends the communicator on all ranks")
 std::string log_of_making(const std::vector<int>& devices, const std::string& executor) {
   const Log log;
   log.record([&] {
-    const Variable setting("RONDO_DEVICE_EXECUTOR", executor);
+    const Setting setting("RONDO_DEVICE_EXECUTOR", executor);
     destroy(init_each_on(devices));
   });
   destroy(init_all(1));  // the log goes to standard error again

@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "tests/nccl/variable.h"
+#include "tests/support/setting.h"
 
 namespace rondo::test {
 
@@ -27,8 +27,8 @@ class Log {
 
   template <class Body>
   auto record(Body body) const {
-    const Variable level("RONDO_DEBUG", "INFO");
-    const Variable file("RONDO_DEBUG_FILE", path_.string());
+    const Setting level("RONDO_DEBUG", "INFO");
+    const Setting file("RONDO_DEBUG_FILE", path_.string());
     return body();
   }
   std::string text() const {

@@ -51,8 +51,8 @@ struct Mode {
   explicit Mode(bool wide)
       : reproducible("RONDO_REPRODUCIBLE", wide ? "0" : "1"),
         accumulate("RONDO_ACCUMULATE", wide ? "wide" : "type") {}
-  Variable reproducible;
-  Variable accumulate;
+  Setting reproducible;
+  Setting accumulate;
 };
 
 /// Checks device buffers, one call at a time, and the same on host buffers.
@@ -91,7 +91,7 @@ TEST_CASE("calls through the host's memory have the bits of rank order") {
   const bool wide = GENERATE(false, true);
   const std::vector<Problem> problems = problems_of(3, wide);
   const Mode mode(wide);
-  const Variable staged("RONDO_P2P_DISABLE", "1");
+  const Setting staged("RONDO_P2P_DISABLE", "1");
   run_on_own(init_on_own(3),
              [&](int rank, ncclComm_t comm) { check_alone(problems, rank, comm, "staged"); });
 }

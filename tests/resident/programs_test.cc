@@ -1,13 +1,11 @@
 // The programs of calls against the reference, in the arenas that communicators have.
 #include "core/resident/programs.h"
 
-#include <random>
-
 #include "algorithms/table.h"
 #include "core/resident/form.h"
 #include "kernels/device/calls.h"
 #include "tests/catch.h"
-#include "tests/device/arithmetic.h"
+#include "tests/device/placed.h"
 
 namespace rondo::resident {
 namespace {
@@ -34,14 +32,9 @@ class Group {
     REQUIRE(choose(call, ranks_).form == Form::program);
     const Schedule schedule =
         find_algorithm(call.collective, algorithm_of(call.collective))->build(ranks_, call.root);
-    const Partition partition(schedule.layout, call.count, size_of(call.type));
-    std::vector<Bytes> inputs;
-    for (int rank = 0; rank < ranks_; ++rank)
-      inputs.push_back(
-          device::test::random_bytes(bytes(partition, call, Buffer::input, rank), random_));
-    const std::vector<Bytes> expected =
-        reference(schedule, partition, call.type, call.op, inputs, device::test::cpu_arithmetic);
-    const std::vector<Bytes> got = run(call, partition, inputs);
+    const auto [inputs, expected] =
+        device::test::expected_of({.call = call, .salt = ++calls_}, schedule);
+    const std::vector<Bytes> got = run(call, inputs, expected);
     for (int rank = 0; rank < ranks_; ++rank) {
       INFO(to_string(call) << " of " << ranks_ << " ranks, rank " << rank);
       REQUIRE(got[static_cast<std::size_t>(rank)] == expected[static_cast<std::size_t>(rank)]);
@@ -49,22 +42,16 @@ class Group {
   }
 
  private:
-  static std::size_t bytes(const Partition& partition, const Call& call, Buffer buffer, int rank) {
-    const ChunkSpan span = held(call.collective, buffer, partition.layout(), rank, call.root);
-    return (partition.offset(span.first + span.count) - partition.offset(span.first)) *
-           size_of(call.type);
-  }
-
-  std::vector<Bytes> run(const Call& call, const Partition& partition,
-                         const std::vector<Bytes>& inputs) {
+  /// `expected`: what the outputs are as long as.
+  std::vector<Bytes> run(const Call& call, const std::vector<Bytes>& inputs,
+                         const std::vector<Bytes>& expected) {
     std::vector<Part> parts;
     parts.reserve(inputs.size());
     std::uint32_t stripes = 0;
     for (int rank = 0; rank < ranks_; ++rank) {
       const auto at = static_cast<std::size_t>(rank);
       Part& part = parts.emplace_back(Part{
-          Placed(inputs[at], 0), Placed(Bytes(bytes(partition, call, Buffer::output, rank)), 0),
-          device::ProgramCall{}});
+          Placed(inputs[at], 0), Placed(Bytes(expected[at].size()), 0), device::ProgramCall{}});
       memory_.control(rank).patience = device::test::ample_patience;
       part.call.input = part.in.data();
       part.call.output = part.out.data();
@@ -86,7 +73,7 @@ class Group {
   const int ranks_;
   HostGroup memory_;
   std::vector<Programs> programs_{};
-  std::mt19937 random_{7};
+  unsigned calls_ = 0;
 };
 
 constexpr std::array moved{Collective::all_gather, Collective::broadcast, Collective::all_to_all,

@@ -8,7 +8,7 @@
 #include "tests/nccl/between_devices.h"
 #include "tests/nccl/calls.h"
 #include "tests/nccl/together.h"
-#include "tests/nccl/variable.h"
+#include "tests/support/setting.h"
 
 namespace rondo::test {
 
@@ -20,7 +20,7 @@ inline std::vector<int> own_devices(int ranks) {
 
 /// Communicators of ranks with a device each. `executor`: RONDO_DEVICE_EXECUTOR.
 inline std::vector<ncclComm_t> init_on_own(int ranks, const std::string& executor = "auto") {
-  const Variable setting("RONDO_DEVICE_EXECUTOR", executor);
+  const Setting setting("RONDO_DEVICE_EXECUTOR", executor);
   return init_each_on(own_devices(ranks));
 }
 
@@ -42,10 +42,6 @@ class ResidentLaunches {
  private:
   int before_ = fake_resident_launches();
 };
-
-inline const std::vector<Collective> nccl_collectives{
-    Collective::all_reduce, Collective::reduce_scatter, Collective::reduce,  Collective::all_gather,
-    Collective::broadcast,  Collective::all_to_all,     Collective::scatter, Collective::gather};
 
 /// Small non-negative numbers in any type: no byte makes a NaN or an overflow.
 inline std::vector<unsigned char> small_numbers(std::size_t bytes, int rank) {

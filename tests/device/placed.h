@@ -1,32 +1,19 @@
-// What the tests of the device executor share: the reference's arithmetic, inputs, placed memory.
+// What the tests of the device executor share: the oracle, and placed memory.
 #pragma once
 
 #include <algorithm>
-#include <random>
-#include <span>
 #include <vector>
 
-#include "core/schedule/reference.h"
-#include "kernels/cpu/reduce.h"
 #include "tests/device/host_group.h"
+#include "tests/support/oracle.h"
 
 namespace rondo::device::test {
 
-inline const Arithmetic cpu_arithmetic{
-    .reduce = [](DataType type, ReduceOperator op, void* out, std::span<const void* const> operands,
-                 std::size_t count) { reduce(type, op, out, operands, count); },
-    .scale = scale,
-    .divide = divide};
+using rondo::test::Expected;
+using rondo::test::expected_of;
 
 /// How often a wait looks at its word before it fails the test: far more than any run needs.
 inline constexpr std::uint64_t ample_patience = 200'000'000;
-
-/// Small non-negative numbers of any type: no byte makes a NaN or an overflow.
-inline Bytes random_bytes(std::size_t bytes, std::mt19937& random) {
-  Bytes made(bytes);
-  for (std::byte& byte : made) byte = static_cast<std::byte>(random() % 48);
-  return made;
-}
 
 /// Bytes that begin `offset` bytes after an aligned place.
 class Placed {
