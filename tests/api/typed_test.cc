@@ -62,19 +62,24 @@ static_assert(data_type_of<std::size_t> == DataType::uint64);
 static_assert(!HasDataType<bool> && !HasDataType<long double> && !HasDataType<int*>);
 static_assert(!HasDataType<std::string> && !HasDataType<Reduction> && HasDataType<Half>);
 
-/// The typed call of a case, whose type is T's.
+/// A rank's buffers of a call whose type is T's.
 template <class T>
-void call(Communicator& comm, const test::Case& given, std::span<const T> in, std::span<T> out) {
+struct Buffers {
+  std::span<const T> in{};
+  std::span<T> out{};
+  std::span<T> both{};  ///< of calls in place
+  test::ExchangeSide sent{};
+  test::ExchangeSide received{};
+};
+
+/// The typed call of a case.
+template <class T>
+void call(Communicator& comm, const test::Case& given, const Buffers<T>& at) {
   const Call& is = given.call;
-  const std::span<T> both = given.in_place && in.size() > out.size()
-                                ? std::span(const_cast<T*>(in.data()), in.size())
-                                : out;
-  if (given.between) {
-    const auto sent = test::sent_by(given, comm.rank(), comm.size());
-    const auto received = test::received_by(given, comm.rank(), comm.size());
+  const auto& [in, out, both, sent, received] = at;
+  if (given.between)
     return comm.all_to_all_v(in, {sent.counts, sent.displacements}, out,
                              {received.counts, received.displacements});
-  }
   const bool ragged = !given.counts.empty();
   switch (is.collective) {
     case Collective::all_reduce:
@@ -101,17 +106,12 @@ void call(Communicator& comm, const test::Case& given, std::span<const T> in, st
 
 /// The same without waiting.
 template <class T>
-Work start(Communicator& comm, const test::Case& given, std::span<const T> in, std::span<T> out) {
+Work start(Communicator& comm, const test::Case& given, const Buffers<T>& at) {
   const Call& is = given.call;
-  const std::span<T> both = given.in_place && in.size() > out.size()
-                                ? std::span(const_cast<T*>(in.data()), in.size())
-                                : out;
-  if (given.between) {
-    const auto sent = test::sent_by(given, comm.rank(), comm.size());
-    const auto received = test::received_by(given, comm.rank(), comm.size());
+  const auto& [in, out, both, sent, received] = at;
+  if (given.between)
     return comm.all_to_all_v_async(in, {sent.counts, sent.displacements}, out,
                                    {received.counts, received.displacements});
-  }
   const bool ragged = !given.counts.empty();
   switch (is.collective) {
     case Collective::all_reduce:
@@ -169,14 +169,20 @@ void check_calls(Communicator& comm, bool at_once) {
   std::vector<Work> works;
   for (const test::Trial& trial : trials) {
     memories.push_back(trial.before(comm.rank()));
-    auto* const in = reinterpret_cast<T*>(memories.back().data() + trial.input(comm.rank()));
-    auto* const out = reinterpret_cast<T*>(memories.back().data() + trial.output(comm.rank()));
-    const std::span<const T> from(in, trial.reads(comm.rank()) / sizeof(T));
-    const std::span<T> to(out, trial.writes(comm.rank()) / sizeof(T));
+    const int rank = comm.rank();
+    auto* const in = reinterpret_cast<T*>(memories.back().data() + trial.input(rank));
+    auto* const out = reinterpret_cast<T*>(memories.back().data() + trial.output(rank));
+    Buffers<T> at{.in = {in, trial.reads(rank) / sizeof(T)},
+                  .out = {out, trial.writes(rank) / sizeof(T)}};
+    at.both = at.in.size() > at.out.size() ? std::span<T>(in, at.in.size()) : at.out;
+    if (trial.given().between) {
+      at.sent = test::sent_by(trial.given(), rank, comm.size());
+      at.received = test::received_by(trial.given(), rank, comm.size());
+    }
     if (at_once) {
-      works.push_back(start<T>(comm, trial.given(), from, to));
+      works.push_back(start<T>(comm, trial.given(), at));
     } else {
-      call<T>(comm, trial.given(), from, to);
+      call<T>(comm, trial.given(), at);
     }
   }
   for (Work& work : works) work.wait();
