@@ -97,20 +97,17 @@ TEST_CASE("a rank that kills itself is named by its number, host and pid") {
 
 TEST_CASE("only communicators with the dead rank fail; its place in them is named") {
   const int port = free_port();
-  std::vector<Child> children;
-  for (int rank = 0; rank < 4; ++rank) {
-    children.emplace_back([=]() -> std::string {
-      Rank self(port, rank, 4);
-      const bool odd = rank % 2 == 1;
-      const auto half =
-          self.control->open(odd ? 2 : 1, odd ? std::vector<int>{3, 1} : std::vector<int>{0, 2});
-      half->exchange("");
-      self.line->exchange("");
-      if (rank == 1) ::kill(::getpid(), SIGKILL);
-      self.failure();
-      return odd ? self.failure(*half) : half->failed() ? "failed" : "fine";
-    });
-  }
+  std::vector<Child> children = start_ranks(4, [=](int rank) -> std::string {
+    Rank self(port, rank, 4);
+    const bool odd = rank % 2 == 1;
+    const auto half =
+        self.control->open(odd ? 2 : 1, odd ? std::vector<int>{3, 1} : std::vector<int>{0, 2});
+    half->exchange("");
+    self.line->exchange("");
+    if (rank == 1) ::kill(::getpid(), SIGKILL);
+    self.failure();
+    return odd ? self.failure(*half) : half->failed() ? "failed" : "fine";
+  });
   CHECK(children[0].report() == "fine");
   CHECK(children[2].report() == "fine");
   CHECK(says(children[3].report(), "rondo: rank 0: rank 1 (host x, pid "));
@@ -118,17 +115,14 @@ TEST_CASE("only communicators with the dead rank fail; its place in them is name
 
 TEST_CASE("where a member's place is not its world rank, both are told") {
   const int port = free_port();
-  std::vector<Child> children;
-  for (int rank = 0; rank < 3; ++rank) {
-    children.emplace_back([=]() -> std::string {
-      Rank self(port, rank, 3);
-      if (rank == 0) return self.failure();
-      const auto pair = self.control->open(1, {2, 1});
-      pair->exchange("");
-      if (rank == 2) ::kill(::getpid(), SIGKILL);
-      return self.failure(*pair);
-    });
-  }
+  std::vector<Child> children = start_ranks(3, [=](int rank) -> std::string {
+    Rank self(port, rank, 3);
+    if (rank == 0) return self.failure();
+    const auto pair = self.control->open(1, {2, 1});
+    pair->exchange("");
+    if (rank == 2) ::kill(::getpid(), SIGKILL);
+    return self.failure(*pair);
+  });
   CHECK(says(children[1].report(), "rondo: rank 1: rank 0 (world rank 2, host x, pid "));
   CHECK(says(children[0].report(), "rondo: rank 0: rank 2 (host x, pid "));
 }
@@ -173,22 +167,19 @@ TEST_CASE("a stopped rank counts as silent, whether it serves or not") {
 TEST_CASE("processes that disagree are told both sides, by a stall or by a wrong frame") {
   for (const bool by_frame : {false, true}) {
     const int port = free_port();
-    std::vector<Child> children;
-    for (int rank = 0; rank < 3; ++rank) {
-      children.emplace_back([=] {
-        Rank self(port, rank, 3);
-        self.line->calls().begin(sum_of(3, rank == 2 ? 8 : 4));
-        self.line->exchange("");
-        if (rank == 0 && by_frame) self.line->report_mismatch(2, 3);
-        // Asks again and again, as a communicator does, since ranks that answer late are not named.
-        const auto ask = [&] {
-          self.line->report_stall(false);
-          return self.line->failed();
-        };
-        if (rank == 0 && !by_frame) eventually(ask);
-        return self.failure();
-      });
-    }
+    std::vector<Child> children = start_ranks(3, [=](int rank) -> std::string {
+      Rank self(port, rank, 3);
+      self.line->calls().begin(sum_of(3, rank == 2 ? 8 : 4));
+      self.line->exchange("");
+      if (rank == 0 && by_frame) self.line->report_mismatch(2, 3);
+      // Asks again and again, as a communicator does, since ranks that answer late are not named.
+      const auto ask = [&] {
+        self.line->report_stall(false);
+        return self.line->failed();
+      };
+      if (rank == 0 && !by_frame) eventually(ask);
+      return self.failure();
+    });
     for (auto& child : children) {
       CHECK(says(child.report(),
                  "ranks 0, 1 call all_reduce #3 (4 x float32, sum) but rank 2 calls all_reduce #3 "
@@ -199,16 +190,13 @@ TEST_CASE("processes that disagree are told both sides, by a stall or by a wrong
 
 TEST_CASE("a wrong frame ends in an error even where the logs do not explain it") {
   const int port = free_port();
-  std::vector<Child> children;
-  for (int rank = 0; rank < 2; ++rank) {
-    children.emplace_back([=] {
-      Rank self(port, rank, 2);
-      if (rank == 0) self.line->calls().begin(sum_of(1, 4));
-      self.line->exchange("");
-      if (rank == 0) self.line->report_mismatch(1, 1);
-      return self.failure();
-    });
-  }
+  std::vector<Child> children = start_ranks(2, [=](int rank) -> std::string {
+    Rank self(port, rank, 2);
+    if (rank == 0) self.line->calls().begin(sum_of(1, 4));
+    self.line->exchange("");
+    if (rank == 0) self.line->report_mismatch(1, 1);
+    return self.failure();
+  });
   CHECK(says(children[0].report(),
              "rondo: rank 0: rank 0 is in all_reduce #1 (4 x float32, sum) but was sent data of "
              "another call by rank 1 (host x, pid "));
@@ -217,17 +205,14 @@ TEST_CASE("a wrong frame ends in an error even where the logs do not explain it"
 
 TEST_CASE("a send that nobody receives ends at the deadline and names the peer") {
   const int port = free_port();
-  std::vector<Child> children;
-  for (int rank = 0; rank < 2; ++rank) {
-    children.emplace_back([=] {
-      Rank self(port, rank, 2);
-      if (rank == 0) {
-        self.line->report_stall_on(1, "send (4 x float32) to rank 1", false);
-        self.line->report_stall_on(1, "send (4 x float32) to rank 1", true);
-      }
-      return self.failure();
-    });
-  }
+  std::vector<Child> children = start_ranks(2, [=](int rank) -> std::string {
+    Rank self(port, rank, 2);
+    if (rank == 0) {
+      self.line->report_stall_on(1, "send (4 x float32) to rank 1", false);
+      self.line->report_stall_on(1, "send (4 x float32) to rank 1", true);
+    }
+    return self.failure();
+  });
   const auto report = children[0].report();
   CHECK(says(report,
              "rondo: rank 0: send (4 x float32) to rank 1 did not complete within 300 s: "
@@ -280,33 +265,30 @@ TEST_CASE("ranks may leave in any order, and no one is thought dead") {
 
 TEST_CASE("when rank 0 goes in order the others go on, without a control plane") {
   const int port = free_port();
-  std::vector<Child> children;
-  for (int rank = 0; rank < 3; ++rank) {
-    children.emplace_back([=]() -> std::string {
-      Rank self(port, rank, 3);
-      const auto pair = rank == 0 ? nullptr : self.control->open(1, {1, 2});
-      if (pair != nullptr) pair->exchange("");
-      self.line->leave();
-      if (rank == 0) {
-        self.line.reset();
-        self.control.reset();
-        return "gone";
-      }
+  std::vector<Child> children = start_ranks(3, [=](int rank) -> std::string {
+    Rank self(port, rank, 3);
+    const auto pair = rank == 0 ? nullptr : self.control->open(1, {1, 2});
+    if (pair != nullptr) pair->exchange("");
+    self.line->leave();
+    if (rank == 0) {
       self.line.reset();
-      // Rank 0 stays a few seconds for their sake. Then no rank is left to ask.
-      if (!eventually([&] {
-            try {
-              pair->exchange("");
-            } catch (const Error&) {
-              return true;
-            }
-            return false;
-          })) {
-        return "the service stayed";
-      }
-      return pair->failure().what();
-    });
-  }
+      self.control.reset();
+      return "gone";
+    }
+    self.line.reset();
+    // Rank 0 stays a few seconds for their sake. Then no rank is left to ask.
+    if (!eventually([&] {
+          try {
+            pair->exchange("");
+          } catch (const Error&) {
+            return true;
+          }
+          return false;
+        })) {
+      return "the service stayed";
+    }
+    return pair->failure().what();
+  });
   CHECK(children[0].report() == "gone");
   CHECK(says(children[1].report(), "has left the job. Try: make communicators while"));
   CHECK(says(children[2].report(), "has left the job"));
@@ -314,41 +296,38 @@ TEST_CASE("when rank 0 goes in order the others go on, without a control plane")
 
 TEST_CASE("ranks that wait after the service has gone know which ranks left before") {
   const int port = free_port();
-  std::vector<Child> children;
   // Ranks 0 and 1 leave after two calls and three. Then no rank is left for rank 2 to ask.
-  for (int rank = 0; rank < 3; ++rank) {
-    children.emplace_back([=]() -> std::string {
-      Rank self(port, rank, 3);
-      for (std::uint64_t call = 1; call <= 2 + static_cast<std::uint64_t>(rank); ++call) {
-        self.line->calls().begin(sum_of(call, 4));
-        if (call < 4) self.line->calls().complete(call);
+  std::vector<Child> children = start_ranks(3, [=](int rank) -> std::string {
+    Rank self(port, rank, 3);
+    for (std::uint64_t call = 1; call <= 2 + static_cast<std::uint64_t>(rank); ++call) {
+      self.line->calls().begin(sum_of(call, 4));
+      if (call < 4) self.line->calls().complete(call);
+    }
+    const auto pair = rank == 1 ? nullptr : self.control->open(1, {0, 2});
+    if (pair != nullptr) pair->exchange("");
+    if (rank < 2) {
+      if (pair != nullptr) pair->leave();
+      self.line->leave();
+      return "gone";
+    }
+    const auto alone = self.control->open(2, {2});
+    const bool unserved = eventually([&] {
+      try {
+        alone->exchange("");
+      } catch (const Error&) {
+        return true;
       }
-      const auto pair = rank == 1 ? nullptr : self.control->open(1, {0, 2});
-      if (pair != nullptr) pair->exchange("");
-      if (rank < 2) {
-        if (pair != nullptr) pair->leave();
-        self.line->leave();
-        return "gone";
-      }
-      const auto alone = self.control->open(2, {2});
-      const bool unserved = eventually([&] {
-        try {
-          alone->exchange("");
-        } catch (const Error&) {
-          return true;
-        }
-        return false;
-      });
-      if (!unserved) return "the service stayed";
-      const auto text_of = [&](ControlLine& line) {
-        return without_pid(line.failed() ? line.failure().what() : "no failure",
-                           self.control->hosts()[0].pid);
-      };
-      self.line->report_stall(false);
-      pair->report_stall_on(0, "recv of 4 x int8", false);
-      return text_of(*self.line) + "\n" + text_of(*pair);
+      return false;
     });
-  }
+    if (!unserved) return "the service stayed";
+    const auto text_of = [&](ControlLine& line) {
+      return without_pid(line.failed() ? line.failure().what() : "no failure",
+                         self.control->hosts()[0].pid);
+    };
+    self.line->report_stall(false);
+    pair->report_stall_on(0, "recv of 4 x int8", false);
+    return text_of(*self.line) + "\n" + text_of(*pair);
+  });
   CHECK(children[0].report() == "gone");
   CHECK(children[1].report() == "gone");
   CHECK(children[2].report() ==

@@ -11,6 +11,7 @@ namespace rondo {
 
 using test::Child;
 using test::run_ranks;
+using test::start_ranks;
 
 /// True when `part` is in `text`; shows the text when a check on it fails.
 bool says(const std::string& text, const std::string& part);

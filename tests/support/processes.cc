@@ -103,12 +103,16 @@ std::string Child::report() {
   return text;
 }
 
-std::vector<std::string> run_ranks(int ranks, const std::function<std::string(int rank)>& body) {
+std::vector<Child> start_ranks(int ranks, const std::function<std::string(int rank)>& body) {
   std::vector<Child> children;
   for (int rank = 0; rank < ranks; ++rank)
     children.emplace_back([&body, rank] { return body(rank); });
+  return children;
+}
+
+std::vector<std::string> run_ranks(int ranks, const std::function<std::string(int rank)>& body) {
   std::vector<std::string> reports;
-  for (Child& child : children) reports.push_back(child.report());
+  for (Child& child : start_ranks(ranks, body)) reports.push_back(child.report());
   return reports;
 }
 

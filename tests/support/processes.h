@@ -54,7 +54,9 @@ class Child {
   Pipe pipe_{};
 };
 
-/// Runs a rank's body on each of `ranks` children and returns their reports.
+/// A child for each of `ranks` ranks.
+std::vector<Child> start_ranks(int ranks, const std::function<std::string(int rank)>& body);
+/// The same, and returns their reports.
 std::vector<std::string> run_ranks(int ranks, const std::function<std::string(int rank)>& body);
 
 }  // namespace rondo::test
