@@ -19,7 +19,7 @@ namespace rondo::detail {
       if (look == looks) return false;
     }
   }
-  return handed_over();
+  return by_memory_ || handed_over();  // what is in shared memory is with the peer
 }
 
 bool Engine::try_op(Operation& operation) {
