@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <condition_variable>
-#include <mutex>
 #include <optional>
 #include <set>
 
 #include "core/base/awake.h"
 #include "core/base/log.h"
 #include "core/base/text.h"
+#include "core/control/attendance.h"
 #include "core/control/hub.h"
 #include "core/control/listener.h"
 #include "core/control/stream.h"
@@ -27,10 +26,6 @@ constexpr int most_ranks = 1'000'000;
 constexpr std::size_t most_strangers = 512;
 /// How long a new connection may take to introduce its rank.
 constexpr std::chrono::seconds patience{10};
-/// After a failed meeting, for ranks that are between two tries to hear of it.
-constexpr std::chrono::milliseconds afterword{200};
-/// For goodbyes to arrive.
-constexpr std::chrono::milliseconds last_words{1000};
 
 std::string words(const tcp::endpoint& endpoint) {
   const auto address = endpoint.address();
@@ -78,33 +73,17 @@ class Service::Room {
 
   ~Room() {
     let_others_leave();
-    {
-      std::unique_lock lock(mutex_);
-      if (failed_) changed_.wait_for(lock, afterword, [] { return false; });
-      if (present_ > 0) {
-        asio::post(io_, [this] { say_goodbye(true); });
-        wait_awake(changed_, lock, last_words, [&] { return present_ == 0; });
-      }
-    }
+    attendance_.end([this] { asio::post(io_, [this] { say_goodbye(true); }); });
     io_.stop();
     thread_.join();
   }
 
   std::uint16_t port() const { return listener_.port(); }
   void let_others_leave() {
-    std::unique_lock lock(mutex_);
-    if (lingered_ || wait_awake(changed_, lock, linger, [&] { return others_ == 0; })) {
-      wait_awake(changed_, lock, last_words, [&] { return present_ == 0 || others_ > 0; });
-    } else {
-      lingered_ = true;
-      asio::post(io_, [this] { say_goodbye(false); });
-      wait_awake(changed_, lock, last_words, [&] { return told_; });
-    }
+    attendance_.let_others_leave(linger,
+                                 [this] { asio::post(io_, [this] { say_goodbye(false); }); });
   }
-  bool is_over() {
-    const std::lock_guard lock(mutex_);
-    return is_over_;
-  }
+  bool is_over() const { return attendance_.is_over(); }
 
  private:
   void welcome_in(tcp::socket socket);
@@ -124,7 +103,7 @@ class Service::Room {
   const HostInfo host_;
   const std::string named_by_;  ///< MeetingPoint's
   asio::io_context io_{1};
-  // Down to the mutex: used by the room's own thread only.
+  // Down to the attendance: used by the room's own thread only.
   Listener listener_;
   const std::uint64_t magic_;
   asio::steady_timer ticker_;
@@ -134,14 +113,7 @@ class Service::Room {
   std::optional<Refused> refusal_;     ///< the meeting has failed
   std::optional<Hub> hub_;             ///< the meeting is complete
   bool closing_ = false;               ///< has said that it may end
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  int present_ = 0;        ///< ranks still connected; under mutex_
-  int others_ = 0;         ///< those of them in other processes, to wait for; under mutex_
-  bool is_over_ = false;   ///< all had come, and none is left; under mutex_
-  bool lingered_ = false;  ///< for others to leave; under mutex_
-  bool told_ = false;      ///< those that stay know that the service may end; under mutex_
-  bool failed_ = false;    ///< so has the meeting; under mutex_
+  Attendance attendance_;
   std::thread thread_;
 };
 
@@ -320,10 +292,7 @@ void Service::Room::refuse(const GuestPointer& guest, const Refused& refusal) {
 void Service::Room::fail_meeting(const Refused& refusal) {
   if (hub_ || refusal_) return;
   refusal_ = refusal;
-  {
-    const std::lock_guard lock(mutex_);
-    failed_ = true;
-  }
+  attendance_.note_failure();
   for (const auto& guest : guests_) {
     if (guest->introduced && !guest->departed) refuse(guest, *refusal_);
   }
@@ -355,17 +324,16 @@ void Service::Room::say_goodbye(bool goes) {
 
 /// Once all have left, it listens no more, and its thread ends with the last stranger.
 void Service::Room::count() {
-  const std::lock_guard lock(mutex_);
-  present_ = static_cast<int>(std::ssize(by_rank_) - std::ranges::count(by_rank_, nullptr));
-  is_over_ = hub_ && present_ == 0;
-  told_ = closing_ && std::ranges::all_of(by_rank_, [](const GuestPointer& guest) {
-            return guest == nullptr || guest->departed || guest->told;
-          });
-  if (is_over_) listener_.close();
-  others_ = static_cast<int>(std::ranges::count_if(by_rank_, [this](const GuestPointer& guest) {
-    return guest != nullptr && !same_process(guest->hello.host, host_);
-  }));
-  changed_.notify_all();
+  Attendance::Counts counts{.told = closing_};
+  for (const GuestPointer& guest : by_rank_) {
+    if (guest == nullptr) continue;
+    ++counts.present;
+    if (!same_process(guest->hello.host, host_)) ++counts.others;
+    counts.told = counts.told && (guest->departed || guest->told);
+  }
+  counts.is_over = hub_ && counts.present == 0;
+  if (counts.is_over) listener_.close();
+  attendance_.set(counts);
 }
 
 Service::Service(const MeetingPoint& point, const HostInfo& host)
