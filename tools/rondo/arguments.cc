@@ -10,7 +10,6 @@
 #include <set>
 
 #include "core/schedule/text.h"
-#include "rondo/error.h"
 
 namespace rondo::tool {
 namespace {
@@ -35,10 +34,6 @@ std::string names_of(const Rows& rows) {
 }
 
 }  // namespace
-
-[[noreturn]] void reject(const std::string& what, const std::string& remedy) {
-  throw Error(ErrorCode::invalid_argument, what, {.remedy = remedy});
-}
 
 std::vector<int> parse_ranks(std::string_view text) {
   std::set<int> ranks;

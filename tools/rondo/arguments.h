@@ -8,11 +8,9 @@
 
 #include "algorithms/table.h"
 #include "core/schedule/schedule.h"
+#include "tools/rondo/format.h"
 
 namespace rondo::tool {
-
-/// Throws Error{invalid_argument}: what is wrong, and what to do.
-[[noreturn]] void reject(const std::string& what, const std::string& remedy);
 
 /// "4", "1-64", "4,7,1-16,1024": ascending, without duplicates.
 std::vector<int> parse_ranks(std::string_view text);

@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "core/schedule/collective.h"
-#include "rondo/error.h"
 #include "tools/rondo/arguments.h"
 
 namespace rondo::tool {

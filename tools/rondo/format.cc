@@ -2,6 +2,8 @@
 
 #include <sstream>
 
+#include "rondo/error.h"
+
 namespace rondo::tool {
 namespace {
 
@@ -15,6 +17,23 @@ std::string in_units(double bytes, bool scaled, const char* whole, std::string_v
 }
 
 }  // namespace
+
+[[noreturn]] void reject(const std::string& what, const std::string& remedy) {
+  throw Error(ErrorCode::invalid_argument, what, {.remedy = remedy});
+}
+
+std::string html_text(std::string_view text) {
+  std::string safe;
+  for (const char each : text) {
+    const std::size_t at = std::string_view("<>&\"").find(each);
+    constexpr std::array names{"&lt;", "&gt;", "&amp;", "&quot;"};
+    if (at == std::string_view::npos)
+      safe += each;
+    else
+      safe += names[at];
+  }
+  return safe;
+}
 
 std::string number_text(double value) { return format("%.4g", value); }
 

@@ -1,4 +1,4 @@
-// Text for people: numbers, sizes, lines of words and tables.
+// Text for people: complaints, numbers, sizes, lines of words and tables.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +10,12 @@
 #include <vector>
 
 namespace rondo::tool {
+
+/// Throws Error{invalid_argument}: what is wrong, and what to do.
+[[noreturn]] void reject(const std::string& what, const std::string& remedy);
+
+/// "a < b" as "a &lt; b".
+std::string html_text(std::string_view text);
 
 /// As printf() writes it, up to 255 bytes.
 template <class... Values>

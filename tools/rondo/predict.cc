@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "core/plan/lower.h"
-#include "rondo/error.h"
 #include "tools/rondo/format.h"
 
 namespace rondo::tool {
@@ -48,10 +47,9 @@ int slices_of(const Schedule& schedule, double bytes, double most_bytes) {
   const double chunk = bytes / schedule.layout.chunks();
   if (most >= 1 && chunk <= most * most_slices)
     return static_cast<int>(std::max(1.0, std::ceil(chunk / most)));
-  throw Error(ErrorCode::invalid_argument,
-              "slices of " + bytes_text(most_bytes) + " cut chunks of " + bytes_text(chunk) +
-                  " into more than " + std::to_string(most_slices) + " slices",
-              {.remedy = "longer slices, such as --slice 512K"});
+  reject("slices of " + bytes_text(most_bytes) + " cut chunks of " + bytes_text(chunk) +
+             " into more than " + std::to_string(most_slices) + " slices",
+         "longer slices, such as --slice 512K");
 }
 
 std::string costs_text(const Costs& costs) {

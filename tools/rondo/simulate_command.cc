@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "core/schedule/simulate.h"
-#include "rondo/error.h"
 #include "tools/rondo/arguments.h"
 #include "tools/rondo/calibrate/profile.h"
 #include "tools/rondo/commands.h"

@@ -10,7 +10,6 @@
 #include "core/schedule/formula.h"
 #include "core/schedule/simulate.h"
 #include "core/schedule/verify.h"
-#include "rondo/error.h"
 #include "tools/rondo/arguments.h"
 #include "tools/rondo/commands.h"
 #include "tools/rondo/format.h"
@@ -57,8 +56,7 @@ int root_number(const std::string& text) {
   int root = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), root);
   if (error != std::errc{} || end != text.data() + text.size())
-    throw Error(ErrorCode::invalid_argument, "--root '" + text + "' is not a rank",
-                {.remedy = "a rank, or 'all'"});
+    reject("--root '" + text + "' is not a rank", "a rank, or 'all'");
   return root;
 }
 
@@ -203,9 +201,7 @@ int verify_table(const VerifyInput& arguments) {
   } else {
     rows = algorithms_by_name(collective_by_name(arguments.collective), arguments.algorithm);
   }
-  if (rows.empty())
-    throw Error(ErrorCode::invalid_argument, "no algorithm '" + arguments.algorithm + "'",
-                {.remedy = "rondo list"});
+  if (rows.empty()) reject("no algorithm '" + arguments.algorithm + "'", "rondo list");
   std::printf("%-14s %-18s %-12s %-9s %-12s %s\n", "collective", "algorithm", "ranks", "roots",
               "contributors",
               arguments.lowered ? "in shared memory" : "cost: rounds; sent; reduced");
@@ -246,8 +242,8 @@ int verify_command(const VerifyInput& arguments) {
   const int what = (arguments.all ? 1 : 0) + (arguments.collective.empty() ? 0 : 1) +
                    (arguments.file.empty() ? 0 : 1);
   if (what != 1)
-    throw Error(ErrorCode::invalid_argument, "there is nothing to verify",
-                {.remedy = "one of COLLECTIVE, --all and --file FILE, e.g. rondo verify --all"});
+    reject("there is nothing to verify",
+           "one of COLLECTIVE, --all and --file FILE, e.g. rondo verify --all");
   return arguments.file.empty() ? verify_table(arguments) : verify_file(arguments.file);
 }
 

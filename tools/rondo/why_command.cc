@@ -7,7 +7,6 @@
 #include "core/plan/decide.h"
 #include "core/schedule/collective.h"
 #include "core/settings/settings.h"
-#include "rondo/error.h"
 #include "tools/rondo/arguments.h"
 #include "tools/rondo/calibrate/profile.h"
 #include "tools/rondo/commands.h"

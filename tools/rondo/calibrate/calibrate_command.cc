@@ -36,10 +36,6 @@ struct Arguments {
   double limit = 15;
 };
 
-[[noreturn]] void reject(const std::string& what, const std::string& remedy) {
-  throw Error(ErrorCode::invalid_argument, what, {.remedy = remedy});
-}
-
 std::vector<double> sizes_of(const Arguments& arguments) {
   std::vector<double> sizes;
   for (const std::string& text : arguments.sizes) {

@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "bench/floor/team.h"
-#include "rondo/error.h"
+#include "tools/rondo/format.h"
 
 namespace rondo::tool {
 namespace {
@@ -139,16 +139,15 @@ const LinkProfile& Profile::link(const std::string& transport, int ranks) const 
     if (best == nullptr || distance(one) < distance(*best)) best = &one;
   }
   if (best != nullptr) return *best;
-  throw Error(ErrorCode::invalid_argument, "the profile has nothing about '" + transport + "'",
-              {.remedy = "it has " + known_links(*this) + "; `rondo calibrate --transport " +
-                         transport + "` measures it"});
+  reject("the profile has nothing about '" + transport + "'",
+         "it has " + known_links(*this) + "; `rondo calibrate --transport " + transport +
+             "` measures it");
 }
 
 const GammaProfile& Profile::reduction(DataType type, ReduceOperator op) const {
   if (const GammaProfile* const found = find_reduction(*this, type, op)) return *found;
-  throw Error(
-      ErrorCode::invalid_argument, "the profile has no reductions of " + std::string(name(type)),
-      {.remedy = "`rondo calibrate --types " + std::string(name(type)) + "` measures them"});
+  reject("the profile has no reductions of " + std::string(name(type)),
+         "`rondo calibrate --types " + std::string(name(type)) + "` measures them");
 }
 
 Costs Profile::costs(const LinkProfile& link, double bytes, DataType type,

@@ -8,6 +8,7 @@
 #include "core/schedule/verify.h"
 #include "rondo/error.h"
 #include "tools/rondo/explain/numbers.h"
+#include "tools/rondo/format.h"
 
 namespace rondo::tool {
 namespace {
@@ -143,9 +144,6 @@ class Recorder {
 
 void check_options(const Schedule& schedule, const ExplainOptions& options) {
   if (options.inputs.empty()) return;
-  const auto reject = [](const std::string& what, const std::string& remedy) {
-    throw Error(ErrorCode::invalid_argument, what, {.remedy = remedy});
-  };
   if (is_token(schedule.collective))
     reject("a " + std::string(name(schedule.collective)) + " carries no values",
            "a collective that moves data");

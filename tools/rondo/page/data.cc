@@ -4,8 +4,8 @@
 
 #include "core/schedule/formula.h"
 #include "core/schedule/simulate.h"
-#include "rondo/error.h"
 #include "tools/rondo/explain/explain.h"
+#include "tools/rondo/format.h"
 #include "tools/rondo/page/digest.h"
 #include "tools/rondo/page/encode.h"
 
@@ -19,16 +19,13 @@ constexpr int most_cells = 16384;
 
 void check_size(const Schedule& schedule) {
   if (schedule.ranks > most_page_ranks)
-    throw Error(ErrorCode::invalid_argument,
-                std::to_string(schedule.ranks) + " ranks do not fit on a page",
-                {.remedy = "at most " + std::to_string(most_page_ranks) +
-                           " ranks; without --html, tables show more"});
+    reject(
+        std::to_string(schedule.ranks) + " ranks do not fit on a page",
+        "at most " + std::to_string(most_page_ranks) + " ranks; without --html, tables show more");
   if (schedule.layout.chunks() > most_cells / schedule.ranks)
-    throw Error(
-        ErrorCode::invalid_argument,
-        std::to_string(schedule.layout.chunks()) + " chunks on " + std::to_string(schedule.ranks) +
-            " ranks do not fit on a page",
-        {.remedy = "at most " + std::to_string(most_cells) + " chunks on all ranks together"});
+    reject(std::to_string(schedule.layout.chunks()) + " chunks on " +
+               std::to_string(schedule.ranks) + " ranks do not fit on a page",
+           "at most " + std::to_string(most_cells) + " chunks on all ranks together");
 }
 
 /// What no algorithm can beat, as a formula and as its value.

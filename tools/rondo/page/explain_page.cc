@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
-#include "rondo/error.h"
+#include "tools/rondo/format.h"
 #include "tools/rondo/page/page.h"
 
 namespace rondo::tool {
@@ -42,8 +42,7 @@ void add_page_options(CLI::App& command, PageArguments& arguments) {
 
 void write_explained_page(const Schedule& schedule, bool own_text, const PageArguments& arguments,
                           const std::optional<Costs>& costs) {
-  if (arguments.file.empty())
-    throw Error(ErrorCode::invalid_argument, "--compare needs --html", {.remedy = "--html FILE"});
+  if (arguments.file.empty()) reject("--compare needs --html", "--html FILE");
   PageContent content = explained_page(schedule, arguments.compare);
   content.own_text = own_text;
   if (costs) {

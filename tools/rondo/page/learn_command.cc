@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <memory>
 
-#include "rondo/error.h"
 #include "tools/rondo/arguments.h"
 #include "tools/rondo/commands.h"
 #include "tools/rondo/page/lessons.h"
@@ -22,9 +21,8 @@ void write_site(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error)
-    throw Error(ErrorCode::invalid_argument,
-                "cannot make the folder '" + folder + "': " + error.message(),
-                {.remedy = "a folder that you may write to"});
+    reject("cannot make the folder '" + folder + "': " + error.message(),
+           "a folder that you may write to");
   for (const SiteFile& file : learning_site()) write_page(folder + "/" + file.name, file.html);
   std::printf("wrote the lessons: open %s/index.html in a browser\n", folder.c_str());
 }

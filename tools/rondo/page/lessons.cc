@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "core/schedule/text.h"
+#include "tools/rondo/format.h"
 #include "tools/rondo/page/assets.h"
 #include "tools/rondo/page/page.h"
 

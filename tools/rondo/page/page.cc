@@ -32,23 +32,6 @@ std::string joined(std::string_view ending) {
 
 }  // namespace
 
-std::string html_text(std::string_view text) {
-  std::string safe;
-  for (const char each : text) {
-    if (each == '<')
-      safe += "&lt;";
-    else if (each == '>')
-      safe += "&gt;";
-    else if (each == '&')
-      safe += "&amp;";
-    else if (each == '"')
-      safe += "&quot;";
-    else
-      safe += each;
-  }
-  return safe;
-}
-
 std::string page_html(const PageContent& content) {
   const std::string data = script_safe(page_data(content));
   std::string html(asset("web/page.html"));
@@ -61,10 +44,9 @@ std::string page_html(const PageContent& content) {
   replace(html, "{data}", data);
   replace(html, "{scripts}", joined(".js"));
   if (html.size() > most_page_bytes)
-    throw Error(ErrorCode::invalid_argument,
-                "the page would have " + std::to_string(html.size() / 1000) + " KB, at most " +
-                    std::to_string(most_page_bytes / 1000),
-                {.remedy = "fewer ranks, chunks or steps"});
+    reject("the page would have " + std::to_string(html.size() / 1000) + " KB, at most " +
+               std::to_string(most_page_bytes / 1000),
+           "fewer ranks, chunks or steps");
   return html;
 }
 
@@ -103,8 +85,8 @@ void write_page(const std::string& path, const std::function<void(std::ostream&)
   if (file) write(file);
   file.close();
   if (!file)
-    throw Error(ErrorCode::invalid_argument, "cannot write '" + path + "': " + std::strerror(errno),
-                {.remedy = "a file in a folder that exists and that you may write to"});
+    reject("cannot write '" + path + "': " + std::strerror(errno),
+           "a file in a folder that exists and that you may write to");
 }
 
 }  // namespace rondo::tool

@@ -19,9 +19,6 @@ std::string page_html(const PageContent& content);
 /// none.
 PageContent explained_page(const Schedule& schedule, const std::string& compare);
 
-/// "a < b" as "a &lt; b".
-std::string html_text(std::string_view text);
-
 /// Writes the file, or throws Error{invalid_argument} that names the file and the system's error.
 void write_page(const std::string& path, std::string_view html);
 /// The same, with the content that `write` writes.

@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "core/schedule/collective.h"
-#include "rondo/error.h"
 #include "tools/rondo/explain/explain.h"
 #include "tools/rondo/explain/holdings.h"
 #include "tools/rondo/explain/names.h"
+#include "tools/rondo/format.h"
 #include "tools/rondo/page/page.h"
 #include "tools/rondo/page/svg_clock.h"
 #include "tools/rondo/page/svg_place.h"
@@ -301,13 +301,9 @@ class Animation {
   std::string body_{};
 };
 
-[[noreturn]] void refuse(const std::string& what, const std::string& remedy) {
-  throw Error(ErrorCode::invalid_argument, what, {.remedy = remedy});
-}
-
 void check_few(std::size_t count, std::size_t most, const std::string& what) {
   if (count > most)
-    refuse(std::to_string(count) + " " + what + " are too many for an animated picture",
+    reject(std::to_string(count) + " " + what + " are too many for an animated picture",
            "at most " + std::to_string(most) + " with --svg; a page (--html) shows more");
 }
 
@@ -318,12 +314,12 @@ std::string animation_svg(const Schedule& schedule) {
   check_few(static_cast<std::size_t>(schedule.layout.chunks()), most_animated_chunks, "chunks");
   const Explanation explanation = explain(schedule);
   if (!explanation.findings.empty())
-    refuse("the schedule is wrong: " + explanation.findings.front(),
+    reject("the schedule is wrong: " + explanation.findings.front(),
            "`rondo verify --file` lists all that is wrong with it");
   std::size_t messages = 0;
   for (const ExplainedRound& round : explanation.rounds) messages += round.messages.size();
   check_few(messages, most_animated_messages, "messages");
-  if (messages == 0) refuse("no rank sends anything in this schedule", "two ranks or more");
+  if (messages == 0) reject("no rank sends anything in this schedule", "two ranks or more");
   return Animation(explanation).svg();
 }
 
