@@ -192,7 +192,8 @@ void list_sharing(Options& o, Reader& list) {
              "Type in which to compute and send; bf16 and fp16 keep float32 master weights, "
              "fp16 has a dynamic loss scale",
              types);
-  list.named("--wire", strategy.wire, "Type in which to send float32 gradients", types,
+  list.named("--wire", strategy.wire,
+             "Type in which to send float32 gradients; default: that of --precision", types,
              {[](const Options& all) {
                 return all.strategy.kind == "ddp" || all.strategy.wire == all.strategy.precision;
               },

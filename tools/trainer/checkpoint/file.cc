@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
 #include "rondo/error.h"
 
@@ -44,7 +43,7 @@ void move_all(std::span<Byte> bytes, std::uint64_t offset, const std::string& wh
 
 File::File(const std::filesystem::path& path, int flags, const char* action)
     : descriptor_(::open(path.c_str(), flags | O_CLOEXEC, 0644)), path_(path) {
-  if (descriptor_ < 0) file_error(action, path);
+  if (!descriptor_) file_error(action, path);
 }
 File File::create(const std::filesystem::path& path) {
   return {path, O_WRONLY | O_CREAT | O_TRUNC, "cannot create"};
@@ -54,37 +53,31 @@ File File::open_to_write(const std::filesystem::path& path) {
   return {path, O_WRONLY, "cannot open"};
 }
 
-File::File(File&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::move(other.path_)) {}
-
-File::~File() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
 void File::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
   move_all(bytes, offset, "cannot write", path_, [&](std::span<const std::byte> rest, off_t at) {
-    return ::pwrite(descriptor_, rest.data(), rest.size(), at);
+    return ::pwrite(descriptor_.get(), rest.data(), rest.size(), at);
   });
 }
 
 void File::truncate(std::uint64_t size) {
-  if (::ftruncate(descriptor_, static_cast<off_t>(size)) != 0) file_error("cannot cut", path_);
+  if (::ftruncate(descriptor_.get(), static_cast<off_t>(size)) != 0)
+    file_error("cannot cut", path_);
 }
 
 void File::read_at(std::uint64_t offset, std::span<std::byte> bytes) const {
   move_all(bytes, offset, "cannot read", path_, [&](std::span<std::byte> rest, off_t at) {
-    return ::pread(descriptor_, rest.data(), rest.size(), at);
+    return ::pread(descriptor_.get(), rest.data(), rest.size(), at);
   });
 }
 
 std::uint64_t File::size() const {
   struct stat facts {};
-  if (::fstat(descriptor_, &facts) != 0) file_error("cannot look at", path_);
+  if (::fstat(descriptor_.get(), &facts) != 0) file_error("cannot look at", path_);
   return static_cast<std::uint64_t>(facts.st_size);
 }
 
 void File::sync() const {
-  if (::fsync(descriptor_) != 0) file_error("cannot bring to the disk", path_);
+  if (::fsync(descriptor_.get()) != 0) file_error("cannot bring to the disk", path_);
 }
 
 std::string read_whole(const std::filesystem::path& path) {

@@ -7,6 +7,8 @@
 #include <span>
 #include <string>
 
+#include "core/base/unique_fd.h"
+
 namespace rondo::train {
 
 /// An open file. Every error is an Error{system} with the path and the system's message.
@@ -17,9 +19,6 @@ class File {
   static File open(const std::filesystem::path& path);
   /// Opens an existing file; its content stays.
   static File open_to_write(const std::filesystem::path& path);
-  File(File&& other) noexcept;
-  File& operator=(File&&) = delete;
-  ~File();
 
   /// Writes all of it from `offset` on.
   void write_at(std::uint64_t offset, std::span<const std::byte> bytes);
@@ -33,7 +32,7 @@ class File {
  private:
   File(const std::filesystem::path& path, int flags, const char* action);
 
-  int descriptor_;
+  UniqueFd descriptor_;
   std::filesystem::path path_;
 };
 

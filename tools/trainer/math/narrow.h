@@ -1,4 +1,4 @@
-// float32 rounded to bfloat16 and float16, to nearest even, and back.
+// float32 rounded to bfloat16 and float16, to nearest even, and back, as the library does it.
 #pragma once
 
 #include <array>
@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "kernels/cpu/convert.h"
 #include "rondo/types.h"
 
 namespace rondo::train {
@@ -30,13 +31,25 @@ constexpr const PrecisionInfo& info(Precision precision) {
 }
 
 /// One value. `precision` is bf16 or fp16. Overflow becomes infinity; NaN stays NaN.
-std::uint16_t narrow(float value, Precision precision);
-float widen(std::uint16_t bits, Precision precision);
+inline std::uint16_t narrow(float value, Precision precision) {
+  return precision == Precision::bf16 ? float_to_bfloat16(value) : float_to_float16(value);
+}
+inline float widen(std::uint16_t bits, Precision precision) {
+  return precision == Precision::bf16 ? bfloat16_to_float(bits) : float16_to_float(bits);
+}
 
 /// Whole ranges of equal length.
-void narrow(std::span<const float> from, std::span<std::uint16_t> into, Precision precision);
-void widen(std::span<const std::uint16_t> from, std::span<float> into, Precision precision);
+inline void narrow(std::span<const float> from, std::span<std::uint16_t> into,
+                   Precision precision) {
+  for (std::size_t i = 0; i < from.size(); ++i) into[i] = narrow(from[i], precision);
+}
+inline void widen(std::span<const std::uint16_t> from, std::span<float> into, Precision precision) {
+  for (std::size_t i = 0; i < from.size(); ++i) into[i] = widen(from[i], precision);
+}
 /// Rounds in place; float32 leaves everything as it is.
-void round_to(std::span<float> values, Precision precision);
+inline void round_to(std::span<float> values, Precision precision) {
+  if (precision == Precision::float32) return;
+  for (float& value : values) value = widen(narrow(value, precision), precision);
+}
 
 }  // namespace rondo::train

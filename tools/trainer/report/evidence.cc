@@ -105,47 +105,6 @@ std::string this_host() {
   return boot + "/" + (found ? std::to_string(network.st_ino) : "");
 }
 
-/// The calls of a step, with nothing else to do.
-class LonelyCalls {
- public:
-  LonelyCalls(Communicator& world, const Machine& machine, const Traits& traits)
-      : world_(world),
-        machine_(machine),
-        calls_(std::max<std::size_t>(1, traits.calls)),
-        ranks_(static_cast<std::size_t>(world.size())),
-        block_((traits.parameters / calls_ + ranks_) / ranks_),
-        ledger_(machine),
-        buffer_(ledger_, Use::buckets, block_ * ranks_) {
-    buffer_.write(0, std::vector<float>(buffer_.size(), 1.0F));
-  }
-
-  /// One pass over the model, in elements of `bytes`.
-  void pass(Collective kind, double bytes) {
-    const DataType type = bytes < 4 ? DataType::bfloat16 : DataType::float32;
-    std::byte* const own = reinterpret_cast<std::byte*>(buffer_.data()) +
-                           static_cast<std::size_t>(world_.rank()) * block_ * size_of(type);
-    Collection call{kind, buffer_.data(), own, block_, type, ReduceOperator::sum};
-    if (kind == Collective::all_reduce) {
-      call.output = buffer_.data();
-      call.count = buffer_.size();
-    }
-    if (kind == Collective::all_gather) {
-      call.input = own;
-      call.output = buffer_.data();
-    }
-    for (std::size_t count = 0; count < calls_; ++count) machine_.start(world_, call)();
-  }
-
- private:
-  Communicator& world_;
-  const Machine& machine_;
-  std::size_t calls_;
-  std::size_t ranks_;
-  std::size_t block_;
-  Ledger ledger_;
-  Array<float> buffer_;
-};
-
 /// Collective. Seconds of the calls that a step of the strategy makes, with buffers of its own and
 /// no computation. The shortest of several tries, on the slowest rank.
 double communication_alone(Communicator& world, const Machine& machine, const Evidence& evidence) {
@@ -153,17 +112,32 @@ double communication_alone(Communicator& world, const Machine& machine, const Ev
   constexpr int fewest = 5;       // tries
   constexpr int most = 50;        // unless they take
   constexpr double enough = 0.3;  // seconds in all
-  LonelyCalls calls(world, machine, evidence.traits);
-  const Passes passes = passes_of(evidence.strategy, evidence.traits);
+  const Traits& traits = evidence.traits;
+  const Passes passes = passes_of(evidence.strategy, traits);
+  const auto ranks = static_cast<std::size_t>(world.size());
+  const std::size_t calls = std::max<std::size_t>(1, traits.calls);
+  const std::size_t block = (traits.parameters / calls + ranks) / ranks;
+  Ledger ledger(machine);
+  Array<float> buffer(ledger, Use::buckets, block * ranks);
+  buffer.write(0, std::vector<float>(buffer.size(), 1.0F));
+  const auto pass = [&](Collective kind, double bytes) {
+    const DataType type = bytes < 4 ? DataType::bfloat16 : DataType::float32;
+    std::byte* const whole = reinterpret_cast<std::byte*>(buffer.data());
+    std::byte* const own = whole + static_cast<std::size_t>(world.rank()) * block * size_of(type);
+    const bool gathers = kind == Collective::all_gather;
+    const bool all = kind == Collective::all_reduce;
+    for (std::size_t call = 0; call < calls; ++call)
+      machine.start(world, {kind, gathers ? own : whole, gathers || all ? whole : own,
+                            all ? buffer.size() : block, type, ReduceOperator::sum})();
+  };
   double least = 0;
   double all = 0;  // of the slowest rank, so that every rank tries as often
   for (int attempt = 0; attempt < fewest || (attempt < most && all < enough); ++attempt) {
     world.barrier();
     const auto begin = std::chrono::steady_clock::now();
     for (std::size_t i = 0; i < passes.gathers; ++i)
-      calls.pass(Collective::all_gather, evidence.traits.parameter_wire);
-    for (std::size_t i = 0; i < passes.reductions; ++i)
-      calls.pass(passes.reducing, evidence.traits.gradient_wire);
+      pass(Collective::all_gather, traits.parameter_wire);
+    for (std::size_t i = 0; i < passes.reductions; ++i) pass(passes.reducing, traits.gradient_wire);
     double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     world.all_reduce(&seconds, &seconds, 1, DataType::float64, ReduceOperator::max);
