@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "core/base/log.h"
-#include "core/communicator/crowd.h"
+#include "core/communicator/oversubscribed.h"
 
 namespace rondo::detail {
 namespace {
@@ -64,14 +64,14 @@ std::vector<int> take_cores(std::vector<std::string>& all) {
 
 }  // namespace
 
-Agreement agree(const std::shared_ptr<ControlLine>& line, const Membership& membership,
+Agreement agree(const std::shared_ptr<ControlChannel>& line, const Membership& membership,
                 const Config& config) {
   const int rank = membership.rank;
   const std::string mine = settings_text(config);
   std::vector<std::string> all =
       line->exchange(with_cores(std::to_string(random_number()) + '\n' + mine));
   Agreement agreed{.config = config};
-  agreed.crowded = is_crowded(membership.hosts(), take_cores(all), rank);
+  agreed.oversubscribed = is_oversubscribed(membership.hosts(), take_cores(all), rank);
   const std::size_t first_line = all[0].find('\n');
   const std::string settings = all[0].substr(first_line + 1);
   agreed.identity = std::stoull(all[0].substr(0, first_line));

@@ -11,11 +11,11 @@ namespace rondo::detail {
 struct Agreement {
   Config config{};             ///< this rank's, with rank 0's settings where all must have the same
   std::uint64_t identity = 0;  ///< 64 bits that no other communicator has
-  bool crowded = false;        ///< ranks outnumber cores on this machine
+  bool oversubscribed = false;  ///< ranks outnumber cores on this machine
 };
 
 /// Collective. Throws Error{configuration} if rank 0's settings cannot be had.
-Agreement agree(const std::shared_ptr<ControlLine>& line, const Membership& membership,
+Agreement agree(const std::shared_ptr<ControlChannel>& line, const Membership& membership,
                 const Config& config);
 
 }  // namespace rondo::detail

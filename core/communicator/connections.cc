@@ -41,7 +41,7 @@ std::size_t kind_index(const Transport& transport) {
 }  // namespace
 
 Connections::Connections(const Membership& membership, const Config& config,
-                         const std::shared_ptr<ControlLine>& line)
+                         const std::shared_ptr<ControlChannel>& line)
     : rank_(membership.rank), by_peer_(membership.members.size()) {
   pick_transports(membership, config);
   connect(line);
@@ -87,7 +87,7 @@ Transport* Connections::make_transport(const TransportKind& kind, const Membersh
   return transports_.back().get();
 }
 
-void Connections::connect(const std::shared_ptr<ControlLine>& line) {
+void Connections::connect(const std::shared_ptr<ControlChannel>& line) {
   const auto kinds = transport_kinds();
   // Address by kind (empty where this rank does not use it), then what links it has, how many short
   // frames its channels hold, and its least slot size.
@@ -121,7 +121,7 @@ void Connections::connect(const std::shared_ptr<ControlLine>& line) {
   }
 }
 
-void Connections::connect_direct(const std::shared_ptr<ControlLine>& line) {
+void Connections::connect_direct(const std::shared_ptr<ControlChannel>& line) {
   const int ranks = static_cast<int>(by_peer_.size());
   surroundings_.ranks = ranks;
   DirectAccess* const access = transports_.size() == 1 && ranks > 1 && ranks <= most_sharing_ranks

@@ -26,7 +26,7 @@ class Connections {
   /// Collective: picks a transport for each pair, exchanges addresses. Connections are made when
   /// first used.
   Connections(const Membership& membership, const Config& config,
-              const std::shared_ptr<ControlLine>& line);
+              const std::shared_ptr<ControlChannel>& line);
   Connections(const Connections&) = delete;
   Connections& operator=(const Connections&) = delete;
 
@@ -52,8 +52,8 @@ class Connections {
   void pick_transports(const Membership& membership, const Config& config);
   Transport* make_transport(const TransportKind& kind, const Membership& membership,
                             const Config& config);
-  void connect(const std::shared_ptr<ControlLine>& line);
-  void connect_direct(const std::shared_ptr<ControlLine>& line);
+  void connect(const std::shared_ptr<ControlChannel>& line);
+  void connect_direct(const std::shared_ptr<ControlChannel>& line);
 
   int rank_;
   Doorbell doorbell_{};

@@ -20,15 +20,17 @@ constexpr int streams = -3;   // the line of a communicator's calls between devi
 
 }  // namespace
 
-std::shared_ptr<ControlLine> Derivation::open(std::uint64_t sequence, int kind) const {
+std::shared_ptr<ControlChannel> Derivation::open(std::uint64_t sequence, int kind) const {
   return parent_.world->open(child_number(parent_.number, sequence, kind), parent_.members);
 }
 
-std::shared_ptr<ControlLine> Derivation::open_stream_line() const { return open(0, streams); }
+std::shared_ptr<ControlChannel> Derivation::open_stream_line() const { return open(0, streams); }
 
-std::shared_ptr<ControlLine> Derivation::open_repair_line() { return open(++repairs_, repaired); }
+std::shared_ptr<ControlChannel> Derivation::open_repair_line() {
+  return open(++repairs_, repaired);
+}
 
-std::optional<Membership> Derivation::split(const std::shared_ptr<ControlLine>& line, int color,
+std::optional<Membership> Derivation::split(const std::shared_ptr<ControlChannel>& line, int color,
                                             int key) {
   const std::vector<std::string> all =
       line->exchange(std::to_string(color) + " " + std::to_string(key));

@@ -17,17 +17,17 @@ class Derivation {
 
   const Membership& parent() const { return parent_; }
   /// Collective over `line`, which all members have. Empty where the color is negative.
-  std::optional<Membership> split(const std::shared_ptr<ControlLine>& line, int color, int key);
+  std::optional<Membership> split(const std::shared_ptr<ControlChannel>& line, int color, int key);
   /// Of the members that are not `excluded`. Local: they all exclude the same.
   Membership shrink(const std::vector<int>& excluded);
   /// A line to split over where the communicator's own has failed.
-  std::shared_ptr<ControlLine> open_repair_line();
+  std::shared_ptr<ControlChannel> open_repair_line();
   /// A line with a log of its own, for calls that do not go through the engine.
-  std::shared_ptr<ControlLine> open_stream_line() const;
+  std::shared_ptr<ControlChannel> open_stream_line() const;
 
  private:
   /// `kind` keeps colors and other kinds of lines apart.
-  std::shared_ptr<ControlLine> open(std::uint64_t sequence, int kind) const;
+  std::shared_ptr<ControlChannel> open(std::uint64_t sequence, int kind) const;
   Membership child(const std::vector<int>& ranks, std::uint64_t sequence, int kind) const;
 
   Membership parent_;

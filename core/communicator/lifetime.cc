@@ -30,7 +30,7 @@ const Operation* Lifetime::awaited_message() const {
 }
 
 void Lifetime::fail(const Error& error) {
-  ControlLine& line = parts_.line;
+  ControlChannel& line = parts_.line;
   if (!is_idle()) note_told();  // only calls under way report it
   // The control plane usually knows which rank died, and why.
   if (is_a_symptom(error)) parts_.watchdog.await_diagnosis(awaited_message());

@@ -75,7 +75,7 @@ void end_all(bool in_order) {
 }  // namespace
 
 std::shared_ptr<CommunicatorState> make_state(Membership membership, const Config& config) {
-  const std::shared_ptr<ControlLine> line =
+  const std::shared_ptr<ControlChannel> line =
       membership.world->open(membership.number, membership.members);
   std::unique_ptr<CommunicatorState> made;
   try {

@@ -12,12 +12,12 @@ constexpr std::chrono::milliseconds between_tries{1};
 }  // namespace
 
 Progress::Progress(Engine& engine, Connections& connections, Watchdog& watchdog, Lifetime& lifetime,
-                   bool crowded)
+                   bool oversubscribed)
     : engine_(engine),
       watchdog_(watchdog),
       lifetime_(lifetime),
       sleeper_(engine, connections),
-      backoff_(crowded, connections.looks_are_system_calls()) {}
+      backoff_(oversubscribed, connections.looks_are_system_calls()) {}
 
 void Progress::wait(Operation& operation) {
   bool may_leave = true;  // the work to the thread that holds the lock
@@ -30,7 +30,7 @@ void Progress::wait(Operation& operation) {
       do {
         step(backoff_);
       } while (!operation.is_done() && !turn.wanted());
-      if (!operation.is_done()) judge_silence();
+      if (!operation.is_done()) check_silence();
     } else if (may_leave && (may_leave = try_to_carry_on())) {
       // The thread that holds the lock works for this operation too; finish() wakes us. With a
       // progress thread the lock is never abandoned; a group's calls began without one.
@@ -112,7 +112,7 @@ void Progress::sleep(Backoff& backoff) {
 
 /// For a thread that holds the lock in turn with other threads. They may take it so often that this
 /// thread never reaches sleep(), which keeps the time elsewhere.
-void Progress::judge_silence() {
+void Progress::check_silence() {
   lifetime_.guarded([&] {
     if (lifetime_.line().failed()) throw lifetime_.line().failure();
     report_stall();
@@ -120,7 +120,7 @@ void Progress::judge_silence() {
 }
 
 void Progress::report_stall() {
-  const Silence::Verdict verdict = watchdog_.judge(moves_, Silence::Clock::now());
+  const Silence::Verdict verdict = watchdog_.assess(moves_, Silence::Clock::now());
   if (verdict != Silence::Verdict::wait) watchdog_.act(verdict, lifetime_.awaited_message());
 }
 
@@ -155,7 +155,7 @@ void Progress::background() {
     if (stopping_) return;
     if (gave_way) backoff.reset();  // others may have moved all since
     step(backoff);
-    if (gave_way && !lifetime_.is_idle()) judge_silence();
+    if (gave_way && !lifetime_.is_idle()) check_silence();
     lock.unlock();
     lock.lock();
   }

@@ -24,9 +24,9 @@ class Progress {
  public:
   class Turn;  ///< holds the progress lock
 
-  /// All outlive it. `crowded`: ranks outnumber cores on this machine.
+  /// All outlive it. `oversubscribed`: ranks outnumber cores on this machine.
   Progress(Engine& engine, Connections& connections, Watchdog& watchdog, Lifetime& lifetime,
-           bool crowded);
+           bool oversubscribed);
 
   /// False in a child that its process has forked. Any thread.
   bool is_own() const { return maker_.is_this(); }
@@ -73,7 +73,7 @@ class Progress {
   void step(Backoff& backoff);
   void idle(Backoff& backoff);
   void sleep(Backoff& backoff);
-  void judge_silence();
+  void check_silence();
   void report_stall();
   void background();
 

@@ -23,7 +23,7 @@ class Silence {
   ///   without an answer. They are counted, not timed: a process that stood still after its first
   ///   question has given no one time to answer.
   /// `timeout` may differ from look to look.
-  Verdict judge(std::chrono::milliseconds timeout, Clock::time_point now = Clock::now()) {
+  Verdict assess(std::chrono::milliseconds timeout, Clock::time_point now = Clock::now()) {
     if (!since_) {
       since_ = now;
       reported_ = now;

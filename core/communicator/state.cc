@@ -17,7 +17,7 @@ constexpr std::chrono::milliseconds longest_comparing{200};
 }  // namespace
 
 CommunicatorState::CommunicatorState(Membership membership, const Config& config,
-                                     std::shared_ptr<ControlLine> line)
+                                     std::shared_ptr<ControlChannel> line)
     : derivation_(std::move(membership)),
       line_(std::move(line)),
       agreed_(agree(line_, derivation_.parent(), config)),
@@ -25,10 +25,11 @@ CommunicatorState::CommunicatorState(Membership membership, const Config& config
       plans_(rank(), agreed_.config, connections_),
       numbering_(line_->calls(), size()),
       tracing_(derivation_.parent(), agreed_.config, connections_.names(), line_),
-      engine_(rank(), connections_.by_peer(), connections_.direct(), *line_, agreed_.crowded),
+      engine_(rank(), connections_.by_peer(), connections_.direct(), *line_,
+              agreed_.oversubscribed),
       watchdog_(rank(), *line_, config),
       lifetime_(rank(), {*line_, engine_, to_self_, watchdog_, tracing_}),
-      progress_(engine_, connections_, watchdog_, lifetime_, agreed_.crowded) {
+      progress_(engine_, connections_, watchdog_, lifetime_, agreed_.oversubscribed) {
   engine_.set_trace(tracing_.recorder());
   connections_.log();
   plans_.log();
@@ -42,7 +43,7 @@ std::shared_ptr<CommunicatorState> CommunicatorState::make_child(Membership memb
 }
 
 std::shared_ptr<CommunicatorState> CommunicatorState::split(
-    const std::shared_ptr<ControlLine>& line, int color, int key) {
+    const std::shared_ptr<ControlChannel>& line, int color, int key) {
   auto members = derivation_.split(line, color, key);
   return members ? make_child(*std::move(members)) : nullptr;
 }

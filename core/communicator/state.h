@@ -36,7 +36,8 @@ class CommunicatorState {
  public:
   /// Collective: settles what rank 0 decides for all, picks a transport for each pair, exchanges
   /// addresses. Connections are made when first used. `line` is the members'.
-  CommunicatorState(Membership membership, const Config& config, std::shared_ptr<ControlLine> line);
+  CommunicatorState(Membership membership, const Config& config,
+                    std::shared_ptr<ControlChannel> line);
   ~CommunicatorState();
   CommunicatorState(const CommunicatorState&) = delete;
   CommunicatorState& operator=(const CommunicatorState&) = delete;
@@ -65,7 +66,9 @@ class CommunicatorState {
   /// Collective: every rank's text, by rank, over the control plane.
   std::vector<std::string> exchange(const std::string& mine) { return line_->exchange(mine); }
   /// Collective: a line with a log of its own, for calls that do not go through the engine.
-  std::shared_ptr<ControlLine> open_stream_line() const { return derivation_.open_stream_line(); }
+  std::shared_ptr<ControlChannel> open_stream_line() const {
+    return derivation_.open_stream_line();
+  }
   /// Equal on all ranks of this communicator, and on those of no other one.
   std::uint64_t identity() const { return agreed_.identity; }
 
@@ -129,7 +132,7 @@ class CommunicatorState {
 
   /// A communicator of these members with this one's settings.
   std::shared_ptr<CommunicatorState> make_child(Membership members) const;
-  std::shared_ptr<CommunicatorState> split(const std::shared_ptr<ControlLine>& line, int color,
+  std::shared_ptr<CommunicatorState> split(const std::shared_ptr<ControlChannel>& line, int color,
                                            int key);
   void require_usable();
   /// Looks the call up, checks and numbers it.
@@ -159,7 +162,7 @@ class CommunicatorState {
   void abandon_calls();
 
   Derivation derivation_;
-  const std::shared_ptr<ControlLine> line_;
+  const std::shared_ptr<ControlChannel> line_;
   const Agreement agreed_;
   Connections connections_;
   Plans plans_;

@@ -31,7 +31,7 @@ bool first_world() {
 }  // namespace
 
 Tracing::Tracing(const Membership& membership, const Config& config, const std::string& over,
-                 const std::shared_ptr<ControlLine>& line)
+                 const std::shared_ptr<ControlChannel>& line)
     : rank_(membership.rank), line_(line), hosts_(membership.hosts()) {
   if (config.trace.empty()) return;
   const bool world = membership.number == 0;

@@ -15,7 +15,7 @@ constexpr std::chrono::milliseconds between_questions{50};
 
 }  // namespace
 
-Watchdog::Watchdog(int rank, ControlLine& line, const Config& config)
+Watchdog::Watchdog(int rank, ControlChannel& line, const Config& config)
     : rank_(rank),
       line_(line),
       timeout_(config.timeout.count()),

@@ -12,11 +12,11 @@
 
 namespace rondo::detail {
 
-/// Only the holder of the progress lock calls judge(), act() and await_diagnosis(). `awaited`: the
+/// Only the holder of the progress lock calls assess(), act() and await_diagnosis(). `awaited`: the
 /// send or receive by itself that this rank waits for, and for nothing else; null: there is none.
 class Watchdog {
  public:
-  Watchdog(int rank, ControlLine& line, const Config& config);
+  Watchdog(int rank, ControlChannel& line, const Config& config);
 
   /// The longest silence of a peer inside a call. Any thread may call these functions.
   std::chrono::milliseconds timeout() const {
@@ -26,16 +26,16 @@ class Watchdog {
   /// From here on, for calls under way, too. Throws Error{invalid_argument}.
   void set_timeout(std::chrono::milliseconds timeout);
   /// Tells `line` the timeout, for the words of its errors.
-  void tell(ControlLine& line) const { line.set_timeout(timeout(), is_from_program()); }
+  void tell(ControlChannel& line) const { line.set_timeout(timeout(), is_from_program()); }
   /// The error if nothing moved for so long and the coordinator does not answer either.
   Error unexplained_silence() const;
 
   /// Something is under way and does not move. `moves` counts what has moved: while it stays as it
   /// is, the silence is the same one, whichever thread looks, and whatever was begun meanwhile.
-  Silence::Verdict judge(std::uint64_t moves, Silence::Clock::time_point now) {
+  Silence::Verdict assess(std::uint64_t moves, Silence::Clock::time_point now) {
     if (moves != moves_) silence_.reset();
     moves_ = moves;
-    return silence_.judge(timeout(), now);
+    return silence_.assess(timeout(), now);
   }
   /// Has the control plane find out what this rank waits for. Throws unexplained_silence().
   void act(Silence::Verdict verdict, const Operation* awaited);
@@ -46,7 +46,7 @@ class Watchdog {
   void ask_why(const Operation* awaited, bool expired);
 
   const int rank_;
-  ControlLine& line_;
+  ControlChannel& line_;
   std::atomic<std::int64_t> timeout_;  ///< milliseconds. Relaxed: guards nothing
   std::atomic<bool> from_program_;     ///< for words. Relaxed, likewise
   Silence silence_{};

@@ -4,11 +4,11 @@
 #include <limits>
 #include <utility>
 
-#include "core/control/hub.h"
+#include "core/control/coordinator.h"
 
 namespace rondo::control {
 
-void Hub::on(int from, const Compare& message) {
+void Coordinator::on(int from, const Compare& message) {
   Line* const line = find(message.line);
   const int self = line == nullptr || line->fault ? -1 : member_of(*line, from);
   if (self < 0) return;
@@ -19,20 +19,21 @@ void Hub::on(int from, const Compare& message) {
 }
 
 /// Keeps it, and fails the line where another rank has told of another call.
-void Hub::take_report(std::uint64_t number, Line& line, std::size_t member,
-                      const CallReport& report) {
+void Coordinator::take_report(std::uint64_t number, Line& line, std::size_t member,
+                              const CallReport& report) {
   line.members[member].last = report;
   line.members[member].asked = 0;
   if (line.fault) return;
   if (!differs(line, member)) return answer_comparisons(number, line);
-  std::vector<Witness> witnesses;
-  for (std::size_t i = 0; i < line.members.size(); ++i) witnesses.push_back(witness(line, i));
-  if (auto fault = find_disagreement(report.calls.front().sequence, report.begun, witnesses))
+  std::vector<RankReport> rank_reports;
+  for (std::size_t i = 0; i < line.members.size(); ++i)
+    rank_reports.push_back(rank_report(line, i));
+  if (auto fault = find_disagreement(report.calls.front().sequence, report.begun, rank_reports))
     fail(number, line, *std::move(fault));
 }
 
 /// Earlier reports have been compared with each other: one rank that made the call speaks for all.
-bool Hub::differs(const Line& line, std::size_t member) {
+bool Coordinator::differs(const Line& line, std::size_t member) {
   return std::ranges::any_of(line.members[member].last.calls, [&](const Call& call) {
     for (std::size_t other = 0; other < line.members.size(); ++other) {
       const Call* const same = line.members[other].last.find(call.sequence);
@@ -43,7 +44,7 @@ bool Hub::differs(const Line& line, std::size_t member) {
 }
 
 /// Asks the ranks that have not reported as many calls yet, unless a question to them is open.
-void Hub::ask_for_comparison(std::uint64_t number, Line& line, const CallReport& report) {
+void Coordinator::ask_for_comparison(std::uint64_t number, Line& line, const CallReport& report) {
   if (report.calls.empty()) return;
   const Message query(
       Query{.line = number, .from = report.calls.front().sequence, .to = report.begun});
@@ -56,7 +57,7 @@ void Hub::ask_for_comparison(std::uint64_t number, Line& line, const CallReport&
   }
 }
 
-void Hub::answer_comparisons(std::uint64_t number, Line& line) {
+void Coordinator::answer_comparisons(std::uint64_t number, Line& line) {
   auto begun_by_all = std::numeric_limits<std::uint64_t>::max();
   for (const Member& member : line.members) {
     if (!member.left) begun_by_all = std::min(begun_by_all, member.last.begun);

@@ -14,7 +14,7 @@
 #include <system_error>
 #include <thread>
 
-#include "core/control/judge.h"
+#include "core/control/analyzer.h"
 #include "core/control/service.h"
 
 namespace rondo::control {

@@ -24,9 +24,9 @@ namespace rondo {
 
 /// A communicator's line to the control plane on one rank. `failure` is polled on the data path.
 /// Everything here may be called from any thread.
-class ControlLine {
+class ControlChannel {
  public:
-  virtual ~ControlLine() = default;
+  virtual ~ControlChannel() = default;
 
   /// Collective over the communicator: everyone's blob, by rank. Throws at the bootstrap deadline,
   /// naming the ranks that did not come.
@@ -88,7 +88,7 @@ class Control {
   virtual const std::vector<HostInfo>& hosts() const = 0;
   /// A line for the communicator `number` (the same on all members, unique in this world) whose
   /// rank i is world rank members[i]; this rank must be among them. World: number 0.
-  virtual std::shared_ptr<ControlLine> open(std::uint64_t number, std::vector<int> members) = 0;
+  virtual std::shared_ptr<ControlChannel> open(std::uint64_t number, std::vector<int> members) = 0;
   /// The process ends in order, so this rank goes. Its lines that were not left fail. Returns when
   /// the coordinator knows, after some seconds at most. The destructor does it, too. Idempotent.
   virtual void depart() noexcept = 0;

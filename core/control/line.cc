@@ -6,7 +6,7 @@
 #include "core/base/awake.h"
 #include "core/base/config.h"
 #include "core/base/log.h"
-#include "core/control/judge.h"
+#include "core/control/analyzer.h"
 
 namespace rondo::control {
 namespace {
@@ -28,9 +28,9 @@ ErrorCode checked_code(std::uint8_t code) {
 
 }  // namespace
 
-Line::Line(std::shared_ptr<Carrier> carrier, std::uint64_t number, std::vector<int> members,
-           int world_rank)
-    : carrier_(std::move(carrier)),
+Line::Line(std::shared_ptr<ControlTransport> transport, std::uint64_t number,
+           std::vector<int> members, int world_rank)
+    : transport_(std::move(transport)),
       number_(number),
       members_(std::move(members)),
       world_rank_(world_rank),
@@ -40,23 +40,23 @@ Line::Line(std::shared_ptr<Carrier> carrier, std::uint64_t number, std::vector<i
                 "world rank " + std::to_string(world_rank) +
                     " is not a member of the communicator that it opens");
   }
-  carrier_->add(*this);
-  carrier_->post(Open{.line = number_, .members = {members_.begin(), members_.end()}});
+  transport_->add(*this);
+  transport_->post(Open{.line = number_, .members = {members_.begin(), members_.end()}});
 }
 
 Line::~Line() {
   leave();
-  carrier_->remove(*this);
+  transport_->remove(*this);
 }
 
 std::vector<std::string> Line::exchange(const std::string& mine) {
-  carrier_->post(Blob{.line = number_, .bytes = mine});
+  transport_->post(Blob{.line = number_, .bytes = mine});
   const auto ready = [&] { return failure_ || blobs_ || unserved_; };
   std::unique_lock lock(mutex_);
-  if (!changed_.wait_for(lock, carrier_->deadline(), ready)) {
-    const auto milliseconds = static_cast<std::uint64_t>(carrier_->deadline().count());
+  if (!changed_.wait_for(lock, transport_->deadline(), ready)) {
+    const auto milliseconds = static_cast<std::uint64_t>(transport_->deadline().count());
     lock.unlock();
-    carrier_->post(ExchangeExpired{.line = number_, .milliseconds = milliseconds});
+    transport_->post(ExchangeExpired{.line = number_, .milliseconds = milliseconds});
     lock.lock();
     wait_awake(changed_, lock, std::chrono::seconds{5}, ready);
   }
@@ -104,7 +104,7 @@ Failure Line::failure_message(const Error& error) const {
 
 void Line::fail(const Error& error) noexcept {
   try {
-    if (set_failure(error)) carrier_->post(failure_message(error));
+    if (set_failure(error)) transport_->post(failure_message(error));
   } catch (...) {
     // No memory for words: the flag alone still stops this rank. The others stop when it leaves.
     failed_.store(true, std::memory_order_release);
@@ -139,7 +139,7 @@ void Line::report(const Stall& stall) {
   sent.milliseconds = static_cast<std::uint64_t>(timeout_.load(std::memory_order_relaxed));
   sent.timeout_from_program = timeout_from_program_.load(std::memory_order_relaxed) ? 1 : 0;
   const bool must_end = sent.expired != 0 || sent.mismatch != 0;
-  if (!carrier_->post(sent)) {
+  if (!transport_->post(sent)) {
     if (!fails_for_departed(sent) && must_end) conclude_alone(sent);
   } else if (must_end) {
     {
@@ -147,7 +147,7 @@ void Line::report(const Stall& stall) {
       if (awaits_verdict_) return;
       awaits_verdict_ = sent;
     }
-    carrier_->remind(number_);
+    transport_->remind(number_);
   }
 }
 
@@ -178,20 +178,20 @@ bool Line::fails_for_departed(const Stall& stall) {
   // In a collective the rank that has begun the fewest calls is late, if any of them is.
   const int gone = stall.peer >= 0 ? stall.peer : departed->first;
   if (index_of(departed->ranks, gone) < 0) return false;
-  std::vector<Witness> witnesses;
+  std::vector<RankReport> rank_reports;
   for (const int world_rank : members_) {
     // The ranks that stay cannot be asked, and count as being in the call.
-    witnesses.push_back({.host = carrier_->world()[static_cast<std::size_t>(world_rank)],
-                         .world_rank = world_rank,
-                         .report = {.begun = stall.from}});
+    rank_reports.push_back({.host = transport_->world()[static_cast<std::size_t>(world_rank)],
+                            .world_rank = world_rank,
+                            .report = {.begun = stall.from}});
   }
-  Witness& left = witnesses[static_cast<std::size_t>(gone)];
+  RankReport& left = rank_reports[static_cast<std::size_t>(gone)];
   left.left = true;
   left.answered = gone == departed->first;
   if (left.answered) left.report = departed->report;
   const auto self = static_cast<std::size_t>(rank_);
-  witnesses[self].report = call_report(stall.from, stall.to);
-  const auto fault = find_departed(rank_, stall, witnesses);
+  rank_reports[self].report = call_report(stall.from, stall.to);
+  const auto fault = find_departed(rank_, stall, rank_reports);
   if (!fault) return false;
   fail(Error(fault->code, fault->message,
              {.peer = fault->peer[self], .call = fault->call[self], .remedy = fault->remedy}));
@@ -225,7 +225,7 @@ void Line::leave() noexcept {
   try {
     const auto begun = calls_.begun();
     const auto first = begun > most_calls ? begun - most_calls : 1;
-    carrier_->post(Leave{.line = number_, .report = call_report(first, begun)});
+    transport_->post(Leave{.line = number_, .report = call_report(first, begun)});
   } catch (...) {
     // Without memory for it the others learn of it when this process ends.
   }
@@ -235,7 +235,7 @@ void Line::compare_calls(std::chrono::milliseconds longest) {
   const auto begun = calls_.begun();
   if (begun == 0 || failed()) return;
   const auto first = begun > most_compared ? begun - most_compared + 1 : 1;
-  if (!carrier_->post(Compare{.line = number_, .report = call_report(first, begun)})) return;
+  if (!transport_->post(Compare{.line = number_, .report = call_report(first, begun)})) return;
   std::unique_lock lock(mutex_);
   wait_awake(changed_, lock, longest, [&] { return failure_ || alike_ || unserved_; });
 }
@@ -253,8 +253,9 @@ CallReport Line::call_report(std::uint64_t from, std::uint64_t to) const {
 
 std::optional<Message> Line::receive(const Message& message) {
   if (const auto* query = std::get_if<Query>(&message)) {
-    return Answer{
-        .line = number_, .inquest = query->inquest, .report = call_report(query->from, query->to)};
+    return Answer{.line = number_,
+                  .diagnosis = query->diagnosis,
+                  .report = call_report(query->from, query->to)};
   }
   if (const auto* blobs = std::get_if<Blobs>(&message)) {
     const std::lock_guard lock(mutex_);
@@ -278,8 +279,8 @@ std::optional<Message> Line::receive(const Message& message) {
 }
 
 std::string Line::describe_service(int& peer) const {
-  const auto& service = carrier_->service();
-  const auto& world = carrier_->world();
+  const auto& service = transport_->service();
+  const auto& world = transport_->world();
   for (std::size_t rank = 0; rank < members_.size(); ++rank) {
     const auto world_rank = members_[rank];
     if (!same_process(world[static_cast<std::size_t>(world_rank)], service)) continue;

@@ -1,5 +1,5 @@
-// ControlLine for both kinds of world: keeps this rank's side, and speaks to the hub by a Carrier,
-// the control transport.
+// ControlChannel for both kinds of world: keeps this rank's side, and speaks to the coordinator by a
+// ControlTransport.
 #pragma once
 
 #include <condition_variable>
@@ -16,10 +16,10 @@ namespace rondo::control {
 
 class Line;
 
-/// Brings one rank's messages to the hub and the hub's to its lines.
-class Carrier {
+/// Brings one rank's messages to the coordinator and the coordinator's to its lines.
+class ControlTransport {
  public:
-  virtual ~Carrier() = default;
+  virtual ~ControlTransport() = default;
   /// False if the coordinator has gone. Never calls back into a line.
   virtual bool post(const Message& message) = 0;
   /// Calls line.overdue() after a while, unless the line is gone by then.
@@ -35,10 +35,10 @@ class Carrier {
   virtual std::chrono::milliseconds deadline() const = 0;
 };
 
-class Line final : public ControlLine {
+class Line final : public ControlChannel {
  public:
   /// Throws Error{invalid_argument} when `world_rank` is not a member.
-  Line(std::shared_ptr<Carrier> carrier, std::uint64_t number, std::vector<int> members,
+  Line(std::shared_ptr<ControlTransport> transport, std::uint64_t number, std::vector<int> members,
        int world_rank);
   ~Line() override;
   Line(const Line&) = delete;
@@ -54,13 +54,13 @@ class Line final : public ControlLine {
   void compare_calls(std::chrono::milliseconds longest) override;
 
   std::uint64_t number() const { return number_; }
-  /// From the hub. Returns what to answer.
+  /// From the coordinator. Returns what to answer.
   std::optional<Message> receive(const Message& message);
   /// A report that had to end in a failure got no answer.
   void overdue();
   /// The coordinator's process ended in order: this line goes on without it.
   void service_left();
-  /// The connection to the hub broke.
+  /// The connection to the coordinator broke.
   void service_lost();
 
  private:
@@ -73,7 +73,7 @@ class Line final : public ControlLine {
   std::string describe_service(int& peer) const;
   std::string words_for(const Stall& stall) const;
 
-  const std::shared_ptr<Carrier> carrier_;
+  const std::shared_ptr<ControlTransport> transport_;
   const std::uint64_t number_;
   const std::vector<int> members_;
   const int world_rank_;

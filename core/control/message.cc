@@ -152,11 +152,11 @@ void fields_of(Value& value, Archive& archive) {
     archive(value.line, value.from, value.to, value.milliseconds, value.peer, value.what,
             value.expired, value.mismatch, value.timeout_from_program);
   } else if constexpr (std::is_same_v<T, Answer>) {
-    archive(value.line, value.inquest, value.report);
+    archive(value.line, value.diagnosis, value.report);
   } else if constexpr (std::is_same_v<T, Leave> || std::is_same_v<T, Compare>) {
     archive(value.line, value.report);
   } else if constexpr (std::is_same_v<T, Query>) {
-    archive(value.line, value.inquest, value.from, value.to);
+    archive(value.line, value.diagnosis, value.from, value.to);
   } else if constexpr (std::is_same_v<T, Departed>) {
     archive(value.line, value.ranks, value.first, value.report);
   } else if constexpr (std::is_same_v<T, Alike>) {

@@ -1,4 +1,4 @@
-// What ranks and the coordinator ("hub") say to each other, as values, and their form on a TCP
+// What ranks and the coordinator say to each other, as values, and their form on a TCP
 // connection.
 //
 //   connection = preamble frame*          both ways
@@ -61,7 +61,7 @@ struct Stall {
 };
 struct Answer {
   std::uint64_t line = 0;
-  std::uint64_t inquest = 0;
+  std::uint64_t diagnosis = 0;
   CallReport report{};
 };
 struct Leave {
@@ -84,7 +84,7 @@ struct Blobs {
 };
 struct Query {
   std::uint64_t line = 0;
-  std::uint64_t inquest = 0;  ///< 0: a comparison
+  std::uint64_t diagnosis = 0;  ///< 0: a comparison
   std::uint64_t from = 0;
   std::uint64_t to = 0;
 };

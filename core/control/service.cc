@@ -10,7 +10,7 @@
 #include "core/base/log.h"
 #include "core/base/text.h"
 #include "core/control/attendance.h"
-#include "core/control/hub.h"
+#include "core/control/coordinator.h"
 #include "core/control/listener.h"
 #include "core/control/stream.h"
 #include "rondo/error.h"
@@ -109,10 +109,10 @@ class Service::Room {
   asio::steady_timer ticker_;
   AwakeClock clock_;  ///< the coordinator's
   std::set<GuestPointer> guests_;
-  std::vector<GuestPointer> by_rank_;  ///< sized by the first Hello
-  std::optional<Refused> refusal_;     ///< the meeting has failed
-  std::optional<Hub> hub_;             ///< the meeting is complete
-  bool closing_ = false;               ///< has said that it may end
+  std::vector<GuestPointer> by_rank_;       ///< sized by the first Hello
+  std::optional<Refused> refusal_;          ///< the meeting has failed
+  std::optional<Coordinator> coordinator_;  ///< the meeting is complete
+  bool closing_ = false;                    ///< has said that it may end
   Attendance attendance_;
   std::thread thread_;
 };
@@ -178,8 +178,8 @@ void Service::Room::received(const GuestPointer& guest, const Message& message) 
   } else if (std::holds_alternative<Closing>(message)) {
     guest->told = true;
     count();
-  } else if (hub_) {
-    hub_->receive(guest->hello.rank, message, clock_.now());
+  } else if (coordinator_) {
+    coordinator_->receive(guest->hello.rank, message, clock_.now());
     if (std::holds_alternative<Bye>(message)) {
       guest->departed = true;
       guest->stream->finish();
@@ -190,7 +190,7 @@ void Service::Room::received(const GuestPointer& guest, const Message& message) 
 
 void Service::Room::introduce(const GuestPointer& guest, const Hello& hello) {
   if (refusal_) return refuse(guest, *refusal_);
-  if (hub_) {
+  if (coordinator_) {
     return refuse(guest, {.retry = 1,
                           .message = "the job there is complete: all " +
                                      std::to_string(by_rank_.size()) + " ranks have joined"});
@@ -231,7 +231,7 @@ void Service::Room::check_complete() {
   if (std::count(by_rank_.begin(), by_rank_.end(), nullptr) != 0) return;
   Welcome welcome{.service = host_};
   for (const auto& guest : by_rank_) welcome.hosts.push_back(guest->hello.host);
-  hub_.emplace(welcome.hosts, [this](int rank, const Message& message) {
+  coordinator_.emplace(welcome.hosts, [this](int rank, const Message& message) {
     const auto& guest = by_rank_[static_cast<std::size_t>(rank)];
     if (guest != nullptr) guest->stream->send(encode(message));
   });
@@ -250,8 +250,8 @@ void Service::Room::closed(const GuestPointer& guest, const std::string& why) {
     log(level, -1,
         "dropped a connection from " + guest->address +
             " that named no rank: " + (why.empty() ? "the other end closed it" : why));
-  } else if (hub_) {
-    hub_->died(guest->hello.rank, clock_.now());
+  } else if (coordinator_) {
+    coordinator_->died(guest->hello.rank, clock_.now());
     arm_ticker();
   } else {
     fail_meeting(
@@ -270,7 +270,7 @@ void Service::Room::drop(const GuestPointer& guest) {
 }
 
 void Service::Room::expired(std::uint64_t milliseconds) {
-  if (hub_ || refusal_) return;
+  if (coordinator_ || refusal_) return;
   std::vector<int> missing;
   for (std::size_t rank = 0; rank < by_rank_.size(); ++rank) {
     if (by_rank_[rank] == nullptr) missing.push_back(static_cast<int>(rank));
@@ -290,7 +290,7 @@ void Service::Room::refuse(const GuestPointer& guest, const Refused& refusal) {
 }
 
 void Service::Room::fail_meeting(const Refused& refusal) {
-  if (hub_ || refusal_) return;
+  if (coordinator_ || refusal_) return;
   refusal_ = refusal;
   attendance_.note_failure();
   for (const auto& guest : guests_) {
@@ -299,12 +299,12 @@ void Service::Room::fail_meeting(const Refused& refusal) {
 }
 
 void Service::Room::arm_ticker() {
-  const auto next = hub_ ? hub_->next_tick() : std::nullopt;
+  const auto next = coordinator_ ? coordinator_->next_tick() : std::nullopt;
   if (!next) return;
-  ticker_.expires_after(std::min<Hub::Clock::duration>(*next - clock_.now(), awake_step));
+  ticker_.expires_after(std::min<Coordinator::Clock::duration>(*next - clock_.now(), awake_step));
   ticker_.async_wait([this](const error_code& cancelled) {
     if (cancelled) return;
-    hub_->tick(clock_.now());
+    coordinator_->tick(clock_.now());
     arm_ticker();
   });
 }
@@ -312,7 +312,7 @@ void Service::Room::arm_ticker() {
 /// `goes`: now, not only soon.
 void Service::Room::say_goodbye(bool goes) {
   closing_ = true;
-  if (hub_) hub_->tell_of_departed();
+  if (coordinator_) coordinator_->tell_of_departed();
   for (const auto& guest : by_rank_) {
     if (guest == nullptr || guest->departed) continue;
     guest->stream->send(encode(Message(Closing{})));
@@ -331,7 +331,7 @@ void Service::Room::count() {
     if (!same_process(guest->hello.host, host_)) ++counts.others;
     counts.told = counts.told && (guest->departed || guest->told);
   }
-  counts.is_over = hub_ && counts.present == 0;
+  counts.is_over = coordinator_ && counts.present == 0;
   if (counts.is_over) listener_.close();
   attendance_.set(counts);
 }

@@ -9,7 +9,7 @@
 #include "core/base/awake.h"
 #include "core/control/connect.h"
 #include "core/control/control.h"
-#include "core/control/hub.h"
+#include "core/control/coordinator.h"
 #include "core/control/line.h"
 #include "core/control/served.h"
 #include "core/control/service.h"
@@ -39,7 +39,7 @@ tcp::socket adopt(asio::io_context& io, UniqueFd socket) {
 }
 
 class TcpControl final : public Control,
-                         public Carrier,
+                         public ControlTransport,
                          public std::enable_shared_from_this<TcpControl> {
  public:
   TcpControl(Seat seat, int rank, std::chrono::milliseconds deadline,
@@ -64,7 +64,7 @@ class TcpControl final : public Control,
   int rank() const override { return rank_; }
   int ranks() const override { return static_cast<int>(hosts_.size()); }
   const std::vector<HostInfo>& hosts() const override { return hosts_; }
-  std::shared_ptr<ControlLine> open(std::uint64_t number, std::vector<int> members) override {
+  std::shared_ptr<ControlChannel> open(std::uint64_t number, std::vector<int> members) override {
     return std::make_shared<Line>(shared_from_this(), number, std::move(members), rank_);
   }
 
@@ -195,7 +195,7 @@ class TcpControl final : public Control,
     }
     if (in_order) return conclude(Link::left);
     // As the service does with a rank that is gone without a word.
-    const auto timer = std::make_shared<asio::steady_timer>(io_, Hub::grace);
+    const auto timer = std::make_shared<asio::steady_timer>(io_, Coordinator::grace);
     timer->async_wait([this, timer](const error_code&) { conclude(Link::lost); });
   }
 

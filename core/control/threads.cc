@@ -3,7 +3,7 @@
 #include <map>
 
 #include "core/control/control.h"
-#include "core/control/hub.h"
+#include "core/control/coordinator.h"
 #include "core/control/line.h"
 
 namespace rondo {
@@ -17,7 +17,8 @@ class ThreadWorld {
       : hosts_(static_cast<std::size_t>(ranks), host),
         deadline_(deadline),
         lines_(hosts_.size()),
-        hub_(hosts_, [this](int rank, const Message& message) { deliver(rank, message); }) {}
+        coordinator_(hosts_, [this](int rank, const Message& message) { deliver(rank, message); }) {
+  }
 
   void post(int rank, const Message& message) {
     const std::lock_guard lock(mutex_);
@@ -26,7 +27,7 @@ class ThreadWorld {
     while (!waiting_.empty()) {
       const auto [from, next] = std::move(waiting_.front());
       waiting_.pop_front();
-      hub_.receive(from, next, Hub::Clock::now());
+      coordinator_.receive(from, next, Coordinator::Clock::now());
     }
   }
 
@@ -63,11 +64,11 @@ class ThreadWorld {
   std::mutex mutex_;  ///< guards everything below
   std::vector<std::map<std::uint64_t, Line*>> lines_;
   std::deque<std::pair<int, Message>> waiting_;
-  Hub hub_;
+  Coordinator coordinator_;
 };
 
 class ThreadControl final : public Control,
-                            public Carrier,
+                            public ControlTransport,
                             public std::enable_shared_from_this<ThreadControl> {
  public:
   ThreadControl(std::shared_ptr<ThreadWorld> world, int rank)
@@ -79,7 +80,7 @@ class ThreadControl final : public Control,
   int rank() const override { return rank_; }
   int ranks() const override { return static_cast<int>(hosts().size()); }
   const std::vector<HostInfo>& hosts() const override { return world_->hosts(); }
-  std::shared_ptr<ControlLine> open(std::uint64_t number, std::vector<int> members) override {
+  std::shared_ptr<ControlChannel> open(std::uint64_t number, std::vector<int> members) override {
     return std::make_shared<Line>(shared_from_this(), number, std::move(members), rank_);
   }
 

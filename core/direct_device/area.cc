@@ -236,7 +236,7 @@ void Area::connect(const std::vector<Offer>& offers, std::chrono::milliseconds p
 
 std::unique_ptr<Area> Area::make(const std::shared_ptr<detail::CommunicatorState>& state,
                                  const cuda::SharedContext& context,
-                                 std::shared_ptr<ControlLine>& line,
+                                 std::shared_ptr<ControlChannel>& line,
                                  const std::function<std::size_t()>& more,
                                  const std::function<void(const Area&)>& use) {
   const bool quiet = context == nullptr || state->size() == 1;

@@ -41,7 +41,7 @@ class Area {
   /// rank takes part. Throws what exchanging texts throws.
   static std::unique_ptr<Area> make(const std::shared_ptr<detail::CommunicatorState>& state,
                                     const cuda::SharedContext& context,
-                                    std::shared_ptr<ControlLine>& line,
+                                    std::shared_ptr<ControlChannel>& line,
                                     const std::function<std::size_t()>& more,
                                     const std::function<void(const Area&)>& use);
   /// The context must be current, unless abandon() came before. Peers may still read the own

@@ -46,7 +46,7 @@ DeviceCalls::DeviceCalls(std::shared_ptr<Watcher> watcher)
 
 std::shared_ptr<DeviceCalls> DeviceCalls::make(
     const std::shared_ptr<detail::CommunicatorState>& state, const cuda::SharedContext& context) {
-  std::shared_ptr<ControlLine> line;
+  std::shared_ptr<ControlChannel> line;
   std::shared_ptr<resident::Executor> executor;
   const auto more = [&] {
     executor = resident::Executor::make(state, context.get());

@@ -34,7 +34,7 @@ milliseconds next_nap(milliseconds last, bool moved, bool frees) {
 }
 
 Watcher::Watcher(std::shared_ptr<detail::CommunicatorState> state,
-                 std::shared_ptr<ControlLine> line, std::unique_ptr<Area> area,
+                 std::shared_ptr<ControlChannel> line, std::unique_ptr<Area> area,
                  std::shared_ptr<resident::Executor> executor)
     : state_(std::move(state)),
       line_(std::move(line)),
@@ -277,7 +277,7 @@ void Watcher::report_stall() {
                          .exchange(0, std::memory_order_relaxed) != 0;
   if (!is_inside() || began) return silence_.reset();
   state_->watchdog().tell(*line_);
-  switch (silence_.judge(state_->watchdog().timeout())) {
+  switch (silence_.assess(state_->watchdog().timeout())) {
     case detail::Silence::Verdict::wait:
       return;
     case detail::Silence::Verdict::report:

@@ -46,7 +46,7 @@ std::chrono::milliseconds next_nap(std::chrono::milliseconds last, bool moved, b
 class Watcher : public std::enable_shared_from_this<Watcher> {
  public:
   /// `executor`: whose kernels end with the communicator; null: there are none.
-  Watcher(std::shared_ptr<detail::CommunicatorState> state, std::shared_ptr<ControlLine> line,
+  Watcher(std::shared_ptr<detail::CommunicatorState> state, std::shared_ptr<ControlChannel> line,
           std::unique_ptr<Area> area, std::shared_ptr<resident::Executor> executor);
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
@@ -117,7 +117,7 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
   bool is_done_with() const;
 
   std::shared_ptr<detail::CommunicatorState> state_;  ///< until the thread ends
-  std::shared_ptr<ControlLine> line_;
+  std::shared_ptr<ControlChannel> line_;
   std::unique_ptr<Area> area_;
   std::shared_ptr<resident::Executor> executor_;
   mutable std::mutex mutex_{};

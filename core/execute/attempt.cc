@@ -258,7 +258,8 @@ std::byte* Engine::local(const Instance& instance, const Chunk& chunk, std::uint
       break;
   }
   const auto slots = static_cast<std::size_t>(call.plan->program.scratch_slots);
-  const std::size_t beside = call.slicing.abreast == 1 ? 0 : instance.pass % call.slicing.abreast;
+  const std::size_t beside =
+      call.slicing.interleaved == 1 ? 0 : instance.pass % call.slicing.interleaved;
   const std::size_t slot = slots * beside + chunk.slot;
   const std::size_t within =
       call.slicing.passes == 1 ? call.offsets[index] : index * call.slicing.slice;

@@ -35,11 +35,11 @@ constexpr microseconds spin_and_yield{200};
 }  // namespace
 
 // Time, not counts: a look at shared memory takes nanoseconds, one at a socket half a microsecond.
-Backoff::Backoff(bool crowded, bool system_calls)
-    : looks_(system_calls ? 0
-             : crowded    ? crowded_looks
-                          : eager_looks),
-      longest_spin_(system_calls || crowded ? microseconds(0) : microseconds(10)),
+Backoff::Backoff(bool oversubscribed, bool system_calls)
+    : looks_(system_calls     ? 0
+             : oversubscribed ? crowded_looks
+                              : eager_looks),
+      longest_spin_(system_calls || oversubscribed ? microseconds(0) : microseconds(10)),
       spin_(longest_spin_) {}
 
 void Backoff::learn() {
@@ -47,7 +47,7 @@ void Backoff::learn() {
   if (stage_ == Stage::yield) spin_ = std::max(spin_ / 2, std::min(shortest_spin, longest_spin_));
 }
 
-Backoff::Stage Backoff::judge() {
+Backoff::Stage Backoff::assess() {
   const auto now = Clock::now();
   if (idle_ == looks_ + 1) since_ = now;
   const auto waited = now - since_;
@@ -59,7 +59,7 @@ bool Backoff::pause() {
     stage_ = Stage::spin;
     return false;
   }
-  if (idle_ % looks_per_clock == 1) stage_ = judge();
+  if (idle_ % looks_per_clock == 1) stage_ = assess();
   if (stage_ == Stage::spin) relax();
   if (stage_ == Stage::yield) sched_yield();
   return stage_ == Stage::sleep;

@@ -13,10 +13,10 @@ namespace rondo::detail {
 
 class Backoff {
  public:
-  /// `crowded`: this machine is oversubscribed, so spinning keeps another rank from answering.
+  /// `oversubscribed`: this machine is oversubscribed, so spinning keeps another rank from answering.
   /// `system_calls`: each look is one. Then giving way costs little beside it, and the sender needs
   /// the core for microseconds.
-  explicit Backoff(bool crowded, bool system_calls = false);
+  explicit Backoff(bool oversubscribed, bool system_calls = false);
 
   /// The wait is over: what it waited for has come.
   void reset() {
@@ -36,7 +36,7 @@ class Backoff {
   using Clock = std::chrono::steady_clock;
 
   /// Asks the clock what to do; seldom enough to cost nothing.
-  Stage judge();
+  Stage assess();
   void learn();
 
   std::uint32_t looks_;  ///< before anything else

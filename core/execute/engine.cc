@@ -24,14 +24,14 @@ bool is_complete(const Operation& operation, std::uint64_t index) {
 /// All that the instance at `position` depends on is complete.
 bool ready(const Operation& operation, const Position& position) {
   const PreparedCall& call = *operation.prepared;
-  return rondo::ready(call.plan->program, call.slicing.abreast, position,
+  return rondo::ready(call.plan->program, call.slicing.interleaved, position,
                       [&](std::uint64_t index) { return is_complete(operation, index); });
 }
 
 }  // namespace
 
 Engine::Engine(int rank, std::vector<Transport*> transports, DirectAccess* access,
-               ControlLine& control, bool crowded)
+               ControlChannel& control, bool oversubscribed)
     : rank_(rank),
       transports_(std::move(transports)),
       control_(control),
@@ -45,7 +45,7 @@ Engine::Engine(int rank, std::vector<Transport*> transports, DirectAccess* acces
   }
   if (access != nullptr)
     merged_ = std::make_unique<MergedRun>(rank, static_cast<int>(transports_.size()), *access,
-                                          control, crowded);
+                                          control, oversubscribed);
 }
 
 void Engine::set_trace(trace::Recorder* recorder) {
@@ -155,12 +155,12 @@ bool Engine::run_window(Operation& operation) {
   const Program& program = call.plan->program;
   const auto ops = static_cast<std::uint32_t>(program.ops.size());
   if (ops == 0) return false;
-  const std::uint32_t abreast = call.slicing.abreast;
+  const std::uint32_t interleaved = call.slicing.interleaved;
   const std::uint64_t end = std::min(operation.base + Operation::window, call.instances());
   unsigned waited = 0;
   bool moved = false;
   Position at{operation.base, operation.pass, operation.op, operation.beside};
-  for (; at.index < end && waited < patience; at.advance(ops, abreast)) {
+  for (; at.index < end && waited < patience; at.advance(ops, interleaved)) {
     if (is_complete(operation, at.index)) continue;
     const Op& op = program.ops[at.op];
     std::uint32_t& in_place = operation.moved[at.index % Operation::window];
@@ -175,7 +175,7 @@ bool Engine::run_window(Operation& operation) {
   const int finished = std::countr_one(operation.complete);
   operation.complete = finished == 64 ? 0 : operation.complete >> finished;
   at = {operation.base, operation.pass, operation.op, operation.beside};
-  for (int i = 0; i < finished; ++i) at.advance(ops, abreast);
+  for (int i = 0; i < finished; ++i) at.advance(ops, interleaved);
   operation.base = at.index;
   operation.pass = at.pass;
   operation.op = at.op;

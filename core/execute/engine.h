@@ -31,10 +31,10 @@ inline constexpr int most_lanes = point_to_point_lane;
 class Engine {
  public:
   /// transports[peer]: how this rank talks to it (own entry null). `access`: the direct path to all
-  /// of them, null where there is none. All outlive the engine. `crowded`: this machine is
+  /// of them, null where there is none. All outlive the engine. `oversubscribed`: this machine is
   /// oversubscribed; the same on all ranks of a machine.
-  Engine(int rank, std::vector<Transport*> transports, DirectAccess* access, ControlLine& control,
-         bool crowded);
+  Engine(int rank, std::vector<Transport*> transports, DirectAccess* access,
+         ControlChannel& control, bool oversubscribed);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
@@ -139,7 +139,7 @@ class Engine {
   std::vector<Transport*> transports_;  ///< by peer
   std::vector<Transport*> distinct_;    ///< each once
   bool by_memory_ = true;               ///< none of them is a network
-  ControlLine& control_;
+  ControlChannel& control_;
   std::unique_ptr<MergedRun> merged_{};      ///< null: no direct path
   std::vector<Link> links_;                  ///< by peer and lane
   std::vector<SendChannel*> senders_;        ///< every one in use, for flushed()

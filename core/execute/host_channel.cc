@@ -17,7 +17,7 @@ constexpr std::chrono::seconds longest_withdrawal{5};
 
 }  // namespace
 
-HostChannel::HostChannel(int rank, int ranks, DirectAccess& access, ControlLine& control,
+HostChannel::HostChannel(int rank, int ranks, DirectAccess& access, ControlChannel& control,
                          bool oversubscribed)
     : rank_(rank),
       access_(access),

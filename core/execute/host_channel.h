@@ -35,7 +35,8 @@ class HostChannel {
   };
 
   /// `access` and `control` outlive it. `oversubscribed`: more ranks than cores on this host.
-  HostChannel(int rank, int ranks, DirectAccess& access, ControlLine& control, bool oversubscribed);
+  HostChannel(int rank, int ranks, DirectAccess& access, ControlChannel& control,
+              bool oversubscribed);
 
   const Ranks& others() const { return others_; }
   std::uint64_t others_bits() const { return others_bits_; }
@@ -91,7 +92,7 @@ class HostChannel {
 
   int rank_;
   DirectAccess& access_;
-  ControlLine& control_;
+  ControlChannel& control_;
   ControlBlock block_{};
   Ranks others_{};
   std::uint64_t others_bits_ = 0;      ///< the same, a bit each

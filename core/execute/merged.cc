@@ -13,7 +13,7 @@ constexpr std::uint64_t shown_late = 1;
 
 }  // namespace
 
-MergedRun::MergedRun(int rank, int ranks, DirectAccess& access, ControlLine& control,
+MergedRun::MergedRun(int rank, int ranks, DirectAccess& access, ControlChannel& control,
                      bool oversubscribed)
     : rank_(rank),
       host_(rank, ranks, access, control, oversubscribed),

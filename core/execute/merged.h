@@ -32,7 +32,8 @@ namespace rondo::detail {
 class MergedRun {
  public:
   /// `access` and `control` outlive it. `oversubscribed`: more ranks than cores on this host.
-  MergedRun(int rank, int ranks, DirectAccess& access, ControlLine& control, bool oversubscribed);
+  MergedRun(int rank, int ranks, DirectAccess& access, ControlChannel& control,
+            bool oversubscribed);
 
   void set_trace(trace::Recorder* recorder) { trace_ = recorder; }
 

@@ -10,7 +10,7 @@ namespace {
 struct Row {
   Flow flow;
   std::size_t frame_bytes;
-  std::size_t abreast;
+  std::size_t interleaved;
 };
 constexpr Row rows[] = {
     {Flow::stream, shortest_frame_bytes, 1},
@@ -53,10 +53,10 @@ Cut cut_for_wires(Flow flow, std::size_t frame_bytes, int short_frames) {
   const std::size_t cut = std::min(frame_bytes, row->frame_bytes);
   const std::size_t longer = std::max<std::size_t>(1, cut / shortest_frame_bytes);
   const std::size_t held = static_cast<std::size_t>(short_frames) / longer / depth_of_a_pass;
-  const std::size_t abreast = std::min(row->abreast, held);
-  if (row->abreast > 1 && abreast < 2) return {.frame_bytes = frame_bytes};
+  const std::size_t interleaved = std::min(row->interleaved, held);
+  if (row->interleaved > 1 && interleaved < 2) return {.frame_bytes = frame_bytes};
   return {.frame_bytes = cut,
-          .abreast = static_cast<std::uint32_t>(abreast > 1 ? abreast : 1),
+          .interleaved = static_cast<std::uint32_t>(interleaved > 1 ? interleaved : 1),
           .worth_bytes = shortest_frame_bytes};
 }
 

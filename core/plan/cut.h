@@ -25,9 +25,9 @@ namespace rondo {
 
 /// How messages may be cut: equal on all ranks, or they would cut them differently.
 struct Cut {
-  std::size_t frame_bytes = 0;  ///< of the longest frame, at most the least slot of all channels
-  std::uint32_t abreast = 1;    ///< passes that go side by side, at most
-  std::size_t worth_bytes = 0;  ///< no frame is shorter for the sake of going side by side
+  std::size_t frame_bytes = 0;    ///< of the longest frame, at most the least slot of all channels
+  std::uint32_t interleaved = 1;  ///< passes that go side by side, at most
+  std::size_t worth_bytes = 0;    ///< no frame is shorter for the sake of going side by side
 };
 
 /// What the passes of a schedule wait for.

@@ -28,17 +28,17 @@ Slicing slice(const PreparedCall& prepared, const Partition& partition, const Cu
   most = std::max<std::size_t>(1, aligned(most, prepared.element_bytes));
   const std::size_t worth =
       std::max<std::size_t>(1, cut.worth_bytes / prepared.element_bytes / longest);
-  const auto abreast =
-      static_cast<std::uint32_t>(std::clamp<std::size_t>(largest / worth, 1, cut.abreast));
-  if (largest <= most && abreast == 1) return {largest, 1};
-  Slicing slicing{.passes = (largest + most - 1) / most, .abreast = abreast};
+  const auto interleaved =
+      static_cast<std::uint32_t>(std::clamp<std::size_t>(largest / worth, 1, cut.interleaved));
+  if (largest <= most && interleaved == 1) return {largest, 1};
+  Slicing slicing{.passes = (largest + most - 1) / most, .interleaved = interleaved};
   slicing.passes = slicing.rounded_passes();
   // Even passes: the last one is no sliver that costs a round trip for nothing.
   const std::size_t even =
       aligned((largest + slicing.passes - 1) / slicing.passes + cache_line, prepared.element_bytes);
   slicing.slice = std::min(most, even);
   slicing.passes = (largest + slicing.slice - 1) / slicing.slice;
-  if (slicing.passes == 1) slicing.abreast = 1;
+  if (slicing.passes == 1) slicing.interleaved = 1;
   return slicing;
 }
 
@@ -137,7 +137,7 @@ std::shared_ptr<PreparedCall> prepare(std::shared_ptr<const Plan> plan, const Ca
       prepared->slicing.passes == 1 ? partition.elements()
                                     : prepared->slicing.slice * static_cast<std::size_t>(chunks);
   prepared->scratch_slot_bytes = slot_elements * prepared->element_bytes;
-  prepared->scratch_bytes = prepared->scratch_slot_bytes * prepared->slicing.abreast *
+  prepared->scratch_bytes = prepared->scratch_slot_bytes * prepared->slicing.interleaved *
                             static_cast<std::size_t>(prepared->plan->program.scratch_slots);
   if (info(call.collective).reduces && call.op == ReduceOperator::avg) {
     if (is_float(call.type)) {

@@ -31,10 +31,12 @@ struct Plan {
 struct Slicing {
   std::size_t slice = 0;  ///< elements of each chunk that one pass moves, at most
   std::uint64_t passes = 1;
-  std::uint32_t abreast = 1;  ///< passes that go side by side (see program.h)
+  std::uint32_t interleaved = 1;  ///< passes that go side by side (see program.h)
 
   /// Passes, with empty ones appended so that all are interleaved.
-  std::uint64_t rounded_passes() const { return (passes + abreast - 1) / abreast * abreast; }
+  std::uint64_t rounded_passes() const {
+    return (passes + interleaved - 1) / interleaved * interleaved;
+  }
 };
 
 /// An op of a call of one pass with its places worked out, for calls that latency decides.

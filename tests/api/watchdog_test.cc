@@ -20,7 +20,8 @@ void check(Silence& silence, const std::vector<Look>& looks) {
   const Silence::Clock::time_point begin = Silence::Clock::now();
   for (const Look& look : looks) {
     INFO("at " << look.at << " ms with a timeout of " << look.timeout << " ms");
-    CHECK(silence.judge(milliseconds(look.timeout), begin + milliseconds(look.at)) == look.verdict);
+    CHECK(silence.assess(milliseconds(look.timeout), begin + milliseconds(look.at)) ==
+          look.verdict);
   }
 }
 
@@ -45,7 +46,7 @@ TEST_CASE("progress starts the time of a wait anew") {
 }
 
 /// A control channel that only counts what it is asked.
-class CountingLine final : public ControlLine {
+class CountingLine final : public ControlChannel {
  public:
   int reports = 0;
   int expired_reports = 0;
@@ -64,7 +65,7 @@ class CountingLine final : public ControlLine {
 class Watch {
  public:
   void look(std::uint64_t moves, int at) {
-    watchdog_.act(watchdog_.judge(moves, begin_ + milliseconds(at)), nullptr);
+    watchdog_.act(watchdog_.assess(moves, begin_ + milliseconds(at)), nullptr);
   }
   void set_timeout(int timeout) { watchdog_.set_timeout(milliseconds(timeout)); }
   const CountingLine& line() const { return line_; }

@@ -37,13 +37,13 @@ struct Rank {
     line->set_timeout(std::chrono::seconds{300});
     line->exchange("ready");
   }
-  std::string failure(ControlLine& of) const {
+  std::string failure(ControlChannel& of) const {
     return eventually([&] { return of.failed(); }) ? of.failure().what() : "no failure";
   }
   std::string failure() const { return failure(*line); }
 
   std::shared_ptr<Control> control;
-  std::shared_ptr<ControlLine> line;
+  std::shared_ptr<ControlChannel> line;
 };
 
 /// Pid `pid` as the reports write it, replaced by "PID" so that texts can be compared.
@@ -320,7 +320,7 @@ TEST_CASE("ranks that wait after the service has gone know which ranks left befo
       return false;
     });
     if (!unserved) return "the service stayed";
-    const auto text_of = [&](ControlLine& line) {
+    const auto text_of = [&](ControlChannel& line) {
       return without_pid(line.failed() ? line.failure().what() : "no failure",
                          self.control->hosts()[0].pid);
     };

@@ -9,7 +9,7 @@
 namespace rondo {
 namespace {
 
-using Lines = std::vector<std::shared_ptr<ControlLine>>;
+using Lines = std::vector<std::shared_ptr<ControlChannel>>;
 
 HostInfo test_host() { return {.host = "h", .hostname = "x", .process = 1, .pid = 77}; }
 
@@ -41,7 +41,7 @@ TEST_CASE("threads exchange blobs by rank, any number of times") {
 }
 
 /// The error of an exchange in which some rank takes no part.
-Error failure_of_exchange(const std::shared_ptr<ControlLine>& line) {
+Error failure_of_exchange(const std::shared_ptr<ControlChannel>& line) {
   try {
     line->exchange("a");
   } catch (const Error& error) {

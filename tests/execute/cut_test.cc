@@ -30,20 +30,20 @@ TEST_CASE("what the passes of a schedule wait for") {
 TEST_CASE("frames and interleaved passes fit into the channels") {
   const Cut rounds = cut_for_wires(Flow::rounds, slot, deep);
   CHECK(rounds.frame_bytes == shortest_frame_bytes);
-  CHECK(rounds.abreast == 8);
+  CHECK(rounds.interleaved == 8);
   const Cut ring = cut_for_wires(Flow::ring, slot, deep);
   CHECK(ring.frame_bytes == 4 * shortest_frame_bytes);
-  CHECK(ring.abreast == 2);
+  CHECK(ring.interleaved == 2);
   const Cut stream = cut_for_wires(Flow::stream, slot, 2);
   CHECK(stream.frame_bytes == shortest_frame_bytes);
-  CHECK(stream.abreast == 1);
+  CHECK(stream.interleaved == 1);
   for (const Flow flow : {Flow::exchange, Flow::stream, Flow::ring, Flow::rounds}) {
     for (int held = 2; held <= 64; ++held) {
       const Cut cut = cut_for_wires(flow, slot, held);
-      INFO("held " << held << ": " << cut.abreast << " of " << cut.frame_bytes);
+      INFO("held " << held << ": " << cut.interleaved << " of " << cut.frame_bytes);
       CHECK(cut.frame_bytes <= slot);
-      if (cut.abreast == 1) continue;
-      CHECK(cut.abreast * 2 * cut.frame_bytes <=
+      if (cut.interleaved == 1) continue;
+      CHECK(cut.interleaved * 2 * cut.frame_bytes <=
             static_cast<std::size_t>(held) * shortest_frame_bytes);
     }
     const std::size_t small = 4096;
@@ -61,19 +61,19 @@ PreparedCall decided(std::string_view algorithm, std::size_t count, bool one_mac
 }
 
 TEST_CASE("passes are interleaved between machines, where calls are long enough") {
-  CHECK(decided("circulant", 1 << 20, false).slicing.abreast == 8);
-  CHECK(decided("circulant", 1 << 20, true).slicing.abreast == 1);
-  CHECK(decided("double_tree", 1 << 20, false).slicing.abreast == 1);
+  CHECK(decided("circulant", 1 << 20, false).slicing.interleaved == 8);
+  CHECK(decided("circulant", 1 << 20, true).slicing.interleaved == 1);
+  CHECK(decided("double_tree", 1 << 20, false).slicing.interleaved == 1);
   const PreparedCall short_call = decided("ring", 1 << 10, false);
-  CHECK(short_call.slicing.abreast == 1);
+  CHECK(short_call.slicing.interleaved == 1);
   CHECK(short_call.slicing.passes == 1);
   const PreparedCall ring = decided("ring", 1 << 18, false);
-  CHECK(ring.slicing.abreast == 2);
+  CHECK(ring.slicing.interleaved == 2);
   CHECK(ring.slicing.passes == 2);
   CHECK(ring.slicing.slice * ring.slicing.passes >= std::size_t{1} << 16);
   for (const std::size_t count : {100003U, 654321U, 1048577U}) {
     const PreparedCall call = decided("circulant", count, false);
-    CHECK(call.slicing.rounded_passes() % call.slicing.abreast == 0);
+    CHECK(call.slicing.rounded_passes() % call.slicing.interleaved == 0);
     CHECK(call.slicing.rounded_passes() >= call.slicing.passes);
     CHECK(call.instances() == call.slicing.rounded_passes() * call.plan->program.ops.size());
   }

@@ -44,13 +44,13 @@ struct Cell {
 /// It takes any of them that is ready.
 class Runner {
  public:
-  Runner(const Schedule& schedule, int rank, bool sends_from_place, std::uint32_t abreast,
+  Runner(const Schedule& schedule, int rank, bool sends_from_place, std::uint32_t interleaved,
          std::uint64_t groups)
       : rank_(rank),
         chunks_(static_cast<std::uint32_t>(schedule.layout.chunks())),
         program_(lower(schedule, rank, sends_from_place)),
-        abreast_(abreast),
-        done_(groups * abreast * program_.ops.size()) {}
+        abreast_(interleaved),
+        done_(groups * interleaved * program_.ops.size()) {}
 
   int depth() const { return program_.depth; }
   bool finished() const { return base_.index == done_.size(); }
@@ -134,15 +134,15 @@ class Runner {
 };
 
 /// Ranks take turns in random order until none can go on.
-void check(const Schedule& schedule, bool sends_from_place, std::uint32_t abreast,
+void check(const Schedule& schedule, bool sends_from_place, std::uint32_t interleaved,
            std::size_t ahead) {
   INFO(name(schedule.collective) << " " << schedule.algorithm << ", ranks " << schedule.ranks
-                                 << ", abreast " << abreast << ", looking " << ahead << " ahead"
-                                 << (sends_from_place ? ", sending from place" : ""));
+                                 << ", interleaved " << interleaved << ", looking " << ahead
+                                 << " ahead" << (sends_from_place ? ", sending from place" : ""));
   std::mt19937 random(schedule.ranks);
   std::vector<Runner> runners;
   for (int rank = 0; rank < schedule.ranks; ++rank)
-    runners.emplace_back(schedule, rank, sends_from_place, abreast, 2);
+    runners.emplace_back(schedule, rank, sends_from_place, interleaved, 2);
   Wires wires;
   for (bool moved = true; moved;) {
     moved = false;
@@ -159,7 +159,7 @@ void check(const Schedule& schedule, bool sends_from_place, std::uint32_t abreas
 
 /// How many blocked instances the engine passes over. With one pass at a time, lanes may need to
 /// get ahead of each other. Interleaved passes leave no room for that, so they must not need it.
-std::size_t patience(std::uint32_t abreast) { return abreast == 1 ? 24 : 1; }
+std::size_t patience(std::uint32_t interleaved) { return interleaved == 1 ? 24 : 1; }
 
 constexpr std::size_t window = 64;
 
@@ -170,9 +170,9 @@ TEST_CASE("interleaved passes wait in no circle and mix up no frames or memory: 
       const Schedule schedule = row.build(ranks, info(row.collective).has_root ? ranks - 1 : 0);
       const Cut cut = cut_for_wires(flow_of(schedule), std::size_t{512} << 10, 16);
       for (const bool sends_from_place : {false, true}) {
-        for (std::uint32_t abreast = 1; abreast <= cut.abreast; ++abreast) {
-          check(schedule, sends_from_place, abreast, patience(abreast));
-          if (ranks < 8) check(schedule, sends_from_place, abreast, window);
+        for (std::uint32_t interleaved = 1; interleaved <= cut.interleaved; ++interleaved) {
+          check(schedule, sends_from_place, interleaved, patience(interleaved));
+          if (ranks < 8) check(schedule, sends_from_place, interleaved, window);
         }
       }
     }

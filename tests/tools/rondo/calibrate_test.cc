@@ -46,14 +46,14 @@ Profile made_up() {
   GammaProfile gamma{.type = DataType::float32, .op = ReduceOperator::sum};
   gamma.copies = curve(constant(1e-10), 0);
   gamma.reduces = curve(constant(1.5e-10), 0);
-  LinkProfile crowded = link;
-  crowded.ranks = 4;
-  crowded.exchange = curve(constant(10e-10), 6 * alpha);  // three rounds, twice
-  crowded.combining = curve(constant(13e-10), 6 * alpha);
+  LinkProfile oversubscribed = link;
+  oversubscribed.ranks = 4;
+  oversubscribed.exchange = curve(constant(10e-10), 6 * alpha);  // three rounds, twice
+  oversubscribed.combining = curve(constant(13e-10), 6 * alpha);
   return {.machine = {"a processor", 2, "6.1"},
           .date = "2026-01-01T00:00:00Z",
           .version = "1",
-          .links = {link, crowded},
+          .links = {link, oversubscribed},
           .gammas = {gamma}};
 }
 
@@ -143,7 +143,7 @@ TEST_CASE("constants between hosts are a link's: seconds a byte each way, and a 
   CHECK_FALSE(made_up().apart());
   const LinkProfile& link = profile.link("tcp", 4);
   CHECK(link.where() == "4 ranks, a host for each");
-  CHECK_FALSE(link.crowded());
+  CHECK_FALSE(link.oversubscribed());
   const Costs costs = profile.costs(link, 1 << 20, DataType::float32, ReduceOperator::sum);
   CHECK(costs.ports == Ports::switched);
   CHECK(costs.alpha == Approx(alpha));

@@ -61,7 +61,7 @@ double LinkProfile::copies_a_pass() const {
 std::string LinkProfile::where() const {
   const std::string all = std::to_string(ranks) + " ranks";
   if (hosts > 1) return all + ", a host for each";
-  return all + " on " + std::to_string(cores) + " cores" + (crowded() ? " (shared)" : "");
+  return all + " on " + std::to_string(cores) + " cores" + (oversubscribed() ? " (shared)" : "");
 }
 
 Costs LinkProfile::costs(double bytes) const {
@@ -131,8 +131,8 @@ const LinkProfile& Profile::link(const std::string& transport, int ranks) const 
   if (transport.empty() && !links.empty()) return link(links.front().transport, ranks);
   const LinkProfile* best = nullptr;
   const auto distance = [&](const LinkProfile& one) {
-    const bool crowded = !apart() && ranks > machine.cores;
-    return std::tuple(one.crowded() != crowded, std::abs(one.ranks - ranks));
+    const bool oversubscribed = !apart() && ranks > machine.cores;
+    return std::tuple(one.oversubscribed() != oversubscribed, std::abs(one.ranks - ranks));
   };
   for (const LinkProfile& one : links) {
     if (one.transport != transport) continue;

@@ -55,7 +55,7 @@ struct LinkProfile {
   Curve fetch{};            ///< all_gather on the direct path, by bytes of all blocks
   Curve fetch_combining{};  ///< reduce_scatter on the direct path, float32 sums
 
-  bool crowded() const { return ranks > cores; }
+  bool oversubscribed() const { return ranks > cores; }
   /// For people: how many ranks, and where they were.
   std::string where() const;
   /// The simulator's clock for calls of so many bytes, float32 sums. Slices are the caller's.

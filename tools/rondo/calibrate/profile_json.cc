@@ -94,7 +94,7 @@ Json pieces(const LinkProfile& link) {
 
 std::string placement(const LinkProfile& link) {
   if (link.hosts > 1) return "a host for each rank";
-  return link.crowded() ? "ranks share cores" : "a core for each rank";
+  return link.oversubscribed() ? "ranks share cores" : "a core for each rank";
 }
 
 Profile from_json(const Json& json) {

@@ -1,4 +1,4 @@
-#include "core/control/judge.h"
+#include "core/control/analyzer.h"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 namespace rondo::control {
 namespace {
 
-using Witnesses = std::vector<Witness>;
+using RankReports = std::vector<RankReport>;
 
 constexpr std::uint64_t look_back = 32;
 
@@ -22,27 +22,27 @@ Fault fault_for_all(ErrorCode code, std::string message, std::string remedy, std
 }
 
 /// Ranks that made the same call, the call, in the order of their first ranks.
-struct Camp {
+struct CallGroup {
   Call call;
   std::vector<int> ranks;
 };
 
-std::vector<Camp> camps_at(std::uint64_t sequence, const Witnesses& witnesses) {
-  std::vector<Camp> camps;
-  for (std::size_t rank = 0; rank < witnesses.size(); ++rank) {
-    const Call* call = witnesses[rank].report.find(sequence);
+std::vector<CallGroup> groups_at(std::uint64_t sequence, const RankReports& rank_reports) {
+  std::vector<CallGroup> groups;
+  for (std::size_t rank = 0; rank < rank_reports.size(); ++rank) {
+    const Call* call = rank_reports[rank].report.find(sequence);
     if (call == nullptr) continue;
-    auto camp = std::find_if(camps.begin(), camps.end(),
-                             [&](const Camp& other) { return other.call == *call; });
-    if (camp == camps.end()) camp = camps.insert(camps.end(), Camp{*call, {}});
-    camp->ranks.push_back(static_cast<int>(rank));
+    auto group = std::find_if(groups.begin(), groups.end(),
+                              [&](const CallGroup& other) { return other.call == *call; });
+    if (group == groups.end()) group = groups.insert(groups.end(), CallGroup{*call, {}});
+    group->ranks.push_back(static_cast<int>(rank));
   }
-  return camps;
+  return groups;
 }
 
-std::string sentence(const Camp& camp) {
-  return rank_list(camp.ranks) + (camp.ranks.size() == 1 ? " calls " : " call ") +
-         to_string(camp.call);
+std::string sentence(const CallGroup& group) {
+  return rank_list(group.ranks) + (group.ranks.size() == 1 ? " calls " : " call ") +
+         to_string(group.call);
 }
 
 /// Whether the calls differ only in their blocks, which the words of the calls do not show.
@@ -52,23 +52,23 @@ bool differ_in_blocks(Call a, const Call& b) {
   return differ && a == b;
 }
 
-Fault disagreement(const std::vector<Camp>& camps, std::size_t ranks) {
+Fault disagreement(const std::vector<CallGroup>& groups, std::size_t ranks) {
   auto fault = fault_for_all(
-      ErrorCode::mismatch, sentence(camps[0]) + " but " + sentence(camps[1]),
+      ErrorCode::mismatch, sentence(groups[0]) + " but " + sentence(groups[1]),
       "make every rank call the same collective with the same count, type, operator and root, in "
       "the same order",
       ranks);
-  if (differ_in_blocks(camps[0].call, camps[1].call))
+  if (differ_in_blocks(groups[0].call, groups[1].call))
     fault.message += ": their lists of counts differ";
-  if (camps.size() > 2) {
-    fault.message += " (further differing calls: " + std::to_string(camps.size() - 2) + ")";
+  if (groups.size() > 2) {
+    fault.message += " (further differing calls: " + std::to_string(groups.size() - 2) + ")";
   }
   // The error of a rank that has not come to the call yet names one that differs from the first.
-  fault.peer.assign(ranks, camps[1].ranks.front());
-  for (std::size_t i = 0; i < camps.size(); ++i) {
-    for (const int rank : camps[i].ranks) {
-      fault.peer[static_cast<std::size_t>(rank)] = camps[i == 0 ? 1 : 0].ranks.front();
-      fault.call[static_cast<std::size_t>(rank)] = to_string(camps[i].call);
+  fault.peer.assign(ranks, groups[1].ranks.front());
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    for (const int rank : groups[i].ranks) {
+      fault.peer[static_cast<std::size_t>(rank)] = groups[i == 0 ? 1 : 0].ranks.front();
+      fault.call[static_cast<std::size_t>(rank)] = to_string(groups[i].call);
     }
   }
   return fault;
@@ -86,13 +86,13 @@ std::string last_call(const CallReport& report) {
 struct Scene {
   int reporter;
   const Stall& stall;
-  const Witnesses& witnesses;
+  const RankReports& rank_reports;
   bool pairwise;     ///< the reporter waits for one peer in a send or receive
   std::string what;  ///< the call, or the send or receive, that does not move
 
   /// It waits in a replayed graph, which is in no log.
   bool replays() const { return !pairwise && !stall.what.empty(); }
-  const Witness& of(int rank) const { return witnesses[static_cast<std::size_t>(rank)]; }
+  const RankReport& of(int rank) const { return rank_reports[static_cast<std::size_t>(rank)]; }
   bool waits_for_itself() const { return pairwise && stall.peer == reporter; }
   bool is_behind(int rank) const {
     if (rank == reporter) return false;
@@ -101,51 +101,51 @@ struct Scene {
   }
 };
 
-std::string what_stalls(int reporter, const Stall& stall, const Witnesses& witnesses) {
+std::string what_stalls(int reporter, const Stall& stall, const RankReports& rank_reports) {
   if (!stall.what.empty()) return stall.what;
-  const Call* call = witnesses[static_cast<std::size_t>(reporter)].report.find(stall.from);
+  const Call* call = rank_reports[static_cast<std::size_t>(reporter)].report.find(stall.from);
   return call != nullptr ? to_string(*call) : "call #" + std::to_string(stall.from);
 }
 
-Scene scene_of(int reporter, const Stall& stall, const Witnesses& witnesses) {
+Scene scene_of(int reporter, const Stall& stall, const RankReports& rank_reports) {
   return {.reporter = reporter,
           .stall = stall,
-          .witnesses = witnesses,
+          .rank_reports = rank_reports,
           .pairwise = !stall.what.empty() && stall.peer >= 0,
-          .what = what_stalls(reporter, stall, witnesses)};
+          .what = what_stalls(reporter, stall, rank_reports)};
 }
 
 /// What an awaited rank does instead, in words.
 std::string excuse(const Scene& scene, int rank) {
-  const Witness& witness = scene.of(rank);
-  if (!witness.opened) return "has not made the communicator yet";
-  if (!witness.answered) {
+  const RankReport& rank_report = scene.of(rank);
+  if (!rank_report.opened) return "has not made the communicator yet";
+  if (!rank_report.answered) {
     return "does not answer: its process is stopped or its machine cannot be reached";
   }
   const std::string begins = scene.pairwise ? "has not reached it; " : "has not entered it; ";
-  return begins + last_call(witness.report) +
-         (witness.report.completed >= witness.report.begun
+  return begins + last_call(rank_report.report) +
+         (rank_report.report.completed >= rank_report.report.begun
               ? "; it is computing, in a send or recv, or stuck outside rondo"
               : "");
 }
 
 void set_peer_and_call(const Scene& scene, int peer, Fault& fault) {
-  for (std::size_t rank = 0; rank < scene.witnesses.size(); ++rank) {
+  for (std::size_t rank = 0; rank < scene.rank_reports.size(); ++rank) {
     fault.peer[rank] = static_cast<int>(rank) == peer ? scene.reporter : peer;
-    const Call* call = scene.witnesses[rank].report.find(scene.stall.from);
+    const Call* call = scene.rank_reports[rank].report.find(scene.stall.from);
     if (call != nullptr) fault.call[rank] = to_string(*call);
   }
   if (scene.pairwise) fault.call[static_cast<std::size_t>(scene.reporter)] = scene.what;
 }
 
 Fault never_comes(const Scene& scene, int rank) {
-  const Witness& witness = scene.of(rank);
+  const RankReport& rank_report = scene.of(rank);
   auto fault = fault_for_all(
       ErrorCode::mismatch,
-      describe(rank, witness) + " has left the communicator" +
-          (witness.answered ? " (" + last_call(witness.report) + ")" : "") + ", but rank " +
+      describe(rank, rank_report) + " has left the communicator" +
+          (rank_report.answered ? " (" + last_call(rank_report.report) + ")" : "") + ", but rank " +
           std::to_string(scene.reporter) + " waits for it in " + scene.what,
-      "make every rank make the same calls before it finalizes", scene.witnesses.size());
+      "make every rank make the same calls before it finalizes", scene.rank_reports.size());
   set_peer_and_call(scene, rank, fault);
   return fault;
 }
@@ -182,7 +182,7 @@ Fault too_late(const Scene& scene, const std::vector<int>& behind) {
               describe(behind[0], scene.of(behind[0])) + ": " + excuse(scene, behind[0]);
   }
   auto fault = fault_for_all(ErrorCode::timeout, std::move(message), remedy_for(scene, behind),
-                             scene.witnesses.size());
+                             scene.rank_reports.size());
   set_peer_and_call(scene,
                     scene.waits_for_itself() ? scene.reporter
                     : behind.empty()         ? -1
@@ -193,15 +193,15 @@ Fault too_late(const Scene& scene, const std::vector<int>& behind) {
 
 Fault foreign_frame(const Scene& scene) {
   const int peer = scene.stall.peer;
-  const Witness& witness = scene.of(peer);
+  const RankReport& rank_report = scene.of(peer);
   auto fault = fault_for_all(
       ErrorCode::mismatch,
       "rank " + std::to_string(scene.reporter) + " is in " + scene.what +
-          " but was sent data of another call by " + describe(peer, witness) + ", " +
-          (witness.answered ? last_call(witness.report) : "which does not answer"),
+          " but was sent data of another call by " + describe(peer, rank_report) + ", " +
+          (rank_report.answered ? last_call(rank_report.report) : "which does not answer"),
       "make every rank call the same collective with the same count, type, operator and root, in "
       "the same order",
-      scene.witnesses.size());
+      scene.rank_reports.size());
   set_peer_and_call(scene, peer, fault);
   return fault;
 }
@@ -222,10 +222,12 @@ std::string seconds(std::uint64_t milliseconds) {
   return text.data();
 }
 
-std::string describe(int rank, const Witness& witness) {
+std::string describe(int rank, const RankReport& rank_report) {
   std::string text = "rank " + std::to_string(rank) + " (";
-  if (witness.world_rank != rank) text += "world rank " + std::to_string(witness.world_rank) + ", ";
-  return text + "host " + witness.host.hostname + ", pid " + std::to_string(witness.host.pid) + ")";
+  if (rank_report.world_rank != rank)
+    text += "world rank " + std::to_string(rank_report.world_rank) + ", ";
+  return text + "host " + rank_report.host.hostname + ", pid " +
+         std::to_string(rank_report.host.pid) + ")";
 }
 
 std::uint64_t first_asked(const Stall& stall) {
@@ -234,30 +236,31 @@ std::uint64_t first_asked(const Stall& stall) {
 }
 
 std::optional<Fault> find_disagreement(std::uint64_t from, std::uint64_t to,
-                                       const Witnesses& witnesses) {
+                                       const RankReports& rank_reports) {
   const auto last = std::min(to, from + CallLog::kept);
   for (std::uint64_t sequence = std::max<std::uint64_t>(from, 1); sequence <= last; ++sequence) {
-    const auto camps = camps_at(sequence, witnesses);
-    if (camps.size() > 1) return disagreement(camps, witnesses.size());
+    const auto groups = groups_at(sequence, rank_reports);
+    if (groups.size() > 1) return disagreement(groups, rank_reports.size());
   }
   return std::nullopt;
 }
 
-std::optional<Fault> find_departed(int reporter, const Stall& stall, const Witnesses& witnesses) {
-  const Scene scene = scene_of(reporter, stall, witnesses);
-  for (int rank = 0; rank < static_cast<int>(witnesses.size()); ++rank) {
+std::optional<Fault> find_departed(int reporter, const Stall& stall,
+                                   const RankReports& rank_reports) {
+  const Scene scene = scene_of(reporter, stall, rank_reports);
+  for (int rank = 0; rank < static_cast<int>(rank_reports.size()); ++rank) {
     if (scene.of(rank).left && scene.is_behind(rank)) return never_comes(scene, rank);
   }
   return std::nullopt;
 }
 
-Verdict judge(int reporter, const Stall& stall, const Witnesses& witnesses) {
-  if (auto fault = find_disagreement(first_asked(stall), stall.to, witnesses))
+Verdict analyze(int reporter, const Stall& stall, const RankReports& rank_reports) {
+  if (auto fault = find_disagreement(first_asked(stall), stall.to, rank_reports))
     return {.fault = fault};
-  if (auto fault = find_departed(reporter, stall, witnesses)) return {.fault = fault};
-  const Scene scene = scene_of(reporter, stall, witnesses);
+  if (auto fault = find_departed(reporter, stall, rank_reports)) return {.fault = fault};
+  const Scene scene = scene_of(reporter, stall, rank_reports);
   std::vector<int> behind;
-  for (int rank = 0; rank < static_cast<int>(witnesses.size()); ++rank) {
+  for (int rank = 0; rank < static_cast<int>(rank_reports.size()); ++rank) {
     if (scene.is_behind(rank)) behind.push_back(rank);
   }
   // A rank that does not even answer is the first suspect.

@@ -1,4 +1,4 @@
-// Hub, the coordinator: what becomes of messages from ranks. It has no sockets, threads or clock of
+// Coordinator: what becomes of messages from ranks. It has no sockets, threads or clock of
 // its own: a service (TCP) or a thread world feeds it, one message at a time.
 #pragma once
 
@@ -9,12 +9,12 @@
 #include <set>
 #include <vector>
 
-#include "core/control/judge.h"
+#include "core/control/analyzer.h"
 #include "core/control/message.h"
 
 namespace rondo::control {
 
-class Hub {
+class Coordinator {
  public:
   using Clock = std::chrono::steady_clock;
   using Deliver = std::function<void(int world_rank, const Message&)>;
@@ -24,8 +24,8 @@ class Hub {
   /// what it sent last may complete their calls.
   static constexpr std::chrono::milliseconds grace{100};
 
-  /// `deliver` must not call back into the hub.
-  Hub(std::vector<HostInfo> hosts, Deliver deliver);
+  /// `deliver` must not call back into the coordinator.
+  Coordinator(std::vector<HostInfo> hosts, Deliver deliver);
 
   void receive(int world_rank, const Message& message, Clock::time_point now);
   /// The connection of `world_rank` ended without Bye.
@@ -48,7 +48,7 @@ class Hub {
     std::optional<std::string> blob{};
     std::string noted{};  ///< the last note sent to it
   };
-  struct Inquest {
+  struct Diagnosis {
     std::uint64_t number = 0;
     int reporter = 0;
     Stall stall{};
@@ -64,7 +64,7 @@ class Hub {
     std::optional<Fault> fault{};
     int origin = -1;             ///< the member that failed it itself and needs no message
     std::optional<Loss> loss{};  ///< a member's death; the others are notified at the deadline
-    std::optional<Inquest> inquest{};
+    std::optional<Diagnosis> diagnosis{};
     std::optional<std::pair<int, Stall>> next{};  ///< asked during the diagnosis
   };
   enum class Fate { present, departed, dead };
@@ -81,7 +81,7 @@ class Hub {
 
   Line* find(std::uint64_t number);
   static int member_of(const Line& line, int world_rank);
-  Witness witness(const Line& line, std::size_t member) const;
+  RankReport rank_report(const Line& line, std::size_t member) const;
   std::string describe_member(const Line& line, std::size_t member) const;
   void send(const Line& line, std::size_t member, const Message& message) const;
   void send_failure(std::uint64_t number, const Line& line, std::size_t member) const;
@@ -91,8 +91,8 @@ class Hub {
   bool fail_for_loss(std::uint64_t number, Line& line);
   void check_exchange(std::uint64_t number, Line& line);
   void fail_for_absent(std::uint64_t number, Line& line);
-  void begin_inquest(std::uint64_t number, Line& line, int reporter, const Stall& stall);
-  void check_inquest(std::uint64_t number, Line& line);
+  void begin_diagnosis(std::uint64_t number, Line& line, int reporter, const Stall& stall);
+  void check_diagnosis(std::uint64_t number, Line& line);
   void take_report(std::uint64_t number, Line& line, std::size_t member, const CallReport& report);
   static bool differs(const Line& line, std::size_t member);
   void ask_for_comparison(std::uint64_t number, Line& line, const CallReport& report);
@@ -103,7 +103,7 @@ class Hub {
   std::vector<Fate> fates_;
   Deliver deliver_;
   std::map<std::uint64_t, Line> lines_;
-  std::uint64_t inquests_ = 0;
+  std::uint64_t diagnoses_ = 0;
   Clock::time_point now_{};  ///< of the message or tick in work
 };
 

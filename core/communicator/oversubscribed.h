@@ -11,6 +11,6 @@ namespace rondo::detail {
 /// counted on its machine. Ranks of one machine can count differently, if a core is taken from it
 /// meanwhile. The least number holds, so that all of them answer alike: what they decide by it must
 /// not differ (core/execute/contest.h).
-bool is_crowded(const std::vector<HostInfo>& hosts, const std::vector<int>& cores, int rank);
+bool is_oversubscribed(const std::vector<HostInfo>& hosts, const std::vector<int>& cores, int rank);
 
 }  // namespace rondo::detail

@@ -1,4 +1,4 @@
-#include "core/control/hub.h"
+#include "core/control/coordinator.h"
 
 #include <algorithm>
 #include <utility>
@@ -28,12 +28,12 @@ CallReport newest_of(const CallReport& report) {
 
 }  // namespace
 
-Hub::Hub(std::vector<HostInfo> hosts, Deliver deliver)
+Coordinator::Coordinator(std::vector<HostInfo> hosts, Deliver deliver)
     : hosts_(std::move(hosts)),
       fates_(hosts_.size(), Fate::present),
       deliver_(std::move(deliver)) {}
 
-void Hub::receive(int world_rank, const Message& message, Clock::time_point now) {
+void Coordinator::receive(int world_rank, const Message& message, Clock::time_point now) {
   now_ = now;
   if (fates_[static_cast<std::size_t>(world_rank)] != Fate::present) return;
   std::visit(
@@ -47,12 +47,12 @@ void Hub::receive(int world_rank, const Message& message, Clock::time_point now)
       message);
 }
 
-void Hub::died(int world_rank, Clock::time_point now) {
+void Coordinator::died(int world_rank, Clock::time_point now) {
   now_ = now;
   gone(world_rank, Fate::dead);
 }
 
-void Hub::tell_of_departed() {
+void Coordinator::tell_of_departed() {
   for (auto& [number, line] : lines_) {
     if (line.fault || fail_for_loss(number, line)) continue;
     Departed departed{.line = number};
@@ -71,27 +71,27 @@ void Hub::tell_of_departed() {
   }
 }
 
-std::optional<Hub::Clock::time_point> Hub::next_tick() const {
+std::optional<Coordinator::Clock::time_point> Coordinator::next_tick() const {
   std::optional<Clock::time_point> next;
   const auto at = [&](Clock::time_point deadline) {
     if (!next || deadline < *next) next = deadline;
   };
   for (const auto& [number, line] : lines_) {
-    if (line.inquest) at(line.inquest->deadline);
+    if (line.diagnosis) at(line.diagnosis->deadline);
     if (line.loss) at(line.loss->deadline);
   }
   return next;
 }
 
-void Hub::tick(Clock::time_point now) {
+void Coordinator::tick(Clock::time_point now) {
   now_ = now;
   for (auto& [number, line] : lines_) {
-    check_inquest(number, line);
+    check_diagnosis(number, line);
     if (line.loss && now_ >= line.loss->deadline) fail_for_loss(number, line);
   }
 }
 
-void Hub::on(int from, const Open& message) {
+void Coordinator::on(int from, const Open& message) {
   const auto in_world = [&](int rank) {
     return rank >= 0 && rank < static_cast<int>(hosts_.size());
   };
@@ -122,7 +122,7 @@ void Hub::on(int from, const Open& message) {
   }
 }
 
-void Hub::on(int from, const Blob& message) {
+void Coordinator::on(int from, const Blob& message) {
   Line* const line = find(message.line);
   if (line == nullptr || line->fault) return;
   const int self = member_of(*line, from);
@@ -132,7 +132,7 @@ void Hub::on(int from, const Blob& message) {
   check_exchange(message.line, *line);
 }
 
-void Hub::check_exchange(std::uint64_t number, Line& line) {
+void Coordinator::check_exchange(std::uint64_t number, Line& line) {
   const bool complete = std::all_of(line.members.begin(), line.members.end(),
                                     [](const Member& member) { return member.blob.has_value(); });
   if (!complete) return fail_for_absent(number, line);
@@ -146,7 +146,7 @@ void Hub::check_exchange(std::uint64_t number, Line& line) {
 }
 
 /// A member that has left will not bring what the others wait for.
-void Hub::fail_for_absent(std::uint64_t number, Line& line) {
+void Coordinator::fail_for_absent(std::uint64_t number, Line& line) {
   const auto waits = std::find_if(line.members.begin(), line.members.end(),
                                   [](const Member& member) { return member.blob.has_value(); });
   const auto absent =
@@ -163,7 +163,7 @@ void Hub::fail_for_absent(std::uint64_t number, Line& line) {
                 static_cast<int>(self)));
 }
 
-void Hub::on(int from, const ExchangeExpired& message) {
+void Coordinator::on(int from, const ExchangeExpired& message) {
   Line* const line = find(message.line);
   if (line == nullptr || line->fault) return;
   const int self = member_of(*line, from);
@@ -183,64 +183,65 @@ void Hub::on(int from, const ExchangeExpired& message) {
                 line->members.size(), missing.front()));
 }
 
-void Hub::on(int from, const Stall& message) {
+void Coordinator::on(int from, const Stall& message) {
   Line* const line = find(message.line);
   if (line == nullptr || line->fault) return;
   const int self = member_of(*line, from);
   if (self < 0 || message.peer >= static_cast<int>(line->members.size())) return;
   if (message.mismatch != 0 && message.peer < 0) return;
   if (fail_for_loss(message.line, *line)) return;
-  if (!line->inquest) {
-    begin_inquest(message.line, *line, self, message);
+  if (!line->diagnosis) {
+    begin_diagnosis(message.line, *line, self, message);
   } else if (!line->next || weight(message) > weight(line->next->second)) {
     line->next = {self, message};
   }
 }
 
-void Hub::begin_inquest(std::uint64_t number, Line& line, int reporter, const Stall& stall) {
-  line.inquest = Inquest{.number = ++inquests_,
-                         .reporter = reporter,
-                         .stall = stall,
-                         .answers = {},
-                         .deadline = now_ + patience};
-  line.inquest->answers.resize(line.members.size());
+void Coordinator::begin_diagnosis(std::uint64_t number, Line& line, int reporter,
+                                  const Stall& stall) {
+  line.diagnosis = Diagnosis{.number = ++diagnoses_,
+                             .reporter = reporter,
+                             .stall = stall,
+                             .answers = {},
+                             .deadline = now_ + patience};
+  line.diagnosis->answers.resize(line.members.size());
   const Message query(
-      Query{.line = number, .inquest = inquests_, .from = first_asked(stall), .to = stall.to});
+      Query{.line = number, .diagnosis = diagnoses_, .from = first_asked(stall), .to = stall.to});
   for (std::size_t member = 0; member < line.members.size(); ++member) {
     if (line.members[member].opened && !line.members[member].left) send(line, member, query);
   }
-  check_inquest(number, line);
+  check_diagnosis(number, line);
 }
 
-void Hub::on(int from, const Answer& message) {
+void Coordinator::on(int from, const Answer& message) {
   Line* const line = find(message.line);
   const int self = line == nullptr ? -1 : member_of(*line, from);
   if (self < 0) return;
-  if (message.inquest == 0) {
+  if (message.diagnosis == 0) {
     return take_report(message.line, *line, static_cast<std::size_t>(self), message.report);
   }
-  if (!line->inquest || line->inquest->number != message.inquest) return;
-  line->inquest->answers[static_cast<std::size_t>(self)] = message.report;
-  check_inquest(message.line, *line);
+  if (!line->diagnosis || line->diagnosis->number != message.diagnosis) return;
+  line->diagnosis->answers[static_cast<std::size_t>(self)] = message.report;
+  check_diagnosis(message.line, *line);
 }
 
 /// Ends the diagnosis when every rank has answered or its time is up.
-void Hub::check_inquest(std::uint64_t number, Line& line) {
-  if (!line.inquest) return;
-  const Inquest& inquest = *line.inquest;
-  std::vector<Witness> witnesses;
+void Coordinator::check_diagnosis(std::uint64_t number, Line& line) {
+  if (!line.diagnosis) return;
+  const Diagnosis& diagnosis = *line.diagnosis;
+  std::vector<RankReport> rank_reports;
   bool complete = true;
   for (std::size_t member = 0; member < line.members.size(); ++member) {
-    auto& last = witnesses.emplace_back(witness(line, member));
+    auto& last = rank_reports.emplace_back(rank_report(line, member));
     if (last.left || !last.opened) continue;
-    last.answered = inquest.answers[member].has_value();
-    if (last.answered) last.report = *inquest.answers[member];
+    last.answered = diagnosis.answers[member].has_value();
+    if (last.answered) last.report = *diagnosis.answers[member];
     complete = complete && last.answered;
   }
-  if (!complete && now_ < inquest.deadline) return;
-  auto verdict = judge(inquest.reporter, inquest.stall, witnesses);
-  const auto reporter = static_cast<std::size_t>(inquest.reporter);
-  line.inquest.reset();
+  if (!complete && now_ < diagnosis.deadline) return;
+  auto verdict = analyze(diagnosis.reporter, diagnosis.stall, rank_reports);
+  const auto reporter = static_cast<std::size_t>(diagnosis.reporter);
+  line.diagnosis.reset();
   const auto next = std::exchange(line.next, std::nullopt);
   if (verdict.fault) {
     fail(number, line, *std::move(verdict.fault));
@@ -250,11 +251,11 @@ void Hub::check_inquest(std::uint64_t number, Line& line) {
       noted = verdict.note;
       send(line, reporter, Note{.line = number, .text = std::move(verdict.note)});
     }
-    if (next) begin_inquest(number, line, next->first, next->second);
+    if (next) begin_diagnosis(number, line, next->first, next->second);
   }
 }
 
-void Hub::on(int from, const Leave& message) {
+void Coordinator::on(int from, const Leave& message) {
   Line* const line = find(message.line);
   const int self = line == nullptr ? -1 : member_of(*line, from);
   if (self < 0) return;
@@ -263,12 +264,12 @@ void Hub::on(int from, const Leave& message) {
   member.left = true;
   member.compares = false;
   take_report(message.line, *line, static_cast<std::size_t>(self), message.report);
-  check_inquest(message.line, *line);
+  check_diagnosis(message.line, *line);
   fail_for_absent(message.line, *line);
   erase_if_left(message.line);
 }
 
-void Hub::on(int from, const Failure& message) {
+void Coordinator::on(int from, const Failure& message) {
   Line* const line = find(message.line);
   if (line == nullptr || line->fault) return;
   const int self = member_of(*line, from);
@@ -278,13 +279,12 @@ void Hub::on(int from, const Failure& message) {
                         "rank " + std::to_string(self) + " reports: " + message.message,
                         message.remedy, line->members.size(), peer);
   fault.call.assign(line->members.size(), message.call);
-  if (peer < static_cast<int>(line->members.size())) {
+  if (peer < static_cast<int>(line->members.size()))
     fault.peer[static_cast<std::size_t>(peer)] = self;  // not itself
-  }
   fail(message.line, *line, std::move(fault), self);
 }
 
-void Hub::gone(int world_rank, Fate fate) {
+void Coordinator::gone(int world_rank, Fate fate) {
   auto& known = fates_[static_cast<std::size_t>(world_rank)];
   if (known != Fate::present) return;
   known = fate;
@@ -305,8 +305,8 @@ void Hub::gone(int world_rank, Fate fate) {
 }
 
 /// Notifies the members at once if one of them is known to wait.
-void Hub::lose(std::uint64_t number, Line& line, std::size_t member) {
-  const bool awaited = line.inquest || std::ranges::any_of(line.members, [](const Member& other) {
+void Coordinator::lose(std::uint64_t number, Line& line, std::size_t member) {
+  const bool awaited = line.diagnosis || std::ranges::any_of(line.members, [](const Member& other) {
                          return other.blob.has_value();
                        });
   if (!line.loss) line.loss = Loss{.member = member, .deadline = now_ + grace};
@@ -314,13 +314,13 @@ void Hub::lose(std::uint64_t number, Line& line, std::size_t member) {
 }
 
 /// True where there was one: the line has failed.
-bool Hub::fail_for_loss(std::uint64_t number, Line& line) {
+bool Coordinator::fail_for_loss(std::uint64_t number, Line& line) {
   if (!line.loss) return false;
   fail_for_gone(number, line, line.loss->member);
   return true;
 }
 
-void Hub::fail_for_gone(std::uint64_t number, Line& line, std::size_t member) {
+void Coordinator::fail_for_gone(std::uint64_t number, Line& line, std::size_t member) {
   const bool dead = fates_[static_cast<std::size_t>(line.members[member].world_rank)] == Fate::dead;
   fail(
       number, line,
@@ -334,11 +334,11 @@ void Hub::fail_for_gone(std::uint64_t number, Line& line, std::size_t member) {
           line.members.size(), static_cast<int>(member)));
 }
 
-void Hub::fail(std::uint64_t number, Line& line, Fault fault, int origin) {
+void Coordinator::fail(std::uint64_t number, Line& line, Fault fault, int origin) {
   line.fault = std::move(fault);
   line.origin = origin;
   line.loss.reset();
-  line.inquest.reset();
+  line.diagnosis.reset();
   line.next.reset();
   for (std::size_t member = 0; member < line.members.size(); ++member) {
     if (static_cast<int>(member) != origin && line.members[member].opened) {
@@ -347,7 +347,7 @@ void Hub::fail(std::uint64_t number, Line& line, Fault fault, int origin) {
   }
 }
 
-void Hub::send_failure(std::uint64_t number, const Line& line, std::size_t member) const {
+void Coordinator::send_failure(std::uint64_t number, const Line& line, std::size_t member) const {
   send(line, member,
        Failure{.line = number,
                .code = static_cast<std::uint8_t>(line.fault->code),
@@ -357,19 +357,19 @@ void Hub::send_failure(std::uint64_t number, const Line& line, std::size_t membe
                .remedy = line.fault->remedy});
 }
 
-Hub::Line* Hub::find(std::uint64_t number) {
+Coordinator::Line* Coordinator::find(std::uint64_t number) {
   const auto found = lines_.find(number);
   return found == lines_.end() ? nullptr : &found->second;
 }
 
-int Hub::member_of(const Line& line, int world_rank) {
+int Coordinator::member_of(const Line& line, int world_rank) {
   const auto found =
       std::find_if(line.members.begin(), line.members.end(),
                    [&](const Member& member) { return member.world_rank == world_rank; });
   return found == line.members.end() ? -1 : static_cast<int>(found - line.members.begin());
 }
 
-Witness Hub::witness(const Line& line, std::size_t member) const {
+RankReport Coordinator::rank_report(const Line& line, std::size_t member) const {
   const Member& found = line.members[member];
   return {.host = hosts_[static_cast<std::size_t>(found.world_rank)],
           .world_rank = found.world_rank,
@@ -379,17 +379,17 @@ Witness Hub::witness(const Line& line, std::size_t member) const {
           .report = found.last};
 }
 
-std::string Hub::describe_member(const Line& line, std::size_t member) const {
-  return describe(static_cast<int>(member), witness(line, member));
+std::string Coordinator::describe_member(const Line& line, std::size_t member) const {
+  return describe(static_cast<int>(member), rank_report(line, member));
 }
 
-void Hub::send(const Line& line, std::size_t member, const Message& message) const {
+void Coordinator::send(const Line& line, std::size_t member, const Message& message) const {
   const int world_rank = line.members[member].world_rank;
   if (fates_[static_cast<std::size_t>(world_rank)] != Fate::present) return;
   deliver_(world_rank, message);
 }
 
-void Hub::erase_if_left(std::uint64_t number) {
+void Coordinator::erase_if_left(std::uint64_t number) {
   const Line* const line = find(number);
   if (line != nullptr && std::all_of(line->members.begin(), line->members.end(),
                                      [](const Member& member) { return member.left; })) {

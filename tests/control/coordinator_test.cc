@@ -1,5 +1,5 @@
 // When the other ranks hear of a rank that died, by a clock that the test sets.
-#include "core/control/hub.h"
+#include "core/control/coordinator.h"
 
 #include "tests/catch.h"
 
@@ -11,30 +11,31 @@ constexpr std::uint64_t line = 7;
 /// A coordinator of three ranks with one line, and the failures that it has sent.
 struct Job {
   Job() {
-    for (int rank = 0; rank < 3; ++rank) hub.receive(rank, Open{.line = line, .members = all}, now);
+    for (int rank = 0; rank < 3; ++rank)
+      coordinator.receive(rank, Open{.line = line, .members = all}, now);
   }
   std::vector<int> told{};                        ///< the ranks that were told of a failure
   std::vector<std::pair<int, Departed>> heard{};  ///< ranks, and which departures each heard of
   const std::vector<std::int32_t> all{0, 1, 2};
-  Hub::Clock::time_point now{};
-  Hub hub{std::vector<HostInfo>(3), [this](int rank, const Message& message) {
-            if (std::holds_alternative<Failure>(message)) told.push_back(rank);
-            if (const auto* departed = std::get_if<Departed>(&message))
-              heard.emplace_back(rank, *departed);
-          }};
+  Coordinator::Clock::time_point now{};
+  Coordinator coordinator{std::vector<HostInfo>(3), [this](int rank, const Message& message) {
+                            if (std::holds_alternative<Failure>(message)) told.push_back(rank);
+                            if (const auto* departed = std::get_if<Departed>(&message))
+                              heard.emplace_back(rank, *departed);
+                          }};
 };
 
 TEST_CASE("a death is told after the grace") {
   Job job;
-  job.hub.died(1, job.now);
+  job.coordinator.died(1, job.now);
   CHECK(job.told.empty());
-  REQUIRE(job.hub.next_tick());
-  CHECK(*job.hub.next_tick() == job.now + Hub::grace);
-  job.hub.tick(job.now + Hub::grace / 2);
+  REQUIRE(job.coordinator.next_tick());
+  CHECK(*job.coordinator.next_tick() == job.now + Coordinator::grace);
+  job.coordinator.tick(job.now + Coordinator::grace / 2);
   CHECK(job.told.empty());
-  job.hub.tick(job.now + Hub::grace);
+  job.coordinator.tick(job.now + Coordinator::grace);
   CHECK(job.told == std::vector<int>{0, 2});
-  CHECK_FALSE(job.hub.next_tick());
+  CHECK_FALSE(job.coordinator.next_tick());
 }
 
 TEST_CASE("a death is told at once where somebody waits, before it or after") {
@@ -42,38 +43,40 @@ TEST_CASE("a death is told at once where somebody waits, before it or after") {
     for (const Message& waits :
          {Message(Stall{.line = line, .from = 1, .to = 1}), Message(Blob{.line = line})}) {
       Job job;
-      if (before) job.hub.receive(0, waits, job.now);
-      job.hub.died(1, job.now);
-      if (!before) job.hub.receive(0, waits, job.now);
+      if (before) job.coordinator.receive(0, waits, job.now);
+      job.coordinator.died(1, job.now);
+      if (!before) job.coordinator.receive(0, waits, job.now);
       CHECK(job.told == std::vector<int>{0, 2});
-      CHECK_FALSE(job.hub.next_tick());
+      CHECK_FALSE(job.coordinator.next_tick());
     }
   }
 }
 
 TEST_CASE("a death is not told to ranks that have left, but to one that then opens a line") {
   Job job;
-  job.hub.died(1, job.now);
-  job.hub.receive(0, Leave{.line = line}, job.now);
-  job.hub.receive(2, Leave{.line = line}, job.now);
+  job.coordinator.died(1, job.now);
+  job.coordinator.receive(0, Leave{.line = line}, job.now);
+  job.coordinator.receive(2, Leave{.line = line}, job.now);
   CHECK(job.told.empty());
-  CHECK_FALSE(job.hub.next_tick());
-  job.hub.receive(0, Open{.line = line + 1, .members = job.all}, job.now);
+  CHECK_FALSE(job.coordinator.next_tick());
+  job.coordinator.receive(0, Open{.line = line + 1, .members = job.all}, job.now);
   CHECK(job.told == std::vector<int>{0});
 }
 
-TEST_CASE("when the hub goes, the others hear which ranks left, and which had begun fewest calls") {
+TEST_CASE(
+    "when the coordinator goes, the others hear which ranks left, and which had begun fewest "
+    "calls") {
   Job job;
   const auto leave = [&](int rank, std::uint64_t begun) {
     CallReport report{.begun = begun, .completed = begun};
     for (std::uint64_t i = 1; i <= begun; ++i) report.calls.push_back({.sequence = i});
-    job.hub.receive(rank, Leave{.line = line, .report = report}, job.now);
+    job.coordinator.receive(rank, Leave{.line = line, .report = report}, job.now);
   };
-  job.hub.tell_of_departed();
+  job.coordinator.tell_of_departed();
   CHECK(job.heard.empty());
   leave(0, 5);
   leave(2, 3);
-  job.hub.tell_of_departed();
+  job.coordinator.tell_of_departed();
   REQUIRE(job.heard.size() == 1);
   const auto& [rank, departed] = job.heard.front();
   CHECK(rank == 1);
@@ -85,10 +88,11 @@ TEST_CASE("when the hub goes, the others hear which ranks left, and which had be
   CHECK(departed.report.calls.front().sequence == 3);
 }
 
-TEST_CASE("when the hub goes, a death that was not told yet is told, but not as a leaving") {
+TEST_CASE(
+    "when the coordinator goes, a death that was not told yet is told, but not as a leaving") {
   Job job;
-  job.hub.died(1, job.now);
-  job.hub.tell_of_departed();
+  job.coordinator.died(1, job.now);
+  job.coordinator.tell_of_departed();
   CHECK(job.told == std::vector<int>{0, 2});
   CHECK(job.heard.empty());
 }

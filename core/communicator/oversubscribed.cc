@@ -1,11 +1,12 @@
-#include "core/communicator/crowd.h"
+#include "core/communicator/oversubscribed.h"
 
 #include <algorithm>
 #include <cstddef>
 
 namespace rondo::detail {
 
-bool is_crowded(const std::vector<HostInfo>& hosts, const std::vector<int>& cores, int rank) {
+bool is_oversubscribed(const std::vector<HostInfo>& hosts, const std::vector<int>& cores,
+                       int rank) {
   const auto here = static_cast<std::size_t>(rank);
   int ranks = 0;
   int least = cores[here];

@@ -12,7 +12,7 @@
 namespace rondo::control {
 
 /// One rank's report: its state as the diagnosis found it.
-struct Witness {
+struct RankReport {
   HostInfo host{};
   int world_rank = 0;
   bool opened = true;    ///< has made the communicator at all
@@ -22,7 +22,7 @@ struct Witness {
 };
 
 /// "rank 3 (host x, pid 77)"; with the world rank where it is another.
-std::string describe(int rank, const Witness& witness);
+std::string describe(int rank, const RankReport& rank_report);
 
 /// An error for each rank, equal but for `peer` and `call`.
 struct Fault {
@@ -44,15 +44,15 @@ std::uint64_t first_asked(const Stall& stall);
 
 /// The first call from `from` to `to` in which two ranks' reports differ, as the fault of all.
 std::optional<Fault> find_disagreement(std::uint64_t from, std::uint64_t to,
-                                       const std::vector<Witness>& witnesses);
+                                       const std::vector<RankReport>& rank_reports);
 
-/// The fault if `reporter`, which reported `stall`, waits for a rank that has left. witnesses[i] is
+/// The fault if `reporter`, which reported `stall`, waits for a rank that has left. rank_reports[i] is
 /// rank i.
 std::optional<Fault> find_departed(int reporter, const Stall& stall,
-                                   const std::vector<Witness>& witnesses);
+                                   const std::vector<RankReport>& rank_reports);
 
 /// The same, and every other possible reason.
-Verdict judge(int reporter, const Stall& stall, const std::vector<Witness>& witnesses);
+Verdict analyze(int reporter, const Stall& stall, const std::vector<RankReport>& rank_reports);
 
 /// "300 s", "0.25 s".
 std::string seconds(std::uint64_t milliseconds);

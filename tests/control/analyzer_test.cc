@@ -1,5 +1,5 @@
 // Results of a hang diagnosis as people read them; each case differs from its neighbours.
-#include "core/control/judge.h"
+#include "core/control/analyzer.h"
 
 #include "tests/catch.h"
 
@@ -14,9 +14,9 @@ Call sum_of(std::uint64_t sequence, std::uint64_t count) {
 }
 
 /// A rank whose calls 1 to `begun` sum `count` elements; all but `open` of them are complete.
-Witness witness(int rank, std::uint64_t begun, std::uint64_t open, std::uint64_t count = 4) {
-  Witness made{.host = {.host = "h", .hostname = "x", .process = 1, .pid = 70 + rank},
-               .world_rank = rank};
+RankReport rank_report(int rank, std::uint64_t begun, std::uint64_t open, std::uint64_t count = 4) {
+  RankReport made{.host = {.host = "h", .hostname = "x", .process = 1, .pid = 70 + rank},
+                  .world_rank = rank};
   made.report.begun = begun;
   made.report.completed = begun - open;
   for (std::uint64_t sequence = 1; sequence <= begun; ++sequence) {
@@ -34,53 +34,54 @@ const Stall at_3{.from = 3, .to = 3, .milliseconds = 300000};
 const Stall at_3_expired{.from = 3, .to = 3, .milliseconds = 300000, .expired = 1};
 
 TEST_CASE("everybody in the same call: nothing to say, until the deadline") {
-  const std::vector<Witness> ranks{witness(0, 3, 1), witness(1, 3, 1)};
-  CHECK(text_of(judge(0, at_3, ranks)) == "nothing");
-  CHECK(text_of(judge(0, at_3_expired, ranks)) ==
+  const std::vector<RankReport> ranks{rank_report(0, 3, 1), rank_report(1, 3, 1)};
+  CHECK(text_of(analyze(0, at_3, ranks)) == "nothing");
+  CHECK(text_of(analyze(0, at_3_expired, ranks)) ==
         "timeout: all_reduce #3 (4 x float32, sum) did not complete within 300 s although every "
         "rank has entered it");
 }
 
 TEST_CASE("one rank is late") {
-  const std::vector<Witness> ranks{witness(0, 3, 1), witness(1, 3, 1), witness(2, 2, 0)};
-  CHECK(text_of(judge(0, at_3, ranks)) ==
+  const std::vector<RankReport> ranks{rank_report(0, 3, 1), rank_report(1, 3, 1),
+                                      rank_report(2, 2, 0)};
+  CHECK(text_of(analyze(0, at_3, ranks)) ==
         "note: in all_reduce #3 (4 x float32, sum): waiting for rank 2 (host x, pid 72), which has "
         "not entered it; its last call was all_reduce #2 (4 x float32, sum), complete; it is "
         "computing, in a send or recv, or stuck outside rondo");
-  CHECK(text_of(judge(0, at_3_expired, ranks)) ==
+  CHECK(text_of(analyze(0, at_3_expired, ranks)) ==
         "timeout: all_reduce #3 (4 x float32, sum) did not complete within 300 s: rank 2 (host x, "
         "pid 72) has not entered it; its last call was all_reduce #2 (4 x float32, sum), complete; "
         "it is computing, in a send or recv, or stuck outside rondo");
 }
 
 TEST_CASE("several ranks are late, and the one that does not answer is named first") {
-  std::vector<Witness> ranks{witness(0, 3, 1), witness(1, 2, 0), witness(2, 2, 1),
-                             witness(3, 0, 0)};
+  std::vector<RankReport> ranks{rank_report(0, 3, 1), rank_report(1, 2, 0), rank_report(2, 2, 1),
+                                rank_report(3, 0, 0)};
   ranks[3].answered = false;
-  CHECK(text_of(judge(0, at_3, ranks)) ==
+  CHECK(text_of(analyze(0, at_3, ranks)) ==
         "note: in all_reduce #3 (4 x float32, sum): waiting for ranks 1-3; first rank 3 (host x, "
         "pid 73), which does not answer: its process is stopped or its machine cannot be reached");
 }
 
 TEST_CASE("the first difference between any two ranks ends the diagnosis, whoever asked") {
-  std::vector<Witness> ranks{witness(0, 3, 1), witness(1, 3, 1), witness(2, 3, 1)};
+  std::vector<RankReport> ranks{rank_report(0, 3, 1), rank_report(1, 3, 1), rank_report(2, 3, 1)};
   ranks[2].report.calls[2] = sum_of(3, 8);
-  CHECK(text_of(judge(0, at_3, ranks)) ==
+  CHECK(text_of(analyze(0, at_3, ranks)) ==
         "mismatch: ranks 0, 1 call all_reduce #3 (4 x float32, sum) but rank 2 calls all_reduce #3 "
         "(8 x float32, sum)");
   ranks[0].report.calls[2] = {.sequence = 3};
-  CHECK(text_of(judge(1, at_3, ranks)) ==
+  CHECK(text_of(analyze(1, at_3, ranks)) ==
         "mismatch: rank 0 calls barrier #3 but rank 1 calls all_reduce #3 (4 x float32, sum) "
         "(further differing calls: 1)");
-  CHECK(judge(1, at_3, ranks).fault->peer == std::vector<int>{1, 0, 0});
-  CHECK(judge(1, at_3, ranks).fault->call[2] == "all_reduce #3 (8 x float32, sum)");
+  CHECK(analyze(1, at_3, ranks).fault->peer == std::vector<int>{1, 0, 0});
+  CHECK(analyze(1, at_3, ranks).fault->call[2] == "all_reduce #3 (8 x float32, sum)");
 }
 
 TEST_CASE("each field of a call can make the difference") {
   const auto disagree = [](auto change) {
-    std::vector<Witness> ranks{witness(0, 1, 1), witness(1, 1, 1)};
+    std::vector<RankReport> ranks{rank_report(0, 1, 1), rank_report(1, 1, 1)};
     change(ranks[1].report.calls[0]);
-    return judge(0, {.from = 1, .to = 1}, ranks).fault.has_value();
+    return analyze(0, {.from = 1, .to = 1}, ranks).fault.has_value();
   };
   CHECK_FALSE(disagree([](Call&) {}));
   CHECK(disagree([](Call& call) { call.collective = Collective::all_gather; }));
@@ -91,24 +92,24 @@ TEST_CASE("each field of a call can make the difference") {
 }
 
 TEST_CASE("a difference in a call that one side has already completed is found") {
-  std::vector<Witness> ranks{witness(0, 3, 1), witness(1, 4, 0, 8)};
-  CHECK(judge(0, at_3, ranks).fault->code == ErrorCode::mismatch);
+  std::vector<RankReport> ranks{rank_report(0, 3, 1), rank_report(1, 4, 0, 8)};
+  CHECK(analyze(0, at_3, ranks).fault->code == ErrorCode::mismatch);
 }
 
 TEST_CASE("a rank that has left is not waited for") {
-  std::vector<Witness> ranks{witness(0, 3, 1), witness(1, 2, 0)};
+  std::vector<RankReport> ranks{rank_report(0, 3, 1), rank_report(1, 2, 0)};
   ranks[1].left = true;
-  CHECK(text_of(judge(0, at_3, ranks)) ==
+  CHECK(text_of(analyze(0, at_3, ranks)) ==
         "mismatch: rank 1 (host x, pid 71) has left the communicator (its last call was all_reduce "
         "#2 (4 x float32, sum), complete), but rank 0 waits for it in all_reduce #3 (4 x float32, "
         "sum)");
-  ranks[1] = witness(1, 3, 0);
+  ranks[1] = rank_report(1, 3, 0);
   ranks[1].left = true;
-  CHECK(text_of(judge(0, at_3, ranks)) == "nothing");
+  CHECK(text_of(analyze(0, at_3, ranks)) == "nothing");
 }
 
 TEST_CASE("the calls of a sender that has left are told only where they are known") {
-  std::vector<Witness> ranks{witness(0, 3, 0), witness(1, 2, 0)};
+  std::vector<RankReport> ranks{rank_report(0, 3, 0), rank_report(1, 2, 0)};
   ranks[1].left = true;
   const Stall stall{.peer = 1, .what = "recv of 8 x int32"};
   REQUIRE(find_departed(0, stall, ranks));
@@ -124,27 +125,27 @@ TEST_CASE("the calls of a sender that has left are told only where they are know
 }
 
 TEST_CASE("a receive without its sender") {
-  std::vector<Witness> ranks{witness(0, 3, 0), witness(1, 4, 1)};
+  std::vector<RankReport> ranks{rank_report(0, 3, 0), rank_report(1, 4, 1)};
   ranks[1].world_rank = 6;
   Stall stall{.milliseconds = 500, .peer = 1, .what = "recv (8 x int32) from rank 1"};
-  CHECK(text_of(judge(0, stall, ranks)) ==
+  CHECK(text_of(analyze(0, stall, ranks)) ==
         "note: in recv (8 x int32) from rank 1: waiting for rank 1 (world rank 6, host x, pid 71), "
         "which has not reached it; its last call was all_reduce #4 (4 x float32, sum), not "
         "complete");
   stall.expired = 1;
-  CHECK(text_of(judge(0, stall, ranks)) ==
+  CHECK(text_of(analyze(0, stall, ranks)) ==
         "timeout: recv (8 x int32) from rank 1 did not complete within 0.5 s: rank 1 (world rank "
         "6, host x, pid 71) has not reached it; its last call was all_reduce #4 (4 x float32, "
         "sum), not complete");
-  CHECK(judge(0, stall, ranks)
+  CHECK(analyze(0, stall, ranks)
             .fault->remedy.ends_with("or raise RONDO_TIMEOUT if it only needs "
                                      "more time"));
   stall.timeout_from_program = 1;
-  CHECK(judge(0, stall, ranks)
+  CHECK(analyze(0, stall, ranks)
             .fault->remedy.ends_with("or raise the timeout that the program set "
                                      "if it only needs more time"));
   ranks[1].left = true;
-  CHECK(judge(0, stall, ranks).fault->code == ErrorCode::mismatch);
+  CHECK(analyze(0, stall, ranks).fault->code == ErrorCode::mismatch);
 }
 
 }  // namespace
