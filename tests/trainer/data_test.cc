@@ -5,7 +5,6 @@
 
 #include "rondo/error.h"
 #include "tests/catch.h"
-#include "tools/trainer/data/sampler.h"
 #include "tools/trainer/data/text.h"
 
 namespace {

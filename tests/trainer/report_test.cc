@@ -9,7 +9,6 @@
 #include "tests/catch.h"
 #include "tests/tools/rondorun/support/process.h"
 #include "tools/trainer/report/log.h"
-#include "tools/trainer/report/plot.h"
 #include "tools/trainer/report/progress.h"
 
 namespace {

@@ -6,7 +6,6 @@
 #include "tools/trainer/agreement.h"
 #include "tools/trainer/report/evidence.h"
 #include "tools/trainer/report/log.h"
-#include "tools/trainer/report/plot.h"
 #include "tools/trainer/report/progress.h"
 #include "tools/trainer/session.h"
 

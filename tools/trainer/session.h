@@ -7,7 +7,7 @@
 #include <string>
 
 #include "rondo/rondo.h"
-#include "tools/trainer/data/sampler.h"
+#include "tools/trainer/data/text.h"
 #include "tools/trainer/memory/room.h"
 #include "tools/trainer/options.h"
 #include "tools/trainer/report/record.h"

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "rondo/stream.h"
-#include "tools/trainer/device/cublas.h"
+#include "tools/trainer/device/driver.h"
 #include "tools/trainer/device/offload.h"
 #include "tools/trainer/machine/machine.h"
 

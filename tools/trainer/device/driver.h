@@ -1,4 +1,5 @@
-// CUDA's driver, loaded at run time. The trainer links nothing of CUDA and runs without it.
+// CUDA's driver and cuBLAS, loaded at run time. The trainer links nothing of CUDA and runs without
+// it.
 #pragma once
 
 #include <array>
@@ -8,6 +9,9 @@
 #include <string>
 #include <string_view>
 
+#include "tools/trainer/math/call.h"
+
+struct cublasContext;
 struct CUctx_st;
 struct CUevent_st;
 struct CUfunc_st;
@@ -63,6 +67,23 @@ class Driver : public Library {
     check(status(name, arguments...), what);
   }
   void check(int status, std::string_view what) const;
+};
+
+/// Belongs to one device; one thread at a time.
+class Cublas {
+ public:
+  /// Throws Error{invalid_usage} if there is no cuBLAS.
+  Cublas(const Libraries& libraries, CUstream_st* stream);
+  ~Cublas() { library_.status("cublasDestroy_v2", handle_); }
+  Cublas(const Cublas&) = delete;
+  Cublas& operator=(const Cublas&) = delete;
+
+  /// Puts the products into the stream. They are computed in float32, not in a type of fewer bits.
+  void multiply(const Product& product) const;
+
+ private:
+  Library library_{nullptr};
+  cublasContext* handle_ = nullptr;
 };
 
 }  // namespace rondo::train::device

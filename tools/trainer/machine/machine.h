@@ -11,7 +11,6 @@
 #include <string_view>
 
 #include "rondo/rondo.h"
-#include "tools/trainer/math/blas.h"
 #include "tools/trainer/math/call.h"
 #include "tools/trainer/optimize/optimizer.h"
 

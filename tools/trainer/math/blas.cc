@@ -1,6 +1,6 @@
-#include "tools/trainer/math/blas.h"
-
 #include <cblas.h>
+
+#include "tools/trainer/math/call.h"
 
 namespace rondo::train {
 

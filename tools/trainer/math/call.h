@@ -1,5 +1,5 @@
-// The operations on arrays, by number, and their arguments. All have the same few fields, so the
-// code that runs one knows which memory it reaches.
+// The operations on arrays, by number, and their arguments, and products of matrices. All operations
+// have the same few fields, so the code that runs one knows which memory it reaches.
 #pragma once
 
 #include <algorithm>
@@ -62,5 +62,33 @@ inline Call make_call(Kernel kernel, std::initializer_list<Buffer> buffers,
   std::copy(numbers.begin(), numbers.end(), call.numbers);
   return call;
 }
+
+/// A matrix in memory, or the first of several alike: rows lie `stride` elements apart, matrices
+/// `step` elements. T is const float or float.
+template <class T>
+struct Matrix {
+  T* values;
+  std::size_t rows, columns;
+  std::size_t stride = columns;
+  std::size_t step = 0;
+  bool transposed = false;  ///< rows and columns are those of the memory's transpose
+
+  Matrix flipped() const { return {values, columns, rows, stride, step, !transposed}; }
+};
+
+/// c = scale * a * b + keep * c, `count` times. With keep == 0 the old c is not read.
+struct Product {
+  Matrix<const float> a, b;
+  Matrix<float> c;
+  float scale = 1;
+  float keep = 0;
+  std::size_t count = 1;
+};
+
+/// By OpenBLAS. Only blas.cc uses its interface.
+void multiply_on_host(const Product& product);
+
+/// Sets the threads of every product in this process. With a rank on each core, one is enough.
+void set_product_threads(int threads);
 
 }  // namespace rondo::train

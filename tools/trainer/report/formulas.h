@@ -15,7 +15,7 @@
 //   zero3    A f G + 2A f W                      (p + g + s)/P
 //
 // The bytes sent are means over the ranks. They hold for rings and for every algorithm that sends
-// no byte twice. one_shot and recursive_doubling send more (call_cost.cc).
+// no byte twice. one_shot and recursive_doubling send more (formulas.cc).
 //
 // With G = W the rows are 2f, 2f, (A+1) f and 3A f times the model. With Adam in float32 (p, g, s =
 // 4, 4, 8) memory is 16, 8 + 8/P, 4 + 12/P and 16/P. In mixed precision (2, 2, 12) it is 16, 4 +
@@ -44,7 +44,7 @@ struct Traits {
   double gradient_bytes = 4;   ///< g
   double state_bytes = 8;      ///< s
   /// The algorithms of the calls that reduce gradients and of those that gather parameters. One
-  /// that call_cost.cc does not know counts as a ring.
+  /// that formulas.cc does not know counts as a ring.
   std::string reduced_by = "ring";
   std::string gathered_by = "ring";
 };

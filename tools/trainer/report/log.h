@@ -62,4 +62,8 @@ void try_file(const std::string& path);
 /// Writes the file, completely or not at all. Throws Error{system}.
 void replace_file(const std::string& path, const std::string& text);
 
+/// The loss, and where the time of the steps went: a complete SVG document, readable on light and dark
+/// pages.
+std::string plot_svg(const RunRecord& run, const std::vector<StepRecord>& steps);
+
 }  // namespace rondo::train

@@ -1,11 +1,10 @@
-#include "tools/trainer/report/plot.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <string_view>
 
 #include "tools/plot/svg.h"
+#include "tools/trainer/report/log.h"
 #include "tools/trainer/report/print.h"
 
 namespace rondo::train {
