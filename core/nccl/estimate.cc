@@ -18,10 +18,8 @@ struct Load {
   double receives = 0;
 };
 
-/// The formula's value; of an upper bound the bound. A barrier has none for bytes.
 double value_of(std::string_view formula, int ranks) {
-  if (formula.starts_with("<=")) formula.remove_prefix(2);
-  return formula.empty() ? 0 : evaluate(formula, cost_variables(ranks));
+  return evaluate(formula, cost_variables(ranks));
 }
 
 const Algorithm& algorithm_of(const Call& call, const detail::CommunicatorState& state) {

@@ -24,7 +24,7 @@ class AllReduceModel {
   /// that forces nothing.
   AllReduceModel(const LinkProfile& link, const std::string& algorithm, double bytes);
 
-  /// `direct`: the part of the payload that moved directly, where the autotuner chooses the path.
+  /// `direct`: the part of the payload that moved directly, where only some calls look for windows.
   CallPrediction predict(const LinkProfile& link, double direct) const;
 
  private:

@@ -25,7 +25,6 @@ constexpr std::string_view sum_and_blocks = "1+(max(P-2^(q-1),2^(q-2))-1)/P";
 // Messages, sent, rounds, most sent, added. Each table begins with the ring.
 constexpr std::array all_reduces{
     CallCost{"ring", "2(P-1)", two_shares, "2(P-1)", two_shares, share},
-    CallCost{"segmented_ring", "4(P-1)", two_shares, "4(P-1)", two_shares, share},
     CallCost{"bidirectional_ring", "4(P-1)", two_shares, "2(P-1)", two_shares, share},
     CallCost{"two_shot", "2(P-1)", two_shares, "2(P-1)", two_shares, share},
     CallCost{"circulant", "2q", two_shares, "2q", two_shares, share},
@@ -37,7 +36,6 @@ constexpr std::array all_reduces{
 
 constexpr std::array reduce_scatters{
     CallCost{"ring", "P-1", share, "P-1", share, share},
-    CallCost{"segmented_ring", "2(P-1)", share, "2(P-1)", share, share},
     CallCost{"bidirectional_ring", "2(P-1)", share, "P-1", share, share},
     CallCost{"circulant", "q", share, "q", share, share},
     CallCost{"one_shot", "P-1", share, "P-1", share, share},
@@ -45,7 +43,6 @@ constexpr std::array reduce_scatters{
 
 constexpr std::array all_gathers{
     CallCost{"ring", "P-1", share, "P-1", share, "0"},
-    CallCost{"segmented_ring", "2(P-1)", share, "2(P-1)", share, "0"},
     CallCost{"bidirectional_ring", "2(P-1)", share, "P-1", share, "0"},
     CallCost{"circulant", "q", share, "q", share, "0"},
     CallCost{"one_shot", "P-1", share, "P-1", share, "0"},
