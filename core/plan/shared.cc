@@ -156,8 +156,14 @@ std::shared_ptr<SharedCall> prepare_shared(const SharedChoice& choice, const Cal
   if (one_look) shared->ops = shown_ops(shared->ordinary, plans.rank());
   shared->alone = one_look && shared->ordinary.users.empty() && shared->ordinary.awaited.empty();
   const bool shares = call.collective == Collective::all_reduce;
+  // A rank that announces its buffers has no room for input in its slot (control_block.h).
+  constexpr std::size_t slot_payload = 48;
+  const bool none_in_slots = std::ranges::all_of(shared->ordinary.inputs, [&](const auto& input) {
+    const std::size_t bytes = (input.end - input.begin) * shared->ordinary.element_bytes;
+    return bytes == 0 || bytes > slot_payload;
+  });
   shared->offers_windows =
-      choice.places == Places::copies && !is_token(call.collective) &&
+      none_in_slots && choice.places == Places::copies && !is_token(call.collective) &&
       shared->ordinary.bytes() >= (shares ? least_window_bytes : least_moved_window_bytes);
   if (choice.places == Places::buffers || shared->offers_windows)
     shared->windows = part(in_windows(choice, call.collective, plans));
