@@ -103,27 +103,29 @@ inline void check_calls(int rank, int ranks, ncclComm_t comm, const std::vector<
   }
 }
 
+/// Makes a rank's device this thread's.
+inline void enter(ncclComm_t comm) {
+  int device = 0;
+  expect(ncclCommCuDevice(comm, &device));
+  cuCtxSetCurrent(device_context(device));
+}
+
 /// The same for all ranks, each on its communicator's device, which then is this thread's.
 inline void check_calls(const std::vector<ncclComm_t>& comms, const std::vector<Case>& cases,
                         const How& how = {}) {
   const int ranks = static_cast<int>(comms.size());
-  const auto enter = [&](std::size_t rank) {
-    int device = 0;
-    expect(ncclCommCuDevice(comms[rank], &device));
-    cuCtxSetCurrent(device_context(device));
-  };
   for (const Case& each : cases) {
     const Trial trial(each, ranks, how.values);
     if (!how.by_one_thread) {
       each_member(comms, [&](int rank, ncclComm_t comm) {
-        enter(static_cast<std::size_t>(rank));
+        enter(comm);
         DeviceCall(trial, rank, comm, how).run();
       });
       continue;
     }
     std::vector<std::unique_ptr<DeviceCall>> calls;
     for (std::size_t rank = 0; rank < comms.size(); ++rank) {
-      enter(rank);
+      enter(comms[rank]);
       calls.push_back(
           std::make_unique<DeviceCall>(trial, static_cast<int>(rank), comms[rank], how));
     }
@@ -132,6 +134,37 @@ inline void check_calls(const std::vector<ncclComm_t>& comms, const std::vector<
     expect(ncclGroupEnd());
     for (const auto& call : calls) call->check();
   }
+}
+
+/// Two ranks call both communicators, each in an order of its own, and a child of the first.
+/// Destroys all.
+inline void call_in_two_orders(const std::vector<ncclComm_t>& firsts,
+                               const std::vector<ncclComm_t>& seconds) {
+  run_members(firsts, [&](int rank, ncclComm_t comm) {
+    enter(comm);
+    const DeviceStream a;
+    const DeviceStream b;
+    const DeviceBuffer<int> one(1000, 1);
+    const DeviceBuffer<int> two(2000, 1);
+    const ncclComm_t other = seconds[static_cast<std::size_t>(rank)];
+    for (int round = 0; round < 10; ++round) {
+      const auto first = [&] {
+        expect(ncclAllReduce(one.data(), one.data(), 1000, ncclInt, ncclSum, comm, a));
+      };
+      if (rank == 0) first();
+      expect(ncclAllReduce(two.data(), two.data(), 2000, ncclInt, ncclSum, other, b));
+      if (rank == 1) first();
+    }
+    ncclComm_t child = nullptr;
+    expect(ncclCommSplit(comm, 0, 1 - rank, &child, nullptr));
+    expect(ncclAllReduce(one.data(), one.data(), 1000, ncclInt, ncclSum, child, a));
+    a.finish();
+    b.finish();
+    expect_that(one.get() == std::vector<int>(1000, 2048), "11 doublings");
+    expect_that(two.get() == std::vector<int>(2000, 1024), "10 doublings");
+    expect(ncclCommDestroy(child));
+  });
+  destroy(seconds);
 }
 
 /// Sums and reductions of two ranks whose operators scale, with a scalar that is read at once, or on

@@ -72,34 +72,7 @@ TEST_CASE("a communicator used from several streams keeps its order", "[members]
 
 TEST_CASE("two communicators, called in a different order on each rank, and a child of one") {
   const Way way = GENERATE(Way::through_host, Way::between_devices);
-  const std::vector<ncclComm_t> firsts = init(way, 2);
-  const std::vector<ncclComm_t> seconds = init(way, 2);
-  on_all_ranks(2, [&](int rank) {
-    cuCtxSetCurrent(device_context(0));
-    const auto at = static_cast<std::size_t>(rank);
-    const DeviceStream a;
-    const DeviceStream b;
-    const DeviceBuffer<int> one(numbers(1000, rank));
-    const DeviceBuffer<int> two(numbers(2000, rank));
-    for (int round = 0; round < 20; ++round) {
-      const auto first = [&] {
-        expect(ncclBroadcast(one.data(), one.data(), 1000, ncclInt, 1, firsts[at], a));
-      };
-      if (rank == 0) first();
-      expect(ncclBroadcast(two.data(), two.data(), 2000, ncclInt, 0, seconds[at], b));
-      if (rank == 1) first();
-    }
-    ncclComm_t child = nullptr;
-    expect(ncclCommSplit(firsts[at], 0, 1 - rank, &child, nullptr));
-    expect(ncclBroadcast(two.data(), two.data(), 1000, ncclInt, 0, child, a));  // from old rank 1
-    a.finish();
-    b.finish();
-    expect_values(one.get(), numbers(1000, 1), "first");
-    expect_values(two.get(), numbers(2000, 0), "second");
-    expect(ncclCommDestroy(child));
-  });
-  destroy(firsts);
-  destroy(seconds);
+  call_in_two_orders(init(way, 2), init(way, 2));
 }
 
 TEST_CASE("a call may mix host and device buffers, and calls on the host follow it", "[members]") {

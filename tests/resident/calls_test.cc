@@ -161,32 +161,7 @@ TEST_CASE("calls that wait and finite calls keep their order, whatever their str
 
 TEST_CASE("two communicators that wait, called in a different order on each rank, and a child") {
   const ResidentLaunches launches;
-  const std::vector<ncclComm_t> firsts = init_on_own(2);
-  const std::vector<ncclComm_t> seconds = init_on_own(2);
-  run_on_own(firsts, [&](int rank, ncclComm_t comm) {
-    const DeviceStream a;
-    const DeviceStream b;
-    const DeviceBuffer<int> one(1000, 1);
-    const DeviceBuffer<int> two(2000, 1);
-    const ncclComm_t other = seconds[static_cast<std::size_t>(rank)];
-    for (int round = 0; round < 10; ++round) {
-      const auto first = [&] {
-        expect(ncclAllReduce(one.data(), one.data(), 1000, ncclInt, ncclSum, comm, a));
-      };
-      if (rank == 0) first();
-      expect(ncclAllReduce(two.data(), two.data(), 2000, ncclInt, ncclSum, other, b));
-      if (rank == 1) first();
-    }
-    ncclComm_t child = nullptr;
-    expect(ncclCommSplit(comm, 0, 1 - rank, &child, nullptr));
-    expect(ncclAllReduce(one.data(), one.data(), 1000, ncclInt, ncclSum, child, a));
-    a.finish();
-    b.finish();
-    expect_that(one.get() == std::vector<int>(1000, 2048), "11 doublings");
-    expect_that(two.get() == std::vector<int>(2000, 1024), "10 doublings");
-    expect(ncclCommDestroy(child));
-  });
-  destroy(seconds);
+  call_in_two_orders(init_on_own(2), init_on_own(2));
   CHECK(launches.are(42));
 }
 
