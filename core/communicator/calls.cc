@@ -102,7 +102,7 @@ std::shared_ptr<Operation> CommunicatorState::submit_to_peer(const Message& mess
 
 std::shared_ptr<Operation> CommunicatorState::submit(const Exchange& exchange) {
   require_usable();
-  // Touched with the role held, as messages end.
+  // Touched with the progress lock held, as messages end.
   struct Parts {
     std::shared_ptr<Operation> whole = std::make_shared<Operation>();
     std::uint64_t sequence = 0;

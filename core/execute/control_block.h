@@ -109,9 +109,9 @@ class ControlBlock {
     return reinterpret_cast<RankLines*>(memory_)[static_cast<std::size_t>(rank)];
   }
   SharedSlot& slot(int rank, std::uint64_t call) const { return of(rank).slots[place(call)]; }
-  /// Where a rank shows `bytes` of input.
-  std::byte* shown(int rank, std::uint64_t call, std::size_t bytes) const {
-    if (bytes <= inline_payload) return slot(rank, call).payload.data();
+  /// Where a rank shows `bytes` of input. `announces`: its slot holds an announcement.
+  std::byte* shown(int rank, std::uint64_t call, std::size_t bytes, bool announces) const {
+    if (bytes <= inline_payload && !announces) return slot(rank, call).payload.data();
     return bytes <= mailbox_bytes ? mailbox(rank, call) : staged(rank, call);
   }
   /// The same of any length up to stage_bytes().

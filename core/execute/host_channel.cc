@@ -99,7 +99,7 @@ void HostChannel::claim_next(std::size_t bytes) {
   claim_line(&slot);
   claim_line(&slot.fingerprint);  // peers' prefetchers have read that, too
   if (bytes <= inline_payload || bytes > mailbox_bytes) return;
-  const std::byte* const mailbox = block_.shown(rank_, next, bytes);
+  const std::byte* const mailbox = block_.shown(rank_, next, bytes, false);
   for (std::size_t offset = 0; offset < bytes; offset += 64) claim_line(mailbox + offset);
 }
 

@@ -129,7 +129,7 @@ bool MergedRun::enter() {
         memory_.announce(*part_, call_->windows, operation_->input, operation_->output);
   if (in_copies() && !shows_late(rank_) && !part_->users.empty()) show_input();
   host_.publish(identity(), announces(), readers());
-  if (trace_ != nullptr && at_.pass == 0) trace_->posted(operation_->traced);
+  if (trace_ != nullptr && at_.pass == 0) trace_->shown(operation_->traced);
   return true;
 }
 
@@ -137,8 +137,7 @@ void MergedRun::show_input() {
   const std::size_t element_bytes = operation_->prepared->element_bytes;
   if (!in_passes()) {
     if (call_->shown_bytes == 0) return;
-    std::byte* const shown = host_.block().shown(rank_, host_.call(), call_->shown_bytes);
-    std::memcpy(shown, operation_->input, call_->shown_bytes);
+    std::memcpy(place_of_input(rank_), operation_->input, call_->shown_bytes);
     return;
   }
   const SharedPart::Held& input = part_->input(rank_);
@@ -180,14 +179,14 @@ MergedRun::Phase MergedRun::after_gather() {
   if (!announces()) return Phase::ops;
   if (shows_late(rank_)) {
     show_input();
-    step(shown_late, part_->users);
+    host_.step(shown_late, part_->users);
   }
   return Phase::late;
 }
 
 /// Waits for the ranks whose windows were of no use, since not every rank had one.
 bool MergedRun::show_late() {
-  return std::ranges::all_of(host_.others(), [&](std::int32_t peer) {
+  return std::ranges::all_of(part_->awaited, [&](std::int32_t peer) {
     return !shows_late(peer) || host_.reached(peer, shown_late);
   });
 }

@@ -92,6 +92,8 @@ class MergedRun {
   const std::byte* staged_by(std::int32_t rank, const Chunk& chunk) const;
   std::byte* made_by(std::int32_t rank, const Chunk& chunk) const;
   const std::byte* shown_by(std::int32_t rank) const;
+  /// In the control block, in calls of one pass.
+  std::byte* place_of_input(std::int32_t rank) const;
   void lay_out_shown();
   void make_shown();
 

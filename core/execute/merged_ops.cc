@@ -117,8 +117,11 @@ std::byte* MergedRun::made_by(std::int32_t rank, const Chunk& chunk) const {
 }
 
 const std::byte* MergedRun::shown_by(std::int32_t rank) const {
-  if (rank == rank_) return operation_->input;
-  return host_.block().shown(rank, host_.call(), part_->input_bytes(rank));
+  return rank == rank_ ? operation_->input : place_of_input(rank);
+}
+
+std::byte* MergedRun::place_of_input(std::int32_t rank) const {
+  return host_.block().shown(rank, host_.call(), part_->input_bytes(rank), announces());
 }
 
 /// Copies and one stage: all that need not wait for the slots. The operands of every op in a row.

@@ -74,7 +74,7 @@ class Operation {
   void reopen() {
     error = nullptr;
     notice_state.store(Notice::none, std::memory_order_relaxed);  // nobody else has it yet
-    done.store(false, std::memory_order_relaxed);  // made visible by the role's hand-over
+    done.store(false, std::memory_order_relaxed);  // made visible by the progress lock
   }
   bool is_done() const { return done.load(std::memory_order_acquire); }
   /// The same for a call that only its caller waits for: there is no one to notify.

@@ -1,8 +1,8 @@
-// Which calls look whether all their buffers lie in windows.
+// Which calls that would go by messages look whether all their buffers lie in windows.
 //
 // In windows ranks reach each other's memory, which is always faster than messages. But all ranks
 // must meet to find out, which costs calls in ordinary memory time for nothing. So of each kind of
-// call the first one looks, and then one in so many. After one that saw windows all of them look.
+// such call the first one looks, and then one in so many. After one that saw windows all of them look.
 #pragma once
 
 #include <algorithm>

@@ -5,8 +5,8 @@
 //   rank 0   {channel 1, input[2], channel 2} -> output[2]      =>     {1's input[2], input[2], 2's
 //                                                                       input[2]} -> output[2]
 //
-// With posted destinations a sum that goes to several ranks is stored to all of their outputs in the
-// pass that makes it:
+// With posted destinations a sum that goes to several ranks is stored to all of their outputs by the
+// op that makes it:
 //
 //   rank 0   {...} -> output[2], send 1 output[2], send 2 ...    =>    {...} -> output[2] of all
 //   rank 1   receive 0 -> output[2]                                    nothing

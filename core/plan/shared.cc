@@ -4,6 +4,7 @@
 #include <string>
 
 #include "algorithms/table.h"
+#include "core/plan/shared_rules.h"
 #include "core/schedule/collective.h"
 #include "rondo/error.h"
 
@@ -11,9 +12,9 @@ namespace rondo {
 namespace {
 
 /// From here on a second synchronisation costs less than copying to the control block and reading
-/// all of it. For sums, which each rank then makes a share of ...
+/// all of it: for all_reduces, of which each rank then makes a share ...
 constexpr std::size_t least_window_bytes = 4096;
-/// ... and for what is only moved.
+/// ... and for all others.
 constexpr std::size_t least_moved_window_bytes = std::size_t{1} << 20;
 
 constexpr std::size_t cache_line = 64;
@@ -98,8 +99,8 @@ SharedPart part_of(std::shared_ptr<const SharedPlan> plan, const Call& call, Cou
 /// rank holds everything, the others fetch it on their own processors.
 std::shared_ptr<const SharedPlan> in_windows(const SharedChoice& choice, Collective collective,
                                              SharedPlans& plans) {
-  const bool shares = is_vector(collective) && info(collective).reduces;
-  return plans.of(shares ? "two_shot" : choice.algorithm,
+  const bool shares = makes_shares(collective);
+  return plans.of(shares ? shares_in_windows : choice.algorithm,
                   {.places = Places::buffers, .posted = shares});
 }
 
@@ -135,6 +136,11 @@ std::shared_ptr<const SharedPlan> SharedPlans::of(std::string_view algorithm,
   auto programs = merge(schedule, sharing);
   if (!programs)
     throw Error(ErrorCode::internal, "the messages of " + schedule.algorithm + " cannot be places");
+  for (const Op& op : (*programs)[static_cast<std::size_t>(rank_)].ops)
+    if (op.extent.count != 1)
+      throw Error(ErrorCode::internal, schedule.algorithm +
+                                           " moves several chunks at once, which "
+                                           "calls in shared memory do not");
   auto plan = std::make_shared<const SharedPlan>(
       SharedPlan{row->name, sharing.posted, schedule.layout,
                  std::move((*programs)[static_cast<std::size_t>(rank_)])});
@@ -156,14 +162,8 @@ std::shared_ptr<SharedCall> prepare_shared(const SharedChoice& choice, const Cal
   if (one_look) shared->ops = shown_ops(shared->ordinary, plans.rank());
   shared->alone = one_look && shared->ordinary.users.empty() && shared->ordinary.awaited.empty();
   const bool shares = call.collective == Collective::all_reduce;
-  // A rank that announces its buffers has no room for input in its slot (control_block.h).
-  constexpr std::size_t slot_payload = 48;
-  const bool none_in_slots = std::ranges::all_of(shared->ordinary.inputs, [&](const auto& input) {
-    const std::size_t bytes = (input.end - input.begin) * shared->ordinary.element_bytes;
-    return bytes == 0 || bytes > slot_payload;
-  });
   shared->offers_windows =
-      none_in_slots && choice.places == Places::copies && !is_token(call.collective) &&
+      choice.places == Places::copies && !is_token(call.collective) &&
       shared->ordinary.bytes() >= (shares ? least_window_bytes : least_moved_window_bytes);
   if (choice.places == Places::buffers || shared->offers_windows)
     shared->windows = part(in_windows(choice, call.collective, plans));

@@ -19,7 +19,8 @@
 
 namespace rondo {
 
-/// Which algorithm, and where its places lie if no memory is in windows.
+/// Which algorithm, and where its places lie. In buffers: if all memory is in windows; else the call
+/// goes by messages.
 struct SharedChoice {
   std::string_view algorithm{};
   Places places = Places::buffers;
@@ -143,7 +144,7 @@ struct SharedCall {
     std::vector<Source> sources{};
   };
 
-  Places places = Places::copies;  ///< of memory that is in no window
+  Places places = Places::copies;  ///< the choice's
   bool offers_windows = false;     ///< copies: but where all memory is in windows, none are made
   SharedPart ordinary{};
   SharedPart windows{};         ///< where all memory is in windows

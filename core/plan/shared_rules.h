@@ -73,6 +73,25 @@ inline constexpr SharedRule shared_rules[] = {
 };
 // clang-format on
 
+/// Sums of whole vectors are made in shares and stored to whoever wants them where all memory is in
+/// windows; everything else runs the rule's algorithm there.
+inline constexpr std::string_view shares_in_windows = "two_shot";
+constexpr bool makes_shares(Collective collective) {
+  return is_vector(collective) && info(collective).reduces;
+}
+
+/// Whether calls may run the merged program of an algorithm.
+constexpr bool is_used(Collective collective, std::string_view algorithm, const Sharing& sharing,
+                       int ranks) {
+  if (sharing.posted) return makes_shares(collective) && algorithm == shares_in_windows;
+  return std::ranges::any_of(shared_rules, [&](const SharedRule& rule) {
+    const bool in_windows = sharing.places == Places::buffers && !makes_shares(collective) &&
+                            collective != Collective::barrier;
+    return rule.collective == collective && rule.choice.algorithm == algorithm &&
+           ranks <= rule.most_ranks && (rule.choice.places == sharing.places || in_windows);
+  });
+}
+
 static_assert(std::ranges::all_of(shared_rules, [](const SharedRule& rule) {
   return rule.most_ranks <= most_sharing_ranks;
 }));

@@ -101,8 +101,8 @@ struct Op {
 ///
 /// A merged program has no channels. Its ops run in order, and in stages: a rank begins a stage when
 /// the ranks whose memory its ops touch have ended the stage before. Before the first stage they
-/// have begun the call. A rank leaves when all ranks that use its memory have ended their last
-/// stage.
+/// have begun the call. In buffers a rank leaves when all ranks that use its memory have ended their
+/// last stage.
 struct Program {
   std::vector<Op> ops{};
   std::vector<Operand> operands{};

@@ -1,7 +1,7 @@
 // What a trace is made of: one Event for each thing that happened to a call on this rank.
 //
 //   by messages   begin   op_begin op_end op_begin op_end ...   end
-//   directly      begin   posted   seen   stepped [stepped]     end
+//   directly      begin   shown    seen   stepped [stepped]     end
 //
 // An op (core/schedule/program.h) begins when its messages are there and its slot is free:
 // received, or the send's begin. It ends when its result is reduced, written and handed to the
@@ -16,8 +16,8 @@ enum class EventKind : std::uint8_t {
   begin,     ///< place: the call's form (see Recorder); pass: low half of its sequence
   op_begin,  ///< place: number of the op in its program; pass: which slice
   op_end,    ///< likewise; bytes: of each message of the op
-  posted,    ///< the direct path: this rank's input, or where it lies, can be seen
-  seen,      ///< all posts that this rank waits for are there
+  shown,     ///< the direct path: this rank's input, or where it lies, can be seen
+  seen,      ///< all slots that this rank waits for are there
   stepped,   ///< place: 1 after the first of two rounds, 2 after the last; pass: the SharedForm
   end,       ///< place: 1 where the call took the direct path, 0 by messages
 };

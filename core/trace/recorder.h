@@ -59,7 +59,7 @@ class Recorder {
   void op_ended(std::uint32_t call, std::size_t op, std::uint64_t pass, std::size_t bytes) {
     add(call, EventKind::op_end, op, pass, bytes);
   }
-  void posted(std::uint32_t call) { add(call, EventKind::posted, 0, 0, 0); }
+  void shown(std::uint32_t call) { add(call, EventKind::shown, 0, 0, 0); }
   void seen(std::uint32_t call) { add(call, EventKind::seen, 0, 0, 0); }
   void stepped(std::uint32_t call, std::uint64_t step, SharedForm form) {
     add(call, EventKind::stepped, step, static_cast<std::uint64_t>(form), 0);

@@ -171,7 +171,7 @@ void add_event(Lines& lines, const Event& event, std::uint64_t base) {
       return lines.line("b", time, event.call, event.place, event.pass);
     case EventKind::op_end:
       return lines.line("e", time, event.call, event.place, event.pass, event.bytes);
-    case EventKind::posted:
+    case EventKind::shown:
       return lines.line("p", time, event.call);
     case EventKind::seen:
       return lines.line("s", time, event.call);

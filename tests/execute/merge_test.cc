@@ -47,12 +47,17 @@ TEST_CASE("the verifier accepts merged programs, for any number of ranks and any
         for (const int root : roots(row.collective, ranks)) {
           const Schedule schedule = row.build(ranks, root);
           const auto programs = merge(schedule, sharing);
-          if (!programs) continue;
+          if (!programs) {
+            CAPTURE(name(row.collective), row.name, ranks, root);
+            REQUIRE_FALSE(is_used(row.collective, row.name, sharing, ranks));
+            continue;
+          }
           const Report report = verify(schedule, *programs);
           CAPTURE(name(row.collective), row.name, ranks, root, sharing.posted,
                   sharing.places == Places::copies, report.findings);
           if (ranks > 1 && is_racy(row, sharing, ranks)) {
             REQUIRE_FALSE(report.ok());
+            REQUIRE_FALSE(is_used(row.collective, row.name, sharing, ranks));
             continue;
           }
           REQUIRE(report.ok());
@@ -63,23 +68,14 @@ TEST_CASE("the verifier accepts merged programs, for any number of ranks and any
   }
 }
 
-/// What a call may use: the rules' algorithms, and those of calls in windows.
-bool merges(Collective collective, std::string_view algorithm, const Sharing& sharing) {
-  for (const int ranks : {1, 2, 3, 8, 17}) {
-    const Schedule schedule = find_algorithm(collective, algorithm)->build(ranks, 0);
-    const auto programs = merge(schedule, sharing);
-    if (!programs || !verify(schedule, *programs).ok()) return false;
-  }
-  return true;
-}
-
-TEST_CASE("every rule names an algorithm that merges") {
+TEST_CASE("every rule names an algorithm of its collective") {
   for (const SharedRule& rule : shared_rules) {
     CAPTURE(name(rule.collective), rule.choice.algorithm);
-    CHECK(merges(rule.collective, rule.choice.algorithm, {.places = rule.choice.places}));
+    CHECK(find_algorithm(rule.collective, rule.choice.algorithm) != nullptr);
+    CHECK(is_used(rule.collective, rule.choice.algorithm, {.places = rule.choice.places}, 2));
   }
-  CHECK(merges(Collective::all_reduce, "two_shot", posted));
-  CHECK(merges(Collective::reduce, "two_shot", posted));
+  CHECK(is_used(Collective::reduce, "two_shot", posted, 64));
+  CHECK_FALSE(is_used(Collective::all_reduce, "one_shot", buffers, 2));
 }
 
 TEST_CASE("messages become places, and sums are stored to whoever wants them") {

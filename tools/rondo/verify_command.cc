@@ -7,6 +7,7 @@
 
 #include "core/plan/lower.h"
 #include "core/plan/merge.h"
+#include "core/plan/shared_rules.h"
 #include "core/schedule/formula.h"
 #include "core/schedule/simulate.h"
 #include "core/schedule/verify.h"
@@ -96,7 +97,8 @@ void add(const Report& report, const std::string& where, Summary& summary) {
 }
 
 /// The programs that executors run: over channels, and merged for each kind of shared memory.
-void verify_programs(const Schedule& schedule, const std::string& where, Summary& summary) {
+void verify_programs(const Algorithm& row, const Schedule& schedule, const std::string& where,
+                     Summary& summary) {
   for (const bool from_place : {false, true}) {
     std::vector<Program> programs;
     for (int rank = 0; rank < schedule.ranks; ++rank)
@@ -108,11 +110,18 @@ void verify_programs(const Schedule& schedule, const std::string& where, Summary
       summary.findings.push_back(where + ", lowered: " + finding);
   }
   for (FormSummary& form : summary.forms) {
+    const bool used = is_used(row.collective, row.name, form.sharing, schedule.ranks);
+    const std::string merged = where + ", merged (" + std::string(form.name) + "): ";
     const auto programs = merge(schedule, form.sharing);
+    if (!programs && used) summary.findings.push_back(merged + "its messages cannot be places");
     if (!programs) continue;
     ++form.merged;
     summary.programs += programs->size();
-    if (!verify(schedule, *programs).ok()) ++form.refused;
+    const Report report = verify(schedule, *programs);
+    if (!report.ok()) ++form.refused;
+    if (used)
+      for (const std::string& finding : report.findings)
+        summary.findings.push_back(merged + finding);
   }
 }
 
@@ -142,7 +151,7 @@ void verify_ranks(const VerifyInput& arguments, const Algorithm& row, int ranks,
     std::string where = std::to_string(ranks) + " ranks";
     if (info(row.collective).has_root) where += ", root " + std::to_string(root);
     add(report, where, summary);
-    if (arguments.lowered) verify_programs(schedule, where, summary);
+    if (arguments.lowered) verify_programs(row, schedule, where, summary);
     if (row.rank_order && !report.rank_order)
       summary.findings.push_back(where + ": does not reduce in rank order, as its row says");
     if (summary.findings.size() > most_findings) return;
