@@ -136,7 +136,7 @@ TEST_CASE("the verifier names what is wrong with a merged program") {
                    }),
              Contains("whose buffers cannot be reached"));
   CHECK_THAT(found(buffers, [](Programs& all) { all[0].operands[0].chunk.first = 1; }),
-             Contains("rank 0"));
+             Contains("combines {0} of chunk 1 with {1} of chunk 0"));
   CHECK_THAT(found(buffers, [](Programs& all) { all[0].stages = 3; }),
              Contains("merged in different ways"));
 }
