@@ -4,7 +4,6 @@
 
 #include "core/base/config.h"
 #include "core/settings/settings.h"
-#include "tests/api/threads.h"
 #include "tests/catch.h"
 #include "tests/support/call.h"
 #include "tests/support/threads.h"

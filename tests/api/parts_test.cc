@@ -6,8 +6,8 @@
 #include "core/communicator/numbering.h"
 #include "core/communicator/operation_pool.h"
 #include "core/communicator/sends_to_self.h"
-#include "tests/api/threads.h"
 #include "tests/catch.h"
+#include "tests/support/threads.h"
 
 namespace rondo::detail {
 namespace {

@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "core/execute/control_block.h"
-#include "tests/api/threads.h"
 #include "tests/catch.h"
 #include "tests/support/call.h"
 #include "tests/support/threads.h"

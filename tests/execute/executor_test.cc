@@ -11,11 +11,11 @@
 #include "core/schedule/reference.h"
 #include "kernels/cpu/reduce.h"
 #include "rondo/rondo.h"
-#include "tests/api/make_call.h"
-#include "tests/api/threads.h"
 #include "tests/catch.h"
 #include "tests/repeat.h"
 #include "tests/sanitizers.h"
+#include "tests/support/call.h"
+#include "tests/support/threads.h"
 #include "transports/table.h"
 
 namespace rondo {

@@ -10,10 +10,10 @@
 #include "algorithms/table.h"
 #include "core/control/call.h"
 #include "rondo/memory.h"
-#include "tests/api/make_call.h"
-#include "tests/api/threads.h"
 #include "tests/catch.h"
 #include "tests/execute/folded.h"
+#include "tests/support/call.h"
+#include "tests/support/threads.h"
 #include "transports/table.h"
 
 namespace rondo {

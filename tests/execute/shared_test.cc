@@ -15,11 +15,11 @@
 #include "kernels/cpu/reduce.h"
 #include "rondo/memory.h"
 #include "rondo/rondo.h"
-#include "tests/api/make_call.h"
-#include "tests/api/threads.h"
 #include "tests/catch.h"
 #include "tests/repeat.h"
 #include "tests/sanitizers.h"
+#include "tests/support/call.h"
+#include "tests/support/threads.h"
 
 namespace rondo {
 namespace {

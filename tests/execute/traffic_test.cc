@@ -6,9 +6,9 @@
 #include "algorithms/table.h"
 #include "core/schedule/collective.h"
 #include "rondo/memory.h"
-#include "tests/api/make_call.h"
-#include "tests/api/threads.h"
 #include "tests/catch.h"
+#include "tests/support/call.h"
+#include "tests/support/threads.h"
 
 namespace rondo {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "rondo/rondo.h"
-#include "tests/api/threads.h"
 #include "tests/catch.h"
+#include "tests/support/threads.h"
 #include "tools/trainer/data/random.h"
 #include "tools/trainer/model/gpt.h"
 #include "tools/trainer/strategy/strategy.h"

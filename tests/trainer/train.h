@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/api/threads.h"
+#include "tests/support/threads.h"
 #include "tools/trainer/agreement.h"
 #include "tools/trainer/run.h"
 

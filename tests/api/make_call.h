@@ -1,4 +1,0 @@
-// Moved: tests/support/call.h.
-#pragma once
-
-#include "tests/support/call.h"

@@ -1,4 +1,0 @@
-// Moved: tests/support/threads.h.
-#pragma once
-
-#include "tests/support/threads.h"
