@@ -1,4 +1,6 @@
 // Failures of calls in streams: no stream may wait for ever, and the message must say why.
+#include <array>
+
 #include "tests/catch.h"
 #include "tests/nccl/device.h"
 
@@ -76,10 +78,11 @@ TEST_CASE("the driver's refusal in the middle of a call ends the communicator, n
   const std::vector<ncclComm_t> comms = init(way, 2);
   const DeviceStream stream;
   const DeviceStream other;
-  const DeviceBuffer<int> buffer(1'000'000, 1);
+  const std::array<DeviceBuffer<int>, 2> buffers{DeviceBuffer<int>(1'000'000, 1),
+                                                 DeviceBuffer<int>(1'000'000, 1)};
   const auto call = [&](std::size_t rank) {
-    return ncclBroadcast(buffer.data(), buffer.data(), 1'000'000, ncclInt, 0, comms[rank],
-                         rank == 0 ? stream : other);
+    int* const own = buffers[rank].data();
+    return ncclBroadcast(own, own, 1'000'000, ncclInt, 0, comms[rank], rank == 0 ? stream : other);
   };
   for (const std::size_t rank : {0U, 1U}) expect(call(rank));
   stream.finish();
