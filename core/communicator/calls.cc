@@ -43,11 +43,6 @@ void begin_messages(const Exchange& exchange, int rank, BeginOne begin_one) {
 
 }  // namespace
 
-void CommunicatorState::require_usable() {
-  progress_.require_own_process();
-  lifetime_.require_usable();
-}
-
 std::uint64_t CommunicatorState::number(const Exchange& exchange) {
   const Call call = call_of(exchange);
   return numbering_.number(call, fingerprint_base(call), true).sequence;
@@ -55,7 +50,7 @@ std::uint64_t CommunicatorState::number(const Exchange& exchange) {
 
 void CommunicatorState::begin(const Call& asked, const void* input, void* output,
                               Operation& operation, Counts counts) {
-  require_usable();
+  lifetime_.require_usable();
   begin(plans_.of(settled(asked), counts), input, output, operation);
 }
 
@@ -75,7 +70,7 @@ void CommunicatorState::begin(const Prepared& prepared, const void* input, void*
 
 std::shared_ptr<Operation> CommunicatorState::submit(const Message& message, const void* input,
                                                      void* output) {
-  require_usable();
+  lifetime_.require_usable();
   if (message.peer == rank()) return submit_to_self(message, input, output);
   return submit_to_peer(message, input, output, false);
 }
@@ -101,7 +96,7 @@ std::shared_ptr<Operation> CommunicatorState::submit_to_peer(const Message& mess
 }
 
 std::shared_ptr<Operation> CommunicatorState::submit(const Exchange& exchange) {
-  require_usable();
+  lifetime_.require_usable();
   // Touched with the progress lock held, as messages end.
   struct Parts {
     std::shared_ptr<Operation> whole = std::make_shared<Operation>();
@@ -151,7 +146,7 @@ void CommunicatorState::call(const Call& call, const void* input, void* output, 
 void CommunicatorState::call_ragged(const Call& asked, const void* input, void* output,
                                     Counts counts) {
   Turn turn(progress_);
-  require_usable();
+  lifetime_.require_usable();
   begin(plans_.of_ragged(asked, counts), input, output, operations_.blocking());
   complete_blocking();
 }
@@ -213,9 +208,9 @@ std::shared_ptr<Operation> CommunicatorState::start(const Exchange& exchange, bo
 /// Like submit() and drive(), but no other thread waits for the messages: they need no notices.
 void CommunicatorState::call(const Exchange& exchange) {
   Turn turn(progress_);
-  require_usable();
+  lifetime_.require_usable();
   const std::size_t most_bytes = std::min(short_block_bytes, connections_.frame_bytes());
-  if (engine_.takes_short_exchanges() && shorten(exchange, rank(), most_bytes, short_exchange_))
+  if (engine_.takes_short_messages() && shorten(exchange, rank(), most_bytes, *short_exchange_))
     return call_short(exchange);
   std::vector<std::shared_ptr<Operation>> parts;
   parts.reserve(2 * exchange.sent.counts.size());
@@ -230,34 +225,23 @@ void CommunicatorState::call(const Exchange& exchange) {
   for (const auto& part : parts) {
     if (part->error) std::rethrow_exception(part->error);
   }
-  require_usable();  // throws what failed before there was a part
+  lifetime_.require_usable();  // throws what failed before there was a part
   line_->calls().complete_apart(sequence);
 }
 
 /// `exchange` is the one that `short_exchange_` was made from.
 void CommunicatorState::call_short(const Exchange& exchange) {
-  ShortExchange& parts = short_exchange_;
-  const auto mark = [&](std::vector<ShortMessage>& side, bool sends) {
-    for (ShortMessage& each : side) {
-      const Call call = message_between(each.bytes / size_of(parts.type), parts.type);
-      each.fingerprint = numbering_.number(Message{call, each.peer, sends}).fingerprint;
-    }
-  };
-  std::uint64_t sequence = 0;
-  lifetime_.guarded([&] {
-    sequence = number(exchange);
-    mark(parts.sends, true);
-    mark(parts.receives, false);
-    engine_.take(parts);
-    copy_own_block(exchange, rank());
-    for (std::uint32_t look = progress_.looks_at_once(); look > 0 && !parts.done; --look)
-      engine_.progress_exchange();
-  });
-  progress_.drive_while([&] { return !parts.done; });
-  if (parts.error) std::rethrow_exception(parts.error);
-  require_usable();  // throws what failed before there was an exchange
-  progress_.note_move();
-  line_->calls().complete_apart(sequence);
+  for (ShortOp& op : short_exchange_->short_ops) {
+    const bool sends = op.out_peer >= 0;
+    const int peer = sends ? op.out_peer : short_exchange_->short_sources[op.first_source].peer;
+    if (peer < 0) continue;
+    const Call call = message_between(op.elements, exchange.type);
+    op.fingerprint = numbering_.number(Message{call, peer, sends}).fingerprint;
+  }
+  Operation& operation = operations_.blocking();
+  operation.start(short_exchange_, exchange.input, exchange.output);
+  operation.sequence = number(exchange);
+  complete_blocking();
 }
 
 }  // namespace rondo::detail

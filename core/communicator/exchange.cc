@@ -60,20 +60,6 @@ MemoryRange place_of(const void* buffer, const Blocks& blocks, DataType type, in
           blocks.counts[static_cast<std::size_t>(at)] * size_of(type)};
 }
 
-/// One side's messages by rank, except that of rank `own`. False where one is too long.
-bool shorten_side(const void* buffer, const Blocks& blocks, DataType type, std::size_t most_bytes,
-                  int own, std::vector<ShortMessage>& into) {
-  into.clear();
-  bool fits = true;
-  std::int32_t peer = 0;
-  visit_places(buffer, blocks, type, [&](const MemoryRange& place) {
-    fits = fits && place.bytes <= most_bytes;
-    if (peer != own) into.push_back({peer, reinterpret_cast<std::byte*>(place.begin), place.bytes});
-    ++peer;
-  });
-  return fits;
-}
-
 /// Checks the arguments of one exchange on one rank.
 class Check {
  public:
@@ -191,17 +177,40 @@ std::vector<PairMessage> messages_of(const Exchange& exchange, int rank) {
   return messages;
 }
 
-bool shorten(const Exchange& exchange, int rank, std::size_t most_bytes, ShortExchange& into) {
-  into.type = exchange.type;
-  if (!shorten_side(exchange.input, exchange.sent, exchange.type, most_bytes, rank, into.sends) ||
-      !shorten_side(exchange.output, exchange.received, exchange.type, most_bytes, rank,
-                    into.receives))
-    return false;
-  // The order of messages_of(): sends from the next rank up, receives from the previous one down.
-  std::rotate(into.sends.begin(), into.sends.begin() + rank, into.sends.end());
-  std::rotate(into.receives.begin(), into.receives.begin() + rank, into.receives.end());
-  std::reverse(into.receives.begin(), into.receives.end());
-  return true;
+bool shorten(const Exchange& exchange, int rank, std::size_t most_bytes, PreparedCall& into) {
+  const int ranks = static_cast<int>(exchange.sent.counts.size());
+  into.call = call_of(exchange);
+  into.element_bytes = size_of(exchange.type);
+  into.short_ops.resize(static_cast<std::size_t>(2 * ranks - 1));
+  into.short_sources.resize(into.short_ops.size());
+  bool fits = true;
+  const auto add = [&](int place, const MemoryRange& block) -> ShortOp& {
+    fits = fits && block.bytes <= most_bytes;
+    const auto at = static_cast<std::uint32_t>(place);
+    into.short_sources[at] = {.buffer = Buffer::input, .offset = block.begin};
+    return into.short_ops[at] = {.elements = block.bytes / into.element_bytes,
+                                 .bytes = block.bytes,
+                                 .first_source = at,
+                                 .sources = 1,
+                                 .lane = point_to_point_lane};
+  };
+  const int own = ranks - 1;
+  int peer = 0;
+  visit_places(nullptr, exchange.sent, exchange.type, [&](const MemoryRange& block) {
+    ShortOp& op = add((peer - rank + own) % ranks, block);
+    if (peer != rank) op.out_peer = peer;
+    ++peer;
+  });
+  peer = 0;
+  visit_places(nullptr, exchange.received, exchange.type, [&](const MemoryRange& block) {
+    ShortOp& op = peer == rank ? into.short_ops[static_cast<std::size_t>(own)]
+                               : add(ranks + (rank - peer + own) % ranks, block);
+    op.writes = true;
+    op.into = {.buffer = Buffer::output, .offset = block.begin};
+    if (peer != rank) into.short_sources[op.first_source].peer = peer;
+    ++peer;
+  });
+  return fits;
 }
 
 void copy_own_block(const Exchange& exchange, int rank) {

@@ -3,6 +3,7 @@
 // learns that nothing comes.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "core/communicator/state.h"
@@ -33,9 +34,11 @@ struct PairMessage {
 /// Nearest neighbours first, so that not all send to one rank. The messages to this rank come last.
 std::vector<PairMessage> messages_of(const Exchange& exchange, int rank);
 
-/// Puts the messages with other ranks into `into`, in the same order, still without fingerprints.
-/// False where a block has more than `most_bytes`.
-bool shorten(const Exchange& exchange, int rank, std::size_t most_bytes, ShortExchange& into);
+/// The same messages as short ops, still without fingerprints: sends from the next rank up, the own
+/// block, receives from the previous rank down. The channels carry the same as with an operation for
+/// each message, so every rank is free to choose either. False where a block has more than
+/// `most_bytes`.
+bool shorten(const Exchange& exchange, int rank, std::size_t most_bytes, PreparedCall& into);
 /// Copies the block that stays on this rank.
 void copy_own_block(const Exchange& exchange, int rank);
 

@@ -49,7 +49,8 @@ std::shared_ptr<CommunicatorState> CommunicatorState::split(
 }
 
 std::shared_ptr<CommunicatorState> CommunicatorState::split(int color, int key) {
-  require_usable();
+  progress_.require_own_process();
+  lifetime_.require_usable();
   return split(line_, color, key);
 }
 
@@ -65,7 +66,7 @@ std::shared_ptr<CommunicatorState> CommunicatorState::shrink(const std::vector<i
 
 std::string CommunicatorState::describe(const Call& call) {
   const Turn turn(progress_);
-  require_usable();
+  lifetime_.require_usable();
   return words(*plans_.of(settled(call), {}), connections_.names());
 }
 

@@ -134,7 +134,6 @@ class CommunicatorState {
   std::shared_ptr<CommunicatorState> make_child(Membership members) const;
   std::shared_ptr<CommunicatorState> split(const std::shared_ptr<ControlChannel>& line, int color,
                                            int key);
-  void require_usable();
   /// Looks the call up, checks and numbers it.
   void begin(const Call& asked, const void* input, void* output, Operation& operation,
              Counts counts);
@@ -150,7 +149,7 @@ class CommunicatorState {
                                             bool is_part);
   /// A failure while its messages are begun fails the communicator, and is the operation's error.
   std::shared_ptr<Operation> submit(const Exchange& exchange);
-  /// Makes a blocking exchange whose blocks are short.
+  /// Makes a blocking exchange of short blocks: without an operation for each message.
   void call_short(const Exchange& exchange);
   std::shared_ptr<Operation> submit_to_self(const Message& message, const void* input,
                                             void* output);
@@ -174,7 +173,7 @@ class CommunicatorState {
   Lifetime lifetime_;
   Progress progress_;
   OperationPool operations_{};
-  ShortExchange short_exchange_{};  ///< of a blocking call, under the progress lock
+  const std::shared_ptr<PreparedCall> short_exchange_ = std::make_shared<PreparedCall>();
 };
 
 }  // namespace rondo::detail

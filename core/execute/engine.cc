@@ -82,7 +82,7 @@ bool Engine::run_at_once(Operation* operation, std::uint32_t looks) {
 
 bool Engine::progress() {
   moved_in_place_ = false;
-  bool moved = exchange_ != nullptr && progress_exchange();
+  bool moved = false;
   while (!collectives_.empty()) {
     Operation& operation = *collectives_.front();
     if (!run_collective(operation, moved)) break;
@@ -152,8 +152,7 @@ bool Engine::run(Operation& operation) {
 
 bool Engine::run_window(Operation& operation) {
   const PreparedCall& call = *operation.prepared;
-  const Program& program = call.plan->program;
-  const auto ops = static_cast<std::uint32_t>(program.ops.size());
+  const std::uint32_t ops = call.ops();
   if (ops == 0) return false;
   const std::uint32_t interleaved = call.slicing.interleaved;
   const std::uint64_t end = std::min(operation.base + Operation::window, call.instances());
@@ -162,10 +161,9 @@ bool Engine::run_window(Operation& operation) {
   Position at{operation.base, operation.pass, operation.op, operation.beside};
   for (; at.index < end && waited < patience; at.advance(ops, interleaved)) {
     if (is_complete(operation, at.index)) continue;
-    const Op& op = program.ops[at.op];
-    std::uint32_t& in_place = operation.moved[at.index % Operation::window];
-    if (ready(operation, at) && attempt({operation, op, at.pass + at.beside, in_place})) {
-      in_place = 0;
+    if (call.plan == nullptr
+            ? try_short(operation, call.short_ops[at.op])
+            : ready(operation, at) && try_op(operation, at.op, at.pass + at.beside, at.index)) {
       operation.complete |= std::uint64_t{1} << (at.index - operation.base);
       moved = true;
     } else {
@@ -181,6 +179,15 @@ bool Engine::run_window(Operation& operation) {
   operation.op = at.op;
   operation.beside = at.beside;
   return moved;
+}
+
+bool Engine::try_op(Operation& operation, std::uint32_t op, std::uint64_t pass,
+                    std::uint64_t index) {
+  std::uint32_t& in_place = operation.moved[index % Operation::window];
+  if (!attempt({operation, operation.prepared->plan->program.ops[op], pass, in_place}))
+    return false;
+  in_place = 0;
+  return true;
 }
 
 void Engine::throw_mismatch(const Call& call, int peer) const {
@@ -208,7 +215,11 @@ void Engine::conclude(Operation& operation) {
   const PreparedCall& call = *operation.prepared;
   if (call.divisor > 1)
     divide(call.call.type, operation.output, call.divisor, call.output_elements);
-  if (operation.point_to_point_peer < 0) control_.calls().complete(operation.sequence);
+  CallLog& log = control_.calls();
+  if (operation.point_to_point_peer < 0) {
+    call.plan != nullptr ? log.complete(operation.sequence)
+                         : log.complete_apart(operation.sequence);
+  }
   if (trace_ != nullptr) trace_->end(operation.traced, operation.shared);
 }
 
@@ -219,11 +230,6 @@ void Engine::finish(Operation& operation) {
 
 void Engine::fail_all(const std::exception_ptr& failure) {
   if (merged_) merged_->withdraw([this] { progress_transports(); });
-  if (exchange_ != nullptr) {
-    exchange_->error = failure;
-    exchange_->done = true;
-    exchange_ = nullptr;
-  }
   for (Operation* operation : collectives_) operation->finish(failure);
   for (const std::size_t direction : busy_) {
     for (Operation* operation : messages_[direction]) operation->finish(failure);

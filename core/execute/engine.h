@@ -17,7 +17,6 @@
 #include "core/execute/merged.h"
 #include "core/execute/operation.h"
 #include "core/execute/queue.h"
-#include "core/execute/short_exchange.h"
 #include "core/trace/recorder.h"
 #include "core/transport/transport.h"
 #include "rondo/traffic.h"
@@ -47,19 +46,15 @@ class Engine {
   /// nothing else is under way and the peers answer within `looks` looks. False: it is in the
   /// queue, perhaps begun. Throws what progress() throws.
   bool run_at_once(Operation* operation, std::uint32_t looks);
-  /// Whether take() may be called: all peers are reached by memory, nothing is recorded, and
-  /// nothing is under way that would have to go before, or to go on meanwhile.
-  bool takes_short_exchanges() const;
-  /// Sends what can be sent at once. progress() goes on until the exchange is done; it stays alive
-  /// so long. Each block fits a frame. Throws what progress() throws.
-  void take(ShortExchange& exchange);
-  /// Goes on with the exchange under way and nothing else. True when anything moved.
-  bool progress_exchange();
+  /// Whether run_at_once() takes a call that has short ops only, with messages of the lane of sends
+  /// and receives: all peers are reached by memory, nothing is recorded, and nothing is under way
+  /// that would have to go before.
+  bool takes_short_messages() const { return by_memory_ && trace_ == nullptr && idle(); }
   /// Moves whatever can be moved. True when anything did. Throws what a transport throws.
   bool progress();
   /// Progress of connections and pending writes only; for idle moments. True when anything moved.
   bool progress_transports();
-  bool idle() const { return collectives_.empty() && busy_.empty() && exchange_ == nullptr; }
+  bool idle() const { return collectives_.empty() && busy_.empty(); }
   /// Ends everything that is under way with `failure`.
   void fail_all(const std::exception_ptr& failure);
   /// True when nothing sent waits in this process.
@@ -95,8 +90,11 @@ class Engine {
   /// Runs a call of one pass op by op, while what each of them waits for comes within `looks` looks.
   /// True when the call has ended; else run() goes on with it.
   bool run_in_order(Operation& operation, std::uint32_t looks);
-  bool try_op(Operation& operation);
+  /// `index`: the instance's.
+  bool try_op(Operation& operation, std::uint32_t op, std::uint64_t pass, std::uint64_t index);
   bool try_short(const Operation& operation, const ShortOp& op);
+  /// The frame that is due from `peer`. Null: it has not come, or another one has, which is reported.
+  const Frame* due(const Operation& operation, const ShortOp& op, int peer);
   std::byte* memory(const Operation& operation, const ShortOp::Place& place);
   bool run_messages();
   bool run_messages(Queue<Operation*>& direction);
@@ -107,8 +105,6 @@ class Engine {
   void note_sent(const Instance& instance, std::size_t bytes);
   /// A frame has left, perhaps the first of its message.
   void count_frame(int peer, std::size_t bytes, bool first);
-  bool send(const ShortMessage& message);
-  bool receive(const ShortMessage& message, DataType type);
   std::uint32_t note_in_place(const Instance& instance, std::int64_t before, std::size_t bytes);
   std::int64_t time_if_traced() const;
   void note_begin(const Instance& instance, std::int64_t time) const;
@@ -147,7 +143,6 @@ class Engine {
   std::vector<Queue<Operation*>> messages_;  ///< the same by peer and direction
   std::vector<std::size_t> busy_{};          ///< those of messages_ that are not empty
   std::uint64_t submitted_ = 0;              ///< sends and receives so far
-  ShortExchange* exchange_ = nullptr;        ///< the one under way
   std::vector<std::byte> scratch_;           ///< grows to the largest call's need, then stays
   std::vector<std::byte> staging_;           ///< one scaled slice of input
   Combiner combiner_{};

@@ -11,23 +11,16 @@ namespace rondo::detail {
   if (call.slicing.passes > 1) return false;
   grow_scratch(call);
   const bool is_short = by_memory_ && trace_ == nullptr && !call.short_ops.empty();
-  const auto ops = static_cast<std::uint32_t>(call.plan->program.ops.size());
+  const auto ops =
+      static_cast<std::uint32_t>(is_short ? call.short_ops.size() : call.plan->program.ops.size());
   for (; operation.op < ops; ++operation.op, ++operation.base) {
-    for (std::uint32_t look = 0;
-         !(is_short ? try_short(operation, call.short_ops[operation.op]) : try_op(operation));
+    for (std::uint32_t look = 0; !(is_short ? try_short(operation, call.short_ops[operation.op])
+                                            : try_op(operation, operation.op, 0, operation.base));
          ++look) {
       if (look == looks) return false;
     }
   }
   return by_memory_ || handed_over();  // what is in shared memory is with the peer
-}
-
-bool Engine::try_op(Operation& operation) {
-  std::uint32_t& in_place = operation.moved[operation.base % Operation::window];
-  const Op& op = operation.prepared->plan->program.ops[operation.op];
-  if (!attempt({operation, op, 0, in_place})) return false;
-  in_place = 0;
-  return true;
 }
 
 /// The same as attempt() for channels in shared memory, with all that is known beforehand.
@@ -42,9 +35,8 @@ bool Engine::try_short(const Operation& operation, const ShortOp& op) {
       sources_.push_back(memory(operation, source));
       continue;
     }
-    const Frame* const head = receiver(source.peer, op.lane).peek();
-    if (head == nullptr || foreign(operation, source.peer, head->fingerprint)) return false;
-    check_length(*head, op.bytes, call.call, source.peer);
+    const Frame* const head = due(operation, op, source.peer);
+    if (head == nullptr) return false;
     sources_.push_back(head->payload.data());
   }
   std::byte* slot = nullptr;
@@ -62,12 +54,25 @@ bool Engine::try_short(const Operation& operation, const ShortOp& op) {
   }
   if (slot != nullptr) {
     if (kept != nullptr && op.bytes > 0) std::memcpy(slot, kept, op.bytes);
-    sender(op.out_peer, op.lane).commit(op.bytes, operation.fingerprint);
+    sender(op.out_peer, op.lane)
+        .commit(op.bytes, op.fingerprint != 0 ? op.fingerprint : operation.fingerprint);
     count_frame(op.out_peer, op.bytes, true);
   }
   for (const ShortOp::Place& source : sources)
     if (source.peer >= 0) receiver(source.peer, op.lane).release();
   return true;
+}
+
+const Frame* Engine::due(const Operation& operation, const ShortOp& op, int peer) {
+  const Frame* const head = receiver(peer, op.lane).peek();
+  if (head == nullptr) return nullptr;
+  if (op.fingerprint == 0) {
+    if (foreign(operation, peer, head->fingerprint)) return nullptr;
+  } else if (head->fingerprint != op.fingerprint) {
+    throw_mismatch(message_between(op.elements, operation.prepared->call.type), peer);
+  }
+  check_length(*head, op.bytes, operation.prepared->call, peer);
+  return head;
 }
 
 std::byte* Engine::memory(const Operation& operation, const ShortOp::Place& place) {

@@ -54,10 +54,11 @@ struct ShortOp {
   std::uint16_t lane = 0;
   bool writes = false;
   Place into{};
+  std::uint64_t fingerprint = 0;  ///< of a message by itself; 0: the call's
 };
 
 struct PreparedCall {
-  std::shared_ptr<const Plan> plan{};
+  std::shared_ptr<const Plan> plan{};  ///< null: short_ops are all there is, in any order
   Call call{};                         ///< sequence 0
   std::uint64_t fingerprint_base = 0;  ///< the call's
   std::vector<std::size_t> counts{};   ///< of the blocks, where they differ; else empty
@@ -83,8 +84,12 @@ struct PreparedCall {
   std::shared_ptr<const SharedCall> shared{};  ///< null: by messages
 
   int chunks() const { return plan->schedule.layout.chunks(); }
+  std::uint32_t ops() const {
+    return static_cast<std::uint32_t>(plan == nullptr ? short_ops.size()
+                                                      : plan->program.ops.size());
+  }
   /// Ops of all passes.
-  std::uint64_t instances() const { return slicing.rounded_passes() * plan->program.ops.size(); }
+  std::uint64_t instances() const { return slicing.rounded_passes() * ops(); }
   /// Bytes of the results of all ranks together, where they are alike.
   std::size_t results_bytes() const {
     return output_elements * element_bytes * static_cast<std::size_t>(plan->schedule.ranks);
