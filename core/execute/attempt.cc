@@ -70,18 +70,18 @@ bool Engine::attempt(const Instance& instance) {
   const Operand& first = call.plan->program.operands[op.first_operand];
   const bool moves_only = op.operands == 1 && bytes > 0 && pieces_of(call, op.extent) == 1;
   if (moves_only && first.is_channel() && op.out_peer < 0) {
-    ReceiveChannel& in = receiver(first.peer, op.lane);
+    ReceiveChannel& in = channels_.receiver(first.peer, op.lane);
     if (in.receives_into_place()) return receive_in_place(instance, in, first.peer, bytes);
   }
   if (moves_only && !first.is_channel() && op.out_peer >= 0 && !op.writes && call.scale == 1.0) {
-    SendChannel& out = sender(op.out_peer, op.lane);
+    SendChannel& out = channels_.sender(op.out_peer, op.lane);
     const bool may_change = op.rewritten && out.holds_places();
     if (out.sends_from_place() && !may_change) return send_in_place(instance, out, bytes);
   }
   if (!frames_arrived(instance, bytes)) return false;
   std::byte* slot = nullptr;
   if (op.out_peer >= 0) {
-    const std::span<std::byte> free = sender(op.out_peer, op.lane).acquire();
+    const std::span<std::byte> free = channels_.sender(op.out_peer, op.lane).acquire();
     if (free.empty()) return false;
     if (free.size() < bytes)
       throw Error(ErrorCode::internal, "a message is longer than its slot",
@@ -91,11 +91,11 @@ bool Engine::attempt(const Instance& instance) {
   if (trace_ != nullptr) note_begin(instance, trace::Recorder::now());
   combine(instance, slot);
   if (op.out_peer >= 0) {
-    sender(op.out_peer, op.lane).commit(bytes, instance.operation.fingerprint);
+    channels_.sender(op.out_peer, op.lane).commit(bytes, instance.operation.fingerprint);
     note_sent(instance, bytes);
   }
   for (const Operand& operand : call.plan->program.operands_of(op)) {
-    if (operand.is_channel()) receiver(operand.peer, op.lane).release();
+    if (operand.is_channel()) channels_.receiver(operand.peer, op.lane).release();
   }
   if (trace_ != nullptr) note_end(instance, bytes);
   return true;
@@ -139,7 +139,7 @@ void Engine::count_frame(int peer, std::size_t bytes, bool first) {
   sent_.messages += first ? 1 : 0;
   ++sent_.frames;
   sent_.payload_bytes += bytes;
-  sent_.header_bytes += transports_[static_cast<std::size_t>(peer)]->frame_header_bytes();
+  sent_.header_bytes += channels_.frame_header_bytes(peer);
 }
 
 bool Engine::receive_in_place(const Instance& instance, ReceiveChannel& in, int peer,
@@ -170,7 +170,7 @@ bool Engine::frames_arrived(const Instance& instance, std::size_t bytes) {
   for (const Operand& operand : instance.operation.prepared->plan->program.operands_of(op)) {
     Frame& frame = frames_[index++];
     if (!operand.is_channel()) continue;
-    const Frame* head = receiver(operand.peer, op.lane).peek();
+    const Frame* head = channels_.receiver(operand.peer, op.lane).peek();
     if (head == nullptr || foreign(instance.operation, operand.peer, head->fingerprint))
       return false;
     frame = *head;

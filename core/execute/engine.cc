@@ -11,8 +11,6 @@
 namespace rondo::detail {
 namespace {
 
-constexpr std::size_t lanes_per_peer = static_cast<std::size_t>(most_lanes) + 1;
-
 /// Blocked or unready instances that one look passes over before it gives up: those far ahead can
 /// seldom run, and looking costs latency.
 constexpr unsigned patience = 24;
@@ -33,19 +31,12 @@ bool ready(const Operation& operation, const Position& position) {
 Engine::Engine(int rank, std::vector<Transport*> transports, DirectAccess* access,
                ControlChannel& control, bool oversubscribed)
     : rank_(rank),
-      transports_(std::move(transports)),
+      channels_(std::move(transports)),
       control_(control),
-      links_(transports_.size() * lanes_per_peer),
-      messages_(transports_.size() * 2) {
-  for (Transport* transport : transports_) {
-    if (transport == nullptr || std::count(distinct_.begin(), distinct_.end(), transport) > 0)
-      continue;
-    distinct_.push_back(transport);
-    by_memory_ = by_memory_ && transport->link_class() == LinkClass::memory;
-  }
+      messages_(channels_.ranks()) {
   if (access != nullptr)
-    merged_ = std::make_unique<MergedRun>(rank, static_cast<int>(transports_.size()), *access,
-                                          control, oversubscribed);
+    merged_ =
+        std::make_unique<MergedRun>(rank, channels_.ranks(), *access, control, oversubscribed);
 }
 
 void Engine::set_trace(trace::Recorder* recorder) {
@@ -55,11 +46,7 @@ void Engine::set_trace(trace::Recorder* recorder) {
 
 void Engine::submit(Operation* operation) {
   if (operation->point_to_point_peer < 0) return collectives_.push(operation);
-  operation->submitted = submitted_++;
-  const std::size_t direction =
-      static_cast<std::size_t>(operation->point_to_point_peer) * 2 + (operation->sends ? 1 : 0);
-  if (messages_[direction].empty()) busy_.push_back(direction);
-  messages_[direction].push(operation);
+  messages_.push(operation);
 }
 
 bool Engine::run_at_once(Operation* operation, std::uint32_t looks) {
@@ -90,13 +77,14 @@ bool Engine::progress() {
     finish(operation);
     moved = true;  // also where only what was sent has left meanwhile
   }
-  return run_messages() || moved || moved_in_place_;
+  return messages_.run_each([this](auto& queue) { return run_messages(queue); }) || moved ||
+         moved_in_place_;
 }
 
 bool Engine::run_collective(Operation& operation, bool& moved) {
   if (operation.shared) return run_shared(operation, moved);
   moved |= run(operation);
-  return operation.base >= operation.prepared->instances() && handed_over();
+  return operation.base >= operation.prepared->instances() && channels_.handed_over();
 }
 
 bool Engine::run_shared(Operation& operation, bool& moved) {
@@ -107,35 +95,16 @@ bool Engine::run_shared(Operation& operation, bool& moved) {
   return result == MergedRun::Result::done;
 }
 
-bool Engine::progress_transports() {
-  bool moved = false;
-  for (Transport* transport : distinct_) moved |= transport->progress();
-  return moved;
-}
-
-bool Engine::run_messages() {
-  bool moved = false;
-  for (std::size_t i = 0; i < busy_.size();) {
-    Queue<Operation*>& direction = messages_[busy_[i]];
-    moved |= run_messages(direction);
-    if (direction.empty()) {
-      busy_[i] = busy_.back();
-      busy_.pop_back();
-    } else {
-      ++i;
-    }
-  }
-  return moved;
-}
-
 /// Runs the oldest, and each one after it while they end.
-bool Engine::run_messages(Queue<Operation*>& direction) {
+bool Engine::run_messages(Queue<Operation*>& queue) {
   bool moved = false;
-  while (!direction.empty()) {
-    Operation& operation = *direction.front();
+  while (!queue.empty()) {
+    Operation& operation = *queue.front();
     moved |= run(operation);
-    if (operation.base != operation.prepared->slicing.passes || !handed_over(operation)) break;
-    direction.pop();
+    if (operation.base != operation.prepared->slicing.passes ||
+        !channels_.handed_over(operation.point_to_point_peer, operation.sends))
+      break;
+    queue.pop();
     finish(operation);
     moved = true;
   }
@@ -144,8 +113,7 @@ bool Engine::run_messages(Queue<Operation*>& direction) {
 
 bool Engine::run(Operation& operation) {
   grow_scratch(*operation.prepared);
-  bool moved = false;
-  for (Transport* transport : distinct_) moved |= transport->write_on();
+  bool moved = channels_.write_on();
   while (run_window(operation)) moved = true;
   return moved;
 }
@@ -229,32 +197,14 @@ void Engine::finish(Operation& operation) {
 }
 
 void Engine::fail_all(const std::exception_ptr& failure) {
-  if (merged_) merged_->withdraw([this] { progress_transports(); });
+  if (merged_) merged_->withdraw([this] { channels_.progress(); });
   for (Operation* operation : collectives_) operation->finish(failure);
-  for (const std::size_t direction : busy_) {
-    for (Operation* operation : messages_[direction]) operation->finish(failure);
-    messages_[direction].clear();
-  }
   collectives_.clear();
-  busy_.clear();
-}
-
-bool Engine::handed_over() const {
-  for (Transport* transport : distinct_) transport->settle();
-  return std::all_of(distinct_.begin(), distinct_.end(),
-                     [](const Transport* transport) { return transport->flushed(); });
-}
-
-bool Engine::handed_over(const Operation& point_to_point) {
-  const int peer = point_to_point.point_to_point_peer;
-  if (point_to_point.sends) return sender(peer, point_to_point_lane).handed_over();
-  transports_[static_cast<std::size_t>(peer)]->settle();
-  return true;
-}
-
-bool Engine::flushed() const {
-  return std::all_of(senders_.begin(), senders_.end(),
-                     [](const SendChannel* out) { return out->flushed(); });
+  messages_.run_each([&](Queue<Operation*>& queue) {
+    for (Operation* operation : queue) operation->finish(failure);
+    queue.clear();
+    return true;
+  });
 }
 
 Traffic Engine::traffic() const {
@@ -265,36 +215,6 @@ Traffic Engine::traffic() const {
   all.payload_bytes += given.bytes;
   all.direct_bytes = given.bytes;
   return all;
-}
-
-void Engine::add_descriptors(std::vector<pollfd>& descriptors) const {
-  for (const Transport* transport : distinct_) transport->add_descriptors(descriptors);
-}
-
-const Operation* Engine::oldest_point_to_point() const {
-  const Operation* oldest = nullptr;
-  for (const std::size_t direction : busy_) {
-    const Operation* const first = messages_[direction].front();
-    if (oldest == nullptr || first->submitted < oldest->submitted) oldest = first;
-  }
-  return oldest;
-}
-
-SendChannel& Engine::sender(int peer, int lane) {
-  const auto at = static_cast<std::size_t>(peer);
-  Link& link = links_[at * lanes_per_peer + static_cast<std::size_t>(lane)];
-  if (link.out == nullptr) {
-    link.out = &transports_[at]->sender(peer, lane);
-    senders_.push_back(link.out);
-  }
-  return *link.out;
-}
-
-ReceiveChannel& Engine::receiver(int peer, int lane) {
-  const auto at = static_cast<std::size_t>(peer);
-  Link& link = links_[at * lanes_per_peer + static_cast<std::size_t>(lane)];
-  if (link.in == nullptr) link.in = &transports_[at]->receiver(peer, lane);
-  return *link.in;
 }
 
 }  // namespace rondo::detail

@@ -13,8 +13,10 @@
 #include <vector>
 
 #include "core/control/control.h"
+#include "core/execute/channels.h"
 #include "core/execute/combine.h"
 #include "core/execute/merged.h"
+#include "core/execute/message_queues.h"
 #include "core/execute/operation.h"
 #include "core/execute/queue.h"
 #include "core/trace/recorder.h"
@@ -22,10 +24,6 @@
 #include "rondo/traffic.h"
 
 namespace rondo::detail {
-
-/// The lane of sends and receives, apart from those of schedules.
-inline constexpr int point_to_point_lane = 15;
-inline constexpr int most_lanes = point_to_point_lane;
 
 class Engine {
  public:
@@ -49,28 +47,26 @@ class Engine {
   /// Whether run_at_once() takes a call that has short ops only, with messages of the lane of sends
   /// and receives: all peers are reached by memory, nothing is recorded, and nothing is under way
   /// that would have to go before.
-  bool takes_short_messages() const { return by_memory_ && trace_ == nullptr && idle(); }
+  bool takes_short_messages() const { return channels_.by_memory() && trace_ == nullptr && idle(); }
   /// Moves whatever can be moved. True when anything did. Throws what a transport throws.
   bool progress();
   /// Progress of connections and pending writes only; for idle moments. True when anything moved.
-  bool progress_transports();
-  bool idle() const { return collectives_.empty() && busy_.empty(); }
+  bool progress_transports() { return channels_.progress(); }
+  bool idle() const { return collectives_.empty() && messages_.empty(); }
   /// Ends everything that is under way with `failure`.
   void fail_all(const std::exception_ptr& failure);
   /// True when nothing sent waits in this process.
-  bool flushed() const;
-  void add_descriptors(std::vector<pollfd>& descriptors) const;
+  bool flushed() const { return channels_.flushed(); }
+  void add_descriptors(std::vector<pollfd>& descriptors) const {
+    channels_.add_descriptors(descriptors);
+  }
   /// The oldest send or receive under way; null when none.
-  const Operation* oldest_point_to_point() const;
-  bool only_point_to_point() const { return collectives_.empty() && !busy_.empty(); }
+  const Operation* oldest_point_to_point() const { return messages_.oldest(); }
+  bool only_point_to_point() const { return collectives_.empty() && !messages_.empty(); }
   /// What all operations so far have sent.
   Traffic traffic() const;
 
  private:
-  struct Link {
-    SendChannel* out = nullptr;
-    ReceiveChannel* in = nullptr;
-  };
   /// One op of one pass, about to be tried.
   struct Instance {
     Operation& operation;
@@ -96,8 +92,7 @@ class Engine {
   /// The frame that is due from `peer`. Null: it has not come, or another one has, which is reported.
   const Frame* due(const Operation& operation, const ShortOp& op, int peer);
   std::byte* memory(const Operation& operation, const ShortOp::Place& place);
-  bool run_messages();
-  bool run_messages(Queue<Operation*>& direction);
+  bool run_messages(Queue<Operation*>& queue);
   /// True when the instance is complete, false when it must wait.
   bool attempt(const Instance& instance);
   bool send_in_place(const Instance& instance, SendChannel& out, std::size_t bytes);
@@ -119,32 +114,18 @@ class Engine {
   void check_length(const Frame& frame, std::size_t bytes, const Call& call, int peer) const;
   /// Reports a frame of another call; true when it is one.
   bool foreign(const Operation& operation, int peer, std::uint64_t fingerprint);
-  /// Nothing sent waits for this process: a caller may compute, or block elsewhere, for as long as
-  /// it likes once its call is complete, and its peers must not wait for that.
-  bool handed_over() const;
-  /// The same for a send or receive whose ops are complete.
-  bool handed_over(const Operation& point_to_point);
   /// The caller's results are complete.
   void conclude(Operation& operation);
   void finish(Operation& operation);
-  Link& link(int peer, int lane);
-  SendChannel& sender(int peer, int lane);
-  ReceiveChannel& receiver(int peer, int lane);
 
   int rank_;
-  std::vector<Transport*> transports_;  ///< by peer
-  std::vector<Transport*> distinct_;    ///< each once
-  bool by_memory_ = true;               ///< none of them is a network
+  Channels channels_;
   ControlChannel& control_;
-  std::unique_ptr<MergedRun> merged_{};      ///< null: no direct path
-  std::vector<Link> links_;                  ///< by peer and lane
-  std::vector<SendChannel*> senders_;        ///< every one in use, for flushed()
-  Queue<Operation*> collectives_{};          ///< in the order they were made
-  std::vector<Queue<Operation*>> messages_;  ///< the same by peer and direction
-  std::vector<std::size_t> busy_{};          ///< those of messages_ that are not empty
-  std::uint64_t submitted_ = 0;              ///< sends and receives so far
-  std::vector<std::byte> scratch_;           ///< grows to the largest call's need, then stays
-  std::vector<std::byte> staging_;           ///< one scaled slice of input
+  std::unique_ptr<MergedRun> merged_{};  ///< null: no direct path
+  Queue<Operation*> collectives_{};      ///< in the order they were made
+  MessageQueues messages_;
+  std::vector<std::byte> scratch_;  ///< grows to the largest call's need, then stays
+  std::vector<std::byte> staging_;  ///< one scaled slice of input
   Combiner combiner_{};
   std::vector<const void*> sources_;     ///< operands of the op being run
   std::vector<Frame> frames_;            ///< its frames, by operand

@@ -10,7 +10,7 @@ namespace rondo::detail {
   const PreparedCall& call = *operation.prepared;
   if (call.slicing.passes > 1) return false;
   grow_scratch(call);
-  const bool is_short = by_memory_ && trace_ == nullptr && !call.short_ops.empty();
+  const bool is_short = channels_.by_memory() && trace_ == nullptr && !call.short_ops.empty();
   const auto ops =
       static_cast<std::uint32_t>(is_short ? call.short_ops.size() : call.plan->program.ops.size());
   for (; operation.op < ops; ++operation.op, ++operation.base) {
@@ -20,7 +20,8 @@ namespace rondo::detail {
       if (look == looks) return false;
     }
   }
-  return by_memory_ || handed_over();  // what is in shared memory is with the peer
+  return channels_.by_memory() ||
+         channels_.handed_over();  // what is in shared memory is with the peer
 }
 
 /// The same as attempt() for channels in shared memory, with all that is known beforehand.
@@ -41,7 +42,7 @@ bool Engine::try_short(const Operation& operation, const ShortOp& op) {
   }
   std::byte* slot = nullptr;
   if (op.out_peer >= 0) {
-    slot = sender(op.out_peer, op.lane).acquire().data();
+    slot = channels_.sender(op.out_peer, op.lane).acquire().data();
     if (slot == nullptr) return false;
   }
   std::byte* const kept = op.writes ? memory(operation, op.into) : nullptr;
@@ -54,17 +55,17 @@ bool Engine::try_short(const Operation& operation, const ShortOp& op) {
   }
   if (slot != nullptr) {
     if (kept != nullptr && op.bytes > 0) std::memcpy(slot, kept, op.bytes);
-    sender(op.out_peer, op.lane)
+    channels_.sender(op.out_peer, op.lane)
         .commit(op.bytes, op.fingerprint != 0 ? op.fingerprint : operation.fingerprint);
     count_frame(op.out_peer, op.bytes, true);
   }
   for (const ShortOp::Place& source : sources)
-    if (source.peer >= 0) receiver(source.peer, op.lane).release();
+    if (source.peer >= 0) channels_.receiver(source.peer, op.lane).release();
   return true;
 }
 
 const Frame* Engine::due(const Operation& operation, const ShortOp& op, int peer) {
-  const Frame* const head = receiver(peer, op.lane).peek();
+  const Frame* const head = channels_.receiver(peer, op.lane).peek();
   if (head == nullptr) return nullptr;
   if (op.fingerprint == 0) {
     if (foreign(operation, peer, head->fingerprint)) return nullptr;
