@@ -64,12 +64,12 @@ std::vector<int> take_cores(std::vector<std::string>& all) {
 
 }  // namespace
 
-Agreement agree(const std::shared_ptr<ControlChannel>& line, const Membership& membership,
+Agreement agree(const std::shared_ptr<ControlChannel>& control, const Membership& membership,
                 const Config& config) {
   const int rank = membership.rank;
   const std::string mine = settings_text(config);
   std::vector<std::string> all =
-      line->exchange(with_cores(std::to_string(random_number()) + '\n' + mine));
+      control->exchange(with_cores(std::to_string(random_number()) + '\n' + mine));
   Agreement agreed{.config = config};
   agreed.oversubscribed = is_oversubscribed(membership.hosts(), take_cores(all), rank);
   const std::size_t first_line = all[0].find('\n');

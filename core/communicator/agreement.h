@@ -15,7 +15,7 @@ struct Agreement {
 };
 
 /// Collective. Throws Error{configuration} if rank 0's settings cannot be had.
-Agreement agree(const std::shared_ptr<ControlChannel>& line, const Membership& membership,
+Agreement agree(const std::shared_ptr<ControlChannel>& control, const Membership& membership,
                 const Config& config);
 
 }  // namespace rondo::detail

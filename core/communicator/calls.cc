@@ -51,7 +51,7 @@ std::uint64_t CommunicatorState::number(const Exchange& exchange) {
 void CommunicatorState::begin(const Call& asked, const void* input, void* output,
                               Operation& operation, Counts counts) {
   lifetime_.require_usable();
-  begin(plans_.of(settled(asked), counts), input, output, operation);
+  begin(plans_.of(resolved(asked), counts), input, output, operation);
 }
 
 void CommunicatorState::begin(const Prepared& prepared, const void* input, void* output,
@@ -108,7 +108,7 @@ std::shared_ptr<Operation> CommunicatorState::submit(const Exchange& exchange) {
   const auto end_one = [this, parts](const std::exception_ptr& failure) {
     if (!parts->failure) parts->failure = failure;
     if (--parts->under_way > 0) return;
-    if (!parts->failure) line_->calls().complete_apart(parts->sequence);
+    if (!parts->failure) control_->calls().complete_apart(parts->sequence);
     parts->whole->finish(parts->failure);
   };
   parts->whole->reopen();
@@ -123,7 +123,7 @@ std::shared_ptr<Operation> CommunicatorState::submit(const Exchange& exchange) {
     });
     all_begun = true;
   });
-  end_one(all_begun ? nullptr : std::make_exception_ptr(line_->failure()));
+  end_one(all_begun ? nullptr : std::make_exception_ptr(control_->failure()));
   return parts->whole;
 }
 
@@ -138,14 +138,14 @@ std::shared_ptr<Operation> CommunicatorState::submit_to_self(const Message& mess
 }
 
 void CommunicatorState::call(const Call& call, const void* input, void* output, Counts counts) {
-  Turn turn(progress_);
+  Lock lock(progress_);
   begin(call, input, output, operations_.blocking(), counts);
   complete_blocking();
 }
 
 void CommunicatorState::call_ragged(const Call& asked, const void* input, void* output,
                                     Counts counts) {
-  Turn turn(progress_);
+  Lock lock(progress_);
   lifetime_.require_usable();
   begin(plans_.of_ragged(asked, counts), input, output, operations_.blocking());
   complete_blocking();
@@ -158,7 +158,7 @@ void CommunicatorState::complete_blocking() {
 }
 
 void CommunicatorState::call(const Message& message, const void* input, void* output) {
-  Turn turn(progress_);
+  Lock lock(progress_);
   const std::shared_ptr<Operation> operation = submit(message, input, output);
   if (message.peer == rank() && !operation->is_done()) {
     to_self_.withdraw();
@@ -176,9 +176,9 @@ void CommunicatorState::call(const Message& message, const void* input, void* ou
 /// Runs `begin`, which begins an operation.
 template <class Begin>
 std::shared_ptr<Operation> CommunicatorState::start_by(Begin begin, bool deferred) {
-  // First, as nothing may be under way when it fails: the turn's end wakes the thread.
+  // First, as nothing may be under way when it fails: the lock's end wakes the thread.
   if (!deferred) progress_.carry_on_in_background();
-  Turn turn(progress_);
+  Lock lock(progress_);
   std::shared_ptr<Operation> operation = begin();
   progress_.look();  // what can be sent at once is sent at once
   return operation;
@@ -207,7 +207,7 @@ std::shared_ptr<Operation> CommunicatorState::start(const Exchange& exchange, bo
 
 /// Like submit() and drive(), but no other thread waits for the messages: they need no notices.
 void CommunicatorState::call(const Exchange& exchange) {
-  Turn turn(progress_);
+  Lock lock(progress_);
   lifetime_.require_usable();
   const std::size_t most_bytes = std::min(short_block_bytes, connections_.frame_bytes());
   if (engine_.takes_short_messages() && shorten(exchange, rank(), most_bytes, *short_exchange_))
@@ -226,7 +226,7 @@ void CommunicatorState::call(const Exchange& exchange) {
     if (part->error) std::rethrow_exception(part->error);
   }
   lifetime_.require_usable();  // throws what failed before there was a part
-  line_->calls().complete_apart(sequence);
+  control_->calls().complete_apart(sequence);
 }
 
 /// `exchange` is the one that `short_exchange_` was made from.

@@ -41,18 +41,18 @@ std::size_t kind_index(const Transport& transport) {
 }  // namespace
 
 Connections::Connections(const Membership& membership, const Config& config,
-                         const std::shared_ptr<ControlChannel>& line)
+                         const std::shared_ptr<ControlChannel>& control)
     : rank_(membership.rank), by_peer_(membership.members.size()) {
   pick_transports(membership, config);
-  connect(line);
-  connect_direct(line);
+  connect(control);
+  connect_direct(control);
 }
 
 void Connections::pick_transports(const Membership& membership, const Config& config) {
   const Selection selection(config.transport, transport_names(), "RONDO_TRANSPORT");
   const std::vector<HostInfo> hosts = membership.hosts();
   const HostInfo& here = hosts[static_cast<std::size_t>(rank_)];
-  surroundings_.one_machine =
+  topology_.one_machine =
       std::ranges::all_of(hosts, [&](const HostInfo& host) { return host.host == here.host; });
   std::map<const TransportKind*, Transport*> made;
   for (int peer = 0; peer < membership.size(); ++peer) {
@@ -87,25 +87,25 @@ Transport* Connections::make_transport(const TransportKind& kind, const Membersh
   return transports_.back().get();
 }
 
-void Connections::connect(const std::shared_ptr<ControlChannel>& line) {
+void Connections::connect(const std::shared_ptr<ControlChannel>& control) {
   const auto kinds = transport_kinds();
   // Address by kind (empty where this rank does not use it), then what links it has, how many short
   // frames its channels hold, and its least slot size.
   std::vector<std::string> mine(kinds.size());
   frame_bytes_ = alone_frame_bytes;
-  surroundings_.short_frames = std::numeric_limits<int>::max();
+  topology_.short_frames = std::numeric_limits<int>::max();
   for (const auto& transport : transports_) {
     mine[kind_index(*transport)] = transport->address();
     frame_bytes_ = std::min(frame_bytes_, transport->slot_bytes());
-    surroundings_.short_frames =
-        std::min(surroundings_.short_frames, transport->depth_of(shortest_frame_bytes));
-    if (transport->link_class() == LinkClass::network) surroundings_.links = LinkClass::network;
+    topology_.short_frames =
+        std::min(topology_.short_frames, transport->depth_of(shortest_frame_bytes));
+    if (transport->link_class() == LinkClass::network) topology_.links = LinkClass::network;
   }
-  mine.emplace_back(surroundings_.links == LinkClass::network ? network : "");
-  mine.push_back(std::to_string(surroundings_.short_frames));
+  mine.emplace_back(topology_.links == LinkClass::network ? network : "");
+  mine.push_back(std::to_string(topology_.short_frames));
   mine.push_back(std::to_string(frame_bytes_));
   std::vector<std::vector<std::string>> all;
-  for (const std::string& blob : line->exchange(join(mine))) all.push_back(unjoin(blob));
+  for (const std::string& blob : control->exchange(join(mine))) all.push_back(unjoin(blob));
   for (const auto& transport : transports_) {
     std::vector<std::string> addresses;
     for (const auto& of_rank : all) addresses.push_back(of_rank[kind_index(*transport)]);
@@ -114,22 +114,21 @@ void Connections::connect(const std::shared_ptr<ControlChannel>& line) {
   // One slow link, small slot or shallow channel anywhere decides for all: every rank must choose
   // and cut alike.
   for (const auto& of_rank : all) {
-    if (of_rank[kinds.size()] == network) surroundings_.links = LinkClass::network;
-    surroundings_.short_frames =
-        std::min(surroundings_.short_frames, std::stoi(of_rank[kinds.size() + 1]));
+    if (of_rank[kinds.size()] == network) topology_.links = LinkClass::network;
+    topology_.short_frames = std::min(topology_.short_frames, std::stoi(of_rank[kinds.size() + 1]));
     frame_bytes_ = std::min<std::size_t>(frame_bytes_, std::stoul(of_rank.back()));
   }
 }
 
-void Connections::connect_direct(const std::shared_ptr<ControlChannel>& line) {
+void Connections::connect_direct(const std::shared_ptr<ControlChannel>& control) {
   const int ranks = static_cast<int>(by_peer_.size());
-  surroundings_.ranks = ranks;
+  topology_.ranks = ranks;
   DirectAccess* const access = transports_.size() == 1 && ranks > 1 && ranks <= most_sharing_ranks
                                    ? transports_.front()->direct_access()
                                    : nullptr;
-  const std::vector<std::string> all = line->exchange(access == nullptr ? "none" : "mapped");
-  surroundings_.direct = std::ranges::count(all, "none") == 0;
-  if (surroundings_.direct) direct_ = access;
+  const std::vector<std::string> all = control->exchange(access == nullptr ? "none" : "mapped");
+  topology_.direct = std::ranges::count(all, "none") == 0;
+  if (topology_.direct) direct_ = access;
 }
 
 std::string Connections::names() const {

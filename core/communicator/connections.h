@@ -26,7 +26,7 @@ class Connections {
   /// Collective: picks a transport for each pair, exchanges addresses. Connections are made when
   /// first used.
   Connections(const Membership& membership, const Config& config,
-              const std::shared_ptr<ControlChannel>& line);
+              const std::shared_ptr<ControlChannel>& control);
   Connections(const Connections&) = delete;
   Connections& operator=(const Connections&) = delete;
 
@@ -39,7 +39,7 @@ class Connections {
   /// What the transports ring.
   Doorbell& doorbell() { return doorbell_; }
   /// The topology that the choice of an algorithm depends on.
-  const Surroundings& surroundings() const { return surroundings_; }
+  const Topology& topology() const { return topology_; }
   /// Least slot size of all ranks' channels.
   std::size_t frame_bytes() const { return frame_bytes_; }
   bool looks_are_system_calls() const;
@@ -52,14 +52,14 @@ class Connections {
   void pick_transports(const Membership& membership, const Config& config);
   Transport* make_transport(const TransportKind& kind, const Membership& membership,
                             const Config& config);
-  void connect(const std::shared_ptr<ControlChannel>& line);
-  void connect_direct(const std::shared_ptr<ControlChannel>& line);
+  void connect(const std::shared_ptr<ControlChannel>& control);
+  void connect_direct(const std::shared_ptr<ControlChannel>& control);
 
   int rank_;
   Doorbell doorbell_{};
   std::vector<std::unique_ptr<Transport>> transports_{};
   std::vector<Transport*> by_peer_;  ///< own entry null
-  Surroundings surroundings_{};
+  Topology topology_{};
   std::size_t frame_bytes_ = 0;
   DirectAccess* direct_ = nullptr;
 };

@@ -15,8 +15,8 @@ std::uint64_t child_number(std::uint64_t parent, std::uint64_t sequence, int kin
 }
 
 constexpr int shrunk = -1;    // colors are not negative
-constexpr int repaired = -2;  // the line over which a failed communicator is split
-constexpr int streams = -3;   // the line of a communicator's calls between devices
+constexpr int repaired = -2;  // the channel over which a failed communicator is split
+constexpr int streams = -3;   // the channel of a communicator's calls between devices
 
 }  // namespace
 
@@ -24,16 +24,16 @@ std::shared_ptr<ControlChannel> Derivation::open(std::uint64_t sequence, int kin
   return parent_.world->open(child_number(parent_.number, sequence, kind), parent_.members);
 }
 
-std::shared_ptr<ControlChannel> Derivation::open_stream_line() const { return open(0, streams); }
+std::shared_ptr<ControlChannel> Derivation::open_stream_channel() const { return open(0, streams); }
 
-std::shared_ptr<ControlChannel> Derivation::open_repair_line() {
+std::shared_ptr<ControlChannel> Derivation::open_repair_channel() {
   return open(++repairs_, repaired);
 }
 
-std::optional<Membership> Derivation::split(const std::shared_ptr<ControlChannel>& line, int color,
-                                            int key) {
+std::optional<Membership> Derivation::split(const std::shared_ptr<ControlChannel>& control,
+                                            int color, int key) {
   const std::vector<std::string> all =
-      line->exchange(std::to_string(color) + " " + std::to_string(key));
+      control->exchange(std::to_string(color) + " " + std::to_string(key));
   ++splits_;
   struct Candidate {
     int key;
@@ -60,7 +60,7 @@ Membership Derivation::shrink(const std::vector<int>& excluded) {
   for (int peer = 0; peer < parent_.size(); ++peer) {
     if (std::ranges::find(excluded, peer) == excluded.end()) ranks.push_back(peer);
   }
-  // All ranks that remain know the members: no exchange over a line that may have failed. Ranks
+  // All ranks that remain know the members: no exchange over a channel that may have failed. Ranks
   // that exclude different ranks have different members, which the control plane finds out.
   return child(ranks, ++shrinks_, shrunk);
 }

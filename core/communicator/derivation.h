@@ -16,17 +16,18 @@ class Derivation {
   explicit Derivation(Membership parent) : parent_(std::move(parent)) {}
 
   const Membership& parent() const { return parent_; }
-  /// Collective over `line`, which all members have. Empty where the color is negative.
-  std::optional<Membership> split(const std::shared_ptr<ControlChannel>& line, int color, int key);
+  /// Collective over `control`, which all members have. Empty where the color is negative.
+  std::optional<Membership> split(const std::shared_ptr<ControlChannel>& control, int color,
+                                  int key);
   /// Of the members that are not `excluded`. Local: they all exclude the same.
   Membership shrink(const std::vector<int>& excluded);
-  /// A line to split over where the communicator's own has failed.
-  std::shared_ptr<ControlChannel> open_repair_line();
-  /// A line with a log of its own, for calls that do not go through the engine.
-  std::shared_ptr<ControlChannel> open_stream_line() const;
+  /// A channel to split over where the communicator's own has failed.
+  std::shared_ptr<ControlChannel> open_repair_channel();
+  /// A channel with a log of its own, for calls that do not go through the engine.
+  std::shared_ptr<ControlChannel> open_stream_channel() const;
 
  private:
-  /// `kind` keeps colors and other kinds of lines apart.
+  /// `kind` keeps colors and other kinds of channels apart.
   std::shared_ptr<ControlChannel> open(std::uint64_t sequence, int kind) const;
   Membership child(const std::vector<int>& ranks, std::uint64_t sequence, int kind) const;
 

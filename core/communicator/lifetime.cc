@@ -30,12 +30,12 @@ const Operation* Lifetime::awaited_message() const {
 }
 
 void Lifetime::fail(const Error& error) {
-  ControlChannel& line = parts_.line;
+  ControlChannel& control = parts_.control;
   if (!is_idle()) note_told();  // only calls under way report it
   // The control plane usually knows which rank died, and why.
   if (is_a_symptom(error)) parts_.watchdog.await_diagnosis(awaited_message());
-  if (!line.failed()) line.fail(error);
-  parts_.engine.fail_all(std::make_exception_ptr(line.failed() ? line.failure() : error));
+  if (!control.failed()) control.fail(error);
+  parts_.engine.fail_all(std::make_exception_ptr(control.failed() ? control.failure() : error));
   parts_.to_self.end_all([&](const Operation&) { return std::make_exception_ptr(error); });
   parts_.tracing.write(false);  // this process may not live much longer
 }
@@ -45,14 +45,14 @@ void Lifetime::require_usable() {
     throw Error(ErrorCode::invalid_usage, "this communicator was finalized",
                 {.rank = rank_, .remedy = "make a new one"});
   }
-  if (!parts_.line.failed()) return;
+  if (!parts_.control.failed()) return;
   note_told();
-  throw parts_.line.failure();
+  throw parts_.control.failure();
 }
 
 std::optional<Error> Lifetime::failure() const {
-  if (!parts_.line.failed()) return std::nullopt;
-  return parts_.line.failure();
+  if (!parts_.control.failed()) return std::nullopt;
+  return parts_.control.failure();
 }
 
 std::optional<Error> Lifetime::untold() const {

@@ -18,7 +18,7 @@ class Lifetime {
  public:
   /// What a failure concerns. All outlive it.
   struct Parts {
-    ControlChannel& line;
+    ControlChannel& control;
     Engine& engine;
     SendsToSelf& to_self;
     Watchdog& watchdog;
@@ -27,7 +27,7 @@ class Lifetime {
   Lifetime(int rank, const Parts& parts);
 
   int rank() const { return rank_; }
-  ControlChannel& line() const { return parts_.line; }
+  ControlChannel& control() const { return parts_.control; }
   /// Throws where the communicator was finalized or has failed.
   void require_usable();
   bool is_finalized() const { return finalized_; }

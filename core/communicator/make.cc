@@ -8,7 +8,7 @@
 #include "core/base/log.h"
 #include "core/base/threads.h"
 #include "core/communicator/access.h"
-#include "core/communicator/living.h"
+#include "core/communicator/live_registry.h"
 #include "core/communicator/remedies.h"
 #include "core/settings/interface.h"
 #include "core/settings/settings.h"

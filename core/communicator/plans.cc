@@ -15,7 +15,7 @@ Plans::Plans(int rank, const Config& config, const Connections& connections)
       algorithms_(config.algorithm, "RONDO_ALGORITHM"),
       message_plans_(connections.by_peer().size() * 2) {}
 
-Call Plans::settled(const Call& call) const { return rondo::settled(call, config_); }
+Call Plans::resolved(const Call& call) const { return rondo::resolved(call, config_); }
 
 const Plans::Prepared& Plans::of(const Call& call, Counts counts) {
   return calls_.find(call, counts, [&] { return prepare_call(call, counts); });
@@ -24,15 +24,15 @@ const Plans::Prepared& Plans::of(const Call& call, Counts counts) {
 const Plans::Prepared& Plans::of_ragged(const Call& asked, Counts counts) {
   if (const Prepared* const known = ragged_.find(asked, counts)) return *known;
   const Shaped shaped = checked_shape(asked, counts, rank_, ranks());
-  return ragged_.keep(asked, counts, of(settled(shaped.call), shaped.counts));
+  return ragged_.keep(asked, counts, of(resolved(shaped.call), shaped.counts));
 }
 
 Plans::Prepared Plans::prepare_call(const Call& call, Counts counts) {
   check_kinds(call, rank_, ranks());
   const Choice choice = choose(call.collective, size_of(call, counts, ranks()),
-                               connections_.surroundings(), algorithms_, rank_order_words(call));
+                               connections_.topology(), algorithms_, rank_order_words(call));
   const auto prepared = decide(choice, plan_of(*choice.algorithm, call.root), call, rank_,
-                               connections_.surroundings(), connections_.frame_bytes(), counts);
+                               connections_.topology(), connections_.frame_bytes(), counts);
   prepared->fingerprint_base = fingerprint_base(call);
   if (rank_ == 0 &&
       log_enabled(LogLevel::info, LogSubsystem::tuning))  // the choice is the same on every rank
@@ -43,7 +43,7 @@ Plans::Prepared Plans::prepare_call(const Call& call, Counts counts) {
 
 std::shared_ptr<const Plan> Plans::plan_of(const Algorithm& algorithm, int root) {
   std::shared_ptr<const Plan>& cached = plans_[{&algorithm, root}];
-  if (!cached) cached = make_plan(algorithm, root, rank_, connections_.surroundings());
+  if (!cached) cached = make_plan(algorithm, root, rank_, connections_.topology());
   return cached;
 }
 

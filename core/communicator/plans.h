@@ -17,7 +17,7 @@
 
 namespace rondo::detail {
 
-/// Under the progress lock, but for settled() and algorithms(). References that it returns hold
+/// Under the progress lock, but for resolved() and algorithms(). References that it returns hold
 /// until the next look-up.
 class Plans {
  public:
@@ -28,8 +28,8 @@ class Plans {
 
   const AlgorithmSelection& algorithms() const { return algorithms_; }
   /// The call as the communicator's settings have it (core/plan/decide.h).
-  Call settled(const Call& call) const;
-  const Prepared& of(const Call& settled_call, Counts counts);
+  Call resolved(const Call& call) const;
+  const Prepared& of(const Call& resolved_call, Counts counts);
   /// The same for a call with counts as the caller gave them. They are checked and shaped here.
   const Prepared& of_ragged(const Call& asked, Counts counts);
   Prepared of(const Message& message);

@@ -22,14 +22,14 @@ Progress::Progress(Engine& engine, Connections& connections, Watchdog& watchdog,
 void Progress::wait(Operation& operation) {
   bool may_leave = true;  // the work to the thread that holds the lock
   while (!operation.is_done()) {
-    Turn turn(*this, std::try_to_lock);
-    if (turn.held()) {
+    Lock lock(*this, std::try_to_lock);
+    if (lock.held()) {
       // Another thread's call may be what completes this work: a thread that asks gets the lock.
       backoff_.reset();
       // At least one step, or data that has come would not be looked at before the time is judged.
       do {
         step(backoff_);
-      } while (!operation.is_done() && !turn.wanted());
+      } while (!operation.is_done() && !lock.wanted());
       if (!operation.is_done()) check_silence();
     } else if (may_leave && (may_leave = try_to_carry_on())) {
       // The thread that holds the lock works for this operation too; finish() wakes us. With a
@@ -56,8 +56,8 @@ bool Progress::try_to_carry_on() {
 
 bool Progress::test(Operation& operation) {
   if (!operation.is_done()) {
-    Turn turn(*this, std::try_to_lock);
-    if (turn.held()) look();
+    Lock lock(*this, std::try_to_lock);
+    if (lock.held()) look();
   }
   if (!operation.is_done()) return false;
   if (operation.error) std::rethrow_exception(operation.error);
@@ -78,7 +78,7 @@ bool Progress::look() {
   lifetime_.guarded([&] {
     moved = engine_.progress() || engine_.progress_transports();
     if (moved) ++moves_;
-    if (!moved && lifetime_.line().failed()) throw lifetime_.line().failure();
+    if (!moved && lifetime_.control().failed()) throw lifetime_.control().failure();
   });
   return moved;
 }
@@ -89,7 +89,7 @@ void Progress::step(Backoff& backoff) {
     if (engine_.progress()) {
       ++moves_;
       backoff.reset();
-      if (lifetime_.line().failed()) throw lifetime_.line().failure();
+      if (lifetime_.control().failed()) throw lifetime_.control().failure();
     } else {
       idle(backoff);
     }
@@ -97,7 +97,7 @@ void Progress::step(Backoff& backoff) {
 }
 
 void Progress::idle(Backoff& backoff) {
-  if (lifetime_.line().failed()) throw lifetime_.line().failure();
+  if (lifetime_.control().failed()) throw lifetime_.control().failure();
   if (backoff.look_around() && engine_.progress_transports()) return;
   if (backoff.pause()) sleep(backoff);
 }
@@ -114,7 +114,7 @@ void Progress::sleep(Backoff& backoff) {
 /// thread never reaches sleep(), which keeps the time elsewhere.
 void Progress::check_silence() {
   lifetime_.guarded([&] {
-    if (lifetime_.line().failed()) throw lifetime_.line().failure();
+    if (lifetime_.control().failed()) throw lifetime_.control().failure();
     report_stall();
   });
 }
@@ -134,7 +134,7 @@ void Progress::require_own_process() const {
 }
 
 void Progress::carry_on_in_background() {
-  const Turn turn(*this);  // whose end wakes the thread
+  const Lock lock(*this);  // whose end wakes the thread
   if (thread_.joinable() || stopping_) return;
   sleeper_.expect_threads();
   thread_ = start_thread([this] { background(); });
@@ -172,7 +172,7 @@ void Progress::stop() {
 
 void Progress::drain() {
   drive_while([&] { return !engine_.idle(); });
-  while (!lifetime_.line().failed() && !engine_.flushed()) {
+  while (!lifetime_.control().failed() && !engine_.flushed()) {
     if (engine_.progress_transports()) {
       ++moves_;
       backoff_.reset();

@@ -22,7 +22,7 @@ namespace rondo::detail {
 
 class Progress {
  public:
-  class Turn;  ///< holds the progress lock
+  class Lock;  ///< holds the progress lock
 
   /// All outlive it. `oversubscribed`: ranks outnumber cores on this machine.
   Progress(Engine& engine, Connections& connections, Watchdog& watchdog, Lifetime& lifetime,
@@ -91,27 +91,27 @@ class Progress {
   std::uint64_t moves_ = 0;              ///< looks that saw something move; under the lock
 };
 
-class Progress::Turn {
+class Progress::Lock {
  public:
   /// Both throw Error{invalid_usage} in a child by fork(), where the lock may be held for ever.
-  explicit Turn(Progress& progress) : progress_(own(progress)), held_(progress.mutex_.try_lock()) {
+  explicit Lock(Progress& progress) : progress_(own(progress)), held_(progress.mutex_.try_lock()) {
     if (held_) return;
     progress_.sleeper_.announce();  // the holder may be asleep
     progress_.mutex_.lock();
     held_ = true;
     progress_.sleeper_.withdraw();
   }
-  Turn(Progress& progress, std::try_to_lock_t)
+  Lock(Progress& progress, std::try_to_lock_t)
       : progress_(own(progress)), held_(progress.mutex_.try_lock()) {}
-  ~Turn() {
+  ~Lock() {
     if (!held_) return;
     // With nothing under way the progress thread has nothing to do, and calls need not wake it.
     const bool wake = progress_.thread_.joinable() && !progress_.lifetime_.is_idle();
     progress_.mutex_.unlock();
     if (wake) progress_.wakes_.notify_one();
   }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
 
   bool held() const { return held_; }
   /// Somebody else asks for the lock.

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "core/base/log.h"
-#include "core/communicator/living.h"
+#include "core/communicator/live_registry.h"
 #include "core/communicator/remedies.h"
 #include "core/plan/decide.h"
 
@@ -17,18 +17,18 @@ constexpr std::chrono::milliseconds longest_comparing{200};
 }  // namespace
 
 CommunicatorState::CommunicatorState(Membership membership, const Config& config,
-                                     std::shared_ptr<ControlChannel> line)
+                                     std::shared_ptr<ControlChannel> control)
     : derivation_(std::move(membership)),
-      line_(std::move(line)),
-      agreed_(agree(line_, derivation_.parent(), config)),
-      connections_(derivation_.parent(), agreed_.config, line_),
+      control_(std::move(control)),
+      agreed_(agree(control_, derivation_.parent(), config)),
+      connections_(derivation_.parent(), agreed_.config, control_),
       plans_(rank(), agreed_.config, connections_),
-      numbering_(line_->calls(), size()),
-      tracing_(derivation_.parent(), agreed_.config, connections_.names(), line_),
-      engine_(rank(), connections_.by_peer(), connections_.direct(), *line_,
+      numbering_(control_->calls(), size()),
+      tracing_(derivation_.parent(), agreed_.config, connections_.names(), control_),
+      engine_(rank(), connections_.by_peer(), connections_.direct(), *control_,
               agreed_.oversubscribed),
-      watchdog_(rank(), *line_, config),
-      lifetime_(rank(), {*line_, engine_, to_self_, watchdog_, tracing_}),
+      watchdog_(rank(), *control_, config),
+      lifetime_(rank(), {*control_, engine_, to_self_, watchdog_, tracing_}),
       progress_(engine_, connections_, watchdog_, lifetime_, agreed_.oversubscribed) {
   engine_.set_trace(tracing_.recorder());
   connections_.log();
@@ -43,20 +43,20 @@ std::shared_ptr<CommunicatorState> CommunicatorState::make_child(Membership memb
 }
 
 std::shared_ptr<CommunicatorState> CommunicatorState::split(
-    const std::shared_ptr<ControlChannel>& line, int color, int key) {
-  auto members = derivation_.split(line, color, key);
+    const std::shared_ptr<ControlChannel>& control, int color, int key) {
+  auto members = derivation_.split(control, color, key);
   return members ? make_child(*std::move(members)) : nullptr;
 }
 
 std::shared_ptr<CommunicatorState> CommunicatorState::split(int color, int key) {
   progress_.require_own_process();
   lifetime_.require_usable();
-  return split(line_, color, key);
+  return split(control_, color, key);
 }
 
 std::shared_ptr<CommunicatorState> CommunicatorState::split_after_failure(int color, int key) {
   progress_.require_own_process();
-  return split(derivation_.open_repair_line(), color, key);
+  return split(derivation_.open_repair_channel(), color, key);
 }
 
 std::shared_ptr<CommunicatorState> CommunicatorState::shrink(const std::vector<int>& excluded) {
@@ -65,19 +65,19 @@ std::shared_ptr<CommunicatorState> CommunicatorState::shrink(const std::vector<i
 }
 
 std::string CommunicatorState::describe(const Call& call) {
-  const Turn turn(progress_);
+  const Lock lock(progress_);
   lifetime_.require_usable();
-  return words(*plans_.of(settled(call), {}), connections_.names());
+  return words(*plans_.of(resolved(call), {}), connections_.names());
 }
 
 Traffic CommunicatorState::traffic() {
-  const Turn turn(progress_);
+  const Lock lock(progress_);
   return engine_.traffic();
 }
 
 void CommunicatorState::keep_trace() {
-  const Turn turn(progress_, std::try_to_lock);
-  if (turn.held() && !lifetime_.is_finalized()) tracing_.write(false);
+  const Lock lock(progress_, std::try_to_lock);
+  if (lock.held() && !lifetime_.is_finalized()) tracing_.write(false);
 }
 
 void CommunicatorState::abort(const std::string& reason) noexcept {
@@ -93,7 +93,7 @@ void CommunicatorState::abort(const std::string& reason) noexcept {
 
 void CommunicatorState::end_with(const Error& error) noexcept {
   try {
-    line_->fail(error);
+    control_->fail(error);
   } catch (...) {
     // Out of memory while telling: threads that wait here are woken all the same.
   }
@@ -101,7 +101,7 @@ void CommunicatorState::end_with(const Error& error) noexcept {
 }
 
 void CommunicatorState::close(bool together) {
-  Turn turn(progress_);
+  Lock lock(progress_);
   if (!lifetime_.finalize()) return;
   // Calls under way report a failure where they are waited for.
   const bool told = lifetime_.is_told();
@@ -114,13 +114,13 @@ void CommunicatorState::close(bool together) {
     progress_.drain();
   } catch (...) {
     tracing_.write(false);
-    line_->leave();
+    control_->leave();
     throw;
   }
   tracing_.write(together);
-  if (together && size() > 1) line_->compare_calls(longest_comparing);
+  if (together && size() > 1) control_->compare_calls(longest_comparing);
   const auto disagreement = untold();  // errors of other ranks after it has left do not count
-  line_->leave();
+  control_->leave();
   if (together && !told && disagreement) {
     note_told();
     throw *disagreement;
@@ -131,7 +131,7 @@ void CommunicatorState::close(bool together) {
 /// And the other ranks may be waiting for a call that this one has left out.
 void CommunicatorState::abandon_calls() {
   {
-    const Turn turn(progress_);
+    const Lock lock(progress_);
     if (lifetime_.is_idle()) return;
   }
   abort("an exception left its calls under way");
@@ -145,7 +145,7 @@ CommunicatorState::~CommunicatorState() {
     log(LogLevel::warn, rank(), std::string("while finalizing: ") + error.what());
   }
   progress_.stop();
-  line_->leave();
+  control_->leave();
 }
 
 }  // namespace rondo::detail

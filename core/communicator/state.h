@@ -35,9 +35,9 @@ struct Exchange;
 class CommunicatorState {
  public:
   /// Collective: settles what rank 0 decides for all, picks a transport for each pair, exchanges
-  /// addresses. Connections are made when first used. `line` is the members'.
+  /// addresses. Connections are made when first used. `control` is the members'.
   CommunicatorState(Membership membership, const Config& config,
-                    std::shared_ptr<ControlChannel> line);
+                    std::shared_ptr<ControlChannel> control);
   ~CommunicatorState();
   CommunicatorState(const CommunicatorState&) = delete;
   CommunicatorState& operator=(const CommunicatorState&) = delete;
@@ -51,23 +51,23 @@ class CommunicatorState {
     progress_.require_own_process();
     watchdog_.set_timeout(timeout);
   }
-  bool is_on_one_machine() const { return surroundings().one_machine; }
+  bool is_on_one_machine() const { return topology().one_machine; }
   /// Whether messages to `peer` may lie in memory that DeviceBlocks knows. Any thread.
   bool sends_device_memory(int peer) const {
     const Transport* const transport = connections_.to(peer);
     return transport != nullptr && transport->sends_device_memory(peer);
   }
   /// The topology that the choice of an algorithm depends on.
-  const Surroundings& surroundings() const { return connections_.surroundings(); }
+  const Topology& topology() const { return connections_.topology(); }
   const AlgorithmSelection& algorithms() const { return plans_.algorithms(); }
   /// The call as the communicator's settings have it (core/plan/decide.h).
-  Call settled(const Call& call) const { return plans_.settled(call); }
+  Call resolved(const Call& call) const { return plans_.resolved(call); }
 
   /// Collective: every rank's text, by rank, over the control plane.
-  std::vector<std::string> exchange(const std::string& mine) { return line_->exchange(mine); }
-  /// Collective: a line with a log of its own, for calls that do not go through the engine.
-  std::shared_ptr<ControlChannel> open_stream_line() const {
-    return derivation_.open_stream_line();
+  std::vector<std::string> exchange(const std::string& mine) { return control_->exchange(mine); }
+  /// Collective: a channel with a log of its own, for calls that do not go through the engine.
+  std::shared_ptr<ControlChannel> open_stream_channel() const {
+    return derivation_.open_stream_channel();
   }
   /// Equal on all ranks of this communicator, and on those of no other one.
   std::uint64_t identity() const { return agreed_.identity; }
@@ -118,7 +118,7 @@ class CommunicatorState {
   bool is_traced() const { return tracing_.is_on(); }
   /// False in a child that its process has forked. Any thread.
   bool is_own() const { return progress_.is_own(); }
-  /// Whether its ranks are processes, so that it is left when this process ends; see living.h.
+  /// Whether its ranks are processes, so that it is left when this process ends; see live_registry.h.
   bool leaves_with_process() const { return derivation_.parent().local == nullptr; }
   const std::shared_ptr<Control>& world() const { return derivation_.parent().world; }
   std::string describe(const Call& call);
@@ -127,13 +127,13 @@ class CommunicatorState {
   Traffic traffic();
 
  private:
-  using Turn = Progress::Turn;
+  using Lock = Progress::Lock;
   using Prepared = Plans::Prepared;
 
   /// A communicator of these members with this one's settings.
   std::shared_ptr<CommunicatorState> make_child(Membership members) const;
-  std::shared_ptr<CommunicatorState> split(const std::shared_ptr<ControlChannel>& line, int color,
-                                           int key);
+  std::shared_ptr<CommunicatorState> split(const std::shared_ptr<ControlChannel>& control,
+                                           int color, int key);
   /// Looks the call up, checks and numbers it.
   void begin(const Call& asked, const void* input, void* output, Operation& operation,
              Counts counts);
@@ -161,7 +161,7 @@ class CommunicatorState {
   void abandon_calls();
 
   Derivation derivation_;
-  const std::shared_ptr<ControlChannel> line_;
+  const std::shared_ptr<ControlChannel> control_;
   const Agreement agreed_;
   Connections connections_;
   Plans plans_;

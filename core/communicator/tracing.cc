@@ -31,12 +31,12 @@ bool first_world() {
 }  // namespace
 
 Tracing::Tracing(const Membership& membership, const Config& config, const std::string& over,
-                 const std::shared_ptr<ControlChannel>& line)
-    : rank_(membership.rank), line_(line), hosts_(membership.hosts()) {
+                 const std::shared_ptr<ControlChannel>& control)
+    : rank_(membership.rank), control_(control), hosts_(membership.hosts()) {
   if (config.trace.empty()) return;
   const bool world = membership.number == 0;
-  const std::string run =
-      line_->exchange(rank_ != 0 ? "" : random_name() + (world && first_world() ? " 1" : " 0"))[0];
+  const std::string run = control_->exchange(
+      rank_ != 0 ? "" : random_name() + (world && first_world() ? " 1" : " 0"))[0];
   const HostInfo& here = hosts_[static_cast<std::size_t>(rank_)];
   trace::Origin origin{.path = config.trace,
                        .run = run.substr(0, run.find(' ')),
@@ -62,7 +62,7 @@ void Tracing::compare_clocks() {
     const std::int64_t sent = trace::Recorder::now();
     // When this meeting begins, and when the one before ended.
     std::istringstream root(
-        line_->exchange(std::to_string(sent) + " " + std::to_string(received))[0]);
+        control_->exchange(std::to_string(sent) + " " + std::to_string(received))[0]);
     received = trace::Recorder::now();
     trace::Meeting meeting{.sent = sent, .received = received};
     std::int64_t before = 0;
@@ -77,8 +77,8 @@ void Tracing::compare_clocks() {
 void Tracing::write(bool together) noexcept {
   if (!recorder_) return;
   try {
-    if (line_->failed())
-      recorder_->failed(line_->failure().what());
+    if (control_->failed())
+      recorder_->failed(control_->failure().what());
     else if (together)
       compare_clocks();
   } catch (const std::exception& error) {

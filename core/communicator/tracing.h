@@ -17,7 +17,7 @@ class Tracing {
   /// Collective, where RONDO_TRACE is set: notes how far this rank's clock is from rank 0's. `over`:
   /// the transports.
   Tracing(const Membership& membership, const Config& config, const std::string& over,
-          const std::shared_ptr<ControlChannel>& line);
+          const std::shared_ptr<ControlChannel>& control);
 
   bool is_on() const { return recorder_ != nullptr; }
   /// Null: nothing is recorded.
@@ -34,7 +34,7 @@ class Tracing {
   void compare_clocks();
 
   int rank_;
-  std::shared_ptr<ControlChannel> line_;
+  std::shared_ptr<ControlChannel> control_;
   std::vector<HostInfo> hosts_;  ///< by rank
   std::unique_ptr<trace::Recorder> recorder_{};
 };

@@ -15,9 +15,9 @@ constexpr std::chrono::milliseconds between_questions{50};
 
 }  // namespace
 
-Watchdog::Watchdog(int rank, ControlChannel& line, const Config& config)
+Watchdog::Watchdog(int rank, ControlChannel& control, const Config& config)
     : rank_(rank),
-      line_(line),
+      control_(control),
       timeout_(config.timeout.count()),
       from_program_(config.timeout_from_program) {}
 
@@ -43,24 +43,24 @@ Error Watchdog::unexplained_silence() const {
 void Watchdog::act(Silence::Verdict verdict, const Operation* awaited) {
   if (verdict == Silence::Verdict::wait) return;
   if (verdict == Silence::Verdict::lost) throw unexplained_silence();
-  tell(line_);
+  tell(control_);
   ask_why(awaited, verdict == Silence::Verdict::expired);
 }
 
 void Watchdog::ask_why(const Operation* awaited, bool expired) {
-  if (awaited == nullptr) return line_.report_stall(expired);
+  if (awaited == nullptr) return control_.report_stall(expired);
   const Call& call = awaited->prepared->call;
   const std::string what = (awaited->sends ? "send of " : "recv of ") + std::to_string(call.count) +
                            " x " + std::string(name(call.type)) +
                            (call.blocks == between_pairs ? " of an all_to_all_v" : "");
-  line_.report_stall_on(awaited->point_to_point_peer, what, expired);
+  control_.report_stall_on(awaited->point_to_point_peer, what, expired);
 }
 
 void Watchdog::await_diagnosis(const Operation* awaited) {
   AwakeClock clock;
   const auto begin = clock.now();
   auto next_question = begin + between_questions;
-  for (auto now = begin; !line_.failed() && now < begin + diagnosis; now = clock.now()) {
+  for (auto now = begin; !control_.failed() && now < begin + diagnosis; now = clock.now()) {
     if (now >= next_question) {
       ask_why(awaited, false);
       next_question = now + between_questions;

@@ -16,7 +16,7 @@ namespace rondo::detail {
 /// send or receive by itself that this rank waits for, and for nothing else; null: there is none.
 class Watchdog {
  public:
-  Watchdog(int rank, ControlChannel& line, const Config& config);
+  Watchdog(int rank, ControlChannel& control, const Config& config);
 
   /// The longest silence of a peer inside a call. Any thread may call these functions.
   std::chrono::milliseconds timeout() const {
@@ -25,8 +25,8 @@ class Watchdog {
   bool is_from_program() const { return from_program_.load(std::memory_order_relaxed); }
   /// From here on, for calls under way, too. Throws Error{invalid_argument}.
   void set_timeout(std::chrono::milliseconds timeout);
-  /// Tells `line` the timeout, for the words of its errors.
-  void tell(ControlChannel& line) const { line.set_timeout(timeout(), is_from_program()); }
+  /// Tells `control` the timeout, for the words of its errors.
+  void tell(ControlChannel& control) const { control.set_timeout(timeout(), is_from_program()); }
   /// The error if nothing moved for so long and the coordinator does not answer either.
   Error unexplained_silence() const;
 
@@ -46,7 +46,7 @@ class Watchdog {
   void ask_why(const Operation* awaited, bool expired);
 
   const int rank_;
-  ControlChannel& line_;
+  ControlChannel& control_;
   std::atomic<std::int64_t> timeout_;  ///< milliseconds. Relaxed: guards nothing
   std::atomic<bool> from_program_;     ///< for words. Relaxed, likewise
   Silence silence_{};

@@ -22,7 +22,7 @@
 
 namespace rondo {
 
-/// A communicator's line to the control plane on one rank. `failure` is polled on the data path.
+/// A communicator's channel to the control plane on one rank. `failure` is polled on the data path.
 /// Everything here may be called from any thread.
 class ControlChannel {
  public:
@@ -86,10 +86,10 @@ class Control {
   virtual int ranks() const = 0;
   /// One for every rank in the world.
   virtual const std::vector<HostInfo>& hosts() const = 0;
-  /// A line for the communicator `number` (the same on all members, unique in this world) whose
+  /// A channel for the communicator `number` (the same on all members, unique in this world) whose
   /// rank i is world rank members[i]; this rank must be among them. World: number 0.
   virtual std::shared_ptr<ControlChannel> open(std::uint64_t number, std::vector<int> members) = 0;
-  /// The process ends in order, so this rank goes. Its lines that were not left fail. Returns when
+  /// The process ends in order, so this rank goes. Its channels that were not left fail. Returns when
   /// the coordinator knows, after some seconds at most. The destructor does it, too. Idempotent.
   virtual void depart() noexcept = 0;
 };

@@ -59,7 +59,7 @@ class Coordinator {
     std::size_t member = 0;
     Clock::time_point deadline{};
   };
-  struct Line {
+  struct Group {
     std::vector<Member> members{};
     std::optional<Fault> fault{};
     int origin = -1;             ///< the member that failed it itself and needs no message
@@ -79,30 +79,31 @@ class Coordinator {
   void on(int from, const Failure& message);
   void gone(int world_rank, Fate fate);
 
-  Line* find(std::uint64_t number);
-  static int member_of(const Line& line, int world_rank);
-  RankReport rank_report(const Line& line, std::size_t member) const;
-  std::string describe_member(const Line& line, std::size_t member) const;
-  void send(const Line& line, std::size_t member, const Message& message) const;
-  void send_failure(std::uint64_t number, const Line& line, std::size_t member) const;
-  void fail(std::uint64_t number, Line& line, Fault fault, int origin = -1);
-  void fail_for_gone(std::uint64_t number, Line& line, std::size_t member);
-  void lose(std::uint64_t number, Line& line, std::size_t member);
-  bool fail_for_loss(std::uint64_t number, Line& line);
-  void check_exchange(std::uint64_t number, Line& line);
-  void fail_for_absent(std::uint64_t number, Line& line);
-  void begin_diagnosis(std::uint64_t number, Line& line, int reporter, const Stall& stall);
-  void check_diagnosis(std::uint64_t number, Line& line);
-  void take_report(std::uint64_t number, Line& line, std::size_t member, const CallReport& report);
-  static bool differs(const Line& line, std::size_t member);
-  void ask_for_comparison(std::uint64_t number, Line& line, const CallReport& report);
-  void answer_comparisons(std::uint64_t number, Line& line);
+  Group* find(std::uint64_t number);
+  static int member_of(const Group& group, int world_rank);
+  RankReport rank_report(const Group& group, std::size_t member) const;
+  std::string describe_member(const Group& group, std::size_t member) const;
+  void send(const Group& group, std::size_t member, const Message& message) const;
+  void send_failure(std::uint64_t number, const Group& group, std::size_t member) const;
+  void fail(std::uint64_t number, Group& group, Fault fault, int origin = -1);
+  void fail_for_gone(std::uint64_t number, Group& group, std::size_t member);
+  void lose(std::uint64_t number, Group& group, std::size_t member);
+  bool fail_for_loss(std::uint64_t number, Group& group);
+  void check_exchange(std::uint64_t number, Group& group);
+  void fail_for_absent(std::uint64_t number, Group& group);
+  void begin_diagnosis(std::uint64_t number, Group& group, int reporter, const Stall& stall);
+  void check_diagnosis(std::uint64_t number, Group& group);
+  void take_report(std::uint64_t number, Group& group, std::size_t member,
+                   const CallReport& report);
+  static bool differs(const Group& group, std::size_t member);
+  void ask_for_comparison(std::uint64_t number, Group& group, const CallReport& report);
+  void answer_comparisons(std::uint64_t number, Group& group);
   void erase_if_left(std::uint64_t number);
 
   std::vector<HostInfo> hosts_;
   std::vector<Fate> fates_;
   Deliver deliver_;
-  std::map<std::uint64_t, Line> lines_;
+  std::map<std::uint64_t, Group> groups_;
   std::uint64_t diagnoses_ = 0;
   Clock::time_point now_{};  ///< of the message or tick in work
 };

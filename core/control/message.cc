@@ -143,28 +143,28 @@ void fields_of(Value& value, Archive& archive) {
   } else if constexpr (std::is_same_v<T, Refused>) {
     archive(value.retry, value.peer, value.message, value.remedy);
   } else if constexpr (std::is_same_v<T, Open>) {
-    archive(value.line, value.members);
+    archive(value.communicator, value.members);
   } else if constexpr (std::is_same_v<T, Blob> || std::is_same_v<T, Blobs>) {
-    archive(value.line, value.bytes);
+    archive(value.communicator, value.bytes);
   } else if constexpr (std::is_same_v<T, ExchangeExpired>) {
-    archive(value.line, value.milliseconds);
+    archive(value.communicator, value.milliseconds);
   } else if constexpr (std::is_same_v<T, Stall>) {
-    archive(value.line, value.from, value.to, value.milliseconds, value.peer, value.what,
+    archive(value.communicator, value.from, value.to, value.milliseconds, value.peer, value.what,
             value.expired, value.mismatch, value.timeout_from_program);
   } else if constexpr (std::is_same_v<T, Answer>) {
-    archive(value.line, value.diagnosis, value.report);
+    archive(value.communicator, value.diagnosis, value.report);
   } else if constexpr (std::is_same_v<T, Leave> || std::is_same_v<T, Compare>) {
-    archive(value.line, value.report);
+    archive(value.communicator, value.report);
   } else if constexpr (std::is_same_v<T, Query>) {
-    archive(value.line, value.diagnosis, value.from, value.to);
+    archive(value.communicator, value.diagnosis, value.from, value.to);
   } else if constexpr (std::is_same_v<T, Departed>) {
-    archive(value.line, value.ranks, value.first, value.report);
+    archive(value.communicator, value.ranks, value.first, value.report);
   } else if constexpr (std::is_same_v<T, Alike>) {
-    archive(value.line);
+    archive(value.communicator);
   } else if constexpr (std::is_same_v<T, Note>) {
-    archive(value.line, value.text);
+    archive(value.communicator, value.text);
   } else if constexpr (std::is_same_v<T, Failure>) {
-    archive(value.line, value.code, value.peer, value.message, value.call, value.remedy);
+    archive(value.communicator, value.code, value.peer, value.message, value.call, value.remedy);
   } else {
     static_assert(std::is_empty_v<T>, "a message whose fields are not named here");
   }
@@ -196,10 +196,10 @@ const Call* CallReport::find(std::uint64_t sequence) const {
   return found == calls.end() ? nullptr : &*found;
 }
 
-std::optional<std::uint64_t> line_of(const Message& message) {
+std::optional<std::uint64_t> communicator_of(const Message& message) {
   return std::visit(
       [](const auto& value) -> std::optional<std::uint64_t> {
-        if constexpr (requires { value.line; }) return value.line;
+        if constexpr (requires { value.communicator; }) return value.communicator;
         return std::nullopt;
       },
       message);

@@ -32,24 +32,24 @@ struct CallReport {
 
 // From a rank to the coordinator.
 
-/// This rank has a line to communicator `line`.
+/// This rank has a channel to `communicator`.
 struct Open {
-  std::uint64_t line = 0;
+  std::uint64_t communicator = 0;
   std::vector<std::int32_t> members{};
 };
 /// Its part of an exchange.
 struct Blob {
-  std::uint64_t line = 0;
+  std::uint64_t communicator = 0;
   std::string bytes{};
 };
 struct ExchangeExpired {
-  std::uint64_t line = 0;
+  std::uint64_t communicator = 0;
   std::uint64_t milliseconds = 0;
 };
 /// It has not moved. `from` to `to` are its incomplete calls; 0 where it waits for `peer` in
 /// `what`, a send or receive.
 struct Stall {
-  std::uint64_t line = 0;
+  std::uint64_t communicator = 0;
   std::uint64_t from = 0;
   std::uint64_t to = 0;
   std::uint64_t milliseconds = 0;  ///< the deadline, for words; 0: unknown
@@ -60,17 +60,17 @@ struct Stall {
   std::uint8_t timeout_from_program = 0;  ///< `milliseconds` are not RONDO_TIMEOUT's; for words
 };
 struct Answer {
-  std::uint64_t line = 0;
+  std::uint64_t communicator = 0;
   std::uint64_t diagnosis = 0;
   CallReport report{};
 };
 struct Leave {
-  std::uint64_t line = 0;
+  std::uint64_t communicator = 0;
   CallReport report{};
 };
 /// It is about to leave, and waits for Alike.
 struct Compare {
-  std::uint64_t line = 0;
+  std::uint64_t communicator = 0;
   CallReport report{};
 };
 /// It goes; its connection's end is no failure.
@@ -79,34 +79,34 @@ struct Bye {};
 // From the coordinator to a rank.
 
 struct Blobs {
-  std::uint64_t line = 0;
+  std::uint64_t communicator = 0;
   std::vector<std::string> bytes{};
 };
 struct Query {
-  std::uint64_t line = 0;
+  std::uint64_t communicator = 0;
   std::uint64_t diagnosis = 0;  ///< 0: a comparison
   std::uint64_t from = 0;
   std::uint64_t to = 0;
 };
 /// The service goes, and no rank can be asked any more. `ranks` had left before.
 struct Departed {
-  std::uint64_t line = 0;
+  std::uint64_t communicator = 0;
   std::vector<std::int32_t> ranks{};
   std::int32_t first = -1;  ///< the one of them that has begun the fewest calls
   CallReport report{};      ///< its calls; only the newest is listed
 };
 /// All ranks that are still there have made as many calls as it has, and none of them differs.
 struct Alike {
-  std::uint64_t line = 0;
+  std::uint64_t communicator = 0;
 };
 /// To be logged as a warning.
 struct Note {
-  std::uint64_t line = 0;
+  std::uint64_t communicator = 0;
   std::string text{};
 };
 /// Both ways: the communicator has failed.
 struct Failure {
-  std::uint64_t line = 0;
+  std::uint64_t communicator = 0;
   std::uint8_t code = 0;  ///< an ErrorCode
   std::int32_t peer = -1;
   std::string message{};
@@ -144,7 +144,7 @@ using Message =
                  Stall, Answer, Leave, Bye, Blobs, Query, Note, Failure, Compare, Alike, Departed>;
 
 /// The communicator that a message is about; std::nullopt for those of the bootstrap and Bye.
-std::optional<std::uint64_t> line_of(const Message& message);
+std::optional<std::uint64_t> communicator_of(const Message& message);
 
 inline constexpr std::uint32_t protocol_version = 7;
 

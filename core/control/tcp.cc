@@ -10,7 +10,7 @@
 #include "core/control/connect.h"
 #include "core/control/control.h"
 #include "core/control/coordinator.h"
-#include "core/control/line.h"
+#include "core/control/member_channel.h"
 #include "core/control/served.h"
 #include "core/control/service.h"
 #include "core/control/stream.h"
@@ -65,7 +65,7 @@ class TcpControl final : public Control,
   int ranks() const override { return static_cast<int>(hosts_.size()); }
   const std::vector<HostInfo>& hosts() const override { return hosts_; }
   std::shared_ptr<ControlChannel> open(std::uint64_t number, std::vector<int> members) override {
-    return std::make_shared<Line>(shared_from_this(), number, std::move(members), rank_);
+    return std::make_shared<MemberChannel>(shared_from_this(), number, std::move(members), rank_);
   }
 
   void depart() noexcept override {
@@ -98,16 +98,16 @@ class TcpControl final : public Control,
     asio::post(io_, [this, number] { remind_in(verdict_due, number); });
   }
 
-  void add(Line& line) override {
-    const std::lock_guard lock(lines_mutex_);
-    lines_[line.number()] = &line;
-    tell(line);
+  void add(MemberChannel& channel) override {
+    const std::lock_guard lock(channels_mutex_);
+    channels_[channel.number()] = &channel;
+    tell(channel);
   }
 
-  void remove(Line& line) override {
-    const std::lock_guard lock(lines_mutex_);
-    const auto found = lines_.find(line.number());
-    if (found != lines_.end() && found->second == &line) lines_.erase(found);
+  void remove(MemberChannel& channel) override {
+    const std::lock_guard lock(channels_mutex_);
+    const auto found = channels_.find(channel.number());
+    if (found != channels_.end() && found->second == &channel) channels_.erase(found);
   }
 
   const HostInfo& service() const override { return served_by_; }
@@ -122,7 +122,7 @@ class TcpControl final : public Control,
     const auto timer = std::make_shared<asio::steady_timer>(io_, std::min(left, awake_step));
     timer->async_wait([this, left, number, timer](const error_code&) {
       if (left > awake_step) return remind_in(left - awake_step, number);
-      with_line(number, [](Line& line) { line.overdue(); });
+      with_channel(number, [](MemberChannel& channel) { channel.overdue(); });
     });
   }
 
@@ -154,19 +154,19 @@ class TcpControl final : public Control,
   }
 
   bool is_there() {
-    const std::lock_guard lock(lines_mutex_);
+    const std::lock_guard lock(channels_mutex_);
     return state_ == Link::there;
   }
 
-  void tell(Line& line) const {
-    if (state_ == Link::left) line.service_left();
-    if (state_ == Link::lost) line.service_lost();
+  void tell(MemberChannel& channel) const {
+    if (state_ == Link::left) channel.service_left();
+    if (state_ == Link::lost) channel.service_lost();
   }
 
-  void with_line(std::uint64_t number, const std::function<void(Line&)>& action) {
-    const std::lock_guard lock(lines_mutex_);
-    const auto found = lines_.find(number);
-    if (found != lines_.end()) action(*found->second);
+  void with_channel(std::uint64_t number, const std::function<void(MemberChannel&)>& action) {
+    const std::lock_guard lock(channels_mutex_);
+    const auto found = channels_.find(number);
+    if (found != channels_.end()) action(*found->second);
   }
 
   void received(const Message& message) {
@@ -177,10 +177,10 @@ class TcpControl final : public Control,
       stream_->send(encode(Message(Closing{})));
       return;
     }
-    const auto number = line_of(message);
+    const auto number = communicator_of(message);
     if (!number) return;
-    with_line(*number, [&](Line& line) {
-      if (const auto answer = line.receive(message)) stream_->send(encode(*answer));
+    with_channel(*number, [&](MemberChannel& channel) {
+      if (const auto answer = channel.receive(message)) stream_->send(encode(*answer));
     });
   }
 
@@ -200,9 +200,9 @@ class TcpControl final : public Control,
   }
 
   void conclude(Link state) {
-    const std::lock_guard lock(lines_mutex_);
+    const std::lock_guard lock(channels_mutex_);
     state_ = state;
-    for (const auto& [number, line] : lines_) tell(*line);
+    for (const auto& [number, channel] : channels_) tell(*channel);
   }
 
   const int rank_;
@@ -216,11 +216,11 @@ class TcpControl final : public Control,
   bool served_ = true;                ///< under mutex_
   bool leaving_ = false;              ///< under mutex_; the end of the connection is expected
 
-  /// Held while a line is called, so that remove() waits for it. It is taken before a line's own
+  /// Held while a channel is called, so that remove() waits for it. It is taken before a channel's own
   /// mutex, and never with mutex_.
-  std::mutex lines_mutex_;
-  std::map<std::uint64_t, Line*> lines_;  ///< under lines_mutex_
-  Link state_ = Link::there;              ///< under lines_mutex_
+  std::mutex channels_mutex_;
+  std::map<std::uint64_t, MemberChannel*> channels_;  ///< under channels_mutex_
+  Link state_ = Link::there;                          ///< under channels_mutex_
 
   asio::io_context io_{1};
   /// Its thread ends with this, not with the connection.

@@ -4,19 +4,19 @@
 
 #include "core/control/control.h"
 #include "core/control/coordinator.h"
-#include "core/control/line.h"
+#include "core/control/member_channel.h"
 
 namespace rondo {
 namespace control {
 namespace {
 
-/// Shared by the ranks. Lock order: mutex_, then a line's own.
+/// Shared by the ranks. Lock order: mutex_, then a channel's own.
 class ThreadWorld {
  public:
   ThreadWorld(int ranks, const HostInfo& host, std::chrono::milliseconds deadline)
       : hosts_(static_cast<std::size_t>(ranks), host),
         deadline_(deadline),
-        lines_(hosts_.size()),
+        channels_(hosts_.size()),
         coordinator_(hosts_, [this](int rank, const Message& message) { deliver(rank, message); }) {
   }
 
@@ -31,27 +31,27 @@ class ThreadWorld {
     }
   }
 
-  void add(int rank, Line& line) {
+  void add(int rank, MemberChannel& channel) {
     const std::lock_guard lock(mutex_);
-    lines_[static_cast<std::size_t>(rank)][line.number()] = &line;
+    channels_[static_cast<std::size_t>(rank)][channel.number()] = &channel;
   }
 
-  void remove(int rank, Line& line) {
+  void remove(int rank, MemberChannel& channel) {
     const std::lock_guard lock(mutex_);
-    auto& of_rank = lines_[static_cast<std::size_t>(rank)];
-    const auto found = of_rank.find(line.number());
-    if (found != of_rank.end() && found->second == &line) of_rank.erase(found);
+    auto& of_rank = channels_[static_cast<std::size_t>(rank)];
+    const auto found = of_rank.find(channel.number());
+    if (found != of_rank.end() && found->second == &channel) of_rank.erase(found);
   }
 
   const std::vector<HostInfo>& hosts() const { return hosts_; }
   std::chrono::milliseconds deadline() const { return deadline_; }
 
  private:
-  /// Called by the coordinator, with mutex_ held. Each of its messages to a line has the line
+  /// Called by the coordinator, with mutex_ held. Each of its messages to a channel has the channel
   /// number.
   void deliver(int rank, const Message& message) {
-    const auto number = line_of(message);
-    const auto& of_rank = lines_[static_cast<std::size_t>(rank)];
+    const auto number = communicator_of(message);
+    const auto& of_rank = channels_[static_cast<std::size_t>(rank)];
     const auto found = number ? of_rank.find(*number) : of_rank.end();
     if (found == of_rank.end()) return;
     if (auto answer = found->second->receive(message)) {
@@ -62,7 +62,7 @@ class ThreadWorld {
   const std::vector<HostInfo> hosts_;
   const std::chrono::milliseconds deadline_;
   std::mutex mutex_;  ///< guards everything below
-  std::vector<std::map<std::uint64_t, Line*>> lines_;
+  std::vector<std::map<std::uint64_t, MemberChannel*>> channels_;
   std::deque<std::pair<int, Message>> waiting_;
   Coordinator coordinator_;
 };
@@ -81,7 +81,7 @@ class ThreadControl final : public Control,
   int ranks() const override { return static_cast<int>(hosts().size()); }
   const std::vector<HostInfo>& hosts() const override { return world_->hosts(); }
   std::shared_ptr<ControlChannel> open(std::uint64_t number, std::vector<int> members) override {
-    return std::make_shared<Line>(shared_from_this(), number, std::move(members), rank_);
+    return std::make_shared<MemberChannel>(shared_from_this(), number, std::move(members), rank_);
   }
 
   void depart() noexcept override {
@@ -97,8 +97,8 @@ class ThreadControl final : public Control,
     return true;
   }
   void remind(std::uint64_t) override {}  // threads of one process always answer
-  void add(Line& line) override { world_->add(rank_, line); }
-  void remove(Line& line) override { world_->remove(rank_, line); }
+  void add(MemberChannel& channel) override { world_->add(rank_, channel); }
+  void remove(MemberChannel& channel) override { world_->remove(rank_, channel); }
   const HostInfo& service() const override { return hosts().front(); }
   const std::vector<HostInfo>& world() const override { return hosts(); }
   std::chrono::milliseconds deadline() const override { return world_->deadline(); }

@@ -271,7 +271,7 @@ std::unique_ptr<Area> Area::make(const std::shared_ptr<detail::CommunicatorState
   if (!all) state->exchange("");
   if (!all) free_behind(std::move(area));
   if (!all) return nullptr;
-  line = state->open_stream_line();
+  line = state->open_stream_channel();
   log(LogLevel::info, state->rank(),
       "GPU buffers go from device to device (" + area->links() + ")" +
           (area->reduces() ? "" : ", except for reductions: a rank has no kernels"),

@@ -152,8 +152,7 @@ bool Engine::run_window(Operation& operation) {
 bool Engine::try_op(Operation& operation, std::uint32_t op, std::uint64_t pass,
                     std::uint64_t index) {
   std::uint32_t& in_place = operation.moved[index % Operation::window];
-  if (!attempt({operation, operation.prepared->plan->program.ops[op], pass, in_place}))
-    return false;
+  if (!run_op({operation, operation.prepared->plan->program.ops[op], pass, in_place})) return false;
   in_place = 0;
   return true;
 }

@@ -94,7 +94,7 @@ class Engine {
   std::byte* memory(const Operation& operation, const ShortOp::Place& place);
   bool run_messages(Queue<Operation*>& queue);
   /// True when the instance is complete, false when it must wait.
-  bool attempt(const Instance& instance);
+  bool run_op(const Instance& instance);
   bool send_in_place(const Instance& instance, SendChannel& out, std::size_t bytes);
   bool receive_in_place(const Instance& instance, ReceiveChannel& in, int peer, std::size_t bytes);
   void note_sent(const Instance& instance, std::size_t bytes);

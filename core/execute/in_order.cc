@@ -24,7 +24,7 @@ namespace rondo::detail {
          channels_.handed_over();  // what is in shared memory is with the peer
 }
 
-/// The same as attempt() for channels in shared memory, with all that is known beforehand.
+/// The same as run_op() for channels in shared memory, with all that is known beforehand.
 bool Engine::try_short(const Operation& operation, const ShortOp& op) {
   if (op.sources == 0) return true;
   const PreparedCall& call = *operation.prepared;

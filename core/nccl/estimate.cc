@@ -23,7 +23,7 @@ double value_of(std::string_view formula, int ranks) {
 }
 
 const Algorithm& algorithm_of(const Call& call, const detail::CommunicatorState& state) {
-  return *choose(call.collective, index_space_bytes(call, state.size()), state.surroundings(),
+  return *choose(call.collective, index_space_bytes(call, state.size()), state.topology(),
                  state.algorithms())
               .algorithm;
 }

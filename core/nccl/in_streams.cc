@@ -42,7 +42,7 @@ bool needs_stream_order(const Operation& operation) {
 }
 
 stream::Request request_of(const Operation& operation) {
-  stream::Request request{.call = operation.member->share()->settled(operation.call),
+  stream::Request request{.call = operation.member->share()->resolved(operation.call),
                           .counts = operation.counts,
                           .input = operation.input,
                           .output = operation.output,

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t least_lopsided = 64 * KiB;
 
 const SharedRule* find_shared_rule(Collective collective, const CallSize& size,
-                                   const Surroundings& around) {
+                                   const Topology& around) {
   if (!around.direct || (size.bytes == 0 && !is_token(collective))) return nullptr;
   for (const SharedRule& rule : shared_rules) {
     if (rule.collective == collective && size.bytes <= rule.most_bytes &&
@@ -55,7 +55,7 @@ std::string known_part(std::string_view text, const std::vector<std::string_view
   return kept;
 }
 
-bool is_on(On on, const Surroundings& around) {
+bool is_on(On on, const Topology& around) {
   const bool network = around.links == LinkClass::network;
   switch (on) {
     case On::memory:
@@ -78,7 +78,7 @@ bool suits(const Rule& rule, const CallSize& size, int ranks) {
 }
 
 const Rule* find_rule(std::span<const Rule> table, Collective collective, const CallSize& size,
-                      const Surroundings& around, const AlgorithmSelection& selection) {
+                      const Topology& around, const AlgorithmSelection& selection) {
   for (const Rule& rule : table) {
     if (rule.collective == collective && is_on(rule.links, around) &&
         size.bytes <= rule.most_bytes && around.ranks <= rule.most_ranks &&
@@ -90,7 +90,7 @@ const Rule* find_rule(std::span<const Rule> table, Collective collective, const 
 }
 
 /// The choice among messages; no algorithm where the selection leaves none.
-Choice choose_messages(Collective collective, const CallSize& size, const Surroundings& around,
+Choice choose_messages(Collective collective, const CallSize& size, const Topology& around,
                        const AlgorithmSelection& selection, bool rank_order) {
   const std::string note = selection.restricts(collective) ? ", among those allowed" : "";
   const std::span<const Rule> table = rank_order ? std::span<const Rule>(rank_order_rules) : rules;
@@ -184,7 +184,7 @@ std::vector<std::string_view> algorithm_names(Collective collective) {
   return names;
 }
 
-Choice choose(Collective collective, const CallSize& size, const Surroundings& around,
+Choice choose(Collective collective, const CallSize& size, const Topology& around,
               const AlgorithmSelection& selection, const std::string& rank_order) {
   const bool ordered = !rank_order.empty();
   Choice choice = choose_messages(collective, size, around, selection, ordered);

@@ -34,7 +34,7 @@ class AlgorithmSelection {
 inline constexpr std::string_view direct_name = "direct";
 
 /// The topology, as far as the choice needs it. Equal on all ranks of a communicator.
-struct Surroundings {
+struct Topology {
   int ranks = 1;
   LinkClass links = LinkClass::memory;
   bool one_machine = false;  ///< all ranks run on one
@@ -66,7 +66,7 @@ std::vector<std::string_view> algorithm_names(Collective collective);
 /// `rank_order`: why contributions must be combined at once and in the order of ranks, in words;
 /// empty: they need not. Throws Error{configuration} when the selection leaves no such algorithm
 /// for the collective.
-Choice choose(Collective collective, const CallSize& size, const Surroundings& around,
+Choice choose(Collective collective, const CallSize& size, const Topology& around,
               const AlgorithmSelection& selection, const std::string& rank_order = {});
 
 }  // namespace rondo

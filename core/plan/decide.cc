@@ -9,7 +9,7 @@ namespace rondo {
 namespace {
 
 /// On one machine processors decide, not wires: few long frames cost them least.
-Cut cut_of(const Plan& plan, const Surroundings& around, std::size_t frame_bytes) {
+Cut cut_of(const Plan& plan, const Topology& around, std::size_t frame_bytes) {
   const bool wires = around.links == LinkClass::network && !around.one_machine;
   return wires ? cut_for_wires(plan.flow, frame_bytes, around.short_frames)
                : Cut{.frame_bytes = frame_bytes};
@@ -26,7 +26,7 @@ std::string words_of_shared(const SharedCall& shared, const std::string& over,
 
 }  // namespace
 
-Call settled(Call call, const Config& config) {
+Call resolved(Call call, const Config& config) {
   if (!info(call.collective).reduces || !is_float(call.type)) return call;
   call.reproducible = call.reproducible || config.reproducible;
   if (config.accumulate_wide && call.accumulate == call.type)
@@ -46,7 +46,7 @@ CallSize size_of(const Call& call, Counts counts, int ranks) {
 }
 
 std::shared_ptr<const Plan> make_plan(const Algorithm& algorithm, int root, int rank,
-                                      const Surroundings& around) {
+                                      const Topology& around) {
   Plan plan{.schedule = algorithm.build(around.ranks, root)};
   plan.program = lower(plan.schedule, rank, around.links == LinkClass::network);
   plan.longest = longest_message(plan.schedule);
@@ -56,7 +56,7 @@ std::shared_ptr<const Plan> make_plan(const Algorithm& algorithm, int root, int 
 }
 
 std::shared_ptr<PreparedCall> decide(const Choice& choice, std::shared_ptr<const Plan> plan,
-                                     const Call& call, int rank, const Surroundings& around,
+                                     const Call& call, int rank, const Topology& around,
                                      std::size_t frame_bytes, Counts counts) {
   const Cut cut = cut_of(*plan, around, frame_bytes);
   const auto prepared = prepare(std::move(plan), call, rank, cut, choice.reason, counts);

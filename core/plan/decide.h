@@ -13,7 +13,7 @@
 namespace rondo {
 
 /// The call as its communicator's settings have it: reproducible, or accumulated in a wider type.
-Call settled(Call call, const Config& config);
+Call resolved(Call call, const Config& config);
 
 /// Bytes of the index space: all blocks of a block collective.
 std::size_t index_space_bytes(const Call& call, int ranks);
@@ -23,12 +23,12 @@ CallSize size_of(const Call& call, Counts counts, int ranks);
 
 /// One rank's plan of an algorithm.
 std::shared_ptr<const Plan> make_plan(const Algorithm& algorithm, int root, int rank,
-                                      const Surroundings& around);
+                                      const Topology& around);
 
 /// The call by messages, and in shared memory where the choice has one. `plan` must be the plan of
 /// choice.algorithm and call.root. `frame_bytes`: the least slot size of all ranks' channels.
 std::shared_ptr<PreparedCall> decide(const Choice& choice, std::shared_ptr<const Plan> plan,
-                                     const Call& call, int rank, const Surroundings& around,
+                                     const Call& call, int rank, const Topology& around,
                                      std::size_t frame_bytes, Counts counts = {});
 
 /// "ring over shm in 4 passes of 65536 B a chunk (why)". `over`: the transports.

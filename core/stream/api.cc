@@ -120,15 +120,15 @@ StreamCommunicator::StreamCommunicator(Communicator communicator)
 
 void StreamCommunicator::call(const Call& call, const void* input, void* output,
                               CudaStream stream) {
-  const Call settled = usable(calls_).state().settled(call);
-  detail::check_call(settled, input, output, rank(), size());
-  put(calls_, {.call = settled, .input = input, .output = output, .stream = stream});
+  const Call resolved = usable(calls_).state().resolved(call);
+  detail::check_call(resolved, input, output, rank(), size());
+  put(calls_, {.call = resolved, .input = input, .output = output, .stream = stream});
 }
 
 void StreamCommunicator::ragged_call(const Call& call, std::span<const std::size_t> counts,
                                      const void* input, void* output, CudaStream stream) {
-  const Call settled = usable(calls_).state().settled(call);
-  const Shaped shape = detail::checked_shape(settled, counts, rank(), size());
+  const Call resolved = usable(calls_).state().resolved(call);
+  const Shaped shape = detail::checked_shape(resolved, counts, rank(), size());
   detail::check_call(shape.call, input, output, rank(), size(), shape.counts);
   put(calls_, {.call = shape.call,
                .counts = {shape.counts.begin(), shape.counts.end()},

@@ -6,13 +6,13 @@
 namespace rondo::control {
 namespace {
 
-constexpr std::uint64_t line = 7;
+constexpr std::uint64_t channel = 7;
 
-/// A coordinator of three ranks with one line, and the failures that it has sent.
+/// A coordinator of three ranks with one communicator, and the failures that it has sent.
 struct Job {
   Job() {
     for (int rank = 0; rank < 3; ++rank)
-      coordinator.receive(rank, Open{.line = line, .members = all}, now);
+      coordinator.receive(rank, Open{.communicator = channel, .members = all}, now);
   }
   std::vector<int> told{};                        ///< the ranks that were told of a failure
   std::vector<std::pair<int, Departed>> heard{};  ///< ranks, and which departures each heard of
@@ -40,8 +40,8 @@ TEST_CASE("a death is told after the grace") {
 
 TEST_CASE("a death is told at once where somebody waits, before it or after") {
   for (const bool before : {false, true}) {
-    for (const Message& waits :
-         {Message(Stall{.line = line, .from = 1, .to = 1}), Message(Blob{.line = line})}) {
+    for (const Message& waits : {Message(Stall{.communicator = channel, .from = 1, .to = 1}),
+                                 Message(Blob{.communicator = channel})}) {
       Job job;
       if (before) job.coordinator.receive(0, waits, job.now);
       job.coordinator.died(1, job.now);
@@ -52,14 +52,14 @@ TEST_CASE("a death is told at once where somebody waits, before it or after") {
   }
 }
 
-TEST_CASE("a death is not told to ranks that have left, but to one that then opens a line") {
+TEST_CASE("a death is not told to ranks that have left, but to one that then opens a channel") {
   Job job;
   job.coordinator.died(1, job.now);
-  job.coordinator.receive(0, Leave{.line = line}, job.now);
-  job.coordinator.receive(2, Leave{.line = line}, job.now);
+  job.coordinator.receive(0, Leave{.communicator = channel}, job.now);
+  job.coordinator.receive(2, Leave{.communicator = channel}, job.now);
   CHECK(job.told.empty());
   CHECK_FALSE(job.coordinator.next_tick());
-  job.coordinator.receive(0, Open{.line = line + 1, .members = job.all}, job.now);
+  job.coordinator.receive(0, Open{.communicator = channel + 1, .members = job.all}, job.now);
   CHECK(job.told == std::vector<int>{0});
 }
 
@@ -70,7 +70,7 @@ TEST_CASE(
   const auto leave = [&](int rank, std::uint64_t begun) {
     CallReport report{.begun = begun, .completed = begun};
     for (std::uint64_t i = 1; i <= begun; ++i) report.calls.push_back({.sequence = i});
-    job.coordinator.receive(rank, Leave{.line = line, .report = report}, job.now);
+    job.coordinator.receive(rank, Leave{.communicator = channel, .report = report}, job.now);
   };
   job.coordinator.tell_of_departed();
   CHECK(job.heard.empty());
@@ -80,7 +80,7 @@ TEST_CASE(
   REQUIRE(job.heard.size() == 1);
   const auto& [rank, departed] = job.heard.front();
   CHECK(rank == 1);
-  CHECK(departed.line == line);
+  CHECK(departed.communicator == channel);
   CHECK(departed.ranks == std::vector<std::int32_t>{0, 2});
   CHECK(departed.first == 2);
   CHECK(departed.report.begun == 3);

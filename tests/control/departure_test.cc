@@ -12,11 +12,11 @@ std::shared_ptr<Control> join(int port, int rank, int ranks) {
               rank == 0, this_host(""), std::chrono::seconds{30});
 }
 
-/// Every member's world rank, as an exchange over a new line tells it.
+/// Every member's world rank, as an exchange over a new channel tells it.
 std::string exchange_ranks(Control& control, std::uint64_t number, std::vector<int> members) {
   std::string text;
-  const auto line = control.open(number, std::move(members));
-  for (const auto& blob : line->exchange(std::to_string(control.rank()))) text += blob;
+  const auto channel = control.open(number, std::move(members));
+  for (const auto& blob : channel->exchange(std::to_string(control.rank()))) text += blob;
   return text;
 }
 

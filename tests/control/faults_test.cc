@@ -28,22 +28,22 @@ std::vector<int> everyone(int ranks) {
   return members;
 }
 
-/// A rank of a world over TCP with its world line open.
+/// A rank of a world over TCP with its world channel open.
 struct Rank {
   Rank(int port, int rank, int ranks, milliseconds deadline = long_enough)
       : control(meet({.address = "127.0.0.1", .port = static_cast<std::uint16_t>(port)}, rank,
                      ranks, rank == 0, child_host(), deadline)),
-        line(control->open(0, everyone(ranks))) {
-    line->set_timeout(std::chrono::seconds{300});
-    line->exchange("ready");
+        channel(control->open(0, everyone(ranks))) {
+    channel->set_timeout(std::chrono::seconds{300});
+    channel->exchange("ready");
   }
   std::string failure(ControlChannel& of) const {
     return eventually([&] { return of.failed(); }) ? of.failure().what() : "no failure";
   }
-  std::string failure() const { return failure(*line); }
+  std::string failure() const { return failure(*channel); }
 
   std::shared_ptr<Control> control;
-  std::shared_ptr<ControlChannel> line;
+  std::shared_ptr<ControlChannel> channel;
 };
 
 /// Pid `pid` as the reports write it, replaced by "PID" so that texts can be compared.
@@ -103,7 +103,7 @@ TEST_CASE("only communicators with the dead rank fail; its place in them is name
     const auto half =
         self.control->open(odd ? 2 : 1, odd ? std::vector<int>{3, 1} : std::vector<int>{0, 2});
     half->exchange("");
-    self.line->exchange("");
+    self.channel->exchange("");
     if (rank == 1) ::kill(::getpid(), SIGKILL);
     self.failure();
     return odd ? self.failure(*half) : half->failed() ? "failed" : "fine";
@@ -134,7 +134,7 @@ TEST_CASE("a stopped rank counts as silent, whether it serves or not") {
     const Gate gate;
     Child stopped([&] {
       return be_a_victim(port, victim, 3, [&](Rank& self) {
-        self.line->exchange("");
+        self.channel->exchange("");
         entered.pass();
         entered.pass();
         ::raise(SIGSTOP);
@@ -144,11 +144,11 @@ TEST_CASE("a stopped rank counts as silent, whether it serves or not") {
     for (const int rank : {(victim + 1) % 3, (victim + 2) % 3}) {
       others.emplace_back([&, rank] {
         Rank self(port, rank, 3);
-        self.line->calls().begin(sum_of(1, 4));
-        self.line->exchange("");
+        self.channel->calls().begin(sum_of(1, 4));
+        self.channel->exchange("");
         entered.open(1);
         gate.pass();
-        self.line->report_stall(true);
+        self.channel->report_stall(true);
         return self.failure();
       });
     }
@@ -169,13 +169,13 @@ TEST_CASE("processes that disagree are told both sides, by a stall or by a wrong
     const int port = free_port();
     std::vector<Child> children = start_ranks(3, [=](int rank) -> std::string {
       Rank self(port, rank, 3);
-      self.line->calls().begin(sum_of(3, rank == 2 ? 8 : 4));
-      self.line->exchange("");
-      if (rank == 0 && by_frame) self.line->report_mismatch(2, 3);
+      self.channel->calls().begin(sum_of(3, rank == 2 ? 8 : 4));
+      self.channel->exchange("");
+      if (rank == 0 && by_frame) self.channel->report_mismatch(2, 3);
       // Asks again and again, as a communicator does, since ranks that answer late are not named.
       const auto ask = [&] {
-        self.line->report_stall(false);
-        return self.line->failed();
+        self.channel->report_stall(false);
+        return self.channel->failed();
       };
       if (rank == 0 && !by_frame) eventually(ask);
       return self.failure();
@@ -192,9 +192,9 @@ TEST_CASE("a wrong frame ends in an error even where the logs do not explain it"
   const int port = free_port();
   std::vector<Child> children = start_ranks(2, [=](int rank) -> std::string {
     Rank self(port, rank, 2);
-    if (rank == 0) self.line->calls().begin(sum_of(1, 4));
-    self.line->exchange("");
-    if (rank == 0) self.line->report_mismatch(1, 1);
+    if (rank == 0) self.channel->calls().begin(sum_of(1, 4));
+    self.channel->exchange("");
+    if (rank == 0) self.channel->report_mismatch(1, 1);
     return self.failure();
   });
   CHECK(says(children[0].report(),
@@ -208,8 +208,8 @@ TEST_CASE("a send that nobody receives ends at the deadline and names the peer")
   std::vector<Child> children = start_ranks(2, [=](int rank) -> std::string {
     Rank self(port, rank, 2);
     if (rank == 0) {
-      self.line->report_stall_on(1, "send (4 x float32) to rank 1", false);
-      self.line->report_stall_on(1, "send (4 x float32) to rank 1", true);
+      self.channel->report_stall_on(1, "send (4 x float32) to rank 1", false);
+      self.channel->report_stall_on(1, "send (4 x float32) to rank 1", true);
     }
     return self.failure();
   });
@@ -227,7 +227,7 @@ TEST_CASE("an abort reaches every process") {
   const auto reports = run_ranks(4, [&](int rank) {
     Rank self(port, rank, 4);
     if (rank == 3)
-      self.line->fail(Error(ErrorCode::aborted, "the communicator was aborted: enough"));
+      self.channel->fail(Error(ErrorCode::aborted, "the communicator was aborted: enough"));
     return self.failure();
   });
   CHECK(reports[3] == "rondo: rank 3: the communicator was aborted: enough");
@@ -250,11 +250,11 @@ TEST_CASE("ranks may leave in any order, and no one is thought dead") {
       children.emplace_back([&, rank, place]() -> std::string {
         Rank self(port, rank, 3);
         gates[place].pass();
-        const bool failed = self.line->failed();
-        self.line->leave();
+        const bool failed = self.channel->failed();
+        self.channel->leave();
         // The next rank may leave before this one is gone: the service stays for the others.
         if (place < 2) gates[place + 1].open(1);
-        self.line.reset();
+        self.channel.reset();
         self.control.reset();
         return failed ? "failed" : "fine";
       });
@@ -269,13 +269,13 @@ TEST_CASE("when rank 0 goes in order the others go on, without a control plane")
     Rank self(port, rank, 3);
     const auto pair = rank == 0 ? nullptr : self.control->open(1, {1, 2});
     if (pair != nullptr) pair->exchange("");
-    self.line->leave();
+    self.channel->leave();
     if (rank == 0) {
-      self.line.reset();
+      self.channel.reset();
       self.control.reset();
       return "gone";
     }
-    self.line.reset();
+    self.channel.reset();
     // Rank 0 stays a few seconds for their sake. Then no rank is left to ask.
     if (!eventually([&] {
           try {
@@ -300,14 +300,14 @@ TEST_CASE("ranks that wait after the service has gone know which ranks left befo
   std::vector<Child> children = start_ranks(3, [=](int rank) -> std::string {
     Rank self(port, rank, 3);
     for (std::uint64_t call = 1; call <= 2 + static_cast<std::uint64_t>(rank); ++call) {
-      self.line->calls().begin(sum_of(call, 4));
-      if (call < 4) self.line->calls().complete(call);
+      self.channel->calls().begin(sum_of(call, 4));
+      if (call < 4) self.channel->calls().complete(call);
     }
     const auto pair = rank == 1 ? nullptr : self.control->open(1, {0, 2});
     if (pair != nullptr) pair->exchange("");
     if (rank < 2) {
       if (pair != nullptr) pair->leave();
-      self.line->leave();
+      self.channel->leave();
       return "gone";
     }
     const auto alone = self.control->open(2, {2});
@@ -320,13 +320,13 @@ TEST_CASE("ranks that wait after the service has gone know which ranks left befo
       return false;
     });
     if (!unserved) return "the service stayed";
-    const auto text_of = [&](ControlChannel& line) {
-      return without_pid(line.failed() ? line.failure().what() : "no failure",
+    const auto text_of = [&](ControlChannel& channel) {
+      return without_pid(channel.failed() ? channel.failure().what() : "no failure",
                          self.control->hosts()[0].pid);
     };
-    self.line->report_stall(false);
+    self.channel->report_stall(false);
     pair->report_stall_on(0, "recv of 4 x int8", false);
-    return text_of(*self.line) + "\n" + text_of(*pair);
+    return text_of(*self.channel) + "\n" + text_of(*pair);
   });
   CHECK(children[0].report() == "gone");
   CHECK(children[1].report() == "gone");
@@ -345,12 +345,12 @@ TEST_CASE("a hundred communicators come and go over TCP") {
   const auto reports = run_ranks(3, [&](int rank) -> std::string {
     Rank self(port, rank, 3);
     for (std::uint64_t number = 1; number <= 100; ++number) {
-      const auto line = self.control->open(number, {2, 0, 1});
-      if (line->exchange(std::to_string(rank)) != std::vector<std::string>{"2", "0", "1"}) {
+      const auto channel = self.control->open(number, {2, 0, 1});
+      if (channel->exchange(std::to_string(rank)) != std::vector<std::string>{"2", "0", "1"}) {
         return "wrong blobs";
       }
     }
-    return self.line->failed() ? "failed" : "fine";
+    return self.channel->failed() ? "failed" : "fine";
   });
   CHECK(reports == std::vector<std::string>{"fine", "fine", "fine"});
 }

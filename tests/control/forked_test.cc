@@ -34,13 +34,14 @@ TEST_CASE("a rank that is killed is dead, whatever a child that it forked still 
     for (int rank = 0; rank < ranks; ++rank) {
       children.emplace_back([&, rank]() -> std::string {
         const auto control = join(port, rank, ranks);
-        const auto line = control->open(0, {0, 1, 2});
-        line->exchange("ready");
+        const auto channel = control->open(0, {0, 1, 2});
+        channel->exchange("ready");
         if (rank == victim) {
           leave_a_child(gate);
           ::kill(::getpid(), SIGKILL);
         }
-        return eventually([&] { return line->failed(); }) ? line->failure().what() : "no failure";
+        return eventually([&] { return channel->failed(); }) ? channel->failure().what()
+                                                             : "no failure";
       });
     }
     for (int rank = 0; rank < ranks; ++rank) {

@@ -42,11 +42,11 @@ std::string meet_and_exchange(int port, int rank, int ranks, milliseconds deadli
   const auto control = meet(point_at(port), rank, ranks, rank == 0, child_host(), deadline);
   std::vector<int> members;
   for (int member = 0; member < ranks; ++member) members.push_back(member);
-  const auto line = control->open(0, members);
+  const auto channel = control->open(0, members);
   std::string text;
   for (int round = 0; round < 3; ++round) {
     text.clear();
-    for (const auto& blob : line->exchange(std::to_string(rank))) text += blob;
+    for (const auto& blob : channel->exchange(std::to_string(rank))) text += blob;
   }
   return text;
 }
@@ -329,8 +329,8 @@ TEST_CASE("a service for a unique id is met by every rank, over IPv4 or IPv6") {
       auto mine = point;
       if (rank == 2) mine.address = "localhost";
       const auto control = meet(mine, rank, 3, false, child_host(), long_enough);
-      const auto line = control->open(0, {0, 1, 2});
-      for (const auto& blob : line->exchange(std::to_string(rank))) texts[rank] += blob;
+      const auto channel = control->open(0, {0, 1, 2});
+      for (const auto& blob : channel->exchange(std::to_string(rank))) texts[rank] += blob;
     });
     return texts[0] + " " + texts[1] + " " + texts[2];
   });
@@ -356,10 +356,10 @@ TEST_CASE("a process that served a unique id and ends at once fails no other ran
     auto point = point_at(static_cast<int>(told[0]));
     point.magic = told[1];
     const auto control = meet(point, 1, 2, false, child_host(), long_enough);
-    const auto line = control->open(0, {0, 1});
-    line->exchange("x");
+    const auto channel = control->open(0, {0, 1});
+    channel->exchange("x");
     try {
-      line->exchange("y");
+      channel->exchange("y");
     } catch (const Error& error) {
       return std::string(error.what());
     }

@@ -16,33 +16,34 @@ std::vector<Message> samples() {
                           .completed = 3,
                           .calls = {{4, 10, Collective::reduce, DataType::float16,
                                      ReduceOperator::min, 2, 7, DataType::float32, true}}};
-  return {Hello{.rank = 3, .ranks = 4, .host = host},
-          MeetingExpired{.milliseconds = 60000},
-          Welcome{.hosts = {host, host}, .service = host},
-          Refused{.retry = 1, .peer = 2, .message = "m", .remedy = "r"},
-          Closing{},
-          Open{.line = 5, .members = {3, 1, 2}},
-          Blob{.line = 5, .bytes = std::string("\0\xff", 2)},
-          ExchangeExpired{.line = 5, .milliseconds = 7},
-          Stall{.line = 5,
-                .from = 1,
-                .to = 2,
-                .milliseconds = 3,
-                .peer = 1,
-                .what = "w",
-                .expired = 1,
-                .mismatch = 1,
-                .timeout_from_program = 1},
-          Answer{.line = 5, .diagnosis = 6, .report = report},
-          Leave{.line = 5, .report = report},
-          Bye{},
-          Blobs{.line = 5, .bytes = {"a", "", "ccc"}},
-          Query{.line = 5, .diagnosis = 6, .from = 7, .to = 8},
-          Note{.line = 5, .text = "t"},
-          Failure{.line = 5, .code = 4, .peer = 1, .message = "m", .call = "c", .remedy = "r"},
-          Compare{.line = 5, .report = report},
-          Alike{.line = 5},
-          Departed{.line = 5, .ranks = {0, 2}, .first = 2, .report = report}};
+  return {
+      Hello{.rank = 3, .ranks = 4, .host = host},
+      MeetingExpired{.milliseconds = 60000},
+      Welcome{.hosts = {host, host}, .service = host},
+      Refused{.retry = 1, .peer = 2, .message = "m", .remedy = "r"},
+      Closing{},
+      Open{.communicator = 5, .members = {3, 1, 2}},
+      Blob{.communicator = 5, .bytes = std::string("\0\xff", 2)},
+      ExchangeExpired{.communicator = 5, .milliseconds = 7},
+      Stall{.communicator = 5,
+            .from = 1,
+            .to = 2,
+            .milliseconds = 3,
+            .peer = 1,
+            .what = "w",
+            .expired = 1,
+            .mismatch = 1,
+            .timeout_from_program = 1},
+      Answer{.communicator = 5, .diagnosis = 6, .report = report},
+      Leave{.communicator = 5, .report = report},
+      Bye{},
+      Blobs{.communicator = 5, .bytes = {"a", "", "ccc"}},
+      Query{.communicator = 5, .diagnosis = 6, .from = 7, .to = 8},
+      Note{.communicator = 5, .text = "t"},
+      Failure{.communicator = 5, .code = 4, .peer = 1, .message = "m", .call = "c", .remedy = "r"},
+      Compare{.communicator = 5, .report = report},
+      Alike{.communicator = 5},
+      Departed{.communicator = 5, .ranks = {0, 2}, .first = 2, .report = report}};
 }
 
 TEST_CASE("every kind of message survives the wire, whole or byte by byte") {
@@ -137,7 +138,7 @@ TEST_CASE("lengths and counts that lie are refused before memory is asked for") 
   FrameReader reader(1 << 16);
   reader.feed(std::string("\xff\xff\xff\x7f", 4));
   CHECK_THROWS_AS(reader.next(), NotRondo);
-  auto blobs = encode(Message(Blobs{.line = 1, .bytes = {}}));
+  auto blobs = encode(Message(Blobs{.communicator = 1, .bytes = {}}));
   blobs[blobs.size() - 2] = '\x7f';  // a list of eight million
   FrameReader other(1 << 16);
   other.feed(blobs);

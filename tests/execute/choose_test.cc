@@ -10,7 +10,7 @@ namespace rondo {
 namespace {
 
 std::string all_reduce_over_loopback(int ranks, std::size_t bytes) {
-  const Surroundings around{.ranks = ranks, .links = LinkClass::network, .one_machine = true};
+  const Topology around{.ranks = ranks, .links = LinkClass::network, .one_machine = true};
   return std::string(choose(Collective::all_reduce, bytes, around, {}).algorithm->name);
 }
 
@@ -27,7 +27,7 @@ TEST_CASE("over one machine's sockets the tree is taken up to the size measured 
 }
 
 TEST_CASE("one_shot is for blocks of about the same size") {
-  const Surroundings around{.ranks = 5};
+  const Topology around{.ranks = 5};
   const auto chosen = [&](Collective collective, std::size_t bytes, std::size_t largest) {
     CallSize size(bytes);
     size.largest_block = largest;
@@ -39,14 +39,14 @@ TEST_CASE("one_shot is for blocks of about the same size") {
     CHECK(chosen(collective, 1 * MiB, 512 * KiB + 1) == "ring");
     CHECK(chosen(collective, 64 * KiB, 64 * KiB) == "one_shot");  // messages decide
   }
-  const Surroundings two{.ranks = 2};
+  const Topology two{.ranks = 2};
   CallSize all_of_one(1 * MiB);
   all_of_one.largest_block = 1 * MiB;
   CHECK(choose(Collective::all_gather, all_of_one, two, {}).algorithm->name == "one_shot");
 }
 
 TEST_CASE("in shared memory, too, a block is reduced by the one rank that it is for") {
-  const Surroundings around{.ranks = 8, .one_machine = true, .direct = true};
+  const Topology around{.ranks = 8, .one_machine = true, .direct = true};
   CallSize size(600 * KiB);
   CHECK(choose(Collective::reduce_scatter, size, around, {}).shared);
   size.largest_block = 500 * KiB;
@@ -60,7 +60,7 @@ TEST_CASE("calls that must add in rank order take only rows that do, whatever th
     for (const LinkClass links : {LinkClass::memory, LinkClass::network}) {
       for (const int ranks : {1, 2, 3, 4, 8, 9, 200}) {
         for (std::size_t bytes = 1; bytes < 256 * MiB; bytes *= 3) {
-          const Surroundings around{.ranks = ranks, .links = links, .one_machine = ranks < 9};
+          const Topology around{.ranks = ranks, .links = links, .one_machine = ranks < 9};
           CAPTURE(row.name, ranks, bytes);
           const Choice choice = choose(row.collective, bytes, around, {}, "so: in order");
           CHECK(choice.algorithm->rank_order);

@@ -52,7 +52,7 @@ TEST_CASE("frames and interleaved passes fit into the channels") {
 }
 
 PreparedCall decided(std::string_view algorithm, std::size_t count, bool one_machine) {
-  const Surroundings around{
+  const Topology around{
       .ranks = 4, .links = LinkClass::network, .one_machine = one_machine, .short_frames = deep};
   const Call call{.count = count, .collective = Collective::all_reduce, .type = DataType::float32};
   const AlgorithmSelection selection(algorithm, "the test");

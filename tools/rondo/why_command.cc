@@ -84,7 +84,7 @@ void tell_why(const WhyInput& arguments) {
   Config config = read_config();
   if (arguments.reproducible) config.reproducible = true;
   if (!arguments.accumulate.empty()) config.accumulate_wide = arguments.accumulate == "wide";
-  const Call call = settled(call_of(arguments), config);
+  const Call call = resolved(call_of(arguments), config);
   if (!arguments.transport.empty()) config.transport = arguments.transport;
   if (!arguments.algorithm.empty()) config.algorithm = arguments.algorithm;
   const why::Facts facts = why::facts_here(config, arguments.ranks, arguments.apart);

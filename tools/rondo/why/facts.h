@@ -10,7 +10,7 @@
 namespace rondo::tool::why {
 
 struct Facts {
-  Surroundings around{};
+  Topology around{};
   std::string transport{};      ///< between any two ranks; empty: one rank
   std::string passed_over{};    ///< better transports, and why they do not serve
   bool reaches_memory = false;  ///< the transport has a direct path

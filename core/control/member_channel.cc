@@ -1,4 +1,4 @@
-#include "core/control/line.h"
+#include "core/control/member_channel.h"
 
 #include <algorithm>
 #include <utility>
@@ -28,8 +28,8 @@ ErrorCode checked_code(std::uint8_t code) {
 
 }  // namespace
 
-Line::Line(std::shared_ptr<ControlTransport> transport, std::uint64_t number,
-           std::vector<int> members, int world_rank)
+MemberChannel::MemberChannel(std::shared_ptr<ControlTransport> transport, std::uint64_t number,
+                             std::vector<int> members, int world_rank)
     : transport_(std::move(transport)),
       number_(number),
       members_(std::move(members)),
@@ -41,22 +41,22 @@ Line::Line(std::shared_ptr<ControlTransport> transport, std::uint64_t number,
                     " is not a member of the communicator that it opens");
   }
   transport_->add(*this);
-  transport_->post(Open{.line = number_, .members = {members_.begin(), members_.end()}});
+  transport_->post(Open{.communicator = number_, .members = {members_.begin(), members_.end()}});
 }
 
-Line::~Line() {
+MemberChannel::~MemberChannel() {
   leave();
   transport_->remove(*this);
 }
 
-std::vector<std::string> Line::exchange(const std::string& mine) {
-  transport_->post(Blob{.line = number_, .bytes = mine});
+std::vector<std::string> MemberChannel::exchange(const std::string& mine) {
+  transport_->post(Blob{.communicator = number_, .bytes = mine});
   const auto ready = [&] { return failure_ || blobs_ || unserved_; };
   std::unique_lock lock(mutex_);
   if (!changed_.wait_for(lock, transport_->deadline(), ready)) {
     const auto milliseconds = static_cast<std::uint64_t>(transport_->deadline().count());
     lock.unlock();
-    transport_->post(ExchangeExpired{.line = number_, .milliseconds = milliseconds});
+    transport_->post(ExchangeExpired{.communicator = number_, .milliseconds = milliseconds});
     lock.lock();
     wait_awake(changed_, lock, std::chrono::seconds{5}, ready);
   }
@@ -75,14 +75,14 @@ std::vector<std::string> Line::exchange(const std::string& mine) {
   throw failure();
 }
 
-Error Line::failure() const {
+Error MemberChannel::failure() const {
   const std::lock_guard lock(mutex_);
   if (failure_) return *failure_;
   return {ErrorCode::internal, "the communicator has not failed", {.rank = rank_}};
 }
 
 /// True for the first.
-bool Line::set_failure(const Error& error) {
+bool MemberChannel::set_failure(const Error& error) {
   const std::lock_guard lock(mutex_);
   if (failure_) return false;
   auto details = error.details();
@@ -93,8 +93,8 @@ bool Line::set_failure(const Error& error) {
   return true;
 }
 
-Failure Line::failure_message(const Error& error) const {
-  return {.line = number_,
+Failure MemberChannel::failure_message(const Error& error) const {
+  return {.communicator = number_,
           .code = static_cast<std::uint8_t>(error.code()),
           .peer = error.peer(),
           .message = error.message(),
@@ -102,7 +102,7 @@ Failure Line::failure_message(const Error& error) const {
           .remedy = error.remedy()};
 }
 
-void Line::fail(const Error& error) noexcept {
+void MemberChannel::fail(const Error& error) noexcept {
   try {
     if (set_failure(error)) transport_->post(failure_message(error));
   } catch (...) {
@@ -111,29 +111,29 @@ void Line::fail(const Error& error) noexcept {
   }
 }
 
-void Line::report_stall(bool expired) {
+void MemberChannel::report_stall(bool expired) {
   const auto begun = calls_.begun();
-  report({.line = number_,
+  report({.communicator = number_,
           .from = std::min(calls_.completed() + 1, begun),
           .to = begun,
           .expired = expired});
 }
 
-void Line::report_stall_on(int peer, const std::string& what, bool expired) {
-  report({.line = number_, .peer = peer, .what = what, .expired = expired});
+void MemberChannel::report_stall_on(int peer, const std::string& what, bool expired) {
+  report({.communicator = number_, .peer = peer, .what = what, .expired = expired});
 }
 
-void Line::report_mismatch(int peer, std::uint64_t sequence, bool earlier) {
+void MemberChannel::report_mismatch(int peer, std::uint64_t sequence, bool earlier) {
   const std::uint64_t earliest = sequence >= most_calls ? sequence - most_calls + 1 : 1;
   report(
-      {.line = number_,
+      {.communicator = number_,
        .from = earlier ? earliest : std::max(std::min(calls_.completed() + 1, sequence), earliest),
        .to = std::max(calls_.begun(), sequence),
        .peer = peer,
        .mismatch = 1});
 }
 
-void Line::report(const Stall& stall) {
+void MemberChannel::report(const Stall& stall) {
   if (failed()) return;
   Stall sent = stall;
   sent.milliseconds = static_cast<std::uint64_t>(timeout_.load(std::memory_order_relaxed));
@@ -151,7 +151,7 @@ void Line::report(const Stall& stall) {
   }
 }
 
-void Line::overdue() {
+void MemberChannel::overdue() {
   std::optional<Stall> stall;
   {
     const std::lock_guard lock(mutex_);
@@ -160,15 +160,15 @@ void Line::overdue() {
   if (stall && !failed() && !fails_for_departed(*stall)) conclude_alone(*stall);
 }
 
-std::string Line::words_for(const Stall& stall) const {
+std::string MemberChannel::words_for(const Stall& stall) const {
   if (!stall.what.empty()) return stall.what;
   const auto call = calls_.find(stall.from);
   return call ? to_string(*call) : "call #" + std::to_string(stall.from);
 }
 
-/// The coordinator is gone, but has told which ranks had left before. Fails this line if it waits
+/// The coordinator is gone, but has told which ranks had left before. Fails this channel if it waits
 /// for one of them.
-bool Line::fails_for_departed(const Stall& stall) {
+bool MemberChannel::fails_for_departed(const Stall& stall) {
   std::optional<Departed> departed;
   {
     const std::lock_guard lock(mutex_);
@@ -199,7 +199,7 @@ bool Line::fails_for_departed(const Stall& stall) {
 }
 
 /// No coordinator to ask: says what this rank knows by itself.
-void Line::conclude_alone(const Stall& stall) {
+void MemberChannel::conclude_alone(const Stall& stall) {
   int service_rank = -1;
   const auto service = describe_service(service_rank);
   if (stall.mismatch != 0) {
@@ -220,27 +220,28 @@ void Line::conclude_alone(const Stall& stall) {
                         " if it only needs more time"}));
 }
 
-void Line::leave() noexcept {
+void MemberChannel::leave() noexcept {
   if (left_.exchange(true, std::memory_order_relaxed)) return;
   try {
     const auto begun = calls_.begun();
     const auto first = begun > most_calls ? begun - most_calls : 1;
-    transport_->post(Leave{.line = number_, .report = call_report(first, begun)});
+    transport_->post(Leave{.communicator = number_, .report = call_report(first, begun)});
   } catch (...) {
     // Without memory for it the others learn of it when this process ends.
   }
 }
 
-void Line::compare_calls(std::chrono::milliseconds longest) {
+void MemberChannel::compare_calls(std::chrono::milliseconds longest) {
   const auto begun = calls_.begun();
   if (begun == 0 || failed()) return;
   const auto first = begun > most_compared ? begun - most_compared + 1 : 1;
-  if (!transport_->post(Compare{.line = number_, .report = call_report(first, begun)})) return;
+  if (!transport_->post(Compare{.communicator = number_, .report = call_report(first, begun)}))
+    return;
   std::unique_lock lock(mutex_);
   wait_awake(changed_, lock, longest, [&] { return failure_ || alike_ || unserved_; });
 }
 
-CallReport Line::call_report(std::uint64_t from, std::uint64_t to) const {
+CallReport MemberChannel::call_report(std::uint64_t from, std::uint64_t to) const {
   CallReport report{.begun = calls_.begun(), .completed = calls_.completed()};
   const auto last = std::min({to, report.begun, from + most_calls});
   for (auto sequence = std::max<std::uint64_t>(from, 1); sequence <= last; ++sequence) {
@@ -251,9 +252,9 @@ CallReport Line::call_report(std::uint64_t from, std::uint64_t to) const {
   return report;
 }
 
-std::optional<Message> Line::receive(const Message& message) {
+std::optional<Message> MemberChannel::receive(const Message& message) {
   if (const auto* query = std::get_if<Query>(&message)) {
-    return Answer{.line = number_,
+    return Answer{.communicator = number_,
                   .diagnosis = query->diagnosis,
                   .report = call_report(query->from, query->to)};
   }
@@ -278,7 +279,7 @@ std::optional<Message> Line::receive(const Message& message) {
   return std::nullopt;
 }
 
-std::string Line::describe_service(int& peer) const {
+std::string MemberChannel::describe_service(int& peer) const {
   const auto& service = transport_->service();
   const auto& world = transport_->world();
   for (std::size_t rank = 0; rank < members_.size(); ++rank) {
@@ -291,13 +292,13 @@ std::string Line::describe_service(int& peer) const {
          std::to_string(service.pid) + ")";
 }
 
-void Line::service_left() {
+void MemberChannel::service_left() {
   const std::lock_guard lock(mutex_);
   unserved_ = true;
   changed_.notify_all();
 }
 
-void Line::service_lost() {
+void MemberChannel::service_lost() {
   if (left_.load(std::memory_order_relaxed)) return;
   int peer = -1;
   const auto service = describe_service(peer);

@@ -14,35 +14,35 @@
 
 namespace rondo::control {
 
-class Line;
+class MemberChannel;
 
-/// Brings one rank's messages to the coordinator and the coordinator's to its lines.
+/// Brings one rank's messages to the coordinator and the coordinator's to its channels.
 class ControlTransport {
  public:
   virtual ~ControlTransport() = default;
-  /// False if the coordinator has gone. Never calls back into a line.
+  /// False if the coordinator has gone. Never calls back into a channel.
   virtual bool post(const Message& message) = 0;
-  /// Calls line.overdue() after a while, unless the line is gone by then.
-  virtual void remind(std::uint64_t line) = 0;
-  /// From add() on, messages for the line's number reach line.receive(), from any thread, one at a
+  /// Calls channel.overdue() after a while, unless the channel is gone by then.
+  virtual void remind(std::uint64_t channel) = 0;
+  /// From add() on, messages for the channel's number reach channel.receive(), from any thread, one at a
   /// time. remove() waits for one that is on its way. If the coordinator is lost, add() tells the
-  /// line.
-  virtual void add(Line& line) = 0;
-  virtual void remove(Line& line) = 0;
+  /// channel.
+  virtual void add(MemberChannel& channel) = 0;
+  virtual void remove(MemberChannel& channel) = 0;
   /// The process that serves, for messages: "rank 0 (host x, pid 7)".
   virtual const HostInfo& service() const = 0;
   virtual const std::vector<HostInfo>& world() const = 0;
   virtual std::chrono::milliseconds deadline() const = 0;
 };
 
-class Line final : public ControlChannel {
+class MemberChannel final : public ControlChannel {
  public:
   /// Throws Error{invalid_argument} when `world_rank` is not a member.
-  Line(std::shared_ptr<ControlTransport> transport, std::uint64_t number, std::vector<int> members,
-       int world_rank);
-  ~Line() override;
-  Line(const Line&) = delete;
-  Line& operator=(const Line&) = delete;
+  MemberChannel(std::shared_ptr<ControlTransport> transport, std::uint64_t number,
+                std::vector<int> members, int world_rank);
+  ~MemberChannel() override;
+  MemberChannel(const MemberChannel&) = delete;
+  MemberChannel& operator=(const MemberChannel&) = delete;
 
   std::vector<std::string> exchange(const std::string& mine) override;
   Error failure() const override;
@@ -58,7 +58,7 @@ class Line final : public ControlChannel {
   std::optional<Message> receive(const Message& message);
   /// A report that had to end in a failure got no answer.
   void overdue();
-  /// The coordinator's process ended in order: this line goes on without it.
+  /// The coordinator's process ended in order: this channel goes on without it.
   void service_left();
   /// The connection to the coordinator broke.
   void service_lost();

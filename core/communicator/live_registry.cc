@@ -1,4 +1,4 @@
-#include "core/communicator/living.h"
+#include "core/communicator/live_registry.h"
 
 #include <unistd.h>
 
@@ -75,13 +75,13 @@ void end_all(bool in_order) {
 }  // namespace
 
 std::shared_ptr<CommunicatorState> make_state(Membership membership, const Config& config) {
-  const std::shared_ptr<ControlChannel> line =
+  const std::shared_ptr<ControlChannel> control =
       membership.world->open(membership.number, membership.members);
   std::unique_ptr<CommunicatorState> made;
   try {
-    made = std::make_unique<CommunicatorState>(std::move(membership), config, line);
+    made = std::make_unique<CommunicatorState>(std::move(membership), config, control);
   } catch (const Error& error) {
-    line->fail(error);  // the others must not wait for a rank that gave up
+    control->fail(error);  // the others must not wait for a rank that gave up
     throw;
   }
   const std::shared_ptr<CommunicatorState> state(made.release(), End());

@@ -60,7 +60,7 @@ std::size_t number_of(const Operation& operation, const Op& op) {
 
 }  // namespace
 
-bool Engine::attempt(const Instance& instance) {
+bool Engine::run_op(const Instance& instance) {
   const PreparedCall& call = *instance.operation.prepared;
   const Op& op = instance.op;
   const std::size_t bytes = call.op_bytes.empty()
