@@ -33,7 +33,7 @@ struct Config {
   int sockets = 1;                ///< RONDO_SOCKETS
   std::size_t slot_bytes = 0;     ///< RONDO_SLOT_BYTES; 0: the transport's default
   std::string host_id{};          ///< RONDO_HOSTID
-  std::string meeting{};          ///< RONDO_COMM_ID
+  std::string bootstrap{};        ///< RONDO_COMM_ID
   std::optional<bool> check_pointers{};  ///< RONDO_CHECK_POINTERS
   std::optional<bool> blocking{};        ///< RONDO_COMM_BLOCKING
   int nccl_version = 22809;              ///< RONDO_NCCL_VERSION

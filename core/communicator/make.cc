@@ -20,13 +20,13 @@ namespace {
 using detail::CommunicatorAccess;
 using detail::Membership;
 
-/// UniqueId's bytes: a MeetingPoint.
+/// UniqueId's bytes: a BootstrapPoint.
 struct PackedId {
   std::uint64_t magic;
   std::uint16_t port;
   char address[118];
 };
-static_assert(sizeof(PackedId) == sizeof(UniqueId), "a unique id is a packed meeting point");
+static_assert(sizeof(PackedId) == sizeof(UniqueId), "a unique id is a packed bootstrap point");
 
 Config config_with(const Options& options) {
   Config config = read_config();
@@ -58,7 +58,7 @@ auto translate_exceptions(Make&& make) {
 }
 
 /// RONDO_COMM_ID: "10.0.0.1:29500", "[fe80::1]:29500", "name:29500".
-MeetingPoint parse_meeting(const std::string& text) {
+BootstrapPoint parse_bootstrap_point(const std::string& text) {
   const std::size_t colon = std::min(text.rfind(':'), text.size());
   const std::string digits = text.substr(std::min(colon + 1, text.size()));
   const long long port = parse_integer(digits).value_or(0);
@@ -112,7 +112,7 @@ Communicator Communicator::from_environment(const Options& options) {
           placement.source,
       LogSubsystem::init);
   if (placement.ranks == 1) return std::move(from_threads(1, options).front());
-  const MeetingPoint point{.address = placement.address, .port = placement.port};
+  const BootstrapPoint point{.address = placement.address, .port = placement.port};
   return translate_exceptions([&] {
     return make_world(meet(point, placement.rank, placement.ranks, placement.rank == 0,
                            describe_host(config), config.bootstrap_timeout),
@@ -123,8 +123,9 @@ Communicator Communicator::from_environment(const Options& options) {
 UniqueId make_unique_id() {
   const Config config = config_with({});
   // A place without a magic is where rank 0 will serve: see from_unique_id().
-  const MeetingPoint point = config.meeting.empty() ? serve_meeting(config.interface, config.family)
-                                                    : parse_meeting(config.meeting);
+  const BootstrapPoint point = config.bootstrap.empty()
+                                   ? serve_bootstrap(config.interface, config.family)
+                                   : parse_bootstrap_point(config.bootstrap);
   PackedId packed{.magic = point.magic, .port = point.port, .address = {}};
   if (point.address.size() >= sizeof packed.address) {
     throw Error(ErrorCode::bootstrap,
@@ -148,7 +149,7 @@ Communicator Communicator::from_unique_id(const UniqueId& id, int rank, int rank
     throw Error(ErrorCode::invalid_argument, "this unique id is not valid",
                 {.rank = rank, .remedy = std::string(remedies::whole_id.words)});
   }
-  const MeetingPoint point{
+  const BootstrapPoint point{
       .address = found_at(address, config),
       .port = packed.port,
       .magic = packed.magic,

@@ -5,7 +5,7 @@
 namespace rondo::control {
 namespace {
 
-/// After a failed meeting, for ranks that are between two tries to hear of it.
+/// After a failed bootstrap, for ranks that are between two tries to hear of it.
 constexpr std::chrono::milliseconds afterword{200};
 /// For goodbyes to arrive.
 constexpr std::chrono::milliseconds last_words{1000};

@@ -91,7 +91,7 @@ UniqueFd connect_to(const addrinfo& target, Clock::time_point deadline) {
 }
 
 /// The first address of the name that answers.
-UniqueFd connect_to(const MeetingPoint& point, Clock::time_point deadline) {
+UniqueFd connect_to(const BootstrapPoint& point, Clock::time_point deadline) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_NUMERICSERV;
@@ -143,37 +143,37 @@ bool receive_some(int descriptor, FrameReader& reader, Clock::time_point deadlin
 /// One conversation. std::nullopt: nothing that ends it has been said by the deadline.
 class Conversation {
  public:
-  Conversation(UniqueFd socket, const MeetingPoint& point, const Hello& hello,
+  Conversation(UniqueFd socket, const BootstrapPoint& point, const Hello& hello,
                Clock::time_point deadline)
       : hello_(hello),
         magic_(point.magic != 0 ? point.magic : default_magic(point.port)),
-        seat_{.socket = std::move(socket)} {
-    send_all(seat_.socket.get(), encode(Preamble{.magic = magic_}) + encode(Message(hello)),
+        joined_{.socket = std::move(socket)} {
+    send_all(joined_.socket.get(), encode(Preamble{.magic = magic_}) + encode(Message(hello)),
              deadline);
   }
 
   /// True when welcomed; false when the time is up first.
   bool wait_for_welcome(Clock::time_point deadline) {
     for (;;) {
-      if (!greeting_) greeting_ = seat_.reader.preamble();
-      const auto message = greeting_ ? seat_.reader.next() : std::nullopt;
+      if (!greeting_) greeting_ = joined_.reader.preamble();
+      const auto message = greeting_ ? joined_.reader.next() : std::nullopt;
       if (message && take(*message)) return true;
       if (!message && !receive_more(deadline)) return false;
     }
   }
 
   bool greeted() const { return greeting_.has_value(); }
-  Seat take_seat() { return std::move(seat_); }
+  Joined join_world() { return std::move(joined_); }
 
   void give_up(milliseconds waited) {
-    const MeetingExpired expired{.milliseconds = static_cast<std::uint64_t>(waited.count())};
-    send_all(seat_.socket.get(), encode(Message(expired)), Clock::now() + grace);
+    const BootstrapExpired expired{.milliseconds = static_cast<std::uint64_t>(waited.count())};
+    send_all(joined_.socket.get(), encode(Message(expired)), Clock::now() + grace);
   }
 
  private:
   bool take(const Message& message) {
     if (const auto* welcome = std::get_if<Welcome>(&message)) {
-      seat_.welcome = *welcome;
+      joined_.welcome = *welcome;
       return true;
     }
     const auto* refused = std::get_if<Refused>(&message);
@@ -187,7 +187,7 @@ class Conversation {
 
   bool receive_more(Clock::time_point deadline) {
     try {
-      return receive_some(seat_.socket.get(), seat_.reader, deadline);
+      return receive_some(joined_.socket.get(), joined_.reader, deadline);
     } catch (const TryAgain& failed) {
       if (greeting_ && greeting_->magic == magic_) throw ServiceEnded(failed.what());
       throw;
@@ -196,26 +196,26 @@ class Conversation {
 
   const Hello& hello_;
   const std::uint64_t magic_;
-  Seat seat_;
+  Joined joined_;
   std::optional<Preamble> greeting_{};
 };
 
-std::optional<Seat> try_once(const MeetingPoint& point, const Hello& hello,
-                             Clock::time_point deadline, milliseconds allowed) {
+std::optional<Joined> try_once(const BootstrapPoint& point, const Hello& hello,
+                               Clock::time_point deadline, milliseconds allowed) {
   try {
     Conversation conversation(connect_to(point, deadline), point, hello, deadline);
     // A listener of some other kind may take the connection and say nothing.
-    if (conversation.wait_for_welcome(deadline)) return conversation.take_seat();
+    if (conversation.wait_for_welcome(deadline)) return conversation.join_world();
     if (!conversation.greeted()) throw TryAgain("something that is not rondo listens there");
     conversation.give_up(allowed);
-    if (conversation.wait_for_welcome(Clock::now() + grace)) return conversation.take_seat();
+    if (conversation.wait_for_welcome(Clock::now() + grace)) return conversation.join_world();
     throw TryAgain("the bootstrap service does not answer");
   } catch (const NotRondo& stranger) {
     throw TryAgain(std::string("something that is not rondo answers: ") + stranger.what());
   }
 }
 
-Error nobody_met(const MeetingPoint& point, const Hello& hello, milliseconds allowed,
+Error nobody_met(const BootstrapPoint& point, const Hello& hello, milliseconds allowed,
                  const std::string& why) {
   const std::string place = point.address + ", port " + std::to_string(point.port) + " within " +
                             seconds(static_cast<std::uint64_t>(allowed.count())) + ": " + why;
@@ -236,8 +236,8 @@ Error nobody_met(const MeetingPoint& point, const Hello& hello, milliseconds all
                  point.named_by + ", and that no firewall blocks the port"}};
 }
 
-/// Nobody else will ever serve this meeting.
-Error maker_ended(const MeetingPoint& point, const Hello& hello) {
+/// Nobody else will ever serve this bootstrap.
+Error maker_ended(const BootstrapPoint& point, const Hello& hello) {
   return {ErrorCode::bootstrap,
           "the process that made the unique id, at " + point.address + ", port " +
               std::to_string(point.port) +
@@ -248,13 +248,13 @@ Error maker_ended(const MeetingPoint& point, const Hello& hello) {
 
 }  // namespace
 
-Seat take_seat(const MeetingPoint& point, const Hello& hello, milliseconds allowed) {
+Joined join_world(const BootstrapPoint& point, const Hello& hello, milliseconds allowed) {
   const auto deadline = Clock::now() + allowed;
   std::string why = "there was no time for a try";
   bool ended = false;
   for (;;) {
     try {
-      if (auto seat = try_once(point, hello, deadline, allowed)) return *std::move(seat);
+      if (auto joined = try_once(point, hello, deadline, allowed)) return *std::move(joined);
     } catch (const ServiceEnded& failed) {
       if (point.magic != 0) throw maker_ended(point, hello);
       why = failed.what();  // this job's rank 0 may come to the port of one that has ended

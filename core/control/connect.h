@@ -10,7 +10,7 @@
 namespace rondo::control {
 
 /// A connection to the service over which the bootstrap was completed.
-struct Seat {
+struct Joined {
   UniqueFd socket{};
   FrameReader reader{};  ///< with what was received after the welcome
   Welcome welcome{};
@@ -18,6 +18,7 @@ struct Seat {
 
 /// Tries until it is welcomed, refused for good, or `deadline` from now has passed. The service may
 /// start later than the ranks that connect to it. Throws Error{bootstrap}.
-Seat take_seat(const MeetingPoint& point, const Hello& hello, std::chrono::milliseconds deadline);
+Joined join_world(const BootstrapPoint& point, const Hello& hello,
+                  std::chrono::milliseconds deadline);
 
 }  // namespace rondo::control

@@ -95,7 +95,7 @@ class Control {
 };
 
 /// Where the ranks of a world find each other.
-struct MeetingPoint {
+struct BootstrapPoint {
   std::string address{};  ///< name or number
   std::uint16_t port = 0;
   std::uint64_t magic = 0;  ///< connections without it are refused; 0: the port's own default
@@ -104,17 +104,17 @@ struct MeetingPoint {
 };
 
 /// Bootstrap of processes: rank 0 serves at `point`, and every rank connects to it. If `serving` is
-/// false for rank 0 as well, a service of serve_meeting() does. Blocks until all `ranks` are there
+/// false for rank 0 as well, a service of serve_bootstrap() does. Blocks until all `ranks` are there
 /// or `deadline` has passed; the deadline holds for each exchange() too. The service lives until its
 /// process exits or all ranks have left. The destructor of the last rank in that process waits a few
 /// seconds for the others to leave. Throws Error{bootstrap} that names the ranks that are missing,
 /// there twice or of another world, or the port if it is in use or no process listens there.
-std::shared_ptr<Control> meet(const MeetingPoint& point, int rank, int ranks, bool serving,
+std::shared_ptr<Control> meet(const BootstrapPoint& point, int rank, int ranks, bool serving,
                               const HostInfo& host, std::chrono::milliseconds deadline);
 
 /// Starts a bootstrap service of this process on a free port, for make_unique_id(). It lives as
 /// long as the one above.
-MeetingPoint serve_meeting(const std::string& interface, AddressFamily family);
+BootstrapPoint serve_bootstrap(const std::string& interface, AddressFamily family);
 
 /// Threads: `ranks` controls that share memory.
 std::vector<std::shared_ptr<Control>> meet_threads(

@@ -11,7 +11,7 @@ namespace rondo::control {
 
 using boost::system::error_code;
 
-Listener::Listener(boost::asio::io_context& io, const MeetingPoint& point,
+Listener::Listener(boost::asio::io_context& io, const BootstrapPoint& point,
                    const std::string& hostname)
     : acceptor_(io), retry_(io) {
   error_code error;

@@ -21,7 +21,7 @@ class Listener {
 
   /// Listens on all interfaces, IPv4 and IPv6; of `point` the address is not read. Port 0: a free
   /// one. Throws Error{bootstrap} when the port is in use.
-  Listener(boost::asio::io_context& io, const MeetingPoint& point, const std::string& hostname);
+  Listener(boost::asio::io_context& io, const BootstrapPoint& point, const std::string& hostname);
 
   std::uint16_t port() const { return port_; }
   /// Calls `welcome` for each connection, until close(). Call it once.

@@ -136,7 +136,7 @@ void fields_of(Value& value, Archive& archive) {
     archive(value.begun, value.completed, value.calls);
   } else if constexpr (std::is_same_v<T, Hello>) {
     archive(value.rank, value.ranks, value.host);
-  } else if constexpr (std::is_same_v<T, MeetingExpired>) {
+  } else if constexpr (std::is_same_v<T, BootstrapExpired>) {
     archive(value.milliseconds);
   } else if constexpr (std::is_same_v<T, Welcome>) {
     archive(value.hosts, value.service);

@@ -121,7 +121,7 @@ struct Hello {
   std::int32_t ranks = 0;
   HostInfo host{};
 };
-struct MeetingExpired {
+struct BootstrapExpired {
   std::uint64_t milliseconds = 0;
 };
 struct Welcome {
@@ -140,7 +140,7 @@ struct Closing {};
 
 /// The index is the kind on the wire: append only, or raise protocol_version.
 using Message =
-    std::variant<Hello, MeetingExpired, Welcome, Refused, Closing, Open, Blob, ExchangeExpired,
+    std::variant<Hello, BootstrapExpired, Welcome, Refused, Closing, Open, Blob, ExchangeExpired,
                  Stall, Answer, Leave, Bye, Blobs, Query, Note, Failure, Compare, Alike, Departed>;
 
 /// The communicator that a message is about; std::nullopt for those of the bootstrap and Bye.

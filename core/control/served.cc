@@ -24,7 +24,7 @@ void Served::keep(std::uint64_t magic, std::shared_ptr<Service> service) {
   entries_.push_back({.magic = magic, .service = std::move(service), .ranks = {}});
 }
 
-std::shared_ptr<Service> Served::at(const MeetingPoint& point) {
+std::shared_ptr<Service> Served::at(const BootstrapPoint& point) {
   const std::lock_guard lock(mutex_);
   const auto entry = std::ranges::find(entries_, point.magic, &Entry::magic);
   return point.magic == 0 || entry == entries_.end() ? nullptr : entry->service;

@@ -20,7 +20,7 @@ class Served : public std::enable_shared_from_this<Served> {
   /// `magic`: of a unique id; 0: none.
   void add(std::uint64_t magic, std::shared_ptr<Service> service);
   /// The service that was added for this unique id. Null: another process serves the point.
-  std::shared_ptr<Service> at(const MeetingPoint& point);
+  std::shared_ptr<Service> at(const BootstrapPoint& point);
   /// A rank of this process has met the others. It holds what this returns until it leaves; the last
   /// one gives the other processes' ranks time to leave, too. Adds the service where add() did not.
   std::shared_ptr<Service> join(std::uint64_t magic, std::shared_ptr<Service> service);

@@ -37,8 +37,8 @@ std::string words(const tcp::endpoint& endpoint) {
 }
 
 /// One connection.
-struct Guest {
-  Guest(tcp::socket socket, std::string from, asio::io_context& io)
+struct Connection {
+  Connection(tcp::socket socket, std::string from, asio::io_context& io)
       : stream(std::make_shared<Stream>(std::move(socket))),
         address(std::move(from)),
         timer(io, patience) {}
@@ -51,7 +51,7 @@ struct Guest {
   bool told = false;        ///< knows that the service may end
   Hello hello{};
 };
-using GuestPointer = std::shared_ptr<Guest>;
+using ConnectionPointer = std::shared_ptr<Connection>;
 
 std::string describe(const Hello& hello) {
   return control::describe(hello.rank, {.host = hello.host, .world_rank = hello.rank});
@@ -59,19 +59,19 @@ std::string describe(const Hello& hello) {
 
 }  // namespace
 
-class Service::Room {
+class Service::Server {
  public:
-  Room(const MeetingPoint& point, const HostInfo& host)
+  Server(const BootstrapPoint& point, const HostInfo& host)
       : host_(host),
         named_by_(point.named_by),
         listener_(io_, point, host.hostname),
         magic_(point.magic != 0 ? point.magic : default_magic(port())),
         ticker_(io_) {
     listener_.accept([this](tcp::socket socket) { welcome_in(std::move(socket)); });
-    thread_ = quiet_thread("rondo-meeting", [this] { run_handlers(io_); });
+    thread_ = quiet_thread("rondo-bootstrap", [this] { run_handlers(io_); });
   }
 
-  ~Room() {
+  ~Server() {
     let_others_leave();
     attendance_.end([this] { asio::post(io_, [this] { say_goodbye(true); }); });
     io_.stop();
@@ -87,218 +87,219 @@ class Service::Room {
 
  private:
   void welcome_in(tcp::socket socket);
-  void greeted(const GuestPointer& guest, const Preamble& preamble);
-  void received(const GuestPointer& guest, const Message& message);
-  void introduce(const GuestPointer& guest, const Hello& hello);
+  void greeted(const ConnectionPointer& connection, const Preamble& preamble);
+  void received(const ConnectionPointer& connection, const Message& message);
+  void introduce(const ConnectionPointer& connection, const Hello& hello);
   void check_complete();
-  void closed(const GuestPointer& guest, const std::string& why);
+  void closed(const ConnectionPointer& connection, const std::string& why);
   void expired(std::uint64_t milliseconds);
-  void refuse(const GuestPointer& guest, const Refused& refusal);
-  void fail_meeting(const Refused& refusal);
-  void drop(const GuestPointer& guest);
+  void refuse(const ConnectionPointer& connection, const Refused& refusal);
+  void fail_bootstrap(const Refused& refusal);
+  void drop(const ConnectionPointer& connection);
   void arm_ticker();
   void say_goodbye(bool goes);
   void count();
 
   const HostInfo host_;
-  const std::string named_by_;  ///< MeetingPoint's
+  const std::string named_by_;  ///< BootstrapPoint's
   asio::io_context io_{1};
-  // Down to the attendance: used by the room's own thread only.
+  // Down to the attendance: used by the server's own thread only.
   Listener listener_;
   const std::uint64_t magic_;
   asio::steady_timer ticker_;
   AwakeClock clock_;  ///< the coordinator's
-  std::set<GuestPointer> guests_;
-  std::vector<GuestPointer> by_rank_;       ///< sized by the first Hello
-  std::optional<Refused> refusal_;          ///< the meeting has failed
-  std::optional<Coordinator> coordinator_;  ///< the meeting is complete
+  std::set<ConnectionPointer> connections_;
+  std::vector<ConnectionPointer> by_rank_;  ///< sized by the first Hello
+  std::optional<Refused> refusal_;          ///< the bootstrap has failed
+  std::optional<Coordinator> coordinator_;  ///< the bootstrap is complete
   bool closing_ = false;                    ///< has said that it may end
   Attendance attendance_;
   std::thread thread_;
 };
 
-void Service::Room::welcome_in(tcp::socket socket) {
+void Service::Server::welcome_in(tcp::socket socket) {
   error_code error;
   const auto endpoint = socket.remote_endpoint(error);
-  if (error || guests_.size() >= by_rank_.size() + most_strangers) return;
+  if (error || connections_.size() >= by_rank_.size() + most_strangers) return;
   set_socket_options(socket.native_handle());
-  const auto guest = std::make_shared<Guest>(std::move(socket), words(endpoint), io_);
-  guests_.insert(guest);
-  // The room outlives its guests' streams: both live on its io_context.
-  const std::weak_ptr<Guest> weak = guest;
-  const auto with_guest = [weak](auto&& action) {
+  const auto connection = std::make_shared<Connection>(std::move(socket), words(endpoint), io_);
+  connections_.insert(connection);
+  // The server outlives its connections' streams: both live on its io_context.
+  const std::weak_ptr<Connection> weak = connection;
+  const auto with_connection = [weak](auto&& action) {
     if (const auto present = weak.lock()) action(present);
   };
-  guest->timer.async_wait([this, with_guest](const error_code& cancelled) {
+  connection->timer.async_wait([this, with_connection](const error_code& cancelled) {
     if (cancelled) return;
-    with_guest([this](const GuestPointer& late) {
+    with_connection([this](const ConnectionPointer& late) {
       if (!late->introduced) closed(late, "it said nothing");
     });
   });
-  guest->stream->start({
+  connection->stream->start({
       .greeted =
-          [this, with_guest](const Preamble& preamble) {
-            with_guest([&](const GuestPointer& present) { greeted(present, preamble); });
+          [this, with_connection](const Preamble& preamble) {
+            with_connection([&](const ConnectionPointer& present) { greeted(present, preamble); });
           },
       .received =
-          [this, with_guest](const Message& message) {
-            with_guest([&](const GuestPointer& present) { received(present, message); });
+          [this, with_connection](const Message& message) {
+            with_connection([&](const ConnectionPointer& present) { received(present, message); });
           },
       .closed =
-          [this, with_guest](const std::string& why) {
-            with_guest([&](const GuestPointer& present) { closed(present, why); });
+          [this, with_connection](const std::string& why) {
+            with_connection([&](const ConnectionPointer& present) { closed(present, why); });
           },
   });
 }
 
-void Service::Room::greeted(const GuestPointer& guest, const Preamble& preamble) {
-  guest->stream->send(encode(Preamble{.magic = magic_}));
+void Service::Server::greeted(const ConnectionPointer& connection, const Preamble& preamble) {
+  connection->stream->send(encode(Preamble{.magic = magic_}));
   if (preamble.magic != magic_) {
-    log(LogLevel::warn, -1, "refused a rank of another job from " + guest->address);
-    refuse(guest, {.retry = 1, .message = "the service there belongs to another job"});
+    log(LogLevel::warn, -1, "refused a rank of another job from " + connection->address);
+    refuse(connection, {.retry = 1, .message = "the service there belongs to another job"});
   } else if (preamble.version != protocol_version) {
-    const Refused refusal{.message = "the process at " + guest->address + " speaks version " +
+    const Refused refusal{.message = "the process at " + connection->address + " speaks version " +
                                      std::to_string(preamble.version) +
                                      " of the control protocol, the others version " +
                                      std::to_string(protocol_version),
                           .remedy = "run every rank with the same version of rondo"};
-    refuse(guest, refusal);
-    fail_meeting(refusal);
+    refuse(connection, refusal);
+    fail_bootstrap(refusal);
   }
 }
 
-void Service::Room::received(const GuestPointer& guest, const Message& message) {
-  if (guest->departed) return;
-  if (const auto* hello = std::get_if<Hello>(&message); hello != nullptr && !guest->introduced) {
-    introduce(guest, *hello);
-  } else if (!guest->introduced) {
-    closed(guest, "it sent a message before its name");
-  } else if (const auto* late = std::get_if<MeetingExpired>(&message)) {
+void Service::Server::received(const ConnectionPointer& connection, const Message& message) {
+  if (connection->departed) return;
+  if (const auto* hello = std::get_if<Hello>(&message);
+      hello != nullptr && !connection->introduced) {
+    introduce(connection, *hello);
+  } else if (!connection->introduced) {
+    closed(connection, "it sent a message before its name");
+  } else if (const auto* late = std::get_if<BootstrapExpired>(&message)) {
     expired(late->milliseconds);
   } else if (std::holds_alternative<Closing>(message)) {
-    guest->told = true;
+    connection->told = true;
     count();
   } else if (coordinator_) {
-    coordinator_->receive(guest->hello.rank, message, clock_.now());
+    coordinator_->receive(connection->hello.rank, message, clock_.now());
     if (std::holds_alternative<Bye>(message)) {
-      guest->departed = true;
-      guest->stream->finish();
+      connection->departed = true;
+      connection->stream->finish();
     }
     arm_ticker();
   }
 }
 
-void Service::Room::introduce(const GuestPointer& guest, const Hello& hello) {
-  if (refusal_) return refuse(guest, *refusal_);
+void Service::Server::introduce(const ConnectionPointer& connection, const Hello& hello) {
+  if (refusal_) return refuse(connection, *refusal_);
   if (coordinator_) {
-    return refuse(guest, {.retry = 1,
-                          .message = "the job there is complete: all " +
-                                     std::to_string(by_rank_.size()) + " ranks have joined"});
+    return refuse(connection, {.retry = 1,
+                               .message = "the job there is complete: all " +
+                                          std::to_string(by_rank_.size()) + " ranks have joined"});
   }
-  guest->introduced = true;
-  guest->hello = hello;
+  connection->introduced = true;
+  connection->hello = hello;
   const auto first = std::find_if(by_rank_.begin(), by_rank_.end(),
-                                  [](const GuestPointer& other) { return other != nullptr; });
+                                  [](const ConnectionPointer& other) { return other != nullptr; });
   if (hello.ranks < 1 || hello.ranks > most_ranks || hello.rank < 0 || hello.rank >= hello.ranks) {
-    return fail_meeting({.peer = hello.rank,
-                         .message = "a process joined as " + describe(hello) + " of a world of " +
-                                    std::to_string(hello.ranks) + " ranks",
-                         .remedy = "number the ranks from 0 to one less than WORLD_SIZE"});
+    return fail_bootstrap({.peer = hello.rank,
+                           .message = "a process joined as " + describe(hello) + " of a world of " +
+                                      std::to_string(hello.ranks) + " ranks",
+                           .remedy = "number the ranks from 0 to one less than WORLD_SIZE"});
   }
   if (first != by_rank_.end() && hello.ranks != static_cast<int>(by_rank_.size())) {
-    return fail_meeting({.peer = hello.rank,
-                         .message = describe(hello) + " counts " + std::to_string(hello.ranks) +
-                                    " ranks in the world but " + describe((*first)->hello) +
-                                    " counts " + std::to_string(by_rank_.size()),
-                         .remedy = "set the same WORLD_SIZE on every rank"});
+    return fail_bootstrap({.peer = hello.rank,
+                           .message = describe(hello) + " counts " + std::to_string(hello.ranks) +
+                                      " ranks in the world but " + describe((*first)->hello) +
+                                      " counts " + std::to_string(by_rank_.size()),
+                           .remedy = "set the same WORLD_SIZE on every rank"});
   }
   by_rank_.resize(static_cast<std::size_t>(hello.ranks));
-  auto& seat = by_rank_[static_cast<std::size_t>(hello.rank)];
-  if (seat != nullptr) {
-    return fail_meeting({.peer = hello.rank,
-                         .message = "two processes joined as rank " + std::to_string(hello.rank) +
-                                    ": host " + seat->hello.host.hostname + ", pid " +
-                                    std::to_string(seat->hello.host.pid) + " and host " +
-                                    hello.host.hostname + ", pid " + std::to_string(hello.host.pid),
-                         .remedy = "give every process a RANK of its own"});
+  auto& place = by_rank_[static_cast<std::size_t>(hello.rank)];
+  if (place != nullptr) {
+    return fail_bootstrap(
+        {.peer = hello.rank,
+         .message = "two processes joined as rank " + std::to_string(hello.rank) + ": host " +
+                    place->hello.host.hostname + ", pid " + std::to_string(place->hello.host.pid) +
+                    " and host " + hello.host.hostname + ", pid " + std::to_string(hello.host.pid),
+         .remedy = "give every process a RANK of its own"});
   }
-  seat = guest;
+  place = connection;
   count();
   check_complete();
 }
 
-void Service::Room::check_complete() {
+void Service::Server::check_complete() {
   if (std::count(by_rank_.begin(), by_rank_.end(), nullptr) != 0) return;
   Welcome welcome{.service = host_};
-  for (const auto& guest : by_rank_) welcome.hosts.push_back(guest->hello.host);
+  for (const auto& connection : by_rank_) welcome.hosts.push_back(connection->hello.host);
   coordinator_.emplace(welcome.hosts, [this](int rank, const Message& message) {
-    const auto& guest = by_rank_[static_cast<std::size_t>(rank)];
-    if (guest != nullptr) guest->stream->send(encode(message));
+    const auto& connection = by_rank_[static_cast<std::size_t>(rank)];
+    if (connection != nullptr) connection->stream->send(encode(message));
   });
   const auto bytes = encode(Message(std::move(welcome)));
-  for (const auto& guest : by_rank_) {
-    guest->stream->set_longest(longest_message);
-    guest->stream->send(bytes);
+  for (const auto& connection : by_rank_) {
+    connection->stream->set_longest(longest_message);
+    connection->stream->send(bytes);
   }
 }
 
-void Service::Room::closed(const GuestPointer& guest, const std::string& why) {
-  drop(guest);
-  if (guest->departed) return;
-  if (!guest->introduced) {
+void Service::Server::closed(const ConnectionPointer& connection, const std::string& why) {
+  drop(connection);
+  if (connection->departed) return;
+  if (!connection->introduced) {
     const auto level = why.empty() ? LogLevel::info : LogLevel::warn;
     log(level, -1,
-        "dropped a connection from " + guest->address +
+        "dropped a connection from " + connection->address +
             " that named no rank: " + (why.empty() ? "the other end closed it" : why));
   } else if (coordinator_) {
-    coordinator_->died(guest->hello.rank, clock_.now());
+    coordinator_->died(connection->hello.rank, clock_.now());
     arm_ticker();
   } else {
-    fail_meeting(
-        {.peer = guest->hello.rank,
-         .message = describe(guest->hello) + " joined and left before all ranks had joined",
+    fail_bootstrap(
+        {.peer = connection->hello.rank,
+         .message = describe(connection->hello) + " joined and left before all ranks had joined",
          .remedy = "look at the end of its output for the reason"});
   }
 }
 
-void Service::Room::drop(const GuestPointer& guest) {
-  guest->stream->close();
-  guest->timer.cancel();
-  std::ranges::replace(by_rank_, guest, nullptr);
-  guests_.erase(guest);
+void Service::Server::drop(const ConnectionPointer& connection) {
+  connection->stream->close();
+  connection->timer.cancel();
+  std::ranges::replace(by_rank_, connection, nullptr);
+  connections_.erase(connection);
   count();
 }
 
-void Service::Room::expired(std::uint64_t milliseconds) {
+void Service::Server::expired(std::uint64_t milliseconds) {
   if (coordinator_ || refusal_) return;
   std::vector<int> missing;
   for (std::size_t rank = 0; rank < by_rank_.size(); ++rank) {
     if (by_rank_[rank] == nullptr) missing.push_back(static_cast<int>(rank));
   }
-  fail_meeting({.peer = missing.front(),
-                .message = rank_list(missing) + " of " + std::to_string(by_rank_.size()) +
-                           " did not join at port " + std::to_string(port()) + " of " +
-                           host_.hostname + " within " + seconds(milliseconds),
-                .remedy = "check that every rank was started, with the same " + named_by_ +
-                          ", and can reach that port, or raise RONDO_BOOTSTRAP_TIMEOUT"});
+  fail_bootstrap({.peer = missing.front(),
+                  .message = rank_list(missing) + " of " + std::to_string(by_rank_.size()) +
+                             " did not join at port " + std::to_string(port()) + " of " +
+                             host_.hostname + " within " + seconds(milliseconds),
+                  .remedy = "check that every rank was started, with the same " + named_by_ +
+                            ", and can reach that port, or raise RONDO_BOOTSTRAP_TIMEOUT"});
 }
 
-void Service::Room::refuse(const GuestPointer& guest, const Refused& refusal) {
-  guest->departed = true;
-  guest->stream->send(encode(Message(refusal)));
-  guest->stream->finish();
+void Service::Server::refuse(const ConnectionPointer& connection, const Refused& refusal) {
+  connection->departed = true;
+  connection->stream->send(encode(Message(refusal)));
+  connection->stream->finish();
 }
 
-void Service::Room::fail_meeting(const Refused& refusal) {
+void Service::Server::fail_bootstrap(const Refused& refusal) {
   if (coordinator_ || refusal_) return;
   refusal_ = refusal;
   attendance_.note_failure();
-  for (const auto& guest : guests_) {
-    if (guest->introduced && !guest->departed) refuse(guest, *refusal_);
+  for (const auto& connection : connections_) {
+    if (connection->introduced && !connection->departed) refuse(connection, *refusal_);
   }
 }
 
-void Service::Room::arm_ticker() {
+void Service::Server::arm_ticker() {
   const auto next = coordinator_ ? coordinator_->next_tick() : std::nullopt;
   if (!next) return;
   ticker_.expires_after(std::min<Coordinator::Clock::duration>(*next - clock_.now(), awake_step));
@@ -310,41 +311,41 @@ void Service::Room::arm_ticker() {
 }
 
 /// `goes`: now, not only soon.
-void Service::Room::say_goodbye(bool goes) {
+void Service::Server::say_goodbye(bool goes) {
   closing_ = true;
   if (coordinator_) coordinator_->tell_of_departed();
-  for (const auto& guest : by_rank_) {
-    if (guest == nullptr || guest->departed) continue;
-    guest->stream->send(encode(Message(Closing{})));
-    if (goes) guest->stream->finish();
-    guest->departed = goes;
+  for (const auto& connection : by_rank_) {
+    if (connection == nullptr || connection->departed) continue;
+    connection->stream->send(encode(Message(Closing{})));
+    if (goes) connection->stream->finish();
+    connection->departed = goes;
   }
   count();
 }
 
 /// Once all have left, it listens no more, and its thread ends with the last stranger.
-void Service::Room::count() {
+void Service::Server::count() {
   Attendance::Counts counts{.told = closing_};
-  for (const GuestPointer& guest : by_rank_) {
-    if (guest == nullptr) continue;
+  for (const ConnectionPointer& connection : by_rank_) {
+    if (connection == nullptr) continue;
     ++counts.present;
-    if (!same_process(guest->hello.host, host_)) ++counts.others;
-    counts.told = counts.told && (guest->departed || guest->told);
+    if (!same_process(connection->hello.host, host_)) ++counts.others;
+    counts.told = counts.told && (connection->departed || connection->told);
   }
   counts.is_over = coordinator_ && counts.present == 0;
   if (counts.is_over) listener_.close();
   attendance_.set(counts);
 }
 
-Service::Service(const MeetingPoint& point, const HostInfo& host)
-    : room_(std::make_unique<Room>(point, host)) {}
+Service::Service(const BootstrapPoint& point, const HostInfo& host)
+    : server_(std::make_unique<Server>(point, host)) {}
 
 Service::~Service() {
-  if (!maker_.is_this()) static_cast<void>(room_.release());
+  if (!maker_.is_this()) static_cast<void>(server_.release());
 }
 
-std::uint16_t Service::port() const { return room_->port(); }
-void Service::let_others_leave() { room_->let_others_leave(); }
-bool Service::is_over() const { return room_->is_over(); }
+std::uint16_t Service::port() const { return server_->port(); }
+void Service::let_others_leave() { server_->let_others_leave(); }
+bool Service::is_over() const { return server_->is_over(); }
 
 }  // namespace rondo::control

@@ -17,7 +17,7 @@ class Service {
   /// Listens on all interfaces, IPv4 and IPv6; of `point` the address is not read. Port 0: a free
   /// one. Magic 0: the port's default. `host` is this process. Throws Error{bootstrap} when the
   /// port is in use.
-  Service(const MeetingPoint& point, const HostInfo& host);
+  Service(const BootstrapPoint& point, const HostInfo& host);
   /// As let_others_leave(), unless that was called. Then it goes, and the communicators of ranks
   /// that are still there go on without it. Does nothing in a child by fork(), which has none of the
   /// threads and shares the descriptors that wake the parent's.
@@ -36,9 +36,9 @@ class Service {
   static constexpr std::chrono::milliseconds linger{3000};
 
  private:
-  class Room;
+  class Server;
   const MakerProcess maker_;
-  std::unique_ptr<Room> room_;
+  std::unique_ptr<Server> server_;
 };
 
 /// The magic number of jobs without a unique id. Any constant would do; the port in it tells two

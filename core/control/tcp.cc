@@ -42,16 +42,16 @@ class TcpControl final : public Control,
                          public ControlTransport,
                          public std::enable_shared_from_this<TcpControl> {
  public:
-  TcpControl(Seat seat, int rank, std::chrono::milliseconds deadline,
+  TcpControl(Joined joined, int rank, std::chrono::milliseconds deadline,
              std::shared_ptr<Service> service)
       : rank_(rank),
         deadline_(deadline),
-        hosts_(std::move(seat.welcome.hosts)),
-        served_by_(std::move(seat.welcome.service)),
+        hosts_(std::move(joined.welcome.hosts)),
+        served_by_(std::move(joined.welcome.service)),
         service_(std::move(service)) {
-    seat.reader.set_longest(longest_message);
-    stream_ =
-        std::make_shared<Stream>(adopt(io_, std::move(seat.socket)), std::move(seat.reader), true);
+    joined.reader.set_longest(longest_message);
+    stream_ = std::make_shared<Stream>(adopt(io_, std::move(joined.socket)),
+                                       std::move(joined.reader), true);
     stream_->start({.received = [this](const Message& message) { received(message); },
                     .closed = [this](const std::string&) { closed(); }});
     thread_ = quiet_thread("rondo-control", [this] { run_handlers(io_); });
@@ -232,7 +232,7 @@ class TcpControl final : public Control,
 }  // namespace
 }  // namespace control
 
-std::shared_ptr<Control> meet(const MeetingPoint& point, int rank, int ranks, bool serving,
+std::shared_ptr<Control> meet(const BootstrapPoint& point, int rank, int ranks, bool serving,
                               const HostInfo& host, std::chrono::milliseconds deadline) {
   if (ranks < 1 || rank < 0 || rank >= ranks) {
     throw Error(ErrorCode::bootstrap,
@@ -252,14 +252,14 @@ std::shared_ptr<Control> meet(const MeetingPoint& point, int rank, int ranks, bo
   } else {
     service = served.at(point);
   }
-  auto seat = control::take_seat(target, {.rank = rank, .ranks = ranks, .host = host}, deadline);
+  auto joined = control::join_world(target, {.rank = rank, .ranks = ranks, .host = host}, deadline);
   return std::make_shared<control::TcpControl>(
-      std::move(seat), rank, deadline,
+      std::move(joined), rank, deadline,
       service ? served.join(point.magic, std::move(service)) : nullptr);
 }
 
-MeetingPoint serve_meeting(const std::string& interface, AddressFamily family) {
-  MeetingPoint point;
+BootstrapPoint serve_bootstrap(const std::string& interface, AddressFamily family) {
+  BootstrapPoint point;
   point.address = own_address(interface, family);
   std::random_device random;
   point.magic = (std::uint64_t{random()} << 32 | random()) | 1;

@@ -64,7 +64,7 @@ constexpr Setting table[] = {
     {"RONDO_COMM_BLOCKING", "NCCL_COMM_BLOCKING", "0 or 1", "what the program asks for",
      "NCCL's API: 1: communicators are blocking; 0: non-blocking", value<&Config::blocking>},
     {"RONDO_COMM_ID", "NCCL_COMM_ID", "address:port of rank 0", "where the id was made",
-     "where the ranks of a unique id meet: rank 0 listens there", value<&Config::meeting>},
+     "where the ranks of a unique id meet: rank 0 listens there", value<&Config::bootstrap>},
     {"RONDO_CUMEM_ENABLE", "NCCL_CUMEM_ENABLE", "-2, 0 or 1", "-2",
      "GPU memory of ncclMemAlloc: -2 and 1: from cuMemCreate where driver and GPU support "
      "it; 0: from cuMemAlloc",

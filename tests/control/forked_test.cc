@@ -54,7 +54,7 @@ TEST_CASE("a rank that is killed is dead, whatever a child that it forked still 
   }
 }
 
-TEST_CASE("a child that its rank forked does not hold the port of the meeting") {
+TEST_CASE("a child that its rank forked does not hold the port of the bootstrap") {
   const int port = free_port();
   const Gate gate;
   const Gate forked;

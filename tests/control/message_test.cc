@@ -18,7 +18,7 @@ std::vector<Message> samples() {
                                      ReduceOperator::min, 2, 7, DataType::float32, true}}};
   return {
       Hello{.rank = 3, .ranks = 4, .host = host},
-      MeetingExpired{.milliseconds = 60000},
+      BootstrapExpired{.milliseconds = 60000},
       Welcome{.hosts = {host, host}, .service = host},
       Refused{.retry = 1, .peer = 2, .message = "m", .remedy = "r"},
       Closing{},

@@ -54,7 +54,7 @@ TEST_CASE("no descriptors left: every rank says so, and what to raise") {
   check_told(result, 3, "system", {"ulimit -n"});
 }
 
-TEST_CASE("no descriptors left for the meeting itself") {
+TEST_CASE("no descriptors left for the bootstrap itself") {
   auto command = job_of(2, {"--grace", "1"}, {"1:limit_descriptors=0", "join"});
   command.environment = {"RONDO_BOOTSTRAP_TIMEOUT=60"};
   const auto result = finish(command);
@@ -63,7 +63,7 @@ TEST_CASE("no descriptors left for the meeting itself") {
   const auto failures = failures_in(result.output);
   REQUIRE(failures.count(1) == 1);
   CHECK(failures.at(1).code == "system");
-  CHECK(failures.at(1).seconds < 30);  // it does not wait for the meeting to be over
+  CHECK(failures.at(1).seconds < 30);  // it does not wait for the bootstrap to be over
   CHECK(contains(failures.at(1).text, "ulimit -n"));
 }
 

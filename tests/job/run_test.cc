@@ -90,7 +90,7 @@ TEST_CASE("ranks started by hand need no rondorun") {
   }
 }
 
-TEST_CASE("the meeting may be by a unique id, which any rank may have made") {
+TEST_CASE("the bootstrap may be by a unique id, which any rank may have made") {
   const int maker = GENERATE(0, 2);
   const TemporaryFolder folder;
   const auto result = finish(job_of(3, {},
@@ -99,7 +99,7 @@ TEST_CASE("the meeting may be by a unique id, which any rank may have made") {
   check_clean(result);
 }
 
-TEST_CASE("the rank that serves the meeting may finish first: it waits for those that go on") {
+TEST_CASE("the rank that serves the bootstrap may finish first: it waits for those that go on") {
   const TemporaryFolder folder;
   const std::string join = GENERATE(as<std::string>(), "join", "join_by_id=2,");
   const auto result = finish(job_of(4, {},

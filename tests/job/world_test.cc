@@ -124,7 +124,7 @@ TEST_CASE("a port that another program listens on is named, with what to set") {
   CHECK(contains(failures[1].text, "something that is not rondo listens there"));
 }
 
-TEST_CASE("strangers at the meeting are turned away and logged, and the job goes on") {
+TEST_CASE("strangers at the bootstrap are turned away and logged, and the job goes on") {
   const TemporaryFolder folder;
   const std::string file = folder / "go";
   Process process(job_of(3, {},

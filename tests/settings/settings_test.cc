@@ -74,7 +74,7 @@ TEST_CASE("every setting is read") {
   CHECK(config.debug.level == LogLevel::info);
   CHECK(config.debug.subsystems == (bits_of(LogSubsystem::net) | bits_of(LogSubsystem::tuning)));
   CHECK(config.debug.file == "log.%h.%p");
-  CHECK(config.meeting == "10.0.0.1:29500");
+  CHECK(config.bootstrap == "10.0.0.1:29500");
   CHECK(config.check_pointers == false);
   CHECK(config.blocking == false);
   CHECK(config.nccl_version == 23007);

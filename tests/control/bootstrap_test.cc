@@ -33,7 +33,7 @@ HostInfo child_host() {
   return host;
 }
 
-MeetingPoint point_at(int port) {
+BootstrapPoint point_at(int port) {
   return {.address = "127.0.0.1", .port = static_cast<std::uint16_t>(port)};
 }
 
@@ -134,14 +134,14 @@ TEST_CASE("without rank 0 the others say where they looked") {
             "RONDO_PORT), and that no firewall blocks the port");
 }
 
-TEST_CASE("a meeting that nobody serves is named in the way the ranks were told of it") {
-  const MeetingPoint by_id{.address = "127.0.0.1",
-                           .port = static_cast<std::uint16_t>(free_port()),
-                           .magic = 7,
-                           .named_by = "unique id"};
-  const MeetingPoint by_variable{
+TEST_CASE("a bootstrap that nobody serves is named in the way the ranks were told of it") {
+  const BootstrapPoint by_id{.address = "127.0.0.1",
+                             .port = static_cast<std::uint16_t>(free_port()),
+                             .magic = 7,
+                             .named_by = "unique id"};
+  const BootstrapPoint by_variable{
       .address = "127.0.0.1", .port = by_id.port, .named_by = "NCCL_COMM_ID"};
-  const auto report_of = [](const MeetingPoint& point) {
+  const auto report_of = [](const BootstrapPoint& point) {
     return Child([&] {
              meet(point, 1, 2, false, child_host(), milliseconds{200});
              return std::string();
@@ -171,7 +171,7 @@ TEST_CASE("an unknown host name is named in the error") {
   CHECK(says(child.report(), "the name no.such.host.invalid is not known"));
 }
 
-TEST_CASE("a rank that comes twice ends the meeting for all") {
+TEST_CASE("a rank that comes twice ends the bootstrap for all") {
   const int port = free_port();
   std::vector<Child> children;
   for (const int rank : {0, 2, 2}) {
@@ -184,7 +184,7 @@ TEST_CASE("a rank that comes twice ends the meeting for all") {
   }
 }
 
-TEST_CASE("ranks that disagree on the world's size end the meeting for all") {
+TEST_CASE("ranks that disagree on the world's size end the bootstrap for all") {
   const int port = free_port();
   Child zero([=] { return meet_and_exchange(port, 0, 4, long_enough); });
   Child one([=] { return meet_and_exchange(port, 1, 8, long_enough); });
@@ -215,7 +215,7 @@ TEST_CASE("a port in use is an error that names it") {
   }
 }
 
-TEST_CASE("strangers on the port do not disturb the meeting") {
+TEST_CASE("strangers on the port do not disturb the bootstrap") {
   const int port = free_port();
   const auto log_file =
       std::filesystem::temp_directory_path() / ("rondo_strangers." + std::to_string(::getpid()));
@@ -253,7 +253,7 @@ TEST_CASE("strangers on the port do not disturb the meeting") {
   CHECK(says(logged, "refused a rank of another job from 127.0.0.1:"));
 }
 
-TEST_CASE("another version of the protocol ends the meeting for all") {
+TEST_CASE("another version of the protocol ends the bootstrap for all") {
   const int port = free_port();
   Child zero([=] { return meet_and_exchange(port, 0, 2, long_enough); });
   const auto future = connect_plainly(port);
@@ -267,7 +267,7 @@ TEST_CASE("another version of the protocol ends the meeting for all") {
                                 " of the control protocol, the others version " + version));
 }
 
-TEST_CASE("a rank that dies during the meeting ends it for all") {
+TEST_CASE("a rank that dies during the bootstrap ends it for all") {
   const int port = free_port();
   Child zero([=] { return meet_and_exchange(port, 0, 3, long_enough); });
   {
@@ -296,9 +296,9 @@ std::string greet_and_end(UniqueFd listener, std::uint64_t magic) {
   return "greeted";
 }
 
-TEST_CASE("the end of a service during the meeting is told, at once where no other can come") {
+TEST_CASE("the end of a service during the bootstrap is told, at once where no other can come") {
   for (const bool by_id : {false, true}) {
-    MeetingPoint point = point_at(free_port());
+    BootstrapPoint point = point_at(free_port());
     if (by_id) point.magic = 7;
     UniqueFd listener = listen_plainly(point.port);
     const Gate up;
@@ -323,7 +323,7 @@ TEST_CASE("the end of a service during the meeting is told, at once where no oth
 
 TEST_CASE("a service for a unique id is met by every rank, over IPv4 or IPv6") {
   Child all([] {
-    const auto point = serve_meeting("lo", AddressFamily::any);
+    const auto point = serve_bootstrap("lo", AddressFamily::any);
     std::vector<std::string> texts(3);
     test::on_all_ranks(3, [&](int rank) {
       auto mine = point;
@@ -344,7 +344,7 @@ TEST_CASE("a process that served a unique id and ends at once fails no other ran
   const UniqueFd reads(ends[0]);
   const UniqueFd writes(ends[1]);
   Child zero([&] {
-    const auto point = serve_meeting("lo", AddressFamily::any);
+    const auto point = serve_bootstrap("lo", AddressFamily::any);
     const std::array<std::uint64_t, 2> told{point.port, point.magic};
     if (::write(writes.get(), told.data(), sizeof(told)) != sizeof(told)) return std::string("?");
     const auto control = meet(point, 0, 2, false, child_host(), long_enough);
