@@ -35,9 +35,9 @@ void forgotten(void* data) {
 
 DeviceCalls::DeviceCalls(std::shared_ptr<Watcher> watcher)
     : watcher_(std::move(watcher)),
-      context_(watcher_->area().context()),
-      windows_(watcher_->area()),
-      message_state_(watcher_->area().ranks()) {
+      context_(watcher_->heap().context()),
+      windows_(watcher_->heap()),
+      message_state_(watcher_->heap().ranks()) {
   const cuda::RelaxedCapture relaxed;
   const cuda::CurrentContext current(context_);
   order_ = std::make_shared<stream::Order>();
@@ -52,21 +52,21 @@ std::shared_ptr<DeviceCalls> DeviceCalls::make(
     executor = resident::Executor::make(state, context.get());
     return executor != nullptr ? resident::Executor::bytes(state->size()) : std::size_t{0};
   };
-  const auto use = [&](const Area& area) {
-    if (executor != nullptr) executor->connect(area.more());
+  const auto use = [&](const StagingHeap& heap) {
+    if (executor != nullptr) executor->connect(heap.more());
   };
-  std::unique_ptr<Area> area;
+  std::unique_ptr<StagingHeap> heap;
   try {
-    area = Area::make(state, context, line, more, use);
+    heap = StagingHeap::make(state, context, line, more, use);
   } catch (...) {
     let_go(std::move(executor), context.get());
     throw;
   }
-  if (area == nullptr) {
+  if (heap == nullptr) {
     let_go(std::move(executor), context.get());
     return nullptr;
   }
-  return begin_with(std::make_shared<Watcher>(state, line, std::move(area), std::move(executor)));
+  return begin_with(std::make_shared<Watcher>(state, line, std::move(heap), std::move(executor)));
 }
 
 std::shared_ptr<DeviceCalls> DeviceCalls::begin_with(const std::shared_ptr<Watcher>& watcher) {
@@ -114,10 +114,10 @@ bool DeviceCalls::serves(const stream::Request& request) const {
     return call.count == 0 ||
            (request.sends ? request.where.input : request.where.output).on_device;
   if (call.collective == Collective::barrier || call.count == 0) return false;
-  const Area& area = watcher_->area();
-  if (info(call.collective).reduces && !area.reduces()) return false;
+  const StagingHeap& heap = watcher_->heap();
+  if (info(call.collective).reduces && !heap.reduces()) return false;
   const auto has = [&](Buffer buffer) {
-    return bytes_of(request, buffer, area.rank(), area.ranks()) > 0;
+    return bytes_of(request, buffer, heap.rank(), heap.ranks()) > 0;
   };
   if (has(Buffer::input) && !request.where.input.on_device) return false;
   return !has(Buffer::output) || request.where.output.on_device;
@@ -134,7 +134,7 @@ void DeviceCalls::check_context(const stream::Request& request) const {
   if (context == context_) return;
   throw Error(ErrorCode::invalid_usage,
               "this stream is of another CUDA context than the communicator",
-              {.rank = watcher_->area().rank(),
+              {.rank = watcher_->heap().rank(),
                .call = to_string(request.call),
                .remedy = "use a communicator for one device, and make that device current"});
 }
@@ -166,11 +166,11 @@ void DeviceCalls::begin(const stream::Request& request) {
   check_context(request);
   capture_ = cuda::capture_of(request.stream);
   stream_ = request.stream;
-  const Area& area = watcher_->area();
+  const StagingHeap& heap = watcher_->heap();
   const resident::Executor* const executor = watcher_->executor();
   const bool waits = executor != nullptr && executor->serves(request.call);
   const WindowPlaces places =
-      waits ? WindowPlaces{} : places_of(request, windows_, area.rank(), area.ranks());
+      waits ? WindowPlaces{} : places_of(request, windows_, heap.rank(), heap.ranks());
   const std::uint64_t sequence = watcher_->announce(request.call, true, places);
   if (sequence == 0) return rethrow_failure();
   number_ = 0;
@@ -179,7 +179,7 @@ void DeviceCalls::begin(const stream::Request& request) {
     if (waits) {
       resident_ = request;
     } else {
-      running_.emplace(area, request, find_buffers(places, number), turn_, number,
+      running_.emplace(heap, request, find_buffers(places, number), turn_, number,
                        collective_entries_);
       turn_ = running_->next_turn();
     }
@@ -192,17 +192,17 @@ void DeviceCalls::begin(const stream::Request& request) {
 /// withdraw().
 Buffers DeviceCalls::find_buffers(const WindowPlaces& places, std::uint64_t number) const {
   if (places == WindowPlaces{}) return {};
-  const Area& area = watcher_->area();
-  const SharedPage& page = area.page();
-  const std::atomic_ref reading(page.reading(area.rank()));
+  const StagingHeap& heap = watcher_->heap();
+  const FlagSegment& flags = heap.flags();
+  const std::atomic_ref reading(flags.reading(heap.rank()));
   const std::uint32_t before = reading.load(std::memory_order_relaxed);  // written by this thread
   // seq_cst, as withdraw(): each stores one and loads the other, so one of them sees both.
-  if (number != 0) reading.store(SharedPage::reading_number(number), std::memory_order_seq_cst);
-  for (int peer = 0; peer < area.ranks(); ++peer) {
-    if (std::atomic_ref(page.withdrawn(peer)).load(std::memory_order_seq_cst) == 0) continue;
+  if (number != 0) reading.store(FlagSegment::reading_number(number), std::memory_order_seq_cst);
+  for (int peer = 0; peer < heap.ranks(); ++peer) {
+    if (std::atomic_ref(flags.withdrawn(peer)).load(std::memory_order_seq_cst) == 0) continue;
     reading.store(before, std::memory_order_seq_cst);
     throw Error(ErrorCode::aborted, "a peer has ended this communicator",
-                {.rank = area.rank(), .peer = peer, .remedy = "make a new one"});
+                {.rank = heap.rank(), .peer = peer, .remedy = "make a new one"});
   }
   return {windows_.addresses(places.input), windows_.addresses(places.output)};
 }
@@ -252,7 +252,7 @@ void check_own(const Call& sent, const Call& received, int rank) {
 /// itself has only one side.
 void DeviceCalls::announce(const std::vector<stream::Request>& messages,
                            const std::vector<bool>& served) {
-  const int rank = watcher_->area().rank();
+  const int rank = watcher_->heap().rank();
   std::vector<const stream::Request*> sends;
   std::vector<const stream::Request*> receives;
   for (std::size_t i = 0; i < messages.size(); ++i) {
@@ -292,10 +292,10 @@ void DeviceCalls::begin(std::vector<stream::Request> group, const std::vector<bo
     stream_ = messages.front().stream;
     capture_ = cuda::capture_of(stream_);
     const std::uint64_t number = capture_ ? 0 : watcher_->next();
-    Waiting waiting = waiting_for(messages, watcher_->area().rank());
+    Waiting waiting = waiting_for(messages, watcher_->heap().rank());
     note_in_trace(messages);
     const cuda::RelaxedCapture relaxed;  // it may need streams
-    messages_.emplace(watcher_->area(), std::move(messages), message_state_, number);
+    messages_.emplace(watcher_->heap(), std::move(messages), message_state_, number);
     enter(std::move(waiting), number);
   });
 }
@@ -307,7 +307,7 @@ bool DeviceCalls::advance() {
   guarded([&] {
     if (number_ != 0) wait_for_room();
     if (resident_) {
-      put_resident(watcher_->area(), *watcher_->executor(), *resident_, number_);
+      put_resident(watcher_->heap(), *watcher_->executor(), *resident_, number_);
     } else {
       more = running_ ? running_->advance() : messages_->advance();
     }
@@ -326,8 +326,8 @@ bool DeviceCalls::advance() {
 /// What is in the stream comes to its end, as the watcher answers for everybody from here on.
 void DeviceCalls::give_up(const Error& error) noexcept {
   watcher_->fail(error);
-  const SharedPage& page = watcher_->area().page();
-  const std::uint32_t& completed = page.completed(watcher_->area().rank());
+  const FlagSegment& flags = watcher_->heap().flags();
+  const std::uint32_t& completed = flags.completed(watcher_->heap().rank());
   std::optional<Messages> messages;
   if (messages_) messages.emplace(std::move(*messages_));
   running_.reset();
@@ -337,7 +337,7 @@ void DeviceCalls::give_up(const Error& error) noexcept {
   watcher_->disorder();      // what follows may come before earlier calls in other streams
   try {
     if (messages) messages->gather();
-    check(driver().stream_write_value(stream_, page.device_address(completed),
+    check(driver().stream_write_value(stream_, flags.device_address(completed),
                                       static_cast<unsigned>(number_), cuda::write_value_default),
           "cuStreamWriteValue32");
     order_->record(stream_, std::nullopt);
@@ -355,24 +355,24 @@ void DeviceCalls::finish() {
 
 /// What they read lies in this rank's memory, which a process must not take away by ending.
 void DeviceCalls::wait_for_readers() {
-  const Area& area = watcher_->area();
+  const StagingHeap& heap = watcher_->heap();
   const auto begin = std::chrono::steady_clock::now();
   const auto wait = [&](Signal kind, int place, int peer) {
     // acquire: the reader has read.
-    const std::atomic_ref read(area.page().signal(kind, place, peer, area.rank()));
+    const std::atomic_ref read(heap.flags().signal(kind, place, peer, heap.rank()));
     while (read.load(std::memory_order_acquire) == 0 && !watcher_->has_failed()) {
       if (std::chrono::steady_clock::now() - begin > watcher_->state().watchdog().timeout()) {
         throw Error(ErrorCode::timeout,
                     "what this rank has shown or sent was not read before the timeout",
-                    {.rank = area.rank(),
+                    {.rank = heap.rank(),
                      .peer = peer,
                      .remedy = "make the peer take part in every call and receive every message"});
       }
       std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
   };
-  for (int peer = 0; peer < area.ranks(); ++peer) {
-    if (peer == area.rank()) continue;
+  for (int peer = 0; peer < heap.ranks(); ++peer) {
+    if (peer == heap.rank()) continue;
     for (int half = 0; half < halves; ++half) wait(Signal::free, half, peer);
     for (int slot = 0; slot < slots; ++slot) wait(Signal::taken, slot, peer);
   }

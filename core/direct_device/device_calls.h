@@ -40,7 +40,7 @@ class DeviceCalls {
  public:
   static constexpr std::size_t queued_entries = 512;
 
-  /// Collective. Null on every rank if any rank cannot take part: see Area::make().
+  /// Collective. Null on every rank if any rank cannot take part: see StagingHeap::make().
   static std::shared_ptr<DeviceCalls> make(const std::shared_ptr<detail::CommunicatorState>& state,
                                            const cuda::SharedContext& context);
   ~DeviceCalls();
@@ -86,7 +86,7 @@ class DeviceCalls {
   /// Throws why no call can succeed any more, if so.
   void rethrow_failure() { watcher_->rethrow_failure(); }
   /// Device memory that this rank takes.
-  std::size_t bytes() const { return watcher_->area().bytes(); }
+  std::size_t bytes() const { return watcher_->heap().bytes(); }
   /// Tells the others that this rank makes no further call, so that a rank that waits for one
   /// fails.
   void leave() { watcher_->leave(); }
@@ -120,8 +120,8 @@ class DeviceCalls {
       traced_.add(watcher_->state(), request, trace::Way::between_devices, capture_.has_value());
   }
   void forget_reading() const {
-    const Area& area = watcher_->area();
-    area.page().forget_reading(area.rank());
+    const StagingHeap& heap = watcher_->heap();
+    heap.flags().forget_reading(heap.rank());
   }
   /// `number`: of the call that begins, 0 where it is captured.
   void enter(Waiting waiting, std::uint64_t number);

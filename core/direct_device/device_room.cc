@@ -15,10 +15,10 @@ std::size_t DeviceCalls::entries_of_newest() const {
 }
 
 std::size_t DeviceCalls::entries_of_earlier() {
-  const Area& area = watcher_->area();
+  const StagingHeap& heap = watcher_->heap();
   // relaxed: it orders nothing.
   const std::uint32_t completed =
-      std::atomic_ref(area.page().completed(area.rank())).load(std::memory_order_relaxed);
+      std::atomic_ref(heap.flags().completed(heap.rank())).load(std::memory_order_relaxed);
   while (!earlier_.empty() &&
          static_cast<std::int32_t>(completed -
                                    static_cast<std::uint32_t>(earlier_.front().number)) >= 0) {

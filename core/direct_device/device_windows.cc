@@ -29,20 +29,20 @@ void DeviceCalls::deregister_window(std::uint32_t number) {
 }
 
 DeviceCalls::Readers DeviceCalls::find_readers() const {
-  const Area& area = watcher_->area();
-  const SharedPage& page = area.page();
-  const std::uint32_t unnoticed = std::uint32_t{1} << area.rank();
+  const StagingHeap& heap = watcher_->heap();
+  const FlagSegment& flags = heap.flags();
+  const std::uint32_t unnoticed = std::uint32_t{1} << heap.rank();
   Readers found;
-  for (int peer = 0; peer < area.ranks(); ++peer) {
-    if (peer == area.rank()) continue;
+  for (int peer = 0; peer < heap.ranks(); ++peer) {
+    if (peer == heap.rank()) continue;
     // acquire: what graphs that are gone did is done. relaxed: what began is asked for again.
-    const bool graphs = std::atomic_ref(page.captured(peer)).load(std::memory_order_acquire) != 0;
+    const bool graphs = std::atomic_ref(flags.captured(peer)).load(std::memory_order_acquire) != 0;
     const std::uint32_t replayed =
         graphs
-            ? std::atomic_ref(page.replayed(peer)).fetch_and(~unnoticed, std::memory_order_relaxed)
+            ? std::atomic_ref(flags.replayed(peer)).fetch_and(~unnoticed, std::memory_order_relaxed)
             : 0;
-    const bool busy = (replayed & unnoticed) != 0 || page.reads_windows(peer);
-    if ((!busy && !graphs) || !area.lives(peer)) continue;
+    const bool busy = (replayed & unnoticed) != 0 || flags.reads_windows(peer);
+    if ((!busy && !graphs) || !heap.lives(peer)) continue;
     found.busy |= busy;
     found.graphs |= graphs;
   }
@@ -51,9 +51,9 @@ DeviceCalls::Readers DeviceCalls::find_readers() const {
 
 void DeviceCalls::withdraw() {
   using Clock = std::chrono::steady_clock;
-  const Area& area = watcher_->area();
+  const StagingHeap& heap = watcher_->heap();
   // seq_cst: see find_buffers().
-  std::atomic_ref(area.page().withdrawn(area.rank())).store(1, std::memory_order_seq_cst);
+  std::atomic_ref(heap.flags().withdrawn(heap.rank())).store(1, std::memory_order_seq_cst);
   const std::scoped_lock lock(withdrawing_);
   const bool failed = watcher_->has_failed();
   if (failed && !failed_at_) failed_at_ = Clock::now();

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/control/call.h"
-#include "core/direct_device/page.h"
+#include "core/direct_device/flag_segment.h"
 #include "rondo/error.h"
 
 namespace rondo::direct_device {

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "core/direct_device/handover.h"
+#include "core/direct_device/descriptors.h"
 #include "core/transport/host.h"
 
 namespace rondo::direct_device {
@@ -15,7 +15,7 @@ using cuda::driver;
 
 namespace {
 
-/// Takes the place of a handover's name.
+/// Takes the place of a server's name.
 constexpr const char* nowhere = "-";
 
 }  // namespace
@@ -28,7 +28,7 @@ std::string Exported::str() const {
     text << std::setw(2) << static_cast<unsigned>(static_cast<unsigned char>(byte));
   text << std::dec << ' ' << segments.size();
   for (const std::size_t bytes : segments) text << ' ' << bytes;
-  text << ' ' << (handover.empty() ? nowhere : handover);
+  text << ' ' << (server.empty() ? nowhere : server);
   return text.str();
 }
 
@@ -42,8 +42,8 @@ Exported Exported::parse(std::istream& text) {
   text >> count;
   for (std::size_t left = text ? count : 0; left > 0 && text; --left)
     text >> exported.segments.emplace_back();
-  text >> exported.handover;
-  if (exported.handover == nowhere) exported.handover.clear();
+  text >> exported.server;
+  if (exported.server == nowhere) exported.server.clear();
   return exported;
 }
 
@@ -87,8 +87,8 @@ void Mapped::reach_in_process(const Exported& theirs) {
 
 void Mapped::map(const Exported& theirs, std::chrono::milliseconds patience) {
   if (!theirs.segments.empty()) {
-    Asking asking(theirs.handover, patience);
-    segments_.emplace(theirs.segments, [&] { return asking.next(); });
+    DescriptorClient client(theirs.server, patience);
+    segments_.emplace(theirs.segments, [&] { return client.next(); });
     address_ = segments_->address();
     return;
   }

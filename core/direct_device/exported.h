@@ -25,7 +25,7 @@ struct Exported {
   bool shared = false;              ///< `handle` is there, or nobody needs it
   cuda::IpcHandle handle{};
   std::vector<std::size_t> segments{};  ///< bytes of each, of memory of cuMemCreate
-  std::string handover{};  ///< where to ask for their descriptors, see handover.h; empty: nowhere
+  std::string server{};  ///< where to ask for their descriptors, see descriptors.h; empty: nowhere
 
   /// Words separated by blanks.
   std::string str() const;

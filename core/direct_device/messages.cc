@@ -6,11 +6,11 @@
 
 namespace rondo::direct_device {
 
-Messages::Messages(const Area& area, std::vector<stream::Request> requests, MessageState& state,
-                   std::uint64_t number)
-    : area_(area), requests_(std::move(requests)), state_(state), signals_(area), number_(number) {
+Messages::Messages(const StagingHeap& heap, std::vector<stream::Request> requests,
+                   MessageState& state, std::uint64_t number)
+    : heap_(heap), requests_(std::move(requests)), state_(state), signals_(heap), number_(number) {
   for (const stream::Request& request : requests_) {
-    if (request.peer != area_.rank()) cut(request);
+    if (request.peer != heap_.rank()) cut(request);
   }
   choose_streams();
   for (Kind& kind : kinds_) {
@@ -40,8 +40,8 @@ void Messages::cut(const stream::Request& request) {
   const std::size_t bytes = request.call.count * size_of(request.call.type);
   const cuda::DevicePointer address =
       cuda::address_of(request.sends ? request.input : request.output);
-  for (std::size_t at = 0; at < bytes; at += area_.slot_bytes())
-    kind.pieces.push_back({address + at, std::min(area_.slot_bytes(), bytes - at)});
+  for (std::size_t at = 0; at < bytes; at += heap_.slot_bytes())
+    kind.pieces.push_back({address + at, std::min(heap_.slot_bytes(), bytes - at)});
 }
 
 void Messages::choose_streams() {
@@ -89,7 +89,7 @@ void Messages::copy_own() const {
   std::vector<const stream::Request*> sends;
   std::vector<const stream::Request*> receives;
   for (const stream::Request& request : requests_) {
-    if (request.peer == area_.rank()) (request.sends ? sends : receives).push_back(&request);
+    if (request.peer == heap_.rank()) (request.sends ? sends : receives).push_back(&request);
   }
   for (std::size_t i = 0; i < sends.size(); ++i) {
     const Call& call = sends[i]->call;
@@ -114,7 +114,7 @@ void Messages::move(bool sends, std::size_t index) {
 void Messages::move(const std::vector<Kind*>& kinds, std::size_t index) {
   const bool sends = kinds.front()->sends;
   const cuda::Stream stream = kinds.front()->stream;
-  const int rank = area_.rank();
+  const int rank = heap_.rank();
   for (const Kind* const kind : kinds)
     signals_.take(sends ? Signal::taken : Signal::sent, kind->slot(index), kind->peer);
   signals_.put(stream);
@@ -122,18 +122,18 @@ void Messages::move(const std::vector<Kind*>& kinds, std::size_t index) {
     const Piece& piece = kind->pieces[index];
     const int slot = kind->slot(index);
     if (sends) {
-      copy(area_.slot(rank, kind->peer, slot), piece.address, piece.bytes, stream);
+      copy(heap_.slot(rank, kind->peer, slot), piece.address, piece.bytes, stream);
     } else {
-      copy(piece.address, area_.slot(kind->peer, rank, slot), piece.bytes, stream);
+      copy(piece.address, heap_.slot(kind->peer, rank, slot), piece.bytes, stream);
     }
     signals_.tell(sends ? Signal::sent : Signal::taken, slot, kind->peer);
     kind->put = index + 1;
     if (number_ == 0) continue;
-    const SharedPage& page = area_.page();
+    const FlagSegment& flags = heap_.flags();
     if (kind->put == kind->pieces.size()) {
-      signals_.write(page.passed(rank, kind->peer, sends), static_cast<std::uint32_t>(number_));
+      signals_.write(flags.passed(rank, kind->peer, sends), static_cast<std::uint32_t>(number_));
     } else {
-      signals_.write(page.moved(rank, kind->peer, sends),
+      signals_.write(flags.moved(rank, kind->peer, sends),
                      kind->moved_before + static_cast<std::uint32_t>(kind->put));
     }
   }
@@ -145,7 +145,7 @@ std::size_t Messages::entries_left() const {
   constexpr std::size_t each_stream = 4;  // it waits for stream(), which waits for it
   std::size_t entries = 2 + each_stream * (streams_.size() - 1);
   for (const Kind& kind : kinds_) {
-    std::uint32_t& moved = area_.page().moved(area_.rank(), kind.peer, kind.sends);
+    std::uint32_t& moved = heap_.flags().moved(heap_.rank(), kind.peer, kind.sends);
     entries += each_piece * (kind.put - counted_since(moved, kind.moved_before));
   }
   return entries;

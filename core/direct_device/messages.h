@@ -48,7 +48,7 @@ class Messages {
  public:
   /// `requests`: device memory, of at least one element. A send to the rank itself has its recv
   /// among them, and both are of one shape. `number`: as Running's.
-  Messages(const Area& area, std::vector<stream::Request> requests, MessageState& state,
+  Messages(const StagingHeap& heap, std::vector<stream::Request> requests, MessageState& state,
            std::uint64_t number);
 
   /// Where the group begins and ends; others are joined there.
@@ -88,7 +88,7 @@ class Messages {
   void copy(cuda::DevicePointer to, cuda::DevicePointer from, std::size_t bytes,
             cuda::Stream stream) const;
 
-  const Area& area_;
+  const StagingHeap& heap_;
   const std::vector<stream::Request> requests_;
   MessageState& state_;
   Signals signals_;

@@ -4,15 +4,15 @@
 
 namespace rondo::direct_device {
 
-void put_resident(const Area& area, resident::Executor& executor, const stream::Request& request,
-                  std::uint64_t number) {
-  Signals signals(area);
+void put_resident(const StagingHeap& heap, resident::Executor& executor,
+                  const stream::Request& request, std::uint64_t number) {
+  Signals signals(heap);
   signals.begin(number);
   signals.put(request.stream);
   cuda::DevicePointer input = cuda::address_of(request.input);
   const std::size_t bytes = executor.held_bytes(request.call, Buffer::input);
   if (request.scale && bytes > 0) {
-    multiply(area.context(), request.call,
+    multiply(heap.context(), request.call,
              {.target = executor.staged_input(),
               .source = input,
               .scalar = request.scalar,

@@ -8,7 +8,7 @@
 namespace rondo::direct_device {
 
 /// Puts a call that `executor` serves into its stream. `number`: as Running's. Throws CudaError.
-void put_resident(const Area& area, resident::Executor& executor, const stream::Request& request,
-                  std::uint64_t number);
+void put_resident(const StagingHeap& heap, resident::Executor& executor,
+                  const stream::Request& request, std::uint64_t number);
 
 }  // namespace rondo::direct_device

@@ -18,15 +18,15 @@ std::size_t entries_of(const Slice& slice) {
 
 }  // namespace
 
-Running::Running(const Area& area, const stream::Request& request, Buffers buffers, int turn,
+Running::Running(const StagingHeap& heap, const stream::Request& request, Buffers buffers, int turn,
                  std::uint64_t number, std::uint32_t entries_before)
-    : area_(area),
+    : heap_(heap),
       request_(request),
       buffers_(std::move(buffers)),
-      plan_(request.call, area.rank(), area.ranks(), Area::half_bytes,
+      plan_(request.call, heap.rank(), heap.ranks(), StagingHeap::half_bytes,
             {.input = !buffers_.inputs.empty(), .output = !buffers_.outputs.empty()},
-            overlap(request_, area.rank(), area.ranks()), request_.counts),
-      signals_(area),
+            overlap(request_, heap.rank(), heap.ranks()), request_.counts),
+      signals_(heap),
       turn_(turn),
       number_(number),
       entries_before_(entries_before) {}
@@ -43,11 +43,11 @@ cuda::DevicePointer Running::at(Where where, int rank, int half) const {
     case Where::half:
       break;
     case Where::input:
-      return rank == area_.rank() ? cuda::address_of(request_.input) : buffers_.inputs[of];
+      return rank == heap_.rank() ? cuda::address_of(request_.input) : buffers_.inputs[of];
     case Where::output:
-      return rank == area_.rank() ? cuda::address_of(request_.output) : buffers_.outputs[of];
+      return rank == heap_.rank() ? cuda::address_of(request_.output) : buffers_.outputs[of];
   }
-  return area_.half(rank, half);
+  return heap_.half(rank, half);
 }
 
 bool Running::advance() {
@@ -59,7 +59,7 @@ bool Running::advance() {
   if (over) {
     end();
   } else if (number_ != 0) {
-    signals_.write(area_.page().advanced(area_.rank()),
+    signals_.write(heap_.flags().advanced(heap_.rank()),
                    entries_before_ + static_cast<std::uint32_t>(entries_));
   }
   signals_.put(request_.stream);
@@ -67,22 +67,22 @@ bool Running::advance() {
 }
 
 std::size_t Running::entries_left() const {
-  return entries_ - counted_since(area_.page().advanced(area_.rank()), entries_before_);
+  return entries_ - counted_since(heap_.flags().advanced(heap_.rank()), entries_before_);
 }
 
 /// A rank that reads others' buffers says so, for their owners and for a rank that gives up.
 void Running::begin() {
   signals_.begin(number_);
   if (number_ != 0 || !reads_windows()) return;
-  const SharedPage& page = area_.page();
-  signals_.write(page.replaying(area_.rank()), 1);
-  signals_.write(page.replayed(area_.rank()), ~std::uint32_t{0});
+  const FlagSegment& flags = heap_.flags();
+  signals_.write(flags.replaying(heap_.rank()), 1);
+  signals_.write(flags.replayed(heap_.rank()), ~std::uint32_t{0});
 }
 
 void Running::end() {
   if (reads_windows()) await_readers();
   signals_.end(number_);
-  if (number_ == 0 && reads_windows()) signals_.write(area_.page().replaying(area_.rank()), 0);
+  if (number_ == 0 && reads_windows()) signals_.write(heap_.flags().replaying(heap_.rank()), 0);
 }
 
 void Running::copy(cuda::DevicePointer to, cuda::DevicePointer from, std::size_t bytes) const {
@@ -93,7 +93,7 @@ void Running::copy(cuda::DevicePointer to, cuda::DevicePointer from, std::size_t
 void Running::fill_run(const Run& run, cuda::DevicePointer target) const {
   const cuda::DevicePointer input = cuda::address_of(request_.input);
   if (!request_.scale) return copy(target + run.to, input + run.from, run.bytes);
-  multiply(area_.context(), request_.call,
+  multiply(heap_.context(), request_.call,
            {.target = target + run.to,
             .source = input + run.from,
             .scalar = request_.scalar,
@@ -106,8 +106,8 @@ void Running::fill(std::size_t index) {
   const Slice slice = plan_.slice(index);
   const int half = half_of(index);
   if (slice.fill.empty() && slice.readers.empty()) return;
-  for (int peer = 0; peer < area_.ranks(); ++peer) {
-    if (peer == area_.rank()) continue;
+  for (int peer = 0; peer < heap_.ranks(); ++peer) {
+    if (peer == heap_.rank()) continue;
     if (std::ranges::find(slice.readers, peer) != slice.readers.end()) {
       signals_.take(Signal::free, half, peer);
     } else {
@@ -128,12 +128,12 @@ void Running::pull(const std::vector<Pull>& pulls, Where from, int half) const {
 void Running::reduce(const Slice& slice, int half) const {
   const Reducing& reducing = *slice.reducing;
   Reduction reduction{.count = reducing.count};
-  for (int rank = 0; rank < area_.ranks(); ++rank)
+  for (int rank = 0; rank < heap_.ranks(); ++rank)
     reduction.sources.push_back(at(slice.shown, rank, half) + reducing.place);
   reduction.target = own(reducing.target, half) + reducing.at;
   if (reduction.target % size_of(request_.call.type) != 0)
     return reduce_aside(slice, half, std::move(reduction));
-  direct_device::reduce(area_.context(), request_.call, reduction, request_.stream);
+  direct_device::reduce(heap_.context(), request_.call, reduction, request_.stream);
 }
 
 /// Reduces into user memory that is not aligned to its elements, as kernels need it to be. The
@@ -141,20 +141,20 @@ void Running::reduce(const Slice& slice, int half) const {
 /// or reduce_scatter is such a place. In an all_reduce there is room after what a small slice
 /// takes. In windows the half is free, and shorter than what may be asked for.
 void Running::reduce_aside(const Slice& slice, int half, Reduction reduction) const {
-  static_assert(2 * Plan::most_one_shot_bytes <= Area::half_bytes);
+  static_assert(2 * Plan::most_one_shot_bytes <= StagingHeap::half_bytes);
   const bool shares_half = slice.shown == Where::half;
   const bool is_all_read = shares_half && request_.call.collective == Collective::all_reduce;
   const std::size_t place = is_all_read   ? Plan::most_one_shot_bytes
                             : shares_half ? slice.reducing->place
                                           : 0;
   const std::size_t element = size_of(request_.call.type);
-  const std::size_t most = (Area::half_bytes - place) / element;
+  const std::size_t most = (StagingHeap::half_bytes - place) / element;
   const std::size_t all = reduction.count;
   cuda::DevicePointer to = std::exchange(reduction.target, own(Where::half, half) + place);
   for (std::size_t done = 0; done < all; done += reduction.count) {
     reduction.count = std::min(most, all - done);
     const std::size_t bytes = reduction.count * element;
-    direct_device::reduce(area_.context(), request_.call, reduction, request_.stream);
+    direct_device::reduce(heap_.context(), request_.call, reduction, request_.stream);
     copy(to, reduction.target, bytes);
     to += bytes;
     for (cuda::DevicePointer& source : reduction.sources) source += bytes;

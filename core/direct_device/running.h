@@ -37,7 +37,7 @@ class Running {
  public:
   /// `turn`: the half of its first slice. `number`: the call's, to be written when it begins and
   /// completes; 0: it is captured, and no number is written. `entries_before`: of all calls before.
-  Running(const Area& area, const stream::Request& request, Buffers buffers, int turn,
+  Running(const StagingHeap& heap, const stream::Request& request, Buffers buffers, int turn,
           std::uint64_t number, std::uint32_t entries_before);
 
   /// Whether it reads windows of other ranks.
@@ -54,7 +54,7 @@ class Running {
  private:
   int half_of(std::size_t slice) const;
   cuda::DevicePointer at(Where where, int rank, int half) const;
-  cuda::DevicePointer own(Where where, int half) const { return at(where, area_.rank(), half); }
+  cuda::DevicePointer own(Where where, int half) const { return at(where, heap_.rank(), half); }
   void begin();
   void fill(std::size_t index);
   void fill_run(const Run& run, cuda::DevicePointer target) const;
@@ -66,7 +66,7 @@ class Running {
   void end();
   void copy(cuda::DevicePointer to, cuda::DevicePointer from, std::size_t bytes) const;
 
-  const Area& area_;
+  const StagingHeap& heap_;
   stream::Request request_;
   const Buffers buffers_;
   Plan plan_;

@@ -15,7 +15,7 @@ std::size_t counted_since(std::uint32_t& word, std::uint32_t before) {
 void Signals::add(unsigned operation, const std::uint32_t& word, std::uint32_t value,
                   unsigned flags) {
   operations_.push_back({.operation = operation,
-                         .address = area_.page().device_address(word),
+                         .address = heap_.flags().device_address(word),
                          .value = value,
                          .flags = flags});
 }
@@ -25,32 +25,32 @@ void Signals::write(const std::uint32_t& word, std::uint32_t value) {
 }
 
 void Signals::begin(std::uint64_t number) {
-  const SharedPage& page = area_.page();
-  const int rank = area_.rank();
-  if (number != 0) return write(page.begun(rank), static_cast<std::uint32_t>(number));
-  write(page.began_captured(rank), 1);
-  write(page.inside_captured(rank), 1);
+  const FlagSegment& flags = heap_.flags();
+  const int rank = heap_.rank();
+  if (number != 0) return write(flags.begun(rank), static_cast<std::uint32_t>(number));
+  write(flags.began_captured(rank), 1);
+  write(flags.inside_captured(rank), 1);
 }
 
 void Signals::end(std::uint64_t number) {
-  const SharedPage& page = area_.page();
-  const int rank = area_.rank();
-  if (number != 0) return write(page.completed(rank), static_cast<std::uint32_t>(number));
-  write(page.inside_captured(rank), 0);
+  const FlagSegment& flags = heap_.flags();
+  const int rank = heap_.rank();
+  if (number != 0) return write(flags.completed(rank), static_cast<std::uint32_t>(number));
+  write(flags.inside_captured(rank), 0);
 }
 
 void Signals::tell(Signal kind, int place, int peer) {
-  write(area_.page().signal(kind, place, area_.rank(), peer), 1);
+  write(heap_.flags().signal(kind, place, heap_.rank(), peer), 1);
 }
 
 void Signals::await(Signal kind, int place, int peer) {
-  add(cuda::operation_wait_value, area_.page().signal(kind, place, peer, area_.rank()), 1,
+  add(cuda::operation_wait_value, heap_.flags().signal(kind, place, peer, heap_.rank()), 1,
       cuda::wait_value_equal);
 }
 
 void Signals::take(Signal kind, int place, int peer) {
   await(kind, place, peer);
-  write(area_.page().signal(kind, place, peer, area_.rank()), 0);
+  write(heap_.flags().signal(kind, place, peer, heap_.rank()), 0);
 }
 
 void Signals::put(cuda::Stream stream) { put_operations(std::exchange(operations_, {}), stream); }

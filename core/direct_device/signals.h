@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "core/direct_device/area.h"
+#include "core/direct_device/staging_heap.h"
 
 namespace rondo::direct_device {
 
@@ -21,7 +21,7 @@ void put_operations(std::vector<cuda::MemoryOperation> operations, cuda::Stream 
 /// into the stream before.
 class Signals {
  public:
-  explicit Signals(const Area& area) : area_(area) {}
+  explicit Signals(const StagingHeap& heap) : heap_(heap) {}
 
   /// Tells `peer`. `place`: a half or a slot.
   void tell(Signal kind, int place, int peer);
@@ -30,7 +30,7 @@ class Signals {
   /// Waits for the same and leaves it as it is.
   void await(Signal kind, int place, int peer);
   void write(const std::uint32_t& word, std::uint32_t value);
-  /// Marks where an entry of the stream begins, and ends: see SharedPage::begun(). 0: a captured
+  /// Marks where an entry of the stream begins, and ends: see FlagSegment::begun(). 0: a captured
   /// one.
   void begin(std::uint64_t number);
   void end(std::uint64_t number);
@@ -41,7 +41,7 @@ class Signals {
  private:
   void add(unsigned operation, const std::uint32_t& word, std::uint32_t value, unsigned flags);
 
-  const Area& area_;
+  const StagingHeap& heap_;
   std::vector<cuda::MemoryOperation> operations_{};
 };
 

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "core/base/log.h"
-#include "core/direct_device/handover.h"
+#include "core/direct_device/descriptors.h"
 
 namespace rondo::direct_device {
 namespace {
@@ -75,7 +75,7 @@ class Windows::Offer {
   std::size_t offset = 0;  ///< of the buffer within it
   std::size_t bytes = 0;
   std::string refusal{};  ///< why other processes cannot have it, although it has segments
-  std::unique_ptr<Handover> handover{};  ///< this rank's own, while others map it
+  std::unique_ptr<DescriptorServer> server{};  ///< this rank's own, while others map it
 
  private:
   static constexpr char objection = '!';
@@ -85,8 +85,8 @@ void Windows::Offer::hand_over(const std::vector<cuda::Range>& segments) {
   try {
     std::vector<UniqueFd> files;
     for (const cuda::Range& each : segments) files.push_back(cuda::share_segment(each));
-    handover = std::make_unique<Handover>(std::move(files));
-    memory.handover = handover->name();
+    server = std::make_unique<DescriptorServer>(std::move(files));
+    memory.server = server->name();
   } catch (const std::exception& error) {
     refusal = error.what();
   }
@@ -100,13 +100,13 @@ Windows::Offer Windows::offer(const void* buffer, std::size_t bytes) const {
   mine.bytes = bytes;
   const bool shared = attribute<int>(cuda::attribute_ipc_capable, address) != 0;
   const auto segments = shared ? std::vector<cuda::Range>() : cuda::segments_of(address, bytes);
-  const bool named = shared && !area_.in_one_process();
+  const bool named = shared && !heap_.in_one_process();
   mine.memory = segments.empty()
-                    ? export_memory(area_.context(), cuda::range_of(address).begin, named)
-                    : export_segments(area_.context(), segments);
+                    ? export_memory(heap_.context(), cuda::range_of(address).begin, named)
+                    : export_segments(heap_.context(), segments);
   mine.memory.shared = shared;  // threads of one process reach it without a name
   mine.offset = address - mine.memory.address;
-  if (!segments.empty() && !area_.in_one_process()) mine.hand_over(segments);
+  if (!segments.empty() && !heap_.in_one_process()) mine.hand_over(segments);
   return mine;
 }
 
@@ -123,7 +123,7 @@ std::string Windows::obstacle_to_sharing(const Offer& offer, const std::vector<O
   if (memory.shared || all(nearest)) return {};
   if (memory.segments.empty())
     return "others cannot map it: it is of a memory pool, not of cudaMalloc or cuMemCreate";
-  if (!memory.handover.empty() || all(near)) return {};
+  if (!memory.server.empty() || all(near)) return {};
   return "other processes cannot map it: " + offer.refusal;
 }
 
@@ -149,7 +149,7 @@ Windows::Window Windows::map(const std::vector<Offer>& offers,
   Window window;
   for (std::size_t rank = 0; rank < offers.size(); ++rank) {
     const Offer& theirs = offers[rank];
-    const bool own = static_cast<int>(rank) == area_.rank();
+    const bool own = static_cast<int>(rank) == heap_.rank();
     const cuda::DevicePointer begin =
         own ? theirs.memory.address : window.mapped.emplace_back(theirs.memory, patience).address();
     window.of_ranks.push_back(begin + theirs.offset);
@@ -203,11 +203,11 @@ std::uint32_t Windows::add(detail::CommunicatorState* state, const void* buffer,
 
 /// Does nothing while a call in a stream or a graph of this rank may still read others' windows.
 void Windows::unmap_left() {
-  const SharedPage& page = area_.page();
+  const FlagSegment& flags = heap_.flags();
   // acquire: what graphs that are gone did is done.
   const std::uint32_t captured =
-      std::atomic_ref(page.captured(area_.rank())).load(std::memory_order_acquire);
-  if (captured == 0 && !page.reads_windows(area_.rank())) left_.clear();
+      std::atomic_ref(flags.captured(heap_.rank())).load(std::memory_order_acquire);
+  if (captured == 0 && !flags.reads_windows(heap_.rank())) left_.clear();
 }
 
 void Windows::remove(std::uint32_t number) {

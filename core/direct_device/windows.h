@@ -21,20 +21,20 @@
 #include <map>
 #include <vector>
 
-#include "core/direct_device/area.h"
+#include "core/direct_device/staging_heap.h"
 
 namespace rondo::direct_device {
 
 /// Threads: one at a time.
 class Windows {
  public:
-  explicit Windows(const Area& area) : area_(area) {}
+  explicit Windows(const StagingHeap& heap) : heap_(heap) {}
   /// See close().
   ~Windows() = default;
   Windows(const Windows&) = delete;
   Windows& operator=(const Windows&) = delete;
 
-  /// Collective, with the area's context current. Returns the window's number, the same on every
+  /// Collective, with the heap's context current. Returns the window's number, the same on every
   /// rank. It is 0 on all of them if a rank's memory cannot be mapped by another one, or if sizes
   /// differ: RONDO_DEBUG=INFO says whose and why. Throws what exchanging texts throws.
   std::uint32_t add(detail::CommunicatorState* state, const void* buffer, std::size_t bytes);
@@ -66,7 +66,7 @@ class Windows {
   std::string obstacle(const std::vector<Offer>& offers) const;
   Window map(const std::vector<Offer>& offers, std::chrono::milliseconds patience) const;
 
-  const Area& area_;
+  const StagingHeap& heap_;
   std::uint32_t newest_ = 0;  ///< number
   std::map<std::uint32_t, Window> windows_{};
   std::vector<Window> left_{};  ///< given back, but still mapped

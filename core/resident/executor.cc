@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "core/base/log.h"
-#include "core/resident/tenancy.h"
+#include "core/resident/co_residency.h"
 #include "core/schedule/layout.h"
 
 namespace rondo::resident {
@@ -40,17 +40,17 @@ bool has_mps(int device) {
   return status == cuda::success && enabled != 0;
 }
 
-/// The tenant for the current context, in which `room` is taken.
-Tenant this_tenant(cuda::Context context, std::unique_ptr<Room>& room) {
+/// The candidate for the current context, in which `budget` is taken.
+Candidate this_candidate(cuda::Context context, std::unique_ptr<BlockBudget>& budget) {
   const int device = cuda::current_device();
-  Tenant tenant;
-  tenant.process = this_host({}).process;
-  tenant.device = uuid_of(device);
-  tenant.shares = has_mps(device);
-  tenant.blocks = cuda::ResidentKernels::of(context).blocks_at_once();
-  room = std::make_unique<Room>(tenant.device, most_stripes);
-  tenant.taken = room->taken();
-  return tenant;
+  Candidate candidate;
+  candidate.process = this_host({}).process;
+  candidate.device = uuid_of(device);
+  candidate.shares = has_mps(device);
+  candidate.blocks = cuda::ResidentKernels::of(context).blocks_at_once();
+  budget = std::make_unique<BlockBudget>(candidate.device, most_stripes);
+  candidate.taken = budget->taken();
+  return candidate;
 }
 
 void tell(const detail::CommunicatorState& state, const std::string& obstacle) {
@@ -72,12 +72,12 @@ Executor::Places::Places(int ranks)
       staged_output(staged_input + most_held_bytes(ranks)),
       end(staged_output + most_held_bytes(ranks)) {}
 
-Executor::Executor(cuda::Context context, int rank, int ranks, std::unique_ptr<Room> room)
+Executor::Executor(cuda::Context context, int rank, int ranks, std::unique_ptr<BlockBudget> budget)
     : rank_(rank),
       ranks_(ranks),
       shape_(arena_shape(ranks)),
       kernels_(cuda::ResidentKernels::of(context)),
-      room_(std::move(room)),
+      budget_(std::move(budget)),
       places_(ranks),
       pinned_(pinned_bytes),
       programs_(rank, ranks, shape_) {
@@ -91,17 +91,17 @@ std::shared_ptr<Executor> Executor::make(const std::shared_ptr<detail::Communica
     return nullptr;
   }
   std::shared_ptr<Executor> made;
-  Tenant mine;
+  Candidate mine;
   try {
-    std::unique_ptr<Room> room;
-    mine = this_tenant(context, room);
-    made.reset(new Executor(context, state->rank(), state->size(), std::move(room)));
+    std::unique_ptr<BlockBudget> budget;
+    mine = this_candidate(context, budget);
+    made.reset(new Executor(context, state->rank(), state->size(), std::move(budget)));
   } catch (const std::exception& error) {
     mine.obstacle = error.what();
   }
-  std::vector<Tenant> tenants;
-  for (const std::string& said : state->exchange(mine.str())) tenants.emplace_back(said);
-  const std::string obstacle = obstacle_of(tenants);
+  std::vector<Candidate> candidates;
+  for (const std::string& said : state->exchange(mine.str())) candidates.emplace_back(said);
+  const std::string obstacle = obstacle_of(candidates);
   tell(*state, obstacle);
   return obstacle.empty() ? made : nullptr;
 }

@@ -17,9 +17,9 @@
 #include "core/cuda/handles.h"
 #include "core/cuda/pinned.h"
 #include "core/cuda/resident_kernels.h"
+#include "core/resident/block_budget.h"
 #include "core/resident/form.h"
 #include "core/resident/programs.h"
-#include "core/resident/room.h"
 
 namespace rondo::resident {
 
@@ -27,8 +27,8 @@ namespace rondo::resident {
 class Executor {
  public:
   /// Collective, of ranks that all have a device and reach each other's memory. Null on every rank
-  /// where kernels may not wait for each other (tenancy.h). RONDO_DEBUG=INFO says why, and so does
-  /// a warning where RONDO_DEVICE_EXECUTOR=resident asked for them. Loads the kernels first,
+  /// where kernels may not wait for each other (co_residency.h). RONDO_DEBUG=INFO says why, and so
+  /// does a warning where RONDO_DEVICE_EXECUTOR=resident asked for them. Loads the kernels first,
   /// because the ranks compare how many blocks run at once. Throws what exchanging texts throws.
   /// `context`, which is current: whose stream the calls are in.
   static std::shared_ptr<Executor> make(const std::shared_ptr<detail::CommunicatorState>& state,
@@ -77,7 +77,7 @@ class Executor {
     cuda::DevicePointer own = 0;
   };
 
-  Executor(cuda::Context context, int rank, int ranks, std::unique_ptr<Room> room);
+  Executor(cuda::Context context, int rank, int ranks, std::unique_ptr<BlockBudget> budget);
   device::Control& control() const;
   std::byte* const* arenas() const;
   void launch_small(const Call& call, const Choice& choice, cuda::DevicePointer input,
@@ -89,7 +89,7 @@ class Executor {
   const int ranks_;
   const device::ArenaShape shape_;
   const cuda::ResidentKernels& kernels_;
-  const std::unique_ptr<Room> room_;
+  const std::unique_ptr<BlockBudget> budget_;
   Places places_;
   cuda::PinnedMemory pinned_;  ///< the control, then what connect() copies
   Programs programs_;

@@ -3,7 +3,7 @@
 //
 // One launch is one rank's part. Its blocks wait for the same blocks of the other ranks' launches,
 // never for each other. So blocks may start one by one. But the blocks of all ranks must be able to
-// run side by side: core/resident/tenancy.h.
+// run side by side: core/resident/co_residency.h.
 #pragma once
 
 #include "kernels/device/interpret.h"

@@ -15,7 +15,7 @@ TEST_CASE("memory where a living rank's kernels may write is kept when its owner
   // Rank 1 does not end the communicator, so rank 0 waits until its timeout.
   log.wait_for("bytes of device memory stay taken until this process ends");
   expect(ncclCommAbort(comms[1]));
-  while (fake_blocks() > 1) std::this_thread::yield();  // threads give back all but rank 0's area
+  while (fake_blocks() > 1) std::this_thread::yield();  // threads give back all but rank 0's heap
   CHECK(fake_blocks() == 1);
   CHECK(fake_violations() == 0);
 }

@@ -1,5 +1,5 @@
 // The flag segment: numbers of entries, of which it has the lower 32 bits, after they wrap.
-#include "core/direct_device/page.h"
+#include "core/direct_device/flag_segment.h"
 
 #include "tests/catch.h"
 
@@ -9,11 +9,11 @@ namespace {
 constexpr std::uint64_t wrap = std::uint64_t{1} << 32;
 
 /// Rank 0's stream has done `completed` entries, of which `reading` was the last to read windows.
-SharedPage page_of(std::uint64_t reading, std::uint64_t completed) {
-  SharedPage page = SharedPage::make(2);
-  page.reading(0) = SharedPage::reading_number(reading);
-  page.completed(0) = static_cast<std::uint32_t>(completed);
-  return page;
+FlagSegment page_of(std::uint64_t reading, std::uint64_t completed) {
+  FlagSegment flags = FlagSegment::make(2);
+  flags.reading(0) = FlagSegment::reading_number(reading);
+  flags.completed(0) = static_cast<std::uint32_t>(completed);
+  return flags;
 }
 
 TEST_CASE("an entry reads windows until it is complete, also where the numbers wrap") {
@@ -35,13 +35,13 @@ TEST_CASE("an entry whose number would mean none reads windows until the next on
 
 TEST_CASE("an entry that was complete long ago stays complete, however many follow") {
   const std::uint64_t behind = GENERATE(std::uint64_t{1}, wrap / 2 - 1, wrap / 2 + 1, wrap - 1);
-  const SharedPage page = page_of(5, 4);
-  page.forget_reading(0);
-  CHECK(page.reads_windows(0));  // it is not complete
-  page.completed(0) = 5;
-  page.forget_reading(0);
-  page.completed(0) = static_cast<std::uint32_t>(5 + behind);
-  CHECK_FALSE(page.reads_windows(0));
+  const FlagSegment flags = page_of(5, 4);
+  flags.forget_reading(0);
+  CHECK(flags.reads_windows(0));  // it is not complete
+  flags.completed(0) = 5;
+  flags.forget_reading(0);
+  flags.completed(0) = static_cast<std::uint32_t>(5 + behind);
+  CHECK_FALSE(flags.reads_windows(0));
 }
 
 }  // namespace

@@ -13,13 +13,13 @@
 namespace rondo::direct_device {
 
 /// Gives descriptors to processes of this user, on a thread of its own, as long as it lives.
-class Handover {
+class DescriptorServer {
  public:
   /// Throws Error{system} where no socket can be had.
-  explicit Handover(std::vector<UniqueFd> files);
-  ~Handover();
-  Handover(const Handover&) = delete;
-  Handover& operator=(const Handover&) = delete;
+  explicit DescriptorServer(std::vector<UniqueFd> files);
+  ~DescriptorServer();
+  DescriptorServer(const DescriptorServer&) = delete;
+  DescriptorServer& operator=(const DescriptorServer&) = delete;
 
   /// Where to ask: one word.
   const std::string& name() const { return name_; }
@@ -37,11 +37,11 @@ class Handover {
 };
 
 /// The other side.
-class Asking {
+class DescriptorClient {
  public:
   /// `patience`: for each answer. Throws Error{system} if no process answers, or another user's
   /// does.
-  Asking(const std::string& name, std::chrono::milliseconds patience);
+  DescriptorClient(const std::string& name, std::chrono::milliseconds patience);
   /// The next descriptor, in the order of the giver's. Throws Error{system}: the giver is gone or
   /// silent, or this process has no descriptor left.
   UniqueFd next();

@@ -1,5 +1,5 @@
-// Room: the block budget. It counts the blocks that a device can run at once and that the kernels
-// of a communicator rely on.
+// BlockBudget: counts the blocks that a device can run at once and that the kernels of a
+// communicator rely on.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@ namespace rondo::resident {
 
 /// What one communicator of this process takes on a device, as long as this lives. It is
 /// always granted: the caller asks taken() and gives it back if that is too much. Threads: any.
-class Room {
+class BlockBudget {
  public:
   /// `device`: its name, the same for all communicators of this process.
-  Room(std::string device, unsigned blocks);
-  ~Room();
-  Room(const Room&) = delete;
-  Room& operator=(const Room&) = delete;
+  BlockBudget(std::string device, unsigned blocks);
+  ~BlockBudget();
+  BlockBudget(const BlockBudget&) = delete;
+  BlockBudget& operator=(const BlockBudget&) = delete;
 
   /// Blocks that all communicators of this process took on the device so far, this one included.
   unsigned taken() const { return taken_; }

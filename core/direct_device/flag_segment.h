@@ -1,4 +1,4 @@
-// SharedPage: the flag segment, host memory that all ranks of a communicator map and every driver
+// FlagSegment: the flag segment, host memory that all ranks of a communicator map and every driver
 // has registered. It holds flags that streams write and wait for, and what ranks tell each other.
 //
 // A signal is a word for each ordered pair of ranks, kind and half (or slot, of messages):
@@ -72,21 +72,21 @@ struct MessageShape {
 
 /// Thread-safe once it is registered. The memory is there until the last rank unmaps it. Ranks of
 /// one process share an object, or have a mapping each.
-class SharedPage {
+class FlagSegment {
  public:
-  SharedPage() = default;
+  FlagSegment() = default;
   /// New memory. Throws what make_shared_memory() throws.
-  static SharedPage make(int ranks);
-  /// The same, registered; or one that another communicator is done with. If all ranks leave this one
-  /// in order, it is reused, too. The context must be current when the last rank lets go of it.
+  static FlagSegment make(int ranks);
+  /// The same, registered; or one that another communicator is done with. If all ranks leave this
+  /// one in order, it is reused, too. The context must be current when the last rank lets go of it.
   /// Throws CudaError, too.
-  static std::shared_ptr<SharedPage> registered(int ranks);
+  static std::shared_ptr<FlagSegment> registered(int ranks);
   /// The memory that another rank of this machine, perhaps another process, made. Throws
   /// Error{system} where it cannot be reached: as another user, or from another pid namespace.
-  static SharedPage open(const std::string& address, int ranks);
-  SharedPage(SharedPage&&) noexcept = default;
-  SharedPage& operator=(SharedPage&&) noexcept = default;
-  ~SharedPage();
+  static FlagSegment open(const std::string& address, int ranks);
+  FlagSegment(FlagSegment&&) noexcept = default;
+  FlagSegment& operator=(FlagSegment&&) noexcept = default;
+  ~FlagSegment();
 
   /// The address by which others open it.
   const std::string& address() const { return address_; }
@@ -99,11 +99,11 @@ class SharedPage {
   /// The newest entry that a rank's stream has begun, and completed: lower 32 bits of its number.
   std::uint32_t& begun(int rank) const { return word(1 + rank); }
   std::uint32_t& completed(int rank) const { return word(1 + ranks_ + rank); }
-  /// Not 0: the rank maps nobody's device memory any more. `in_order`: none of its streams needs this
-  /// page any more either, and all ranks are threads of one process.
+  /// Not 0: the rank maps nobody's device memory any more. `in_order`: none of its streams needs
+  /// these flags any more either, and all ranks are threads of one process.
   std::uint32_t& closed(int rank) const { return word(1 + 2 * ranks_ + rank); }
   static constexpr std::uint32_t in_order = 2;
-  /// For rank 0, where no other rank has seen the page: as if all had left in order.
+  /// For rank 0, where no other rank has seen the segment: as if all had left in order.
   void leave_unused() const;
   /// The newest entry in which a rank's stream reads windows of others, as reading_number() says;
   /// 0: none yet, or none since forget_reading().
@@ -138,7 +138,7 @@ class SharedPage {
   /// Called by the thread that makes the rank's calls, before each call. It forgets an entry that
   /// is complete, so that numbers that are 2^31 entries apart are never compared.
   void forget_reading(int rank) const;
-  /// The address by which a stream knows a word of this page.
+  /// The address by which a stream knows a word of this segment.
   cuda::DevicePointer device_address(const std::uint32_t& word) const;
 
   /// How many calls of each rank can be compared.
@@ -171,7 +171,7 @@ class SharedPage {
   static constexpr std::size_t line = 64;
   static constexpr int words_of_rank = 11;
 
-  SharedPage(SharedMemory memory, Mapping mapping, int ranks)
+  FlagSegment(SharedMemory memory, Mapping mapping, int ranks)
       : memory_(std::move(memory)), mapping_(std::move(mapping)), ranks_(ranks) {}
   static std::size_t lines(int ranks);
   static std::size_t bytes(int ranks);

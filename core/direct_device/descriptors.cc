@@ -1,4 +1,4 @@
-#include "core/direct_device/handover.h"
+#include "core/direct_device/descriptors.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -54,7 +54,7 @@ bool wait_until_readable(const UniqueFd& socket, Clock::time_point end) {
 
 }  // namespace
 
-Handover::Handover(std::vector<UniqueFd> files)
+DescriptorServer::DescriptorServer(std::vector<UniqueFd> files)
     : files_(std::move(files)),
       name_(unix_socket::new_name()),
       listener_(listen_on(name_)),
@@ -63,7 +63,7 @@ Handover::Handover(std::vector<UniqueFd> files)
   thread_ = start_thread([this] { serve(); });
 }
 
-Handover::~Handover() {
+DescriptorServer::~DescriptorServer() {
   ::eventfd_write(end_.get(), 1);
   thread_.join();
 }
@@ -71,7 +71,7 @@ Handover::~Handover() {
 /// An asker that is not answered finds its connection closed. If this process has no descriptor
 /// left, the next asker finds the same, and later ones find no listener. Only this process can say
 /// why.
-void Handover::serve() {
+void DescriptorServer::serve() {
   std::vector<UniqueFd> askers;
   for (;;) {
     std::vector<pollfd> wanted{{end_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
@@ -91,14 +91,14 @@ void Handover::serve() {
   }
 }
 
-void Handover::accept_askers(std::vector<UniqueFd>& askers) const {
+void DescriptorServer::accept_askers(std::vector<UniqueFd>& askers) const {
   while (std::optional<UniqueFd> asker = unix_socket::accept_from(listener_)) {
     if (unix_socket::same_user(*asker)) askers.push_back(std::move(*asker));
   }
 }
 
 /// False: the asker gets no more answers.
-bool Handover::answer(const UniqueFd& asker) const {
+bool DescriptorServer::answer(const UniqueFd& asker) const {
   using State = unix_socket::Received::State;
   Number number = 0;
   const unix_socket::Received request =
@@ -111,7 +111,8 @@ bool Handover::answer(const UniqueFd& asker) const {
                            std::array{files_[number].get()});
 }
 
-Asking::Asking(const std::string& name, std::chrono::milliseconds patience) : patience_(patience) {
+DescriptorClient::DescriptorClient(const std::string& name, std::chrono::milliseconds patience)
+    : patience_(patience) {
   const Clock::time_point end = Clock::now() + patience;
   std::optional<UniqueFd> socket;
   while (!(socket = try_to_connect(name))) {  // too many are asking
@@ -124,7 +125,7 @@ Asking::Asking(const std::string& name, std::chrono::milliseconds patience) : pa
   socket_ = std::move(*socket);
 }
 
-UniqueFd Asking::next() {
+UniqueFd DescriptorClient::next() {
   using State = unix_socket::Received::State;
   const Clock::time_point end = Clock::now() + patience_;
   const Number asked = number_++;

@@ -1,4 +1,4 @@
-#include "core/direct_device/area.h"
+#include "core/direct_device/staging_heap.h"
 
 #include <algorithm>
 #include <atomic>
@@ -58,19 +58,20 @@ void clear(cuda::DevicePointer at, std::size_t bytes) {
 
 /// Whole pages, so that copies stay aligned.
 std::size_t slot_bytes_of(int ranks) {
-  constexpr std::size_t page = 4096;
+  constexpr std::size_t page_bytes = 4096;
   const auto all = static_cast<std::size_t>(slots * std::max(ranks - 1, 1));
-  return std::min(Area::most_slot_bytes, Area::most_slots_bytes / all / page * page);
+  return std::min(StagingHeap::most_slot_bytes,
+                  StagingHeap::most_slots_bytes / all / page_bytes * page_bytes);
 }
 
 /// Freeing may wait for the device, and the device for a call of another communicator that the
 /// calling thread is about to make. So it is left to a thread of its own, where there is one.
-void free_behind(std::unique_ptr<Area> area) {
+void free_behind(std::unique_ptr<StagingHeap> heap) {
   try {
-    start_thread([area = std::move(area)]() mutable {
+    start_thread([heap = std::move(heap)]() mutable {
       try {
-        const cuda::CurrentContext current(area->context());
-        area.reset();
+        const cuda::CurrentContext current(heap->context());
+        heap.reset();
       } catch (const std::exception& error) {
         log(LogLevel::info, -1, std::string("while giving device memory back: ") + error.what(),
             LogSubsystem::destroy);
@@ -114,35 +115,35 @@ void free_behind(cuda::DevicePointer memory, const cuda::SharedContext& context)
 }  // namespace
 
 /// What a rank tells the others, as words separated by blanks.
-class Area::Offer {
+class StagingHeap::Offer {
  public:
   Offer() = default;
   /// Reads what str() returned.
   explicit Offer(const std::string& said) {
     std::istringstream text(said);
-    text >> process.number >> process.counted >> reduces >> page_object;
+    text >> process.number >> process.counted >> reduces >> flags_object;
     memory = Exported::parse(text);
     text.ignore();
-    std::getline(text, page);
+    std::getline(text, flags);
     std::getline(text, refusal);
   }
   std::string str() const {
     std::ostringstream text;
-    text << process.number << ' ' << process.counted << ' ' << reduces << ' ' << page_object << ' '
-         << memory.str() << ' ' << page << '\n'
+    text << process.number << ' ' << process.counted << ' ' << reduces << ' ' << flags_object << ' '
+         << memory.str() << ' ' << flags << '\n'
          << refusal;
     return text.str();
   }
 
   Process process{};
   bool reduces = false;
-  std::uintptr_t page_object = 0;  ///< rank 0's, for ranks of its process: there during the meeting
+  std::uintptr_t flags_object = 0;  ///< rank 0's, for ranks of its process; there until all agree
   Exported memory{};
-  std::string page{};     ///< the same for ranks of other processes
+  std::string flags{};    ///< the same for ranks of other processes
   std::string refusal{};  ///< why other processes cannot have the memory; empty: they can
 };
 
-Area::Area(cuda::SharedContext context, int rank, int ranks, std::size_t more)
+StagingHeap::StagingHeap(cuda::SharedContext context, int rank, int ranks, std::size_t more)
     : context_(std::move(context)),
       rank_(rank),
       ranks_(ranks),
@@ -151,8 +152,8 @@ Area::Area(cuda::SharedContext context, int rank, int ranks, std::size_t more)
       halves_(static_cast<std::size_t>(ranks)),
       processes_(static_cast<std::size_t>(ranks)) {}
 
-Area::~Area() {
-  const bool is_needed = !is_done_ || (page_ != nullptr && is_read());
+StagingHeap::~StagingHeap() {
+  const bool is_needed = !is_done_ || (flags_ != nullptr && is_read());
   close();
   if (own_ == 0 || segment_) return;
   if (is_needed) {
@@ -164,7 +165,7 @@ Area::~Area() {
 
 /// Other processes reach it by CUDA IPC or, where that is refused, by a segment's descriptor.
 /// Without either it serves ranks that are threads of this process.
-void Area::take_memory(Offer& mine) {
+void StagingHeap::take_memory(Offer& mine) {
   check(driver().mem_alloc(&own_, bytes()), "cuMemAlloc");
   try {
     mine.memory = export_memory(context_.get(), own_, true);
@@ -182,44 +183,44 @@ void Area::take_memory(Offer& mine) {
 }
 
 /// Takes the place of the memory that is there. If this throws, that memory stays.
-Exported Area::take_segment() {
+Exported StagingHeap::take_segment() {
   if (const std::string why = cuda::why_no_segments(cuda::current_device()); !why.empty())
     throw Error(ErrorCode::system, why);
   cuda::MappedSegments made = cuda::MappedSegments::make(bytes());
   const cuda::Range range{made.address(), made.bytes()};
   std::vector<UniqueFd> files;
   files.push_back(cuda::share_segment(range));
-  handover_ = std::make_unique<Handover>(std::move(files));
+  server_ = std::make_unique<DescriptorServer>(std::move(files));
   Exported memory = export_segments(context_.get(), {range});
-  memory.handover = handover_->name();
+  memory.server = server_->name();
   free_behind(std::exchange(own_, range.begin), context_);
   segment_.emplace(std::move(made));
   return memory;
 }
 
-Area::Offer Area::offer() {
+StagingHeap::Offer StagingHeap::offer() {
   Offer mine;
   take_memory(mine);
   clear(own_ + bytes_before_more(), more_);
   mine.process = Process::mine();
   mine.reduces = can_reduce(context_.get());
   if (rank_ == 0) {
-    page_ = SharedPage::registered(ranks_);
-    mine.page = page_->address();
-    mine.page_object = reinterpret_cast<std::uintptr_t>(&page_);
+    flags_ = FlagSegment::registered(ranks_);
+    mine.flags = flags_->address();
+    mine.flags_object = reinterpret_cast<std::uintptr_t>(&flags_);
   }
   return mine;
 }
 
-void Area::connect(const std::vector<Offer>& offers, std::chrono::milliseconds patience) {
+void StagingHeap::connect(const std::vector<Offer>& offers, std::chrono::milliseconds patience) {
   const std::uint64_t process = this_host({}).process;
   in_one_process_ = std::ranges::all_of(
       offers, [&](const Offer& each) { return each.memory.process == process; });
   if (rank_ != 0 && offers.front().memory.process == process) {
-    page_ = *reinterpret_cast<const std::shared_ptr<SharedPage>*>(offers.front().page_object);
+    flags_ = *reinterpret_cast<const std::shared_ptr<FlagSegment>*>(offers.front().flags_object);
   } else if (rank_ != 0) {
-    page_ = std::make_shared<SharedPage>(SharedPage::open(offers.front().page, ranks_));
-    page_->register_memory();
+    flags_ = std::make_shared<FlagSegment>(FlagSegment::open(offers.front().flags, ranks_));
+    flags_->register_memory();
   }
   reduces_ = std::ranges::all_of(offers, &Offer::reduces);
   for (int peer = 0; peer < ranks_; ++peer) {
@@ -234,21 +235,20 @@ void Area::connect(const std::vector<Offer>& offers, std::chrono::milliseconds p
   }
 }
 
-std::unique_ptr<Area> Area::make(const std::shared_ptr<detail::CommunicatorState>& state,
-                                 const cuda::SharedContext& context,
-                                 std::shared_ptr<ControlChannel>& line,
-                                 const std::function<std::size_t()>& more,
-                                 const std::function<void(const Area&)>& use) {
+std::unique_ptr<StagingHeap> StagingHeap::make(
+    const std::shared_ptr<detail::CommunicatorState>& state, const cuda::SharedContext& context,
+    std::shared_ptr<ControlChannel>& line, const std::function<std::size_t()>& more,
+    const std::function<void(const StagingHeap&)>& use) {
   const bool quiet = context == nullptr || state->size() == 1;
   if (!agrees(*state, state->exchange(obstacle_of(*state, context.get())), quiet)) return nullptr;
   // From here on nobody may leave the others waiting: the next exchange reports what goes wrong.
   const cuda::RelaxedCapture relaxed;
   const cuda::CurrentContext current(context.get());
-  std::unique_ptr<Area> area(new Area(context, state->rank(), state->size(), more()));
+  std::unique_ptr<StagingHeap> heap(new StagingHeap(context, state->rank(), state->size(), more()));
   std::string obstacle;
   std::string mine;
   try {
-    mine = area->offer().str();
+    mine = heap->offer().str();
   } catch (const std::exception& error) {
     obstacle = words_of(error);
   }
@@ -258,71 +258,71 @@ std::unique_ptr<Area> Area::make(const std::shared_ptr<detail::CommunicatorState
     for (const std::string& text : said) offers.emplace_back(text);
     const bool complete = std::ranges::none_of(said, &std::string::empty);
     if (obstacle.empty() && complete) {
-      area->connect(offers, state->config().bootstrap_timeout);
-      use(*area);
+      heap->connect(offers, state->config().bootstrap_timeout);
+      use(*heap);
     }
   } catch (const std::exception& error) {
     obstacle = words_of(error);
   }
   const bool all = agrees(*state, state->exchange(obstacle), false);
-  area->handover_.reset();  // all have it, or will not get it
+  heap->server_.reset();  // all have it, or will not get it
   // Nobody frees what another one still maps.
-  if (!all) area->leave_unused();
+  if (!all) heap->leave_unused();
   if (!all) state->exchange("");
-  if (!all) free_behind(std::move(area));
+  if (!all) free_behind(std::move(heap));
   if (!all) return nullptr;
   line = state->open_stream_channel();
   log(LogLevel::info, state->rank(),
-      "GPU buffers go from device to device (" + area->links() + ")" +
-          (area->reduces() ? "" : ", except for reductions: a rank has no kernels"),
+      "GPU buffers go from device to device (" + heap->links() + ")" +
+          (heap->reduces() ? "" : ", except for reductions: a rank has no kernels"),
       LogSubsystem::p2p);
-  return area;
+  return heap;
 }
 
-std::string Area::links() const {
+std::string StagingHeap::links() const {
   std::vector<int> devices;
   for (const cuda::DevicePointer half : halves_) devices.push_back(cuda::device_of(half));
   return cuda::words_of_links(devices);
 }
 
-std::vector<cuda::DevicePointer> Area::more() const {
+std::vector<cuda::DevicePointer> StagingHeap::more() const {
   std::vector<cuda::DevicePointer> places = halves_;
   for (cuda::DevicePointer& place : places) place += bytes_before_more();
   return places;
 }
 
-void Area::close() {
+void StagingHeap::close() {
   mapped_.clear();
-  if (page_ == nullptr) return;
+  if (flags_ == nullptr) return;
   // release, pairs with is_read()'s acquire: everything that was to be read before has been read.
-  std::atomic_ref(page_->closed(rank_))
-      .store(is_done_ && in_one_process_ ? SharedPage::in_order : 1, std::memory_order_release);
+  std::atomic_ref(flags_->closed(rank_))
+      .store(is_done_ && in_one_process_ ? FlagSegment::in_order : 1, std::memory_order_release);
 }
 
-void Area::leave_unused() {
+void StagingHeap::leave_unused() {
   finish();
   close();
-  if (rank_ != 0 || page_ == nullptr || halves_.front() != 0) return;
-  page_->leave_unused();  // nobody has begun to connect
-  page_.reset();
+  if (rank_ != 0 || flags_ == nullptr || halves_.front() != 0) return;
+  flags_->leave_unused();  // nobody has begun to connect
+  flags_.reset();
 }
 
-void Area::abandon() {
+void StagingHeap::abandon() {
   for (Mapped& each : mapped_) each.abandon();
   leave_memory();
   close();
 }
 
-bool Area::is_read() const {
+bool StagingHeap::is_read() const {
   for (int peer = 0; peer < ranks_; ++peer) {
     if (peer == rank_) continue;
-    if (std::atomic_ref(page_->closed(peer)).load(std::memory_order_acquire) != 0) continue;
+    if (std::atomic_ref(flags_->closed(peer)).load(std::memory_order_acquire) != 0) continue;
     if (lives(peer)) return true;
   }
   return false;
 }
 
-void Area::keep() {
+void StagingHeap::keep() {
   log(LogLevel::info, rank_,
       std::to_string(bytes()) +
           " bytes of device memory stay taken until this process ends: a rank that lives has not "
@@ -332,7 +332,7 @@ void Area::keep() {
   leave_memory();
 }
 
-void Area::leave_memory() {
+void StagingHeap::leave_memory() {
   own_ = 0;
   if (segment_) segment_->abandon();
 }

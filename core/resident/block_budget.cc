@@ -1,4 +1,4 @@
-#include "core/resident/room.h"
+#include "core/resident/block_budget.h"
 
 #include <map>
 #include <memory>
@@ -21,12 +21,13 @@ Taken& all_taken() {
 
 }  // namespace
 
-Room::Room(std::string device, unsigned blocks) : device_(std::move(device)), blocks_(blocks) {
+BlockBudget::BlockBudget(std::string device, unsigned blocks)
+    : device_(std::move(device)), blocks_(blocks) {
   const std::scoped_lock lock(all_taken().mutex);
   taken_ = all_taken().by_device[device_] += blocks_;
 }
 
-Room::~Room() {
+BlockBudget::~BlockBudget() {
   const std::scoped_lock lock(all_taken().mutex);
   all_taken().by_device[device_] -= blocks_;
 }

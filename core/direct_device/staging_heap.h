@@ -1,12 +1,12 @@
-// Area: the staging heap, device memory through which the ranks of one host exchange data. Every
-// rank maps the memory of all others. Each rank has:
+// StagingHeap: device memory through which the ranks of one host exchange data. Every rank maps the
+// memory of all others. Each rank has:
 //
 //   two halves          a double buffer, for collectives
 //   slots for messages  to each of the other ranks
 //   more                where core/resident needs it
 //
-// Beside it lies the segment of flags (page.h). A rank's own memory comes from cuMemAlloc, or from
-// cuMemCreate where CUDA IPC cannot share that. exported.h reaches the memory of the others.
+// Beside it lies the segment of flags (flag_segment.h). A rank's own memory comes from cuMemAlloc,
+// or from cuMemCreate where CUDA IPC cannot share that. exported.h reaches the memory of the others.
 #pragma once
 
 #include <chrono>
@@ -19,14 +19,14 @@
 #include "core/communicator/state.h"
 #include "core/cuda/contexts.h"
 #include "core/cuda/handles.h"
+#include "core/direct_device/descriptors.h"
 #include "core/direct_device/exported.h"
-#include "core/direct_device/handover.h"
-#include "core/direct_device/page.h"
+#include "core/direct_device/flag_segment.h"
 #include "core/direct_device/process.h"
 
 namespace rondo::direct_device {
 
-class Area {
+class StagingHeap {
  public:
   static constexpr std::size_t half_bytes = std::size_t{4} << 20;
   static constexpr std::size_t halves_bytes = halves * half_bytes;
@@ -34,26 +34,26 @@ class Area {
   static constexpr std::size_t most_slots_bytes = std::size_t{8} << 20;  ///< of one rank
 
   /// Collective. Null on every rank alike if any rank cannot take part; RONDO_DEBUG=INFO says why.
-  /// `context` null: there is no device here. `line`: where else the ranks meet; set when the area
+  /// `context` null: there is no device here. `line`: where else the ranks meet; set when the heap
   /// is. `more`: collective, asked with the context current once all ranks have a device. It
   /// returns how many bytes each rank needs after the slots, the same on all ranks. `use`: what
   /// this rank does with the memory of all once it is mapped, before they agree. If it throws, no
   /// rank takes part. Throws what exchanging texts throws.
-  static std::unique_ptr<Area> make(const std::shared_ptr<detail::CommunicatorState>& state,
-                                    const cuda::SharedContext& context,
-                                    std::shared_ptr<ControlChannel>& line,
-                                    const std::function<std::size_t()>& more,
-                                    const std::function<void(const Area&)>& use);
+  static std::unique_ptr<StagingHeap> make(const std::shared_ptr<detail::CommunicatorState>& state,
+                                           const cuda::SharedContext& context,
+                                           std::shared_ptr<ControlChannel>& line,
+                                           const std::function<std::size_t()>& more,
+                                           const std::function<void(const StagingHeap&)>& use);
   /// The context must be current, unless abandon() came before. Peers may still read the own
   /// halves: see is_read().
-  ~Area();
-  Area(const Area&) = delete;
-  Area& operator=(const Area&) = delete;
+  ~StagingHeap();
+  StagingHeap(const StagingHeap&) = delete;
+  StagingHeap& operator=(const StagingHeap&) = delete;
 
   cuda::Context context() const { return context_.get(); }
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
-  const SharedPage& page() const { return *page_; }
+  const FlagSegment& flags() const { return *flags_; }
   cuda::DevicePointer half(int rank, int half) const {
     return halves_[static_cast<std::size_t>(rank)] + static_cast<std::size_t>(half) * half_bytes;
   }
@@ -76,7 +76,7 @@ class Area {
   /// Unmaps the others' memory, which nothing in any stream may need any more. The context must be
   /// current.
   void close();
-  /// Call it before close() where no stream of this rank needs anything of this area any more.
+  /// Call it before close() where no stream of this rank needs anything of this heap any more.
   void finish() { is_done_ = true; }
   /// Whether a peer that lives may still map the own halves.
   bool is_read() const;
@@ -89,7 +89,7 @@ class Area {
   bool lives(int rank) const { return processes_[static_cast<std::size_t>(rank)].lives(); }
 
  private:
-  Area(cuda::SharedContext context, int rank, int ranks, std::size_t more);
+  StagingHeap(cuda::SharedContext context, int rank, int ranks, std::size_t more);
   std::size_t bytes_before_more() const {
     return halves_bytes + static_cast<std::size_t>((ranks_ - 1) * slots) * slot_bytes_;
   }
@@ -115,11 +115,12 @@ class Area {
   const std::size_t more_;  ///< bytes after the slots
   bool reduces_ = false;
   bool in_one_process_ = false;
-  bool is_done_ = false;                ///< see finish()
-  std::shared_ptr<SharedPage> page_{};  ///< with all ranks of rank 0's process, or its own mapping
+  bool is_done_ = false;  ///< see finish()
+  std::shared_ptr<FlagSegment>
+      flags_{};  ///< with all ranks of rank 0's process, or its own mapping
   cuda::DevicePointer own_ = 0;
   std::optional<cuda::MappedSegments> segment_{};  ///< where it lies, unless cuMemAlloc gave it
-  std::unique_ptr<Handover> handover_{};           ///< of it, while others map it
+  std::unique_ptr<DescriptorServer> server_{};     ///< of it, while others map it
   std::vector<cuda::DevicePointer> halves_{};      ///< by rank; the slots follow them
   std::vector<Mapped> mapped_{};                   ///< those of others
   std::vector<Process> processes_{};               ///< by rank

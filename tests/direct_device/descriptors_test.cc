@@ -1,5 +1,5 @@
 // Passing of file descriptors from one process to another. Here both are threads.
-#include "core/direct_device/handover.h"
+#include "core/direct_device/descriptors.h"
 
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -68,13 +68,13 @@ TEST_CASE("every asker gets every descriptor, in order") {
   {
     std::vector<UniqueFd> files = make_files(count);
     const std::vector<ino_t> wanted = files_of(files);
-    const Handover handover(std::move(files));
+    const DescriptorServer server(std::move(files));
     std::array<std::vector<UniqueFd>, 3> got;
     std::vector<std::thread> askers;
     for (std::vector<UniqueFd>& mine : got) {
       askers.emplace_back([&] {
-        Asking asking(handover.name(), patience);
-        for (std::size_t i = 0; i < count; ++i) mine.push_back(asking.next());
+        DescriptorClient client(server.name(), patience);
+        for (std::size_t i = 0; i < count; ++i) mine.push_back(client.next());
       });
     }
     for (std::thread& asker : askers) asker.join();
@@ -88,41 +88,41 @@ TEST_CASE("peers that say nonsense or ask for too much disturb nobody") {
   {
     std::vector<UniqueFd> files = make_files(2);
     const std::vector<ino_t> wanted = files_of(files);
-    const Handover handover(std::move(files));
-    const auto silent = unix_socket::connect_to(handover.name());
-    const auto brief = unix_socket::connect_to(handover.name());
-    const auto beyond = unix_socket::connect_to(handover.name());
-    const auto wordy = unix_socket::connect_to(handover.name());
+    const DescriptorServer server(std::move(files));
+    const auto silent = unix_socket::connect_to(server.name());
+    const auto brief = unix_socket::connect_to(server.name());
+    const auto beyond = unix_socket::connect_to(server.name());
+    const auto wordy = unix_socket::connect_to(server.name());
     REQUIRE((silent && brief && beyond && wordy));
     send_bytes(*brief, 3);
     send_bytes(*beyond, sizeof(std::uint64_t));
     send_bytes(*wordy, 5000);
-    Asking asking(handover.name(), patience);
-    CHECK(file_of(asking.next()) == wanted[0]);
-    CHECK(file_of(asking.next()) == wanted[1]);
-    CHECK_THAT(failure([&] { asking.next(); }),
+    DescriptorClient client(server.name(), patience);
+    CHECK(file_of(client.next()) == wanted[0]);
+    CHECK(file_of(client.next()) == wanted[1]);
+    CHECK_THAT(failure([&] { client.next(); }),
                Catch::Contains("has ended, or has no file descriptor"));
   }
   CHECK(open_descriptors() == before);
 }
 
 TEST_CASE("an asker is told when the giver goes in the middle, and when it asks after that") {
-  auto handover = std::make_unique<Handover>(make_files(2));
-  const std::string name = handover->name();
-  Asking asking(name, patience);
-  CHECK(file_of(asking.next()) != 0);
-  handover.reset();
-  CHECK_THAT(failure([&] { asking.next(); }),
+  auto server = std::make_unique<DescriptorServer>(make_files(2));
+  const std::string name = server->name();
+  DescriptorClient client(name, patience);
+  CHECK(file_of(client.next()) != 0);
+  server.reset();
+  CHECK_THAT(failure([&] { client.next(); }),
              Catch::Contains("has ended, or has no file descriptor"));
-  CHECK_THAT(failure([&] { Asking(name, patience); }),
+  CHECK_THAT(failure([&] { DescriptorClient(name, patience); }),
              Catch::Contains("cannot reach the peer to share its memory"));
 }
 
 TEST_CASE("an asker waits for a silent giver until its timeout") {
   const std::string name = unix_socket::new_name();
   const UniqueFd silent = unix_socket::listen_on(name);
-  Asking asking(name, std::chrono::milliseconds(20));
-  CHECK_THAT(failure([&] { asking.next(); }), Catch::Contains("in time"));
+  DescriptorClient client(name, std::chrono::milliseconds(20));
+  CHECK_THAT(failure([&] { client.next(); }), Catch::Contains("in time"));
 }
 
 /// While it lives, this process has room for so many more descriptors.
@@ -143,29 +143,29 @@ class Room {
 };
 
 TEST_CASE("a process without room for descriptors says so") {
-  const Handover handover(make_files(2));
-  Asking asking(handover.name(), patience);
-  CHECK(file_of(asking.next()) != 0);  // the giver has accepted it
+  const DescriptorServer server(make_files(2));
+  DescriptorClient client(server.name(), patience);
+  CHECK(file_of(client.next()) != 0);  // the giver has accepted it
   const std::string words = [&] {
     const Room none(0);
-    return failure([&] { asking.next(); });
+    return failure([&] { client.next(); });
   }();
   CHECK_THAT(words, Catch::Contains("no file descriptor is left"));
   const std::string nowhere_to_ask_from = [&] {
     const Room none(0);
-    return failure([&] { Asking(handover.name(), patience); });
+    return failure([&] { DescriptorClient(server.name(), patience); });
   }();
   CHECK_THAT(nowhere_to_ask_from, Catch::Contains("no Unix socket to ask for a peer's memory"));
 }
 
 TEST_CASE("a giver without room for descriptors says so, and the asker is told") {
   const std::filesystem::path path =
-      std::filesystem::temp_directory_path() / ("rondo-handover-" + std::to_string(::getpid()));
+      std::filesystem::temp_directory_path() / ("rondo-descriptors-" + std::to_string(::getpid()));
   configure_log({.file = path.string()});
-  const Handover handover(make_files(2));
+  const DescriptorServer server(make_files(2));
   const std::string words = [&] {
     const Room one(1);  // the asker's own
-    return failure([&] { Asking(handover.name(), patience).next(); });
+    return failure([&] { DescriptorClient(server.name(), patience).next(); });
   }();
   configure_log({});
   std::ifstream log(path);

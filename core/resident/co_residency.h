@@ -26,7 +26,7 @@
 namespace rondo::resident {
 
 /// What a rank tells the others.
-struct Tenant {
+struct Candidate {
   std::uint64_t process = 0;  ///< HostInfo's
   std::string device{};       ///< its UUID in hexadecimal digits
   bool shares = false;        ///< contexts on the device are shared by MPS
@@ -34,13 +34,13 @@ struct Tenant {
   unsigned taken = 0;         ///< of them by communicators of this process alone, with this one
   std::string obstacle{};     ///< why this rank cannot at all; empty: it can
 
-  Tenant() = default;
+  Candidate() = default;
   /// Reads what str() returned.
-  explicit Tenant(const std::string& said);
+  explicit Candidate(const std::string& said);
   std::string str() const;
 };
 
-/// `tenants`: by rank. Why they may not, the same on every rank; empty: they may.
-std::string obstacle_of(const std::vector<Tenant>& tenants);
+/// `candidates`: by rank. Why they may not, the same on every rank; empty: they may.
+std::string obstacle_of(const std::vector<Candidate>& candidates);
 
 }  // namespace rondo::resident

@@ -1,4 +1,4 @@
-#include "core/direct_device/page.h"
+#include "core/direct_device/flag_segment.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -51,24 +51,25 @@ WindowPlace place_of(std::uint64_t word) {
 
 }  // namespace
 
-/// The first line tells this page from any other file; then those of each rank, and those of pairs.
-std::size_t SharedPage::lines(int ranks) {
+/// The first line tells this segment from any other file; then those of each rank, and those of
+/// pairs.
+std::size_t FlagSegment::lines(int ranks) {
   return static_cast<std::size_t>(1 + words_of_rank * ranks + words_of_pair * ranks * ranks);
 }
 
-std::size_t SharedPage::bytes(int ranks) {
+std::size_t FlagSegment::bytes(int ranks) {
   const auto count = static_cast<std::size_t>(ranks);
   const std::size_t entries = count * announced + 2 * count * count * announced_messages(ranks);
   return lines(ranks) * line + entries * sizeof(Announcement);
 }
 
-SharedPage SharedPage::make(int ranks) {
-  SharedPage page(make_shared_memory(bytes(ranks), what), {}, ranks);
-  page.begin();
-  return page;
+FlagSegment FlagSegment::make(int ranks) {
+  FlagSegment made(make_shared_memory(bytes(ranks), what), {}, ranks);
+  made.begin();
+  return made;
 }
 
-void SharedPage::begin() {
+void FlagSegment::begin() {
   const std::uint64_t number = random_number();
   *reinterpret_cast<std::uint64_t*>(base()) = number;
   for (int from = 0; from < ranks_; ++from) {
@@ -82,39 +83,39 @@ void SharedPage::begin() {
              std::to_string(number);
 }
 
-bool SharedPage::is_left_in_order() const {
+bool FlagSegment::is_left_in_order() const {
   for (int rank = 0; rank < ranks_; ++rank) {
-    // acquire, pairs with Area::close(): what that rank did to the page is done.
+    // acquire, pairs with StagingHeap::close(): what that rank did to the segment is done.
     if (std::atomic_ref(closed(rank)).load(std::memory_order_acquire) != in_order) return false;
   }
   return true;
 }
 
-void SharedPage::leave_unused() const {
+void FlagSegment::leave_unused() const {
   // relaxed: there is no other thread.
   for (int rank = 0; rank < ranks_; ++rank)
     std::atomic_ref(closed(rank)).store(in_order, std::memory_order_relaxed);
 }
 
-std::shared_ptr<SharedPage> SharedPage::registered(int ranks) {
+std::shared_ptr<FlagSegment> FlagSegment::registered(int ranks) {
   const auto spares = cuda::Spares::of_current();
-  std::shared_ptr<SharedPage> page = spares->take<SharedPage>(bytes(ranks));
-  if (page == nullptr) {
-    page = std::make_shared<SharedPage>(make(ranks));
-    page->register_memory();
+  std::shared_ptr<FlagSegment> kept = spares->take<FlagSegment>(bytes(ranks));
+  if (kept == nullptr) {
+    kept = std::make_shared<FlagSegment>(make(ranks));
+    kept->register_memory();
   } else {
-    std::memset(page->base(), 0, bytes(ranks));
-    page->begin();
+    std::memset(kept->base(), 0, bytes(ranks));
+    kept->begin();
   }
-  SharedPage* const made = page.get();
-  return {made, [spares, page = std::move(page)](SharedPage* done) mutable {
-            if (done->is_left_in_order()) spares->keep(bytes(done->ranks_), std::move(page));
+  FlagSegment* const made = kept.get();
+  return {made, [spares, kept = std::move(kept)](FlagSegment* done) mutable {
+            if (done->is_left_in_order()) spares->keep(bytes(done->ranks_), std::move(kept));
           }};
 }
 
-/// The kernel lets processes of one user open each other's descriptors. The number in the page
+/// The kernel lets processes of one user open each other's descriptors. The number in the segment
 /// tells whether it is the right one: the pid may be another process's in another namespace.
-SharedPage SharedPage::open(const std::string& address, int ranks) {
+FlagSegment FlagSegment::open(const std::string& address, int ranks) {
   std::istringstream text(address);
   int pid = 0;
   int descriptor = -1;
@@ -129,12 +130,12 @@ SharedPage SharedPage::open(const std::string& address, int ranks) {
                     " cannot be reached",
                 {.remedy = "run all ranks as one user in one pid namespace"});
   }
-  SharedPage page({}, std::move(mapping), ranks);
-  page.address_ = address;
-  return page;
+  FlagSegment made({}, std::move(mapping), ranks);
+  made.address_ = address;
+  return made;
 }
 
-void SharedPage::register_memory() {
+void FlagSegment::register_memory() {
   constexpr unsigned flags = cuda::register_portable | cuda::register_device_map;
   cuda::check(cuda::driver().mem_host_register(base(), bytes(ranks_), flags), "cuMemHostRegister");
   const int status = cuda::driver().mem_host_get_device_pointer(&registered_, base(), 0);
@@ -144,71 +145,71 @@ void SharedPage::register_memory() {
   cuda::check(status, "cuMemHostGetDevicePointer");
 }
 
-SharedPage::~SharedPage() {
+FlagSegment::~FlagSegment() {
   if (registered_ != 0 && base() != nullptr) cuda::driver().mem_host_unregister(base());
 }
 
-std::uint32_t& SharedPage::word(int index) const {
+std::uint32_t& FlagSegment::word(int index) const {
   return *reinterpret_cast<std::uint32_t*>(base() + static_cast<std::size_t>(index) * line);
 }
 
-std::uint32_t& SharedPage::signal(Signal kind, int place, int from, int to) const {
+std::uint32_t& FlagSegment::signal(Signal kind, int place, int from, int to) const {
   const int before = std::min(static_cast<int>(kind), 3) * halves +
                      std::max(static_cast<int>(kind) - 3, 0) * slots;
   return word(1 + words_of_rank * ranks_ + ((before + place) * ranks_ + from) * ranks_ + to);
 }
 
-std::uint32_t& SharedPage::passed(int rank, int peer, bool sends) const {
+std::uint32_t& FlagSegment::passed(int rank, int peer, bool sends) const {
   const int group = signals_of_pair + (sends ? 1 : 0);
   return word(1 + words_of_rank * ranks_ + (group * ranks_ + rank) * ranks_ + peer);
 }
 
-std::uint32_t& SharedPage::moved(int rank, int peer, bool sends) const {
+std::uint32_t& FlagSegment::moved(int rank, int peer, bool sends) const {
   const int group = signals_of_pair + 2 + (sends ? 1 : 0);
   return word(1 + words_of_rank * ranks_ + (group * ranks_ + rank) * ranks_ + peer);
 }
 
-bool SharedPage::reads_windows(int rank) const {
+bool FlagSegment::reads_windows(int rank) const {
   // acquire, after what its stream wrote: everything that it read before has been read.
   return std::atomic_ref(replaying(rank)).load(std::memory_order_acquire) != 0 || is_reading(rank);
 }
 
 /// acquire: as above.
-bool SharedPage::is_reading(int rank) const {
+bool FlagSegment::is_reading(int rank) const {
   const std::uint32_t done = std::atomic_ref(completed(rank)).load(std::memory_order_acquire);
   // seq_cst: see DeviceCalls::find_buffers().
   const std::uint32_t newest = std::atomic_ref(reading(rank)).load(std::memory_order_seq_cst);
   return newest != 0 && static_cast<std::int32_t>(newest - done) > 0;
 }
 
-void SharedPage::forget_reading(int rank) const {
+void FlagSegment::forget_reading(int rank) const {
   const std::atomic_ref newest(reading(rank));
   // relaxed: only this thread writes it. seq_cst: see DeviceCalls::find_buffers().
   if (newest.load(std::memory_order_relaxed) != 0 && !is_reading(rank))
     newest.store(0, std::memory_order_seq_cst);
 }
 
-cuda::DevicePointer SharedPage::device_address(const std::uint32_t& word) const {
+cuda::DevicePointer FlagSegment::device_address(const std::uint32_t& word) const {
   return registered_ + (cuda::address_of(&word) - cuda::address_of(base()));
 }
 
-SharedPage::Announcement* SharedPage::announcements() const {
+FlagSegment::Announcement* FlagSegment::announcements() const {
   return reinterpret_cast<Announcement*>(base() + lines(ranks_) * line);
 }
 
-SharedPage::Announcement& SharedPage::announcement(int rank, std::uint64_t sequence) const {
+FlagSegment::Announcement& FlagSegment::announcement(int rank, std::uint64_t sequence) const {
   return announcements()[static_cast<std::size_t>(rank) * announced + sequence % announced];
 }
 
-SharedPage::Announcement& SharedPage::message(int rank, int peer, bool sends,
-                                              std::uint64_t sequence) const {
+FlagSegment::Announcement& FlagSegment::message(int rank, int peer, bool sends,
+                                                std::uint64_t sequence) const {
   const auto ring = static_cast<std::size_t>(((sends ? 1 : 0) * ranks_ + rank) * ranks_ + peer);
   Announcement* const all = announcements() + static_cast<std::size_t>(ranks_) * announced;
   const std::size_t each = announced_messages(ranks_);
   return all[ring * each + sequence % each];
 }
 
-void SharedPage::write(Announcement& entry, std::uint64_t sequence, const Words& words) {
+void FlagSegment::write(Announcement& entry, std::uint64_t sequence, const Words& words) {
   // seq_cst: a reader that sees a new word beside a sequence sees this 0 when it looks again.
   shared(entry.sequence).store(0, std::memory_order_seq_cst);
   for (std::size_t i = 0; i < words.size(); ++i)
@@ -216,7 +217,7 @@ void SharedPage::write(Announcement& entry, std::uint64_t sequence, const Words&
   shared(entry.sequence).store(sequence, std::memory_order_seq_cst);
 }
 
-std::optional<SharedPage::Words> SharedPage::read(Announcement& entry, std::uint64_t sequence) {
+std::optional<FlagSegment::Words> FlagSegment::read(Announcement& entry, std::uint64_t sequence) {
   if (shared(entry.sequence).load(std::memory_order_seq_cst) != sequence) return std::nullopt;
   Words found{};
   for (std::size_t i = 0; i < found.size(); ++i)
@@ -225,24 +226,24 @@ std::optional<SharedPage::Words> SharedPage::read(Announcement& entry, std::uint
   return found;
 }
 
-void SharedPage::announce(int rank, std::uint64_t sequence, const Announced& call) const {
+void FlagSegment::announce(int rank, std::uint64_t sequence, const Announced& call) const {
   write(announcement(rank, sequence), sequence,
         {call.fingerprint, pack(call.places.input), pack(call.places.output)});
 }
 
-std::optional<Announced> SharedPage::find(int rank, std::uint64_t sequence) const {
+std::optional<Announced> FlagSegment::find(int rank, std::uint64_t sequence) const {
   const auto found = read(announcement(rank, sequence), sequence);
   if (!found) return std::nullopt;
   return Announced{(*found)[0], {place_of((*found)[1]), place_of((*found)[2])}};
 }
 
-void SharedPage::announce_message(int rank, int peer, bool sends, std::uint64_t sequence,
-                                  const MessageShape& shape) const {
+void FlagSegment::announce_message(int rank, int peer, bool sends, std::uint64_t sequence,
+                                   const MessageShape& shape) const {
   write(message(rank, peer, sends, sequence), sequence, {pack(shape), 0, 0});
 }
 
-std::optional<MessageShape> SharedPage::find_message(int rank, int peer, bool sends,
-                                                     std::uint64_t sequence) const {
+std::optional<MessageShape> FlagSegment::find_message(int rank, int peer, bool sends,
+                                                      std::uint64_t sequence) const {
   const auto found = read(message(rank, peer, sends, sequence), sequence);
   if (!found) return std::nullopt;
   return unpack((*found)[0]);
