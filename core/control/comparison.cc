@@ -9,9 +9,8 @@
 namespace rondo::control {
 
 void Coordinator::on(int from, const Compare& message) {
-  Group* const group = find(message.communicator);
-  const int self = group == nullptr || group->fault ? -1 : member_of(*group, from);
-  if (self < 0) return;
+  const auto [group, self] = sender_of(message.communicator, from);
+  if (self < 0 || group->fault) return;
   const auto member = static_cast<std::size_t>(self);
   group->members[member].compares = true;
   take_report(message.communicator, *group, member, message.report);

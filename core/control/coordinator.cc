@@ -95,7 +95,7 @@ void Coordinator::on(int from, const Open& message) {
   const auto in_world = [&](int rank) {
     return rank >= 0 && rank < static_cast<int>(hosts_.size());
   };
-  if (!std::all_of(message.members.begin(), message.members.end(), in_world)) return;
+  if (!std::ranges::all_of(message.members, in_world)) return;
   Group& group = groups_[message.communicator];
   if (group.members.empty()) {
     for (const int rank : message.members) group.members.push_back({.world_rank = rank});
@@ -124,18 +124,16 @@ void Coordinator::on(int from, const Open& message) {
 }
 
 void Coordinator::on(int from, const Blob& message) {
-  Group* const group = find(message.communicator);
-  if (group == nullptr || group->fault) return;
-  const int self = member_of(*group, from);
-  if (self < 0) return;
+  const auto [group, self] = sender_of(message.communicator, from);
+  if (self < 0 || group->fault) return;
   group->members[static_cast<std::size_t>(self)].blob = message.bytes;
   if (fail_for_loss(message.communicator, *group)) return;
   check_exchange(message.communicator, *group);
 }
 
 void Coordinator::check_exchange(std::uint64_t number, Group& group) {
-  const bool complete = std::all_of(group.members.begin(), group.members.end(),
-                                    [](const Member& member) { return member.blob.has_value(); });
+  const bool complete = std::ranges::all_of(
+      group.members, [](const Member& member) { return member.blob.has_value(); });
   if (!complete) return fail_for_absent(number, group);
   Blobs all{.communicator = number};
   for (auto& member : group.members) {
@@ -149,11 +147,10 @@ void Coordinator::check_exchange(std::uint64_t number, Group& group) {
 
 /// A member that has left will not bring what the others wait for.
 void Coordinator::fail_for_absent(std::uint64_t number, Group& group) {
-  const auto waits = std::find_if(group.members.begin(), group.members.end(),
-                                  [](const Member& member) { return member.blob.has_value(); });
-  const auto absent =
-      std::find_if(group.members.begin(), group.members.end(),
-                   [](const Member& member) { return member.left && !member.blob; });
+  const auto waits = std::ranges::find_if(
+      group.members, [](const Member& member) { return member.blob.has_value(); });
+  const auto absent = std::ranges::find_if(
+      group.members, [](const Member& member) { return member.left && !member.blob; });
   if (group.fault || waits == group.members.end() || absent == group.members.end()) return;
   const auto self = static_cast<std::size_t>(absent - group.members.begin());
   fail(number, group,
@@ -166,11 +163,10 @@ void Coordinator::fail_for_absent(std::uint64_t number, Group& group) {
 }
 
 void Coordinator::on(int from, const ExchangeExpired& message) {
-  Group* const group = find(message.communicator);
-  if (group == nullptr || group->fault) return;
-  const int self = member_of(*group, from);
+  const auto [group, self] = sender_of(message.communicator, from);
+  if (self < 0 || group->fault) return;
   // The blobs went out in the meantime: nothing has expired.
-  if (self < 0 || !group->members[static_cast<std::size_t>(self)].blob) return;
+  if (!group->members[static_cast<std::size_t>(self)].blob) return;
   std::vector<int> missing;
   for (std::size_t member = 0; member < group->members.size(); ++member) {
     if (!group->members[member].blob) missing.push_back(static_cast<int>(member));
@@ -186,10 +182,9 @@ void Coordinator::on(int from, const ExchangeExpired& message) {
 }
 
 void Coordinator::on(int from, const Stall& message) {
-  Group* const group = find(message.communicator);
-  if (group == nullptr || group->fault) return;
-  const int self = member_of(*group, from);
-  if (self < 0 || message.peer >= static_cast<int>(group->members.size())) return;
+  const auto [group, self] = sender_of(message.communicator, from);
+  if (self < 0 || group->fault) return;
+  if (message.peer >= static_cast<int>(group->members.size())) return;
   if (message.mismatch != 0 && message.peer < 0) return;
   if (fail_for_loss(message.communicator, *group)) return;
   if (!group->diagnosis) {
@@ -216,8 +211,7 @@ void Coordinator::begin_diagnosis(std::uint64_t number, Group& group, int report
 }
 
 void Coordinator::on(int from, const Answer& message) {
-  Group* const group = find(message.communicator);
-  const int self = group == nullptr ? -1 : member_of(*group, from);
+  const auto [group, self] = sender_of(message.communicator, from);
   if (self < 0) return;
   if (message.diagnosis == 0) {
     return take_report(message.communicator, *group, static_cast<std::size_t>(self),
@@ -259,8 +253,7 @@ void Coordinator::check_diagnosis(std::uint64_t number, Group& group) {
 }
 
 void Coordinator::on(int from, const Leave& message) {
-  Group* const group = find(message.communicator);
-  const int self = group == nullptr ? -1 : member_of(*group, from);
+  const auto [group, self] = sender_of(message.communicator, from);
   if (self < 0) return;
   auto& member = group->members[static_cast<std::size_t>(self)];
   member.opened = true;
@@ -273,10 +266,8 @@ void Coordinator::on(int from, const Leave& message) {
 }
 
 void Coordinator::on(int from, const Failure& message) {
-  Group* const group = find(message.communicator);
-  if (group == nullptr || group->fault) return;
-  const int self = member_of(*group, from);
-  if (self < 0) return;
+  const auto [group, self] = sender_of(message.communicator, from);
+  if (self < 0 || group->fault) return;
   const int peer = message.peer >= 0 ? message.peer : self;
   auto fault = fault_of(static_cast<ErrorCode>(message.code),
                         "rank " + std::to_string(self) + " reports: " + message.message,
@@ -367,10 +358,14 @@ Coordinator::Group* Coordinator::find(std::uint64_t number) {
   return found == groups_.end() ? nullptr : &found->second;
 }
 
+std::pair<Coordinator::Group*, int> Coordinator::sender_of(std::uint64_t number, int from) {
+  Group* const group = find(number);
+  return {group, group == nullptr ? -1 : member_of(*group, from)};
+}
+
 int Coordinator::member_of(const Group& group, int world_rank) {
-  const auto found =
-      std::find_if(group.members.begin(), group.members.end(),
-                   [&](const Member& member) { return member.world_rank == world_rank; });
+  const auto found = std::ranges::find_if(
+      group.members, [&](const Member& member) { return member.world_rank == world_rank; });
   return found == group.members.end() ? -1 : static_cast<int>(found - group.members.begin());
 }
 
@@ -396,8 +391,8 @@ void Coordinator::send(const Group& group, std::size_t member, const Message& me
 
 void Coordinator::erase_if_left(std::uint64_t number) {
   const Group* const group = find(number);
-  if (group != nullptr && std::all_of(group->members.begin(), group->members.end(),
-                                      [](const Member& member) { return member.left; })) {
+  if (group != nullptr &&
+      std::ranges::all_of(group->members, [](const Member& member) { return member.left; })) {
     groups_.erase(number);
   }
 }

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "core/control/analyzer.h"
@@ -80,6 +81,8 @@ class Coordinator {
   void gone(int world_rank, Fate fate);
 
   Group* find(std::uint64_t number);
+  /// And which of its members the message's sender is; below 0: none.
+  std::pair<Group*, int> sender_of(std::uint64_t number, int from);
   static int member_of(const Group& group, int world_rank);
   RankReport rank_report(const Group& group, std::size_t member) const;
   std::string describe_member(const Group& group, std::size_t member) const;
