@@ -34,14 +34,15 @@ milliseconds next_nap(milliseconds last, bool moved, bool frees) {
 }
 
 Watcher::Watcher(std::shared_ptr<detail::CommunicatorState> state,
-                 std::shared_ptr<ControlChannel> line, std::unique_ptr<Area> area,
+                 std::shared_ptr<ControlChannel> control, std::unique_ptr<StagingHeap> heap,
                  std::shared_ptr<resident::Executor> executor)
     : state_(std::move(state)),
-      line_(std::move(line)),
-      area_(std::move(area)),
-      executor_(std::move(executor)),
-      sends_(static_cast<std::size_t>(area_->ranks())),
-      receives_(static_cast<std::size_t>(area_->ranks())) {}
+      control_(std::move(control)),
+      heap_(std::move(heap)),
+      executor_(std::move(executor)) {
+  announced_.sends.resize(static_cast<std::size_t>(heap_->ranks()));
+  announced_.receives.resize(static_cast<std::size_t>(heap_->ranks()));
+}
 
 void Watcher::start(std::shared_ptr<void> owner) {
   // Detached: it ends by itself after retire(), which graphs and peers may put off.
@@ -65,24 +66,24 @@ std::uint64_t Watcher::announce(const Call& call, bool on_device, const WindowPl
   Call numbered = call;
   {
     const std::scoped_lock lock(mutex_);
-    numbered.sequence = ++announced_;
-    line_->calls().begin(numbered);
+    numbered.sequence = ++announced_.collectives;
+    control_->calls().begin(numbered);
   }
-  const SharedPage& page = area_->page();
+  const FlagSegment& flags = heap_->flags();
   const std::uint64_t ours = fingerprint(numbered);
   const Announced mine{mark(ours, on_device), places};
-  page.announce(area_->rank(), numbered.sequence, mine);
-  for (int peer = 0; peer < area_->ranks(); ++peer) {
-    const auto theirs = page.find(peer, numbered.sequence);
+  flags.announce(heap_->rank(), numbered.sequence, mine);
+  for (int peer = 0; peer < heap_->ranks(); ++peer) {
+    const auto theirs = flags.find(peer, numbered.sequence);
     if (!theirs || *theirs == mine) continue;
     if (theirs->fingerprint == mine.fingerprint) {
-      fail(other_places(numbered, area_->rank(), peer, places, theirs->places));
+      fail(other_places(numbered, heap_->rank(), peer, places, theirs->places));
     } else if (theirs->fingerprint == mark(ours, !on_device)) {
-      fail(other_memory(numbered, area_->rank(), peer, on_device));
+      fail(other_memory(numbered, heap_->rank(), peer, on_device));
     } else {
-      line_->report_mismatch(peer, numbered.sequence);
+      control_->report_mismatch(peer, numbered.sequence);
       const std::scoped_lock lock(mutex_);
-      disputed_ = true;
+      failing_.disputed = true;
       changed_.notify_one();
     }
     return 0;
@@ -91,16 +92,16 @@ std::uint64_t Watcher::announce(const Call& call, bool on_device, const WindowPl
 }
 
 bool Watcher::announce(const Call& message, int peer, bool sends, bool on_device) {
-  const int rank = area_->rank();
+  const int rank = heap_->rank();
   const MessageShape mine{message.count, message.type, on_device || message.count == 0};
   std::uint64_t number = 0;
   {
     const std::scoped_lock lock(mutex_);
-    number = ++(sends ? sends_ : receives_)[static_cast<std::size_t>(peer)];
+    number = ++(sends ? announced_.sends : announced_.receives)[static_cast<std::size_t>(peer)];
   }
-  const SharedPage& page = area_->page();
-  page.announce_message(rank, peer, sends, number, mine);
-  const auto theirs = page.find_message(peer, rank, !sends, number);
+  const FlagSegment& flags = heap_->flags();
+  flags.announce_message(rank, peer, sends, number, mine);
+  const auto theirs = flags.find_message(peer, rank, !sends, number);
   if (!theirs || *theirs == mine) return true;
   fail(other_message(mine, *theirs, rank, peer, sends));
   return false;
@@ -108,29 +109,28 @@ bool Watcher::announce(const Call& message, int peer, bool sends, bool on_device
 
 std::uint64_t Watcher::next() const {
   const std::scoped_lock lock(mutex_);
-  return expected_ + 1;
+  return enqueued_.next();
 }
 
 void Watcher::expect(Waiting waiting) {
   const std::scoped_lock lock(mutex_);
-  ++expected_;
-  waiting_.push_back(std::move(waiting));
+  enqueued_.add(std::move(waiting));
   changed_.notify_one();
 }
 
 void Watcher::disorder() {
   const std::scoped_lock lock(mutex_);
-  disordered_ = true;
+  enqueued_.disorder();
 }
 
 bool Watcher::is_done_with() const {
   const std::scoped_lock lock(mutex_);
-  return completed_ == expected_ && !disordered_;
+  return enqueued_.is_out_of_streams();
 }
 
 void Watcher::abandon(std::uint64_t number) {
   const std::scoped_lock lock(mutex_);
-  abandoned_ = number;
+  enqueued_.abandon(number);
   changed_.notify_one();
 }
 
@@ -139,18 +139,18 @@ void Watcher::retain(bool reads_windows) {
   ++graphs_;
   // release, pairs with the acquire of a rank that asks whether a graph may still read windows.
   if (reads_windows)
-    std::atomic_ref(area_->page().captured(area_->rank())).fetch_add(1, std::memory_order_release);
+    std::atomic_ref(heap_->flags().captured(heap_->rank())).fetch_add(1, std::memory_order_release);
   changed_.notify_one();
 }
 
-/// While graphs are counted, the area and the thread are there. As soon as the lock is gone the
+/// While graphs are counted, the heap and the thread are there. As soon as the lock is gone the
 /// thread may end, and this object with it.
 void Watcher::forget(std::shared_ptr<Watcher> self, bool reads_windows) noexcept {
   Watcher& watcher = *self;
   const std::scoped_lock lock(watcher.mutex_);
-  const Area& area = *watcher.area_;
+  const StagingHeap& heap = *watcher.heap_;
   if (reads_windows)  // release: likewise
-    std::atomic_ref(area.page().captured(area.rank())).fetch_sub(1, std::memory_order_release);
+    std::atomic_ref(heap.flags().captured(heap.rank())).fetch_sub(1, std::memory_order_release);
   --watcher.graphs_;
   watcher.forgotten_ = std::move(self);
   watcher.changed_.notify_one();
@@ -164,9 +164,9 @@ bool Watcher::is_kept() const {
 std::optional<Error> Watcher::failure() const {
   {
     const std::scoped_lock lock(mutex_);
-    if (failure_) return failure_;
+    if (failing_.error) return failing_.error;
   }
-  if (line_->failed()) return line_->failure();
+  if (control_->failed()) return control_->failure();
   return state_->failure();
 }
 
@@ -174,7 +174,7 @@ void Watcher::rethrow_failure() {
   std::exception_ptr thrown;
   {
     const std::scoped_lock lock(mutex_);
-    thrown = thrown_;
+    thrown = failing_.thrown;
   }
   if (thrown) std::rethrow_exception(thrown);
   if (const auto failure = this->failure()) throw Error(*failure);
@@ -183,16 +183,16 @@ void Watcher::rethrow_failure() {
 void Watcher::fail(const Error& error) {
   {
     const std::scoped_lock lock(mutex_);
-    if (!failure_) thrown_ = std::current_exception();
-    if (!failure_) failure_ = error;
+    if (!failing_.error) failing_.thrown = std::current_exception();
+    if (!failing_.error) failing_.error = error;
     changed_.notify_one();
   }
-  line_->fail(error);
+  control_->fail(error);
 }
 
 void Watcher::leave() {
   const std::scoped_lock lock(mutex_);
-  if (!failure_ && !line_->failed()) line_->leave();
+  if (!failing_.error && !control_->failed()) control_->leave();
 }
 
 void Watcher::retire() {
@@ -202,13 +202,11 @@ void Watcher::retire() {
   changed_.notify_one();
 }
 
-bool Watcher::is_over() const {
-  return retired_ && graphs_ == 0 && (completed_ == expected_ || abandoned_ == expected_);
-}
+bool Watcher::is_over() const { return retired_ && graphs_ == 0 && enqueued_.is_over(); }
 
 bool Watcher::is_idle() const {
-  if (completed_ != expected_ || graphs_ > 0) return false;
-  return spread_ || (!failure_ && !disputed_);
+  if (!enqueued_.is_complete() || graphs_ > 0) return false;
+  return failing_.spread || (!failing_.error && !failing_.disputed);
 }
 
 void Watcher::work() {
@@ -249,34 +247,30 @@ void Watcher::look() {
 bool Watcher::note_progress() {
   // acquire, after the stream's write: everything that the call did is done.
   const std::uint32_t newest =
-      std::atomic_ref(area_->page().completed(area_->rank())).load(std::memory_order_acquire);
+      std::atomic_ref(heap_->flags().completed(heap_->rank())).load(std::memory_order_acquire);
   const std::scoped_lock lock(mutex_);
-  const std::uint64_t completed = expected_ - (static_cast<std::uint32_t>(expected_) - newest);
-  if (completed <= completed_) return false;  // after a failure it may step back
-  for (; completed_ != completed; ++completed_) {
-    if (waiting_.front().sequence != 0) line_->calls().complete(waiting_.front().sequence);
-    waiting_.pop_front();
-  }
-  return true;
+  return enqueued_.complete(newest, [&](const Waiting& ended) {
+    if (ended.sequence != 0) control_->calls().complete(ended.sequence);
+  });
 }
 
 /// Whether the stream is within a call. A call that it has not reached yet does not count as
 /// silence.
 bool Watcher::is_inside() const {
-  const SharedPage& page = area_->page();
-  const int rank = area_->rank();
+  const FlagSegment& flags = heap_->flags();
+  const int rank = heap_->rank();
   // relaxed, all of them: only what they stay at counts.
-  return std::atomic_ref(page.inside_captured(rank)).load(std::memory_order_relaxed) != 0 ||
-         std::atomic_ref(page.begun(rank)).load(std::memory_order_relaxed) !=
-             std::atomic_ref(page.completed(rank)).load(std::memory_order_relaxed);
+  return std::atomic_ref(flags.inside_captured(rank)).load(std::memory_order_relaxed) != 0 ||
+         std::atomic_ref(flags.begun(rank)).load(std::memory_order_relaxed) !=
+             std::atomic_ref(flags.completed(rank)).load(std::memory_order_relaxed);
 }
 
 void Watcher::report_stall() {
   // relaxed: only how it stays for a second at least counts.
-  const bool began = std::atomic_ref(area_->page().began_captured(area_->rank()))
+  const bool began = std::atomic_ref(heap_->flags().began_captured(heap_->rank()))
                          .exchange(0, std::memory_order_relaxed) != 0;
   if (!is_inside() || began) return silence_.reset();
-  state_->watchdog().tell(*line_);
+  state_->watchdog().tell(*control_);
   switch (silence_.assess(state_->watchdog().timeout())) {
     case detail::Silence::Verdict::wait:
       return;
@@ -289,40 +283,36 @@ void Watcher::report_stall() {
   }
 }
 
-/// What is in its stream now; none: a graph's call.
-std::optional<Waiting> Watcher::newest_waiting() const {
-  const std::scoped_lock lock(mutex_);
-  if (waiting_.empty()) return std::nullopt;
-  return waiting_.front();
-}
-
 /// Asks the control plane what keeps a collective waiting, or a message with a peer.
 void Watcher::report(bool expired) {
-  const std::optional<Waiting> waiting = newest_waiting();
-  const SharedPage& page = area_->page();
+  const std::optional<Waiting> waiting = [&] {
+    const std::scoped_lock lock(mutex_);
+    return enqueued_.oldest();
+  }();
+  const FlagSegment& flags = heap_->flags();
   // relaxed, all of them: as for report_stall().
-  if (std::atomic_ref(page.inside_captured(area_->rank())).load(std::memory_order_relaxed) != 0)
-    return line_->report_stall_on(-1, "a replayed graph's call between devices", expired);
-  if (!waiting || waiting->sequence != 0) return line_->report_stall(expired);
+  if (std::atomic_ref(flags.inside_captured(heap_->rank())).load(std::memory_order_relaxed) != 0)
+    return control_->report_stall_on(-1, "a replayed graph's call between devices", expired);
+  if (!waiting || waiting->sequence != 0) return control_->report_stall(expired);
   const std::uint32_t begun =
-      std::atomic_ref(page.begun(area_->rank())).load(std::memory_order_relaxed);
+      std::atomic_ref(flags.begun(heap_->rank())).load(std::memory_order_relaxed);
   for (const Waiting::Part& part : waiting->messages) {
-    const std::uint32_t passed = std::atomic_ref(page.passed(area_->rank(), part.peer, part.sends))
+    const std::uint32_t passed = std::atomic_ref(flags.passed(heap_->rank(), part.peer, part.sends))
                                      .load(std::memory_order_relaxed);
-    if (passed != begun) return line_->report_stall_on(part.peer, part.what, expired);
+    if (passed != begun) return control_->report_stall_on(part.peer, part.what, expired);
   }
 }
 
 /// Every flag that a stream of this rank may wait for, now or later, and every kernel's wait.
 void Watcher::answer() const {
   if (executor_) executor_->abort();
-  const SharedPage& page = area_->page();
+  const FlagSegment& flags = heap_->flags();
   for (int number = 0; number < signal_kinds; ++number) {
     const auto kind = static_cast<Signal>(number);
     for (int place = 0; place < places_of(kind); ++place) {
-      for (int peer = 0; peer < area_->ranks(); ++peer) {
+      for (int peer = 0; peer < heap_->ranks(); ++peer) {
         // relaxed: it brings no data.
-        std::atomic_ref(page.signal(kind, place, peer, area_->rank()))
+        std::atomic_ref(flags.signal(kind, place, peer, heap_->rank()))
             .store(1, std::memory_order_relaxed);
       }
     }
@@ -335,17 +325,17 @@ void Watcher::tell_wait() {
   const auto record = executor_->wait_record();
   if (!record) return;
   told_wait_ = true;
-  log(LogLevel::info, area_->rank(), "when the communicator failed " + *record, LogSubsystem::coll);
+  log(LogLevel::info, heap_->rank(), "when the communicator failed " + *record, LogSubsystem::coll);
 }
 
 /// The first failure stays this rank's. In the end nothing else of the communicator goes on either.
 void Watcher::spread(const Error& failure) {
   {
     const std::scoped_lock lock(mutex_);
-    if (!failure_) failure_ = failure;
+    if (!failing_.error) failing_.error = failure;
   }
   tell_wait();
-  if (!line_->failed()) line_->fail(failure);
+  if (!control_->failed()) control_->fail(failure);
   if (!failed_at_) failed_at_ = Clock::now();
   if (!state_->failure() && Clock::now() - *failed_at_ > before_abort) {
     if (failure.code() == ErrorCode::mismatch) {
@@ -359,7 +349,7 @@ void Watcher::spread(const Error& failure) {
     return;
   }
   const std::scoped_lock lock(mutex_);
-  spread_ = true;
+  failing_.spread = true;
 }
 
 /// This rank's memory is freed when the peers have let go of it, or are dead. After a failure,
@@ -371,27 +361,27 @@ void Watcher::give_memory_back(std::shared_ptr<void> owner) {
     const bool is_written = executor_ != nullptr;
     const bool is_done = is_done_with();
     owner.reset();
-    line_.reset();
+    control_.reset();
     state_.reset();
     {
-      const cuda::CurrentContext current(area_->context());
-      if (is_done) area_->finish();
+      const cuda::CurrentContext current(heap_->context());
+      if (is_done) heap_->finish();
       if (!is_done && executor_ != nullptr) executor_->leave();
       executor_.reset();
-      area_->close();
+      heap_->close();
     }
     AwakeClock clock;  // time when this process stood still does not count
     const auto begin = clock.now();
-    while (area_->is_read() && (!failed || clock.now() - begin < most_patience_with_readers))
+    while (heap_->is_read() && (!failed || clock.now() - begin < most_patience_with_readers))
       std::this_thread::sleep_for(longest_nap);
-    if (is_written && area_->is_read()) area_->keep();
-    const cuda::CurrentContext current(area_->context());
-    area_.reset();
+    if (is_written && heap_->is_read()) heap_->keep();
+    const cuda::CurrentContext current(heap_->context());
+    heap_.reset();
   } catch (const std::exception& error) {
     log(LogLevel::info, -1, std::string("while giving device memory back: ") + error.what(),
         LogSubsystem::destroy);
-    area_->abandon();
-    area_.reset();
+    heap_->abandon();
+    heap_.reset();
   }
 }
 

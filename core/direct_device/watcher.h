@@ -13,30 +13,18 @@
 #pragma once
 
 #include <condition_variable>
-#include <deque>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <thread>
+#include <vector>
 
 #include "core/communicator/silence.h"
-#include "core/direct_device/area.h"
+#include "core/direct_device/enqueued_calls.h"
+#include "core/direct_device/staging_heap.h"
 #include "core/resident/executor.h"
 
 namespace rondo::direct_device {
-
-/// What one entry of a stream waits for, for reports.
-struct Waiting {
-  /// One direction of messages with a peer.
-  struct Part {
-    int peer = 0;
-    bool sends = false;
-    std::string what{};  ///< "send of 4 x float32"
-  };
-  std::uint64_t sequence = 0;  ///< of a collective; 0: messages
-  std::vector<Part> messages{};
-};
 
 /// How long a watcher sleeps before it looks again: longer each time nothing happens, up to 20 ms.
 /// `moved`: a call has ended. `frees`: each look lets a stream go on by a slice or two of a call
@@ -46,16 +34,16 @@ std::chrono::milliseconds next_nap(std::chrono::milliseconds last, bool moved, b
 class Watcher : public std::enable_shared_from_this<Watcher> {
  public:
   /// `executor`: whose kernels end with the communicator; null: there are none.
-  Watcher(std::shared_ptr<detail::CommunicatorState> state, std::shared_ptr<ControlChannel> line,
-          std::unique_ptr<Area> area, std::shared_ptr<resident::Executor> executor);
+  Watcher(std::shared_ptr<detail::CommunicatorState> state, std::shared_ptr<ControlChannel> control,
+          std::unique_ptr<StagingHeap> heap, std::shared_ptr<resident::Executor> executor);
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
 
-  const Area& area() const { return *area_; }
+  const StagingHeap& heap() const { return *heap_; }
   /// Null: there are no co-resident kernels.
   resident::Executor* executor() const { return executor_.get(); }
   detail::CommunicatorState& state() const { return *state_; }
-  /// Starts the thread. `owner`: what the calls' events belong to; it is let go before the area.
+  /// Starts the thread. `owner`: what the calls' events belong to; it is let go before the heap.
   /// Throws Error{system} where there is no thread left.
   void start(std::shared_ptr<void> owner);
   /// In place of start(), after fail(): there will be no call. If there is no thread left, it waits
@@ -108,35 +96,35 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
   bool is_inside() const;
   void report_stall();
   void report(bool expired);
-  std::optional<Waiting> newest_waiting() const;
   void answer() const;
   void tell_wait();
   void spread(const Error& failure);
   void give_memory_back(std::shared_ptr<void> owner);
-  /// No stream of this rank needs the area any more.
+  /// No stream of this rank needs the heap any more.
   bool is_done_with() const;
 
   std::shared_ptr<detail::CommunicatorState> state_;  ///< until the thread ends
-  std::shared_ptr<ControlChannel> line_;
-  std::unique_ptr<Area> area_;
+  std::shared_ptr<ControlChannel> control_;
+  std::unique_ptr<StagingHeap> heap_;
   std::shared_ptr<resident::Executor> executor_;
   mutable std::mutex mutex_{};
   std::condition_variable changed_{};
-  std::uint64_t announced_ = 0;            ///< number of the newest collective; under mutex_
-  std::vector<std::uint64_t> sends_{};     ///< by peer: number of the newest; under mutex_
-  std::vector<std::uint64_t> receives_{};  ///< likewise
-  std::uint64_t expected_ = 0;     ///< number of what was put into a stream last; under mutex_
-  std::uint64_t completed_ = 0;    ///< of the newest of it that is complete; under mutex_
-  std::deque<Waiting> waiting_{};  ///< what is not complete, in order; under mutex_
-  std::uint64_t abandoned_ = ~std::uint64_t{0};  ///< under mutex_
-  std::size_t graphs_ = 0;                       ///< captured calls; under mutex_
+  /// Numbers of the newest ones that were announced.
+  struct Announcements {
+    std::uint64_t collectives = 0;
+    std::vector<std::uint64_t> sends{};  ///< by peer
+    std::vector<std::uint64_t> receives{};
+  } announced_;                           ///< under mutex_
+  EnqueuedCalls enqueued_{};              ///< under mutex_
+  std::size_t graphs_ = 0;                ///< captured calls; under mutex_
   std::shared_ptr<Watcher> forgotten_{};  ///< this, of the newest one that is gone; under mutex_
-  bool disordered_ = false;               ///< under mutex_
   bool retired_ = false;                  ///< under mutex_
-  bool disputed_ = false;           ///< a verdict of the control plane is to come; under mutex_
-  std::optional<Error> failure_{};  ///< under mutex_
-  std::exception_ptr thrown_{};     ///< the same where it was thrown here; under mutex_
-  bool spread_ = false;             ///< the whole communicator has failed; under mutex_
+  struct Failing {
+    std::optional<Error> error{};
+    std::exception_ptr thrown{};  ///< the same where it was thrown here
+    bool disputed = false;        ///< a verdict of the control plane is to come
+    bool spread = false;          ///< the whole communicator has failed
+  } failing_{};                   ///< under mutex_
 
   // The thread's own.
   detail::Silence silence_{};

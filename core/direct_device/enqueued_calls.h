@@ -1,0 +1,71 @@
+// EnqueuedCalls: what a communicator has put into streams, in order, and how far they have come.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rondo::direct_device {
+
+/// What one entry of a stream waits for, for reports.
+struct Waiting {
+  /// One direction of messages with a peer.
+  struct Part {
+    int peer = 0;
+    bool sends = false;
+    std::string what{};  ///< "send of 4 x float32"
+  };
+  std::uint64_t sequence = 0;  ///< of a collective; 0: messages
+  std::vector<Part> messages{};
+};
+
+/// Not thread-safe.
+class EnqueuedCalls {
+ public:
+  /// The number of what will be put into a stream next.
+  std::uint64_t next() const { return newest_ + 1; }
+  void add(Waiting waiting) {
+    ++newest_;
+    waiting_.push_back(std::move(waiting));
+  }
+  /// `number`: the lower bits of the newest one that its stream has completed. Calls ended(Waiting)
+  /// for each that has ended since the last time. False where there is none.
+  template <class Ended>
+  bool complete(std::uint32_t number, Ended ended) {
+    const std::uint64_t completed = newest_ - (static_cast<std::uint32_t>(newest_) - number);
+    if (completed <= completed_) return false;  // after a failure it may step back
+    for (; completed_ != completed; ++completed_) {
+      ended(waiting_.front());
+      waiting_.pop_front();
+    }
+    return true;
+  }
+  /// That of `number` will not come to its end: the driver refuses everything.
+  void abandon(std::uint64_t number) { abandoned_ = number; }
+  /// The driver has refused a part of a call. What is in streams may go on when all calls count as
+  /// complete.
+  void disorder() { disordered_ = true; }
+
+  bool is_complete() const { return completed_ == newest_; }
+  /// Nothing more of it will complete.
+  bool is_over() const { return is_complete() || abandoned_ == newest_; }
+  /// No stream needs anything of the communicator any more.
+  bool is_out_of_streams() const { return is_complete() && !disordered_; }
+  /// What is in its stream now; none: a graph's call.
+  std::optional<Waiting> oldest() const {
+    if (waiting_.empty()) return std::nullopt;
+    return waiting_.front();
+  }
+
+ private:
+  std::uint64_t newest_ = 0;
+  std::uint64_t completed_ = 0;    ///< the newest one that is complete
+  std::deque<Waiting> waiting_{};  ///< what is not complete
+  std::uint64_t abandoned_ = ~std::uint64_t{0};
+  bool disordered_ = false;
+};
+
+}  // namespace rondo::direct_device
