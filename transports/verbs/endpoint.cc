@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <random>
@@ -90,9 +89,8 @@ void Endpoint::make_pair(Capacity capacity) {
     error = errno;
     if (pair_) {
       inline_bytes_ = attributes.cap.max_inline_data;
-      sends_ = capacity.sends;
+      sends_.set_capacity(capacity.sends);
       receives_ = capacity.receives;
-      uses_.resize(std::bit_ceil(sends_));
       return;
     }
     if (error != EINVAL) break;
@@ -160,13 +158,10 @@ void Endpoint::to_ready_to_send() {
 }
 
 void Endpoint::post(ibv_send_wr& request, bool signalled) {
-  ++posted_;
-  uses_[place_of(posted_)] = 0;
   ++rail_.tally().sends;
-  request.wr_id = request_id(number_, false, posted_);
-  if (signalled || posted_ - signalled_ >= silent_sends) {
+  request.wr_id = request_id(number_, false, sends_.post());
+  if (sends_.signals(signalled)) {
     request.send_flags |= IBV_SEND_SIGNALED;
-    signalled_ = posted_;
     ++rail_.tally().signalled;
   }
   ibv_send_wr* refused = nullptr;
@@ -208,18 +203,9 @@ void Endpoint::write(const Piece& frame, std::size_t offset) {
 void Endpoint::send(const Piece& header, const Piece& payload) {
   std::array<ibv_sge, 2> parts{part_of(header), part_of(payload)};
   post_parts(parts, 0);
-  place_ = posted_;
-  uses_[place_of(posted_)] = rail_.regions().uses();
+  sends_.note_use(rail_.regions().uses());
   hold_place(true);
   ++rail_.tally().from_place;
-}
-
-std::uint64_t Endpoint::oldest_read() const {
-  // What is not acknowledged may be sent once more, whether or not the peer has released it.
-  for (std::uint64_t number = done_ + 1; number <= place_; ++number) {
-    if (const std::uint64_t use = uses_[place_of(number)]; use != 0) return use;
-  }
-  return RegionCache::Device::nothing_read;
 }
 
 void Endpoint::send_credit() {
@@ -228,7 +214,7 @@ void Endpoint::send_credit() {
 }
 
 void Endpoint::ask_acknowledgement() {
-  if (acknowledged() || signalled_ == posted_ || !has_room()) return;
+  if (acknowledged() || sends_.is_signalled() || !has_room()) return;
   ibv_send_wr request{};
   request.opcode = IBV_WR_RDMA_WRITE;
   post(request, true);
@@ -276,8 +262,8 @@ void Endpoint::note(const ibv_wc& completion, bool receive, std::uint32_t count)
                    : port_error(port, action, link_);
     only_flushed_ = flushed && port == PortCondition::well;
   } else if (!receive) {
-    done_ += (count - static_cast<std::uint32_t>(done_)) & request_count_mask;
-    if (done_ >= place_) hold_place(false);
+    sends_.complete(count);
+    if (!sends_.reads_places()) hold_place(false);
   } else {
     --awaited_;
     credit_.grant(ntohl(completion.imm_data));

@@ -14,11 +14,11 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "transports/verbs/credit.h"
 #include "transports/verbs/endpoint_address.h"
 #include "transports/verbs/rail.h"
+#include "transports/verbs/send_queue.h"
 
 namespace rondo::verbs {
 
@@ -33,9 +33,6 @@ struct Piece {
 /// failure(). One thread at a time, the one that polls the rail.
 class Endpoint final : public Worker {
  public:
-  /// One of so many sends is signalled, which frees the device's room for all of them.
-  static constexpr std::uint32_t silent_sends = 16;
-
   /// Most sends and receives under way at a time.
   struct Capacity {
     std::uint32_t sends = 0;
@@ -60,7 +57,7 @@ class Endpoint final : public Worker {
   bool is(const ibv_qp* pair) const { return pair == pair_.get(); }
 
   /// There is room for one more send.
-  bool has_room() const { return posted_ - done_ < sends_; }
+  bool has_room() const { return sends_.has_room(); }
   /// Sends a frame, and the credit that there is to tell.
   void send(const Piece& frame);
   /// Does the same by a write, `offset` bytes into the peer's lines.
@@ -73,7 +70,7 @@ class Endpoint final : public Worker {
   bool holds_place() const { return holds_place_; }
   void send_credit();
   /// Everything sent has been acknowledged by the peer's device.
-  bool acknowledged() const { return posted_ == done_; }
+  bool acknowledged() const { return sends_.is_acknowledged(); }
   /// Makes acknowledged() become true without another send.
   void ask_acknowledgement();
 
@@ -86,7 +83,7 @@ class Endpoint final : public Worker {
   std::uint64_t frames() const { return frames_; }
 
   void completed(const ibv_wc& completion, bool receive, std::uint32_t count) noexcept override;
-  std::uint64_t oldest_read() const override;
+  std::uint64_t oldest_read() const override { return sends_.oldest_use(); }
   void fail(const Error& error);
   const std::optional<Error>& failure() const { return failure_; }
 
@@ -98,8 +95,6 @@ class Endpoint final : public Worker {
   void post(ibv_send_wr& request, bool signalled);
   void post_with_credit(ibv_send_wr& request, ibv_wr_opcode opcode);
   void post_parts(std::span<ibv_sge> parts, unsigned flags);
-  /// The send's place in uses_.
-  std::size_t place_of(std::uint64_t send) const { return send & (uses_.size() - 1); }
   void post_receive(ibv_sge* piece);
   void hold_place(bool holds);
   void note(const ibv_wc& completion, bool receive, std::uint32_t count);
@@ -112,20 +107,13 @@ class Endpoint final : public Worker {
   QueuePair pair_{};
   EndpointAddress address_{};
   std::uint32_t inline_bytes_ = 0;
-  std::uint64_t sends_ = 0;
+  SendQueue sends_{};
   std::uint32_t receives_ = 0;
   std::uint32_t slots_key_ = 0;
   std::uint32_t awaited_ = 0;  ///< receives posted and not completed
   std::uint64_t peers_lines_ = 0;
   std::uint32_t peers_key_ = 0;
-  std::uint64_t posted_ = 0;     ///< sends
-  std::uint64_t signalled_ = 0;  ///< posted_ after the last signalled one
-  std::uint64_t done_ = 0;       ///< sends known to be acknowledged
-  std::uint64_t place_ = 0;      ///< posted_ after the last one from the user's memory
-  bool holds_place_ = false;     ///< the rail knows
-  /// Which use of the cached regions each of the last sends reads; 0: none. The index is the send's
-  /// number modulo the length, a power of two.
-  std::vector<std::uint64_t> uses_{};
+  bool holds_place_ = false;  ///< the rail knows
   std::uint64_t frames_ = 0;
   bool only_flushed_ = false;  ///< failure_ only follows from one that is not known yet
   std::optional<Error> failure_{};

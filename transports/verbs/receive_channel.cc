@@ -56,7 +56,7 @@ void VerbsReceiveChannel::answer(const Letter& offer) {
     const RailName there{.gid = gid_of(offer.endpoints[pair])};
     Rail& rail =
         edge_.rails.choose(std::span(&there, 1), edge_.lane, static_cast<int>(pair), edge_.peer);
-    add_endpoint(rail, {.sends = 4 * Endpoint::silent_sends, .receives = receives});
+    add_endpoint(rail, {.sends = 4 * SendQueue::silent_sends, .receives = receives});
   }
   register_slots();
   offer_lines();

@@ -42,7 +42,7 @@ void VerbsSendChannel::offer() {
   for (int pair = 0; pair < pairs_; ++pair) {
     Rail& rail = edge_.rails.choose(theirs_, edge_.lane, pair, edge_.peer);
     // Frames without credit, silent sends, and one request for an acknowledgement.
-    add_endpoint(rail, {.sends = edge_.slots.count + Endpoint::silent_sends + 2,
+    add_endpoint(rail, {.sends = edge_.slots.count + SendQueue::silent_sends + 2,
                         .receives = pair == 0 ? credits : 1});
   }
   register_slots();
