@@ -205,7 +205,7 @@ class Sockets final : public rondo::compare::Library {
   void keep(int peer, int way, int socket) {
     const int yes = 1;
     check(::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes)), "TCP_NODELAY");
-    // Where it is permitted: no wire, so nothing to pace. See transports/tcp/meeting.cc.
+    // Where it is permitted: no wire, so nothing to pace. See transports/tcp/connector.cc.
     ::setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
     check(::fcntl(socket, F_SETFL, O_NONBLOCK), "O_NONBLOCK");
     ends_.at(count(peer)).at(count(way)) = socket;

@@ -77,7 +77,7 @@ ncclTeam ncclTeamLsa(ncclComm_t comm) {
   return team("ncclTeamLsa", comm, [](const auto&) { return ncclTeam{1, 0, 1}; });
 }
 
-// ... and a rail, one rank of each such team, is everyone.
+// ... and a port, one rank of each such team, is everyone.
 RONDO_NCCL_EXPORT(ncclTeamRail);
 ncclTeam ncclTeamRail(ncclComm_t comm) { return team("ncclTeamRail", comm, everyone); }
 

@@ -20,7 +20,7 @@
 #include "tests/catch.h"
 #include "tests/transports/world.h"
 #include "transports/tcp/contact.h"
-#include "transports/tcp/farewell.h"
+#include "transports/tcp/graceful_shutdown.h"
 #include "transports/tcp/stream.h"
 
 namespace rondo::testing {

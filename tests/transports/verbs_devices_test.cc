@@ -103,7 +103,7 @@ TEST_CASE("RONDO_IB_HCA: what is wrong is quoted", "[verbs]") {
         "RONDO_IB_HCA=mlx5_0,:1: ':1' does not begin with the name of a device");
   CHECK(refusal("mlx5_0,^mlx5_1").find("'^mlx5_1' does not begin") != std::string::npos);
   CHECK(refusal("mlx5_0:1:0:2") ==
-        "RONDO_IB_HCA=mlx5_0:1:0:2: 'mlx5_0:1:0:2' names a rail or a plane, which rondo does not "
+        "RONDO_IB_HCA=mlx5_0:1:0:2: 'mlx5_0:1:0:2' names a port or a plane, which rondo does not "
         "know");
 }
 

@@ -15,7 +15,7 @@
 #include "tests/catch.h"
 #include "tests/transports/world.h"
 #include "transports/verbs/discovery.h"
-#include "transports/verbs/trouble.h"
+#include "transports/verbs/port_errors.h"
 
 namespace rondo::testing {
 namespace {

@@ -9,8 +9,8 @@
 #include "core/transport/channel_table.h"
 #include "rondo/error.h"
 #include "transports/tcp/channel.h"
-#include "transports/tcp/farewell.h"
-#include "transports/tcp/meeting.h"
+#include "transports/tcp/connector.h"
+#include "transports/tcp/graceful_shutdown.h"
 
 namespace rondo::tcp {
 namespace {
@@ -60,7 +60,7 @@ class TcpTransport final : public Transport {
       : settings_(settings),
         sockets_(usable_sockets(settings)),
         slot_bytes_(choose_slot_bytes(settings, preferred_slot_bytes, slots_of(settings))),
-        meeting_(
+        connector_(
             settings.rank, own_address(settings.interface, settings.family), longest_try(settings),
             [this](const Hello& hello, UniqueFd socket) { arrive(hello, std::move(socket)); }) {}
 
@@ -73,7 +73,7 @@ class TcpTransport final : public Transport {
   std::string_view name() const override { return "tcp"; }
   LinkClass link_class() const override { return LinkClass::network; }
   bool looks_are_system_calls() const override { return true; }
-  std::string address() const override { return to_text(meeting_.contact()); }
+  std::string address() const override { return to_text(connector_.contact()); }
   std::size_t slot_bytes() const override { return slot_bytes_; }
   std::size_t frame_header_bytes() const override { return sizeof(FrameHeader); }
   int depth() const override { return 2 * sockets_; }
@@ -109,7 +109,7 @@ class TcpTransport final : public Transport {
     bool moved = write_on();
     if (expected_ > 0) count_expected();  // frames may have shown on which connection they come
     if (expected_ == 0 && !look_.is_due()) return moved;
-    if (meeting_.poll()) {
+    if (connector_.poll()) {
       count_expected();
       moved = true;
     }
@@ -126,7 +126,7 @@ class TcpTransport final : public Transport {
   bool flushed() const override { return backlog_.empty(); }
 
   void add_descriptors(std::vector<pollfd>& descriptors) const override {
-    meeting_.add_descriptors(descriptors);
+    connector_.add_descriptors(descriptors);
     for (const auto& [end, channel] : channels_.senders()) channel->add_descriptors(descriptors);
     for (const auto& [end, channel] : channels_.receivers()) channel->add_descriptors(descriptors);
   }
@@ -178,7 +178,7 @@ class TcpTransport final : public Transport {
                       .socket = socket,
                       .sockets = sockets_,
                       .slot_bytes = slot_bytes_};
-    meeting_.connect(
+    connector_.connect(
         contact, hello,
         [this, &channel, end, index](UniqueFd made) {
           if (channel.connected(index)) return;  // by the peer's, which came first
@@ -252,7 +252,7 @@ class TcpTransport final : public Transport {
   Channels channels_;
   std::ptrdiff_t expected_ = 0;
   RareLook look_{between_looks};
-  Meeting meeting_;  // last: its callbacks use all of the above
+  Connector connector_;  // last: its callbacks use all of the above
 };
 
 }  // namespace

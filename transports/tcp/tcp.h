@@ -1,7 +1,7 @@
 // tcp: ranks anywhere, channels are TCP connections; works wherever addresses do.
 //
 // A connection serves one pair of ranks in one lane, both ways. The rank that sends first opens it.
-// See meeting.h for how ends meet, channel.h and stream.h for how frames travel.
+// See connector.h for how ends meet, channel.h and stream.h for how frames travel.
 #pragma once
 
 #include <memory>

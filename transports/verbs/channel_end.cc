@@ -25,40 +25,40 @@ Error ChannelEnd::left() const {
   return error(ErrorCode::peer_lost, "the peer closed its end of the channel", its_own_output);
 }
 
-bool ChannelEnd::read_letters() {
-  if (!letters_) return false;
+bool ChannelEnd::read_handshake() {
+  if (!handshake_) return false;
   bool moved = false;
   try {
-    while (const std::optional<Letter> letter = letters_.hear()) {
+    while (const std::optional<HandshakeMessage> message = handshake_.hear()) {
       moved = true;
-      if (letter->kind == LetterKind::goodbye) {
-        peer_left(*letter);
-        letters_ = {};
+      if (message->kind == HandshakeKind::goodbye) {
+        peer_left(*message);
+        handshake_ = {};
         return true;
       }
-      take(*letter);
+      take(*message);
     }
-    if (!letters_.ended()) return moved;
+    if (!handshake_.ended()) return moved;
     fail(error(ErrorCode::peer_lost, "the peer process ended or closed its connection",
                its_own_output));
   } catch (const Error& failure) {
     fail(failure);
   }
-  letters_ = {};
+  handshake_ = {};
   return true;
 }
 
-void ChannelEnd::fail_on(const Rail& rail, const ibv_qp* pair, const Error& failure) {
+void ChannelEnd::fail_on(const OpenPort& port, const ibv_qp* pair, const Error& failure) {
   ErrorDetails details = failure.details();
   details.peer = edge_.peer;
   for (const auto& endpoint : endpoints_) {
-    if (&endpoint->rail() == &rail && (pair == nullptr || endpoint->is(pair)))
+    if (&endpoint->port() == &port && (pair == nullptr || endpoint->is(pair)))
       endpoint->fail(Error(failure.code(), failure.message(), details));
   }
 }
 
 const Error* ChannelEnd::find_break() {
-  if (!open_ || failure_ || !letters_) return nullptr;
+  if (!open_ || failure_ || !handshake_) return nullptr;
   for (const auto& endpoint : endpoints_) {
     if (!endpoint->failure()) continue;
     fail(*endpoint->failure());
@@ -67,16 +67,16 @@ const Error* ChannelEnd::find_break() {
   return nullptr;
 }
 
-void ChannelEnd::add_endpoint(Rail& rail, Endpoint::Capacity capacity) {
+void ChannelEnd::add_endpoint(OpenPort& port, Endpoint::Capacity capacity) {
   endpoints_.push_back(
-      std::make_unique<Endpoint>(rail, edge_.rails.settings(), edge_.peer, capacity, edge_.credit));
+      std::make_unique<Endpoint>(port, edge_.ports.settings(), edge_.peer, capacity, edge_.credit));
 }
 
 void ChannelEnd::register_slots() {
   memory_ = RegisteredMemory(edge_.slots.count * edge_.slots.stride(), edge_.rank, edge_.peer);
   for (const auto& endpoint : endpoints_) {
-    memory_.open_to(endpoint->rail(), edge_.peer);
-    endpoint->know_slots(memory_.key(endpoint->rail()));
+    memory_.open_to(endpoint->port(), edge_.peer);
+    endpoint->know_slots(memory_.key(endpoint->port()));
   }
 }
 
@@ -99,7 +99,7 @@ void ChannelEnd::throw_failure() const {
 
 void ChannelEnd::say_goodbye(std::uint64_t frames) noexcept {
   try {
-    if (letters_) letters_.say({.kind = LetterKind::goodbye, .frames = frames});
+    if (handshake_) handshake_.say({.kind = HandshakeKind::goodbye, .frames = frames});
   } catch (...) {
     return;  // no memory: the end of the connection tells the peer as well
   }

@@ -34,17 +34,17 @@
 
 #include "core/transport/transport.h"
 #include "transports/verbs/endpoint.h"
-#include "transports/verbs/letter.h"
-#include "transports/verbs/rails.h"
+#include "transports/verbs/handshake.h"
+#include "transports/verbs/open_ports.h"
 #include "transports/verbs/regions.h"
 
 namespace rondo::verbs {
 
 /// How a frame travels.
 enum class Travel : std::uint16_t {
-  staged,  ///< header and payload from slot to slot
-  lent,    ///< zero copy: sent from the caller's memory, which is in use until the credit comes
-  line     ///< written into a line
+  staged,     ///< header and payload from slot to slot
+  zero_copy,  ///< sent from the caller's memory, which is in use until the credit comes
+  line        ///< written into a line
 };
 
 /// It precedes each frame's payload in both rings, and follows it in a line.
@@ -101,9 +101,9 @@ class VerbsSendChannel;
 class VerbsReceiveChannel;
 
 /// The channels of one transport that have credits outstanding, each once.
-struct Debts {
-  std::vector<VerbsSendChannel*> lent{};      ///< callers' memory may still be in use
-  std::vector<VerbsReceiveChannel*> owing{};  ///< may still have to report released frames
+struct Outstanding {
+  std::vector<VerbsSendChannel*> zero_copy{};   ///< callers' memory may still be in use
+  std::vector<VerbsReceiveChannel*> credits{};  ///< may still have to report released frames
 
   template <class Channel>
   static void enlist(std::vector<Channel*>& list, Channel* channel) {
@@ -117,9 +117,9 @@ struct Edge {
   int peer = 0;
   int lane = 0;
   Slots slots{};
-  Rails& rails;
+  OpenPorts& ports;
   Credit& credit;  ///< of both directions
-  Debts& debts;
+  Outstanding& outstanding;
 };
 
 /// What both directions share: how a channel connects to its other end, and how it ends.
@@ -135,11 +135,11 @@ class ChannelEnd {
   /// The TCP connection of the channel is there.
   bool met() const { return met_; }
   /// Its descriptor; -1 before and after.
-  int descriptor() const { return letters_.descriptor(); }
+  int descriptor() const { return handshake_.descriptor(); }
   /// Reads handshake messages. Keeps a failure for the channel's own calls. True when one came.
-  bool read_letters();
-  /// A rail has failed, or one queue pair on it where `pair` is not null.
-  void fail_on(const Rail& rail, const ibv_qp* pair, const Error& error);
+  bool read_handshake();
+  /// A port has failed, or one queue pair on it where `pair` is not null.
+  void fail_on(const OpenPort& port, const ibv_qp* pair, const Error& error);
   /// Reports, once, that a queue pair has failed although the peer is still there, so that frames
   /// on their way are lost. The channel has then failed. Null: nothing is wrong, or it was
   /// reported.
@@ -149,9 +149,9 @@ class ChannelEnd {
   explicit ChannelEnd(const Edge& edge) : edge_(edge) {}
   ~ChannelEnd() = default;
 
-  virtual void take(const Letter& letter) = 0;
-  virtual void peer_left(const Letter& goodbye) = 0;
-  void add_endpoint(Rail& rail, Endpoint::Capacity capacity);
+  virtual void take(const HandshakeMessage& message) = 0;
+  virtual void peer_left(const HandshakeMessage& goodbye) = 0;
+  void add_endpoint(OpenPort& port, Endpoint::Capacity capacity);
   void register_slots();
   std::byte* slot(std::uint64_t frame) const {
     return memory_.data() + edge_.slots.of(frame) * edge_.slots.stride();
@@ -171,7 +171,7 @@ class ChannelEnd {
   Edge edge_;
   bool met_ = false;
   bool open_ = false;
-  Correspondence letters_{};
+  Handshake handshake_{};
   RegisteredMemory memory_{};
   std::vector<std::unique_ptr<Endpoint>> endpoints_{};  // go before the memory
   std::optional<Error> failure_{};

@@ -41,24 +41,24 @@ std::uint32_t random_sequence() {
 
 }  // namespace
 
-Endpoint::Endpoint(Rail& rail, const Settings& settings, int peer, Capacity capacity,
+Endpoint::Endpoint(OpenPort& port, const Settings& settings, int peer, Capacity capacity,
                    Credit& credit)
-    : rail_(rail),
+    : port_(port),
       credit_(credit),
       settings_(settings),
-      link_(rail.link(peer)),
-      number_(rail.admit(*this)) {
+      link_(port.link(peer)),
+      number_(port.admit(*this)) {
   make_pair(capacity);
   address_ = {.number = pair_->qp_num,
               .sequence = random_sequence(),
-              .mtu = static_cast<std::uint32_t>(rail.port().mtu),
-              .lid = rail.port().lid,
-              .kind = static_cast<std::uint8_t>(rail.gid().kind),
-              .gid = rail.gid().bytes};
+              .mtu = static_cast<std::uint32_t>(port.description().mtu),
+              .lid = port.description().lid,
+              .kind = static_cast<std::uint8_t>(port.gid().kind),
+              .gid = port.gid().bytes};
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_INIT;
   attributes.pkey_index = settings_.pkey_index;
-  attributes.port_num = static_cast<std::uint8_t>(rail.port().port);
+  attributes.port_num = static_cast<std::uint8_t>(port.description().port);
   // For lines, and for the empty writes that ask_acknowledgement() sends.
   attributes.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
   modify(attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
@@ -70,11 +70,11 @@ Endpoint::~Endpoint() { hold_place(false); }
 void Endpoint::hold_place(bool holds) {
   if (holds == holds_place_) return;
   holds_place_ = holds;
-  holds ? rail_.add_reader(*this) : rail_.remove_reader(*this);
+  holds ? port_.add_reader(*this) : port_.remove_reader(*this);
 }
 
 void Endpoint::make_pair(Capacity capacity) {
-  ibv_cq* const queue = rail_.queue(capacity.sends + capacity.receives);
+  ibv_cq* const queue = port_.queue(capacity.sends + capacity.receives);
   int error = 0;
   for (const std::uint32_t inline_bytes : inline_sizes) {
     ibv_qp_init_attr attributes{};
@@ -85,7 +85,7 @@ void Endpoint::make_pair(Capacity capacity) {
     attributes.cap.max_recv_sge = 1;
     attributes.cap.max_inline_data = inline_bytes;
     attributes.qp_type = IBV_QPT_RC;
-    pair_.reset(library().create_qp(rail_.domain(), &attributes));
+    pair_.reset(library().create_qp(port_.domain(), &attributes));
     error = errno;
     if (pair_) {
       inline_bytes_ = attributes.cap.max_inline_data;
@@ -125,10 +125,10 @@ void Endpoint::to_ready_to_receive(const EndpointAddress& peer) {
   attributes.max_dest_rd_atomic = 1;
   attributes.min_rnr_timer = not_ready_timer;
   ibv_ah_attr& way = attributes.ah_attr;
-  way.port_num = static_cast<std::uint8_t>(rail_.port().port);
+  way.port_num = static_cast<std::uint8_t>(port_.description().port);
   way.sl = settings_.service_level;
   way.dlid = peer.lid;
-  const Gid& here = rail_.gid();
+  const Gid& here = port_.gid();
   const Gid there = gid_of(peer);
   if (here.kind != GidKind::infiniband || subnet_prefix(here) != subnet_prefix(there)) {
     way.is_global = 1;
@@ -158,11 +158,11 @@ void Endpoint::to_ready_to_send() {
 }
 
 void Endpoint::post(ibv_send_wr& request, bool signalled) {
-  ++rail_.tally().sends;
+  ++port_.tally().sends;
   request.wr_id = request_id(number_, false, sends_.post());
   if (sends_.signals(signalled)) {
     request.send_flags |= IBV_SEND_SIGNALED;
-    ++rail_.tally().signalled;
+    ++port_.tally().signalled;
   }
   ibv_send_wr* refused = nullptr;
   const int error = ibv_post_send(pair_.get(), &request, &refused);
@@ -203,9 +203,9 @@ void Endpoint::write(const Piece& frame, std::size_t offset) {
 void Endpoint::send(const Piece& header, const Piece& payload) {
   std::array<ibv_sge, 2> parts{part_of(header), part_of(payload)};
   post_parts(parts, 0);
-  sends_.note_use(rail_.regions().uses());
+  sends_.note_use(port_.regions().uses());
   hold_place(true);
-  ++rail_.tally().from_place;
+  ++port_.tally().from_place;
 }
 
 void Endpoint::send_credit() {
@@ -218,7 +218,7 @@ void Endpoint::ask_acknowledgement() {
   ibv_send_wr request{};
   request.opcode = IBV_WR_RDMA_WRITE;
   post(request, true);
-  ++rail_.tally().questions;
+  ++port_.tally().questions;
 }
 
 void Endpoint::receive_frame(const Piece& piece) {
@@ -255,8 +255,8 @@ void Endpoint::note(const ibv_wc& completion, bool receive, std::uint32_t count)
     const char* const action = receive ? "receiving" : "sending";
     // A port that goes down makes Soft-RoCE refuse (Linux 6.1) or flush (6.12) before it says so.
     const PortCondition port = flushed || completion.status == IBV_WC_LOC_QP_OP_ERR
-                                   ? rail_.condition_after_refusal()
-                                   : rail_.condition();
+                                   ? port_.condition_after_refusal()
+                                   : port_.condition();
     failure_ = port == PortCondition::well
                    ? completion_error(completion.status, completion.vendor_err, action, link_)
                    : port_error(port, action, link_);

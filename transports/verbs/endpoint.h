@@ -17,7 +17,7 @@
 
 #include "transports/verbs/credit.h"
 #include "transports/verbs/endpoint_address.h"
-#include "transports/verbs/rail.h"
+#include "transports/verbs/open_port.h"
 #include "transports/verbs/send_queue.h"
 
 namespace rondo::verbs {
@@ -26,11 +26,11 @@ namespace rondo::verbs {
 struct Piece {
   const std::byte* begin = nullptr;
   std::size_t bytes = 0;
-  std::uint32_t key = 0;  ///< ibv_mr::lkey on the endpoint's rail
+  std::uint32_t key = 0;  ///< ibv_mr::lkey on the endpoint's port
 };
 
 /// Calls that post throw Error where the device refuses; a completion that failed is kept for
-/// failure(). One thread at a time, the one that polls the rail.
+/// failure(). One thread at a time, the one that polls the port.
 class Endpoint final : public Worker {
  public:
   /// Most sends and receives under way at a time.
@@ -38,14 +38,14 @@ class Endpoint final : public Worker {
     std::uint32_t sends = 0;
     std::uint32_t receives = 0;
   };
-  /// `rail` and `credit` outlive the endpoint.
-  Endpoint(Rail& rail, const Settings& settings, int peer, Capacity capacity, Credit& credit);
+  /// `port` and `credit` outlive the endpoint.
+  Endpoint(OpenPort& port, const Settings& settings, int peer, Capacity capacity, Credit& credit);
   ~Endpoint() override;
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
 
-  Rail& rail() { return rail_; }
-  const Rail& rail() const { return rail_; }
+  OpenPort& port() { return port_; }
+  const OpenPort& port() const { return port_; }
   const EndpointAddress& address() const { return address_; }
   /// The key by which work requests name the channel's slots.
   void know_slots(std::uint32_t key) { slots_key_ = key; }
@@ -99,11 +99,11 @@ class Endpoint final : public Worker {
   void hold_place(bool holds);
   void note(const ibv_wc& completion, bool receive, std::uint32_t count);
 
-  Rail& rail_;
+  OpenPort& port_;
   Credit& credit_;
   Settings settings_;
   Link link_;
-  std::uint32_t number_;  ///< on its rail
+  std::uint32_t number_;  ///< on its port
   QueuePair pair_{};
   EndpointAddress address_{};
   std::uint32_t inline_bytes_ = 0;
@@ -113,7 +113,7 @@ class Endpoint final : public Worker {
   std::uint32_t awaited_ = 0;  ///< receives posted and not completed
   std::uint64_t peers_lines_ = 0;
   std::uint32_t peers_key_ = 0;
-  bool holds_place_ = false;  ///< the rail knows
+  bool holds_place_ = false;  ///< the port knows
   std::uint64_t frames_ = 0;
   bool only_flushed_ = false;  ///< failure_ only follows from one that is not known yet
   std::optional<Error> failure_{};

@@ -107,7 +107,7 @@ using QueuePair = std::unique_ptr<ibv_qp, DestroyQueuePair>;
 using MemoryRegion = std::unique_ptr<ibv_mr, DeregisterMemory>;
 
 /// ibv_reg_mr(), optional access flags (IBV_ACCESS_RELAXED_ORDERING) included. Null with errno set
-/// where it fails; call_error() in trouble.h makes words of it.
+/// where it fails; call_error() in port_errors.h makes words of it.
 MemoryRegion register_memory(ibv_pd* domain, void* address, std::size_t bytes, int access);
 MemoryRegion register_memory(const Library& table, ibv_pd* domain, void* address, std::size_t bytes,
                              int access);

@@ -15,13 +15,13 @@ std::string lacks(const HostInfo& host) {
 std::string obstacle(const HostInfo& from, const HostInfo& to) {
   if (from.rdma.empty()) return lacks(from);
   if (to.rdma.empty()) return lacks(to);
-  return why_apart(parse_rails(from.rdma), parse_rails(to.rdma));
+  return why_apart(parse_ports(from.rdma), parse_ports(to.rdma));
 }
 
 void describe(HostInfo& host, const InfinibandConfig& config) {
   const Settings settings = make_settings(config);
   const Discovery found = settings.disabled ? Discovery() : discover();
-  host.rdma = to_text(name_rails(usable_ports(found.ports, settings), settings));
+  host.rdma = to_text(name_ports(usable_ports(found.ports, settings), settings));
   if (host.rdma.empty()) host.no_rdma = why_none(found, settings);
 }
 

@@ -45,37 +45,37 @@ std::array<std::uint8_t, 16> parse_bytes(std::string_view digits, std::string_vi
   return bytes;
 }
 
-RailName parse_rail(std::string_view text) {
+PortName parse_name(std::string_view text) {
   const std::string_view whole = text;
-  RailName rail{.device = std::string(take(text, '/'))};
-  rail.port = parse_number(take(text, '/'), 255, whole);
-  rail.gid.kind = static_cast<GidKind>(parse_number(take(text, '/'), kinds - 1, whole));
-  rail.gid.bytes = parse_bytes(text, whole);
-  return rail;
+  PortName port{.device = std::string(take(text, '/'))};
+  port.port = parse_number(take(text, '/'), 255, whole);
+  port.gid.kind = static_cast<GidKind>(parse_number(take(text, '/'), kinds - 1, whole));
+  port.gid.bytes = parse_bytes(text, whole);
+  return port;
 }
 
-std::string title(const RailName& rail) {
-  return rail.device + " port " + std::to_string(rail.port) + " (" + to_text(rail.gid) + ")";
+std::string title(const PortName& port) {
+  return port.device + " port " + std::to_string(port.port) + " (" + to_text(port.gid) + ")";
 }
 
 }  // namespace
 
-std::vector<RailName> name_rails(std::span<const Port> usable, const Settings& settings) {
-  std::vector<RailName> rails;
+std::vector<PortName> name_ports(std::span<const Port> usable, const Settings& settings) {
+  std::vector<PortName> ports;
   for (const Port& port : usable) {
-    rails.push_back(
+    ports.push_back(
         {port.device, port.port, choose_gid(port.gids, port.layer, settings.gid_index).gid});
   }
-  return rails;
+  return ports;
 }
 
-std::string to_text(std::span<const RailName> rails) {
+std::string to_text(std::span<const PortName> ports) {
   std::string text;
-  for (const RailName& rail : rails) {
+  for (const PortName& port : ports) {
     if (!text.empty()) text += ';';
-    text += rail.device + '/' + std::to_string(rail.port) + '/' +
-            std::to_string(static_cast<int>(rail.gid.kind)) + '/';
-    for (const std::uint8_t byte : rail.gid.bytes) {
+    text += port.device + '/' + std::to_string(port.port) + '/' +
+            std::to_string(static_cast<int>(port.gid.kind)) + '/';
+    for (const std::uint8_t byte : port.gid.bytes) {
       text += hexadecimal[byte >> 4];
       text += hexadecimal[byte & 15];
     }
@@ -83,10 +83,10 @@ std::string to_text(std::span<const RailName> rails) {
   return text;
 }
 
-std::vector<RailName> parse_rails(std::string_view text) {
-  std::vector<RailName> rails;
-  while (!text.empty()) rails.push_back(parse_rail(take(text, ';')));
-  return rails;
+std::vector<PortName> parse_ports(std::string_view text) {
+  std::vector<PortName> ports;
+  while (!text.empty()) ports.push_back(parse_name(take(text, ';')));
+  return ports;
 }
 
 bool are_near(const Gid& here, const Gid& there) {
@@ -95,11 +95,11 @@ bool are_near(const Gid& here, const Gid& there) {
   return std::equal(here.bytes.begin(), here.bytes.begin() + same, there.bytes.begin());
 }
 
-int choose_rail(std::span<const RailName> mine, std::span<const RailName> theirs, int turn) {
+int choose_port(std::span<const PortName> mine, std::span<const PortName> theirs, int turn) {
   const auto first = [&](auto reaches) {
     for (std::size_t i = 0; i < mine.size(); ++i) {
       const std::size_t at = (static_cast<std::size_t>(turn) + i) % mine.size();
-      const auto suits = [&](const RailName& rail) { return reaches(mine[at].gid, rail.gid); };
+      const auto suits = [&](const PortName& port) { return reaches(mine[at].gid, port.gid); };
       if (std::ranges::any_of(theirs, suits)) return static_cast<int>(at);
     }
     return -1;
@@ -109,9 +109,9 @@ int choose_rail(std::span<const RailName> mine, std::span<const RailName> theirs
   return first([](const Gid& here, const Gid& there) { return why_no_path(here, there).empty(); });
 }
 
-std::string why_apart(std::span<const RailName> mine, std::span<const RailName> theirs) {
+std::string why_apart(std::span<const PortName> mine, std::span<const PortName> theirs) {
   if (mine.empty() || theirs.empty()) return "no RDMA port";
-  if (choose_rail(mine, theirs, 0) >= 0) return {};
+  if (choose_port(mine, theirs, 0) >= 0) return {};
   return title(mine[0]) + " and " + title(theirs[0]) + ": " +
          why_no_path(mine[0].gid, theirs[0].gid);
 }

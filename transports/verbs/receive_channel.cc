@@ -13,26 +13,26 @@ VerbsReceiveChannel::~VerbsReceiveChannel() {
 }
 
 void VerbsReceiveChannel::begin(UniqueFd socket) {
-  letters_ = Correspondence(std::move(socket));
+  handshake_ = Handshake(std::move(socket));
   met_ = true;
 }
 
-void VerbsReceiveChannel::take(const Letter& letter) {
+void VerbsReceiveChannel::take(const HandshakeMessage& message) {
   try {
-    check(letter);
-    answer(letter);
+    check(message);
+    answer(message);
   } catch (const Error& why) {
     refuse(why);
     throw;
   }
 }
 
-void VerbsReceiveChannel::check(const Letter& offer) const {
-  if (offer.kind != LetterKind::offer || open_ || offer.endpoints.empty()) {
+void VerbsReceiveChannel::check(const HandshakeMessage& offer) const {
+  if (offer.kind != HandshakeKind::offer || open_ || offer.endpoints.empty()) {
     throw error(ErrorCode::internal, "the peer speaks another verbs protocol",
                 "use the same version of rondo on every rank");
   }
-  const auto pairs = static_cast<std::size_t>(edge_.rails.settings().queue_pairs);
+  const auto pairs = static_cast<std::size_t>(edge_.ports.settings().queue_pairs);
   if (offer.endpoints.size() != pairs) {
     const auto who = [](int rank, std::size_t count) {
       return "rank " + std::to_string(rank) + " uses " + std::to_string(count);
@@ -49,33 +49,33 @@ void VerbsReceiveChannel::check(const Letter& offer) const {
               "set the same RONDO_SLOT_BYTES on every rank");
 }
 
-void VerbsReceiveChannel::answer(const Letter& offer) {
+void VerbsReceiveChannel::answer(const HandshakeMessage& offer) {
   const auto pairs = static_cast<std::uint32_t>(offer.endpoints.size());
   const std::uint32_t receives = (edge_.slots.count + pairs - 1) / pairs;
   for (std::uint32_t pair = 0; pair < pairs; ++pair) {
-    const RailName there{.gid = gid_of(offer.endpoints[pair])};
-    Rail& rail =
-        edge_.rails.choose(std::span(&there, 1), edge_.lane, static_cast<int>(pair), edge_.peer);
-    add_endpoint(rail, {.sends = 4 * SendQueue::silent_sends, .receives = receives});
+    const PortName there{.gid = gid_of(offer.endpoints[pair])};
+    OpenPort& port =
+        edge_.ports.choose(std::span(&there, 1), edge_.lane, static_cast<int>(pair), edge_.peer);
+    add_endpoint(port, {.sends = 4 * SendQueue::silent_sends, .receives = receives});
   }
   register_slots();
   offer_lines();
   post_receives();
   for (std::size_t i = 0; i < pairs; ++i) endpoints_[i]->connect(offer.endpoints[i]);
-  if (!letters_.say({.kind = LetterKind::answer, .endpoints = addresses()})) throw left();
+  if (!handshake_.say({.kind = HandshakeKind::answer, .endpoints = addresses()})) throw left();
   open_ = true;
 }
 
 void VerbsReceiveChannel::offer_lines() {
   lines_ = RegisteredMemory(edge_.slots.count * Line::bytes, edge_.rank, edge_.peer);
   for (const auto& endpoint : endpoints_) {
-    lines_.open_to(endpoint->rail(), edge_.peer, Reachable::peers);
-    endpoint->offer_lines(lines_.data(), lines_.peers_key(endpoint->rail()));
+    lines_.open_to(endpoint->port(), edge_.peer, Reachable::peers);
+    endpoint->offer_lines(lines_.data(), lines_.peers_key(endpoint->port()));
   }
 }
 
 void VerbsReceiveChannel::refuse(const Error& why) {
-  letters_.say({.kind = LetterKind::refusal, .code = why.code(), .text = why.message()});
+  handshake_.say({.kind = HandshakeKind::refusal, .code = why.code(), .text = why.message()});
 }
 
 void VerbsReceiveChannel::post_receives() {
@@ -88,7 +88,7 @@ void VerbsReceiveChannel::post_receives() {
   edge_.credit.released = static_cast<std::uint32_t>(posted_ - edge_.slots.count);
 }
 
-void VerbsReceiveChannel::peer_left(const Letter& goodbye) {
+void VerbsReceiveChannel::peer_left(const HandshakeMessage& goodbye) {
   // Frames that the peer knew to have arrived are here. The rest may still come.
   constexpr std::chrono::seconds grace{1};
   sent_ = goodbye.frames;
@@ -146,7 +146,7 @@ const Frame* VerbsReceiveChannel::peek() {
     return nullptr;
   }
   if (in_line()) return head(true);
-  if (!arrived()) edge_.rails.poll();
+  if (!arrived()) edge_.ports.poll();
   if (in_line()) return head(true);  // also when its completion has come
   return arrived() ? head(false) : nothing();
 }
@@ -156,13 +156,13 @@ void VerbsReceiveChannel::release() {
   holding_ = false;
   if (head_travel_ == Travel::line) clear_line();
   ++number_;
-  if (head_travel_ == Travel::lent) {
+  if (head_travel_ == Travel::zero_copy) {
     lent_ = number_;
-    Debts::enlist(edge_.debts.owing, this);
+    Outstanding::enlist(edge_.outstanding.credits, this);
   }
   // The last one waits until there is time, or for the next one: an answer goes first.
   if (number_ + edge_.slots.count <= posted_ + 1) return;
-  if (!endpoint_of(posted_).may_receive()) edge_.rails.poll();
+  if (!endpoint_of(posted_).may_receive()) edge_.ports.poll();
   give_slots_back(edge_.slots.credit_step());
 }
 
@@ -179,7 +179,7 @@ void VerbsReceiveChannel::give_slots_back(std::uint32_t step) {
     post_receives();
     if (edge_.credit.untold() < step) return;
     Endpoint& endpoint = *endpoints_[0];
-    if (!endpoint.has_room()) edge_.rails.poll();
+    if (!endpoint.has_room()) edge_.ports.poll();
     if (endpoint.has_room()) endpoint.send_credit();  // else the next time
   } catch (const Error& failure) {
     fail(failure);

@@ -30,11 +30,11 @@ class VerbsReceiveChannel final : public ReceiveChannel, public ChannelEnd {
  private:
   using Clock = std::chrono::steady_clock;
 
-  void take(const Letter& letter) override;
-  void peer_left(const Letter& goodbye) override;
-  void answer(const Letter& offer);
+  void take(const HandshakeMessage& message) override;
+  void peer_left(const HandshakeMessage& goodbye) override;
+  void answer(const HandshakeMessage& offer);
   void offer_lines();
-  void check(const Letter& offer) const;
+  void check(const HandshakeMessage& offer) const;
   void refuse(const Error& why);
   std::byte* line() const { return lines_.data() + edge_.slots.of(number_) * Line::bytes; }
   bool in_line() const;

@@ -22,32 +22,34 @@ RegisteredMemory::RegisteredMemory(std::size_t bytes, int rank, int peer) {
   memory_ = {static_cast<std::byte*>(memory), Unmap{bytes}};
 }
 
-void RegisteredMemory::open_to(const Rail& rail, int peer, Reachable reachable) {
-  const auto same = [&](const Region& region) { return region.rail == &rail; };
+void RegisteredMemory::open_to(const OpenPort& port, int peer, Reachable reachable) {
+  const auto same = [&](const Region& region) { return region.port == &port; };
   if (std::ranges::any_of(regions_, same)) return;
   const std::size_t bytes = memory_.get_deleter().bytes;
   const int ordering_or_reach =
       reachable == Reachable::peers ? IBV_ACCESS_REMOTE_WRITE : IBV_ACCESS_RELAXED_ORDERING;
   MemoryRegion handle =
-      register_memory(rail.domain(), data(), bytes, IBV_ACCESS_LOCAL_WRITE | ordering_or_reach);
+      register_memory(port.domain(), data(), bytes, IBV_ACCESS_LOCAL_WRITE | ordering_or_reach);
   if (!handle) {
-    throw call_error("registering " + std::to_string(bytes) + " bytes", errno, rail.link(peer));
+    throw call_error("registering " + std::to_string(bytes) + " bytes", errno, port.link(peer));
   }
-  regions_.push_back({&rail, std::move(handle)});
+  regions_.push_back({&port, std::move(handle)});
 }
 
-std::uint32_t RegisteredMemory::key(const Rail& rail) const { return handle_on(rail).lkey; }
+std::uint32_t RegisteredMemory::key(const OpenPort& port) const { return handle_on(port).lkey; }
 
-std::uint32_t RegisteredMemory::peers_key(const Rail& rail) const { return handle_on(rail).rkey; }
+std::uint32_t RegisteredMemory::peers_key(const OpenPort& port) const {
+  return handle_on(port).rkey;
+}
 
-const ibv_mr& RegisteredMemory::handle_on(const Rail& rail) const {
+const ibv_mr& RegisteredMemory::handle_on(const OpenPort& port) const {
   for (const Region& region : regions_) {
-    if (region.rail == &rail) return *region.handle;
+    if (region.port == &port) return *region.handle;
   }
   throw Error(ErrorCode::internal, "memory was used on a port that it is not registered with");
 }
 
-Registration register_block(const Rail& rail, const Block& block) {
+Registration register_block(const OpenPort& port, const Block& block) {
   const auto address = reinterpret_cast<std::uintptr_t>(block.base);
   // Devices may read what is registered, without another flag.
   constexpr int access = IBV_ACCESS_RELAXED_ORDERING;
@@ -57,12 +59,12 @@ Registration register_block(const Rail& rail, const Block& block) {
                          .address = address};
   MemoryRegion handle =
       block.dmabuf >= 0
-          ? register_dmabuf(library(), rail.domain(), buffer, access)
-          : register_memory(rail.domain(), const_cast<std::byte*>(block.base), block.bytes, access);
+          ? register_dmabuf(library(), port.domain(), buffer, access)
+          : register_memory(port.domain(), const_cast<std::byte*>(block.base), block.bytes, access);
   if (!handle) {
     throw call_error("registering " + std::to_string(block.bytes) + " bytes" +
                          (block.dmabuf >= 0 ? " of a dma-buf" : ""),
-                     errno, rail.link(-1));
+                     errno, port.link(-1));
   }
   const std::uint32_t key = handle->lkey;
   return {std::make_shared<MemoryRegion>(std::move(handle)), key};

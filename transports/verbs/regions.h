@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "transports/verbs/library.h"
-#include "transports/verbs/rail.h"
+#include "transports/verbs/open_port.h"
 #include "transports/verbs/region_cache.h"
 
 namespace rondo::verbs {
@@ -32,20 +32,20 @@ enum class Reachable : std::uint8_t {
   peers        ///< also writes of peers that were told the key
 };
 
-/// Page-aligned memory, zero at first, open to the devices of some rails.
+/// Page-aligned memory, zero at first, open to the devices of some ports.
 class RegisteredMemory {
  public:
   RegisteredMemory() = default;
   /// Throws Error{out_of_memory} where there is none or where it may not be pinned.
   RegisteredMemory(std::size_t bytes, int rank, int peer);
-  /// Registers it with the rail's device, once; `rail` outlives the memory. Throws Error.
-  void open_to(const Rail& rail, int peer, Reachable reachable = Reachable::own_device);
+  /// Registers it with the port's device, once; `port` outlives the memory. Throws Error.
+  void open_to(const OpenPort& port, int peer, Reachable reachable = Reachable::own_device);
 
   std::byte* data() const { return memory_.get(); }
-  /// The key by which work requests on that rail name it. Only for rails given to open_to().
-  std::uint32_t key(const Rail& rail) const;
+  /// The key by which work requests on that port name it. Only for ports given to open_to().
+  std::uint32_t key(const OpenPort& port) const;
   /// The key by which peers name it.
-  std::uint32_t peers_key(const Rail& rail) const;
+  std::uint32_t peers_key(const OpenPort& port) const;
 
  private:
   struct Unmap {
@@ -53,16 +53,16 @@ class RegisteredMemory {
     void operator()(std::byte* memory) const;
   };
   struct Region {
-    const Rail* rail;
+    const OpenPort* port;
     MemoryRegion handle;
   };
-  const ibv_mr& handle_on(const Rail& rail) const;
+  const ibv_mr& handle_on(const OpenPort& port) const;
 
   std::unique_ptr<std::byte, Unmap> memory_{nullptr, Unmap{}};
   std::vector<Region> regions_{};  // goes before the memory
 };
 
-/// For RegionCache: a block that the rail's device may read from. `rail` outlives it. Throws Error.
-Registration register_block(const Rail& rail, const Block& block);
+/// For RegionCache: a block that the port's device may read from. `port` outlives it. Throws Error.
+Registration register_block(const OpenPort& port, const Block& block);
 
 }  // namespace rondo::verbs

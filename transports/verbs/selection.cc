@@ -46,7 +46,7 @@ HcaSelection::HcaSelection(std::string_view text) : text_(text) {
     if (colon != std::string::npos) {
       const std::string port = part.substr(colon + 1);
       if (port.find(':') != std::string::npos)
-        refuse(text, "'" + part + "' names a rail or a plane, which rondo does not know");
+        refuse(text, "'" + part + "' names a port or a plane, which rondo does not know");
       entry.port = parse_port(port);
       if (entry.port == 0) refuse(text, "'" + port + "' in '" + part + "' is not a port");
     }

@@ -6,7 +6,7 @@
 //   ^mlx5_3           all but these
 //   ^=mlx5_3:2        all but exactly this port
 //
-// This is the syntax of NCCL_IB_HCA. Its newer ":port:rail:plane" is refused by name.
+// This is the syntax of NCCL_IB_HCA. Its newer ":port:port:plane" is refused by name.
 #pragma once
 
 #include <string>

@@ -19,19 +19,19 @@ constexpr std::chrono::milliseconds longest_wait_for_credit{20};
 
 }  // namespace
 
-VerbsSendChannel::VerbsSendChannel(const Edge& edge, int pairs, std::vector<RailName> theirs)
+VerbsSendChannel::VerbsSendChannel(const Edge& edge, int pairs, std::vector<PortName> theirs)
     : ChannelEnd(edge), pairs_(pairs), theirs_(std::move(theirs)) {}
 
 VerbsSendChannel::~VerbsSendChannel() { say_goodbye(number_); }
 
 void VerbsSendChannel::begin(UniqueFd socket) {
-  letters_ = Correspondence(std::move(socket));
+  handshake_ = Handshake(std::move(socket));
   met_ = true;
   try {
     offer();
   } catch (const Error& failure) {
     fail(failure);
-    letters_ = {};
+    handshake_ = {};
   }
 }
 
@@ -40,34 +40,35 @@ void VerbsSendChannel::offer() {
   // pairs have overtaken with later ones.
   const std::uint32_t credits = 2 * edge_.slots.count;
   for (int pair = 0; pair < pairs_; ++pair) {
-    Rail& rail = edge_.rails.choose(theirs_, edge_.lane, pair, edge_.peer);
+    OpenPort& port = edge_.ports.choose(theirs_, edge_.lane, pair, edge_.peer);
     // Frames without credit, silent sends, and one request for an acknowledgement.
-    add_endpoint(rail, {.sends = edge_.slots.count + SendQueue::silent_sends + 2,
+    add_endpoint(port, {.sends = edge_.slots.count + SendQueue::silent_sends + 2,
                         .receives = pair == 0 ? credits : 1});
   }
   register_slots();
   for (std::uint32_t i = 0; i < credits; ++i) endpoints_[0]->receive_credit();
-  const bool said = letters_.say({.kind = LetterKind::offer,
-                                  .slot_bytes = edge_.slots.bytes,
-                                  .slots = edge_.slots.count,
-                                  .endpoints = addresses()});
+  const bool said = handshake_.say({.kind = HandshakeKind::offer,
+                                    .slot_bytes = edge_.slots.bytes,
+                                    .slots = edge_.slots.count,
+                                    .endpoints = addresses()});
   if (!said) throw left();
 }
 
-void VerbsSendChannel::take(const Letter& letter) {
-  if (letter.kind == LetterKind::refusal) {
-    throw error(letter.code, "the peer refuses the channel: " + letter.text,
+void VerbsSendChannel::take(const HandshakeMessage& message) {
+  if (message.kind == HandshakeKind::refusal) {
+    throw error(message.code, "the peer refuses the channel: " + message.text,
                 "use the same settings on every rank; look at that rank's own output");
   }
-  if (letter.kind != LetterKind::answer || open_ || letter.endpoints.size() != endpoints_.size()) {
+  if (message.kind != HandshakeKind::answer || open_ ||
+      message.endpoints.size() != endpoints_.size()) {
     throw error(ErrorCode::internal, "the peer speaks another verbs protocol",
                 "use the same version of rondo on every rank");
   }
-  for (std::size_t i = 0; i < endpoints_.size(); ++i) endpoints_[i]->connect(letter.endpoints[i]);
+  for (std::size_t i = 0; i < endpoints_.size(); ++i) endpoints_[i]->connect(message.endpoints[i]);
   open_ = true;
 }
 
-void VerbsSendChannel::peer_left(const Letter& goodbye) {
+void VerbsSendChannel::peer_left(const HandshakeMessage& goodbye) {
   credited_ = goodbye.frames;
   fail(left());
 }
@@ -78,7 +79,7 @@ bool VerbsSendChannel::may_send() {
 }
 
 void VerbsSendChannel::look() {
-  edge_.rails.poll();
+  edge_.ports.poll();
   throw_failure();
   credited_ += edge_.credit.granted - static_cast<std::uint32_t>(credited_);
 }
@@ -158,7 +159,7 @@ std::size_t VerbsSendChannel::send_from(std::span<const std::byte> bytes,
     throw error(ErrorCode::internal, "send_from() takes frames of 1 byte to a slot", {});
   const std::span<std::byte> slot = acquire();
   if (slot.empty()) return 0;
-  RegionCache& regions = endpoint_of(number_).rail().regions();
+  RegionCache& regions = endpoint_of(number_).port().regions();
   std::optional<std::uint32_t> key;
   if (bytes.size() >= least_from_place || regions.is_device_memory(bytes))
     key = lent_key(regions, bytes);
@@ -167,14 +168,14 @@ std::size_t VerbsSendChannel::send_from(std::span<const std::byte> bytes,
     commit(bytes.size(), fingerprint);
     return bytes.size();
   }
-  write_header(bytes.size(), fingerprint, Travel::lent);
+  write_header(bytes.size(), fingerprint, Travel::zero_copy);
   post([&](Endpoint& endpoint) {
     endpoint.send(piece(endpoint, number_, 0), {bytes.data(), bytes.size(), *key});
   });
   lent_ = number_;
   awaited_ = false;
   reminded_.reset();
-  Debts::enlist(edge_.debts.lent, this);
+  Outstanding::enlist(edge_.outstanding.zero_copy, this);
   return bytes.size();
 }
 

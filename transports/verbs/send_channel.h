@@ -17,7 +17,7 @@ class VerbsSendChannel final : public SendChannel, public ChannelEnd {
   using Clock = std::chrono::steady_clock;
 
   /// `pairs` queue pairs, to a peer that has these ports.
-  VerbsSendChannel(const Edge& edge, int pairs, std::vector<RailName> theirs);
+  VerbsSendChannel(const Edge& edge, int pairs, std::vector<PortName> theirs);
   ~VerbsSendChannel() override;
 
   /// The peer has been reached: offers it the channel.
@@ -40,8 +40,8 @@ class VerbsSendChannel final : public SendChannel, public ChannelEnd {
  private:
   /// What send_from() took may still be read, to be sent for the first time.
   bool holds_place() const;
-  void take(const Letter& letter) override;
-  void peer_left(const Letter& goodbye) override;
+  void take(const HandshakeMessage& message) override;
+  void peer_left(const HandshakeMessage& goodbye) override;
   void offer();
   bool may_send();
   void write_header(std::size_t bytes, std::uint64_t fingerprint, Travel travel);
@@ -52,7 +52,7 @@ class VerbsSendChannel final : public SendChannel, public ChannelEnd {
   std::optional<std::uint32_t> lent_key(RegionCache& regions, std::span<const std::byte> bytes);
 
   int pairs_;
-  std::vector<RailName> theirs_;
+  std::vector<PortName> theirs_;
   std::uint64_t number_ = 0;      ///< of the next frame
   std::uint64_t credited_ = 0;    ///< frames that the peer has released, as far as it told
   std::uint64_t lent_ = 0;        ///< frames up to the last zero-copy one

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "transports/verbs/rail.h"
+#include "transports/verbs/open_port.h"
 
 namespace rondo::verbs {
 

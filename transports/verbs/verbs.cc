@@ -11,8 +11,8 @@
 #include "core/settings/interface.h"
 #include "core/transport/channel_table.h"
 #include "rondo/error.h"
-#include "transports/tcp/meeting.h"
-#include "transports/verbs/rails.h"
+#include "transports/tcp/connector.h"
+#include "transports/verbs/open_ports.h"
 #include "transports/verbs/receive_channel.h"
 #include "transports/verbs/send_channel.h"
 
@@ -42,28 +42,28 @@ std::chrono::milliseconds longest_try(const TransportSettings& settings) {
 /// Where a peer listens, and its ports.
 struct Address {
   Contact contact{};
-  std::vector<RailName> rails{};
+  std::vector<PortName> ports{};
 };
 
 Address parse_address(const std::string& text) {
   const std::size_t end = text.find(separator);
   if (end == std::string::npos) return {};  // a rank that does not use this transport
   return {tcp::parse_contact(std::string_view(text).substr(0, end)),
-          parse_rails(std::string_view(text).substr(end + 1))};
+          parse_ports(std::string_view(text).substr(end + 1))};
 }
 
 class VerbsTransport final : public Transport {
  public:
   explicit VerbsTransport(const TransportSettings& settings)
       : settings_(settings),
-        rails_(make_settings(settings.infiniband), settings.rank),
+        ports_(make_settings(settings.infiniband), settings.rank),
         slots_{.count = slots,
                .bytes = choose_slot_bytes(settings, preferred_slot_bytes, 2 * slots)},
-        meeting_(
+        connector_(
             settings.rank, own_address(settings.interface, settings.family), longest_try(settings),
             [this](const Hello& hello, UniqueFd socket) { arrive(hello, std::move(socket)); }) {
     if (!settings.infiniband.reads_gpus) return;
-    const std::string& why_not = rails_.why_not_gpus();
+    const std::string& why_not = ports_.why_not_gpus();
     log(LogLevel::info, settings_.rank,
         why_not.empty() ? "verbs sends messages straight from GPU memory of ncclMemAlloc"
                         : "verbs copies GPU memory to host memory before sending: " + why_not,
@@ -72,15 +72,15 @@ class VerbsTransport final : public Transport {
 
   ~VerbsTransport() override {
     if (!log_enabled(LogLevel::info, LogSubsystem::net)) return;
-    for (const Rail* rail : rails_.open())
-      log(LogLevel::info, settings_.rank, rail->account(), LogSubsystem::net);
+    for (const OpenPort* port : ports_.open())
+      log(LogLevel::info, settings_.rank, port->account(), LogSubsystem::net);
   }
 
   std::string_view name() const override { return "verbs"; }
   LinkClass link_class() const override { return LinkClass::network; }
-  bool sends_device_memory(int /*peer*/) const override { return rails_.why_not_gpus().empty(); }
+  bool sends_device_memory(int /*peer*/) const override { return ports_.why_not_gpus().empty(); }
   std::string address() const override {
-    return tcp::to_text(meeting_.contact()) + separator + to_text(rails_.names());
+    return tcp::to_text(connector_.contact()) + separator + to_text(ports_.names());
   }
   std::size_t slot_bytes() const override { return slots_.bytes; }
   std::size_t frame_header_bytes() const override { return sizeof(FrameHeader); }
@@ -94,11 +94,11 @@ class VerbsTransport final : public Transport {
   SendChannel& sender(int peer, int lane) override {
     const Address& address = address_of(peer);
     const auto [channel, is_new] = channels_.sender({peer, lane}, [&] {
-      return std::make_unique<VerbsSendChannel>(edge(peer, lane), rails_.settings().queue_pairs,
-                                                address.rails);
+      return std::make_unique<VerbsSendChannel>(edge(peer, lane), ports_.settings().queue_pairs,
+                                                address.ports);
     });
     if (is_new) {
-      debts_.lent.reserve(channels_.senders().size());
+      outstanding_.zero_copy.reserve(channels_.senders().size());
       connect(channel, address.contact, peer, lane);
       count_expected();
     }
@@ -112,13 +112,13 @@ class VerbsTransport final : public Transport {
   }
 
   bool progress() override {
-    bool moved = rails_.poll();
+    bool moved = ports_.poll();
     const bool due = look_.is_due();
     settle();
     remind();
     if (expected_ == 0 && !due) return moved;
-    moved |= meeting_.poll();
-    moved |= read_letters(due);
+    moved |= connector_.poll();
+    moved |= read_handshake(due);
     if (moved) count_expected();
     if (due) forget_freed();
     if (due) take_events();
@@ -127,21 +127,22 @@ class VerbsTransport final : public Transport {
   }
 
   bool flushed() const override {
-    if (debts_.lent.empty()) return true;
-    rails_.poll();
-    std::erase_if(debts_.lent, [](const auto* channel) { return channel->handed_over(); });
-    return debts_.lent.empty();
+    if (outstanding_.zero_copy.empty()) return true;
+    ports_.poll();
+    std::erase_if(outstanding_.zero_copy,
+                  [](const auto* channel) { return channel->handed_over(); });
+    return outstanding_.zero_copy.empty();
   }
 
   void settle() override {
-    if (debts_.owing.empty()) return;
-    for (VerbsReceiveChannel* channel : debts_.owing) channel->tell();
-    std::erase_if(debts_.owing, [](const auto* channel) { return !channel->owes(); });
+    if (outstanding_.credits.empty()) return;
+    for (VerbsReceiveChannel* channel : outstanding_.credits) channel->tell();
+    std::erase_if(outstanding_.credits, [](const auto* channel) { return !channel->owes(); });
   }
 
   void add_descriptors(std::vector<pollfd>& descriptors) const override {
-    meeting_.add_descriptors(descriptors);
-    rails_.add_descriptors(descriptors);
+    connector_.add_descriptors(descriptors);
+    ports_.add_descriptors(descriptors);
     const auto add = [&](const auto& channels) {
       for (const auto& [end, channel] : channels) {
         if (channel->descriptor() < 0) continue;
@@ -158,9 +159,9 @@ class VerbsTransport final : public Transport {
             .peer = peer,
             .lane = lane,
             .slots = slots_,
-            .rails = rails_,
+            .ports = ports_,
             .credit = credits_[{peer, lane}],
-            .debts = debts_};
+            .outstanding = outstanding_};
   }
 
   const Address& address_of(int peer) const {
@@ -173,7 +174,7 @@ class VerbsTransport final : public Transport {
   VerbsReceiveChannel& receiver_at(const End& end) {
     const auto [channel, is_new] = channels_.receiver(
         end, [&] { return std::make_unique<VerbsReceiveChannel>(edge(end.first, end.second)); });
-    if (is_new) debts_.owing.reserve(channels_.receivers().size());
+    if (is_new) outstanding_.credits.reserve(channels_.receivers().size());
     return channel;
   }
 
@@ -185,7 +186,7 @@ class VerbsTransport final : public Transport {
                       .lane = lane,
                       .sockets = 1,
                       .slot_bytes = slots_.bytes};
-    meeting_.connect(
+    connector_.connect(
         contact, hello, [&channel](UniqueFd socket) { channel.begin(std::move(socket)); },
         [&channel](const Error& error) { channel.fail(error); });
   }
@@ -202,21 +203,21 @@ class VerbsTransport final : public Transport {
   }
 
   /// Reads the messages that open channels and, if `all`, those which show that peers left.
-  bool read_letters(bool all) {
+  bool read_handshake(bool all) {
     bool moved = false;
     watched_.clear();
     ends_.clear();
-    for (auto& [end, channel] : channels_.senders()) moved |= read_letters(*channel);
-    for (auto& [end, channel] : channels_.receivers()) moved |= read_letters(*channel);
+    for (auto& [end, channel] : channels_.senders()) moved |= read_handshake(*channel);
+    for (auto& [end, channel] : channels_.receivers()) moved |= read_handshake(*channel);
     if (!all || watched_.empty() || ::poll(watched_.data(), watched_.size(), 0) <= 0) return moved;
     for (std::size_t i = 0; i < watched_.size(); ++i) {
-      if (watched_[i].revents != 0) moved |= ends_[i]->read_letters();
+      if (watched_[i].revents != 0) moved |= ends_[i]->read_handshake();
     }
     return moved;
   }
 
-  bool read_letters(ChannelEnd& channel) {
-    if (!channel.is_open()) return channel.read_letters();
+  bool read_handshake(ChannelEnd& channel) {
+    if (!channel.is_open()) return channel.read_handshake();
     if (channel.descriptor() < 0) return false;
     watched_.push_back({.fd = channel.descriptor(), .events = POLLIN, .revents = 0});
     ends_.push_back(&channel);
@@ -224,47 +225,47 @@ class VerbsTransport final : public Transport {
   }
 
   void take_events() {
-    for (Rail* rail : rails_.open()) {
-      while (const auto event = rail->next_event()) take_event(*rail, *event);
-      if (const auto error = rail->given_up()) fail_all(*rail, nullptr, *error);
+    for (OpenPort* port : ports_.open()) {
+      while (const auto event = port->next_event()) take_event(*port, *event);
+      if (const auto error = port->given_up()) fail_all(*port, nullptr, *error);
     }
   }
 
-  void take_event(Rail& rail, const Rail::Event& event) {
+  void take_event(OpenPort& port, const OpenPort::Event& event) {
     const auto& [reach, error] = event.report;
     switch (reach) {
       case Reach::nobody:
         return;
       case Reach::back:
-        rail.note_back();
+        port.note_back();
         return log(LogLevel::info, settings_.rank, error.message(), LogSubsystem::net);
       case Reach::warning:
         return warn(error.message());
       case Reach::port:
-        rail.note_down(error, retry_time(rails_.settings()));
+        port.note_down(error, retry_time(ports_.settings()));
         return warn(error.message());
       case Reach::queue:
-        return fail_all(rail, event.pair, error);
+        return fail_all(port, event.pair, error);
       case Reach::device:
-        return fail_all(rail, nullptr, error);
+        return fail_all(port, nullptr, error);
     }
   }
 
   void remind() {
-    if (debts_.lent.empty()) return;
+    if (outstanding_.zero_copy.empty()) return;
     const auto now = Clock::now();
-    for (VerbsSendChannel* channel : debts_.lent) channel->remind(now);
+    for (VerbsSendChannel* channel : outstanding_.zero_copy) channel->remind(now);
   }
 
   void forget_freed() {
-    if (rails_.forget_freed()) return;
+    if (ports_.forget_freed()) return;
     for (const auto& [end, channel] : channels_.senders()) channel->ask_acknowledgements();
   }
 
-  /// Every channel of the rail, or those of one queue pair on it.
-  void fail_all(const Rail& rail, const ibv_qp* pair, const Error& error) {
-    for (auto& [end, channel] : channels_.senders()) channel->fail_on(rail, pair, error);
-    for (auto& [end, channel] : channels_.receivers()) channel->fail_on(rail, pair, error);
+  /// Every channel of the port, or those of one queue pair on it.
+  void fail_all(const OpenPort& port, const ibv_qp* pair, const Error& error) {
+    for (auto& [end, channel] : channels_.senders()) channel->fail_on(port, pair, error);
+    for (auto& [end, channel] : channels_.receivers()) channel->fail_on(port, pair, error);
   }
 
   /// A lost frame leaves its receiver waiting without a sign, while its sender may be done with the
@@ -291,17 +292,17 @@ class VerbsTransport final : public Transport {
   void warn(std::string_view text) const { log(LogLevel::warn, settings_.rank, text); }
 
   TransportSettings settings_;
-  mutable Rails rails_;  ///< add_descriptors() arms them. Before the channels: goes after them.
+  mutable OpenPorts ports_;  ///< add_descriptors() arms them. Before the channels: goes after them.
   Slots slots_;
   std::vector<Address> addresses_;
   std::map<End, Credit> credits_;
-  mutable Debts debts_{};  ///< flushed() removes those that are settled
+  mutable Outstanding outstanding_{};  ///< flushed() removes those that are settled
   Channels channels_;
   std::vector<pollfd> watched_{};    ///< connections of open channels, one poll() for all
   std::vector<ChannelEnd*> ends_{};  ///< whose they are
   std::ptrdiff_t expected_ = 0;
   RareLook look_{between_looks};
-  tcp::Meeting meeting_;  // last: its callbacks use all of the above
+  tcp::Connector connector_;  // last: its callbacks use all of the above
 };
 
 }  // namespace

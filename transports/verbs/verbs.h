@@ -1,11 +1,10 @@
 // verbs: InfiniBand and RoCE by reliable queue pairs, between machines and on one.
 //
 // - Connecting. Each channel has a TCP connection, made as the tcp transport makes its own. Over it
-//   the two ends exchange their queue pairs, and it shows that a peer died (letter.h). Then the
+//   the two ends exchange their queue pairs, and it shows that a peer died (handshake.h). Then the
 //   queue pairs carry everything (channel_end.h, endpoint.h).
-// - Ports. A port in use is called a rail (rails.h). Lanes, and the RONDO_IB_QPS_PER_CONNECTION
-//   queue pairs of a channel, are dealt out over the rails in turn. Frame n takes queue pair n
-//   modulo their number.
+// - Ports (open_ports.h). Lanes, and the RONDO_IB_QPS_PER_CONNECTION queue pairs of a channel, are
+//   dealt out over the ports in turn. Frame n takes queue pair n modulo their number.
 // - Data. A frame is sent into a receive that is posted for its slot. Its immediate number is a
 //   credit. So slots are open to no peer, and each arrival wakes a rank that sleeps. On Soft-RoCE
 //   sends move long frames as fast as writes to exchanged addresses.

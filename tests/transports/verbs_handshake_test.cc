@@ -10,29 +10,29 @@
 #include "tests/catch.h"
 #include "tests/transports/world.h"
 #include "transports/verbs/credit.h"
-#include "transports/verbs/letter.h"
+#include "transports/verbs/handshake.h"
 #include "transports/verbs/reach.h"
 #include "transports/verbs/verbs.h"
 
 namespace rondo::testing {
 namespace {
 
-using verbs::Correspondence;
 using verbs::Credit;
 using verbs::Gid;
 using verbs::GidKind;
-using verbs::Letter;
-using verbs::LetterKind;
-using verbs::RailName;
+using verbs::Handshake;
+using verbs::HandshakeKind;
+using verbs::HandshakeMessage;
+using verbs::PortName;
 
-RailName rail(const std::string& device, std::uint8_t network, std::uint8_t host,
+PortName port(const std::string& device, std::uint8_t network, std::uint8_t host,
               GidKind kind = GidKind::roce_v2) {
   return {device, 1,
           Gid{.bytes = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 77, network, host},
               .kind = kind}};
 }
 
-RailName subnet(const std::string& device, std::uint8_t prefix) {
+PortName subnet(const std::string& device, std::uint8_t prefix) {
   return {device, 2, Gid{.bytes = {0xfe, 0x80, 0, 0, 0, 0, 0, prefix, 1, 2, 3, 4, 5, 6, 7, 8}}};
 }
 
@@ -60,42 +60,42 @@ std::string failure(Body body) {
 }  // namespace
 
 TEST_CASE("verbs: ports survive their text form", "[transports]") {
-  const std::vector<RailName> rails{rail("rxe0", 0, 1), subnet("mlx5_11", 3)};
-  const std::string text = verbs::to_text(rails);
+  const std::vector<PortName> ports{port("rxe0", 0, 1), subnet("mlx5_11", 3)};
+  const std::string text = verbs::to_text(ports);
   CHECK(text ==
         "rxe0/1/2/00000000000000000000ffff0a4d0001;mlx5_11/2/0/fe80000000000003010203040506"
         "0708");
-  CHECK(verbs::parse_rails(text) == rails);
-  CHECK(verbs::parse_rails("").empty());
+  CHECK(verbs::parse_ports(text) == ports);
+  CHECK(verbs::parse_ports("").empty());
   for (const char* wrong :
        {"rxe0", "rxe0/1", "rxe0/1/2", "rxe0/1/3/00000000000000000000ffff0a4d0001",
         "rxe0/-1/2/00000000000000000000ffff0a4d0001", "rxe0/1/2/00000000000000000000ffff0a4d00",
         "rxe0/1/2/00000000000000000000ffff0a4d000g", "rxe0/x/2/00000000000000000000ffff0a4d0001"}) {
     CAPTURE(wrong);
-    CHECK(failure([&] { verbs::parse_rails(wrong); }).starts_with("bootstrap: "));
+    CHECK(failure([&] { verbs::parse_ports(wrong); }).starts_with("bootstrap: "));
   }
 }
 
 TEST_CASE("verbs: ports are dealt out in turn, the near ones first", "[transports]") {
-  const std::vector<RailName> two{rail("a", 1, 1), rail("b", 1, 2)};
-  const std::vector<RailName> peer{rail("c", 1, 3)};
-  CHECK(verbs::choose_rail(two, peer, 0) == 0);
-  CHECK(verbs::choose_rail(two, peer, 1) == 1);
-  CHECK(verbs::choose_rail(two, peer, 2) == 0);
-  const std::vector<RailName> networks{rail("a", 1, 1), rail("b", 2, 1)};
-  CHECK(verbs::choose_rail(networks, peer, 1) == 0);  // b is on another subnet
-  const std::vector<RailName> far{rail("d", 9, 1)};
-  CHECK(verbs::choose_rail(networks, far, 1) == 1);  // there may be a route
-  const std::vector<RailName> infiniband{subnet("m", 0)};
-  CHECK(verbs::choose_rail(networks, infiniband, 0) == -1);
+  const std::vector<PortName> two{port("a", 1, 1), port("b", 1, 2)};
+  const std::vector<PortName> peer{port("c", 1, 3)};
+  CHECK(verbs::choose_port(two, peer, 0) == 0);
+  CHECK(verbs::choose_port(two, peer, 1) == 1);
+  CHECK(verbs::choose_port(two, peer, 2) == 0);
+  const std::vector<PortName> networks{port("a", 1, 1), port("b", 2, 1)};
+  CHECK(verbs::choose_port(networks, peer, 1) == 0);  // b is on another subnet
+  const std::vector<PortName> far{port("d", 9, 1)};
+  CHECK(verbs::choose_port(networks, far, 1) == 1);  // there may be a route
+  const std::vector<PortName> infiniband{subnet("m", 0)};
+  CHECK(verbs::choose_port(networks, infiniband, 0) == -1);
   CHECK(verbs::why_apart(networks, infiniband).starts_with("a port 1 (10.77.1.1) and m port 2 "));
   CHECK(verbs::why_apart(networks, far).empty());
 }
 
 TEST_CASE("verbs: obstacles name the host that lacks something", "[transports]") {
   const auto obstacle = find_transport("verbs")->obstacle;
-  const HostInfo with{.hostname = "node1", .rdma = verbs::to_text(std::array{rail("a", 1, 1)})};
-  const HostInfo more{.hostname = "node2", .rdma = verbs::to_text(std::array{rail("b", 7, 1)})};
+  const HostInfo with{.hostname = "node1", .rdma = verbs::to_text(std::array{port("a", 1, 1)})};
+  const HostInfo more{.hostname = "node2", .rdma = verbs::to_text(std::array{port("b", 7, 1)})};
   const HostInfo none{.hostname = "node3", .no_rdma = "no device"};
   const HostInfo other{.hostname = "node4", .rdma = verbs::to_text(std::array{subnet("m", 0)})};
   CHECK(obstacle(with, more).empty());
@@ -120,18 +120,18 @@ TEST_CASE("verbs: forced without a port, it says why", "[transports]") {
 
 TEST_CASE("verbs: handshake messages arrive whole and in order", "[transports]") {
   Sockets sockets;
-  Correspondence writer(std::move(sockets.here));
-  Correspondence reader(std::move(sockets.there));
+  Handshake writer(std::move(sockets.here));
+  Handshake reader(std::move(sockets.there));
   CHECK(!reader.hear());
   const verbs::EndpointAddress address{.number = 7, .sequence = 8, .mtu = 4096, .lid = 3};
-  CHECK(writer.say({.kind = LetterKind::offer,
+  CHECK(writer.say({.kind = HandshakeKind::offer,
                     .slot_bytes = 4096,
                     .slots = 8,
                     .endpoints = std::vector(128, address)}));
-  CHECK(writer.say({.kind = LetterKind::refusal, .code = ErrorCode::system, .text = "no"}));
+  CHECK(writer.say({.kind = HandshakeKind::refusal, .code = ErrorCode::system, .text = "no"}));
   const auto offer = reader.hear();
   REQUIRE(offer);
-  CHECK(offer->kind == LetterKind::offer);
+  CHECK(offer->kind == HandshakeKind::offer);
   CHECK(offer->slot_bytes == 4096);
   CHECK(offer->slots == 8);
   CHECK(offer->endpoints == std::vector(128, address));
@@ -141,7 +141,7 @@ TEST_CASE("verbs: handshake messages arrive whole and in order", "[transports]")
   CHECK(refusal->text == "no");
   CHECK(!reader.hear());
   CHECK(!reader.ended());
-  CHECK(writer.say({.kind = LetterKind::goodbye, .frames = 5}));
+  CHECK(writer.say({.kind = HandshakeKind::goodbye, .frames = 5}));
   writer = {};
   CHECK(reader.hear()->frames == 5);
   CHECK(!reader.hear());
@@ -149,14 +149,14 @@ TEST_CASE("verbs: handshake messages arrive whole and in order", "[transports]")
 }
 
 TEST_CASE("verbs: a handshake message in pieces waits, other bytes are an error", "[transports]") {
-  Sockets letters;
+  Sockets handshake;
   Sockets copy;
-  Correspondence writer(std::move(letters.here));
-  REQUIRE(writer.say({.kind = LetterKind::refusal, .text = "because"}));
+  Handshake writer(std::move(handshake.here));
+  REQUIRE(writer.say({.kind = HandshakeKind::refusal, .text = "because"}));
   std::array<char, 200> bytes{};
-  const ssize_t count = ::read(letters.there.get(), bytes.data(), bytes.size());
+  const ssize_t count = ::read(handshake.there.get(), bytes.data(), bytes.size());
   REQUIRE(count > 40);
-  Correspondence reader(std::move(copy.there));
+  Handshake reader(std::move(copy.there));
   for (ssize_t i = 0; i < count; ++i) {
     CHECK(!reader.hear());
     REQUIRE(::write(copy.here.get(), &bytes[static_cast<std::size_t>(i)], 1) == 1);

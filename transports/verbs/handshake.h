@@ -1,5 +1,5 @@
-// Connection handshake: the messages (letters) that the two ends of a channel exchange over a TCP
-// connection, before its queue pairs are connected and when an end leaves.
+// Connection handshake: the messages that the two ends of a channel exchange over a TCP connection,
+// before its queue pairs are connected and when an end leaves.
 //
 //   sender                               receiver
 //   offer: its queue pairs, slots   ->
@@ -22,11 +22,11 @@
 
 namespace rondo::verbs {
 
-enum class LetterKind : std::uint32_t { offer = 1, answer, refusal, goodbye };
+enum class HandshakeKind : std::uint32_t { offer = 1, answer, refusal, goodbye };
 
 /// Value type. What a kind does not use stays at its default.
-struct Letter {
-  LetterKind kind = LetterKind::goodbye;
+struct HandshakeMessage {
+  HandshakeKind kind = HandshakeKind::goodbye;
   std::uint64_t slot_bytes = 0;              ///< offer
   std::uint32_t slots = 0;                   ///< offer
   std::uint64_t frames = 0;                  ///< goodbye: sent, or released
@@ -36,17 +36,17 @@ struct Letter {
 };
 
 /// One end of the TCP connection. Never blocks; one thread at a time.
-class Correspondence {
+class Handshake {
  public:
-  Correspondence() = default;
-  explicit Correspondence(UniqueFd socket) : socket_(std::move(socket)) {}
+  Handshake() = default;
+  explicit Handshake(UniqueFd socket) : socket_(std::move(socket)) {}
 
   int descriptor() const { return socket_.get(); }
   explicit operator bool() const { return static_cast<bool>(socket_); }
   /// True when the kernel took it. One message fits into a fresh socket's buffer.
-  bool say(const Letter& letter);
+  bool say(const HandshakeMessage& message);
   /// The next message once it is here whole. Throws Error{internal} for bytes that are none.
-  std::optional<Letter> hear();
+  std::optional<HandshakeMessage> hear();
   /// The peer closed it. hear() has handed out the messages that came before.
   bool ended() const { return ended_; }
 

@@ -1,4 +1,4 @@
-#include "transports/verbs/letter.h"
+#include "transports/verbs/handshake.h"
 
 #include <sys/socket.h>
 
@@ -31,21 +31,21 @@ struct Head {
 };
 static_assert(sizeof(Head) == 40 && std::is_trivially_copyable_v<Head>);
 
-std::vector<std::byte> pack(const Letter& letter) {
-  const std::string text = letter.text.substr(0, most_text);
-  const Head head{.kind = static_cast<std::uint32_t>(letter.kind),
-                  .slot_bytes = letter.slot_bytes,
-                  .frames = letter.frames,
-                  .slots = letter.slots,
-                  .code = static_cast<std::uint32_t>(letter.code),
-                  .endpoints = static_cast<std::uint32_t>(letter.endpoints.size()),
+std::vector<std::byte> pack(const HandshakeMessage& message) {
+  const std::string text = message.text.substr(0, most_text);
+  const Head head{.kind = static_cast<std::uint32_t>(message.kind),
+                  .slot_bytes = message.slot_bytes,
+                  .frames = message.frames,
+                  .slots = message.slots,
+                  .code = static_cast<std::uint32_t>(message.code),
+                  .endpoints = static_cast<std::uint32_t>(message.endpoints.size()),
                   .text = static_cast<std::uint32_t>(text.size())};
   std::vector<std::byte> bytes;
   const auto append = [&](std::span<const std::byte> part) {
     bytes.insert(bytes.end(), part.begin(), part.end());
   };
   append(std::as_bytes(std::span(&head, 1)));
-  append(std::as_bytes(std::span(letter.endpoints)));
+  append(std::as_bytes(std::span(message.endpoints)));
   append(std::as_bytes(std::span(text)));
   return bytes;
 }
@@ -56,28 +56,28 @@ bool fits(const Head& head) {
          head.code <= static_cast<std::uint32_t>(ErrorCode::internal);
 }
 
-Letter unpack(const Head& head, const std::byte* body) {
-  Letter letter{.kind = static_cast<LetterKind>(head.kind),
-                .slot_bytes = head.slot_bytes,
-                .slots = head.slots,
-                .frames = head.frames,
-                .code = static_cast<ErrorCode>(head.code)};
-  letter.endpoints.resize(head.endpoints);
+HandshakeMessage unpack(const Head& head, const std::byte* body) {
+  HandshakeMessage message{.kind = static_cast<HandshakeKind>(head.kind),
+                           .slot_bytes = head.slot_bytes,
+                           .slots = head.slots,
+                           .frames = head.frames,
+                           .code = static_cast<ErrorCode>(head.code)};
+  message.endpoints.resize(head.endpoints);
   const std::size_t bytes = head.endpoints * sizeof(EndpointAddress);
-  if (bytes > 0) std::memcpy(letter.endpoints.data(), body, bytes);
-  letter.text.assign(reinterpret_cast<const char*>(body + bytes), head.text);
-  return letter;
+  if (bytes > 0) std::memcpy(message.endpoints.data(), body, bytes);
+  message.text.assign(reinterpret_cast<const char*>(body + bytes), head.text);
+  return message;
 }
 
 }  // namespace
 
-bool Correspondence::say(const Letter& letter) {
-  const std::vector<std::byte> bytes = pack(letter);
+bool Handshake::say(const HandshakeMessage& message) {
+  const std::vector<std::byte> bytes = pack(message);
   return ::send(socket_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL) ==
          static_cast<ssize_t>(bytes.size());
 }
 
-void Correspondence::read() {
+void Handshake::read() {
   std::array<std::byte, 1024> part;
   while (!ended_) {
     const ssize_t got = ::recv(socket_.get(), part.data(), part.size(), MSG_DONTWAIT);
@@ -88,7 +88,7 @@ void Correspondence::read() {
   }
 }
 
-std::optional<Letter> Correspondence::hear() {
+std::optional<HandshakeMessage> Handshake::hear() {
   read();
   Head head;
   if (inbox_.size() < sizeof(head)) return std::nullopt;
@@ -98,9 +98,9 @@ std::optional<Letter> Correspondence::hear() {
                 {.remedy = "use the same version of rondo on every rank"});
   }
   if (inbox_.size() < head.letter_bytes()) return std::nullopt;
-  Letter letter = unpack(head, inbox_.data() + sizeof(head));
+  HandshakeMessage message = unpack(head, inbox_.data() + sizeof(head));
   inbox_.erase(inbox_.begin(), inbox_.begin() + static_cast<std::ptrdiff_t>(head.letter_bytes()));
-  return letter;
+  return message;
 }
 
 }  // namespace rondo::verbs

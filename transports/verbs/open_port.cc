@@ -1,4 +1,4 @@
-#include "transports/verbs/rail.h"
+#include "transports/verbs/open_port.h"
 
 #include <fcntl.h>
 
@@ -40,11 +40,11 @@ const ibv_qp* pair_of(const ibv_async_event& event) {
 
 }  // namespace
 
-Rail::Rail(Port port, Gid gid, int rank)
-    : port_(std::move(port)),
+OpenPort::OpenPort(Port port, Gid gid, int rank)
+    : description_(std::move(port)),
       gid_(std::move(gid)),
       rank_(rank),
-      context_(open(port_)),
+      context_(open(description_)),
       regions_(blocks_of_process(), *this, RegionCache::Limits()) {
   const Library& table = library();
   domain_.reset(table.alloc_pd(context_.get()));
@@ -60,42 +60,43 @@ Rail::Rail(Port port, Gid gid, int rank)
   largest_queue_ = static_cast<std::uint32_t>(std::max(attributes.max_cqe, 1));
 }
 
-Rail::~Rail() { drain_events(); }
+OpenPort::~OpenPort() { drain_events(); }
 
-Link Rail::link(int peer) const {
+Link OpenPort::link(int peer) const {
   return {.rank = rank_,
           .peer = peer,
-          .device = port_.device,
-          .port = port_.port,
+          .device = description_.device,
+          .port = description_.port,
           .gid = to_text(gid_) + " (GID " + std::to_string(gid_.index) + ")"};
 }
 
-std::string Rail::account() const {
+std::string OpenPort::account() const {
   const auto text = [](std::uint64_t number) { return std::to_string(number); };
-  return port_.device + " port " + std::to_string(port_.port) + ": " + text(tally_.sends) +
-         " sends (" + text(tally_.from_place) + " from user memory, " + text(tally_.signalled) +
-         " with a completion, " + text(tally_.questions) + " only for a completion), " +
-         text(regions_.registrations()) + " registrations of user memory, " +
-         text(regions_.registered_bytes()) + " bytes of host memory registered at the end";
+  return description_.device + " port " + std::to_string(description_.port) + ": " +
+         text(tally_.sends) + " sends (" + text(tally_.from_place) + " from user memory, " +
+         text(tally_.signalled) + " with a completion, " + text(tally_.questions) +
+         " only for a completion), " + text(regions_.registrations()) +
+         " registrations of user memory, " + text(regions_.registered_bytes()) +
+         " bytes of host memory registered at the end";
 }
 
-std::uint32_t Rail::admit(Worker& worker) {
+std::uint32_t OpenPort::admit(Worker& worker) {
   workers_.push_back(&worker);
   readers_.reserve(workers_.capacity());  // so that sending allocates nothing
   return static_cast<std::uint32_t>(workers_.size() - 1);
 }
 
-Registration Rail::register_block(const Block& block) {
+Registration OpenPort::register_block(const Block& block) {
   return verbs::register_block(*this, block);
 }
 
-std::uint64_t Rail::oldest_read() const {
+std::uint64_t OpenPort::oldest_read() const {
   std::uint64_t oldest = RegionCache::Device::nothing_read;
   for (const Worker* reader : readers_) oldest = std::min(oldest, reader->oldest_read());
   return oldest;
 }
 
-ibv_cq* Rail::queue(std::uint32_t entries) {
+ibv_cq* OpenPort::queue(std::uint32_t entries) {
   if (queues_.empty() || queues_.back().room < entries) {
     const std::uint32_t size = std::max(std::min(usual_queue, largest_queue_), entries);
     Queue made{.handle = CompletionQueue(library().create_cq(context_.get(), static_cast<int>(size),
@@ -111,7 +112,7 @@ ibv_cq* Rail::queue(std::uint32_t entries) {
   return queues_.back().handle.get();
 }
 
-bool Rail::poll(ibv_cq* queue) {
+bool OpenPort::poll(ibv_cq* queue) {
   std::array<ibv_wc, polled_at_once> completions;
   int found = polled_at_once;
   bool moved = false;
@@ -128,7 +129,7 @@ bool Rail::poll(ibv_cq* queue) {
   return moved;
 }
 
-bool Rail::arm() {
+bool OpenPort::arm() {
   drain_events();
   for (const Queue& queue : queues_) {
     if (const int error = ibv_req_notify_cq(queue.handle.get(), 0); error != 0) {
@@ -138,7 +139,7 @@ bool Rail::arm() {
   return poll();
 }
 
-void Rail::drain_events() {
+void OpenPort::drain_events() {
   if (!channel_ || queues_.empty()) return;
   ibv_cq* queue = nullptr;
   void* context = nullptr;
@@ -147,14 +148,14 @@ void Rail::drain_events() {
   }
 }
 
-PortCondition Rail::condition() const {
+PortCondition OpenPort::condition() const {
   ibv_port_attr attributes{};
-  if (query_port(library(), context_.get(), port_.port, attributes) != 0)
+  if (query_port(library(), context_.get(), description_.port, attributes) != 0)
     return PortCondition::gone;
   return attributes.state == IBV_PORT_ACTIVE ? PortCondition::well : PortCondition::down;
 }
 
-PortCondition Rail::condition_after_refusal() const {
+PortCondition OpenPort::condition_after_refusal() const {
   constexpr int looks = 100;
   constexpr std::chrono::milliseconds between{5};
   PortCondition found = condition();
@@ -165,11 +166,11 @@ PortCondition Rail::condition_after_refusal() const {
   return found;
 }
 
-void Rail::note_down(const Error& error, std::chrono::microseconds patience) {
+void OpenPort::note_down(const Error& error, std::chrono::microseconds patience) {
   if (!down_) down_ = {error, std::chrono::steady_clock::now() + patience};
 }
 
-std::optional<Error> Rail::given_up() {
+std::optional<Error> OpenPort::given_up() {
   if (!down_ || std::chrono::steady_clock::now() < down_->until) return std::nullopt;
   const Error error = down_->error;
   down_.reset();
@@ -177,17 +178,17 @@ std::optional<Error> Rail::given_up() {
   return error;
 }
 
-void Rail::add_descriptors(std::vector<pollfd>& descriptors) const {
+void OpenPort::add_descriptors(std::vector<pollfd>& descriptors) const {
   descriptors.push_back({.fd = channel_->fd, .events = POLLIN, .revents = 0});
   descriptors.push_back({.fd = context_->async_fd, .events = POLLIN, .revents = 0});
 }
 
-std::unique_ptr<Rail::Event> Rail::next_event() {
+std::unique_ptr<OpenPort::Event> OpenPort::next_event() {
   ibv_async_event event{};
   while (library().get_async_event(context_.get(), &event) == 0) {
     auto told =
         std::make_unique<Event>(Event{event_report(event.event_type, link(-1)), pair_of(event)});
-    const bool here = concerns(event, port_.port);
+    const bool here = concerns(event, description_.port);
     library().ack_async_event(&event);
     if (here) return told;
   }

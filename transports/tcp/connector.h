@@ -18,7 +18,7 @@
 namespace rondo::tcp {
 
 /// Works inside poll() only, on the caller's thread.
-class Meeting {
+class Connector {
  public:
   /// A peer has connected and said a hello with this rank's magic. The rest is not checked yet.
   using OnArrival = std::function<void(const Hello&, UniqueFd)>;
@@ -27,11 +27,11 @@ class Meeting {
 
   /// Listens on `address`, on a port the kernel chooses. A connection that is not made within
   /// `longest_try` fails. Throws Error{system}.
-  Meeting(int rank, const std::string& address, std::chrono::milliseconds longest_try,
-          OnArrival on_arrival);
-  ~Meeting();
-  Meeting(const Meeting&) = delete;
-  Meeting& operator=(const Meeting&) = delete;
+  Connector(int rank, const std::string& address, std::chrono::milliseconds longest_try,
+            OnArrival on_arrival);
+  ~Connector();
+  Connector(const Connector&) = delete;
+  Connector& operator=(const Connector&) = delete;
 
   const Contact& contact() const;
   /// Connects to the first of the peer's endpoints that answers, trying again until

@@ -1,4 +1,4 @@
-#include "transports/verbs/trouble.h"
+#include "transports/verbs/port_errors.h"
 
 #include <sys/resource.h>
 

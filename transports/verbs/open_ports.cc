@@ -1,4 +1,4 @@
-#include "transports/verbs/rails.h"
+#include "transports/verbs/open_ports.h"
 
 #include <sys/eventfd.h>
 
@@ -17,7 +17,7 @@ std::string words_of_gpus(const std::vector<Port>& ports, const Settings& settin
 
 }  // namespace
 
-Rails::Rails(const Settings& settings, int rank)
+OpenPorts::OpenPorts(const Settings& settings, int rank)
     : settings_(settings), rank_(rank), ready_(::eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!ready_) {
     throw Error(ErrorCode::system, "out of file descriptors",
@@ -25,9 +25,9 @@ Rails::Rails(const Settings& settings, int rank)
   }
   const Discovery found = discover();
   ports_ = usable_ports(found.ports, settings);
-  names_ = name_rails(ports_, settings);
+  names_ = name_ports(ports_, settings);
   why_not_gpus_ = words_of_gpus(ports_, settings);
-  rails_.resize(ports_.size());
+  opened_.resize(ports_.size());
   if (!ports_.empty()) return;
   throw Error(ErrorCode::configuration, "no RDMA port to use: " + why_none(found, settings),
               {.rank = rank,
@@ -35,8 +35,8 @@ Rails::Rails(const Settings& settings, int rank)
                                               : found.remedy});
 }
 
-Rail& Rails::choose(std::span<const RailName> theirs, int lane, int pair, int peer) {
-  const int chosen = choose_rail(names_, theirs, lane + pair);
+OpenPort& OpenPorts::choose(std::span<const PortName> theirs, int lane, int pair, int peer) {
+  const int chosen = choose_port(names_, theirs, lane + pair);
   if (chosen >= 0) return opened(static_cast<std::size_t>(chosen));
   throw Error(ErrorCode::configuration,
               "no RDMA port reaches the peer's: " + why_apart(names_, theirs),
@@ -46,25 +46,25 @@ Rail& Rails::choose(std::span<const RailName> theirs, int lane, int pair, int pe
                          "RONDO_TRANSPORT=^verbs"});
 }
 
-Rail& Rails::opened(std::size_t at) {
-  if (!rails_[at]) {
-    rails_[at] = std::make_unique<Rail>(ports_[at], names_[at].gid, rank_);
-    open_.push_back(rails_[at].get());
+OpenPort& OpenPorts::opened(std::size_t at) {
+  if (!opened_[at]) {
+    opened_[at] = std::make_unique<OpenPort>(ports_[at], names_[at].gid, rank_);
+    open_.push_back(opened_[at].get());
   }
-  return *rails_[at];
+  return *opened_[at];
 }
 
-bool Rails::forget_freed() {
+bool OpenPorts::forget_freed() {
   bool all = true;
-  for (Rail* rail : open_) all &= rail->regions().forget_freed();
+  for (OpenPort* port : open_) all &= port->regions().forget_freed();
   return all;
 }
 
-void Rails::add_descriptors(std::vector<pollfd>& descriptors) {
+void OpenPorts::add_descriptors(std::vector<pollfd>& descriptors) {
   bool moved = false;
-  for (Rail* rail : open_) {
-    moved |= rail->arm();
-    rail->add_descriptors(descriptors);
+  for (OpenPort* port : open_) {
+    moved |= port->arm();
+    port->add_descriptors(descriptors);
   }
   if (moved) descriptors.push_back({.fd = ready_.get(), .events = POLLIN, .revents = 0});
 }

@@ -1,6 +1,6 @@
-// A rail is one port of one device, opened by one transport, with its completion queues.
+// An open port is one port of one device, opened by one transport, with its completion queues.
 //
-// All work on a rail ends in its completion queues. The thread that holds the transport polls them.
+// All work on a port ends in its completion queues. The thread that holds the transport polls them.
 // While there is nothing to do, the descriptor of the completion channel wakes that thread. One
 // thread at a time.
 //
@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "transports/verbs/library.h"
+#include "transports/verbs/port_errors.h"
 #include "transports/verbs/region_cache.h"
-#include "transports/verbs/trouble.h"
 
 namespace rondo::verbs {
 
@@ -26,14 +26,14 @@ namespace rondo::verbs {
 class Worker {
  public:
   virtual ~Worker() = default;
-  /// Called by Rail::poll(). `receive`: the request was a receive. `count`: its number, see
+  /// Called by OpenPort::poll(). `receive`: the request was a receive. `count`: its number, see
   /// request_id(). In a failed completion only status and vendor_err mean anything.
   virtual void completed(const ibv_wc& completion, bool receive, std::uint32_t count) noexcept = 0;
   /// The oldest of RegionCache::uses() whose memory the worker's queue pair may still read.
   virtual std::uint64_t oldest_read() const = 0;
 };
 
-/// ibv_wr::wr_id: the worker's number on its rail, the kind, and a number modulo 2^31 that the
+/// ibv_wr::wr_id: the worker's number on its port, the kind, and a number modulo 2^31 that the
 /// worker chose. A completion that failed carries nothing else.
 inline constexpr std::uint32_t request_count_mask = (std::uint32_t{1} << 31) - 1;
 inline std::uint64_t request_id(std::uint32_t worker, bool receive, std::uint64_t count) {
@@ -41,15 +41,15 @@ inline std::uint64_t request_id(std::uint32_t worker, bool receive, std::uint64_
          (count & request_count_mask);
 }
 
-class Rail final : public RegionCache::Device {
+class OpenPort final : public RegionCache::Device {
  public:
   /// Opens the port's device. Throws Error.
-  Rail(Port port, Gid gid, int rank);
-  ~Rail() override;
-  Rail(const Rail&) = delete;
-  Rail& operator=(const Rail&) = delete;
+  OpenPort(Port port, Gid gid, int rank);
+  ~OpenPort() override;
+  OpenPort(const OpenPort&) = delete;
+  OpenPort& operator=(const OpenPort&) = delete;
 
-  const Port& port() const { return port_; }
+  const Port& description() const { return description_; }
   const Gid& gid() const { return gid_; }
   ibv_context* context() const { return context_.get(); }
   ibv_pd* domain() const { return domain_.get(); }
@@ -73,7 +73,7 @@ class Rail final : public RegionCache::Device {
   /// The link for error texts.
   Link link(int peer) const;
 
-  /// The worker's number for request_id(). It stays taken until the rail goes, because completions
+  /// The worker's number for request_id(). It stays taken until the port goes, because completions
   /// of a queue pair may outlive it.
   std::uint32_t admit(Worker& worker);
   /// A completion queue with room for `entries` more. Throws Error.
@@ -91,7 +91,8 @@ class Rail final : public RegionCache::Device {
   /// Asks the device for the port's condition.
   PortCondition condition() const;
   /// The same after the device has refused or flushed correct work. The device may notice a fault
-  /// before the port's state shows it. So a port that looks well is asked again, for half a second at most.
+  /// before the port's state shows it. So a port that looks well is asked again, for half a second
+  /// at most.
   PortCondition condition_after_refusal() const;
   /// The port went down, or is back. Queue pairs repeat their sends for `patience`, so it may come
   /// back in time.
@@ -101,7 +102,7 @@ class Rail final : public RegionCache::Device {
   std::optional<Error> given_up();
   /// Adds those of the completion channel and of asynchronous events.
   void add_descriptors(std::vector<pollfd>& descriptors) const;
-  /// The next asynchronous event that concerns this rail: what it means, and the queue pair it is
+  /// The next asynchronous event that concerns this port: what it means, and the queue pair it is
   /// about if it is about one. Null: none is there.
   struct Event {
     EventReport report;
@@ -117,7 +118,7 @@ class Rail final : public RegionCache::Device {
   bool poll(ibv_cq* queue);
   void drain_events();
 
-  Port port_;
+  Port description_;
   Gid gid_;
   int rank_;
   Context context_;

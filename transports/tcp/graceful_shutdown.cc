@@ -1,4 +1,4 @@
-#include "transports/tcp/farewell.h"
+#include "transports/tcp/graceful_shutdown.h"
 
 #include <linux/sockios.h>
 #include <sys/ioctl.h>

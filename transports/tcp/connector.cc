@@ -1,4 +1,4 @@
-#include "transports/tcp/meeting.h"
+#include "transports/tcp/connector.h"
 
 #include <fcntl.h>
 
@@ -66,8 +66,8 @@ struct Attempt {
   bool answered = false;        ///< the peer's kernel has taken this try's connection
   bool over = false;            ///< given up: what still comes is to be ignored
   error_code obstacle{};        ///< of the last try that ended; none: no answer yet
-  Meeting::OnConnected on_connected{};
-  Meeting::OnFailure on_failure{};
+  Connector::OnConnected on_connected{};
+  Connector::OnFailure on_failure{};
 };
 
 /// One incoming connection that has not said its hello yet.
@@ -79,7 +79,7 @@ struct Stranger {
 
 }  // namespace
 
-class Meeting::State {
+class Connector::State {
  public:
   State(int rank, const std::string& address, std::chrono::milliseconds longest_try,
         OnArrival on_arrival)
@@ -289,16 +289,16 @@ class Meeting::State {
   std::list<std::shared_ptr<Stranger>> strangers_;
 };
 
-Meeting::Meeting(int rank, const std::string& address, std::chrono::milliseconds longest_try,
-                 OnArrival on_arrival)
+Connector::Connector(int rank, const std::string& address, std::chrono::milliseconds longest_try,
+                     OnArrival on_arrival)
     : state_(std::make_unique<State>(rank, address, longest_try, std::move(on_arrival))) {}
 
-Meeting::~Meeting() = default;
+Connector::~Connector() = default;
 
-const Contact& Meeting::contact() const { return state_->contact(); }
+const Contact& Connector::contact() const { return state_->contact(); }
 
-void Meeting::connect(const Contact& peer, const Hello& hello, OnConnected on_connected,
-                      OnFailure on_failure) {
+void Connector::connect(const Contact& peer, const Hello& hello, OnConnected on_connected,
+                        OnFailure on_failure) {
   auto attempt = std::make_shared<Attempt>(state_->context());
   attempt->peer = peer;
   attempt->hello = hello;
@@ -307,9 +307,9 @@ void Meeting::connect(const Contact& peer, const Hello& hello, OnConnected on_co
   state_->connect(std::move(attempt));
 }
 
-bool Meeting::poll() { return state_->poll(); }
+bool Connector::poll() { return state_->poll(); }
 
-void Meeting::add_descriptors(std::vector<pollfd>& descriptors) const {
+void Connector::add_descriptors(std::vector<pollfd>& descriptors) const {
   state_->add_descriptors(descriptors);
 }
 
