@@ -91,11 +91,13 @@ TEST_CASE("shm: a lack of memory is an error on both ends that says what to set"
     });
   }
   CHECK(at_receiver ==
-        "out_of_memory: rondo: rank 1: no shared memory for a channel of 525568 bytes [peer rank "
-        "0]. Try: set a smaller RONDO_SLOT_BYTES (the same on all ranks), or RONDO_TRANSPORT=^shm");
+        "out_of_memory: rondo: rank 1: no memory for a shared-memory channel of 525568 bytes [peer "
+        "rank 0]. Try: set a smaller RONDO_SLOT_BYTES (the same on all ranks), or "
+        "RONDO_TRANSPORT=^shm");
   CHECK(at_sender ==
-        "out_of_memory: rondo: rank 0: no shared memory for a channel of 525568 bytes [peer rank "
-        "1]. Try: set a smaller RONDO_SLOT_BYTES (the same on all ranks), or RONDO_TRANSPORT=^shm");
+        "out_of_memory: rondo: rank 0: no memory for a shared-memory channel of 525568 bytes [peer "
+        "rank 1]. Try: set a smaller RONDO_SLOT_BYTES (the same on all ranks), or "
+        "RONDO_TRANSPORT=^shm");
 }
 
 TEST_CASE("shm: ranks with different slots tell each other", "[transports]") {

@@ -11,31 +11,15 @@ ShmAccess::ShmAccess(const TransportSettings& settings)
 }
 
 void ShmAccess::meet(const std::vector<std::string>& addresses) {
-  sockets_.reserve(addresses.size());
-  owners_.reserve(addresses.size());
+  sockets_.resize(addresses.size());
   addresses_ = &addresses;
 }
 
-Error ShmAccess::error(ErrorCode code, int peer, std::string message, std::string remedy) const {
-  return Error(code, std::move(message),
-               {.rank = settings_.rank, .peer = peer, .remedy = std::move(remedy)});
-}
-
-Error ShmAccess::no_descriptors(int peer) const {
-  return error(ErrorCode::system, peer, "out of file descriptors",
-               "raise the limit of open files (ulimit -n)");
-}
-
-Error ShmAccess::peer_died(int peer) const {
-  return error(ErrorCode::peer_lost, peer, "the peer process ended or closed its connection",
-               "look at that rank's own output for why");
-}
-
 Error ShmAccess::other_board(int peer, std::size_t bytes) const {
-  return error(ErrorCode::internal, peer,
-               "ranks ask for control blocks of " + std::to_string(board_bytes_) + " and " +
-                   std::to_string(bytes) + " bytes",
-               "use the same version of rondo on every rank");
+  return errors().make(ErrorCode::internal, peer,
+                       "ranks ask for control blocks of " + std::to_string(board_bytes_) + " and " +
+                           std::to_string(bytes) + " bytes",
+                       "use the same version of rondo on every rank");
 }
 
 // ---- the control block
@@ -85,9 +69,10 @@ void ShmAccess::make_board(std::size_t bytes) {
 void ShmAccess::map_board(std::size_t bytes, const UniqueFd& memory) {
   board_ = map_shared_memory(memory.get(), header_bytes() + bytes);
   if (!board_) {
-    throw error(ErrorCode::out_of_memory, 0,
-                "no room to map the ranks' control block of " + std::to_string(bytes) + " bytes",
-                "raise vm.max_map_count, or free memory");
+    throw errors().make(
+        ErrorCode::out_of_memory, 0,
+        "no room to map the ranks' control block of " + std::to_string(bytes) + " bytes",
+        "raise vm.max_map_count, or free memory");
   }
 }
 
@@ -131,11 +116,11 @@ std::byte* ShmAccess::map(int peer, const Exposed& place, std::size_t bytes) {
 void ShmAccess::ask(int peer, std::uint64_t number) {
   Peer& owner = at(peer);
   if (!owner.bell || !board_) {
-    throw error(ErrorCode::internal, peer, "map() before the control block is there", {});
+    throw errors().make(ErrorCode::internal, peer, "map() before the control block is there", {});
   }
-  Note note{.kind = Note::Kind::ask, .window = number};
+  const Note note{.kind = Note::Kind::ask, .window = number};
   // Not taken now: the next call tries again. A peer that is gone shows when reading.
-  if (!send(owner.socket, std::as_bytes(std::span(&note, 1)), {})) return;
+  if (!send(owner.socket, bytes_of(note), {})) return;
   owner.windows.ask(number);
   counter(peer).asks.fetch_add(1, std::memory_order_release);
   ring(owner.bell->word());

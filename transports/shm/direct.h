@@ -30,7 +30,6 @@
 namespace rondo::shm {
 
 using unix_socket::accept_from;
-using unix_socket::connect_to;
 using unix_socket::receive;
 using unix_socket::Received;
 using unix_socket::same_user;
@@ -87,9 +86,7 @@ class ShmAccess final : public DirectAccess {
     std::vector<bool> to{};  ///< by rank
   };
 
-  Error error(ErrorCode code, int peer, std::string message, std::string remedy) const;
-  Error no_descriptors(int peer) const;
-  Error peer_died(int peer) const;
+  Errors errors() const { return {settings_.rank}; }
   Error other_board(int peer, std::size_t bytes) const;
   Peer& at(int peer) { return peers_[static_cast<std::size_t>(peer)]; }
 
@@ -102,7 +99,7 @@ class ShmAccess final : public DirectAccess {
   Note join(const Hello& hello, Received& received);
   void try_for(int peer, auto&& action);
   void lose(Peer& peer, const Error& failure);
-  bool greet(int peer);
+  bool begin(int peer);
   bool read_notes();
   bool read_note(int peer);
   void take(int peer, const Note& note, Received& received);
@@ -118,8 +115,7 @@ class ShmAccess final : public DirectAccess {
   std::shared_ptr<Windows> windows_;
   const std::vector<std::string>* addresses_ = nullptr;
   std::vector<Peer> peers_{};
-  std::vector<pollfd> sockets_{};  ///< read_notes()'s own, kept so that a look allocates nothing
-  std::vector<int> owners_{};
+  std::vector<pollfd> sockets_{};  ///< of peers_, kept so that a look allocates nothing
 
   std::size_t board_bytes_ = 0;  ///< as asked for, by this rank or the first peer; 0: not yet
   bool wanted_ = false;          ///< this rank has called board()

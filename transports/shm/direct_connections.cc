@@ -12,10 +12,6 @@
 namespace rondo::shm {
 namespace {
 
-std::span<const std::byte> bytes_of(const auto& message) {
-  return std::as_bytes(std::span(&message, 1));
-}
-
 Verdict verdict_of(const Error& failure) {
   if (failure.code() == ErrorCode::out_of_memory) return Verdict::no_memory;
   return failure.code() == ErrorCode::internal ? Verdict::refused : Verdict::no_descriptors;
@@ -32,7 +28,7 @@ bool ShmAccess::is_pressing() const {
 bool ShmAccess::progress() {
   bool moved = false;
   if (wanted_ && !ready_ && addresses_ != nullptr) {
-    for (int peer = 0; peer < settings_.rank; ++peer) moved |= greet(peer);
+    for (int peer = 0; peer < settings_.rank; ++peer) moved |= begin(peer);
   }
   // Before the sockets are read: what is counted later is looked at later.
   if (board_) asks_seen_ = counter(settings_.rank).asks.load(std::memory_order_acquire);
@@ -61,8 +57,7 @@ void ShmAccess::try_for(int peer, auto&& action) {
   } catch (const Error& failure) {
     lose(at(peer), failure);
   } catch (const std::system_error& failure) {
-    const bool gone = failure.code() == std::errc::connection_refused;
-    lose(at(peer), gone ? peer_died(peer) : no_descriptors(peer));
+    lose(at(peer), errors().cannot_connect(peer, failure));
   }
 }
 
@@ -76,42 +71,34 @@ void ShmAccess::lose(Peer& peer, const Error& failure) {
 
 // ---- the higher rank connects
 
-bool ShmAccess::greet(int peer) {
+bool ShmAccess::begin(int peer) {
   Peer& lower = at(peer);
   if (lower.socket || lower.failure) return false;
-  bool connected = false;
   try_for(peer, [&] {
-    std::optional<UniqueFd> socket = connect_to((*addresses_)[static_cast<std::size_t>(peer)]);
-    if (!socket) return;
-    connected = true;
-    if (!same_user(*socket)) {
-      throw error(ErrorCode::bootstrap, peer, "the peer runs as another user",
-                  "start all ranks as one user, or RONDO_TRANSPORT=^shm");
-    }
     const Hello hello{.from = settings_.rank,
                       .to = peer,
                       .lane = direct_lane,
                       .communicator = settings_.communicator,
                       .slot_bytes = board_bytes_};
-    // The first message on a fresh socket always finds room; a peer that died shows when reading.
-    send(*socket, bytes_of(hello), std::array{settings_.doorbell->descriptor()});
-    lower.socket = std::move(*socket);
+    auto socket = greet((*addresses_)[static_cast<std::size_t>(peer)], hello,
+                        settings_.doorbell->descriptor());
+    if (socket) lower.socket = std::move(*socket);
   });
-  return connected || lower.failure;
+  return lower.socket || lower.failure;
 }
 
 void ShmAccess::take_joined(int peer, const Note& note, Received& received) {
   Peer& lower = at(peer);
   const bool whole = received.descriptors.size() == (peer == 0 ? 2U : 1U);
   if (note.verdict == Verdict::no_memory) {
-    failure_ = error(ErrorCode::out_of_memory, peer,
-                     "the peer has no memory for the ranks' control block of " +
-                         std::to_string(board_bytes_) + " bytes",
-                     "free some memory on that machine");
+    failure_ = errors().make(ErrorCode::out_of_memory, peer,
+                             "the peer has no memory for the ranks' control block of " +
+                                 std::to_string(board_bytes_) + " bytes",
+                             "free some memory on that machine");
   } else if (note.verdict == Verdict::refused) {
     failure_ = other_board(peer, note.bytes);
   } else if (note.verdict == Verdict::no_descriptors || !whole || lower.bell) {
-    throw no_descriptors(peer);
+    throw errors().no_descriptors(peer);
   } else {
     lower.bell = std::make_unique<PeerDoorbell>(std::move(received.descriptors[0]));
     if (peer == 0) map_board(board_bytes_, received.descriptors[1]);
@@ -131,7 +118,7 @@ void ShmAccess::answer(const Hello& hello, Received received, UniqueFd socket) {
     std::vector<int> passed;
     if (note.verdict == Verdict::accepted) passed.push_back(settings_.doorbell->descriptor());
     if (note.verdict == Verdict::accepted && board_memory_) passed.push_back(board_memory_.get());
-    if (!send(higher.socket, bytes_of(note), passed)) throw peer_died(hello.from);
+    if (!send(higher.socket, bytes_of(note), passed)) throw errors().peer_died(hello.from);
     if (higher.bell) ring(higher.bell->word());
   });
   see_whether_ready();
@@ -142,7 +129,7 @@ Note ShmAccess::join(const Hello& hello, Received& received) {
   Note note{.kind = Note::Kind::joined};
   try {
     if (settings_.rank == 0 && failure_) throw Error(*failure_);
-    if (received.descriptors.size() != 1) throw no_descriptors(hello.from);
+    if (received.descriptors.size() != 1) throw errors().no_descriptors(hello.from);
     at(hello.from).bell = std::make_unique<PeerDoorbell>(std::move(received.descriptors[0]));
     if (settings_.rank == 0) {
       if (board_bytes_ == 0) board_bytes_ = hello.slot_bytes;
@@ -160,17 +147,13 @@ Note ShmAccess::join(const Hello& hello, Received& received) {
 // ---- both ends
 
 bool ShmAccess::read_notes() {
-  sockets_.clear();
-  owners_.clear();
-  for (int peer = 0; peer < settings_.ranks; ++peer) {
-    if (!at(peer).socket) continue;
-    sockets_.push_back({.fd = at(peer).socket.get(), .events = POLLIN, .revents = 0});
-    owners_.push_back(peer);
-  }
-  if (sockets_.empty() || ::poll(sockets_.data(), sockets_.size(), 0) <= 0) return false;
+  // poll() leaves out a peer without a socket, whose descriptor is -1.
+  for (std::size_t i = 0; i < sockets_.size(); ++i)
+    sockets_[i] = {.fd = peers_[i].socket.get(), .events = POLLIN, .revents = 0};
+  if (::poll(sockets_.data(), sockets_.size(), 0) <= 0) return false;
   bool moved = false;
   for (std::size_t i = 0; i < sockets_.size(); ++i) {
-    while (sockets_[i].revents != 0 && read_note(owners_[i])) moved = true;
+    while (sockets_[i].revents != 0 && read_note(static_cast<int>(i))) moved = true;
   }
   return moved;
 }
@@ -181,13 +164,12 @@ bool ShmAccess::read_note(int peer) {
   bool moved = true;
   try_for(peer, [&] {
     Note note;
-    Received received = receive(other.socket, std::as_writable_bytes(std::span(&note, 1)));
+    Received received = receive(other.socket, bytes_of(note));
     moved = received.state != Received::State::nothing;
-    if (received.state == Received::State::closed) throw peer_died(peer);
+    if (received.state == Received::State::closed) throw errors().peer_died(peer);
     if (!moved) return;
     if (received.bytes != sizeof(Note) || note.magic != protocol_magic) {
-      throw error(ErrorCode::bootstrap, peer, "the peer speaks another shm protocol",
-                  "use the same version of rondo on every rank");
+      throw errors().other_protocol(peer);
     }
     take(peer, note, received);
   });
@@ -209,7 +191,8 @@ void ShmAccess::take(int peer, const Note& note, Received& received) {
     case Note::Kind::freed:
       return other.windows.drop(note.window);
   }
-  throw error(ErrorCode::internal, peer, "an unknown message on a direct-access connection", {});
+  throw errors().make(ErrorCode::internal, peer, "an unknown message on a direct-access connection",
+                      {});
 }
 
 bool ShmAccess::answer_asks(int peer) {

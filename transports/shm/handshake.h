@@ -20,7 +20,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <system_error>
 #include <type_traits>
+
+#include "core/base/unique_fd.h"
+#include "rondo/error.h"
 
 namespace rondo::shm {
 
@@ -66,5 +73,30 @@ struct Note {
   std::uint64_t bytes = 0;              ///< of the window; joined: of the control block
 };
 static_assert(sizeof(Note) == 40 && std::is_trivially_copyable_v<Note>);
+
+template <class Message>
+std::span<const std::byte> bytes_of(const Message& message) {
+  return std::as_bytes(std::span(&message, 1));
+}
+template <class Message>
+std::span<std::byte> bytes_of(Message& message) {
+  return std::as_writable_bytes(std::span(&message, 1));
+}
+
+/// The errors of one rank that channels and direct access have in common.
+struct Errors {
+  int rank = 0;
+
+  Error make(ErrorCode code, int peer, std::string message, std::string remedy) const;
+  Error no_descriptors(int peer) const;
+  Error peer_died(int peer) const;
+  Error other_protocol(int peer) const;
+  /// For what a Unix socket threw while connecting to the peer.
+  Error cannot_connect(int peer, const std::system_error& failure) const;
+};
+
+/// Connects to a peer and says hello, with the memfd of this rank's doorbell. Nothing: the peer has
+/// no room for a connection now. Throws Error, std::system_error.
+std::optional<UniqueFd> greet(const std::string& address, const Hello& hello, int doorbell);
 
 }  // namespace rondo::shm

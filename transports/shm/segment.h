@@ -14,7 +14,8 @@ struct Segment {
 };
 Segment make_segment(RingShape shape, int rank, int peer);
 
-/// Maps what the reader passed. Throws Error{internal} when its size is not the shape's.
+/// Maps what the reader passed. Throws Error{out_of_memory} where it cannot be mapped, or is
+/// shorter than the shape.
 SharedRing map_segment(const UniqueFd& memory, RingShape shape, int rank, int peer);
 
 /// The error both ends throw when the reader had no memory for a ring of `bytes`.

@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <map>
-#include <set>
-#include <span>
 #include <system_error>
 #include <utility>
 
 #include "core/base/log.h"
+#include "core/transport/channel_table.h"
 #include "core/transport/ring_channel.h"
 #include "rondo/error.h"
 #include "transports/shm/direct.h"
@@ -21,18 +19,12 @@
 namespace rondo::shm {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // Chosen by tests/transports/transport_perf: smaller slots cost bandwidth, larger ones fall out of
 // the second-level cache.
 constexpr std::size_t preferred_slot_bytes = std::size_t{64} << 10;
 constexpr std::size_t slots = 8;
-// Idle progress() calls between looks at the clock, and time between looks at the sockets.
-constexpr unsigned idle_calls = 64;
+// The time between looks at the sockets.
 constexpr std::chrono::milliseconds between_checks{10};
-
-/// Peer and lane.
-using End = std::pair<int, int>;
 
 struct Sender {
   Sender(int rank, int peer) : channel(rank, peer) {}
@@ -46,10 +38,8 @@ struct Receiver {
   UniqueFd socket{};
 };
 
-template <class Message>
-std::span<std::byte> bytes_of(Message& message) {
-  return std::as_writable_bytes(std::span(&message, 1));
-}
+using Channels = ChannelTable<Sender, Receiver>;
+using End = Channels::End;
 
 UniqueFd listen_on(const std::string& name, int rank) try {
   return unix_socket::listen_on(name);
@@ -80,18 +70,18 @@ class ShmTransport final : public Transport {
   int depth() const override { return static_cast<int>(shape_.depth); }
 
   SendChannel& sender(int peer, int lane) override {
-    auto& sender = senders_[{peer, lane}];
-    if (!sender) {
-      sender = std::make_unique<Sender>(settings_.rank, peer);
+    const auto [sender, is_new] = channels_.sender(
+        {peer, lane}, [&] { return std::make_unique<Sender>(settings_.rank, peer); });
+    if (is_new) {
       count_expected();
       progress();
     }
-    return sender->channel;
+    return sender.channel;
   }
 
   ReceiveChannel& receiver(int peer, int lane) override {
     Receiver& receiver = receiver_at({peer, lane});
-    asked_.insert({peer, lane});
+    channels_.want({peer, lane});
     count_expected();
     if (expected_ > 0) progress();
     return receiver.channel;
@@ -99,44 +89,29 @@ class ShmTransport final : public Transport {
 
   bool progress() override {
     // With nothing expected on the sockets a system call now and then is enough.
-    const bool due = check_is_due();
+    const bool due = look_.is_due();
     if (!due && expected_ == 0 && !access_.is_pressing()) return false;
     if (due) check_connections();
     bool moved = accept_connections();
     moved |= read_hellos();
-    for (auto& [end, sender] : senders_) moved |= advance(end, *sender);
+    for (auto& [end, sender] : channels_.senders()) moved |= advance(end, *sender);
     if (moved) count_expected();
     if (due || access_.is_pressing()) moved |= access_.progress();
     return moved;
   }
 
  private:
-  Error error(ErrorCode code, int peer, std::string message, std::string remedy) const {
-    return Error(code, std::move(message),
-                 {.rank = settings_.rank, .peer = peer, .remedy = std::move(remedy)});
-  }
-  Error no_descriptors(int peer) const {
-    return error(ErrorCode::system, peer, "out of file descriptors",
-                 "raise the limit of open files (ulimit -n)");
-  }
-  Error peer_died(int peer) const {
-    return error(ErrorCode::peer_lost, peer, "the peer process ended or closed its connection",
-                 "look at that rank's own output for why");
-  }
+  Errors errors() const { return {settings_.rank}; }
 
   Receiver& receiver_at(const End& end) {
-    auto& receiver = receivers_[end];
-    if (!receiver) receiver = std::make_unique<Receiver>(settings_.rank, end.first);
-    return *receiver;
+    const auto make = [&] { return std::make_unique<Receiver>(settings_.rank, end.first); };
+    return channels_.receiver(end, make).first;
   }
 
   /// Channels that this rank waits to see connected. While there are any, each progress() looks.
   void count_expected() {
-    auto waits = [](const auto& channel) { return !channel.is_open() && !channel.failed(); };
-    expected_ = std::ranges::count_if(
-        senders_, [&](const auto& entry) { return waits(entry.second->channel); });
-    expected_ += std::ranges::count_if(
-        asked_, [&](const End& end) { return waits(receiver_at(end).channel); });
+    expected_ = channels_.count_wanted(
+        [](const auto& end) { return !end.channel.is_open() && !end.channel.failed(); });
   }
 
   // ---- the sender's half of the handshake
@@ -144,45 +119,36 @@ class ShmTransport final : public Transport {
   bool advance(const End& end, Sender& sender) {
     if (sender.channel.is_open() || sender.channel.failed()) return false;
     try {
-      return sender.socket ? read_welcome(end, sender) : greet(end, sender);
+      return sender.socket ? read_welcome(end, sender) : begin(end, sender);
     } catch (const Error& failure) {
       sender.channel.fail(failure);
     } catch (const std::system_error& failure) {
-      const bool gone = failure.code() == std::errc::connection_refused;
-      sender.channel.fail(gone ? peer_died(end.first) : no_descriptors(end.first));
+      sender.channel.fail(errors().cannot_connect(end.first, failure));
     }
     sender.socket.reset();
     return true;
   }
 
-  bool greet(const End& end, Sender& sender) {
+  bool begin(const End& end, Sender& sender) {
     const auto peer = static_cast<std::size_t>(end.first);
-    if (peer >= addresses_.size()) {
-      throw error(ErrorCode::internal, end.first, "sender() before meet()", {});
-    }
-    std::optional<UniqueFd> socket = connect_to(addresses_[peer]);
-    if (!socket) return false;
-    if (!same_user(*socket)) {
-      throw error(ErrorCode::bootstrap, end.first, "the peer runs as another user",
-                  "start all ranks as one user, or RONDO_TRANSPORT=^shm");
-    }
-    Hello hello{.from = settings_.rank,
-                .to = end.first,
-                .lane = end.second,
-                .communicator = settings_.communicator,
-                .slot_bytes = shape_.slot_bytes,
-                .depth = shape_.depth};
-    // The first message on a fresh socket always finds room; a peer that died shows when reading.
-    send(*socket, bytes_of(hello), std::array{settings_.doorbell->descriptor()});
-    sender.socket = std::move(*socket);
-    return true;
+    if (peer >= addresses_.size())
+      throw errors().make(ErrorCode::internal, end.first, "sender() before meet()", {});
+    const Hello hello{.from = settings_.rank,
+                      .to = end.first,
+                      .lane = end.second,
+                      .communicator = settings_.communicator,
+                      .slot_bytes = shape_.slot_bytes,
+                      .depth = shape_.depth};
+    auto socket = greet(addresses_[peer], hello, settings_.doorbell->descriptor());
+    if (socket) sender.socket = std::move(*socket);
+    return static_cast<bool>(sender.socket);
   }
 
   bool read_welcome(const End& end, Sender& sender) {
     Welcome welcome;
     Received received = receive(sender.socket, bytes_of(welcome));
     if (received.state == Received::State::nothing) return false;
-    if (received.state == Received::State::closed) throw peer_died(end.first);
+    if (received.state == Received::State::closed) throw errors().peer_died(end.first);
     check_welcome(end, welcome, received);
     sender.channel.open(map_segment(received.descriptors[0], shape_, settings_.rank, end.first),
                         bell_of(end.first, std::move(received.descriptors[1])));
@@ -193,21 +159,17 @@ class ShmTransport final : public Transport {
   void check_welcome(const End& end, const Welcome& welcome, const Received& received) const {
     if (received.bytes != sizeof(Welcome) || welcome.magic != protocol_magic ||
         welcome.version != protocol_version) {
-      throw error(ErrorCode::bootstrap, end.first, "the peer speaks another shm protocol",
-                  "use the same version of rondo on every rank");
+      throw errors().other_protocol(end.first);
     }
     if (welcome.verdict == Verdict::no_memory) {
       throw no_memory(welcome.ring_bytes, settings_.rank, end.first);
     }
     if (welcome.verdict == Verdict::refused) {
-      throw error(ErrorCode::configuration, end.first,
-                  "the peer uses slots of " + std::to_string(welcome.slot_bytes) +
-                      " bytes, this rank of " + std::to_string(shape_.slot_bytes),
-                  "set the same RONDO_SLOT_BYTES on every rank");
+      throw other_slots(end.first, welcome.slot_bytes);
     }
     if (welcome.verdict == Verdict::no_descriptors || received.descriptors_lost ||
         received.descriptors.size() != 2) {
-      throw no_descriptors(end.first);
+      throw errors().no_descriptors(end.first);
     }
   }
 
@@ -225,7 +187,7 @@ class ShmTransport final : public Transport {
         }
       }
     } catch (const std::system_error&) {
-      throw no_descriptors(-1);
+      throw errors().no_descriptors(-1);
     }
     return moved;
   }
@@ -265,12 +227,13 @@ class ShmTransport final : public Transport {
     }
     Welcome welcome{.slot_bytes = shape_.slot_bytes, .ring_bytes = shape_.bytes()};
     try {
-      if (received.descriptors.size() != 1) throw no_descriptors(end.first);
-      check_shape(hello);
+      if (received.descriptors.size() != 1) throw errors().no_descriptors(end.first);
+      if (hello.slot_bytes != shape_.slot_bytes || hello.depth != shape_.depth)
+        throw other_slots(end.first, hello.slot_bytes);
       auto bell = bell_of(end.first, std::move(received.descriptors[0]));
       Segment segment = make_segment(shape_, settings_.rank, end.first);
       const std::array passed{segment.memory.get(), settings_.doorbell->descriptor()};
-      if (!send(socket, bytes_of(welcome), passed)) throw peer_died(end.first);
+      if (!send(socket, bytes_of(welcome), passed)) throw errors().peer_died(end.first);
       receiver.channel.open(std::move(segment.ring), std::move(bell));
       receiver.socket = std::move(socket);
       watch(receiver.socket, end, false);
@@ -281,12 +244,11 @@ class ShmTransport final : public Transport {
     }
   }
 
-  void check_shape(const Hello& hello) const {
-    if (hello.slot_bytes == shape_.slot_bytes && hello.depth == shape_.depth) return;
-    throw error(ErrorCode::configuration, hello.from,
-                "the peer uses slots of " + std::to_string(hello.slot_bytes) +
-                    " bytes, this rank of " + std::to_string(shape_.slot_bytes),
-                "set the same RONDO_SLOT_BYTES on every rank");
+  Error other_slots(int peer, std::size_t theirs) const {
+    return errors().make(ErrorCode::configuration, peer,
+                         "the peer uses slots of " + std::to_string(theirs) +
+                             " bytes, this rank of " + std::to_string(shape_.slot_bytes),
+                         "set the same RONDO_SLOT_BYTES on every rank");
   }
 
   static Verdict verdict_of(const Error& failure) {
@@ -300,14 +262,6 @@ class ShmTransport final : public Transport {
     auto& bell = bells_[peer];
     if (!bell) bell = std::make_shared<PeerDoorbell>(std::move(memory));
     return bell;
-  }
-
-  bool check_is_due() {
-    if (++idle_ % idle_calls != 0) return false;
-    const auto now = Clock::now();
-    if (now - checked_ < between_checks) return false;
-    checked_ = now;
-    return true;
   }
 
   /// Looks for peers that died, by one poll() for all of them. Called seldom.
@@ -327,10 +281,10 @@ class ShmTransport final : public Transport {
   void lose(std::size_t index) {
     const auto [end, sending] = owners_[index];
     auto lose_side = [&](auto& side) {
-      side.channel.fail(peer_died(end.first));
+      side.channel.fail(errors().peer_died(end.first));
       side.socket.reset();
     };
-    sending ? lose_side(*senders_.at(end)) : lose_side(*receivers_.at(end));
+    sending ? lose_side(*channels_.find_sender(end)) : lose_side(*channels_.find_receiver(end));
     watched_.erase(watched_.begin() + static_cast<std::ptrdiff_t>(index));
     owners_.erase(owners_.begin() + static_cast<std::ptrdiff_t>(index));
   }
@@ -343,14 +297,11 @@ class ShmTransport final : public Transport {
   UniqueFd listener_;
   ShmAccess access_;
   std::vector<std::string> addresses_;
-  std::map<End, std::unique_ptr<Sender>> senders_;
-  std::map<End, std::unique_ptr<Receiver>> receivers_;
-  std::set<End> asked_;            ///< receivers that this rank asked for
+  Channels channels_;
   std::vector<UniqueFd> unknown_;  ///< accepted, no hello yet
   std::map<int, std::shared_ptr<PeerDoorbell>> bells_;
   std::ptrdiff_t expected_ = 0;
-  unsigned idle_ = 0;
-  Clock::time_point checked_{};
+  RareLook look_{between_checks};
   std::vector<pollfd> watched_;
   std::vector<std::pair<End, bool>> owners_;  ///< of watched_: the channel, and true for a sender
 };
