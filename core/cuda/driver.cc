@@ -25,82 +25,6 @@ unsigned long long libraries_loaded() {
   return loaded;
 }
 
-std::unique_ptr<Driver> read_functions(void* library) {
-  auto found = std::make_unique<Driver>();
-  const auto find = [&]<class Function>(void* from, const char* name, Function& function) {
-    function = reinterpret_cast<Function>(::dlsym(from, name));
-    if (function == nullptr && found->missing == nullptr) found->missing = name;
-  };
-  find(library, "cuGetErrorName", found->get_error_name);
-  find(library, "cuDriverGetVersion", found->driver_get_version);
-  find(library, "cuPointerGetAttribute", found->pointer_get_attribute);
-  find(library, "cuPointerGetAttributes", found->pointer_get_attributes);
-  find(library, "cuCtxGetCurrent", found->ctx_get_current);
-  find(library, "cuCtxPushCurrent_v2", found->ctx_push_current);
-  find(library, "cuCtxPopCurrent_v2", found->ctx_pop_current);
-  find(library, "cuCtxGetDevice", found->ctx_get_device);
-  find(library, "cuCtxEnablePeerAccess", found->ctx_enable_peer_access);
-  find(library, "cuDeviceGetAttribute", found->device_get_attribute);
-  find(library, "cuDeviceGetUuid_v2", found->device_get_uuid);
-  find(library, "cuDeviceGetCount", found->device_get_count);
-  find(library, "cuDeviceGetName", found->device_get_name);
-  find(library, "cuDeviceGetP2PAttribute", found->device_get_p2p_attribute);
-  find(library, "cuDevicePrimaryCtxRetain", found->device_primary_ctx_retain);
-  find(library, "cuDevicePrimaryCtxRelease_v2", found->device_primary_ctx_release);
-  find(library, "cuDevicePrimaryCtxGetState", found->device_primary_ctx_get_state);
-  find(library, "cuModuleLoadData", found->module_load_data);
-  find(library, "cuModuleGetFunction", found->module_get_function);
-  find(library, "cuOccupancyMaxActiveBlocksPerMultiprocessor", found->occupancy_blocks);
-  find(library, "cuLaunchKernel", found->launch_kernel);
-  find(library, "cuMemAlloc_v2", found->mem_alloc);
-  find(library, "cuMemFree_v2", found->mem_free);
-  find(library, "cuMemFreeAsync", found->mem_free_async);
-  find(library, "cuMemGetAddressRange_v2", found->mem_get_address_range);
-  find(library, "cuMemHostRegister_v2", found->mem_host_register);
-  find(library, "cuMemHostUnregister", found->mem_host_unregister);
-  find(library, "cuMemHostGetDevicePointer_v2", found->mem_host_get_device_pointer);
-  find(library, "cuIpcGetMemHandle", found->ipc_get_mem_handle);
-  find(library, "cuIpcOpenMemHandle_v2", found->ipc_open_mem_handle);
-  find(library, "cuIpcCloseMemHandle", found->ipc_close_mem_handle);
-  find(library, "cuMemcpyAsync", found->memcpy_async);
-  find(library, "cuMemsetD8Async", found->memset_async);
-  find(library, "cuStreamCreate", found->stream_create);
-  find(library, "cuStreamDestroy_v2", found->stream_destroy);
-  find(library, "cuStreamSynchronize", found->stream_synchronize);
-  find(library, "cuStreamGetCtx", found->stream_get_ctx);
-  find(library, "cuStreamWaitEvent", found->stream_wait_event);
-  find(library, "cuStreamWaitValue32_v2", found->stream_wait_value);
-  find(library, "cuStreamWriteValue32_v2", found->stream_write_value);
-  find(library, "cuStreamBatchMemOp_v2", found->stream_batch_mem_op);
-  find(library, "cuLaunchHostFunc", found->launch_host_func);
-  find(library, "cuEventCreate", found->event_create);
-  find(library, "cuEventDestroy_v2", found->event_destroy);
-  find(library, "cuEventRecord", found->event_record);
-  find(library, "cuEventRecordWithFlags", found->event_record_with_flags);
-  find(library, "cuEventSynchronize", found->event_synchronize);
-  find(library, "cuEventQuery", found->event_query);
-  find(library, "cuThreadExchangeStreamCaptureMode", found->thread_exchange_stream_capture_mode);
-  find(library, "cuStreamGetCaptureInfo_v2", found->stream_get_capture_info);
-  find(library, "cuUserObjectCreate", found->user_object_create);
-  find(library, "cuUserObjectRelease", found->user_object_release);
-  find(library, "cuGraphRetainUserObject", found->graph_retain_user_object);
-  find(library, "cuMemRetainAllocationHandle", found->mem_retain_allocation_handle);
-  find(library, "cuMemRelease", found->mem_release);
-  find(library, "cuMemExportToShareableHandle", found->mem_export_to_shareable_handle);
-  find(library, "cuMemImportFromShareableHandle", found->mem_import_from_shareable_handle);
-  find(library, "cuMemAddressReserve", found->mem_address_reserve);
-  find(library, "cuMemAddressFree", found->mem_address_free);
-  find(library, "cuMemMap", found->mem_map);
-  find(library, "cuMemUnmap", found->mem_unmap);
-  find(library, "cuMemSetAccess", found->mem_set_access);
-  find(library, "cuMemGetAccess", found->mem_get_access);
-  find(library, "cuMemGetAllocationGranularity", found->mem_get_allocation_granularity);
-  find(library, "cuMemCreate", found->mem_create);
-  find(library, "cuMemGetHandleForAddressRange", found->mem_get_handle_for_address_range);
-  found->ctx_get_id = reinterpret_cast<decltype(&cuCtxGetId)>(::dlsym(library, "cuCtxGetId"));
-  return found;
-}
-
 /// "11.4", or "?" where it does not tell.
 std::string version_of(const Driver& driver) {
   int version = 0;
@@ -122,7 +46,7 @@ const Driver* find_driver() {
   if (looked_at.load(std::memory_order_acquire) == loaded)
     return found.load(std::memory_order_acquire);
   if (void* const library = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD)) {
-    known = read_functions(library).release();  // as the driver itself, it stays
+    known = std::make_unique<const Driver>(library).release();  // as the driver itself, it stays
     const Driver* other = nullptr;
     if (!found.compare_exchange_strong(other, known, std::memory_order_acq_rel)) {
       const std::unique_ptr<const Driver> spare(known);  // another thread was first

@@ -6,6 +6,7 @@
 
 #include <string_view>
 
+#include "core/base/symbols.h"
 #include "core/cuda/api.h"
 #include "rondo/error.h"
 
@@ -21,76 +22,90 @@ class CudaError : public Error {
 /// but `ctx_get_id`. An older one has at least those that stand here before the one that `missing`
 /// names.
 struct Driver {
-  decltype(&cuGetErrorName) get_error_name = nullptr;
-  decltype(&cuDriverGetVersion) driver_get_version = nullptr;
-  decltype(&cuPointerGetAttribute) pointer_get_attribute = nullptr;
-  decltype(&cuPointerGetAttributes) pointer_get_attributes = nullptr;
-  decltype(&cuCtxGetCurrent) ctx_get_current = nullptr;
-  decltype(&cuCtxPushCurrent_v2) ctx_push_current = nullptr;
-  decltype(&cuCtxPopCurrent_v2) ctx_pop_current = nullptr;
-  decltype(&cuCtxGetDevice) ctx_get_device = nullptr;
-  decltype(&cuCtxEnablePeerAccess) ctx_enable_peer_access = nullptr;
-  decltype(&cuDeviceGetAttribute) device_get_attribute = nullptr;
-  decltype(&cuDeviceGetUuid_v2) device_get_uuid = nullptr;
-  decltype(&cuDeviceGetCount) device_get_count = nullptr;
-  decltype(&cuDeviceGetName) device_get_name = nullptr;
-  decltype(&cuDeviceGetP2PAttribute) device_get_p2p_attribute = nullptr;
-  decltype(&cuDevicePrimaryCtxRetain) device_primary_ctx_retain = nullptr;
-  decltype(&cuDevicePrimaryCtxRelease_v2) device_primary_ctx_release = nullptr;
-  decltype(&cuDevicePrimaryCtxGetState) device_primary_ctx_get_state = nullptr;
-  decltype(&cuModuleLoadData) module_load_data = nullptr;
-  decltype(&cuModuleGetFunction) module_get_function = nullptr;
-  decltype(&cuOccupancyMaxActiveBlocksPerMultiprocessor) occupancy_blocks = nullptr;
-  decltype(&cuLaunchKernel) launch_kernel = nullptr;
-  decltype(&cuMemAlloc_v2) mem_alloc = nullptr;
-  decltype(&cuMemFree_v2) mem_free = nullptr;
-  decltype(&cuMemFreeAsync) mem_free_async = nullptr;
-  decltype(&cuMemGetAddressRange_v2) mem_get_address_range = nullptr;
-  decltype(&cuMemHostRegister_v2) mem_host_register = nullptr;
-  decltype(&cuMemHostUnregister) mem_host_unregister = nullptr;
-  decltype(&cuMemHostGetDevicePointer_v2) mem_host_get_device_pointer = nullptr;
-  decltype(&cuIpcGetMemHandle) ipc_get_mem_handle = nullptr;
-  decltype(&cuIpcOpenMemHandle_v2) ipc_open_mem_handle = nullptr;
-  decltype(&cuIpcCloseMemHandle) ipc_close_mem_handle = nullptr;
-  decltype(&cuMemcpyAsync) memcpy_async = nullptr;
-  decltype(&cuMemsetD8Async) memset_async = nullptr;
-  decltype(&cuStreamCreate) stream_create = nullptr;
-  decltype(&cuStreamDestroy_v2) stream_destroy = nullptr;
-  decltype(&cuStreamSynchronize) stream_synchronize = nullptr;
-  decltype(&cuStreamGetCtx) stream_get_ctx = nullptr;
-  decltype(&cuStreamWaitEvent) stream_wait_event = nullptr;
-  decltype(&cuStreamWaitValue32_v2) stream_wait_value = nullptr;
-  decltype(&cuStreamWriteValue32_v2) stream_write_value = nullptr;
-  decltype(&cuStreamBatchMemOp_v2) stream_batch_mem_op = nullptr;
-  decltype(&cuLaunchHostFunc) launch_host_func = nullptr;
-  decltype(&cuEventCreate) event_create = nullptr;
-  decltype(&cuEventDestroy_v2) event_destroy = nullptr;
-  decltype(&cuEventRecord) event_record = nullptr;
-  decltype(&cuEventRecordWithFlags) event_record_with_flags = nullptr;
-  decltype(&cuEventSynchronize) event_synchronize = nullptr;
-  decltype(&cuEventQuery) event_query = nullptr;
-  decltype(&cuThreadExchangeStreamCaptureMode) thread_exchange_stream_capture_mode = nullptr;
-  decltype(&cuStreamGetCaptureInfo_v2) stream_get_capture_info = nullptr;
-  decltype(&cuUserObjectCreate) user_object_create = nullptr;
-  decltype(&cuUserObjectRelease) user_object_release = nullptr;
-  decltype(&cuGraphRetainUserObject) graph_retain_user_object = nullptr;
-  decltype(&cuMemRetainAllocationHandle) mem_retain_allocation_handle = nullptr;
-  decltype(&cuMemRelease) mem_release = nullptr;
-  decltype(&cuMemExportToShareableHandle) mem_export_to_shareable_handle = nullptr;
-  decltype(&cuMemImportFromShareableHandle) mem_import_from_shareable_handle = nullptr;
-  decltype(&cuMemAddressReserve) mem_address_reserve = nullptr;
-  decltype(&cuMemAddressFree) mem_address_free = nullptr;
-  decltype(&cuMemMap) mem_map = nullptr;
-  decltype(&cuMemUnmap) mem_unmap = nullptr;
-  decltype(&cuMemSetAccess) mem_set_access = nullptr;
-  decltype(&cuMemGetAccess) mem_get_access = nullptr;
-  decltype(&cuMemGetAllocationGranularity) mem_get_allocation_granularity = nullptr;
-  decltype(&cuMemCreate) mem_create = nullptr;
-  decltype(&cuMemGetHandleForAddressRange) mem_get_handle_for_address_range = nullptr;
+  /// `library`: as dlopen() returned it.
+  explicit Driver(void* library) : find(library) {}
+  Symbols find;
 
-  decltype(&cuCtxGetId) ctx_get_id = nullptr;  ///< since CUDA 12; never `missing`
+  decltype(&cuGetErrorName) get_error_name = find("cuGetErrorName");
+  decltype(&cuDriverGetVersion) driver_get_version = find("cuDriverGetVersion");
+  decltype(&cuPointerGetAttribute) pointer_get_attribute = find("cuPointerGetAttribute");
+  decltype(&cuPointerGetAttributes) pointer_get_attributes = find("cuPointerGetAttributes");
+  decltype(&cuCtxGetCurrent) ctx_get_current = find("cuCtxGetCurrent");
+  decltype(&cuCtxPushCurrent_v2) ctx_push_current = find("cuCtxPushCurrent_v2");
+  decltype(&cuCtxPopCurrent_v2) ctx_pop_current = find("cuCtxPopCurrent_v2");
+  decltype(&cuCtxGetDevice) ctx_get_device = find("cuCtxGetDevice");
+  decltype(&cuCtxEnablePeerAccess) ctx_enable_peer_access = find("cuCtxEnablePeerAccess");
+  decltype(&cuDeviceGetAttribute) device_get_attribute = find("cuDeviceGetAttribute");
+  decltype(&cuDeviceGetUuid_v2) device_get_uuid = find("cuDeviceGetUuid_v2");
+  decltype(&cuDeviceGetCount) device_get_count = find("cuDeviceGetCount");
+  decltype(&cuDeviceGetName) device_get_name = find("cuDeviceGetName");
+  decltype(&cuDeviceGetP2PAttribute) device_get_p2p_attribute = find("cuDeviceGetP2PAttribute");
+  decltype(&cuDevicePrimaryCtxRetain) device_primary_ctx_retain = find("cuDevicePrimaryCtxRetain");
+  decltype(&cuDevicePrimaryCtxRelease_v2) device_primary_ctx_release =
+      find("cuDevicePrimaryCtxRelease_v2");
+  decltype(&cuDevicePrimaryCtxGetState) device_primary_ctx_get_state =
+      find("cuDevicePrimaryCtxGetState");
+  decltype(&cuModuleLoadData) module_load_data = find("cuModuleLoadData");
+  decltype(&cuModuleGetFunction) module_get_function = find("cuModuleGetFunction");
+  decltype(&cuOccupancyMaxActiveBlocksPerMultiprocessor) occupancy_blocks =
+      find("cuOccupancyMaxActiveBlocksPerMultiprocessor");
+  decltype(&cuLaunchKernel) launch_kernel = find("cuLaunchKernel");
+  decltype(&cuMemAlloc_v2) mem_alloc = find("cuMemAlloc_v2");
+  decltype(&cuMemFree_v2) mem_free = find("cuMemFree_v2");
+  decltype(&cuMemFreeAsync) mem_free_async = find("cuMemFreeAsync");
+  decltype(&cuMemGetAddressRange_v2) mem_get_address_range = find("cuMemGetAddressRange_v2");
+  decltype(&cuMemHostRegister_v2) mem_host_register = find("cuMemHostRegister_v2");
+  decltype(&cuMemHostUnregister) mem_host_unregister = find("cuMemHostUnregister");
+  decltype(&cuMemHostGetDevicePointer_v2) mem_host_get_device_pointer =
+      find("cuMemHostGetDevicePointer_v2");
+  decltype(&cuIpcGetMemHandle) ipc_get_mem_handle = find("cuIpcGetMemHandle");
+  decltype(&cuIpcOpenMemHandle_v2) ipc_open_mem_handle = find("cuIpcOpenMemHandle_v2");
+  decltype(&cuIpcCloseMemHandle) ipc_close_mem_handle = find("cuIpcCloseMemHandle");
+  decltype(&cuMemcpyAsync) memcpy_async = find("cuMemcpyAsync");
+  decltype(&cuMemsetD8Async) memset_async = find("cuMemsetD8Async");
+  decltype(&cuStreamCreate) stream_create = find("cuStreamCreate");
+  decltype(&cuStreamDestroy_v2) stream_destroy = find("cuStreamDestroy_v2");
+  decltype(&cuStreamSynchronize) stream_synchronize = find("cuStreamSynchronize");
+  decltype(&cuStreamGetCtx) stream_get_ctx = find("cuStreamGetCtx");
+  decltype(&cuStreamWaitEvent) stream_wait_event = find("cuStreamWaitEvent");
+  decltype(&cuStreamWaitValue32_v2) stream_wait_value = find("cuStreamWaitValue32_v2");
+  decltype(&cuStreamWriteValue32_v2) stream_write_value = find("cuStreamWriteValue32_v2");
+  decltype(&cuStreamBatchMemOp_v2) stream_batch_mem_op = find("cuStreamBatchMemOp_v2");
+  decltype(&cuLaunchHostFunc) launch_host_func = find("cuLaunchHostFunc");
+  decltype(&cuEventCreate) event_create = find("cuEventCreate");
+  decltype(&cuEventDestroy_v2) event_destroy = find("cuEventDestroy_v2");
+  decltype(&cuEventRecord) event_record = find("cuEventRecord");
+  decltype(&cuEventRecordWithFlags) event_record_with_flags = find("cuEventRecordWithFlags");
+  decltype(&cuEventSynchronize) event_synchronize = find("cuEventSynchronize");
+  decltype(&cuEventQuery) event_query = find("cuEventQuery");
+  decltype(&cuThreadExchangeStreamCaptureMode) thread_exchange_stream_capture_mode =
+      find("cuThreadExchangeStreamCaptureMode");
+  decltype(&cuStreamGetCaptureInfo_v2) stream_get_capture_info = find("cuStreamGetCaptureInfo_v2");
+  decltype(&cuUserObjectCreate) user_object_create = find("cuUserObjectCreate");
+  decltype(&cuUserObjectRelease) user_object_release = find("cuUserObjectRelease");
+  decltype(&cuGraphRetainUserObject) graph_retain_user_object = find("cuGraphRetainUserObject");
+  decltype(&cuMemRetainAllocationHandle) mem_retain_allocation_handle =
+      find("cuMemRetainAllocationHandle");
+  decltype(&cuMemRelease) mem_release = find("cuMemRelease");
+  decltype(&cuMemExportToShareableHandle) mem_export_to_shareable_handle =
+      find("cuMemExportToShareableHandle");
+  decltype(&cuMemImportFromShareableHandle) mem_import_from_shareable_handle =
+      find("cuMemImportFromShareableHandle");
+  decltype(&cuMemAddressReserve) mem_address_reserve = find("cuMemAddressReserve");
+  decltype(&cuMemAddressFree) mem_address_free = find("cuMemAddressFree");
+  decltype(&cuMemMap) mem_map = find("cuMemMap");
+  decltype(&cuMemUnmap) mem_unmap = find("cuMemUnmap");
+  decltype(&cuMemSetAccess) mem_set_access = find("cuMemSetAccess");
+  decltype(&cuMemGetAccess) mem_get_access = find("cuMemGetAccess");
+  decltype(&cuMemGetAllocationGranularity) mem_get_allocation_granularity =
+      find("cuMemGetAllocationGranularity");
+  decltype(&cuMemCreate) mem_create = find("cuMemCreate");
+  decltype(&cuMemGetHandleForAddressRange) mem_get_handle_for_address_range =
+      find("cuMemGetHandleForAddressRange");
 
-  const char* missing = nullptr;  ///< a function that an older driver lacks; null: none
+  decltype(&cuCtxGetId) ctx_get_id = find.look_for("cuCtxGetId");  ///< since CUDA 12
+
+  const char* missing = find.missing();  ///< a function that an older driver lacks; null: none
 };
 
 /// The driver, if this process has loaded it; else null. Other code may load it at any time; then

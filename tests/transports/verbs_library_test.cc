@@ -200,13 +200,9 @@ void make_handles(const verbs::Port& port) {
   const auto relaxed = verbs::register_memory(domain.get(), memory.data(), memory.size(),
                                               access | IBV_ACCESS_RELAXED_ORDERING);
   CHECK((strict && relaxed && strict->length == memory.size()));
-  ibv_srq_init_attr shared_attributes{};
-  shared_attributes.attr = {.max_wr = 16, .max_sge = 1, .srq_limit = 0};
-  const verbs::SharedReceiveQueue shared(table.create_srq(domain.get(), &shared_attributes));
   ibv_qp_init_attr attributes{};
   attributes.send_cq = queue.get();
   attributes.recv_cq = queue.get();
-  attributes.srq = shared.get();
   attributes.cap = {.max_send_wr = 16,
                     .max_recv_wr = 16,
                     .max_send_sge = 1,

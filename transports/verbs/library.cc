@@ -14,68 +14,6 @@ namespace {
 
 constexpr const char* soname = "libibverbs.so.1";
 
-/// Looks symbols up; remembers the first that is missing.
-class Symbols {
- public:
-  explicit Symbols(void* handle) : handle_(handle) {}
-
-  /// The symbol's default version: for libibverbs the newest of its ABI 1.
-  template <class Function>
-  void want(const char* name, Function& into) const {
-    into = reinterpret_cast<Function>(::dlsym(handle_, name));
-  }
-  template <class Function>
-  void need(const char* name, Function& into) {
-    want(name, into);
-    if (into == nullptr && missing_.empty()) missing_ = name;
-  }
-  const std::string& missing() const { return missing_; }
-
- private:
-  void* handle_;
-  std::string missing_;
-};
-
-void find_devices(Symbols& symbols, Library& table) {
-  symbols.need("ibv_get_device_list", table.get_device_list);
-  symbols.need("ibv_free_device_list", table.free_device_list);
-  symbols.need("ibv_get_device_name", table.get_device_name);
-  symbols.need("ibv_get_device_guid", table.get_device_guid);
-  symbols.need("ibv_open_device", table.open_device);
-  symbols.need("ibv_close_device", table.close_device);
-  symbols.need("ibv_query_device", table.query_device);
-  symbols.need("ibv_query_port", table.query_port_compat);
-  symbols.need("_ibv_query_gid_table", table.query_gid_table);
-  symbols.need("ibv_query_pkey", table.query_pkey);
-  symbols.need("ibv_get_async_event", table.get_async_event);
-  symbols.need("ibv_ack_async_event", table.ack_async_event);
-}
-
-void find_memory(Symbols& symbols, Library& table) {
-  symbols.need("ibv_alloc_pd", table.alloc_pd);
-  symbols.need("ibv_dealloc_pd", table.dealloc_pd);
-  symbols.need("ibv_reg_mr", table.reg_mr);
-  symbols.need("ibv_reg_mr_iova2", table.reg_mr_iova2);
-  symbols.want("ibv_reg_dmabuf_mr", table.reg_dmabuf_mr);
-  symbols.need("ibv_dereg_mr", table.dereg_mr);
-}
-
-void find_queues(Symbols& symbols, Library& table) {
-  symbols.need("ibv_create_comp_channel", table.create_comp_channel);
-  symbols.need("ibv_destroy_comp_channel", table.destroy_comp_channel);
-  symbols.need("ibv_create_cq", table.create_cq);
-  symbols.need("ibv_destroy_cq", table.destroy_cq);
-  symbols.need("ibv_get_cq_event", table.get_cq_event);
-  symbols.need("ibv_ack_cq_events", table.ack_cq_events);
-  symbols.need("ibv_create_srq", table.create_srq);
-  symbols.need("ibv_modify_srq", table.modify_srq);
-  symbols.need("ibv_destroy_srq", table.destroy_srq);
-  symbols.need("ibv_create_qp", table.create_qp);
-  symbols.need("ibv_modify_qp", table.modify_qp);
-  symbols.need("ibv_query_qp", table.query_qp);
-  symbols.need("ibv_destroy_qp", table.destroy_qp);
-}
-
 /// Destructors cannot throw, and logging may not either.
 void report(const char* what, int error) noexcept {
   if (error == 0) return;
@@ -100,14 +38,12 @@ Loaded load(const char* file) {
                       (why == nullptr ? "no reason given" : why) + ")";
     return result;
   }
-  Symbols symbols(handle);
-  find_devices(symbols, result.table);
-  find_memory(symbols, result.table);
-  find_queues(symbols, result.table);
-  result.usable = symbols.missing().empty();
+  result.table = Library(handle);
+  const char* const missing = result.table.find.missing();
+  result.usable = missing == nullptr;
   if (!result.usable) {
     result.obstacle =
-        std::string(file) + " lacks " + symbols.missing() + ": rondo needs rdma-core 32 or newer";
+        std::string(file) + " lacks " + missing + ": rondo needs rdma-core 32 or newer";
   }
   return result;
 }
@@ -148,9 +84,6 @@ void DestroyCompletionChannel::operator()(ibv_comp_channel* channel) const noexc
 }
 void DestroyCompletionQueue::operator()(ibv_cq* queue) const noexcept {
   report("destroying a completion queue", loaded().table.destroy_cq(queue));
-}
-void DestroySharedReceiveQueue::operator()(ibv_srq* queue) const noexcept {
-  report("destroying a shared receive queue", loaded().table.destroy_srq(queue));
 }
 void DestroyQueuePair::operator()(ibv_qp* pair) const noexcept {
   report("destroying a queue pair", loaded().table.destroy_qp(pair));

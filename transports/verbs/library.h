@@ -17,6 +17,7 @@
 #include <memory>
 #include <string>
 
+#include "core/base/symbols.h"
 #include "transports/verbs/devices.h"
 
 namespace rondo::verbs {
@@ -24,37 +25,41 @@ namespace rondo::verbs {
 /// The exported functions that rondo uses, under their names without "ibv_". All are set, but for
 /// those that say so. Immutable, so thread-safe; the verbs themselves are.
 struct Library {
-  decltype(&::ibv_get_device_list) get_device_list = nullptr;
-  decltype(&::ibv_free_device_list) free_device_list = nullptr;
-  decltype(&::ibv_get_device_name) get_device_name = nullptr;
-  decltype(&::ibv_get_device_guid) get_device_guid = nullptr;  ///< network order
-  decltype(&::ibv_open_device) open_device = nullptr;
-  decltype(&::ibv_close_device) close_device = nullptr;
-  decltype(&::ibv_query_device) query_device = nullptr;
-  decltype(&::ibv_query_port) query_port_compat = nullptr;  ///< see query_port() below
-  decltype(&::_ibv_query_gid_table) query_gid_table = nullptr;
-  decltype(&::ibv_query_pkey) query_pkey = nullptr;
-  decltype(&::ibv_alloc_pd) alloc_pd = nullptr;
-  decltype(&::ibv_dealloc_pd) dealloc_pd = nullptr;
-  decltype(&::ibv_reg_mr) reg_mr = nullptr;  ///< no optional access flags; see register_memory()
-  decltype(&::ibv_reg_mr_iova2) reg_mr_iova2 = nullptr;    ///< with optional access flags
-  decltype(&::ibv_reg_dmabuf_mr) reg_dmabuf_mr = nullptr;  ///< null before rdma-core 34
-  decltype(&::ibv_dereg_mr) dereg_mr = nullptr;
-  decltype(&::ibv_create_comp_channel) create_comp_channel = nullptr;
-  decltype(&::ibv_destroy_comp_channel) destroy_comp_channel = nullptr;
-  decltype(&::ibv_create_cq) create_cq = nullptr;
-  decltype(&::ibv_destroy_cq) destroy_cq = nullptr;
-  decltype(&::ibv_get_cq_event) get_cq_event = nullptr;
-  decltype(&::ibv_ack_cq_events) ack_cq_events = nullptr;
-  decltype(&::ibv_create_srq) create_srq = nullptr;
-  decltype(&::ibv_modify_srq) modify_srq = nullptr;
-  decltype(&::ibv_destroy_srq) destroy_srq = nullptr;
-  decltype(&::ibv_create_qp) create_qp = nullptr;
-  decltype(&::ibv_modify_qp) modify_qp = nullptr;
-  decltype(&::ibv_query_qp) query_qp = nullptr;
-  decltype(&::ibv_destroy_qp) destroy_qp = nullptr;
-  decltype(&::ibv_get_async_event) get_async_event = nullptr;
-  decltype(&::ibv_ack_async_event) ack_async_event = nullptr;
+  /// `library`: as dlopen() returned it; null: a table without functions.
+  explicit Library(void* library = nullptr) : find(library) {}
+  Symbols find;
+
+  decltype(&::ibv_get_device_list) get_device_list = find("ibv_get_device_list");
+  decltype(&::ibv_free_device_list) free_device_list = find("ibv_free_device_list");
+  decltype(&::ibv_get_device_name) get_device_name = find("ibv_get_device_name");
+  decltype(&::ibv_get_device_guid) get_device_guid =
+      find("ibv_get_device_guid");  ///< network order
+  decltype(&::ibv_open_device) open_device = find("ibv_open_device");
+  decltype(&::ibv_close_device) close_device = find("ibv_close_device");
+  decltype(&::ibv_query_device) query_device = find("ibv_query_device");
+  decltype(&::ibv_query_port) query_port_compat =
+      find("ibv_query_port");  ///< see query_port() below
+  decltype(&::_ibv_query_gid_table) query_gid_table = find("_ibv_query_gid_table");
+  decltype(&::ibv_alloc_pd) alloc_pd = find("ibv_alloc_pd");
+  decltype(&::ibv_dealloc_pd) dealloc_pd = find("ibv_dealloc_pd");
+  decltype(&::ibv_reg_mr) reg_mr =
+      find("ibv_reg_mr");  ///< no optional access flags; see register_memory()
+  decltype(&::ibv_reg_mr_iova2) reg_mr_iova2 =
+      find("ibv_reg_mr_iova2");  ///< with optional access flags
+  decltype(&::ibv_reg_dmabuf_mr) reg_dmabuf_mr =
+      find.look_for("ibv_reg_dmabuf_mr");  ///< null before rdma-core 34
+  decltype(&::ibv_dereg_mr) dereg_mr = find("ibv_dereg_mr");
+  decltype(&::ibv_create_comp_channel) create_comp_channel = find("ibv_create_comp_channel");
+  decltype(&::ibv_destroy_comp_channel) destroy_comp_channel = find("ibv_destroy_comp_channel");
+  decltype(&::ibv_create_cq) create_cq = find("ibv_create_cq");
+  decltype(&::ibv_destroy_cq) destroy_cq = find("ibv_destroy_cq");
+  decltype(&::ibv_get_cq_event) get_cq_event = find("ibv_get_cq_event");
+  decltype(&::ibv_ack_cq_events) ack_cq_events = find("ibv_ack_cq_events");
+  decltype(&::ibv_create_qp) create_qp = find("ibv_create_qp");
+  decltype(&::ibv_modify_qp) modify_qp = find("ibv_modify_qp");
+  decltype(&::ibv_destroy_qp) destroy_qp = find("ibv_destroy_qp");
+  decltype(&::ibv_get_async_event) get_async_event = find("ibv_get_async_event");
+  decltype(&::ibv_ack_async_event) ack_async_event = find("ibv_ack_async_event");
 };
 
 /// The library, or why there is none. Value type.
@@ -80,7 +85,7 @@ int query_port(const Library& table, ibv_context* context, int port, ibv_port_at
 /// Handles. Each deleter goes through library() and never throws: what cannot be destroyed (EBUSY:
 /// something made from it still lives) is logged as an internal error. Members of
 /// a class stand in this order, so that they go in the reverse: context, domain, channel,
-/// completion queue, shared receive queue, memory regions, queue pairs.
+/// completion queue, memory regions, queue pairs.
 struct FreeProtectionDomain {
   void operator()(ibv_pd* domain) const noexcept;
 };
@@ -89,9 +94,6 @@ struct DestroyCompletionChannel {
 };
 struct DestroyCompletionQueue {
   void operator()(ibv_cq* queue) const noexcept;  ///< acknowledge all its events before
-};
-struct DestroySharedReceiveQueue {
-  void operator()(ibv_srq* queue) const noexcept;
 };
 struct DestroyQueuePair {
   void operator()(ibv_qp* pair) const noexcept;
@@ -102,7 +104,6 @@ struct DeregisterMemory {
 using ProtectionDomain = std::unique_ptr<ibv_pd, FreeProtectionDomain>;
 using CompletionChannel = std::unique_ptr<ibv_comp_channel, DestroyCompletionChannel>;
 using CompletionQueue = std::unique_ptr<ibv_cq, DestroyCompletionQueue>;
-using SharedReceiveQueue = std::unique_ptr<ibv_srq, DestroySharedReceiveQueue>;
 using QueuePair = std::unique_ptr<ibv_qp, DestroyQueuePair>;
 using MemoryRegion = std::unique_ptr<ibv_mr, DeregisterMemory>;
 
