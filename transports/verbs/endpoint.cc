@@ -90,7 +90,7 @@ void Endpoint::make_pair(Capacity capacity) {
     if (pair_) {
       inline_bytes_ = attributes.cap.max_inline_data;
       sends_.set_capacity(capacity.sends);
-      receives_ = capacity.receives;
+      receives_.capacity = capacity.receives;
       return;
     }
     if (error != EINVAL) break;
@@ -109,30 +109,29 @@ void Endpoint::offer_lines(const std::byte* lines, std::uint32_t key) {
 }
 
 void Endpoint::connect(const EndpointAddress& peer) {
-  peers_lines_ = peer.lines;
-  peers_key_ = peer.key;
+  peer_ = peer;
   link_.peer_gid = to_text(gid_of(peer));
-  to_ready_to_receive(peer);
+  to_ready_to_receive();
   to_ready_to_send();
 }
 
-void Endpoint::to_ready_to_receive(const EndpointAddress& peer) {
+void Endpoint::to_ready_to_receive() {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_RTR;
-  attributes.path_mtu = mtu_code(std::min(peer.mtu, address_.mtu));
-  attributes.dest_qp_num = peer.number;
-  attributes.rq_psn = peer.sequence;
+  attributes.path_mtu = mtu_code(std::min(peer_.mtu, address_.mtu));
+  attributes.dest_qp_num = peer_.number;
+  attributes.rq_psn = peer_.sequence;
   attributes.max_dest_rd_atomic = 1;
   attributes.min_rnr_timer = not_ready_timer;
   ibv_ah_attr& way = attributes.ah_attr;
   way.port_num = static_cast<std::uint8_t>(port_.description().port);
   way.sl = settings_.service_level;
-  way.dlid = peer.lid;
+  way.dlid = peer_.lid;
   const Gid& here = port_.gid();
-  const Gid there = gid_of(peer);
+  const Gid there = gid_of(peer_);
   if (here.kind != GidKind::infiniband || subnet_prefix(here) != subnet_prefix(there)) {
     way.is_global = 1;
-    std::memcpy(way.grh.dgid.raw, peer.gid.data(), peer.gid.size());
+    std::memcpy(way.grh.dgid.raw, peer_.gid.data(), peer_.gid.size());
     way.grh.sgid_index = static_cast<std::uint8_t>(here.index);
     way.grh.hop_limit = hops;
     way.grh.traffic_class = settings_.traffic_class;
@@ -195,8 +194,8 @@ void Endpoint::write(const Piece& frame, std::size_t offset) {
   request.sg_list = &part;
   request.num_sge = 1;
   request.send_flags = frame.bytes <= inline_bytes_ ? IBV_SEND_INLINE : 0;
-  request.wr.rdma.remote_addr = peers_lines_ + offset;
-  request.wr.rdma.rkey = peers_key_;
+  request.wr.rdma.remote_addr = peer_.lines + offset;
+  request.wr.rdma.rkey = peer_.key;
   post_with_credit(request, IBV_WR_RDMA_WRITE_WITH_IMM);
 }
 
@@ -236,7 +235,7 @@ void Endpoint::post_receive(ibv_sge* piece) {
   ibv_recv_wr* refused = nullptr;
   const int error = ibv_post_recv(pair_.get(), &request, &refused);
   if (error != 0) throw call_error("posting a receive", error, link_);
-  ++awaited_;
+  ++receives_.posted;
 }
 
 void Endpoint::completed(const ibv_wc& completion, bool receive, std::uint32_t count) noexcept {
@@ -251,30 +250,25 @@ void Endpoint::note(const ibv_wc& completion, bool receive, std::uint32_t count)
   if (completion.status != IBV_WC_SUCCESS) [[unlikely]] {
     hold_place(false);  // the queue pair is in the error state
     const bool flushed = is_flush(completion.status);
-    if (failure_ && (flushed || !only_flushed_)) return;
+    if (!failure_.is_open_to(flushed)) return;
     const char* const action = receive ? "receiving" : "sending";
     // A port that goes down makes Soft-RoCE refuse (Linux 6.1) or flush (6.12) before it says so.
     const PortCondition port = flushed || completion.status == IBV_WC_LOC_QP_OP_ERR
                                    ? port_.condition_after_refusal()
                                    : port_.condition();
-    failure_ = port == PortCondition::well
-                   ? completion_error(completion.status, completion.vendor_err, action, link_)
-                   : port_error(port, action, link_);
-    only_flushed_ = flushed && port == PortCondition::well;
+    const bool well = port == PortCondition::well;
+    failure_.note(well ? completion_error(completion.status, completion.vendor_err, action, link_)
+                       : port_error(port, action, link_),
+                  flushed && well);
   } else if (!receive) {
     sends_.complete(count);
     if (!sends_.reads_places()) hold_place(false);
   } else {
-    --awaited_;
+    --receives_.posted;
     credit_.grant(ntohl(completion.imm_data));
     if (completion.byte_len == 0) return receive_credit();
-    ++frames_;
+    ++receives_.frames;
   }
-}
-
-void Endpoint::fail(const Error& error) {
-  if (!failure_ || only_flushed_) failure_ = error;
-  only_flushed_ = false;
 }
 
 }  // namespace rondo::verbs

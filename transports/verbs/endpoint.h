@@ -29,6 +29,24 @@ struct Piece {
   std::uint32_t key = 0;  ///< ibv_mr::lkey on the endpoint's port
 };
 
+/// Why a queue pair is of no use any more. The first reason stays, unless it only follows from one
+/// that was not known yet.
+class PairFailure {
+ public:
+  /// `follows`: from a failure that is to be reported still.
+  void note(const Error& error, bool follows) {
+    if (!is_open_to(follows)) return;
+    error_ = error;
+    follows_ = follows;
+  }
+  bool is_open_to(bool follows) const { return !error_ || (follows_ && !follows); }
+  const std::optional<Error>& error() const { return error_; }
+
+ private:
+  std::optional<Error> error_{};
+  bool follows_ = false;
+};
+
 /// Calls that post throw Error where the device refuses; a completion that failed is kept for
 /// failure(). One thread at a time, the one that polls the port.
 class Endpoint final : public Worker {
@@ -75,22 +93,22 @@ class Endpoint final : public Worker {
   void ask_acknowledgement();
 
   /// Enough receives have completed that there is room for one more.
-  bool may_receive() const { return awaited_ < receives_; }
+  bool may_receive() const { return receives_.posted < receives_.capacity; }
   void receive_frame(const Piece& piece);
   void receive_credit();
 
   /// Frames that have arrived since the beginning, as far as the device has reported.
-  std::uint64_t frames() const { return frames_; }
+  std::uint64_t frames() const { return receives_.frames; }
 
   void completed(const ibv_wc& completion, bool receive, std::uint32_t count) noexcept override;
   std::uint64_t oldest_read() const override { return sends_.oldest_use(); }
-  void fail(const Error& error);
-  const std::optional<Error>& failure() const { return failure_; }
+  void fail(const Error& error) { failure_.note(error, false); }
+  const std::optional<Error>& failure() const { return failure_.error(); }
 
  private:
   void make_pair(Capacity capacity);
   void modify(ibv_qp_attr& attributes, int mask, std::string_view action);
-  void to_ready_to_receive(const EndpointAddress& peer);
+  void to_ready_to_receive();
   void to_ready_to_send();
   void post(ibv_send_wr& request, bool signalled);
   void post_with_credit(ibv_send_wr& request, ibv_wr_opcode opcode);
@@ -108,15 +126,15 @@ class Endpoint final : public Worker {
   EndpointAddress address_{};
   std::uint32_t inline_bytes_ = 0;
   SendQueue sends_{};
-  std::uint32_t receives_ = 0;
+  struct Receives {
+    std::uint32_t capacity = 0;
+    std::uint32_t posted = 0;  ///< and not completed
+    std::uint64_t frames = 0;  ///< that have arrived
+  } receives_{};
   std::uint32_t slots_key_ = 0;
-  std::uint32_t awaited_ = 0;  ///< receives posted and not completed
-  std::uint64_t peers_lines_ = 0;
-  std::uint32_t peers_key_ = 0;
+  EndpointAddress peer_{};    ///< once connected
   bool holds_place_ = false;  ///< the port knows
-  std::uint64_t frames_ = 0;
-  bool only_flushed_ = false;  ///< failure_ only follows from one that is not known yet
-  std::optional<Error> failure_{};
+  PairFailure failure_{};
 };
 
 }  // namespace rondo::verbs
