@@ -3,6 +3,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -88,6 +89,27 @@ class MemberChannel final : public ControlChannel {
   bool unserved_ = false;                ///< under mutex_
   bool alike_ = false;                   ///< under mutex_; its calls have been compared
   std::atomic<bool> left_{false};        ///< relaxed: only decides which thread posts Leave
+};
+
+/// A rank's channels, by number, for a ControlTransport. Not thread-safe.
+class ChannelMap {
+ public:
+  void add(MemberChannel& channel) { channels_[channel.number()] = &channel; }
+  /// Another channel may have the number by now. That one stays.
+  void remove(const MemberChannel& channel) {
+    if (find(channel.number()) == &channel) channels_.erase(channel.number());
+  }
+  /// Null: there is none (any more).
+  MemberChannel* find(std::uint64_t number) const {
+    const auto found = channels_.find(number);
+    return found == channels_.end() ? nullptr : found->second;
+  }
+  void for_each(auto&& action) const {
+    for (const auto& [number, channel] : channels_) action(*channel);
+  }
+
+ private:
+  std::map<std::uint64_t, MemberChannel*> channels_{};
 };
 
 }  // namespace rondo::control

@@ -3,7 +3,6 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <condition_variable>
-#include <map>
 #include <random>
 
 #include "core/base/awake.h"
@@ -37,6 +36,49 @@ tcp::socket adopt(asio::io_context& io, UniqueFd socket) {
   set_socket_options(socket.get());
   return {io, name.ss_family == AF_INET6 ? tcp::v6() : tcp::v4(), socket.release()};
 }
+
+/// What the connection to the service is.
+enum class Link { there, left, lost };
+
+/// The channels of TcpControl, and what they know of the link. Any thread.
+class LinkedChannels {
+ public:
+  void add(MemberChannel& channel) {
+    const std::lock_guard lock(mutex_);
+    channels_.add(channel);
+    tell(channel);
+  }
+  void remove(const MemberChannel& channel) {
+    const std::lock_guard lock(mutex_);
+    channels_.remove(channel);
+  }
+  void with(std::uint64_t number, auto&& action) {
+    const std::lock_guard lock(mutex_);
+    if (MemberChannel* const found = channels_.find(number)) action(*found);
+  }
+  bool is_linked() {
+    const std::lock_guard lock(mutex_);
+    return link_ == Link::there;
+  }
+  /// All channels, and those to come, learn of it.
+  void conclude(Link link) {
+    const std::lock_guard lock(mutex_);
+    link_ = link;
+    channels_.for_each([this](MemberChannel& channel) { tell(channel); });
+  }
+
+ private:
+  void tell(MemberChannel& channel) const {
+    if (link_ == Link::left) channel.service_left();
+    if (link_ == Link::lost) channel.service_lost();
+  }
+
+  /// Held while a channel is called, so that remove() waits for it. It is taken before a channel's
+  /// own mutex, and never with TcpControl's.
+  std::mutex mutex_;
+  ChannelMap channels_;      ///< under mutex_
+  Link link_ = Link::there;  ///< under mutex_
+};
 
 class TcpControl final : public Control,
                          public ControlTransport,
@@ -98,31 +140,20 @@ class TcpControl final : public Control,
     asio::post(io_, [this, number] { remind_in(verdict_due, number); });
   }
 
-  void add(MemberChannel& channel) override {
-    const std::lock_guard lock(channels_mutex_);
-    channels_[channel.number()] = &channel;
-    tell(channel);
-  }
-
-  void remove(MemberChannel& channel) override {
-    const std::lock_guard lock(channels_mutex_);
-    const auto found = channels_.find(channel.number());
-    if (found != channels_.end() && found->second == &channel) channels_.erase(found);
-  }
+  void add(MemberChannel& channel) override { channels_.add(channel); }
+  void remove(MemberChannel& channel) override { channels_.remove(channel); }
 
   const HostInfo& service() const override { return served_by_; }
   const std::vector<HostInfo>& world() const override { return hosts_; }
   std::chrono::milliseconds deadline() const override { return deadline_; }
 
  private:
-  enum class Link { there, left, lost };
-
   /// Step by step, see AwakeClock.
   void remind_in(std::chrono::milliseconds left, std::uint64_t number) {
     const auto timer = std::make_shared<asio::steady_timer>(io_, std::min(left, awake_step));
     timer->async_wait([this, left, number, timer](const error_code&) {
       if (left > awake_step) return remind_in(left - awake_step, number);
-      with_channel(number, [](MemberChannel& channel) { channel.overdue(); });
+      channels_.with(number, [](MemberChannel& channel) { channel.overdue(); });
     });
   }
 
@@ -139,7 +170,7 @@ class TcpControl final : public Control,
       served_ = false;  // nothing is sent any more
     }
     // Lines that are still in use and do not know yet: the service was mute.
-    if (is_there()) conclude(died ? Link::lost : Link::left);
+    if (channels_.is_linked()) channels_.conclude(died ? Link::lost : Link::left);
   }
 
   /// Posts the goodbyes that the thread has not come to, so that they reach the kernel however late
@@ -153,22 +184,6 @@ class TcpControl final : public Control,
     }
   }
 
-  bool is_there() {
-    const std::lock_guard lock(channels_mutex_);
-    return state_ == Link::there;
-  }
-
-  void tell(MemberChannel& channel) const {
-    if (state_ == Link::left) channel.service_left();
-    if (state_ == Link::lost) channel.service_lost();
-  }
-
-  void with_channel(std::uint64_t number, const std::function<void(MemberChannel&)>& action) {
-    const std::lock_guard lock(channels_mutex_);
-    const auto found = channels_.find(number);
-    if (found != channels_.end()) action(*found->second);
-  }
-
   void received(const Message& message) {
     if (std::holds_alternative<Closing>(message)) {
       const std::lock_guard lock(mutex_);
@@ -179,7 +194,7 @@ class TcpControl final : public Control,
     }
     const auto number = communicator_of(message);
     if (!number) return;
-    with_channel(*number, [&](MemberChannel& channel) {
+    channels_.with(*number, [&](MemberChannel& channel) {
       if (const auto answer = channel.receive(message)) stream_->send(encode(*answer));
     });
   }
@@ -193,16 +208,10 @@ class TcpControl final : public Control,
       in_order = leaving_;
       gone_.notify_all();
     }
-    if (in_order) return conclude(Link::left);
+    if (in_order) return channels_.conclude(Link::left);
     // As the service does with a rank that is gone without a word.
     const auto timer = std::make_shared<asio::steady_timer>(io_, Coordinator::grace);
-    timer->async_wait([this, timer](const error_code&) { conclude(Link::lost); });
-  }
-
-  void conclude(Link state) {
-    const std::lock_guard lock(channels_mutex_);
-    state_ = state;
-    for (const auto& [number, channel] : channels_) tell(*channel);
+    timer->async_wait([this, timer](const error_code&) { channels_.conclude(Link::lost); });
   }
 
   const int rank_;
@@ -216,11 +225,7 @@ class TcpControl final : public Control,
   bool served_ = true;                ///< under mutex_
   bool leaving_ = false;              ///< under mutex_; the end of the connection is expected
 
-  /// Held while a channel is called, so that remove() waits for it. It is taken before a channel's own
-  /// mutex, and never with mutex_.
-  std::mutex channels_mutex_;
-  std::map<std::uint64_t, MemberChannel*> channels_;  ///< under channels_mutex_
-  Link state_ = Link::there;                          ///< under channels_mutex_
+  LinkedChannels channels_;
 
   asio::io_context io_{1};
   /// Its thread ends with this, not with the connection.

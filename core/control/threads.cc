@@ -1,6 +1,5 @@
 // A world of threads: the coordinator guarded by a mutex, messages by function call.
 #include <deque>
-#include <map>
 
 #include "core/control/control.h"
 #include "core/control/coordinator.h"
@@ -33,14 +32,12 @@ class ThreadWorld {
 
   void add(int rank, MemberChannel& channel) {
     const std::lock_guard lock(mutex_);
-    channels_[static_cast<std::size_t>(rank)][channel.number()] = &channel;
+    channels_[static_cast<std::size_t>(rank)].add(channel);
   }
 
   void remove(int rank, MemberChannel& channel) {
     const std::lock_guard lock(mutex_);
-    auto& of_rank = channels_[static_cast<std::size_t>(rank)];
-    const auto found = of_rank.find(channel.number());
-    if (found != of_rank.end() && found->second == &channel) of_rank.erase(found);
+    channels_[static_cast<std::size_t>(rank)].remove(channel);
   }
 
   const std::vector<HostInfo>& hosts() const { return hosts_; }
@@ -52,17 +49,15 @@ class ThreadWorld {
   void deliver(int rank, const Message& message) {
     const auto number = communicator_of(message);
     const auto& of_rank = channels_[static_cast<std::size_t>(rank)];
-    const auto found = number ? of_rank.find(*number) : of_rank.end();
-    if (found == of_rank.end()) return;
-    if (auto answer = found->second->receive(message)) {
-      waiting_.emplace_back(rank, *std::move(answer));
-    }
+    MemberChannel* const found = number ? of_rank.find(*number) : nullptr;
+    if (found == nullptr) return;
+    if (auto answer = found->receive(message)) waiting_.emplace_back(rank, *std::move(answer));
   }
 
   const std::vector<HostInfo> hosts_;
   const std::chrono::milliseconds deadline_;
   std::mutex mutex_;  ///< guards everything below
-  std::vector<std::map<std::uint64_t, MemberChannel*>> channels_;
+  std::vector<ChannelMap> channels_;
   std::deque<std::pair<int, Message>> waiting_;
   Coordinator coordinator_;
 };
