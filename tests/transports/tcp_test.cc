@@ -291,8 +291,8 @@ TEST_CASE("tcp: a reset connection is told from one that was closed", "[transpor
 TEST_CASE("tcp: a reset of one of two possible connections is told, too", "[transports]") {
   tcp::StreamReader reader(8192, {.rank = 1, .peer = 0});
   std::array<UniqueFd, 2> ends = connected_pair();
-  reader.add(std::make_shared<const UniqueFd>(std::move(ends[0])), true, false);
-  reader.add_no_more();
+  reader.incoming().add(std::make_shared<const UniqueFd>(std::move(ends[0])), true, false);
+  reader.incoming().add_no_more();
   reset(std::move(ends[1]));
   CHECK(failure([&] { return reader.header(0) != nullptr; }).find("it was reset") !=
         std::string::npos);

@@ -120,17 +120,18 @@ TcpReceiveChannel::TcpReceiveChannel(std::size_t slot_bytes, int sockets, Ends e
 }
 
 void TcpReceiveChannel::connect(std::size_t index, Connection connection, bool own, bool last) {
-  if (!readers_[index].connected()) --unconnected_;
+  if (!readers_[index].incoming().connected()) --unconnected_;
   if (!own) of_peer_[index] = connection;
-  readers_[index].add(std::move(connection), own, last);
+  readers_[index].incoming().add(std::move(connection), own, last);
 }
 
 void TcpReceiveChannel::connect_no_more() {
-  for (StreamReader& reader : readers_) reader.add_no_more();
+  for (StreamReader& reader : readers_) reader.incoming().add_no_more();
 }
 
 bool TcpReceiveChannel::settled() const {
-  return std::ranges::all_of(readers_, [](const StreamReader& reader) { return reader.settled(); });
+  return std::ranges::all_of(
+      readers_, [](const StreamReader& reader) { return reader.incoming().settled(); });
 }
 
 void TcpReceiveChannel::fail(const Error& error) {
@@ -212,7 +213,7 @@ std::size_t TcpReceiveChannel::receive_into(std::span<std::byte> destination) {
 
 void TcpReceiveChannel::add_descriptors(std::vector<pollfd>& descriptors) const {
   if (!waited_for_ || failure_ || !connected()) return;
-  readers_[number_ % readers_.size()].add_descriptors(descriptors);
+  readers_[number_ % readers_.size()].incoming().add_descriptors(descriptors);
 }
 
 }  // namespace rondo::tcp

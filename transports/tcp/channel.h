@@ -63,7 +63,7 @@ class TcpReceiveChannel final : public ReceiveChannel {
  public:
   TcpReceiveChannel(std::size_t slot_bytes, int sockets, Ends ends);
 
-  /// A connection on which frames may come, see StreamReader::add().
+  /// A connection on which frames may come, see IncomingConnection::add().
   void connect(std::size_t index, Connection connection, bool own, bool last);
   bool connected() const { return unconnected_ == 0; }
   /// This end could not make a connection, for which some readers wait.

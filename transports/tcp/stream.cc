@@ -131,7 +131,7 @@ std::size_t StreamWriter::direct(std::span<const std::byte> bytes) {
   return sent - of_header;
 }
 
-void StreamReader::add(Connection connection, bool own, bool last) {
+void IncomingConnection::add(Connection connection, bool own, bool last) {
   if (settled_) return;
   connected_ = true;
   (own ? own_came_ : peers_came_) = true;
@@ -139,12 +139,12 @@ void StreamReader::add(Connection connection, bool own, bool last) {
   candidates_.push_back({std::move(connection), own, last});
 }
 
-void StreamReader::add_no_more() {
+void IncomingConnection::add_no_more() {
   more_to_come_ = false;
   for (Candidate& candidate : candidates_) candidate.last = true;
 }
 
-void StreamReader::add_descriptors(std::vector<pollfd>& descriptors) const {
+void IncomingConnection::add_descriptors(std::vector<pollfd>& descriptors) const {
   const auto add = [&](const Connection& connection) {
     descriptors.push_back({.fd = connection->get(), .events = POLLIN, .revents = 0});
   };
@@ -152,7 +152,8 @@ void StreamReader::add_descriptors(std::vector<pollfd>& descriptors) const {
   for (const Candidate& candidate : candidates_) add(candidate.connection);
 }
 
-StreamReader::Look StreamReader::look(const Candidate& candidate, std::uint32_t number) {
+IncomingConnection::Look IncomingConnection::look(const Candidate& candidate,
+                                                  std::uint32_t number) {
   FrameHeader next;
   const ssize_t seen =
       ::recv(candidate.connection->get(), &next, sizeof(next), MSG_PEEK | MSG_DONTWAIT);
@@ -168,9 +169,8 @@ StreamReader::Look StreamReader::look(const Candidate& candidate, std::uint32_t 
   return candidate.own && later ? Look::nothing : Look::next_frame;
 }
 
-/// Finds out on which connection the next frame comes. False: none has come.
-bool StreamReader::find(std::uint32_t number) {
-  if (end_ > begin_) return true;  // its beginning came along with the frame before
+bool IncomingConnection::find(std::uint32_t number, const Ends& ends) {
+  if (settled_) return true;
   for (auto candidate = candidates_.begin(); candidate != candidates_.end();) {
     const Look found = look(*candidate, number);
     if (found == Look::next_frame) {
@@ -182,13 +182,13 @@ bool StreamReader::find(std::uint32_t number) {
     // The peer lets go of a connection once it goes on with another.
     candidate = found == Look::ended ? candidates_.erase(candidate) : candidate + 1;
   }
-  if (candidates_.empty() && !may_still_come()) throw_lost(ends_, words_of_end(error_));
+  if (candidates_.empty() && !may_still_come()) throw_lost(ends, words_of_end(error_));
   return false;
 }
 
 /// A peer that is done closes every connection, and the end of this rank's own may be seen before
 /// the peer's has been accepted, with the frames on it.
-bool StreamReader::may_still_come() {
+bool IncomingConnection::may_still_come() {
   if (more_to_come_) return true;
   if (peers_came_) return false;
   const auto now = std::chrono::steady_clock::now();
@@ -199,7 +199,8 @@ bool StreamReader::may_still_come() {
 
 const FrameHeader* StreamReader::header(std::uint32_t number) {
   if (header_) return &*header_;
-  if (!settled() && !find(number)) return nullptr;
+  // Its beginning may have come along with the frame before.
+  if (end_ == begin_ && !incoming_.find(number, ends_)) return nullptr;
   if (end_ - begin_ < sizeof(FrameHeader)) {
     make_room(header_offset);
     receive_more(sizeof(FrameHeader) - (end_ - begin_) + along_);
@@ -274,7 +275,8 @@ void StreamReader::make_room(std::size_t offset) {
 
 /// Receives into the reader's memory, after what is there.
 std::size_t StreamReader::receive_more(std::size_t wanted) {
-  const ssize_t received = ::recv(connection_->get(), memory_.data() + end_, wanted, MSG_DONTWAIT);
+  const ssize_t received =
+      ::recv(incoming_.descriptor(), memory_.data() + end_, wanted, MSG_DONTWAIT);
   const std::size_t bytes = checked(received);
   end_ += bytes;
   return bytes;
@@ -284,7 +286,7 @@ std::size_t StreamReader::receive_more(std::size_t wanted) {
 std::size_t StreamReader::receive(std::span<std::byte> destination, std::size_t ahead) {
   if (ahead == 0) {
     return checked(
-        ::recv(connection_->get(), destination.data(), destination.size(), MSG_DONTWAIT));
+        ::recv(incoming_.descriptor(), destination.data(), destination.size(), MSG_DONTWAIT));
   }
   make_room(header_offset);
   std::array<iovec, 2> parts{
@@ -294,7 +296,7 @@ std::size_t StreamReader::receive(std::span<std::byte> destination, std::size_t 
   msghdr message{};
   message.msg_iov = parts.data();
   message.msg_iovlen = parts.size();
-  const std::size_t bytes = checked(::recvmsg(connection_->get(), &message, MSG_DONTWAIT));
+  const std::size_t bytes = checked(::recvmsg(incoming_.descriptor(), &message, MSG_DONTWAIT));
   const std::size_t placed = std::min(bytes, destination.size());
   end_ += bytes - placed;
   return placed;

@@ -67,14 +67,10 @@ class StreamWriter {
   std::size_t direct_left_ = 0;  ///< payload bytes of the send_from() frame still to come
 };
 
-/// Reads frames from the connection on which they come. There may be two connections, one made by
-/// each end. The writer begins with one and may go on with the other; frame numbers give the order.
-/// A frame that is as long as the one before costs one system call. What the kernel hands over
-/// beyond it waits in the reader's memory, so that the frame after a small one often costs none.
-class StreamReader {
+/// Finds the connection on which frames come. There may be two, one made by each end. The writer
+/// begins with one and may go on with the other; frame numbers give the order.
+class IncomingConnection {
  public:
-  StreamReader(std::size_t slot_bytes, Ends ends) : slot_bytes_(slot_bytes), ends_(ends) {}
-
   /// Adds a connection on which frames may come. `own`: this end made it, and earlier frames may
   /// still come on another one. `last`: once frames come on it, no more come on others. If neither
   /// holds, this end's own connection is still to come.
@@ -85,6 +81,48 @@ class StreamReader {
   /// The connection on which all further frames come is known.
   bool settled() const { return settled_; }
   void add_descriptors(std::vector<pollfd>& descriptors) const;
+
+  /// That of the current frame, once find() was true.
+  int descriptor() const { return connection_->get(); }
+  /// Finds out on which connection frame `number` comes. False: it has not begun to. Throws
+  /// Error{peer_lost} once it cannot come.
+  bool find(std::uint32_t number, const Ends& ends);
+
+ private:
+  /// How long the peer's connection may still arrive after this end's has ended. Between two looks
+  /// at most longest_look counts, since a process that did not run has not waited.
+  static constexpr std::chrono::seconds longest_crossing{1};
+  static constexpr std::chrono::milliseconds longest_look{5};
+  struct Candidate {
+    Connection connection;
+    bool own;
+    bool last;
+  };
+  enum class Look : std::uint8_t { nothing, next_frame, ended };
+
+  Look look(const Candidate& candidate, std::uint32_t number);
+  bool may_still_come();
+
+  Connection connection_{};              ///< of the current frame
+  std::vector<Candidate> candidates_{};  ///< of the next one, until settled
+  bool connected_ = false;               ///< there was a candidate
+  bool more_to_come_ = false;            ///< candidates
+  bool own_came_ = false;
+  bool peers_came_ = false;
+  std::optional<std::chrono::steady_clock::time_point> looked_{};  ///< since the last one has ended
+  std::chrono::nanoseconds waited_{0};                             ///< in these looks
+  int error_ = 0;                                                  ///< that ended it; 0: in order
+  bool settled_ = false;
+};
+
+/// Reads frames. A frame that is as long as the one before costs one system call. What the kernel hands over
+/// beyond it waits in the reader's memory, so that the frame after a small one often costs none.
+class StreamReader {
+ public:
+  StreamReader(std::size_t slot_bytes, Ends ends) : slot_bytes_(slot_bytes), ends_(ends) {}
+
+  IncomingConnection& incoming() { return incoming_; }
+  const IncomingConnection& incoming() const { return incoming_; }
 
   /// The current frame's header once it has arrived. Throws Error: peer_lost at the stream's end,
   /// internal when the bytes are no frame `number`.
@@ -107,36 +145,14 @@ class StreamReader {
   // Where filling an empty memory begins: a header right before a payload that starts a cache line.
   static constexpr std::size_t payload_offset = 64;
   static constexpr std::size_t header_offset = payload_offset - sizeof(FrameHeader);
-  /// How long the peer's connection may still arrive after this end's has ended. Between two looks
-  /// at most longest_look counts, since a process that did not run has not waited.
-  static constexpr std::chrono::seconds longest_crossing{1};
-  static constexpr std::chrono::milliseconds longest_look{5};
-  struct Candidate {
-    Connection connection;
-    bool own;
-    bool last;
-  };
-  enum class Look : std::uint8_t { nothing, next_frame, ended };
 
   std::size_t receive(std::span<std::byte> destination, std::size_t ahead);
   std::size_t receive_more(std::size_t wanted);
   void make_room(std::size_t offset);
   std::size_t ahead() const;
   std::size_t checked(ssize_t received) const;
-  Look look(const Candidate& candidate, std::uint32_t number);
-  bool find(std::uint32_t number);
-  bool may_still_come();
 
-  Connection connection_{};              ///< of the current frame
-  std::vector<Candidate> candidates_{};  ///< of the next one, until settled
-  bool connected_ = false;               ///< there was a candidate
-  bool more_to_come_ = false;            ///< candidates
-  bool own_came_ = false;
-  bool peers_came_ = false;
-  std::optional<std::chrono::steady_clock::time_point> looked_{};  ///< since the last one has ended
-  std::chrono::nanoseconds waited_{0};                             ///< in these looks
-  int error_ = 0;                                                  ///< that ended it; 0: in order
-  bool settled_ = false;
+  IncomingConnection incoming_{};
   std::size_t slot_bytes_;
   Ends ends_;
   std::optional<FrameHeader> header_{};
