@@ -21,6 +21,34 @@ RelaxedCapture::~RelaxedCapture() {
   if (changed_) find_driver()->thread_exchange_stream_capture_mode(&mode_);
 }
 
+Context current_context() noexcept {
+  const Driver* const cuda = find_driver();
+  Context context = nullptr;
+  if (cuda == nullptr || cuda->ctx_get_current(&context) != success) return nullptr;
+  return context;
+}
+
+Context context_of(Stream stream) {
+  Context context = nullptr;
+  check(driver().stream_get_ctx(stream, &context), "cuStreamGetCtx");
+  return context;
+}
+
+void reach(Context peer) {
+  const int status = driver().ctx_enable_peer_access(peer, 0);
+  if (status != peer_access_already_enabled) check(status, "cuCtxEnablePeerAccess");
+}
+
+void copy(DevicePointer to, DevicePointer from, std::size_t bytes, Stream stream) {
+  if (to != from && bytes > 0)
+    check(driver().memcpy_async(to, from, bytes, stream), "cuMemcpyAsync");
+}
+
+void write_value(DevicePointer word, unsigned value, Stream stream) {
+  check(driver().stream_write_value(stream, word, value, write_value_default),
+        "cuStreamWriteValue32");
+}
+
 OwnedEvent make_event() {
   Event event = nullptr;
   check(driver().event_create(&event, event_disable_timing), "cuEventCreate");

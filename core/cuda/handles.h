@@ -33,6 +33,17 @@ class RelaxedCapture {
   bool changed_ = false;
 };
 
+/// This thread's context; null where it has none, and without the driver.
+Context current_context() noexcept;
+Context context_of(Stream stream);
+/// Lets the current context's device reach memory of cuMemAlloc in `peer`.
+void reach(Context peer);
+
+/// Put into `stream`: a copy, unless there is nothing to do, and a write of a word, which follows a
+/// system-wide fence.
+void copy(DevicePointer to, DevicePointer from, std::size_t bytes, Stream stream);
+void write_value(DevicePointer word, unsigned value, Stream stream);
+
 struct DestroyEvent {
   void operator()(Event event) const noexcept { driver().event_destroy(event); }
 };

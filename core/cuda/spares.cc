@@ -1,5 +1,6 @@
 #include "core/cuda/spares.h"
 
+#include "core/cuda/handles.h"
 #include "core/cuda/per_context.h"
 
 namespace rondo::cuda {
@@ -10,9 +11,7 @@ using OfContext = PerContext<std::shared_ptr<Spares>>;
 }  // namespace
 
 std::shared_ptr<Spares> Spares::of_current() {
-  Context context = nullptr;
-  check(driver().ctx_get_current(&context), "cuCtxGetCurrent");
-  return OfContext::of(context, [] {
+  return OfContext::of(current_context(), [] {
     return std::make_unique<std::shared_ptr<Spares>>(std::make_shared<Spares>());
   });
 }

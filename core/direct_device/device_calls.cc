@@ -6,12 +6,10 @@
 
 #include "core/base/log.h"
 #include "core/direct_device/resident_call.h"
+#include "core/stream/wait.h"
 
 namespace rondo::direct_device {
 namespace {
-
-using cuda::check;
-using cuda::driver;
 
 /// What a captured call holds on to.
 struct Kept {
@@ -40,7 +38,7 @@ DeviceCalls::DeviceCalls(std::shared_ptr<Watcher> watcher)
       message_state_(watcher_->heap().ranks()) {
   const cuda::RelaxedCapture relaxed;
   const cuda::CurrentContext current(context_);
-  order_ = std::make_shared<stream::Order>();
+  orders_.emplace(context_);
   message_state_.scratch = cuda::make_event();
 }
 
@@ -94,8 +92,7 @@ DeviceCalls::~DeviceCalls() {
     message_state_.streams.clear();
     message_state_.scratch.reset();
     windows_.close();
-    order_.reset();
-    others_.clear();
+    orders_->close();
   } catch (const std::exception& error) {
     log(LogLevel::info, -1, std::string("while giving events back: ") + error.what(),
         LogSubsystem::destroy);
@@ -103,8 +100,7 @@ DeviceCalls::~DeviceCalls() {
     for (cuda::OwnedStream& stream : message_state_.streams) (void)stream.release();
     (void)message_state_.scratch.release();
     windows_.abandon();
-    order_->abandon();
-    for (const auto& other : others_) other->abandon();
+    orders_->abandon();
   }
 }
 
@@ -128,20 +124,10 @@ void DeviceCalls::pass_over(const stream::Request& request) {
   if (watcher_->announce(request.call, false) == 0) rethrow_failure();
 }
 
-void DeviceCalls::check_context(const stream::Request& request) const {
-  cuda::Context context = nullptr;
-  check(driver().stream_get_ctx(request.stream, &context), "cuStreamGetCtx");
-  if (context == context_) return;
-  throw Error(ErrorCode::invalid_usage,
-              "this stream is of another CUDA context than the communicator",
-              {.rank = watcher_->heap().rank(),
-               .call = to_string(request.call),
-               .remedy = "use a communicator for one device, and make that device current"});
-}
-
 /// What the graph replays must exist as long as it does.
 void DeviceCalls::keep_with(cuda::Graph graph) {
-  auto kept = std::make_unique<Kept>(watcher_, running_ && running_->reads_windows());
+  auto kept =
+      std::make_unique<Kept>(watcher_, current_.collective && current_.collective->reads_windows());
   watcher_->retain(kept->reads_windows);
   cuda::keep_with(graph, kept.release(), forgotten);
 }
@@ -159,29 +145,33 @@ void DeviceCalls::guarded(Body body) {
   }
 }
 
+void DeviceCalls::note_in_trace(std::span<const stream::Request> requests) {
+  for (const stream::Request& request : requests)
+    current_.traced.add(watcher_->state(), request, trace::Way::between_devices,
+                        current_.capture.has_value());
+}
+
 void DeviceCalls::begin(const stream::Request& request) {
   rethrow_failure();
-  forget_reading();
-  const cuda::CurrentContext current(context_);
-  check_context(request);
-  capture_ = cuda::capture_of(request.stream);
-  stream_ = request.stream;
   const StagingHeap& heap = watcher_->heap();
+  heap.flags().forget_reading(heap.rank());
+  const cuda::CurrentContext current(context_);
+  stream::check_context(request, context_, heap.rank());
+  current_.begin(request.stream);
   const resident::Executor* const executor = watcher_->executor();
   const bool waits = executor != nullptr && executor->serves(request.call);
   const WindowPlaces places =
       waits ? WindowPlaces{} : places_of(request, windows_, heap.rank(), heap.ranks());
   const std::uint64_t sequence = watcher_->announce(request.call, true, places);
   if (sequence == 0) return rethrow_failure();
-  number_ = 0;
   guarded([&] {
-    const std::uint64_t number = capture_ ? 0 : watcher_->next();
+    const std::uint64_t number = current_.capture ? 0 : watcher_->next();
     if (waits) {
-      resident_ = request;
+      current_.resident = request;
     } else {
-      running_.emplace(heap, request, find_buffers(places, number), turn_, number,
-                       collective_entries_);
-      turn_ = running_->next_turn();
+      current_.collective.emplace(heap, request, find_buffers(places, number), turn_, number,
+                                  collective_entries_);
+      turn_ = current_.collective->next_turn();
     }
     note_in_trace({&request, 1});
     enter({.sequence = sequence}, number);
@@ -207,17 +197,16 @@ Buffers DeviceCalls::find_buffers(const WindowPlaces& places, std::uint64_t numb
   return {windows_.addresses(places.input), windows_.addresses(places.output)};
 }
 
-/// For the call that is about to be put into `stream_`.
+/// For the call that is about to be put into its stream.
 void DeviceCalls::enter(Waiting waiting, std::uint64_t number) {
-  if (capture_) {
-    keep_with(capture_->graph);
+  if (current_.capture) {
+    keep_with(current_.capture->graph);
   } else {
     watcher_->expect(std::move(waiting));
-    number_ = number;
+    current_.number = number;
   }
-  order_->follow(stream_, capture_);
-  for (const auto& other : others_) other->follow(stream_, capture_);
-  traced_.begin(stream_);
+  orders_->follow(current_.stream, current_.capture);
+  current_.traced.begin(current_.stream);
 }
 
 /// "4 x float32"
@@ -253,18 +242,14 @@ void check_own(const Call& sent, const Call& received, int rank) {
 void DeviceCalls::announce(const std::vector<stream::Request>& messages,
                            const std::vector<bool>& served) {
   const int rank = watcher_->heap().rank();
-  std::vector<const stream::Request*> sends;
-  std::vector<const stream::Request*> receives;
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    if (messages[i].peer == rank && served[i])
-      (messages[i].sends ? sends : receives).push_back(&messages[i]);
+  const auto first = std::ranges::find(messages, rank, &stream::Request::peer);
+  // Messages to the rank itself all take the same path.
+  if (first != messages.end() && served[static_cast<std::size_t>(first - messages.begin())]) {
+    const stream::OwnMessages own(messages, rank);
+    own.check_sides(rank);
+    for (std::size_t i = 0; i < own.sends.size(); ++i)
+      check_own(own.sends[i]->call, own.receives[i]->call, rank);
   }
-  if (sends.size() != receives.size()) {
-    throw Error(ErrorCode::invalid_usage,
-                "a send or recv of this rank with itself waits for ever: its other side is missing",
-                {.rank = rank, .peer = rank, .remedy = "put both into one group"});
-  }
-  for (std::size_t i = 0; i < sends.size(); ++i) check_own(sends[i]->call, receives[i]->call, rank);
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const stream::Request& message = messages[i];
     if (!watcher_->announce(message.call, message.peer, message.sends, served[i]))
@@ -276,50 +261,86 @@ void DeviceCalls::announce(const std::vector<stream::Request>& messages,
 /// they take.
 void DeviceCalls::begin(std::vector<stream::Request> group, const std::vector<bool>& served) {
   rethrow_failure();
-  forget_reading();
+  const StagingHeap& heap = watcher_->heap();
+  heap.flags().forget_reading(heap.rank());
   const cuda::CurrentContext current(context_);
   for (std::size_t i = 0; i < group.size(); ++i) {
-    if (served[i]) check_context(group[i]);
+    if (served[i]) stream::check_context(group[i], context_, heap.rank());
   }
   announce(group, served);
-  number_ = 0;
+  current_.number = 0;
   guarded([&] {
     std::vector<stream::Request> messages;
     for (std::size_t i = 0; i < group.size(); ++i) {
       if (served[i] && group[i].call.count > 0) messages.push_back(std::move(group[i]));
     }
     if (messages.empty()) return;
-    stream_ = messages.front().stream;
-    capture_ = cuda::capture_of(stream_);
-    const std::uint64_t number = capture_ ? 0 : watcher_->next();
-    Waiting waiting = waiting_for(messages, watcher_->heap().rank());
+    current_.begin(messages.front().stream);
+    const std::uint64_t number = current_.capture ? 0 : watcher_->next();
+    Waiting waiting = waiting_for(messages, heap.rank());
     note_in_trace(messages);
     const cuda::RelaxedCapture relaxed;  // it may need streams
-    messages_.emplace(watcher_->heap(), std::move(messages), message_state_, number);
+    current_.messages.emplace(heap, std::move(messages), message_state_, number);
     enter(std::move(waiting), number);
   });
 }
 
+void DeviceCalls::Current::begin(cuda::Stream of) {
+  end();
+  capture = cuda::capture_of(of);
+  stream = of;
+  number = 0;
+  traced = {};
+}
+
+void DeviceCalls::Current::end() {
+  collective.reset();
+  messages.reset();
+  resident.reset();
+}
+
+std::size_t DeviceCalls::Current::entries_left() const {
+  constexpr std::size_t around = 2;  // waits for and records of events
+  constexpr std::size_t of_resident = 3;
+  if (collective) return around + collective->entries_left();
+  return around + (messages ? messages->entries_left() : resident ? of_resident : 0);
+}
+
+void DeviceCalls::wait_for_room() {
+  const StagingHeap& heap = watcher_->heap();
+  std::uint32_t& completed = heap.flags().completed(heap.rank());
+  stream::Wait wait;
+  while (!queued_.has_room_for(current_.entries_left())) {
+    // relaxed: it orders nothing.
+    queued_.complete(std::atomic_ref(completed).load(std::memory_order_relaxed));
+    if (queued_.has_room_for(current_.entries_left())) return;
+    rethrow_failure();
+    wait.once();
+  }
+}
+
 bool DeviceCalls::advance() {
-  if (!running_ && !messages_ && !resident_) return false;
+  if (!current_.is_there()) return false;
   const cuda::CurrentContext current(context_);
   bool more = false;
   guarded([&] {
-    if (number_ != 0) wait_for_room();
-    if (resident_) {
-      put_resident(watcher_->heap(), *watcher_->executor(), *resident_, number_);
+    if (current_.number != 0) wait_for_room();
+    if (current_.resident) {
+      put_resident(watcher_->heap(), *watcher_->executor(), *current_.resident, current_.number);
     } else {
-      more = running_ ? running_->advance() : messages_->advance();
+      more = current_.collective ? current_.collective->advance() : current_.messages->advance();
     }
     if (more) return;
-    traced_.end(stream_);
-    order_->record(stream_, capture_);
+    current_.traced.end(current_.stream);
+    orders_->record(current_.stream, current_.capture);
   });
   if (more) return true;
-  note_entries();
-  running_.reset();
-  messages_.reset();
-  resident_.reset();
+  if (current_.number != 0) {
+    if (current_.collective)
+      collective_entries_ += static_cast<std::uint32_t>(current_.collective->entries());
+    queued_.add(current_.number, current_.entries_left());
+  }
+  current_.end();
   return false;
 }
 
@@ -329,28 +350,19 @@ void DeviceCalls::give_up(const Error& error) noexcept {
   const FlagSegment& flags = watcher_->heap().flags();
   const std::uint32_t& completed = flags.completed(watcher_->heap().rank());
   std::optional<Messages> messages;
-  if (messages_) messages.emplace(std::move(*messages_));
-  running_.reset();
-  messages_.reset();
-  resident_.reset();
-  if (number_ == 0) return;  // nothing is in a stream; or the graph is not whole, so it never runs
-  watcher_->disorder();      // what follows may come before earlier calls in other streams
+  if (current_.messages) messages.emplace(std::move(*current_.messages));
+  current_.end();
+  const std::uint64_t number = current_.number;
+  if (number == 0) return;  // nothing is in a stream; or the graph is not whole, so it never runs
+  watcher_->disorder();     // what follows may come before earlier calls in other streams
   try {
     if (messages) messages->gather();
-    check(driver().stream_write_value(stream_, flags.device_address(completed),
-                                      static_cast<unsigned>(number_), cuda::write_value_default),
-          "cuStreamWriteValue32");
-    order_->record(stream_, std::nullopt);
+    cuda::write_value(flags.device_address(completed), static_cast<unsigned>(number),
+                      current_.stream);
+    orders_->record(current_.stream, std::nullopt);
   } catch (const std::exception&) {
-    watcher_->abandon(number_);
+    watcher_->abandon(number);
   }
-}
-
-void DeviceCalls::finish() {
-  if (!order_->used()) return;
-  const cuda::RelaxedCapture relaxed;
-  const cuda::CurrentContext current(context_);
-  order_->finish();
 }
 
 /// What they read lies in this rank's memory, which a process must not take away by ending.

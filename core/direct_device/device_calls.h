@@ -2,8 +2,8 @@
 // order of CUDA streams. Neither the host's memory nor a host thread moves data.
 //
 // - A call is put into its stream and returns at once. Only if the driver's queue is getting full
-//   (`queued_entries`), it waits outside the driver for room, as stream::StreamCalls does. A
-//   captured call uses no queue.
+//   (queued_calls.h), it waits outside the driver for room, as stream::StreamCalls does. A captured
+//   call uses no queue.
 // - A call consists of copies, kernels, and writes of and waits for flags. None of these occupies
 //   the device's processors while it waits. So ranks may share a device and take turns on it.
 // - A wait can hold up what follows it in the same hardware queue. Streams of a context share
@@ -21,7 +21,6 @@
 #pragma once
 
 #include <chrono>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -29,6 +28,7 @@
 #include <vector>
 
 #include "core/direct_device/messages.h"
+#include "core/direct_device/queued_calls.h"
 #include "core/direct_device/running.h"
 #include "core/direct_device/watcher.h"
 #include "core/stream/order.h"
@@ -38,8 +38,6 @@ namespace rondo::direct_device {
 
 class DeviceCalls {
  public:
-  static constexpr std::size_t queued_entries = 512;
-
   /// Collective. Null on every rank if any rank cannot take part: see StagingHeap::make().
   static std::shared_ptr<DeviceCalls> make(const std::shared_ptr<detail::CommunicatorState>& state,
                                            const cuda::SharedContext& context);
@@ -79,7 +77,7 @@ class DeviceCalls {
   void withdraw();
 
   /// Returns when all that was put into streams is complete, or has failed. Throws CudaError.
-  void finish();
+  void finish() { orders_->finish(); }
   /// To be called after finish(), before the memory may go. Returns when the others have read what
   /// this rank has shown and sent, or will not read it any more. Throws Error{timeout}.
   void wait_for_readers();
@@ -95,17 +93,15 @@ class DeviceCalls {
   /// Do graphs of its calls keep its thread alive?
   bool is_kept() const { return watcher_->is_kept(); }
 
-  // For calls that are put into streams without this class: see core/stream/all_ranks.h.
-  const std::shared_ptr<stream::Order>& order() const { return order_; }
-  /// Calls made here also follow those of `other`.
-  void follow_also(std::shared_ptr<stream::Order> other) { others_.push_back(std::move(other)); }
+  /// For calls that are put into streams without this class: see core/stream/all_ranks.h.
+  stream::Orders& orders() { return *orders_; }
+  const stream::Orders& orders() const { return *orders_; }
 
  private:
   explicit DeviceCalls(std::shared_ptr<Watcher> watcher);
   /// From here on the others rely on this rank. So an error is a failure of the communicator, and
   /// the memory that they reach is given back as after any failure.
   static std::shared_ptr<DeviceCalls> begin_with(const std::shared_ptr<Watcher>& watcher);
-  void check_context(const stream::Request& request) const;
   /// Peers that read this rank's windows.
   struct Readers {
     bool busy = false;    ///< a stream reads them, or a graph has begun to since the last look
@@ -114,24 +110,11 @@ class DeviceCalls {
   Readers find_readers() const;
   Buffers find_buffers(const WindowPlaces& places, std::uint64_t number) const;
   void announce(const std::vector<stream::Request>& messages, const std::vector<bool>& served);
-  void note_in_trace(std::span<const stream::Request> requests) {
-    traced_ = {};
-    for (const stream::Request& request : requests)
-      traced_.add(watcher_->state(), request, trace::Way::between_devices, capture_.has_value());
-  }
-  void forget_reading() const {
-    const StagingHeap& heap = watcher_->heap();
-    heap.flags().forget_reading(heap.rank());
-  }
+  void note_in_trace(std::span<const stream::Request> requests);
   /// `number`: of the call that begins, 0 where it is captured.
   void enter(Waiting waiting, std::uint64_t number);
   void keep_with(cuda::Graph graph);
   void give_up(const Error& error) noexcept;
-  /// Entries of calls that streams may not have completed, without those of the newest call.
-  std::size_t entries_of_earlier();
-  std::size_t entries_of_newest() const;
-  /// The newest call is put into its stream, and joins the earlier ones.
-  void note_entries();
   /// Returns when there is room in queues for another piece. Throws the communicator's failure.
   void wait_for_room();
   /// Runs `body` of a call that peers count on: whatever it throws is the communicator's failure.
@@ -140,30 +123,34 @@ class DeviceCalls {
 
   const std::shared_ptr<Watcher> watcher_;
   const cuda::Context context_;
-  std::optional<Running> running_{};  ///< at most one of the three
-  std::optional<stream::Request> resident_{};
-  std::optional<Messages> messages_{};
-  std::optional<cuda::Capture> capture_{};  ///< of the running one
-  cuda::Stream stream_ = nullptr;           ///< likewise
-  std::uint64_t number_ = 0;                ///< likewise; 0: captured, or not in a stream yet
-  stream::Traced traced_{};                 ///< likewise
-  /// A call whose last piece is in its stream: its number, and how much of it may be left there.
-  struct Earlier {
-    std::uint64_t number;
-    std::size_t entries;
-  };
-  std::deque<Earlier> earlier_{};       ///< by number
-  std::size_t entries_of_earlier_ = 0;  ///< of all of them
-  std::uint32_t collective_entries_ =
-      0;  ///< that streams were given so far, but for resident calls
+  /// The call that is being put into its stream.
+  struct Current {
+    std::optional<Running> collective{};  ///< at most one of the three
+    std::optional<stream::Request> resident{};
+    std::optional<Messages> messages{};
+    std::optional<cuda::Capture> capture{};
+    cuda::Stream stream = nullptr;
+    std::uint64_t number = 0;  ///< 0: captured, or not in a stream yet
+    stream::Traced traced{};
+
+    /// None yet, for this stream. Throws CudaError.
+    void begin(cuda::Stream of);
+    void end();
+    bool is_there() const { return collective || resident || messages; }
+    /// In the queue, as far as is known.
+    std::size_t entries_left() const;
+  } current_{};
+  QueuedCalls queued_{};
+  std::uint32_t collective_entries_ = 0;  ///< in streams so far, but for resident calls
   Windows windows_;
-  std::mutex withdrawing_{};
-  std::optional<std::chrono::steady_clock::time_point> failed_at_{};  ///< under withdrawing_
-  bool released_ = false;  ///< no peer reads this rank's after a failure; under withdrawing_
-  int turn_ = 0;           ///< half of the next call's first slice
+  struct Withdrawal {
+    std::mutex mutex{};
+    std::optional<std::chrono::steady_clock::time_point> failed_at{};  ///< under mutex
+    bool released = false;  ///< no peer reads this rank's after a failure; under mutex
+  } withdrawal_{};
+  int turn_ = 0;  ///< half of the next call's first slice
   MessageState message_state_;
-  std::shared_ptr<stream::Order> order_{};
-  std::vector<std::shared_ptr<stream::Order>> others_{};  ///< of calls beside these
+  std::optional<stream::Orders> orders_{};
 };
 
 }  // namespace rondo::direct_device

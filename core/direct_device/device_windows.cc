@@ -54,12 +54,13 @@ void DeviceCalls::withdraw() {
   const StagingHeap& heap = watcher_->heap();
   // seq_cst: see find_buffers().
   std::atomic_ref(heap.flags().withdrawn(heap.rank())).store(1, std::memory_order_seq_cst);
-  const std::scoped_lock lock(withdrawing_);
+  const std::scoped_lock lock(withdrawal_.mutex);
   const bool failed = watcher_->has_failed();
-  if (failed && !failed_at_) failed_at_ = Clock::now();
-  const Clock::time_point end = failed_at_.value_or(Clock::now()) + most_patience_with_readers;
+  if (failed && !withdrawal_.failed_at) withdrawal_.failed_at = Clock::now();
+  const Clock::time_point end =
+      withdrawal_.failed_at.value_or(Clock::now()) + most_patience_with_readers;
   Clock::time_point quiet_since = Clock::now();
-  while (!released_ && Clock::now() < end) {
+  while (!withdrawal_.released && Clock::now() < end) {
     const Readers readers = find_readers();
     if (readers.busy) quiet_since = Clock::now();
     const bool between_calls =
@@ -67,7 +68,7 @@ void DeviceCalls::withdraw() {
     if (!readers.busy && !between_calls) break;
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
-  released_ = failed;
+  withdrawal_.released = failed;
 }
 
 }  // namespace rondo::direct_device

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <sstream>
 
+#include "core/cuda/handles.h"
 #include "core/direct_device/descriptors.h"
 #include "core/transport/host.h"
 
@@ -72,17 +73,14 @@ Mapped::Mapped(const Exported& theirs, std::chrono::milliseconds patience)
 }
 
 void Mapped::reach_in_process(const Exported& theirs) {
-  cuda::Context own = nullptr;
-  check(driver().ctx_get_current(&own), "cuCtxGetCurrent");
   const auto context = reinterpret_cast<cuda::Context>(theirs.context);
-  if (context == own) return;
+  if (context == cuda::current_context()) return;
   if (!theirs.segments.empty()) {
     const auto& segments = theirs.segments;
     return cuda::open_segments(theirs.address,
                                std::accumulate(segments.begin(), segments.end(), std::size_t{0}));
   }
-  const int status = driver().ctx_enable_peer_access(context, 0);
-  if (status != cuda::peer_access_already_enabled) check(status, "cuCtxEnablePeerAccess");
+  cuda::reach(context);
 }
 
 void Mapped::map(const Exported& theirs, std::chrono::milliseconds patience) {

@@ -84,17 +84,12 @@ void Messages::gather() {
   for (const cuda::Stream each : streams_) stream::join(stream(), each, state_.scratch.get());
 }
 
-/// Messages to the rank itself: the first send goes to the first recv, and so on.
 void Messages::copy_own() const {
-  std::vector<const stream::Request*> sends;
-  std::vector<const stream::Request*> receives;
-  for (const stream::Request& request : requests_) {
-    if (request.peer == heap_.rank()) (request.sends ? sends : receives).push_back(&request);
-  }
+  const auto& [sends, receives] = stream::OwnMessages(requests_, heap_.rank());
   for (std::size_t i = 0; i < sends.size(); ++i) {
     const Call& call = sends[i]->call;
-    copy(cuda::address_of(receives[i]->output), cuda::address_of(sends[i]->input),
-         call.count * size_of(call.type), stream());
+    cuda::copy(cuda::address_of(receives[i]->output), cuda::address_of(sends[i]->input),
+               call.count * size_of(call.type), stream());
   }
 }
 
@@ -122,9 +117,9 @@ void Messages::move(const std::vector<Kind*>& kinds, std::size_t index) {
     const Piece& piece = kind->pieces[index];
     const int slot = kind->slot(index);
     if (sends) {
-      copy(heap_.slot(rank, kind->peer, slot), piece.address, piece.bytes, stream);
+      cuda::copy(heap_.slot(rank, kind->peer, slot), piece.address, piece.bytes, stream);
     } else {
-      copy(piece.address, heap_.slot(kind->peer, rank, slot), piece.bytes, stream);
+      cuda::copy(piece.address, heap_.slot(kind->peer, rank, slot), piece.bytes, stream);
     }
     signals_.tell(sends ? Signal::sent : Signal::taken, slot, kind->peer);
     kind->put = index + 1;
@@ -149,12 +144,6 @@ std::size_t Messages::entries_left() const {
     entries += each_piece * (kind.put - counted_since(moved, kind.moved_before));
   }
   return entries;
-}
-
-void Messages::copy(cuda::DevicePointer to, cuda::DevicePointer from, std::size_t bytes,
-                    cuda::Stream stream) const {
-  if (to == from || bytes == 0) return;
-  cuda::check(cuda::driver().memcpy_async(to, from, bytes, stream), "cuMemcpyAsync");
 }
 
 }  // namespace rondo::direct_device

@@ -85,8 +85,6 @@ class Messages {
   void copy_own() const;
   void move(bool sends, std::size_t index);
   void move(const std::vector<Kind*>& kinds, std::size_t index);
-  void copy(cuda::DevicePointer to, cuda::DevicePointer from, std::size_t bytes,
-            cuda::Stream stream) const;
 
   const StagingHeap& heap_;
   const std::vector<stream::Request> requests_;

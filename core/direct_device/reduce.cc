@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "core/cuda/handles.h"
 #include "core/cuda/kernels.h"
 
 namespace rondo::direct_device {
@@ -50,9 +51,7 @@ void multiply(cuda::Context context, const Call& call, const Product& product,
   if (scale.at == 0) std::memcpy(&scale.bits, product.scalar, element);
   cuda::DevicePointer source = product.source;
   if (source % element != 0) {  // kernels access whole elements, copies bytes
-    cuda::check(
-        cuda::driver().memcpy_async(product.target, source, product.count * element, stream),
-        "cuMemcpyAsync");
+    cuda::copy(product.target, source, product.count * element, stream);
     source = product.target;
   }
   const cuda::Work work{.how = {.type = call.type, .op = ReduceOperator::sum},

@@ -86,8 +86,7 @@ void Running::end() {
 }
 
 void Running::copy(cuda::DevicePointer to, cuda::DevicePointer from, std::size_t bytes) const {
-  if (to == from) return;
-  cuda::check(cuda::driver().memcpy_async(to, from, bytes, request_.stream), "cuMemcpyAsync");
+  cuda::copy(to, from, bytes, request_.stream);
 }
 
 void Running::fill_run(const Run& run, cuda::DevicePointer target) const {

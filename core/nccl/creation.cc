@@ -6,6 +6,7 @@
 
 #include "core/base/threads.h"
 #include "core/communicator/access.h"
+#include "core/cuda/handles.h"
 #include "core/nccl/exports.h"
 #include "core/nccl/groups.h"
 #include "core/nccl/handles.h"
@@ -64,7 +65,7 @@ std::vector<int> devices_of(int ranks, const int* list) {
 /// current.
 cuda::SharedContext context_on(int device) {
   const cuda::Driver* const driver = cuda::find_driver();
-  const cuda::Context current = current_context();
+  const cuda::Context current = cuda::current_context();
   const bool here = current != nullptr && current_device() == device;
   if (cuda::device_count() == 0 || driver->missing != nullptr)
     return cuda::borrowed(here ? current : nullptr);

@@ -25,7 +25,7 @@ constexpr std::array idle_driver{cuda::not_initialized, cuda::deinitialized, cud
 /// Owns memory of cuMemAlloc, taken in this thread's context.
 class PlainMemory {
  public:
-  explicit PlainMemory(std::size_t bytes) : context_(current_context()) {
+  explicit PlainMemory(std::size_t bytes) : context_(cuda::current_context()) {
     cuda::check(cuda::driver().mem_alloc(&address_, bytes), "cuMemAlloc");
   }
   ~PlainMemory() {
@@ -131,7 +131,7 @@ Block take_on_device(std::size_t bytes) {
 }
 
 Block take(std::size_t bytes) {
-  if (current_context() != nullptr) return take_on_device(bytes);
+  if (cuda::current_context() != nullptr) return take_on_device(bytes);
   return allocate(bytes);
 }
 
@@ -158,17 +158,10 @@ void finish_stream(cudaStream_t stream) {
   cuda::check(status, "cuStreamSynchronize");
 }
 
-cuda::Context current_context() {
-  const cuda::Driver* const driver = cuda::find_driver();
-  cuda::Context context = nullptr;
-  if (driver == nullptr || driver->ctx_get_current(&context) != cuda::success) return nullptr;
-  return context;
-}
-
-int current_device() { return current_context() != nullptr ? cuda::current_device() : 0; }
+int current_device() { return cuda::current_context() != nullptr ? cuda::current_device() : 0; }
 
 Traits current_traits() {
-  return {.context = cuda::borrowed(current_context()), .device = current_device()};
+  return {.context = cuda::borrowed(cuda::current_context()), .device = current_device()};
 }
 
 void* allocate_memory(std::size_t bytes) {

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <string_view>
 
-#include "core/cuda/api.h"
 #include "core/nccl/include/nccl.h"
 #include "core/nccl/settings.h"
 
@@ -18,8 +17,7 @@ void require_host(const void* pointer, std::string_view name);
 /// cuda::CudaError.
 void finish_stream(cudaStream_t stream);
 
-/// This thread's CUDA context, if there is one, and the number of its device; 0 without one.
-cuda::Context current_context();
+/// The number of this thread's device; 0 without a CUDA context.
 int current_device();
 /// The traits of a communicator that is made on this thread: the program keeps the context.
 Traits current_traits();

@@ -47,15 +47,13 @@ void StreamedCalls::leave_rendezvous() {
 /// Calls through the host and those between devices follow each other.
 void StreamedCalls::join_orders() {
   if (through_host_ == nullptr || between_devices_ == nullptr) return;
-  through_host_->follow_also(between_devices_->order());
-  between_devices_->follow_also(through_host_->order());
+  through_host_->orders().follow_also(between_devices_->orders().own());
+  between_devices_->orders().follow_also(through_host_->orders().own());
 }
 
 const std::shared_ptr<stream::StreamCalls>& StreamedCalls::through_host(cuda::Stream stream) {
   if (through_host_ == nullptr) {
-    cuda::Context context = nullptr;
-    cuda::check(cuda::driver().stream_get_ctx(stream, &context), "cuStreamGetCtx");
-    through_host_ = stream::StreamCalls::make(state_, cuda::borrowed(context));
+    through_host_ = stream::StreamCalls::make(state_, cuda::borrowed(cuda::context_of(stream)));
     has_through_host_.store(true, std::memory_order_release);
     join_orders();
   }

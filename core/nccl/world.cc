@@ -16,13 +16,13 @@ stream::AllRanks& all_ranks_of(const World& world) {
       Member& member = *world.members[rank];
       ranks.push_back(member.share_streams(world.streams[rank]));
       const direct_device::DeviceCalls* const calls = member.device_calls();
-      between_devices.push_back(calls != nullptr ? calls->order() : nullptr);
+      between_devices.push_back(calls != nullptr ? calls->orders().own() : nullptr);
     }
     const auto made = std::make_shared<stream::AllRanks>(std::move(ranks), between_devices);
     for (Member* const member : world.members) {
       member->set_all_ranks(made);
       auto* const calls = member->device_calls();
-      if (calls != nullptr && made->order() != nullptr) calls->follow_also(made->order());
+      if (calls != nullptr && made->order() != nullptr) calls->orders().follow_also(made->order());
     }
   }
   return *world.members.front()->all_ranks();

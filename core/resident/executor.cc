@@ -114,9 +114,7 @@ void Executor::connect(const std::vector<cuda::DevicePointer>& places) {
   const std::size_t table_bytes = places.size() * sizeof places.front();
   std::memcpy(table, places.data(), table_bytes);
   const cuda::OwnedStream stream = cuda::make_stream();
-  check(driver().memcpy_async(places_.own + places_.table, cuda::address_of(table), table_bytes,
-                              stream.get()),
-        "cuMemcpyAsync");
+  cuda::copy(places_.own + places_.table, cuda::address_of(table), table_bytes, stream.get());
   check(driver().stream_synchronize(stream.get()), "cuStreamSynchronize");
 }
 
@@ -139,8 +137,7 @@ std::size_t Executor::held_bytes(const Call& call, Buffer buffer) const {
 void Executor::launch(const Call& call, cuda::DevicePointer input, cuda::DevicePointer output,
                       cuda::Stream stream) {
   const auto copy = [&](cuda::DevicePointer to, cuda::DevicePointer from, Buffer buffer) {
-    const std::size_t bytes = held_bytes(call, buffer);
-    if (bytes > 0) check(driver().memcpy_async(to, from, bytes, stream), "cuMemcpyAsync");
+    cuda::copy(to, from, held_bytes(call, buffer), stream);
   };
   const bool input_is_aligned = input % size_of(call.type) == 0;
   const bool output_is_aligned = output % size_of(call.type) == 0;

@@ -12,15 +12,12 @@
 namespace rondo::stream {
 namespace {
 
-using cuda::check;
-using cuda::driver;
-
 /// Whether it comes from cuMemAlloc, which peers reach once they may reach the device; memory of
 /// pools and of cuMemCreate have permissions of their own.
 bool is_open_to_peers(const void* pointer) {
   int capable = 0;
-  const int status = driver().pointer_get_attribute(&capable, cuda::attribute_ipc_capable,
-                                                    cuda::address_of(pointer));
+  const int status = cuda::driver().pointer_get_attribute(&capable, cuda::attribute_ipc_capable,
+                                                          cuda::address_of(pointer));
   return status == cuda::success && capable != 0;
 }
 
@@ -40,7 +37,7 @@ AllRanks::AllRanks(std::vector<std::shared_ptr<StreamCalls>> ranks,
                    const std::vector<std::shared_ptr<Order>>& others)
     : ranks_(std::move(ranks)) {
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-    orders_of_ranks_.emplace_back(rank, ranks_[rank]->order());
+    orders_of_ranks_.emplace_back(rank, ranks_[rank]->orders().own());
     if (others[rank] != nullptr) orders_of_ranks_.emplace_back(rank, others[rank]);
   }
   try {
@@ -48,7 +45,7 @@ AllRanks::AllRanks(std::vector<std::shared_ptr<StreamCalls>> ranks,
     find_devices();
     reach_each_other();
     order_ = make_order();
-    for (const auto& rank : ranks_) rank->follow_also(order_);
+    for (const auto& rank : ranks_) rank->orders().follow_also(order_);
     log(LogLevel::info, -1,
         "GPU buffers of calls that one thread launches for all " + std::to_string(ranks_.size()) +
             " ranks: combined in place, by kernels on " + words_of_devices(),
@@ -110,9 +107,7 @@ void AllRanks::reach_each_other() const {
     const cuda::RelaxedCapture relaxed;
     const cuda::CurrentContext current(device.context);
     for (const Device& peer : devices_) {
-      if (peer.context == device.context) continue;
-      const int status = driver().ctx_enable_peer_access(peer.context, 0);
-      if (status != cuda::peer_access_already_enabled) check(status, "cuCtxEnablePeerAccess");
+      if (peer.context != device.context) cuda::reach(peer.context);
     }
   }
 }
@@ -128,9 +123,8 @@ bool AllRanks::is_in_reach(const void* pointer, Location where, std::size_t byte
 
 bool AllRanks::are_in_reach(const Request& request, std::size_t rank) const {
   const Call& call = request.call;
-  const bool message = call.collective == Collective::send_recv;
   const auto elements = [&](Buffer buffer, bool moves) -> std::size_t {
-    if (message) return moves ? call.count : 0;
+    if (is_message(request)) return moves ? call.count : 0;
     return held_elements(call, request.counts, buffer, static_cast<int>(rank),
                          static_cast<int>(ranks_.size()))
         .count;
@@ -162,9 +156,7 @@ bool AllRanks::find_streams(const std::vector<std::vector<Request>>& by_rank, Pl
                          std::ranges::any_of(plan.others, [&](const auto& other) {
                            return other.first == request.stream;
                          });
-      cuda::Context context = nullptr;
-      check(driver().stream_get_ctx(request.stream, &context), "cuStreamGetCtx");
-      if (context != ranks_[rank]->context().get()) return false;
+      if (cuda::context_of(request.stream) != ranks_[rank]->context().get()) return false;
       if (known) continue;
       if (!are_same(plan.capture, cuda::capture_of(request.stream))) return false;
       plan.others.emplace_back(request.stream, rank);

@@ -69,9 +69,7 @@ SharedCalls make_calls(const Communicator& communicator) {
         ErrorCode::invalid_usage, "this Communicator handle is empty",
         {.remedy = "make one with from_environment(), or test the handle that split() gave"});
   }
-  const cuda::Driver* const driver = cuda::find_driver();
-  cuda::Context context = nullptr;
-  if (driver != nullptr) driver->ctx_get_current(&context);
+  const cuda::Context context = cuda::current_context();
   if (context == nullptr) {
     throw Error(ErrorCode::invalid_usage, "no CUDA context is current in this thread",
                 {.rank = communicator.rank(),

@@ -5,15 +5,10 @@
 namespace rondo::stream {
 namespace {
 
-using cuda::check;
-using cuda::driver;
-
 constexpr std::size_t scalar_bytes = 8;  ///< the widest type's; scalars of others are shorter
 
 void copy(const void* to, const void* from, std::size_t bytes, cuda::Stream stream) {
-  if (bytes == 0) return;
-  check(driver().memcpy_async(cuda::address_of(to), cuda::address_of(from), bytes, stream),
-        "cuMemcpyAsync");
+  cuda::copy(cuda::address_of(to), cuda::address_of(from), bytes, stream);
 }
 
 void copy_in(const Item& item, std::size_t slice, cuda::Stream stream) {

@@ -29,10 +29,8 @@ Lane::Flag& Lane::done(std::size_t slice) const {
 }
 
 void Lane::write_ready(std::size_t slice, cuda::Stream stream) const {
-  // The default write follows a system-wide fence: the copies before it are seen first.
-  check(driver().stream_write_value(stream, memory_.device_address(&ready(slice)), 1,
-                                    cuda::write_value_default),
-        "cuStreamWriteValue32");
+  // After a fence: the copies before it are seen first.
+  cuda::write_value(memory_.device_address(&ready(slice)), 1, stream);
 }
 
 void Lane::await_done(std::size_t slice, cuda::Stream stream) const {
@@ -44,10 +42,12 @@ void Lane::await_done(std::size_t slice, cuda::Stream stream) const {
 /// refused write is tried once more before the refusal ends the call.
 void Lane::reset_done(std::size_t slice, cuda::Stream stream) const {
   const cuda::DevicePointer flag = memory_.device_address(&done(slice));
-  const int status = driver().stream_write_value(stream, flag, 0, cuda::write_value_default);
-  if (status == cuda::success) return;
-  driver().stream_write_value(stream, flag, 0, cuda::write_value_default);
-  check(status, "cuStreamWriteValue32");
+  try {
+    cuda::write_value(flag, 0, stream);
+  } catch (const cuda::CudaError&) {
+    driver().stream_write_value(stream, flag, 0, cuda::write_value_default);
+    throw;
+  }
 }
 
 bool Lane::take_ready(std::size_t slice) const {

@@ -12,8 +12,6 @@ namespace {
 
 using ByRank = std::vector<std::vector<Request>>;
 
-bool is_message(const Request& request) { return request.call.collective == Collective::send_recv; }
-
 Buffers buffers_of(const Request& request) {
   return {cuda::address_of(request.input), cuda::address_of(request.output)};
 }

@@ -42,6 +42,28 @@ void Order::abandon() {
   (void)captured_last_.release();
 }
 
+void Orders::follow(cuda::Stream stream, const std::optional<cuda::Capture>& capture) {
+  own_->follow(stream, capture);
+  for (const auto& other : others_) other->follow(stream, capture);
+}
+
+void Orders::finish() const {
+  if (!own_->used()) return;
+  const cuda::RelaxedCapture relaxed;
+  const cuda::CurrentContext current(context_);
+  own_->finish();
+}
+
+void Orders::close() {
+  own_.reset();
+  others_.clear();
+}
+
+void Orders::abandon() {
+  if (own_) own_->abandon();
+  for (const auto& other : others_) other->abandon();
+}
+
 void join(cuda::Stream stream, cuda::Stream other, cuda::Event event) {
   if (stream == other) return;
   check(driver().event_record(event, other), "cuEventRecord");

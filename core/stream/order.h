@@ -3,8 +3,11 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "core/cuda/handles.h"
 
@@ -34,6 +37,31 @@ class Order {
   cuda::OwnedEvent captured_last_;      ///< the same within the capture `captured_in_`
   unsigned long long captured_in_ = 0;  ///< under mutex_
   std::atomic<bool> used_{false};
+};
+
+/// The order of calls on one path, which also follow the newest calls on others. One thread at a
+/// time.
+class Orders {
+ public:
+  /// For `context`, which is current.
+  explicit Orders(cuda::Context context) : context_(context), own_(std::make_shared<Order>()) {}
+
+  const std::shared_ptr<Order>& own() const { return own_; }
+  void follow_also(std::shared_ptr<Order> other) { others_.push_back(std::move(other)); }
+  void follow(cuda::Stream stream, const std::optional<cuda::Capture>& capture);
+  void record(cuda::Stream stream, const std::optional<cuda::Capture>& capture) {
+    own_->record(stream, capture);
+  }
+  /// Order::finish() in whatever context and capture.
+  void finish() const;
+  /// Lets go of the events, with the context current; or, where it is gone, of nothing.
+  void close();
+  void abandon();
+
+ private:
+  cuda::Context context_;
+  std::shared_ptr<Order> own_;
+  std::vector<std::shared_ptr<Order>> others_{};
 };
 
 /// Makes `stream` wait for what is in `other`, by `event` of the other one's context.

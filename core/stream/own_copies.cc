@@ -5,10 +5,6 @@ namespace {
 
 constexpr std::size_t most_copies = 64;
 
-bool is_own(const Request& request, int rank) {
-  return request.call.collective == Collective::send_recv && request.peer == rank;
-}
-
 bool are_sides_of_a_copy(const Request& sent, const Request& received) {
   if (sent.call.count != received.call.count || sent.call.type != received.call.type) return false;
   return sent.call.count == 0 || (sent.where.input.on_device && received.where.output.on_device);
@@ -17,11 +13,7 @@ bool are_sides_of_a_copy(const Request& sent, const Request& received) {
 }  // namespace
 
 std::optional<std::vector<OwnCopy>> own_copies(const std::vector<Request>& requests, int rank) {
-  std::vector<const Request*> sent;
-  std::vector<const Request*> received;
-  for (const Request& request : requests) {
-    if (is_own(request, rank)) (request.sends ? sent : received).push_back(&request);
-  }
+  const auto& [sent, received] = OwnMessages(requests, rank);
   const bool fits = sent.size() == received.size() && sent.size() <= most_copies &&
                     2 * sent.size() < requests.size();
   if (!fits) return std::nullopt;
@@ -38,14 +30,13 @@ std::optional<std::vector<OwnCopy>> own_copies(const std::vector<Request>& reque
 }
 
 void leave_out_own(std::vector<Request>& requests, int rank) {
-  std::erase_if(requests, [&](const Request& request) { return is_own(request, rank); });
+  std::erase_if(requests, [&](const Request& request) {
+    return is_message(request) && request.peer == rank;
+  });
 }
 
 void enter(const OwnCopy& copy, cuda::Stream stream) {
-  if (copy.bytes == 0 || copy.from == copy.to) return;
-  cuda::check(cuda::driver().memcpy_async(cuda::address_of(copy.to), cuda::address_of(copy.from),
-                                          copy.bytes, stream),
-              "cuMemcpyAsync");
+  cuda::copy(cuda::address_of(copy.to), cuda::address_of(copy.from), copy.bytes, stream);
 }
 
 }  // namespace rondo::stream

@@ -26,8 +26,6 @@ std::size_t usual_lanes(int ranks) {
   return std::min(most, 2 * std::max<std::size_t>(1, static_cast<std::size_t>(ranks) - 1));
 }
 
-bool is_message(const Request& request) { return request.call.collective == Collective::send_recv; }
-
 /// Whether ranks match them by the order in which they begin.
 bool are_of_one_kind(const Request& a, const Request& b) {
   if (!is_message(a) || !is_message(b)) return is_message(a) == is_message(b);
@@ -93,7 +91,7 @@ StreamCalls::StreamCalls(std::shared_ptr<detail::CommunicatorState> state,
   device_ = cuda::current_device();
   collective_lane_ = std::make_unique<Lane>(collective_slot_bytes);
   add_lanes(usual_lanes(worker_->state().size()));
-  order_ = std::make_shared<Order>();
+  orders_.emplace(context_.get());
   scratch_ = cuda::make_event();
   worker_->watch(context_);
 }
@@ -114,8 +112,7 @@ StreamCalls::~StreamCalls() {
     const cuda::CurrentContext current(context_.get());
     collective_lane_.reset();
     message_lanes_.clear();
-    order_.reset();
-    others_.clear();
+    orders_->close();
     scratch_.reset();
   } catch (const std::exception& error) {
     log(LogLevel::info, -1, std::string("while giving memory back: ") + error.what(),
@@ -128,8 +125,7 @@ StreamCalls::~StreamCalls() {
 void StreamCalls::abandon() {
   if (collective_lane_) collective_lane_->abandon();
   for (const auto& lane : message_lanes_) lane->abandon();
-  if (order_) order_->abandon();
-  for (const auto& other : others_) other->abandon();
+  orders_->abandon();
   (void)scratch_.release();
 }
 
@@ -151,30 +147,6 @@ void StreamCalls::prepare(const std::vector<Request>& requests) {
   if (kinds < 2) return;  // see stream_of()
   if (has_collectives) collective_lane_->make_stream();
   for (std::size_t i = 0; i < messages; ++i) message_lanes_[i]->make_stream();
-}
-
-void StreamCalls::check_context(const Request& request) const {
-  cuda::Context context = nullptr;
-  check(driver().stream_get_ctx(request.stream, &context), "cuStreamGetCtx");
-  if (context == context_.get()) return;
-  throw Error(ErrorCode::invalid_usage,
-              "this stream is of another CUDA context than the communicator's first one",
-              {.rank = worker_->state().rank(),
-               .call = to_string(request.call),
-               .remedy = "use a communicator for one device, and make that device current"});
-}
-
-/// A message to the rank itself needs both sides at once, as no other thread makes calls.
-void StreamCalls::check_messages_to_self(const std::vector<Request>& requests) const {
-  const int rank = worker_->state().rank();
-  std::ptrdiff_t open = 0;
-  for (const Request& request : requests) {
-    if (is_message(request) && request.peer == rank) open += request.sends ? 1 : -1;
-  }
-  if (open == 0) return;
-  throw Error(ErrorCode::invalid_usage,
-              "a send or recv of this rank with itself waits for ever: its other side is missing",
-              {.rank = rank, .peer = rank, .remedy = "put both into one group"});
 }
 
 Kind& StreamCalls::kind_of(Batch& batch, const Request& request) const {
@@ -235,15 +207,15 @@ void StreamCalls::enqueue(std::vector<Request> requests) {
 void StreamCalls::begin(std::vector<Request> requests) {
   worker_->refuse_after_failure();
   const cuda::CurrentContext current(context_.get());  // the null stream is this one's
-  for (const Request& request : requests) check_context(request);
-  check_messages_to_self(requests);
+  const int rank = worker_->state().rank();
+  for (const Request& request : requests) check_context(request, context_.get(), rank);
+  OwnMessages(requests, rank).check_sides(rank);
   prepare(requests);
   const auto capture = cuda::capture_of(requests.front().stream);
   if (!capture) wait_for_earlier();
   traced_ = {};
   for (const Request& request : requests)
     traced_.add(worker_->state(), request, trace::Way::through_host, capture.has_value());
-  const int rank = worker_->state().rank();
   auto copies = own_copies(requests, rank);
   if (copies) leave_out_own(requests, rank);
   putting_ = make_batch(std::move(requests));
@@ -279,7 +251,7 @@ void StreamCalls::end() {
     for (const Kind& kind : batch.kinds) join(stream, stream_of(batch, kind));
     traced_.end(stream);
     for_streams(batch, [&](cuda::Stream each) { join(each, stream); });
-    order_->record(stream, batch.capture);
+    orders_->record(stream, batch.capture);
   });
   if (!putting_->captured) earlier_.push_back(std::move(putting_));
   putting_.reset();
@@ -308,7 +280,7 @@ void StreamCalls::close_off(Batch& batch) {
       while (kind.left < kind.entered) await_next(batch, kind, stream_of(batch, kind));
     }
     for (const Kind& kind : batch.kinds) join(stream, stream_of(batch, kind));
-    order_->record(stream, batch.capture);
+    orders_->record(stream, batch.capture);
   } catch (const Error& error) {
     for (const Kind& kind : batch.kinds) kind.lane->leave();
     log(LogLevel::info, worker_->state().rank(), std::string("after a failure: ") + error.what(),
@@ -330,8 +302,7 @@ void StreamCalls::give_up(Batch& batch, const char* words) {
 /// All of this waits only for what was in the streams before, not for other ranks.
 void StreamCalls::enter_first(Batch& batch) {
   const cuda::Stream stream = batch.items.front().request.stream;
-  order_->follow(stream, batch.capture);
-  for (const auto& other : others_) other->follow(stream, batch.capture);
+  orders_->follow(stream, batch.capture);
   for_streams(batch, [&](cuda::Stream each) { join(stream, each); });
   traced_.begin(stream);
   check(driver().launch_host_func(stream, arrived, &batch), "cuLaunchHostFunc");
@@ -373,13 +344,6 @@ void StreamCalls::wait_for_room(const Batch& batch, const Kind& kind) {
     const std::size_t left = kind.entered - kind.answered.load(std::memory_order_relaxed);
     return left >= Lane::depth && left * each + entries_of_earlier() >= queued_entries;
   });
-}
-
-void StreamCalls::finish() {
-  if (!order_->used()) return;
-  const cuda::RelaxedCapture relaxed;
-  const cuda::CurrentContext current(context_.get());
-  order_->finish();
 }
 
 }  // namespace rondo::stream

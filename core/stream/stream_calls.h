@@ -55,7 +55,7 @@ class StreamCalls {
   /// call succeeds.
   void enqueue(std::vector<Request> requests);
   /// Returns when all that was put into streams is complete, or has failed. Throws CudaError.
-  void finish();
+  void finish() { orders_->finish(); }
 
   /// enqueue() in parts. After one of them throws, the others are not called.
   ///   prepare  takes the memory that is needed
@@ -82,9 +82,7 @@ class StreamCalls {
   const cuda::SharedContext& context() const { return context_; }
   int device() const { return device_; }
   detail::CommunicatorState& state() const { return worker_->state(); }
-  const std::shared_ptr<Order>& order() const { return order_; }
-  /// Calls made here also follow those of `other`.
-  void follow_also(std::shared_ptr<Order> other) { others_.push_back(std::move(other)); }
+  Orders& orders() { return *orders_; }
   /// For join(): of this context.
   cuda::Event scratch() const { return scratch_.get(); }
   /// This exists as long as the graph does.
@@ -92,8 +90,6 @@ class StreamCalls {
 
  private:
   StreamCalls(std::shared_ptr<detail::CommunicatorState> state, cuda::SharedContext context);
-  void check_context(const Request& request) const;
-  void check_messages_to_self(const std::vector<Request>& requests) const;
   void add_lanes(std::size_t messages);
   Kind& kind_of(Batch& batch, const Request& request) const;
   std::shared_ptr<Batch> make_batch(std::vector<Request> requests) const;
@@ -120,8 +116,7 @@ class StreamCalls {
   const std::shared_ptr<Worker> worker_;
   std::unique_ptr<Lane> collective_lane_{};
   std::vector<std::unique_ptr<Lane>> message_lanes_{};
-  std::shared_ptr<Order> order_{};
-  std::vector<std::shared_ptr<Order>> others_{};  ///< of calls beside these
+  std::optional<Orders> orders_{};
   cuda::OwnedEvent scratch_{};                    ///< of join()
   std::shared_ptr<Batch> putting_{};              ///< between begin() and end(), as `traced_`
   std::deque<std::shared_ptr<Batch>> earlier_{};  ///< put before, of which streams may have a part
