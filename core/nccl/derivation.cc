@@ -32,7 +32,7 @@ ncclResult_t split(ncclComm_t comm, int color, int key, ncclComm_t* out,
                 {.remedy = "use 0 and above, or NCCL_SPLIT_NOCOLOR to be in no communicator"});
   }
   Maker maker = [parent, &state, color, key] {
-    parent->finish_streams();
+    parent->streamed().finish();
     return parent->is_revoked() ? state.split_after_failure(color, key) : state.split(color, key);
   };
   if (color == NCCL_SPLIT_NOCOLOR) return issue(Making{nullptr, std::move(maker), out, parent});
@@ -76,7 +76,7 @@ ncclResult_t shrink(ncclComm_t comm, const int* list, int count, ncclComm_t* out
   }
   auto excluded = read_excluded(list, count, state.rank(), state.size());
   Maker maker = [parent, &state, excluded = std::move(excluded)] {
-    parent->finish_streams();
+    parent->streamed().finish();
     return state.shrink(excluded);
   };
   return issue_child(out, config, parent->traits(), std::move(maker), parent);
@@ -129,7 +129,7 @@ ncclResult_t grow(ncclComm_t comm, int ranks, const ncclUniqueId* id, int rank, 
                  .remedy = "pass more ranks than there are; old ranks keep theirs and pass -1"});
   }
   Maker maker = [parent, &state, mine, ranks] {
-    parent->finish_streams();
+    parent->streamed().finish();
     return detail::CommunicatorAccess::state(
         Communicator::from_unique_id(spread(state, mine), state.rank(), ranks));
   };

@@ -48,6 +48,14 @@ std::uintptr_t number_of(ncclComm_t handle) { return reinterpret_cast<std::uintp
                          "after its last call"});
 }
 
+/// It is in the table no more. Null: it was not.
+std::shared_ptr<Member> extract(ncclComm_t handle) {
+  Table& all = table();
+  const std::scoped_lock lock(all.mutex);
+  auto found = all.members.extract(number_of(handle));
+  return found.empty() ? nullptr : std::move(found.mapped());
+}
+
 /// For the other ranks to read what this process shows: longer than GPUs take for a call.
 constexpr std::chrono::milliseconds longest_reading{2000};
 
@@ -96,23 +104,11 @@ std::shared_ptr<Member> member_of(ncclComm_t handle) {
 }
 
 std::shared_ptr<Member> take_handle(ncclComm_t handle) {
-  Table& all = table();
-  const std::scoped_lock lock(all.mutex);
-  const auto found = all.members.find(number_of(handle));
-  if (found == all.members.end()) reject(handle);
-  std::shared_ptr<Member> member = std::move(found->second);
-  all.members.erase(found);
+  std::shared_ptr<Member> member = extract(handle);
+  if (member == nullptr) reject(handle);
   return member;
 }
 
-void forget_handle(ncclComm_t handle) {
-  Table& all = table();
-  std::shared_ptr<Member> last;  // dies after the lock is gone
-  const std::scoped_lock lock(all.mutex);
-  const auto found = all.members.find(number_of(handle));
-  if (found == all.members.end()) return;
-  last = std::move(found->second);
-  all.members.erase(found);
-}
+void forget_handle(ncclComm_t handle) { extract(handle); }
 
 }  // namespace rondo::nccl

@@ -36,7 +36,7 @@ bool needs_stream_order(const Operation& operation) {
   if (cuda::find_driver() == nullptr) return false;
   if (is_captured(operation.stream)) return true;
   // Without data, only the order counts: there is one where the communicator has streams.
-  if (operation.call.count == 0) return operation.member->has_streams();
+  if (operation.call.count == 0) return operation.member->streamed().has_through_host();
   if (operation.where.input.on_device || operation.where.output.on_device) return true;
   return operation.factor != nullptr && cuda::is_device_memory(operation.factor->scalar());
 }
@@ -61,7 +61,7 @@ stream::Request request_of(const Operation& operation) {
 }
 
 void wait_for_stream(const Operation& operation) {
-  operation.member->finish_streams();
+  operation.member->streamed().finish();
   if (operation.call.count > 0) finish_stream(operation.stream);
 }
 
@@ -87,7 +87,8 @@ std::vector<const Operation*> put_into_streams(std::span<const Operation> operat
   for (Asked& each : all) {
     failure.watch([&] {
       each.member->state();
-      together.push_back({&each.member->streams(each.stream), std::move(each.requests)});
+      together.push_back(
+          {each.member->streamed().through_host(each.stream).get(), std::move(each.requests)});
     });
   }
   stream::put_together(together);

@@ -109,9 +109,9 @@ bool Member::poll() {
 
 void Member::rethrow_failure() {
   const detail::CommunicatorState& state = *state_;
-  check_streams();
+  streamed_.rethrow_failure();
   if (const auto failure = state.failure()) {
-    check_streams();  // which may have failed only now, and told the communicator
+    streamed_.rethrow_failure();  // which may have failed only now, and told the communicator
     throw *failure;
   }
   if (const std::exception_ptr error = background_.error()) std::rethrow_exception(error);
@@ -140,7 +140,7 @@ void Member::stop() {
   made().abort("the communicator is shrunk with NCCL_SHRINK_ABORT");
   background_.wait_for_pending();
   background_.wait_for_threads();
-  finish_streams();
+  streamed_.finish();
 }
 
 void Member::close() {
@@ -156,7 +156,7 @@ void Member::close() {
     if (const auto disagreement = silent ? std::nullopt : state_->untold()) throw *disagreement;
     return;
   }
-  finish_streams();
+  streamed_.finish();
   if (calls != nullptr) calls->wait_for_readers();
   std::exception_ptr differs;
   try {
@@ -199,7 +199,7 @@ void Member::give_up(std::shared_ptr<Member> member) {
 void Member::let_go(std::shared_ptr<Member> member) {
   // Ranks that one launch has served hold each other's state, and have no peers in other processes.
   const bool may_wait = member->phase_.load(std::memory_order_acquire) == Phase::ready &&
-                        member->all_ranks() == nullptr;
+                        member->streamed().all_ranks() == nullptr;
   if (!may_wait) return;
   const State state = member->state_;
   // Another owner, such as an open group, may belong to the calling thread.
@@ -233,9 +233,9 @@ void Member::finalize() {
 }
 
 void Member::leave_in_order() {
-  finish_streams();
+  streamed_.finish();
   if (auto* const calls = streamed_.between_devices()) calls->wait_for_readers();
-  check_streams();
+  streamed_.rethrow_failure();
   streamed_.leave_rendezvous();
   state_->finalize();
 }

@@ -93,33 +93,15 @@ class Member : public std::enable_shared_from_this<Member> {
   /// would wait for threads that are not there, and talk to the parent's peers.
   static bool is_left_to_parent(std::shared_ptr<Member>& member);
 
-  /// Its calls in the order of streams. The first call's `stream` says which context the streams
-  /// are of. Throws cuda::CudaError.
-  stream::StreamCalls& streams(cuda::Stream stream) { return *streamed_.through_host(stream); }
-  /// For the thread that makes calls.
-  bool has_streams() const { return streamed_.has_through_host(); }
-  /// A share in them.
-  std::shared_ptr<stream::StreamCalls> share_streams(cuda::Stream stream) {
-    return streamed_.through_host(stream);
-  }
-  /// Its calls between devices; null where they cannot be. For the thread that makes calls.
+  /// Its calls in the order of streams.
+  StreamedCalls& streamed() { return streamed_; }
+  const StreamedCalls& streamed() const { return streamed_; }
+  /// Those between devices, once it is made; null where they cannot be. For the thread that makes
+  /// calls.
   direct_device::DeviceCalls* device_calls() const {
     const bool ready = phase_.load(std::memory_order_acquire) == Phase::ready;
     return ready ? streamed_.between_devices() : nullptr;
   }
-  /// Calls that a thread makes for all ranks at once; null: none was made yet. All members of a
-  /// communicator have the same.
-  const std::shared_ptr<stream::AllRanks>& all_ranks() const { return streamed_.all_ranks(); }
-  void set_all_ranks(std::shared_ptr<stream::AllRanks> all_ranks) {
-    streamed_.set_all_ranks(std::move(all_ranks));
-  }
-  /// Where its threads meet those of other ranks of this process; null: they make their calls
-  /// alone. For the thread that makes calls.
-  Rendezvous* rendezvous() const { return streamed_.rendezvous(); }
-  /// Waits for all calls of these three kinds that were made. Throws cuda::CudaError.
-  void finish_streams() { streamed_.finish(); }
-  /// Throws the failure of calls in streams, if they failed.
-  void check_streams() { streamed_.rethrow_failure(); }
 
   Operators& operators() { return operators_; }
   Registrations& registrations() { return registrations_; }

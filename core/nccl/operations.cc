@@ -187,7 +187,7 @@ ncclResult_t run(Operation operation) {
   }
   if (may_be_on_device) {
     if (needs_stream_order(operation)) {
-      operation.member->streams(operation.stream).enqueue({request_of(operation)});
+      operation.member->streamed().through_host(operation.stream)->enqueue({request_of(operation)});
       return ncclSuccess;
     }
     wait_for_stream(operation);

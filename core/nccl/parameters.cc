@@ -89,45 +89,19 @@ ncclResult_t ncclParamBind(ncclParamHandle_t* out, const char* key) {
   });
 }
 
-RONDO_NCCL_EXPORT(ncclParamGetI8);
-ncclResult_t ncclParamGetI8(ncclParamHandle_t h, int8_t* out) {
-  return read_integer("ncclParamGetI8", h, out);
-}
+#define RONDO_NCCL_PARAMETER(name, Integer)                                                    \
+  RONDO_NCCL_EXPORT(name);                                                                     \
+  ncclResult_t name(ncclParamHandle_t h, Integer* out) { return read_integer(#name, h, out); } \
+  static_assert(true, "takes the semicolon that follows the macro")
 
-RONDO_NCCL_EXPORT(ncclParamGetI16);
-ncclResult_t ncclParamGetI16(ncclParamHandle_t h, int16_t* out) {
-  return read_integer("ncclParamGetI16", h, out);
-}
-
-RONDO_NCCL_EXPORT(ncclParamGetI32);
-ncclResult_t ncclParamGetI32(ncclParamHandle_t h, int32_t* out) {
-  return read_integer("ncclParamGetI32", h, out);
-}
-
-RONDO_NCCL_EXPORT(ncclParamGetI64);
-ncclResult_t ncclParamGetI64(ncclParamHandle_t h, int64_t* out) {
-  return read_integer("ncclParamGetI64", h, out);
-}
-
-RONDO_NCCL_EXPORT(ncclParamGetU8);
-ncclResult_t ncclParamGetU8(ncclParamHandle_t h, uint8_t* out) {
-  return read_integer("ncclParamGetU8", h, out);
-}
-
-RONDO_NCCL_EXPORT(ncclParamGetU16);
-ncclResult_t ncclParamGetU16(ncclParamHandle_t h, uint16_t* out) {
-  return read_integer("ncclParamGetU16", h, out);
-}
-
-RONDO_NCCL_EXPORT(ncclParamGetU32);
-ncclResult_t ncclParamGetU32(ncclParamHandle_t h, uint32_t* out) {
-  return read_integer("ncclParamGetU32", h, out);
-}
-
-RONDO_NCCL_EXPORT(ncclParamGetU64);
-ncclResult_t ncclParamGetU64(ncclParamHandle_t h, uint64_t* out) {
-  return read_integer("ncclParamGetU64", h, out);
-}
+RONDO_NCCL_PARAMETER(ncclParamGetI8, int8_t);
+RONDO_NCCL_PARAMETER(ncclParamGetI16, int16_t);
+RONDO_NCCL_PARAMETER(ncclParamGetI32, int32_t);
+RONDO_NCCL_PARAMETER(ncclParamGetI64, int64_t);
+RONDO_NCCL_PARAMETER(ncclParamGetU8, uint8_t);
+RONDO_NCCL_PARAMETER(ncclParamGetU16, uint16_t);
+RONDO_NCCL_PARAMETER(ncclParamGetU32, uint32_t);
+RONDO_NCCL_PARAMETER(ncclParamGetU64, uint64_t);
 
 RONDO_NCCL_EXPORT(ncclParamGetStr);
 ncclResult_t ncclParamGetStr(ncclParamHandle_t h, const char** out) {

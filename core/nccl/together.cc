@@ -45,7 +45,8 @@ Worlds find_worlds(std::span<const Operation> operations) {
     if (!asked.on_device || !asked.world.is_whole()) return true;
     return std::ranges::any_of(asked.world.members, [](const Member* member) {
       // Where such calls were made, they know best how they failed.
-      return member->is_over() || (member->all_ranks() == nullptr && member->share()->failure());
+      return member->is_over() ||
+             (member->streamed().all_ranks() == nullptr && member->share()->failure());
     });
   });
   return worlds;
@@ -72,7 +73,7 @@ bool are_of_all_ranks(std::span<const Operation> operations) {
 /// Tells the rendezvous of each operation's communicator that it takes another path.
 void pass(std::span<const Operation> operations) {
   for (const Operation& operation : operations) {
-    Rendezvous* const rendezvous = operation.member->rendezvous();
+    Rendezvous* const rendezvous = operation.member->streamed().rendezvous();
     if (rendezvous != nullptr && rendezvous->is_open())
       rendezvous->pass(operation.member->share()->rank(), is_message(operation) ? 0 : 1);
   }
@@ -101,10 +102,10 @@ PutTogether put_together(std::span<const Operation> operations, FirstFailure& fa
 
 bool meet(std::span<const Operation> operations) {
   if (operations.empty()) return false;
-  Rendezvous* const rendezvous = operations.front().member->rendezvous();
+  Rendezvous* const rendezvous = operations.front().member->streamed().rendezvous();
   const bool one = rendezvous != nullptr && rendezvous->is_open() &&
                    std::ranges::all_of(operations, [&](const Operation& operation) {
-                     return operation.member->rendezvous() == rendezvous;
+                     return operation.member->streamed().rendezvous() == rendezvous;
                    });
   if (!one || are_of_all_ranks(operations) || !std::ranges::all_of(operations, may_be_brought)) {
     pass(operations);

@@ -9,23 +9,23 @@ namespace rondo::nccl {
 namespace {
 
 stream::AllRanks& all_ranks_of(const World& world) {
-  if (world.members.front()->all_ranks() == nullptr) {
+  if (world.members.front()->streamed().all_ranks() == nullptr) {
     std::vector<std::shared_ptr<stream::StreamCalls>> ranks;
     std::vector<std::shared_ptr<stream::Order>> between_devices;
     for (std::size_t rank = 0; rank < world.members.size(); ++rank) {
       Member& member = *world.members[rank];
-      ranks.push_back(member.share_streams(world.streams[rank]));
+      ranks.push_back(member.streamed().through_host(world.streams[rank]));
       const direct_device::DeviceCalls* const calls = member.device_calls();
       between_devices.push_back(calls != nullptr ? calls->orders().own() : nullptr);
     }
     const auto made = std::make_shared<stream::AllRanks>(std::move(ranks), between_devices);
     for (Member* const member : world.members) {
-      member->set_all_ranks(made);
+      member->streamed().set_all_ranks(made);
       auto* const calls = member->device_calls();
       if (calls != nullptr && made->order() != nullptr) calls->orders().follow_also(made->order());
     }
   }
-  return *world.members.front()->all_ranks();
+  return *world.members.front()->streamed().all_ranks();
 }
 
 }  // namespace
@@ -58,12 +58,12 @@ bool World::is_whole() const { return std::ranges::count(members, nullptr) == 0;
 
 bool put(const World& world) {
   stream::AllRanks& all_ranks = all_ranks_of(world);
-  for (Member* const member : world.members) member->check_streams();
+  for (Member* const member : world.members) member->streamed().rethrow_failure();
   return all_ranks.put(world.requests);
 }
 
 bool is_closed(const World& world) {
-  const auto& all_ranks = world.members.front()->all_ranks();
+  const auto& all_ranks = world.members.front()->streamed().all_ranks();
   return all_ranks != nullptr && all_ranks->order() == nullptr;
 }
 
