@@ -14,13 +14,6 @@ using RankReports = std::vector<RankReport>;
 
 constexpr std::uint64_t look_back = 32;
 
-Fault fault_for_all(ErrorCode code, std::string message, std::string remedy, std::size_t ranks) {
-  Fault fault{.code = code, .message = std::move(message), .remedy = std::move(remedy)};
-  fault.peer.assign(ranks, -1);
-  fault.call.assign(ranks, "");
-  return fault;
-}
-
 /// Ranks that made the same call, the call, in the order of their first ranks.
 struct CallGroup {
   Call call;
@@ -215,6 +208,15 @@ std::string note(const Scene& scene, const std::vector<int>& behind) {
 }
 
 }  // namespace
+
+Fault fault_for_all(ErrorCode code, std::string message, std::string remedy, std::size_t ranks,
+                    int peer) {
+  return {.code = code,
+          .message = std::move(message),
+          .remedy = std::move(remedy),
+          .peer = std::vector<int>(ranks, peer),
+          .call = std::vector<std::string>(ranks)};
+}
 
 std::string seconds(std::uint64_t milliseconds) {
   std::array<char, 32> text{};

@@ -33,6 +33,10 @@ struct Fault {
   std::vector<std::string> call{};
 };
 
+/// The same error for all, about `peer`.
+Fault fault_for_all(ErrorCode code, std::string message, std::string remedy, std::size_t ranks,
+                    int peer = -1);
+
 struct Verdict {
   std::optional<Fault> fault{};
   std::string note{};  ///< what the reporter waits for; empty: nothing to say

@@ -8,14 +8,6 @@
 namespace rondo::control {
 namespace {
 
-Fault fault_of(ErrorCode code, std::string message, std::string remedy, std::size_t ranks,
-               int peer = -1) {
-  Fault fault{.code = code, .message = std::move(message), .remedy = std::move(remedy)};
-  fault.peer.assign(ranks, peer);
-  fault.call.assign(ranks, "");
-  return fault;
-}
-
 /// When a second report comes during a diagnosis, keeps the one that demands more.
 int weight(const Stall& stall) { return 2 * stall.mismatch + stall.expired; }
 
@@ -54,8 +46,8 @@ void Coordinator::died(int world_rank, Clock::time_point now) {
 
 void Coordinator::tell_of_departed() {
   for (auto& [number, group] : groups_) {
-    if (group.fault || fail_for_loss(number, group)) continue;
-    Departed departed{.communicator = number};
+    if (group.fault || fail_for_loss(group)) continue;
+    Departed departed{.communicator = group.number};
     for (std::size_t member = 0; member < group.members.size(); ++member) {
       const Member& left = group.members[member];
       if (!left.left) continue;
@@ -86,8 +78,8 @@ std::optional<Coordinator::Clock::time_point> Coordinator::next_tick() const {
 void Coordinator::tick(Clock::time_point now) {
   now_ = now;
   for (auto& [number, group] : groups_) {
-    check_diagnosis(number, group);
-    if (group.loss && now_ >= group.loss->deadline) fail_for_loss(number, group);
+    check_diagnosis(group);
+    if (group.loss && now_ >= group.loss->deadline) fail_for_loss(group);
   }
 }
 
@@ -98,6 +90,7 @@ void Coordinator::on(int from, const Open& message) {
   if (!std::ranges::all_of(message.members, in_world)) return;
   Group& group = groups_[message.communicator];
   if (group.members.empty()) {
+    group.number = message.communicator;
     for (const int rank : message.members) group.members.push_back({.world_rank = rank});
   }
   const int self = member_of(group, from);
@@ -107,35 +100,35 @@ void Coordinator::on(int from, const Open& message) {
       group.members.begin(), group.members.end(), message.members.begin(), message.members.end(),
       [](const Member& member, int world_rank) { return member.world_rank == world_rank; });
   if (group.fault) {
-    send_failure(message.communicator, group, static_cast<std::size_t>(self));
+    send_failure(group, static_cast<std::size_t>(self));
   } else if (!same) {
-    fail(
-        message.communicator, group,
-        fault_of(ErrorCode::mismatch,
-                 "rank " + std::to_string(self) + " lists other members of this communicator",
-                 "pass the same ranks, colors and keys on every rank", group.members.size(), self));
+    fail(group,
+         fault_for_all(ErrorCode::mismatch,
+                       "rank " + std::to_string(self) + " lists other members of this communicator",
+                       "pass the same ranks, colors and keys on every rank", group.members.size(),
+                       self));
   }
   for (std::size_t member = 0; member < group.members.size() && !group.fault; ++member) {
     const auto fate = fates_[static_cast<std::size_t>(group.members[member].world_rank)];
     if (fate != Fate::present && !group.members[member].left) {
-      fail_for_gone(message.communicator, group, member);
+      fail_for_gone(group, member);
     }
   }
 }
 
 void Coordinator::on(int from, const Blob& message) {
   const auto [group, self] = sender_of(message.communicator, from);
-  if (self < 0 || group->fault) return;
-  group->members[static_cast<std::size_t>(self)].blob = message.bytes;
-  if (fail_for_loss(message.communicator, *group)) return;
-  check_exchange(message.communicator, *group);
+  if (group == nullptr || group->fault) return;
+  group->members[self].blob = message.bytes;
+  if (fail_for_loss(*group)) return;
+  check_exchange(*group);
 }
 
-void Coordinator::check_exchange(std::uint64_t number, Group& group) {
+void Coordinator::check_exchange(Group& group) {
   const bool complete = std::ranges::all_of(
       group.members, [](const Member& member) { return member.blob.has_value(); });
-  if (!complete) return fail_for_absent(number, group);
-  Blobs all{.communicator = number};
+  if (!complete) return fail_for_absent(group);
+  Blobs all{.communicator = group.number};
   for (auto& member : group.members) {
     all.bytes.push_back(std::move(*member.blob));
     member.blob.reset();
@@ -146,27 +139,26 @@ void Coordinator::check_exchange(std::uint64_t number, Group& group) {
 }
 
 /// A member that has left will not bring what the others wait for.
-void Coordinator::fail_for_absent(std::uint64_t number, Group& group) {
+void Coordinator::fail_for_absent(Group& group) {
   const auto waits = std::ranges::find_if(
       group.members, [](const Member& member) { return member.blob.has_value(); });
   const auto absent = std::ranges::find_if(
       group.members, [](const Member& member) { return member.left && !member.blob; });
   if (group.fault || waits == group.members.end() || absent == group.members.end()) return;
   const auto self = static_cast<std::size_t>(absent - group.members.begin());
-  fail(number, group,
-       fault_of(ErrorCode::mismatch,
-                describe_member(group, self) + " has left the communicator, but rank " +
-                    std::to_string(waits - group.members.begin()) +
-                    " waits for it to make another one",
-                "call split() and dup() on every rank before it finalizes", group.members.size(),
-                static_cast<int>(self)));
+  fail(group, fault_for_all(ErrorCode::mismatch,
+                            describe_member(group, self) + " has left the communicator, but rank " +
+                                std::to_string(waits - group.members.begin()) +
+                                " waits for it to make another one",
+                            "call split() and dup() on every rank before it finalizes",
+                            group.members.size(), static_cast<int>(self)));
 }
 
 void Coordinator::on(int from, const ExchangeExpired& message) {
   const auto [group, self] = sender_of(message.communicator, from);
-  if (self < 0 || group->fault) return;
+  if (group == nullptr || group->fault) return;
   // The blobs went out in the meantime: nothing has expired.
-  if (!group->members[static_cast<std::size_t>(self)].blob) return;
+  if (!group->members[self].blob) return;
   std::vector<int> missing;
   for (std::size_t member = 0; member < group->members.size(); ++member) {
     if (!group->members[member].blob) missing.push_back(static_cast<int>(member));
@@ -175,55 +167,55 @@ void Coordinator::on(int from, const ExchangeExpired& message) {
   std::string text = rank_list(missing) + " did not take part in making the communicator within " +
                      seconds(message.milliseconds);
   if (missing.size() == 1) text += ": " + describe_member(*group, first);
-  fail(message.communicator, *group,
-       fault_of(ErrorCode::bootstrap, std::move(text),
-                "make the communicator on every rank, or raise RONDO_BOOTSTRAP_TIMEOUT",
-                group->members.size(), missing.front()));
+  fail(*group,
+       fault_for_all(ErrorCode::bootstrap, std::move(text),
+                     "make the communicator on every rank, or raise RONDO_BOOTSTRAP_TIMEOUT",
+                     group->members.size(), missing.front()));
 }
 
 void Coordinator::on(int from, const Stall& message) {
   const auto [group, self] = sender_of(message.communicator, from);
-  if (self < 0 || group->fault) return;
+  if (group == nullptr || group->fault) return;
   if (message.peer >= static_cast<int>(group->members.size())) return;
   if (message.mismatch != 0 && message.peer < 0) return;
-  if (fail_for_loss(message.communicator, *group)) return;
+  if (fail_for_loss(*group)) return;
   if (!group->diagnosis) {
-    begin_diagnosis(message.communicator, *group, self, message);
+    begin_diagnosis(*group, static_cast<int>(self), message);
   } else if (!group->next || weight(message) > weight(group->next->second)) {
-    group->next = {self, message};
+    group->next = {static_cast<int>(self), message};
   }
 }
 
-void Coordinator::begin_diagnosis(std::uint64_t number, Group& group, int reporter,
-                                  const Stall& stall) {
+void Coordinator::begin_diagnosis(Group& group, int reporter, const Stall& stall) {
   group.diagnosis = Diagnosis{.number = ++diagnoses_,
                               .reporter = reporter,
                               .stall = stall,
                               .answers = {},
                               .deadline = now_ + patience};
   group.diagnosis->answers.resize(group.members.size());
-  const Message query(Query{
-      .communicator = number, .diagnosis = diagnoses_, .from = first_asked(stall), .to = stall.to});
+  const Message query(Query{.communicator = group.number,
+                            .diagnosis = diagnoses_,
+                            .from = first_asked(stall),
+                            .to = stall.to});
   for (std::size_t member = 0; member < group.members.size(); ++member) {
     if (group.members[member].opened && !group.members[member].left) send(group, member, query);
   }
-  check_diagnosis(number, group);
+  check_diagnosis(group);
 }
 
 void Coordinator::on(int from, const Answer& message) {
   const auto [group, self] = sender_of(message.communicator, from);
-  if (self < 0) return;
+  if (group == nullptr) return;
   if (message.diagnosis == 0) {
-    return take_report(message.communicator, *group, static_cast<std::size_t>(self),
-                       message.report);
+    return take_report(*group, self, message.report);
   }
   if (!group->diagnosis || group->diagnosis->number != message.diagnosis) return;
-  group->diagnosis->answers[static_cast<std::size_t>(self)] = message.report;
-  check_diagnosis(message.communicator, *group);
+  group->diagnosis->answers[self] = message.report;
+  check_diagnosis(*group);
 }
 
 /// Ends the diagnosis when every rank has answered or its time is up.
-void Coordinator::check_diagnosis(std::uint64_t number, Group& group) {
+void Coordinator::check_diagnosis(Group& group) {
   if (!group.diagnosis) return;
   const Diagnosis& diagnosis = *group.diagnosis;
   std::vector<RankReport> rank_reports;
@@ -241,41 +233,41 @@ void Coordinator::check_diagnosis(std::uint64_t number, Group& group) {
   group.diagnosis.reset();
   const auto next = std::exchange(group.next, std::nullopt);
   if (verdict.fault) {
-    fail(number, group, *std::move(verdict.fault));
+    fail(group, *std::move(verdict.fault));
   } else {
     std::string& noted = group.members[reporter].noted;
     if (!verdict.note.empty() && verdict.note != noted) {
       noted = verdict.note;
-      send(group, reporter, Note{.communicator = number, .text = std::move(verdict.note)});
+      send(group, reporter, Note{.communicator = group.number, .text = std::move(verdict.note)});
     }
-    if (next) begin_diagnosis(number, group, next->first, next->second);
+    if (next) begin_diagnosis(group, next->first, next->second);
   }
 }
 
 void Coordinator::on(int from, const Leave& message) {
   const auto [group, self] = sender_of(message.communicator, from);
-  if (self < 0) return;
-  auto& member = group->members[static_cast<std::size_t>(self)];
+  if (group == nullptr) return;
+  auto& member = group->members[self];
   member.opened = true;
   member.left = true;
   member.compares = false;
-  take_report(message.communicator, *group, static_cast<std::size_t>(self), message.report);
-  check_diagnosis(message.communicator, *group);
-  fail_for_absent(message.communicator, *group);
+  take_report(*group, self, message.report);
+  check_diagnosis(*group);
+  fail_for_absent(*group);
   erase_if_left(message.communicator);
 }
 
 void Coordinator::on(int from, const Failure& message) {
   const auto [group, self] = sender_of(message.communicator, from);
-  if (self < 0 || group->fault) return;
-  const int peer = message.peer >= 0 ? message.peer : self;
-  auto fault = fault_of(static_cast<ErrorCode>(message.code),
-                        "rank " + std::to_string(self) + " reports: " + message.message,
-                        message.remedy, group->members.size(), peer);
+  if (group == nullptr || group->fault) return;
+  const int peer = message.peer >= 0 ? message.peer : static_cast<int>(self);
+  auto fault = fault_for_all(static_cast<ErrorCode>(message.code),
+                             "rank " + std::to_string(self) + " reports: " + message.message,
+                             message.remedy, group->members.size(), peer);
   fault.call.assign(group->members.size(), message.call);
   if (peer < static_cast<int>(group->members.size()))
-    fault.peer[static_cast<std::size_t>(peer)] = self;  // not itself
-  fail(message.communicator, *group, std::move(fault), self);
+    fault.peer[static_cast<std::size_t>(peer)] = static_cast<int>(self);  // not itself
+  fail(*group, std::move(fault), static_cast<int>(self));
 }
 
 void Coordinator::gone(int world_rank, Fate fate) {
@@ -289,38 +281,37 @@ void Coordinator::gone(int world_rank, Fate fate) {
     auto& member = group.members[static_cast<std::size_t>(self)];
     const bool missed = !member.left && !group.fault;
     member.left = true;
-    if (missed && fate == Fate::dead) lose(number, group, static_cast<std::size_t>(self));
-    if (missed && fate == Fate::departed)
-      fail_for_gone(number, group, static_cast<std::size_t>(self));
-    if (!group.fault) answer_comparisons(number, group);
+    if (missed && fate == Fate::dead) lose(group, static_cast<std::size_t>(self));
+    if (missed && fate == Fate::departed) fail_for_gone(group, static_cast<std::size_t>(self));
+    if (!group.fault) answer_comparisons(group);
     numbers.push_back(number);
   }
   for (const auto number : numbers) erase_if_left(number);
 }
 
 /// Notifies the members at once if one of them is known to wait.
-void Coordinator::lose(std::uint64_t number, Group& group, std::size_t member) {
+void Coordinator::lose(Group& group, std::size_t member) {
   const bool awaited =
       group.diagnosis || std::ranges::any_of(group.members, [](const Member& other) {
         return other.blob.has_value();
       });
   if (!group.loss) group.loss = Loss{.member = member, .deadline = now_ + grace};
-  if (awaited) fail_for_loss(number, group);
+  if (awaited) fail_for_loss(group);
 }
 
 /// True where there was one: the group has failed.
-bool Coordinator::fail_for_loss(std::uint64_t number, Group& group) {
+bool Coordinator::fail_for_loss(Group& group) {
   if (!group.loss) return false;
-  fail_for_gone(number, group, group.loss->member);
+  fail_for_gone(group, group.loss->member);
   return true;
 }
 
-void Coordinator::fail_for_gone(std::uint64_t number, Group& group, std::size_t member) {
+void Coordinator::fail_for_gone(Group& group, std::size_t member) {
   const bool dead =
       fates_[static_cast<std::size_t>(group.members[member].world_rank)] == Fate::dead;
   fail(
-      number, group,
-      fault_of(
+      group,
+      fault_for_all(
           ErrorCode::peer_lost,
           describe_member(group, member) +
               (dead ? " ended, died or was killed" : " has left the job"),
@@ -330,7 +321,7 @@ void Coordinator::fail_for_gone(std::uint64_t number, Group& group, std::size_t 
           group.members.size(), static_cast<int>(member)));
 }
 
-void Coordinator::fail(std::uint64_t number, Group& group, Fault fault, int origin) {
+void Coordinator::fail(Group& group, Fault fault, int origin) {
   group.fault = std::move(fault);
   group.origin = origin;
   group.loss.reset();
@@ -338,14 +329,14 @@ void Coordinator::fail(std::uint64_t number, Group& group, Fault fault, int orig
   group.next.reset();
   for (std::size_t member = 0; member < group.members.size(); ++member) {
     if (static_cast<int>(member) != origin && group.members[member].opened) {
-      send_failure(number, group, member);
+      send_failure(group, member);
     }
   }
 }
 
-void Coordinator::send_failure(std::uint64_t number, const Group& group, std::size_t member) const {
+void Coordinator::send_failure(const Group& group, std::size_t member) const {
   send(group, member,
-       Failure{.communicator = number,
+       Failure{.communicator = group.number,
                .code = static_cast<std::uint8_t>(group.fault->code),
                .peer = group.fault->peer[member],
                .message = group.fault->message,
@@ -358,9 +349,11 @@ Coordinator::Group* Coordinator::find(std::uint64_t number) {
   return found == groups_.end() ? nullptr : &found->second;
 }
 
-std::pair<Coordinator::Group*, int> Coordinator::sender_of(std::uint64_t number, int from) {
+std::pair<Coordinator::Group*, std::size_t> Coordinator::sender_of(std::uint64_t number, int from) {
   Group* const group = find(number);
-  return {group, group == nullptr ? -1 : member_of(*group, from)};
+  const int self = group == nullptr ? -1 : member_of(*group, from);
+  if (self < 0) return {nullptr, 0};
+  return {group, static_cast<std::size_t>(self)};
 }
 
 int Coordinator::member_of(const Group& group, int world_rank) {

@@ -61,6 +61,7 @@ class Coordinator {
     Clock::time_point deadline{};
   };
   struct Group {
+    std::uint64_t number = 0;  ///< of its communicator
     std::vector<Member> members{};
     std::optional<Fault> fault{};
     int origin = -1;             ///< the member that failed it itself and needs no message
@@ -81,26 +82,25 @@ class Coordinator {
   void gone(int world_rank, Fate fate);
 
   Group* find(std::uint64_t number);
-  /// And which of its members the message's sender is; below 0: none.
-  std::pair<Group*, int> sender_of(std::uint64_t number, int from);
+  /// And which of its members the message's sender is. Null: it is in none.
+  std::pair<Group*, std::size_t> sender_of(std::uint64_t number, int from);
   static int member_of(const Group& group, int world_rank);
   RankReport rank_report(const Group& group, std::size_t member) const;
   std::string describe_member(const Group& group, std::size_t member) const;
   void send(const Group& group, std::size_t member, const Message& message) const;
-  void send_failure(std::uint64_t number, const Group& group, std::size_t member) const;
-  void fail(std::uint64_t number, Group& group, Fault fault, int origin = -1);
-  void fail_for_gone(std::uint64_t number, Group& group, std::size_t member);
-  void lose(std::uint64_t number, Group& group, std::size_t member);
-  bool fail_for_loss(std::uint64_t number, Group& group);
-  void check_exchange(std::uint64_t number, Group& group);
-  void fail_for_absent(std::uint64_t number, Group& group);
-  void begin_diagnosis(std::uint64_t number, Group& group, int reporter, const Stall& stall);
-  void check_diagnosis(std::uint64_t number, Group& group);
-  void take_report(std::uint64_t number, Group& group, std::size_t member,
-                   const CallReport& report);
+  void send_failure(const Group& group, std::size_t member) const;
+  void fail(Group& group, Fault fault, int origin = -1);
+  void fail_for_gone(Group& group, std::size_t member);
+  void lose(Group& group, std::size_t member);
+  bool fail_for_loss(Group& group);
+  void check_exchange(Group& group);
+  void fail_for_absent(Group& group);
+  void begin_diagnosis(Group& group, int reporter, const Stall& stall);
+  void check_diagnosis(Group& group);
+  void take_report(Group& group, std::size_t member, const CallReport& report);
   static bool differs(const Group& group, std::size_t member);
-  void ask_for_comparison(std::uint64_t number, Group& group, const CallReport& report);
-  void answer_comparisons(std::uint64_t number, Group& group);
+  void ask_for_comparison(Group& group, const CallReport& report);
+  void answer_comparisons(Group& group);
   void erase_if_left(std::uint64_t number);
 
   std::vector<HostInfo> hosts_;
