@@ -1,6 +1,8 @@
-// Discovery in a build without libibverbs's headers: it finds nothing and says why.
+// A build without libibverbs's headers: discovery finds nothing, the transport cannot be made, and
+// both say why.
 #include "rondo/error.h"
 #include "transports/verbs/devices.h"
+#include "transports/verbs/verbs.h"
 
 namespace rondo::verbs {
 namespace {
@@ -18,6 +20,10 @@ void CloseContext::operator()(ibv_context*) const noexcept {}
 Context open(const Port& port) {
   throw Error(ErrorCode::configuration, port.device + " cannot be opened: " + why,
               {.remedy = remedy});
+}
+
+std::unique_ptr<Transport> make(const TransportSettings& settings) {
+  throw Error(ErrorCode::configuration, why, {.rank = settings.rank, .remedy = remedy});
 }
 
 }  // namespace rondo::verbs
