@@ -41,6 +41,13 @@ std::vector<std::string> split(std::string_view text, char separator) {
   return parts;
 }
 
+std::string_view take_part(std::string_view& text, char end) {
+  const std::size_t at = std::min(text.find(end), text.size());
+  const std::string_view part = text.substr(0, at);
+  text.remove_prefix(std::min(at + 1, text.size()));
+  return part;
+}
+
 std::string join(std::span<const std::string_view> parts, std::string_view separator) {
   std::string text;
   for (const auto part : parts) {

@@ -10,6 +10,8 @@ namespace rondo {
 
 /// Parts between separators, trimmed of blanks; empty parts are left out.
 std::vector<std::string> split(std::string_view text, char separator);
+/// What `text` begins with, up to `end`; takes it out of `text`, with the end.
+std::string_view take_part(std::string_view& text, char end);
 std::string join(std::span<const std::string_view> parts, std::string_view separator);
 std::string lower_case(std::string_view text);
 /// The candidate that a typing error away from `text` was most likely meant; empty: none is near.

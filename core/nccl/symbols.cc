@@ -1,9 +1,9 @@
 #include "core/nccl/symbols.h"
 
-#include <algorithm>
 #include <array>
 #include <string>
 
+#include "core/base/text.h"
 #include "rondo/error.h"
 
 namespace rondo::nccl {
@@ -81,10 +81,8 @@ constexpr std::array table{
 };
 
 bool contains(std::string_view names, std::string_view name) {
-  for (std::size_t at = 0; at < names.size();) {
-    const std::size_t end = std::min(names.find(' ', at), names.size());
-    if (names.substr(at, end - at) == name) return true;
-    at = end + 1;
+  while (!names.empty()) {
+    if (take_part(names, ' ') == name) return true;
   }
   return false;
 }

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <boost/asio.hpp>
 #include <chrono>
 #include <list>
@@ -25,6 +26,7 @@ using Clock = std::chrono::steady_clock;
 // Every listener exists before addresses are exchanged, so a refusal soon means that the peer is
 // gone; any other failure may come from a network that settles.
 constexpr std::chrono::seconds longest_refusal{1};
+constexpr std::chrono::milliseconds most_time = std::chrono::seconds(10);
 constexpr std::chrono::milliseconds between_tries{20};
 constexpr std::size_t most_strangers = 4096;
 
@@ -81,24 +83,30 @@ struct Stranger {
 
 class Connector::State {
  public:
-  State(int rank, const std::string& address, std::chrono::milliseconds longest_try,
-        OnArrival on_arrival)
-      : rank_(rank),
-        longest_try_(longest_try),
+  State(const TransportSettings& settings, OnArrival on_arrival)
+      : settings_(settings),
+        longest_try_(std::min(most_time, settings.timeout / 2)),
         on_arrival_(std::move(on_arrival)),
         acceptor_(context_) {
     contact_.magic = random_number();
-    listen(address);
+    listen(own_address(settings.interface, settings.family));
     accept();
   }
 
   const Contact& contact() const { return contact_; }
 
-  void connect(std::shared_ptr<Attempt> attempt) {
+  void connect(const Contact& peer, Hello hello, OnConnected on_connected, OnFailure on_failure) {
+    const auto attempt = std::make_shared<Attempt>(context_);
+    hello.magic = peer.magic;
+    hello.communicator = settings_.communicator;
+    hello.from = settings_.rank;
+    attempt->peer = peer;
+    attempt->hello = hello;
+    attempt->on_connected = std::move(on_connected);
+    attempt->on_failure = std::move(on_failure);
     attempts_.push_back(attempt);
-    try_endpoint(std::move(attempt));
+    try_endpoint(attempt);
   }
-  asio::io_context& context() { return context_; }
 
   bool poll() {
     const bool moved = context_.poll() > 0;
@@ -123,7 +131,7 @@ class Connector::State {
 
   Error no_descriptors() const {
     return Error(ErrorCode::system, "out of file descriptors",
-                 {.rank = rank_, .remedy = "raise the limit of open files (ulimit -n)"});
+                 {.rank = settings_.rank, .remedy = "raise the limit of open files (ulimit -n)"});
   }
 
   void listen(const std::string& address) try {
@@ -136,8 +144,9 @@ class Connector::State {
     contact_.endpoints.push_back({address, acceptor_.local_endpoint().port()});
   } catch (const boost::system::system_error& error) {
     if (out_of_descriptors(error.code())) throw no_descriptors();
-    throw Error(ErrorCode::system, "cannot listen on " + address + ": " + error.code().message(),
-                {.rank = rank_, .remedy = "choose another interface with RONDO_SOCKET_IFNAME"});
+    throw Error(
+        ErrorCode::system, "cannot listen on " + address + ": " + error.code().message(),
+        {.rank = settings_.rank, .remedy = "choose another interface with RONDO_SOCKET_IFNAME"});
   }
 
   void accept() {
@@ -162,9 +171,17 @@ class Connector::State {
                        if (error || stranger->hello.magic != contact_.magic) {
                          return warn("dropped an unknown connection on the TCP port");
                        }
+                       if (!is_ours(stranger->hello))
+                         return warn("dropped a connection that is not for this communicator");
                        tune(stranger->socket);
                        on_arrival_(stranger->hello, hand_over(stranger->socket));
                      });
+  }
+
+  bool is_ours(const Hello& hello) const {
+    return hello.version == Hello{}.version && hello.communicator == settings_.communicator &&
+           hello.to == settings_.rank && hello.from >= 0 && hello.from < settings_.ranks &&
+           hello.lane >= 0 && hello.socket >= 0;
   }
 
   void try_endpoint(std::shared_ptr<Attempt> attempt) try {
@@ -260,7 +277,7 @@ class Connector::State {
                  "cannot connect to rank " + std::to_string(attempt.hello.to) + " at " +
                      where(attempt) + (refused ? "" : time) + ": " +
                      (attempt.obstacle ? attempt.obstacle.message() : "no answer"),
-                 {.rank = rank_,
+                 {.rank = settings_.rank,
                   .peer = attempt.hello.to,
                   .remedy = "see whether that rank still runs; choose the interface with "
                             "RONDO_SOCKET_IFNAME; look for a firewall in between"});
@@ -275,10 +292,10 @@ class Connector::State {
     return text;
   }
 
-  void warn(std::string_view text) const { log(LogLevel::warn, rank_, text); }
+  void warn(std::string_view text) const { log(LogLevel::warn, settings_.rank, text); }
 
-  int rank_;
-  std::chrono::milliseconds longest_try_;
+  const TransportSettings settings_;
+  const std::chrono::milliseconds longest_try_;
   OnArrival on_arrival_;
   Contact contact_{};
   Pacing pacing_{};
@@ -289,22 +306,16 @@ class Connector::State {
   std::list<std::shared_ptr<Stranger>> strangers_;
 };
 
-Connector::Connector(int rank, const std::string& address, std::chrono::milliseconds longest_try,
-                     OnArrival on_arrival)
-    : state_(std::make_unique<State>(rank, address, longest_try, std::move(on_arrival))) {}
+Connector::Connector(const TransportSettings& settings, OnArrival on_arrival)
+    : state_(std::make_unique<State>(settings, std::move(on_arrival))) {}
 
 Connector::~Connector() = default;
 
 const Contact& Connector::contact() const { return state_->contact(); }
 
-void Connector::connect(const Contact& peer, const Hello& hello, OnConnected on_connected,
+void Connector::connect(const Contact& peer, Hello hello, OnConnected on_connected,
                         OnFailure on_failure) {
-  auto attempt = std::make_shared<Attempt>(state_->context());
-  attempt->peer = peer;
-  attempt->hello = hello;
-  attempt->on_connected = std::move(on_connected);
-  attempt->on_failure = std::move(on_failure);
-  state_->connect(std::move(attempt));
+  state_->connect(peer, hello, std::move(on_connected), std::move(on_failure));
 }
 
 bool Connector::poll() { return state_->poll(); }

@@ -5,13 +5,12 @@
 
 #include <poll.h>
 
-#include <chrono>
 #include <functional>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "core/base/unique_fd.h"
+#include "core/transport/transport.h"
 #include "rondo/error.h"
 #include "transports/tcp/contact.h"
 
@@ -20,25 +19,26 @@ namespace rondo::tcp {
 /// Works inside poll() only, on the caller's thread.
 class Connector {
  public:
-  /// A peer has connected and said a hello with this rank's magic. The rest is not checked yet.
+  /// A peer has connected and said a hello to this rank, for this communicator. Sockets and slots are
+  /// not checked yet.
   using OnArrival = std::function<void(const Hello&, UniqueFd)>;
   using OnConnected = std::function<void(UniqueFd)>;
   using OnFailure = std::function<void(const Error&)>;
 
-  /// Listens on `address`, on a port the kernel chooses. A connection that is not made within
-  /// `longest_try` fails. Throws Error{system}.
-  Connector(int rank, const std::string& address, std::chrono::milliseconds longest_try,
-            OnArrival on_arrival);
+  /// Listens on the settings' interface, on a port the kernel chooses. A try fails before the call
+  /// that waits for it times out: its failure names the peer, which the call's own time-out cannot.
+  /// Throws Error{system}.
+  Connector(const TransportSettings& settings, OnArrival on_arrival);
   ~Connector();
   Connector(const Connector&) = delete;
   Connector& operator=(const Connector&) = delete;
 
   const Contact& contact() const;
-  /// Connects to the first of the peer's endpoints that answers, trying again until
-  /// `longest_try` is over, then says `hello`. `on_failure` gets a timeout, or peer_lost when the
-  /// peer's machine refuses for a second; either names the peer and its addresses.
-  void connect(const Contact& peer, const Hello& hello, OnConnected on_connected,
-               OnFailure on_failure);
+  /// Connects to the first of the peer's endpoints that answers, trying again until the try is over,
+  /// then says `hello`, in which magic, communicator and `from` are filled in here. `on_failure`
+  /// gets a timeout, or peer_lost when the peer's machine refuses for a second; either names the
+  /// peer and its addresses.
+  void connect(const Contact& peer, Hello hello, OnConnected on_connected, OnFailure on_failure);
 
   /// True when something happened. Throws Error{system} when out of descriptors, and whatever the
   /// callbacks throw.

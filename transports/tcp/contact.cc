@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdio>
 
+#include "core/base/text.h"
 #include "rondo/error.h"
 
 namespace rondo::tcp {
@@ -22,13 +23,6 @@ Number parse_number(std::string_view digits, int base, std::string_view whole) {
       std::from_chars(digits.data(), digits.data() + digits.size(), number, base);
   if (error != std::errc{} || end != digits.data() + digits.size()) throw_malformed(whole);
   return number;
-}
-
-std::string_view take_part(std::string_view& text) {
-  const std::size_t end = std::min(text.find(';'), text.size());
-  const std::string_view part = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return part;
 }
 
 Endpoint parse_endpoint(std::string_view part, std::string_view whole) {
@@ -58,8 +52,8 @@ std::string to_text(const Contact& contact) {
 
 Contact parse_contact(std::string_view text) {
   const std::string_view whole = text;
-  Contact contact{.magic = parse_number<std::uint64_t>(take_part(text), 16, whole)};
-  while (!text.empty()) contact.endpoints.push_back(parse_endpoint(take_part(text), whole));
+  Contact contact{.magic = parse_number<std::uint64_t>(take_part(text, ';'), 16, whole)};
+  while (!text.empty()) contact.endpoints.push_back(parse_endpoint(take_part(text, ';'), whole));
   if (contact.endpoints.empty()) throw_malformed(whole);
   return contact;
 }

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "core/base/log.h"
-#include "core/settings/interface.h"
 #include "core/transport/channel_table.h"
 #include "rondo/error.h"
 #include "transports/tcp/channel.h"
@@ -47,22 +46,15 @@ std::size_t slots_of(const TransportSettings& settings) {
   return 2 * static_cast<std::size_t>(usable_sockets(settings));
 }
 
-/// A try must fail before the waiting call times out: its failure names the peer, which the call's
-/// own time-out cannot.
-std::chrono::milliseconds longest_try(const TransportSettings& settings) {
-  constexpr std::chrono::milliseconds most = std::chrono::seconds(10);
-  return std::min(most, settings.timeout / 2);
-}
-
 class TcpTransport final : public Transport {
  public:
   explicit TcpTransport(const TransportSettings& settings)
       : settings_(settings),
         sockets_(usable_sockets(settings)),
         slot_bytes_(choose_slot_bytes(settings, preferred_slot_bytes, slots_of(settings))),
-        connector_(
-            settings.rank, own_address(settings.interface, settings.family), longest_try(settings),
-            [this](const Hello& hello, UniqueFd socket) { arrive(hello, std::move(socket)); }) {}
+        connector_(settings, [this](const Hello& hello, UniqueFd socket) {
+          arrive(hello, std::move(socket));
+        }) {}
 
   ~TcpTransport() override {
     std::vector<Connection> used;
@@ -170,10 +162,7 @@ class TcpTransport final : public Transport {
   void begin_connecting(TcpSendChannel& channel, const End& end, int socket) {
     const Contact& contact = contacts_[static_cast<std::size_t>(end.first)];
     const auto index = static_cast<std::size_t>(socket);
-    const Hello hello{.magic = contact.magic,
-                      .communicator = settings_.communicator,
-                      .from = settings_.rank,
-                      .to = end.first,
+    const Hello hello{.to = end.first,
                       .lane = end.second,
                       .socket = socket,
                       .sockets = sockets_,
@@ -194,11 +183,6 @@ class TcpTransport final : public Transport {
   }
 
   void arrive(const Hello& hello, UniqueFd socket) {
-    if (hello.version != Hello{}.version || hello.communicator != settings_.communicator ||
-        hello.to != settings_.rank || hello.from < 0 || hello.from >= settings_.ranks ||
-        hello.lane < 0 || hello.socket < 0) {
-      return warn("dropped a TCP connection that is not for this communicator");
-    }
     TcpReceiveChannel& channel = receiver_at({hello.from, hello.lane});
     if (hello.sockets != sockets_ || hello.slot_bytes != slot_bytes_) {
       return channel.fail(different_settings(hello));

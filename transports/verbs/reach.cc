@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
+#include "core/base/environment.h"
+#include "core/base/text.h"
 #include "rondo/error.h"
 #include "transports/verbs/devices.h"
 
@@ -19,19 +20,10 @@ constexpr int kinds = 3;
               {.remedy = "use the same version of rondo on every rank"});
 }
 
-std::string_view take(std::string_view& text, char end) {
-  const std::size_t at = std::min(text.find(end), text.size());
-  const std::string_view part = text.substr(0, at);
-  text.remove_prefix(std::min(at + 1, text.size()));
-  return part;
-}
-
 int parse_number(std::string_view digits, int most, std::string_view whole) {
-  int number = -1;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc{} || end != digits.data() + digits.size() || number < 0 || number > most)
-    throw_malformed(whole);
-  return number;
+  const auto number = parse_integer(digits).value_or(-1);
+  if (number < 0 || number > most) throw_malformed(whole);
+  return static_cast<int>(number);
 }
 
 std::array<std::uint8_t, 16> parse_bytes(std::string_view digits, std::string_view whole) {
@@ -47,9 +39,9 @@ std::array<std::uint8_t, 16> parse_bytes(std::string_view digits, std::string_vi
 
 PortName parse_name(std::string_view text) {
   const std::string_view whole = text;
-  PortName port{.device = std::string(take(text, '/'))};
-  port.port = parse_number(take(text, '/'), 255, whole);
-  port.gid.kind = static_cast<GidKind>(parse_number(take(text, '/'), kinds - 1, whole));
+  PortName port{.device = std::string(take_part(text, '/'))};
+  port.port = parse_number(take_part(text, '/'), 255, whole);
+  port.gid.kind = static_cast<GidKind>(parse_number(take_part(text, '/'), kinds - 1, whole));
   port.gid.bytes = parse_bytes(text, whole);
   return port;
 }
@@ -85,7 +77,7 @@ std::string to_text(std::span<const PortName> ports) {
 
 std::vector<PortName> parse_ports(std::string_view text) {
   std::vector<PortName> ports;
-  while (!text.empty()) ports.push_back(parse_name(take(text, ';')));
+  while (!text.empty()) ports.push_back(parse_name(take_part(text, ';')));
   return ports;
 }
 

@@ -1,8 +1,8 @@
 #include "transports/verbs/selection.h"
 
 #include <algorithm>
-#include <charconv>
 
+#include "core/base/environment.h"
 #include "core/base/text.h"
 #include "core/settings/settings.h"
 #include "rondo/error.h"
@@ -20,10 +20,8 @@ namespace {
 
 /// A decimal number from 1 to 255, or 0 for anything else.
 int parse_port(std::string_view text) {
-  int port = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, port);
-  return error == std::errc{} && stop == end && port >= 1 && port <= 255 ? port : 0;
+  const auto port = parse_integer(text).value_or(0);
+  return port >= 1 && port <= 255 ? static_cast<int>(port) : 0;
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "core/base/log.h"
-#include "core/settings/interface.h"
 #include "core/transport/channel_table.h"
 #include "rondo/error.h"
 #include "transports/tcp/connector.h"
@@ -33,12 +32,6 @@ constexpr char separator = '|';
 using Channels = ChannelTable<VerbsSendChannel, VerbsReceiveChannel>;
 using End = Channels::End;
 
-/// A try must fail before the call that waits for it times out.
-std::chrono::milliseconds longest_try(const TransportSettings& settings) {
-  constexpr std::chrono::milliseconds most = std::chrono::seconds(10);
-  return std::min(most, settings.timeout / 2);
-}
-
 /// Where a peer listens, and its ports.
 struct Address {
   Contact contact{};
@@ -59,9 +52,9 @@ class VerbsTransport final : public Transport {
         ports_(make_settings(settings.infiniband), settings.rank),
         slots_{.count = slots,
                .bytes = choose_slot_bytes(settings, preferred_slot_bytes, 2 * slots)},
-        connector_(
-            settings.rank, own_address(settings.interface, settings.family), longest_try(settings),
-            [this](const Hello& hello, UniqueFd socket) { arrive(hello, std::move(socket)); }) {
+        connector_(settings, [this](const Hello& hello, UniqueFd socket) {
+          arrive(hello, std::move(socket));
+        }) {
     if (!settings.infiniband.reads_gpus) return;
     const std::string& why_not = ports_.why_not_gpus();
     log(LogLevel::info, settings_.rank,
@@ -179,24 +172,13 @@ class VerbsTransport final : public Transport {
   }
 
   void connect(VerbsSendChannel& channel, const Contact& contact, int peer, int lane) {
-    const Hello hello{.magic = contact.magic,
-                      .communicator = settings_.communicator,
-                      .from = settings_.rank,
-                      .to = peer,
-                      .lane = lane,
-                      .sockets = 1,
-                      .slot_bytes = slots_.bytes};
+    const Hello hello{.to = peer, .lane = lane, .sockets = 1, .slot_bytes = slots_.bytes};
     connector_.connect(
         contact, hello, [&channel](UniqueFd socket) { channel.begin(std::move(socket)); },
         [&channel](const Error& error) { channel.fail(error); });
   }
 
   void arrive(const Hello& hello, UniqueFd socket) {
-    if (hello.version != Hello{}.version || hello.communicator != settings_.communicator ||
-        hello.to != settings_.rank || hello.from < 0 || hello.from >= settings_.ranks ||
-        hello.lane < 0) {
-      return warn("dropped a verbs connection that is not for this communicator");
-    }
     VerbsReceiveChannel& channel = receiver_at({hello.from, hello.lane});
     if (channel.met()) return warn("dropped a second connection for one channel");
     channel.begin(std::move(socket));
