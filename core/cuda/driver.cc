@@ -92,11 +92,12 @@ int current_device() {
 }
 
 bool is_device_memory(const void* pointer) {
-  const Driver* const cuda = find_driver();
-  if (cuda == nullptr || pointer == nullptr || cuda->pointer_get_attribute == nullptr) return false;
-  unsigned type = 0;
-  const int status = cuda->pointer_get_attribute(&type, attribute_memory_type, address_of(pointer));
-  return status == success && type == device_memory;
+  return pointer != nullptr &&
+         pointer_attribute<unsigned>(attribute_memory_type, address_of(pointer)) == device_memory;
+}
+
+bool is_managed(DevicePointer pointer) {
+  return pointer_attribute<unsigned>(attribute_managed, pointer).value_or(0) != 0;
 }
 
 MemoryInfo memory_at(const void* pointer) {

@@ -4,6 +4,7 @@
 // versions of the CUDA runtime, as it uses none. See also api.h and handles.h.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "core/base/symbols.h"
@@ -122,12 +123,26 @@ const Driver& driver();
 void check(int status, std::string_view function,
            std::string_view remedy = "look for an earlier failure of CUDA in this process");
 
+/// An attribute of the memory at `pointer`; nothing where the driver does not tell, or is not there.
+template <class Value>
+std::optional<Value> pointer_attribute(int attribute, DevicePointer pointer) {
+  const Driver* const cuda = find_driver();
+  Value value{};
+  if (cuda == nullptr || cuda->pointer_get_attribute == nullptr ||
+      cuda->pointer_get_attribute(&value, attribute, pointer) != success)
+    return std::nullopt;
+  return value;
+}
+
 /// The number of the current context's device. Throws CudaError.
 int current_device();
 
 /// Whether `pointer` is a device's (or managed) memory. Without the driver, and where it was not
 /// initialised: never. Thread-safe.
 bool is_device_memory(const void* pointer);
+
+/// Whether all devices reach it, as the driver moves it. Likewise.
+bool is_managed(DevicePointer pointer);
 
 /// What a program may have given as a buffer.
 enum class MemoryKind { host, device, none };

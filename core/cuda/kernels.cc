@@ -141,12 +141,4 @@ void Kernels::combine(const Combination& how, DevicePointer target,
   run(work, stream);
 }
 
-void Kernels::copy(std::span<const DevicePointer> targets, DevicePointer source, std::size_t bytes,
-                   Stream stream) const {
-  Work work{.how = {.type = DataType::uint8}, .count = bytes, .targets = targets.size()};
-  work.pointers.push_back(source);
-  work.pointers.insert(work.pointers.end(), targets.begin(), targets.end());
-  run(work, stream);
-}
-
 }  // namespace rondo::cuda

@@ -68,9 +68,6 @@ class Kernels {
   /// The same for one piece: all sources into one target.
   void combine(const Combination& how, DevicePointer target, std::span<const DevicePointer> sources,
                std::size_t count, Stream stream) const;
-  /// One source to several targets, bit by bit.
-  void copy(std::span<const DevicePointer> targets, DevicePointer source, std::size_t bytes,
-            Stream stream) const;
 
  private:
   void launch(const device::Pieces& pieces, std::size_t count, const Combination& how,

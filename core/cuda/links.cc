@@ -45,11 +45,7 @@ Link link_between(int device, int peer) noexcept {
 }
 
 int device_of(DevicePointer pointer) noexcept {
-  const Driver* const driver = find_driver();
-  int device = -1;
-  if (driver == nullptr || driver->pointer_get_attribute == nullptr) return -1;
-  const int status = driver->pointer_get_attribute(&device, attribute_device_ordinal, pointer);
-  return status == success ? device : -1;
+  return pointer_attribute<int>(attribute_device_ordinal, pointer).value_or(-1);
 }
 
 std::string words_of_links(std::span<const int> devices) {

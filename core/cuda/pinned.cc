@@ -7,28 +7,23 @@
 
 namespace rondo::cuda {
 
-class PinnedMemory::Block {
- public:
-  explicit Block(std::size_t bytes) : memory_(allocate(bytes)) {
-    check(driver().mem_host_register(memory_.data(), memory_.size(),
-                                     register_portable | register_device_map),
-          "cuMemHostRegister");
-    const int status = driver().mem_host_get_device_pointer(&base_, memory_.data(), 0);
-    if (status == success) return;
-    driver().mem_host_unregister(memory_.data());
-    check(status, "cuMemHostGetDevicePointer");
-  }
-  ~Block() { driver().mem_host_unregister(memory_.data()); }
-  Block(const Block&) = delete;
-  Block& operator=(const Block&) = delete;
+PageLock::PageLock(void* memory, std::size_t bytes) : memory_(memory) {
+  check(driver().mem_host_register(memory, bytes, register_portable | register_device_map),
+        "cuMemHostRegister");
+  const int status = driver().mem_host_get_device_pointer(&base_, memory, 0);
+  if (status == success) return;
+  driver().mem_host_unregister(memory);
+  check(status, "cuMemHostGetDevicePointer");
+}
 
-  std::byte* data() const { return static_cast<std::byte*>(memory_.data()); }
-  std::size_t size() const { return memory_.size(); }
-  DevicePointer base() const { return base_; }
+PageLock::~PageLock() {
+  if (memory_ != nullptr) driver().mem_host_unregister(memory_);
+}
 
- private:
-  Memory memory_;
-  DevicePointer base_ = 0;
+struct PinnedMemory::Block {
+  explicit Block(std::size_t bytes) : memory(allocate(bytes)), lock(memory.data(), memory.size()) {}
+  Memory memory;
+  PageLock lock;
 };
 
 PinnedMemory::PinnedMemory(std::size_t bytes)
@@ -36,21 +31,21 @@ PinnedMemory::PinnedMemory(std::size_t bytes)
   if (block_ == nullptr) {
     block_ = std::make_shared<Block>(bytes);
   } else {
-    std::memset(block_->data(), 0, block_->size());
+    std::memset(data(), 0, size());
   }
 }
 
 PinnedMemory::~PinnedMemory() {
   if (block_ == nullptr || spares_ == nullptr) return;
-  const std::size_t bytes = block_->size();
+  const std::size_t bytes = size();
   spares_->keep(bytes, std::move(block_));
 }
 
-std::byte* PinnedMemory::data() const { return block_->data(); }
-std::size_t PinnedMemory::size() const { return block_->size(); }
+std::byte* PinnedMemory::data() const { return static_cast<std::byte*>(block_->memory.data()); }
+std::size_t PinnedMemory::size() const { return block_->memory.size(); }
 
 DevicePointer PinnedMemory::device_address(const void* pointer) const {
-  return block_->base() + (address_of(pointer) - address_of(block_->data()));
+  return block_->lock.device_address(pointer);
 }
 
 }  // namespace rondo::cuda

@@ -9,7 +9,6 @@
 #include <random>
 #include <sstream>
 
-#include "core/cuda/driver.h"
 #include "core/cuda/spares.h"
 
 namespace rondo::direct_device {
@@ -135,20 +134,6 @@ FlagSegment FlagSegment::open(const std::string& address, int ranks) {
   return made;
 }
 
-void FlagSegment::register_memory() {
-  constexpr unsigned flags = cuda::register_portable | cuda::register_device_map;
-  cuda::check(cuda::driver().mem_host_register(base(), bytes(ranks_), flags), "cuMemHostRegister");
-  const int status = cuda::driver().mem_host_get_device_pointer(&registered_, base(), 0);
-  if (status == cuda::success) return;
-  cuda::driver().mem_host_unregister(base());
-  registered_ = 0;
-  cuda::check(status, "cuMemHostGetDevicePointer");
-}
-
-FlagSegment::~FlagSegment() {
-  if (registered_ != 0 && base() != nullptr) cuda::driver().mem_host_unregister(base());
-}
-
 std::uint32_t& FlagSegment::word(int index) const {
   return *reinterpret_cast<std::uint32_t*>(base() + static_cast<std::size_t>(index) * line);
 }
@@ -187,10 +172,6 @@ void FlagSegment::forget_reading(int rank) const {
   // relaxed: only this thread writes it. seq_cst: see DeviceCalls::find_buffers().
   if (newest.load(std::memory_order_relaxed) != 0 && !is_reading(rank))
     newest.store(0, std::memory_order_seq_cst);
-}
-
-cuda::DevicePointer FlagSegment::device_address(const std::uint32_t& word) const {
-  return registered_ + (cuda::address_of(&word) - cuda::address_of(base()));
 }
 
 FlagSegment::Announcement* FlagSegment::announcements() const {

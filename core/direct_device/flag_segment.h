@@ -19,7 +19,7 @@
 #include <optional>
 #include <string>
 
-#include "core/cuda/api.h"
+#include "core/cuda/pinned.h"
 #include "core/memory/shared_memory.h"
 #include "rondo/types.h"
 
@@ -84,15 +84,11 @@ class FlagSegment {
   /// The memory that another rank of this machine, perhaps another process, made. Throws
   /// Error{system} where it cannot be reached: as another user, or from another pid namespace.
   static FlagSegment open(const std::string& address, int ranks);
-  FlagSegment(FlagSegment&&) noexcept = default;
-  FlagSegment& operator=(FlagSegment&&) noexcept = default;
-  ~FlagSegment();
-
   /// The address by which others open it.
   const std::string& address() const { return address_; }
   /// Makes it known to the driver, for every context of this process, until the destructor, which
   /// then needs a current context. Throws CudaError.
-  void register_memory();
+  void register_memory() { lock_.emplace(base(), bytes(ranks_)); }
 
   /// `place`: a half or a slot.
   std::uint32_t& signal(Signal kind, int place, int from, int to) const;
@@ -139,7 +135,9 @@ class FlagSegment {
   /// is complete, so that numbers that are 2^31 entries apart are never compared.
   void forget_reading(int rank) const;
   /// The address by which a stream knows a word of this segment.
-  cuda::DevicePointer device_address(const std::uint32_t& word) const;
+  cuda::DevicePointer device_address(const std::uint32_t& word) const {
+    return lock_->device_address(&word);
+  }
 
   /// How many calls of each rank can be compared.
   static constexpr std::size_t announced = 256;
@@ -190,7 +188,7 @@ class FlagSegment {
   Mapping mapping_{};      ///< where it was opened
   int ranks_ = 0;
   std::string address_{};
-  cuda::DevicePointer registered_ = 0;  ///< the base's address for streams; 0: not registered
+  std::optional<cuda::PageLock> lock_{};  ///< once it is registered
 };
 
 }  // namespace rondo::direct_device

@@ -35,10 +35,9 @@ namespace {
 /// Where kernels of the current context reach it; 0: nowhere, as far as the driver knows.
 cuda::DevicePointer reachable(const void* pointer) {
   if (cuda::is_device_memory(pointer)) return cuda::address_of(pointer);
-  cuda::DevicePointer reached = 0;
-  const int status = cuda::driver().pointer_get_attribute(&reached, cuda::attribute_device_pointer,
-                                                          cuda::address_of(pointer));
-  return status == cuda::success ? reached : 0;
+  return cuda::pointer_attribute<cuda::DevicePointer>(cuda::attribute_device_pointer,
+                                                      cuda::address_of(pointer))
+      .value_or(0);
 }
 
 }  // namespace

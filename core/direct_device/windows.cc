@@ -6,21 +6,11 @@
 #include <sstream>
 
 #include "core/base/log.h"
+#include "core/cuda/links.h"
 #include "core/direct_device/descriptors.h"
 
 namespace rondo::direct_device {
 namespace {
-
-using cuda::check;
-using cuda::driver;
-
-/// An attribute of the memory at `address`.
-template <class Value>
-Value attribute(int number, cuda::DevicePointer address) {
-  Value value{};
-  check(driver().pointer_get_attribute(&value, number, address), "cuPointerGetAttribute");
-  return value;
-}
 
 /// Why this rank's buffer cannot be read by others; empty: nothing is known against it. For the
 /// current context.
@@ -29,12 +19,12 @@ std::string objection_to(const void* buffer, std::size_t bytes) {
   if (!cuda::is_device_memory(buffer)) return "it is in the host's memory";
   const cuda::DevicePointer address = cuda::address_of(buffer);
   const int device = cuda::current_device();
-  if (const int its = attribute<int>(cuda::attribute_device_ordinal, address); its != device) {
+  if (const int its = cuda::device_of(address); its != device) {
     return "it is on device " + std::to_string(its) + ", and the communicator's is " +
            std::to_string(device);
   }
   // The driver does not tell the range of managed memory.
-  if (attribute<int>(cuda::attribute_managed, address) != 0) return "it is managed memory";
+  if (cuda::is_managed(address)) return "it is managed memory";
   const cuda::Range range = cuda::range_of(address);
   const bool beyond = bytes > range.bytes - (address - range.begin);
   if (beyond && cuda::segments_of(address, bytes).empty())
@@ -98,7 +88,7 @@ Windows::Offer Windows::offer(const void* buffer, std::size_t bytes) const {
   if (!mine.obstacle.empty()) return mine;
   const cuda::DevicePointer address = cuda::address_of(buffer);
   mine.bytes = bytes;
-  const bool shared = attribute<int>(cuda::attribute_ipc_capable, address) != 0;
+  const bool shared = cuda::pointer_attribute<int>(cuda::attribute_ipc_capable, address) == 1;
   const auto segments = shared ? std::vector<cuda::Range>() : cuda::segments_of(address, bytes);
   const bool named = shared && !heap_.in_one_process();
   mine.memory = segments.empty()

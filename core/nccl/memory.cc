@@ -9,7 +9,6 @@
 #include <variant>
 
 #include "core/base/log.h"
-#include "core/cuda/dmabuf.h"
 #include "core/cuda/handles.h"
 #include "core/cuda/segments.h"
 #include "core/memory/device_blocks.h"

@@ -15,10 +15,8 @@ namespace {
 /// Whether it comes from cuMemAlloc, which peers reach once they may reach the device; memory of
 /// pools and of cuMemCreate have permissions of their own.
 bool is_open_to_peers(const void* pointer) {
-  int capable = 0;
-  const int status = cuda::driver().pointer_get_attribute(&capable, cuda::attribute_ipc_capable,
-                                                          cuda::address_of(pointer));
-  return status == cuda::success && capable != 0;
+  const auto address = cuda::address_of(pointer);
+  return cuda::pointer_attribute<int>(cuda::attribute_ipc_capable, address).value_or(0) != 0;
 }
 
 /// Whether every context has a stream of this name: null and the driver's small numbers.

@@ -47,27 +47,18 @@ void check_end(const UserMemory& memory, const cuda::MemoryInfo& there, const Ca
          "check the count and the data type, or take more memory", call, home);
 }
 
-bool is_managed(cuda::DevicePointer address) {
-  unsigned managed = 0;
-  return cuda::driver().pointer_get_attribute(&managed, cuda::attribute_managed, address) ==
-             cuda::success &&
-         managed != 0;
-}
-
 /// By peer access, or because the memory was mapped so. True also where the driver does not say.
 bool is_open_to(cuda::Context context, cuda::DevicePointer address) {
   const cuda::CurrentContext current(context);
-  unsigned long long flags = 0;
-  return cuda::driver().pointer_get_attribute(&flags, cuda::attribute_access_flags, address) !=
-             cuda::success ||
-         flags == cuda::read_and_write;
+  return cuda::pointer_attribute<unsigned long long>(cuda::attribute_access_flags, address)
+             .value_or(cuda::read_and_write) == cuda::read_and_write;
 }
 
 void check_device(const UserMemory& memory, int device, const Call& call, const Home& home) {
   if (home.context == nullptr) return;
   const cuda::DevicePointer address = cuda::address_of(memory.begin);
   if (device == home.device || device < 0) return;
-  if (is_managed(address) || is_open_to(home.context, address)) return;
+  if (cuda::is_managed(address) || is_open_to(home.context, address)) return;
   reject("the " + std::string(memory.name) + " at " + words_of(memory.begin) +
              " is memory of GPU " + std::to_string(device) + ", which GPU " +
              std::to_string(home.device) + " of this communicator does not reach",

@@ -240,6 +240,16 @@ TEST_CASE("many pieces take several launches, and a target may be left out", "[k
   CHECK(wrong == 0);
 }
 
+/// One source to several targets, bit by bit.
+cuda::Work copy_of(std::vector<DevicePointer> targets, DevicePointer source, std::size_t bytes) {
+  cuda::Work work{.how = {.type = DataType::uint8},
+                  .count = bytes,
+                  .targets = targets.size(),
+                  .pointers = targets};
+  work.pointers.insert(work.pointers.begin(), source);
+  return work;
+}
+
 TEST_CASE("copies keep every bit, whatever the alignment", "[kernels]") {
   const Device device;
   std::mt19937 random(4);
@@ -251,8 +261,8 @@ TEST_CASE("copies keep every bit, whatever the alignment", "[kernels]") {
       const Place source(from[0], offset);
       const Place first(Buffer(bytes, 0), offset);
       const Place second(Buffer(bytes, 0), 0);
-      const std::vector<DevicePointer> targets{first.pointer(), second.pointer()};
-      device.kernels().copy(targets, source.pointer(), bytes, device.stream());
+      device.kernels().run(copy_of({first.pointer(), second.pointer()}, source.pointer(), bytes),
+                           device.stream());
       device.finish();
       const std::vector<std::byte> expected(from[0].data, from[0].data + bytes);
       CHECK(testing::count_wrong<E>(expected, first.get()) == 0);
@@ -272,8 +282,8 @@ TEST_CASE("kernels refuse wrong arguments, and name the driver's errors", "[kern
   CHECK_THROWS_WITH(cuda::Kernels(std::span<const std::byte>()),
                     Catch::Contains("no device kernels"));
   fake_fail_next("cuLaunchKernel", 719);
-  CHECK_THROWS_WITH(device.kernels().copy(std::vector{place.pointer()}, place.pointer() + 32, 32,
-                                          device.stream()),
+  const cuda::Work copy = copy_of({place.pointer()}, place.pointer() + 32, 32);
+  CHECK_THROWS_WITH(device.kernels().run(copy, device.stream()),
                     Catch::Contains("cuLaunchKernel failed with CUDA error 719"));
   fake_fail_next("cuModuleLoadData", 200);
   CHECK_THROWS_AS(cuda::Kernels(std::as_bytes(std::span("any"))), cuda::CudaError);
