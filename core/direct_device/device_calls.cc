@@ -6,6 +6,7 @@
 
 #include "core/base/log.h"
 #include "core/direct_device/resident_call.h"
+#include "core/stream/own_messages.h"
 #include "core/stream/wait.h"
 
 namespace rondo::direct_device {
@@ -156,7 +157,7 @@ void DeviceCalls::begin(const stream::Request& request) {
   const StagingHeap& heap = watcher_->heap();
   heap.flags().forget_reading(heap.rank());
   const cuda::CurrentContext current(context_);
-  stream::check_context(request, context_, heap.rank());
+  stream::check_context(request.stream, request.call, context_, heap.rank());
   current_.begin(request.stream);
   const resident::Executor* const executor = watcher_->executor();
   const bool waits = executor != nullptr && executor->serves(request.call);
@@ -265,7 +266,7 @@ void DeviceCalls::begin(std::vector<stream::Request> group, const std::vector<bo
   heap.flags().forget_reading(heap.rank());
   const cuda::CurrentContext current(context_);
   for (std::size_t i = 0; i < group.size(); ++i) {
-    if (served[i]) stream::check_context(group[i], context_, heap.rank());
+    if (served[i]) stream::check_context(group[i].stream, group[i].call, context_, heap.rank());
   }
   announce(group, served);
   current_.number = 0;

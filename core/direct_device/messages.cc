@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/stream/order.h"
+#include "core/stream/own_messages.h"
 
 namespace rondo::direct_device {
 

@@ -34,19 +34,12 @@ std::string obstacle_of(const detail::CommunicatorState& state, cuda::Context co
 /// path.
 bool agrees(const detail::CommunicatorState& state, const std::vector<std::string>& said,
             bool quiet) {
-  const auto first =
-      std::ranges::find_if(said, [](const std::string& text) { return !text.empty(); });
-  if (first == said.end()) return true;
-  if (!quiet) {
-    log(LogLevel::info, state.rank(),
-        "GPU buffers go through the host's memory: rank " + std::to_string(first - said.begin()) +
-            ": " + *first,
+  const std::string first = first_said(said);
+  if (!first.empty() && !quiet)
+    log(LogLevel::info, state.rank(), "GPU buffers go through the host's memory: " + first,
         LogSubsystem::p2p);
-  }
-  return false;
+  return first.empty();
 }
-
-std::string words_of(const std::exception& error) { return error.what(); }
 
 /// Returns when it is zero. Not by the default stream, which may wait for other work.
 void clear(cuda::DevicePointer at, std::size_t bytes) {
@@ -65,20 +58,22 @@ std::size_t slot_bytes_of(int ranks) {
 }
 
 /// Freeing may wait for the device, and the device for a call of another communicator that the
-/// calling thread is about to make. So it is left to a thread of its own, where there is one.
-void free_behind(std::unique_ptr<StagingHeap> heap) {
+/// calling thread is about to make. So it is left to a thread of its own. Where there is none left,
+/// `free` goes here.
+template <class Free>
+void free_behind(const cuda::SharedContext& context, Free free) {
   try {
-    start_thread([heap = std::move(heap)]() mutable {
+    start_thread([context, free = std::move(free)]() mutable {
       try {
-        const cuda::CurrentContext current(heap->context());
-        heap.reset();
+        const cuda::CurrentContext current(context.get());
+        free();
       } catch (const std::exception& error) {
         log(LogLevel::info, -1, std::string("while giving device memory back: ") + error.what(),
             LogSubsystem::destroy);
       }
     }).detach();
   } catch (const std::exception&) {
-    // It was freed here instead, with what would have run there.
+    // A heap is freed with `free`. Other memory stays taken until the context goes.
   }
 }
 
@@ -95,24 +90,13 @@ int give_back(cuda::DevicePointer memory) {
   return driver().mem_free(memory);
 }
 
-/// The same for memory that no other rank knows of.
-void free_behind(cuda::DevicePointer memory, const cuda::SharedContext& context) {
-  try {
-    start_thread([memory, context] {
-      try {
-        const cuda::CurrentContext current(context.get());
-        check(give_back(memory), "cuMemFree");
-      } catch (const std::exception& error) {
-        log(LogLevel::info, -1, std::string("while giving device memory back: ") + error.what(),
-            LogSubsystem::destroy);
-      }
-    }).detach();
-  } catch (const std::exception&) {
-    // There is no thread left: it stays taken until the context goes.
-  }
-}
-
 }  // namespace
+
+std::string first_said(const std::vector<std::string>& said) {
+  const auto first = std::ranges::find_if_not(said, &std::string::empty);
+  if (first == said.end()) return {};
+  return "rank " + std::to_string(first - said.begin()) + ": " + *first;
+}
 
 /// What a rank tells the others, as words separated by blanks.
 class StagingHeap::Offer {
@@ -193,7 +177,9 @@ Exported StagingHeap::take_segment() {
   server_ = std::make_unique<DescriptorServer>(std::move(files));
   Exported memory = export_segments(context_.get(), {range});
   memory.server = server_->name();
-  free_behind(std::exchange(own_, range.begin), context_);
+  free_behind(context_, [memory = std::exchange(own_, range.begin)] {
+    check(give_back(memory), "cuMemFree");
+  });
   segment_.emplace(std::move(made));
   return memory;
 }
@@ -250,7 +236,7 @@ std::unique_ptr<StagingHeap> StagingHeap::make(
   try {
     mine = heap->offer().str();
   } catch (const std::exception& error) {
-    obstacle = words_of(error);
+    obstacle = error.what();
   }
   const std::vector<std::string> said = state->exchange(mine);
   try {
@@ -262,14 +248,14 @@ std::unique_ptr<StagingHeap> StagingHeap::make(
       use(*heap);
     }
   } catch (const std::exception& error) {
-    obstacle = words_of(error);
+    obstacle = error.what();
   }
   const bool all = agrees(*state, state->exchange(obstacle), false);
   heap->server_.reset();  // all have it, or will not get it
   // Nobody frees what another one still maps.
   if (!all) heap->leave_unused();
   if (!all) state->exchange("");
-  if (!all) free_behind(std::move(heap));
+  if (!all) free_behind(context, [heap = std::move(heap)]() mutable { heap.reset(); });
   if (!all) return nullptr;
   line = state->open_stream_channel();
   log(LogLevel::info, state->rank(),

@@ -26,6 +26,9 @@
 
 namespace rondo::direct_device {
 
+/// What the first rank said that said anything, as "rank 2: ..."; empty: none did.
+std::string first_said(const std::vector<std::string>& said);
+
 class StagingHeap {
  public:
   static constexpr std::size_t half_bytes = std::size_t{4} << 20;

@@ -175,13 +175,10 @@ std::uint32_t Windows::add(detail::CommunicatorState* state, const void* buffer,
   } catch (const std::exception& error) {
     trouble = error.what();
   }
-  const std::vector<std::string> troubles = state->exchange(trouble);
-  const auto first =
-      std::ranges::find_if(troubles, [](const std::string& text) { return !text.empty(); });
-  if (first != troubles.end()) {
+  if (const std::string first = first_said(state->exchange(trouble)); !first.empty()) {
     window.mapped.clear();
     state->exchange("");  // nobody frees what another one still maps
-    return staged("rank " + std::to_string(first - troubles.begin()) + ": " + *first);
+    return staged(first);
   }
   windows_.emplace(++newest_, std::move(window));
   log(LogLevel::info, state->rank(),

@@ -2,7 +2,6 @@
 #include <string>
 
 #include "core/nccl/calls.h"
-#include "core/nccl/estimate.h"
 #include "core/nccl/exports.h"
 #include "core/nccl/handles.h"
 #include "core/nccl/memory.h"
@@ -117,23 +116,6 @@ ncclResult_t ncclGroupStart() {
 
 RONDO_NCCL_EXPORT(ncclGroupEnd);
 ncclResult_t ncclGroupEnd() { return guarded("ncclGroupEnd", end_group); }
-
-RONDO_NCCL_EXPORT(ncclGroupSimulateEnd);
-ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t* simInfo) {
-  return guarded("ncclGroupSimulateEnd", [&] {
-    const std::vector<Operation> operations = drop_group();
-    constexpr unsigned int simulation_magic = 0x74685283;
-    if (simInfo == nullptr) return;
-    if (simInfo->size < sizeof(ncclSimInfo_t) || simInfo->magic != simulation_magic) {
-      throw rondo::Error(rondo::ErrorCode::invalid_argument, "simInfo was not initialised",
-                         {.remedy = "begin with NCCL_SIM_INFO_INITIALIZER"});
-    }
-    constexpr double microseconds = 1e6;
-    simInfo->estimatedTime = in_group()
-                                 ? NCCL_UNDEF_FLOAT  // its outermost end tells
-                                 : static_cast<float>(estimated_seconds(operations) * microseconds);
-  });
-}
 
 RONDO_NCCL_EXPORT(ncclRedOpCreatePreMulSum);
 ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataType_t datatype,

@@ -1,8 +1,9 @@
-#include "core/nccl/estimate.h"
-
+// ncclGroupSimulateEnd: predicts how long calls would take, without making them.
 #include <algorithm>
 #include <map>
 
+#include "core/nccl/exports.h"
+#include "core/nccl/groups.h"
 #include "core/plan/choose.h"
 #include "core/plan/decide.h"
 #include "core/schedule/formula.h"
@@ -42,8 +43,12 @@ double seconds_of_message(const Call& call) {
   return default_costs.alpha + bytes * default_costs.beta;
 }
 
-}  // namespace
-
+/// Seconds for all of them together. They were checked before. Calls of one communicator follow
+/// each other, but messages sent and messages received go on side by side, and so do communicators.
+/// The times come from the cost lines of the algorithms that rondo would choose among processes.
+/// The constants are default_costs (core/schedule/simulate.h), as in `rondo why` without a profile.
+/// So the times are a measure to compare calls by, not of this machine. Throws
+/// Error{invalid_usage} for a communicator that cannot be used.
 double estimated_seconds(std::span<const Operation> operations) {
   std::map<const Member*, Load> loads;
   for (const Operation& operation : operations) {
@@ -61,4 +66,24 @@ double estimated_seconds(std::span<const Operation> operations) {
   return longest;
 }
 
+}  // namespace
 }  // namespace rondo::nccl
+
+using namespace rondo::nccl;
+
+RONDO_NCCL_EXPORT(ncclGroupSimulateEnd);
+ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t* simInfo) {
+  return guarded("ncclGroupSimulateEnd", [&] {
+    const std::vector<Operation> operations = drop_group();
+    constexpr unsigned int simulation_magic = 0x74685283;
+    if (simInfo == nullptr) return;
+    if (simInfo->size < sizeof(ncclSimInfo_t) || simInfo->magic != simulation_magic) {
+      throw rondo::Error(rondo::ErrorCode::invalid_argument, "simInfo was not initialised",
+                         {.remedy = "begin with NCCL_SIM_INFO_INITIALIZER"});
+    }
+    constexpr double microseconds = 1e6;
+    simInfo->estimatedTime = in_group()
+                                 ? NCCL_UNDEF_FLOAT  // its outermost end tells
+                                 : static_cast<float>(estimated_seconds(operations) * microseconds);
+  });
+}

@@ -67,6 +67,15 @@ void check_device(const UserMemory& memory, int device, const Call& call, const 
 
 }  // namespace
 
+void check_context(cuda::Stream stream, const Call& call, cuda::Context context, int rank) {
+  if (cuda::context_of(stream) == context) return;
+  throw Error(ErrorCode::invalid_usage,
+              "this stream is of another CUDA context than the communicator",
+              {.rank = rank,
+               .call = to_string(call),
+               .remedy = "use a communicator for one device, and make that device current"});
+}
+
 Location check_memory(const UserMemory& memory, const Call& call, const Home& home) {
   if (memory.begin == nullptr) return {};
   const cuda::MemoryInfo there = cuda::memory_at(memory.begin);

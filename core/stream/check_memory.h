@@ -1,5 +1,6 @@
-// Are the buffers of a call memory at all? If they are on a device, does this communicator's device
-// reach them? Copying a wrong one would kill the process, or the CUDA context.
+// Is a call's stream of the communicator's context? Are its buffers memory at all? If they are on a
+// device, does this communicator's device reach them? Copying a wrong one would kill the process, or
+// the CUDA context.
 #pragma once
 
 #include <string_view>
@@ -17,6 +18,9 @@ struct Home {
   cuda::Context context = nullptr;  ///< of its calls; null: not known yet
   int device = 0;                   ///< the context's
 };
+
+/// Throws Error{invalid_usage} where the stream is of another context than the communicator's.
+void check_context(cuda::Stream stream, const Call& call, cuda::Context context, int rank);
 
 /// A buffer as a program gave it.
 struct UserMemory {

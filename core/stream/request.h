@@ -39,19 +39,6 @@ struct Request {
 inline bool is_message(const Request& request) {
   return request.call.collective == Collective::send_recv;
 }
-/// Throws Error{invalid_usage} where the stream is of another context than the communicator's.
-void check_context(const Request& request, cuda::Context context, int rank);
-
-/// This rank's messages to itself, in their order: the first send goes to the first recv, and so
-/// on.
-struct OwnMessages {
-  OwnMessages(const std::vector<Request>& requests, int rank);
-  /// Throws Error{invalid_usage} where a side is missing: no other thread makes it.
-  void check_sides(int rank) const;
-
-  std::vector<const Request*> sends{};
-  std::vector<const Request*> receives{};
-};
 
 /// Calls of a batch that ranks match by the order in which they begin: collectives, or messages of
 /// one direction with one peer. They go through one lane, slice after slice, and the slices are

@@ -8,7 +8,7 @@
 #include "core/memory/device_blocks.h"
 #include "core/stream/buffers.h"
 #include "core/stream/entries.h"
-#include "core/stream/own_copies.h"
+#include "core/stream/own_messages.h"
 #include "core/stream/wait.h"
 
 namespace rondo::stream {
@@ -208,7 +208,8 @@ void StreamCalls::begin(std::vector<Request> requests) {
   worker_->refuse_after_failure();
   const cuda::CurrentContext current(context_.get());  // the null stream is this one's
   const int rank = worker_->state().rank();
-  for (const Request& request : requests) check_context(request, context_.get(), rank);
+  for (const Request& request : requests)
+    check_context(request.stream, request.call, context_.get(), rank);
   OwnMessages(requests, rank).check_sides(rank);
   prepare(requests);
   const auto capture = cuda::capture_of(requests.front().stream);

@@ -1,4 +1,4 @@
-// Messages of a rank to itself, within device memory. They are copies in the stream, and no other
+// Messages of a rank to itself. Within device memory they are copies in the stream, and no other
 // rank takes part.
 #pragma once
 
@@ -8,6 +8,17 @@
 #include "core/stream/request.h"
 
 namespace rondo::stream {
+
+/// This rank's messages to itself, in their order: the first send goes to the first recv, and so
+/// on.
+struct OwnMessages {
+  OwnMessages(const std::vector<Request>& requests, int rank);
+  /// Throws Error{invalid_usage} where a side is missing: no other thread makes it.
+  void check_sides(int rank) const;
+
+  std::vector<const Request*> sends{};
+  std::vector<const Request*> receives{};
+};
 
 /// One copy for each send to `rank` and the recv at the same place in their order. Neither needs a
 /// lane. None where one side lies on the host, or differs in count or type, where there are more

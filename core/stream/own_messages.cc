@@ -1,4 +1,4 @@
-#include "core/stream/own_copies.h"
+#include "core/stream/own_messages.h"
 
 namespace rondo::stream {
 namespace {
@@ -11,6 +11,20 @@ bool are_sides_of_a_copy(const Request& sent, const Request& received) {
 }
 
 }  // namespace
+
+OwnMessages::OwnMessages(const std::vector<Request>& requests, int rank) {
+  for (const Request& request : requests) {
+    if (is_message(request) && request.peer == rank)
+      (request.sends ? sends : receives).push_back(&request);
+  }
+}
+
+void OwnMessages::check_sides(int rank) const {
+  if (sends.size() == receives.size()) return;
+  throw Error(ErrorCode::invalid_usage,
+              "a send or recv of this rank with itself waits for ever: its other side is missing",
+              {.rank = rank, .peer = rank, .remedy = "put both into one group"});
+}
 
 std::optional<std::vector<OwnCopy>> own_copies(const std::vector<Request>& requests, int rank) {
   const auto& [sent, received] = OwnMessages(requests, rank);
