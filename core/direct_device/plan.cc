@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "core/schedule/collective.h"
 #include "rondo/error.h"
 
 namespace rondo::direct_device {
@@ -10,13 +11,6 @@ namespace {
 
 constexpr std::size_t aligned = 64;  ///< slices begin at multiples of so many elements
 constexpr std::size_t unit = 16;     ///< and parts of a slice of so many
-
-/// How many blocks a half holds at most.
-int blocks_in_half(Collective collective, int ranks) {
-  const bool all = collective == Collective::reduce_scatter ||
-                   collective == Collective::all_to_all || collective == Collective::scatter;
-  return all ? ranks : 1;
-}
 
 std::size_t part_begin(std::size_t count, int part, int parts) {
   const std::size_t units = (count + unit - 1) / unit;
@@ -30,8 +24,13 @@ void add(const Run& run, std::vector<Run>& runs) {
   if (run.bytes > 0) runs.push_back(run);
 }
 
-void add(const Pull& pull, std::vector<Pull>& pulls) {
-  if (pull.run.bytes > 0) pulls.push_back(pull);
+/// Whether anything of the source's input comes to the reader's output.
+bool reads(const Schedule& promise, int reader, int source) {
+  for (int block = 0; block < promise.layout.blocks; ++block) {
+    const auto held = expected(promise, reader, block);
+    if (held && (held->rank < 0 || held->rank == source)) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -41,16 +40,35 @@ Plan::Plan(const Call& call, int rank, int ranks, std::size_t half_bytes, InPlac
     : call_(call),
       blocks_(partition_of(call, counts, make_layout(call.collective, ranks, 1))),
       rank_(rank),
-      own_block_(is_vector(call.collective) ? 0 : rank),
       ranks_(ranks),
       element_bytes_(size_of(call.type)),
       in_place_(in_place),
       overlap_(overlap) {
+  if (call.collective == Collective::barrier || call.collective == Collective::send_recv ||
+      (info(call.collective).has_root && shows_buffers()))
+    throw Error(ErrorCode::internal, "no plan between devices for " + to_string(call));
+  const Schedule promise{
+      .collective = call.collective, .ranks = ranks, .root = call.root, .layout = blocks_.layout()};
+  for (int block = 0; block < promise.layout.blocks; ++block) {
+    const auto held = expected(promise, rank, block);
+    if (!held) continue;
+    if (held->rank < 0) {
+      reduced_ = block;
+    } else {
+      moves_.push_back({held->rank, held->source_chunk, block});
+    }
+  }
   for (int peer = 0; peer < ranks; ++peer) {
-    if (peer != rank) peers_.push_back(peer);
+    if (peer == rank) continue;
+    if (reads(promise, peer, rank)) readers_.push_back(peer);
+    if (reads(promise, rank, peer)) sources_.push_back(peer);
   }
   limit_ = largest_slice(half_bytes);
   slices_ = (blocks_.largest_chunk() + limit_ - 1) / limit_;
+}
+
+ChunkSpan Plan::held_by(int rank, Buffer buffer) const {
+  return held(call_.collective, buffer, blocks_.layout(), rank, call_.root);
 }
 
 /// In elements of a block.
@@ -62,102 +80,82 @@ std::size_t Plan::largest_slice(std::size_t half_bytes) const {
     const std::size_t part = half_bytes / element_bytes_;
     return static_cast<std::size_t>(ranks_) * (part > unit ? part - part % unit : part);
   }
-  const std::size_t limit =
-      blocks_.longest_slice(blocks_in_half(call_.collective, ranks_), half_bytes / element_bytes_);
+  const int blocks = held_by(call_.root, Buffer::input).count;  // no rank shows more
+  const std::size_t limit = blocks_.longest_slice(blocks, half_bytes / element_bytes_);
   return limit > aligned ? limit - limit % aligned : limit;
+}
+
+/// Where a block's range begins in a rank's own buffer, in bytes.
+std::size_t Plan::at(Buffer buffer, int rank, int block, const Range& range) const {
+  return bytes(blocks_.offset(block) - blocks_.offset(held_by(rank, buffer).first) + range.begin);
+}
+
+/// The same in what the rank shows. In a half the ranges of its input's blocks lie one after the
+/// other.
+std::size_t Plan::shown_at(Where shown, int rank, int block, const Range& range) const {
+  if (shown == Where::input) return at(Buffer::input, rank, block, range);
+  if (shown == Where::output) return at(Buffer::output, rank, block, range);
+  const int first = held_by(rank, Buffer::input).first;
+  return bytes(range.blocks.offset(block) - range.blocks.offset(first));
 }
 
 Slice Plan::slice(std::size_t index) const {
   const std::size_t begin = index * limit_;
   const std::size_t count = std::min(limit_, blocks_.largest_chunk() - begin);
   const Range range{begin, count, blocks_.range(begin, count)};
-  Slice slice;
-  if (shows_buffers()) {
-    slice_of_buffers(range, slice);
-    return slice;
+  Slice slice{.readers = readers_, .sources = sources_};
+  if (shows_buffers()) slice.shown = in_place_.input ? Where::input : Where::output;
+  fill(range, slice);
+  for (const Move& move : moves_) {
+    const std::size_t to = at(Buffer::output, rank_, move.to, range);
+    const std::size_t length = size(move.to, range);
+    if (length == 0) continue;
+    if (move.source != rank_) {
+      const std::size_t from = shown_at(slice.shown, move.source, move.from, range);
+      slice.pulls.push_back({move.source, {from, to, length}});
+    } else if (slice.shown != Where::output) {  // there it is shown already
+      slice.own.push_back({at(Buffer::input, rank_, move.from, range), to, length});
+    }
   }
-  switch (call_.collective) {
-    case Collective::all_reduce:
-      all_reduce(range, slice);
-      return slice;
-    case Collective::reduce_scatter:
-      reduce_scatter(range, slice);
-      return slice;
-    case Collective::all_gather:
-      all_gather(range, slice);
-      return slice;
-    case Collective::broadcast:
-      broadcast(range, slice);
-      return slice;
-    case Collective::reduce:
-      reduce(range, slice);
-      return slice;
-    case Collective::all_to_all:
-      all_to_all(range, slice);
-      return slice;
-    case Collective::scatter:
-      scatter(range, slice);
-      return slice;
-    case Collective::gather:
-      gather(range, slice);
-      return slice;
-    case Collective::barrier:
-    case Collective::send_recv:
-      break;
-  }
-  throw Error(ErrorCode::internal, "no plan between devices for " + to_string(call_));
+  if (reduced_) reduce(range, slice);
+  return slice;
 }
 
-/// Where a block's range begins in a user's buffer, in bytes.
-std::size_t Plan::at(int block, const Range& range) const {
-  return bytes(blocks_.offset(block) + range.begin);
-}
-
-/// The same in a half, where the ranges of blocks lie one after the other.
-std::size_t Plan::in_half(int block, const Range& range) const {
-  return bytes(range.blocks.offset(block));
-}
-
-/// A buffer of one block begins with it, and so does its half.
-void Plan::fill_own_block(const Range& range, Slice& slice) const {
-  add({at(0, range), 0, size(own_block_, range)}, slice.fill);
-}
-
-/// Whole blocks are one run.
-void Plan::fill_all_blocks(const Range& range, bool with_own, Slice& slice) const {
-  slice.readers = peers_;
-  if (range.count == blocks_.largest_chunk())
+/// Whole blocks are one run. A block that this rank alone reads is left out, but not where it is
+/// reduced: there all operands are shown, as they may have been scaled on the way.
+void Plan::fill(const Range& range, Slice& slice) const {
+  const bool reduces = info(call_.collective).reduces;
+  if (slice.shown == Where::input || (!reduces && readers_.empty())) return;
+  const ChunkSpan mine = held_by(rank_, Buffer::input);
+  if (mine.count > 1 && range.count == blocks_.largest_chunk())
     return add({0, 0, bytes(range.blocks.elements())}, slice.fill);
-  for (int block = 0; block < ranks_; ++block) {
-    if (with_own || block != rank_)
-      add({at(block, range), in_half(block, range), size(block, range)}, slice.fill);
+  for (int block = mine.first; block < mine.first + mine.count; ++block) {
+    if (mine.count > 1 && block == rank_ && !reduces) continue;
+    add({at(Buffer::input, rank_, block, range), shown_at(slice.shown, rank_, block, range),
+         size(block, range)},
+        slice.fill);
   }
 }
 
-/// `from` and `to`: blocks of the input and the output.
-void Plan::keep_own(int from, int to, const Range& range, Slice& slice) const {
-  add({at(from, range), at(to, range), size(own_block_, range)}, slice.own);
-}
-
-/// Called whatever there is to read: ranks with nothing to show are waited for as well.
-void Plan::pull(int source, const Run& run, Slice& slice) const {
-  slice.sources.push_back(source);
-  if (run.bytes > 0) slice.pulls.push_back({source, run});
-}
-
-void Plan::all_reduce(const Range& range, Slice& slice) const {
-  fill_own_block(range, slice);
-  slice.readers = peers_;
-  slice.sources = peers_;
-  if (!is_one_shot(range)) return reduce_parts(range, slice);
-  slice.reducing = {.count = range.count, .target = Where::output, .at = at(0, range)};
+void Plan::reduce(const Range& range, Slice& slice) const {
+  const bool is_all_reduce = call_.collective == Collective::all_reduce;
+  if (is_all_reduce && !is_one_shot(range)) return reduce_parts(range, slice);
+  const std::size_t count = range.blocks.size(*reduced_);
+  const std::size_t to = at(Buffer::output, rank_, *reduced_, range);
+  if (count == 0) return;
+  slice.reducing = {shown_at(slice.shown, rank_, *reduced_, range), count, Where::output, to};
+  if (!is_all_reduce || !shows_buffers() || !overlap_) return;
+  slice.reducing->target = Where::half;
+  slice.reducing->at = 0;
+  slice.late = {{0, to, bytes(count)}};
 }
 
 /// Each part goes to the same place of the own half, or of the output. Where inputs are read and
 /// outputs are not, it goes to the beginning of the half.
 void Plan::reduce_parts(const Range& range, Slice& slice) const {
   slice.reduced = in_place_.output ? Where::output : Where::half;
-  const std::size_t first = in_place_.input ? at(0, range) : 0;
+  const std::size_t user = bytes(range.begin);
+  const std::size_t first = in_place_.input ? user : 0;
   for (int part = 0; part < ranks_; ++part) {
     const std::size_t begin = part_begin(range.count, part, ranks_);
     const std::size_t count = part_begin(range.count, part + 1, ranks_) - begin;
@@ -167,104 +165,8 @@ void Plan::reduce_parts(const Range& range, Slice& slice) const {
         slice.shown == Where::input && slice.reduced == Where::half ? 0 : shown;
     if (part == rank_) slice.reducing = {shown, count, slice.reduced, target};
     if (part == rank_ && slice.reduced == Where::output) continue;
-    slice.gathers.push_back({part, {target, at(0, range) + bytes(begin), bytes(count)}});
+    slice.gathers.push_back({part, {target, user + bytes(begin), bytes(count)}});
   }
-}
-
-void Plan::all_reduce_buffers(const Range& range, Slice& slice) const {
-  if (!is_one_shot(range)) return reduce_parts(range, slice);
-  slice.reducing = {at(0, range), range.count, Where::output, at(0, range)};
-  if (!overlap_) return;
-  slice.reducing->target = Where::half;
-  slice.reducing->at = 0;
-  slice.late = {{0, at(0, range), bytes(range.count)}};
-}
-
-void Plan::slice_of_buffers(const Range& range, Slice& slice) const {
-  slice.shown = in_place_.input ? Where::input : Where::output;
-  slice.readers = peers_;
-  slice.sources = peers_;
-  switch (call_.collective) {
-    case Collective::all_reduce:
-      return all_reduce_buffers(range, slice);
-    case Collective::reduce_scatter:
-      return reduce_own_block(at(rank_, range), range, slice);
-    case Collective::all_gather:
-      add({at(0, range), at(rank_, range), size(rank_, range)}, slice.fill);
-      for (const int peer : peers_)
-        add({peer, {at(peer, range), at(peer, range), size(peer, range)}}, slice.pulls);
-      return;
-    case Collective::all_to_all:
-      keep_own(rank_, rank_, range, slice);
-      for (const int peer : peers_)
-        slice.pulls.push_back({peer, {at(rank_, range), at(peer, range), size(peer, range)}});
-      return;
-    default:
-      throw Error(ErrorCode::internal, "no plan between buffers for " + to_string(call_));
-  }
-}
-
-/// `place`: where it lies in what every rank shows.
-void Plan::reduce_own_block(std::size_t place, const Range& range, Slice& slice) const {
-  const std::size_t count = range.blocks.size(rank_);
-  if (count > 0) slice.reducing = {place, count, Where::output, at(0, range)};
-}
-
-void Plan::reduce_scatter(const Range& range, Slice& slice) const {
-  fill_all_blocks(range, true, slice);
-  slice.sources = peers_;
-  reduce_own_block(in_half(rank_, range), range, slice);
-}
-
-void Plan::all_gather(const Range& range, Slice& slice) const {
-  fill_own_block(range, slice);
-  slice.readers = peers_;
-  keep_own(0, rank_, range, slice);
-  for (const int peer : peers_) pull(peer, {0, at(peer, range), size(peer, range)}, slice);
-}
-
-void Plan::broadcast(const Range& range, Slice& slice) const {
-  if (rank_ != call_.root) return pull(call_.root, {0, at(0, range), size(0, range)}, slice);
-  fill_own_block(range, slice);
-  slice.readers = peers_;
-  keep_own(0, 0, range, slice);
-}
-
-/// The root's own contribution lies in its half, too, as it may have been scaled on the way.
-void Plan::reduce(const Range& range, Slice& slice) const {
-  fill_own_block(range, slice);
-  if (rank_ != call_.root) {
-    slice.readers = {call_.root};
-    return;
-  }
-  slice.sources = peers_;
-  slice.reducing = {.count = range.count, .target = Where::output, .at = at(0, range)};
-}
-
-void Plan::all_to_all(const Range& range, Slice& slice) const {
-  fill_all_blocks(range, false, slice);
-  keep_own(rank_, rank_, range, slice);
-  for (const int peer : peers_)
-    pull(peer, {in_half(rank_, range), at(peer, range), size(peer, range)}, slice);
-}
-
-void Plan::scatter(const Range& range, Slice& slice) const {
-  if (rank_ != call_.root) {
-    const Run run{in_half(rank_, range), at(0, range), size(rank_, range)};
-    return pull(call_.root, run, slice);
-  }
-  fill_all_blocks(range, false, slice);
-  keep_own(rank_, 0, range, slice);
-}
-
-void Plan::gather(const Range& range, Slice& slice) const {
-  if (rank_ != call_.root) {
-    fill_own_block(range, slice);
-    slice.readers = {call_.root};
-    return;
-  }
-  keep_own(0, rank_, range, slice);
-  for (const int peer : peers_) pull(peer, {0, at(peer, range), size(peer, range)}, slice);
 }
 
 }  // namespace rondo::direct_device

@@ -2,6 +2,8 @@
 // its half of the staging heap, which of theirs does it read, and what does it reduce? These are
 // only numbers: no pointers, no CUDA.
 //
+// What comes from where is what the collective promises (core/schedule/collective.h).
+//
 // A call is cut into slices. A slice is the same collective on the same range of every block, as
 // much as fits half of the staging heap. Blocks that differ in size take part as far as each has
 // the range.
@@ -106,42 +108,36 @@ class Plan {
     std::size_t count;  ///< at most
     Partition blocks;   ///< one after the other
   };
+  /// A block that comes to this rank's output as it is: from a rank's input.
+  struct Move {
+    int source;
+    int from;
+    int to;
+  };
 
   std::size_t bytes(std::size_t elements) const { return elements * element_bytes_; }
   std::size_t size(int block, const Range& range) const { return bytes(range.blocks.size(block)); }
-  std::size_t at(int block, const Range& range) const;
-  std::size_t in_half(int block, const Range& range) const;
-  void fill_own_block(const Range& range, Slice& slice) const;
-  void fill_all_blocks(const Range& range, bool with_own, Slice& slice) const;
-  void keep_own(int from, int to, const Range& range, Slice& slice) const;
-  void pull(int source, const Run& run, Slice& slice) const;
-  void reduce_own_block(std::size_t place, const Range& range, Slice& slice) const;
-
+  ChunkSpan held_by(int rank, Buffer buffer) const;
+  std::size_t at(Buffer buffer, int rank, int block, const Range& range) const;
+  std::size_t shown_at(Where shown, int rank, int block, const Range& range) const;
   std::size_t largest_slice(std::size_t half_bytes) const;
   bool is_one_shot(const Range& range) const { return bytes(range.count) <= most_one_shot_bytes; }
-  void slice_of_buffers(const Range& range, Slice& slice) const;
-  void reduce_parts(const Range& range, Slice& slice) const;
-  void all_reduce_buffers(const Range& range, Slice& slice) const;
-
-  void all_reduce(const Range& range, Slice& slice) const;
-  void reduce_scatter(const Range& range, Slice& slice) const;
-  void all_gather(const Range& range, Slice& slice) const;
-  void broadcast(const Range& range, Slice& slice) const;
+  void fill(const Range& range, Slice& slice) const;
   void reduce(const Range& range, Slice& slice) const;
-  void all_to_all(const Range& range, Slice& slice) const;
-  void scatter(const Range& range, Slice& slice) const;
-  void gather(const Range& range, Slice& slice) const;
+  void reduce_parts(const Range& range, Slice& slice) const;
 
   Call call_;
   Partition blocks_;  ///< of the whole call
   int rank_;
-  int own_block_;
   int ranks_;
-  std::vector<int> peers_{};  ///< all other ranks
   std::size_t element_bytes_;
   InPlace in_place_;
   bool overlap_;
-  std::size_t limit_ = 0;  ///< elements of a block in a slice
+  std::vector<Move> moves_{};
+  std::optional<int> reduced_{};  ///< the block of all ranks' inputs that is reduced here
+  std::vector<int> readers_{};    ///< peers
+  std::vector<int> sources_{};    ///< peers
+  std::size_t limit_ = 0;         ///< elements of a block in a slice
   std::size_t slices_ = 0;
 };
 

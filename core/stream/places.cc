@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/schedule/layout.h"
+#include "core/schedule/collective.h"
 
 namespace rondo::stream {
 namespace {
@@ -12,68 +12,60 @@ using cuda::DevicePointer;
 /// Parts of one place begin at multiples of this many elements: at cache lines of any type.
 constexpr std::size_t part_elements = 128;
 
-/// Makes the places of one call.
+/// What comes from where is what the collective promises. What comes from the same place goes to
+/// all its targets at once.
 class Builder {
  public:
   Builder(const Call& call, Counts counts, std::span<const Buffers> ranks)
       : ranks_(ranks),
-        blocks_(partition_of(call, counts,
-                             make_layout(call.collective, static_cast<int>(ranks.size()), 1))),
-        element_bytes_(size_of(call.type)),
-        root_(ranks[root_of(call)]) {}
+        promise_{.collective = call.collective,
+                 .ranks = static_cast<int>(ranks.size()),
+                 .root = info(call.collective).has_root ? call.root : 0,
+                 .layout = make_layout(call.collective, static_cast<int>(ranks.size()), 1)},
+        blocks_(partition_of(call, counts, promise_.layout)),
+        element_bytes_(size_of(call.type)) {}
 
-  /// Where block `block` of a buffer begins.
-  DevicePointer at(DevicePointer buffer, std::size_t block) const {
-    return buffer + blocks_.offset(static_cast<int>(block)) * element_bytes_;
-  }
-  std::vector<DevicePointer> inputs(std::size_t block) const {
-    std::vector<DevicePointer> all;
-    for (const Buffers& rank : ranks_) all.push_back(at(rank.input, block));
-    return all;
-  }
-  std::vector<DevicePointer> outputs(std::size_t block) const {
-    std::vector<DevicePointer> all;
-    for (const Buffers& rank : ranks_) all.push_back(at(rank.output, block));
-    return all;
-  }
-
-  std::vector<Place> reduced(Collective collective) const {
-    if (collective == Collective::all_reduce) return {{inputs(0), outputs(0)}};
-    if (collective == Collective::reduce) return {{inputs(0), {root_.output}}};
-    std::vector<Place> blocks;
-    for (std::size_t b = 0; b < ranks_.size(); ++b)
-      blocks.push_back({inputs(b), {ranks_[b].output}, static_cast<int>(b)});
-    return blocks;
-  }
-
-  std::vector<Place> moved(Collective collective) const {
-    if (collective == Collective::broadcast) return {{{root_.input}, outputs(0)}};
-    std::vector<Place> blocks;
-    for (std::size_t b = 0; b < ranks_.size(); ++b) {
-      const int rank = static_cast<int>(b);
-      if (collective == Collective::all_gather) {
-        blocks.push_back({{ranks_[b].input}, outputs(b), rank});
-      } else if (collective == Collective::gather) {
-        blocks.push_back({{ranks_[b].input}, {at(root_.output, b)}, rank});
-      } else if (collective == Collective::scatter) {
-        blocks.push_back({{at(root_.input, b)}, {ranks_[b].output}, rank});
-      } else {
-        for (std::size_t s = 0; s < ranks_.size(); ++s)
-          blocks.push_back({{at(ranks_[s].input, b)}, {at(ranks_[b].output, s)}, rank});
+  /// By the source's block.
+  std::vector<Place> places() const {
+    const auto sources = static_cast<std::size_t>(promise_.ranks);
+    std::vector<Place> all(static_cast<std::size_t>(promise_.layout.blocks) * sources);
+    for (int rank = 0; rank < promise_.ranks; ++rank) {
+      for (int block = 0; block < promise_.layout.blocks; ++block) {
+        const auto from = expected(promise_, rank, block);
+        if (!from) continue;
+        const auto source = static_cast<std::size_t>(std::max(from->rank, 0));
+        Place& place = all[static_cast<std::size_t>(from->source_chunk) * sources + source];
+        if (place.targets.empty()) {
+          place.sources = sources_of(*from);
+          place.rank = from->source_chunk;
+        }
+        place.targets.push_back(at(Buffer::output, rank, block));
       }
     }
-    return blocks;
+    std::erase_if(all, [](const Place& place) { return place.targets.empty(); });
+    return all;
   }
 
  private:
-  static std::size_t root_of(const Call& call) {
-    return info(call.collective).has_root ? static_cast<std::size_t>(call.root) : 0;
+  /// Where a block of a rank's buffer begins.
+  DevicePointer at(Buffer buffer, int rank, int block) const {
+    const Buffers& own = ranks_[static_cast<std::size_t>(rank)];
+    const int first = held(promise_.collective, buffer, promise_.layout, rank, promise_.root).first;
+    const std::size_t offset = blocks_.offset(block) - blocks_.offset(first);
+    return (buffer == Buffer::input ? own.input : own.output) + offset * element_bytes_;
+  }
+  std::vector<DevicePointer> sources_of(const Expectation& from) const {
+    if (from.rank >= 0) return {at(Buffer::input, from.rank, from.source_chunk)};
+    std::vector<DevicePointer> all;
+    for (int rank = 0; rank < promise_.ranks; ++rank)
+      all.push_back(at(Buffer::input, rank, from.source_chunk));
+    return all;
   }
 
   std::span<const Buffers> ranks_;
+  Schedule promise_;
   Partition blocks_;
   std::size_t element_bytes_;
-  Buffers root_;
 };
 
 /// A copy onto itself is none. Every place keeps the shape of all.
@@ -88,7 +80,6 @@ void leave_out_copies_in_place(std::vector<Place>& places) {
 
 std::vector<Places> places_of(const Call& call, Counts counts, std::span<const Buffers> ranks,
                               const std::vector<cuda::Scale>& scales) {
-  const Builder builder(call, counts, ranks);
   const bool reduces = info(call.collective).reduces;
   Places whole{.how = {.type = call.type}, .count = call.count};
   whole.shared = is_vector(call.collective);
@@ -98,8 +89,7 @@ std::vector<Places> places_of(const Call& call, Counts counts, std::span<const B
     if (call.op == ReduceOperator::avg) whole.how.divisor = ranks.size();
     whole.scales = scales;
   }
-  const std::vector<Place> list =
-      reduces ? builder.reduced(call.collective) : builder.moved(call.collective);
+  const std::vector<Place> list = Builder(call, counts, ranks).places();
   std::vector<Places> shapes;
   const auto add = [&](std::size_t count, std::vector<Place> places) {
     if (count == 0) return;
