@@ -7,7 +7,7 @@ namespace rondo {
 
 /// Value type; every number is within the range that its setting's row states.
 struct InfinibandConfig {
-  std::string hca{};        ///< RONDO_IB_HCA, as written; transports/verbs/selection.h parses it
+  std::string hca{};        ///< RONDO_IB_HCA, as written; transports/verbs/settings.h parses it
   bool disable = false;     ///< RONDO_IB_DISABLE
   int gid_index = -1;       ///< RONDO_IB_GID_INDEX; -1: chosen by transports/verbs/addresses.h
   int timeout = 18;         ///< RONDO_IB_TIMEOUT: 4.096 us x 2^timeout for each try

@@ -5,7 +5,6 @@
 
 #include "core/base/log.h"
 #include "core/cuda/kernels.h"
-#include "core/cuda/resident_kernels.h"
 #include "core/cuda/spares.h"
 
 namespace rondo::cuda {

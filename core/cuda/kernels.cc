@@ -11,6 +11,46 @@ namespace {
 
 constexpr std::size_t vector_bytes = 16;
 
+int processors() {
+  int count = 0;
+  check(driver().device_get_attribute(&count, attribute_multiprocessors, current_device()),
+        "cuDeviceGetAttribute");
+  return count;
+}
+
+/// Loads `image` into the current context, for as long as that is there. Throws
+/// Error{invalid_usage} where the image is empty, CudaError where the driver cannot load it.
+Module load_module(std::span<const std::byte> image) {
+  if (image.empty()) {
+    throw Error(ErrorCode::invalid_usage, "this rondo has no device kernels",
+                {.remedy = "build rondo where nvcc is found"});
+  }
+  Module module = nullptr;
+  check(driver().module_load_data(&module, image.data()), "cuModuleLoadData");
+  return module;
+}
+
+/// The kernel `name` in blocks of `threads` threads. It is on the device from here on: a launch
+/// never waits for its code, whatever CUDA_MODULE_LOADING says. Throws CudaError.
+Kernel find_kernel(Module module, const char* name, unsigned threads) {
+  Kernel kernel;
+  int blocks = 0;
+  check(driver().module_get_function(&kernel.function, module, name), "cuModuleGetFunction");
+  check(driver().occupancy_blocks(&blocks, kernel.function, static_cast<int>(threads), 0),
+        "cuOccupancyMaxActiveBlocksPerMultiprocessor");
+  kernel.blocks = static_cast<unsigned>(std::max(1, blocks * processors()));
+  return kernel;
+}
+
+/// The driver copies the arguments.
+template <class Call>
+void launch_blocks(Function function, const Call& call, unsigned blocks, Stream stream) {
+  std::array<void*, 1> arguments{const_cast<Call*>(&call)};
+  check(driver().launch_kernel(function, blocks, 1, 1, device::resident_threads, 1, 1, 0, stream,
+                               arguments.data(), nullptr),
+        "cuLaunchKernel");
+}
+
 [[noreturn]] void reject(const std::string& what, const std::string& remedy) {
   throw Error(ErrorCode::invalid_argument, what, {.remedy = remedy});
 }
@@ -139,6 +179,28 @@ void Kernels::combine(const Combination& how, DevicePointer target,
   work.pointers.assign(sources.begin(), sources.end());
   work.pointers.push_back(target);
   run(work, stream);
+}
+
+const ResidentKernels& ResidentKernels::of(Context context) {
+  return PerContext<ResidentKernels>::of(context,
+                                         [] { return std::make_unique<const ResidentKernels>(); });
+}
+
+void ResidentKernels::forget(Context context) { PerContext<ResidentKernels>::forget(context); }
+
+ResidentKernels::ResidentKernels() {
+  const Module module = load_module(resident_image());
+  small_ = find_kernel(module, device::small_kernel, device::resident_threads);
+  program_ = find_kernel(module, device::program_kernel, device::resident_threads);
+}
+
+void ResidentKernels::launch(const device::SmallCall& call, Stream stream) const {
+  launch_blocks(small_.function, call, call.stripes, stream);
+}
+
+void ResidentKernels::launch(const device::ProgramCall& call, unsigned stripes,
+                             Stream stream) const {
+  launch_blocks(program_.function, call, stripes, stream);
 }
 
 }  // namespace rondo::cuda

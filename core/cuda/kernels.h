@@ -1,12 +1,14 @@
-// rondo's kernels in a CUDA context, launched by the driver. They combine and copy memory on the
-// device. They wait for nothing but their stream.
+// rondo's kernels in a CUDA context, launched by the driver.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <span>
 #include <vector>
 
-#include "core/cuda/modules.h"
+#include "core/cuda/driver.h"
+#include "kernels/device/calls.h"
 #include "kernels/device/pieces.h"
 
 namespace rondo::cuda {
@@ -41,6 +43,13 @@ struct Work {
   std::vector<Scale> scales{};  ///< of source j of every piece; empty: none
 };
 
+/// A kernel, and how many blocks of it the device runs at once.
+struct Kernel {
+  Function function = nullptr;
+  unsigned blocks = 0;  ///< at least 1
+};
+
+/// They combine and copy memory on the device, and wait for nothing but their stream.
 class Kernels {
  public:
   static constexpr std::size_t max_sources = device::max_sources;
@@ -74,6 +83,33 @@ class Kernels {
               Stream stream) const;
 
   std::array<Kernel, device::kernel_names.size()> kernels_{};  ///< in the order of the names
+};
+
+/// Co-resident kernels, which wait for the kernels of other ranks (kernels/device/calls.h).
+class ResidentKernels {
+ public:
+  /// The kernels of `context`: see Kernels::of().
+  static const ResidentKernels& of(Context context);
+  /// See Kernels::forget().
+  static void forget(Context context);
+
+  /// Loads the image into the current context. Throws what Kernels() throws.
+  ResidentKernels();
+  ResidentKernels(const ResidentKernels&) = delete;
+  ResidentKernels& operator=(const ResidentKernels&) = delete;
+
+  /// Puts the call into `stream`, which is of these kernels' context. That context must be current.
+  /// Returns at once and may be captured into graphs. Launches a block for each of the call's
+  /// stripes. Thread-safe. Throws CudaError.
+  void launch(const device::SmallCall& call, Stream stream) const;
+  void launch(const device::ProgramCall& call, unsigned stripes, Stream stream) const;
+
+  /// Blocks of either kernel that the device runs at once.
+  unsigned blocks_at_once() const { return std::min(small_.blocks, program_.blocks); }
+
+ private:
+  Kernel small_{};
+  Kernel program_{};
 };
 
 }  // namespace rondo::cuda

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "core/base/log.h"
-#include "core/direct_device/resident_call.h"
+#include "core/stream/buffers.h"
 #include "core/stream/own_messages.h"
 #include "core/stream/wait.h"
 

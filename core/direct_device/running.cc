@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/schedule/layout.h"
+#include "core/stream/buffers.h"
+
 namespace rondo::direct_device {
 
 static_assert(most_ranks <= most_operands);
@@ -17,6 +20,45 @@ std::size_t entries_of(const Slice& slice) {
 }
 
 }  // namespace
+
+bool overlap(const stream::Request& request, int rank, int ranks) {
+  const cuda::DevicePointer input = cuda::address_of(request.input);
+  const cuda::DevicePointer output = cuda::address_of(request.output);
+  return input < output + bytes_of(request, Buffer::output, rank, ranks) &&
+         output < input + bytes_of(request, Buffer::input, rank, ranks);
+}
+
+WindowPlaces places_of(const stream::Request& request, const Windows& windows, int rank,
+                       int ranks) {
+  const Call& call = request.call;
+  const auto find = [&](Buffer buffer) -> WindowPlace {
+    const void* const begin = buffer == Buffer::input ? request.input : request.output;
+    const WindowPlace place = windows.find(begin, bytes_of(request, buffer, rank, ranks));
+    // Kernels read and write whole elements, on every rank; what is staged may lie anywhere.
+    const auto is_aligned = [&](cuda::DevicePointer address) {
+      return address % size_of(call.type) == 0;
+    };
+    return std::ranges::all_of(windows.addresses(place), is_aligned) ? place : WindowPlace{};
+  };
+  if (request.scale) return {};
+  WindowPlaces places;
+  switch (call.collective) {
+    case Collective::all_gather:
+      places.output = find(Buffer::output);
+      return places;
+    case Collective::reduce_scatter:
+    case Collective::all_to_all:
+      places.input = find(Buffer::input);
+      return places;
+    case Collective::all_reduce:
+      places.input = find(Buffer::input);
+      if (places.input.window != 0 && call.count * size_of(call.type) > Plan::most_one_shot_bytes)
+        places.output = find(Buffer::output);
+      return places;
+    default:
+      return places;
+  }
+}
 
 Running::Running(const StagingHeap& heap, const stream::Request& request, Buffers buffers, int turn,
                  std::uint64_t number, std::uint32_t entries_before)
@@ -193,6 +235,28 @@ void Running::await_readers() {
     for (const Run& run : slice.late)
       copy(own(Where::output, half) + run.to, own(Where::half, half) + run.from, run.bytes);
   }
+}
+
+void put_resident(const StagingHeap& heap, resident::Executor& executor,
+                  const stream::Request& request, std::uint64_t number) {
+  Signals signals(heap);
+  signals.begin(number);
+  signals.put(request.stream);
+  cuda::DevicePointer input = cuda::address_of(request.input);
+  const std::size_t bytes = executor.held_bytes(request.call, Buffer::input);
+  if (request.scale && bytes > 0) {
+    multiply(heap.context(), request.call,
+             {.target = executor.staged_input(),
+              .source = input,
+              .scalar = request.scalar,
+              .scalar_later = request.scalar_later,
+              .count = bytes / size_of(request.call.type)},
+             request.stream);
+    input = executor.staged_input();
+  }
+  executor.launch(request.call, input, cuda::address_of(request.output), request.stream);
+  signals.end(number);
+  signals.put(request.stream);
 }
 
 }  // namespace rondo::direct_device

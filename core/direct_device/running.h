@@ -25,13 +25,42 @@
 // counts calls.
 #pragma once
 
-#include "core/direct_device/buffers.h"
+#include <vector>
+
 #include "core/direct_device/plan.h"
 #include "core/direct_device/reduce.h"
 #include "core/direct_device/signals.h"
+#include "core/direct_device/windows.h"
+#include "core/resident/executor.h"
 #include "core/stream/request.h"
 
 namespace rondo::direct_device {
+
+/// Which buffers of a collective peers read in place, because all ranks registered them as windows,
+/// and where these buffers are.
+///
+/// All ranks must answer alike without asking each other. So it is done only where NCCL, too, asks
+/// for equal offsets:
+///
+///   reduce_scatter, all_to_all  the input
+///   all_gather                  the output
+///   all_reduce                  both
+///
+/// In an in-place call, the other buffer rightly lies at another offset on each rank. These calls
+/// stay staged:
+/// - broadcast, reduce, gather, scatter: a rank cannot tell where the root's buffers are, and NCCL
+///   allows any.
+/// - calls with a factor (PreMulSum): each rank multiplies its input on the way into its half.
+///
+/// Addresses by rank; empty: peers do not read it.
+struct Buffers {
+  std::vector<cuda::DevicePointer> inputs{};
+  std::vector<cuda::DevicePointer> outputs{};
+};
+
+/// Whether the rank's two buffers have bytes in common.
+bool overlap(const stream::Request& request, int rank, int ranks);
+WindowPlaces places_of(const stream::Request& request, const Windows& windows, int rank, int ranks);
 
 class Running {
  public:
@@ -78,5 +107,9 @@ class Running {
   std::size_t filled_ = 0;   ///< slices
   std::size_t emptied_ = 0;  ///< slices
 };
+
+/// Puts a call that `executor` serves into its stream. `number`: as Running's. Throws CudaError.
+void put_resident(const StagingHeap& heap, resident::Executor& executor,
+                  const stream::Request& request, std::uint64_t number);
 
 }  // namespace rondo::direct_device

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/execute/backoff.h"
-#include "core/nccl/world.h"
+#include "core/nccl/together.h"
 
 namespace rondo::nccl {
 namespace {

@@ -1,5 +1,5 @@
 // Rendezvous: where ranks that are threads of one process and share a device bring their calls. The
-// last of them puts all into the streams at once (world.h).
+// last of them puts all into the streams at once (together.h).
 //
 //   thread of rank 0   bring() ........ waits ........ put
 //   thread of rank 1        bring() ... waits ........ put

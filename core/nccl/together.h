@@ -1,5 +1,5 @@
-// Calls of a group in which one thread makes the calls of all ranks of a communicator. On devices
-// they need no messages (core/stream/all_ranks.h).
+// Calls that one thread makes for all ranks of a communicator: those of a group, and those that
+// other threads have brought to it.
 #pragma once
 
 #include <span>
@@ -8,6 +8,28 @@
 #include "core/nccl/in_streams.h"
 
 namespace rondo::nccl {
+
+/// The calls of all ranks of a communicator at once, on devices of one process, by rank. They need
+/// no messages (core/stream/all_ranks.h). Value type.
+struct World {
+  std::vector<Member*> members{};       ///< null: nothing is known of this rank
+  std::vector<cudaStream_t> streams{};  ///< of each rank's first call
+  std::vector<std::vector<stream::Request>> requests{};
+
+  /// Adds an operation. All are of one communicator.
+  void add(const Operation& operation);
+  /// Takes over the ranks that `other` knows.
+  void add(World&& other);
+  bool is_whole() const;
+};
+
+/// Puts the calls into their streams. False, and nothing was done, where this path cannot serve
+/// them: see AllRanks::put(). Throws what that throws, and the failure of an earlier call of any
+/// rank. The world must be whole, and its members make no other calls meanwhile.
+bool put(const World& world);
+
+/// Whether no call of such a world is put this way, now or later. To be asked after put().
+bool is_closed(const World& world);
 
 /// Puts the calls of such communicators into their streams, where all their buffers lie on devices
 /// that reach each other. Says whether it has put any, and then gives all others in order. Returns

@@ -15,8 +15,8 @@
 
 #include "core/communicator/state.h"
 #include "core/cuda/handles.h"
+#include "core/cuda/kernels.h"
 #include "core/cuda/pinned.h"
-#include "core/cuda/resident_kernels.h"
 #include "core/resident/block_budget.h"
 #include "core/resident/form.h"
 #include "core/resident/programs.h"

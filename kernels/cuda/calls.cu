@@ -1,4 +1,4 @@
-// The kernels that core/cuda/resident_kernels.h launches and finds by their names
+// The kernels that core/cuda/kernels.h launches and finds by their names
 // (kernels/device/calls.h). They are compiled to an image, like combine.cu.
 #include "kernels/cuda/team.cuh"
 #include "kernels/device/calls.h"

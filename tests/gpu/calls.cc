@@ -6,8 +6,8 @@
 #include <new>
 
 #include "algorithms/table.h"
+#include "core/cuda/kernels.h"
 #include "core/cuda/pinned.h"
-#include "core/cuda/resident_kernels.h"
 #include "core/resident/form.h"
 #include "core/resident/programs.h"
 #include "core/schedule/layout.h"

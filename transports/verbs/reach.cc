@@ -7,6 +7,7 @@
 #include "core/base/text.h"
 #include "rondo/error.h"
 #include "transports/verbs/devices.h"
+#include "transports/verbs/verbs.h"
 
 namespace rondo::verbs {
 namespace {
@@ -48,6 +49,10 @@ PortName parse_name(std::string_view text) {
 
 std::string title(const PortName& port) {
   return port.device + " port " + std::to_string(port.port) + " (" + to_text(port.gid) + ")";
+}
+
+std::string lacks(const HostInfo& host) {
+  return host.hostname + " has no RDMA port to use (" + host.no_rdma + ")";
 }
 
 }  // namespace
@@ -106,6 +111,21 @@ std::string why_apart(std::span<const PortName> mine, std::span<const PortName> 
   if (choose_port(mine, theirs, 0) >= 0) return {};
   return title(mine[0]) + " and " + title(theirs[0]) + ": " +
          why_no_path(mine[0].gid, theirs[0].gid);
+}
+
+// Which hosts the transport reaches is known in every build, since a peer may have what this rank
+// lacks.
+std::string obstacle(const HostInfo& from, const HostInfo& to) {
+  if (from.rdma.empty()) return lacks(from);
+  if (to.rdma.empty()) return lacks(to);
+  return why_apart(parse_ports(from.rdma), parse_ports(to.rdma));
+}
+
+void describe(HostInfo& host, const InfinibandConfig& config) {
+  const Settings settings = make_settings(config);
+  const Discovery found = settings.disabled ? Discovery() : discover();
+  host.rdma = to_text(name_ports(usable_ports(found.ports, settings), settings));
+  if (host.rdma.empty()) host.no_rdma = why_none(found, settings);
 }
 
 }  // namespace rondo::verbs

@@ -2,9 +2,14 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <set>
-#include <string>
 #include <system_error>
+
+#include "core/base/environment.h"
+#include "core/base/text.h"
+#include "core/settings/settings.h"
+#include "rondo/error.h"
 
 namespace rondo::verbs {
 namespace {
@@ -19,7 +24,57 @@ std::string node_of(const std::filesystem::path& processor) {
   return {};
 }
 
+[[noreturn]] void refuse(std::string_view text, const std::string& why) {
+  throw Error(ErrorCode::configuration,
+              name_as_set("RONDO_IB_HCA") + "=" + std::string(text) + ": " + why,
+              {.remedy = "give prefixes and ports such as mlx5,mlx4_0:1, exact names after '=' "
+                         "(=mlx5_1), exclusion after '^' (^mlx5_3); `rondo rdma` lists the "
+                         "devices"});
+}
+
+/// A decimal number from 1 to 255, or 0 for anything else.
+int parse_port(std::string_view text) {
+  const auto port = parse_integer(text).value_or(0);
+  return port >= 1 && port <= 255 ? static_cast<int>(port) : 0;
+}
+
 }  // namespace
+
+HcaSelection::HcaSelection(std::string_view text) : text_(text) {
+  std::string_view rest = text;
+  if (rest.starts_with('^')) {
+    excluding_ = true;
+    rest.remove_prefix(1);
+  }
+  if (rest.starts_with('=')) {
+    exact_ = true;
+    rest.remove_prefix(1);
+  }
+  for (const std::string& part : split(rest, ',')) {
+    const auto colon = part.find(':');
+    Entry entry{.device = part.substr(0, colon)};
+    if (entry.device.empty() || entry.device.find_first_of("^= \t") != std::string::npos)
+      refuse(text, "'" + part + "' does not begin with the name of a device");
+    if (colon != std::string::npos) {
+      const std::string port = part.substr(colon + 1);
+      if (port.find(':') != std::string::npos)
+        refuse(text, "'" + part + "' names a port or a plane, which rondo does not know");
+      entry.port = parse_port(port);
+      if (entry.port == 0) refuse(text, "'" + port + "' in '" + part + "' is not a port");
+    }
+    entries_.push_back(std::move(entry));
+  }
+  if (entries_.empty() && !text.empty()) refuse(text, "it names no device");
+}
+
+bool HcaSelection::allows(std::string_view device, int port) const {
+  if (entries_.empty()) return true;
+  const bool named = std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+    const bool fits = exact_ ? device == entry.device : device.starts_with(entry.device);
+    return fits && (entry.port == 0 || entry.port == port);
+  });
+  return named != excluding_;
+}
 
 int process_numa_node(const std::filesystem::path& processors) {
   cpu_set_t allowed;

@@ -1,16 +1,52 @@
-// The settings of the verbs transport: InfinibandConfig, checked and in the types of libibverbs.
+// The settings of the verbs transport: InfinibandConfig, checked and in the types of libibverbs, which
+// they do not need.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/base/config_infiniband.h"
-#include "transports/verbs/selection.h"
 
 namespace rondo::verbs {
 
-/// Value type. Needs no libibverbs.
+/// Which devices and ports RONDO_IB_HCA allows.
+///
+///   mlx5              ports of devices whose names begin so
+///   mlx5_0:1,mlx5_1   several, the first at its port 1 only
+///   =mlx5_1           exactly this name ("mlx5_1" alone means mlx5_10, too)
+///   ^mlx5_3           all but these
+///   ^=mlx5_3:2        all but exactly this port
+///
+/// This is the syntax of NCCL_IB_HCA. Its newer ":port:port:plane" is refused by name. Value type.
+class HcaSelection {
+ public:
+  /// Allows everything.
+  HcaSelection() = default;
+  /// Throws Error{configuration} that quotes the part that is wrong. Empty text allows everything.
+  explicit HcaSelection(std::string_view text);
+
+  bool allows(std::string_view device, int port) const;
+  /// True when anything was said at all.
+  bool restricts() const { return !entries_.empty(); }
+  /// The selection as it was written.
+  const std::string& text() const { return text_; }
+
+ private:
+  struct Entry {
+    std::string device{};
+    int port = 0;  ///< 0: every port
+  };
+  std::string text_;
+  bool excluding_ = false;
+  bool exact_ = false;
+  std::vector<Entry> entries_;
+};
+
+/// Value type.
 struct Settings {
   HcaSelection hcas{};
   bool disabled = false;
