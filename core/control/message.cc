@@ -7,96 +7,17 @@
 
 #include "rondo/error.h"
 
-namespace rondo::control {
+namespace rondo {
 namespace {
-
-static_assert(std::endian::native == std::endian::little, "integers travel as they lie in memory");
-
-constexpr std::string_view protocol_word = "RONDOCTL";
-
-class Writer {
- public:
-  explicit Writer(std::string& out) : out_(out) {}
-
-  template <class... Fields>
-  void operator()(const Fields&... fields) {
-    (put(fields), ...);
-  }
-
- private:
-  template <class Integer>
-  requires std::is_integral_v<Integer>
-  void put(Integer value) { out_.append(reinterpret_cast<const char*>(&value), sizeof(value)); }
-
-  void put(const std::string& text) {
-    put(static_cast<std::uint32_t>(text.size()));
-    out_ += text;
-  }
-
-  template <class Element>
-  void put(const std::vector<Element>& list) {
-    put(static_cast<std::uint32_t>(list.size()));
-    for (const auto& element : list) put(element);
-  }
-
-  template <class Struct>
-  requires std::is_class_v<Struct>
-  void put(const Struct& value) { fields_of(value, *this); }
-
-  std::string& out_;
-};
-
-class Reader {
- public:
-  explicit Reader(std::string_view in) : in_(in) {}
-
-  template <class... Fields>
-  void operator()(Fields&... fields) {
-    (get(fields), ...);
-  }
-
-  bool at_end() const { return in_.empty(); }
-
- private:
-  std::string_view take(std::size_t count) {
-    if (count > in_.size()) throw NotRondo("a message that ends too early");
-    const auto taken = in_.substr(0, count);
-    in_.remove_prefix(count);
-    return taken;
-  }
-
-  template <class Integer>
-  requires std::is_integral_v<Integer>
-  void get(Integer& value) { std::memcpy(&value, take(sizeof(value)).data(), sizeof(value)); }
-
-  void get(std::string& text) {
-    std::uint32_t size = 0;
-    get(size);
-    text = take(size);
-  }
-
-  /// Elements take at least a byte each, so a count cannot ask for more than was received.
-  template <class Element>
-  void get(std::vector<Element>& list) {
-    std::uint32_t size = 0;
-    get(size);
-    if (size > in_.size()) throw NotRondo("a list longer than its message");
-    for (std::uint32_t i = 0; i < size; ++i) get(list.emplace_back());
-  }
-
-  template <class Struct>
-  requires std::is_class_v<Struct>
-  void get(Struct& value) { fields_of(value, *this); }
-
-  std::string_view in_;
-};
-
-// fields_of(value, archive) names the fields of each struct once, for Writer and Reader.
 
 template <class Enum>
 void check(Enum value, std::size_t count) {
-  if (static_cast<std::size_t>(value) >= count) throw NotRondo("a kind of call that is not known");
+  if (static_cast<std::size_t>(value) >= count) throw Malformed("a kind of call that is not known");
 }
+
+}  // namespace
+
+// fields_of(value, archive) names the fields of each struct once, for both ways.
 
 template <class Archive>
 void fields_of(const Call& call, Archive& archive) {
@@ -127,12 +48,18 @@ void fields_of(Call& call, Archive& archive) {
   call.reproducible = reproducible != 0;
 }
 
+template <class Host, class Archive>
+requires std::is_same_v<std::remove_const_t<Host>, HostInfo>
+void fields_of(Host& host, Archive& archive) {
+  archive(host.host, host.hostname, host.process, host.pid, host.rdma, host.no_rdma);
+}
+
+namespace control {
+
 template <class Value, class Archive>
 void fields_of(Value& value, Archive& archive) {
   using T = std::remove_const_t<Value>;
-  if constexpr (std::is_same_v<T, HostInfo>) {
-    archive(value.host, value.hostname, value.process, value.pid, value.rdma, value.no_rdma);
-  } else if constexpr (std::is_same_v<T, CallReport>) {
+  if constexpr (std::is_same_v<T, CallReport>) {
     archive(value.begun, value.completed, value.calls);
   } else if constexpr (std::is_same_v<T, Hello>) {
     archive(value.rank, value.ranks, value.host);
@@ -169,6 +96,10 @@ void fields_of(Value& value, Archive& archive) {
     static_assert(std::is_empty_v<T>, "a message whose fields are not named here");
   }
 }
+
+namespace {
+
+constexpr std::string_view protocol_word = "RONDOCTL";
 
 /// The message whose kind is `kind`, default made.
 template <std::size_t index = 0>
@@ -207,7 +138,7 @@ std::optional<std::uint64_t> communicator_of(const Message& message) {
 
 std::string encode(const Preamble& preamble) {
   std::string bytes(protocol_word);
-  Writer writer(bytes);
+  FieldWriter writer(bytes);
   writer(preamble.version, std::uint32_t{0}, preamble.magic);
   return bytes;
 }
@@ -215,7 +146,7 @@ std::string encode(const Preamble& preamble) {
 std::string encode(const Message& message) {
   std::string bytes(sizeof(std::uint32_t), '\0');
   bytes += static_cast<char>(message.index());
-  Writer writer(bytes);
+  FieldWriter writer(bytes);
   std::visit([&](const auto& value) { writer(value); }, message);
   const auto length = static_cast<std::uint32_t>(bytes.size() - sizeof(std::uint32_t));
   std::memcpy(bytes.data(), &length, sizeof(length));
@@ -229,7 +160,7 @@ std::optional<Preamble> FrameReader::preamble() {
   if (seen.size() < preamble_bytes) return std::nullopt;
   Preamble preamble;
   std::uint32_t zero = 0;
-  Reader reader(seen.substr(protocol_word.size()));
+  FieldReader reader(seen.substr(protocol_word.size()));
   reader(preamble.version, zero, preamble.magic);
   if (zero != 0) throw NotRondo(quoted(seen));
   drop(preamble_bytes);
@@ -247,7 +178,7 @@ std::optional<Message> FrameReader::next() {
   if (seen.size() < sizeof(length) + length) return std::nullopt;
   const auto frame = seen.substr(sizeof(length), length);
   auto message = make(static_cast<unsigned char>(frame.front()));
-  Reader reader(frame.substr(1));
+  FieldReader reader(frame.substr(1));
   std::visit([&](auto& value) { reader(value); }, message);
   if (!reader.at_end()) throw NotRondo("a message that is too long for its kind");
   drop(sizeof(length) + length);
@@ -262,4 +193,5 @@ void FrameReader::drop(std::size_t count) {
   start_ = 0;
 }
 
-}  // namespace rondo::control
+}  // namespace control
+}  // namespace rondo

@@ -4,18 +4,18 @@
 //   connection = preamble frame*          both ways
 //   preamble   = "RONDOCTL" version:u32 zero:u32 magic:u64
 //   frame      = length:u32 kind:u8 fields        little-endian, length counts kind and fields
-//   fields     = integers as they are; strings and lists follow their length, a u32
+//   fields     = see core/base/archive.h
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
+#include "core/base/archive.h"
 #include "core/control/call.h"
 #include "core/transport/host.h"
 
@@ -161,9 +161,7 @@ std::string encode(const Preamble& preamble);
 std::string encode(const Message& message);
 
 /// The other side does not speak this protocol; what() says what it sent instead.
-struct NotRondo : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
+using NotRondo = Malformed;
 
 /// Cuts a byte stream into messages. Trusts nothing: a wrong byte throws NotRondo as soon as it is
 /// there, and no length makes it allocate more than was received.

@@ -1,9 +1,6 @@
 #include "core/direct_device/exported.h"
 
-#include <algorithm>
-#include <iomanip>
 #include <numeric>
-#include <sstream>
 
 #include "core/cuda/handles.h"
 #include "core/direct_device/descriptors.h"
@@ -13,40 +10,6 @@ namespace rondo::direct_device {
 
 using cuda::check;
 using cuda::driver;
-
-namespace {
-
-/// Takes the place of a server's name.
-constexpr const char* nowhere = "-";
-
-}  // namespace
-
-std::string Exported::str() const {
-  std::ostringstream text;
-  text << process << ' ' << context << ' ' << address << ' ' << shared << ' ' << std::hex
-       << std::setfill('0');
-  for (const char byte : handle.reserved)
-    text << std::setw(2) << static_cast<unsigned>(static_cast<unsigned char>(byte));
-  text << std::dec << ' ' << segments.size();
-  for (const std::size_t bytes : segments) text << ' ' << bytes;
-  text << ' ' << (server.empty() ? nowhere : server);
-  return text.str();
-}
-
-Exported Exported::parse(std::istream& text) {
-  Exported exported;
-  std::string bytes;
-  text >> exported.process >> exported.context >> exported.address >> exported.shared >> bytes;
-  for (std::size_t i = 0; i < sizeof exported.handle.reserved && 2 * i + 1 < bytes.size(); ++i)
-    exported.handle.reserved[i] = static_cast<char>(std::stoi(bytes.substr(2 * i, 2), nullptr, 16));
-  std::size_t count = 0;
-  text >> count;
-  for (std::size_t left = text ? count : 0; left > 0 && text; --left)
-    text >> exported.segments.emplace_back();
-  text >> exported.server;
-  if (exported.server == nowhere) exported.server.clear();
-  return exported;
-}
 
 Exported export_memory(cuda::Context context, cuda::DevicePointer address, bool shared) {
   Exported mine{.process = this_host({}).process,

@@ -8,7 +8,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <istream>
 #include <optional>
 #include <string>
 #include <utility>
@@ -27,10 +26,10 @@ struct Exported {
   std::vector<std::size_t> segments{};  ///< bytes of each, of memory of cuMemCreate
   std::string server{};  ///< where to ask for their descriptors, see descriptors.h; empty: nowhere
 
-  /// Words separated by blanks.
-  std::string str() const;
-  /// Reads what str() returned.
-  static Exported parse(std::istream& text);
+  static void fields(auto& self, auto& archive) {
+    archive(self.process, self.context, self.address, self.shared, self.handle, self.segments,
+            self.server);
+  }
 };
 
 /// Exports memory that begins at `address`. `shared`: CUDA IPC can name it. Throws CudaError.

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <sstream>
 #include <utility>
 
+#include "core/base/archive.h"
 #include "core/base/log.h"
 #include "core/base/threads.h"
 #include "core/cuda/links.h"
@@ -98,33 +98,20 @@ std::string first_said(const std::vector<std::string>& said) {
   return "rank " + std::to_string(first - said.begin()) + ": " + *first;
 }
 
-/// What a rank tells the others, as words separated by blanks.
-class StagingHeap::Offer {
- public:
-  Offer() = default;
-  /// Reads what str() returned.
-  explicit Offer(const std::string& said) {
-    std::istringstream text(said);
-    text >> process.number >> process.counted >> reduces >> flags_object;
-    memory = Exported::parse(text);
-    text.ignore();
-    std::getline(text, flags);
-    std::getline(text, refusal);
-  }
-  std::string str() const {
-    std::ostringstream text;
-    text << process.number << ' ' << process.counted << ' ' << reduces << ' ' << flags_object << ' '
-         << memory.str() << ' ' << flags << '\n'
-         << refusal;
-    return text.str();
-  }
-
-  Process process{};
+/// What a rank tells the others.
+struct StagingHeap::Offer {
+  int process = 0;            ///< Process::number
+  std::uint64_t counted = 0;  ///< likewise
   bool reduces = false;
   std::uintptr_t flags_object = 0;  ///< rank 0's, for ranks of its process; there until all agree
   Exported memory{};
   std::string flags{};    ///< the same for ranks of other processes
   std::string refusal{};  ///< why other processes cannot have the memory; empty: they can
+
+  static void fields(auto& self, auto& archive) {
+    archive(self.process, self.counted, self.reduces, self.flags_object, self.memory, self.flags,
+            self.refusal);
+  }
 };
 
 StagingHeap::StagingHeap(cuda::SharedContext context, int rank, int ranks, std::size_t more)
@@ -188,7 +175,9 @@ StagingHeap::Offer StagingHeap::offer() {
   Offer mine;
   take_memory(mine);
   clear(own_ + bytes_before_more(), more_);
-  mine.process = Process::mine();
+  const Process process = Process::mine();
+  mine.process = process.number;
+  mine.counted = process.counted;
   mine.reduces = can_reduce(context_.get());
   if (rank_ == 0) {
     flags_ = FlagSegment::registered(ranks_);
@@ -212,7 +201,7 @@ void StagingHeap::connect(const std::vector<Offer>& offers, std::chrono::millise
   for (int peer = 0; peer < ranks_; ++peer) {
     const auto at = static_cast<std::size_t>(peer);
     const Offer& theirs = offers[at];
-    processes_[at] = theirs.process.seen();
+    processes_[at] = Process{theirs.process, theirs.counted}.seen();
     if (theirs.memory.process != process && !theirs.refusal.empty()) {
       throw Error(ErrorCode::system, "other processes cannot have the memory of rank " +
                                          std::to_string(peer) + ": " + theirs.refusal);
@@ -234,16 +223,15 @@ std::unique_ptr<StagingHeap> StagingHeap::make(
   std::string obstacle;
   std::string mine;
   try {
-    mine = heap->offer().str();
+    mine = pack(heap->offer());
   } catch (const std::exception& error) {
     obstacle = error.what();
   }
   const std::vector<std::string> said = state->exchange(mine);
   try {
-    std::vector<Offer> offers;
-    for (const std::string& text : said) offers.emplace_back(text);
-    const bool complete = std::ranges::none_of(said, &std::string::empty);
-    if (obstacle.empty() && complete) {
+    if (obstacle.empty() && std::ranges::none_of(said, &std::string::empty)) {
+      std::vector<Offer> offers;
+      for (const std::string& bytes : said) offers.push_back(unpack<Offer>(bytes));
       heap->connect(offers, state->config().bootstrap_timeout);
       use(*heap);
     }

@@ -96,7 +96,7 @@ class StagingHeap {
   std::size_t bytes_before_more() const {
     return halves_bytes + static_cast<std::size_t>((ranks_ - 1) * slots) * slot_bytes_;
   }
-  class Offer;
+  struct Offer;
   /// In place of close(), where a rank could not take part.
   void leave_unused();
   /// Takes this rank's memory, and says by what others reach it.

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
-#include <sstream>
 
+#include "core/base/archive.h"
 #include "core/base/log.h"
 #include "core/cuda/links.h"
 #include "core/direct_device/descriptors.h"
@@ -34,41 +34,20 @@ std::string objection_to(const void* buffer, std::size_t bytes) {
 
 }  // namespace
 
-/// What a rank tells the others about its buffer, as words separated by blanks, or what keeps them
-/// from reading it.
-class Windows::Offer {
- public:
-  Offer() = default;
-  /// Reads what str() returned.
-  explicit Offer(const std::string& said) {
-    if (said.starts_with(objection)) {
-      obstacle = said.substr(1);
-      return;
-    }
-    std::istringstream text(said);
-    text >> offset >> bytes;
-    memory = Exported::parse(text);
-    text.ignore();
-    std::getline(text, refusal);
-  }
-  std::string str() const {
-    if (!obstacle.empty()) return objection + obstacle;
-    return std::to_string(offset) + " " + std::to_string(bytes) + " " + memory.str() + " " +
-           refusal;
-  }
-
-  /// From here on other processes can have the segments; else `refusal` says why not.
-  void hand_over(const std::vector<cuda::Range>& segments);
-
-  std::string obstacle{};
+/// What a rank tells the others about its buffer.
+struct Windows::Offer {
+  std::string obstacle{};  ///< what keeps them from reading it
   Exported memory{};       ///< the allocation
   std::size_t offset = 0;  ///< of the buffer within it
   std::size_t bytes = 0;
   std::string refusal{};  ///< why other processes cannot have it, although it has segments
   std::unique_ptr<DescriptorServer> server{};  ///< this rank's own, while others map it
 
- private:
-  static constexpr char objection = '!';
+  static void fields(auto& self, auto& archive) {
+    archive(self.obstacle, self.memory, self.offset, self.bytes, self.refusal);
+  }
+  /// From here on other processes can have the segments; else `refusal` says why not.
+  void hand_over(const std::vector<cuda::Range>& segments);
 };
 
 void Windows::Offer::hand_over(const std::vector<cuda::Range>& segments) {
@@ -165,7 +144,7 @@ std::uint32_t Windows::add(detail::CommunicatorState* state, const void* buffer,
     mine.obstacle = error.what();
   }
   std::vector<Offer> offers;
-  for (const std::string& said : state->exchange(mine.str())) offers.emplace_back(said);
+  for (const std::string& said : state->exchange(pack(mine))) offers.push_back(unpack<Offer>(said));
   if (const std::string why = obstacle(offers); !why.empty()) return staged(why);
   // From here on nobody may leave the others waiting: the next exchange reports what goes wrong.
   Window window;

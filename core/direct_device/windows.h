@@ -59,7 +59,7 @@ class Windows {
     std::vector<cuda::DevicePointer> of_ranks{};
     std::vector<Mapped> mapped{};  ///< what that took
   };
-  class Offer;
+  struct Offer;
   void unmap_left();
   Offer offer(const void* buffer, std::size_t bytes) const;
   static std::string obstacle_to_sharing(const Offer& offer, const std::vector<Offer>& offers);

@@ -1,7 +1,5 @@
 #include "core/resident/co_residency.h"
 
-#include <sstream>
-
 namespace rondo::resident {
 namespace {
 
@@ -22,20 +20,6 @@ std::string obstacle_between(const std::vector<Candidate>& candidates, std::size
 }
 
 }  // namespace
-
-Candidate::Candidate(const std::string& said) {
-  std::istringstream text(said);
-  text >> process >> device >> shares >> blocks >> taken;
-  text.ignore();
-  std::getline(text, obstacle);
-}
-
-std::string Candidate::str() const {
-  std::ostringstream text;
-  text << process << ' ' << (device.empty() ? "-" : device) << ' ' << shares << ' ' << blocks << ' '
-       << taken << ' ' << obstacle;
-  return text.str();
-}
 
 std::string obstacle_of(const std::vector<Candidate>& candidates) {
   for (std::size_t rank = 0; rank < candidates.size(); ++rank) {

@@ -34,10 +34,9 @@ struct Candidate {
   unsigned taken = 0;         ///< of them by communicators of this process alone, with this one
   std::string obstacle{};     ///< why this rank cannot at all; empty: it can
 
-  Candidate() = default;
-  /// Reads what str() returned.
-  explicit Candidate(const std::string& said);
-  std::string str() const;
+  static void fields(auto& self, auto& archive) {
+    archive(self.process, self.device, self.shares, self.blocks, self.taken, self.obstacle);
+  }
 };
 
 /// `candidates`: by rank. Why they may not, the same on every rank; empty: they may.

@@ -7,6 +7,7 @@
 #include <new>
 #include <sstream>
 
+#include "core/base/archive.h"
 #include "core/base/log.h"
 #include "core/resident/co_residency.h"
 #include "core/schedule/layout.h"
@@ -100,7 +101,8 @@ std::shared_ptr<Executor> Executor::make(const std::shared_ptr<detail::Communica
     mine.obstacle = error.what();
   }
   std::vector<Candidate> candidates;
-  for (const std::string& said : state->exchange(mine.str())) candidates.emplace_back(said);
+  for (const std::string& said : state->exchange(pack(mine)))
+    candidates.push_back(unpack<Candidate>(said));
   const std::string obstacle = obstacle_of(candidates);
   tell(*state, obstacle);
   return obstacle.empty() ? made : nullptr;

@@ -1,6 +1,7 @@
 // The co-residency check: which ranks may run kernels that wait for each other?
 #include "core/resident/co_residency.h"
 
+#include "core/base/archive.h"
 #include "core/resident/block_budget.h"
 #include "tests/catch.h"
 
@@ -55,12 +56,12 @@ TEST_CASE("communicators take at most half of what a device runs at once") {
 }
 
 TEST_CASE(
-    "a rank's own obstacle is named before all others, and candidates are passed on as text") {
+    "a rank's own obstacle is named before all others, and candidates are passed on as bytes") {
   Candidate lacking;
   lacking.obstacle = "this rondo has no device kernels. Try: nvcc";
-  const std::vector<Candidate> candidates{candidate(1, "a"), Candidate(lacking.str())};
+  const std::vector<Candidate> candidates{candidate(1, "a"), unpack<Candidate>(pack(lacking))};
   CHECK(obstacle_of(candidates) == "rank 1: this rondo has no device kernels. Try: nvcc");
-  const Candidate whole(candidate(~std::uint64_t{0}, "0123abcd", true).str());
+  const auto whole = unpack<Candidate>(pack(candidate(~std::uint64_t{0}, "0123abcd", true)));
   CHECK(whole.process == ~std::uint64_t{0});
   CHECK(whole.device == "0123abcd");
   CHECK(whole.shares);
