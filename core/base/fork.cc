@@ -60,10 +60,7 @@ KeptFromChildren::~KeptFromChildren() {
   std::erase(process().descriptors, descriptor_);
 }
 
-MakerProcess::MakerProcess() : generation_(process().generation.load(std::memory_order_relaxed)) {}
-
-bool MakerProcess::is_this() const noexcept {
-  return process().generation.load(std::memory_order_relaxed) == generation_;
-}
+MakerProcess::MakerProcess()
+    : current_(&process().generation), generation_(current_->load(std::memory_order_relaxed)) {}
 
 }  // namespace rondo

@@ -2,6 +2,7 @@
 // have neither its threads nor its place among the ranks.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 namespace rondo {
@@ -26,9 +27,12 @@ class MakerProcess {
  public:
   MakerProcess();
   /// False in a child by fork(), and in the children of that child. No system call. Any thread.
-  bool is_this() const noexcept;
+  bool is_this() const noexcept {
+    return current_->load(std::memory_order_relaxed) == generation_;  // see fork.cc
+  }
 
  private:
+  const std::atomic<std::uint64_t>* current_;  ///< there until the process ends
   std::uint64_t generation_;
 };
 

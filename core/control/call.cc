@@ -5,18 +5,6 @@
 namespace rondo {
 namespace {
 
-constexpr std::uint64_t reproducible_bit = std::uint64_t{1} << 31;
-
-/// The small fields in one word: collective, type, operator, accumulating type and the bit from the
-/// lowest byte up, then root.
-std::uint64_t pack(const Call& call) {
-  return static_cast<std::uint64_t>(call.collective) | static_cast<std::uint64_t>(call.type) << 8 |
-         static_cast<std::uint64_t>(call.op) << 16 |
-         static_cast<std::uint64_t>(call.accumulate) << 24 |
-         (call.reproducible ? reproducible_bit : 0) |
-         static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.root)) << 32;
-}
-
 void unpack(std::uint64_t kinds, Call& call) {
   call.collective = static_cast<Collective>(kinds & 0xff);
   call.type = static_cast<DataType>(kinds >> 8 & 0xff);
@@ -64,43 +52,15 @@ std::uint64_t fingerprint(const Call& call) {
   return fingerprint(fingerprint_base(call), call.sequence);
 }
 
-/// A sum of odd multiples, but for the sequence's ...
+/// A sum of odd multiples, but for the sequence's.
 std::uint64_t fingerprint_base(const Call& call) {
-  return call.count * 0xd6e8feb86659fd93ULL + pack(call) * 0xa0761d6478bd642fULL +
+  return call.count * 0xd6e8feb86659fd93ULL + kinds_of(call) * 0xa0761d6478bd642fULL +
          call.blocks * 0xe7037ed1a0b428dbULL;
-}
-
-/// ... and with it, then the finaliser of MurmurHash3: each input bit reaches every output bit, in
-/// two multiplications after the sum.
-std::uint64_t fingerprint(std::uint64_t base, std::uint64_t sequence) {
-  std::uint64_t mixed = base + sequence * 0x9e3779b97f4a7c15ULL;
-  mixed = (mixed ^ mixed >> 33) * 0xff51afd7ed558ccdULL;
-  mixed = (mixed ^ mixed >> 33) * 0xc4ceb9fe1a85ec53ULL;
-  mixed ^= mixed >> 33;
-  return mixed != 0 ? mixed : 1;
-}
-
-// Writer: sequence <- 0, words (release), sequence (release). A reader that sees a new word with
-// its acquire load therefore also sees the 0 before it, so its second look at `sequence` cannot
-// still find the old number. On x86 all of these are plain loads and stores.
-void CallLog::begin(const Call& call) {
-  Entry& entry = entries_[call.sequence % kept];
-  entry.sequence.store(0, std::memory_order_relaxed);
-  entry.count.store(call.count, std::memory_order_release);
-  entry.kinds.store(pack(call), std::memory_order_release);
-  entry.blocks.store(call.blocks, std::memory_order_release);
-  entry.sequence.store(call.sequence, std::memory_order_release);
-  begun_.store(call.sequence, std::memory_order_release);
 }
 
 void CallLog::begin_apart(const Call& call) {
   apart_.push_back({.sequence = call.sequence});
   begin(call);
-}
-
-void CallLog::complete(std::uint64_t sequence) {
-  in_order_ = sequence;
-  reach();
 }
 
 void CallLog::complete_apart(std::uint64_t sequence) {

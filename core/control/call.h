@@ -68,23 +68,58 @@ constexpr bool wants_rank_order(const Call& call) {
 /// Why they must: "reproducible: contributions are added in rank order"; empty: they need not.
 std::string rank_order_words(const Call& call);
 
+inline constexpr std::uint64_t reproducible_bit = std::uint64_t{1} << 31;
+
+/// The small fields in one word: collective, type, operator, accumulating type and the bit from the
+/// lowest byte up, then root.
+constexpr std::uint64_t kinds_of(const Call& call) {
+  return static_cast<std::uint64_t>(call.collective) | static_cast<std::uint64_t>(call.type) << 8 |
+         static_cast<std::uint64_t>(call.op) << 16 |
+         static_cast<std::uint64_t>(call.accumulate) << 24 |
+         (call.reproducible ? reproducible_bit : 0) |
+         static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.root)) << 32;
+}
+
 /// 64 bits that ride in every frame of the call: equal calls, equal fingerprints. Never 0.
 std::uint64_t fingerprint(const Call& call);
-/// The same from what all calls that differ in nothing but the sequence share, and the sequence.
-std::uint64_t fingerprint(std::uint64_t base, std::uint64_t sequence);
+/// What all calls that differ in nothing but the sequence share.
 std::uint64_t fingerprint_base(const Call& call);
+/// The fingerprint from that and the sequence: their sum, then the finaliser of MurmurHash3. Each
+/// input bit reaches every output bit, in two multiplications after the sum.
+constexpr std::uint64_t fingerprint(std::uint64_t base, std::uint64_t sequence) {
+  std::uint64_t mixed = base + sequence * 0x9e3779b97f4a7c15ULL;
+  mixed = (mixed ^ mixed >> 33) * 0xff51afd7ed558ccdULL;
+  mixed = (mixed ^ mixed >> 33) * 0xc4ceb9fe1a85ec53ULL;
+  mixed ^= mixed >> 33;
+  return mixed != 0 ? mixed : 1;
+}
 
-/// The last calls of one rank. Single writer (the thread that makes calls), any readers.
+/// The last calls of one rank. Single writer (the thread that makes calls), any readers. What every
+/// call does is inline: it costs less than calling it.
 class CallLog {
  public:
   static constexpr std::size_t kept = 256;
 
   /// Before the call's first frame.
-  void begin(const Call& call);
+  // Writer: sequence <- 0, words (release), sequence (release). A reader that sees a new word with
+  // its acquire load therefore also sees the 0 before it, so its second look at `sequence` cannot
+  // still find the old number. On x86 all of these are plain loads and stores.
+  void begin(const Call& call) {
+    Entry& entry = entries_[call.sequence % kept];
+    entry.sequence.store(0, std::memory_order_relaxed);
+    entry.count.store(call.count, std::memory_order_release);
+    entry.kinds.store(kinds_of(call), std::memory_order_release);
+    entry.blocks.store(call.blocks, std::memory_order_release);
+    entry.sequence.store(call.sequence, std::memory_order_release);
+    begun_.store(call.sequence, std::memory_order_release);
+  }
   /// The same for a call that later calls do not wait for, and that waits for no earlier one.
   void begin_apart(const Call& call);
   /// When call `sequence` and all before it are complete, but for those apart.
-  void complete(std::uint64_t sequence);
+  void complete(std::uint64_t sequence) {
+    in_order_ = sequence;
+    apart_.empty() ? completed_.store(sequence, std::memory_order_release) : reach();
+  }
   void complete_apart(std::uint64_t sequence);
 
   /// Newest begun sequence; 0: none yet.

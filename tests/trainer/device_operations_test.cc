@@ -25,9 +25,9 @@ Floats random_values(std::size_t size, std::uint64_t seed) {
 
 /// Runs body(machine) with a device of its own.
 template <class Body>
-void on_device(Body&& body, bool offload = false) {
+void on_device(Body&& body) {
   test::with_world(1, {}, [&](Communicator& world) {
-    const device::Device machine(world.dup(), offload);
+    const device::Device machine(world.dup());
     body(machine);
   });
 }
@@ -139,54 +139,47 @@ TEST_CASE("embedding and loss on a device are the processor's, also for tokens t
   });
 }
 
-TEST_CASE("an optimizer's step on a device, offloaded or not, is the processor's") {
+TEST_CASE("an optimizer's step on a device is the processor's") {
   const std::string kind = GENERATE("sgd", "adamw");
-  constexpr std::size_t size = 300'000;  // of several pieces
+  constexpr std::size_t size = 300'000;
   Unit unit{"unit"};
   unit.add({"matrix", {size - 100, 1}});
   unit.add({"vector", {100}});
   const Layout layout({unit});
   const Optimizer optimizer({.kind = kind}, layout);
-  const auto step_on = [&](const Machine& machine, bool offload) {
+  const auto step_on = [&](const Machine& machine) {
     Ledger ledger(machine);
     Array<float> parameters(ledger, Use::parameters, size);
     Array<float> gradients(ledger, Use::gradients, size);
-    Array<float> master(ledger, Use::master, size);
     std::vector<Array<float>> states;
     parameters.write(0, random_values(size, 1));
-    master.write(0, random_values(size, 1));
     gradients.write(0, random_values(size, 2));
-    Range range{0, offload ? master.span() : parameters.span(), gradients.span(), {}, {}};
+    Range range{0, parameters.span(), gradients.span(), {}};
     for (std::size_t i = 0; i < optimizer.states(); ++i) {
       states.emplace_back(ledger, Use::optimizer, size);
       range.states.push_back(states.back().span());
     }
-    if (offload) range.copies = parameters.span();
     for (std::size_t number = 1; number <= 2; ++number)
-      machine.update(optimizer, range, {number, 0.1, 0.5});
+      optimizer.update(machine, range, {number, 0.1, 0.5});
     Floats after(size);
     machine.read(parameters.data(), after.data(), size * sizeof(float));
     after.push_back(static_cast<float>(machine.sum_of_squares(parameters.span())));
     return after;
   };
-  const Floats expected = step_on(host_machine(), false);
-  for (const bool offload : {false, true}) {
-    on_device(
-        [&](const Machine& machine) {
-          Floats values = step_on(machine, offload);
-          test::must(values.back() == Approx(expected.back()), "the sum of squares");
-          values.back() = expected.back();
-          test::must(values == expected, "the same bits");
-        },
-        offload);
-  }
+  const Floats expected = step_on(host_machine());
+  on_device([&](const Machine& machine) {
+    Floats values = step_on(machine);
+    test::must(values.back() == Approx(expected.back()), "the sum of squares");
+    values.back() = expected.back();
+    test::must(values == expected, "the same bits");
+  });
 }
 
 std::string refusal(const device::Libraries& libraries) {
   std::string said;
   test::with_world(1, {}, [&](Communicator& world) {
     try {
-      const device::Device machine(world.dup(), false, libraries);
+      const device::Device machine(world.dup(), libraries);
     } catch (const Error& error) {
       test::must(error.code() == ErrorCode::invalid_usage, "misuse");
       said = error.what();

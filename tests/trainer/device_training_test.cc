@@ -1,4 +1,4 @@
-// Trainings on a device give the CPU's losses, also with the optimizer's state offloaded.
+// Trainings on a device give the CPU's losses.
 #include <cmath>
 #include <filesystem>
 
@@ -17,10 +17,8 @@ train::Options small_options() {
   return options;
 }
 
-std::vector<double> losses_of(int ranks, train::Options options, const std::string& device,
-                              bool offload = false) {
+std::vector<double> losses_of(int ranks, train::Options options, const std::string& device) {
   options.device = device;
-  options.strategy.offload = offload;
   std::vector<double> losses;
   for (const auto& step : test::train_on(ranks, options).steps) losses.push_back(step.loss);
   return losses;
@@ -50,17 +48,6 @@ TEST_CASE("each of 20 losses on devices is the processor's, for every strategy",
   CHECK(fake_violations() == 0);
 }
 
-TEST_CASE("optimizer state in the host's memory changes no bit", "[ranks]") {
-  const std::string kind = GENERATE("sgd", "adamw");
-  for (const std::string strategy : {"ddp", "zero1", "zero3"}) {
-    auto options = small_options();
-    options.optimizer.kind = kind;
-    options.strategy.kind = strategy;
-    const auto expected = losses_of(2, options, "gpu");
-    CHECK(largest_difference(losses_of(2, options, "gpu", true), expected) == 0);
-  }
-}
-
 TEST_CASE("micro-steps and activations that are made again change no loss on a device", "[ranks]") {
   auto options = small_options();
   const auto expected = losses_of(1, options, "cpu");
@@ -76,7 +63,6 @@ TEST_CASE("micro-steps and activations that are made again change no loss on a d
 TEST_CASE("a checkpoint of one device is resumed on the other", "[ranks]") {
   auto options = small_options();
   options.steps = options.rate.steps = 6;
-  const bool offload = GENERATE(false, true);
   const auto expected = losses_of(2, options, "cpu");
   for (const std::string first : {"cpu", "gpu"}) {
     const test::TemporaryFolder scratch;
@@ -84,13 +70,13 @@ TEST_CASE("a checkpoint of one device is resumed on the other", "[ranks]") {
     begun.checkpoint.folder = scratch / "checkpoints";
     begun.checkpoint.every = 3;
     begun.strategy.kind = "zero1";
-    losses_of(2, begun, first, offload && first == "gpu");
+    losses_of(2, begun, first);
     std::filesystem::remove_all(begun.checkpoint.folder + "/step-00000006");
     auto resumed = begun;
     resumed.checkpoint.resume = true;
     resumed.strategy.kind = "ddp";
     const std::string second = first == "cpu" ? "gpu" : "cpu";
-    const auto rest = losses_of(2, resumed, second, offload && second == "gpu");
+    const auto rest = losses_of(2, resumed, second);
     CHECK(largest_difference(rest, {expected.begin() + 3, expected.end()}) < 1e-5);
   }
 }
@@ -109,9 +95,6 @@ TEST_CASE("what a device cannot do is refused on every rank", "[ranks]") {
     });
   };
   auto options = small_options();
-  options.strategy.offload = true;
-  expect_refused(options, "nothing to offload");
-  options.strategy.offload = false;
   options.device = "gpu";
   options.strategy.precision = options.strategy.wire = train::Precision::bf16;
   expect_refused(options, "--device cpu");
@@ -169,7 +152,7 @@ TEST_CASE("[fake] a device without room says so on every rank", "[fake]") {
     } catch (const train::AgreedError& error) {
       said = error.what();
     }
-    test::must(said.find("--offload optimizer") != std::string::npos, said);
+    test::must(said.find("zero3 most") != std::string::npos, said);
   });
 }
 

@@ -34,8 +34,6 @@ TEST_CASE("an option is refused where the strategy or the type has no use for it
   CHECK(status_of({"--bucket-mb", "2", "--strategy", "zero3"}) == 2);
   CHECK(status_of({"--compress", "topk:0.1", "--strategy", "zero1"}) == 2);
   CHECK(status_of({"--wire", "bf16", "--strategy", "zero1"}) == 2);
-  CHECK(status_of({"--offload", "optimizer"}) == 2);
-  CHECK(status_of({"--offload", "optimizer", "--device", "gpu"}) == -1);
   CHECK(status_of({"--threads", "2", "--device", "gpu"}) == 2);
   CHECK(status_of({"--resume"}) == 2);
   CHECK(status_of({"--check-every", "2", "--validate"}) == 2);

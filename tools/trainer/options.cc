@@ -173,7 +173,6 @@ void list_training(Options& o, Reader& list) {
 }
 
 void list_sharing(Options& o, Reader& list) {
-  const auto on_gpu = [](const Options& all) { return all.device == "gpu"; };
   const auto is_ddp = [](const Options& all) { return all.strategy.kind == "ddp"; };
   StrategyOptions& strategy = o.strategy;
   list.group("Sharing the work");
@@ -214,10 +213,6 @@ void list_sharing(Options& o, Reader& list) {
              "Where to compute. gpu: on CUDA devices with cuBLAS, a device for each rank while\n"
              "there are enough",
              {}, {"cpu", "gpu"});
-  list.named("--offload", strategy.offload,
-             "gpu: \"optimizer\" keeps optimizer state and master weights in the host's memory\n"
-             "and takes the steps there",
-             Names<bool>{{"optimizer", true}}, {on_gpu, "works only with --device gpu"});
   list.value(
       "--threads", o.threads, "Threads for the matrix products of a rank",
       {[](const Options& all) { return all.device == "cpu"; }, "works only with --device cpu"});

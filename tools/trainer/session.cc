@@ -46,15 +46,13 @@ Session::Session(const Options& options, Communicator& world)
   require_equal(control_, text_.fingerprint(), "data");
   together(control_, [&] {
     if (on_device) {
-      device_ =
-          std::make_unique<device::Device>(std::move(device_world), options_.strategy.offload);
+      device_ = std::make_unique<device::Device>(std::move(device_world));
       ledger_.take_from(*device_);
     }
     plan_ = plan_of(options_, world_, largest_batch(), machine());
     require_within(plan_, options_);
   });
-  require_room(control_, plan_.part(machine(), true), machine());
-  require_room(control_, plan_.part(machine(), false), host_machine());
+  require_room(control_, plan_, machine());
   together(control_, [&] { set_up(); });
   strategy_->start(options_.seed);
 }

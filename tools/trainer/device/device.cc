@@ -53,13 +53,12 @@ Event::Event(const Driver& driver) : driver_(driver) {
   driver_.call("making an event", "cuEventCreate", &event_, without_timing);
 }
 
-Device::Device(Communicator world, bool offload, const Libraries& libraries) : driver_(libraries) {
+Device::Device(Communicator world, const Libraries& libraries) : driver_(libraries) {
   try {
     open(world.rank());
     load();
     cublas_.emplace(libraries, compute());
     squares_ = take(Use::activations, sums * sizeof(double));
-    if (offload) offload_.emplace(*this);
     ranks_ = StreamCommunicator(std::move(world));
   } catch (...) {
     // If only a part was made, the driver frees it with the context.
@@ -71,7 +70,6 @@ Device::Device(Communicator world, bool offload, const Libraries& libraries) : d
 
 void Device::close() {
   ranks_ = {};
-  offload_.reset();
   squares_.reset();
   integers_.reset();
   cublas_.reset();
@@ -129,8 +127,7 @@ void Device::load() {
                kernel_name);
 }
 
-std::shared_ptr<void> Device::take(Use use, std::size_t bytes) const {
-  if (!is_common(use)) return take_pinned(driver_, bytes);
+std::shared_ptr<void> Device::take(Use, std::size_t bytes) const {
   Pointer pointer = 0;
   // Rounded up to whole floats, so that the memory can be zeroed float by float.
   const std::size_t rounded = (bytes + sizeof(float) - 1) / sizeof(float) * sizeof(float);
@@ -161,7 +158,7 @@ void Device::zero(void* memory, std::size_t bytes) const {
 
 void Device::read(const void* from, void* host, std::size_t bytes) const {
   each_piece(bytes, [&](std::size_t begin, std::size_t count) {
-    copy(static_cast<const std::byte*>(from) + begin, staging_.get(), count, compute());
+    copy(static_cast<const std::byte*>(from) + begin, staging_.get(), count);
     finish();
     std::memcpy(static_cast<std::byte*>(host) + begin, staging_.get(), count);
   });
@@ -170,7 +167,7 @@ void Device::read(const void* from, void* host, std::size_t bytes) const {
 void Device::write(const void* host, void* into, std::size_t bytes) const {
   each_piece(bytes, [&](std::size_t begin, std::size_t count) {
     std::memcpy(staging_.get(), static_cast<const std::byte*>(host) + begin, count);
-    copy(staging_.get(), static_cast<std::byte*>(into) + begin, count, compute());
+    copy(staging_.get(), static_cast<std::byte*>(into) + begin, count);
     finish();  // before the next part overwrites the staging memory
   });
 }
@@ -205,15 +202,10 @@ double Device::sum_of_squares(std::span<const float> values) const {
   return std::accumulate(each.begin(), each.end(), 0.0);
 }
 
-void Device::update(const Optimizer& optimizer, const Range& range, const Step& step) const {
-  if (offload_) return offload_->update(optimizer, range, step);
-  optimizer.update(*this, range, step);
-}
-
-void Device::copy(const void* from, void* into, std::size_t bytes, CUstream_st* stream) const {
+void Device::copy(const void* from, void* into, std::size_t bytes) const {
   if (bytes == 0) return;
   driver_.call("copying to or from a device", "cuMemcpyAsync", address_of(into), address_of(from),
-               bytes, stream);
+               bytes, compute());
 }
 
 void Device::follow() const {
@@ -221,8 +213,8 @@ void Device::follow() const {
   driver_.call("ordering streams", "cuStreamWaitEvent", side(), order_->get(), 0U);
 }
 
-void Device::finish(CUstream_st* stream) const {
-  driver_.call("waiting for the device's work", "cuStreamSynchronize", stream);
+void Device::finish() const {
+  driver_.call("waiting for the device's work", "cuStreamSynchronize", compute());
 }
 
 /// The call follows the work that is in the compute stream now. Later work in that stream does not

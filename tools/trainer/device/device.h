@@ -9,7 +9,6 @@
 
 #include "rondo/stream.h"
 #include "tools/trainer/device/driver.h"
-#include "tools/trainer/device/offload.h"
 #include "tools/trainer/machine/machine.h"
 
 namespace rondo::train::device {
@@ -18,19 +17,15 @@ namespace rondo::train::device {
 class Device final : public Machine {
  public:
   /// The device of this rank of `world`, a communicator of its own for collectives: ranks of a
-  /// machine take its devices in turn. `offload`: optimizer state and master weights lie in the
-  /// host's memory. Local. Throws Error{invalid_usage} that says what is missing to use a GPU, and
-  /// Error if the driver refuses.
-  Device(Communicator world, bool offload, const Libraries& libraries = {});
+  /// machine take its devices in turn. Local. Throws Error{invalid_usage} that says what is missing
+  /// to use a GPU, and Error if the driver refuses.
+  explicit Device(Communicator world, const Libraries& libraries = {});
   ~Device() override;
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
   bool is_device() const override { return true; }
   std::shared_ptr<void> take(Use use, std::size_t bytes) const override;
-  bool is_common(Use use) const override {
-    return !offload_ || (use != Use::optimizer && use != Use::master);
-  }
   CommonMemory common_memory() const override;
   void zero(void* memory, std::size_t bytes) const override;
   void read(const void* from, void* host, std::size_t bytes) const override;
@@ -39,24 +34,19 @@ class Device final : public Machine {
   void multiply(const Product& product) const override { cublas_->multiply(product); }
   void launch(const Call& call, std::size_t items, bool rows) const override;
   double sum_of_squares(std::span<const float> values) const override;
-  void update(const Optimizer& optimizer, const Range& range, const Step& step) const override;
-  void finish() const override { finish(compute()); }
+  void finish() const override;
   Wait start(Communicator& world, const Collection& call) const override;
   Traffic traffic(const Communicator& world) const override;
-
-  // What Offload needs besides.
-  const Driver& driver() const { return driver_; }
-  CUstream_st* side() const { return streams_[1]; }
-  /// Copies between device and page-locked memory, in a stream.
-  void copy(const void* from, void* into, std::size_t bytes, CUstream_st* stream) const;
-  /// Work that is put into side() from now on waits for the work in compute().
-  void follow() const;
-  void finish(CUstream_st* stream) const;
 
  private:
   static constexpr std::size_t sums = 4096;  ///< of squares: one for each thread that adds
 
   CUstream_st* compute() const { return streams_[0]; }
+  CUstream_st* side() const { return streams_[1]; }
+  /// Copies between device and page-locked memory, in compute().
+  void copy(const void* from, void* into, std::size_t bytes) const;
+  /// Work that is put into side() from now on waits for the work in compute().
+  void follow() const;
   void open(int rank);
   void load();
   void close();
@@ -73,7 +63,6 @@ class Device final : public Machine {
   std::shared_ptr<void> squares_{};
   mutable std::shared_ptr<void> integers_{};  ///< of upload()
   mutable std::size_t integers_size_ = 0;
-  std::optional<Offload> offload_{};
   mutable StreamCommunicator ranks_{};
 };
 

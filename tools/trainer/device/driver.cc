@@ -42,8 +42,8 @@ void Driver::check(int status, std::string_view what) const {
                            (name != nullptr ? " (" + std::string(name) + ")" : "");
   if (status == out_of_memory) {
     throw Error(ErrorCode::out_of_memory, said,
-                {.remedy = "a smaller model or batch, --checkpoint-activations, --offload "
-                           "optimizer, or a strategy that shards (zero3 most)"});
+                {.remedy = "a smaller model or batch, --checkpoint-activations, or a "
+                           "strategy that shards (zero3 most)"});
   }
   throw Error(ErrorCode::system, said,
               {.remedy = "look for an earlier failure of CUDA, or run with --device cpu"});

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -67,6 +68,29 @@ class Driver : public Library {
     check(status(name, arguments...), what);
   }
   void check(int status, std::string_view what) const;
+};
+
+/// Page-locked host memory, zeroed, which devices copy to and from directly while streams go on.
+/// Freed with the last reference.
+std::shared_ptr<std::byte> take_pinned(const Driver& driver, std::size_t bytes);
+
+/// An event is complete when the stream has done the work that was in it when the event was
+/// recorded.
+class Event {
+ public:
+  explicit Event(const Driver& driver);
+  ~Event() { driver_.status("cuEventDestroy_v2", event_); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  CUevent_st* get() const { return event_; }
+  void record(CUstream_st* stream) const {
+    driver_.call("recording an event", "cuEventRecord", event_, stream);
+  }
+  void finish() const { driver_.call("waiting for a stream", "cuEventSynchronize", event_); }
+
+ private:
+  const Driver& driver_;
+  CUevent_st* event_ = nullptr;
 };
 
 /// Belongs to one device; one thread at a time.

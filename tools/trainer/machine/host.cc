@@ -30,7 +30,6 @@ class HostMachine final : public Machine {
     std::memset(memory.get(), 0, bytes);
     return memory;
   }
-  bool is_common(Use) const override { return true; }
   /// Ranks of one machine share its memory, or that of their control group if that has less. Two
   /// containers may both call their group "/": the name space tells them apart.
   CommonMemory common_memory() const override {
@@ -62,9 +61,6 @@ class HostMachine final : public Machine {
     launch(make_call(Kernel::squares, {buffer_of(values), buffer_of(std::span(&sum, 1))}), 1,
            false);
     return sum;
-  }
-  void update(const Optimizer& optimizer, const Range& range, const Step& step) const override {
-    optimizer.update(*this, range, step);
   }
   void finish() const override {}
 

@@ -12,7 +12,6 @@
 
 #include "rondo/rondo.h"
 #include "tools/trainer/math/call.h"
-#include "tools/trainer/optimize/optimizer.h"
 
 namespace rondo::train {
 
@@ -73,8 +72,6 @@ class Machine {
 
   /// Zeroed; `bytes` is not 0. The machine outlives it.
   virtual std::shared_ptr<void> take(Use use, std::size_t bytes) const = 0;
-  /// Whether arrays of this use lie in common_memory(). A device has others in the host's memory.
-  virtual bool is_common(Use use) const = 0;
   virtual CommonMemory common_memory() const = 0;
   virtual void zero(void* memory, std::size_t bytes) const = 0;
   /// Copies between its memory and the process's own; done on return.
@@ -87,8 +84,6 @@ class Machine {
   /// `items`: elements, or `rows` that several threads may share.
   virtual void launch(const Call& call, std::size_t items, bool rows) const = 0;
   virtual double sum_of_squares(std::span<const float> values) const = 0;
-  /// One step of the optimizer on a range.
-  virtual void update(const Optimizer& optimizer, const Range& range, const Step& step) const = 0;
   /// Returns when all operations so far are complete.
   virtual void finish() const = 0;
 

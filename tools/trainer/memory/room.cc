@@ -51,15 +51,6 @@ std::size_t Plan::total() const {
   return sum;
 }
 
-Plan Plan::part(const Machine& machine, bool common) const {
-  Plan part{.later = common ? later : 0, .parameters = parameters};
-  for (const UseInfo& row : uses) {
-    const auto use = static_cast<std::size_t>(row.use);
-    if (machine.is_common(row.use) == common) part.held[use] = held[use];
-  }
-  return part;
-}
-
 std::string Plan::words() const {
   std::string text = size_text(total()) + " a rank (";
   for (const UseInfo& row : uses) {

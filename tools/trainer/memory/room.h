@@ -20,8 +20,6 @@ struct Plan {
   std::size_t parameters = 0;                   ///< of the model, in elements
 
   std::size_t total() const;
-  /// The part that lies in memory shared by ranks, or the other part.
-  Plan part(const Machine& machine, bool common) const;
   /// "12.50 MiB a rank (parameters 3.08, ...)".
   std::string words() const;
 };

@@ -24,7 +24,7 @@ void check_optimizer(const OptimizerOptions& options) {
 
 Range Range::part(std::size_t first, std::size_t count) const {
   const auto cut = [&](const auto& all) { return all.empty() ? all : all.subspan(first, count); };
-  Range part{begin + first, cut(parameters), cut(gradients), {}, cut(copies)};
+  Range part{begin + first, cut(parameters), cut(gradients), {}};
   for (const auto& state : states) part.states.push_back(cut(state));
   return part;
 }

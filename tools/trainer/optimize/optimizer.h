@@ -29,9 +29,6 @@ struct Range {
   std::span<float> parameters{};  ///< float32: the master weights where parameters are narrower
   std::span<const float> gradients{};
   std::vector<std::span<float>> states{};
-  /// Where the model's copies of the parameters lie, if the optimizer changes master weights in
-  /// another memory. Otherwise empty.
-  std::span<float> copies{};
 
   /// `count` elements from the `first` on. Empty spans stay empty.
   Range part(std::size_t first, std::size_t count) const;

@@ -150,7 +150,7 @@ double communication_alone(Communicator& world, const Machine& machine, const Ev
 
 Traits traits_of(Session& session, const Options& options, int ranks) {
   const StrategyOptions& strategy = options.strategy;
-  const bool master = strategy.precision != Precision::float32 || strategy.offload;
+  const bool master = strategy.precision != Precision::float32;
   const auto element = static_cast<double>(info(strategy.precision).bytes);
   return {
       .ranks = ranks,

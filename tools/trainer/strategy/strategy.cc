@@ -34,9 +34,6 @@ void check_types(const StrategyOptions& options, bool on_device) {
           "--wire and --compress only with --precision float32");
   require(options.top_k == 0 || (!narrow_wire && !options.sync_every_micro_step),
           "top-k sends float32 values once a step", "without --wire and --sync-every-micro-step");
-  require(!options.offload || on_device,
-          "a CPU's optimizer state lies in the host's memory already: there is nothing to offload",
-          "--offload with --device gpu");
   require(!on_device || (!narrow && !narrow_wire && options.top_k == 0),
           "a GPU computes in float32 only, and sends all gradients in float32",
           "without --precision, --wire and --compress, or --device cpu");
@@ -81,8 +78,8 @@ Strategy::Strategy(const Workplace& place, const StrategyOptions& options)
       parameters_(place_, partition_, options_, info_),
       gradients_(place_, partition_, options_, info_) {
   const std::size_t size = partition_.own_size();
-  if (has_master()) master_ = {place.ledger, Use::master, size};
   if (is_narrow()) {
+    master_ = {place.ledger, Use::master, size};
     constexpr std::size_t longest_run = 1U << 16;
     run_ = {place.ledger, Use::working, std::min(size, longest_run)};
   }
@@ -106,7 +103,7 @@ void Strategy::start(std::uint64_t seed) {
 
 void Strategy::adopt(std::size_t unit, std::span<const float> values) {
   parameters_.adopt(unit, values);
-  if (!has_master()) return;
+  if (!is_narrow()) return;
   const std::size_t segment = partition_.segment_of(unit);
   const Extent owned = partition_.owned(segment);
   const std::size_t unit_begin = place_.layout.unit(unit).begin;
@@ -138,28 +135,26 @@ StepOutcome Strategy::step(const StepRequest& request) {
   if (request.skip_bad && !std::isfinite(norm)) return {norm, true};
   Step step = request.step;
   step.gradient_scale *= clip_scale(norm, request.clip);
-  const bool copies = has_master() && !is_narrow();
   for (std::size_t segment = 0; segment < partition_.segments().size(); ++segment) {
-    Range whole = range(segment);
-    if (copies) whole.copies = parameters_.own(segment);
+    const Range whole = range(segment);
     each_run(segment, [&](std::size_t begin, std::span<const float> gradients) {
       Range run = whole.part(begin, gradients.size());
       run.gradients = gradients;
-      place_.machine().update(place_.optimizer, run, step);
+      place_.optimizer.update(place_.machine(), run, step);
     });
-    publish(segment, copies);
+    publish(segment);
   }
   return {norm, false};
 }
 
 std::span<float> Strategy::master(std::size_t segment) {
-  if (!has_master()) return parameters_.own(segment);
+  if (!is_narrow()) return parameters_.own(segment);
   return master_.span().subspan(partition_.segment(segment).own, partition_.owned(segment).size);
 }
 
 Range Strategy::range(std::size_t segment) {
   const Extent owned = partition_.owned(segment);
-  Range range{owned.begin, master(segment), {}, {}, {}};
+  Range range{owned.begin, master(segment), {}, {}};
   for (auto& state : states_)
     range.states.push_back(state.span().subspan(partition_.segment(segment).own, owned.size));
   return range;
@@ -185,13 +180,8 @@ double Strategy::sum_of_squared_gradients() {
   return squares;
 }
 
-void Strategy::publish(std::size_t segment, bool copied) {
-  if (is_narrow()) {
-    parameters_.write_own(segment, master(segment));
-  } else if (has_master() && !copied) {
-    const auto from = master(segment);
-    place_.machine().write(from.data(), parameters_.own(segment).data(), from.size_bytes());
-  }
+void Strategy::publish(std::size_t segment) {
+  if (is_narrow()) parameters_.write_own(segment, master(segment));
   parameters_.own_changed(segment);
 }
 
@@ -205,8 +195,7 @@ std::vector<Range> Strategy::shards() {
 }
 
 void Strategy::shards_changed() {
-  for (std::size_t segment = 0; segment < partition_.segments().size(); ++segment)
-    publish(segment, false);
+  for (std::size_t segment = 0; segment < partition_.segments().size(); ++segment) publish(segment);
 }
 
 void check_replicas(Communicator& world, const Workplace& place, Strategy& strategy) {

@@ -94,7 +94,6 @@ class Strategy {
 
  private:
   bool is_narrow() const { return options_.precision != Precision::float32; }
-  bool has_master() const { return is_narrow() || options_.offload; }
   void adopt(std::size_t unit, std::span<const float> values);
   /// Float32 parameters of this rank's block of a segment, without padding.
   std::span<float> master(std::size_t segment);
@@ -103,9 +102,8 @@ class Strategy {
   template <class Visit>
   void each_run(std::size_t segment, Visit visit);
   double sum_of_squared_gradients();
-  /// Shows the changes to the other ranks. `copied`: the model's parameters are already those of
-  /// the master weights.
-  void publish(std::size_t segment, bool copied);
+  /// Shows the changes to the other ranks.
+  void publish(std::size_t segment);
 
   const StrategyInfo& info_;
   Workplace place_;
@@ -114,7 +112,7 @@ class Strategy {
   Partition partition_;     ///< one rank's where nothing is sharded
   Parameters parameters_;
   Gradients gradients_;
-  Array<float> master_{};  ///< 16 bits, or offloaded
+  Array<float> master_{};  ///< 16 bits only
   Array<float> run_{};     ///< 16 bits only: gradients widened for the optimizer, piece by piece
   std::vector<Array<float>> states_{};
 };

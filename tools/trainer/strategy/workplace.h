@@ -24,9 +24,7 @@ struct StrategyOptions {
   Precision wire = Precision::float32;       ///< of gradients on the wire; not wider than precision
   bool sync_every_micro_step = false;        ///< accumulate without no_sync
   bool overlap = true;                       ///< communicate while backward goes on
-  /// Master weights and optimizer state lie in the host's memory, not in a device's.
-  bool offload = false;
-  double top_k = 0;  ///< share of a bucket's gradients sent; 0: all of them
+  double top_k = 0;                          ///< share of a bucket's gradients sent; 0: all of them
 };
 
 /// Each rank holds its own block only of what is sharded.
