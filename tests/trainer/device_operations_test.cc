@@ -9,6 +9,7 @@
 #include "tools/trainer/device/device.h"
 #include "tools/trainer/math/math.h"
 #include "tools/trainer/memory/ledger.h"
+#include "tools/trainer/optimize/optimizer.h"
 
 namespace {
 

@@ -5,6 +5,7 @@
 #include "rondo/error.h"
 #include "tests/catch.h"
 #include "tools/trainer/machine/machine.h"
+#include "tools/trainer/optimize/optimizer.h"
 
 namespace {
 
@@ -35,7 +36,7 @@ struct Values {
     const auto cut = [&](std::vector<float>& all) {
       return std::span<float>(all).subspan(begin, end - begin);
     };
-    Range run{begin, cut(parameters), cut(gradients), {}, {}};
+    Range run{begin, cut(parameters), cut(gradients), {}};
     if (states > 0) run.states.push_back(cut(first));
     if (states > 1) run.states.push_back(cut(second));
     return run;

@@ -12,6 +12,7 @@
 #include "tools/trainer/math/narrow.h"
 #include "tools/trainer/memory/ledger.h"
 #include "tools/trainer/model/unit.h"
+#include "tools/trainer/optimize/optimizer.h"
 #include "tools/trainer/report/record.h"
 
 namespace rondo::train {
