@@ -2,6 +2,12 @@
 
 import ctypes
 import os
+import pathlib
+import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+
+from running import Running  # noqa: E402
 
 LIBRARY = os.environ.get("LIBNCCL_PATH", "libnccl.so.2")
 INT, FLOAT, SUM = 2, 7, 0
@@ -49,6 +55,19 @@ class Library:
         result = self.result("ncclAllReduce", buffer, buffer, ctypes.c_size_t(len(values)), FLOAT,
                              SUM, comm, None)
         return result, list(buffer)
+
+
+def start_ranks(ranks, script, *words, **environment):
+    """Starts `SCRIPT rank RANK RANKS ID WORDS`, once for each rank. This process serves their meeting."""
+    made = bytes(Library().unique_id()).hex()
+    return [Running(sys.executable, script, "rank", rank, ranks, made, *words, **environment)
+            for rank in range(ranks)]
+
+
+def joined(rank, ranks, made):
+    """The library and the communicator of a started rank, from its words."""
+    library = Library()
+    return library, library.join(UniqueId.from_buffer_copy(bytes.fromhex(made)), int(ranks), int(rank))
 
 
 class Device:

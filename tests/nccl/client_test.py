@@ -1,41 +1,29 @@
 #!/usr/bin/env python3
 """Processes that know nothing but the library: they sum, one of them dies, the others go on.
 
-LIBNCCL_PATH names the library. Run as `client_test.py rank N OF IDFILE` this is one rank.
+LIBNCCL_PATH names the library. client.start_ranks() starts this script for each rank.
 """
 
-import os
 import pathlib
-import signal
-import subprocess
 import sys
-import tempfile
 import unittest
 
 import client
-
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
-
 from ports import free_port
+from running import Running, end_all
 
+FOLDER = pathlib.Path(__file__).parent
 RANKS = 4
-PATIENCE = 120  # seconds for everything of one test
-
-
-def read_id(path):
-    """The id that the test wrote before it started the ranks."""
-    return client.UniqueId.from_buffer_copy(pathlib.Path(path).read_bytes())
 
 
 def say(*words):
     print(*words, flush=True)
 
 
-def run_rank(rank, ranks, path):
+def run_rank(rank, ranks, made):
     """Sums, then reads which rank is dead. The next sum must fail, and one without that rank works."""
-    library = client.Library()
-    comm = library.join(read_id(path), ranks, rank)
-    result, sums = library.sum(comm, [rank, 1.0])
+    library, comm = client.joined(rank, ranks, made)
+    result, sums = library.sum(comm, [float(rank), 1.0])
     say("sum", result, *sums)
     dead = int(sys.stdin.readline())
     if dead >= 0:
@@ -52,63 +40,31 @@ def run_rank(rank, ranks, path):
         library.call("ncclCommDestroy", comm)
 
 
-class Job:
-    """Ranks as processes; this process serves their meeting."""
-
-    def __init__(self, folder):
-        self.library = client.Library()
-        path = pathlib.Path(folder) / "id"
-        path.write_bytes(bytes(self.library.unique_id()))
-        self.ranks = [subprocess.Popen([sys.executable, __file__, "rank", str(rank), str(RANKS),
-                                        str(path)],
-                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-                      for rank in range(RANKS)]
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        for rank in self.ranks:
-            rank.kill()
-            rank.communicate()
-
-    def lines(self):
-        return [rank.stdout.readline().split(maxsplit=2) for rank in self.ranks if rank.stdout]
-
-    def tell(self, ranks, word):
-        for rank in ranks:
-            rank.stdin.write(word + "\n")
-            rank.stdin.flush()
-
-
 class Client(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-        signal.alarm(PATIENCE)  # a hang is a failure, too
-        self.addCleanup(signal.alarm, 0)
+    def start(self):
+        """Ranks that have summed, and wait for a line."""
+        ranks = client.start_ranks(RANKS, __file__)
+        for rank in ranks:
+            self.addCleanup(rank.kill)
+            rank.wait_for("sum 0 6.0 4.0\n")
+        return ranks
 
     def test_processes_sum(self):
-        with Job(self.folder) as job:
-            self.assertEqual(job.lines(), [["sum", "0", "6.0 4.0\n"]] * RANKS)
-            job.tell(job.ranks, "-1")
-            self.assertEqual([rank.wait() for rank in job.ranks], [0] * RANKS)
+        ranks = self.start()
+        for rank in ranks:
+            rank.tell("-1")
+        self.assertEqual([status for status, _ in end_all(ranks)], [0] * RANKS)
 
     def test_a_killed_rank_is_named_and_the_others_go_on(self):
-        with Job(self.folder) as job:
-            job.lines()
-            killed = job.ranks.pop(2)
-            survivors = job.ranks
-            job.tell(survivors[:2], "2")  # two are in the call that cannot end
-            killed.kill()
-            killed.communicate()
-            job.tell(survivors[2:], "2")
-            for _, result, words in job.lines():
-                self.assertEqual(int(result), client.REMOTE_ERROR)
-                self.assertIn("rank 2", words)
-            self.assertEqual(job.lines(), [["rest", "0", "3.0\n"]] * 3)
-            self.assertEqual([rank.wait() for rank in survivors], [0] * 3)
+        ranks = self.start()
+        killed = ranks.pop(2)
+        for rank in ranks[:2]:  # two are in the call that cannot end
+            rank.tell("2")
+        killed.kill()
+        ranks[2].tell("2")
+        for status, text in end_all(ranks):
+            self.assertEqual(status, 0, text)
+            self.assertRegex(text, rf"(?s)failed {client.REMOTE_ERROR} .*rank 2.*\nrest 0 3.0\n")
 
     def test_one_process_holds_all_ranks(self):
         library = client.Library()
@@ -153,25 +109,23 @@ class Client(unittest.TestCase):
     def test_variables_that_cannot_be_honoured_are_one_warning(self):
         code = ("import client; l = client.Library(); l.unique_id(); l.unique_id(); "
                 "l.join(l.unique_id(), 1, 0)")
-        environment = dict(os.environ, NCCL_CUMEM_HOST_ENABLE="1", NCCL_PROTO="LL", NCCL_DEBUG="WARN")
-        run = subprocess.run([sys.executable, "-c", code], env=environment, text=True,
-                             cwd=pathlib.Path(__file__).parent, stderr=subprocess.PIPE, check=True)
-        self.assertEqual(run.stderr.count("NCCL_CUMEM_HOST_ENABLE, NCCL_PROTO"), 1, run.stderr)
-        self.assertEqual(run.stderr.count("WARN"), 1, run.stderr)
+        said = Running(sys.executable, "-c", code, cwd=FOLDER, NCCL_CUMEM_HOST_ENABLE="1", NCCL_PROTO="LL",
+                       NCCL_DEBUG="WARN").require_success()
+        self.assertEqual(said.count("NCCL_CUMEM_HOST_ENABLE, NCCL_PROTO"), 1, said)
+        self.assertEqual(said.count("WARN"), 1, said)
 
     def test_ranks_meet_at_a_given_place(self):
         code = ("import client, sys; l = client.Library(); r = int(sys.argv[1]);"
                 "c = l.join(l.unique_id(), 2, r); print(l.sum(c, [r + 1.0]));"
                 "l.call('ncclCommDestroy', c)")
-        environment = dict(os.environ, NCCL_COMM_ID=f"127.0.0.1:{free_port()}")
-        ranks = [subprocess.Popen([sys.executable, "-c", code, str(rank)], env=environment,
-                                  cwd=pathlib.Path(__file__).parent, stdout=subprocess.PIPE,
-                                  text=True) for rank in range(2)]
-        self.assertEqual([rank.communicate()[0] for rank in ranks], ["(0, [3.0])\n"] * 2)
+        place = f"127.0.0.1:{free_port()}"
+        ranks = [Running(sys.executable, "-c", code, rank, cwd=FOLDER, NCCL_COMM_ID=place)
+                 for rank in range(2)]
+        self.assertEqual(end_all(ranks), [(0, "(0, [3.0])\n")] * 2)
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["rank"]:
-        run_rank(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
+        run_rank(*sys.argv[2:5])
     else:
         unittest.main()

@@ -3,29 +3,25 @@
 windows that peers read in place, a killed process.
 
 LIBNCCL_PATH and LIBCUDA_PATH name the libraries; without the latter the machine's own driver is
-taken. Run as `device_processes_test.py rank WHAT N OF IDFILE` this is one rank.
+taken. client.start_ranks() starts this script for each rank.
 """
 
 import ctypes
 import os
-import pathlib
 import signal
 import struct
-import subprocess
 import sys
-import tempfile
-import time
 import unittest
 
 import client
 from client import Device, Memory
+from running import end_all, wait_until
 
 BYTE = 1  # ncclUint8
 SYMMETRIC = 1  # NCCL_WIN_COLL_SYMMETRIC
 TILE = 9973
 HALF = 4 << 20  # bytes of a slice
 SIZES = [1, 5000, HALF + 3]
-PATIENCE = 120  # seconds
 OWN_DEVICES = os.environ.get("DEVICES") == "own"  # a device for each rank
 
 
@@ -50,12 +46,10 @@ def patterns_sum(ranks, size):
 class Rank:
     memory = Memory  # the kind of memory that windows are on
 
-    def __init__(self, rank, ranks, path):
-        self.rank, self.ranks = rank, ranks
-        self.device = Device(rank if OWN_DEVICES else 0)
-        self.library = client.Library()
-        made = client.UniqueId.from_buffer_copy(pathlib.Path(path).read_bytes())
-        self.comm = self.library.join(made, ranks, rank)
+    def __init__(self, rank, ranks, made):
+        self.rank, self.ranks = int(rank), int(ranks)
+        self.device = Device(self.rank if OWN_DEVICES else 0)
+        self.library, self.comm = client.joined(rank, ranks, made)
         self.stream = self.device.stream()
 
     def broadcast(self, memory, root):
@@ -278,11 +272,8 @@ class Rank:
     def wait_until_all_is_free(self):
         """Waits until no memory is taken in the driver's stand-in; a real driver cannot tell."""
         blocks = getattr(self.device.driver, "fake_blocks", None)
-        end = time.monotonic() + PATIENCE
-        while blocks is not None and blocks() > 0:
-            if time.monotonic() > end:
-                sys.exit(f"rank {self.rank}: {blocks()} blocks of memory were not given back")
-            time.sleep(0.01)
+        if blocks is not None and not wait_until(lambda: blocks() == 0, 120):
+            sys.exit(f"rank {self.rank}: {blocks()} blocks of memory were not given back")
         print("all memory was given back", flush=True)
 
 
@@ -294,20 +285,9 @@ class Job(unittest.TestCase):
     script = __file__
 
     def run_ranks(self, what, ranks, **environment):
-        with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder) / "id"
-            server = client.Library()
-            path.write_bytes(bytes(server.unique_id()))
-            processes = [subprocess.Popen(
-                [sys.executable, self.script, "rank", what, str(rank), str(ranks), str(path)],
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                env={**os.environ, "RONDO_DEBUG": "INFO", **environment}) for rank in range(ranks)]
-            try:
-                return [(process.communicate(timeout=PATIENCE)[0], process.returncode)
-                        for process in processes]
-            finally:
-                for process in processes:
-                    process.kill()
+        """[(what it said, status)] by rank."""
+        started = client.start_ranks(ranks, self.script, what, **{"RONDO_DEBUG": "INFO", **environment})
+        return [(text, status) for status, text in end_all(started)]
 
     def check_all(self, said, words):
         for text, status in said:
@@ -371,7 +351,7 @@ class Processes(Job):
 
 def main(kind):
     if sys.argv[1:2] == ["rank"]:
-        getattr(kind(int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]), sys.argv[2])()
+        getattr(kind(*sys.argv[2:5]), sys.argv[5])()
     else:
         unittest.main()
 

@@ -3,7 +3,7 @@
 of ncclMemAlloc.
 
 LIBNCCL_PATH and LIBCUDA_PATH name the libraries; without the latter the machine's own driver is
-taken. Run as `device_segments_test.py rank WHAT N OF IDFILE` this is one rank.
+taken. client.start_ranks() starts this script for each rank.
 """
 
 import contextlib

@@ -4,38 +4,32 @@
 Run as `ends_test.py nccl_ends`, which is one rank.
 """
 
-import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 import unittest
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+
+from running import Running, end_all
+
 PROGRAM = ""
 RANKS = 4
 ROUNDS = 20
-PATIENCE = 60  # seconds for one job
-QUIET = {"RONDO_DEBUG": "none"}  # a busy machine's waits are no trouble
 
 
-def start(rank, identity, how, environment):
-    return subprocess.Popen([PROGRAM, str(rank), str(RANKS), identity, how], text=True,
-                            env=os.environ | QUIET | environment, stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE)
+def run_job(how, **environment):
+    """[(status, text)] by rank. The first rank tells where to meet."""
+    def start(rank, identity):
+        return Running(PROGRAM, rank, RANKS, identity, how, RONDO_DEBUG="none", **environment)
 
-
-def run_job(how, environment):
-    """By rank: its status, what it wrote, and where it failed."""
-    ranks = [start(0, "-", how, environment)]
+    first = start(0, "-")
     try:
-        identity = ranks[0].stdout.readline().strip()
-        ranks += [start(rank, identity, how, environment) for rank in range(1, RANKS)]
-        ends = [rank.communicate(timeout=PATIENCE) for rank in ranks]
+        first.wait_for("\n")
+        identity = first.text.strip()
+        return end_all([first, *(start(rank, identity) for rank in range(1, RANKS))])
     finally:
-        for rank in ranks:
-            rank.kill()
-            rank.communicate()
-    return [(rank.returncode, *texts) for rank, texts in zip(ranks, ends)]
+        first.kill()
 
 
 class Ends(unittest.TestCase):
@@ -43,8 +37,9 @@ class Ends(unittest.TestCase):
         for transport in ("tcp", "shm"):
             for number in range(ROUNDS):
                 with self.subTest(how=how, transport=transport, number=number):
-                    for end in run_job(how, {"RONDO_TRANSPORT": transport}):
-                        self.assertEqual(end, (0, "", ""))
+                    first, *others = run_job(how, RONDO_TRANSPORT=transport)
+                    self.assertRegex(first[1], r"\A[0-9a-f]+\n\Z")  # the id alone
+                    self.assertEqual([first[0], *others], [0] + [(0, "")] * (RANKS - 1))
 
     def test_main_returns(self):
         self.check("return")
@@ -56,13 +51,13 @@ class Ends(unittest.TestCase):
         for transport in ("tcp", "shm"):
             with self.subTest(transport=transport), tempfile.TemporaryDirectory() as folder:
                 trace = pathlib.Path(folder) / "trace"
-                *others, last = run_job("fail", {"RONDO_TRANSPORT": transport, "RONDO_TRACE": str(trace)})
+                *others, last = run_job("fail", RONDO_TRANSPORT=transport, RONDO_TRACE=str(trace))
                 self.assertEqual(last[0], 1)
                 self.assertIn(b"all_reduce", trace.with_suffix(f".{RANKS - 1}").read_bytes())
-                for status, words, trouble in others:
-                    self.assertEqual((status, trouble), (0, ""))
-                    self.assertIn(f"rank {RANKS - 1} (host ", words)
-                    self.assertIn("died or was killed", words)
+                for rank, (status, text) in enumerate(others):
+                    *identity, words = text.splitlines()
+                    self.assertEqual((status, len(identity)), (0, 1 if rank == 0 else 0), text)
+                    self.assertRegex(words, rf" rank {RANKS - 1} \(host .*died or was killed")
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 """Processes whose small calls are kernels that wait for each other: on a device each, and on one
 device under MPS. One process is killed.
 
-LIBNCCL_PATH names the library, LIBCUDA_PATH the driver's stand-in. Run as
-`processes_test.py rank WHAT N OF IDFILE` this is one rank.
+LIBNCCL_PATH names the library, LIBCUDA_PATH the driver's stand-in. client.start_ranks() starts
+this script for each rank.
 """
 
 import ctypes

@@ -15,14 +15,7 @@ import time
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 
-from ports import free_port
-
-
-def places(ranks):
-    """torchrun's variables for each rank."""
-    port = str(free_port())
-    return [{"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(ranks),
-             "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port} for rank in range(ranks)]
+from running import places
 
 
 def _rank(variables, log, all_done, function, arguments):

@@ -1,6 +1,5 @@
 """What happens to whole processes: Ctrl-C, and another NCCL in place of theirs."""
 
-import contextlib
 import itertools
 import json
 import os
@@ -10,18 +9,18 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import traceback
 
-import forked
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+
+from ports import free_port
+from running import HANG_SECONDS, Running, by_themselves, clean_environment, require, wait_until
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 REPOSITORY = FOLDER.parents[1]
 GPU = REPOSITORY / "tests/gpu"
 RONDORUN = pathlib.Path(os.environ.get("BINARIES", REPOSITORY / "build/check/bin")) / "rondorun"
-PLACE = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
-LIMIT = 900  # seconds: a process that takes longer hangs
 
 WAITS = """
 import rondo
@@ -92,78 +91,14 @@ print("both are open", flush=True)
 """
 
 
-def environment(**more):
-    return {key: value for key, value in os.environ.items() if key not in PLACE} | more
-
-
 def run(*words, **more):
-    return subprocess.run(list(map(str, words)), env=environment(**more), text=True, timeout=LIMIT,
-                          stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    """Runs a command to its end. Its two streams are apart."""
+    return subprocess.run(list(map(str, words)), env=clean_environment(**more), text=True, check=False,
+                          timeout=HANG_SECONDS, stdin=subprocess.DEVNULL, capture_output=True)
 
 
 def python(*words, **more):
     return run(sys.executable, *words, **more)
-
-
-class Job(subprocess.Popen):
-    """A process in a session of its own, for a `with` block. After the block all processes that it has
-    started are gone, even those in other sessions (torchrun gives each rank one). Killed if it hangs."""
-
-    numbers = itertools.count()
-
-    def __init__(self, *words, **more):
-        self.mark = f"PART_OF_JOB={os.getpid()}-{next(self.numbers)}"
-        name, value = self.mark.split("=")
-        super().__init__(list(map(str, words)), env=environment(**more, **{name: value}), text=True,
-                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                         start_new_session=True, preexec_fn=heed_interrupts)
-        self.watch = threading.Timer(LIMIT, self.kill_all)
-        self.watch.daemon = True
-        self.watch.start()
-
-    def living(self):
-        """The running processes that have the job's mark in their environment."""
-        found = []
-        for process in filter(str.isdigit, os.listdir("/proc")):
-            with contextlib.suppress(OSError):
-                if self.mark.encode() in pathlib.Path(f"/proc/{process}/environ").read_bytes().split(b"\0"):
-                    found.append(int(process))
-        return found
-
-    def kill_all(self):
-        for process in self.living():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
-
-    def __exit__(self, *error):
-        self.watch.cancel()
-        self.kill_all()
-        super().__exit__(*error)
-
-
-def heed_interrupts():
-    """Restores Ctrl-C, which may be ignored if the tests run in the background."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-def await_lines(process, text, times):
-    """Waits for `times` times `text`. Two may be in one line: under torchrun (PYTHONUNBUFFERED) a line's end
-    is written separately."""
-    for line in process.stdout:
-        times -= line.count(text)
-        if times <= 0:
-            return
-    raise AssertionError(f"ended without '{text}': {process.stderr.read()}")
-
-
-def await_end(process):
-    """Waits until the whole job has ended. Returns its standard error."""
-    _, error = process.communicate(timeout=LIMIT)
-    end = time.monotonic() + LIMIT
-    while process.living() and time.monotonic() < end:
-        time.sleep(0.05)
-    assert not process.living(), f"something is left: {process.living()}"
-    return error
 
 
 def shared_memory():
@@ -174,30 +109,34 @@ def shared_memory():
 
 def await_none_left(before):
     """Waits until all files are gone. Other programs' files come and go; a job's left-overs would stay."""
-    end, stays = time.monotonic() + 60, set(shared_memory()) - set(before)
-    while stays and time.monotonic() < end:
-        time.sleep(0.05)
-        stays &= set(shared_memory())
-    assert not stays, f"left: {stays}"
+    stays = set(shared_memory()) - set(before)
+
+    def gone():
+        stays.intersection_update(shared_memory())
+        return not stays
+    require(wait_until(gone, 60), f"left: {stays}")
+
+
+def await_end(command):
+    """Its exit status, once nothing runs that it has started."""
+    status = command.status()
+    require(wait_until(lambda: not command.left()), f"something is left: {command.left()}")
+    return status
 
 
 def two_ranks(text, *words):
-    """A job for each rank, so that no launcher ends one rank when the other has failed."""
-    first, second = forked.places(2)
-    return (Job(sys.executable, "-c", text, *words, **first),
-            Job(sys.executable, "-c", text, *words, **second))
+    return by_themselves(2, sys.executable, "-c", text, *words)
 
 
 def test_ctrl_c_in_a_waiting_call_is_a_keyboard_interrupt():
     first, second = two_ranks(WAITS)
     with first, second:
-        await_lines(first, "waits", 1)
-        await_lines(second, "waits", 1)
+        first.wait_for("waits")
+        second.wait_for("waits")
         first.send_signal(signal.SIGINT)
-        _, error = first.communicate(timeout=LIMIT)
-        assert "KeyboardInterrupt" in error and first.returncode != 0, error
-        _, error = second.communicate("\n", timeout=LIMIT)
-        assert "rondo.Error" in error and second.returncode == 1, error
+        require(first.status() != 0 and "KeyboardInterrupt" in first.text, first.log)
+        second.tell("")
+        require(second.status() == 1 and "rondo.Error" in second.text, second.log)
 
 
 def test_who_waits_for_a_rank_that_has_ended_hears_how():
@@ -210,42 +149,39 @@ def test_who_waits_for_a_rank_that_has_ended_hears_how():
             "is done": (0, "", [leave])}
     for (how, (status, words, heard)), rank in itertools.product(ends.items(), range(2)):
         ranks = two_ranks(ENDS_BEFORE_THE_OTHER, rank, how)
-        with ranks[0], ranks[1]:
+        ending, waiting = ranks[rank], ranks[1 - rank]
+        with ending, waiting:
             for each in ranks:
-                await_lines(each, "met", 1)
-            _, error = ranks[rank].communicate(timeout=LIMIT)
-            assert ranks[rank].returncode == status and words in error, (how, rank, error)
-            _, error = ranks[1 - rank].communicate("\n", timeout=LIMIT)
-            assert f"rondo: rank {1 - rank}: rank {rank} " in error, (how, error)
-            assert any(words in error for words in heard), (how, error)
+                each.wait_for("met")
+            require(ending.status() == status and words in ending.text, how, ending.log)
+            waiting.tell("")
+            waiting.status()
+            require(f"rondo: rank {1 - rank}: rank {rank} " in waiting.text, how, waiting.log)
+            require(any(words in waiting.text for words in heard), how, waiting.log)
 
 
 def test_ctrl_c_ends_a_training_whole():
     before = shared_memory()
     for launcher in ([sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2",
-                      f"--master-port={forked.free_port()}"],
+                      f"--master-port={free_port()}", "--no-python"],
                      [RONDORUN, "-n", "2"]):
-        program = [sys.executable, "-c", TRAINS]
-        words = [*launcher, *(["--no-python"] if "-m" in launcher else []), *program]
-        with Job(*words, OMP_NUM_THREADS="1") as training:
-            await_lines(training, "trains", 2)
-            os.killpg(training.pid, signal.SIGINT)   # as a terminal does
-            await_end(training)
-            assert training.returncode != 0
+        with Running(*launcher, sys.executable, "-c", TRAINS, OMP_NUM_THREADS="1") as training:
+            training.wait_for("trains", 2)
+            training.send_signal_to_all(signal.SIGINT)
+            require(await_end(training) != 0, training.log)
     await_none_left(before)
 
 
 def test_a_job_in_the_background_ends_by_sigterm():
     """Shells and nohup start such jobs with Ctrl-C ignored. It stays ignored in all ranks."""
     before = shared_memory()
-    with Job("nohup", "sh", "-c", "trap '' INT; exec \"$@\"", "sh", RONDORUN, "-n", "2",
-             sys.executable, "-c", WAITS.replace("input()", "world.recv(bytearray(1), 0)")) as job:
-        await_lines(job, "waits", 2)
-        os.killpg(job.pid, signal.SIGINT)     # changes nothing
-        assert job.poll() is None
-        job.terminate()
-        await_end(job)
-        assert job.returncode == 128 + signal.SIGTERM, job.returncode
+    with Running("nohup", "sh", "-c", "trap '' INT; exec \"$@\"", "sh", RONDORUN, "-n", "2",
+                 sys.executable, "-c", WAITS.replace("input()", "world.recv(bytearray(1), 0)")) as job:
+        job.wait_for("waits", 2)
+        job.send_signal_to_all(signal.SIGINT)     # changes nothing
+        require(not job.has_ended(), job.log)
+        job.send_signal(signal.SIGTERM)
+        require(await_end(job) == 128 + signal.SIGTERM, job.log)
     await_none_left(before)
 
 

@@ -29,6 +29,7 @@ import torch.distributed.pipelining  # noqa: E402,F401
 import torch.distributed.tensor.parallel  # noqa: E402,F401
 
 import forked  # noqa: E402
+import running  # noqa: E402  (forked knows the folder)
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 REPOSITORY = FOLDER.parents[1]
@@ -63,7 +64,7 @@ def start(log, variables, *command):
 def by_themselves(program):
     """Ranks that are started as programs of their own."""
     return lambda ranks, log: wait([start(log, place, sys.executable, program)
-                                    for place in forked.places(ranks)])
+                                    for place in running.places(ranks)])
 
 
 def alone(program, *arguments):

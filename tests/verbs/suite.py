@@ -18,6 +18,7 @@ import failures  # noqa: E402
 import gpu  # noqa: E402
 import place  # noqa: E402
 import traffic  # noqa: E402
+import running  # noqa: E402
 from job import Jobs  # noqa: E402
 
 FROZEN_SECONDS = 3  # longer than any emulated machine takes for its own work
@@ -60,9 +61,9 @@ def run_case(function, jobs, kept):
     """Why it failed, else nothing."""
     try:
         function(jobs)
-        if not place.wait_until(lambda: place.resources() == kept, 15):
+        if not running.wait_until(lambda: place.resources() == kept, 15):
             return f"the kernel keeps {place.resources()}, not {kept}"
-    except place.Failure as failure:
+    except running.Failure as failure:
         return "\n".join(map(str, failure.args))
     return None
 
@@ -71,9 +72,9 @@ def run_undisturbed(name, function, jobs, kept):
     """Does as run_case(). Ranks of a guest that stood still rightly take each other for lost. Such a
     failure says nothing, so the case is run again."""
     for _ in range(MOST_TRIES):
-        frozen = place.CLOCK.frozen()
+        frozen = running.CLOCK.frozen()
         reason = run_case(function, jobs, kept)
-        frozen = place.CLOCK.frozen() - frozen
+        frozen = running.CLOCK.frozen() - frozen
         if not reason or frozen < FROZEN_SECONDS:
             break
         print(f"again: the guest stood still for {frozen:.0f} s while it ran: {name}", flush=True)
@@ -90,14 +91,14 @@ def tell(name, reason, seconds):
 def run_all(cases, jobs):
     kept, failed = place.resources(), []
     for name, function in cases:
-        begin = place.CLOCK.now()
+        begin = running.CLOCK.now()
         reason = run_undisturbed(name, function, jobs, kept)
-        tell(name, reason, place.CLOCK.now() - begin)
+        tell(name, reason, running.CLOCK.now() - begin)
         if reason:
             failed.append(name)
             place.make_devices()
             kept = place.resources()
-    print(f"{len(cases) - len(failed)} of {len(cases)} cases passed in {place.CLOCK.now():.0f} s")
+    print(f"{len(cases) - len(failed)} of {len(cases)} cases passed in {running.CLOCK.now():.0f} s")
     return failed
 
 

@@ -8,13 +8,12 @@ import json
 import re
 import signal
 import socket
-import subprocess
 import sys
 import unittest
 import urllib.error
 import urllib.request
 
-from support import MOST_PAGE_BYTES, folder, rondo, rondo_program
+from support import MOST_PAGE_BYTES, Running, folder, rondo, rondo_program
 
 LESSONS = ["one_rank", "tree", "reduce_scatter", "all_gather", "least_traffic", "crossover",
            "double_tree", "zero", "write_your_own"]
@@ -138,10 +137,10 @@ class Lessons(unittest.TestCase):
         self.assertEqual(rondo("learn", "--port", 65536)[0], 2)
 
     def start(self):
-        server = subprocess.Popen([rondo_program, "learn"], stdout=subprocess.PIPE, text=True)
-        self.addCleanup(server.stdout.close)
+        server = Running(rondo_program, "learn")
         self.addCleanup(server.kill)
-        address = re.search(r"http://127\.0\.0\.1:(\d+)/", server.stdout.readline())
+        server.wait_for("\n")
+        address = re.search(r"http://127\.0\.0\.1:(\d+)/", server.text)
         return server, address.group(0), int(address.group(1))
 
     def test_serves_until_interrupted(self):
@@ -160,7 +159,7 @@ class Lessons(unittest.TestCase):
         self.assertEqual(status, 2)
         self.assertIn(f"cannot listen on port {port}", errors)
         server.send_signal(signal.SIGINT)
-        self.assertEqual(server.wait(timeout=60), 0)
+        self.assertEqual(server.status(), 0)
 
     def test_bears_with_odd_clients(self):
         server, address, port = self.start()
@@ -179,7 +178,7 @@ class Lessons(unittest.TestCase):
         with urllib.request.urlopen(address) as reply:
             self.assertEqual(reply.status, 200)
         server.send_signal(signal.SIGTERM)
-        self.assertEqual(server.wait(timeout=60), 0)
+        self.assertEqual(server.status(), 0)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """The editor: its verdicts are those of `rondo verify`, and pasted text stays text."""
 
 import json
-import subprocess
 
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -9,14 +8,13 @@ from selenium.webdriver.support.ui import Select
 
 import schedules
 from browser import Page, browser, element, run, wait_for
-from support import folder, rondo, rondo_program, write_page
+from support import folder, rondo, write_page
 
 
 class Editing(Page):
     def verdict(self, text):
         """The verdict of rondo verify: 0 right, 1 wrong, 2 not a schedule."""
-        return subprocess.run([rondo_program, "verify", "--file", "-"], input=text, text=True, timeout=60,
-                              check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+        return rondo("verify", "--file", "-", text=text)[0]
 
     def test_verdicts_are_those_of_rondo_verify(self):
         self.open(write_page("verdicts", "all_reduce", "-n", 2))

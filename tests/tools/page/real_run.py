@@ -1,26 +1,21 @@
 """The page of a real run: four ranks, traced here and now, played as they went."""
 
-import os
 import pathlib
-import subprocess
 
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
 from browser import Page, at_rest, browser, element, press, run, step_forward, wait_for
-from support import MOST_PAGE_BYTES, folder, rondo, rondo_program
+from support import MOST_PAGE_BYTES, Running, folder, rondo, rondo_program
 
 
 def real_page(name, *arguments):
     """The address of the page of the slowest call of a run of all_reduce_perf."""
     programs = pathlib.Path(rondo_program).parent
     trace = folder / name
-    job = subprocess.run([programs / "rondorun", "-n", "4", programs / "all_reduce_perf", "-b", "1M", "-e",
-                          "1M", "-n", "2", "-w", "1", *arguments], text=True, timeout=240, check=False,
-                         env={**os.environ, "RONDO_TRACE": str(trace)}, stdout=subprocess.PIPE,
-                         stderr=subprocess.STDOUT)
-    assert job.returncode == 0, job.stdout
+    Running(programs / "rondorun", "-n", "4", programs / "all_reduce_perf", "-b", "1M", "-e", "1M", "-n", "2",
+            "-w", "1", *arguments, RONDO_TRACE=str(trace)).require_success()
     rows = [line.split() for line in rondo("trace", trace)[1].splitlines() if "all_reduce  1 MiB" in line]
     path = folder / f"{name}.html"
     status, _, errors = rondo("trace", trace, "--call", rows[0][-3], "--html", path)  # the slowest's number

@@ -5,6 +5,10 @@ import shutil
 import subprocess
 import sys
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2]))
+
+from running import Running  # noqa: E402,F401
+
 NO_BROWSER = 77  # what ctest counts as skipped
 MOST_PAGE_BYTES = 400_000
 

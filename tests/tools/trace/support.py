@@ -1,10 +1,13 @@
 """What the tests of traces share: running rondo and jobs, and traces made by hand."""
 
-import os
 import pathlib
 import shutil
 import subprocess
 import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2]))
+
+from running import Running  # noqa: E402
 
 rondo_program = sys.argv[1]
 folder = pathlib.Path(sys.argv[2])
@@ -23,10 +26,8 @@ def rondo(*arguments):
 def traced_run(name, *arguments, ranks=4, **environment):
     """Traces calls of all_reduce_perf. Returns the name of the traces, as rondo takes it."""
     path = folder / name
-    run = subprocess.run([rondorun, "-n", str(ranks), all_reduce_perf, *map(str, arguments)], text=True,
-                         env={**os.environ, "RONDO_TRACE": str(path), **environment},
-                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=240, check=False)
-    assert run.returncode == 0, run.stdout
+    Running(rondorun, "-n", ranks, all_reduce_perf, *arguments, RONDO_TRACE=str(path),
+            **environment).require_success()
     return path
 
 

@@ -6,12 +6,10 @@ direct path; ranks on "several machines", whose clocks are then compared.
 """
 
 import json
-import os
-import subprocess
 import sys
 import unittest
 
-from support import all_reduce_perf, folder, rondo, rondorun, traced_run
+from support import Running, all_reduce_perf, folder, rondo, rondorun, traced_run
 
 
 def lines(path, kind):
@@ -68,11 +66,8 @@ class Runs(unittest.TestCase):
         """There is only one clock, so the measured difference must be 0 within its uncertainty."""
         path = folder / "hosts"
         script = 'RONDO_HOSTID=host$RANK exec "$@"'
-        run = subprocess.run([rondorun, "-n", "4", "sh", "-c", script, "sh", all_reduce_perf, "-b", "1M",
-                              "-e", "1M", "-n", "2", "-w", "1", "--algorithm", "ring"], text=True,
-                             env={**os.environ, "RONDO_TRACE": str(path)}, stdout=subprocess.PIPE,
-                             stderr=subprocess.STDOUT, timeout=240, check=False)
-        self.assertEqual(run.returncode, 0, run.stdout)
+        Running(rondorun, "-n", "4", "sh", "-c", script, "sh", all_reduce_perf, "-b", "1M", "-e", "1M", "-n",
+                "2", "-w", "1", "--algorithm", "ring", RONDO_TRACE=str(path)).require_success()
         uncertain = 0
         self.assertEqual(lines(folder / "hosts.0", "offset"), [])
         for rank in (1, 2, 3):
@@ -94,13 +89,16 @@ class Runs(unittest.TestCase):
         self.assertGreater(lost, 0)
         self.assertRegex(rondo("trace", path)[1], r"Rank 1 lost its oldest \d+ events")
 
+    def refused(self, path):
+        """What a job says that cannot write its trace."""
+        job = Running(rondorun, "-n", "2", all_reduce_perf, "-b", "8", "-e", "8", RONDO_TRACE=str(path))
+        self.assertNotEqual(job.status(), 0, job.log)
+        return job.text
+
     def test_a_name_that_cannot_be_written(self):
-        run = subprocess.run([rondorun, "-n", "2", all_reduce_perf, "-b", "8", "-e", "8"], text=True,
-                             env={**os.environ, "RONDO_TRACE": str(folder / "no" / "folder")},
-                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=240, check=False)
-        self.assertNotEqual(run.returncode, 0)
-        self.assertIn("cannot write the trace", run.stdout)
-        self.assertIn("RONDO_TRACE", run.stdout)
+        said = self.refused(folder / "no" / "folder")
+        self.assertIn("cannot write the trace", said)
+        self.assertIn("RONDO_TRACE", said)
 
     def test_nothing_stays_of_a_trace_that_cannot_be_written(self):
         """Either its name is a folder's, or the disk is full."""
@@ -108,11 +106,7 @@ class Runs(unittest.TestCase):
             (folder / f"taken.{rank}").mkdir()
             (folder / f"full.{rank}.part").symlink_to("/dev/full")
         for name in ("taken", "full"):
-            run = subprocess.run([rondorun, "-n", "2", all_reduce_perf, "-b", "8", "-e", "8"], text=True,
-                                 env={**os.environ, "RONDO_TRACE": str(folder / name)},
-                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=240, check=False)
-            self.assertNotEqual(run.returncode, 0)
-            self.assertIn(f"cannot write the trace {folder / name}.", run.stdout)
+            self.assertIn(f"cannot write the trace {folder / name}.", self.refused(folder / name))
         self.assertEqual(list(folder.glob("*.part")), [])
 
 

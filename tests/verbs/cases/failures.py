@@ -5,7 +5,7 @@ import signal
 
 import place
 from job import failure_of
-from place import CLOCK, require
+from running import CLOCK, Running, require, wait_until
 
 # A device gives a peer up after less than two seconds, see on_two_devices(). It may take four times as
 # long. The rest is for emulated processors.
@@ -51,15 +51,21 @@ def require_named(failures, device):
         require(re.search(device, text), f"rank {rank} names no device", everything(failures))
 
 
+def require_done(command):
+    """The command has ended well. The kernel may take long for it."""
+    status = command.status(DEVICE_SECONDS)
+    require(status == 0, f"ended with status {status}", command.log + place.output_of("dmesg"))
+
+
 def broken(jobs, *command):
     """What a job across the cable says after the command has broken the cable. The command may have to
     wait until the ranks have let go."""
     ranks = start_turning(jobs, on_two_devices, 50000)
-    breaking = place.Begun(*command)
+    breaking = Running(*command)
     try:
         failures = end_in(ranks, DEVICE_SECONDS)
         require_named(failures, r"rxe[12]")
-        breaking.require_success(DEVICE_SECONDS)
+        require_done(breaking)
         return everything(failures)
     finally:
         place.make_devices()
@@ -82,7 +88,7 @@ def port_flaps(jobs):
         place.set_carrier("dummy0", True)
         sent = place.packets_sent("rxe0")
         # This is longer than the devices' timeout for the port.
-        require(not place.wait_until(lambda: any(rank.has_ended() for rank in ranks), 4),
+        require(not wait_until(lambda: any(rank.has_ended() for rank in ranks), 4),
                 "a rank has ended", "\n".join(rank.log for rank in ranks))
         require(place.packets_sent("rxe0") > sent + 100, "nothing is sent any more")
         place.set_carrier("dummy0", False)
@@ -102,19 +108,19 @@ def device_deleted(jobs):
     """Linux takes an RDMA device from its list at once, and waits with the rest until nobody uses it
     any more. Ranks work on, and the device goes once they have ended."""
     ranks = start_turning(jobs, on_two_devices, 50000)
-    deletion = place.Begun("rdma", "link", "delete", "rxe1")
+    deletion = Running("rdma", "link", "delete", "rxe1")
     try:
-        require(place.wait_until(lambda: "rxe1" not in place.device_names(), DEVICE_SECONDS),
+        require(wait_until(lambda: "rxe1" not in place.device_names(), DEVICE_SECONDS),
                 "the device is still listed")
         before = place.bytes_on_cable()
-        require(place.wait_until(lambda: place.bytes_on_cable() > before + 5_000_000 or
+        require(wait_until(lambda: place.bytes_on_cable() > before + 5_000_000 or
                                  any(rank.has_ended() for rank in ranks), DEVICE_SECONDS),
                 "ranks neither work nor end", "\n".join(rank.log for rank in ranks))
         if not any(rank.has_ended() for rank in ranks):
             require(not deletion.has_ended(), "a device in use has gone without a word")
             ranks.pop().kill()
         require_named(end_in(ranks, DEVICE_SECONDS), "rank 3" if len(ranks) == 3 else r"rxe[12]")
-        deletion.require_success(DEVICE_SECONDS)
+        require_done(deletion)
     finally:
         place.make_devices()
 

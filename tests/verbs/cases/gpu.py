@@ -4,8 +4,8 @@ they are files, and another stand-in registers them (tests/verbs/dmabuf_stand_in
 import re
 
 import traffic
-from job import free_port
-from place import require
+from ports import free_port
+from running import require
 
 RANKS = 3
 GENERATIONS, ROUNDS = 2, 2

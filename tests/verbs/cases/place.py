@@ -2,66 +2,14 @@
 import pathlib
 import re
 import subprocess
-import threading
-import time
+import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2]))
+
+from running import require
 
 DEVICES_SCRIPT = pathlib.Path(__file__).resolve().parents[1] / "guest" / "devices"
 LARGEST_MTU = 4200  # of the network devices; makes the largest active MTU of RoCE, 4096
-
-
-class Failure(Exception):
-    """What went wrong, with the log that shows it."""
-
-
-def require(condition, text, log=""):
-    if not condition:
-        raise Failure(f"{text}\n{log}" if log else text)
-
-
-class Clock:
-    """Seconds since the start, without those in which the whole guest stood still. The host may stop an
-    emulated machine, whose clock then jumps when it goes on."""
-
-    LONGEST_TICK = 2.0
-
-    def __init__(self):
-        self._seconds = 0.0
-        self._frozen = 0.0
-        self._last = time.monotonic()
-        self._lock = threading.Lock()
-        threading.Thread(target=self._tick, daemon=True).start()
-
-    def _tick(self):
-        while True:
-            time.sleep(0.2)
-            self.now()
-
-    def now(self):
-        with self._lock:
-            now = time.monotonic()
-            tick = min(now - self._last, self.LONGEST_TICK)
-            self._seconds += tick
-            self._frozen += now - self._last - tick
-            self._last = now
-            return self._seconds
-
-    def frozen(self):
-        """Seconds left out so far."""
-        self.now()
-        return self._frozen
-
-
-CLOCK = Clock()
-
-
-def wait_until(condition, seconds):
-    """Whether the condition came true in time."""
-    end = CLOCK.now() + seconds
-    while not condition():
-        if CLOCK.now() > end:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 def output_of(*words):
@@ -69,25 +17,6 @@ def output_of(*words):
     require(done.returncode == 0, f"{' '.join(words)} ended with status {done.returncode}",
             done.stdout + done.stderr)
     return done.stdout
-
-
-class Begun:
-    """A command that may take long, as the kernel may take long."""
-
-    def __init__(self, *words):
-        self._words = words
-        self._process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                         text=True)
-
-    def has_ended(self):
-        return self._process.poll() is not None
-
-    def require_success(self, seconds):
-        text = " ".join(self._words)
-        require(wait_until(self.has_ended, seconds), f"{text} has not ended after {seconds} s",
-                output_of("dmesg"))
-        require(self._process.returncode == 0,
-                f"{text} ended with status {self._process.returncode}", self._process.stdout.read())
 
 
 def device_names():

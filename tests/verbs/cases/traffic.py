@@ -2,7 +2,7 @@
 import re
 
 import place
-from place import require
+from running import require
 
 # What the ranks of a job do to cover much in little time (see tests/job/rank_program.cc).
 EVERYTHING = ("join", "describe=1000", "every_collective=0", "every_collective=1000",
