@@ -38,13 +38,16 @@ inline cuda::Context device_context(int device) {
   return context;
 }
 
-/// Checks that at most so many blocks of the stand-in driver are taken. Blocks that streams still
-/// hold go soon. Blocks that do not go are a leak.
-inline void expect_blocks(int most) {
+/// Waits until at most so many blocks of the stand-in driver are taken, and returns how many are.
+/// Blocks that streams or ending threads still hold go soon. Blocks that do not go are a leak.
+inline int blocks_left(int most) {
   constexpr std::chrono::seconds longest{30};
   const auto end = std::chrono::steady_clock::now() + longest;
   while (fake_blocks() > most && std::chrono::steady_clock::now() < end) std::this_thread::yield();
-  const int left = fake_blocks();
+  return fake_blocks();
+}
+inline void expect_blocks(int most) {
+  const int left = blocks_left(most);
   expect_that(left <= most, std::to_string(left) + " blocks of device memory are taken, not " +
                                 std::to_string(most));
 }
