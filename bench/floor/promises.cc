@@ -38,7 +38,7 @@ template <Promises::Level level>
 void Promises::wake_others() {
   if constexpr (level < Level::failures) return;
   for (int member = 0; member < member_.size(); ++member) {
-    if (member != member_.rank()) ring(shared_[member].bell);
+    if (member != member_.rank()) ring(shared_[member].bell, UniqueFd());
   }
 }
 

@@ -68,6 +68,19 @@ void Connections::pick_transports(const Membership& membership, const Config& co
     if (transport == nullptr) transport = make_transport(*kind, membership, config);
     by_peer_[at] = transport;
   }
+  // Peers in memory must be heard beside sockets.
+  const std::size_t networks = count_networks();
+  if (networks > 0 && networks < transports_.size()) doorbell_.make_pollable();
+}
+
+std::size_t Connections::count_networks() const {
+  return static_cast<std::size_t>(std::ranges::count_if(transports_, [](const auto& transport) {
+    return transport->link_class() == LinkClass::network;
+  }));
+}
+
+void Connections::expect_threads() {
+  if (!transports_.empty() && count_networks() == transports_.size()) doorbell_.make_pollable();
 }
 
 Transport* Connections::make_transport(const TransportKind& kind, const Membership& membership,

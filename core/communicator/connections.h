@@ -36,6 +36,9 @@ class Connections {
   std::size_t kinds() const { return transports_.size(); }
   /// The direct path, where every rank has it to every other one; else null.
   DirectAccess* direct() const { return direct_; }
+  /// Before a second thread of this process ends sleeps: where all transports are networks, nobody
+  /// else rings, and sleeps are on sockets. Throws Error{system} where there is no descriptor left.
+  void expect_threads();
   /// What the transports ring.
   Doorbell& doorbell() { return doorbell_; }
   /// The topology that the choice of an algorithm depends on.
@@ -52,6 +55,7 @@ class Connections {
   void pick_transports(const Membership& membership, const Config& config);
   Transport* make_transport(const TransportKind& kind, const Membership& membership,
                             const Config& config);
+  std::size_t count_networks() const;
   void connect(const std::shared_ptr<ControlChannel>& control);
   void connect_direct(const std::shared_ptr<ControlChannel>& control);
 

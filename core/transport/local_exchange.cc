@@ -53,7 +53,9 @@ std::shared_ptr<std::byte> make_board(int rank, std::size_t bytes) {
 
 void LocalExchange::join(std::uint64_t communicator, int rank, const Doorbell& doorbell) {
   // A mapping of its own outlives the rank: a peer may ring after the rank has left.
-  auto mapped = std::make_shared<PeerDoorbell>(duplicate(doorbell.descriptor()));
+  std::vector<UniqueFd> passed;
+  for (const int descriptor : doorbell.descriptors()) passed.push_back(duplicate(descriptor));
+  auto mapped = std::make_shared<PeerDoorbell>(passed);
   const std::scoped_lock lock(mutex_);
   members_[Member{communicator, rank}] = std::move(mapped);
 }

@@ -16,7 +16,6 @@ Error peer_left(int rank, int peer) {
 void RingSendChannel::open(SharedRing ring, std::shared_ptr<PeerDoorbell> doorbell) {
   ring_ = std::move(ring);
   doorbell_ = std::move(doorbell);
-  bell_ = doorbell_ ? &doorbell_->word() : nullptr;
   writer_ = RingWriter(ring_.view());
   usable_ = !failure_;
 }
@@ -24,7 +23,7 @@ void RingSendChannel::open(SharedRing ring, std::shared_ptr<PeerDoorbell> doorbe
 RingSendChannel::~RingSendChannel() {
   if (!is_open()) return;
   writer_.leave();
-  if (bell_ != nullptr) ring(*bell_);
+  if (doorbell_) doorbell_->ring();
 }
 
 void RingSendChannel::fail(const Error& error) {
@@ -53,13 +52,12 @@ void RingSendChannel::commit(std::size_t bytes, std::uint64_t fingerprint) {
     throw Error(ErrorCode::internal, "commit() without acquire()", {.rank = rank_, .peer = peer_});
   }
   writer_.commit(bytes, fingerprint);
-  if (bell_ != nullptr) ring(*bell_);
+  if (doorbell_) doorbell_->ring();
 }
 
 void RingReceiveChannel::open(SharedRing ring, std::shared_ptr<PeerDoorbell> doorbell) {
   ring_ = std::move(ring);
   doorbell_ = std::move(doorbell);
-  bell_ = doorbell_ ? &doorbell_->word() : nullptr;
   reader_ = RingReader(ring_.view());
   open_ = true;
 }
@@ -67,7 +65,7 @@ void RingReceiveChannel::open(SharedRing ring, std::shared_ptr<PeerDoorbell> doo
 RingReceiveChannel::~RingReceiveChannel() {
   if (!is_open()) return;
   reader_.leave();
-  if (bell_ != nullptr) ring(*bell_);
+  if (doorbell_) doorbell_->ring();
 }
 
 void RingReceiveChannel::fail(const Error& error) {
@@ -104,7 +102,7 @@ void RingReceiveChannel::release() {
   }
   holding_ = false;
   reader_.release();
-  if (bell_ != nullptr) ring(*bell_);
+  if (doorbell_) doorbell_->ring();
 }
 
 }  // namespace rondo

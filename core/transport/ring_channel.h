@@ -41,7 +41,6 @@ class RingSendChannel final : public SendChannel {
 
   bool usable_ = false;  ///< open and not failed: the one test on the fast path
   RingWriter writer_{};
-  DoorbellWord* bell_ = nullptr;
   int rank_;
   int peer_;
   SharedRing ring_{};
@@ -71,7 +70,6 @@ class RingReceiveChannel final : public ReceiveChannel {
   bool holding_ = false;  ///< frame_ is the head frame
   RingReader reader_{};
   Frame frame_{};
-  DoorbellWord* bell_ = nullptr;
   int rank_;
   int peer_;
   SharedRing ring_{};

@@ -1,7 +1,12 @@
 // Doorbells, default slot sizes, the table of transports, and what transports leave behind.
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/transport/slot_ring.h"
@@ -10,15 +15,71 @@
 
 namespace rondo::testing {
 
+namespace {
+
+std::unique_ptr<PeerDoorbell> passed(const Doorbell& bell) {
+  std::vector<UniqueFd> copies;
+  for (const int descriptor : bell.descriptors()) copies.emplace_back(::dup(descriptor));
+  return std::make_unique<PeerDoorbell>(copies);
+}
+
+}  // namespace
+
 TEST_CASE("a doorbell that nobody rings lets its owner go in time", "[transports]") {
+  const bool pollable = GENERATE(false, true);
+  CAPTURE(pollable);
   Doorbell bell;
+  if (pollable) bell.make_pollable();
+  const auto peers = passed(bell);
+  for (int time = 0; time < 2; ++time) {  // a bell that was rung is silent again
+    std::vector<pollfd> descriptors;
+    bell.arm();
+    CHECK(bell.is_armed());
+    bell.sleep(std::chrono::milliseconds(1), descriptors);
+    bell.disarm();
+    for (const bool own : {false, true}) {
+      descriptors.clear();
+      bell.arm();
+      own ? bell.interrupt() : peers->ring();
+      bell.sleep(std::chrono::seconds(60), descriptors);  // rung already: returns at once
+      CHECK_FALSE(bell.is_armed());
+      bell.disarm();
+    }
+  }
+}
+
+TEST_CASE("a pollable doorbell is heard beside descriptors, and they beside it", "[transports]") {
+  Doorbell bell;
+  bell.make_pollable();
+  const auto peers = passed(bell);
+  std::array<int, 2> ends{};
+  REQUIRE(::pipe(ends.data()) == 0);
+  const UniqueFd reads(ends[0]);
+  const UniqueFd writes(ends[1]);
+  const auto sleep = [&] {
+    std::vector<pollfd> descriptors{{.fd = reads.get(), .events = POLLIN, .revents = 0}};
+    bell.sleep(std::chrono::seconds(60), descriptors);
+    bell.disarm();
+    return descriptors[0].revents != 0;
+  };
   bell.arm();
-  bell.sleep(std::chrono::microseconds(100));
-  bell.disarm();
+  std::thread peer([&] { peers->ring(); });
+  CHECK_FALSE(sleep());
+  peer.join();
   bell.arm();
-  ring(bell.word());
-  bell.sleep(std::chrono::seconds(60));  // rung already: returns at once
-  CHECK(bell.word().sleeping.load(std::memory_order_acquire) == 0);
+  REQUIRE(::write(writes.get(), "x", 1) == 1);
+  CHECK(sleep());
+}
+
+TEST_CASE("what is no doorbell is refused", "[transports]") {
+  std::vector<UniqueFd> nothing;
+  CHECK_THROWS_AS(PeerDoorbell(nothing), Error);
+  std::array<int, 2> ends{};
+  REQUIRE(::pipe(ends.data()) == 0);
+  std::vector<UniqueFd> pipe;
+  pipe.emplace_back(ends[0]);
+  pipe.emplace_back(ends[1]);
+  CHECK_THROWS_AS(PeerDoorbell(pipe), Error);
 }
 
 TEST_CASE("default slots respect the memory limits", "[transports]") {

@@ -68,7 +68,7 @@ class LocalAccess final : public DirectAccess {
   void forget(int) override {}
 
   void wake(int peer) override {
-    if (const auto& bell = bells_[static_cast<std::size_t>(peer)]) ring(bell->word());
+    if (const auto& bell = bells_[static_cast<std::size_t>(peer)]) bell->ring();
   }
 
  private:

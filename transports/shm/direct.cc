@@ -91,7 +91,7 @@ void ShmAccess::check(int peer) {
 }
 
 void ShmAccess::wake(int peer) {
-  if (const auto& bell = at(peer).bell) ring(bell->word());
+  if (const auto& bell = at(peer).bell) bell->ring();
 }
 
 // ---- windows
@@ -123,7 +123,7 @@ void ShmAccess::ask(int peer, std::uint64_t number) {
   if (!send(owner.socket, bytes_of(note), {})) return;
   owner.windows.ask(number);
   counter(peer).asks.fetch_add(1, std::memory_order_release);
-  ring(owner.bell->word());
+  owner.bell->ring();
   count_unsettled();
 }
 

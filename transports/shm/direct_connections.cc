@@ -80,8 +80,7 @@ bool ShmAccess::begin(int peer) {
                       .lane = direct_lane,
                       .communicator = settings_.communicator,
                       .slot_bytes = board_bytes_};
-    auto socket = greet((*addresses_)[static_cast<std::size_t>(peer)], hello,
-                        settings_.doorbell->descriptor());
+    auto socket = greet((*addresses_)[static_cast<std::size_t>(peer)], hello, *settings_.doorbell);
     if (socket) lower.socket = std::move(*socket);
   });
   return lower.socket || lower.failure;
@@ -89,7 +88,8 @@ bool ShmAccess::begin(int peer) {
 
 void ShmAccess::take_joined(int peer, const Note& note, Received& received) {
   Peer& lower = at(peer);
-  const bool whole = received.descriptors.size() == (peer == 0 ? 2U : 1U);
+  std::span<UniqueFd> bell(received.descriptors);
+  const bool whole = bell.size() > (peer == 0 ? 1U : 0U);
   if (note.verdict == Verdict::no_memory) {
     failure_ = errors().make(ErrorCode::out_of_memory, peer,
                              "the peer has no memory for the ranks' control block of " +
@@ -100,8 +100,11 @@ void ShmAccess::take_joined(int peer, const Note& note, Received& received) {
   } else if (note.verdict == Verdict::no_descriptors || !whole || lower.bell) {
     throw errors().no_descriptors(peer);
   } else {
-    lower.bell = std::make_unique<PeerDoorbell>(std::move(received.descriptors[0]));
-    if (peer == 0) map_board(board_bytes_, received.descriptors[1]);
+    if (peer == 0) {
+      map_board(board_bytes_, bell.back());
+      bell = bell.first(bell.size() - 1);
+    }
+    lower.bell = std::make_unique<PeerDoorbell>(bell);
   }
 }
 
@@ -116,10 +119,10 @@ void ShmAccess::answer(const Hello& hello, Received received, UniqueFd socket) {
   try_for(hello.from, [&] {
     const Note note = join(hello, received);
     std::vector<int> passed;
-    if (note.verdict == Verdict::accepted) passed.push_back(settings_.doorbell->descriptor());
+    if (note.verdict == Verdict::accepted) passed = settings_.doorbell->descriptors();
     if (note.verdict == Verdict::accepted && board_memory_) passed.push_back(board_memory_.get());
     if (!send(higher.socket, bytes_of(note), passed)) throw errors().peer_died(hello.from);
-    if (higher.bell) ring(higher.bell->word());
+    if (higher.bell) higher.bell->ring();
   });
   see_whether_ready();
 }
@@ -129,8 +132,8 @@ Note ShmAccess::join(const Hello& hello, Received& received) {
   Note note{.kind = Note::Kind::joined};
   try {
     if (settings_.rank == 0 && failure_) throw Error(*failure_);
-    if (received.descriptors.size() != 1) throw errors().no_descriptors(hello.from);
-    at(hello.from).bell = std::make_unique<PeerDoorbell>(std::move(received.descriptors[0]));
+    if (received.descriptors.empty()) throw errors().no_descriptors(hello.from);
+    at(hello.from).bell = std::make_unique<PeerDoorbell>(received.descriptors);
     if (settings_.rank == 0) {
       if (board_bytes_ == 0) board_bytes_ = hello.slot_bytes;
       if (board_bytes_ != hello.slot_bytes) throw other_board(hello.from, hello.slot_bytes);
@@ -201,7 +204,7 @@ bool ShmAccess::answer_asks(int peer) {
       other.to_answer, [&](std::uint64_t number) { return send_window(peer, number); });
   const bool moved = taken != other.to_answer.begin();
   other.to_answer.erase(other.to_answer.begin(), taken);
-  if (moved && other.bell) ring(other.bell->word());
+  if (moved && other.bell) other.bell->ring();
   return moved;
 }
 

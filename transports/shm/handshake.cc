@@ -31,7 +31,8 @@ Error Errors::cannot_connect(int peer, const std::system_error& failure) const {
   return gone ? peer_died(peer) : no_descriptors(peer);
 }
 
-std::optional<UniqueFd> greet(const std::string& address, const Hello& hello, int doorbell) {
+std::optional<UniqueFd> greet(const std::string& address, const Hello& hello,
+                              const Doorbell& doorbell) {
   std::optional<UniqueFd> socket = unix_socket::connect_to(address);
   if (!socket) return std::nullopt;
   if (!unix_socket::same_user(*socket)) {
@@ -39,7 +40,7 @@ std::optional<UniqueFd> greet(const std::string& address, const Hello& hello, in
                                   "start all ranks as one user, or RONDO_TRANSPORT=^shm");
   }
   // The first message on a fresh socket always finds room; a peer that died shows when reading.
-  unix_socket::send(*socket, bytes_of(hello), std::array{doorbell});
+  unix_socket::send(*socket, bytes_of(hello), doorbell.descriptors());
   return socket;
 }
 

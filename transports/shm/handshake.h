@@ -1,18 +1,19 @@
 // The messages by which the two ends of a shared-memory channel connect, once.
 //
 //   sender                                   receiver
-//   Hello + its doorbell's memfd    ----->   checks user, version, communicator, shape
+//   Hello + its doorbell            ----->   checks user, version, communicator, shape
 //                                            makes the ring's memory
-//   maps the ring                   <-----   Welcome + the ring's memfd + its doorbell's memfd
+//   maps the ring                   <-----   Welcome + the ring's memfd + its doorbell
 //
-// The socket stays open. Its end of file shows that the peer was killed.
+// A doorbell is one or two descriptors (core/transport/doorbell.h). The socket stays open. Its end
+// of file shows that the peer was killed.
 //
 // Direct access has one connection per pair of ranks, made by the higher one, used both ways:
 //
 //   higher rank                              lower rank
 //   Hello (lane: direct_lane) + its   ----->  checks as above; rank 0 makes the control block
-//   doorbell's memfd
-//   rings and maps                    <-----  Note joined + its doorbell's memfd
+//   doorbell
+//   rings and maps                    <-----  Note joined + its doorbell
 //                                             [+ the control block's memfd, from rank 0]
 //   Note window + the window's memfd  <---->  unasked, before the first call that touches it
 //   Note ask (window's number)        <---->  Note window + the window's memfd, or why not
@@ -27,6 +28,7 @@
 #include <type_traits>
 
 #include "core/base/unique_fd.h"
+#include "core/transport/doorbell.h"
 #include "rondo/error.h"
 
 namespace rondo::shm {
@@ -95,8 +97,9 @@ struct Errors {
   Error cannot_connect(int peer, const std::system_error& failure) const;
 };
 
-/// Connects to a peer and says hello, with the memfd of this rank's doorbell. Nothing: the peer has
+/// Connects to a peer and says hello, with this rank's doorbell. Nothing: the peer has
 /// no room for a connection now. Throws Error, std::system_error.
-std::optional<UniqueFd> greet(const std::string& address, const Hello& hello, int doorbell);
+std::optional<UniqueFd> greet(const std::string& address, const Hello& hello,
+                              const Doorbell& doorbell);
 
 }  // namespace rondo::shm

@@ -139,7 +139,7 @@ class ShmTransport final : public Transport {
                       .communicator = settings_.communicator,
                       .slot_bytes = shape_.slot_bytes,
                       .depth = shape_.depth};
-    auto socket = greet(addresses_[peer], hello, settings_.doorbell->descriptor());
+    auto socket = greet(addresses_[peer], hello, *settings_.doorbell);
     if (socket) sender.socket = std::move(*socket);
     return static_cast<bool>(sender.socket);
   }
@@ -151,7 +151,7 @@ class ShmTransport final : public Transport {
     if (received.state == Received::State::closed) throw errors().peer_died(end.first);
     check_welcome(end, welcome, received);
     sender.channel.open(map_segment(received.descriptors[0], shape_, settings_.rank, end.first),
-                        bell_of(end.first, std::move(received.descriptors[1])));
+                        bell_of(end.first, std::span(received.descriptors).subspan(1)));
     watch(sender.socket, end, true);
     return true;
   }
@@ -168,7 +168,7 @@ class ShmTransport final : public Transport {
       throw other_slots(end.first, welcome.slot_bytes);
     }
     if (welcome.verdict == Verdict::no_descriptors || received.descriptors_lost ||
-        received.descriptors.size() != 2) {
+        received.descriptors.size() < 2) {
       throw errors().no_descriptors(end.first);
     }
   }
@@ -227,12 +227,13 @@ class ShmTransport final : public Transport {
     }
     Welcome welcome{.slot_bytes = shape_.slot_bytes, .ring_bytes = shape_.bytes()};
     try {
-      if (received.descriptors.size() != 1) throw errors().no_descriptors(end.first);
+      if (received.descriptors.empty()) throw errors().no_descriptors(end.first);
       if (hello.slot_bytes != shape_.slot_bytes || hello.depth != shape_.depth)
         throw other_slots(end.first, hello.slot_bytes);
-      auto bell = bell_of(end.first, std::move(received.descriptors[0]));
+      auto bell = bell_of(end.first, received.descriptors);
       Segment segment = make_segment(shape_, settings_.rank, end.first);
-      const std::array passed{segment.memory.get(), settings_.doorbell->descriptor()};
+      std::vector<int> passed{segment.memory.get()};
+      for (const int descriptor : settings_.doorbell->descriptors()) passed.push_back(descriptor);
       if (!send(socket, bytes_of(welcome), passed)) throw errors().peer_died(end.first);
       receiver.channel.open(std::move(segment.ring), std::move(bell));
       receiver.socket = std::move(socket);
@@ -258,9 +259,9 @@ class ShmTransport final : public Transport {
 
   // ---- both
 
-  std::shared_ptr<PeerDoorbell> bell_of(int peer, UniqueFd memory) {
+  std::shared_ptr<PeerDoorbell> bell_of(int peer, std::span<UniqueFd> passed) {
     auto& bell = bells_[peer];
-    if (!bell) bell = std::make_shared<PeerDoorbell>(std::move(memory));
+    if (!bell) bell = std::make_shared<PeerDoorbell>(passed);
     return bell;
   }
 
