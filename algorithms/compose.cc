@@ -2,9 +2,9 @@
 
 namespace rondo {
 
-Steps in_order(Steps first, Steps second) {
-  while (const Step* step = first.next()) co_yield *step;
-  while (const Step* step = second.next()) co_yield *step;
+Steps in_order(std::vector<Steps> parts) {
+  for (Steps& part : parts)
+    while (const Step* step = part.next()) co_yield *step;
 }
 
 Steps just(Step step) { co_yield step; }

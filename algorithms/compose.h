@@ -2,18 +2,22 @@
 #pragma once
 
 #include <utility>
+#include <vector>
 
 #include "algorithms/geometry.h"
 #include "core/schedule/steps.h"
 
 namespace rondo {
 
-/// All of `first`, then all of `second`, and so on.
-Steps in_order(Steps first, Steps second);
+/// All of the first, then all of the second, and so on.
+Steps in_order(std::vector<Steps> parts);
 
 template <class... More>
-Steps in_order(Steps first, Steps second, More... more) {
-  return in_order(in_order(std::move(first), std::move(second)), std::move(more)...);
+Steps in_order(Steps first, More... more) {
+  std::vector<Steps> parts;
+  parts.push_back(std::move(first));
+  (parts.push_back(std::move(more)), ...);
+  return in_order(std::move(parts));
 }
 
 /// A single step.

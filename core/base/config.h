@@ -79,6 +79,8 @@ class Selection {
   Selection() = default;
   Selection(std::string_view text, std::span<const std::string_view> known, std::string_view what);
   bool allows(std::string_view name) const;
+  /// True when it names what is not allowed.
+  bool excludes() const { return excluding_; }
   /// True when exactly one name is allowed.
   bool forces() const { return !excluding_ && names_.size() == 1; }
   /// True when anything was said at all.

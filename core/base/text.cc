@@ -32,11 +32,16 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
-  while (!text.empty()) {
-    const auto end = std::min(text.find(separator), text.size());
-    const auto part = trim(text.substr(0, end));
+  std::size_t begin = 0;
+  int open = 0;
+  for (std::size_t at = 0; at <= text.size(); ++at) {
+    if (at < text.size() && (text[at] != separator || open > 0)) {
+      open += text[at] == '(' ? 1 : text[at] == ')' ? -1 : 0;
+      continue;
+    }
+    const auto part = trim(text.substr(begin, at - begin));
     if (!part.empty()) parts.emplace_back(part);
-    text.remove_prefix(std::min(end + 1, text.size()));
+    begin = at + 1;
   }
   return parts;
 }

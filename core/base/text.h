@@ -8,7 +8,8 @@
 
 namespace rondo {
 
-/// Parts between separators, trimmed of blanks; empty parts are left out.
+/// Parts between separators, trimmed of blanks; empty parts are left out. A separator inside
+/// parentheses separates nothing.
 std::vector<std::string> split(std::string_view text, char separator);
 /// What `text` begins with, up to `end`; takes it out of `text`, with the end.
 std::string_view take_part(std::string_view& text, char end);

@@ -52,8 +52,11 @@ void Connections::pick_transports(const Membership& membership, const Config& co
   const Selection selection(config.transport, transport_names(), "RONDO_TRANSPORT");
   const std::vector<HostInfo> hosts = membership.hosts();
   const HostInfo& here = hosts[static_cast<std::size_t>(rank_)];
-  topology_.one_machine =
-      std::ranges::all_of(hosts, [&](const HostInfo& host) { return host.host == here.host; });
+  std::map<std::string, int> numbers;
+  for (const HostInfo& host : hosts)
+    topology_.host.push_back(
+        numbers.try_emplace(host.host, static_cast<int>(numbers.size())).first->second);
+  topology_.one_machine = numbers.size() == 1;
   std::map<const TransportKind*, Transport*> made;
   for (int peer = 0; peer < membership.size(); ++peer) {
     const auto at = static_cast<std::size_t>(peer);

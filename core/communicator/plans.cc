@@ -31,7 +31,7 @@ Plans::Prepared Plans::prepare_call(const Call& call, Counts counts) {
   check_kinds(call, rank_, ranks());
   const Choice choice = choose(call.collective, size_of(call, counts, ranks()),
                                connections_.topology(), algorithms_, rank_order_words(call));
-  const auto prepared = decide(choice, plan_of(*choice.algorithm, call.root), call, rank_,
+  const auto prepared = decide(choice, plan_of(choice.algorithm, call.root), call, rank_,
                                connections_.topology(), connections_.frame_bytes(), counts);
   prepared->fingerprint_base = fingerprint_base(call);
   if (rank_ == 0 &&
@@ -41,9 +41,9 @@ Plans::Prepared Plans::prepare_call(const Call& call, Counts counts) {
   return prepared;
 }
 
-std::shared_ptr<const Plan> Plans::plan_of(const Algorithm& algorithm, int root) {
-  std::shared_ptr<const Plan>& cached = plans_[{&algorithm, root}];
-  if (!cached) cached = make_plan(algorithm, root, rank_, connections_.topology());
+std::shared_ptr<const Plan> Plans::plan_of(const Composition& composition, int root) {
+  std::shared_ptr<const Plan>& cached = plans_[{composition, root}];
+  if (!cached) cached = make_plan(composition, root, rank_, connections_.topology());
   return cached;
 }
 

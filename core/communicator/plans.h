@@ -39,7 +39,7 @@ class Plans {
  private:
   int ranks() const { return static_cast<int>(connections_.by_peer().size()); }
   Prepared prepare_call(const Call& call, Counts counts);
-  std::shared_ptr<const Plan> plan_of(const Algorithm& algorithm, int root);
+  std::shared_ptr<const Plan> plan_of(const Composition& composition, int root);
   std::shared_ptr<const Plan> plan_of(const Message& message);
 
   int rank_;
@@ -50,8 +50,8 @@ class Plans {
   RaggedCalls ragged_{};
   CallCache messages_{};   ///< sends and receives
   CallCache exchanged_{};  ///< those of exchanges, whose lengths may change each time
-  std::map<std::pair<const Algorithm*, int>, std::shared_ptr<const Plan>>
-      plans_{};                                             ///< by algorithm and root
+  std::map<std::pair<Composition, int>, std::shared_ptr<const Plan>>
+      plans_{};                                             ///< the int: the root
   std::vector<std::shared_ptr<const Plan>> message_plans_;  ///< by peer and direction
 };
 

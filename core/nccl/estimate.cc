@@ -23,19 +23,18 @@ double value_of(std::string_view formula, int ranks) {
   return evaluate(formula, cost_variables(ranks));
 }
 
-const Algorithm& algorithm_of(const Call& call, const detail::CommunicatorState& state) {
-  return *choose(call.collective, index_space_bytes(call, state.size()), state.topology(),
-                 state.algorithms())
-              .algorithm;
-}
-
+/// Across hosts, where the algorithm has a part inside them: wires decide.
 double seconds_of(const Call& call, const detail::CommunicatorState& state) {
   if (state.size() == 1) return 0;
-  const CostLine& cost = algorithm_of(call, state).cost;
-  const auto bytes = static_cast<double>(index_space_bytes(call, state.size()));
-  return value_of(cost.hops, state.size()) * default_costs.alpha +
-         value_of(cost.sent, state.size()) * bytes * default_costs.beta +
-         value_of(cost.reduced, state.size()) * bytes * default_costs.gamma;
+  const std::size_t size = index_space_bytes(call, state.size());
+  const Composition chosen =
+      choose(call.collective, size, state.topology(), state.algorithms()).algorithm;
+  const int ends = chosen.inside.empty() ? state.size() : Hosts(state.topology()).count();
+  const CostLine& cost = chosen.across->cost;
+  const auto bytes = static_cast<double>(size);
+  return value_of(cost.hops, ends) * default_costs.alpha +
+         value_of(cost.sent, ends) * bytes * default_costs.beta +
+         value_of(cost.reduced, ends) * bytes * default_costs.gamma;
 }
 
 double seconds_of_message(const Call& call) {

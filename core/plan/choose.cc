@@ -1,9 +1,11 @@
 #include "core/plan/choose.h"
 
 #include <algorithm>
+#include <iterator>
 #include <span>
 #include <vector>
 
+#include "core/base/text.h"
 #include "core/plan/message_rules.h"
 #include "core/plan/shared_rules.h"
 #include "core/schedule/collective.h"
@@ -27,37 +29,53 @@ const SharedRule* find_shared_rule(Collective collective, const CallSize& size,
 }
 
 std::vector<std::string_view> all_names() {
-  std::vector<std::string_view> names{direct_name};
+  std::vector<std::string_view> names{direct_name, hierarchical_name};
   for (const Algorithm& row : algorithms()) {
     if (std::count(names.begin(), names.end(), row.name) == 0) names.push_back(row.name);
   }
   return names;
 }
 
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(separator), text.size());
-    if (end > 0) parts.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return parts;
+std::vector<std::string> names_in(std::string_view text) {
+  return split(text.starts_with('^') ? text.substr(1) : text, ',');
+}
+
+/// The names that a collective knows, and those of compositions among `names`, which outlive them.
+std::vector<std::string_view> known_names(Collective collective,
+                                          const std::vector<std::string>& names) {
+  std::vector<std::string_view> known = algorithm_names(collective);
+  for (const std::string& name : names)
+    if (!find_composition(collective, name).inside.empty()) known.push_back(name);
+  return known;
 }
 
 /// The names of `text` that a collective knows, in the same include or exclude form.
 std::string known_part(std::string_view text, const std::vector<std::string_view>& known) {
-  const bool excludes = text.starts_with('^');
   std::string kept;
-  for (const std::string_view name : split(excludes ? text.substr(1) : text, ',')) {
+  for (const std::string& name : names_in(text)) {
     if (std::count(known.begin(), known.end(), name) == 0) continue;
-    kept += (kept.empty() ? (excludes ? "^" : "") : ",") + std::string(name);
+    kept += (kept.empty() ? (text.starts_with('^') ? "^" : "") : ",") + name;
   }
   return kept;
+}
+
+/// For every collective that knows some of the names. Complains of names that none knows.
+void check_known(std::string_view text, std::string_view what) {
+  const std::vector<std::string> names = names_in(text);
+  std::vector<std::string_view> known = all_names();
+  for (const CollectiveInfo& row : collectives)
+    std::ranges::copy(known_names(row.collective, names), std::back_inserter(known));
+  std::vector<std::string_view> each_once;
+  for (const std::string_view name : known)
+    if (std::ranges::count(each_once, name) == 0) each_once.push_back(name);
+  Selection(text, each_once, what);
 }
 
 bool is_on(On on, const Topology& around) {
   const bool network = around.links == LinkClass::network;
   switch (on) {
+    case On::hosts:
+      return network && !around.one_machine && Hosts(around).have_two_levels();
     case On::memory:
       return !network;
     case On::loopback:
@@ -82,11 +100,21 @@ const Rule* find_rule(std::span<const Rule> table, Collective collective, const 
   for (const Rule& rule : table) {
     if (rule.collective == collective && is_on(rule.links, around) &&
         size.bytes <= rule.most_bytes && around.ranks <= rule.most_ranks &&
-        selection.allows(collective, rule.algorithm) && suits(rule, size, around.ranks)) {
+        selection.allows(collective, find_composition(collective, rule.algorithm)) &&
+        suits(rule, size, around.ranks)) {
       return &rule;
     }
   }
   return nullptr;
+}
+
+/// All that a collective knows.
+std::vector<Composition> compositions(Collective collective) {
+  std::vector<Composition> all;
+  for (const Algorithm& row : algorithms())
+    if (row.collective == collective) all.push_back({.across = &row});
+  std::ranges::copy(hierarchical_compositions(collective), std::back_inserter(all));
+  return all;
 }
 
 /// The choice among messages; no algorithm where the selection leaves none.
@@ -95,14 +123,11 @@ Choice choose_messages(Collective collective, const CallSize& size, const Topolo
   const std::string note = selection.restricts(collective) ? ", among those allowed" : "";
   const std::span<const Rule> table = rank_order ? std::span<const Rule>(rank_order_rules) : rules;
   if (const Rule* rule = find_rule(table, collective, size, around, selection)) {
-    return {find_algorithm(collective, rule->algorithm), std::string(rule->why) + note};
+    return {find_composition(collective, rule->algorithm), std::string(rule->why) + note};
   }
-  for (const Algorithm& row : algorithms()) {
-    if (row.collective == collective && selection.allows(collective, row.name) &&
-        (row.rank_order || !rank_order)) {
-      return {&row, selection.restricts(collective) ? "forced" : "the only one"};
-    }
-  }
+  for (const Composition& each : compositions(collective))
+    if (selection.allows(collective, each) && (each.rank_order() || !rank_order))
+      return {each, selection.restricts(collective) ? "forced" : "the only one"};
   return {};
 }
 
@@ -136,12 +161,14 @@ std::string ordered_names(Collective collective) {
 }  // namespace
 
 AlgorithmSelection::AlgorithmSelection(std::string_view text, std::string_view what) {
-  for (const std::string_view part : split(text, ';')) {
+  for (const std::string& piece : split(text, ';')) {
+    const std::string_view part = piece;
     const std::size_t colon = part.find(':');
     if (colon == std::string_view::npos) {
-      Selection(part, all_names(), what);  // complains of names that no collective knows
+      check_known(part, what);
+      const std::vector<std::string> names = names_in(part);
       for (const CollectiveInfo& row : collectives) {
-        const auto known = algorithm_names(row.collective);
+        const auto known = known_names(row.collective, names);
         by_collective_[static_cast<std::size_t>(row.collective)] =
             Selection(known_part(part, known), known, what);
       }
@@ -157,8 +184,10 @@ AlgorithmSelection::AlgorithmSelection(std::string_view text, std::string_view w
                       std::string(part.substr(0, colon)) + "\"",
                   {.remedy = "use one of: " + known});
     }
+    const std::string_view choice = part.substr(colon + 1);
+    const std::vector<std::string> names = names_in(choice);
     by_collective_[static_cast<std::size_t>(*collective)] =
-        Selection(part.substr(colon + 1), algorithm_names(*collective), what);
+        Selection(choice, known_names(*collective, names), what);
   }
 }
 
@@ -171,6 +200,14 @@ bool AlgorithmSelection::allows(Collective collective, std::string_view name) co
   return by_collective_[static_cast<std::size_t>(collective)].allows(name);
 }
 
+bool AlgorithmSelection::allows(Collective collective, const Composition& composition) const {
+  const bool named = allows(collective, composition.name());
+  if (composition.inside.empty()) return named;
+  const bool all_named = allows(collective, hierarchical_name);
+  return by_collective_[static_cast<std::size_t>(collective)].excludes() ? named && all_named
+                                                                         : named || all_named;
+}
+
 bool AlgorithmSelection::restricts(Collective collective) const {
   return by_collective_[static_cast<std::size_t>(collective)].restricts();
 }
@@ -180,6 +217,7 @@ std::vector<std::string_view> algorithm_names(Collective collective) {
   for (const Algorithm& row : algorithms()) {
     if (row.collective == collective) names.push_back(row.name);
   }
+  if (!hierarchical_compositions(collective).empty()) names.push_back(hierarchical_name);
   if (collective != Collective::send_recv) names.push_back(direct_name);
   return names;
 }
@@ -189,11 +227,11 @@ Choice choose(Collective collective, const CallSize& size, const Topology& aroun
   const bool ordered = !rank_order.empty();
   Choice choice = choose_messages(collective, size, around, selection, ordered);
   const bool direct_allowed = selection.allows(collective, direct_name);
-  const bool forced = direct_allowed && choice.algorithm == nullptr;
+  const bool forced = direct_allowed && !choice.algorithm;
   // One rank reaches the memory of all there are.
   if (forced && (around.direct || around.ranks == 1))
     choice = choose_messages(collective, size, around, {}, ordered);
-  if (choice.algorithm == nullptr) throw_none_left(collective, direct_allowed, rank_order);
+  if (!choice.algorithm) throw_none_left(collective, direct_allowed, rank_order);
   // On the direct path, too, a block is reduced by the one rank it is for.
   const bool unfit =
       !forced && collective == Collective::reduce_scatter && size.is_lopsided(around.ranks);

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "algorithms/table.h"
+#include "algorithms/composition.h"
 #include "core/base/config.h"
 #include "core/plan/shared.h"
-#include "core/transport/transport.h"
+#include "core/topology/topology.h"
 
 namespace rondo {
 
@@ -24,6 +24,7 @@ class AlgorithmSelection {
   /// Throws Error{configuration} that names the setting and lists what is known.
   AlgorithmSelection(std::string_view text, std::string_view what);
   bool allows(Collective collective, std::string_view name) const;
+  bool allows(Collective collective, const Composition& composition) const;
   bool restricts(Collective collective) const;
 
  private:
@@ -33,17 +34,8 @@ class AlgorithmSelection {
 /// The name by which the direct path is forced or excluded, beside the algorithms' own.
 inline constexpr std::string_view direct_name = "direct";
 
-/// The topology, as far as the choice needs it. Equal on all ranks of a communicator.
-struct Topology {
-  int ranks = 1;
-  LinkClass links = LinkClass::memory;
-  bool one_machine = false;  ///< all ranks run on one
-  int short_frames = 2;      ///< every channel holds, see cut.h
-  bool direct = false;       ///< all ranks reach each other's memory
-};
-
 struct Choice {
-  const Algorithm* algorithm = nullptr;
+  Composition algorithm{};
   std::string reason{};
   std::optional<SharedChoice> shared{};  ///< then `algorithm` is for where that cannot be
 };

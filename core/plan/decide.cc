@@ -45,13 +45,14 @@ CallSize size_of(const Call& call, Counts counts, int ranks) {
   return size;
 }
 
-std::shared_ptr<const Plan> make_plan(const Algorithm& algorithm, int root, int rank,
+std::shared_ptr<const Plan> make_plan(const Composition& composition, int root, int rank,
                                       const Topology& around) {
-  Plan plan{.schedule = algorithm.build(around.ranks, root)};
+  Plan plan{.schedule = composition.build(around, root)};
   plan.program = lower(plan.schedule, rank, around.links == LinkClass::network);
   plan.longest = longest_message(plan.schedule);
   plan.flow = flow_of(plan.schedule);
-  plan.shared = std::make_shared<SharedPlans>(algorithm.collective, around.ranks, root, rank);
+  plan.shared =
+      std::make_shared<SharedPlans>(composition.across->collective, around.ranks, root, rank);
   return std::make_shared<const Plan>(std::move(plan));
 }
 

@@ -21,8 +21,8 @@ std::size_t index_space_bytes(const Call& call, int ranks);
 /// The sizes that the choice for the call depends on.
 CallSize size_of(const Call& call, Counts counts, int ranks);
 
-/// One rank's plan of an algorithm.
-std::shared_ptr<const Plan> make_plan(const Algorithm& algorithm, int root, int rank,
+/// One rank's plan of a composition.
+std::shared_ptr<const Plan> make_plan(const Composition& composition, int root, int rank,
                                       const Topology& around);
 
 /// The call by messages, and in shared memory where the choice has one. `plan` must be the plan of

@@ -34,6 +34,7 @@
 
 #include "core/base/address_family.h"
 #include "core/base/config_infiniband.h"
+#include "core/topology/topology.h"
 #include "core/transport/host.h"
 
 namespace rondo {
@@ -91,9 +92,6 @@ class ReceiveChannel {
   virtual std::optional<std::uint64_t> fingerprint();
   virtual std::size_t receive_into(std::span<std::byte> destination);
 };
-
-/// The kind of a link, for the choice of algorithms: stores and loads, or system calls and a wire.
-enum class LinkClass : std::uint8_t { memory, network };
 
 /// One communicator's use of one kind of link. A resource: neither copied nor moved.
 class Transport {

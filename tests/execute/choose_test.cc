@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/plan/sizes.h"
+#include "core/topology/generate.h"
 #include "tests/catch.h"
 
 namespace rondo {
@@ -11,7 +12,26 @@ namespace {
 
 std::string all_reduce_over_loopback(int ranks, std::size_t bytes) {
   const Topology around{.ranks = ranks, .links = LinkClass::network, .one_machine = true};
-  return std::string(choose(Collective::all_reduce, bytes, around, {}).algorithm->name);
+  return choose(Collective::all_reduce, bytes, around, {}).algorithm.name();
+}
+
+TEST_CASE("hosts with several ranks have an algorithm inside and one across") {
+  const auto chosen = [](const Topology& around, std::string_view allowed) {
+    const AlgorithmSelection selection(allowed, "the algorithm");
+    return choose(Collective::all_reduce, MiB, around, selection).algorithm.name();
+  };
+  const Topology two = on_hosts({3, 2}, Numbering::by_host);
+  CHECK(chosen(two, "") == "hierarchical(one_shot,ring)");
+  CHECK(chosen(two, "hierarchical") == "hierarchical(one_shot,ring)");
+  CHECK(chosen(two, "hierarchical(chain,one_shot)") == "hierarchical(chain,one_shot)");
+  CHECK(chosen(two, "^hierarchical") == "ring");
+  CHECK(chosen(two, "^hierarchical(one_shot,ring)") == "ring");
+  CHECK(chosen(two, "ring") == "ring");
+  CHECK(chosen(on_hosts({1, 1, 1}, Numbering::by_host), "") == "ring");
+  CHECK_THROWS_WITH(AlgorithmSelection("hierarchical(ring,nope)", "RONDO_ALGORITHM"),
+                    Catch::Contains("'hierarchical(ring,nope)' is not a known name"));
+  CHECK_THROWS_WITH(AlgorithmSelection("all_reduce:hierarchical(ring,chain", "RONDO_ALGORITHM"),
+                    Catch::Contains("is not a known name"));
 }
 
 TEST_CASE("over one machine's sockets the tree is taken up to the size measured for the ranks") {
@@ -31,7 +51,7 @@ TEST_CASE("one_shot is for blocks of about the same size") {
   const auto chosen = [&](Collective collective, std::size_t bytes, std::size_t largest) {
     CallSize size(bytes);
     size.largest_block = largest;
-    return std::string(choose(collective, size, around, {}).algorithm->name);
+    return choose(collective, size, around, {}).algorithm.name();
   };
   for (const Collective collective : {Collective::all_gather, Collective::reduce_scatter}) {
     CHECK(chosen(collective, 1 * MiB, 0) == "one_shot");
@@ -42,7 +62,7 @@ TEST_CASE("one_shot is for blocks of about the same size") {
   const Topology two{.ranks = 2};
   CallSize all_of_one(1 * MiB);
   all_of_one.largest_block = 1 * MiB;
-  CHECK(choose(Collective::all_gather, all_of_one, two, {}).algorithm->name == "one_shot");
+  CHECK(choose(Collective::all_gather, all_of_one, two, {}).algorithm.name() == "one_shot");
 }
 
 TEST_CASE("in shared memory, too, a block is reduced by the one rank that it is for") {
@@ -63,7 +83,7 @@ TEST_CASE("calls that must add in rank order take only rows that do, whatever th
           const Topology around{.ranks = ranks, .links = links, .one_machine = ranks < 9};
           CAPTURE(row.name, ranks, bytes);
           const Choice choice = choose(row.collective, bytes, around, {}, "so: in order");
-          CHECK(choice.algorithm->rank_order);
+          CHECK(choice.algorithm.rank_order());
           CHECK(choice.reason.ends_with("; so: in order"));
         }
       }
@@ -76,7 +96,7 @@ TEST_CASE(
   const AlgorithmSelection direct("direct", "a test");
   for (const CollectiveInfo& row : collectives) {
     if (row.collective == Collective::send_recv) continue;
-    CHECK(choose(row.collective, 1000, {.ranks = 1}, direct).algorithm != nullptr);
+    CHECK(choose(row.collective, 1000, {.ranks = 1}, direct).algorithm);
     CHECK_THROWS_WITH(choose(row.collective, 1000, {.ranks = 2}, direct),
                       Catch::Contains("needs all ranks on one machine"));
   }
@@ -88,7 +108,7 @@ TEST_CASE("a selection without such a row is refused with those that there are")
       choose(Collective::reduce, 64, {.ranks = 4}, ring, "so: in order"),
       Catch::Contains("which is so: in order") && Catch::Contains("two_shot, one_shot, direct"));
   const AlgorithmSelection all_but("^two_shot", "a test");
-  CHECK(choose(Collective::reduce, MiB, {.ranks = 4}, all_but, "so: in order").algorithm->name ==
+  CHECK(choose(Collective::reduce, MiB, {.ranks = 4}, all_but, "so: in order").algorithm.name() ==
         "one_shot");
 }
 

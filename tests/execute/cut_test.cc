@@ -57,7 +57,7 @@ PreparedCall decided(std::string_view algorithm, std::size_t count, bool one_mac
   const Call call{.count = count, .collective = Collective::all_reduce, .type = DataType::float32};
   const AlgorithmSelection selection(algorithm, "the test");
   const Choice choice = choose(call.collective, count * sizeof(float), around, selection);
-  return *decide(choice, make_plan(*choice.algorithm, 0, 0, around), call, 0, around, slot);
+  return *decide(choice, make_plan(choice.algorithm, 0, 0, around), call, 0, around, slot);
 }
 
 TEST_CASE("passes are interleaved between machines, where calls are long enough") {

@@ -55,6 +55,19 @@ TEST_CASE("each pair of ranks gets the best transport: here shm within a machine
   CHECK(count_of(result.output, " over shm+tcp") + count_of(result.output, " over tcp+shm") == 4);
 }
 
+TEST_CASE("compositions are right on hosts of different sizes, numbered in any order") {
+  const Words hosts =
+      GENERATE(Words{"0,1,2:set=RONDO_HOSTID=first", "^0,1,2:set=RONDO_HOSTID=second"},
+               Words{"0,2:set=RONDO_HOSTID=first", "^0,2:set=RONDO_HOSTID=second"});
+  const std::string inside = GENERATE(as<std::string>(), "one_shot", "binomial_tree", "chain");
+  const std::string across = GENERATE(as<std::string>(), "ring", "one_shot", "chain");
+  const auto result = finish(job_of(
+      5,
+      {"--algorithm", "hierarchical(" + inside + "," + across + "),linear,pairwise,dissemination"},
+      hosts + Words{"join", "every_collective=0", "every_collective=1", "every_collective=50000"}));
+  check_clean(result);
+}
+
 TEST_CASE("forced transports and algorithms are used, excluded ones are not") {
   struct Case {
     Words options;

@@ -23,6 +23,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 LAYERS = [
     ["core/include", "core/base"],
     ["core/settings"],
+    ["core/topology"],
     ["core/cuda", "core/memory", "core/schedule", "core/transport", "core/control", "kernels"],
     ["algorithms", "transports"],
     ["core/plan"],

@@ -16,12 +16,12 @@ namespace {
 
 constexpr int most_ranks = 1 << 20;
 
-int rank_number(std::string_view text, std::string_view whole) {
+int rank_number(std::string_view text, std::string_view whole, std::string_view option) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || value < 1 || value > most_ranks)
-    reject("'" + std::string(text) + "' in --ranks '" + std::string(whole) +
-               "' is not a number of ranks from 1 to " + std::to_string(most_ranks),
+    reject("'" + std::string(text) + "' in " + std::string(option) + " '" + std::string(whole) +
+               "' is not a number from 1 to " + std::to_string(most_ranks),
            "a number, a range or a list, such as 4,7,1-64");
   return value;
 }
@@ -35,17 +35,18 @@ std::string names_of(const Rows& rows) {
 
 }  // namespace
 
-std::vector<int> parse_ranks(std::string_view text) {
+std::vector<int> parse_ranks(std::string_view text, std::string_view option) {
   std::set<int> ranks;
   std::string_view rest = text;
   for (;;) {
     const std::string_view item = rest.substr(0, rest.find(','));
     const std::size_t dash = item.find('-');
-    const int first = rank_number(item.substr(0, dash), text);
+    const int first = rank_number(item.substr(0, dash), text, option);
     const int last =
-        dash == std::string_view::npos ? first : rank_number(item.substr(dash + 1), text);
+        dash == std::string_view::npos ? first : rank_number(item.substr(dash + 1), text, option);
     if (last < first)
-      reject("the range '" + std::string(item) + "' in --ranks is empty", "smaller number first");
+      reject("the range '" + std::string(item) + "' in " + std::string(option) + " is empty",
+             "smaller number first");
     for (int rank = first; rank <= last; ++rank) ranks.insert(rank);
     if (item.size() == rest.size()) break;
     rest.remove_prefix(item.size() + 1);

@@ -13,7 +13,7 @@
 namespace rondo::tool {
 
 /// "4", "1-64", "4,7,1-16,1024": ascending, without duplicates.
-std::vector<int> parse_ranks(std::string_view text);
+std::vector<int> parse_ranks(std::string_view text, std::string_view option = "--ranks");
 
 /// The inverse: "1-16,1024".
 std::string ranks_text(const std::vector<int>& ranks);

@@ -14,6 +14,7 @@
 #include "tools/rondo/arguments.h"
 #include "tools/rondo/commands.h"
 #include "tools/rondo/format.h"
+#include "tools/rondo/verify_hosts.h"
 
 namespace rondo::tool {
 namespace {
@@ -27,6 +28,8 @@ struct VerifyInput {
   std::string ranks = "1-64";
   std::string root = "all";
   std::string file{};
+  std::string hosts{};
+  std::string ranks_per_host = "1-4";
   bool all = false;
   bool lowered = false;
 };
@@ -253,7 +256,13 @@ int verify_command(const VerifyInput& arguments) {
   if (what != 1)
     reject("there is nothing to verify",
            "one of COLLECTIVE, --all and --file FILE, e.g. rondo verify --all");
-  return arguments.file.empty() ? verify_table(arguments) : verify_file(arguments.file);
+  if (!arguments.file.empty()) return verify_file(arguments.file);
+  if (arguments.hosts.empty()) return verify_table(arguments);
+  return verify_hosts({.collective = arguments.collective,
+                       .algorithm = arguments.algorithm,
+                       .hosts = arguments.hosts,
+                       .ranks_per_host = arguments.ranks_per_host,
+                       .lowered = arguments.lowered});
 }
 
 }  // namespace
@@ -270,7 +279,10 @@ void add_verify(CLI::App& program, int& status) {
       "Up to 64 ranks, contributors are exact sets and every root is tried. For more ranks,\n"
       "contributors are 64-bit fingerprints and four roots are tried.\n"
       "Exit status 1 if something is wrong.\n"
-      "Example: rondo verify --all --ranks 1-64");
+      "With --hosts: compositions of an algorithm inside hosts and one across them, for hosts of\n"
+      "equal and of different sizes, their ranks numbered host by host and in turn.\n"
+      "Examples: rondo verify --all --ranks 1-64\n"
+      "          rondo verify --all --hosts 1-5 --ranks-per-host 1-4");
   command->add_option("collective", arguments->collective, "e.g. all_reduce (see rondo list)");
   command->add_flag("--all", arguments->all, "every collective and algorithm");
   command->add_option("-a,--algorithm", arguments->algorithm, "only this algorithm");
@@ -281,6 +293,13 @@ void add_verify(CLI::App& program, int& status) {
                     "also the programs that run: over channels, and merged for shared memory.\n"
                     "'refused': a rank could change what another one has yet to read, so that\n"
                     "form is never used");
+  CLI::Option* const hosts =
+      command->add_option("--hosts", arguments->hosts, "numbers of hosts, e.g. 1-5");
+  command
+      ->add_option("--ranks-per-host", arguments->ranks_per_host,
+                   "ranks of the largest host, e.g. 1-4")
+      ->capture_default_str()
+      ->needs(hosts);
   command->add_option("-f,--file", arguments->file,
                       "verifies a schedule's text form instead; - for standard input");
   command->callback([arguments, &status] { status = verify_command(*arguments); });

@@ -189,8 +189,8 @@ TEST_CASE("mistakes are explained and end with status 2") {
   check("verify", "there is nothing to verify");
   check("verify --all all_reduce", "there is nothing to verify");
   check("verify all_reduce -n 9-3", "the range '9-3' in --ranks is empty");
-  check("verify all_reduce -n 4,x", "'x' in --ranks '4,x' is not a number of ranks");
-  check("verify all_reduce -n 4,", "'' in --ranks '4,' is not a number of ranks");
+  check("verify all_reduce -n 4,x", "'x' in --ranks '4,x' is not a number");
+  check("verify all_reduce -n 4,", "'' in --ranks '4,' is not a number");
   check("verify broadcast -n 4 -r five", "--root 'five' is not a rank");
   check("verify --all -a chian", "no algorithm 'chian'");
   check("verify --file /nonexistent/file", "cannot read '/nonexistent/file'");

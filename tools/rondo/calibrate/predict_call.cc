@@ -79,7 +79,7 @@ AllReduceModel::AllReduceModel(const LinkProfile& link, const std::string& algor
                   .type = DataType::float32};
   const Choice choice =
       choose(call.collective, index_space_bytes(call, link.ranks), facts.around, selection);
-  const auto plan = make_plan(*choice.algorithm, 0, 0, facts.around);
+  const auto plan = make_plan(choice.algorithm, 0, 0, facts.around);
   prepared_ = decide(choice, plan, call, 0, facts.around, facts.frame_bytes);
 }
 

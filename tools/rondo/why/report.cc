@@ -111,7 +111,7 @@ std::string report(const Call& call, const Facts& facts, const AlgorithmSelectio
   const std::size_t bytes = index_space_bytes(call, facts.around.ranks);
   const Choice choice =
       choose(call.collective, bytes, facts.around, selection, rank_order_words(call));
-  const auto plan = make_plan(*choice.algorithm, call.root, 0, facts.around);
+  const auto plan = make_plan(choice.algorithm, call.root, 0, facts.around);
   const auto prepared = decide(choice, plan, call, 0, facts.around, facts.frame_bytes);
   const Schedule& schedule = plan->schedule;
   std::string text = wrapped("", words_of(sentence(*prepared, facts.transport)), 2, width);

@@ -1,0 +1,44 @@
+// Composition: what carries a collective. One algorithm goes over all ranks, or one goes inside
+// each host and another one across hosts (hierarchical.cc).
+#pragma once
+
+#include <compare>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "algorithms/table.h"
+#include "core/topology/topology.h"
+
+namespace rondo {
+
+/// What the names of compositions begin with: "hierarchical(INSIDE,ACROSS)".
+inline constexpr std::string_view hierarchical_name = "hierarchical";
+
+/// A value; empty where `across` is null.
+struct Composition {
+  const Algorithm* across = nullptr;  ///< over all ranks, where nothing is inside
+  std::string_view inside{};          ///< the name of a row; empty: none
+
+  explicit operator bool() const { return across != nullptr; }
+  /// "ring", "hierarchical(one_shot,ring)".
+  std::string name() const;
+  /// Adds all contributions at once, in rank order.
+  bool rank_order() const { return across->rank_order && inside.empty(); }
+  Schedule build(const Topology& topology, int root) const;
+
+  friend bool operator==(const Composition&, const Composition&) = default;
+  friend auto operator<=>(const Composition&, const Composition&) = default;
+};
+
+/// By its name; empty where there is none.
+Composition find_composition(Collective collective, std::string_view name);
+
+/// All that have two levels. Inside hosts: algorithms that do not cut the vector.
+std::vector<Composition> hierarchical_compositions(Collective collective);
+
+/// The schedule of `inside` in each host and `across` between them, see hierarchical.cc.
+Schedule build_hierarchical(const Composition& composition, const Topology& topology, int root);
+
+}  // namespace rondo

@@ -1,0 +1,64 @@
+// Hierarchical compositions: the verifier accepts each for every mixture of hosts.
+#include <set>
+
+#include "algorithms/composition.h"
+#include "core/schedule/verify.h"
+#include "core/topology/generate.h"
+#include "tests/catch.h"
+
+using namespace rondo;
+
+namespace {
+
+const std::vector<std::vector<int>> mixtures{
+    {1}, {4}, {1, 1, 1}, {2, 2}, {3, 5}, {1, 7}, {2, 2, 1}, {4, 1, 3}, {3, 3, 3}, {1, 2, 3, 4, 1}};
+
+}  // namespace
+
+TEST_CASE("the verifier accepts every composition for every mixture of hosts and any root") {
+  for (const CollectiveInfo& each : collectives) {
+    for (const Composition& composition : hierarchical_compositions(each.collective)) {
+      for (const std::vector<int>& sizes : mixtures) {
+        for (const Numbering numbering : {Numbering::by_host, Numbering::in_turn}) {
+          const Topology topology = on_hosts(sizes, numbering);
+          for (int root = 0; root < (each.has_root ? topology.ranks : 1); ++root) {
+            const Report report = verify(composition.build(topology, root));
+            CAPTURE(each.name, composition.name(), sizes, numbering, root, report.findings);
+            REQUIRE(report.ok());
+            REQUIRE(report.order_agrees);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a composition is found by its name, and by no other") {
+  for (const CollectiveInfo& each : collectives) {
+    std::set<std::string> names;
+    for (const Composition& composition : hierarchical_compositions(each.collective)) {
+      CHECK(find_composition(each.collective, composition.name()) == composition);
+      CHECK(names.insert(composition.name()).second);
+    }
+  }
+  CHECK(find_composition(Collective::all_reduce, "ring").inside.empty());
+  for (const char* name : {"hierarchical", "hierarchical(ring)", "hierarchical(two_shot,ring)",
+                           "hierarchical(ring,pairwise)", "hierarchical(ring,ring))"})
+    CHECK_FALSE(find_composition(Collective::all_reduce, name));
+}
+
+TEST_CASE("a host sends each byte of an all_reduce once") {
+  const Topology topology = on_hosts({4, 4}, Numbering::by_host);
+  const Hosts hosts(topology);
+  const Schedule schedule =
+      find_composition(Collective::all_reduce, "hierarchical(one_shot,ring)").build(topology, 0);
+  std::vector<int> sent(8);
+  for (int rank = 0; rank < 8; ++rank) {
+    Steps steps = schedule.steps(rank, 0);
+    while (const Step* step = steps.next())
+      if (step->kind == StepKind::send && hosts.host_of(step->peer) != hosts.host_of(rank))
+        sent[static_cast<std::size_t>(rank)] += static_cast<int>(step->from.count);
+  }
+  // Of 8 chunks: 2(H-1)/H N, the same for each of the host's ranks.
+  CHECK(sent == std::vector<int>(8, 2));
+}
