@@ -26,6 +26,7 @@ class Variant:
 RONDO = Variant("rondo", "rondo", "heap", False)
 ALLOCATE = Variant("allocate", "rondo", "allocate", False)
 OPENMPI = Variant("openmpi", "openmpi", "heap")
+OPENMPI_HAN = Variant("openmpi han", "openmpi:han", "heap")  # its module that knows of hosts
 MPICH = Variant("mpich", "mpich", "heap")
 GLOO_RING = Variant("gloo", "gloo", "ring")
 GLOO_BCUBE = Variant("gloo bcube", "gloo", "bcube")
@@ -64,7 +65,8 @@ def job_ranks(library, ranks):
 
 
 def why_missing(library, folder):
-    """None, or what keeps this library from being measured."""
+    """None, or what keeps this library from being measured. "openmpi:han" is a module of one."""
+    library = library.partition(":")[0]
     if not (folder / f"compare_{library}").exists():
         return f"compare_{library} is not built"
     launcher = LAUNCHERS[library]

@@ -27,6 +27,7 @@ class Row:
         self.link, self.ranks = section["link"], section["ranks"]
         self.collective = section["collective"]
         self.copy_ranks = section["copy_ranks"]
+        self.hosts = section.get("hosts", section["ranks"])  # of a run over hosts
 
     def rounds(self, name, key="us"):
         return by_round(self.cells.get(name), key)

@@ -1,4 +1,4 @@
-"""Starts each library's job with one rank on every host of a testbed."""
+"""Starts each library's job on every host of a testbed."""
 import sys
 
 from testbed import AGENT, FOLDER, INTERFACE
@@ -11,43 +11,45 @@ from measure import Section  # noqa: E402
 
 
 def rondo_command(testbed, folder):
-    hosts = ",".join(f"{host}:1" for host in testbed.names())
-    return [str(folder / "rondorun"), "--hosts", hosts, "--ssh", str(AGENT),
+    return [str(folder / "rondorun"), "--hosts", testbed.slots(), "--ssh", str(AGENT),
             "--env", f"RONDO_SOCKET_IFNAME=={INTERFACE}"]
 
 
-def openmpi_command(testbed):
+def openmpi_command(testbed, module):
     """Open MPI's daemons and its data are told the interface: the hosts' loopbacks look alike. Ranks
-    on shared cores yield, as Open MPI itself decides where it can see that they share."""
-    return testbed.on(0, "mpirun.openmpi", "--allow-run-as-root", "-n", testbed.hosts, "--host",
-                      ",".join(f"{host}:1" for host in testbed.names()),
-                      "--mca", "plm_rsh_agent", AGENT, "--mca", "oob_tcp_if_include", INTERFACE,
-                      "--mca", "pml", "ob1", "--mca", "btl", "self,tcp",
+    on shared cores yield, as Open MPI itself decides where it can see that they share. `module`:
+    "han", which knows of hosts, in place of the default one."""
+    inside = "" if testbed.ranks_per_host == 1 else "," + libraries.openmpi_shared_memory()
+    chosen = ["--mca", f"coll_{module}_priority", "100"] if module else []
+    return testbed.on(0, "mpirun.openmpi", "--allow-run-as-root", "-n", testbed.ranks, "--host",
+                      testbed.slots(), "--mca", "plm_rsh_agent", AGENT,
+                      "--mca", "oob_tcp_if_include", INTERFACE,
+                      "--mca", "pml", "ob1", "--mca", "btl", f"self,tcp{inside}",
                       "--mca", "btl_tcp_if_include", INTERFACE,
-                      "--mca", "mpi_yield_when_idle", "1", "--bind-to", "none")
+                      "--mca", "mpi_yield_when_idle", "1", "--bind-to", "none", *chosen)
 
 
 def mpich_command(testbed):
     return testbed.on(0, "mpiexec.hydra", "-launcher", "ssh", "-launcher-exec", AGENT,
-                      "-hosts", ",".join(testbed.names()), "-iface", INTERFACE,
-                      "-n", testbed.hosts, "-genv", "UCX_TLS", "tcp,self",
+                      "-hosts", testbed.slots(), "-iface", INTERFACE,
+                      "-n", testbed.ranks, "-genv", "UCX_TLS", "tcp,self",
                       "-genv", "UCX_NET_DEVICES", INTERFACE)
 
 
 def processes(library, testbed, folder, socket, scratch):
     """[(command, environment to add)]. For gloo, whose user starts the ranks, there is one for each
-    rank. "rondo:ring" is rondo with that algorithm."""
-    library, _, algorithm = library.partition(":")
+    rank. "rondo:ring" is rondo with that algorithm, "openmpi:han" Open MPI with that module."""
+    library, _, part = library.partition(":")
     driver = str(folder / f"compare_{library}")
     inside = {"TESTBED_NAME": testbed.name}
     if library == "gloo":
-        return [(testbed.on(rank, driver, socket),
-                 dict(inside, RANK=str(rank), WORLD_SIZE=str(testbed.hosts), GLOO_STORE=scratch,
-                      GLOO_INTERFACE=INTERFACE)) for rank in range(testbed.hosts)]
-    if algorithm:
-        inside["RONDO_ALGORITHM"] = algorithm
+        return [(testbed.on(rank // testbed.ranks_per_host, driver, socket),
+                 dict(inside, RANK=str(rank), WORLD_SIZE=str(testbed.ranks), GLOO_STORE=scratch,
+                      GLOO_INTERFACE=INTERFACE)) for rank in range(testbed.ranks)]
+    if part and library == "rondo":
+        inside["RONDO_ALGORITHM"] = part
     launcher = {"rondo": lambda: rondo_command(testbed, folder),
-                "openmpi": lambda: openmpi_command(testbed),
+                "openmpi": lambda: openmpi_command(testbed, part),
                 "mpich": lambda: mpich_command(testbed)}[library]()
     return [([*launcher, driver, socket], inside)]
 
@@ -56,12 +58,14 @@ class HostsSection(Section):
     """bench/compare's section, but its jobs run on the hosts of a testbed."""
 
     def __init__(self, testbed, folder):
-        super().__init__("hosts", testbed.hosts, folder, "warm")
+        super().__init__("hosts", testbed.ranks, folder, "warm")
         self._testbed = testbed
 
     def variants(self, collective):
-        return [variant for variant in libraries.variants(self.link, collective)
-                if self.available(variant)]
+        known = libraries.variants(self.link, collective)
+        if self._testbed.ranks_per_host > 1:
+            known.append(libraries.OPENMPI_HAN)
+        return [variant for variant in known if self.available(variant)]
 
     def _start(self, library):
         def make_processes(socket, scratch):

@@ -15,8 +15,9 @@ class Unable(Exception):
 class Testbed:
     """A context manager."""
 
-    def __init__(self, hosts, rate):
-        self.hosts, self.rate = hosts, rate
+    def __init__(self, hosts, rate, ranks_per_host=1):
+        self.hosts, self.rate, self.ranks_per_host = hosts, rate, ranks_per_host
+        self.ranks = hosts * ranks_per_host
         self.name = f"bench-{os.getpid()}"
 
     def __enter__(self):
@@ -29,6 +30,10 @@ class Testbed:
 
     def names(self):
         return [f"h{host}" for host in range(self.hosts)]
+
+    def slots(self):
+        """"h0:4,h1:4", as launchers take it."""
+        return ",".join(f"{host}:{self.ranks_per_host}" for host in self.names())
 
     def on(self, host, *words):
         """The command that runs `words` on a host."""

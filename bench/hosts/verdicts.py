@@ -6,7 +6,7 @@ LEAST_OF_LINK = 0.95      # of the link's payload rate, by the busbw of an all-r
 LINK_SIZE = 64 << 20      # ... of this many bytes
 MOST_OF_PEER = 1.0        # times Open MPI's and gloo's time, at every size
 COLUMNS = ["rondo", "openmpi", "mpich", "gloo"]
-PEERS = {"openmpi": ["openmpi"], "mpich": ["mpich"], "gloo": ["gloo", "gloo bcube"]}
+PEERS = {"openmpi": ["openmpi", "openmpi han"], "mpich": ["mpich"], "gloo": ["gloo", "gloo bcube"]}
 JUDGED = ["openmpi", "gloo"]
 
 
@@ -16,10 +16,12 @@ def ratios(row):
 
 
 def share_of_link(row, link_rate):
+    """Of what a host must send at least, whatever its number of ranks, in the link's time."""
     ours = row.time("rondo")
     if ours is None:
         return None
-    return summary.busbw(row.collective, row.ranks, row.size, ours) / link_rate
+    sharing = row.ranks // row.hosts if row.collective == "all_to_all" else 1
+    return sharing * summary.busbw(row.collective, row.hosts, row.size, ours) / link_rate
 
 
 def verdicts(row, link_rate):
@@ -41,7 +43,7 @@ def verdict_text(found):
 
 def columns_of(section):
     """Libraries, or the algorithms of rondo that were measured."""
-    names = {name for row in section["rows"] for name in row["variants"]} - {"gloo bcube"}
+    names = {name for row in section["rows"] for name in row["variants"]} - {"gloo bcube", "openmpi han"}
     others = sorted(names - set(COLUMNS))
     return ["rondo", *others] if others else COLUMNS
 
@@ -70,9 +72,10 @@ def rows_of(section):
 def section_text(section, link_rate):
     columns = columns_of(section)
     rows = rows_of(section)
-    text = [f"{section['collective']}, float32, {section['ranks']} hosts with a rank each: us of "
-            "the slowest rank; ratios are medians over rounds [min..max]; % of link: busbw / rate of "
-            "one TCP stream"]
+    hosts = section.get("hosts", section["ranks"])
+    text = [f"{section['collective']}, float32, {hosts} hosts with {section['ranks'] // hosts} rank(s) each: "
+            "us of the slowest rank; ratios are medians over rounds [min..max]; % of link: what a host "
+            "must send at least / rate of one TCP stream"]
     if rows:
         lines = [table_row(row, columns, link_rate) for row in rows]
         text += tables.aligned([header(columns), *lines])
