@@ -40,7 +40,7 @@ Flow flow_of(Steps steps) {
 
 Flow flow_of(const Schedule& schedule) {
   Flow flow = Flow::exchange;
-  for (int rank = 0; rank < schedule.ranks; ++rank) {
+  for (int rank = 0; rank < schedule.ranks && flow != Flow::rounds; ++rank) {
     for (int lane = 0; lane < schedule.lanes; ++lane)
       flow = std::max(flow, flow_of(schedule.steps(rank, lane)));
   }

@@ -10,8 +10,6 @@
 namespace rondo {
 namespace {
 
-constexpr std::size_t cache_line = 64;
-
 /// `elements` cut down to whole cache lines where it holds at least one.
 std::size_t aligned(std::size_t elements, std::size_t element_bytes) {
   const std::size_t unit = std::max<std::size_t>(1, cache_line / element_bytes);

@@ -5,6 +5,7 @@
 
 #include "algorithms/table.h"
 #include "core/plan/shared_rules.h"
+#include "core/plan/sizes.h"
 #include "core/schedule/collective.h"
 #include "rondo/error.h"
 
@@ -16,8 +17,6 @@ namespace {
 constexpr std::size_t least_window_bytes = 4096;
 /// ... and for all others.
 constexpr std::size_t least_moved_window_bytes = std::size_t{1} << 20;
-
-constexpr std::size_t cache_line = 64;
 
 Given given_by(const SharedPart& part, Collective collective) {
   const Program& program = part.program();

@@ -18,4 +18,7 @@ inline constexpr std::size_t cached_results = 4 * MiB;
 inline constexpr std::size_t cached_sent_on = 64 * MiB;
 inline constexpr int any_ranks = 1 << 30;
 
+/// Bytes that processors move together.
+inline constexpr std::size_t cache_line = 64;
+
 }  // namespace rondo

@@ -6,6 +6,7 @@
 
 #include "core/schedule/collective.h"
 #include "core/schedule/machine.h"
+#include "core/topology/routes.h"
 #include "rondo/error.h"
 
 namespace rondo {
@@ -23,8 +24,11 @@ class Clocks {
     bool at_hand = false;  ///< the lane's last step made it
   };
 
-  Clocks(const Schedule& header, const Costs& costs, Size size)
+  /// `routes`: null where all links are alike; else they outlive this.
+  Clocks(const Schedule& header, const Costs& costs, Size size, const Routes* routes)
       : costs_(costs),
+        routes_(routes),
+        link_free_(routes == nullptr ? 0 : static_cast<std::size_t>(routes->links())),
         size_(std::move(size)),
         lanes_(static_cast<std::size_t>(header.lanes)),
         clocks_(static_cast<std::size_t>(header.ranks) * lanes_),
@@ -40,6 +44,8 @@ class Clocks {
     if (works()) now = std::max(now, processor_of(site.rank));
     const int peer = site.op->out_peer;
     if (peer < 0 || costs_.ports == Ports::unlimited) return now;
+    if (between_hosts(site.rank, peer))
+      return std::max(now, link_free(routes_->port_out(site.rank)));
     now = std::max(now, out_free_[port(site.rank, site.lane)]);
     return costs_.ports == Ports::switched ? now : std::max(now, in_free_[port(peer, site.lane)]);
   }
@@ -76,6 +82,8 @@ class Clocks {
     own.sent += bytes;
     const double copying = bytes * (value.at_hand ? costs_.forward : costs_.copy);
     work(site, copying);
+    if (between_hosts(site.rank, peer))
+      return {routed(site, peer, bytes) + routes_->network_alpha(), copying, bytes};
     return {carried(site, peer, bytes * costs_.beta) + costs_.alpha, copying, bytes};
   }
 
@@ -89,6 +97,23 @@ class Clocks {
   }
 
  private:
+  bool between_hosts(int rank, int peer) const {
+    return routes_ != nullptr && !routes_->same_host(rank, peer);
+  }
+  double link_free(int link) const { return link_free_[static_cast<std::size_t>(link)]; }
+  /// Occupies the links of the route; when the message is through all of them.
+  double routed(const Site& site, int peer, double bytes) {
+    double begin = start(site, 0);
+    double end = begin;
+    routes_->between(site.rank, peer, route_);
+    for (const int link : route_) {
+      begin = std::max(begin, link_free(link));
+      const double free = begin + bytes * routes_->beta(link);
+      link_free_[static_cast<std::size_t>(link)] = free;
+      end = std::max(end, free);
+    }
+    return end;
+  }
   /// Occupies both ports for so long; when the message is through the receiver's.
   double carried(const Site& site, int peer, double seconds) {
     const double begin = start(site, 0);
@@ -131,6 +156,9 @@ class Clocks {
   RankCost& cost(int rank) { return costs_of_[static_cast<std::size_t>(rank)]; }
 
   Costs costs_;
+  const Routes* routes_;
+  std::vector<double> link_free_;  ///< by link of the routes
+  std::vector<int> route_{};       ///< of the message at hand
   Size size_;
   std::size_t lanes_;
   std::vector<double> clocks_;    ///< rank * lanes + lane
@@ -170,18 +198,39 @@ Simulation whole(Simulation simulation, int slices) {
   return simulation;
 }
 
-Simulation simulate_sized(const Schedule& schedule, const Costs& costs, Size size) {
+Simulation simulate_sized(const Schedule& schedule, const Costs& costs, Size size,
+                          const Routes* routes = nullptr) {
   check_header(schedule);
   if (costs.slices <= 1) {
-    Clocks clocks(schedule, costs, std::move(size));
+    Clocks clocks(schedule, costs, std::move(size), routes);
     demand_simulated(run(schedule, clocks), schedule);
     return clocks.result();
   }
   const Schedule cut = in_slices(schedule, costs.slices);
-  Clocks clocks(cut, costs,
-                [&](const Chunk& run) { return size(run) / static_cast<double>(costs.slices); });
+  const double slices = costs.slices;
+  Clocks clocks(
+      cut, costs, [&](const Chunk& run) { return size(run) / slices; }, routes);
   demand_simulated(run(cut, clocks), cut);
   return whole(clocks.result(), costs.slices);
+}
+
+Simulation simulate_routed(const Schedule& schedule, Costs costs, Size size,
+                           const Topology& topology) {
+  if (schedule.ranks != topology.ranks)
+    throw Error(ErrorCode::invalid_argument, "a schedule of " + std::to_string(schedule.ranks) +
+                                                 " ranks on a topology of " +
+                                                 std::to_string(topology.ranks));
+  costs.alpha = topology.memory.alpha;
+  costs.beta = topology.memory.beta;
+  costs.gamma = topology.gamma;
+  const Routes routes(topology);
+  return simulate_sized(schedule, costs, std::move(size), &routes);
+}
+
+Size exact(const Partition& partition, double element_bytes) {
+  return [&partition, element_bytes](const Chunk& run) {
+    return element_bytes * static_cast<double>(partition.size(run));
+  };
 }
 
 }  // namespace
@@ -204,15 +253,23 @@ Simulation simulate(const Schedule& schedule, double bytes, const Costs& costs) 
 
 Simulation simulate(const Schedule& schedule, const Partition& partition, double element_bytes,
                     const Costs& costs) {
-  return simulate_sized(schedule, costs, [&](const Chunk& run) {
-    return element_bytes * static_cast<double>(partition.size(run));
-  });
+  return simulate_sized(schedule, costs, exact(partition, element_bytes));
+}
+
+Simulation simulate(const Schedule& schedule, double bytes, const Costs& costs,
+                    const Topology& topology) {
+  return simulate_routed(schedule, costs, even(schedule, bytes), topology);
+}
+
+Simulation simulate(const Schedule& schedule, const Partition& partition, double element_bytes,
+                    const Costs& costs, const Topology& topology) {
+  return simulate_routed(schedule, costs, exact(partition, element_bytes), topology);
 }
 
 Simulation simulate(const Schedule& header, std::span<const Program> programs, double bytes,
                     const Costs& costs) {
   check_header(header);
-  Clocks clocks(header, costs, even(header, bytes));
+  Clocks clocks(header, costs, even(header, bytes), nullptr);
   demand_simulated(run(header, programs, clocks), header);
   return clocks.result();
 }

@@ -21,6 +21,11 @@
 //   `forward`, since executors do both at once. Alpha occupies nothing. A receiver whose processor
 //   is idle copies out what has come while the sender still copies in the rest. So it is done
 //   sooner by a part of the time for which it waited like that. The part is `overlap`.
+//
+// Where a topology is given, two ranks of one host are linked by its memory, with alpha and beta of
+// its own. A message between hosts occupies every link of its route (core/topology/routes.h), which
+// other ranks share. It goes on to the next link at once, and waits there until that link is free.
+// So it takes alpha, and n beta of the slowest link. The sender goes on once its port is free.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +34,7 @@
 
 #include "core/schedule/program.h"
 #include "core/schedule/schedule.h"
+#include "core/topology/topology.h"
 
 namespace rondo {
 
@@ -79,6 +85,12 @@ Simulation simulate(const Schedule& schedule, double bytes, const Costs& costs);
 /// The same with exactly the chunk sizes that an executor would use.
 Simulation simulate(const Schedule& schedule, const Partition& partition, double element_bytes,
                     const Costs& costs);
+/// With the topology's alpha, beta and gamma instead of those in `costs`, which has the rest.
+/// Throws Error{invalid_argument} unless the schedule has the topology's ranks.
+Simulation simulate(const Schedule& schedule, double bytes, const Costs& costs,
+                    const Topology& topology);
+Simulation simulate(const Schedule& schedule, const Partition& partition, double element_bytes,
+                    const Costs& costs, const Topology& topology);
 /// Lowered programs, one of each rank.
 Simulation simulate(const Schedule& header, std::span<const Program> programs, double bytes,
                     const Costs& costs);

@@ -1,16 +1,66 @@
 // Topology: where the ranks of a communicator live, and what links them. A value, equal on all of
-// its ranks.
+// its ranks. The choice of algorithms needs the ranks and their hosts. Simulations need the rest,
+// see routes.h.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <string>
 #include <vector>
 
 namespace rondo {
 
 /// The kind of a link, for the choice of algorithms: stores and loads, or system calls and a wire.
 enum class LinkClass : std::uint8_t { memory, network };
+
+/// Seconds a message, and seconds a byte.
+struct LinkCosts {
+  double alpha = 0;
+  double beta = 0;
+};
+
+/// Seconds a byte of a port whose speed is not known: 10 Gbit/s.
+inline constexpr double default_port_beta = 8e-10;
+
+/// A way out of a host, which its ranks share. It carries both directions at once.
+struct Port {
+  std::string name{};  ///< "eth0", "mlx5_0"
+  bool rdma = false;
+  double beta = 0;  ///< seconds a byte, each way; 0: unknown
+  int socket = -1;  ///< the nearest one; -1: unknown
+};
+
+inline double beta_of(const Port& port) { return port.beta > 0 ? port.beta : default_port_beta; }
+
+struct Device {
+  std::string name{};
+  int socket = -1;  ///< the nearest one; -1: unknown
+};
+
+struct Host {
+  std::string name{};
+  int cores = 0;  ///< 0: unknown
+  int sockets = 1;
+  std::vector<Port> ports{};
+  std::vector<Device> devices{};
+};
+
+/// What stands between the hosts' ports.
+enum class FabricKind : std::uint8_t {
+  one_switch,      ///< only the ports limit
+  fat_tree,        ///< a switch for each group of hosts, and a core above them
+  rail_optimised,  ///< a switch for the n-th port of all hosts, and a core above them
+  dragonfly,       ///< a switch for each group of hosts, and a link between any two groups
+  torus            ///< links between neighbours along each dimension
+};
+
+struct Fabric {
+  FabricKind kind = FabricKind::one_switch;
+  int group = 1;               ///< hosts below a switch, for fat_tree and dragonfly
+  double beta = 0;             ///< seconds a byte of a link between switches, or between neighbours
+  std::vector<int> extents{};  ///< torus: hosts along each dimension
+};
 
 struct Topology {
   int ranks = 1;
@@ -20,6 +70,12 @@ struct Topology {
   bool direct = false;                  ///< all ranks reach each other's memory
   /// By rank: its host's number. Empty: one host if one_machine, else a host for each rank.
   std::vector<int> host{};
+  std::vector<int> socket{};  ///< by rank, within its host; empty: unknown
+  std::vector<Host> hosts{};  ///< by number; empty: unknown
+  Fabric fabric{};
+  LinkCosts memory{3e-7, 1e-10};  ///< between ranks of one host
+  double network_alpha = 1e-5;    ///< between hosts; bytes take what ports and the fabric take
+  double gamma = 5e-11;           ///< seconds a reduced byte
 };
 
 /// The ranks of each host, in their order; hosts in the order of their first ranks.

@@ -14,8 +14,6 @@
 namespace rondo::tool {
 namespace {
 
-constexpr int most_ranks = 1 << 20;
-
 int rank_number(std::string_view text, std::string_view whole, std::string_view option) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -31,6 +29,25 @@ std::string names_of(const Rows& rows) {
   std::string names;
   for (const auto& row : rows) names += (names.empty() ? "" : ", ") + std::string(row.name);
   return names;
+}
+
+/// The parts that a collective's compositions may have.
+[[noreturn]] void refuse_composition(Collective collective, const std::string& algorithm,
+                                     const std::vector<Composition>& known) {
+  const std::string of = "no algorithm '" + algorithm + "' for " + std::string(name(collective));
+  if (known.empty()) reject(of, "another algorithm: it has no hierarchical ones");
+  std::string inside;
+  std::string across;
+  for (const Composition& each : known) {
+    const auto add = [](std::string& names, std::string_view one) {
+      if ((", " + names + ",").find(", " + std::string(one) + ",") == std::string::npos)
+        names += (names.empty() ? "" : ", ") + std::string(one);
+    };
+    add(inside, each.inside);
+    add(across, each.across->name);
+  }
+  reject(of, std::string(hierarchical_name) + "(INSIDE,ACROSS) with INSIDE one of " + inside +
+                 ", and ACROSS one of " + across);
 }
 
 }  // namespace
@@ -131,12 +148,28 @@ void check_root(int root, int ranks) {
            "a root from 0 to " + std::to_string(ranks - 1));
 }
 
-Schedule build_schedule(const std::string& collective, const std::string& algorithm, int ranks,
-                        int root) {
+std::vector<Composition> compositions_by_name(Collective collective, const std::string& algorithm,
+                                              const Topology& topology) {
+  std::vector<Composition> all;
+  const bool named = algorithm.starts_with(hierarchical_name);
+  if (!named)
+    for (const Algorithm* row : algorithms_by_name(collective, algorithm))
+      all.push_back({.across = row});
+  if (!named && (!algorithm.empty() || !Hosts(topology).have_two_levels())) return all;
+  const std::vector<Composition> known = hierarchical_compositions(collective);
+  std::ranges::copy_if(known, std::back_inserter(all), [&](const Composition& each) {
+    return !named || algorithm == hierarchical_name || each.name() == algorithm;
+  });
+  if (all.empty()) refuse_composition(collective, algorithm, known);
+  return all;
+}
+
+Schedule build_schedule(const std::string& collective, const std::string& algorithm,
+                        const Topology& topology, int root) {
   const Collective found = collective_by_name(collective);
-  check_ranks(ranks);
-  check_root(root, ranks);
-  return algorithms_by_name(found, algorithm).front()->build(ranks, root);
+  check_ranks(topology.ranks);
+  check_root(root, topology.ranks);
+  return compositions_by_name(found, algorithm, topology).front().build(topology, root);
 }
 
 Schedule read_schedule(const std::string& path) {

@@ -6,11 +6,15 @@
 #include <string_view>
 #include <vector>
 
+#include "algorithms/composition.h"
 #include "algorithms/table.h"
 #include "core/schedule/schedule.h"
 #include "tools/rondo/format.h"
 
 namespace rondo::tool {
+
+/// More cannot be named.
+inline constexpr int most_ranks = 1 << 20;
 
 /// "4", "1-64", "4,7,1-16,1024": ascending, without duplicates.
 std::vector<int> parse_ranks(std::string_view text, std::string_view option = "--ranks");
@@ -39,9 +43,14 @@ std::vector<const Algorithm*> algorithms_by_name(Collective collective,
 /// Throws Error{invalid_argument} unless 0 <= root < ranks.
 void check_root(int root, int ranks);
 
+/// The same, and compositions: where the topology has several hosts with several ranks, or where
+/// `algorithm` names one, or all ("hierarchical").
+std::vector<Composition> compositions_by_name(Collective collective, const std::string& algorithm,
+                                              const Topology& topology);
+
 /// An empty `algorithm` is the default choice.
-Schedule build_schedule(const std::string& collective, const std::string& algorithm, int ranks,
-                        int root);
+Schedule build_schedule(const std::string& collective, const std::string& algorithm,
+                        const Topology& topology, int root);
 
 /// Reads and parses a schedule's text form; "-" is standard input.
 Schedule read_schedule(const std::string& path);

@@ -17,6 +17,7 @@ void add_why(CLI::App& program);
 void add_trace(CLI::App& program);
 void add_rdma(CLI::App& program);
 void add_gpus(CLI::App& program);
+void add_topology(CLI::App& program);
 void add_calibrate(CLI::App& program, int& status);
 
 }  // namespace rondo::tool

@@ -106,6 +106,7 @@ void add_what(CLI::App& command, ExplainArguments& arguments) {
       command
           .add_option("-n,--ranks", arguments.ranks, "number of ranks; at most ten million steps")
           ->capture_default_str();
+  add_topology_options(command, arguments.where, ranks);
   CLI::Option* root =
       command.add_option("-r,--root", arguments.root, "root rank")->capture_default_str();
   command
@@ -113,6 +114,8 @@ void add_what(CLI::App& command, ExplainArguments& arguments) {
                   "explains a schedule's text form instead; - for standard input")
       ->excludes(algorithm)
       ->excludes(ranks)
+      ->excludes(command.get_option("--hosts"))
+      ->excludes(command.get_option("--topology"))
       ->excludes(root);
   command.add_option("--width", arguments.width, "columns to use, at least 40")
       ->check(CLI::Range(40, 1000))
@@ -133,8 +136,9 @@ void add_real_options(CLI::App& command, RealArguments& arguments) {
   CLI::Option* files = command.add_option(
       "--from-trace", arguments.files,
       "explains a recorded call instead, with its times: the files of RONDO_TRACE=FILE, or FILE");
-  for (const char* other : {"--algorithm", "--ranks", "--root", "--file", "--count", "--type",
-                            "--values", "--step", "--svg", "--html", "--compare", "--profile"})
+  for (const char* other :
+       {"--algorithm", "--ranks", "--hosts", "--topology", "--root", "--file", "--count", "--type",
+        "--values", "--step", "--svg", "--html", "--compare", "--profile"})
     files->excludes(command.get_option(other));
   command
       .add_option("--call", arguments.call,

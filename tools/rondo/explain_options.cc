@@ -117,7 +117,8 @@ Schedule schedule_of(const ExplainArguments& arguments) {
     reject("there is nothing to explain",
            "either COLLECTIVE or --file FILE, e.g. rondo explain all_reduce");
   if (!arguments.file.empty()) return read_schedule(arguments.file);
-  return build_schedule(arguments.collective, arguments.algorithm, arguments.ranks, arguments.root);
+  return build_schedule(arguments.collective, arguments.algorithm,
+                        topology_of(arguments.where, arguments.ranks), arguments.root);
 }
 
 ExplainOptions options_of(const ExplainArguments& arguments, const Schedule& schedule) {

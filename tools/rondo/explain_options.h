@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tools/rondo/explain/explain.h"
+#include "tools/rondo/topology/options.h"
 
 namespace rondo::tool {
 
@@ -13,6 +14,7 @@ struct ExplainArguments {
   std::string algorithm{};
   std::string file{};
   int ranks = 4;
+  TopologyInput where{};
   int root = 0;
   std::size_t width = 80;
   bool has_count = false;

@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
   CLI::App program{
       "Shows how collectives work: explains, verifies and simulates schedules, says how a call\n"
       "would go on this machine, measures links, shows where the time of a recorded run went, and\n"
-      "lists RDMA devices and GPUs.\n"
+      "shows hosts, ports, RDMA devices and GPUs.\n"
       "`rondo COMMAND --help` tells more."};
   program.name("rondo");
   program.require_subcommand(1);
@@ -41,6 +41,7 @@ int main(int argc, char** argv) {
   rondo::tool::add_trace(program);
   rondo::tool::add_rdma(program);
   rondo::tool::add_gpus(program);
+  rondo::tool::add_topology(program);
   rondo::tool::add_calibrate(program, status);
   try {
     program.parse(argc, argv);

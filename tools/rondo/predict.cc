@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/plan/estimate.h"
 #include "core/plan/lower.h"
 #include "tools/rondo/format.h"
 
 namespace rondo::tool {
 namespace {
 
-/// More steps than this take minutes. They are only simulated when the algorithm is named.
-constexpr std::uint64_t most_steps = 100'000'000;
 constexpr int most_slices = 4096;
 
 }  // namespace
@@ -25,20 +24,18 @@ std::uint64_t rough_steps(const Schedule& schedule, std::uint64_t most) {
   return steps * ranks;
 }
 
-std::vector<Prediction> predict(const std::vector<const Algorithm*>& rows, int ranks, int root,
+std::vector<Prediction> predict(const std::vector<Composition>& rows, const Topology& topology,
+                                int root, double bytes, std::uint64_t most_steps,
                                 const Simulate& simulate) {
   std::vector<Prediction> all;
-  for (const Algorithm* row : rows) {
-    const Schedule schedule = row->build(ranks, root);
-    if (rows.size() > 1 && rough_steps(schedule, most_steps) > most_steps)
-      all.push_back({row});
+  for (const Composition& row : rows) {
+    const Schedule schedule = row.build(topology, root);
+    if (rough_steps(schedule, most_steps) > most_steps)
+      all.push_back({row, false, {.seconds = estimate_seconds(row, bytes, topology)}});
     else
       all.push_back({row, true, simulate(schedule).busiest()});
   }
-  std::stable_sort(all.begin(), all.end(), [](const Prediction& a, const Prediction& b) {
-    if (a.simulated != b.simulated) return a.simulated;
-    return a.cost.seconds < b.cost.seconds;
-  });
+  std::ranges::stable_sort(all, {}, [](const Prediction& each) { return each.cost.seconds; });
   return all;
 }
 
@@ -62,22 +59,27 @@ std::string costs_text(const Costs& costs) {
                 costs.gamma, costs.ports == Ports::switched ? ", with a switch" : "");
 }
 
-std::string prediction_headings() {
-  return format("%-20s %14s %10s %10s %14s %14s\n", "algorithm", "predicted us", "relative",
-                "messages", "sent", "reduced");
-}
-
-std::string prediction_line(const Prediction& row, double fastest, const std::string& mark) {
-  const std::string algorithm(row.algorithm->name);
-  if (!row.simulated)
-    return format("%-20s %14s   too many steps to compare; name it with --algorithm",
-                  algorithm.c_str(), "-") +
-           mark + "\n";
-  return format("%-20s %14.3f %9.2fx %10llu %14s %14s", algorithm.c_str(), row.cost.seconds * 1e6,
-                fastest > 0 ? row.cost.seconds / fastest : 1.0,
-                static_cast<unsigned long long>(row.cost.messages),
-                bytes_text(row.cost.sent).c_str(), bytes_text(row.cost.reduced).c_str()) +
-         mark + "\n";
+std::string predictions_text(const std::vector<Prediction>& rows, bool brief,
+                             const std::string& chosen) {
+  Table table(1);
+  std::vector<std::string> headings{"algorithm", "predicted us", "relative"};
+  if (!brief) headings.insert(headings.end(), {"messages", "sent", "reduced"});
+  table.row(headings);
+  const double fastest = rows.front().cost.seconds;
+  for (const Prediction& row : rows) {
+    std::vector<std::string> cells{
+        row.algorithm.name(),
+        (row.simulated ? "" : "about ") + format("%.3f", row.cost.seconds * 1e6),
+        format("%.2fx", fastest > 0 ? row.cost.seconds / fastest : 1.0)};
+    if (!brief && row.simulated)
+      cells.insert(cells.end(), {std::to_string(row.cost.messages), bytes_text(row.cost.sent),
+                                 bytes_text(row.cost.reduced)});
+    table.row(cells);
+  }
+  std::string text = table.text();
+  const std::size_t mark = text.find("\n  " + chosen + " ");
+  if (!chosen.empty() && mark != std::string::npos) text[mark + 1] = '*';
+  return text;
 }
 
 }  // namespace rondo::tool

@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/table.h"
+#include "algorithms/composition.h"
 #include "core/schedule/simulate.h"
 
 namespace rondo::tool {
 
 struct Prediction {
-  const Algorithm* algorithm = nullptr;
-  bool simulated = false;  ///< false: it would take minutes
+  Composition algorithm{};
+  bool simulated = false;  ///< false: an estimate from cost lines, which has only `seconds`
   RankCost cost{};         ///< the busiest rank's
 };
 
@@ -23,9 +23,13 @@ using Simulate = std::function<Simulation(const Schedule&)>;
 /// The steps of rank 0 times the number of ranks. Counting stops once it is over `most`.
 std::uint64_t rough_steps(const Schedule& schedule, std::uint64_t most);
 
-/// Leaves out schedules whose simulation would take minutes, unless there is only one row.
-std::vector<Prediction> predict(const std::vector<const Algorithm*>& rows, int ranks, int root,
+/// Schedules of more than `most_steps` steps are estimated.
+std::vector<Prediction> predict(const std::vector<Composition>& rows, const Topology& topology,
+                                int root, double bytes, std::uint64_t most_steps,
                                 const Simulate& simulate);
+
+/// More steps than this take minutes.
+inline constexpr std::uint64_t most_simulated_steps = 100'000'000;
 
 /// The number of slices into which executors cut a schedule's chunks if a message carries at most
 /// `most_bytes`. Throws Error{invalid_argument} if those are too many to simulate.
@@ -34,8 +38,8 @@ int slices_of(const Schedule& schedule, double bytes, double most_bytes);
 /// "alpha 1e-06 s, beta 1e-10 s/byte, gamma 5e-11 s/byte", or processors' costs instead of beta.
 std::string costs_text(const Costs& costs);
 
-/// "ring   12.000   1.00x   6   ..." under prediction_headings(), and `mark` after it.
-std::string prediction_line(const Prediction& row, double fastest, const std::string& mark = {});
-std::string prediction_headings();
+/// A table. `chosen` is marked. Brief: no messages, no bytes.
+std::string predictions_text(const std::vector<Prediction>& rows, bool brief,
+                             const std::string& chosen = {});
 
 }  // namespace rondo::tool

@@ -5,6 +5,7 @@
 #include "core/schedule/text.h"
 #include "tools/rondo/arguments.h"
 #include "tools/rondo/commands.h"
+#include "tools/rondo/topology/options.h"
 
 namespace rondo::tool {
 namespace {
@@ -13,6 +14,7 @@ struct ScheduleInput {
   std::string collective{};
   std::string algorithm{};
   int ranks = 4;
+  TopologyInput where{};
   int root = 0;
 };
 
@@ -30,10 +32,13 @@ void add_schedule(CLI::App& program) {
       ->required();
   command->add_option("-a,--algorithm", arguments->algorithm,
                       "e.g. ring; default: the first in rondo list");
-  command->add_option("-n,--ranks", arguments->ranks, "number of ranks")->capture_default_str();
+  CLI::Option* const ranks =
+      command->add_option("-n,--ranks", arguments->ranks, "number of ranks")->capture_default_str();
+  add_topology_options(*command, arguments->where, ranks);
   command->add_option("-r,--root", arguments->root, "root rank")->capture_default_str();
   command->callback([arguments] {
-    std::fputs(to_text(build_schedule(arguments->collective, arguments->algorithm, arguments->ranks,
+    const Topology topology = topology_of(arguments->where, arguments->ranks);
+    std::fputs(to_text(build_schedule(arguments->collective, arguments->algorithm, topology,
                                       arguments->root))
                    .c_str(),
                stdout);

@@ -11,6 +11,7 @@
 #include "tools/rondo/format.h"
 #include "tools/rondo/option_checks.h"
 #include "tools/rondo/predict.h"
+#include "tools/rondo/topology/options.h"
 
 namespace rondo::tool {
 namespace {
@@ -19,6 +20,7 @@ struct SimulateInput {
   std::string collective{};
   std::string algorithm{};
   std::string ranks = "8";
+  TopologyInput where{};
   std::string bytes = "1M";
   int root = 0;
   Costs costs = default_costs;
@@ -60,33 +62,33 @@ Costs costs_of(const SimulateInput& arguments, int ranks, double bytes) {
                        ReduceOperator::sum);
 }
 
-Simulation simulated(const Schedule& schedule, double bytes, Costs costs,
+Simulation simulated(const Schedule& schedule, double bytes, Costs costs, const Topology& topology,
                      const SimulateInput& arguments) {
   if (!arguments.slice.empty())
     costs.slices = slices_of(schedule, bytes, parse_bytes(arguments.slice));
-  return simulate(schedule, bytes, costs);
+  return topology.host.empty() ? simulate(schedule, bytes, costs)
+                               : simulate(schedule, bytes, costs, topology);
 }
 
-std::vector<Prediction> predicted(const SimulateInput& arguments, Collective collective, int ranks,
-                                  double bytes, const Costs& costs) {
+std::vector<Prediction> predicted(const SimulateInput& arguments, Collective collective,
+                                  const Topology& topology, double bytes, const Costs& costs) {
   const Progress progress;
-  return predict(algorithms_by_name(collective, arguments.algorithm), ranks, arguments.root,
-                 [&](const Schedule& schedule) {
+  return predict(compositions_by_name(collective, arguments.algorithm, topology), topology,
+                 arguments.root, bytes, most_simulated_steps, [&](const Schedule& schedule) {
                    progress.say(schedule);
-                   return simulated(schedule, bytes, costs, arguments);
+                   return simulated(schedule, bytes, costs, topology, arguments);
                  });
 }
 
-void simulate_ranks(const SimulateInput& arguments, Collective collective, int ranks,
-                    double bytes) {
-  check_root(arguments.root, ranks);
-  const Costs costs = costs_of(arguments, ranks, bytes);
-  const std::vector<Prediction> rows = predicted(arguments, collective, ranks, bytes, costs);
-  std::printf("%s, %d ranks, N = %s: %s\n", arguments.collective.c_str(), ranks,
-              bytes_text(bytes).c_str(), costs_text(costs).c_str());
-  std::fputs(prediction_headings().c_str(), stdout);
-  for (const Prediction& row : rows)
-    std::fputs(prediction_line(row, rows.front().cost.seconds).c_str(), stdout);
+void simulate_on(const SimulateInput& arguments, Collective collective, const Topology& topology,
+                 double bytes) {
+  check_root(arguments.root, topology.ranks);
+  const Costs costs = costs_of(arguments, topology.ranks, bytes);
+  const std::vector<Prediction> rows = predicted(arguments, collective, topology, bytes, costs);
+  std::printf("%s, %d ranks, N = %s: %s\n", arguments.collective.c_str(), topology.ranks,
+              bytes_text(bytes).c_str(),
+              (topology.host.empty() ? costs_text(costs) : costs_text(topology)).c_str());
+  std::fputs(predictions_text(rows, false).c_str(), stdout);
 }
 
 void simulate_all(SimulateInput arguments) {
@@ -94,11 +96,13 @@ void simulate_all(SimulateInput arguments) {
   const double bytes = parse_bytes(arguments.bytes);
   if (arguments.ports_per_lane) arguments.costs.ports = Ports::per_lane;
   if (arguments.switched) arguments.costs.ports = Ports::switched;
+  if (const auto topology = topology_of(arguments.where))
+    return simulate_on(arguments, collective, *topology, bytes);
   bool first = true;
   for (const int ranks : parse_ranks(arguments.ranks)) {
     if (!first) std::printf("\n");
     first = false;
-    simulate_ranks(arguments, collective, ranks, bytes);
+    simulate_on(arguments, collective, {.ranks = ranks}, bytes);
   }
 }
 
@@ -116,8 +120,10 @@ void add_simulate(CLI::App& program) {
   command->add_option("collective", arguments->collective, "e.g. all_reduce (see rondo list)")
       ->required();
   command->add_option("-a,--algorithm", arguments->algorithm, "only this algorithm");
-  command->add_option("-n,--ranks", arguments->ranks, "numbers of ranks, e.g. 8 or 4,8,16")
-      ->capture_default_str();
+  CLI::Option* const ranks =
+      command->add_option("-n,--ranks", arguments->ranks, "numbers of ranks, e.g. 8 or 4,8,16")
+          ->capture_default_str();
+  add_topology_options(*command, arguments->where, ranks);
   command
       ->add_option("-b,--bytes", arguments->bytes,
                    "N: the vector, or all blocks together if there is a block per rank")
@@ -128,6 +134,9 @@ void add_simulate(CLI::App& program) {
       "what `rondo calibrate` measured, instead of alpha, beta and gamma (float32, sum). On one\n"
       "machine the processors move the bytes; between hosts the model has a switch");
   add_costs(*command, arguments->costs, "", profile);
+  for (const char* own : {"--hosts", "--topology"})  // these have costs of their own
+    for (const char* other : {"--profile", "--alpha", "--beta", "--gamma"})
+      command->get_option(own)->excludes(command->get_option(other));
   command
       ->add_option("--transport", arguments->transport,
                    "the transport in --profile to use, such as tcp; default: its first")

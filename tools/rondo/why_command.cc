@@ -13,6 +13,7 @@
 #include "tools/rondo/format.h"
 #include "tools/rondo/option_checks.h"
 #include "tools/rondo/predict.h"
+#include "tools/rondo/topology/options.h"
 #include "tools/rondo/why/report.h"
 
 namespace rondo::tool {
@@ -28,6 +29,7 @@ struct WhyInput {
   std::string accumulate{};
   bool reproducible = false;
   int ranks = 4;
+  TopologyInput where{};
   int root = 0;
   bool apart = false;
   std::string profile{};
@@ -78,7 +80,14 @@ Costs costs_of(const WhyInput& arguments, const Call& call, const why::Facts& fa
   return profile.costs(profile.link(facts.transport, arguments.ranks), bytes, call.type, call.op);
 }
 
-void tell_why(const WhyInput& arguments) {
+Topology topology_of(const WhyInput& arguments) {
+  if (auto topology = topology_of(arguments.where)) return *topology;
+  return {.ranks = arguments.ranks, .one_machine = !arguments.apart};
+}
+
+void tell_why(WhyInput arguments) {
+  const Topology around = topology_of(arguments);
+  arguments.ranks = around.ranks;
   check_ranks(arguments.ranks);
   check_root(arguments.root, arguments.ranks);
   Config config = read_config();
@@ -87,7 +96,7 @@ void tell_why(const WhyInput& arguments) {
   const Call call = resolved(call_of(arguments), config);
   if (!arguments.transport.empty()) config.transport = arguments.transport;
   if (!arguments.algorithm.empty()) config.algorithm = arguments.algorithm;
-  const why::Facts facts = why::facts_here(config, arguments.ranks, arguments.apart);
+  const why::Facts facts = why::facts_here(config, around);
   const AlgorithmSelection selection(config.algorithm, "--algorithm or RONDO_ALGORITHM");
   std::fputs(why::report(call, facts, selection, costs_of(arguments, call, facts)).c_str(), stdout);
 }
@@ -106,7 +115,9 @@ void add_why(CLI::App& program) {
       ->required();
   command->add_option("bytes", arguments->bytes,
                       "e.g. 1M: the vector, or all blocks together if there is a block per rank");
-  command->add_option("-n,--ranks", arguments->ranks, "number of ranks")->capture_default_str();
+  CLI::Option* const ranks =
+      command->add_option("-n,--ranks", arguments->ranks, "number of ranks")->capture_default_str();
+  add_topology_options(*command, arguments->where, ranks);
   command->add_option("-t,--type", arguments->type, "element type")->capture_default_str();
   command->add_option("-o,--op", arguments->op, "operator of reductions")->capture_default_str();
   command->add_option("-r,--root", arguments->root, "root rank")->capture_default_str();
@@ -126,6 +137,9 @@ void add_why(CLI::App& program) {
       command->add_option("--profile", arguments->profile,
                           "what `rondo calibrate` measured, instead of alpha, beta and gamma");
   add_costs(*command, arguments->costs, "for the predictions: ", profile);
+  for (const char* own : {"--hosts", "--topology"})  // these have costs of their own
+    for (const char* other : {"--apart", "--profile", "--alpha", "--beta", "--gamma"})
+      command->get_option(own)->excludes(command->get_option(other));
   command->callback([arguments] { tell_why(*arguments); });
 }
 

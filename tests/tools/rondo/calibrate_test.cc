@@ -190,7 +190,7 @@ TEST_CASE("bad profiles are refused in words") {
              Catch::Contains("\"links\" mixes one host and several hosts"));
   CHECK_THAT(refusal(with("\"alpha\"", "\"alfa\"")), Catch::Contains("\"alpha\" is missing"));
   CHECK_THAT(refusal(with("\"ranks\":2", "\"ranks\":-2")),
-             Catch::Contains("\"ranks\" is not a number from 1 on"));
+             Catch::Contains("\"ranks\" is not a whole number from 1 to 1000000"));
   CHECK_THAT(refusal(with("\"ranks\":2", "\"ranks\":1")),
              Catch::Contains("\"ranks\" of a link are not 2 or more"));
   CHECK_THAT(refusal(with("\"bytes\":1024.0", "\"bytes\":1e9")),

@@ -127,7 +127,7 @@ TEST_CASE("simulate compares algorithms") {
       run_rondo("simulate all_reduce -n 4 -b 4000 --alpha 1e-6 --beta 1e-9 --gamma 0 -a ring");
   INFO(run.output);
   CHECK(run.status == 0);
-  CHECK(run.says("ring                         12.000      1.00x          6"));
+  CHECK(run.says("ring             12.000     1.00x         6"));
   CHECK(run_rondo("simulate all_to_all -n 4,8").says("all_to_all, 8 ranks"));
 }
 

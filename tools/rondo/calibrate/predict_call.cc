@@ -72,7 +72,8 @@ AllReduceModel::AllReduceModel(const LinkProfile& link, const std::string& algor
     : bytes_(bytes) {
   Config config;
   config.transport = link.transport;
-  const why::Facts facts = why::facts_here(config, link.ranks, link.hosts > 1);
+  const why::Facts facts =
+      why::facts_here(config, {.ranks = link.ranks, .one_machine = link.hosts == 1});
   const AlgorithmSelection selection(algorithm == "default" ? "" : algorithm, "the algorithm");
   const Call call{.count = static_cast<std::size_t>(bytes) / sizeof(float),
                   .collective = Collective::all_reduce,

@@ -1,57 +1,16 @@
 // Profiles as files.
-#include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <stdexcept>
 
 #include "rondo/error.h"
 #include "tools/rondo/calibrate/profile.h"
+#include "tools/rondo/json_fields.h"
 
 namespace rondo::tool {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr const char* what = "rondo calibration profile";
 constexpr int schema = 3;
-
-/// What is wrong with a profile's content.
-struct Defect : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-const Json& field(const Json& json, const char* name) {
-  if (!json.is_object() || !json.contains(name))
-    throw Defect(std::string("\"") + name + "\" is missing");
-  return json.at(name);
-}
-
-double number(const Json& json, const char* name) {
-  const Json& value = field(json, name);
-  if (!value.is_number() || !std::isfinite(value.get<double>()) || value.get<double>() < 0)
-    throw Defect(std::string("\"") + name + "\" is not a number from 0 on");
-  return value.get<double>();
-}
-
-int whole(const Json& json, const char* name) {
-  const Json& value = field(json, name);
-  if (!value.is_number_integer() || value.get<std::int64_t>() < 1 ||
-      value.get<std::int64_t>() > 1'000'000)
-    throw Defect(std::string("\"") + name + "\" is not a number from 1 on");
-  return value.get<int>();
-}
-
-std::string text(const Json& json, const char* name) {
-  const Json& value = field(json, name);
-  if (!value.is_string()) throw Defect(std::string("\"") + name + "\" is not a text");
-  return value.get<std::string>();
-}
-
-const Json& list(const Json& json, const char* name) {
-  const Json& value = field(json, name);
-  if (!value.is_array()) throw Defect(std::string("\"") + name + "\" is not a list");
-  return value;
-}
 
 Json to_json(const bench::Spread& spread) {
   return {{"low", spread.low}, {"median", spread.median}, {"high", spread.high}};
@@ -73,7 +32,7 @@ Curve curve_from_json(const Json& json, const char* name) {
   for (const Json& knot : list(json, name)) {
     const double bytes = number(knot, "bytes");
     if (bytes <= (curve.empty() ? 0 : curve.back().bytes))
-      throw Defect(std::string("the sizes of \"") + name + "\" do not grow");
+      throw JsonDefect(std::string("the sizes of \"") + name + "\" do not grow");
     curve.push_back({bytes, spread_from_json(field(knot, "seconds"))});
   }
   return curve;
@@ -99,10 +58,10 @@ std::string placement(const LinkProfile& link) {
 
 Profile from_json(const Json& json) {
   if (!json.is_object() || !json.contains("what") || json.at("what") != what)
-    throw Defect("it is not a calibration profile");
+    throw JsonDefect("it is not a calibration profile");
   if (whole(json, "schema") != schema)
-    throw Defect("its schema is " + std::to_string(whole(json, "schema")) + ", this rondo reads " +
-                 std::to_string(schema));
+    throw JsonDefect("its schema is " + std::to_string(whole(json, "schema")) +
+                     ", this rondo reads " + std::to_string(schema));
   const Json& machine = field(json, "machine");
   Profile profile{
       .machine = {text(machine, "cpu"), whole(machine, "cores"), text(machine, "kernel")},
@@ -111,7 +70,7 @@ Profile from_json(const Json& json) {
   for (const Json& link : list(json, "links")) {
     profile.links.push_back(link_from_json(link));
     if (profile.apart() != (profile.links.back().hosts > 1))
-      throw Defect("\"links\" mixes one host and several hosts");
+      throw JsonDefect("\"links\" mixes one host and several hosts");
   }
   for (const Json& gamma : list(json, "gamma")) profile.gammas.push_back(gamma_from_json(gamma));
   return profile;
@@ -147,11 +106,11 @@ LinkProfile link_from_json(const Json& json) {
                    .meeting = spread_from_json(field(json, "meeting")),
                    .fetch = curve_from_json(json, "fetch"),
                    .fetch_combining = curve_from_json(json, "fetch_combining")};
-  if (link.exchange.empty()) throw Defect("\"exchange\" has no samples");
-  if (link.ranks < 2) throw Defect("\"ranks\" of a link are not 2 or more");
+  if (link.exchange.empty()) throw JsonDefect("\"exchange\" has no samples");
+  if (link.ranks < 2) throw JsonDefect("\"ranks\" of a link are not 2 or more");
   if (link.hosts > 1 && link.hosts != link.ranks)
-    throw Defect("\"hosts\" are neither 1 nor \"ranks\"");
-  if (link.cores > link.ranks) throw Defect("\"cores\" are more than \"ranks\"");
+    throw JsonDefect("\"hosts\" are neither 1 nor \"ranks\"");
+  if (link.cores > link.ranks) throw JsonDefect("\"cores\" are more than \"ranks\"");
   return link;
 }
 
@@ -169,8 +128,8 @@ Json to_json(const GammaProfile& gamma) {
 GammaProfile gamma_from_json(const Json& json) {
   const auto type = parse_data_type(text(json, "type"));
   const auto op = parse_reduce_operator(text(json, "op"));
-  if (!type) throw Defect("unknown type '" + text(json, "type") + "'");
-  if (!op) throw Defect("unknown operator '" + text(json, "op") + "'");
+  if (!type) throw JsonDefect("unknown type '" + text(json, "type") + "'");
+  if (!op) throw JsonDefect("unknown operator '" + text(json, "op") + "'");
   return {*type, *op, curve_from_json(json, "copies"), curve_from_json(json, "reduces")};
 }
 
@@ -201,7 +160,7 @@ Profile read_profile(const std::string& path) {
     return from_json(Json::parse(file));
   } catch (const Json::exception&) {
     throw refuse("it is not JSON, or is cut off");
-  } catch (const Defect& defect) {
+  } catch (const JsonDefect& defect) {
     throw refuse(defect.what());
   }
 }

@@ -1,5 +1,7 @@
 #include "tools/rondo/why/facts.h"
 
+#include <algorithm>
+#include <limits>
 #include <memory>
 
 #include "core/plan/cut.h"
@@ -21,11 +23,8 @@ HostInfo peer_of(const HostInfo& here, bool threads, bool apart) {
   return there;
 }
 
-}  // namespace
-
-Facts facts_here(const Config& config, int ranks, bool apart) {
-  Facts facts{.around = {.ranks = ranks, .one_machine = !apart}, .frame_bytes = alone_frame_bytes};
-  if (ranks == 1) return facts;
+/// What a transport to such a peer adds to the facts.
+void add_transport(const Config& config, bool apart, Facts& facts) {
   const Selection selection(config.transport, transport_names(), "RONDO_TRANSPORT");
   const HostInfo here = describe_host(config);
   // Ranks are threads of one process only where nothing but "local" is wanted.
@@ -37,7 +36,7 @@ Facts facts_here(const Config& config, int ranks, bool apart) {
                 {.remedy = "allow another one"});
   Doorbell doorbell;
   const std::unique_ptr<Transport> transport =
-      kind->make({.ranks = ranks,
+      kind->make({.ranks = facts.around.ranks,
                   .slot_bytes = config.slot_bytes,
                   .sockets = config.sockets,
                   .timeout = config.timeout,
@@ -46,13 +45,27 @@ Facts facts_here(const Config& config, int ranks, bool apart) {
                   .infiniband = config.infiniband,
                   .doorbell = &doorbell,
                   .local = std::make_shared<LocalExchange>()});
-  if (!config.transport.empty()) facts.passed_over.clear();  // the user has asked for it
-  facts.transport = kind->name;
-  facts.frame_bytes = transport->slot_bytes();
-  facts.around.links = transport->link_class();
-  facts.around.short_frames = transport->depth_of(shortest_frame_bytes);
+  facts.transport += (facts.transport.empty() ? "" : "+") + std::string(kind->name);
+  facts.frame_bytes = std::min(facts.frame_bytes, transport->slot_bytes());
+  if (transport->link_class() == LinkClass::network) facts.around.links = LinkClass::network;
+  facts.around.short_frames =
+      std::min(facts.around.short_frames, transport->depth_of(shortest_frame_bytes));
   facts.reaches_memory = transport->direct_access() != nullptr;
-  facts.around.direct = ranks <= most_sharing_ranks && facts.reaches_memory;
+}
+
+}  // namespace
+
+Facts facts_here(const Config& config, const Topology& around) {
+  Facts facts{.around = around, .frame_bytes = alone_frame_bytes};
+  if (around.ranks == 1) return facts;
+  const Hosts hosts(around);
+  facts.around.links = LinkClass::memory;
+  facts.around.short_frames = std::numeric_limits<int>::max();
+  if (hosts.largest() > 1) add_transport(config, false, facts);
+  if (hosts.count() > 1) add_transport(config, true, facts);
+  if (!config.transport.empty()) facts.passed_over.clear();  // the user has asked for it
+  facts.reaches_memory = facts.reaches_memory && hosts.count() == 1;
+  facts.around.direct = around.ranks <= most_sharing_ranks && facts.reaches_memory;
   return facts;
 }
 

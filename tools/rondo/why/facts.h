@@ -11,15 +11,15 @@ namespace rondo::tool::why {
 
 struct Facts {
   Topology around{};
-  std::string transport{};      ///< between any two ranks; empty: one rank
-  std::string passed_over{};    ///< better transports, and why they do not serve
+  std::string transport{};    ///< "shm", or "shm+tcp" in a host and between hosts; empty: one rank
+  std::string passed_over{};  ///< better transports, and why they do not serve
   bool reaches_memory = false;  ///< the transport has a direct path
   std::size_t frame_bytes = 0;  ///< most that one message carries
 };
 
-/// Facts for `ranks` processes on this machine or, with `apart`, each on its own machine like this
-/// one. `config`: the settings of the environment, or what the user gave instead. Throws
-/// Error{configuration} if no allowed transport reaches the peers.
-Facts facts_here(const Config& config, int ranks, bool apart);
+/// Facts for processes that live so, on machines like this one. `config`: the settings of the
+/// environment, or what the user gave instead. Throws Error{configuration} if no allowed transport
+/// reaches the peers.
+Facts facts_here(const Config& config, const Topology& around);
 
 }  // namespace rondo::tool::why

@@ -1,19 +1,23 @@
 #include "tools/rondo/why/report.h"
 
-#include <array>
-#include <cstdio>
+#include <algorithm>
 
 #include "core/plan/cut.h"
 #include "core/plan/decide.h"
 #include "core/schedule/collective.h"
+#include "tools/rondo/arguments.h"
 #include "tools/rondo/format.h"
 #include "tools/rondo/predict.h"
+#include "tools/rondo/topology/options.h"
 
 namespace rondo::tool::why {
 namespace {
 
 constexpr std::size_t width = 80;
 constexpr std::size_t indent = 12;
+constexpr int most_slices = 16;
+/// Steps of all rows together, whose simulation takes less than a second.
+constexpr std::uint64_t most_simulated = 200'000;
 
 /// "label      text", wrapped.
 std::string item(const std::string& label, const std::string& text) {
@@ -63,32 +67,32 @@ std::size_t frame_bytes(const Schedule& schedule, const Facts& facts) {
   return cut_for_wires(flow_of(schedule), facts.frame_bytes, facts.around.short_frames).frame_bytes;
 }
 
+/// As sliced as executors do it, but no finer than a simulation can take.
+int slices(const Schedule& schedule, const Call& call, const Facts& facts) {
+  const auto bytes = static_cast<double>(index_space_bytes(call, facts.around.ranks));
+  return std::min(slices_of(schedule, bytes, static_cast<double>(frame_bytes(schedule, facts))),
+                  most_slices);
+}
+
 std::string predictions(const Call& call, const PreparedCall& prepared, const Facts& facts,
                         const Costs& costs) {
-  std::vector<const Algorithm*> rows;
-  for (const Algorithm& row : algorithms())
-    if (row.collective == call.collective) rows.push_back(&row);
+  const Topology& around = facts.around;
+  const bool located = !around.host.empty();
+  const std::vector<Composition> rows = compositions_by_name(call.collective, {}, around);
   const std::vector<Prediction> all =
-      predict(rows, facts.around.ranks, call.root, [&](const Schedule& schedule) {
-        const Partition partition(schedule.layout, call.count, size_of(call.type));
-        Costs of_row = costs;
-        const bool calibrated = costs.works() || costs.ports == Ports::switched;
-        if (calibrated)  // a real machine's clock has slices, cut as they are here
-          of_row.slices =
-              slices_of(schedule, static_cast<double>(index_space_bytes(call, facts.around.ranks)),
-                        static_cast<double>(frame_bytes(schedule, facts)));
-        return simulate(schedule, partition, static_cast<double>(size_of(call.type)), of_row);
-      });
-  std::string text = "\nPredicted by messages: " + costs_text(costs) + "\n";
-  const std::string headings = prediction_headings();
-  text += "  " + headings.substr(0, headings.find("   messages")) + "\n";
-  for (const Prediction& row : all) {
-    const bool chosen = row.algorithm->name == prepared.plan->schedule.algorithm;
-    const std::string line = prediction_line(row, all.front().cost.seconds);
-    // Name, time and relation; `rondo simulate` shows the other columns.
-    text += (chosen ? "* " : "  ") + (row.simulated ? line.substr(0, 46) + "\n" : line);
-  }
-  return text;
+      predict(rows, around, call.root, static_cast<double>(index_space_bytes(call, around.ranks)),
+              most_simulated / (rows.size() * most_slices), [&](const Schedule& schedule) {
+                const Partition partition(schedule.layout, call.count, size_of(call.type));
+                const auto element = static_cast<double>(size_of(call.type));
+                Costs of_row = costs;
+                const bool calibrated = costs.works() || costs.ports == Ports::switched;
+                // A real machine's clock has slices.
+                if (calibrated || located) of_row.slices = slices(schedule, call, facts);
+                return located ? simulate(schedule, partition, element, of_row, around)
+                               : simulate(schedule, partition, element, of_row);
+              });
+  return "\nPredicted by messages: " + (located ? costs_text(around) : costs_text(costs)) + "\n" +
+         predictions_text(all, true, prepared.plan->schedule.algorithm);
 }
 
 /// A single rank sends nothing, so the table's algorithm for it means nothing.

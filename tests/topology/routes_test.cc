@@ -1,0 +1,134 @@
+// Routes by fabric, and what the simulator's clock says where ranks share links.
+#include "core/topology/routes.h"
+
+#include <set>
+
+#include "core/schedule/simulate.h"
+#include "core/topology/generate.h"
+#include "rondo/error.h"
+#include "tests/catch.h"
+#include "tests/schedule/handmade.h"
+
+using namespace rondo;
+using handmade::listed;
+using handmade::Lists;
+
+namespace {
+
+constexpr double port_beta = 1e-9;
+constexpr double alpha = 1e-5;
+constexpr double bytes = 1e6;
+
+/// Hosts of so many ranks and ports.
+Topology cluster(int hosts, int ranks, int ports, const Fabric& fabric = {}) {
+  Topology topology =
+      on_hosts(std::vector<int>(static_cast<std::size_t>(hosts), ranks), Numbering::by_host);
+  Host host;
+  for (int port = 0; port < ports; ++port)
+    host.ports.push_back({.name = "p" + std::to_string(port), .beta = port_beta});
+  topology.hosts.assign(static_cast<std::size_t>(hosts), host);
+  topology.fabric = fabric;
+  topology.network_alpha = alpha;
+  topology.memory = {.alpha = 1e-6, .beta = 1e-10};
+  return topology;
+}
+
+std::vector<int> route(const Topology& topology, int from, int to) {
+  std::vector<int> links;
+  Routes(topology).between(from, to, links);
+  return links;
+}
+
+/// Each of these ranks sends one whole vector to a peer.
+Schedule sends(int ranks, const std::vector<std::pair<int, int>>& messages) {
+  Lists steps(static_cast<std::size_t>(ranks));
+  for (const auto& [from, to] : messages) {
+    steps[static_cast<std::size_t>(from)].push_back(send(to, input(0)));
+    steps[static_cast<std::size_t>(to)].push_back(receive(from, scratch(0, 0, 1)));
+  }
+  return listed(Collective::all_reduce, 1, steps);
+}
+
+double seconds(const Topology& topology, const std::vector<std::pair<int, int>>& messages) {
+  return simulate(sends(topology.ranks, messages), bytes, {}, topology).busiest().seconds;
+}
+
+}  // namespace
+
+TEST_CASE("ranks of a host share its ports in turn") {
+  const Topology topology = cluster(2, 4, 2);
+  CHECK(route(topology, 0, 4).front() == route(topology, 2, 6).front());
+  CHECK(route(topology, 0, 4).front() != route(topology, 1, 5).front());
+  CHECK(route(topology, 0, 4).size() == 2);
+  CHECK(route(topology, 0, 4).front() != route(topology, 4, 0).back());  // out and in are apart
+}
+
+TEST_CASE("what fabrics add to a route") {
+  struct Row {
+    FabricKind kind;
+    int to;
+    std::size_t links;
+  };
+  const std::vector<Row> rows{
+      {FabricKind::one_switch, 6, 2},     {FabricKind::fat_tree, 2, 2},
+      {FabricKind::fat_tree, 4, 4},       {FabricKind::rail_optimised, 6, 2},
+      {FabricKind::rail_optimised, 7, 4}, {FabricKind::dragonfly, 2, 2},
+      {FabricKind::dragonfly, 4, 3}};
+  for (const Row& row : rows) {
+    CAPTURE(static_cast<int>(row.kind), row.to);
+    const Topology topology = cluster(4, 2, 2, {.kind = row.kind, .group = 2, .beta = port_beta});
+    CHECK(route(topology, 0, row.to).size() == row.links);
+  }
+}
+
+TEST_CASE("a torus takes the shorter way round each dimension, and visits every link once") {
+  const std::vector<int> extents{4, 3};
+  const Topology topology =
+      cluster(12, 1, 1, {.kind = FabricKind::torus, .beta = port_beta, .extents = extents});
+  for (int from = 0; from < 12; ++from) {
+    for (int to = 0; to < 12; ++to) {
+      if (from == to) continue;
+      const auto hops = [](int one, int other, int extent) {
+        const int ahead = (other - one + extent) % extent;
+        return std::min(ahead, extent - ahead);
+      };
+      const int wanted = hops(from % 4, to % 4, 4) + hops(from / 4, to / 4, 3);
+      const std::vector<int> links = route(topology, from, to);
+      CHECK(static_cast<int>(links.size()) == wanted + 2);
+      CHECK(std::set(links.begin(), links.end()).size() == links.size());
+    }
+  }
+}
+
+TEST_CASE("a fabric that does not fit the hosts is refused") {
+  CHECK_THROWS_AS(Routes(cluster(6, 1, 1, {.kind = FabricKind::torus, .extents = {2, 2}})), Error);
+  CHECK_THROWS_AS(Routes(cluster(2, 1, 1, {.group = 0})), Error);
+}
+
+TEST_CASE("messages between hosts take turns on a port that they share") {
+  const double once = alpha + bytes * port_beta;
+  CHECK(seconds(cluster(2, 2, 1), {{0, 2}}) == Approx(once));
+  CHECK(seconds(cluster(2, 2, 1), {{0, 2}, {1, 3}}) == Approx(once + bytes * port_beta));
+  CHECK(seconds(cluster(2, 2, 2), {{0, 2}, {1, 3}}) == Approx(once));
+  CHECK(seconds(cluster(2, 2, 1), {{0, 2}, {3, 1}}) == Approx(once));  // both ways at once
+}
+
+TEST_CASE("within a host, memory's costs count and no port is taken") {
+  const double inside = 1e-6 + bytes * 1e-10;
+  CHECK(seconds(cluster(2, 2, 1), {{0, 1}}) == Approx(inside));
+  CHECK(seconds(cluster(2, 2, 1), {{0, 1}, {2, 3}}) == Approx(inside));
+}
+
+TEST_CASE("an uplink that groups share shows as contention") {
+  const Fabric thin{.kind = FabricKind::fat_tree, .group = 2, .beta = port_beta};
+  const std::vector<std::pair<int, int>> crossing{{0, 2}, {1, 3}};
+  CHECK(seconds(cluster(4, 1, 1, thin), crossing) == Approx(alpha + 2 * bytes * port_beta));
+  Fabric thick = thin;
+  thick.beta = port_beta / 2;
+  CHECK(seconds(cluster(4, 1, 1, thick), crossing) == Approx(alpha + 1.5 * bytes * port_beta));
+  CHECK(seconds(cluster(4, 1, 1, thin), {{0, 1}, {2, 3}}) == Approx(alpha + bytes * port_beta));
+}
+
+TEST_CASE("a schedule of other ranks than the topology's is refused") {
+  CHECK_THROWS_AS(simulate(sends(3, {{0, 1}}), bytes, {}, cluster(2, 2, 1)), Error);
+}

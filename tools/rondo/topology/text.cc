@@ -1,0 +1,132 @@
+#include "tools/rondo/topology/text.h"
+
+#include <array>
+
+#include "tools/rondo/arguments.h"
+#include "tools/rondo/format.h"
+#include "tools/rondo/topology/file.h"
+
+namespace rondo::tool {
+namespace {
+
+std::string counted(std::size_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+std::string near(int socket) { return socket < 0 ? "" : ", socket " + std::to_string(socket); }
+
+std::string cores_text(const Host& host) {
+  if (host.cores == 0) return {};
+  return "; " + counted(static_cast<std::size_t>(host.cores), "core") + ", " +
+         counted(static_cast<std::size_t>(host.sockets), "socket");
+}
+
+/// A line for each port and device.
+std::string parts_text(const Host& host) {
+  std::string text;
+  for (const Port& port : host.ports)
+    text += "    " + std::string(port.rdma ? "RDMA" : "TCP") + " port " + port.name + ", " +
+            speed_text(port.beta) + near(port.socket) + "\n";
+  for (const Device& device : host.devices)
+    text += "    device " + device.name + near(device.socket) + "\n";
+  return text;
+}
+
+/// Hosts of the same size and description, one after the other.
+struct Alike {
+  int first = 0;
+  int last = 0;
+  int size = 0;
+  std::string name{};
+  std::string cores{};
+  std::string parts{};
+  std::vector<int> ranks{};
+};
+
+std::vector<Alike> alike(const Topology& topology, const Hosts& hosts) {
+  std::vector<Alike> all;
+  for (int host = 0; host < hosts.count(); ++host) {
+    Alike one{.first = host, .last = host, .size = hosts.size(host), .ranks = hosts.ranks(host)};
+    const auto number = static_cast<std::size_t>(
+        topology.host.empty() ? host : topology.host[static_cast<std::size_t>(one.ranks.front())]);
+    if (number < topology.hosts.size()) {
+      one.name = topology.hosts[number].name;
+      one.cores = cores_text(topology.hosts[number]);
+      one.parts = parts_text(topology.hosts[number]);
+    }
+    const bool joins = !all.empty() && all.back().size == one.size && all.back().name == one.name &&
+                       all.back().cores == one.cores && all.back().parts == one.parts;
+    if (!joins) {
+      all.push_back(one);
+      continue;
+    }
+    all.back().last = host;
+    all.back().ranks.insert(all.back().ranks.end(), one.ranks.begin(), one.ranks.end());
+  }
+  return all;
+}
+
+std::string line_of(const Alike& group) {
+  const bool one = group.first == group.last;
+  std::string line =
+      one ? "host " + std::to_string(group.first)
+          : "hosts " + std::to_string(group.first) + "-" + std::to_string(group.last) + ", each";
+  if (!group.name.empty()) line += " (" + group.name + ")";
+  line += ": " + counted(static_cast<std::size_t>(group.size), "rank");
+  std::vector<int> ranks = group.ranks;
+  std::ranges::sort(ranks);
+  if (one) line += " (" + ranks_text(ranks) + ")";
+  return line + group.cores + "\n" + group.parts;
+}
+
+std::string fabric_text(const Topology& topology) {
+  const Fabric& fabric = topology.fabric;
+  const std::string speed = speed_text(fabric.beta);
+  const std::string group = counted(static_cast<std::size_t>(fabric.group), "host");
+  switch (fabric.kind) {
+    case FabricKind::fat_tree:
+      return "fat tree: a switch for each " + group + ", with " + speed + " to the core";
+    case FabricKind::rail_optimised:
+      return "rail-optimised: a switch for the n-th port of all hosts, with " + speed +
+             " to the core";
+    case FabricKind::dragonfly:
+      return "dragonfly: a switch for each " + group + ", and " + speed + " between any two";
+    case FabricKind::torus: {
+      std::string extents;
+      for (const int extent : fabric.extents)
+        extents += (extents.empty() ? "" : "x") + std::to_string(extent);
+      return "torus of " + extents + " hosts, with " + speed + " between neighbours";
+    }
+    default:
+      return "one switch: only ports limit";
+  }
+}
+
+std::string alpha_text(double seconds) { return number_text(seconds * 1e6) + " us"; }
+
+}  // namespace
+
+std::string speed_text(double beta) {
+  if (beta <= 0) return "unknown speed";
+  const double bits = 8 / beta;
+  constexpr std::array<std::pair<double, const char*>, 4> units{
+      {{1e12, "Tbit/s"}, {1e9, "Gbit/s"}, {1e6, "Mbit/s"}, {1e3, "kbit/s"}}};
+  for (const auto& [unit, name] : units)
+    if (bits >= unit) return number_text(bits / unit) + " " + name;
+  return number_text(bits) + " bit/s";
+}
+
+std::string topology_text(const Topology& topology) {
+  const Hosts hosts(topology);
+  std::string text = counted(static_cast<std::size_t>(topology.ranks), "rank") + " on " +
+                     counted(static_cast<std::size_t>(hosts.count()), "host") + "\n";
+  for (const Alike& group : alike(topology, hosts)) text += line_of(group);
+  if (hosts.count() > 1) text += "fabric: " + fabric_text(topology) + "\n";
+  text += "in a host: alpha " + alpha_text(topology.memory.alpha) + ", " +
+          number_text(1e-9 / std::max(topology.memory.beta, 1e-18)) + " GB/s\n";
+  if (hosts.count() > 1)
+    text += "between hosts: alpha " + alpha_text(topology.network_alpha) + "\n";
+  return text;
+}
+
+}  // namespace rondo::tool
