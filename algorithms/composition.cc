@@ -59,6 +59,12 @@ Schedule Composition::build(const Topology& topology, int root) const {
                         : build_hierarchical(*this, topology, root);
 }
 
+int Composition::longest_message(const Topology& topology, int root) const {
+  if (inside.empty()) return across->longest_message(topology.ranks, root);
+  const Hosts hosts(topology);
+  return across->longest_message(hosts.count(), hosts.host_of(root));
+}
+
 Composition find_composition(Collective collective, std::string_view name) {
   if (const Algorithm* const row = find_algorithm(collective, name)) return {.across = row};
   for (const Composition& each : hierarchical_compositions(collective))

@@ -27,6 +27,8 @@ struct Composition {
   /// Adds all contributions at once, in rank order.
   bool rank_order() const { return across->rank_order && inside.empty(); }
   Schedule build(const Topology& topology, int root) const;
+  /// Chunks in a message of any rank, at most.
+  int longest_message(const Topology& topology, int root) const;
 
   friend bool operator==(const Composition&, const Composition&) = default;
   friend auto operator<=>(const Composition&, const Composition&) = default;

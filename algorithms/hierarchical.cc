@@ -86,13 +86,16 @@ Steps embedded(Part part, Steps steps) {
 /// One lane of one rank.
 class Place {
  public:
-  Place(const Composition& composition, const Hosts& hosts, int rank, int root, int lane)
+  /// `most`: chunks in a message inside a host. It is no longer than those that go across, since all
+  /// messages are cut so that the longest fits into a frame, and a wire needs full frames.
+  Place(const Composition& composition, const Hosts& hosts, int rank, int root, int lane, int most)
       : across_(*composition.across),
         inside_(composition.inside),
         hosts_(hosts),
         rank_(rank),
         root_(root),
         lane_(lane),
+        most_(most),
         host_(hosts.host_of(rank)),
         index_(hosts.index_of(rank)) {}
 
@@ -216,9 +219,12 @@ class Place {
   void inside(std::vector<Steps>& all, Collective collective, ChunkSpan chunks, int root,
               Chunk from, Chunk into, int phase) const {
     if (alone()) return;
-    all.push_back(embedded(
-        {hosts_.ranks(host_), {chunks}, from, into, 0, phase},
-        find_algorithm(collective, inside_)->steps({index_, hosts_.size(host_), root, 0, 1})));
+    for (int done = 0; done < chunks.count; done += most_) {
+      const ChunkSpan run{chunks.first + done, std::min(most_, chunks.count - done)};
+      all.push_back(embedded(
+          {hosts_.ranks(host_), {run}, from, into, 0, phase},
+          find_algorithm(collective, inside_)->steps({index_, hosts_.size(host_), root, 0, 1})));
+    }
   }
   void across(std::vector<Steps>& all, std::vector<int> ranks, std::vector<ChunkSpan> chunks,
               Chunk from, Chunk into, int first_scratch, int phase) const {
@@ -233,6 +239,7 @@ class Place {
   int rank_;
   int root_;
   int lane_;
+  int most_;
   int host_;
   int index_;
 };
@@ -278,8 +285,10 @@ Schedule build_hierarchical(const Composition& composition, const Topology& topo
           .lanes = across.cut.lanes,
           .layout = make_layout(across.collective, topology.ranks, parts),
           .phases = phase_names(composition),
-          .steps = [composition, hosts, root, collective = across.collective](int rank, int lane) {
-            return steps_of(Place(composition, *hosts, rank, root, lane), collective);
+          .steps = [composition, hosts, root, most = composition.longest_message(topology, root)](
+                       int rank, int lane) {
+            return steps_of(Place(composition, *hosts, rank, root, lane, most),
+                            composition.across->collective);
           }};
 }
 

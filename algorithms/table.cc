@@ -1,5 +1,7 @@
 #include "algorithms/table.h"
 
+#include <algorithm>
+
 #include "algorithms/builders.h"
 #include "algorithms/tree.h"
 
@@ -135,6 +137,18 @@ Schedule Algorithm::build(int ranks, int root) const {
     return steps({rank, ranks, root, lane, lanes});
   };
   return schedule;
+}
+
+int Algorithm::longest_message(int ranks, int root) const {
+  std::uint32_t longest = 1;
+  for (int distance = 0; distance < ranks; distance = std::max(1, 2 * distance)) {
+    for (int lane = 0; lane < cut.lanes; ++lane) {
+      Steps all = steps({wrap(root + distance, ranks), ranks, root, lane, cut.lanes});
+      while (const Step* step = all.next())
+        if (step->kind == StepKind::send) longest = std::max(longest, step->from.count);
+    }
+  }
+  return static_cast<int>(longest);
 }
 
 std::span<const Algorithm> algorithms() { return rows; }

@@ -41,6 +41,10 @@ struct Algorithm {
   bool rank_order = false;
 
   Schedule build(int ranks, int root) const;
+  /// Chunks in the longest message of any rank. Looks at few ranks, so that it takes no long with
+  /// thousands: in trees those at distances of powers of two from the root have the longest
+  /// messages, elsewhere all are alike.
+  int longest_message(int ranks, int root) const;
 };
 
 /// All rows, grouped by collective, the default choice for large sizes first.

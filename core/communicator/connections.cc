@@ -57,6 +57,7 @@ void Connections::pick_transports(const Membership& membership, const Config& co
     topology_.host.push_back(
         numbers.try_emplace(host.host, static_cast<int>(numbers.size())).first->second);
   topology_.one_machine = numbers.size() == 1;
+  topology_.ranks = membership.size();
   std::map<const TransportKind*, Transport*> made;
   for (int peer = 0; peer < membership.size(); ++peer) {
     const auto at = static_cast<std::size_t>(peer);
@@ -90,6 +91,7 @@ Transport* Connections::make_transport(const TransportKind& kind, const Membersh
                                        const Config& config) {
   const TransportSettings settings{.rank = rank_,
                                    .ranks = membership.size(),
+                                   .on_host = Hosts(topology_).largest(),
                                    .communicator = membership.number,
                                    .slot_bytes = config.slot_bytes,
                                    .sockets = config.sockets,
@@ -137,8 +139,7 @@ void Connections::connect(const std::shared_ptr<ControlChannel>& control) {
 }
 
 void Connections::connect_direct(const std::shared_ptr<ControlChannel>& control) {
-  const int ranks = static_cast<int>(by_peer_.size());
-  topology_.ranks = ranks;
+  const int ranks = topology_.ranks;
   DirectAccess* const access = transports_.size() == 1 && ranks > 1 && ranks <= most_sharing_ranks
                                    ? transports_.front()->direct_access()
                                    : nullptr;

@@ -129,7 +129,7 @@ void send_all(int descriptor, std::string_view bytes, Clock::time_point deadline
 /// False when the time is up first.
 bool receive_some(int descriptor, FrameReader& reader, Clock::time_point deadline) {
   if (!wait_for(descriptor, POLLIN, deadline)) return false;
-  std::array<char, 4096> bytes{};
+  std::array<char, std::size_t{1} << 16> bytes{};
   const auto count = ::recv(descriptor, bytes.data(), bytes.size(), 0);
   if (count == 0) throw TryAgain("it closed the connection");
   if (count > 0) {
@@ -155,7 +155,7 @@ class Conversation {
   /// True when welcomed; false when the time is up first.
   bool wait_for_welcome(Clock::time_point deadline) {
     for (;;) {
-      if (!greeting_) greeting_ = joined_.reader.preamble();
+      if (!greeting_) greet();
       const auto message = greeting_ ? joined_.reader.next() : std::nullopt;
       if (message && take(*message)) return true;
       if (!message && !receive_more(deadline)) return false;
@@ -171,6 +171,12 @@ class Conversation {
   }
 
  private:
+  /// What this job's own service says may be long: it has an entry for each rank.
+  void greet() {
+    greeting_ = joined_.reader.preamble();
+    if (greeting_ && greeting_->magic == magic_) joined_.reader.set_longest(longest_message);
+  }
+
   bool take(const Message& message) {
     if (const auto* welcome = std::get_if<Welcome>(&message)) {
       joined_.welcome = *welcome;

@@ -44,6 +44,15 @@ void Coordinator::died(int world_rank, Clock::time_point now) {
   gone(world_rank, Fate::dead);
 }
 
+template <class Wants>
+void Coordinator::send_to(const Group& group, const Message& message, const Wants& wants) const {
+  std::vector<int> ranks;
+  for (const Member& member : group.members)
+    if (wants(member) && fates_[static_cast<std::size_t>(member.world_rank)] == Fate::present)
+      ranks.push_back(member.world_rank);
+  if (!ranks.empty()) deliver_(ranks, message);
+}
+
 void Coordinator::tell_of_departed() {
   for (auto& [number, group] : groups_) {
     if (group.fault || fail_for_loss(group)) continue;
@@ -57,9 +66,7 @@ void Coordinator::tell_of_departed() {
       departed.report = newest_of(left.last);
     }
     if (departed.first < 0) continue;
-    for (std::size_t member = 0; member < group.members.size(); ++member) {
-      if (!group.members[member].left) send(group, member, departed);
-    }
+    send_to(group, departed, [](const Member& member) { return !member.left; });
   }
 }
 
@@ -134,8 +141,7 @@ void Coordinator::check_exchange(Group& group) {
     member.blob.reset();
   }
   const Message message(std::move(all));
-  for (std::size_t member = 0; member < group.members.size(); ++member)
-    send(group, member, message);
+  send_to(group, message, [](const Member&) { return true; });
 }
 
 /// A member that has left will not bring what the others wait for.
@@ -197,9 +203,7 @@ void Coordinator::begin_diagnosis(Group& group, int reporter, const Stall& stall
                             .diagnosis = diagnoses_,
                             .from = first_asked(stall),
                             .to = stall.to});
-  for (std::size_t member = 0; member < group.members.size(); ++member) {
-    if (group.members[member].opened && !group.members[member].left) send(group, member, query);
-  }
+  send_to(group, query, [](const Member& member) { return member.opened && !member.left; });
   check_diagnosis(group);
 }
 
@@ -377,9 +381,8 @@ std::string Coordinator::describe_member(const Group& group, std::size_t member)
 }
 
 void Coordinator::send(const Group& group, std::size_t member, const Message& message) const {
-  const int world_rank = group.members[member].world_rank;
-  if (fates_[static_cast<std::size_t>(world_rank)] != Fate::present) return;
-  deliver_(world_rank, message);
+  const Member* const wanted = &group.members[member];
+  send_to(group, message, [wanted](const Member& each) { return &each == wanted; });
 }
 
 void Coordinator::erase_if_left(std::uint64_t number) {

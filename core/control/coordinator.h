@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -18,7 +19,8 @@ namespace rondo::control {
 class Coordinator {
  public:
   using Clock = std::chrono::steady_clock;
-  using Deliver = std::function<void(int world_rank, const Message&)>;
+  /// One message for all of these ranks.
+  using Deliver = std::function<void(std::span<const int> world_ranks, const Message&)>;
   /// How long ranks are given to say which calls they are in.
   static constexpr std::chrono::milliseconds patience{800};
   /// How long after a rank's sudden death the others are notified, if none of them asks before:
@@ -88,6 +90,9 @@ class Coordinator {
   RankReport rank_report(const Group& group, std::size_t member) const;
   std::string describe_member(const Group& group, std::size_t member) const;
   void send(const Group& group, std::size_t member, const Message& message) const;
+  /// To all members for which `wants(member)`.
+  template <class Wants>
+  void send_to(const Group& group, const Message& message, const Wants& wants) const;
   void send_failure(const Group& group, std::size_t member) const;
   void fail(Group& group, Fault fault, int origin = -1);
   void fail_for_gone(Group& group, std::size_t member);

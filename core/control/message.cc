@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <map>
 #include <type_traits>
 
 #include "rondo/error.h"
@@ -55,6 +56,87 @@ void fields_of(Host& host, Archive& archive) {
 }
 
 namespace control {
+namespace {
+
+/// A list of which many elements are equal: each of them once, and which of them stands where.
+template <class Element>
+struct Packed {
+  std::vector<Element> distinct{};
+  std::vector<std::uint32_t> places{};
+};
+
+template <class Element, class Key>
+Packed<Element> pack(const std::vector<Element>& list, const Key& key) {
+  Packed<Element> packed;
+  std::map<std::string, std::uint32_t> known;
+  for (const Element& each : list) {
+    const auto next = static_cast<std::uint32_t>(packed.distinct.size());
+    const auto [found, is_new] = known.try_emplace(key(each), next);
+    if (is_new) packed.distinct.push_back(each);
+    packed.places.push_back(found->second);
+  }
+  return packed;
+}
+
+template <class Element>
+std::vector<Element> unpacked(const Packed<Element>& packed) {
+  std::vector<Element> list;
+  for (const std::uint32_t place : packed.places) {
+    if (place >= packed.distinct.size()) throw Malformed("a list that names what it does not have");
+    list.push_back(packed.distinct[place]);
+  }
+  return list;
+}
+
+/// What the processes of a host have in common, and what tells them apart.
+struct Process {
+  std::uint64_t process = 0;
+  std::int64_t pid = 0;
+};
+static_assert(sizeof(Process) == 16);
+
+std::string key_of(const HostInfo& host) {
+  std::string key;
+  FieldWriter writer(key);
+  writer(host.host, host.hostname, host.rdma, host.no_rdma);
+  return key;
+}
+
+template <class Archive>
+void fields_of_hosts(const std::vector<HostInfo>& hosts, Archive& archive) {
+  std::vector<Process> processes;
+  for (const HostInfo& host : hosts) processes.push_back({host.process, host.pid});
+  const Packed<HostInfo> packed = pack(hosts, key_of);
+  archive(packed.distinct, packed.places, processes);
+}
+
+template <class Archive>
+void fields_of_hosts(std::vector<HostInfo>& hosts, Archive& archive) {
+  std::vector<Process> processes;
+  Packed<HostInfo> packed;
+  archive(packed.distinct, packed.places, processes);
+  hosts = unpacked(packed);
+  if (hosts.size() != processes.size()) throw Malformed("as many processes as hosts are missing");
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    hosts[i].process = processes[i].process;
+    hosts[i].pid = static_cast<int>(processes[i].pid);
+  }
+}
+
+template <class Archive>
+void fields_of_texts(const std::vector<std::string>& texts, Archive& archive) {
+  const Packed<std::string> packed = pack(texts, [](const std::string& text) { return text; });
+  archive(packed.distinct, packed.places);
+}
+
+template <class Archive>
+void fields_of_texts(std::vector<std::string>& texts, Archive& archive) {
+  Packed<std::string> packed;
+  archive(packed.distinct, packed.places);
+  texts = unpacked(packed);
+}
+
+}  // namespace
 
 template <class Value, class Archive>
 void fields_of(Value& value, Archive& archive) {
@@ -66,13 +148,17 @@ void fields_of(Value& value, Archive& archive) {
   } else if constexpr (std::is_same_v<T, BootstrapExpired>) {
     archive(value.milliseconds);
   } else if constexpr (std::is_same_v<T, Welcome>) {
-    archive(value.hosts, value.service);
+    fields_of_hosts(value.hosts, archive);
+    archive(value.service);
   } else if constexpr (std::is_same_v<T, Refused>) {
     archive(value.retry, value.peer, value.message, value.remedy);
   } else if constexpr (std::is_same_v<T, Open>) {
     archive(value.communicator, value.members);
-  } else if constexpr (std::is_same_v<T, Blob> || std::is_same_v<T, Blobs>) {
+  } else if constexpr (std::is_same_v<T, Blob>) {
     archive(value.communicator, value.bytes);
+  } else if constexpr (std::is_same_v<T, Blobs>) {
+    archive(value.communicator);
+    fields_of_texts(value.bytes, archive);
   } else if constexpr (std::is_same_v<T, ExchangeExpired>) {
     archive(value.communicator, value.milliseconds);
   } else if constexpr (std::is_same_v<T, Stall>) {

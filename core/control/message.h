@@ -4,7 +4,7 @@
 //   connection = preamble frame*          both ways
 //   preamble   = "RONDOCTL" version:u32 zero:u32 magic:u64
 //   frame      = length:u32 kind:u8 fields        little-endian, length counts kind and fields
-//   fields     = see core/base/archive.h
+//   fields     = see core/base/archive.h; lists with an entry for each rank have what is equal once
 #pragma once
 
 #include <cstdint>
@@ -146,7 +146,7 @@ using Message =
 /// The communicator that a message is about; std::nullopt for those of the bootstrap and Bye.
 std::optional<std::uint64_t> communicator_of(const Message& message);
 
-inline constexpr std::uint32_t protocol_version = 7;
+inline constexpr std::uint32_t protocol_version = 8;
 
 struct Preamble {
   std::uint32_t version = protocol_version;

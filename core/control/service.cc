@@ -1,5 +1,7 @@
 #include "core/control/service.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -52,6 +54,22 @@ struct Connection {
   Hello hello{};
 };
 using ConnectionPointer = std::shared_ptr<Connection>;
+
+/// Descriptors that the process may need beside those of ranks and strangers.
+constexpr rlim_t other_descriptors = 512;
+
+/// Lets this process hold a descriptor for each rank. Empty, or why it may not.
+std::string descriptor_obstacle(int ranks) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return {};
+  const rlim_t wanted = static_cast<rlim_t>(ranks) + most_strangers + other_descriptors;
+  if (limit.rlim_cur >= wanted) return {};
+  limit.rlim_cur = std::min(wanted, limit.rlim_max);
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  if (limit.rlim_cur > static_cast<rlim_t>(ranks)) return {};
+  return "may hold " + std::to_string(limit.rlim_cur) + " open files, and needs one for each of " +
+         std::to_string(ranks) + " ranks";
+}
 
 std::string describe(const Hello& hello) {
   return control::describe(hello.rank, {.host = hello.host, .world_rank = hello.rank});
@@ -213,6 +231,10 @@ void Service::Server::introduce(const ConnectionPointer& connection, const Hello
                                       " counts " + std::to_string(by_rank_.size()),
                            .remedy = "set the same WORLD_SIZE on every rank"});
   }
+  if (first == by_rank_.end())
+    if (const std::string why = descriptor_obstacle(hello.ranks); !why.empty())
+      return fail_bootstrap({.message = "rank 0's process " + why,
+                             .remedy = "raise the limit on its host (ulimit -n)"});
   by_rank_.resize(static_cast<std::size_t>(hello.ranks));
   auto& place = by_rank_[static_cast<std::size_t>(hello.rank)];
   if (place != nullptr) {
@@ -232,11 +254,14 @@ void Service::Server::check_complete() {
   if (std::count(by_rank_.begin(), by_rank_.end(), nullptr) != 0) return;
   Welcome welcome{.service = host_};
   for (const auto& connection : by_rank_) welcome.hosts.push_back(connection->hello.host);
-  coordinator_.emplace(welcome.hosts, [this](int rank, const Message& message) {
-    const auto& connection = by_rank_[static_cast<std::size_t>(rank)];
-    if (connection != nullptr) connection->stream->send(encode(message));
+  coordinator_.emplace(welcome.hosts, [this](std::span<const int> ranks, const Message& message) {
+    const auto bytes = std::make_shared<const std::string>(encode(message));
+    for (const int rank : ranks) {
+      const auto& connection = by_rank_[static_cast<std::size_t>(rank)];
+      if (connection != nullptr) connection->stream->send(bytes);
+    }
   });
-  const auto bytes = encode(Message(std::move(welcome)));
+  const auto bytes = std::make_shared<const std::string>(encode(Message(std::move(welcome))));
   for (const auto& connection : by_rank_) {
     connection->stream->set_longest(longest_message);
     connection->stream->send(bytes);

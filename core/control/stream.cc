@@ -64,14 +64,14 @@ void Stream::consume() {
   }
 }
 
-void Stream::send(std::string bytes) {
+void Stream::send(Bytes bytes) {
   if (!socket_.is_open() || finishing_) return;
   waiting_.push_back(std::move(bytes));
   if (waiting_.size() == 1) write();
 }
 
 void Stream::write() {
-  boost::asio::async_write(socket_, boost::asio::buffer(waiting_.front()),
+  boost::asio::async_write(socket_, boost::asio::buffer(*waiting_.front()),
                            [self = shared_from_this()](const error_code& error, std::size_t) {
                              // The reader notices errors of the connection as well.
                              if (error || !self->socket_.is_open()) return;

@@ -32,8 +32,12 @@ class Stream : public std::enable_shared_from_this<Stream> {
   /// `reader` may hold what was received already; `greeted`: the preamble was among it.
   explicit Stream(Socket socket, FrameReader reader = FrameReader(), bool greeted = false);
 
+  /// What many streams send is in memory once.
+  using Bytes = std::shared_ptr<const std::string>;
+
   void start(Events events);
-  void send(std::string bytes);
+  void send(Bytes bytes);
+  void send(std::string bytes) { send(std::make_shared<const std::string>(std::move(bytes))); }
   /// Longest message taken from now on.
   void set_longest(std::size_t longest) { reader_.set_longest(longest); }
   /// Sends what waits, then says that nothing follows; goes on reading until the peer closes.
@@ -55,7 +59,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   bool finishing_ = false;
   Events events_;
   std::array<char, 4096> received_{};
-  std::deque<std::string> waiting_;  ///< the front one is being written
+  std::deque<Bytes> waiting_;  ///< the front one is being written
 };
 
 /// No delay, keep-alive probes, closed in programs that this process starts.

@@ -16,8 +16,9 @@ class ThreadWorld {
       : hosts_(static_cast<std::size_t>(ranks), host),
         deadline_(deadline),
         channels_(hosts_.size()),
-        coordinator_(hosts_, [this](int rank, const Message& message) { deliver(rank, message); }) {
-  }
+        coordinator_(hosts_, [this](std::span<const int> those, const Message& message) {
+          for (const int rank : those) deliver(rank, message);
+        }) {}
 
   void post(int rank, const Message& message) {
     const std::lock_guard lock(mutex_);

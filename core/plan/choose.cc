@@ -1,6 +1,7 @@
 #include "core/plan/choose.h"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <span>
 #include <vector>
@@ -95,11 +96,18 @@ bool suits(const Rule& rule, const CallSize& size, int ranks) {
   return rule.algorithm != "one_shot" || !size.is_lopsided(ranks);
 }
 
+std::size_t most_bytes(const Rule& rule, const Topology& around) {
+  if (!rule.grows) return rule.most_bytes;
+  const int hosts = Hosts(around).count();
+  const int fewer_rounds = hosts - 1 - std::bit_width(static_cast<unsigned>(hosts - 1));
+  return rule.most_bytes * static_cast<std::size_t>(std::max(fewer_rounds, 1));
+}
+
 const Rule* find_rule(std::span<const Rule> table, Collective collective, const CallSize& size,
                       const Topology& around, const AlgorithmSelection& selection) {
   for (const Rule& rule : table) {
     if (rule.collective == collective && is_on(rule.links, around) &&
-        size.bytes <= rule.most_bytes && around.ranks <= rule.most_ranks &&
+        size.bytes <= most_bytes(rule, around) && around.ranks <= rule.most_ranks &&
         selection.allows(collective, find_composition(collective, rule.algorithm)) &&
         suits(rule, size, around.ranks)) {
       return &rule;

@@ -49,7 +49,7 @@ std::shared_ptr<const Plan> make_plan(const Composition& composition, int root, 
                                       const Topology& around) {
   Plan plan{.schedule = composition.build(around, root)};
   plan.program = lower(plan.schedule, rank, around.links == LinkClass::network);
-  plan.longest = longest_message(plan.schedule);
+  plan.longest = composition.longest_message(around, root);
   plan.flow = flow_of(plan.schedule);
   plan.shared =
       std::make_shared<SharedPlans>(composition.across->collective, around.ranks, root, rank);

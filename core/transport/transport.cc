@@ -51,4 +51,10 @@ std::size_t choose_slot_bytes(const TransportSettings& settings, std::size_t pre
   return (settings.slot_bytes + 63) / 64 * 64;
 }
 
+std::size_t choose_slot_bytes_on_host(TransportSettings settings, std::size_t preferred,
+                                      std::size_t slots) {
+  if (settings.on_host > 0) settings.ranks = settings.on_host;
+  return choose_slot_bytes(settings, preferred, slots);
+}
+
 }  // namespace rondo

@@ -150,9 +150,10 @@ class Doorbell;
 struct TransportSettings {
   int rank = 0;
   int ranks = 1;
-  std::uint64_t communicator = 0;  ///< the same on all ranks, unique within the job
-  std::size_t slot_bytes = 0;      ///< 0: the transport's own default, scaled to `ranks`
-  int sockets = 1;                 ///< tcp: sockets per pair of ranks and lane
+  int on_host = 0;                             ///< most ranks of one host; 0: all may be on one
+  std::uint64_t communicator = 0;              ///< the same on all ranks, unique within the job
+  std::size_t slot_bytes = 0;                  ///< 0: the transport's own default, see below
+  int sockets = 1;                             ///< tcp: sockets per pair of ranks and lane
   std::chrono::milliseconds timeout{300'000};  ///< RONDO_TIMEOUT: connections come about sooner
   std::string interface {};  ///< tcp: NCCL_SOCKET_IFNAME's syntax; empty: automatic
   AddressFamily family = AddressFamily::any;  ///< tcp: of the interface's addresses
@@ -177,5 +178,8 @@ std::size_t default_slot_bytes(int ranks, std::size_t preferred, std::size_t slo
 /// default.
 std::size_t choose_slot_bytes(const TransportSettings& settings, std::size_t preferred,
                               std::size_t slots);
+/// The same for a transport that reaches the ranks of its host alone.
+std::size_t choose_slot_bytes_on_host(TransportSettings settings, std::size_t preferred,
+                                      std::size_t slots);
 
 }  // namespace rondo

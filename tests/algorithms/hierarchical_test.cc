@@ -13,6 +13,19 @@ namespace {
 const std::vector<std::vector<int>> mixtures{
     {1}, {4}, {1, 1, 1}, {2, 2}, {3, 5}, {1, 7}, {2, 2, 1}, {4, 1, 3}, {3, 3, 3}, {1, 2, 3, 4, 1}};
 
+/// Chunks in the longest message of all ranks.
+int longest(const Schedule& schedule) {
+  std::uint32_t most = 1;
+  for (int rank = 0; rank < schedule.ranks; ++rank) {
+    for (int lane = 0; lane < schedule.lanes; ++lane) {
+      Steps steps = schedule.steps(rank, lane);
+      while (const Step* step = steps.next())
+        if (step->kind == StepKind::send) most = std::max(most, step->from.count);
+    }
+  }
+  return static_cast<int>(most);
+}
+
 }  // namespace
 
 TEST_CASE("the verifier accepts every composition for every mixture of hosts and any root") {
@@ -28,6 +41,27 @@ TEST_CASE("the verifier accepts every composition for every mixture of hosts and
             REQUIRE(report.order_agrees);
           }
         }
+      }
+    }
+  }
+}
+
+TEST_CASE("the longest message is found without a look at every rank") {
+  for (const Algorithm& row : algorithms()) {
+    for (int ranks = 1; ranks <= 40; ++ranks) {
+      for (int root = 0; root < (info(row.collective).has_root ? ranks : 1); ++root) {
+        CAPTURE(name(row.collective), row.name, ranks, root);
+        REQUIRE(row.longest_message(ranks, root) == longest(row.build(ranks, root)));
+      }
+    }
+  }
+  for (const CollectiveInfo& each : collectives) {
+    for (const Composition& composition : hierarchical_compositions(each.collective)) {
+      for (const std::vector<int>& sizes : mixtures) {
+        const Topology topology = on_hosts(sizes, Numbering::in_turn);
+        CAPTURE(each.name, composition.name(), sizes);
+        REQUIRE(composition.longest_message(topology, 0) >=
+                longest(composition.build(topology, 0)));
       }
     }
   }

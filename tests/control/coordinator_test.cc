@@ -18,11 +18,16 @@ struct Job {
   std::vector<std::pair<int, Departed>> heard{};  ///< ranks, and which departures each heard of
   const std::vector<std::int32_t> all{0, 1, 2};
   Coordinator::Clock::time_point now{};
-  Coordinator coordinator{std::vector<HostInfo>(3), [this](int rank, const Message& message) {
-                            if (std::holds_alternative<Failure>(message)) told.push_back(rank);
-                            if (const auto* departed = std::get_if<Departed>(&message))
-                              heard.emplace_back(rank, *departed);
+  Coordinator coordinator{std::vector<HostInfo>(3),
+                          [this](std::span<const int> ranks, const Message& message) {
+                            for (const int rank : ranks) hear(rank, message);
                           }};
+
+ private:
+  void hear(int rank, const Message& message) {
+    if (std::holds_alternative<Failure>(message)) told.push_back(rank);
+    if (const auto* departed = std::get_if<Departed>(&message)) heard.emplace_back(rank, *departed);
+  }
 };
 
 TEST_CASE("a death is told after the grace") {

@@ -34,6 +34,20 @@ TEST_CASE("hosts with several ranks have an algorithm inside and one across") {
                     Catch::Contains("is not a known name"));
 }
 
+TEST_CASE("the more hosts there are, the longer few rounds pay") {
+  const auto chosen = [](int hosts, std::size_t bytes) {
+    const Topology around =
+        on_hosts(std::vector<int>(static_cast<std::size_t>(hosts), 2), Numbering::by_host);
+    return choose(Collective::all_reduce, bytes, around, {}).algorithm.name();
+  };
+  for (const auto& [hosts, most] : {std::pair(2, 96 * KiB), std::pair(4, 96 * KiB),
+                                    std::pair(8, 384 * KiB), std::pair(512, 502 * 96 * KiB)}) {
+    CAPTURE(hosts);
+    CHECK(chosen(hosts, most) == "hierarchical(one_shot,circulant)");
+    CHECK(chosen(hosts, most + 1) == "hierarchical(one_shot,ring)");
+  }
+}
+
 TEST_CASE("over one machine's sockets the tree is taken up to the size measured for the ranks") {
   struct Border {
     int ranks;

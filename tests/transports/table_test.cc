@@ -96,6 +96,10 @@ TEST_CASE("default slots respect the memory limits", "[transports]") {
   }
   TransportSettings settings{.ranks = 2, .slot_bytes = 1000};
   CHECK(choose_slot_bytes(settings, 65536, 16) == 1024);
+  CHECK(choose_slot_bytes({.ranks = 4096}, 65536, 16) < 65536);
+  CHECK(choose_slot_bytes_on_host({.ranks = 4096, .on_host = 8}, 65536, 16) == 65536);
+  CHECK(choose_slot_bytes_on_host({.ranks = 4096}, 65536, 16) ==
+        choose_slot_bytes({.ranks = 4096}, 65536, 16));
 }
 
 TEST_CASE("the table: names, order and obstacles", "[transports]") {

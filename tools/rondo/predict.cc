@@ -24,6 +24,14 @@ std::uint64_t rough_steps(const Schedule& schedule, std::uint64_t most) {
   return steps * ranks;
 }
 
+Topology with_costs(Topology topology, const Costs& costs) {
+  topology.memory = {costs.alpha, costs.beta};
+  topology.network_alpha = costs.alpha;
+  topology.gamma = costs.gamma;
+  topology.hosts = {{.ports = {{.beta = costs.beta}}}};
+  return topology;
+}
+
 std::vector<Prediction> predict(const std::vector<Composition>& rows, const Topology& topology,
                                 int root, double bytes, std::uint64_t most_steps,
                                 const Simulate& simulate) {

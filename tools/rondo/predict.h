@@ -23,6 +23,9 @@ using Simulate = std::function<Simulation(const Schedule&)>;
 /// The steps of rank 0 times the number of ranks. Counting stops once it is over `most`.
 std::uint64_t rough_steps(const Schedule& schedule, std::uint64_t most);
 
+/// The topology with these costs of every link, for ranks whose hosts are not known.
+Topology with_costs(Topology topology, const Costs& costs);
+
 /// Schedules of more than `most_steps` steps are estimated.
 std::vector<Prediction> predict(const std::vector<Composition>& rows, const Topology& topology,
                                 int root, double bytes, std::uint64_t most_steps,

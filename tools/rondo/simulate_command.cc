@@ -84,10 +84,12 @@ void simulate_on(const SimulateInput& arguments, Collective collective, const To
                  double bytes) {
   check_root(arguments.root, topology.ranks);
   const Costs costs = costs_of(arguments, topology.ranks, bytes);
-  const std::vector<Prediction> rows = predicted(arguments, collective, topology, bytes, costs);
+  const bool located = !topology.host.empty();
+  const std::vector<Prediction> rows = predicted(
+      arguments, collective, located ? topology : with_costs(topology, costs), bytes, costs);
   std::printf("%s, %d ranks, N = %s: %s\n", arguments.collective.c_str(), topology.ranks,
               bytes_text(bytes).c_str(),
-              (topology.host.empty() ? costs_text(costs) : costs_text(topology)).c_str());
+              (located ? costs_text(topology) : costs_text(costs)).c_str());
   std::fputs(predictions_text(rows, false).c_str(), stdout);
 }
 

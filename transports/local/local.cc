@@ -82,7 +82,7 @@ class LocalTransport final : public Transport {
  public:
   explicit LocalTransport(const TransportSettings& settings)
       : settings_(settings),
-        shape_{.slot_bytes = choose_slot_bytes(settings, preferred_slot_bytes, 2 * slots),
+        shape_{.slot_bytes = choose_slot_bytes_on_host(settings, preferred_slot_bytes, 2 * slots),
                .depth = slots},
         access_(settings) {
     exchange().join(settings_.communicator, settings_.rank, *settings_.doorbell);

@@ -52,7 +52,7 @@ class ShmTransport final : public Transport {
  public:
   explicit ShmTransport(const TransportSettings& settings)
       : settings_(settings),
-        shape_{.slot_bytes = choose_slot_bytes(settings, preferred_slot_bytes, 2 * slots),
+        shape_{.slot_bytes = choose_slot_bytes_on_host(settings, preferred_slot_bytes, 2 * slots),
                .depth = slots},
         name_(unix_socket::new_name()),
         listener_(listen_on(name_, settings.rank)),

@@ -129,6 +129,9 @@ TEST_CASE("simulate compares algorithms") {
   CHECK(run.status == 0);
   CHECK(run.says("ring             12.000     1.00x         6"));
   CHECK(run_rondo("simulate all_to_all -n 4,8").says("all_to_all, 8 ranks"));
+  // Too long to simulate: 2(P-1) messages, by the cost line.
+  CHECK(
+      run_rondo("simulate all_reduce -n 10001 -b 0 --alpha 1e-6 -a ring").says("about 20000.000"));
 }
 
 TEST_CASE("simulate says on a terminal, and there alone, what it is busy with") {

@@ -37,6 +37,7 @@ void add_transport(const Config& config, bool apart, Facts& facts) {
   Doorbell doorbell;
   const std::unique_ptr<Transport> transport =
       kind->make({.ranks = facts.around.ranks,
+                  .on_host = Hosts(facts.around).largest(),
                   .slot_bytes = config.slot_bytes,
                   .sockets = config.sockets,
                   .timeout = config.timeout,

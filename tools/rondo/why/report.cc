@@ -76,8 +76,8 @@ int slices(const Schedule& schedule, const Call& call, const Facts& facts) {
 
 std::string predictions(const Call& call, const PreparedCall& prepared, const Facts& facts,
                         const Costs& costs) {
-  const Topology& around = facts.around;
-  const bool located = !around.host.empty();
+  const bool located = !facts.around.host.empty();
+  const Topology around = located ? facts.around : with_costs(facts.around, costs);
   const std::vector<Composition> rows = compositions_by_name(call.collective, {}, around);
   const std::vector<Prediction> all =
       predict(rows, around, call.root, static_cast<double>(index_space_bytes(call, around.ranks)),
