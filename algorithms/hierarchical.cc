@@ -83,6 +83,17 @@ Steps embedded(Part part, Steps steps) {
   }
 }
 
+/// The same for a part of one run of chunks, `most` of them at a time. Only the run at hand is in
+/// memory: with hundreds of hosts there are hundreds.
+Steps in_runs(Part part, int most, const Algorithm& row, RankInLane at) {
+  const ChunkSpan all = part.chunks.front();
+  for (int done = 0; done < all.count; done += most) {
+    part.chunks.front() = {all.first + done, std::min(most, all.count - done)};
+    Steps steps = embedded(part, row.steps(at));
+    while (const Step* step = steps.next()) co_yield *step;
+  }
+}
+
 /// One lane of one rank.
 class Place {
  public:
@@ -219,12 +230,9 @@ class Place {
   void inside(std::vector<Steps>& all, Collective collective, ChunkSpan chunks, int root,
               Chunk from, Chunk into, int phase) const {
     if (alone()) return;
-    for (int done = 0; done < chunks.count; done += most_) {
-      const ChunkSpan run{chunks.first + done, std::min(most_, chunks.count - done)};
-      all.push_back(embedded(
-          {hosts_.ranks(host_), {run}, from, into, 0, phase},
-          find_algorithm(collective, inside_)->steps({index_, hosts_.size(host_), root, 0, 1})));
-    }
+    all.push_back(in_runs({hosts_.ranks(host_), {chunks}, from, into, 0, phase}, most_,
+                          *find_algorithm(collective, inside_),
+                          {index_, hosts_.size(host_), root, 0, 1}));
   }
   void across(std::vector<Steps>& all, std::vector<int> ranks, std::vector<ChunkSpan> chunks,
               Chunk from, Chunk into, int first_scratch, int phase) const {

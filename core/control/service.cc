@@ -65,7 +65,7 @@ std::string descriptor_obstacle(int ranks) {
   const rlim_t wanted = static_cast<rlim_t>(ranks) + most_strangers + other_descriptors;
   if (limit.rlim_cur >= wanted) return {};
   limit.rlim_cur = std::min(wanted, limit.rlim_max);
-  ::setrlimit(RLIMIT_NOFILE, &limit);
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) ::getrlimit(RLIMIT_NOFILE, &limit);
   if (limit.rlim_cur > static_cast<rlim_t>(ranks)) return {};
   return "may hold " + std::to_string(limit.rlim_cur) + " open files, and needs one for each of " +
          std::to_string(ranks) + " ranks";

@@ -72,11 +72,11 @@ void check_known(std::string_view text, std::string_view what) {
   Selection(text, each_once, what);
 }
 
-bool is_on(On on, const Topology& around) {
+bool is_on(On on, const Topology& around, const Hosts& hosts) {
   const bool network = around.links == LinkClass::network;
   switch (on) {
     case On::hosts:
-      return network && !around.one_machine && Hosts(around).have_two_levels();
+      return network && !around.one_machine && hosts.have_two_levels();
     case On::memory:
       return !network;
     case On::loopback:
@@ -96,18 +96,18 @@ bool suits(const Rule& rule, const CallSize& size, int ranks) {
   return rule.algorithm != "one_shot" || !size.is_lopsided(ranks);
 }
 
-std::size_t most_bytes(const Rule& rule, const Topology& around) {
+std::size_t most_bytes(const Rule& rule, int hosts) {
   if (!rule.grows) return rule.most_bytes;
-  const int hosts = Hosts(around).count();
   const int fewer_rounds = hosts - 1 - std::bit_width(static_cast<unsigned>(hosts - 1));
   return rule.most_bytes * static_cast<std::size_t>(std::max(fewer_rounds, 1));
 }
 
 const Rule* find_rule(std::span<const Rule> table, Collective collective, const CallSize& size,
                       const Topology& around, const AlgorithmSelection& selection) {
+  const Hosts hosts(around);
   for (const Rule& rule : table) {
-    if (rule.collective == collective && is_on(rule.links, around) &&
-        size.bytes <= most_bytes(rule, around) && around.ranks <= rule.most_ranks &&
+    if (rule.collective == collective && is_on(rule.links, around, hosts) &&
+        size.bytes <= most_bytes(rule, hosts.count()) && around.ranks <= rule.most_ranks &&
         selection.allows(collective, find_composition(collective, rule.algorithm)) &&
         suits(rule, size, around.ranks)) {
       return &rule;

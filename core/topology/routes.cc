@@ -1,5 +1,6 @@
 #include "core/topology/routes.h"
 
+#include <cstdint>
 #include <functional>
 #include <numeric>
 #include <string>
@@ -12,6 +13,9 @@ namespace {
 [[noreturn]] void refuse(const std::string& what, const std::string& remedy) {
   throw Error(ErrorCode::invalid_argument, what, {.remedy = remedy});
 }
+
+/// More would not fit into memory, nor their numbers into an int.
+constexpr std::size_t most_links = std::size_t{1} << 26;
 
 int groups_of(int hosts, int group) { return (hosts + group - 1) / group; }
 
@@ -31,7 +35,7 @@ Routes::Routes(const Topology& topology)
   if (fabric_.group < 1)
     refuse("a group of " + std::to_string(fabric_.group) + " hosts", "1 or more");
   add_ports(topology);
-  add_fabric(topology);
+  add_fabric();
 }
 
 /// Hosts are numbered here in the order of their first ranks, in the topology by their own numbers.
@@ -52,7 +56,7 @@ void Routes::add_ports(const Topology& topology) {
   first_of_fabric_ = static_cast<int>(betas_.size());
 }
 
-void Routes::add_fabric(const Topology& topology) {
+void Routes::add_fabric() {
   const int hosts = hosts_.count();
   const int groups = groups_of(hosts, fabric_.group);
   std::size_t links = 0;
@@ -72,7 +76,9 @@ void Routes::add_fabric(const Topology& topology) {
       links = static_cast<std::size_t>(groups) * static_cast<std::size_t>(groups);
       break;
     case FabricKind::torus: {
-      const int all = stride_of(topology.fabric.extents, topology.fabric.extents.size());
+      std::int64_t all = 1;
+      for (const int extent : fabric_.extents)
+        all = std::min<std::int64_t>(all * extent, 1LL << 40);
       if (all != hosts)
         refuse("a torus of " + std::to_string(all) + " hosts for " + std::to_string(hosts),
                "extents whose product is the number of hosts");
@@ -80,6 +86,8 @@ void Routes::add_fabric(const Topology& topology) {
       break;
     }
   }
+  if (links > most_links)
+    refuse("a fabric of " + std::to_string(links) + " links", "larger groups, or fewer hosts");
   betas_.insert(betas_.end(), links, fabric_.beta);
 }
 

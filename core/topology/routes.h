@@ -38,7 +38,7 @@ class Routes {
 
  private:
   void add_ports(const Topology& topology);
-  void add_fabric(const Topology& topology);
+  void add_fabric();
   int port_of(int rank) const;
   int ports_at(int host) const {
     return first_port_[static_cast<std::size_t>(host) + 1] -

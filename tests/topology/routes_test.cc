@@ -103,6 +103,7 @@ TEST_CASE("a torus takes the shorter way round each dimension, and visits every 
 TEST_CASE("a fabric that does not fit the hosts is refused") {
   CHECK_THROWS_AS(Routes(cluster(6, 1, 1, {.kind = FabricKind::torus, .extents = {2, 2}})), Error);
   CHECK_THROWS_AS(Routes(cluster(2, 1, 1, {.group = 0})), Error);
+  CHECK_THROWS_AS(Routes(cluster(10'000, 1, 1, {.kind = FabricKind::dragonfly})), Error);
 }
 
 TEST_CASE("messages between hosts take turns on a port that they share") {

@@ -65,6 +65,9 @@ std::string complaint(const Change& change) {
 
 TEST_CASE("what is written is read again") {
   CHECK(to_json(reread(small())) == to_json(small()));
+  Topology seated = small();
+  seated.socket = {0, 1, -1, 0, 0, 0, 0, 0};
+  CHECK(reread(seated).socket == seated.socket);
   for (const Numbering numbering : {Numbering::by_host, Numbering::in_turn}) {
     const Topology topology = on_hosts({2, 1, 4}, numbering);
     CHECK(reread(topology).host == topology.host);
@@ -110,6 +113,18 @@ TEST_CASE("a wrong file is refused with the place and the reason") {
   CHECK_THAT(complaint([](Json& json) { json["host_of_rank"] = {0, 0, 0, 0, 1, 1, 1, 1}; }),
              Contains("hosts[0] has 3 ranks, and \"host_of_rank\" puts 4 there"));
   CHECK_THAT(complaint([](Json& json) { json["host_of_rank"] = {2}; }), Contains("names host 2"));
+  CHECK_THAT(complaint([](Json& json) { json["hosts"][0]["count"] = 1'000'000; }),
+             Contains("have more than 1048576 ranks"));
+  CHECK_THAT(complaint([](Json& json) {
+               json["fabric"] = {{"kind", "torus"}, {"extents", {1'000'000, 1'000'000}}};
+             }),
+             Contains("hosts for 2"));
+  CHECK_THAT(complaint([](Json& json) { json["socket_of_rank"] = {0, 1, 2, 0, 0, 0, 0, 0}; }),
+             Contains("puts rank 2 on socket 2 of hosts[0], which has 2"));
+  CHECK_THAT(complaint([](Json& json) {
+               json["socket_of_rank"] = {0, 1};
+             }),
+             Contains("leaves out ranks"));
   CHECK_THAT(complaint([](Json& json) { json["memory"]["alpha"] = -1; }),
              Contains("\"alpha\" is not a number from 0"));
   write("{");

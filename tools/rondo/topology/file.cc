@@ -164,24 +164,48 @@ Topology placed(const Json& json, const std::vector<int>& sizes) {
   return topology;
 }
 
+/// -1 where a rank's socket is not known.
+void read_sockets(const Json& json, Topology& topology) {
+  if (!json.contains("socket_of_rank")) return;
+  for (const Json& each : list(json, "socket_of_rank")) {
+    const std::size_t rank = topology.socket.size();
+    const int socket = each == -1 ? -1 : whole(Json{{"socket_of_rank", each}}, "socket_of_rank", 0);
+    if (rank >= topology.host.size())
+      throw JsonDefect("\"socket_of_rank\" has more than all ranks");
+    const auto host = static_cast<std::size_t>(topology.host[rank]);
+    if (socket >= topology.hosts[host].sockets)
+      throw JsonDefect("\"socket_of_rank\" puts rank " + std::to_string(rank) + " on socket " +
+                       std::to_string(socket) + " of hosts[" + std::to_string(host) +
+                       "], which has " + std::to_string(topology.hosts[host].sockets));
+    topology.socket.push_back(socket);
+  }
+  if (topology.socket.size() < topology.host.size())
+    throw JsonDefect("\"socket_of_rank\" leaves out ranks");
+}
+
 Topology topology_from_json(const Json& json) {
   if (!json.is_object() || !json.contains("what") || json.at("what") != topology_what)
     throw JsonDefect("it is not a topology");
   if (whole(json, "schema") != topology_schema)
     throw JsonDefect("its schema is " + std::to_string(whole(json, "schema")) +
                      ", this rondo reads " + std::to_string(topology_schema));
-  demand_known(json, {"what", "schema", "hosts", "numbering", "host_of_rank", "fabric", "memory",
-                      "network", "gamma"});
+  demand_known(json, {"what", "schema", "hosts", "numbering", "host_of_rank", "socket_of_rank",
+                      "fabric", "memory", "network", "gamma"});
   field(json, "hosts");
   std::vector<int> sizes;
   std::vector<Host> hosts;
+  long long ranks = 0;
   for (const HostGroup& group : items<HostGroup>(json, "hosts", group_from_json)) {
+    ranks += static_cast<long long>(group.count) * group.ranks;
+    if (ranks > most_ranks)
+      throw JsonDefect("\"hosts\" have more than " + std::to_string(most_ranks) + " ranks");
     sizes.insert(sizes.end(), static_cast<std::size_t>(group.count), group.ranks);
     hosts.insert(hosts.end(), static_cast<std::size_t>(group.count), group.host);
   }
   if (sizes.empty()) throw JsonDefect("\"hosts\" is empty");
   Topology topology = placed(json, sizes);
   topology.hosts = std::move(hosts);
+  read_sockets(json, topology);
   if (json.contains("fabric"))
     topology.fabric = at_place("fabric", [&] { return fabric_from_json(json.at("fabric")); });
   read_costs(json, topology);
@@ -292,6 +316,8 @@ Json to_json(const Topology& topology) {
   } else {
     json["host_of_rank"] = topology.host;
   }
+  if (std::ranges::any_of(topology.socket, [](int socket) { return socket >= 0; }))
+    json["socket_of_rank"] = topology.socket;
   json["fabric"] = fabric_to_json(topology.fabric);
   json["memory"] = {{"alpha", topology.memory.alpha}, {"beta", topology.memory.beta}};
   json["network"] = {{"alpha", topology.network_alpha}};

@@ -9,7 +9,8 @@
 //    "memory": {"alpha": 3e-7, "beta": 1e-10}, "network": {"alpha": 5e-6}, "gamma": 5e-11}
 //
 // "count" hosts are alike. "numbering" is by_host or in_turn; instead "host_of_rank" may name the
-// host of each rank. What a file leaves out is as the topology's fields say; "hosts" is needed.
+// host of each rank. "socket_of_rank" may name its socket there, -1 where that is unknown. What a
+// file leaves out is as the topology's fields say; "hosts" is needed.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -63,7 +63,10 @@ Facts facts_here(const Config& config, const Topology& around) {
   facts.around.links = LinkClass::memory;
   facts.around.short_frames = std::numeric_limits<int>::max();
   if (hosts.largest() > 1) add_transport(config, false, facts);
-  if (hosts.count() > 1) add_transport(config, true, facts);
+  if (hosts.count() > 1) {
+    facts.passed_over.clear();  // what does not reach a peer of the host reaches no other one
+    add_transport(config, true, facts);
+  }
   if (!config.transport.empty()) facts.passed_over.clear();  // the user has asked for it
   facts.reaches_memory = facts.reaches_memory && hosts.count() == 1;
   facts.around.direct = around.ranks <= most_sharing_ranks && facts.reaches_memory;
