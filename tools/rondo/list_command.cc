@@ -30,11 +30,10 @@ void list_algorithms() {
          std::string(row.cost.hops) + "; " + std::string(row.cost.sent) + "; " +
          std::string(row.cost.reduced) + (row.rank_order ? "  *" : ""));
   }
-  line(
-      "    hierarchical(INSIDE,ACROSS) of all_reduce, reduce_scatter, all_gather, broadcast, "
-      "reduce:");
-  line("      one algorithm inside each host, one across hosts; see rondo verify --hosts 2");
   line("    q = ceil(log2 P); * combines in rank order, for reproducible results");
+  line("\nCOMPOSITIONS (several ranks on each host; see rondo verify --hosts 2 --ranks-per-host 2)");
+  line("  hierarchical(INSIDE,ACROSS): one algorithm inside each host, one across hosts");
+  line("      of all_reduce, reduce_scatter, all_gather, broadcast and reduce");
 }
 
 template <class Rows>

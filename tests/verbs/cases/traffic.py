@@ -53,7 +53,7 @@ def small_slots(jobs):
 def algorithms_of(listing):
     """{collective: [algorithm]} from `rondo list`."""
     algorithms, collective = {}, None
-    for line in listing.split("TRANSPORTS")[0].splitlines()[1:]:
+    for line in listing.split("COMPOSITIONS")[0].splitlines()[1:]:
         if name := re.fullmatch(r"  (\w+)", line):
             collective = algorithms.setdefault(name[1], [])
         elif name := re.match(r"    (\w+) +\w", line):
