@@ -1,49 +1,71 @@
 #include "algorithms/composition.h"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 
 namespace rondo {
 namespace {
 
 using enum Collective;
 
-/// The collectives that run inside hosts, for one across them.
+/// A row of a collective that has compositions: what runs inside hosts around it.
 struct Insides {
   Collective collective;
-  std::vector<Collective> inside;
+  InsideCollectives shared{};      ///< where the ranks of a host share the work
+  InsideCollectives by_leaders{};  ///< where one of them does it
 };
 
-const std::vector<Collective>& insides(Collective collective) {
-  static const std::vector<Insides> rows{{all_reduce, {reduce, broadcast}},
-                                         {reduce_scatter, {reduce}},
-                                         {all_gather, {broadcast}},
-                                         {broadcast, {broadcast}},
-                                         {reduce, {reduce}}};
-  static const std::vector<Collective> none;
-  const auto row = std::ranges::find(rows, collective, &Insides::collective);
-  return row == rows.end() ? none : row->inside;
+constexpr Insides all_insides[] = {
+    {all_reduce, {reduce, broadcast}, {reduce, broadcast}},
+    {reduce_scatter, {reduce, {}}, {reduce, scatter}},
+    {all_gather, {{}, broadcast}, {gather, broadcast}},
+    {broadcast, {}, {{}, broadcast}},
+    {reduce, {}, {reduce, {}}},
+    {gather, {}, {gather, {}}},
+    {scatter, {}, {{}, scatter}},
+    {barrier, {}, {reduce, broadcast}},
+    {all_to_all, {all_to_all, all_to_all}, {}},
+};
+
+const Insides* find_insides(Collective collective) {
+  const auto row = std::ranges::find(all_insides, collective, &Insides::collective);
+  return row == std::end(all_insides) ? nullptr : &*row;
 }
 
+/// Whether an algorithm goes inside hosts. In all_reduce, reduce_scatter and all_gather it is one of
+/// vectors; blocks go straight there (linear).
 bool serves_inside(Collective collective, std::string_view name) {
-  const std::vector<Collective>& wanted = insides(collective);
-  return !wanted.empty() && std::ranges::all_of(wanted, [&](Collective each) {
-    const Algorithm* const row = find_algorithm(each, name);
-    return row != nullptr && !row->cut.by_rank && row->cut.lanes == 1;
-  });
+  const auto serves = [&](std::optional<Collective> each) {
+    if (!each || (!is_vector(*each) && *each != collective)) return true;
+    const Algorithm* const row = find_algorithm(*each, name);
+    const bool in_pieces = collective == all_to_all && row != nullptr && row->cut.bundled;
+    return row != nullptr && !row->cut.by_rank && row->cut.lanes == 1 && !in_pieces;
+  };
+  const Insides& insides = *find_insides(collective);
+  return serves(insides.shared.before) && serves(insides.shared.after) &&
+         serves(insides.by_leaders.before) && serves(insides.by_leaders.after);
 }
 
-/// The blocks of a share do not lie side by side, so a message with several of them would become
-/// several messages, for which channels may have no room.
-bool serves_across(const Algorithm& row) {
-  if (is_vector(row.collective)) return true;
-  constexpr int some_ranks = 6;
-  const Schedule schedule = row.build(some_ranks, 0);
-  for (int rank = 0; rank < some_ranks; ++rank) {
-    Steps steps = schedule.steps(rank, 0);
-    while (const Step* step = steps.next())
-      if (step->kind == StepKind::send && step->from.count > 1) return false;
+/// Each name once.
+std::vector<std::string_view> all_names() {
+  std::vector<std::string_view> names;
+  for (const Algorithm& row : algorithms())
+    if (std::ranges::count(names, row.name) == 0) names.push_back(row.name);
+  return names;
+}
+
+std::vector<Composition> make_compositions(Collective collective) {
+  std::vector<Composition> all;
+  if (find_insides(collective) == nullptr) return all;
+  for (const std::string_view inside : all_names()) {
+    if (!serves_inside(collective, inside)) continue;
+    for (const Algorithm& across : algorithms()) {
+      if (across.collective != collective) continue;
+      if (collective != all_to_all || !across.cut.bundled) all.push_back({&across, inside});
+    }
   }
-  return true;
+  return all;
 }
 
 }  // namespace
@@ -54,6 +76,25 @@ std::string Composition::name() const {
   return std::string(hierarchical_name) + "(" + std::string(inside) + "," + own + ")";
 }
 
+bool Composition::by_leaders() const {
+  switch (across->collective) {
+    case all_reduce:
+      return !across->cut.by_rank;
+    case reduce_scatter:
+    case all_gather:
+      return across->cut.bundled;
+    case all_to_all:
+      return false;
+    default:
+      return true;
+  }
+}
+
+InsideCollectives Composition::inside_collectives() const {
+  const Insides& row = *find_insides(across->collective);
+  return by_leaders() ? row.by_leaders : row.shared;
+}
+
 Schedule Composition::build(const Topology& topology, int root) const {
   return inside.empty() ? across->build(topology.ranks, root)
                         : build_hierarchical(*this, topology, root);
@@ -62,7 +103,9 @@ Schedule Composition::build(const Topology& topology, int root) const {
 int Composition::longest_message(const Topology& topology, int root) const {
   if (inside.empty()) return across->longest_message(topology.ranks, root);
   const Hosts hosts(topology);
-  return across->longest_message(hosts.count(), hosts.host_of(root));
+  if (across->collective == all_to_all) return longest_bundle(hosts);
+  const int blocks = !is_vector(across->collective) && by_leaders() ? hosts.largest() : 1;
+  return blocks * across->longest_message(hosts.count(), hosts.host_of(root));
 }
 
 Composition find_composition(Collective collective, std::string_view name) {
@@ -72,17 +115,14 @@ Composition find_composition(Collective collective, std::string_view name) {
   return {};
 }
 
-std::vector<Composition> hierarchical_compositions(Collective collective) {
-  std::vector<Composition> all;
-  for (const Algorithm& inside : algorithms()) {
-    if (insides(collective).empty() || inside.collective != insides(collective).front() ||
-        !serves_inside(collective, inside.name))
-      continue;
-    for (const Algorithm& across : algorithms())
-      if (across.collective == collective && serves_across(across))
-        all.push_back({&across, inside.name});
-  }
-  return all;
+const std::vector<Composition>& hierarchical_compositions(Collective collective) {
+  static const auto all = [] {
+    std::array<std::vector<Composition>, collectives.size()> made;
+    for (const CollectiveInfo& row : collectives)
+      made[static_cast<std::size_t>(row.collective)] = make_compositions(row.collective);
+    return made;
+  }();
+  return all[static_cast<std::size_t>(collective)];
 }
 
 }  // namespace rondo

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <compare>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +17,12 @@ namespace rondo {
 /// What the names of compositions begin with: "hierarchical(INSIDE,ACROSS)".
 inline constexpr std::string_view hierarchical_name = "hierarchical";
 
+/// What runs inside hosts before something runs across them, and afterwards.
+struct InsideCollectives {
+  std::optional<Collective> before{};
+  std::optional<Collective> after{};
+};
+
 /// A value; empty where `across` is null.
 struct Composition {
   const Algorithm* across = nullptr;  ///< over all ranks, where nothing is inside
@@ -26,6 +33,11 @@ struct Composition {
   std::string name() const;
   /// Adds all contributions at once, in rank order.
   bool rank_order() const { return across->rank_order && inside.empty(); }
+  /// Of a hierarchical one: one rank of each host has all that leaves the host or comes to it, while
+  /// the others wait. Else they share the work.
+  bool by_leaders() const;
+  /// Of a hierarchical one.
+  InsideCollectives inside_collectives() const;
   Schedule build(const Topology& topology, int root) const;
   /// Chunks in a message of any rank, at most.
   int longest_message(const Topology& topology, int root) const;
@@ -37,10 +49,17 @@ struct Composition {
 /// By its name; empty where there is none.
 Composition find_composition(Collective collective, std::string_view name);
 
-/// All that have two levels. Inside hosts: algorithms that do not cut the vector.
-std::vector<Composition> hierarchical_compositions(Collective collective);
+/// All that have two levels. Inside hosts: algorithms that do not cut the vector; across hosts: any,
+/// but for all_to_all only those that send one block a message.
+const std::vector<Composition>& hierarchical_compositions(Collective collective);
 
 /// The schedule of `inside` in each host and `across` between them, see hierarchical.cc.
 Schedule build_hierarchical(const Composition& composition, const Topology& topology, int root);
+
+/// One rank's steps of it, see hierarchical_all_to_all.cc.
+Steps hierarchical_all_to_all(Composition composition, std::shared_ptr<const Hosts> hosts,
+                              int rank);
+/// Chunks in its messages inside hosts, at most.
+int longest_bundle(const Hosts& hosts);
 
 }  // namespace rondo

@@ -10,89 +10,33 @@
 //   all_gather       across: owners all-gather blocks; inside: owners broadcast them
 //   reduce           inside: to one rank of the host; across: to the root
 //   broadcast        across: from the root to one rank of each host; inside: to the others
+//   gather, scatter  likewise
+//   barrier          as an all_reduce of nothing
 //
-// Share or block j of a host with L ranks belongs to its rank j mod L. An all_reduce has as many
-// shares as the largest host has ranks if the algorithm across cuts the vector by ranks. Else
-// latency decides, and one rank of each host has all of it.
+// Share or block j of a host with L ranks belongs to its rank j mod L, so the ranks of a host share
+// the work. Where latency decides, one rank of each host does it all instead, in fewer messages:
+//
+//   all_reduce                    if the algorithm across does not cut the vector by ranks
+//   reduce_scatter, all_gather    if it sends several blocks in a message. Inside, that rank has all
+//                                 sums, and sends the blocks; or gets the blocks, and broadcasts all.
 //
 // Cost of all_reduce for H hosts   sent by a host, in N
 //   across ring                    2(H-1)/H, over the ranks of the host together
 //
 // Karonis et al.: Exploiting hierarchy in parallel computer networks to optimize collective
 // operation performance, 2000.
-#include <algorithm>
 #include <memory>
 #include <utility>
 
 #include "algorithms/compose.h"
 #include "algorithms/composition.h"
+#include "algorithms/embed.h"
 
 namespace rondo {
 namespace {
 
-/// What an algorithm that runs on some of the ranks calls by its own names.
-struct Part {
-  std::vector<int> ranks{};         ///< by the part's ranks
-  std::vector<ChunkSpan> chunks{};  ///< of the whole, by the part's chunks; empty: not there
-  Chunk input{};                    ///< the buffers and scratch slots
-  Chunk output{};
-  int first_scratch = 0;
-  int phase = 0;
-};
-
-Chunk in(const Part& part, const Chunk& chunk, ChunkSpan span) {
-  Chunk made = chunk;
-  if (chunk.buffer == Buffer::input) made = part.input;
-  if (chunk.buffer == Buffer::output) made = part.output;
-  if (chunk.buffer == Buffer::scratch)
-    made.slot = static_cast<std::uint16_t>(chunk.slot + part.first_scratch);
-  made.first = static_cast<std::uint32_t>(span.first);
-  made.count = static_cast<std::uint32_t>(span.count);
-  return made;
-}
-
-/// A run of the part's chunks as runs of the whole's: several where it wraps, or where blocks are
-/// not there.
-std::vector<ChunkSpan> spans_of(const Part& part, const Chunk& run) {
-  std::vector<ChunkSpan> spans;
-  for (std::uint32_t i = 0; i < run.count; ++i) {
-    const ChunkSpan span = part.chunks[(run.first + i) % part.chunks.size()];
-    if (span.count == 0) continue;
-    if (!spans.empty() && spans.back().first + spans.back().count == span.first) {
-      spans.back().count += span.count;
-    } else {
-      spans.push_back(span);
-    }
-  }
-  return spans;
-}
-
-/// The part's steps as steps of the whole. A run that is not one in the whole takes several.
-Steps embedded(Part part, Steps steps) {
-  while (const Step* step = steps.next()) {
-    const Step was = *step;
-    const bool sends = was.kind == StepKind::send;
-    for (const ChunkSpan span : spans_of(part, sends ? was.from : was.into)) {
-      Step now = was;
-      now.phase = static_cast<std::uint16_t>(was.phase + part.phase);
-      if (was.peer >= 0) now.peer = part.ranks[static_cast<std::size_t>(was.peer)];
-      now.from = in(part, was.from, span);
-      now.into = in(part, was.into, span);
-      if (was.kind != StepKind::copy || now.from != now.into) co_yield now;
-    }
-  }
-}
-
-/// The same for a part of one run of chunks, `most` of them at a time. Only the run at hand is in
-/// memory: with hundreds of hosts there are hundreds.
-Steps in_runs(Part part, int most, const Algorithm& row, RankInLane at) {
-  const ChunkSpan all = part.chunks.front();
-  for (int done = 0; done < all.count; done += most) {
-    part.chunks.front() = {all.first + done, std::min(most, all.count - done)};
-    Steps steps = embedded(part, row.steps(at));
-    while (const Step* step = steps.next()) co_yield *step;
-  }
-}
+/// How blocks come to the rank that does it all, and go from it.
+constexpr std::string_view linear = "linear";
 
 /// One lane of one rank.
 class Place {
@@ -107,6 +51,7 @@ class Place {
         root_(root),
         lane_(lane),
         most_(most),
+        total_(layout(across_, hosts).chunks()),
         host_(hosts.host_of(rank)),
         index_(hosts.index_of(rank)) {}
 
@@ -136,6 +81,18 @@ class Place {
     return in_order(std::move(all));
   }
 
+  Steps reduce_scatter_by_leaders() const {
+    std::vector<Steps> all;
+    const Chunk sum = scratch(hosts_.largest(), 0);
+    const Chunk kept = scratch(hosts_.largest() + 1, 0);
+    inside(all, Collective::reduce, everything(), first(), input(0), sum, 0);
+    if (leads())
+      across(all, leaders(), blocks_of_hosts(), alone() ? input(0) : sum,
+             alone() ? output(0) : kept, hosts_.largest() + 2, 1);
+    blocks_inside(all, Collective::scatter, linear, kept, output(0), 1 + phases(across_));
+    return in_order(std::move(all));
+  }
+
   Steps all_gather() const {
     std::vector<Steps> all;
     for (int block = index_; block < hosts_.largest(); block += hosts_.size(host_))
@@ -147,24 +104,59 @@ class Place {
     return in_order(std::move(all));
   }
 
+  Steps all_gather_by_leaders() const {
+    std::vector<Steps> all;
+    blocks_inside(all, Collective::gather, linear, input(0), output(0), 0);
+    if (leads())
+      across(all, leaders(), blocks_of_hosts(), alone() ? input(0) : output(0), output(0), 0, 1);
+    inside(all, Collective::broadcast, everything(), first(), output(0), output(0),
+           1 + phases(across_));
+    return in_order(std::move(all));
+  }
+
+  Steps gather() const {
+    std::vector<Steps> all;
+    const Chunk kept = rank_ == root_ ? output(0) : scratch(hosts_.largest(), 0);
+    blocks_inside(all, Collective::gather, inside_, input(0), kept, 0);
+    if (leads())
+      across(all, leaders(), blocks_of_hosts(), alone() ? input(0) : kept, output(0),
+             hosts_.largest() + 1, 1);
+    return in_order(std::move(all));
+  }
+
+  Steps scatter() const {
+    std::vector<Steps> all;
+    const Chunk kept = rank_ == root_ ? input(0) : scratch(hosts_.largest(), 0);
+    if (leads())
+      across(all, leaders(), blocks_of_hosts(), input(0), alone() ? output(0) : kept,
+             hosts_.largest() + 1, 0);
+    blocks_inside(all, Collective::scatter, inside_, kept, output(0), phases(across_));
+    return in_order(std::move(all));
+  }
+
   Steps broadcast() const {
     std::vector<Steps> all;
-    if (leader(host_) == rank_) across(all, leaders(), lanes(), input(0), output(0), 0, 0);
-    inside(all, Collective::broadcast, {lane_, 1}, hosts_.index_of(leader(host_)), output(0),
-           output(0), phases(across_));
+    if (leads()) across(all, leaders(), lanes(), input(0), output(0), 0, 0);
+    inside(all, Collective::broadcast, {lane_, 1}, first(), output(0), output(0), phases(across_));
     return in_order(std::move(all));
   }
 
   Steps reduce() const {
     std::vector<Steps> all;
     const Chunk own = rank_ == root_ ? output(0) : scratch(hosts_.largest(), 0);
-    inside(all, Collective::reduce, span(0), hosts_.index_of(leader(host_)), input(0), own, 0);
-    if (leader(host_) == rank_)
+    inside(all, Collective::reduce, span(0), first(), input(0), own, 0);
+    if (leads())
       across(all, leaders(), pieces(0), alone() ? input(0) : own, output(0), hosts_.largest() + 1,
              1);
     return in_order(std::move(all));
   }
 
+  static Layout layout(const Algorithm& across, const Hosts& hosts) {
+    const bool in_shares = across.collective == Collective::all_reduce && across.cut.by_rank;
+    const int pieces = is_vector(across.collective) ? pieces_of(across, hosts) : 1;
+    return make_layout(across.collective, hosts.ranks(),
+                       (in_shares ? hosts.largest() : 1) * across.cut.lanes * pieces);
+  }
   /// Chunks of one share in one lane.
   static int pieces_of(const Algorithm& across, const Hosts& hosts) {
     return across.cut.by_rank ? hosts.count() : 1;
@@ -179,6 +171,10 @@ class Place {
   int leader(int host) const {
     return host == hosts_.host_of(root_) ? root_ : hosts_.ranks(host).front();
   }
+
+  bool leads() const { return leader(host_) == rank_; }
+  /// The leader's place in this host.
+  int first() const { return hosts_.index_of(leader(host_)); }
 
   /// The rank of each host that owns the share.
   std::vector<int> owners(int share) const {
@@ -199,18 +195,18 @@ class Place {
     return {(share * across_.cut.lanes + lane_) * count, count};
   }
   /// The same, by the chunks of the algorithm across.
-  std::vector<ChunkSpan> pieces(int share) const {
-    std::vector<ChunkSpan> all(
+  std::vector<Spans> pieces(int share) const {
+    std::vector<Spans> all(
         static_cast<std::size_t>(pieces_of(across_, hosts_) * across_.cut.lanes));
     for (int piece = 0; piece < pieces_of(across_, hosts_); ++piece)
-      all[static_cast<std::size_t>(piece * across_.cut.lanes + lane_)] = {span(share).first + piece,
-                                                                          1};
+      all[static_cast<std::size_t>(piece * across_.cut.lanes + lane_)] = {
+          {span(share).first + piece, 1}};
     return all;
   }
   /// The whole vector's part for each lane.
-  std::vector<ChunkSpan> lanes() const {
-    std::vector<ChunkSpan> all;
-    for (int lane = 0; lane < across_.cut.lanes; ++lane) all.push_back({lane, 1});
+  std::vector<Spans> lanes() const {
+    std::vector<Spans> all;
+    for (int lane = 0; lane < across_.cut.lanes; ++lane) all.push_back({{lane, 1}});
     return all;
   }
 
@@ -220,24 +216,59 @@ class Place {
     const int rank = hosts_.ranks(host)[static_cast<std::size_t>(index)];
     return {rank * across_.cut.lanes + lane_, 1};
   }
-  std::vector<ChunkSpan> blocks(int index) const {
-    std::vector<ChunkSpan> all(static_cast<std::size_t>(hosts_.count() * across_.cut.lanes));
+  std::vector<Spans> blocks(int index) const {
+    std::vector<Spans> all(static_cast<std::size_t>(hosts_.count() * across_.cut.lanes));
     for (int host = 0; host < hosts_.count(); ++host)
-      all[static_cast<std::size_t>(host * across_.cut.lanes + lane_)] = block_of(host, index);
+      add(all[static_cast<std::size_t>(host * across_.cut.lanes + lane_)], block_of(host, index));
     return all;
   }
+  /// All blocks of each host. Only algorithms of one lane send several at a time.
+  std::vector<Spans> blocks_of_hosts() const {
+    std::vector<Spans> all(static_cast<std::size_t>(hosts_.count()));
+    for (int host = 0; host < hosts_.count(); ++host)
+      for (int index = 0; index < hosts_.size(host); ++index)
+        add(all[static_cast<std::size_t>(host)], block_of(host, index));
+    return all;
+  }
+  ChunkSpan everything() const { return {0, total_}; }
 
   void inside(std::vector<Steps>& all, Collective collective, ChunkSpan chunks, int root,
               Chunk from, Chunk into, int phase) const {
     if (alone()) return;
-    all.push_back(in_runs({hosts_.ranks(host_), {chunks}, from, into, 0, phase}, most_,
-                          *find_algorithm(collective, inside_),
+    all.push_back(in_runs({.ranks = hosts_.ranks(host_),
+                           .chunks = {{chunks}},
+                           .input = from,
+                           .output = into,
+                           .phase = phase,
+                           .total = total_},
+                          most_, *find_algorithm(collective, inside_),
                           {index_, hosts_.size(host_), root, 0, 1}));
   }
-  void across(std::vector<Steps>& all, std::vector<int> ranks, std::vector<ChunkSpan> chunks,
+  /// Between the leader and the owners of this host's blocks.
+  void blocks_inside(std::vector<Steps>& all, Collective collective, std::string_view algorithm,
+                     Chunk from, Chunk into, int phase) const {
+    if (alone()) return;
+    Part part{.ranks = hosts_.ranks(host_),
+              .input = from,
+              .output = into,
+              .phase = phase,
+              .total = total_};
+    for (int index = 0; index < hosts_.size(host_); ++index)
+      part.chunks.push_back({block_of(host_, index)});
+    all.push_back(embedded(
+        std::move(part),
+        find_algorithm(collective, algorithm)->steps({index_, hosts_.size(host_), first(), 0, 1})));
+  }
+  void across(std::vector<Steps>& all, std::vector<int> ranks, std::vector<Spans> chunks,
               Chunk from, Chunk into, int first_scratch, int phase) const {
     const int root = hosts_.host_of(root_);
-    all.push_back(embedded({std::move(ranks), std::move(chunks), from, into, first_scratch, phase},
+    all.push_back(embedded({.ranks = std::move(ranks),
+                            .chunks = std::move(chunks),
+                            .input = from,
+                            .output = into,
+                            .first_scratch = first_scratch,
+                            .phase = phase,
+                            .total = total_},
                            across_.steps({host_, hosts_.count(), root, lane_, across_.cut.lanes})));
   }
 
@@ -248,33 +279,41 @@ class Place {
   int root_;
   int lane_;
   int most_;
+  int total_;
   int host_;
   int index_;
 };
 
-Steps steps_of(const Place& place, Collective collective) {
-  switch (collective) {
-    case Collective::all_reduce:
-      return place.all_reduce();
+/// Of the collectives whose blocks or vectors go through one rank of a host, or through shares.
+Steps steps_of(const Place& place, const Composition& composition) {
+  const bool by_leaders = composition.by_leaders();
+  switch (composition.across->collective) {
     case Collective::reduce_scatter:
-      return place.reduce_scatter();
+      return by_leaders ? place.reduce_scatter_by_leaders() : place.reduce_scatter();
     case Collective::all_gather:
-      return place.all_gather();
+      return by_leaders ? place.all_gather_by_leaders() : place.all_gather();
+    case Collective::broadcast:
+      return place.broadcast();
     case Collective::reduce:
       return place.reduce();
+    case Collective::gather:
+      return place.gather();
+    case Collective::scatter:
+      return place.scatter();
     default:
-      return place.broadcast();
+      return place.all_reduce();
   }
 }
 
 std::vector<std::string> phase_names(const Composition& composition) {
-  const Collective collective = composition.across->collective;
-  const bool gathers = collective == Collective::all_gather || collective == Collective::broadcast;
   std::vector<std::string> names;
-  if (!gathers) names.emplace_back("reduce inside hosts");
-  for (const std::string_view phase : composition.across->phases)
-    if (!phase.empty()) names.push_back(std::string(phase) + " across hosts");
-  if (gathers || collective == Collective::all_reduce) names.emplace_back("broadcast inside hosts");
+  const InsideCollectives inside = composition.inside_collectives();
+  const auto add = [&](std::string_view what, std::string_view where) {
+    if (!what.empty()) names.push_back(std::string(what) + " " + std::string(where) + " hosts");
+  };
+  add(inside.before ? name(*inside.before) : "", "inside");
+  for (const std::string_view phase : composition.across->phases) add(phase, "across");
+  add(inside.after ? name(*inside.after) : "", "inside");
   return names;
 }
 
@@ -283,20 +322,18 @@ std::vector<std::string> phase_names(const Composition& composition) {
 Schedule build_hierarchical(const Composition& composition, const Topology& topology, int root) {
   const auto hosts = std::make_shared<const Hosts>(topology);
   const Algorithm& across = *composition.across;
-  const bool in_shares = across.collective == Collective::all_reduce && across.cut.by_rank;
-  const int chunks = is_vector(across.collective) ? Place::pieces_of(across, *hosts) : 1;
-  const int parts = (in_shares ? hosts->largest() : 1) * across.cut.lanes * chunks;
   return {.collective = across.collective,
           .algorithm = composition.name(),
           .ranks = topology.ranks,
           .root = root,
           .lanes = across.cut.lanes,
-          .layout = make_layout(across.collective, topology.ranks, parts),
+          .layout = Place::layout(across, *hosts),
           .phases = phase_names(composition),
           .steps = [composition, hosts, root, most = composition.longest_message(topology, root)](
                        int rank, int lane) {
-            return steps_of(Place(composition, *hosts, rank, root, lane, most),
-                            composition.across->collective);
+            return composition.across->collective == Collective::all_to_all
+                       ? hierarchical_all_to_all(composition, hosts, rank)
+                       : steps_of(Place(composition, *hosts, rank, root, lane, most), composition);
           }};
 }
 

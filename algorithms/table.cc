@@ -14,6 +14,7 @@ constexpr BlockCut whole;
 constexpr BlockCut by_rank{.by_rank = true};
 constexpr BlockCut by_lane{.lanes = 2};
 constexpr BlockCut by_rank_and_lane{.by_rank = true, .lanes = 2};
+constexpr BlockCut bundled{.bundled = true};
 constexpr bool in_rank_order = true;
 
 // Collective, name, what it does, {rounds, hops, sent, reduced}, {phases}, steps, cut, order.
@@ -49,24 +50,25 @@ constexpr Algorithm rows[] = {
     {reduce_scatter, "bidirectional_ring", "two rings in opposite directions",
      {"P-1", "P-1", "(P-1)/P", "(P-1)/P"}, {"reduce-scatter"}, ring_reduce_scatter, by_lane},
     {reduce_scatter, "circulant", "fewest rounds, least traffic, any number of ranks",
-     {"q", "q", "(P-1)/P", "(P-1)/P"}, {"reduce-scatter"}, circulant_reduce_scatter},
+     {"q", "q", "(P-1)/P", "(P-1)/P"}, {"reduce-scatter"}, circulant_reduce_scatter, bundled},
     {reduce_scatter, "one_shot", "block j straight to rank j",
      {"P-1", "1", "(P-1)/P", "(P-1)/P"},
      {"reduce-scatter"}, one_shot_reduce_scatter, whole, in_rank_order},
     {reduce_scatter, "binomial_tree", "reduce to rank 0, scatter from it",
      {"2q", "2floor(log2(P))", "1+(max(P-2^(q-1),2^(q-2))-1)/P", "q"},
-     {"reduce", "scatter"}, binomial_tree_reduce_scatter},
+     {"reduce", "scatter"}, binomial_tree_reduce_scatter, bundled},
 
     {all_gather, "ring", "neighbours only, least traffic",
      {"P-1", "P-1", "(P-1)/P", "0"}, {"all-gather"}, ring_all_gather},
     {all_gather, "bidirectional_ring", "two rings in opposite directions",
      {"P-1", "P-1", "(P-1)/P", "0"}, {"all-gather"}, ring_all_gather, by_lane},
     {all_gather, "circulant", "fewest rounds, least traffic, any number of ranks",
-     {"q", "q", "(P-1)/P", "0"}, {"all-gather"}, circulant_all_gather},
+     {"q", "q", "(P-1)/P", "0"}, {"all-gather"}, circulant_all_gather, bundled},
     {all_gather, "one_shot", "every rank sends its block to every rank",
      {"P-1", "1", "(P-1)/P", "0"}, {"all-gather"}, one_shot_all_gather},
     {all_gather, "binomial_tree", "gather at rank 0, broadcast from it",
-     {"2q", "2floor(log2(P))", "q", "0"}, {"gather", "broadcast"}, binomial_tree_all_gather},
+     {"2q", "2floor(log2(P))", "q", "0"},
+     {"gather", "broadcast"}, binomial_tree_all_gather, bundled},
 
     {broadcast, "ring", "round the ring from the root, pipelined",
      {"P-1", "P-1", "1", "0"}, {"broadcast"}, tree_broadcast<chain_node>},
@@ -99,17 +101,18 @@ constexpr Algorithm rows[] = {
     {all_to_all, "linear", "all messages at once",
      {"P-1", "1", "(P-1)/P", "0"}, {"exchange"}, linear_all_to_all},
     {all_to_all, "bruck", "fewest messages, blocks travel by powers of two",
-     {"q", "q", "ones(P)/P", "0"}, {"exchange", "arrange"}, bruck_all_to_all},
+     {"q", "q", "ones(P)/P", "0"}, {"exchange", "arrange"}, bruck_all_to_all, bundled},
 
     {scatter, "linear", "the root sends each block",
      {"P-1", "1", "(P-1)/P", "0"}, {"scatter"}, linear_scatter},
     {scatter, "binomial_tree", "a subtree's blocks in one message",
-     {"q", "floor(log2(P))", "(P-1)/P", "0"}, {"scatter"}, binomial_tree_scatter},
+     {"q", "floor(log2(P))", "(P-1)/P", "0"}, {"scatter"}, binomial_tree_scatter, bundled},
 
     {gather, "linear", "the root receives each block",
      {"P-1", "1", "1/P", "0"}, {"gather"}, linear_gather},
     {gather, "binomial_tree", "a subtree's blocks in one message",
-     {"q", "floor(log2(P))", "max(P-2^(q-1),2^(q-2))/P", "0"}, {"gather"}, binomial_tree_gather},
+     {"q", "floor(log2(P))", "max(P-2^(q-1),2^(q-2))/P", "0"},
+     {"gather"}, binomial_tree_gather, bundled},
 
     {barrier, "dissemination", "each round doubles the ranks that a rank knows of",
      {"q", "q", "0", "0"}, {"barrier"}, dissemination_barrier},

@@ -26,6 +26,7 @@ struct CostLine {
 struct BlockCut {
   bool by_rank = false;  ///< one piece for each rank
   int lanes = 1;         ///< each piece again, one part for each lane
+  bool bundled = false;  ///< not cut: messages hold several blocks
 };
 
 struct Algorithm {

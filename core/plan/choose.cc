@@ -116,12 +116,15 @@ const Rule* find_rule(std::span<const Rule> table, Collective collective, const 
   return nullptr;
 }
 
-/// All that a collective knows.
-std::vector<Composition> compositions(Collective collective) {
+/// All that may carry a collective: hierarchical ones where hosts have several ranks, or they are
+/// named.
+std::vector<Composition> compositions(Collective collective, const Topology& around,
+                                      const AlgorithmSelection& selection) {
   std::vector<Composition> all;
   for (const Algorithm& row : algorithms())
     if (row.collective == collective) all.push_back({.across = &row});
-  std::ranges::copy(hierarchical_compositions(collective), std::back_inserter(all));
+  if (!selection.excludes(collective) || Hosts(around).have_two_levels())
+    std::ranges::copy(hierarchical_compositions(collective), std::back_inserter(all));
   return all;
 }
 
@@ -133,7 +136,7 @@ Choice choose_messages(Collective collective, const CallSize& size, const Topolo
   if (const Rule* rule = find_rule(table, collective, size, around, selection)) {
     return {find_composition(collective, rule->algorithm), std::string(rule->why) + note};
   }
-  for (const Composition& each : compositions(collective))
+  for (const Composition& each : compositions(collective, around, selection))
     if (selection.allows(collective, each) && (each.rank_order() || !rank_order))
       return {each, selection.restricts(collective) ? "forced" : "the only one"};
   return {};
@@ -212,12 +215,15 @@ bool AlgorithmSelection::allows(Collective collective, const Composition& compos
   const bool named = allows(collective, composition.name());
   if (composition.inside.empty()) return named;
   const bool all_named = allows(collective, hierarchical_name);
-  return by_collective_[static_cast<std::size_t>(collective)].excludes() ? named && all_named
-                                                                         : named || all_named;
+  return excludes(collective) ? named && all_named : named || all_named;
 }
 
 bool AlgorithmSelection::restricts(Collective collective) const {
   return by_collective_[static_cast<std::size_t>(collective)].restricts();
+}
+
+bool AlgorithmSelection::excludes(Collective collective) const {
+  return by_collective_[static_cast<std::size_t>(collective)].excludes();
 }
 
 std::vector<std::string_view> algorithm_names(Collective collective) {

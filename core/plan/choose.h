@@ -26,6 +26,7 @@ class AlgorithmSelection {
   bool allows(Collective collective, std::string_view name) const;
   bool allows(Collective collective, const Composition& composition) const;
   bool restricts(Collective collective) const;
+  bool excludes(Collective collective) const;
 
  private:
   std::array<Selection, collectives.size()> by_collective_{};

@@ -1,8 +1,9 @@
 #include "core/plan/estimate.h"
 
 #include <algorithm>
-#include <utility>
+#include <optional>
 
+#include "core/plan/cut.h"
 #include "core/schedule/collective.h"
 #include "core/schedule/formula.h"
 
@@ -12,21 +13,24 @@ namespace {
 /// The part of alpha for which a message occupies its sender. The rest is time on the way.
 constexpr double busy = 0.25;
 
-struct Counts {
+struct CostCounts {
   double alphas = 0;   ///< of messages one after the other, and of what else a rank sends
   double sent = 0;     ///< in the whole index space
   double reduced = 0;  ///< likewise
+  double passed = 0;   ///< whole vectors that ranks on the way have to get first
 };
 
-Counts counts_of(const Algorithm& row, int ranks) {
+CostCounts counts_of(const Algorithm& row, int ranks) {
   if (ranks < 2) return {};
   const Variables variables = cost_variables(ranks);
   const auto value = [&](std::string_view formula) {
     return formula.empty() ? 0 : evaluate(formula, variables);
   };
   const double hops = value(row.cost.hops);
-  return {hops + busy * std::max(0.0, value(row.cost.rounds) - hops), value(row.cost.sent),
-          value(row.cost.reduced)};
+  const double sent = value(row.cost.sent);
+  const bool whole = is_vector(row.collective) && !row.cut.by_rank;
+  return {hops + busy * std::max(0.0, value(row.cost.rounds) - hops), sent, value(row.cost.reduced),
+          whole ? std::max(0.0, hops - sent) : 0};
 }
 
 /// Seconds a byte out of a host, by all its ports at once; of the slowest host.
@@ -40,56 +44,72 @@ double beta_of_hosts(const Topology& topology) {
   return slowest;
 }
 
-double one_level(const Algorithm& row, double bytes, const Topology& topology, const Hosts& hosts) {
-  const Counts counts = counts_of(row, topology.ranks);
-  const bool leaves = hosts.count() > 1;
-  const double alpha = leaves ? topology.network_alpha : topology.memory.alpha;
-  const double beta = leaves ? beta_of_hosts(topology) * hosts.largest() : topology.memory.beta;
-  return counts.alphas * alpha + bytes * (counts.sent * beta + counts.reduced * topology.gamma);
+/// Bytes that `counts` takes on links of this beta.
+double seconds_of_bytes(const CostCounts& counts, double bytes, double beta, double gamma) {
+  const double frame = std::min(bytes, static_cast<double>(shortest_frame_bytes));
+  return bytes * (counts.sent * beta + counts.reduced * gamma) + counts.passed * frame * beta;
 }
 
-/// Whether the ranks of a host share the work, or one of them has all of it.
-bool is_shared(const Algorithm& across) {
-  const bool in_blocks = !is_vector(across.collective);
-  return in_blocks || (across.collective == Collective::all_reduce && across.cut.by_rank);
+/// What a rank's part of a collective inside its host costs. The ranks of a host that share the work
+/// take turns as roots, so each sends and reduces as much, and all at once.
+CostCounts counts_inside(const Composition& composition, Collective what, int ranks) {
+  const Algorithm* const row = find_algorithm(what, composition.inside);
+  const CostCounts one = counts_of(row != nullptr ? *row : *find_algorithm(what, "linear"), ranks);
+  if (composition.by_leaders()) return one;
+  const double others = ranks - 1.0;
+  return {std::max(one.alphas, busy * others), others / ranks,
+          info(what).reduces ? others / ranks : 0};
 }
 
-/// Of reduce and of broadcast, as the collective needs. All ranks of a host together send and
-/// reduce as much in either, whatever the algorithm.
-Counts counts_inside(const Composition& composition, int ranks) {
-  const CollectiveInfo& collective = info(composition.across->collective);
-  const bool gathers = !collective.reduces || collective.collective == Collective::all_reduce;
-  const double shared = is_shared(*composition.across) ? ranks : 0;
-  Counts sum;
-  for (const auto& [runs, what] : {std::pair(collective.reduces, Collective::reduce),
-                                   std::pair(gathers, Collective::broadcast)}) {
-    if (!runs || ranks < 2) continue;
-    const bool adds = what == Collective::reduce;
-    const Counts one = counts_of(*find_algorithm(what, composition.inside), ranks);
-    sum.alphas += shared > 0 ? std::max(one.alphas, busy * (shared - 1)) : one.alphas;
-    sum.sent += shared > 0 ? (shared - 1) / shared : one.sent;
-    sum.reduced += !adds ? 0 : shared > 0 ? (shared - 1) / shared : one.reduced;
+CostCounts counts_inside(const Composition& composition, int ranks, int hosts) {
+  CostCounts sum;
+  const InsideCollectives inside = composition.inside_collectives();
+  for (const std::optional<Collective>& what : {inside.before, inside.after}) {
+    if (!what || ranks < 2) continue;
+    const CostCounts one = counts_inside(composition, *what, ranks);
+    const bool own_blocks = *what == Collective::gather || *what == Collective::scatter;
+    sum.alphas += one.alphas;
+    sum.sent += own_blocks ? one.sent / hosts : one.sent;
+    sum.reduced += one.reduced;
+    sum.passed += one.passed;
   }
   return sum;
 }
 
-double two_levels(const Composition& composition, double bytes, const Topology& topology,
-                  const Hosts& hosts) {
-  const Counts across = counts_of(*composition.across, hosts.count());
-  const Counts inside = counts_inside(composition, hosts.largest());
-  const double latency =
-      across.alphas * topology.network_alpha + inside.alphas * topology.memory.alpha;
-  const double on_wires = across.sent * beta_of_hosts(topology) + across.reduced * topology.gamma;
-  const double in_memory = inside.sent * topology.memory.beta + inside.reduced * topology.gamma;
-  return latency + bytes * std::max(on_wires, in_memory);
-}
-
 }  // namespace
 
-double estimate_seconds(const Composition& composition, double bytes, const Topology& topology) {
+Estimates::Estimates(const Topology& topology)
+    : memory_(topology.memory),
+      network_{topology.network_alpha, beta_of_hosts(topology)},
+      gamma_(topology.gamma) {
   const Hosts hosts(topology);
-  return composition.inside.empty() ? one_level(*composition.across, bytes, topology, hosts)
-                                    : two_levels(composition, bytes, topology, hosts);
+  ranks_ = hosts.ranks();
+  hosts_ = hosts.count();
+  largest_ = hosts.largest();
+}
+
+double Estimates::seconds(const Composition& composition, double bytes) const {
+  return composition.inside.empty() ? one_level(*composition.across, bytes)
+                                    : two_levels(composition, bytes);
+}
+
+double Estimates::one_level(const Algorithm& row, double bytes) const {
+  const CostCounts counts = counts_of(row, ranks_);
+  if (hosts_ == 1)
+    return counts.alphas * memory_.alpha + seconds_of_bytes(counts, bytes, memory_.beta, gamma_);
+  return counts.alphas * network_.alpha +
+         seconds_of_bytes(counts, bytes, network_.beta * largest_, gamma_);
+}
+
+double Estimates::two_levels(const Composition& composition, double bytes) const {
+  const CostCounts across = counts_of(*composition.across, hosts_);
+  const CostCounts inside = counts_inside(composition, largest_, hosts_);
+  // In an all_to_all each rank has as many bytes for other hosts, elsewhere a host has them once.
+  const bool each_rank = composition.across->collective == Collective::all_to_all;
+  const double beta = network_.beta * (each_rank ? largest_ : 1);
+  return across.alphas * network_.alpha + inside.alphas * memory_.alpha +
+         std::max(seconds_of_bytes(across, bytes, beta, gamma_),
+                  seconds_of_bytes(inside, bytes, memory_.beta, gamma_));
 }
 
 }  // namespace rondo

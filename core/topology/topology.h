@@ -94,6 +94,7 @@ class Hosts {
   }
 
   int count() const { return static_cast<int>(ranks_.size()); }
+  int ranks() const { return static_cast<int>(places_.size()); }
   const std::vector<int>& ranks(int host) const { return ranks_[static_cast<std::size_t>(host)]; }
   int size(int host) const { return static_cast<int>(ranks(host).size()); }
   int largest() const { return largest_; }

@@ -67,6 +67,35 @@ TEST_CASE("the longest message is found without a look at every rank") {
   }
 }
 
+TEST_CASE("the rows that say so send several blocks in a message, and no others") {
+  constexpr int ranks = 6;
+  for (const Algorithm& row : algorithms()) {
+    if (is_vector(row.collective)) continue;
+    CAPTURE(name(row.collective), row.name);
+    CHECK(row.cut.bundled == (longest(row.build(ranks, 0)) > 1));
+  }
+}
+
+TEST_CASE(
+    "by all_to_all a rank sends one message to each rank of another host that has its number") {
+  const Topology topology = on_hosts({4, 4, 4}, Numbering::by_host);
+  const Hosts hosts(topology);
+  const Schedule schedule =
+      find_composition(Collective::all_to_all, "hierarchical(linear,linear)").build(topology, 0);
+  for (int rank = 0; rank < topology.ranks; ++rank) {
+    Steps steps = schedule.steps(rank, 0);
+    int messages = 0;
+    while (const Step* step = steps.next()) {
+      if (step->kind != StepKind::send || hosts.host_of(step->peer) == hosts.host_of(rank))
+        continue;
+      CHECK(step->from.count == 4);
+      CHECK(hosts.index_of(step->peer) == hosts.index_of(rank));
+      ++messages;
+    }
+    CHECK(messages == 2);
+  }
+}
+
 TEST_CASE("a composition is found by its name, and by no other") {
   for (const CollectiveInfo& each : collectives) {
     std::set<std::string> names;

@@ -60,10 +60,11 @@ TEST_CASE("compositions are right on hosts of different sizes, numbered in any o
       GENERATE(Words{"0,1,2:set=RONDO_HOSTID=first", "^0,1,2:set=RONDO_HOSTID=second"},
                Words{"0,2:set=RONDO_HOSTID=first", "^0,2:set=RONDO_HOSTID=second"});
   const std::string inside = GENERATE(as<std::string>(), "one_shot", "binomial_tree", "chain");
-  const std::string across = GENERATE(as<std::string>(), "ring", "one_shot", "chain");
+  const std::string across = GENERATE(as<std::string>(), "ring", "one_shot", "chain", "circulant");
   const auto result = finish(job_of(
       5,
-      {"--algorithm", "hierarchical(" + inside + "," + across + "),linear,pairwise,dissemination"},
+      {"--algorithm", "hierarchical(" + inside + "," + across +
+                          "),hierarchical(linear,linear),hierarchical(one_shot,dissemination)"},
       hosts + Words{"join", "every_collective=0", "every_collective=1", "every_collective=50000"}));
   check_clean(result);
 }

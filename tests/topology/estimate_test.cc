@@ -31,7 +31,7 @@ TEST_CASE("a ring with one rank on each host takes what the formula says") {
   const Composition ring = find_composition(Collective::all_reduce, "ring");
   const double bytes = 1e6;
   const double wanted = 8 * topology.network_alpha + bytes * (1.6 * 4e-8 + 0.8 * topology.gamma);
-  CHECK(estimate_seconds(ring, bytes, topology) == Approx(wanted));
+  CHECK(Estimates(topology).seconds(ring, bytes) == Approx(wanted));
 }
 
 TEST_CASE("large calls of compositions take what the ports take") {
@@ -42,7 +42,7 @@ TEST_CASE("large calls of compositions take what the ports take") {
     CAPTURE(rings.name(), name(collective));
     const double bytes = 64e6;
     const double sent = collective == Collective::all_reduce ? 4.0 / 3 : 2.0 / 3;
-    CHECK(estimate_seconds(rings, bytes, topology) == Approx(bytes * sent * 4e-8).epsilon(0.02));
+    CHECK(Estimates(topology).seconds(rings, bytes) == Approx(bytes * sent * 4e-8).epsilon(0.02));
     CHECK(simulated(rings, bytes, topology) == Approx(bytes * sent * 4e-8).epsilon(0.08));
   }
 }
@@ -55,7 +55,7 @@ TEST_CASE("estimates order the compositions much as simulations do") {
     Composition chosen{};
     for (const Composition& each : hierarchical_compositions(Collective::all_reduce)) {
       best = std::min(best, simulated(each, bytes, topology));
-      const double estimate = estimate_seconds(each, bytes, topology);
+      const double estimate = Estimates(topology).seconds(each, bytes);
       if (estimate < best_estimate) chosen = each;
       best_estimate = std::min(best_estimate, estimate);
     }

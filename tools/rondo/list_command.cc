@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <string>
 
+#include "algorithms/composition.h"
 #include "algorithms/table.h"
 #include "core/settings/settings.h"
 #include "rondo/types.h"
@@ -31,9 +32,13 @@ void list_algorithms() {
          std::string(row.cost.reduced) + (row.rank_order ? "  *" : ""));
   }
   line("    q = ceil(log2 P); * combines in rank order, for reproducible results");
-  line("\nCOMPOSITIONS (several ranks on each host; see rondo verify --hosts 2 --ranks-per-host 2)");
+  line(
+      "\nCOMPOSITIONS (several ranks on each host; see rondo verify --hosts 2 --ranks-per-host 2)");
   line("  hierarchical(INSIDE,ACROSS): one algorithm inside each host, one across hosts");
-  line("      of all_reduce, reduce_scatter, all_gather, broadcast and reduce");
+  std::string names;
+  for (const CollectiveInfo& row : collectives)
+    if (!hierarchical_compositions(row.collective).empty()) names += " " + std::string(row.name);
+  line("      of" + names);
 }
 
 template <class Rows>

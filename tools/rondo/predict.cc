@@ -35,11 +35,12 @@ Topology with_costs(Topology topology, const Costs& costs) {
 std::vector<Prediction> predict(const std::vector<Composition>& rows, const Topology& topology,
                                 int root, double bytes, std::uint64_t most_steps,
                                 const Simulate& simulate) {
+  const Estimates estimates(topology);
   std::vector<Prediction> all;
   for (const Composition& row : rows) {
     const Schedule schedule = row.build(topology, root);
     if (rough_steps(schedule, most_steps) > most_steps)
-      all.push_back({row, false, {.seconds = estimate_seconds(row, bytes, topology)}});
+      all.push_back({row, false, {.seconds = estimates.seconds(row, bytes)}});
     else
       all.push_back({row, true, simulate(schedule).busiest()});
   }
