@@ -89,9 +89,11 @@ void Connections::expect_threads() {
 
 Transport* Connections::make_transport(const TransportKind& kind, const Membership& membership,
                                        const Config& config) {
+  const Hosts hosts(topology_);
   const TransportSettings settings{.rank = rank_,
                                    .ranks = membership.size(),
-                                   .on_host = Hosts(topology_).largest(),
+                                   .on_host = hosts.largest(),
+                                   .index_on_host = hosts.index_of(rank_),
                                    .communicator = membership.number,
                                    .slot_bytes = config.slot_bytes,
                                    .sockets = config.sockets,

@@ -7,10 +7,15 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
 #include <memory>
 #include <system_error>
 
+#include "core/base/numa.h"
 #include "core/base/text.h"
 #include "core/settings/settings.h"
 #include "rondo/error.h"
@@ -22,6 +27,20 @@ bool is_virtual(std::string_view name) {
   constexpr std::array<std::string_view, 5> prefixes{"docker", "virbr", "veth", "br-", "cni"};
   return std::any_of(prefixes.begin(), prefixes.end(),
                      [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+/// The leading ones of a mask.
+int prefix_of(const sockaddr* mask) {
+  if (mask == nullptr) return 0;
+  const bool is_v6 = mask->sa_family == AF_INET6;
+  std::array<std::uint8_t, sizeof(in6_addr)> bytes{};
+  const void* const address =
+      is_v6 ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in6*>(mask)->sin6_addr)
+            : &reinterpret_cast<const sockaddr_in*>(mask)->sin_addr;
+  std::memcpy(bytes.data(), address, is_v6 ? sizeof(in6_addr) : sizeof(in_addr));
+  int bits = 0;
+  for (const std::uint8_t byte : bytes) bits += std::popcount(byte);
+  return bits;
 }
 
 /// Order: real networks, virtual bridges, loopback. Within each of them: IPv4, IPv6, link-local
@@ -107,9 +126,12 @@ std::vector<InterfaceAddress> interface_addresses() {
                       nullptr, 0, NI_NUMERICHOST) != 0) {
       continue;
     }
+    const std::filesystem::path devices = "/sys/class/net";
     found.push_back({.name = entry->ifa_name,
                      .address = text.data(),
                      .is_v6 = family == AF_INET6,
+                     .prefix = prefix_of(entry->ifa_netmask),
+                     .numa_node = device_numa_node(devices / entry->ifa_name / "device"),
                      .has_carrier = (entry->ifa_flags & IFF_RUNNING) != 0});
   }
   return found;
@@ -126,6 +148,24 @@ std::vector<InterfaceAddress> choose_interfaces(std::string_view pattern, Addres
                    [](const auto& a, const auto& b) { return distance(a) < distance(b); });
   if (!chosen.empty()) return chosen;
   throw nothing_fits(pattern, family, present);
+}
+
+std::vector<InterfaceAddress> ports_in_turn(std::string_view pattern, AddressFamily family,
+                                            std::span<const InterfaceAddress> present, int index,
+                                            int numa_node) {
+  std::vector<InterfaceAddress> ports;
+  for (const InterfaceAddress& each : choose_interfaces(pattern, family, present)) {
+    const bool is_first = ports.empty();
+    const bool is_new = std::ranges::find(ports, each.name, &InterfaceAddress::name) == ports.end();
+    if (is_first || (!pattern.empty() && is_new && distance(each) == distance(ports.front())))
+      ports.push_back(each);
+  }
+  const auto others = std::ranges::stable_partition(ports, [&](const InterfaceAddress& each) {
+    return each.numa_node >= 0 && each.numa_node == numa_node;
+  });
+  const auto end = others.begin() == ports.begin() ? ports.end() : others.begin();
+  std::rotate(ports.begin(), ports.begin() + index % (end - ports.begin()), end);
+  return ports;
 }
 
 std::string own_address(std::string_view pattern, AddressFamily family) {

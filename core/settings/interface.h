@@ -14,6 +14,8 @@ struct InterfaceAddress {
   std::string name{};     ///< "eth0"
   std::string address{};  ///< numeric; IPv6 link-local ones carry their "%eth0"
   bool is_v6 = false;
+  int prefix = 0;           ///< bits of the address that name its network; 0: unknown
+  int numa_node = -1;       ///< the nearest one; -1: unknown
   bool has_carrier = true;  ///< false: up, but its cable or its network is not there
   friend bool operator==(const InterfaceAddress&, const InterfaceAddress&) = default;
 };
@@ -30,6 +32,13 @@ std::vector<InterfaceAddress> choose_interfaces(std::string_view pattern, Addres
 
 /// The address that other ranks should connect to: the best one of this machine. Throws as above.
 std::string own_address(std::string_view pattern, AddressFamily family);
+
+/// The addresses at which a rank listens, best first. Empty `pattern`: one. Else one of each
+/// interface that fits, as far as it is of the same kind as the first: they are the host's ports, and
+/// its ranks take turns. `index`: the rank's number on its host. Ports near `numa_node` come first.
+std::vector<InterfaceAddress> ports_in_turn(std::string_view pattern, AddressFamily family,
+                                            std::span<const InterfaceAddress> present, int index,
+                                            int numa_node);
 
 /// An address that another rank gave, for use on the rank whose own address is `here`. A link-local
 /// address ends in '%' and its machine's name for the link. That name is replaced by this

@@ -139,8 +139,7 @@ constexpr Setting table[] = {
     {"RONDO_SOCKET_FAMILY", "NCCL_SOCKET_FAMILY", "AF_INET or AF_INET6", "either",
      "use only IPv4 or only IPv6 addresses of network interfaces", value<&Config::family>},
     {"RONDO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "eth,ib or =eth0 or ^docker", "automatic",
-     "network interface to use, the first that fits: prefixes, exact names after =, all but "
-     "these after ^",
+     "network interfaces to use, in turn: prefixes, exact names after =, all but these after ^",
      value<&Config::interface>},
     {"RONDO_TIMEOUT", "", "seconds", "300", "a call fails when a peer stays silent for so long",
      value<&Config::timeout>},

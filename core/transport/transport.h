@@ -151,6 +151,7 @@ struct TransportSettings {
   int rank = 0;
   int ranks = 1;
   int on_host = 0;                             ///< most ranks of one host; 0: all may be on one
+  int index_on_host = 0;                       ///< the rank's number among those of its host
   std::uint64_t communicator = 0;              ///< the same on all ranks, unique within the job
   std::size_t slot_bytes = 0;                  ///< 0: the transport's own default, see below
   int sockets = 1;                             ///< tcp: sockets per pair of ranks and lane

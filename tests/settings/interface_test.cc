@@ -43,6 +43,32 @@ TEST_CASE("interfaces are chosen as NCCL does") {
   CHECK_FALSE(interface_addresses().empty());
 }
 
+TEST_CASE("ranks of a host take turns on the interfaces that are asked for") {
+  const Addresses present{
+      {.name = "lo", .address = "127.0.0.1"},
+      {.name = "eth0", .address = "10.0.0.1"},
+      {.name = "eth0", .address = "fd00::1", .is_v6 = true},
+      {.name = "eth1", .address = "10.0.1.1", .numa_node = 1},
+      {.name = "eth2", .address = "10.0.2.1", .numa_node = 1},
+      {.name = "docker0", .address = "172.17.0.1"},
+  };
+  const auto ports = [&](const std::string& pattern, int index, int node) {
+    Names names;
+    for (const auto& each : ports_in_turn(pattern, AddressFamily::any, present, index, node))
+      names.push_back(each.name);
+    return names;
+  };
+  CHECK(ports("", 1, -1) == Names{"eth0"});
+  CHECK(ports("eth", 0, -1) == Names{"eth0", "eth1", "eth2"});
+  CHECK(ports("eth", 1, -1) == Names{"eth1", "eth2", "eth0"});
+  CHECK(ports("eth", 5, -1) == Names{"eth2", "eth0", "eth1"});
+  CHECK(ports("^docker", 3, -1) == Names{"eth0", "eth1", "eth2"});
+  CHECK(ports("eth", 0, 1) == Names{"eth1", "eth2", "eth0"});
+  CHECK(ports("eth", 1, 1) == Names{"eth2", "eth1", "eth0"});
+  CHECK(ports("eth", 1, 0) == Names{"eth1", "eth2", "eth0"});
+  CHECK(ports("=lo,docker0", 1, -1) == Names{"docker0"});
+}
+
 TEST_CASE("an interface without carrier comes last") {
   CHECK(chosen("", {loopback, dead, bridge, alive}) ==
         Names{"10.0.1.1", "172.17.0.1", "127.0.0.1", "10.0.0.1"});

@@ -56,6 +56,47 @@ TEST_CASE("each host may choose another network where there are routes between t
   CHECK(count_of(result.output, "done ") == 3);
 }
 
+TEST_CASE("the ranks of a host, and the sockets of a rank, take turns on all interfaces that fit") {
+  struct Case {
+    int ranks_per_host;
+    std::string sockets;
+  };
+  const auto [ranks_per_host, sockets] = GENERATE(values<Case>({{4, "1"}, {1, "2"}}));
+  const Testbed testbed(2, 2);
+  const TemporaryFolder folder;
+  const std::string counted = folder / "counted";
+  Command command = job_on(testbed, 2, 0, {},
+                           {"join", "call=all_reduce,1000000", "say=exchanged",
+                            "wait_for_file=" + counted, "every_collective=1000"},
+                           ranks_per_host);
+  command.environment = {"RONDO_SOCKET_IFNAME=eth", "RONDO_SOCKETS=" + sockets};
+  Process job(command);
+  job.wait_for("exchanged ", 2 * ranks_per_host);
+  // An all_reduce of 4 MB between two hosts sends 4 MB from each.
+  for (const int host : {0, 1}) {
+    for (const int interface : {0, 1}) {
+      INFO("host " << host << ", eth" << interface);
+      CHECK(testbed.sent(host, interface) > 1'900'000);
+      CHECK(testbed.sent(host, interface) < 2'500'000);
+    }
+  }
+  write_file(counted, "");
+  CHECK(job.wait() == 0);
+  INFO(job.output() << job.error());
+  CHECK(trouble(job.error()) == "");
+}
+
+TEST_CASE("where hosts have unlike interfaces, those networks carry that both are in") {
+  const Testbed testbed(2, 2);
+  Words script{"0:set=RONDO_SOCKET_IFNAME=eth", "^0:set=RONDO_SOCKET_IFNAME==eth0"};
+  script.insert(script.end(), everything.begin(), everything.end());
+  const Result result = finish(job_on(testbed, 2, 0, {}, script));
+  INFO(result.output << result.error);
+  CHECK(result.status == 0);
+  CHECK(trouble(result.error) == "");
+  CHECK(testbed.sent(0, 1) < 100'000);
+}
+
 TEST_CASE("an interface that no host has is an error on each that lists what it has") {
   const Testbed testbed(2, 2);
   for (const std::string pattern : {"=eth", "wlan"}) {

@@ -96,17 +96,6 @@ std::string failure(Body body) {
 
 }  // namespace
 
-TEST_CASE("tcp: a contact survives its text form", "[transports]") {
-  const tcp::Contact contact{0x1234abcd, {{"10.0.0.1", 4711}, {"fd00::1", 65535}}};
-  CHECK(tcp::to_text(contact) == "000000001234abcd;10.0.0.1:4711;[fd00::1]:65535");
-  CHECK(tcp::parse_contact(tcp::to_text(contact)) == contact);
-  for (const char* text : {"", "12", "12;", "xyz;10.0.0.1:1", "12;10.0.0.1", "12;10.0.0.1:70000",
-                           "12;:5", "12;10.0.0.1:5x"}) {
-    CAPTURE(text);
-    CHECK_THROWS_AS(tcp::parse_contact(text), Error);
-  }
-}
-
 TEST_CASE("tcp: strangers on the port disturb nobody", "[transports]") {
   configure_log({.level = LogLevel::none});
   const std::size_t before = open_descriptors();

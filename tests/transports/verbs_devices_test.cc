@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/numa.h"
 #include "rondo/error.h"
 #include "tests/catch.h"
 #include "transports/verbs/devices.h"
@@ -282,18 +283,18 @@ TEST_CASE("the process's NUMA node, from the kernel's folders of processors", "[
     std::filesystem::create_directories(folder / ("cpu" + std::to_string(processor)) / node);
   };
   for (int processor = 0; processor < CPU_SETSIZE; ++processor) link(processor, "node3");
-  const int together = verbs::process_numa_node(folder);
+  const int together = process_numa_node(folder);
   cpu_set_t allowed;
   REQUIRE(::sched_getaffinity(0, sizeof(allowed), &allowed) == 0);
   int first = 0;
   while (!CPU_ISSET(first, &allowed)) ++first;
   std::filesystem::remove_all(folder / ("cpu" + std::to_string(first)));
   link(first, "node1");
-  const int apart = verbs::process_numa_node(folder);
+  const int apart = process_numa_node(folder);
   std::filesystem::remove_all(folder);
   CHECK(together == 3);
   CHECK(apart == (CPU_COUNT(&allowed) == 1 ? 1 : -1));
-  CHECK(verbs::process_numa_node("/nonexistent") == -1);
+  CHECK(process_numa_node("/nonexistent") == -1);
 }
 
 }  // namespace rondo::testing

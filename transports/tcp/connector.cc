@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/base/log.h"
+#include "core/base/numa.h"
 #include "core/settings/interface.h"
 #include "transports/tcp/pacing.h"
 
@@ -86,11 +87,12 @@ class Connector::State {
   State(const TransportSettings& settings, OnArrival on_arrival)
       : settings_(settings),
         longest_try_(std::min(most_time, settings.timeout / 2)),
-        on_arrival_(std::move(on_arrival)),
-        acceptor_(context_) {
+        on_arrival_(std::move(on_arrival)) {
     contact_.magic = random_number();
-    listen(own_address(settings.interface, settings.family));
-    accept();
+    for (const InterfaceAddress& port :
+         ports_in_turn(settings.interface, settings.family, interface_addresses(),
+                       settings.index_on_host, process_numa_node()))
+      listen(port);
   }
 
   const Contact& contact() const { return contact_; }
@@ -100,7 +102,7 @@ class Connector::State {
     hello.magic = peer.magic;
     hello.communicator = settings_.communicator;
     hello.from = settings_.rank;
-    attempt->peer = peer;
+    attempt->peer = for_socket(peer, contact_, hello.socket);
     attempt->hello = hello;
     attempt->on_connected = std::move(on_connected);
     attempt->on_failure = std::move(on_failure);
@@ -115,7 +117,8 @@ class Connector::State {
   }
 
   void add_descriptors(std::vector<pollfd>& descriptors) {
-    add(descriptors, acceptor_.native_handle(), POLLIN);
+    for (asio::ip::tcp::acceptor& acceptor : acceptors_)
+      add(descriptors, acceptor.native_handle(), POLLIN);
     for (const auto& attempt : attempts_) {
       if (attempt->socket.is_open()) add(descriptors, attempt->socket.native_handle(), POLLOUT);
     }
@@ -134,29 +137,31 @@ class Connector::State {
                  {.rank = settings_.rank, .remedy = "raise the limit of open files (ulimit -n)"});
   }
 
-  void listen(const std::string& address) try {
-    const asio::ip::tcp::endpoint endpoint(asio::ip::make_address(address), 0);
-    acceptor_.open(endpoint.protocol());
-    close_on_exec(acceptor_.native_handle());
-    pacing_.begin(acceptor_.native_handle());
-    acceptor_.bind(endpoint);
-    acceptor_.listen();
-    contact_.endpoints.push_back({address, acceptor_.local_endpoint().port()});
+  void listen(const InterfaceAddress& port) try {
+    const asio::ip::tcp::endpoint endpoint(asio::ip::make_address(port.address), 0);
+    asio::ip::tcp::acceptor& acceptor = acceptors_.emplace_back(context_);
+    acceptor.open(endpoint.protocol());
+    close_on_exec(acceptor.native_handle());
+    pacing_.begin(acceptor.native_handle());
+    acceptor.bind(endpoint);
+    acceptor.listen();
+    contact_.endpoints.push_back({port.address, acceptor.local_endpoint().port(), port.prefix});
+    accept(acceptor);
   } catch (const boost::system::system_error& error) {
     if (out_of_descriptors(error.code())) throw no_descriptors();
     throw Error(
-        ErrorCode::system, "cannot listen on " + address + ": " + error.code().message(),
+        ErrorCode::system, "cannot listen on " + port.address + ": " + error.code().message(),
         {.rank = settings_.rank, .remedy = "choose another interface with RONDO_SOCKET_IFNAME"});
   }
 
-  void accept() {
-    acceptor_.async_accept([this](const error_code& error, Socket socket) {
+  void accept(asio::ip::tcp::acceptor& acceptor) {
+    acceptor.async_accept([this, &acceptor](const error_code& error, Socket socket) {
       if (out_of_descriptors(error)) {
         failure_ = no_descriptors();
         return;
       }
       if (!error) greet(std::move(socket));
-      accept();
+      accept(acceptor);
     });
   }
 
@@ -301,7 +306,7 @@ class Connector::State {
   Pacing pacing_{};
   std::optional<Error> failure_{};
   asio::io_context context_{1};
-  asio::ip::tcp::acceptor acceptor_;
+  std::list<asio::ip::tcp::acceptor> acceptors_{};
   std::list<std::shared_ptr<Attempt>> attempts_;
   std::list<std::shared_ptr<Stranger>> strangers_;
 };

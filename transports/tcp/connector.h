@@ -1,6 +1,6 @@
-// Makes connections: one listening socket, outgoing connections with retries, and the hellos. This
-// is the only part of the transport that uses Boost.Asio. It hands over a finished connection as a
-// plain descriptor, so the data path pays for no reactor.
+// Makes connections: a listening socket for each port of the host, outgoing connections with
+// retries, and the hellos. This is the only part of the transport that uses Boost.Asio's sockets. It
+// hands over a finished connection as a plain descriptor, so the data path pays for no reactor.
 #pragma once
 
 #include <poll.h>
@@ -25,7 +25,7 @@ class Connector {
   using OnConnected = std::function<void(UniqueFd)>;
   using OnFailure = std::function<void(const Error&)>;
 
-  /// Listens on the settings' interface, on a port the kernel chooses. A try fails before the call
+  /// Listens on the settings' interfaces, on TCP ports the kernel chooses. A try fails before the call
   /// that waits for it times out: its failure names the peer, which the call's own time-out cannot.
   /// Throws Error{system}.
   Connector(const TransportSettings& settings, OnArrival on_arrival);
@@ -34,10 +34,10 @@ class Connector {
   Connector& operator=(const Connector&) = delete;
 
   const Contact& contact() const;
-  /// Connects to the first of the peer's endpoints that answers, trying again until the try is over,
-  /// then says `hello`, in which magic, communicator and `from` are filled in here. `on_failure`
-  /// gets a timeout, or peer_lost when the peer's machine refuses for a second; either names the
-  /// peer and its addresses.
+  /// Connects to the first of the peer's endpoints that answers, in the order of for_socket(). It
+  /// tries again until the try is over, then says `hello`, in which magic, communicator and `from`
+  /// are filled in here. `on_failure` gets a timeout, or peer_lost when the peer's machine refuses
+  /// for a second; either names the peer and its addresses.
   void connect(const Contact& peer, Hello hello, OnConnected on_connected, OnFailure on_failure);
 
   /// True when something happened. Throws Error{system} when out of descriptors, and whatever the

@@ -1,6 +1,7 @@
 #include "transports/tcp/contact.h"
 
 #include <algorithm>
+#include <boost/asio/ip/address.hpp>
 #include <charconv>
 #include <cstdio>
 
@@ -32,7 +33,18 @@ Endpoint parse_endpoint(std::string_view part, std::string_view whole) {
   if (address.starts_with('[') && address.ends_with(']')) {
     address = address.substr(1, address.size() - 2);
   }
-  return {std::string(address), parse_number<std::uint16_t>(part.substr(colon + 1), 10, whole)};
+  const std::size_t slash = address.find('/');
+  if (slash == std::string_view::npos) throw_malformed(whole);
+  return {std::string(address.substr(0, slash)),
+          parse_number<std::uint16_t>(part.substr(colon + 1), 10, whole),
+          parse_number<int>(address.substr(slash + 1), 10, whole)};
+}
+
+/// The bytes of an address, those of IPv4 as they stand in IPv6.
+boost::asio::ip::address_v6::bytes_type bytes_of(const boost::asio::ip::address& address) {
+  using boost::asio::ip::address_v6;
+  return address.is_v6() ? address.to_v6().to_bytes()
+                         : make_address_v6(boost::asio::ip::v4_mapped, address.to_v4()).to_bytes();
 }
 
 }  // namespace
@@ -44,7 +56,8 @@ std::string to_text(const Contact& contact) {
   for (const Endpoint& endpoint : contact.endpoints) {
     const bool version_6 = endpoint.address.find(':') != std::string::npos;
     text += ';';
-    text += version_6 ? '[' + endpoint.address + ']' : endpoint.address;
+    const std::string address = endpoint.address + '/' + std::to_string(endpoint.prefix);
+    text += version_6 ? '[' + address + ']' : address;
     text += ':' + std::to_string(endpoint.port);
   }
   return text;
@@ -56,6 +69,41 @@ Contact parse_contact(std::string_view text) {
   while (!text.empty()) contact.endpoints.push_back(parse_endpoint(take_part(text, ';'), whole));
   if (contact.endpoints.empty()) throw_malformed(whole);
   return contact;
+}
+
+bool share_network(const Endpoint& a, const Endpoint& b) {
+  boost::system::error_code not_numeric;
+  const auto left = boost::asio::ip::make_address(a.address, not_numeric);
+  const auto right = boost::asio::ip::make_address(b.address, not_numeric);
+  const bool comparable = !not_numeric && a.prefix > 0 && a.prefix == b.prefix &&
+                          left.is_v6() == right.is_v6() &&
+                          !(left.is_v6() && left.to_v6().is_link_local());
+  if (!comparable) return false;
+  constexpr int before_v4 = 96;
+  const auto one = bytes_of(left);
+  const auto other = bytes_of(right);
+  for (int bit = 0; bit < a.prefix + (left.is_v6() ? 0 : before_v4); ++bit) {
+    const auto byte = static_cast<std::size_t>(bit / 8);
+    if (((one[byte] ^ other[byte]) >> (7 - bit % 8) & 1) != 0) return false;
+  }
+  return true;
+}
+
+bool share_machine(const Contact& a, const Contact& b) {
+  return std::ranges::any_of(a.endpoints, [&](const Endpoint& own) {
+    return std::ranges::find(b.endpoints, own.address, &Endpoint::address) != b.endpoints.end();
+  });
+}
+
+Contact for_socket(Contact peer, const Contact& here, int socket) {
+  const auto others = std::ranges::stable_partition(peer.endpoints, [&](const Endpoint& each) {
+    return std::ranges::any_of(here.endpoints,
+                               [&](const Endpoint& own) { return share_network(own, each); });
+  });
+  const auto begin = peer.endpoints.begin();
+  const auto end = others.begin() == begin ? peer.endpoints.end() : others.begin();
+  std::rotate(begin, begin + socket % (end - begin), end);
+  return peer;
 }
 
 }  // namespace rondo::tcp

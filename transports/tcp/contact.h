@@ -13,20 +13,30 @@ namespace rondo::tcp {
 struct Endpoint {
   std::string address{};  ///< numeric, IPv4 or IPv6
   std::uint16_t port = 0;
+  int prefix = 0;  ///< bits of the address that name its network; 0: unknown
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };
 
 /// Where a rank listens, and a random number that only the ranks of the job know.
-/// As text: "1f..;10.0.0.1:4711;[fd00::1]:4711".
+/// As text: "1f..;10.0.0.1/24:4711;[fd00::1/64]:4711".
 struct Contact {
   std::uint64_t magic = 0;
-  std::vector<Endpoint> endpoints{};
+  std::vector<Endpoint> endpoints{};  ///< one for each of the host's ports, the rank's own first
   friend bool operator==(const Contact&, const Contact&) = default;
 };
 
 std::string to_text(const Contact& contact);
 /// Throws Error{bootstrap} for text that to_text() does not make.
 Contact parse_contact(std::string_view text);
+
+/// Two addresses of one network, which is not just one link.
+bool share_network(const Endpoint& a, const Endpoint& b);
+/// Whether both run on one machine, as far as addresses tell.
+bool share_machine(const Contact& a, const Contact& b);
+
+/// The peer's endpoints for its socket number `socket` as seen from `here`: those in a network that
+/// both are in come first, the socket'th of them at the front.
+Contact for_socket(Contact peer, const Contact& here, int socket);
 
 /// The first bytes on each connection that a rank makes. There is no answer. Frames follow, both
 /// ways.

@@ -131,7 +131,7 @@ class TcpTransport final : public Transport {
     const auto at = static_cast<std::size_t>(peer);
     if (at >= contacts_.size()) return false;  // connect() complains
     const auto own = static_cast<std::size_t>(settings_.rank);
-    return contacts_[at].endpoints.front().address != contacts_[own].endpoints.front().address;
+    return !share_machine(contacts_[at], contacts_[own]);
   }
 
   TcpReceiveChannel& receiver_at(const End& end) {

@@ -1,28 +1,15 @@
 #include "transports/verbs/settings.h"
 
-#include <sched.h>
-
 #include <algorithm>
-#include <set>
-#include <system_error>
 
 #include "core/base/environment.h"
+#include "core/base/numa.h"
 #include "core/base/text.h"
 #include "core/settings/settings.h"
 #include "rondo/error.h"
 
 namespace rondo::verbs {
 namespace {
-
-/// The kernel links each processor's folder to its node's: "cpu3/node0".
-std::string node_of(const std::filesystem::path& processor) {
-  std::error_code ignored;  // no such folder: nothing is known
-  for (const auto& entry : std::filesystem::directory_iterator(processor, ignored)) {
-    const std::string name = entry.path().filename();
-    if (name.size() > 4 && name.starts_with("node")) return name.substr(4);
-  }
-  return {};
-}
 
 [[noreturn]] void refuse(std::string_view text, const std::string& why) {
   throw Error(ErrorCode::configuration,
@@ -74,22 +61,6 @@ bool HcaSelection::allows(std::string_view device, int port) const {
     return fits && (entry.port == 0 || entry.port == port);
   });
   return named != excluding_;
-}
-
-int process_numa_node(const std::filesystem::path& processors) {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  if (::sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return -1;
-  std::set<std::string> nodes;
-  for (std::size_t processor = 0; processor < CPU_SETSIZE; ++processor) {
-    if (CPU_ISSET(processor, &allowed))
-      nodes.insert(node_of(processors / ("cpu" + std::to_string(processor))));
-    if (nodes.size() > 1) return -1;
-  }
-  const std::string node = nodes.empty() ? "" : *nodes.begin();
-  const bool is_number =
-      !node.empty() && node.size() < 6 && node.find_first_not_of("0123456789") == std::string::npos;
-  return is_number ? std::stoi(node) : -1;
 }
 
 Settings make_settings(const InfinibandConfig& config) {

@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -63,10 +62,6 @@ struct Settings {
 
 /// Throws Error{configuration} for a RONDO_IB_HCA that cannot be parsed.
 Settings make_settings(const InfinibandConfig& config);
-
-/// The NUMA node of all processors that this process may run on; -1 where they belong to several
-/// nodes, or the node is unknown. `processors`: the kernel's folder of processors.
-int process_numa_node(const std::filesystem::path& processors = "/sys/devices/system/cpu");
 
 /// The least time after which a queue pair gives up on a silent peer: (retry_count + 1) x 4.096 us
 /// x 2^timeout. Devices may take up to four times as long.

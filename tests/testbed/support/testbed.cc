@@ -67,6 +67,13 @@ void Testbed::mend(int host) const {
   require_testbed("mend", {"--name", name_, "h" + std::to_string(host)});
 }
 
+long Testbed::sent(int host, int interface) const {
+  Command command;
+  command.words =
+      on(host, {"cat", "/sys/class/net/eth" + std::to_string(interface) + "/statistics/tx_bytes"});
+  return std::stol(finish(command).output);
+}
+
 int Testbed::connections(int host, const std::string& table) const {
   Command command;
   command.words = on(host, {"cat", "/proc/net/" + table});
@@ -93,10 +100,11 @@ std::string Testbed::obstacle() {
 }
 
 Command job_on(const Testbed& testbed, int hosts, int interface, const Words& options,
-               const Words& script) {
+               const Words& script, int ranks_per_host) {
   std::string list;
   for (int host = 0; host < hosts; ++host) {
-    list += (host == 0 ? "" : ",") + Testbed::address(host, interface) + ":1";
+    list += (host == 0 ? "" : ",") + Testbed::address(host, interface) + ":" +
+            std::to_string(ranks_per_host);
   }
   Command command;
   command.words = {rondorun(), "--hosts", list, "--ssh", testbed.agent()};

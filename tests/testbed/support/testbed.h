@@ -29,6 +29,9 @@ class Testbed {
   /// for IPv6.
   int connections(int host, const std::string& table) const;
 
+  /// Bytes that a host has sent from an interface.
+  long sent(int host, int interface) const;
+
   /// The address of host `host` on network `interface`.
   static std::string address(int host, int interface = 0);
   /// Empty, or why this machine has no testbeds: a reason to skip.
@@ -38,8 +41,8 @@ class Testbed {
   std::string name_;
 };
 
-/// rondorun on this machine: one rank on each of `hosts` hosts, reached over network `interface`.
+/// rondorun on this machine: ranks on each of `hosts` hosts, reached over network `interface`.
 Command job_on(const Testbed& testbed, int hosts, int interface, const Words& options,
-               const Words& script);
+               const Words& script, int ranks_per_host = 1);
 
 }  // namespace rondo::test

@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 
+#include "core/base/numa.h"
 #include "core/settings/interface.h"
 #include "core/settings/settings.h"
 #include "core/transport/host.h"
@@ -48,7 +49,7 @@ void add_interfaces(const std::filesystem::path& system, Host& host) {
     const int speed = number_in(folder / "speed");
     host.ports.push_back({.name = each.name,
                           .beta = speed > 0 ? bits_in_byte / (speed * megabit) : 0,
-                          .socket = number_in(folder / "device/numa_node")});
+                          .socket = device_numa_node(folder / "device")});
   }
 }
 
@@ -76,6 +77,6 @@ Host host_here(const std::filesystem::path& system) {
   return host;
 }
 
-int socket_here() { return verbs::process_numa_node(); }
+int socket_here() { return process_numa_node(); }
 
 }  // namespace rondo::tool
