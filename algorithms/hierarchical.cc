@@ -25,6 +25,7 @@
 //
 // Karonis et al.: Exploiting hierarchy in parallel computer networks to optimize collective
 // operation performance, 2000.
+#include <algorithm>
 #include <memory>
 #include <utility>
 
