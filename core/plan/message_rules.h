@@ -94,9 +94,7 @@ inline constexpr Rule rules[] = {
     {Collective::reduce, On::both, "binomial_tree", 64 * KiB, any_ranks, few_rounds},
     {Collective::reduce, On::both, "chain", any_size, any_ranks, pipelined},
 
-    {Collective::all_to_all, On::hosts, "hierarchical(linear,linear)", 8 * KiB, 8, fewer_messages},
-    {Collective::all_to_all, On::hosts, "hierarchical(linear,linear)", 64 * KiB, 64, fewer_messages},
-    {Collective::all_to_all, On::hosts, "hierarchical(linear,linear)", 512 * KiB, any_ranks, fewer_messages},
+    {Collective::all_to_all, On::hosts, "hierarchical(linear,linear)", 128 * KiB, any_ranks, fewer_messages},
     {Collective::all_to_all, On::memory, "linear", 2 * MiB, 8, "no message waits for another"},
     {Collective::all_to_all, On::memory, "pairwise", any_size, any_ranks, "one partner at a time"},
     {Collective::all_to_all, On::loopback, "linear", any_size, 3, "no message waits for another"},

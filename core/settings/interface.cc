@@ -157,7 +157,9 @@ std::vector<InterfaceAddress> ports_in_turn(std::string_view pattern, AddressFam
   for (const InterfaceAddress& each : choose_interfaces(pattern, family, present)) {
     const bool is_first = ports.empty();
     const bool is_new = std::ranges::find(ports, each.name, &InterfaceAddress::name) == ports.end();
-    if (is_first || (!pattern.empty() && is_new && distance(each) == distance(ports.front())))
+    // A link-local address says nothing about which links lead to each other.
+    const bool several = !pattern.empty() && !each.address.starts_with("fe80:");
+    if (is_first || (several && is_new && distance(each) == distance(ports.front())))
       ports.push_back(each);
   }
   const auto others = std::ranges::stable_partition(ports, [&](const InterfaceAddress& each) {

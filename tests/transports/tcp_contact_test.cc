@@ -40,8 +40,13 @@ TEST_CASE("tcp: sockets take turns on the networks that both ranks are in", "[tr
   CHECK(tcp::share_network({"10.0.0.129", 1, 25}, {"10.0.0.130", 1, 25}));
   CHECK_FALSE(tcp::share_network({"10.0.0.129", 1, 25}, {"10.0.0.1", 1, 25}));
   CHECK(tcp::share_network({"fd00::1", 1, 64}, {"fd00::2", 1, 64}));
-  CHECK(tcp::share_machine(here, {4, {{"10.0.9.9", 1, 24}, {"10.0.1.1", 8, 24}}}));
+  CHECK(tcp::share_machine(here, {4, {{"10.0.1.1", 8, 24}}}));
   CHECK_FALSE(tcp::share_machine(here, peer));
+  const tcp::Contact same_bridge{5, {{"10.0.1.1", 8, 24}, {"10.0.0.7", 9, 24}}};
+  CHECK_FALSE(tcp::share_machine(here, same_bridge));
+  CHECK(tcp::for_socket(same_bridge, here, 0).endpoints ==
+        std::vector<tcp::Endpoint>{{"10.0.0.7", 9, 24}});
+  CHECK_FALSE(tcp::share_network({"10.0.0.1", 1, 33}, {"10.0.0.1", 1, 33}));
 }
 
 }  // namespace rondo::testing

@@ -92,7 +92,7 @@ class Connector::State {
     for (const InterfaceAddress& port :
          ports_in_turn(settings.interface, settings.family, interface_addresses(),
                        settings.index_on_host, process_numa_node()))
-      listen(port);
+      listen_if_possible(port);
   }
 
   const Contact& contact() const { return contact_; }
@@ -135,6 +135,15 @@ class Connector::State {
   Error no_descriptors() const {
     return Error(ErrorCode::system, "out of file descriptors",
                  {.rank = settings_.rank, .remedy = "raise the limit of open files (ulimit -n)"});
+  }
+
+  /// Ranks can do without their further ports.
+  void listen_if_possible(const InterfaceAddress& port) try {
+    listen(port);
+  } catch (const Error& error) {
+    acceptors_.pop_back();
+    if (contact_.endpoints.empty()) throw;
+    warn("goes on without " + port.name + ": " + error.message());
   }
 
   void listen(const InterfaceAddress& port) try {
@@ -210,10 +219,15 @@ class Connector::State {
 
   void watch_deadline(const std::shared_ptr<Attempt>& attempt) {
     attempt->answered = false;
-    attempt->deadline.expires_at(attempt->begin + longest_try_);
-    attempt->deadline.async_wait([this, attempt](const error_code& cancelled) {
-      if (!cancelled && !attempt->answered && !attempt->over)
-        give_up(attempt, unreachable(*attempt));
+    const auto end = attempt->begin + longest_try_;
+    // A silent address must not use up the time of the others.
+    const auto turn = longest_try_ / std::ssize(attempt->peer.endpoints);
+    attempt->deadline.expires_at(std::min(end, Clock::now() + turn));
+    attempt->deadline.async_wait([this, attempt, end](const error_code& cancelled) {
+      if (cancelled || attempt->answered || attempt->over) return;
+      if (Clock::now() >= end) return give_up(attempt, unreachable(*attempt));
+      error_code ignored;
+      attempt->socket.close(ignored);  // its handler tries the next one
     });
   }
 
@@ -250,7 +264,7 @@ class Connector::State {
     if (out_of_descriptors(error)) return give_up(attempt, no_descriptors());
     error_code ignored;
     attempt->socket.close(ignored);
-    attempt->obstacle = error;
+    if (error != asio::error::operation_aborted) attempt->obstacle = error;
     const bool refused = error == asio::error::connection_refused;
     const auto tried = Clock::now() - attempt->begin;
     if (tried >= longest_try_ || (refused && tried >= longest_refusal)) {

@@ -47,6 +47,11 @@ boost::asio::ip::address_v6::bytes_type bytes_of(const boost::asio::ip::address&
                          : make_address_v6(boost::asio::ip::v4_mapped, address.to_v4()).to_bytes();
 }
 
+bool has_address(const Contact& contact, const std::string& address) {
+  return std::ranges::find(contact.endpoints, address, &Endpoint::address) !=
+         contact.endpoints.end();
+}
+
 }  // namespace
 
 std::string to_text(const Contact& contact) {
@@ -72,11 +77,13 @@ Contact parse_contact(std::string_view text) {
 }
 
 bool share_network(const Endpoint& a, const Endpoint& b) {
-  boost::system::error_code not_numeric;
-  const auto left = boost::asio::ip::make_address(a.address, not_numeric);
-  const auto right = boost::asio::ip::make_address(b.address, not_numeric);
-  const bool comparable = !not_numeric && a.prefix > 0 && a.prefix == b.prefix &&
-                          left.is_v6() == right.is_v6() &&
+  boost::system::error_code left_wrong;
+  boost::system::error_code right_wrong;
+  const auto left = boost::asio::ip::make_address(a.address, left_wrong);
+  const auto right = boost::asio::ip::make_address(b.address, right_wrong);
+  const int longest = left.is_v6() ? 128 : 32;
+  const bool comparable = !left_wrong && !right_wrong && a.prefix > 0 && a.prefix <= longest &&
+                          a.prefix == b.prefix && left.is_v6() == right.is_v6() &&
                           !(left.is_v6() && left.to_v6().is_link_local());
   if (!comparable) return false;
   constexpr int before_v4 = 96;
@@ -90,12 +97,18 @@ bool share_network(const Endpoint& a, const Endpoint& b) {
 }
 
 bool share_machine(const Contact& a, const Contact& b) {
-  return std::ranges::any_of(a.endpoints, [&](const Endpoint& own) {
-    return std::ranges::find(b.endpoints, own.address, &Endpoint::address) != b.endpoints.end();
-  });
+  const auto are_among = [](const Contact& some, const Contact& all) {
+    return std::ranges::all_of(
+        some.endpoints, [&](const Endpoint& each) { return has_address(all, each.address); });
+  };
+  return are_among(a, b) || are_among(b, a);
 }
 
 Contact for_socket(Contact peer, const Contact& here, int socket) {
+  // Bridges of containers have the same address on every machine.
+  if (!share_machine(peer, here))
+    std::erase_if(peer.endpoints,
+                  [&](const Endpoint& each) { return has_address(here, each.address); });
   const auto others = std::ranges::stable_partition(peer.endpoints, [&](const Endpoint& each) {
     return std::ranges::any_of(here.endpoints,
                                [&](const Endpoint& own) { return share_network(own, each); });

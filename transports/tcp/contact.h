@@ -29,9 +29,9 @@ std::string to_text(const Contact& contact);
 /// Throws Error{bootstrap} for text that to_text() does not make.
 Contact parse_contact(std::string_view text);
 
-/// Two addresses of one network, which is not just one link.
+/// Two addresses of one network. Link-local addresses never count.
 bool share_network(const Endpoint& a, const Endpoint& b);
-/// Whether both run on one machine, as far as addresses tell.
+/// Whether both run on one machine, as far as addresses tell: one has all addresses of the other.
 bool share_machine(const Contact& a, const Contact& b);
 
 /// The peer's endpoints for its socket number `socket` as seen from `here`: those in a network that
