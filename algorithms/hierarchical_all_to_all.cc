@@ -1,6 +1,6 @@
 // Hierarchical all_to_all. Blocks for the rank number k of any host first go to the rank of the own
 // host that carries for k: number k mod L, where L ranks are. It sends each destination the blocks of
-// all L ranks in one message. So a rank sends H-1 messages over its port, not (H-1) L.
+// all L ranks in one message. So on H hosts alike a rank sends H-1 messages over its port, not (H-1) L.
 //
 //   hosts {0 1} and {2 3}    inside   0 gives 1 its block for 3, 1 gives 0 its block for 2
 //                            across   0 sends 2 the blocks 0>2 and 1>2, and so on
@@ -81,7 +81,6 @@ class AllToAll {
       : across_(*composition.across),
         inside_(*find_algorithm(Collective::all_to_all, composition.inside)),
         hosts_(hosts),
-        rank_(rank),
         host_(hosts.host_of(rank)),
         index_(hosts.index_of(rank)),
         size_(hosts.size(host_)),
@@ -214,7 +213,6 @@ class AllToAll {
   const Algorithm& across_;
   const Algorithm& inside_;
   const Hosts& hosts_;
-  int rank_;
   int host_;
   int index_;
   int size_;
@@ -236,6 +234,7 @@ Steps hierarchical_all_to_all(Composition composition, std::shared_ptr<const Hos
 }
 
 int longest_bundle(const Hosts& hosts) {
+  if (hosts.largest() == 1) return 1;
   int fewest = hosts.largest();
   for (int host = 0; host < hosts.count(); ++host)
     if (hosts.size(host) > 1) fewest = std::min(fewest, hosts.size(host));

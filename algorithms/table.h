@@ -22,11 +22,11 @@ struct CostLine {
   std::string_view reduced;  ///< elements combined, in N, e.g. "(P-1)/P"
 };
 
-/// How a block (see core/schedule/layout.h) is cut into chunks.
+/// How a block (see core/schedule/layout.h) is cut into chunks, and how it travels.
 struct BlockCut {
   bool by_rank = false;  ///< one piece for each rank
   int lanes = 1;         ///< each piece again, one part for each lane
-  bool bundled = false;  ///< not cut: messages hold several blocks
+  bool bundled = false;  ///< it shares messages with other blocks, and is not cut
 };
 
 struct Algorithm {

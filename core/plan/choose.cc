@@ -116,14 +116,15 @@ const Rule* find_rule(std::span<const Rule> table, Collective collective, const 
   return nullptr;
 }
 
-/// All that may carry a collective: hierarchical ones where hosts have several ranks, or they are
-/// named.
+/// All that may carry a collective: hierarchical ones where hosts have several ranks, or the
+/// selection names some.
 std::vector<Composition> compositions(Collective collective, const Topology& around,
                                       const AlgorithmSelection& selection) {
   std::vector<Composition> all;
   for (const Algorithm& row : algorithms())
     if (row.collective == collective) all.push_back({.across = &row});
-  if (!selection.excludes(collective) || Hosts(around).have_two_levels())
+  const bool names_some = selection.restricts(collective) && !selection.excludes(collective);
+  if (names_some || Hosts(around).have_two_levels())
     std::ranges::copy(hierarchical_compositions(collective), std::back_inserter(all));
   return all;
 }

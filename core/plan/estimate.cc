@@ -53,8 +53,10 @@ double seconds_of_bytes(const CostCounts& counts, double bytes, double beta, dou
 /// What a rank's part of a collective inside its host costs. The ranks of a host that share the work
 /// take turns as roots, so each sends and reduces as much, and all at once.
 CostCounts counts_inside(const Composition& composition, Collective what, int ranks) {
-  const Algorithm* const row = find_algorithm(what, composition.inside);
-  const CostCounts one = counts_of(row != nullptr ? *row : *find_algorithm(what, "linear"), ranks);
+  // Around vectors, blocks go straight inside a host, see hierarchical.cc.
+  const bool named = is_vector(what) || what == composition.across->collective;
+  const CostCounts one =
+      counts_of(*find_algorithm(what, named ? composition.inside : "linear"), ranks);
   if (composition.by_leaders()) return one;
   const double others = ranks - 1.0;
   return {std::max(one.alphas, busy * others), others / ranks,
@@ -64,10 +66,13 @@ CostCounts counts_inside(const Composition& composition, Collective what, int ra
 CostCounts counts_inside(const Composition& composition, int ranks, int hosts) {
   CostCounts sum;
   const InsideCollectives inside = composition.inside_collectives();
-  for (const std::optional<Collective>& what : {inside.before, inside.after}) {
+  for (const std::optional<Collective>* const each : {&inside.before, &inside.after}) {
+    const std::optional<Collective>& what = *each;
     if (!what || ranks < 2) continue;
     const CostCounts one = counts_inside(composition, *what, ranks);
-    const bool own_blocks = *what == Collective::gather || *what == Collective::scatter;
+    const bool last_of_all_to_all = *what == Collective::all_to_all && &what == &inside.after;
+    const bool own_blocks =
+        *what == Collective::gather || *what == Collective::scatter || last_of_all_to_all;
     sum.alphas += one.alphas;
     sum.sent += own_blocks ? one.sent / hosts : one.sent;
     sum.reduced += one.reduced;

@@ -1,5 +1,5 @@
-// Estimates of a collective's time from its algorithm's cost line, without running its steps. The
-// choice between hosts goes by them, and topologies that take too long to simulate.
+// Estimates of a collective's time from its algorithm's cost line, without running its steps. For
+// topologies whose simulation would take too long. The choice of algorithms does not go by them.
 #pragma once
 
 #include "algorithms/composition.h"

@@ -29,7 +29,13 @@ bool is_virtual(std::string_view name) {
                      [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-/// The leading ones of a mask.
+/// "eth0" of "eth0" and of its further address "eth0:1".
+std::string_view device_of(const InterfaceAddress& address) {
+  const std::string_view name = address.name;
+  return name.substr(0, name.find(':'));
+}
+
+/// The ones of a mask.
 int prefix_of(const sockaddr* mask) {
   if (mask == nullptr) return 0;
   const bool is_v6 = mask->sa_family == AF_INET6;
@@ -156,7 +162,8 @@ std::vector<InterfaceAddress> ports_in_turn(std::string_view pattern, AddressFam
   std::vector<InterfaceAddress> ports;
   for (const InterfaceAddress& each : choose_interfaces(pattern, family, present)) {
     const bool is_first = ports.empty();
-    const bool is_new = std::ranges::find(ports, each.name, &InterfaceAddress::name) == ports.end();
+    const bool is_new = std::ranges::none_of(
+        ports, [&](const InterfaceAddress& port) { return device_of(port) == device_of(each); });
     // A link-local address says nothing about which links lead to each other.
     const bool several = !pattern.empty() && !each.address.starts_with("fe80:");
     if (is_first || (several && is_new && distance(each) == distance(ports.front())))

@@ -48,6 +48,7 @@ TEST_CASE("ranks of a host take turns on the interfaces that are asked for") {
       {.name = "lo", .address = "127.0.0.1"},
       {.name = "eth0", .address = "10.0.0.1"},
       {.name = "eth0", .address = "fd00::1", .is_v6 = true},
+      {.name = "eth0:1", .address = "10.0.0.2"},
       {.name = "eth1", .address = "10.0.1.1", .numa_node = 1},
       {.name = "eth2", .address = "10.0.2.1", .numa_node = 1},
       {.name = "docker0", .address = "172.17.0.1"},

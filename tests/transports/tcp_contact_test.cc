@@ -1,9 +1,11 @@
-// The text in which ranks tell where they listen, and which of a peer's addresses they use.
+// Where ranks listen, the text in which they tell it, and which of a peer's addresses they use.
 #include <string>
 #include <vector>
 
+#include "core/settings/interface.h"
 #include "rondo/error.h"
 #include "tests/catch.h"
+#include "tests/transports/world.h"
 #include "transports/tcp/contact.h"
 
 namespace rondo::testing {
@@ -14,7 +16,7 @@ TEST_CASE("tcp: a contact survives its text form", "[transports]") {
   CHECK(tcp::parse_contact(tcp::to_text(contact)) == contact);
   for (const char* text :
        {"", "12", "12;", "xyz;10.0.0.1/8:1", "12;10.0.0.1/8", "12;10.0.0.1/8:70000", "12;:5",
-        "12;10.0.0.1/8:5x", "12;10.0.0.1:5", "12;10.0.0.1/x:5"}) {
+        "12;10.0.0.1/8:5x", "12;10.0.0.1:5", "12;10.0.0.1/x:5", "12;10.0.0.1/-1:5"}) {
     CAPTURE(text);
     CHECK_THROWS_AS(tcp::parse_contact(text), Error);
   }
@@ -47,6 +49,29 @@ TEST_CASE("tcp: sockets take turns on the networks that both ranks are in", "[tr
   CHECK(tcp::for_socket(same_bridge, here, 0).endpoints ==
         std::vector<tcp::Endpoint>{{"10.0.0.7", 9, 24}});
   CHECK_FALSE(tcp::share_network({"10.0.0.1", 1, 33}, {"10.0.0.1", 1, 33}));
+}
+
+TEST_CASE("tcp: an interface that is not there is a configuration error", "[transports]") {
+  Doorbell doorbell;
+  const TransportSettings settings{.interface = "=nosuch0", .doorbell = &doorbell};
+  CHECK_THROWS_AS(find_transport("tcp")->make(settings), Error);
+  const TransportSettings loopback{.interface = "=lo", .doorbell = &doorbell};
+  const tcp::Contact contact = tcp::parse_contact(find_transport("tcp")->make(loopback)->address());
+  CHECK(contact.endpoints.front().address == "127.0.0.1");
+}
+
+TEST_CASE("tcp: the address that others connect to is of the family that is asked for",
+          "[transports]") {
+  Doorbell doorbell;
+  for (const InterfaceAddress& each : interface_addresses()) {
+    if (each.name != "lo") continue;
+    const TransportSettings settings{.interface = "=lo",
+                                     .family = each.is_v6 ? AddressFamily::v6 : AddressFamily::v4,
+                                     .doorbell = &doorbell};
+    const tcp::Contact contact =
+        tcp::parse_contact(find_transport("tcp")->make(settings)->address());
+    CHECK((contact.endpoints.front().address.find(':') != std::string::npos) == each.is_v6);
+  }
 }
 
 }  // namespace rondo::testing

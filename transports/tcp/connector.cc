@@ -89,9 +89,10 @@ class Connector::State {
         longest_try_(std::min(most_time, settings.timeout / 2)),
         on_arrival_(std::move(on_arrival)) {
     contact_.magic = random_number();
+    const int node = settings.interface.empty() ? -1 : process_numa_node();  // of use for several
     for (const InterfaceAddress& port :
          ports_in_turn(settings.interface, settings.family, interface_addresses(),
-                       settings.index_on_host, process_numa_node()))
+                       settings.index_on_host, node))
       listen_if_possible(port);
   }
 
@@ -147,8 +148,8 @@ class Connector::State {
   }
 
   void listen(const InterfaceAddress& port) try {
-    const asio::ip::tcp::endpoint endpoint(asio::ip::make_address(port.address), 0);
     asio::ip::tcp::acceptor& acceptor = acceptors_.emplace_back(context_);
+    const asio::ip::tcp::endpoint endpoint(asio::ip::make_address(port.address), 0);
     acceptor.open(endpoint.protocol());
     close_on_exec(acceptor.native_handle());
     pacing_.begin(acceptor.native_handle());

@@ -35,9 +35,9 @@ Endpoint parse_endpoint(std::string_view part, std::string_view whole) {
   }
   const std::size_t slash = address.find('/');
   if (slash == std::string_view::npos) throw_malformed(whole);
+  const auto prefix = parse_number<std::uint8_t>(address.substr(slash + 1), 10, whole);
   return {std::string(address.substr(0, slash)),
-          parse_number<std::uint16_t>(part.substr(colon + 1), 10, whole),
-          parse_number<int>(address.substr(slash + 1), 10, whole)};
+          parse_number<std::uint16_t>(part.substr(colon + 1), 10, whole), prefix};
 }
 
 /// The bytes of an address, those of IPv4 as they stand in IPv6.
