@@ -49,7 +49,7 @@ void add_interfaces(const std::filesystem::path& system, Host& host) {
     const int speed = number_in(folder / "speed");
     host.ports.push_back({.name = each.name,
                           .beta = speed > 0 ? bits_in_byte / (speed * megabit) : 0,
-                          .socket = each.numa_node});
+                          .socket = device_numa_node(folder / "device")});
   }
 }
 
