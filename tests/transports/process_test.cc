@@ -80,17 +80,17 @@ void check_lost(Call call) {
 
 // UBSan, which comes with ASan here, opens a pipe to look at an object's type.
 #if !defined(__SANITIZE_ADDRESS__)
-/// No further file descriptor can be had while this lives.
-class NoDescriptors {
+/// At most `left` further file descriptors can be had while this lives.
+class FewDescriptors {
  public:
-  NoDescriptors() {
+  explicit FewDescriptors(int left) {
     const int lowest_free = ::dup(0);
     ::close(lowest_free);
     ::getrlimit(RLIMIT_NOFILE, &old_);
-    const rlimit limit{static_cast<rlim_t>(lowest_free), old_.rlim_max};
+    const rlimit limit{static_cast<rlim_t>(lowest_free + left), old_.rlim_max};
     ::setrlimit(RLIMIT_NOFILE, &limit);
   }
-  ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &old_); }
+  ~FewDescriptors() { ::setrlimit(RLIMIT_NOFILE, &old_); }
 
  private:
   rlimit old_{};
@@ -103,7 +103,7 @@ TEST_CASE("no file descriptors left is said so", "[transports]") {
   std::optional<Error> failure;
   {
     // Nothing is checked in here: a failing check may need a descriptor itself.
-    const NoDescriptors none;
+    const FewDescriptors none(0);
     try {
       SendChannel& out = world[0].sender(1, 0);
       world.until([&] { return !out.acquire().empty(); });
@@ -115,6 +115,23 @@ TEST_CASE("no file descriptors left is said so", "[transports]") {
   CHECK(failure->code() == ErrorCode::system);
   CHECK(failure->message() == "out of file descriptors");
   CHECK(failure->remedy() == "raise the limit of open files (ulimit -n)");
+}
+
+TEST_CASE("a transport that cannot be made for want of descriptors says so", "[transports]") {
+  const Variant variant = GENERATE(from_range(crossing_variants()));
+  const int left = GENERATE(range(0, 10));
+  CAPTURE(variant.name, left);
+  Doorbell doorbell;
+  ErrorCode code = ErrorCode::system;
+  {
+    const FewDescriptors few(left);
+    try {
+      variant.kind->make({.rank = 0, .ranks = 2, .doorbell = &doorbell});
+    } catch (const Error& error) {
+      code = error.code();
+    }
+  }
+  CHECK(code == ErrorCode::system);
 }
 #endif
 

@@ -142,13 +142,13 @@ class Connector::State {
   void listen_if_possible(const InterfaceAddress& port) try {
     listen(port);
   } catch (const Error& error) {
-    acceptors_.pop_back();
     if (contact_.endpoints.empty()) throw;
     warn("goes on without " + port.name + ": " + error.message());
   }
 
   void listen(const InterfaceAddress& port) try {
-    asio::ip::tcp::acceptor& acceptor = acceptors_.emplace_back(context_);
+    std::list<asio::ip::tcp::acceptor> made;  // not among acceptors_ before it listens
+    asio::ip::tcp::acceptor& acceptor = made.emplace_back(context_);
     const asio::ip::tcp::endpoint endpoint(asio::ip::make_address(port.address), 0);
     acceptor.open(endpoint.protocol());
     close_on_exec(acceptor.native_handle());
@@ -156,6 +156,7 @@ class Connector::State {
     acceptor.bind(endpoint);
     acceptor.listen();
     contact_.endpoints.push_back({port.address, acceptor.local_endpoint().port(), port.prefix});
+    acceptors_.splice(acceptors_.end(), made);
     accept(acceptor);
   } catch (const boost::system::system_error& error) {
     if (out_of_descriptors(error.code())) throw no_descriptors();
