@@ -26,7 +26,6 @@ class Variant:
 RONDO = Variant("rondo", "rondo", "heap", False)
 ALLOCATE = Variant("allocate", "rondo", "allocate", False)
 OPENMPI = Variant("openmpi", "openmpi", "heap")
-OPENMPI_HAN = Variant("openmpi han", "openmpi:han", "heap")  # its module that knows of hosts
 MPICH = Variant("mpich", "mpich", "heap")
 GLOO_RING = Variant("gloo", "gloo", "ring")
 GLOO_BCUBE = Variant("gloo bcube", "gloo", "bcube")
@@ -37,6 +36,13 @@ SOCKET_PAIR = Variant("socket pair", "sockets", "two", False)
 
 LAUNCHERS = {"rondo": None, "copy": None, "sockets": None, "gloo": None, "openmpi": "mpirun.openmpi",
              "mpich": "mpirun.mpich"}
+
+
+def openmpi_modules(collective):
+    """Open MPI's modules of collectives that are not its default: han, which knows of hosts, and
+    adapt, which overlaps the parts of a tree."""
+    names = ["han"] + (["adapt"] if collective == "broadcast" else [])
+    return [Variant(f"openmpi {name}", f"openmpi:{name}", "heap") for name in names]
 
 
 def variants(link, collective):

@@ -19,6 +19,12 @@ def by_round(cell, key="us"):
     return [] if not cell or "failure" in cell else cell[key]
 
 
+def ranks_on(section):
+    """How many ranks each host has, in a run over hosts."""
+    hosts = section.get("hosts", section["ranks"])  # once a number
+    return hosts if isinstance(hosts, list) else [section["ranks"] // hosts] * hosts
+
+
 class Row:
     """One size of a section."""
 
@@ -27,7 +33,7 @@ class Row:
         self.link, self.ranks = section["link"], section["ranks"]
         self.collective = section["collective"]
         self.copy_ranks = section["copy_ranks"]
-        self.hosts = section.get("hosts", section["ranks"])  # of a run over hosts
+        self.ranks_on, self.ports = ranks_on(section), section.get("ports", 1)
 
     def rounds(self, name, key="us"):
         return by_round(self.cells.get(name), key)

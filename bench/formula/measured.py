@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 
-from testbed import AGENT, INTERFACE
+from testbed import AGENT
 
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 LIMIT = 300  # seconds for one measurement
@@ -106,11 +106,11 @@ class Programs:
         return {"RONDO_SLOT_BYTES": str(self._slice)} if self._slice else {}
 
     def _perf(self, program, size, calls, more):
-        hosts = ",".join(f"{host}:1" for host in self._testbed.names())
         with tempfile.TemporaryDirectory() as scratch:
             report = pathlib.Path(scratch) / "report.json"
-            self._output([*self._before, str(self._folder / "rondorun"), "--hosts", hosts,
-                          "--ssh", str(AGENT), "--env", f"RONDO_SOCKET_IFNAME=={INTERFACE}",
+            self._output([*self._before, str(self._folder / "rondorun"), "--hosts", self._testbed.slots(),
+                          "--ssh", str(AGENT),
+                          "--env", f"RONDO_SOCKET_IFNAME=={self._testbed.interfaces()}",
                           *(f"--env={name}={value}" for name, value in self._settings().items()),
                           str(self._folder / program), "-b", str(size), "-e", str(size),
                           "-n", str(calls), "-w", "1", "-c", "0", "-J", str(report), *more],

@@ -1,7 +1,7 @@
 """Starts each library's job on every host of a testbed."""
 import sys
 
-from testbed import AGENT, FOLDER, INTERFACE
+from testbed import AGENT, FOLDER
 
 COMPARE = FOLDER.parents[1] / "bench" / "compare"
 sys.path.insert(0, str(COMPARE))
@@ -12,28 +12,28 @@ from measure import Section  # noqa: E402
 
 def rondo_command(testbed, folder):
     return [str(folder / "rondorun"), "--hosts", testbed.slots(), "--ssh", str(AGENT),
-            "--env", f"RONDO_SOCKET_IFNAME=={INTERFACE}"]
+            "--env", f"RONDO_SOCKET_IFNAME=={testbed.interfaces()}"]
 
 
 def openmpi_command(testbed, module):
-    """Open MPI's daemons and its data are told the interface: the hosts' loopbacks look alike. Ranks
-    on shared cores yield, as Open MPI itself decides where it can see that they share. `module`:
-    "han", which knows of hosts, in place of the default one."""
-    inside = "" if testbed.ranks_per_host == 1 else "," + libraries.openmpi_shared_memory()
+    """Open MPI's daemons and its data are told the interfaces: the hosts' loopbacks look alike. Ranks
+    on shared cores yield, as Open MPI itself decides where it can see that they share. `module`: one
+    of its modules of collectives, "" for its own choice."""
+    inside = "" if max(testbed.ranks_on) == 1 else "," + libraries.openmpi_shared_memory()
     chosen = ["--mca", f"coll_{module}_priority", "100"] if module else []
     return testbed.on(0, "mpirun.openmpi", "--allow-run-as-root", "-n", testbed.ranks, "--host",
                       testbed.slots(), "--mca", "plm_rsh_agent", AGENT,
-                      "--mca", "oob_tcp_if_include", INTERFACE,
+                      "--mca", "oob_tcp_if_include", testbed.interfaces(),
                       "--mca", "pml", "ob1", "--mca", "btl", f"self,tcp{inside}",
-                      "--mca", "btl_tcp_if_include", INTERFACE,
+                      "--mca", "btl_tcp_if_include", testbed.interfaces(),
                       "--mca", "mpi_yield_when_idle", "1", "--bind-to", "none", *chosen)
 
 
 def mpich_command(testbed):
     return testbed.on(0, "mpiexec.hydra", "-launcher", "ssh", "-launcher-exec", AGENT,
-                      "-hosts", testbed.slots(), "-iface", INTERFACE,
+                      "-hosts", testbed.slots(), "-iface", "eth0",
                       "-n", testbed.ranks, "-genv", "UCX_TLS", "tcp,self",
-                      "-genv", "UCX_NET_DEVICES", INTERFACE)
+                      "-genv", "UCX_NET_DEVICES", testbed.interfaces())
 
 
 def processes(library, testbed, folder, socket, scratch):
@@ -43,9 +43,10 @@ def processes(library, testbed, folder, socket, scratch):
     driver = str(folder / f"compare_{library}")
     inside = {"TESTBED_NAME": testbed.name}
     if library == "gloo":
-        return [(testbed.on(rank // testbed.ranks_per_host, driver, socket),
+        return [(testbed.on(host, driver, socket),  # gloo uses one interface
                  dict(inside, RANK=str(rank), WORLD_SIZE=str(testbed.ranks), GLOO_STORE=scratch,
-                      GLOO_INTERFACE=INTERFACE)) for rank in range(testbed.ranks)]
+                      GLOO_INTERFACE="eth0"))
+                for rank, host in enumerate(testbed.host_of_ranks())]
     if part and library == "rondo":
         inside["RONDO_ALGORITHM"] = part
     launcher = {"rondo": lambda: rondo_command(testbed, folder),
@@ -63,8 +64,8 @@ class HostsSection(Section):
 
     def variants(self, collective):
         known = libraries.variants(self.link, collective)
-        if self._testbed.ranks_per_host > 1:
-            known.append(libraries.OPENMPI_HAN)
+        if max(self._testbed.ranks_on) > 1:
+            known += libraries.openmpi_modules(collective)
         return [variant for variant in known if self.available(variant)]
 
     def _start(self, library):

@@ -5,7 +5,6 @@ import subprocess
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "tests" / "testbed"
 AGENT = FOLDER / "agent"
-INTERFACE = "eth0"
 
 
 class Unable(Exception):
@@ -15,25 +14,31 @@ class Unable(Exception):
 class Testbed:
     """A context manager."""
 
-    def __init__(self, hosts, rate, ranks_per_host=1):
-        self.hosts, self.rate, self.ranks_per_host = hosts, rate, ranks_per_host
-        self.ranks = hosts * ranks_per_host
+    def __init__(self, ranks_on, rate, ports=1):
+        """`ranks_on`: how many ranks each host has."""
+        self.ranks_on, self.rate, self.ports = ranks_on, rate, ports
+        self.hosts, self.ranks = len(ranks_on), sum(ranks_on)
         self.name = f"bench-{os.getpid()}"
 
     def __enter__(self):
-        self._run("up", "--hosts", str(self.hosts), "--rate", self.rate, "--owner",
-                  str(os.getpid()))
+        self._run("up", "--hosts", str(self.hosts), "--rate", self.rate, "--interfaces",
+                  str(self.ports), "--owner", str(os.getpid()))
         return self
 
     def __exit__(self, kind, value, trace):
         self._run("down")
 
-    def names(self):
-        return [f"h{host}" for host in range(self.hosts)]
-
     def slots(self):
         """"h0:4,h1:4", as launchers take it."""
-        return ",".join(f"{host}:{self.ranks_per_host}" for host in self.names())
+        return ",".join(f"h{host}:{ranks}" for host, ranks in enumerate(self.ranks_on))
+
+    def host_of_ranks(self):
+        """Each rank's host."""
+        return [host for host, ranks in enumerate(self.ranks_on) for _ in range(ranks)]
+
+    def interfaces(self):
+        """"eth0,eth1": those with limited links."""
+        return ",".join(f"eth{port}" for port in range(self.ports))
 
     def on(self, host, *words):
         """The command that runs `words` on a host."""

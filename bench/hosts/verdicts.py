@@ -1,4 +1,5 @@
 """The bars of a comparison over hosts, and its tables: pure functions on results."""
+import layout
 import summary
 import tables
 
@@ -6,7 +7,7 @@ LEAST_OF_LINK = 0.95      # of the link's payload rate, by the busbw of an all-r
 LINK_SIZE = 64 << 20      # ... of this many bytes
 MOST_OF_PEER = 1.0        # times Open MPI's and gloo's time, at every size
 COLUMNS = ["rondo", "openmpi", "mpich", "gloo"]
-PEERS = {"openmpi": ["openmpi", "openmpi han"], "mpich": ["mpich"], "gloo": ["gloo", "gloo bcube"]}
+PEERS = {"openmpi": ["openmpi", "openmpi han", "openmpi adapt"], "mpich": ["mpich"], "gloo": ["gloo", "gloo bcube"]}
 JUDGED = ["openmpi", "gloo"]
 
 
@@ -15,13 +16,26 @@ def ratios(row):
     return {peer: row.ratio("rondo", row.best(names)) for peer, names in PEERS.items()}
 
 
+def least_through_a_host(collective, ranks_on):
+    """How often the buffer's size has to go in or out at the busiest host. Ranks of a host hold as much
+    as others, but an all_reduce or a broadcast need not send a host's vector twice."""
+    hosts, ranks = len(ranks_on), sum(ranks_on)
+    if collective == "all_reduce":
+        return 2 * (hosts - 1) / hosts
+    if collective == "broadcast":
+        return 1.0
+    if collective == "all_to_all":
+        return max(here * (ranks - here) for here in ranks_on) / ranks
+    return (ranks - min(ranks_on)) / ranks
+
+
 def share_of_link(row, link_rate):
-    """Of what a host must send at least, whatever its number of ranks, in the link's time."""
+    """Of what goes through the busiest host at least, in the time of its links."""
     ours = row.time("rondo")
     if ours is None:
         return None
-    sharing = row.ranks // row.hosts if row.collective == "all_to_all" else 1
-    return sharing * summary.busbw(row.collective, row.hosts, row.size, ours) / link_rate
+    least = least_through_a_host(row.collective, row.ranks_on) * row.size
+    return least / ours * 1e-3 / link_rate / row.ports
 
 
 def verdicts(row, link_rate):
@@ -43,8 +57,8 @@ def verdict_text(found):
 
 def columns_of(section):
     """Libraries, or the algorithms of rondo that were measured."""
-    names = {name for row in section["rows"] for name in row["variants"]} - {"gloo bcube", "openmpi han"}
-    others = sorted(names - set(COLUMNS))
+    names = {name for row in section["rows"] for name in row["variants"]}
+    others = sorted(names - {name for peer in PEERS.values() for name in peer} - {"rondo"})
     return ["rondo", *others] if others else COLUMNS
 
 
@@ -56,7 +70,8 @@ def header(columns):
 
 def table_row(row, columns, link_rate):
     line = summary.summarize(row)
-    cells = [tables.size_text(row.size)] + [tables.time_text(line, name) for name in columns]
+    shown = [row.best(PEERS.get(name, [name])) or name for name in columns]
+    cells = [tables.size_text(row.size)] + [tables.time_text(line, name) for name in shown]
     share = share_of_link(row, link_rate)
     share_text = "-" if share is None else f"{100 * share:.1f}"
     if columns != COLUMNS:
@@ -72,10 +87,9 @@ def rows_of(section):
 def section_text(section, link_rate):
     columns = columns_of(section)
     rows = rows_of(section)
-    hosts = section.get("hosts", section["ranks"])
-    text = [f"{section['collective']}, float32, {hosts} hosts with {section['ranks'] // hosts} rank(s) each: "
-            "us of the slowest rank; ratios are medians over rounds [min..max]; % of link: what a host "
-            "must send at least / rate of one TCP stream"]
+    text = [f"{section['collective']}, float32, {layout.text(summary.ranks_on(section))} ranks: us of the "
+            "slowest rank; ratios are medians over rounds [min..max]; % of link: what goes through "
+            "the busiest host at least / rate of one TCP stream a port"]
     if rows:
         lines = [table_row(row, columns, link_rate) for row in rows]
         text += tables.aligned([header(columns), *lines])
