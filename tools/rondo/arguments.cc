@@ -71,18 +71,6 @@ std::vector<int> parse_ranks(std::string_view text, std::string_view option) {
   return {ranks.begin(), ranks.end()};
 }
 
-std::string ranks_text(const std::vector<int>& ranks) {
-  std::string words;
-  for (std::size_t i = 0; i < ranks.size();) {
-    std::size_t end = i + 1;
-    while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) ++end;
-    words += (words.empty() ? "" : ",") + std::to_string(ranks[i]);
-    if (end - i > 1) words += "-" + std::to_string(ranks[end - 1]);
-    i = end;
-  }
-  return words;
-}
-
 double parse_bytes(std::string_view text) {
   const std::string digits(text);
   char* end = nullptr;

@@ -19,9 +19,6 @@ inline constexpr int most_ranks = 1 << 20;
 /// "4", "1-64", "4,7,1-16,1024": ascending, without duplicates.
 std::vector<int> parse_ranks(std::string_view text, std::string_view option = "--ranks");
 
-/// The inverse: "1-16,1024".
-std::string ranks_text(const std::vector<int>& ranks);
-
 /// "64", "8K", "1.5M", "2G" (powers of 1024).
 double parse_bytes(std::string_view text);
 

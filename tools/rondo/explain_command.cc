@@ -45,10 +45,13 @@ void write_svg(const std::string& svg, const std::string& path) {
 
 /// The exit status: 1 where the schedule is wrong.
 int explain_one(const ExplainArguments& arguments) {
-  const Schedule schedule = schedule_of(arguments);
-  if (!arguments.svg.empty()) return write_svg(animation_svg(schedule), arguments.svg), 0;
+  const Topology topology = topology_of(arguments.where, arguments.ranks);
+  const Schedule schedule = schedule_of(arguments, topology);
+  const std::vector<ShownHost> hosts = shown_hosts(topology);
+  if (!arguments.svg.empty()) return write_svg(animation_svg(schedule, hosts), arguments.svg), 0;
   refuse_endless(schedule);
-  const ExplainOptions options = options_of(arguments, schedule);
+  ExplainOptions options = options_of(arguments, schedule);
+  options.hosts = hosts;
   if (schedule.ranks > most_silent_ranks)
     std::fprintf(stderr,
                  "rondo: running through every step of %d ranks can take minutes; `rondo simulate` "
@@ -89,10 +92,24 @@ std::optional<Costs> page_costs(const PageArguments& arguments, int ranks) {
       .alpha = link.alpha.median, .beta = link.beta(bytes), .gamma = link.combined(bytes) * crowd};
 }
 
+/// By which option the ranks and their hosts were given.
+std::string ranks_option(const ExplainArguments& arguments) {
+  if (!arguments.where.hosts.empty()) return "--hosts " + arguments.where.hosts;
+  if (!arguments.where.topology.empty()) return "--topology " + arguments.where.topology;
+  return "--ranks " + std::to_string(arguments.ranks);
+}
+
 void write_page_of(const ExplainArguments& arguments, const PageArguments& page) {
-  const Schedule schedule = schedule_of(arguments);
+  Topology topology = topology_of(arguments.where, arguments.ranks);
+  const Schedule schedule = schedule_of(arguments, topology);
+  topology.ranks = schedule.ranks;  // a file has its own number
   const auto costs = page_costs(page, schedule.ranks);
-  write_explained_page(schedule, !arguments.file.empty(), page, costs);
+  write_explained_page({.schedule = schedule,
+                        .own_text = !arguments.file.empty(),
+                        .topology = topology,
+                        .ranks = ranks_option(arguments),
+                        .costs = costs},
+                       page);
   if (costs)
     std::printf("the clock of the page, from %s: %s\n", page.profile.c_str(),
                 costs_text(*costs).c_str());

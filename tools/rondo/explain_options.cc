@@ -112,13 +112,12 @@ CostFormulas formulas_of(const Schedule& schedule) {
   return {row->cost.rounds, row->cost.hops, row->cost.sent, {}, row->cost.reduced};
 }
 
-Schedule schedule_of(const ExplainArguments& arguments) {
+Schedule schedule_of(const ExplainArguments& arguments, const Topology& topology) {
   if (arguments.collective.empty() == arguments.file.empty())
     reject("there is nothing to explain",
            "either COLLECTIVE or --file FILE, e.g. rondo explain all_reduce");
   if (!arguments.file.empty()) return read_schedule(arguments.file);
-  return build_schedule(arguments.collective, arguments.algorithm,
-                        topology_of(arguments.where, arguments.ranks), arguments.root);
+  return build_schedule(arguments.collective, arguments.algorithm, topology, arguments.root);
 }
 
 ExplainOptions options_of(const ExplainArguments& arguments, const Schedule& schedule) {

@@ -29,9 +29,9 @@ struct ExplainArguments {
 /// A row's cost line, for render().
 CostFormulas formulas_of(const Schedule& schedule);
 
-/// The schedule that the arguments ask for. Throws Error{invalid_argument} that lists the known
-/// values.
-Schedule schedule_of(const ExplainArguments& arguments);
+/// The schedule that the arguments ask for, on the topology that they say. Throws
+/// Error{invalid_argument} that lists the known values.
+Schedule schedule_of(const ExplainArguments& arguments, const Topology& topology);
 
 /// Sizes and inputs. Throws Error{invalid_argument} for a count of 0, an unknown type, or a wrong
 /// number of values.

@@ -56,6 +56,19 @@ std::vector<std::string> words_of(const std::string& text) {
   return words;
 }
 
+std::string ranks_text(const std::vector<int>& ranks, std::string_view between) {
+  std::string words;
+  for (std::size_t i = 0; i < ranks.size();) {
+    std::size_t end = i + 1;
+    while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) ++end;
+    if (!words.empty()) words += between;
+    words += std::to_string(ranks[i]);
+    if (end - i > 1) words += "-" + std::to_string(ranks[end - 1]);
+    i = end;
+  }
+  return words;
+}
+
 std::string wrapped(const std::string& first, const std::vector<std::string>& words,
                     std::size_t indent, std::size_t width) {
   std::string text = first;

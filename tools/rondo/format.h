@@ -34,6 +34,9 @@ std::string bytes_text(double bytes);
 
 std::string padded(std::string text, std::size_t width);
 
+/// "0-3,12": ascending numbers, several in a row by the first and the last.
+std::string ranks_text(const std::vector<int>& ranks, std::string_view between = ",");
+
 /// What stands between blanks.
 std::vector<std::string> words_of(const std::string& text);
 

@@ -11,11 +11,13 @@ import unittest
 from browser import browser
 from editing import Editing
 from every_algorithm import EveryAlgorithm
+from on_hosts import OnHosts
 from playing import Comparing, Playing
 from reading import Learning, WithoutAMouse
 from real_run import RealRun
 
-__all__ = ["Comparing", "Editing", "EveryAlgorithm", "Learning", "Playing", "RealRun", "WithoutAMouse"]
+__all__ = ["Comparing", "Editing", "EveryAlgorithm", "Learning", "OnHosts", "Playing", "RealRun",
+           "WithoutAMouse"]
 
 if __name__ == "__main__":
     try:

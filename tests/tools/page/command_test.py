@@ -75,6 +75,16 @@ class WritingPages(unittest.TestCase):
         self.refused(["cannot write", "no/folder"], "all_reduce", "--html", folder / "no/folder/x")
         self.assertFalse((folder / "none.html").exists())
 
+    def test_refuses_hosts_that_are_none(self):
+        page = ["--html", folder / "none.html"]
+        self.refused(["--hosts", "--ranks"], "all_reduce", "-n", 8, "--hosts", "2x3", *page)
+        self.refused(["'0'", "--hosts 2x0"], "all_reduce", "--hosts", "2x0", *page)
+        self.refused(["65 ranks do not fit"], "all_reduce", "--hosts", "5x13", *page)
+        self.refused(["no such file"], "all_reduce", "--topology", folder / "none", *page)
+        self.refused(["no algorithm 'hierarchical(one_shot,rng)'", "recursive_doubling"], "all_reduce",
+                     "--hosts", "2x2", "--compare", "hierarchical(one_shot,rng)", *page)
+        self.assertFalse((folder / "none.html").exists())
+
     def test_refuses_what_only_tables_have(self):
         self.assertEqual(rondo("explain", "all_reduce", "--html", folder / "x", "--count", 4)[0], 2)
         self.assertFalse((folder / "x").exists())

@@ -31,6 +31,19 @@ def with_class(root, name):
     return [each for each in root.iter() if name in each.get("class", "").split()]
 
 
+def rectangle(each):
+    x, y, width, height = (float(each.get(name)) for name in ("x", "y", "width", "height"))
+    return x, y, x + width, y + height
+
+
+def within(inner, outer):
+    return all(inner[i] >= outer[i] and inner[i + 2] <= outer[i + 2] for i in (0, 1))
+
+
+def apart(one, other):
+    return any(one[i + 2] < other[i] or other[i + 2] < one[i] for i in (0, 1))
+
+
 class Pictures(unittest.TestCase):
     def check(self, collective, algorithm, ranks):
         """Well-formed; one moving element for each message; every class has its key frames."""
@@ -53,6 +66,31 @@ class Pictures(unittest.TestCase):
                 for ranks in (2, 5):
                     with self.subTest(collective=collective, algorithm=name, ranks=ranks):
                         self.check(collective, name, ranks)
+
+    def test_ranks_stand_in_their_hosts(self):
+        for hosts, sizes in (("2x4", [4, 4]), ("4x2", [2] * 4), ("3+5", [3, 5]), ("1+7", [1, 7]),
+                             ("4x4", [4] * 4), ("3x1", [1] * 3)):
+            with self.subTest(hosts=hosts):
+                root = ElementTree.fromstring(
+                    svg_of("all_reduce", "-a", "hierarchical(ring,two_shot)", "--hosts", hosts))
+                frames, boxes = ([rectangle(each) for each in with_class(root, name)]
+                                 for name in ("host", "box"))
+                picture = (0, 0, float(root.get("width")), float(root.get("height")))
+                first = 0
+                for number, (frame, size) in enumerate(zip(frames, sizes, strict=True)):
+                    self.assertTrue(within(frame, picture))
+                    self.assertTrue(all(apart(frame, other) for other in frames[:number]))
+                    for rank, box in enumerate(boxes):
+                        own = first <= rank < first + size
+                        self.assertTrue((within if own else apart)(box, frame), (number, rank))
+                    first += size
+                words = [each.text for each in root.iter(SVG + "text")]
+                self.assertIn(f"host {len(sizes) - 1}", words)
+                self.assertIn(f"{sum(sizes)} ranks on {len(sizes)} hosts", words)
+
+    def test_one_host_is_no_box(self):
+        ring = ["all_reduce", "-a", "ring"]
+        self.assertEqual(svg_of(*ring, "--hosts", "4"), svg_of(*ring, "-n", 4))
 
     def test_the_largest(self):
         for collective, name in (("all_reduce", "ring"), ("all_reduce", "double_tree"),

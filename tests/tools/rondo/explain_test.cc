@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "core/topology/generate.h"
 #include "rondo/error.h"
 #include "tests/catch.h"
 #include "tests/schedule/handmade.h"
@@ -228,6 +229,32 @@ TEST_CASE("tables fit 80 columns up to 8 ranks, and are summed up beyond") {
   CHECK(render(explain(handmade::ring(100)), {})
             .find("reduce-scatter            99        9900   "
                   "99 messages, 0.99 N") != std::string::npos);
+}
+
+TEST_CASE("hosts are named below the heading, where there are several") {
+  const auto text_on = [](const Topology& topology) {
+    return render(explain(handmade::ring(topology.ranks), {.hosts = shown_hosts(topology)}),
+                  ring_cost);
+  };
+  const auto has = [](const std::string& text, const std::string& words) {
+    INFO(text);
+    CHECK(widest(text) <= 80);
+    CHECK(text.find(words) != std::string::npos);
+  };
+  has(text_on(on_hosts({2, 1}, Numbering::by_host)),
+      "3 ranks\nranks 0-1 on host 0, rank 2 on host 1\n");
+  Topology dealt = on_hosts({3, 2}, Numbering::in_turn);
+  dealt.hosts = {{.name = "a"}, {}};
+  has(text_on(dealt), "5 ranks\nranks 0,2,4 on host 0 (a), ranks 1,3 on host 1\n");
+  has(text_on(on_hosts(std::vector<int>(16, 2), Numbering::by_host)), "ranks 30-31 on host 15\n");
+  has(text_on(on_hosts(std::vector<int>(17, 2), Numbering::by_host)),
+      "34 ranks\non 17 hosts with 2 ranks each\n");
+  has(text_on(on_hosts(std::vector<int>(17, 1), Numbering::by_host)),
+      "on 17 hosts with 1 rank each\n");
+  std::vector<int> uneven(17, 2);
+  uneven.back() = 5;
+  has(text_on(on_hosts(uneven, Numbering::by_host)), "on 17 hosts with 2-5 ranks each\n");
+  CHECK(text_on(on_hosts({4}, Numbering::by_host)) == text_on({.ranks = 4}));
 }
 
 TEST_CASE("messages to several ranks say where they go") {

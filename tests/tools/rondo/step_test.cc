@@ -130,6 +130,14 @@ TEST_CASE("the beginning and the end say so") {
   shows(explanation, end, " c     *        [*]      *\n");
 }
 
+TEST_CASE("hosts are named below the title") {
+  Explanation explanation = ring(4);
+  explanation.hosts = {{"host 0", {0, 1, 2}}, {"host 1", {3}}};
+  CHECK(text(explanation, begin(explanation))
+            .starts_with("all_reduce by ring, 4 ranks\n"
+                         "ranks 0-2 on host 0, rank 3 on host 1\nround 0 of 6"));
+}
+
 TEST_CASE("going to a round, a rank or a chunk by name") {
   const Explanation explanation = ring(4);
   const auto answered = [&](const std::string& keys) {

@@ -155,7 +155,8 @@ void check_options(const Schedule& schedule, const ExplainOptions& options) {
 Explanation explain(const Schedule& schedule, const ExplainOptions& options) {
   check_header(schedule);
   check_options(schedule, options);
-  Explanation explanation{.header = schedule, .sizes = options.sizes, .inputs = options.inputs};
+  Explanation explanation{
+      .header = schedule, .sizes = options.sizes, .inputs = options.inputs, .hosts = options.hosts};
   explanation.header.steps = nullptr;
   explanation.detailed = schedule.ranks <= most_detailed;
   const Report report = verify(schedule);

@@ -9,6 +9,7 @@
 
 #include "core/schedule/schedule.h"
 #include "core/schedule/simulate.h"
+#include "tools/rondo/explain/hosts.h"
 
 namespace rondo::tool {
 
@@ -69,6 +70,7 @@ struct ExplainOptions {
   /// Numbers to carry through; needs sizes. By rank, as many as its input buffer holds (none where
   /// it has none). Steps that combine add them up, in float64 whatever the type.
   std::vector<std::vector<double>> inputs{};
+  std::vector<ShownHost> hosts{};  ///< where the ranks live; none: not shown
 };
 
 struct Explanation {
@@ -81,6 +83,7 @@ struct Explanation {
   std::vector<std::string> findings{};  ///< the verifier's: empty when the schedule is right
   std::optional<ExplainedSizes> sizes{};
   std::vector<std::vector<double>> inputs{};  ///< as given
+  std::vector<ShownHost> hosts{};             ///< as given
   RankCost bytes{};  ///< the busiest rank's, in bytes, where sizes are known; no time
 };
 

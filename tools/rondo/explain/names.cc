@@ -14,19 +14,6 @@ constexpr int most_letters = 26;
 constexpr int most_digits = 10;  ///< ranks that one digit names
 constexpr std::size_t most_elements = 4;
 
-/// "0-3+12".
-std::string ranges(const std::vector<int>& ranks) {
-  std::string words;
-  for (std::size_t i = 0; i < ranks.size();) {
-    std::size_t end = i + 1;
-    while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) ++end;
-    words += (words.empty() ? "" : "+") + std::to_string(ranks[i]);
-    if (end - i > 1) words += "-" + std::to_string(ranks[end - 1]);
-    i = end;
-  }
-  return words;
-}
-
 }  // namespace
 
 bool ChunkNames::letters() const { return header_.layout.chunks() <= most_letters; }
@@ -47,7 +34,7 @@ bool ChunkNames::complete(const Piece& piece) const {
 
 std::string ChunkNames::contributors(const Piece& piece) const {
   if (complete(piece)) return "*";
-  if (header_.ranks > most_digits) return ranges(piece.contributors);
+  if (header_.ranks > most_digits) return ranks_text(piece.contributors, "+");
   std::string digits;
   for (const int rank : piece.contributors) digits += std::to_string(rank);
   return digits;
@@ -58,7 +45,7 @@ std::string ChunkNames::short_list(const Piece& piece) const {
   const auto offer = [&](const std::string& words) {
     if (words.size() < best.size()) best = words;
   };
-  offer(ranges(piece.contributors));
+  offer(ranks_text(piece.contributors, "+"));
   if (piece.contributors.size() + 1 != static_cast<std::size_t>(header_.ranks)) return best;
   int missing = 0;
   while (std::binary_search(piece.contributors.begin(), piece.contributors.end(), missing))

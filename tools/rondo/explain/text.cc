@@ -48,6 +48,7 @@ class Renderer {
              plural(static_cast<std::size_t>(header_.ranks), "rank");
     if (info(header_.collective).has_root) text_ += ", root " + std::to_string(header_.root);
     text_ += "\n";
+    if (!it_.hosts.empty()) text_ += wrapped("", host_words(it_.hosts), 2, width_);
     if (!token()) index_space();
     if (header_.ranks > most_columns || header_.ranks == 1) return;
     text_ += token() ? "t01 is a token that has heard of ranks 0 and 1, t* of all\n"

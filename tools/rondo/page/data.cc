@@ -8,6 +8,7 @@
 #include "tools/rondo/format.h"
 #include "tools/rondo/page/digest.h"
 #include "tools/rondo/page/encode.h"
+#include "tools/rondo/page/host_places.h"
 
 namespace rondo::tool {
 namespace {
@@ -26,6 +27,21 @@ void check_size(const Schedule& schedule) {
     reject(std::to_string(schedule.layout.chunks()) + " chunks on " +
                std::to_string(schedule.ranks) + " ranks do not fit on a page",
            "at most " + std::to_string(most_cells) + " chunks on all ranks together");
+}
+
+/// By host: its name, its ranks, and where each of them stands.
+Json hosts_data(const std::vector<ShownHost>& hosts) {
+  const std::vector<Point> places = host_places(hosts);
+  Json all = Json::array();
+  for (const ShownHost& host : hosts) {
+    Json at = Json::array();
+    for (const int rank : host.ranks) {
+      const Point& place = places[static_cast<std::size_t>(rank)];
+      at.push_back({place.x, place.y});
+    }
+    all.push_back({{"name", host.name}, {"ranks", host.ranks}, {"places", std::move(at)}});
+  }
+  return all;
 }
 
 /// What no algorithm can beat, as a formula and as its value.
@@ -96,6 +112,7 @@ nlohmann::ordered_json page_data(const PageContent& content) {
             {"alpha", content.alpha},
             {"beta", content.beta},
             {"gamma", content.gamma}};
+  if (!content.hosts.empty()) data["hosts"] = hosts_data(content.hosts);
   Json schedules = Json::array();
   for (const Schedule& schedule : content.schedules) {
     const bool from_table = !schedules.empty() || !content.own_text;

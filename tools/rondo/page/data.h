@@ -7,6 +7,7 @@
 
 #include "algorithms/table.h"
 #include "core/schedule/schedule.h"
+#include "tools/rondo/explain/hosts.h"
 #include "tools/rondo/predict.h"
 
 namespace rondo::tool {
@@ -21,6 +22,7 @@ struct PageContent {
   std::vector<Schedule> schedules{};  ///< the first is shown, others can be chosen in the page
   bool own_text = false;              ///< the first is a user's, even if it names a known algorithm
   int compared = -1;                  ///< index of the schedule beside it at the start; -1: none
+  std::vector<ShownHost> hosts{};     ///< of the schedules' ranks; none: not shown
   std::string command{};              ///< the command that writes this page; empty: not shown
   std::string lesson{};               ///< a lesson's HTML, above the stage; may be empty
   std::string editor{};               ///< text in the editor at the start; empty: the first's

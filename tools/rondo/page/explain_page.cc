@@ -9,11 +9,17 @@
 namespace rondo::tool {
 namespace {
 
-std::string command_of(const Schedule& schedule, const PageArguments& arguments) {
+/// As a shell takes it: names of compositions have parentheses.
+std::string shell_word(const std::string& word) {
+  return word.find_first_of("( ") == std::string::npos ? word : "'" + word + "'";
+}
+
+std::string command_of(const PageSubject& subject, const PageArguments& arguments) {
+  const Schedule& schedule = subject.schedule;
   std::string words = "rondo explain " + std::string(name(schedule.collective));
-  words += " --algorithm " + schedule.algorithm + " --ranks " + std::to_string(schedule.ranks);
+  words += " --algorithm " + shell_word(schedule.algorithm) + " " + subject.ranks;
   if (schedule.root != 0) words += " --root " + std::to_string(schedule.root);
-  if (!arguments.compare.empty()) words += " --compare " + arguments.compare;
+  if (!arguments.compare.empty()) words += " --compare " + shell_word(arguments.compare);
   if (!arguments.profile.empty()) words += " --profile " + arguments.profile;
   if (!arguments.transport.empty()) words += " --transport " + arguments.transport;
   return words + " --html FILE";
@@ -40,17 +46,16 @@ void add_page_options(CLI::App& command, PageArguments& arguments) {
                      "with --html: another algorithm to show beside it, on the same clock");
 }
 
-void write_explained_page(const Schedule& schedule, bool own_text, const PageArguments& arguments,
-                          const std::optional<Costs>& costs) {
+void write_explained_page(const PageSubject& subject, const PageArguments& arguments) {
   if (arguments.file.empty()) reject("--compare needs --html", "--html FILE");
-  PageContent content = explained_page(schedule, arguments.compare);
-  content.own_text = own_text;
-  if (costs) {
-    content.alpha = costs->alpha;
-    content.beta = costs->beta;
-    content.gamma = costs->gamma;
+  PageContent content = explained_page(subject.schedule, arguments.compare, subject.topology);
+  content.own_text = subject.own_text;
+  if (subject.costs) {
+    content.alpha = subject.costs->alpha;
+    content.beta = subject.costs->beta;
+    content.gamma = subject.costs->gamma;
   }
-  if (!own_text) content.command = command_of(schedule, arguments);
+  if (!subject.own_text) content.command = command_of(subject, arguments);
   const std::string html = page_html(content);
   write_page(arguments.file, html);
   std::printf("wrote %s, %zu KB: open it in a browser\n", arguments.file.c_str(),

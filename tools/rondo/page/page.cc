@@ -51,26 +51,34 @@ std::string page_html(const PageContent& content) {
 }
 
 PageContent explained_page(const Schedule& schedule, const std::string& compare) {
+  return explained_page(schedule, compare, {.ranks = schedule.ranks});
+}
+
+PageContent explained_page(const Schedule& schedule, const std::string& compare,
+                           const Topology& topology) {
   PageContent content;
+  content.hosts = shown_hosts(topology);
   const std::string collective(name(schedule.collective));
   content.title = collective + (schedule.algorithm.empty() ? "" : " by " + schedule.algorithm) +
                   ", " + std::to_string(schedule.ranks) + " ranks";
+  if (!content.hosts.empty())
+    content.title += " on " + std::to_string(content.hosts.size()) + " hosts";
   content.schedules.push_back(schedule);
   if (schedule.ranks > most_page_ranks) return content;  // page_data() refuses it
   std::size_t bytes = encode_steps(schedule).dump().size();
-  const auto add = [&](const Algorithm& row, bool needed) {
-    Schedule other = row.build(schedule.ranks, schedule.root);
+  const auto add = [&](const Composition& row, bool needed) {
+    Schedule other = row.build(topology, schedule.root);
     const std::size_t size = encode_steps(other).dump().size();
     if (!needed && bytes + size > most_step_bytes) return;
     bytes += size;
     content.schedules.push_back(std::move(other));
   };
   if (!compare.empty()) {
-    add(*algorithms_by_name(schedule.collective, compare).front(), true);
+    add(compositions_by_name(schedule.collective, compare, topology).front(), true);
     content.compared = 1;
   }
-  for (const Algorithm* row : algorithms_by_name(schedule.collective, ""))
-    if (row->name != schedule.algorithm && row->name != compare) add(*row, false);
+  for (const Composition& row : compositions_by_name(schedule.collective, "", topology))
+    if (row.name() != schedule.algorithm && row.name() != compare) add(row, false);
   return content;
 }
 

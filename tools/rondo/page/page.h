@@ -17,6 +17,9 @@ std::string page_html(const PageContent& content);
 /// The page of one schedule as `rondo explain --html` writes it. The page also has as many other
 /// algorithms of the collective as fit. `compare`: the algorithm beside it at the start; empty:
 /// none.
+PageContent explained_page(const Schedule& schedule, const std::string& compare,
+                           const Topology& topology);
+/// The same, where it is not known on which hosts the ranks live.
 PageContent explained_page(const Schedule& schedule, const std::string& compare);
 
 /// Writes the file, or throws Error{invalid_argument} that names the file and the system's error.

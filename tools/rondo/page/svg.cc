@@ -33,6 +33,8 @@ constexpr std::string_view style =
     ".go{fill:none;stroke:var(--ink);stroke-width:1.6}.m{opacity:0}.m rect{stroke:var(--ground)}"
     ".m text{font-size:11px;font-weight:600}.c0{fill:#47a}.c1{fill:#e86}.c2{fill:#283}"
     ".c3{fill:#cb4}.c4{fill:#6ce}.c5{fill:#a37}.c6{fill:#9ab}.c7{fill:#e67}";
+constexpr std::string_view host_style =
+    ".host{fill:var(--empty);fill-opacity:.5;stroke:var(--line)}.across{stroke:var(--quiet)}";
 constexpr int colours = 8;
 constexpr std::array light_text{true, false, true, false, false, true, false, false};
 
@@ -63,10 +65,11 @@ class Animation {
         ranks_(header_.ranks),
         chunks_(header_.layout.chunks()),
         blocks_(info(header_.collective).reduces || is_token(header_.collective) ? ranks_ : 1),
-        place_(ranks_, chunks_, pairs_of(explanation)),
+        place_(ranks_, chunks_, pairs_of(explanation), it_.hosts),
         clock_(it_.rounds) {}
 
   std::string svg() {
+    hosts();
     links();
     boxes();
     bars();
@@ -75,7 +78,8 @@ class Animation {
     const std::string size = num(place_.width()) + "\" height=\"" + num(place_.height());
     return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + size + "\" viewBox=\"0 0 " +
            num(place_.width()) + " " + num(place_.height()) + "\" role=\"img\">\n<title>" +
-           html_text(title()) + "</title>\n<style>" + std::string(style) + clock_.rules() +
+           html_text(title()) + "</title>\n<style>" + std::string(style) +
+           std::string(it_.hosts.empty() ? "" : host_style) + clock_.rules() +
            "\n@media (prefers-reduced-motion:reduce){*{animation:none!important}}</style>\n"
            "<defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"8\" "
            "markerHeight=\"8\" markerUnits=\"userSpaceOnUse\" orient=\"auto\">"
@@ -86,16 +90,33 @@ class Animation {
 
  private:
   std::string title() const {
-    return std::string(name(header_.collective)) +
-           (header_.algorithm.empty() ? "" : " by " + header_.algorithm) + ", " +
-           std::to_string(ranks_) + " ranks" +
-           (info(header_.collective).has_root ? ", root " + std::to_string(header_.root) : "");
+    std::string words =
+        std::string(name(header_.collective)) +
+        (header_.algorithm.empty() ? "" : " by " + header_.algorithm) + ", " +
+        std::to_string(ranks_) + " ranks" +
+        (info(header_.collective).has_root ? ", root " + std::to_string(header_.root) : "");
+    if (!it_.hosts.empty()) words += ",";
+    for (const std::string& host : host_words(it_.hosts)) words += " " + host;
+    return words;
+  }
+
+  void hosts() {
+    for (const ShownHost& host : it_.hosts) {
+      const auto [low, high] = place_.host(host.ranks);
+      const double width = high.x - low.x;
+      body_ += "<rect class=\"host\" x=\"" + num(low.x) + "\" y=\"" + num(low.y) + "\" width=\"" +
+               num(width) + "\" height=\"" + num(high.y - low.y) + "\" rx=\"12\"/>\n";
+      const bool fits = 7 * static_cast<double>(host.name.size()) < width - 24;
+      body_ += text_at({low.x + 12, low.y + 19}, "b",
+                       fits ? host.name : host.name.substr(0, host.name.find(" (")));
+    }
   }
 
   void links() {
-    std::string all;
-    for (const auto& [from, to] : place_.pairs()) all += line(from, to);
-    body_ += path("link", all);
+    std::map<std::string, std::string> all;
+    for (const auto& [from, to] : place_.pairs())
+      all[crosses(from, to) ? "link across" : "link"] += line(from, to);
+    for (const auto& [classes, d] : all) body_ += path(classes, d);
     for (std::size_t i = 0; i < it_.rounds.size(); ++i) {
       std::set<std::pair<int, int>> once;
       for (const ExplainedMessage& message : it_.rounds[i].messages)
@@ -106,6 +127,13 @@ class Animation {
         body_ += "<path marker-end=\"url(#tip)\" d=\"" + line(from, to) + "\"/>";
       body_ += "</g>\n";
     }
+  }
+  /// From one host to another.
+  bool crosses(int from, int to) const {
+    for (const ShownHost& host : it_.hosts)
+      if (std::ranges::binary_search(host.ranks, from))
+        return !std::ranges::binary_search(host.ranks, to);
+    return false;
   }
   std::string line(int from, int to) const {
     const auto [a, b] = place_.arrow(from, to);
@@ -230,11 +258,15 @@ class Animation {
   }
 
   void panel_text() {
-    std::string what = header_.algorithm.empty() ? "" : header_.algorithm + ", ";
-    what += std::to_string(ranks_) + " ranks";
+    const bool on_hosts = !it_.hosts.empty();
+    std::string what = std::to_string(ranks_) + " ranks";
+    if (on_hosts) what += " on " + std::to_string(it_.hosts.size()) + " hosts";
     if (info(header_.collective).has_root) what += ", root " + std::to_string(header_.root);
+    std::string by = header_.algorithm;
+    if (!on_hosts) by += (by.empty() ? "" : ", ") + what;
     body_ += text_at({SvgPlace::left, 38}, "b h", std::string(name(header_.collective)));
-    body_ += text_at({SvgPlace::left, 58}, "q", what);
+    body_ += text_at({SvgPlace::left, 58}, "q", by);
+    if (on_hosts) body_ += text_at({SvgPlace::left, 76}, "q", what);
     captions();
     dots();
     legend();
@@ -309,10 +341,10 @@ void check_few(std::size_t count, std::size_t most, const std::string& what) {
 
 }  // namespace
 
-std::string animation_svg(const Schedule& schedule) {
+std::string animation_svg(const Schedule& schedule, const std::vector<ShownHost>& hosts) {
   check_few(static_cast<std::size_t>(schedule.ranks), most_animated_ranks, "ranks");
   check_few(static_cast<std::size_t>(schedule.layout.chunks()), most_animated_chunks, "chunks");
-  const Explanation explanation = explain(schedule);
+  const Explanation explanation = explain(schedule, {.hosts = hosts});
   if (!explanation.findings.empty())
     reject("the schedule is wrong: " + explanation.findings.front(),
            "`rondo verify --file` lists all that is wrong with it");

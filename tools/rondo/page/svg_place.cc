@@ -13,6 +13,8 @@ constexpr double margin = 14;
 constexpr double room = 30;  ///< between two boxes
 constexpr double least_width = 720;
 constexpr double least_height = 360;
+constexpr double host_side = 12;  ///< from ranks to the edge of their host
+constexpr double host_head = 30;  ///< the same above them, with its name
 
 }  // namespace
 
@@ -28,18 +30,52 @@ std::string svg_rectangle(Point corner, double width, double height) {
          svg_number(height) + "h" + svg_number(-width) + "z";
 }
 
-SvgPlace::SvgPlace(int ranks, int chunks, std::set<std::pair<int, int>> pairs)
+SvgPlace::SvgPlace(int ranks, int chunks, std::set<std::pair<int, int>> pairs,
+                   const std::vector<ShownHost>& hosts)
     : ranks_(ranks),
       chunks_(chunks),
       pairs_(std::move(pairs)),
       pitch_(std::clamp(std::floor(112.0 / chunks), 7.0, 26.0)),
       box_{std::max(76.0, chunks * pitch_ + 16), bar_height + (names_chunks() ? 38 : 28)} {
+  if (hosts.empty())
+    stand_on_ring();
+  else
+    stand_in_hosts(hosts);
+}
+
+void SvgPlace::stand_on_ring() {
   Point radius{(least_width - panel - margin - box_.x) / 2, (least_height - box_.y) / 2 - margin};
   while (!apart(radius)) radius = {radius.x * 1.03, radius.y * 1.03};
   width_ = std::ceil(panel + 2 * radius.x + box_.x + margin);
   height_ = std::ceil(2 * (radius.y + margin) + box_.y);
   middle_ = {width_ - margin - box_.x / 2 - radius.x, height_ / 2};
   for (int rank = 0; rank < ranks_; ++rank) centres_.push_back(on_ring(rank, radius));
+}
+
+void SvgPlace::stand_in_hosts(const std::vector<ShownHost>& hosts) {
+  centres_ = host_places(hosts);
+  Point most;
+  for (Point& at : centres_) {
+    at = {host_panel + host_side + (at.x - 0.5) * (box_.x + room) + box_.x / 2,
+          margin + host_head + (at.y - 0.5) * (box_.y + room) + box_.y / 2};
+    most = {std::max(most.x, at.x), std::max(most.y, at.y)};
+  }
+  width_ = std::ceil(most.x + box_.x / 2 + host_side + margin);
+  const double least = most.y + box_.y / 2 + host_side + margin;
+  height_ = std::ceil(std::max(least, least_height));
+  for (Point& at : centres_) at.y += (height_ - least) / 2;
+}
+
+std::pair<Point, Point> SvgPlace::host(const std::vector<int>& ranks) const {
+  Point low = centre(ranks.front());
+  Point high = low;
+  for (const int rank : ranks) {
+    const Point at = centre(rank);
+    low = {std::min(low.x, at.x), std::min(low.y, at.y)};
+    high = {std::max(high.x, at.x), std::max(high.y, at.y)};
+  }
+  return {{low.x - box_.x / 2 - host_side, low.y - box_.y / 2 - host_head},
+          {high.x + box_.x / 2 + host_side, high.y + box_.y / 2 + host_side}};
 }
 
 /// Two ranks stand side by side.

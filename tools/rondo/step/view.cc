@@ -76,6 +76,11 @@ class View {
                        ", " + std::to_string(header_.ranks) + " ranks";
     if (info(header_.collective).has_root) what += ", root " + std::to_string(header_.root);
     add(what, Style::title);
+    if (!it_.hosts.empty()) {
+      std::string where = wrapped("", host_words(it_.hosts), 0, std::string::npos);
+      where.pop_back();
+      add(where);
+    }
     std::string where = "round " + std::to_string(state_.round) + " of " +
                         std::to_string(it_.rounds.size()) + ": " +
                         (round() == nullptr ? "the beginning"

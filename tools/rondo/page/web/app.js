@@ -6,7 +6,7 @@ const byId = (id) => document.getElementById(id);
 class App {
   constructor(data) {
     this.data = data;
-    this.schedules = data.schedules.map(decodeSchedule);
+    this.schedules = data.schedules.map((each) => onHosts(decodeSchedule(each), data.hosts));
     this.costs = { alpha: data.alpha, beta: data.beta, gamma: data.gamma, bytes: data.bytes };
     this.shown = data.compared >= 0 ? [0, data.compared] : [0];
     const stages = [...document.querySelectorAll(".stage")];
@@ -116,7 +116,7 @@ class App {
     const rank = Math.min(this.chosen.rank, replay.schedule.ranks - 1);
     const { messages, share } = replay.sentBy(rank);
     const of = this.replays.length > 1 ? ` of ${algorithmTitle(replay.schedule)}` : "";
-    byId("rank-title").textContent = `Rank ${rank}${of}`;
+    byId("rank-title").textContent = `R${rankText(replay.schedule, rank).slice(1)}${of}`;
     byId("rank-sent").textContent = isToken(replay.schedule.collective)
       ? `sent so far: ${plural(messages, "message")}`
       : `sent so far: ${plural(messages, "message")}, ${threeDigits(share)} N = ` +

@@ -1,5 +1,6 @@
-// Where ranks stand: it follows the topology of the algorithm. Known algorithms have a row. Others
-// are recognised by which rank sends to which. Positions lie within [0, 1] x [0, 1].
+// Where ranks stand: in their hosts, if the page has some. Else it follows the topology of the
+// algorithm. Known algorithms have a row. Others are recognised by which rank sends to which.
+// Positions lie within [0, 1] x [0, 1].
 
 const layoutOfAlgorithm = {
   ring: "ring", bidirectional_ring: "ring", circulant: "circle",
@@ -58,6 +59,7 @@ function recogniseLayout(schedule, links) {
 }
 
 function layoutKind(schedule, links) {
+  if (schedule.hosts) return "hosts";
   const known = Object.hasOwn(layoutOfAlgorithm, schedule.algorithm);
   const kind = known ? layoutOfAlgorithm[schedule.algorithm] : recogniseLayout(schedule, links);
   const rooted = ["broadcast", "reduce", "scatter", "gather"].includes(schedule.collective);
@@ -163,6 +165,14 @@ function treePositions(schedule, links) {
   return normalised(points);
 }
 
+/** Ranks stand where the page's data puts them. */
+function hostPositions({ hosts, ranks }) {
+  const points = Array(ranks);
+  for (const host of hosts)
+    host.ranks.forEach((rank, i) => { points[rank] = { x: host.places[i][0], y: host.places[i][1] }; });
+  return normalised(points);
+}
+
 /** Groups side by side, each a small circle. */
 function levelPositions(ranks, size) {
   const groups = ranks / size;
@@ -196,26 +206,34 @@ function layoutOf(schedule) {
     star: () => starPositions(ranks, root),
     cube: () => cubePositions(ranks),
     tree: () => treePositions(schedule, links),
+    hosts: () => hostPositions(schedule),
     levels: () => levelPositions(ranks, groupSize(links, ranks)),
   }[kind]();
   return { kind, positions, links };
 }
 
-/** The largest boxes at these positions with width : height = `shape`, at least `gap` apart. */
-function fitBoxes(positions, width, height, shape, gap) {
+/**
+ * The largest boxes at these positions with width : height = `shape`, at least `gap` apart, and the
+ * frames of their hosts, which are apart, too.
+ */
+function fitBoxes(positions, width, height, shape, gap, hosts = []) {
+  const { side, head } = hosts.length > 0 ? hostRim : { side: 0, head: 0 };
   let low = 6;
   let high = Math.min(210, width * 0.9, height * 0.6 * shape);
   const centres = (box) => positions.map(({ x, y }) => ({
-    x: box / 2 + 3 + x * (width - box - 6), y: box / shape / 2 + 3 + y * (height - box / shape - 6) }));
+    x: box / 2 + 3 + side + x * (width - box - 6 - 2 * side),
+    y: box / shape / 2 + 3 + head + y * (height - box / shape - 6 - head - side) }));
+  const framesOf = (box) => hostFrames(hosts, centres(box), { width: box, height: box / shape });
   const apart = (box) => {
     const points = centres(box);
     return points.every((a, i) => points.every((b, j) => j <= i ||
-      Math.abs(a.x - b.x) >= box + gap || Math.abs(a.y - b.y) >= box / shape + gap));
+      Math.abs(a.x - b.x) >= box + gap || Math.abs(a.y - b.y) >= box / shape + gap)) &&
+      framesApart(framesOf(box), 12);
   };
   for (let i = 0; i < 16; ++i) {
     const middle = (low + high) / 2;
     if (apart(middle)) low = middle;
     else high = middle;
   }
-  return { width: low, height: low / shape, centres: centres(low) };
+  return { width: low, height: low / shape, centres: centres(low), frames: framesOf(low) };
 }

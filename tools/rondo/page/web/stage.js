@@ -33,8 +33,10 @@ class Stage {
     const { schedule } = replay;
     this.heading.textContent = `${collectiveTitle(schedule)}: ${algorithmTitle(schedule)}`;
     this.note.textContent = schedule.summary ?? "";
-    this.canvas.setAttribute("aria-label", `${plural(schedule.ranks, "rank")} drawn as a ` +
-      `${layoutNames[this.layout.kind]}; the table of rounds below says the same in words`);
+    const drawn = schedule.hosts ? `in boxes of ${schedule.hosts.length} hosts`
+      : `as a ${layoutNames[this.layout.kind]}`;
+    this.canvas.setAttribute("aria-label", `${plural(schedule.ranks, "rank")} drawn ` +
+      `${drawn}; the table of rounds below says the same in words`);
   }
 
   makeButtons() {
@@ -68,7 +70,7 @@ class Stage {
     if (!this.replay) return;
     const { schedule } = this.replay;
     const width = this.picture.clientWidth;
-    const tall = this.layout.kind === "tree" ? 60 : 0;
+    const tall = ["tree", "hosts"].includes(this.layout.kind) ? 60 : 0;
     const [, wanted] = stageHeights.find(([ranks]) => schedule.ranks <= ranks);
     const flat = this.layout.kind === "line" && schedule.ranks <= 8 ? 0.6 : 1;
     const visible = Math.max(300, window.innerHeight - 200);  // with the player below it
@@ -85,7 +87,8 @@ class Stage {
     const shape = narrow ? 0.62 : schedule.chunks >= 12 ? 1.5 : schedule.chunks >= 5 ? 1.3 : 1.12;
     const close = schedule.ranks > 20 || (schedule.ranks > 8 && width < 700);
     const gap = narrow ? 5 : close ? 12 : schedule.ranks > 8 ? 24 : 34;
-    this.boxes = fitBoxes(this.positionsWithin(width, height), width, height, shape, gap);
+    this.boxes = fitBoxes(this.positionsWithin(width, height), width, height, shape, gap,
+      schedule.hosts);
     this.curves.clear();
     this.placeButtons();
     this.stale = true;
@@ -133,17 +136,20 @@ class Stage {
     context.clearRect(0, 0, this.width, this.height);
     context.strokeStyle = colours.line;
     context.lineWidth = 1;
+    const { schedule } = this.replay;
+    if (schedule.hosts) drawHosts(context, schedule.hosts, this.boxes.frames, colours);
     const { links } = this.layout;
     if (links.length <= 700) {
       context.globalAlpha = links.length > 120 ? 0.35 : 1;
-      for (const { from, to, lane } of links) {
-        context.setLineDash(lane % 2 === 1 ? [4, 4] : []);
-        strokeCurve(context, this.curve(from, to));
+      for (const link of links) {
+        context.setLineDash(link.lane % 2 === 1 ? [4, 4] : []);
+        context.strokeStyle = crosses(schedule, link) ? colours.quiet : colours.line;
+        strokeCurve(context, this.curve(link.from, link.to));
       }
       context.setLineDash([]);
       context.globalAlpha = 1;
     }
-    for (let rank = 0; rank < this.replay.schedule.ranks; ++rank)
+    for (let rank = 0; rank < schedule.ranks; ++rank)
       drawBox(context, this.replay, rank, this.box(rank), colours, rank === this.chosen);
     this.drawnWrites = this.replay.applied;
     this.stale = false;
@@ -193,5 +199,5 @@ function rankSentence(replay, rank) {
   const words = [...groups].map(([state, names]) =>
     (names.length === schedule.chunks && names.length > 1 ? `all chunks ${state}`
       : names.length > 8 ? `${names.length} chunks ${state}` : `${names.join(", ")} ${state}`));
-  return `rank ${rank} holds: ${words.join("; ")}`;
+  return `${rankText(schedule, rank)} holds: ${words.join("; ")}`;
 }

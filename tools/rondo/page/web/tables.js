@@ -22,7 +22,8 @@ function roundsOf(replay) {
 }
 
 function sentLines(messages, schedule) {
-  const told = messages.slice(0, 3).map((message) => `${cargoText(message, schedule)} → ${message.to}`);
+  const told = messages.slice(0, 3).map((message) =>
+    `${cargoText(message, schedule)} → ${receiverText(message, schedule)}`);
   return told.join("; ") + (messages.length > 3 ? `; ${messages.length - 3} more` : "");
 }
 
@@ -39,8 +40,11 @@ function narrowRow(messages, schedule) {
   const row = tableElement("tr");
   const share = messages.reduce((sum, message) => sum + message.values.length, 0) / schedule.chunks;
   const sample = messages.slice(0, 3).map((message) =>
-    `${message.from} → ${message.to}: ${cargoText(message, schedule)}`);
-  row.append(tableElement("td", `${messages.length}`), tableElement("td", `${threeDigits(share)} N`),
+    `${message.from} → ${receiverText(message, schedule)}: ${cargoText(message, schedule)}`);
+  row.append(tableElement("td", `${messages.length}`));
+  if (schedule.hosts)
+    row.append(tableElement("td", `${messages.filter((each) => crosses(schedule, each)).length}`));
+  row.append(tableElement("td", `${threeDigits(share)} N`),
     tableElement("td", sample.join("; ") + (messages.length > 3 ? "; …" : "")));
   return row;
 }
@@ -54,8 +58,8 @@ function roundTable(replay) {
     `${plural(schedule.ranks, "rank")}: what is sent in each round, “chunk contributors → receiver”`;
   table.append(tableElement("caption", caption));
   const head = tableElement("tr");
-  const titles = wide ? Array.from({ length: schedule.ranks }, (_, rank) => `rank ${rank}`)
-    : ["messages", "sent by all", "for example"];
+  const titles = wide ? Array.from({ length: schedule.ranks }, (_, rank) => rankText(schedule, rank))
+    : ["messages", ...(schedule.hosts ? ["between hosts"] : []), "sent by all", "for example"];
   for (const title of ["round", ...titles]) head.append(tableElement("th", title, { scope: "col" }));
   const body = tableElement("tbody");
   for (const messages of roundsOf(replay)) {

@@ -89,7 +89,8 @@ function roundSentence(schedule, messages, under) {
   const labels = [...new Set(messages.map(({ phase, round }) => labelText(schedule, phase, round)))];
   const does = under ? "is sending" : "sent";
   const told = messages.slice(0, mostSentences).map((message) =>
-    `rank ${message.from} ${does} ${cargoSentence(message.values, schedule)} to rank ${message.to}`);
+    `rank ${message.from} ${does} ${cargoSentence(message.values, schedule)} to rank ` +
+    receiverText(message, schedule));
   const more = messages.length - told.length;
   const rest = more > 0 ? `; and ${plural(more, "more message")}` : "";
   return `${labels.slice(0, 3).join(", ")}: ${told.join("; ")}${rest}.`;

@@ -1,0 +1,50 @@
+#include "tools/rondo/explain/hosts.h"
+
+#include <algorithm>
+
+#include "tools/rondo/format.h"
+
+namespace rondo::tool {
+namespace {
+
+constexpr std::size_t most_listed_hosts = 16;
+
+std::string name_of_host(const Topology& topology, int host, int first_rank) {
+  const std::string number = "host " + std::to_string(host);
+  const auto at = static_cast<std::size_t>(topology.host[static_cast<std::size_t>(first_rank)]);
+  const bool named = at < topology.hosts.size() && !topology.hosts[at].name.empty();
+  return named ? number + " (" + topology.hosts[at].name + ")" : number;
+}
+
+}  // namespace
+
+std::vector<ShownHost> shown_hosts(const Topology& topology) {
+  std::vector<ShownHost> all;
+  if (topology.host.empty()) return all;
+  const Hosts hosts(topology);
+  for (int host = 0; hosts.count() > 1 && host < hosts.count(); ++host)
+    all.push_back({name_of_host(topology, host, hosts.ranks(host).front()), hosts.ranks(host)});
+  return all;
+}
+
+std::vector<std::string> host_words(const std::vector<ShownHost>& hosts) {
+  if (hosts.size() > most_listed_hosts) {
+    const auto by_size = [](const ShownHost& a, const ShownHost& b) {
+      return a.ranks.size() < b.ranks.size();
+    };
+    const auto [least, most] = std::minmax_element(hosts.begin(), hosts.end(), by_size);
+    std::string each = std::to_string(least->ranks.size());
+    if (most->ranks.size() > least->ranks.size()) each += "-" + std::to_string(most->ranks.size());
+    return {"on " + std::to_string(hosts.size()) + " hosts with " + each +
+            (each == "1" ? " rank each" : " ranks each")};
+  }
+  std::vector<std::string> words;
+  for (const ShownHost& host : hosts) {
+    if (!words.empty()) words.back() += ",";
+    words.push_back((host.ranks.size() == 1 ? "rank " : "ranks ") + ranks_text(host.ranks) +
+                    " on " + host.name);
+  }
+  return words;
+}
+
+}  // namespace rondo::tool
