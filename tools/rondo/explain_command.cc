@@ -113,6 +113,8 @@ void write_page_of(const ExplainArguments& arguments, const PageArguments& page)
   if (costs)
     std::printf("the clock of the page, from %s: %s\n", page.profile.c_str(),
                 costs_text(*costs).c_str());
+  if (!shown_hosts(topology).empty())
+    std::printf("the clock of the page: %s\n", costs_text(topology).c_str());
 }
 
 void add_what(CLI::App& command, ExplainArguments& arguments) {
@@ -195,6 +197,8 @@ void add_explain(CLI::App& program, int& status) {
               "them, element i of rank r is r*10+i")
           ->expected(0, 1);
   add_page_options(*command, *page);
+  for (const char* own : {"--hosts", "--topology"})  // these have costs of their own
+    command->get_option(own)->excludes(command->get_option("--profile"));
   add_svg_option(*command, *arguments);
   const auto real = std::make_shared<RealArguments>();
   add_real_options(*command, *real);

@@ -56,6 +56,19 @@ class WritingPages(unittest.TestCase):
         self.assertAlmostEqual(data["beta"] * data["bytes"], 0.004 - 2 * 3e-6)
         self.assertAlmostEqual(data["gamma"] * data["bytes"], 0.004)
 
+    def test_takes_its_clock_from_the_hosts(self):
+        path = folder / "hosts.html"
+        status, output, _ = rondo("explain", "all_reduce", "-a", "ring", "--hosts", "3+1", "--html", path)
+        self.assertEqual(status, 0)
+        self.assertIn("the clock of the page: alpha 3e-07 s and 1e-10 s/byte in a host, alpha 1e-05", output)
+        data = json.loads(re.search(r'id="data">(.*)</script>', path.read_text()).group(1))
+        self.assertEqual([data["alpha"], data["beta"], data["gamma"]], [3e-7, 1e-10, 5e-11])
+        self.assertEqual(data["network"], {"alpha": 1e-5, "beta": 8e-10, "links": [1, 1, 1, 1],
+                                           "ports": [0, 0, 0, 1], "ways": [[-1, 0], [1, -1]],
+                                           "hops": [2, -1, 3, -1]})
+        simulated = rondo("simulate", "all_reduce", "-a", "ring", "--hosts", "3+1")[1]
+        self.assertIn(f"{1e6 * data['schedules'][0]['seconds']:.3f}", simulated)
+
     def refused(self, words, *arguments):
         status, output, errors = rondo("explain", *arguments)
         self.assertEqual(status, 2)
@@ -75,11 +88,23 @@ class WritingPages(unittest.TestCase):
         self.refused(["cannot write", "no/folder"], "all_reduce", "--html", folder / "no/folder/x")
         self.assertFalse((folder / "none.html").exists())
 
+    def test_the_largest_networks_fit(self):
+        for shape in (["8x8", "--ports", 8, "--fabric", "rail_optimised", "--fabric-speed", "10G"],
+                      ["64x1", "--fabric", "torus", "--extents", 64, "--fabric-speed", "10G"],
+                      ["64x1", "--fabric", "dragonfly", "--fabric-speed", "10G"]):
+            cluster = folder / "cluster.json"
+            cluster.write_text(rondo("topology", "--hosts", *shape, "--json")[1])
+            for collective in ("all_reduce", "all_gather", "reduce"):
+                path = folder / "large.html"
+                status, _, errors = rondo("explain", collective, "--topology", cluster, "--html", path)
+                self.assertEqual(status, 0, errors)
+
     def test_refuses_hosts_that_are_none(self):
         page = ["--html", folder / "none.html"]
         self.refused(["--hosts", "--ranks"], "all_reduce", "-n", 8, "--hosts", "2x3", *page)
         self.refused(["'0'", "--hosts 2x0"], "all_reduce", "--hosts", "2x0", *page)
         self.refused(["65 ranks do not fit"], "all_reduce", "--hosts", "5x13", *page)
+        self.refused(["--profile", "--hosts"], "all_reduce", "--hosts", "2x2", "--profile", "x", *page)
         self.refused(["no such file"], "all_reduce", "--topology", folder / "none", *page)
         self.refused(["no algorithm 'hierarchical(one_shot,rng)'", "recursive_doubling"], "all_reduce",
                      "--hosts", "2x2", "--compare", "hierarchical(one_shot,rng)", *page)

@@ -1,7 +1,7 @@
 """Pages play and show at the end what rondo's explainer saw, for every algorithm."""
 
 from browser import Page, run
-from support import algorithms, rondo, write_page
+from support import algorithms, folder, rondo, write_page
 
 
 class EveryAlgorithm(Page):
@@ -35,8 +35,9 @@ class EveryAlgorithm(Page):
       }
       return wrong;"""
 
-    def check(self, collective, names, ranks):
-        address = write_page(f"{collective}_{names[0]}_{ranks}", collective, "-a", names[0], "-n", ranks,
+    def check(self, collective, names, ranks, *where):
+        where = where or ("-n", ranks)
+        address = write_page(f"{collective}_{names[0]}_{ranks}", collective, "-a", names[0], *where,
                              *(["-r", ranks - 1] if collective in ("broadcast", "gather") else []))
         self.open(address)
         self.assertEqual(run(self.CHECK), [], f"{collective}, {ranks} ranks")
@@ -53,6 +54,23 @@ class EveryAlgorithm(Page):
                 if ranks == 5 and collective not in ("broadcast", "gather"):
                     for name in names:
                         self.assertEqual(rondo("schedule", collective, "-a", name, "-n", 5)[1], seen[name])
+
+    def test_takes_as_long_on_hosts_as_rondo_simulate_says(self):
+        for collective, names in algorithms().items():
+            for hosts, ranks in (("2x2", 4), ("3+5", 8)):
+                seen = self.check(collective, names, ranks, "--hosts", hosts)
+                self.assertTrue(set(names) <= set(seen))
+                self.assertEqual(any("hierarchical" in name for name in seen), collective != "send_recv")
+
+    def test_takes_as_long_on_fabrics_as_rondo_simulate_says(self):
+        for number, fabric in enumerate((["rail_optimised"], ["fat_tree", "--group", 2],
+                                         ["dragonfly", "--group", 2], ["torus", "--extents", "3x2"])):
+            cluster = folder / f"cluster{number}.json"
+            cluster.write_text(rondo("topology", "--hosts", "6x2", "--numbering", "in_turn", "--ports", 2,
+                                     "--port-speed", "25G", "--fabric", *fabric, "--fabric-speed", "10G",
+                                     "--json")[1])
+            for collective in ("all_reduce", "all_to_all", "broadcast"):
+                self.check(collective, algorithms()[collective], 12, "--topology", cluster)
 
     def test_shows_what_collectives_promise(self):
         """Checks without rondo which rank must hold which contributions in the end."""

@@ -3,6 +3,7 @@
 import json
 
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 
 from browser import Page, browser, element, run, wait_for
 from support import folder, rondo, write_page
@@ -124,6 +125,31 @@ class OnHosts(Page):
         browser.find_element(By.CSS_SELECTOR, ".play-text").click()
         self.assertEqual(run("return app.replays[0].schedule.ranks"), 1)
         self.assertNotEqual(run("return app.stages[0].layout.kind"), "hosts")
+
+    def test_the_chart_has_the_times_of_rondo_simulate(self):
+        self.open(write_page("host_times", "all_reduce", "--hosts", "3+5"))
+        for size in (4096, 1 << 18):  # sizes of the chart's table
+            lines = rondo("simulate", "all_reduce", "--hosts", "3+5", "--bytes", size)[1].splitlines()[2:]
+            simulated = {line.split()[0]: float(line.split()[1]) for line in lines}
+            times = run("""return app.schedules.map((schedule) => [schedule.algorithm,
+              1e6 * rondoPage.timeOverSize(schedule, app.costs, 8, 2 ** 30)(arguments[0])]);""", size)
+            self.assertGreater(len(times), 20)
+            for name, time in times:
+                self.assertAlmostEqual(time / simulated[name], 1, delta=1e-4, msg=f"{name} {size}")
+
+    def test_the_network_has_sliders_of_its_own(self):
+        names = ("network-alpha", "network-bandwidth")
+        self.open(write_page("host_sliders", *LEADERS, "--hosts", "2x2"))
+        self.assertEqual(element("network-alpha-value").text, "10 µs")
+        self.assertEqual(element("network-bandwidth-value").text, "1.25 GB/s")
+        self.assertIn(" + 1 × 10 µs between hosts + ", element("cost-lines").text)
+        for name in names:
+            before = run("return app.player.end")
+            element(name).send_keys(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
+            wait_for(lambda: run("return app.player.end") != before, f"the slider {name}")
+        self.open(write_page("host_none", "all_reduce", "-n", 4))
+        for name in names:
+            self.assertFalse(element(name).is_displayed())
 
     def test_one_host_is_no_box(self):
         for name, where in (("one_host", ["--hosts", "4"]), ("no_host", ["-n", "4"])):

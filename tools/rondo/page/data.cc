@@ -5,10 +5,12 @@
 #include "core/schedule/formula.h"
 #include "core/schedule/simulate.h"
 #include "tools/rondo/explain/explain.h"
+#include "tools/rondo/explain/hosts.h"
 #include "tools/rondo/format.h"
 #include "tools/rondo/page/digest.h"
 #include "tools/rondo/page/encode.h"
 #include "tools/rondo/page/host_places.h"
+#include "tools/rondo/page/network.h"
 
 namespace rondo::tool {
 namespace {
@@ -94,7 +96,11 @@ Json schedule_data(const Schedule& schedule, bool from_table, const PageContent&
     data["counts"] = counted(explanation.counts);
     const double bytes = schedule.collective == Collective::barrier ? 0 : content.bytes;
     const Costs costs{.alpha = content.alpha, .beta = content.beta, .gamma = content.gamma};
-    data["seconds"] = simulate(schedule, bytes, costs).busiest().seconds;
+    data["seconds"] =
+        (shown_hosts(content.topology).empty() ? simulate(schedule, bytes, costs)
+                                               : simulate(schedule, bytes, costs, content.topology))
+            .busiest()
+            .seconds;
   }
   data["steps"] = encode_steps(schedule);
   return data;
@@ -112,7 +118,10 @@ nlohmann::ordered_json page_data(const PageContent& content) {
             {"alpha", content.alpha},
             {"beta", content.beta},
             {"gamma", content.gamma}};
-  if (!content.hosts.empty()) data["hosts"] = hosts_data(content.hosts);
+  if (const std::vector<ShownHost> hosts = shown_hosts(content.topology); !hosts.empty()) {
+    data["hosts"] = hosts_data(hosts);
+    data["network"] = network_data(content.topology);
+  }
   Json schedules = Json::array();
   for (const Schedule& schedule : content.schedules) {
     const bool from_table = !schedules.empty() || !content.own_text;

@@ -7,7 +7,7 @@
 
 #include "algorithms/table.h"
 #include "core/schedule/schedule.h"
-#include "tools/rondo/explain/hosts.h"
+#include "core/topology/topology.h"
 #include "tools/rondo/predict.h"
 
 namespace rondo::tool {
@@ -22,14 +22,14 @@ struct PageContent {
   std::vector<Schedule> schedules{};  ///< the first is shown, others can be chosen in the page
   bool own_text = false;              ///< the first is a user's, even if it names a known algorithm
   int compared = -1;                  ///< index of the schedule beside it at the start; -1: none
-  std::vector<ShownHost> hosts{};     ///< of the schedules' ranks; none: not shown
+  Topology topology{};                ///< of the schedules' ranks, where their hosts are known
   std::string command{};              ///< the command that writes this page; empty: not shown
   std::string lesson{};               ///< a lesson's HTML, above the stage; may be empty
   std::string editor{};               ///< text in the editor at the start; empty: the first's
   bool editor_open = false;
   std::string real{};  ///< JSON of how the first one really ran (see replay.js); empty: it did not
   double bytes = 1 << 20;              ///< N at the start
-  double alpha = default_costs.alpha;  ///< seconds a message, at the start
+  double alpha = default_costs.alpha;  ///< seconds a message, at the start; inside a host
   double beta = default_costs.beta;    ///< seconds a byte
   double gamma = default_costs.gamma;  ///< seconds a reduced byte
 };

@@ -7,8 +7,10 @@
 
 #include "rondo/error.h"
 #include "tools/rondo/arguments.h"
+#include "tools/rondo/explain/hosts.h"
 #include "tools/rondo/page/assets.h"
 #include "tools/rondo/page/encode.h"
+#include "tools/rondo/page/network.h"
 
 namespace rondo::tool {
 namespace {
@@ -57,15 +59,21 @@ PageContent explained_page(const Schedule& schedule, const std::string& compare)
 PageContent explained_page(const Schedule& schedule, const std::string& compare,
                            const Topology& topology) {
   PageContent content;
-  content.hosts = shown_hosts(topology);
+  const std::size_t hosts = shown_hosts(topology).size();
   const std::string collective(name(schedule.collective));
   content.title = collective + (schedule.algorithm.empty() ? "" : " by " + schedule.algorithm) +
                   ", " + std::to_string(schedule.ranks) + " ranks";
-  if (!content.hosts.empty())
-    content.title += " on " + std::to_string(content.hosts.size()) + " hosts";
+  if (hosts > 0) {
+    content.title += " on " + std::to_string(hosts) + " hosts";
+    content.topology = topology;
+    content.alpha = topology.memory.alpha;
+    content.beta = topology.memory.beta;
+    content.gamma = topology.gamma;
+  }
   content.schedules.push_back(schedule);
   if (schedule.ranks > most_page_ranks) return content;  // page_data() refuses it
   std::size_t bytes = encode_steps(schedule).dump().size();
+  if (hosts > 0) bytes += network_data(topology).dump().size();
   const auto add = [&](const Composition& row, bool needed) {
     Schedule other = row.build(topology, schedule.root);
     const std::size_t size = encode_steps(other).dump().size();

@@ -6,8 +6,9 @@ const byId = (id) => document.getElementById(id);
 class App {
   constructor(data) {
     this.data = data;
-    this.schedules = data.schedules.map((each) => onHosts(decodeSchedule(each), data.hosts));
-    this.costs = { alpha: data.alpha, beta: data.beta, gamma: data.gamma, bytes: data.bytes };
+    this.schedules = data.schedules.map((each) => onHosts(decodeSchedule(each), data));
+    this.costs = { alpha: data.alpha, beta: data.beta, gamma: data.gamma, bytes: data.bytes,
+      networkAlpha: (data.network ?? data).alpha, networkBeta: (data.network ?? data).beta };
     this.shown = data.compared >= 0 ? [0, data.compared] : [0];
     const stages = [...document.querySelectorAll(".stage")];
     this.stages = stages.map((element) =>
@@ -159,12 +160,14 @@ function costSentence(replay, costs) {
   const { schedule, play } = replay;
   const { cost, counts, bound } = schedule;
   const formula = (text) => text.replaceAll("-", "−");
-  const { messages, bytes, reduced, t } = play.end;
-  const terms = [`${messages} × ${timeText(costs.alpha)}`];
-  if (bytes > 0 && !isToken(schedule.collective))
-    terms.push(`${threeDigits(bytes)} N ÷ ${rateText(1 / costs.beta)}`);
-  if (reduced > 0 && costs.gamma > 0 && !isToken(schedule.collective))
-    terms.push(`${threeDigits(reduced)} N ÷ ${rateText(1 / costs.gamma)}`);
+  const { messages, crossings, bytes, crossed, reduced, t } = play.end;
+  const terms = [];
+  if (messages > 0 || crossings === 0) terms.push(`${messages} × ${timeText(costs.alpha)}`);
+  if (crossings > 0) terms.push(`${crossings} × ${timeText(costs.networkAlpha)} between hosts`);
+  const shares = [[bytes, costs.beta], [crossed, costs.networkBeta], [reduced, costs.gamma]];
+  for (const [share, beta] of shares)
+    if (share > 0 && beta > 0 && !isToken(schedule.collective))
+      terms.push(`${threeDigits(share)} N ÷ ${rateText(1 / beta)}`);
   let words = `${algorithmTitle(schedule)}: ${terms.join(" + ")} = ${timeText(t)}.`;
   if (cost && counts)
     words += ` Rounds ${formula(cost.rounds)} = ${threeDigits(counts.rounds)}; the busiest rank sends ` +

@@ -10,6 +10,12 @@ const sliders = {
   reducing: { get: (costs) => -Math.log10(costs.gamma),
     set: (costs, value) => { costs.gamma = 10 ** -value; },
     text: (costs) => rateText(1 / costs.gamma) },
+  "network-alpha": { get: (costs) => Math.log10(costs.networkAlpha),
+    set: (costs, value) => { costs.networkAlpha = 10 ** value; },
+    text: (costs) => timeText(costs.networkAlpha) },
+  "network-bandwidth": { get: (costs) => -Math.log10(costs.networkBeta),
+    set: (costs, value) => { costs.networkBeta = 10 ** -value; },
+    text: (costs) => rateText(1 / costs.networkBeta) },
   size: { get: (costs) => Math.log2(costs.bytes), set: (costs, value) => { costs.bytes = 2 ** value; },
     text: (costs) => bytesText(costs.bytes) },
 };
@@ -58,6 +64,8 @@ class Controls {
   }
 
   bindSliders() {
+    for (const element of document.querySelectorAll(".between-hosts"))
+      element.hidden = !this.app.data.network;
     for (const [id, slider] of Object.entries(sliders)) {
       const input = byId(id);
       input.value = slider.get(this.app.costs);

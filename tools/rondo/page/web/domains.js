@@ -1,23 +1,31 @@
 // What the stepping loop runs over: clocks (when), memory (what is where), and both together.
 
-/** An instant and its parts: t = messages * alpha + N * (bytes * beta + reduced * gamma). */
-const dawn = { t: 0, messages: 0, bytes: 0, reduced: 0 };
+/**
+ * An instant and its parts: t = messages * alpha + crossings * networkAlpha
+ *   + N * (bytes * beta + crossed * networkBeta + reduced * gamma).
+ */
+const dawn = { t: 0, messages: 0, bytes: 0, reduced: 0, crossings: 0, crossed: 0 };
 const later = (a, b) => (b.t > a.t ? b : a);
 
 /**
  * An alpha-beta-gamma clock for every rank and lane, as in core/schedule/simulate.h. A message
- * occupies one out port and one in port. A lane that receives waits for the message's end.
+ * occupies one out port and one in port, and between hosts the links of its way. A lane that receives
+ * waits for the message's end.
  */
 class Clocks {
   constructor(schedule, costs) {
+    this.schedule = schedule;
     this.costs = costs;
     this.lanes = schedule.lanes;
     this.chunks = schedule.chunks;
     this.clocks = schedule.lists.map(() => dawn);
     this.outFree = Array.from({ length: schedule.ranks }, () => dawn);
     this.inFree = Array.from({ length: schedule.ranks }, () => dawn);
+    this.linkFree = Array.from({ length: schedule.network?.links.length ?? 0 }, () => dawn);
   }
 
+  /** The bytes of so many chunks. */
+  size(count) { return (this.costs.bytes / this.chunks) * count; }
   now(site) { return this.clocks[site.rank * this.lanes + site.lane]; }
   set(site, instant) { this.clocks[site.rank * this.lanes + site.lane] = instant; }
 
@@ -25,27 +33,51 @@ class Clocks {
   startInstant(site) {
     const { out } = site.op;
     const now = this.now(site);
-    return out < 0 ? now : later(later(now, this.outFree[site.rank]), this.inFree[out]);
+    if (out < 0) return now;
+    if (crosses(this.schedule, { from: site.rank, to: out }))
+      return later(now, this.linkFree[this.schedule.network.ports[site.rank]]);
+    return later(later(now, this.outFree[site.rank]), this.inFree[out]);
   }
   start(site, arrived) { return Math.max(arrived, this.startInstant(site).t); }
 
   depart(site, peer) {
-    const share = site.op.count / this.chunks;
-    const { alpha, beta, bytes } = this.costs;
+    const { count } = site.op;
+    const { alpha, beta } = this.costs;
     const begin = this.startInstant(site);
-    const end = { t: begin.t + alpha + share * bytes * beta, messages: begin.messages + 1,
-      bytes: begin.bytes + share, reduced: begin.reduced };
+    if (crosses(this.schedule, { from: site.rank, to: peer }))
+      return { begin, end: this.cross(site.rank, peer, begin, count) };
+    const end = { ...begin, t: begin.t + this.size(count) * beta + alpha,
+      messages: begin.messages + 1, bytes: begin.bytes + count / this.chunks };
     this.outFree[site.rank] = this.inFree[peer] = end;
     return { begin, end };
+  }
+
+  /** Occupies each link of the way, from when it is free; when the message is through all of them. */
+  cross(from, to, begin, count) {
+    const { links, ports, ways, hops } = this.schedule.network;
+    const { networkAlpha, networkBeta } = this.costs;
+    let at = begin;
+    let end = begin;
+    let link = ports[from];
+    let hop = ways[ports[from]][ports[to]];
+    for (;;) {
+      at = later(at, this.linkFree[link]);
+      this.linkFree[link] = { ...at, t: at.t + this.size(count) * (networkBeta * links[link]),
+        crossed: at.crossed + (count / this.chunks) * links[link] };
+      end = later(end, this.linkFree[link]);
+      if (hop < 0) break;
+      [link, hop] = hops.slice(2 * hop, 2 * hop + 2);
+    }
+    return { ...end, t: end.t + networkAlpha, crossings: end.crossings + 1 };
   }
 
   arrive(site, end) { this.set(site, later(this.now(site), end)); }
 
   combine(site, operands) {
-    const share = ((operands - 1) * site.op.count) / this.chunks;
+    const count = (operands - 1) * site.op.count;
     const now = this.now(site);
-    this.set(site, { ...now, t: now.t + share * this.costs.bytes * this.costs.gamma,
-      reduced: now.reduced + share });
+    this.set(site, { ...now, t: now.t + this.size(count) * this.costs.gamma,
+      reduced: now.reduced + count / this.chunks });
   }
 
   /** The instant at which the last lane is done. */

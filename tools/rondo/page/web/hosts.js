@@ -1,11 +1,11 @@
 // The hosts of ranks: which rank lives where, and their boxes on the stage. tools/rondo/page/data.cc
 // writes a page's hosts; a page without a topology has none.
 
-/** The schedule with the page's hosts, if those have as many ranks. */
-function onHosts(schedule, hosts = []) {
+/** The schedule with the page's hosts and links, if those are of as many ranks. */
+function onHosts(schedule, { hosts = [], network }) {
   const hostOf = [];
   hosts.forEach(({ ranks }, host) => { for (const rank of ranks) hostOf[rank] = host; });
-  return hostOf.length === schedule.ranks ? { ...schedule, hosts, hostOf } : schedule;
+  return hostOf.length === schedule.ranks ? { ...schedule, hosts, hostOf, network } : schedule;
 }
 
 /** Whether a message goes from one host to another. */

@@ -10,7 +10,7 @@ function start() {
   controls.fillTables();
   const editor = new Editor(byId("editor"), (schedule) => {
     app.schedules = app.schedules.filter((each) => !each.typed);
-    app.schedules.push({ ...onHosts(schedule, data.hosts), typed: true,
+    app.schedules.push({ ...onHosts(schedule, data), typed: true,
       algorithm: schedule.algorithm || "your own" });
     app.shown = [app.schedules.length - 1];
     controls.fillChoices();

@@ -94,10 +94,10 @@ class Stage {
     this.stale = true;
   }
 
-  /** Limits the width of small rings. In a wide one the links would look like a line. */
+  /** Limits the width of small rings and hosts. In a wide ring the links would look like a line. */
   positionsWithin(width, height) {
     const { kind, positions } = this.layout;
-    const round = ["ring", "circle", "star", "cube"].includes(kind) && positions.length <= 20;
+    const round = ["ring", "circle", "star", "cube", "hosts"].includes(kind) && positions.length <= 20;
     const part = round ? Math.min(1, (height * (positions.length > 8 ? 2.4 : 1.9)) / width) : 1;
     return positions.map(({ x, y }) => ({ x: 0.5 + (x - 0.5) * part, y }));
   }
