@@ -21,6 +21,7 @@ class Clocks {
     double arrival = 0;  ///< of its end
     double copying = 0;  ///< seconds for which the sender copied it in, up to alpha before that
     double bytes = 0;
+    double receiving = 0;  ///< seconds of alpha for which it occupies its receiver
     bool at_hand = false;  ///< the lane's last step made it
   };
 
@@ -62,9 +63,10 @@ class Clocks {
 
   Value arrive(const Site& site, int, Value message) {
     double& now = clocks_[index(site.rank, site.lane)];
-    now = std::max(now, message.arrival - costs_.overlap * waited(site, message));
+    now =
+        std::max(now, message.arrival - costs_.overlap * waited(site, message) - message.receiving);
     cost(site.rank).received += message.bytes;
-    work(site, message.bytes * costs_.copy);
+    work(site, message.receiving + message.bytes * costs_.copy);
     return {};
   }
 
@@ -82,9 +84,13 @@ class Clocks {
     own.sent += bytes;
     const double copying = bytes * (value.at_hand ? costs_.forward : costs_.copy);
     work(site, copying);
-    if (between_hosts(site.rank, peer))
-      return {routed(site, peer, bytes) + routes_->network_alpha(), copying, bytes};
-    return {carried(site, peer, bytes * costs_.beta) + costs_.alpha, copying, bytes};
+    const bool network = between_hosts(site.rank, peer);
+    const double alpha = network ? routes_->network_alpha() : costs_.alpha;
+    const double end =
+        alpha + (network ? routed(site, peer, bytes) : carried(site, peer, bytes * costs_.beta));
+    const double occupied = routes_ == nullptr ? 0 : alpha / 2;
+    work(site, occupied);
+    return {end, copying, bytes, occupied};
   }
 
   Simulation result() const {
@@ -192,6 +198,22 @@ Schedule in_slices(const Schedule& schedule, int slices) {
   return cut;
 }
 
+Steps repeated(std::function<Steps(int, int)> steps, int rank, int lane, int times) {
+  for (int time = 0; time < times; ++time) {
+    Steps all = steps(rank, lane);
+    while (const Step* step = all.next()) co_yield *step;
+  }
+}
+
+/// So many calls: a lane goes on with the next one as soon as it has ended one.
+Schedule in_a_loop(const Schedule& schedule, int calls) {
+  Schedule all = schedule;
+  all.steps = [steps = schedule.steps, calls](int rank, int lane) {
+    return repeated(steps, rank, lane, calls);
+  };
+  return all;
+}
+
 /// Messages are those of the schedule again, not slices.
 Simulation whole(Simulation simulation, int slices) {
   for (RankCost& rank : simulation.ranks) rank.messages /= static_cast<std::uint64_t>(slices);
@@ -264,6 +286,17 @@ Simulation simulate(const Schedule& schedule, double bytes, const Costs& costs,
 Simulation simulate(const Schedule& schedule, const Partition& partition, double element_bytes,
                     const Costs& costs, const Topology& topology) {
   return simulate_routed(schedule, costs, exact(partition, element_bytes), topology);
+}
+
+Simulation simulate_loop(const Schedule& schedule, double bytes, const Costs& costs,
+                         const Topology& topology, int calls) {
+  if (calls < 2)
+    throw Error(ErrorCode::invalid_argument, std::to_string(calls) + " calls are no loop");
+  Simulation one = simulate(schedule, bytes, costs, topology);
+  const Simulation all = simulate(in_a_loop(schedule, calls), bytes, costs, topology);
+  const double each = (all.busiest().seconds - one.busiest().seconds) / (calls - 1);
+  for (RankCost& rank : one.ranks) rank.seconds = each;
+  return one;
 }
 
 Simulation simulate(const Schedule& header, std::span<const Program> programs, double bytes,

@@ -25,7 +25,12 @@
 // Where a topology is given, two ranks of one host are linked by its memory, with alpha and beta of
 // its own. A message between hosts occupies every link of its route (core/topology/routes.h), which
 // other ranks share. It goes on to the next link at once, and waits there until that link is free.
-// So it takes alpha, and n beta of the slowest link. The sender goes on once its port is free.
+// So it takes alpha, and n beta of the slowest link. The sender's next message waits for its port.
+// Half of alpha occupies the sender's lane and half the receiver's: system calls and polling are
+// most of it.
+//
+// simulate_loop() makes calls one after the other on each rank, as benchmarks and training steps do.
+// There a broadcast's root begins the next call while the last one is still on its way.
 #pragma once
 
 #include <cstdint>
@@ -91,6 +96,9 @@ Simulation simulate(const Schedule& schedule, double bytes, const Costs& costs,
                     const Topology& topology);
 Simulation simulate(const Schedule& schedule, const Partition& partition, double element_bytes,
                     const Costs& costs, const Topology& topology);
+/// `seconds`: what one more call takes in a loop of so many (2 or more). The rest is of one call.
+Simulation simulate_loop(const Schedule& schedule, double bytes, const Costs& costs,
+                         const Topology& topology, int calls);
 /// Lowered programs, one of each rank.
 Simulation simulate(const Schedule& header, std::span<const Program> programs, double bytes,
                     const Costs& costs);

@@ -120,6 +120,16 @@ TEST_CASE("within a host, memory's costs count and no port is taken") {
   CHECK(seconds(cluster(2, 2, 1), {{0, 1}, {2, 3}}) == Approx(inside));
 }
 
+TEST_CASE("each message occupies its sender and its receiver for half of alpha") {
+  const auto short_ones = [](const std::vector<std::pair<int, int>>& messages) {
+    return simulate(sends(3, messages), 0, {}, cluster(3, 1, 1)).busiest().seconds;
+  };
+  CHECK(short_ones({{0, 1}}) == Approx(alpha));
+  CHECK(short_ones({{0, 1}, {0, 2}}) == Approx(1.5 * alpha));
+  CHECK(short_ones({{0, 2}, {1, 2}}) == Approx(1.5 * alpha));
+  CHECK(short_ones({{0, 1}, {2, 0}}) == Approx(alpha));
+}
+
 TEST_CASE("an uplink that groups share shows as contention") {
   const Fabric thin{.kind = FabricKind::fat_tree, .group = 2, .beta = port_beta};
   const std::vector<std::pair<int, int>> crossing{{0, 2}, {1, 3}};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/plan/cut.h"
 #include "core/plan/estimate.h"
 #include "core/plan/lower.h"
 #include "tools/rondo/format.h"
@@ -10,7 +11,7 @@
 namespace rondo::tool {
 namespace {
 
-constexpr int most_slices = 4096;
+constexpr int most_slices_asked = 4096;
 
 }  // namespace
 
@@ -40,7 +41,7 @@ std::vector<Prediction> predict(const std::vector<Composition>& rows, const Topo
   for (const Composition& row : rows) {
     const Schedule schedule = row.build(topology, root);
     if (rough_steps(schedule, most_steps) > most_steps)
-      all.push_back({row, false, {.seconds = estimates.seconds(row, bytes)}});
+      all.push_back({row, false, {.seconds = estimates.of(row, bytes).seconds}});
     else
       all.push_back({row, true, simulate(schedule).busiest()});
   }
@@ -51,11 +52,17 @@ std::vector<Prediction> predict(const std::vector<Composition>& rows, const Topo
 int slices_of(const Schedule& schedule, double bytes, double most_bytes) {
   const double most = most_bytes / longest_message(schedule);
   const double chunk = bytes / schedule.layout.chunks();
-  if (most >= 1 && chunk <= most * most_slices)
+  if (most >= 1 && chunk <= most * most_slices_asked)
     return static_cast<int>(std::max(1.0, std::ceil(chunk / most)));
   reject("slices of " + bytes_text(most_bytes) + " cut chunks of " + bytes_text(chunk) +
-             " into more than " + std::to_string(most_slices) + " slices",
+             " into more than " + std::to_string(most_slices_asked) + " slices",
          "longer slices, such as --slice 512K");
+}
+
+int slices_between_hosts(const Schedule& schedule, double bytes, const Topology& topology,
+                         std::size_t slot_bytes) {
+  const Cut cut = cut_for_wires(flow_of(schedule), slot_bytes, topology.short_frames);
+  return std::min(slices_of(schedule, bytes, static_cast<double>(cut.frame_bytes)), most_slices);
 }
 
 std::string costs_text(const Costs& costs) {

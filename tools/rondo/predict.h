@@ -34,9 +34,17 @@ std::vector<Prediction> predict(const std::vector<Composition>& rows, const Topo
 /// More steps than this take minutes.
 inline constexpr std::uint64_t most_simulated_steps = 100'000'000;
 
+/// No simulation takes more of a call's slices, where the user does not ask for them.
+inline constexpr int most_slices = 16;
+
 /// The number of slices into which executors cut a schedule's chunks if a message carries at most
 /// `most_bytes`. Throws Error{invalid_argument} if those are too many to simulate.
 int slices_of(const Schedule& schedule, double bytes, double most_bytes);
+
+/// The same as executors cut it between these hosts, if a transport's slots have `slot_bytes`; at
+/// most most_slices.
+int slices_between_hosts(const Schedule& schedule, double bytes, const Topology& topology,
+                         std::size_t slot_bytes);
 
 /// "alpha 1e-06 s, beta 1e-10 s/byte, gamma 5e-11 s/byte", or processors' costs instead of beta.
 std::string costs_text(const Costs& costs);

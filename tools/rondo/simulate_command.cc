@@ -29,7 +29,14 @@ struct SimulateInput {
   std::string transport{};  ///< one of the profile's; empty: its first
   bool ports_per_lane = false;
   bool switched = false;
+  bool loop = false;
 };
+
+/// What messages over TCP carry at most, where ranks are few.
+constexpr std::size_t socket_slot = std::size_t{512} << 10;
+
+/// Calls in a loop: then the first and the last no longer matter.
+constexpr int looped_calls = 8;
 
 /// Shows on a terminal what is being simulated, because thousands of ranks take a while. The line
 /// goes when this object does.
@@ -66,8 +73,11 @@ Simulation simulated(const Schedule& schedule, double bytes, Costs costs, const 
                      const SimulateInput& arguments) {
   if (!arguments.slice.empty())
     costs.slices = slices_of(schedule, bytes, parse_bytes(arguments.slice));
-  return topology.host.empty() ? simulate(schedule, bytes, costs)
-                               : simulate(schedule, bytes, costs, topology);
+  else if (arguments.loop)
+    costs.slices = slices_between_hosts(schedule, bytes, topology, socket_slot);
+  if (topology.host.empty()) return simulate(schedule, bytes, costs);
+  return arguments.loop ? simulate_loop(schedule, bytes, costs, topology, looped_calls)
+                        : simulate(schedule, bytes, costs, topology);
 }
 
 std::vector<Prediction> predicted(const SimulateInput& arguments, Collective collective,
@@ -98,8 +108,10 @@ void simulate_all(SimulateInput arguments) {
   const double bytes = parse_bytes(arguments.bytes);
   if (arguments.ports_per_lane) arguments.costs.ports = Ports::per_lane;
   if (arguments.switched) arguments.costs.ports = Ports::switched;
-  if (const auto topology = topology_of(arguments.where))
-    return simulate_on(arguments, collective, *topology, bytes);
+  const auto topology = topology_of(arguments.where);
+  if (arguments.loop && !topology)
+    reject("--loop without hosts", "--hosts 2x4, or --topology FILE");
+  if (topology) return simulate_on(arguments, collective, *topology, bytes);
   bool first = true;
   for (const int ranks : parse_ranks(arguments.ranks)) {
     if (!first) std::printf("\n");
@@ -156,6 +168,11 @@ void add_simulate(CLI::App& program) {
                  "a switch buffers what a receiver cannot take yet, so that senders go on")
       ->excludes(per_lane)
       ->excludes(profile);
+  command->add_flag(
+      "--loop", arguments->loop,
+      "what each call takes where a program makes one after the other (needs --hosts\n"
+      "or --topology). Ranks that are done early begin the next one. Without --slice,\n"
+      "messages are cut as over TCP");
   command->callback([arguments] { simulate_all(*arguments); });
 }
 

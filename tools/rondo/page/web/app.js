@@ -162,8 +162,8 @@ function costSentence(replay, costs) {
   const formula = (text) => text.replaceAll("-", "−");
   const { messages, crossings, bytes, crossed, reduced, t } = play.end;
   const terms = [];
-  if (messages > 0 || crossings === 0) terms.push(`${messages} × ${timeText(costs.alpha)}`);
-  if (crossings > 0) terms.push(`${crossings} × ${timeText(costs.networkAlpha)} between hosts`);
+  if (messages > 0 || crossings === 0) terms.push(`${threeDigits(messages)} × ${timeText(costs.alpha)}`);
+  if (crossings > 0) terms.push(`${threeDigits(crossings)} × ${timeText(costs.networkAlpha)} between hosts`);
   const shares = [[bytes, costs.beta], [crossed, costs.networkBeta], [reduced, costs.gamma]];
   for (const [share, beta] of shares)
     if (share > 0 && beta > 0 && !isToken(schedule.collective))

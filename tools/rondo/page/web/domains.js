@@ -10,7 +10,8 @@ const later = (a, b) => (b.t > a.t ? b : a);
 /**
  * An alpha-beta-gamma clock for every rank and lane, as in core/schedule/simulate.h. A message
  * occupies one out port and one in port, and between hosts the links of its way. A lane that receives
- * waits for the message's end.
+ * waits for the message's end. Where hosts are known, half of alpha occupies the sender's lane and
+ * half the receiver's.
  */
 class Clocks {
   constructor(schedule, costs) {
@@ -44,6 +45,7 @@ class Clocks {
     const { count } = site.op;
     const { alpha, beta } = this.costs;
     const begin = this.startInstant(site);
+    this.set(site, this.moved(this.now(site), site.rank, peer, 0.5));
     if (crosses(this.schedule, { from: site.rank, to: peer }))
       return { begin, end: this.cross(site.rank, peer, begin, count) };
     const end = { ...begin, t: begin.t + this.size(count) * beta + alpha,
@@ -71,7 +73,19 @@ class Clocks {
     return { ...end, t: end.t + networkAlpha, crossings: end.crossings + 1 };
   }
 
-  arrive(site, end) { this.set(site, later(this.now(site), end)); }
+  arrive(site, peer, end) {
+    const begin = later(this.now(site), this.moved(end, peer, site.rank, -0.5));
+    this.set(site, this.moved(begin, peer, site.rank, 0.5));
+  }
+
+  /** The instant, later by so many alphas of a message; as it is where hosts are not known. */
+  moved(instant, from, to, alphas) {
+    if (this.schedule.network === undefined) return instant;
+    const { alpha, networkAlpha } = this.costs;
+    return crosses(this.schedule, { from, to })
+      ? { ...instant, t: instant.t + alphas * networkAlpha, crossings: instant.crossings + alphas }
+      : { ...instant, t: instant.t + alphas * alpha, messages: instant.messages + alphas };
+  }
 
   combine(site, operands) {
     const count = (operands - 1) * site.op.count;
@@ -92,7 +106,7 @@ class ClockDomain {
   read() { return null; }
   write() {}
   combine(site, operands) { this.clocks.combine(site, operands.length); }
-  arrive(site, _peer, message) { this.clocks.arrive(site, message); }
+  arrive(site, peer, message) { this.clocks.arrive(site, peer, message); }
   depart(site, peer) { return this.clocks.depart(site, peer).end; }
 }
 

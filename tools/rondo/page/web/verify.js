@@ -29,8 +29,8 @@ class Recorder {
     this.taken = null;
   }
 
-  arrive(site, _peer, message) {
-    this.clocks.arrive(site, message.end);
+  arrive(site, peer, message) {
+    this.clocks.arrive(site, peer, message.end);
     this.taken = message.record;
     return message.values;
   }
