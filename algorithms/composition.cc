@@ -47,9 +47,9 @@ bool serves_inside(Collective collective, std::string_view name) {
          serves(insides.by_leaders.before) && serves(insides.by_leaders.after);
 }
 
-/// Each name once.
+/// Each name once. The one with the fewest hops comes first.
 std::vector<std::string_view> all_names() {
-  std::vector<std::string_view> names;
+  std::vector<std::string_view> names{"one_shot"};
   for (const Algorithm& row : algorithms())
     if (std::ranges::count(names, row.name) == 0) names.push_back(row.name);
   return names;

@@ -1,6 +1,9 @@
 #include "core/communicator/connections.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <iterator>
 #include <limits>
 #include <map>
 
@@ -30,6 +33,28 @@ std::vector<std::string> unjoin(const std::string& text) {
     at = colon + 1 + size;
   }
   return parts;
+}
+
+/// Name and seconds a byte of each.
+std::string ports_text(const std::vector<Port>& ports) {
+  std::vector<std::string> parts;
+  for (const Port& port : ports) {
+    std::array<char, 32> beta;
+    const auto end = std::to_chars(beta.data(), beta.data() + beta.size(), port.beta).ptr;
+    parts.insert(parts.end(), {port.name, std::string(beta.data(), end)});
+  }
+  return join(parts);
+}
+
+/// Those that other ranks of the host have not told yet.
+void add_ports(const std::string& text, Host& host) {
+  const std::vector<std::string> parts = unjoin(text);
+  for (std::size_t i = 0; i + 1 < parts.size(); i += 2) {
+    if (std::ranges::count(host.ports, parts[i], &Port::name) > 0) continue;
+    double beta = 0;
+    std::from_chars(parts[i + 1].data(), parts[i + 1].data() + parts[i + 1].size(), beta);
+    host.ports.push_back({.name = parts[i], .beta = beta});
+  }
 }
 
 std::size_t kind_index(const Transport& transport) {
@@ -110,11 +135,13 @@ Transport* Connections::make_transport(const TransportKind& kind, const Membersh
 void Connections::connect(const std::shared_ptr<ControlChannel>& control) {
   const auto kinds = transport_kinds();
   // Address by kind (empty where this rank does not use it), then what links it has, how many short
-  // frames its channels hold, and its least slot size.
+  // frames its channels hold, its ports, and its least slot size.
   std::vector<std::string> mine(kinds.size());
   frame_bytes_ = alone_frame_bytes;
   topology_.short_frames = std::numeric_limits<int>::max();
+  std::vector<Port> ports;
   for (const auto& transport : transports_) {
+    std::ranges::copy(transport->ports(), std::back_inserter(ports));
     mine[kind_index(*transport)] = transport->address();
     frame_bytes_ = std::min(frame_bytes_, transport->slot_bytes());
     topology_.short_frames =
@@ -123,6 +150,7 @@ void Connections::connect(const std::shared_ptr<ControlChannel>& control) {
   }
   mine.emplace_back(topology_.links == LinkClass::network ? network : "");
   mine.push_back(std::to_string(topology_.short_frames));
+  mine.push_back(ports_text(ports));
   mine.push_back(std::to_string(frame_bytes_));
   std::vector<std::vector<std::string>> all;
   for (const std::string& blob : control->exchange(join(mine))) all.push_back(unjoin(blob));
@@ -133,9 +161,13 @@ void Connections::connect(const std::shared_ptr<ControlChannel>& control) {
   }
   // One slow link, small slot or shallow channel anywhere decides for all: every rank must choose
   // and cut alike.
-  for (const auto& of_rank : all) {
+  topology_.hosts.resize(1 + static_cast<std::size_t>(*std::ranges::max_element(topology_.host)));
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    const std::vector<std::string>& of_rank = all[rank];
     if (of_rank[kinds.size()] == network) topology_.links = LinkClass::network;
     topology_.short_frames = std::min(topology_.short_frames, std::stoi(of_rank[kinds.size() + 1]));
+    add_ports(of_rank[kinds.size() + 2],
+              topology_.hosts[static_cast<std::size_t>(topology_.host[rank])]);
     frame_bytes_ = std::min<std::size_t>(frame_bytes_, std::stoul(of_rank.back()));
   }
 }

@@ -4,9 +4,11 @@
 #include <bit>
 #include <iterator>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "core/base/text.h"
+#include "core/plan/estimate.h"
 #include "core/plan/message_rules.h"
 #include "core/plan/shared_rules.h"
 #include "core/schedule/collective.h"
@@ -72,11 +74,9 @@ void check_known(std::string_view text, std::string_view what) {
   Selection(text, each_once, what);
 }
 
-bool is_on(On on, const Topology& around, const Hosts& hosts) {
+bool is_on(On on, const Topology& around) {
   const bool network = around.links == LinkClass::network;
   switch (on) {
-    case On::hosts:
-      return network && !around.one_machine && hosts.have_two_levels();
     case On::memory:
       return !network;
     case On::loopback:
@@ -92,8 +92,8 @@ bool is_on(On on, const Topology& around, const Hosts& hosts) {
 }
 
 /// In one exchange a large block goes to each of the others from one rank, or is reduced by one.
-bool suits(const Rule& rule, const CallSize& size, int ranks) {
-  return rule.algorithm != "one_shot" || !size.is_lopsided(ranks);
+bool suits(std::string_view algorithm, const CallSize& size, int ranks) {
+  return algorithm != "one_shot" || !size.is_lopsided(ranks);
 }
 
 std::size_t most_bytes(const Rule& rule, int hosts) {
@@ -104,38 +104,57 @@ std::size_t most_bytes(const Rule& rule, int hosts) {
 
 const Rule* find_rule(std::span<const Rule> table, Collective collective, const CallSize& size,
                       const Topology& around, const AlgorithmSelection& selection) {
-  const Hosts hosts(around);
+  const int hosts = Hosts(around).count();
   for (const Rule& rule : table) {
-    if (rule.collective == collective && is_on(rule.links, around, hosts) &&
-        size.bytes <= most_bytes(rule, hosts.count()) && around.ranks <= rule.most_ranks &&
-        selection.allows(collective, find_composition(collective, rule.algorithm)) &&
-        suits(rule, size, around.ranks)) {
+    if (rule.collective == collective && is_on(rule.links, around) &&
+        size.bytes <= most_bytes(rule, hosts) && around.ranks <= rule.most_ranks &&
+        selection.allows(collective, rule.algorithm) && suits(rule.algorithm, size, around.ranks)) {
       return &rule;
     }
   }
   return nullptr;
 }
 
-/// All that may carry a collective: hierarchical ones where hosts have several ranks, or the
-/// selection names some.
-std::vector<Composition> compositions(Collective collective, const Topology& around,
-                                      const AlgorithmSelection& selection) {
-  std::vector<Composition> all;
-  for (const Algorithm& row : algorithms())
-    if (row.collective == collective) all.push_back({.across = &row});
-  const bool names_some = selection.restricts(collective) && !selection.excludes(collective);
-  if (names_some || Hosts(around).have_two_levels())
-    std::ranges::copy(hierarchical_compositions(collective), std::back_inserter(all));
-  return all;
+/// Predicted times that differ by less say nothing.
+constexpr double alike = 1.02;
+
+/// The fastest by predicted time; empty where there is none. Among equals, where bytes decide, one
+/// that only sends to neighbours, as nothing meets at a switch. Else one by leaders, as it sends
+/// the fewest messages. Then the one with the fewest hops.
+Composition fastest(const std::vector<Composition>& all, const CallSize& size,
+                    const Topology& around) {
+  const Estimates estimates(around);
+  std::vector<Estimate> found;
+  for (const Composition& each : all)
+    found.push_back(estimates.of(each, static_cast<double>(size.bytes)));
+  if (all.empty()) return {};
+  const double least = std::ranges::min(found, {}, &Estimate::seconds).seconds;
+  const auto rank = [&](std::size_t i) {
+    const bool flat = all[i].inside.empty();
+    const bool liked = found[i].by_bytes ? found[i].along : !flat && all[i].by_leaders();
+    return std::tuple(found[i].seconds > least * alike, flat, !liked, found[i].hops);
+  };
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < all.size(); ++i)
+    if (rank(i) < rank(best)) best = i;
+  return all[best];
 }
 
 /// The choice among messages; no algorithm where the selection leaves none.
 Choice choose_messages(Collective collective, const CallSize& size, const Topology& around,
                        const AlgorithmSelection& selection, bool rank_order) {
   const std::string note = selection.restricts(collective) ? ", among those allowed" : "";
+  if (is_predicted(collective, around) && !rank_order) {
+    std::vector<Composition> all = compositions(collective, around, selection);
+    std::erase_if(all, [&](const auto& each) { return !selection.allows(collective, each); });
+    const auto unfit = std::ranges::stable_partition(
+        all, [&](const auto& each) { return suits(each.across->name, size, around.ranks); });
+    if (unfit.begin() != all.begin()) all.erase(unfit.begin(), unfit.end());
+    return {fastest(all, size, around), "least predicted time" + note};
+  }
   const std::span<const Rule> table = rank_order ? std::span<const Rule>(rank_order_rules) : rules;
   if (const Rule* rule = find_rule(table, collective, size, around, selection)) {
-    return {find_composition(collective, rule->algorithm), std::string(rule->why) + note};
+    return {{.across = find_algorithm(collective, rule->algorithm)}, std::string(rule->why) + note};
   }
   for (const Composition& each : compositions(collective, around, selection))
     if (selection.allows(collective, each) && (each.rank_order() || !rank_order))
@@ -225,6 +244,23 @@ bool AlgorithmSelection::restricts(Collective collective) const {
 
 bool AlgorithmSelection::excludes(Collective collective) const {
   return by_collective_[static_cast<std::size_t>(collective)].excludes();
+}
+
+std::vector<Composition> compositions(Collective collective, const Topology& around,
+                                      const AlgorithmSelection& selection) {
+  std::vector<Composition> all;
+  for (const Algorithm& row : algorithms())
+    if (row.collective == collective) all.push_back({.across = &row});
+  const bool names_some = selection.restricts(collective) && !selection.excludes(collective);
+  if (names_some || Hosts(around).have_two_levels())
+    std::ranges::copy(hierarchical_compositions(collective), std::back_inserter(all));
+  return all;
+}
+
+bool is_predicted(Collective collective, const Topology& around) {
+  return collective != Collective::gather && collective != Collective::scatter &&
+         around.links == LinkClass::network && !around.one_machine &&
+         Hosts(around).have_two_levels();
 }
 
 std::vector<std::string_view> algorithm_names(Collective collective) {

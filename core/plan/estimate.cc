@@ -1,6 +1,7 @@
 #include "core/plan/estimate.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "core/plan/cut.h"
@@ -10,27 +11,80 @@
 namespace rondo {
 namespace {
 
-/// The part of alpha for which a message occupies its sender. The rest is time on the way.
-constexpr double busy = 0.25;
+/// Of a program's time for a collective with a root, so much is time on the way to the last rank. The
+/// rest is the busiest rank's: calls in a loop overlap, but a program waits for some of them.
+constexpr double waited_for = 0.25;
 
+/// Of alpha, what a message keeps a host's ports and its kernel busy: the host's ranks queue there.
+constexpr double queued_for = 0.125;
+
+/// Slices overlap what goes on inside hosts with what goes on across, but for so much of the shorter.
+constexpr double not_hidden = 0.25;
+
+/// Whether some ranks begin the next call of a loop while others are in this one.
+bool overlap(Collective collective) { return info(collective).has_root; }
+
+/// What one part of a collective counts, in units of its links' costs.
 struct CostCounts {
-  double alphas = 0;   ///< of messages one after the other, and of what else a rank sends
-  double sent = 0;     ///< in the whole index space
+  double alphas = 0;   ///< of the busiest rank's messages: half at either end of each
+  double hops = 0;     ///< messages of which each needs the one before
+  double moved = 0;    ///< bytes out, or in where that is more, in the whole index space
   double reduced = 0;  ///< likewise
   double passed = 0;   ///< whole vectors that ranks on the way have to get first
 };
 
-CostCounts counts_of(const Algorithm& row, int ranks) {
+/// `overlapping`: calls of the whole collective overlap.
+CostCounts counts_of(const Algorithm& row, int ranks, bool overlapping) {
   if (ranks < 2) return {};
   const Variables variables = cost_variables(ranks);
   const auto value = [&](std::string_view formula) {
     return formula.empty() ? 0 : evaluate(formula, variables);
   };
-  const double hops = value(row.cost.hops);
-  const double sent = value(row.cost.sent);
+  const double reduced = value(row.cost.reduced);  // as much comes in at least
+  CostCounts counts{value(row.cost.rounds), value(row.cost.hops),
+                    std::max(value(row.cost.sent), reduced), reduced};
   const bool whole = is_vector(row.collective) && !row.cut.by_rank;
-  return {hops + busy * std::max(0.0, value(row.cost.rounds) - hops), sent, value(row.cost.reduced),
-          whole ? std::max(0.0, hops - sent) : 0};
+  if (whole) counts.passed = std::max(0.0, counts.hops - (overlapping ? 1 : counts.moved));
+  if (overlapping) {
+    // A root of pieces gets all of them, some after they were reduced.
+    if (row.cut.by_rank) counts.moved = std::max(counts.moved, counts.alphas / ranks);
+    const double messages = whole ? counts.moved * row.cut.lanes : counts.alphas;
+    counts.alphas = (messages + row.cut.lanes) / 2;
+  }
+  return counts;
+}
+
+/// What a part of a collective takes, in seconds.
+struct PartSeconds {
+  double messages = 0;
+  double bytes = 0;
+  double way = 0;      ///< of the first bytes to the last rank
+  double passing = 0;  ///< of it, for these bytes rather than messages
+};
+
+PartSeconds seconds_of(const CostCounts& counts, double bytes, const LinkCosts& link,
+                       double gamma) {
+  const double frame = std::min(bytes, static_cast<double>(shortest_frame_bytes));
+  const double passing = counts.passed * frame * link.beta;
+  return {counts.alphas * link.alpha, bytes * (counts.moved * link.beta + counts.reduced * gamma),
+          counts.hops * link.alpha + passing, passing};
+}
+
+/// Whether each rank only sends to its neighbours in the order of ranks.
+bool goes_along(const Algorithm& row) {
+  constexpr std::array<std::string_view, 3> names{"ring", "bidirectional_ring", "chain"};
+  return std::ranges::find(names, row.name) != names.end();
+}
+
+/// Ranks of a host whose neighbour is on another one, at most.
+int most_outwards(const Hosts& hosts) {
+  std::vector<int> outwards(static_cast<std::size_t>(hosts.count()));
+  for (int rank = 0; rank < hosts.ranks(); ++rank) {
+    const int here = hosts.host_of(rank);
+    if (here != hosts.host_of((rank + 1) % hosts.ranks()))
+      ++outwards[static_cast<std::size_t>(here)];
+  }
+  return *std::ranges::max_element(outwards);
 }
 
 /// Seconds a byte out of a host, by all its ports at once; of the slowest host.
@@ -44,23 +98,16 @@ double beta_of_hosts(const Topology& topology) {
   return slowest;
 }
 
-/// Bytes that `counts` takes on links of this beta.
-double seconds_of_bytes(const CostCounts& counts, double bytes, double beta, double gamma) {
-  const double frame = std::min(bytes, static_cast<double>(shortest_frame_bytes));
-  return bytes * (counts.sent * beta + counts.reduced * gamma) + counts.passed * frame * beta;
-}
-
 /// What a rank's part of a collective inside its host costs. The ranks of a host that share the work
 /// take turns as roots, so each sends and reduces as much, and all at once.
 CostCounts counts_inside(const Composition& composition, Collective what, int ranks) {
   // Around vectors, blocks go straight inside a host, see hierarchical.cc.
   const bool named = is_vector(what) || what == composition.across->collective;
-  const CostCounts one =
-      counts_of(*find_algorithm(what, named ? composition.inside : "linear"), ranks);
+  const CostCounts one = counts_of(*find_algorithm(what, named ? composition.inside : "linear"),
+                                   ranks, overlap(composition.across->collective));
   if (composition.by_leaders()) return one;
   const double others = ranks - 1.0;
-  return {std::max(one.alphas, busy * others), others / ranks,
-          info(what).reduces ? others / ranks : 0};
+  return {others, one.hops, others / ranks, info(what).reduces ? others / ranks : 0};
 }
 
 CostCounts counts_inside(const Composition& composition, int ranks, int hosts) {
@@ -74,7 +121,8 @@ CostCounts counts_inside(const Composition& composition, int ranks, int hosts) {
     const bool own_blocks =
         *what == Collective::gather || *what == Collective::scatter || last_of_all_to_all;
     sum.alphas += one.alphas;
-    sum.sent += own_blocks ? one.sent / hosts : one.sent;
+    sum.hops += one.hops;
+    sum.moved += own_blocks ? one.moved / hosts : one.moved;
     sum.reduced += one.reduced;
     sum.passed += one.passed;
   }
@@ -91,30 +139,49 @@ Estimates::Estimates(const Topology& topology)
   ranks_ = hosts.ranks();
   hosts_ = hosts.count();
   largest_ = hosts.largest();
+  outwards_ = most_outwards(hosts);
 }
 
-double Estimates::seconds(const Composition& composition, double bytes) const {
+Estimate Estimates::of(const Composition& composition, double bytes) const {
   return composition.inside.empty() ? one_level(*composition.across, bytes)
                                     : two_levels(composition, bytes);
 }
 
-double Estimates::one_level(const Algorithm& row, double bytes) const {
-  const CostCounts counts = counts_of(row, ranks_);
-  if (hosts_ == 1)
-    return counts.alphas * memory_.alpha + seconds_of_bytes(counts, bytes, memory_.beta, gamma_);
-  return counts.alphas * network_.alpha +
-         seconds_of_bytes(counts, bytes, network_.beta * largest_, gamma_);
+/// Of a link out of a host which so many of its ranks use, at once.
+LinkCosts Estimates::shared(int senders, int sharing) const {
+  return {network_.alpha * (1 + queued_for * (senders - 1)), network_.beta * sharing};
 }
 
-double Estimates::two_levels(const Composition& composition, double bytes) const {
-  const CostCounts across = counts_of(*composition.across, hosts_);
+Estimate Estimates::one_level(const Algorithm& row, double bytes) const {
+  const bool overlapping = overlap(row.collective);
+  CostCounts counts = counts_of(row, ranks_, overlapping);
+  const bool along = goes_along(row);
+  const int sharing = along ? outwards_ : largest_;
+  // Here what stays on the host is known.
+  if (hosts_ > 1 && row.collective == Collective::all_to_all)
+    counts.moved *= (ranks_ - largest_) / (ranks_ - 1.0);
+  const LinkCosts link = hosts_ == 1 ? memory_ : shared(sharing, sharing);
+  const PartSeconds part = seconds_of(counts, bytes, link, gamma_);
+  const double seconds = overlapping ? std::max(part.messages, part.bytes) + waited_for * part.way
+                                     : part.messages + part.bytes + part.passing;
+  return {seconds, counts.hops, part.bytes > part.messages, along};
+}
+
+Estimate Estimates::two_levels(const Composition& composition, double bytes) const {
+  const Collective collective = composition.across->collective;
+  const bool overlapping = overlap(collective);
+  const CostCounts across = counts_of(*composition.across, hosts_, overlapping);
   const CostCounts inside = counts_inside(composition, largest_, hosts_);
   // In an all_to_all each rank has as many bytes for other hosts, elsewhere a host has them once.
-  const bool each_rank = composition.across->collective == Collective::all_to_all;
-  const double beta = network_.beta * (each_rank ? largest_ : 1);
-  return across.alphas * network_.alpha + inside.alphas * memory_.alpha +
-         std::max(seconds_of_bytes(across, bytes, beta, gamma_),
-                  seconds_of_bytes(inside, bytes, memory_.beta, gamma_));
+  const int sharing = collective == Collective::all_to_all ? largest_ : 1;
+  const LinkCosts link = shared(composition.by_leaders() ? 1 : largest_, sharing);
+  const PartSeconds out = seconds_of(across, bytes, link, gamma_);
+  const PartSeconds in = seconds_of(inside, bytes, memory_, gamma_);
+  const double messages = out.messages + in.messages;
+  const double moving = std::max(out.bytes, in.bytes) + not_hidden * std::min(out.bytes, in.bytes);
+  const double seconds = overlapping ? std::max(messages, moving) + waited_for * (out.way + in.way)
+                                     : messages + moving + out.passing + in.passing;
+  return {seconds, across.hops + inside.hops, moving > messages, goes_along(*composition.across)};
 }
 
 }  // namespace rondo

@@ -1,5 +1,6 @@
-// Estimates of a collective's time from its algorithm's cost line, without running its steps. For
-// topologies whose simulation would take too long. The choice of algorithms does not go by them.
+// Estimates of a collective's time from its algorithm's cost line, without running its steps. The
+// choice of algorithms goes by them where hosts have several ranks, so they take microseconds, for
+// thousands of ranks, too. Tests hold them to simulations.
 #pragma once
 
 #include "algorithms/composition.h"
@@ -7,28 +8,41 @@
 
 namespace rondo {
 
-/// For one topology. Seconds, for a whole index space of so many bytes:
+struct Estimate {
+  double seconds = 0;     ///< that a call takes in a loop of them
+  double hops = 0;        ///< messages of which each needs the one before
+  bool by_bytes = false;  ///< they take longer than what messages cost beside them
+  bool along = false;     ///< across hosts, messages only go to neighbours
+};
+
+/// For one topology:
 ///
-///   one level     hops alpha + sent beta + reduced gamma, and a quarter of alpha for each message
-///                 beyond the hops. A tree or chain passes on what it got: each hop but the rank's
-///                 own waits for a frame. Between hosts with several ranks each, every message
-///                 counts as leaving its host, by ports that all its ranks share.
-///   two levels    the parts' alphas one after the other. Bytes inside and across move at once,
-///                 since slices overlap, so the slower level counts.
+///   one level     rounds alpha + sent beta + reduced gamma. A tree or chain passes on what it got:
+///                 each hop but the rank's own waits for a frame. Between hosts with several ranks
+///                 each, ranks share the host's ports and queue there. Every message counts as
+///                 leaving the host, but for rings and chains, and in an all_to_all.
+///   with a root   other calls are on their way meanwhile. The busiest rank's messages, each of
+///                 which occupies either end for half of alpha, or its bytes, whichever takes
+///                 longer; and a quarter of the time on the way to the last rank.
+///   two levels    the parts' messages one after the other. Bytes inside and across move at once,
+///                 since slices overlap: the slower level counts, and a quarter of the other.
 ///
 /// A fabric's links between switches are not counted. A value.
 class Estimates {
  public:
   explicit Estimates(const Topology& topology);
-  double seconds(const Composition& composition, double bytes) const;
+  /// `bytes`: the whole index space.
+  Estimate of(const Composition& composition, double bytes) const;
 
  private:
-  double one_level(const Algorithm& row, double bytes) const;
-  double two_levels(const Composition& composition, double bytes) const;
+  LinkCosts shared(int senders, int sharing) const;
+  Estimate one_level(const Algorithm& row, double bytes) const;
+  Estimate two_levels(const Composition& composition, double bytes) const;
 
   int ranks_;
   int hosts_;
-  int largest_;  ///< ranks of the largest host
+  int largest_;   ///< ranks of the largest host
+  int outwards_;  ///< of the ranks of a host, at most, so many have the next rank on another host
   LinkCosts memory_;
   LinkCosts network_;  ///< beta: of a host's ports together, those of the slowest host
   double gamma_;

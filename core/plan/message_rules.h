@@ -1,4 +1,5 @@
-// Which algorithm carries a call's messages: crossovers as measured, see bench/results.
+// Which algorithm carries a call's messages where all links are alike: crossovers as measured, see
+// bench/results. Where hosts have several ranks, predicted times decide (choose.cc).
 #pragma once
 
 #include <cstddef>
@@ -11,8 +12,7 @@
 namespace rondo {
 
 /// `loopback`: a network whose two ends are one machine: processors decide there, not wires.
-/// `hosts`: wires, and several ranks on one of the hosts.
-enum class On : std::uint8_t { memory, loopback, wire, hosts, network, both };
+enum class On : std::uint8_t { memory, loopback, wire, network, both };
 
 /// An algorithm is the choice on such links up to `most_bytes` and `most_ranks`. First match wins.
 /// Crossovers as measured; see bench/results.
@@ -33,16 +33,10 @@ inline constexpr std::string_view few_rounds = "fewest rounds, latency decides";
 inline constexpr std::string_view few_messages = "fewest messages, processors decide";
 inline constexpr std::string_view least_bytes = "least bytes, neighbours only";
 inline constexpr std::string_view pipelined = "every rank sends once, pipelined";
-inline constexpr std::string_view once_a_host = "each host sends its share once";
-inline constexpr std::string_view fewer_messages = "one message for all ranks of a host";
 inline constexpr std::string_view shared_sums = "each rank adds its share, least bytes";
 
 // clang-format off
 inline constexpr Rule rules[] = {
-    {Collective::all_reduce, On::hosts, "hierarchical(one_shot,recursive_doubling)", 8 * KiB, 64, once_a_host},
-    {Collective::all_reduce, On::hosts, "hierarchical(binomial_tree,recursive_doubling)", 8 * KiB, any_ranks, once_a_host},
-    {Collective::all_reduce, On::hosts, "hierarchical(one_shot,circulant)", 96 * KiB, any_ranks, once_a_host, true},
-    {Collective::all_reduce, On::hosts, "hierarchical(one_shot,ring)", any_size, any_ranks, once_a_host},
     {Collective::all_reduce, On::memory, "one_shot", 8 * KiB, 4, one_exchange},
     {Collective::all_reduce, On::memory, "one_shot", 2 * KiB, 8, one_exchange},
     {Collective::all_reduce, On::memory, "recursive_doubling", 8 * KiB, any_ranks, few_rounds},
@@ -60,8 +54,6 @@ inline constexpr Rule rules[] = {
     {Collective::all_reduce, On::wire, "circulant", 96 * KiB, any_ranks, few_rounds, true},
     {Collective::all_reduce, On::both, "ring", any_size, any_ranks, least_bytes},
 
-    {Collective::reduce_scatter, On::hosts, "hierarchical(one_shot,circulant)", 256 * KiB, any_ranks, once_a_host, true},
-    {Collective::reduce_scatter, On::hosts, "hierarchical(one_shot,ring)", any_size, any_ranks, once_a_host},
     {Collective::reduce_scatter, On::memory, "one_shot", any_size, 8, "one exchange, each element reduced once"},
     {Collective::reduce_scatter, On::memory, "circulant", 64 * KiB, any_ranks, few_rounds},
     {Collective::reduce_scatter, On::network, "one_shot", any_size, 2, one_exchange},
@@ -70,8 +62,6 @@ inline constexpr Rule rules[] = {
     {Collective::reduce_scatter, On::loopback, "circulant", 256 * KiB, any_ranks, few_rounds},
     {Collective::reduce_scatter, On::both, "ring", any_size, any_ranks, least_bytes},
 
-    {Collective::all_gather, On::hosts, "hierarchical(one_shot,circulant)", 256 * KiB, any_ranks, once_a_host, true},
-    {Collective::all_gather, On::hosts, "hierarchical(one_shot,ring)", any_size, any_ranks, once_a_host},
     {Collective::all_gather, On::memory, "one_shot", any_size, 8, "one exchange, no forwarding"},
     {Collective::all_gather, On::memory, "circulant", 64 * KiB, any_ranks, few_rounds},
     {Collective::all_gather, On::network, "one_shot", 4 * MiB, 2, one_exchange},
@@ -82,19 +72,14 @@ inline constexpr Rule rules[] = {
     {Collective::all_gather, On::loopback, "circulant", 256 * KiB, any_ranks, few_rounds},
     {Collective::all_gather, On::both, "ring", any_size, any_ranks, least_bytes},
 
-    {Collective::broadcast, On::hosts, "hierarchical(binomial_tree,binomial_tree)", 2 * KiB, any_ranks, once_a_host, true},
-    {Collective::broadcast, On::hosts, "hierarchical(chain,chain)", any_size, any_ranks, once_a_host},
     {Collective::broadcast, On::memory, "one_shot", 8 * KiB, 4, one_exchange},
     {Collective::broadcast, On::both, "binomial_tree", 64 * KiB, any_ranks, few_rounds},
     {Collective::broadcast, On::both, "chain", any_size, any_ranks, pipelined},
 
-    {Collective::reduce, On::hosts, "hierarchical(binomial_tree,binomial_tree)", 2 * KiB, any_ranks, once_a_host, true},
-    {Collective::reduce, On::hosts, "hierarchical(chain,chain)", any_size, any_ranks, once_a_host},
     {Collective::reduce, On::memory, "one_shot", 8 * KiB, 4, one_exchange},
     {Collective::reduce, On::both, "binomial_tree", 64 * KiB, any_ranks, few_rounds},
     {Collective::reduce, On::both, "chain", any_size, any_ranks, pipelined},
 
-    {Collective::all_to_all, On::hosts, "hierarchical(linear,linear)", 128 * KiB, any_ranks, fewer_messages},
     {Collective::all_to_all, On::memory, "linear", 2 * MiB, 8, "no message waits for another"},
     {Collective::all_to_all, On::memory, "pairwise", any_size, any_ranks, "one partner at a time"},
     {Collective::all_to_all, On::loopback, "linear", any_size, 3, "no message waits for another"},
@@ -107,7 +92,6 @@ inline constexpr Rule rules[] = {
     {Collective::scatter, On::both, "linear", any_size, any_ranks, "each byte moved once"},
     {Collective::gather, On::both, "binomial_tree", 64 * KiB, any_ranks, few_rounds},
     {Collective::gather, On::both, "linear", any_size, any_ranks, "each byte moved once"},
-    {Collective::barrier, On::hosts, "hierarchical(one_shot,dissemination)", any_size, any_ranks, once_a_host},
 };
 
 /// The same where contributions must be combined at once and in the order of ranks.

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <system_error>
 
@@ -47,6 +48,15 @@ int prefix_of(const sockaddr* mask) {
   int bits = 0;
   for (const std::uint8_t byte : bytes) bits += std::popcount(byte);
   return bits;
+}
+
+/// The kernel has speeds in Mbit/s. That of an interface without a device means nothing.
+double beta_of(const std::filesystem::path& interface) {
+  std::error_code none;
+  int speed = 0;
+  if (std::filesystem::exists(interface / "device", none))
+    std::ifstream(interface / "speed") >> speed;
+  return speed > 0 ? 8 / (speed * 1e6) : 0;
 }
 
 /// Order: real networks, virtual bridges, loopback. Within each of them: IPv4, IPv6, link-local
@@ -113,7 +123,7 @@ Error nothing_fits(std::string_view pattern, AddressFamily family,
 
 }  // namespace
 
-std::vector<InterfaceAddress> interface_addresses() {
+std::vector<InterfaceAddress> interface_addresses(const std::filesystem::path& devices) {
   ifaddrs* head = nullptr;
   if (::getifaddrs(&head) != 0) {
     throw Error(ErrorCode::system,
@@ -132,12 +142,12 @@ std::vector<InterfaceAddress> interface_addresses() {
                       nullptr, 0, NI_NUMERICHOST) != 0) {
       continue;
     }
-    const std::filesystem::path devices = "/sys/class/net";
     found.push_back({.name = entry->ifa_name,
                      .address = text.data(),
                      .is_v6 = family == AF_INET6,
                      .prefix = prefix_of(entry->ifa_netmask),
                      .numa_node = device_numa_node(devices / entry->ifa_name / "device"),
+                     .beta = beta_of(devices / entry->ifa_name),
                      .has_carrier = (entry->ifa_flags & IFF_RUNNING) != 0});
   }
   return found;

@@ -1,6 +1,7 @@
 // The machine's network addresses, and which of them others should connect to.
 #pragma once
 
+#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,12 +17,14 @@ struct InterfaceAddress {
   bool is_v6 = false;
   int prefix = 0;           ///< bits of the address that name its network; 0: unknown
   int numa_node = -1;       ///< the nearest one; -1: unknown
+  double beta = 0;          ///< seconds a byte, each way; 0: unknown, as that of virtual ones
   bool has_carrier = true;  ///< false: up, but its cable or its network is not there
   friend bool operator==(const InterfaceAddress&, const InterfaceAddress&) = default;
 };
 
-/// The addresses of all interfaces that are up.
-std::vector<InterfaceAddress> interface_addresses();
+/// The addresses of all interfaces that are up. `devices`: the kernel's folder of interfaces.
+std::vector<InterfaceAddress> interface_addresses(
+    const std::filesystem::path& devices = "/sys/class/net");
 
 /// Best first. `pattern` as RONDO_SOCKET_IFNAME: "eth,ib" are prefixes, "=eth0" exact names,
 /// "^docker" excludes; empty: all, real networks first, then virtual bridges, then loopback, and

@@ -105,6 +105,8 @@ class Transport {
   virtual LinkClass link_class() const { return LinkClass::memory; }
   /// Looking for a frame enters the kernel, which a waiting rank reckons with.
   virtual bool looks_are_system_calls() const { return false; }
+  /// The host's ports that this rank's messages may leave by. Beside names, only speeds count.
+  virtual std::vector<Port> ports() const { return {}; }
   /// What peers need to know to connect. Exchanged once among all ranks, before first use.
   virtual std::string address() const = 0;
   /// addresses[rank]; this rank's own included.

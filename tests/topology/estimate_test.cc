@@ -1,8 +1,10 @@
 // Estimates from cost lines against simulations of the steps.
 #include "core/plan/estimate.h"
 
+#include "core/schedule/collective.h"
 #include "core/schedule/simulate.h"
 #include "core/topology/generate.h"
+#include "rondo/error.h"
 #include "tests/catch.h"
 
 using namespace rondo;
@@ -31,7 +33,7 @@ TEST_CASE("a ring with one rank on each host takes what the formula says") {
   const Composition ring = find_composition(Collective::all_reduce, "ring");
   const double bytes = 1e6;
   const double wanted = 8 * topology.network_alpha + bytes * (1.6 * 4e-8 + 0.8 * topology.gamma);
-  CHECK(Estimates(topology).seconds(ring, bytes) == Approx(wanted));
+  CHECK(Estimates(topology).of(ring, bytes).seconds == Approx(wanted));
 }
 
 TEST_CASE("large calls of compositions take what the ports take") {
@@ -42,24 +44,63 @@ TEST_CASE("large calls of compositions take what the ports take") {
     CAPTURE(rings.name(), name(collective));
     const double bytes = 64e6;
     const double sent = collective == Collective::all_reduce ? 4.0 / 3 : 2.0 / 3;
-    CHECK(Estimates(topology).seconds(rings, bytes) == Approx(bytes * sent * 4e-8).epsilon(0.02));
+    CHECK(Estimates(topology).of(rings, bytes).seconds ==
+          Approx(bytes * sent * 4e-8).epsilon(0.02));
     CHECK(simulated(rings, bytes, topology) == Approx(bytes * sent * 4e-8).epsilon(0.08));
   }
 }
 
-TEST_CASE("estimates order the compositions much as simulations do") {
-  const Topology topology = alike(4, 4);
-  for (const double bytes : {64.0, 16e6}) {
+TEST_CASE("calls in a loop take what the busiest rank or link takes, if no rank waits for others") {
+  const Topology topology = alike(4, 1);
+  const double alpha = topology.network_alpha;
+  const double bytes = 1e6;
+  const double whole = bytes * 4e-8;
+  const auto looped = [&](std::string_view algorithm, double size) {
+    const Schedule schedule = find_composition(Collective::broadcast, algorithm).build(topology, 0);
+    return simulate_loop(schedule, size, {}, topology, 5).busiest().seconds;
+  };
+  CHECK(looped("chain", bytes) == Approx(whole).epsilon(0.03));
+  CHECK(looped("chain", 0) == Approx(alpha));  // of a rank in the middle: in, and out
+  CHECK(looped("one_shot", bytes) == Approx(3 * whole).epsilon(0.03));
+  CHECK(looped("one_shot", 0) == Approx(1.5 * alpha));
+  const Schedule ring = find_composition(Collective::all_reduce, "ring").build(topology, 0);
+  const RankCost one = simulate(ring, bytes, {}, topology).busiest();
+  const RankCost loop = simulate_loop(ring, bytes, {}, topology, 5).busiest();
+  CHECK(loop.seconds == Approx(one.seconds).epsilon(0.03));
+  CHECK(loop.sent == one.sent);
+  CHECK(loop.messages == one.messages);
+  CHECK_THROWS_AS(simulate_loop(ring, bytes, {}, topology, 1), Error);
+}
+
+TEST_CASE("estimates choose much as simulations of loops would") {
+  const auto sizes = GENERATE(as<std::vector<int>>(), std::vector{4, 4}, std::vector{2, 2, 2, 2},
+                              std::vector{3, 3, 3}, std::vector{1, 7}, std::vector{2, 2, 1});
+  const double bytes = GENERATE(8, 4096, 65536);
+  Topology topology = on_hosts(sizes, Numbering::by_host);
+  topology.hosts.assign(sizes.size(), {.ports = {{.beta = 8e-10}}});
+  const Estimates estimates(topology);
+  for (const Collective collective :
+       {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
+        Collective::broadcast, Collective::reduce, Collective::all_to_all, Collective::barrier}) {
+    const double size = is_token(collective) ? 0 : bytes;
+    const bool rooted = info(collective).has_root;
     double best = 1e9;
     double best_estimate = 1e9;
-    Composition chosen{};
-    for (const Composition& each : hierarchical_compositions(Collective::all_reduce)) {
-      best = std::min(best, simulated(each, bytes, topology));
-      const double estimate = Estimates(topology).seconds(each, bytes);
-      if (estimate < best_estimate) chosen = each;
-      best_estimate = std::min(best_estimate, estimate);
+    double of_chosen = 0;
+    std::string chosen;
+    for (const Composition& each : hierarchical_compositions(collective)) {
+      const Schedule schedule = each.build(topology, 0);
+      const double one = simulate(schedule, size, {}, topology).busiest().seconds;
+      const double loop = simulate_loop(schedule, size, {}, topology, 4).busiest().seconds;
+      const double seconds = rooted ? loop + one / 4 : loop;
+      best = std::min(best, seconds);
+      const double estimate = estimates.of(each, size).seconds;
+      if (estimate >= best_estimate) continue;
+      best_estimate = estimate;
+      of_chosen = seconds;
+      chosen = each.name();
     }
-    CAPTURE(bytes, chosen.name());
-    CHECK(simulated(chosen, bytes, topology) < 1.25 * best);
+    CAPTURE(sizes, size, name(collective), chosen, of_chosen, best);
+    CHECK(of_chosen < 1.8 * best);
   }
 }

@@ -184,6 +184,7 @@ class WrappedTransport final : public Transport {
 
   std::string_view name() const override { return inner_->name(); }
   LinkClass link_class() const override { return inner_->link_class(); }
+  std::vector<Port> ports() const override { return inner_->ports(); }
   std::string address() const override { return inner_->address(); }
   void meet(std::vector<std::string> addresses) override { inner_->meet(std::move(addresses)); }
 

@@ -97,6 +97,7 @@ class Connector::State {
   }
 
   const Contact& contact() const { return contact_; }
+  const std::vector<Port>& ports() const { return ports_; }
 
   void connect(const Contact& peer, Hello hello, OnConnected on_connected, OnFailure on_failure) {
     const auto attempt = std::make_shared<Attempt>(context_);
@@ -156,6 +157,7 @@ class Connector::State {
     acceptor.bind(endpoint);
     acceptor.listen();
     contact_.endpoints.push_back({port.address, acceptor.local_endpoint().port(), port.prefix});
+    ports_.push_back({.name = port.name, .beta = port.beta, .socket = port.numa_node});
     acceptors_.splice(acceptors_.end(), made);
     accept(acceptor);
   } catch (const boost::system::system_error& error) {
@@ -319,6 +321,7 @@ class Connector::State {
   const std::chrono::milliseconds longest_try_;
   OnArrival on_arrival_;
   Contact contact_{};
+  std::vector<Port> ports_{};
   Pacing pacing_{};
   std::optional<Error> failure_{};
   asio::io_context context_{1};
@@ -333,6 +336,8 @@ Connector::Connector(const TransportSettings& settings, OnArrival on_arrival)
 Connector::~Connector() = default;
 
 const Contact& Connector::contact() const { return state_->contact(); }
+
+const std::vector<Port>& Connector::ports() const { return state_->ports(); }
 
 void Connector::connect(const Contact& peer, Hello hello, OnConnected on_connected,
                         OnFailure on_failure) {

@@ -34,6 +34,8 @@ class Connector {
   Connector& operator=(const Connector&) = delete;
 
   const Contact& contact() const;
+  /// Those it listens on.
+  const std::vector<Port>& ports() const;
   /// Connects to the first of the peer's endpoints that answers, in the order of for_socket(). It
   /// tries again until the try is over, then says `hello`, in which magic, communicator and `from`
   /// are filled in here. `on_failure` gets a timeout, or peer_lost when the peer's machine refuses

@@ -65,6 +65,7 @@ class TcpTransport final : public Transport {
   std::string_view name() const override { return "tcp"; }
   LinkClass link_class() const override { return LinkClass::network; }
   bool looks_are_system_calls() const override { return true; }
+  std::vector<rondo::Port> ports() const override { return connector_.ports(); }
   std::string address() const override { return to_text(connector_.contact()); }
   std::size_t slot_bytes() const override { return slot_bytes_; }
   std::size_t frame_header_bytes() const override { return sizeof(FrameHeader); }

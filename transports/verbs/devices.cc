@@ -107,4 +107,12 @@ std::string why_none(const Discovery& discovery, const Settings& settings) {
   return text;
 }
 
+rondo::Port in_topology(const Port& port) {
+  constexpr double bytes_a_second = 1e9 / 8;  // at 1 Gbit/s
+  return {.name = port.device + ":" + std::to_string(port.port),
+          .rdma = true,
+          .beta = port.speed > 0 ? 1 / (port.speed * bytes_a_second) : 0,
+          .socket = port.numa_node};
+}
+
 }  // namespace rondo::verbs

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/topology/topology.h"
 #include "transports/verbs/addresses.h"
 #include "transports/verbs/settings.h"
 
@@ -39,6 +40,9 @@ struct Port {
   std::string no_dmabuf{};           ///< why the device cannot reach other devices' memory
   std::string trouble{};             ///< a verb that failed while looking, in words
 };
+
+/// As topologies have it.
+rondo::Port in_topology(const Port& port);
 
 /// What there is. `obstacle` is empty exactly when `ports` is not. It says in one line what is
 /// missing. `remedy` says what to install, load or pass to a container.

@@ -22,6 +22,7 @@ class OpenPorts {
 
   const Settings& settings() const { return settings_; }
   std::span<const PortName> names() const { return names_; }
+  std::span<const Port> all() const { return ports_; }
   /// The port for queue pair `pair` of a channel in `lane` to a peer with these ports. Channels and
   /// their queue pairs are dealt out in turn. Throws Error{configuration} when no port reaches
   /// them.

@@ -71,6 +71,11 @@ class VerbsTransport final : public Transport {
 
   std::string_view name() const override { return "verbs"; }
   LinkClass link_class() const override { return LinkClass::network; }
+  std::vector<rondo::Port> ports() const override {
+    std::vector<rondo::Port> all;
+    for (const Port& each : ports_.all()) all.push_back(in_topology(each));
+    return all;
+  }
   bool sends_device_memory(int /*peer*/) const override { return ports_.why_not_gpus().empty(); }
   std::string address() const override {
     return tcp::to_text(connector_.contact()) + separator + to_text(ports_.names());

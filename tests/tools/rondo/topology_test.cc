@@ -207,7 +207,7 @@ TEST_CASE("subcommands know compositions where hosts are given") {
   CHECK_FALSE(run_rondo("simulate all_reduce --ranks 4 -b 64K").says("hierarchical"));
   const test::Run wrong = run_rondo("explain all_reduce --hosts 2x2 -a 'hierarchical(ring,rung)'");
   CHECK(wrong.status == 2);
-  CHECK(wrong.says("with INSIDE one of ring, one_shot, binomial_tree, chain"));
+  CHECK(wrong.says("with INSIDE one of one_shot, ring, binomial_tree, chain"));
   CHECK(run_rondo("simulate send_recv --hosts 2x2 -a hierarchical").says("no hierarchical ones"));
   CHECK(run_rondo("why all_reduce 1M --hosts 2x2 --ranks 4").status == 2);
   CHECK(run_rondo("why all_reduce 1M --hosts 2x2 --apart").status == 2);

@@ -1,8 +1,5 @@
 #include "tools/rondo/topology/here.h"
 
-#include <array>
-#include <cstdlib>
-#include <fstream>
 #include <set>
 #include <string>
 #include <thread>
@@ -17,17 +14,6 @@
 namespace rondo::tool {
 namespace {
 
-constexpr double megabit = 1e6;
-constexpr double gigabit = 1e9;
-constexpr double bits_in_byte = 8;
-
-/// The number in a file of the kernel's; -1 where there is none.
-int number_in(const std::filesystem::path& path) {
-  int value = -1;
-  std::ifstream(path) >> value;
-  return value;
-}
-
 /// Folders "node0", "node1" and so on.
 int sockets_in(const std::filesystem::path& system) {
   std::error_code none;
@@ -40,27 +26,17 @@ int sockets_in(const std::filesystem::path& system) {
   return std::max(sockets, 1);
 }
 
-/// The kernel has speeds in Mbit/s, and none of virtual interfaces.
 void add_interfaces(const std::filesystem::path& system, Host& host) {
   std::set<std::string> seen;
-  for (const InterfaceAddress& each : interface_addresses()) {
+  for (const InterfaceAddress& each : interface_addresses(system / "class/net")) {
     if (each.name == "lo" || !each.has_carrier || !seen.insert(each.name).second) continue;
-    const std::filesystem::path folder = system / "class/net" / each.name;
-    const int speed = number_in(folder / "speed");
-    host.ports.push_back({.name = each.name,
-                          .beta = speed > 0 ? bits_in_byte / (speed * megabit) : 0,
-                          .socket = device_numa_node(folder / "device")});
+    host.ports.push_back({.name = each.name, .beta = each.beta, .socket = each.numa_node});
   }
 }
 
 void add_rdma(Host& host) {
-  for (const verbs::Port& each : verbs::discover().ports) {
-    if (each.state != verbs::PortState::active) continue;
-    host.ports.push_back({.name = each.device + ":" + std::to_string(each.port),
-                          .rdma = true,
-                          .beta = each.speed > 0 ? bits_in_byte / (each.speed * gigabit) : 0,
-                          .socket = each.numa_node});
-  }
+  for (const verbs::Port& each : verbs::discover().ports)
+    if (each.state == verbs::PortState::active) host.ports.push_back(verbs::in_topology(each));
 }
 
 }  // namespace

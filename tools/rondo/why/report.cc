@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/plan/cut.h"
 #include "core/plan/decide.h"
+#include "core/plan/estimate.h"
 #include "core/schedule/collective.h"
 #include "tools/rondo/arguments.h"
 #include "tools/rondo/format.h"
@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::size_t width = 80;
 constexpr std::size_t indent = 12;
-constexpr int most_slices = 16;
 /// Steps of all rows together, whose simulation takes less than a second.
 constexpr std::uint64_t most_simulated = 200'000;
 
@@ -62,21 +61,33 @@ std::string slices_text(const PreparedCall& prepared) {
          " of every chunk, so that receiving, reducing and sending overlap";
 }
 
-std::size_t frame_bytes(const Schedule& schedule, const Facts& facts) {
-  if (facts.around.one_machine) return facts.frame_bytes;
-  return cut_for_wires(flow_of(schedule), facts.frame_bytes, facts.around.short_frames).frame_bytes;
-}
-
 /// As sliced as executors do it, but no finer than a simulation can take.
 int slices(const Schedule& schedule, const Call& call, const Facts& facts) {
   const auto bytes = static_cast<double>(index_space_bytes(call, facts.around.ranks));
-  return std::min(slices_of(schedule, bytes, static_cast<double>(frame_bytes(schedule, facts))),
-                  most_slices);
+  if (!facts.around.one_machine)
+    return slices_between_hosts(schedule, bytes, facts.around, facts.frame_bytes);
+  return std::min(slices_of(schedule, bytes, static_cast<double>(facts.frame_bytes)), most_slices);
+}
+
+/// What the choice goes by, where it goes by predicted times.
+std::vector<Prediction> estimated(const Call& call, const Topology& around) {
+  const auto bytes = static_cast<double>(index_space_bytes(call, around.ranks));
+  const Estimates estimates(around);
+  std::vector<Prediction> all;
+  for (const Composition& row : compositions(call.collective, around))
+    all.push_back({row, false, {.seconds = estimates.of(row, bytes).seconds}});
+  std::ranges::stable_sort(all, {}, [](const Prediction& each) { return each.cost.seconds; });
+  return all;
 }
 
 std::string predictions(const Call& call, const PreparedCall& prepared, const Facts& facts,
                         const Costs& costs) {
   const bool located = !facts.around.host.empty();
+  const std::string chosen = prepared.plan->schedule.algorithm;
+  if (is_predicted(call.collective, facts.around))
+    return "\nPredicted, in a loop of calls: " + costs_text(facts.around) + "\n" +
+           predictions_text(estimated(call, facts.around), true, chosen) +
+           "*: the algorithm that messages use here. Those up to 2 % slower count as equals.\n";
   const Topology around = located ? facts.around : with_costs(facts.around, costs);
   const std::vector<Composition> rows = compositions_by_name(call.collective, {}, around);
   const std::vector<Prediction> all =
@@ -92,7 +103,10 @@ std::string predictions(const Call& call, const PreparedCall& prepared, const Fa
                                : simulate(schedule, partition, element, of_row);
               });
   return "\nPredicted by messages: " + (located ? costs_text(around) : costs_text(costs)) + "\n" +
-         predictions_text(all, true, prepared.plan->schedule.algorithm);
+         predictions_text(all, true, chosen) +
+         "*: the algorithm that messages use here. It comes from a table of measurements,\n"
+         "not from these predictions, whose clock is simpler than a machine. Where the two\n"
+         "disagree, alpha, beta and gamma may not be this machine's: see rondo calibrate.\n";
 }
 
 /// A single rank sends nothing, so the table's algorithm for it means nothing.
@@ -130,12 +144,7 @@ std::string report(const Call& call, const Facts& facts, const AlgorithmSelectio
                                (schedule.layout.chunks() == 1 ? " chunk" : " chunks") +
                                (prepared->shared ? ": when the call goes by messages" : ""));
   if (!is_token(call.collective)) text += item("slices", slices_text(*prepared));
-  text += predictions(call, *prepared, facts, costs);
-  text +=
-      "*: the algorithm that messages use here. It comes from a table of measurements,\n"
-      "not from these predictions, whose clock is simpler than a machine. Where the two\n"
-      "disagree, alpha, beta and gamma may not be this machine's: see rondo calibrate.\n";
-  return text;
+  return text + predictions(call, *prepared, facts, costs);
 }
 
 }  // namespace rondo::tool::why
