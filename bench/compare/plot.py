@@ -4,11 +4,13 @@
 Writes two pictures beside the last file, with the time of a call over the size of the vector:
   all_reduce.svg   all_reduce, one panel for each link
   collectives.svg  the other collectives over the first link, a panel for each
-Both show the smallest number of ranks that was measured.
+Both show the smallest number of ranks that was measured. Of results of bench/hosts/run it draws one,
+such as hosts-2x4.svg, with a panel for each collective.
 """
 import pathlib
 import sys
 
+import layout
 import record
 import summary
 import svg_plot
@@ -16,7 +18,7 @@ import svg_plot
 CURVES = {  # name: (colour, variants; the fastest one counts)
     "rondo": ("#e8590c", ["rondo"]),
     "allocate()": ("#f0a030", ["allocate"]),
-    "Open MPI": ("#3b82d6", ["openmpi"]),
+    "Open MPI": ("#3b82d6", ["openmpi", "openmpi han", "openmpi adapt"]),
     "MPICH": ("#2f9e6e", ["mpich"]),
     "gloo": ("#a070d0", ["gloo", "gloo bcube"]),
 }
@@ -41,6 +43,8 @@ def curves_of(section):
 
 
 def heading(section):
+    if section["link"] == "hosts":
+        return f"{section['collective']}, {layout.text(summary.ranks_on(section))} ranks"
     return f"{section['collective']}, {LINKS[section['link']]}, {section['ranks']} ranks"
 
 
@@ -57,6 +61,9 @@ def fewest_ranks(sections):
 
 def pictures(whole):
     """{file name: sections}"""
+    hosts = [section for section in whole["sections"] if section["link"] == "hosts"]
+    if hosts:
+        return {f"hosts-{layout.text(summary.ranks_on(hosts[0]))}.svg": hosts}
     chosen = fewest_ranks(whole["sections"])
     reduces = [chosen[link, "all_reduce"] for link in LINKS if (link, "all_reduce") in chosen]
     first = next((link for link in LINKS if any(key[0] == link for key in chosen)), None)
@@ -75,6 +82,8 @@ def foot(whole, sections):
     commits = ", ".join(dict.fromkeys(one["commit"] for one in runs))
     lines = ["Time of a call on the slowest rank, median over rounds, float32 sum. Lower is better.",
              f"{place['cores']} cores of an {place['cpu']}, {' and '.join(dates)}, commit {commits}."]
+    if "network" in runs[-1]:
+        lines.append(f"The hosts are network namespaces, with links of {runs[-1]['network']['rate']}.")
     if any("allocate()" in curves_of(section) for section in sections):
         lines.append("allocate(): rondo with its vectors in memory from rondo::allocate().")
     return lines

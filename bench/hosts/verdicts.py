@@ -7,7 +7,8 @@ LEAST_OF_LINK = 0.95      # of the link's payload rate, by the busbw of an all-r
 LINK_SIZE = 64 << 20      # ... of this many bytes
 MOST_OF_PEER = 1.0        # times Open MPI's and gloo's time, at every size
 COLUMNS = ["rondo", "openmpi", "mpich", "gloo"]
-PEERS = {"openmpi": ["openmpi", "openmpi han", "openmpi adapt"], "mpich": ["mpich"], "gloo": ["gloo", "gloo bcube"]}
+PEERS = {"openmpi": ["openmpi", "openmpi han", "openmpi adapt"], "mpich": ["mpich"],
+         "gloo": ["gloo", "gloo bcube"]}
 JUDGED = ["openmpi", "gloo"]
 
 
