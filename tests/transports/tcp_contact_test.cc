@@ -56,8 +56,12 @@ TEST_CASE("tcp: an interface that is not there is a configuration error", "[tran
   const TransportSettings settings{.interface = "=nosuch0", .doorbell = &doorbell};
   CHECK_THROWS_AS(find_transport("tcp")->make(settings), Error);
   const TransportSettings loopback{.interface = "=lo", .doorbell = &doorbell};
-  const tcp::Contact contact = tcp::parse_contact(find_transport("tcp")->make(loopback)->address());
+  const auto transport = find_transport("tcp")->make(loopback);
+  const tcp::Contact contact = tcp::parse_contact(transport->address());
   CHECK(contact.endpoints.front().address == "127.0.0.1");
+  REQUIRE(transport->ports().size() == 1);
+  CHECK(transport->ports().front().name == "lo");
+  CHECK(transport->ports().front().beta == 0);  // the kernel knows no speed of it
 }
 
 TEST_CASE("tcp: the address that others connect to is of the family that is asked for",
