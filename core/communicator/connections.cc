@@ -1,8 +1,6 @@
 #include "core/communicator/connections.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -10,6 +8,7 @@
 #include "core/base/log.h"
 #include "core/base/text.h"
 #include "core/plan/shared.h"
+#include "core/topology/ports.h"
 #include "transports/table.h"
 
 namespace rondo::detail {
@@ -33,28 +32,6 @@ std::vector<std::string> unjoin(const std::string& text) {
     at = colon + 1 + size;
   }
   return parts;
-}
-
-/// Name and seconds a byte of each.
-std::string ports_text(const std::vector<Port>& ports) {
-  std::vector<std::string> parts;
-  for (const Port& port : ports) {
-    std::array<char, 32> beta;
-    const auto end = std::to_chars(beta.data(), beta.data() + beta.size(), port.beta).ptr;
-    parts.insert(parts.end(), {port.name, std::string(beta.data(), end)});
-  }
-  return join(parts);
-}
-
-/// Those that other ranks of the host have not told yet.
-void add_ports(const std::string& text, Host& host) {
-  const std::vector<std::string> parts = unjoin(text);
-  for (std::size_t i = 0; i + 1 < parts.size(); i += 2) {
-    if (std::ranges::count(host.ports, parts[i], &Port::name) > 0) continue;
-    double beta = 0;
-    std::from_chars(parts[i + 1].data(), parts[i + 1].data() + parts[i + 1].size(), beta);
-    host.ports.push_back({.name = parts[i], .beta = beta});
-  }
 }
 
 std::size_t kind_index(const Transport& transport) {
@@ -150,7 +127,7 @@ void Connections::connect(const std::shared_ptr<ControlChannel>& control) {
   }
   mine.emplace_back(topology_.links == LinkClass::network ? network : "");
   mine.push_back(std::to_string(topology_.short_frames));
-  mine.push_back(ports_text(ports));
+  mine.push_back(to_text(ports));
   mine.push_back(std::to_string(frame_bytes_));
   std::vector<std::vector<std::string>> all;
   for (const std::string& blob : control->exchange(join(mine))) all.push_back(unjoin(blob));

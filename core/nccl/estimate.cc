@@ -1,4 +1,6 @@
 // ncclGroupSimulateEnd: predicts how long calls would take, without making them.
+#include "core/plan/estimate.h"
+
 #include <algorithm>
 #include <map>
 
@@ -6,7 +8,6 @@
 #include "core/nccl/groups.h"
 #include "core/plan/choose.h"
 #include "core/plan/decide.h"
-#include "core/schedule/formula.h"
 #include "core/schedule/simulate.h"
 
 namespace rondo::nccl {
@@ -19,22 +20,12 @@ struct Load {
   double receives = 0;
 };
 
-double value_of(std::string_view formula, int ranks) {
-  return evaluate(formula, cost_variables(ranks));
-}
-
-/// Across hosts, where the algorithm has a part inside them: wires decide.
 double seconds_of(const Call& call, const detail::CommunicatorState& state) {
   if (state.size() == 1) return 0;
   const std::size_t size = index_space_bytes(call, state.size());
   const Composition chosen =
       choose(call.collective, size, state.topology(), state.algorithms()).algorithm;
-  const int ends = chosen.inside.empty() ? state.size() : Hosts(state.topology()).count();
-  const CostLine& cost = chosen.across->cost;
-  const auto bytes = static_cast<double>(size);
-  return value_of(cost.hops, ends) * default_costs.alpha +
-         value_of(cost.sent, ends) * bytes * default_costs.beta +
-         value_of(cost.reduced, ends) * bytes * default_costs.gamma;
+  return Estimates(state.topology()).of(chosen, static_cast<double>(size)).seconds;
 }
 
 double seconds_of_message(const Call& call) {
@@ -44,8 +35,9 @@ double seconds_of_message(const Call& call) {
 
 /// Seconds for all of them together. They were checked before. Calls of one communicator follow
 /// each other, but messages sent and messages received go on side by side, and so do communicators.
-/// The times come from the cost lines of the algorithms that rondo would choose among processes.
-/// The constants are default_costs (core/schedule/simulate.h), as in `rondo why` without a profile.
+/// The times are estimates (core/plan/estimate.h) of the algorithms that rondo would choose among
+/// processes, with the constants of `rondo why` without a profile; those of single messages have
+/// default_costs (core/schedule/simulate.h).
 /// So the times are a measure to compare calls by, not of this machine. Throws
 /// Error{invalid_usage} for a communicator that cannot be used.
 double estimated_seconds(std::span<const Operation> operations) {

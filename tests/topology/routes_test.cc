@@ -5,6 +5,7 @@
 
 #include "core/schedule/simulate.h"
 #include "core/topology/generate.h"
+#include "core/topology/ports.h"
 #include "rondo/error.h"
 #include "tests/catch.h"
 #include "tests/schedule/handmade.h"
@@ -138,6 +139,21 @@ TEST_CASE("an uplink that groups share shows as contention") {
   thick.beta = port_beta / 2;
   CHECK(seconds(cluster(4, 1, 1, thick), crossing) == Approx(alpha + 1.5 * bytes * port_beta));
   CHECK(seconds(cluster(4, 1, 1, thin), {{0, 1}, {2, 3}}) == Approx(alpha + bytes * port_beta));
+}
+
+TEST_CASE("ports survive their text form, and each counts once for a host") {
+  const std::vector<Port> ports{{.name = "eth0", .beta = 8e-11},
+                                {.name = "mlx5_0:1", .beta = 1.0 / 3e9},
+                                {.name = "veth=1", .beta = 0}};
+  Host host;
+  for (int rank = 0; rank < 2; ++rank) add_ports(to_text(ports), host);
+  add_ports("", host);
+  add_ports("eth1;=1e-10;eth2=;eth3=-1;eth4=nan", host);
+  REQUIRE(host.ports.size() == ports.size());
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    CHECK(host.ports[i].name == ports[i].name);
+    CHECK(host.ports[i].beta == ports[i].beta);
+  }
 }
 
 TEST_CASE("a schedule of other ranks than the topology's is refused") {
