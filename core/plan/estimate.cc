@@ -70,6 +70,9 @@ PartSeconds seconds_of(const CostCounts& counts, double bytes, const LinkCosts& 
           counts.hops * link.alpha + passing, passing};
 }
 
+/// What such a message costs, in alphas, where so many ranks of a host send at once.
+double queueing(int senders) { return 1 + queued_for * (senders - 1); }
+
 /// Whether each rank only sends to its neighbours in the order of ranks.
 bool goes_along(const Algorithm& row) {
   constexpr std::array<std::string_view, 3> names{"ring", "bidirectional_ring", "chain"};
@@ -139,6 +142,8 @@ Estimates::Estimates(const Topology& topology)
   ranks_ = hosts.ranks();
   hosts_ = hosts.count();
   largest_ = hosts.largest();
+  smallest_ = largest_;
+  for (int host = 0; host < hosts_; ++host) smallest_ = std::min(smallest_, hosts.size(host));
   outwards_ = most_outwards(hosts);
 }
 
@@ -149,7 +154,7 @@ Estimate Estimates::of(const Composition& composition, double bytes) const {
 
 /// Of a link out of a host which so many of its ranks use, at once.
 LinkCosts Estimates::shared(int senders, int sharing) const {
-  return {network_.alpha * (1 + queued_for * (senders - 1)), network_.beta * sharing};
+  return {network_.alpha * queueing(senders), network_.beta * sharing};
 }
 
 Estimate Estimates::one_level(const Algorithm& row, double bytes) const {
@@ -157,10 +162,17 @@ Estimate Estimates::one_level(const Algorithm& row, double bytes) const {
   CostCounts counts = counts_of(row, ranks_, overlapping);
   const bool along = goes_along(row);
   const int sharing = along ? outwards_ : largest_;
-  // Here what stays on the host is known.
-  if (hosts_ > 1 && row.collective == Collective::all_to_all)
+  LinkCosts link = hosts_ == 1 ? memory_ : shared(sharing, sharing);
+  if (hosts_ > 1 && row.collective == Collective::all_to_all) {
+    // Here what stays on the host is known. A rank alone on its host queues with nobody, but all its
+    // messages leave.
     counts.moved *= (ranks_ - largest_) / (ranks_ - 1.0);
-  const LinkCosts link = hosts_ == 1 ? memory_ : shared(sharing, sharing);
+    const auto leaving = [&](int size) { return (ranks_ - size) * queueing(size); };
+    if (!row.cut.bundled) {
+      counts.alphas = std::max(leaving(smallest_), leaving(largest_));
+      link.alpha = network_.alpha;
+    }
+  }
   const PartSeconds part = seconds_of(counts, bytes, link, gamma_);
   const double seconds = overlapping ? std::max(part.messages, part.bytes) + waited_for * part.way
                                      : part.messages + part.bytes + part.passing;
@@ -170,10 +182,13 @@ Estimate Estimates::one_level(const Algorithm& row, double bytes) const {
 Estimate Estimates::two_levels(const Composition& composition, double bytes) const {
   const Collective collective = composition.across->collective;
   const bool overlapping = overlap(collective);
-  const CostCounts across = counts_of(*composition.across, hosts_, overlapping);
+  CostCounts across = counts_of(*composition.across, hosts_, overlapping);
   const CostCounts inside = counts_inside(composition, largest_, hosts_);
-  // In an all_to_all each rank has as many bytes for other hosts, elsewhere a host has them once.
-  const int sharing = collective == Collective::all_to_all ? largest_ : 1;
+  // In an all_to_all each rank has as many bytes for other hosts, elsewhere a host has them once. And
+  // a rank of a smaller host sends what several ranks of a larger one do.
+  const bool all_to_all = collective == Collective::all_to_all;
+  const int sharing = all_to_all ? largest_ : 1;
+  if (all_to_all) across.alphas *= (largest_ + smallest_ - 1) / smallest_;
   const LinkCosts link = shared(composition.by_leaders() ? 1 : largest_, sharing);
   const PartSeconds out = seconds_of(across, bytes, link, gamma_);
   const PartSeconds in = seconds_of(inside, bytes, memory_, gamma_);

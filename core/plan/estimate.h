@@ -42,6 +42,7 @@ class Estimates {
   int ranks_;
   int hosts_;
   int largest_;   ///< ranks of the largest host
+  int smallest_;  ///< of the smallest
   int outwards_;  ///< of the ranks of a host, at most, so many have the next rank on another host
   LinkCosts memory_;
   LinkCosts network_;  ///< beta: of a host's ports together, those of the slowest host

@@ -90,6 +90,7 @@ inline constexpr Rule rules[] = {
     {Collective::all_to_all, On::both, "pairwise", any_size, any_ranks, "one partner at a time"},
     {Collective::scatter, On::both, "binomial_tree", 64 * KiB, any_ranks, few_rounds},
     {Collective::scatter, On::both, "linear", any_size, any_ranks, "each byte moved once"},
+    {Collective::gather, On::network, "linear", any_size, 16, "no message waits for another"},
     {Collective::gather, On::both, "binomial_tree", 64 * KiB, any_ranks, few_rounds},
     {Collective::gather, On::both, "linear", any_size, any_ranks, "each byte moved once"},
 };
