@@ -7,6 +7,7 @@
 
 #include "core/base/log.h"
 #include "core/base/text.h"
+#include "core/plan/cut.h"
 #include "core/plan/shared.h"
 #include "core/topology/ports.h"
 #include "transports/table.h"
