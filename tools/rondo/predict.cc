@@ -62,7 +62,9 @@ int slices_of(const Schedule& schedule, double bytes, double most_bytes) {
 int slices_between_hosts(const Schedule& schedule, double bytes, const Topology& topology,
                          std::size_t slot_bytes) {
   const Cut cut = cut_for_wires(flow_of(schedule), slot_bytes, topology.short_frames);
-  return std::min(slices_of(schedule, bytes, static_cast<double>(cut.frame_bytes)), most_slices);
+  const double longest = bytes / schedule.layout.chunks() * longest_message(schedule);
+  const double slices = std::ceil(longest / static_cast<double>(cut.frame_bytes));
+  return static_cast<int>(std::clamp<double>(slices, 1, most_slices));
 }
 
 std::string costs_text(const Costs& costs) {

@@ -128,7 +128,8 @@ void add_simulate(CLI::App& program) {
       "simulate",
       "Predicts the time of every algorithm of a collective, fastest first. A message of n bytes\n"
       "takes alpha + n beta; meanwhile it occupies the sender's out port and the receiver's in\n"
-      "port. Reducing n bytes takes n gamma. Messages travel whole unless --slice cuts them.\n"
+      "port. Reducing n bytes takes n gamma. Messages travel whole unless --slice or --loop cuts "
+      "them.\n"
       "The columns messages, sent and reduced are those of the busiest rank.\n"
       "Example: rondo simulate all_reduce --ranks 8 --bytes 64K --alpha 2e-6 --beta 1e-10");
   command->add_option("collective", arguments->collective, "e.g. all_reduce (see rondo list)")

@@ -84,7 +84,7 @@ std::string predictions(const Call& call, const PreparedCall& prepared, const Fa
                         const Costs& costs) {
   const bool located = !facts.around.host.empty();
   const std::string chosen = prepared.plan->schedule.algorithm;
-  if (is_predicted(call.collective, facts.around))
+  if (is_predicted(call.collective, facts.around) && rank_order_words(call).empty())
     return "\nPredicted, in a loop of calls: " + costs_text(facts.around) + "\n" +
            predictions_text(estimated(call, facts.around), true, chosen) +
            "*: the algorithm that messages use here. Those up to 2 % slower count as equals.\n";
