@@ -8,7 +8,7 @@
 #include "core/nccl/groups.h"
 #include "core/plan/choose.h"
 #include "core/plan/decide.h"
-#include "core/schedule/simulate.h"
+#include "core/topology/routes.h"
 
 namespace rondo::nccl {
 namespace {
@@ -28,17 +28,19 @@ double seconds_of(const Call& call, const detail::CommunicatorState& state) {
   return Estimates(state.topology()).of(chosen, static_cast<double>(size)).seconds;
 }
 
-double seconds_of_message(const Call& call) {
+double seconds_of_message(const Call& call, int peer, const detail::CommunicatorState& state) {
   const auto bytes = static_cast<double>(call.count * size_of(call.type));
-  return default_costs.alpha + bytes * default_costs.beta;
+  const Routes routes(state.topology());
+  if (routes.same_host(state.rank(), peer))
+    return routes.memory().alpha + bytes * routes.memory().beta;
+  return routes.network_alpha() + bytes * routes.beta(routes.port_out(state.rank()));
 }
 
 /// Seconds for all of them together. They were checked before. Calls of one communicator follow
 /// each other, but messages sent and messages received go on side by side, and so do communicators.
 /// The times are estimates (core/plan/estimate.h) of the algorithms that rondo would choose among
-/// processes, with the constants of `rondo why` without a profile; those of single messages have
-/// default_costs (core/schedule/simulate.h).
-/// So the times are a measure to compare calls by, not of this machine. Throws
+/// processes. Of this machine they know the speed of its ports; alpha, gamma and the cost of memory
+/// are a topology's defaults. So they are a measure to compare calls by. Throws
 /// Error{invalid_usage} for a communicator that cannot be used.
 double estimated_seconds(std::span<const Operation> operations) {
   std::map<const Member*, Load> loads;
@@ -48,7 +50,8 @@ double estimated_seconds(std::span<const Operation> operations) {
     if (operation.call.collective != Collective::send_recv) {
       load.collectives += seconds_of(operation.call, state);
     } else {
-      (operation.sends ? load.sends : load.receives) += seconds_of_message(operation.call);
+      (operation.sends ? load.sends : load.receives) +=
+          seconds_of_message(operation.call, operation.peer, state);
     }
   }
   double longest = 0;

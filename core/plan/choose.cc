@@ -115,12 +115,26 @@ const Rule* find_rule(std::span<const Rule> table, Collective collective, const 
   return nullptr;
 }
 
+/// All that may carry a collective: hierarchical ones where hosts have several ranks, or the
+/// selection names some.
+std::vector<Composition> compositions(Collective collective, const Topology& around,
+                                      const AlgorithmSelection& selection) {
+  std::vector<Composition> all;
+  for (const Algorithm& row : algorithms())
+    if (row.collective == collective) all.push_back({.across = &row});
+  const bool names_some = selection.restricts(collective) && !selection.excludes(collective);
+  if (names_some || Hosts(around).have_two_levels())
+    std::ranges::copy(hierarchical_compositions(collective), std::back_inserter(all));
+  return all;
+}
+
 /// Predicted times that differ by less say nothing.
 constexpr double alike = 1.02;
 
-/// The fastest by predicted time; empty where there is none. Among equals, where bytes decide, one
-/// that only sends to neighbours, as nothing meets at a switch. Else one by leaders, as it sends
-/// the fewest messages. Then the one with the fewest hops.
+/// The fastest by predicted time; empty where there is none. Among equals a composition, since it
+/// spares the ports. Among these, where bytes decide, one that only sends to neighbours, as nothing
+/// meets at a switch. Else one by leaders, as it sends the fewest messages. Then the one with the
+/// fewest hops.
 Composition fastest(const std::vector<Composition>& all, const CallSize& size,
                     const Topology& around) {
   const Estimates estimates(around);
@@ -131,7 +145,7 @@ Composition fastest(const std::vector<Composition>& all, const CallSize& size,
   const double least = std::ranges::min(found, {}, &Estimate::seconds).seconds;
   const auto rank = [&](std::size_t i) {
     const bool flat = all[i].inside.empty();
-    const bool liked = found[i].by_bytes ? found[i].along : !flat && all[i].by_leaders();
+    const bool liked = found[i].by_bytes ? found[i].neighbours_only : !flat && all[i].by_leaders();
     return std::tuple(found[i].seconds > least * alike, flat, !liked, found[i].hops);
   };
   std::size_t best = 0;
@@ -244,17 +258,6 @@ bool AlgorithmSelection::restricts(Collective collective) const {
 
 bool AlgorithmSelection::excludes(Collective collective) const {
   return by_collective_[static_cast<std::size_t>(collective)].excludes();
-}
-
-std::vector<Composition> compositions(Collective collective, const Topology& around,
-                                      const AlgorithmSelection& selection) {
-  std::vector<Composition> all;
-  for (const Algorithm& row : algorithms())
-    if (row.collective == collective) all.push_back({.across = &row});
-  const bool names_some = selection.restricts(collective) && !selection.excludes(collective);
-  if (names_some || Hosts(around).have_two_levels())
-    std::ranges::copy(hierarchical_compositions(collective), std::back_inserter(all));
-  return all;
 }
 
 bool is_predicted(Collective collective, const Topology& around) {

@@ -53,11 +53,6 @@ struct CallSize {
   bool is_lopsided(int ranks) const;
 };
 
-/// All that may carry a collective: hierarchical ones where hosts have several ranks, or the
-/// selection names some.
-std::vector<Composition> compositions(Collective collective, const Topology& around,
-                                      const AlgorithmSelection& selection = {});
-
 /// Whether predicted times (estimate.h) decide, and not the table: ranks of a host share its ports,
 /// and its memory is a faster link. Of gathers and scatters no composition was ever faster than what
 /// the table has.

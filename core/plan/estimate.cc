@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <optional>
 
 #include "core/plan/cut.h"
@@ -25,26 +26,26 @@ constexpr double not_hidden = 0.25;
 bool overlap(Collective collective) { return info(collective).has_root; }
 
 /// What one part of a collective counts, in units of its links' costs.
-struct CostCounts {
+struct PartCounts {
   double alphas = 0;   ///< of the busiest rank's messages: half at either end of each
   double hops = 0;     ///< messages of which each needs the one before
   double moved = 0;    ///< bytes out, or in where that is more, in the whole index space
   double reduced = 0;  ///< likewise
-  double passed = 0;   ///< whole vectors that ranks on the way have to get first
+  double awaited = 0;  ///< whole vectors that ranks on the to_last have to get first
 };
 
 /// `overlapping`: calls of the whole collective overlap.
-CostCounts counts_of(const Algorithm& row, int ranks, bool overlapping) {
+PartCounts counts_of(const Algorithm& row, int ranks, bool overlapping) {
   if (ranks < 2) return {};
   const Variables variables = cost_variables(ranks);
   const auto value = [&](std::string_view formula) {
     return formula.empty() ? 0 : evaluate(formula, variables);
   };
   const double reduced = value(row.cost.reduced);  // as much comes in at least
-  CostCounts counts{value(row.cost.rounds), value(row.cost.hops),
+  PartCounts counts{value(row.cost.rounds), value(row.cost.hops),
                     std::max(value(row.cost.sent), reduced), reduced};
   const bool whole = is_vector(row.collective) && !row.cut.by_rank;
-  if (whole) counts.passed = std::max(0.0, counts.hops - (overlapping ? 1 : counts.moved));
+  if (whole) counts.awaited = std::max(0.0, counts.hops - (overlapping ? 1 : counts.moved));
   if (overlapping) {
     // A root of pieces gets all of them, some after they were reduced.
     if (row.cut.by_rank) counts.moved = std::max(counts.moved, counts.alphas / ranks);
@@ -58,23 +59,23 @@ CostCounts counts_of(const Algorithm& row, int ranks, bool overlapping) {
 struct PartSeconds {
   double messages = 0;
   double bytes = 0;
-  double way = 0;      ///< of the first bytes to the last rank
-  double passing = 0;  ///< of it, for these bytes rather than messages
+  double to_last = 0;   ///< of the first bytes to the last rank
+  double awaiting = 0;  ///< of it, for these bytes rather than messages
 };
 
-PartSeconds seconds_of(const CostCounts& counts, double bytes, const LinkCosts& link,
+PartSeconds seconds_of(const PartCounts& counts, double bytes, const LinkCosts& link,
                        double gamma) {
   const double frame = std::min(bytes, static_cast<double>(shortest_frame_bytes));
-  const double passing = counts.passed * frame * link.beta;
+  const double awaiting = counts.awaited * frame * link.beta;
   return {counts.alphas * link.alpha, bytes * (counts.moved * link.beta + counts.reduced * gamma),
-          counts.hops * link.alpha + passing, passing};
+          counts.hops * link.alpha + awaiting, awaiting};
 }
 
 /// What such a message costs, in alphas, where so many ranks of a host send at once.
 double queueing(int senders) { return 1 + queued_for * (senders - 1); }
 
 /// Whether each rank only sends to its neighbours in the order of ranks.
-bool goes_along(const Algorithm& row) {
+bool sends_to_neighbours_only(const Algorithm& row) {
   constexpr std::array<std::string_view, 3> names{"ring", "bidirectional_ring", "chain"};
   return std::ranges::find(names, row.name) != names.end();
 }
@@ -103,23 +104,23 @@ double beta_of_hosts(const Topology& topology) {
 
 /// What a rank's part of a collective inside its host costs. The ranks of a host that share the work
 /// take turns as roots, so each sends and reduces as much, and all at once.
-CostCounts counts_inside(const Composition& composition, Collective what, int ranks) {
+PartCounts counts_inside(const Composition& composition, Collective what, int ranks) {
   // Around vectors, blocks go straight inside a host, see hierarchical.cc.
   const bool named = is_vector(what) || what == composition.across->collective;
-  const CostCounts one = counts_of(*find_algorithm(what, named ? composition.inside : "linear"),
+  const PartCounts one = counts_of(*find_algorithm(what, named ? composition.inside : "linear"),
                                    ranks, overlap(composition.across->collective));
   if (composition.by_leaders()) return one;
   const double others = ranks - 1.0;
   return {others, one.hops, others / ranks, info(what).reduces ? others / ranks : 0};
 }
 
-CostCounts counts_inside(const Composition& composition, int ranks, int hosts) {
-  CostCounts sum;
+PartCounts counts_inside(const Composition& composition, int ranks, int hosts) {
+  PartCounts sum;
   const InsideCollectives inside = composition.inside_collectives();
   for (const std::optional<Collective>* const each : {&inside.before, &inside.after}) {
     const std::optional<Collective>& what = *each;
     if (!what || ranks < 2) continue;
-    const CostCounts one = counts_inside(composition, *what, ranks);
+    const PartCounts one = counts_inside(composition, *what, ranks);
     const bool last_of_all_to_all = *what == Collective::all_to_all && &what == &inside.after;
     const bool own_blocks =
         *what == Collective::gather || *what == Collective::scatter || last_of_all_to_all;
@@ -127,7 +128,7 @@ CostCounts counts_inside(const Composition& composition, int ranks, int hosts) {
     sum.hops += one.hops;
     sum.moved += own_blocks ? one.moved / hosts : one.moved;
     sum.reduced += one.reduced;
-    sum.passed += one.passed;
+    sum.awaited += one.awaited;
   }
   return sum;
 }
@@ -145,6 +146,9 @@ Estimates::Estimates(const Topology& topology)
   smallest_ = largest_;
   for (int host = 0; host < hosts_; ++host) smallest_ = std::min(smallest_, hosts.size(host));
   outwards_ = most_outwards(hosts);
+  ports_ = topology.hosts.empty() ? 1 : std::numeric_limits<int>::max();
+  for (const Host& host : topology.hosts)
+    ports_ = std::min(ports_, std::max(1, static_cast<int>(host.ports.size())));
 }
 
 Estimate Estimates::of(const Composition& composition, double bytes) const {
@@ -152,16 +156,17 @@ Estimate Estimates::of(const Composition& composition, double bytes) const {
                                     : two_levels(composition, bytes);
 }
 
-/// Of a link out of a host which so many of its ranks use, at once.
+/// Of a link out of a host which so many of its ranks use, at once; each uses one port.
 LinkCosts Estimates::shared(int senders, int sharing) const {
-  return {network_.alpha * queueing(senders), network_.beta * sharing};
+  const double used = std::min(senders, ports_);
+  return {network_.alpha * queueing(senders), network_.beta * sharing * ports_ / used};
 }
 
 Estimate Estimates::one_level(const Algorithm& row, double bytes) const {
   const bool overlapping = overlap(row.collective);
-  CostCounts counts = counts_of(row, ranks_, overlapping);
-  const bool along = goes_along(row);
-  const int sharing = along ? outwards_ : largest_;
+  PartCounts counts = counts_of(row, ranks_, overlapping);
+  const bool neighbours_only = sends_to_neighbours_only(row);
+  const int sharing = neighbours_only ? outwards_ : largest_;
   LinkCosts link = hosts_ == 1 ? memory_ : shared(sharing, sharing);
   if (hosts_ > 1 && row.collective == Collective::all_to_all) {
     // Here what stays on the host is known. A rank alone on its host queues with nobody, but all its
@@ -174,16 +179,17 @@ Estimate Estimates::one_level(const Algorithm& row, double bytes) const {
     }
   }
   const PartSeconds part = seconds_of(counts, bytes, link, gamma_);
-  const double seconds = overlapping ? std::max(part.messages, part.bytes) + waited_for * part.way
-                                     : part.messages + part.bytes + part.passing;
-  return {seconds, counts.hops, part.bytes > part.messages, along};
+  const double seconds = overlapping
+                             ? std::max(part.messages, part.bytes) + waited_for * part.to_last
+                             : part.messages + part.bytes + part.awaiting;
+  return {seconds, counts.hops, part.bytes > part.messages, neighbours_only};
 }
 
 Estimate Estimates::two_levels(const Composition& composition, double bytes) const {
   const Collective collective = composition.across->collective;
   const bool overlapping = overlap(collective);
-  CostCounts across = counts_of(*composition.across, hosts_, overlapping);
-  const CostCounts inside = counts_inside(composition, largest_, hosts_);
+  PartCounts across = counts_of(*composition.across, hosts_, overlapping);
+  const PartCounts inside = counts_inside(composition, largest_, hosts_);
   // In an all_to_all each rank has as many bytes for other hosts, elsewhere a host has them once. And
   // a rank of a smaller host sends what several ranks of a larger one do.
   const bool all_to_all = collective == Collective::all_to_all;
@@ -194,9 +200,11 @@ Estimate Estimates::two_levels(const Composition& composition, double bytes) con
   const PartSeconds in = seconds_of(inside, bytes, memory_, gamma_);
   const double messages = out.messages + in.messages;
   const double moving = std::max(out.bytes, in.bytes) + not_hidden * std::min(out.bytes, in.bytes);
-  const double seconds = overlapping ? std::max(messages, moving) + waited_for * (out.way + in.way)
-                                     : messages + moving + out.passing + in.passing;
-  return {seconds, across.hops + inside.hops, moving > messages, goes_along(*composition.across)};
+  const double seconds = overlapping
+                             ? std::max(messages, moving) + waited_for * (out.to_last + in.to_last)
+                             : messages + moving + out.awaiting + in.awaiting;
+  return {seconds, across.hops + inside.hops, moving > messages,
+          sends_to_neighbours_only(*composition.across)};
 }
 
 }  // namespace rondo

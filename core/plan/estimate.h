@@ -9,18 +9,19 @@
 namespace rondo {
 
 struct Estimate {
-  double seconds = 0;     ///< that a call takes in a loop of them
-  double hops = 0;        ///< messages of which each needs the one before
-  bool by_bytes = false;  ///< they take longer than what messages cost beside them
-  bool along = false;     ///< across hosts, messages only go to neighbours
+  double seconds = 0;            ///< that a call takes in a loop of them
+  double hops = 0;               ///< messages of which each needs the one before
+  bool by_bytes = false;         ///< they take longer than what messages cost beside them
+  bool neighbours_only = false;  ///< no message goes further across hosts
 };
 
 /// For one topology:
 ///
 ///   one level     rounds alpha + sent beta + reduced gamma. A tree or chain passes on what it got:
 ///                 each hop but the rank's own waits for a frame. Between hosts with several ranks
-///                 each, ranks share the host's ports and queue there. Every message counts as
-///                 leaving the host, but for rings and chains, and in an all_to_all.
+///                 each, ranks share the host's ports and queue there, and one rank uses one port.
+///                 Every message counts as leaving the host, but for rings and chains, and in an
+///                 all_to_all.
 ///   with a root   other calls are on their way meanwhile. The busiest rank's messages, each of
 ///                 which occupies either end for half of alpha, or its bytes, whichever takes
 ///                 longer; and a quarter of the time on the way to the last rank.
@@ -45,6 +46,7 @@ class Estimates {
   int smallest_;  ///< of the smallest
   int outwards_;  ///< of the ranks of a host, at most, so many have the next rank on another host
   LinkCosts memory_;
+  int ports_;          ///< of a host, at least
   LinkCosts network_;  ///< beta: of a host's ports together, those of the slowest host
   double gamma_;
 };

@@ -1,5 +1,6 @@
 // Which algorithm carries a call's messages where all links are alike: crossovers as measured, see
-// bench/results. Where hosts have several ranks, predicted times decide (choose.cc).
+// bench/results. Where hosts have several ranks, predicted times decide, but for
+// gathers, scatters and sums in rank order (choose.cc).
 #pragma once
 
 #include <cstddef>

@@ -50,11 +50,13 @@ int prefix_of(const sockaddr* mask) {
   return bits;
 }
 
-/// The kernel has speeds in Mbit/s. That of an interface without a device means nothing.
+/// The kernel has speeds in Mbit/s. That of a virtual interface means nothing, but a bond has its
+/// members'.
 double beta_of(const std::filesystem::path& interface) {
   std::error_code none;
   int speed = 0;
-  if (std::filesystem::exists(interface / "device", none))
+  if (std::filesystem::exists(interface / "device", none) ||
+      std::filesystem::exists(interface / "bonding", none))
     std::ifstream(interface / "speed") >> speed;
   return speed > 0 ? 8 / (speed * 1e6) : 0;
 }

@@ -50,10 +50,10 @@ TEST_CASE("faster ports and more hosts make few rounds pay for longer calls") {
     around.hosts.assign(static_cast<std::size_t>(hosts), {.ports = {{.beta = beta}}});
     return std::string(choose(Collective::all_reduce, bytes, around, {}).algorithm.across->name);
   };
-  /// The least size from which `most` is no longer the choice.
-  const auto border = [&](int hosts, double beta, std::string_view most) {
+  /// The least size from which this algorithm is no longer the choice.
+  const auto border = [&](int hosts, double beta, std::string_view algorithm) {
     std::size_t bytes = 8;
-    while (bytes < 64 * MiB && chosen(hosts, beta, bytes) == most) bytes *= 2;
+    while (bytes < 64 * MiB && chosen(hosts, beta, bytes) == algorithm) bytes *= 2;
     return bytes;
   };
   const double slow = 4e-8;

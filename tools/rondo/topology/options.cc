@@ -1,5 +1,6 @@
 #include "tools/rondo/topology/options.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "core/base/text.h"
@@ -68,9 +69,14 @@ Topology topology_of(const TopologyInput& input, int ranks) {
 }
 
 std::string costs_text(const Topology& topology) {
-  return format("alpha %g s and %g s/byte in a host, alpha %g s between hosts, gamma %g s/byte",
-                topology.memory.alpha, topology.memory.beta, topology.network_alpha,
-                topology.gamma);
+  const auto unknown = [](const Host& host) {
+    return host.ports.empty() ||
+           std::ranges::any_of(host.ports, [](const Port& port) { return port.beta == 0; });
+  };
+  const bool assumed = topology.hosts.empty() || std::ranges::any_of(topology.hosts, unknown);
+  return format("alpha %g s and %g s/byte in a host, alpha %g s between hosts, gamma %g s/byte%s",
+                topology.memory.alpha, topology.memory.beta, topology.network_alpha, topology.gamma,
+                assumed ? ", unknown ports as 10 Gbit/s" : "");
 }
 
 }  // namespace rondo::tool

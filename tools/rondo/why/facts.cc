@@ -49,6 +49,9 @@ void add_transport(const Config& config, bool apart, Facts& facts) {
   facts.transport += (facts.transport.empty() ? "" : "+") + std::string(kind->name);
   facts.frame_bytes = std::min(facts.frame_bytes, transport->slot_bytes());
   if (transport->link_class() == LinkClass::network) facts.around.links = LinkClass::network;
+  if (apart && facts.around.hosts.empty())
+    facts.around.hosts.assign(static_cast<std::size_t>(Hosts(facts.around).count()),
+                              {.ports = transport->ports()});
   facts.around.short_frames =
       std::min(facts.around.short_frames, transport->depth_of(shortest_frame_bytes));
   facts.reaches_memory = transport->direct_access() != nullptr;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/plan/decide.h"
-#include "core/plan/estimate.h"
 #include "core/schedule/collective.h"
 #include "tools/rondo/arguments.h"
 #include "tools/rondo/format.h"
@@ -69,30 +68,24 @@ int slices(const Schedule& schedule, const Call& call, const Facts& facts) {
   return std::min(slices_of(schedule, bytes, static_cast<double>(facts.frame_bytes)), most_slices);
 }
 
-/// What the choice goes by, where it goes by predicted times.
-std::vector<Prediction> estimated(const Call& call, const Topology& around) {
-  const auto bytes = static_cast<double>(index_space_bytes(call, around.ranks));
-  const Estimates estimates(around);
-  std::vector<Prediction> all;
-  for (const Composition& row : compositions(call.collective, around))
-    all.push_back({row, false, {.seconds = estimates.of(row, bytes).seconds}});
-  std::ranges::stable_sort(all, {}, [](const Prediction& each) { return each.cost.seconds; });
-  return all;
-}
-
 std::string predictions(const Call& call, const PreparedCall& prepared, const Facts& facts,
                         const Costs& costs) {
   const bool located = !facts.around.host.empty();
   const std::string chosen = prepared.plan->schedule.algorithm;
-  if (is_predicted(call.collective, facts.around) && rank_order_words(call).empty())
-    return "\nPredicted, in a loop of calls: " + costs_text(facts.around) + "\n" +
-           predictions_text(estimated(call, facts.around), true, chosen) +
-           "*: the algorithm that messages use here. Those up to 2 % slower count as equals.\n";
   const Topology around = located ? facts.around : with_costs(facts.around, costs);
   const std::vector<Composition> rows = compositions_by_name(call.collective, {}, around);
+  const auto bytes = static_cast<double>(index_space_bytes(call, around.ranks));
+  if (is_predicted(call.collective, around) && rank_order_words(call).empty()) {
+    constexpr std::uint64_t estimates_only = 0;
+    return "\nPredicted, in a loop of calls: " + costs_text(around) + "\n" +
+           predictions_text(predict(rows, around, call.root, bytes, estimates_only, {}), true,
+                            chosen) +
+           "*: the fastest that is allowed, and what messages use here. Up to 2 % count as "
+           "equal.\n";
+  }
   const std::vector<Prediction> all =
-      predict(rows, around, call.root, static_cast<double>(index_space_bytes(call, around.ranks)),
-              most_simulated / (rows.size() * most_slices), [&](const Schedule& schedule) {
+      predict(rows, around, call.root, bytes, most_simulated / (rows.size() * most_slices),
+              [&](const Schedule& schedule) {
                 const Partition partition(schedule.layout, call.count, size_of(call.type));
                 const auto element = static_cast<double>(size_of(call.type));
                 Costs of_row = costs;
