@@ -95,7 +95,8 @@ std::optional<Costs> page_costs(const PageArguments& arguments, int ranks) {
 /// By which option the ranks and their hosts were given.
 std::string ranks_option(const ExplainArguments& arguments) {
   if (!arguments.where.hosts.empty()) return "--hosts " + arguments.where.hosts;
-  if (!arguments.where.topology.empty()) return "--topology " + arguments.where.topology;
+  if (!arguments.where.topology.empty())
+    return "--topology " + shell_word(arguments.where.topology);
   return "--ranks " + std::to_string(arguments.ranks);
 }
 

@@ -1,5 +1,7 @@
 #include "tools/rondo/format.h"
 
+#include <algorithm>
+#include <cctype>
 #include <sstream>
 
 #include "rondo/error.h"
@@ -20,6 +22,17 @@ std::string in_units(double bytes, bool scaled, const char* whole, std::string_v
 
 [[noreturn]] void reject(const std::string& what, const std::string& remedy) {
   throw Error(ErrorCode::invalid_argument, what, {.remedy = remedy});
+}
+
+std::string shell_word(const std::string& word) {
+  const auto is_plain = [](char each) {
+    return std::isalnum(static_cast<unsigned char>(each)) != 0 ||
+           std::string_view("_-+=.,:/%@").find(each) != std::string_view::npos;
+  };
+  if (!word.empty() && std::ranges::all_of(word, is_plain)) return word;
+  std::string text = "'";
+  for (const char each : word) text += each == '\'' ? std::string("'\\''") : std::string(1, each);
+  return text + "'";
 }
 
 std::string html_text(std::string_view text) {

@@ -17,6 +17,9 @@ namespace rondo::tool {
 /// "a < b" as "a &lt; b".
 std::string html_text(std::string_view text);
 
+/// As a shell takes it: quoted where it has to be.
+std::string shell_word(const std::string& word);
+
 /// As printf() writes it, up to 255 bytes.
 template <class... Values>
 std::string format(const char* form, Values... values) {

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "core/schedule/collective.h"
 #include "core/schedule/simulate.h"
 #include "tools/rondo/arguments.h"
 #include "tools/rondo/calibrate/profile.h"
@@ -32,11 +33,13 @@ struct SimulateInput {
   bool loop = false;
 };
 
-/// What messages over TCP carry at most, where ranks are few.
+/// What a message carries at most over shared memory and TCP together, and over TCP alone.
+constexpr std::size_t shared_slot = std::size_t{64} << 10;
 constexpr std::size_t socket_slot = std::size_t{512} << 10;
 
 /// Calls in a loop: then the first and the last no longer matter.
 constexpr int looped_calls = 8;
+constexpr std::uint64_t loop_steps = (1 + looped_calls) * most_slices;  ///< for one of a schedule
 
 /// Shows on a terminal what is being simulated, because thousands of ranks take a while. The line
 /// goes when this object does.
@@ -74,7 +77,8 @@ Simulation simulated(const Schedule& schedule, double bytes, Costs costs, const 
   if (!arguments.slice.empty())
     costs.slices = slices_of(schedule, bytes, parse_bytes(arguments.slice));
   else if (arguments.loop)
-    costs.slices = slices_between_hosts(schedule, bytes, topology, socket_slot);
+    costs.slices = slices_between_hosts(schedule, bytes, topology,
+                                        Hosts(topology).largest() > 1 ? shared_slot : socket_slot);
   if (topology.host.empty()) return simulate(schedule, bytes, costs);
   return arguments.loop ? simulate_loop(schedule, bytes, costs, topology, looped_calls)
                         : simulate(schedule, bytes, costs, topology);
@@ -84,7 +88,8 @@ std::vector<Prediction> predicted(const SimulateInput& arguments, Collective col
                                   const Topology& topology, double bytes, const Costs& costs) {
   const Progress progress;
   return predict(compositions_by_name(collective, arguments.algorithm, topology), topology,
-                 arguments.root, bytes, most_simulated_steps, [&](const Schedule& schedule) {
+                 arguments.root, bytes, most_simulated_steps / (arguments.loop ? loop_steps : 1),
+                 [&](const Schedule& schedule) {
                    progress.say(schedule);
                    return simulated(schedule, bytes, costs, topology, arguments);
                  });
@@ -105,7 +110,7 @@ void simulate_on(const SimulateInput& arguments, Collective collective, const To
 
 void simulate_all(SimulateInput arguments) {
   const Collective collective = collective_by_name(arguments.collective);
-  const double bytes = parse_bytes(arguments.bytes);
+  const double bytes = is_token(collective) ? 0 : parse_bytes(arguments.bytes);
   if (arguments.ports_per_lane) arguments.costs.ports = Ports::per_lane;
   if (arguments.switched) arguments.costs.ports = Ports::switched;
   const auto topology = topology_of(arguments.where);

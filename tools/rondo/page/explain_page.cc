@@ -9,18 +9,14 @@
 namespace rondo::tool {
 namespace {
 
-/// As a shell takes it: names of compositions have parentheses.
-std::string shell_word(const std::string& word) {
-  return word.find_first_of("( ") == std::string::npos ? word : "'" + word + "'";
-}
-
 std::string command_of(const PageSubject& subject, const PageArguments& arguments) {
   const Schedule& schedule = subject.schedule;
   std::string words = "rondo explain " + std::string(name(schedule.collective));
-  words += " --algorithm " + shell_word(schedule.algorithm) + " " + subject.ranks;
+  words += " --algorithm " + shell_word(schedule.algorithm);
+  words += " " + subject.ranks;
   if (schedule.root != 0) words += " --root " + std::to_string(schedule.root);
   if (!arguments.compare.empty()) words += " --compare " + shell_word(arguments.compare);
-  if (!arguments.profile.empty()) words += " --profile " + arguments.profile;
+  if (!arguments.profile.empty()) words += " --profile " + shell_word(arguments.profile);
   if (!arguments.transport.empty()) words += " --transport " + arguments.transport;
   return words + " --html FILE";
 }
