@@ -5,7 +5,7 @@ Writes two pictures beside the last file, with the time of a call over the size 
   all_reduce.svg   all_reduce, one panel for each link
   collectives.svg  the other collectives over the first link, a panel for each
 Both show the smallest number of ranks that was measured. Of results of bench/hosts/run it draws one,
-such as hosts-2x4.svg, with a panel for each collective.
+such as hosts-2x4-200mbit.svg, with a panel for each collective.
 """
 import pathlib
 import sys
@@ -63,7 +63,9 @@ def pictures(whole):
     """{file name: sections}"""
     hosts = [section for section in whole["sections"] if section["link"] == "hosts"]
     if hosts:
-        return {f"hosts-{layout.text(summary.ranks_on(hosts[0]))}.svg": hosts}
+        ports = hosts[0].get("ports", 1)
+        name = f"hosts-{layout.text(summary.ranks_on(hosts[0]))}-{whole['runs'][-1]['network']['rate']}"
+        return {f"{name}{f'-{ports}-ports' if ports > 1 else ''}.svg": hosts}
     chosen = fewest_ranks(whole["sections"])
     reduces = [chosen[link, "all_reduce"] for link in LINKS if (link, "all_reduce") in chosen]
     first = next((link for link in LINKS if any(key[0] == link for key in chosen)), None)
