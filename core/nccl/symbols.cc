@@ -22,8 +22,7 @@ constexpr std::array table{
     SymbolRow{"ncclSend ncclRecv ncclGroupStart ncclGroupEnd", Support::implemented,
               "groups nest and hold any number of communicators"},
     SymbolRow{"ncclGroupSimulateEnd", Support::implemented,
-              "drops the group; the time comes from the cost model, with the constants of "
-              "`rondo why`"},
+              "drops the group; the time comes from the cost model of `rondo why --hosts`"},
     SymbolRow{"ncclGetUniqueId ncclCommInitRank ncclCommInitRankConfig ncclCommInitAll "
               "ncclCommSplit ncclCommShrink ncclCommGetUniqueId ncclCommGrow",
               Support::implemented, "blocking or non-blocking; any number of ranks in a process"},
