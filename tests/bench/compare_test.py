@@ -257,6 +257,11 @@ class Plots(unittest.TestCase):
         self.assertEqual(found, {"all_reduce.svg": ["all_reduce, shared memory, 2 ranks",
                                                     "all_reduce, TCP, loopback, 2 ranks"],
                                  "collectives.svg": ["broadcast, shared memory, 4 ranks"]})
+        whole = {"sections": [section(rows, link="hosts", hosts=[1, 1]),
+                              section({}, link="hosts", hosts=[1, 1], collective="all_to_all")],
+                 "runs": [{"network": {"rate": "200mbit"}}]}
+        self.assertEqual([plot.heading(one) for found in plot.pictures(whole).values() for one in found],
+                         ["all_reduce, 2x1 ranks"])
 
     def test_names_do_not_overlap(self):
         self.assertEqual(svg_plot.spread([10, 12, 40], 15, 0, 100), [10, 25, 40])
