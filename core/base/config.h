@@ -32,6 +32,7 @@ struct Config {
   std::string interface {};       ///< RONDO_SOCKET_IFNAME
   int sockets = 1;                ///< RONDO_SOCKETS
   std::size_t slot_bytes = 0;     ///< RONDO_SLOT_BYTES; 0: the transport's default
+  std::string link_costs{};       ///< RONDO_LINK_COSTS
   std::string host_id{};          ///< RONDO_HOSTID
   std::string bootstrap{};        ///< RONDO_COMM_ID
   std::optional<bool> check_pointers{};  ///< RONDO_CHECK_POINTERS

@@ -21,6 +21,7 @@ std::string settings_text(const Config& config) {
   text << config.transport << '\n'
        << config.algorithm << '\n'
        << config.trace << '\n'
+       << config.link_costs << '\n'
        << config.slot_bytes << '\n'
        << config.sockets << '\n'
        << static_cast<int>(config.device_executor) << '\n'
@@ -41,6 +42,7 @@ void take_settings(const std::string& text, Config& config) {
   std::getline(lines, config.transport);
   std::getline(lines, config.algorithm);
   std::getline(lines, config.trace);
+  std::getline(lines, config.link_costs);
   int executor = 0;
   lines >> config.slot_bytes >> config.sockets >> executor >> config.reproducible >>
       config.accumulate_wide;
@@ -78,7 +80,8 @@ Agreement agree(const std::shared_ptr<ControlChannel>& control, const Membership
   if (settings != mine) {
     log(LogLevel::warn, rank,
         "this rank's settings differ from rank 0's, which hold for all ranks: transport, "
-        "algorithm, trace, slot size, sockets, device executor, reproducible or accumulate");
+        "algorithm, trace, link costs, slot size, sockets, device executor, reproducible or "
+        "accumulate");
   }
   take_settings(settings, agreed.config);
   if (agreed.config.slot_bytes > largest_slot_bytes) {

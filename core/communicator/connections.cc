@@ -9,6 +9,7 @@
 #include "core/base/text.h"
 #include "core/plan/cut.h"
 #include "core/plan/shared.h"
+#include "core/topology/measured_costs.h"
 #include "core/topology/ports.h"
 #include "transports/table.h"
 
@@ -48,6 +49,7 @@ Connections::Connections(const Membership& membership, const Config& config,
     : rank_(membership.rank), by_peer_(membership.members.size()) {
   pick_transports(membership, config);
   connect(control);
+  set_costs(costs_of(config.link_costs), topology_);
   connect_direct(control);
 }
 

@@ -57,6 +57,45 @@ std::string read_bytes(const std::string& value, std::size_t& into) {
   return {};
 }
 
+std::string read_value(const std::string& value, MeasuredCosts& into) {
+  MeasuredCosts costs;
+  for (const std::string& part : split(value, ',')) {
+    const std::size_t mark = std::min(part.find('='), part.size());
+    const std::string_view name = std::string_view(part).substr(0, mark);
+    const auto row = std::ranges::find(
+        measured_cost_names, name, &std::pair<std::string_view, double MeasuredCosts::*>::first);
+    if (row == measured_cost_names.end()) {
+      std::string known;
+      for (const auto& each : measured_cost_names)
+        known += (known.empty() ? "" : ", ") + std::string(each.first);
+      return "has \"" + part + "\", which sets none of " + known;
+    }
+    double& cost = costs.*row->second;
+    const char* const end = part.data() + part.size();
+    const auto [stop, error] = std::from_chars(std::min(part.data() + mark + 1, end), end, cost);
+    // The slowest: a byte a second. Up to a second a message.
+    const bool is_cost = error == std::errc{} && stop == end && cost > 0 && cost <= 1;
+    if (!is_cost)
+      return "has \"" + part + "\", which is not " + std::string(name) +
+             "= and seconds above 0, at most 1, such as 8e-11";
+  }
+  into = costs;
+  return {};
+}
+
+std::string read_costs(const std::string& value, std::string& into) {
+  MeasuredCosts costs;
+  std::string refusal = read_value(value, costs);
+  if (refusal.empty()) into = value;
+  return refusal;
+}
+
+MeasuredCosts costs_of(const std::string& text) {
+  MeasuredCosts costs;
+  static_cast<void>(read_value(text, costs));
+  return costs;
+}
+
 std::string read_value(const std::string& value, bool& into) {
   const auto number = parse_number(value);
   if (number != 0 && number != 1) return "is neither 0 nor 1";

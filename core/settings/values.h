@@ -2,10 +2,13 @@
 // taken.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "core/base/config.h"
 #include "core/base/environment.h"
@@ -21,6 +24,28 @@ std::string read_value(const std::string& value, DeviceExecutor& into);
 std::string read_value(const std::string& value, AddressFamily& into);
 
 std::string read_bytes(const std::string& value, std::size_t& into);
+
+/// Seconds a message (alpha), a byte (beta) and a reduced byte (gamma). 0: not measured.
+struct MeasuredCosts {
+  double memory_alpha = 0;  ///< between ranks of one host
+  double memory_beta = 0;
+  double network_alpha = 0;  ///< between hosts
+  double network_beta = 0;   ///< of one port
+  double gamma = 0;
+};
+/// As RONDO_LINK_COSTS names them.
+inline constexpr std::array<std::pair<std::string_view, double MeasuredCosts::*>, 5>
+    measured_cost_names{{{"memory_alpha", &MeasuredCosts::memory_alpha},
+                         {"memory_beta", &MeasuredCosts::memory_beta},
+                         {"network_alpha", &MeasuredCosts::network_alpha},
+                         {"network_beta", &MeasuredCosts::network_beta},
+                         {"gamma", &MeasuredCosts::gamma}}};
+std::string read_value(const std::string& value, MeasuredCosts& into);
+/// Takes the text as it is, if its costs can be read.
+std::string read_costs(const std::string& value, std::string& into);
+/// Of such a text.
+MeasuredCosts costs_of(const std::string& text);
+
 /// A flag that says no.
 std::string read_denial(const std::string& value, bool& into);
 /// -2 is NCCL's way to say "where it can be".

@@ -18,6 +18,9 @@ TEST_CASE("a wrong setting is an error on every rank that lists the known values
       {"RONDO_COLOR=red", {"RONDO_COLOR", "RONDO_DEBUG, ", "RONDO_TRANSPORT"}},
       {"RONDO_TIMEOUT=soon", {"RONDO_TIMEOUT=soon", "<seconds>", "default 300"}},
       {"RONDO_SLOT_BYTES=64Q", {"RONDO_SLOT_BYTES=64Q", "64K"}},
+      {"RONDO_LINK_COSTS=network_alpha=20us", {"\"network_alpha=20us\", which is not", "8e-11"}},
+      {"RONDO_LINK_COSTS=gamma=0", {"\"gamma=0\", which is not", "at most 1"}},
+      {"RONDO_LINK_COSTS=gamma=1e-10,beta=1", {"\"beta=1\"", "memory_alpha, memory_beta, "}},
       {"RONDO_SOCKETS=99", {"RONDO_SOCKETS=99", "between 1 and 16"}},
       {"RONDO_DEBUG=loud", {"RONDO_DEBUG=loud", "INFO"}},
       {"RONDO_DEBUG_SUBSYS=TEA", {"RONDO_DEBUG_SUBSYS=TEA", "INIT, COLL", "<INIT,NET or ^TUNING>"}},
@@ -95,6 +98,21 @@ TEST_CASE("rank 0's settings hold for all, and a rank that has others says so") 
   CHECK(result.status == 0);
   CHECK(count_of(result.output, " over tcp (") == 3);
   CHECK(count_of(result.error, "settings differ from rank 0's") == 2);
+}
+
+TEST_CASE("RONDO_LINK_COSTS decides which algorithm carries calls between hosts") {
+  const auto compositions_with = [](const std::string& costs) {
+    const auto result = finish(job_of(
+        4, {},
+        {"0,1:set=RONDO_HOSTID=first", "2,3:set=RONDO_HOSTID=second",
+         "set=RONDO_LINK_COSTS=" + costs, "join", "describe=1000", "every_collective=1000"}));
+    INFO(result.output << "\n" << result.error);
+    CHECK(result.status == 0);
+    CHECK(trouble(result.error) == "");
+    return count_of(result.output, "uses hierarchical(");
+  };
+  CHECK(compositions_with("memory_alpha=1e-7,memory_beta=1e-11") == 4);
+  CHECK(compositions_with("memory_alpha=0.1,memory_beta=1e-6") == 0);
 }
 
 TEST_CASE("odd sizes of buffers and several sockets still give right results") {

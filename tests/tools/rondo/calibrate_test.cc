@@ -141,6 +141,8 @@ TEST_CASE("constants between hosts are a link's: seconds a byte each way, and a 
   const Profile profile = between_hosts(1e-8);
   CHECK(profile.apart());
   CHECK_FALSE(made_up().apart());
+  CHECK(profile.costs_of_links().network_beta == Approx(1e-8));
+  CHECK(profile.costs_of_links().memory_beta == 0);
   const LinkProfile& link = profile.link("tcp", 4);
   CHECK(link.where() == "4 ranks, a host for each");
   CHECK_FALSE(link.oversubscribed());

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <memory>
 
+#include "core/topology/measured_costs.h"
 #include "rondo/error.h"
 #include "rondo/rondo.h"
 #include "tools/rondo/arguments.h"
@@ -171,6 +172,9 @@ int calibrate(const Arguments& arguments) {
   profile.gammas = measure_reductions(options, *team, options.ranks.back());
   if (!team->first()) return 0;
   show(gammas_text(profile.gammas));
+  if (profile.apart() || profile.links.front().transport == "shm")
+    show("\nFor choices of algorithms between hosts: RONDO_LINK_COSTS=" +
+         to_text(profile.costs_of_links()) + "\n");
   write_files(arguments, profile);
   if (verdicts.empty()) return 0;
   show(verdicts_text(verdicts, arguments.limit));

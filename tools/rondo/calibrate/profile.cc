@@ -127,6 +127,15 @@ Machine this_machine() {
   return {bench::cpu_model(), bench::allowed_cores(), system.release};
 }
 
+MeasuredCosts Profile::costs_of_links() const {
+  constexpr double bytes = 1 << 20;
+  const LinkProfile& first = links.front();
+  if (apart()) return {.network_alpha = first.alpha.median, .network_beta = first.beta(bytes)};
+  return {.memory_alpha = first.alpha.median,
+          .memory_beta = first.beta(bytes),
+          .gamma = first.combined(bytes)};
+}
+
 const LinkProfile& Profile::link(const std::string& transport, int ranks) const {
   if (transport.empty() && !links.empty()) return link(links.front().transport, ranks);
   const LinkProfile* best = nullptr;

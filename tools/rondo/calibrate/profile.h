@@ -27,6 +27,7 @@
 
 #include "bench/floor/trial.h"
 #include "core/schedule/simulate.h"
+#include "core/settings/values.h"
 #include "rondo/types.h"
 
 namespace rondo::tool {
@@ -103,6 +104,8 @@ struct Profile {
   std::vector<GammaProfile> gammas{};
 
   bool apart() const { return !links.empty() && links.front().hosts > 1; }
+  /// Of the first entry, by messages of 1 MiB: those of memory on one host, else of the network.
+  MeasuredCosts costs_of_links() const;
 
   /// The entry for so many ranks, else for the nearest number. Entries whose ranks share cores, or
   /// do not share them, as these do come first. `transport`: "" is that of the first entry. Throws

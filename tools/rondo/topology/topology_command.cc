@@ -6,6 +6,7 @@
 
 #include "core/base/text.h"
 #include "core/topology/generate.h"
+#include "core/topology/measured_costs.h"
 #include "core/topology/routes.h"
 #include "tools/rondo/arguments.h"
 #include "tools/rondo/calibrate/profile.h"
@@ -19,8 +20,6 @@
 
 namespace rondo::tool {
 namespace {
-
-constexpr double profiled_bytes = 1 << 20;  ///< of messages whose costs a profile gives
 
 struct TopologyArguments {
   TopologyInput from{};
@@ -79,28 +78,14 @@ Topology planned(const TopologyArguments& arguments) {
   return topology;
 }
 
-/// One host's profile has the costs of memory, one of several hosts those of the network.
-void apply_profile(const std::string& path, Topology& topology) {
-  const Profile profile = read_profile(path);
-  const LinkProfile& link = profile.link({}, profile.links.front().ranks);
-  if (!profile.apart()) {
-    topology.memory = {link.alpha.median, link.beta(profiled_bytes)};
-    topology.gamma = link.combined(profiled_bytes);
-    return;
-  }
-  topology.network_alpha = link.alpha.median;
-  for (Host& host : topology.hosts)
-    for (Port& port : host.ports)
-      if (port.beta == 0) port.beta = link.beta(profiled_bytes);
-}
-
 void show_topology(const TopologyArguments& arguments) {
   bool first = true;
   Topology topology = !arguments.from.topology.empty() ? read_topology(arguments.from.topology)
                       : !arguments.from.hosts.empty()  ? planned(arguments)
                                                        : discovered(first);
   if (!first) return;
-  for (const std::string& profile : arguments.profiles) apply_profile(profile, topology);
+  for (const std::string& profile : arguments.profiles)
+    set_costs(read_profile(profile).costs_of_links(), topology);
   if (arguments.json) {
     std::printf("%s\n", to_json(topology).dump(1).c_str());
   } else if (arguments.svg == "-") {

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "core/plan/cut.h"
+#include "core/topology/measured_costs.h"
 #include "core/transport/doorbell.h"
 #include "core/transport/local_exchange.h"
 #include "rondo/error.h"
@@ -70,6 +71,7 @@ Facts facts_here(const Config& config, const Topology& around) {
     facts.passed_over.clear();  // what does not reach a peer of the host reaches no other one
     add_transport(config, true, facts);
   }
+  set_costs(costs_of(config.link_costs), facts.around);
   if (!config.transport.empty()) facts.passed_over.clear();  // the user has asked for it
   facts.reaches_memory = facts.reaches_memory && hosts.count() == 1;
   facts.around.direct = around.ranks <= most_sharing_ranks && facts.reaches_memory;
